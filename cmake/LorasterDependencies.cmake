@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+# Everything LORaster links, found once and gathered in lr_dependencies. Debian packages all.
+find_package(PkgConfig REQUIRED)
+find_package(Threads REQUIRED)
+find_package(OpenGL REQUIRED COMPONENTS OpenGL EGL)
+find_package(GLEW REQUIRED)
+find_package(HDF5 REQUIRED COMPONENTS C)
+find_package(PNG REQUIRED)
+find_package(ZLIB REQUIRED)
+pkg_check_modules(FYAML REQUIRED IMPORTED_TARGET libfyaml)
+find_path(NIFTI_INCLUDE_DIR nifti1_io.h PATH_SUFFIXES nifti REQUIRED)
+find_library(NIFTI_LIBRARY niftiio REQUIRED)
+find_library(ZNZ_LIBRARY znz REQUIRED)
+find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
+find_program(GLSLANG_VALIDATOR glslangValidator REQUIRED)
+
+add_library(lr_dependencies INTERFACE)
+target_include_directories(lr_dependencies SYSTEM INTERFACE
+    ${NIFTI_INCLUDE_DIR} ${RANDOM123_INCLUDE_DIR} ${HDF5_INCLUDE_DIRS})
+target_link_libraries(lr_dependencies INTERFACE
+    Threads::Threads GLEW::GLEW OpenGL::EGL OpenGL::OpenGL PNG::PNG ZLIB::ZLIB PkgConfig::FYAML
+    ${HDF5_C_LIBRARIES} ${NIFTI_LIBRARY} ${ZNZ_LIBRARY} m)

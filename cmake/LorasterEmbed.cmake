@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# Turns shaders and scanner presets into C files of the build tree.
+find_package(Python3 REQUIRED COMPONENTS Interpreter)
+
+# Flattens each shader's #include lines, validates it, and embeds it.
+function(lr_embed_shaders out shaders heads)
+    set(c_file ${CMAKE_CURRENT_BINARY_DIR}/embedded_shaders.c)
+    add_custom_command(
+        OUTPUT ${c_file}
+        COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/tools/embed_shaders.py
+                --validator ${GLSLANG_VALIDATOR} --output ${c_file}
+                --root ${CMAKE_CURRENT_SOURCE_DIR}/shaders ${shaders}
+        DEPENDS ${shaders} ${heads} ${CMAKE_CURRENT_SOURCE_DIR}/tools/embed_shaders.py
+        COMMENT "Validating and embedding shaders"
+        VERBATIM)
+    set(${out} ${c_file} PARENT_SCOPE)
+endfunction()
+
+function(lr_embed_presets out presets)
+    set(c_file ${CMAKE_CURRENT_BINARY_DIR}/embedded_presets.c)
+    add_custom_command(
+        OUTPUT ${c_file}
+        COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/tools/embed_presets.py
+                --output ${c_file} ${presets}
+        DEPENDS ${presets} ${CMAKE_CURRENT_SOURCE_DIR}/tools/embed_presets.py
+        COMMENT "Embedding scanner presets"
+        VERBATIM)
+    set(${out} ${c_file} PARENT_SCOPE)
+endfunction()

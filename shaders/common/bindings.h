@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Where buffers and textures are bound: read by C and by GLSL, so only #define. */
+#ifndef LR_BINDINGS_H
+#define LR_BINDINGS_H
+
+/* uniform blocks */
+#define LR_BIND_PASS 0
+
+/* storage buffers */
+#define LR_BIND_MODULES 0
+#define LR_BIND_CRYSTAL_MODULE 1
+#define LR_BIND_PAIRS 2
+#define LR_BIND_MASK_ENTRIES 3
+#define LR_BIND_MASK_WORDS 4
+#define LR_BIND_IMAGES 5
+#define LR_BIND_DRAWS 6
+#define LR_BIND_ROWS 7
+
+/* texture units */
+#define LR_UNIT_CORRESPONDENCE 0
+#define LR_UNIT_LORS 1
+#define LR_UNIT_SUMS 2
+#define LR_UNIT_MU 3
+
+/* a pair of modules or a LOR that does not exist */
+#define LR_NONE 0xffffffffu
+
+#endif

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// LOR numbers and coincidence masks. Needs common/scene.glsl before it.
+
+// Module of each crystal of the scanner.
+layout(std430, binding = LR_BIND_CRYSTAL_MODULE) readonly buffer CrystalModule {
+    uint crystal_module[];
+};
+
+// [modules][modules]: first LOR of the pair within the LOR window (wraps below zero for pairs
+// before it), index of its mask.
+struct Pair {
+    uint first_lor;
+    uint mask; // LR_NONE: the pair is not in coincidence, or not in the window
+};
+layout(std430, binding = LR_BIND_PAIRS) readonly buffer Pairs {
+    Pair pairs[];
+};
+
+// Number within the LOR window of (crystal `a` of module i, crystal `b` of module j);
+// LR_NONE when their pair has none.
+uint lor_number(uint i, uint a, uint j, uint b)
+{
+    Pair pair = pairs[i * uint(modules.length()) + j];
+    if (pair.mask == LR_NONE) {
+        return LR_NONE;
+    }
+    return pair.first_lor + (i < j ? a * uint(modules[j].crystals.w) + b
+                                   : b * uint(modules[i].crystals.w) + a);
+}

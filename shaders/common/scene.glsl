@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// The scanner as src/render/scene.c uploads it; lengths in mm, the scanner's frame.
+#include "common/bindings.h"
+
+struct Module {
+    vec4 centre_pitch_u; // detection-plane centre, pitch along u
+    vec4 rest_pitch_v;   // what rounding the centre to float left over, pitch along v
+    vec4 u_face_u;
+    vec4 v_face_v;
+    vec4 normal;
+    ivec4 crystals; // nu, nv, number of the first crystal in the scanner, nu * nv
+};
+
+layout(std430, binding = LR_BIND_MODULES) readonly buffer Modules {
+    Module modules[];
+};
+
+// One rendering of one sample point into one primary module's window.
+struct Image {
+    vec4 point_scale; // sample point, factor that forward projection multiplies weights by
+    vec4 rest;        // what rounding the point to float left over
+    ivec4 place;      // primary module, left and lower texel of its tile in the atlas, unused
+};
+
+layout(std430, binding = LR_BIND_IMAGES) readonly buffer Images {
+    Image images[];
+};
+
+// a - b where both are given as a float and what its rounding left over; relative error 1e-7.
+vec3 difference(vec3 a, vec3 a_rest, vec3 b, vec3 b_rest)
+{
+    precise vec3 leading = a - b;
+    precise vec3 trailing = a_rest - b_rest;
+    precise vec3 sum = leading + trailing;
+    return sum;
+}
+
+// From a sample point to a module's detection-plane centre.
+vec3 to_centre(Image image, Module module)
+{
+    return difference(module.centre_pitch_u.xyz, module.rest_pitch_v.xyz, image.point_scale.xyz,
+                      image.rest.xyz);
+}

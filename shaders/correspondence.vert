@@ -1,0 +1,124 @@
+#version 450 core
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Correspondence image, cluster paper section II.A: the eye is the sample point, the window the
+// primary module, and the secondary is mirrored through the eye.
+//
+// reads:    modules, images, draws (one instance each: image, secondary module)
+// writes:   the mirrored rectangle of the secondary in the image's tile, a little too large, and
+//           what the fragment needs to find the hit by itself, constant over the rectangle
+// shape:    triangle strip of 4 vertices, one instance per draw
+// variants: RAYS=4; RAYS=3
+#include "common/scene.glsl"
+#include "common/correspondence_pass.glsl"
+#include "common/lor.glsl"
+#include "common/coincidence.glsl"
+
+#ifndef RAYS
+#define RAYS 4
+#endif
+
+layout(std430, binding = LR_BIND_DRAWS) readonly buffer Draws {
+    uvec2 draws[]; // image, secondary module
+};
+
+layout(location = 0) flat out vec4 out_primary;      // D.u, D.v, height, area * height / 2 pi
+layout(location = 1) flat out vec4 out_denominator;  // n_j . (y1 - w) = x + a y + b z; height
+layout(location = 2) flat out vec4 out_along_u;      // hit's U = w - t (x + a y + b z)
+layout(location = 3) flat out vec4 out_along_v;
+layout(location = 4) flat out vec4 out_samples;      // pitch along u and v, sample spacing
+layout(location = 5) flat out vec4 out_cells;        // of the secondary: pitch, half the face
+layout(location = 6) flat out ivec4 out_tile;        // left and lower texel, primary, image
+layout(location = 7) flat out ivec4 out_secondary;   // crystals along u and v, first crystal, module
+layout(location = 8) flat out uvec4 out_mask;        // kind, offsets, whether swapped
+layout(location = 9) flat out ivec2 out_primary_size; // crystals along u and v
+
+// A direction from the eye, as a homogeneous point of the window: pixels, and a positive third
+// coordinate where the direction goes towards the primary.
+vec3 to_window(vec3 direction, Module primary, vec3 centre)
+{
+    float scale = dot(primary.normal.xyz, direction) / dot(primary.normal.xyz, centre);
+    float x = dot(primary.u_face_u.xyz, direction) - scale * dot(primary.u_face_u.xyz, centre);
+    float y = dot(primary.v_face_v.xyz, direction) - scale * dot(primary.v_face_v.xyz, centre);
+    vec2 pixels_per_mm = RAYS / vec2(primary.centre_pitch_u.w, primary.rest_pitch_v.w);
+    return vec3(vec2(x, y) * pixels_per_mm + scale * 0.5 * RAYS * vec2(primary.crystals.xy), scale);
+}
+
+vec3 corner(int k, Module primary, vec3 centre, Module secondary, vec3 other)
+{
+    vec2 side = vec2(k == 1 || k == 2 ? 0.5 : -0.5, k >= 2 ? 0.5 : -0.5);
+    vec2 at = side * vec2(secondary.crystals.xy) *
+              vec2(secondary.centre_pitch_u.w, secondary.rest_pitch_v.w);
+    vec3 point = other + at.x * secondary.u_face_u.xyz + at.y * secondary.v_face_v.xyz;
+    return to_window(-point, primary, centre);
+}
+
+// The plane through the eye and an edge, its normal towards `inside`, moved outwards.
+vec3 edge(vec3 from, vec3 to, vec3 inside, vec2 margin)
+{
+    vec3 plane = cross(from, to);
+    plane *= dot(plane, inside) < 0.0 ? -1.0 : 1.0;
+    plane.z += dot(abs(plane.xy), margin);
+    return plane;
+}
+
+// How far the true position of a sample can lie from its pixel's centre, because samples cover
+// faces and pixels cover pitch cells; and half a pixel for the snapping of vertices.
+vec2 window_margin(Module primary)
+{
+    vec2 pitch = vec2(primary.centre_pitch_u.w, primary.rest_pitch_v.w);
+    vec2 face = vec2(primary.u_face_u.w, primary.v_face_v.w);
+    return 0.5 + 0.5 * RAYS * (1.0 - face / pitch);
+}
+
+void write_position(vec3 window, ivec2 tile_at, ivec2 tile_size)
+{
+    vec2 pixel = window.xy + vec2(tile_at) * window.z;
+    gl_Position = vec4(2.0 * pixel / atlas_size - window.z, 0.0, window.z);
+    gl_ClipDistance[0] = window.x;
+    gl_ClipDistance[1] = window.y;
+    gl_ClipDistance[2] = float(tile_size.x) * window.z - window.x;
+    gl_ClipDistance[3] = float(tile_size.y) * window.z - window.y;
+}
+
+void main()
+{
+    uvec2 draw = draws[gl_InstanceID];
+    Image image = images[draw.x];
+    Module primary = modules[image.place.x];
+    Module secondary = modules[draw.y];
+    vec3 centre = to_centre(image, primary);   // from the point to the primary's centre
+    vec3 other = to_centre(image, secondary);
+
+    int k = gl_VertexID < 2 ? gl_VertexID : 5 - gl_VertexID; // strip order to loop order
+    vec3 before = corner((k + 3) & 3, primary, centre, secondary, other);
+    vec3 here = corner(k, primary, centre, secondary, other);
+    vec3 after = corner((k + 1) & 3, primary, centre, secondary, other);
+    vec3 opposite = corner((k + 2) & 3, primary, centre, secondary, other);
+    vec2 margin = window_margin(primary);
+    vec3 ray = cross(edge(before, here, after, margin), edge(here, after, before, margin));
+    ray *= dot(edge(after, opposite, here, margin), ray) < 0.0 ? -1.0 : 1.0;
+    write_position(ray, image.place.yz, primary.crystals.xy * RAYS);
+
+    vec3 u = primary.u_face_u.xyz;
+    vec3 v = primary.v_face_v.xyz;
+    vec3 n = secondary.normal.xyz;
+    float area = primary.u_face_u.w * primary.v_face_v.w / (RAYS * RAYS);
+    float height = -dot(primary.normal.xyz, centre);
+    out_primary = vec4(dot(u, centre), dot(v, centre), height, area * height / 6.283185307179586);
+    out_denominator = vec4(dot(n, centre), dot(n, u), dot(n, v), -dot(n, other));
+    vec3 su = secondary.u_face_u.xyz;
+    vec3 sv = secondary.v_face_v.xyz;
+    out_along_u = vec4(dot(su, centre), dot(su, u), dot(su, v), -dot(su, other));
+    out_along_v = vec4(dot(sv, centre), dot(sv, u), dot(sv, v), -dot(sv, other));
+    vec2 face = vec2(primary.u_face_u.w, primary.v_face_v.w);
+    out_samples = vec4(primary.centre_pitch_u.w, primary.rest_pitch_v.w, face / RAYS);
+    out_cells = vec4(secondary.centre_pitch_u.w, secondary.rest_pitch_v.w,
+                     0.5 * secondary.u_face_u.w, 0.5 * secondary.v_face_v.w);
+    out_tile = ivec4(image.place.yz, image.place.x, draw.x);
+    out_secondary = ivec4(secondary.crystals.xyz, draw.y);
+    Mask mask = pair_mask(uint(image.place.x), draw.y);
+    out_mask = uvec4(mask.kind, mask.offset_a, mask.offset_b, uint(mask.swapped));
+    out_primary_size = primary.crystals.xy;
+}

@@ -1,0 +1,12 @@
+#version 450 core
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Writes the point's value; additive blending accumulates it.
+layout(location = 0) flat in float in_value;
+layout(location = 0) out float out_value;
+
+void main()
+{
+    out_value = in_value;
+}

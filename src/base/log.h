@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#ifndef LR_BASE_LOG_H
+#define LR_BASE_LOG_H
+
+#include <lr/log.h>
+
+/* Formats one sentence and hands it to the log (NULL: dropped). At most 1,023 bytes. */
+void lr_log_write(const lr_log *log, lr_log_level level, lr_status status, const char *format, ...)
+    LR_PRINTF(4, 5);
+
+#define lr_debug(log, ...) lr_log_write((log), LR_LOG_DEBUG, LR_OK, __VA_ARGS__)
+#define lr_info(log, ...) lr_log_write((log), LR_LOG_INFO, LR_OK, __VA_ARGS__)
+#define lr_warn(log, ...) lr_log_write((log), LR_LOG_WARNING, LR_OK, __VA_ARGS__)
+
+/* Logs the sentence as an error and returns the status:
+ * `return lr_error(log, LR_BAD_INPUT, "...")`. */
+lr_status lr_error(const lr_log *log, lr_status status, const char *format, ...) LR_PRINTF(3, 4);
+
+/* Returns early from a function of type lr_status. */
+#define LR_TRY(call)                                                                              \
+    do {                                                                                           \
+        const lr_status try_status_ = (call);                                                      \
+        if (try_status_ != LR_OK) {                                                                \
+            return try_status_;                                                                    \
+        }                                                                                          \
+    } while (0)
+
+/* LR_OK, or LR_CANCELLED when the callback asks to stop. */
+lr_status lr_progress_report(const lr_progress *progress, const char *what, double done,
+                             double total);
+
+#endif

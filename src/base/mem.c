@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "base/mem.h"
+
+#include "base/cgroup.h"
+#include "base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void complain(double bytes, const char *what, const lr_log *log)
+{
+    const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+    int unit = 0;
+    while (bytes >= 1024.0 && unit < 6) {
+        bytes /= 1024.0;
+        unit++;
+    }
+    lr_log_write(log, LR_LOG_ERROR, LR_FAILED, "no memory for %s (%.*f %s)", what, unit > 0, bytes,
+                 units[unit]);
+}
+
+/* Whether count things of that size can be addressed at all. */
+static bool fits(int64_t count, size_t size)
+{
+    return count >= 0 && (size == 0 || (uint64_t)count <= PTRDIFF_MAX / size);
+}
+
+void *lr_alloc(int64_t count, size_t size, const char *what, const lr_log *log)
+{
+    void *block = NULL;
+    if (fits(count, size)) {
+        block = count == 0 || size == 0 ? calloc(1, 1) : calloc((size_t)count, size);
+    }
+    if (block == NULL) {
+        complain((double)count * (double)size, what, log);
+    }
+    return block;
+}
+
+void *lr_resize(void *block, int64_t count, size_t size, const char *what, const lr_log *log)
+{
+    void *bigger = NULL;
+    if (fits(count, size)) {
+        bigger = realloc(block, count == 0 || size == 0 ? 1 : (size_t)count * size);
+    }
+    if (bigger == NULL) {
+        complain((double)count * (double)size, what, log);
+    }
+    return bigger;
+}
+
+char *lr_copy_string(const char *string, const lr_log *log)
+{
+    if (string == NULL) {
+        return NULL;
+    }
+    const size_t bytes = strlen(string) + 1;
+    char *copy = lr_alloc((int64_t)bytes, 1, "a string", log);
+    if (copy != NULL) {
+        memcpy(copy, string, bytes);
+    }
+    return copy;
+}
+
+static void lower_to_limit(void *user, const char *folder)
+{
+    double *bytes = user;
+    double limit = 0.0;
+    if ((lr_cgroup_read(folder, "memory.max", 1, &limit) ||
+         lr_cgroup_read(folder, "memory.limit_in_bytes", 1, &limit)) &&
+        limit > 0.0 && limit < *bytes) {
+        *bytes = limit;
+    }
+}
+
+int64_t lr_physical_memory(void)
+{
+    double bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+    lr_cgroup_visit("memory", lower_to_limit, &bytes);
+    return (int64_t)bytes;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "album.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool make_room(struct album *album)
+{
+    if (album->num_tiles < album->capacity) {
+        return true;
+    }
+    const int capacity = album->capacity > 0 ? 2 * album->capacity : 16;
+    lr_tile *tiles = realloc(album->tiles, (size_t)capacity * sizeof(*tiles));
+    if (tiles != NULL) {
+        album->tiles = tiles;
+        album->capacity = capacity;
+    }
+    return tiles != NULL;
+}
+
+lr_status album_add(struct album *album, lr_picture *picture, const char *format, ...)
+{
+    char text[128];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof(text), format, list);
+    va_end(list);
+    if (picture == NULL) {
+        return report_reason(album->report);
+    }
+    char *caption = malloc(strlen(text) + 1);
+    if (caption == NULL || !make_room(album)) {
+        free(caption);
+        lr_picture_destroy(picture);
+        return report_error(album->report, LR_FAILED, "no memory for the picture \"%s\"", text);
+    }
+    strcpy(caption, text);
+    album->tiles[album->num_tiles++] = (lr_tile){picture, caption};
+    return LR_OK;
+}
+
+const lr_picture *album_last(const struct album *album)
+{
+    return album->tiles[album->num_tiles - 1].picture;
+}
+
+lr_status album_write_picture(struct report *report, const char *path, const lr_picture *picture)
+{
+    return lr_png_write(path, picture->rgb, picture->size, &report->log);
+}
+
+lr_status album_write(const struct album *album, const char *path, int columns, const char *title)
+{
+    const lr_mosaic_params params = {
+        .tiles = album->tiles,
+        .num_tiles = album->num_tiles,
+        .columns = columns,
+        .title = title,
+        .log = &album->report->log,
+    };
+    lr_picture *sheet = lr_picture_mosaic(&params);
+    if (sheet == NULL) {
+        return report_reason(album->report);
+    }
+    const lr_status status = album_write_picture(album->report, path, sheet);
+    lr_picture_destroy(sheet);
+    return status;
+}
+
+void album_finish(struct album *album)
+{
+    for (int k = 0; k < album->num_tiles; k++) {
+        /* The album made both; tiles only lend them out as const. */
+        lr_picture_destroy((lr_picture *)album->tiles[k].picture);
+        free((char *)album->tiles[k].caption);
+    }
+    free(album->tiles);
+    *album = (struct album){0};
+}

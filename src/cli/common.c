@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "common.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+const struct cli_option common_general_options[] = {
+    {"--json", NULL, "one JSON object on standard output", false},
+    {"--quiet", NULL, "only warnings and errors", false},
+    {"--help", NULL, "this page", false},
+    {0},
+};
+
+const char *const common_image_endings[] = {".nii", ".nii.gz", NULL};
+
+struct json common_json_begin(const char *verb)
+{
+    struct json json = {stdout, false};
+    json_open(&json, NULL, '{');
+    json_text(&json, "verb", verb);
+    json_text(&json, "version", lr_version());
+    return json;
+}
+
+void common_json_end(struct json *json)
+{
+    json_close(json, '}');
+    fputc('\n', json->stream);
+}
+
+void common_json_grid(struct json *json, const char *key, const lr_grid *grid)
+{
+    json_open(json, key, '{');
+    json_ints(json, "size", grid->size, 3);
+    json_numbers(json, "voxel_mm", grid->voxel_mm, 3);
+    json_numbers(json, "origin_mm", grid->origin_mm, 3);
+    json_close(json, '}');
+}
+
+bool common_ends_with(const char *text, const char *ending)
+{
+    const size_t length = strlen(text), tail = strlen(ending);
+    return length > tail && strcmp(text + length - tail, ending) == 0;
+}
+
+static lr_status check_ending(struct report *report, const char *path, const char *const *endings)
+{
+    for (int k = 0; endings[k] != NULL; k++) {
+        if (common_ends_with(path, endings[k])) {
+            return LR_OK;
+        }
+    }
+    return report_error(report, LR_USAGE, "-o %s: the name must end in %s%s%s", path, endings[0],
+                        endings[1] ? " or " : "", endings[1] ? endings[1] : "");
+}
+
+lr_status common_check_output(struct report *report, const char *path, const char *const *endings)
+{
+    char folder[PATH_MAX];
+    struct stat status;
+    if (endings != NULL) {
+        CLI_TRY(check_ending(report, path, endings));
+    }
+    snprintf(folder, sizeof(folder), "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash == NULL) {
+        strcpy(folder, ".");
+    } else {
+        slash[slash == folder] = '\0';
+    }
+    if (stat(folder, &status) != 0 || !S_ISDIR(status.st_mode)) {
+        return report_error(report, LR_FAILED, "%s cannot be written: there is no folder %s", path,
+                            folder);
+    }
+    if (access(folder, W_OK | X_OK) != 0) {
+        return report_error(report, LR_FAILED, "%s cannot be written: %s: %s", path, folder,
+                            strerror(errno));
+    }
+    if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+        return report_error(report, LR_FAILED, "%s cannot be written: it is a folder", path);
+    }
+    return LR_OK;
+}
+
+lr_status common_make_folder(struct report *report, const char *path)
+{
+    struct stat status;
+    if (mkdir(path, 0777) == 0) {
+        return LR_OK;
+    }
+    const int reason = errno;
+    if (reason == EEXIST && stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
+        return LR_OK;
+    }
+    return report_error(report, LR_FAILED, "the folder %s cannot be made: %s", path,
+                        strerror(reason));
+}
+
+float *common_floats(struct report *report, int64_t count, const char *what)
+{
+    float *values = calloc((size_t)(count > 0 ? count : 1), sizeof(*values));
+    if (values == NULL) {
+        char text[32];
+        report_error(report, LR_FAILED, "no memory for %s (%s)", what,
+                     common_bytes(text, count * (int64_t)sizeof(*values)));
+    }
+    return values;
+}
+
+double common_sum(const float *values, int64_t count)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < count; k++) {
+        sum += values[k];
+    }
+    return sum;
+}
+
+const char *common_bytes(char text[32], int64_t bytes)
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    double amount = (double)bytes;
+    int unit = 0;
+    while (amount >= 1024 && unit < 4) {
+        amount /= 1024;
+        unit++;
+    }
+    snprintf(text, 32, unit > 0 ? "%.1f %s" : "%.0f %s", amount, units[unit]);
+    return text;
+}

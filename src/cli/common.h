@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What most verbs need: a scanner, its LORs, a grid, an operator, and where output goes. */
+#ifndef LR_CLI_COMMON_H
+#define LR_CLI_COMMON_H
+
+#include "args.h"
+#include "json.h"
+
+#include <lr/lr.h>
+
+/* Option tables shared by the verbs. */
+extern const struct cli_option common_scanner_options[];
+extern const struct cli_option common_grid_options[];
+extern const struct cli_option common_operator_options[];
+extern const struct cli_option common_general_options[];
+
+#define COMMON_SCANNER_GROUP {"scanner", common_scanner_options}
+#define COMMON_GRID_GROUP {"grid", common_grid_options}
+#define COMMON_OPERATOR_GROUP {"matrix", common_operator_options}
+#define COMMON_GENERAL_GROUP {"general", common_general_options}
+
+/* A return early from a function of type lr_status. */
+#define CLI_TRY(call)                                                                              \
+    do {                                                                                           \
+        const lr_status cli_try_ = (call);                                                         \
+        if (cli_try_ != LR_OK) {                                                                   \
+            return cli_try_;                                                                       \
+        }                                                                                          \
+    } while (0)
+
+/* Everything that setup_finish frees; zero is valid. `params` points into the setup. */
+struct setup {
+    struct report *report;
+    lr_scanner *scanner;
+    lr_lors *lors;
+    lr_grid grid;
+    lr_image *mu;
+    lr_operator_params params;
+    lr_operator *op;
+};
+
+/* Reads --scanner and all options of the operator group, opens the scanner and numbers its LORs.
+ * `store` is what --store defaults to. The values of args read before are checked too. */
+lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store store);
+
+/* Reads the grid from --grid, --like, or else takes `image`'s (may be NULL); when both are there
+ * they must agree. */
+lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *image);
+
+/* A grid for verbs that need points only: one voxel amid the modules. */
+void setup_point_grid(struct setup *setup);
+
+/* Builds the operator and says what it is. */
+lr_status setup_operator(struct setup *setup);
+
+void setup_finish(struct setup *setup);
+
+/* Keys that every verb with an operator reports: "scanner", "grid", "operator". */
+void setup_json(const struct setup *setup, struct json *json);
+
+/* Opens the object with "verb" and "version"; closes it and ends the line. */
+struct json common_json_begin(const char *verb);
+void common_json_end(struct json *json);
+void common_json_grid(struct json *json, const char *key, const lr_grid *grid);
+
+/* Checks before long work that `path` can be created, and that it ends in one of `endings`
+ * (NULL at the end; NULL = any). */
+lr_status common_check_output(struct report *report, const char *path, const char *const *endings);
+extern const char *const common_image_endings[]; /* .nii .nii.gz */
+
+bool common_ends_with(const char *text, const char *ending);
+
+/* An array of floats, or NULL, reported. Free with free(). */
+float *common_floats(struct report *report, int64_t count, const char *what);
+
+/* Sum in double. */
+double common_sum(const float *values, int64_t count);
+
+/* "4.0 GiB" */
+const char *common_bytes(char text[32], int64_t bytes);
+
+/* Creates a folder unless it is there. */
+lr_status common_make_folder(struct report *report, const char *path);
+
+#endif

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The demo's parts: verb_demo.c runs it, demo_pictures.c draws it, demo_figures.c reports it. */
+#ifndef LR_CLI_DEMO_H
+#define LR_CLI_DEMO_H
+
+#include "album.h"
+
+/* Sizes of the demo, full or quick. */
+struct demo_scale {
+    int grid[3];
+    double voxel_mm;
+    double counts;
+    int iterations;
+    int shown[3]; /* iterations in the panel before the last */
+};
+
+/* A log for attempts: errors are kept instead of written, the rest goes on to the report. */
+struct demo_attempt {
+    lr_log log;
+    struct report *report;
+    lr_status status;
+    char error[1024];
+};
+
+struct demo {
+    struct setup setup; /* of the reconstruction: scanner, LORs, grid, operator */
+    struct demo_attempt attempt;
+    const struct demo_scale *scale;
+    bool quick;
+    const char *folder;
+    uint64_t seed;
+    const char *backend;  /* of the reconstruction: "raster", or "cpu" without OpenGL */
+    lr_image *truth;      /* phantom, as emissions per voxel */
+    lr_image *sensitivity, *image;
+    lr_lor_data *data;
+    struct album panel;
+    lr_iteration last;    /* without its image */
+    double counts;        /* drawn */
+    double simulate_seconds, matrix_seconds, pictures_seconds, recon_seconds, total_seconds;
+    lr_operator_info info; /* of the reconstruction's operator; strings live as long as it */
+};
+
+/* Creates an operator of `params`, by raster or, where that finds no device, by cpu, which is
+ * said. NULL, reported, on failure. */
+lr_operator *demo_operator(struct demo *demo, lr_operator_params params);
+
+/* Path of a file in the demo's folder. */
+const char *demo_path(const struct demo *demo, const char *name, char *path, size_t size);
+
+/* correspondence.png and the pictures on it: three voxels in false colour, their weights without
+ * and with absorption by a cylinder of water as wide as the phantom. */
+lr_status demo_correspondence(struct demo *demo);
+
+/* Adds a slice to the panel: of activity, up to 1.2 times the phantom's largest, or, with a unit,
+ * of its own range with a colour bar. */
+lr_status demo_add_slice(struct demo *demo, const lr_image *image, const char *unit,
+                         const char *caption);
+lr_status demo_write_panel(struct demo *demo);
+
+/* figures.txt, and the same on stdout, as text or JSON. */
+lr_status demo_report(const struct demo *demo);
+
+#endif

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "demo.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+/* Largest memory this process has had, in bytes. */
+static int64_t peak_memory(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
+}
+
+/* The line of figures. */
+static void describe(const struct demo *demo, char *line, size_t size)
+{
+    char memory[32];
+    snprintf(line, size,
+             "%s%.0f counts, seed %llu; %d iterations of ML-EM on backend %s (%s); log-likelihood "
+             "%.9g; %.9g emissions; pictures %.1f s, simulation %.1f s, matrix %.1f s (%lld "
+             "elements), iterations %.1f s, in all %.1f s; peak memory %s",
+             demo->quick ? "quick: " : "", demo->counts, (unsigned long long)demo->seed,
+             demo->last.number, demo->info.backend, demo->info.device, demo->last.log_likelihood,
+             common_sum(demo->image->values, lr_grid_num_voxels(&demo->image->grid)),
+             demo->pictures_seconds, demo->simulate_seconds, demo->matrix_seconds,
+             (long long)demo->info.num_elements, demo->recon_seconds, demo->total_seconds,
+             common_bytes(memory, peak_memory()));
+}
+
+/* Writes beside the target and renames, so that the file is whole or not there. */
+static lr_status write_text(struct report *report, const char *path, const char *line)
+{
+    char part[PATH_MAX + 8];
+    snprintf(part, sizeof(part), "%s.part", path);
+    FILE *file = fopen(part, "w");
+    bool good = file != NULL && fprintf(file, "%s\n", line) > 0;
+    good = file != NULL && fclose(file) == 0 && good;
+    if (!good || rename(part, path) != 0) {
+        const int reason = errno;
+        remove(part);
+        return report_error(report, LR_FAILED, "%s cannot be written: %s", path,
+                            strerror(reason));
+    }
+    return LR_OK;
+}
+
+static void print_json(const struct demo *demo)
+{
+    struct json json = common_json_begin("demo");
+    setup_json(&demo->setup, &json);
+    json_text(&json, "output", demo->folder);
+    json_bool(&json, "quick", demo->quick);
+    json_int(&json, "seed", (int64_t)demo->seed);
+    json_number(&json, "counts", demo->counts);
+    json_int(&json, "iterations", demo->last.number);
+    json_number(&json, "log_likelihood", demo->last.log_likelihood);
+    json_number(&json, "emissions",
+                common_sum(demo->image->values, lr_grid_num_voxels(&demo->image->grid)));
+    json_number(&json, "pictures_seconds", demo->pictures_seconds);
+    json_number(&json, "simulate_seconds", demo->simulate_seconds);
+    json_number(&json, "matrix_seconds", demo->matrix_seconds);
+    json_number(&json, "recon_seconds", demo->recon_seconds);
+    json_number(&json, "total_seconds", demo->total_seconds);
+    json_int(&json, "peak_memory_bytes", peak_memory());
+    common_json_end(&json);
+}
+
+lr_status demo_report(const struct demo *demo)
+{
+    char line[1024], path[PATH_MAX];
+    describe(demo, line, sizeof(line));
+    CLI_TRY(write_text(demo->setup.report, demo_path(demo, "figures.txt", path, sizeof(path)),
+                       line));
+    if (demo->setup.report->json) {
+        print_json(demo);
+    } else {
+        printf("%s\n%s/panel.png, correspondence.png, image.nii.gz\n", line, demo->folder);
+    }
+    return LR_OK;
+}

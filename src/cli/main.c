@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "common.h"
+#include "verbs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct cli_verb *const verbs[] = {
+    &verb_info,     &verb_scanner_list, &verb_scanner_show, &verb_scanner_check,
+    &verb_render,   &verb_matrix,       &verb_project,      &verb_backproject,
+    &verb_sensitivity, &verb_simulate,  &verb_recon,        &verb_demo,
+    NULL,
+};
+
+static void print_help(void)
+{
+    printf("LORaster %s renders PET system matrices.\n\nusage: loraster VERB [options]\n\n",
+           lr_version());
+    for (int k = 0; verbs[k] != NULL; k++) {
+        printf("  %-16s %s\n", verbs[k]->syntax->verb, verbs[k]->syntax->summary);
+    }
+    printf("\nloraster VERB --help shows its options and an example; loraster --version the "
+           "version.\nLengths are mm, z runs along the scanner's axis, the origin is its centre.\n"
+           "Exit codes: 0 done, 1 failed or stopped, 2 usage, 3 bad input, 4 device missing.\n");
+}
+
+/* How many of the words at argv name this verb: 0, 1 or 2. */
+static int match_verb(const struct cli_verb *verb, char *const *argv)
+{
+    const char *name = verb->syntax->verb;
+    const char *space = strchr(name, ' ');
+    if (space == NULL) {
+        return strcmp(argv[0], name) == 0 ? 1 : 0;
+    }
+    const size_t first = (size_t)(space - name);
+    const bool same = strlen(argv[0]) == first && strncmp(argv[0], name, first) == 0;
+    return same && argv[1] != NULL && strcmp(argv[1], space + 1) == 0 ? 2 : 0;
+}
+
+/* The first word alone of a verb that has two. */
+static bool is_family(const char *word)
+{
+    return strcmp(word, "scanner") == 0;
+}
+
+static int complain_verb(struct report *report, char *const *argv)
+{
+    const char *names[sizeof(verbs) / sizeof(verbs[0]) + 1] = {0};
+    char asked[128];
+    for (int k = 0; verbs[k] != NULL; k++) {
+        names[k] = verbs[k]->syntax->verb;
+    }
+    const bool family = is_family(argv[0]);
+    if (family && argv[1] == NULL) {
+        report_error(report, LR_USAGE, "scanner needs one of list, show, check: see loraster "
+                                       "--help");
+        return CLI_USAGE;
+    }
+    snprintf(asked, sizeof(asked), "%s%s%s", argv[0], family ? " " : "", family ? argv[1] : "");
+    const char *nearest = args_nearest(asked, names);
+    report_error(report, LR_USAGE, "there is no verb %s: %s%s", asked,
+                 nearest ? "did you mean " : "see loraster --help", nearest ? nearest : "");
+    return CLI_USAGE;
+}
+
+/* Results that did not reach standard output are a failure like any other. */
+static lr_status flush_output(struct report *report, lr_status status)
+{
+    if ((fflush(stdout) != 0 || ferror(stdout)) && status == LR_OK) {
+        return report_error(report, LR_FAILED, "standard output cannot be written: %s",
+                            strerror(errno));
+    }
+    return status;
+}
+
+static int run_verb(struct report *report, const struct cli_verb *verb, char *const *argv)
+{
+    struct cli_args args;
+    lr_status status = args_parse(&args, verb->syntax, report, argv);
+    report->quiet = args_has(&args, "--quiet");
+    report->json = args_has(&args, "--json");
+    if (args.help) {
+        args_print_help(verb->syntax);
+    } else if (status == LR_OK) {
+        report_catch_signals();
+        status = verb->run(&args);
+    }
+    args_finish(&args);
+    return report_exit_code(report, flush_output(report, status));
+}
+
+static int run(struct report *report, char *const *argv)
+{
+    if (argv[0] == NULL) {
+        report_error(report, LR_USAGE, "which verb? See loraster --help");
+        return CLI_USAGE;
+    }
+    if (strcmp(argv[0], "--version") == 0) {
+        printf("loraster %s\n", lr_version());
+        return report_exit_code(report, flush_output(report, LR_OK));
+    }
+    const bool family_help =
+        is_family(argv[0]) && argv[1] != NULL && strcmp(argv[1], "--help") == 0;
+    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0 || family_help) {
+        print_help();
+        return report_exit_code(report, flush_output(report, LR_OK));
+    }
+    for (int k = 0; verbs[k] != NULL; k++) {
+        const int words = match_verb(verbs[k], argv);
+        if (words > 0) {
+            return run_verb(report, verbs[k], argv + words);
+        }
+    }
+    return complain_verb(report, argv);
+}
+
+int main(int argc, char **argv)
+{
+    struct report report;
+    report_init(&report);
+    static char *const nothing[] = {NULL};
+    return run(&report, argc > 0 ? argv + 1 : nothing);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "report.h"
+
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+/* A signal handler can reach nothing else. */
+static volatile sig_atomic_t stop_signals;
+
+static void on_signal(int number)
+{
+    (void)number;
+    stop_signals = 1;
+}
+
+void report_catch_signals(void)
+{
+    struct sigaction action = {0};
+    action.sa_handler = on_signal;
+    action.sa_flags = (int)SA_RESETHAND; /* the second one has its usual effect */
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+}
+
+bool report_stopped(void)
+{
+    return stop_signals != 0;
+}
+
+double report_seconds(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+const char *report_duration(char text[32], double seconds)
+{
+    const long whole = lround(fmin(fmax(seconds, 0), 1e8));
+    if (whole < 60) {
+        snprintf(text, 32, "%ld s", whole);
+    } else if (whole < 3600) {
+        snprintf(text, 32, "%ld min %ld s", whole / 60, whole % 60);
+    } else {
+        snprintf(text, 32, "%ld h %ld min", whole / 3600, whole / 60 % 60);
+    }
+    return text;
+}
+
+void report_clear(struct report *report)
+{
+    if (report->line_drawn) {
+        fputs("\r\033[K", stderr);
+        fflush(stderr);
+        report->line_drawn = false;
+    }
+}
+
+static void write_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    static const char *const words[] = {"", "", "warning: ", "error: "};
+    struct report *report = user;
+    if (level == LR_LOG_ERROR) {
+        report->status = status;
+    }
+    if (level == LR_LOG_DEBUG || (level == LR_LOG_INFO && report->quiet)) {
+        return;
+    }
+    report_clear(report);
+    fprintf(stderr, "loraster: %s%s\n", words[level], sentence);
+}
+
+static void draw_progress(struct report *report, double done, double total, double now)
+{
+    const double elapsed = now - report->phase_start_s;
+    char left[32];
+    fprintf(stderr, "\r\033[K%s: %.0f %%", report->phase, 100 * done / total);
+    if (elapsed > 1 && done > 0) {
+        fprintf(stderr, ", %s left", report_duration(left, elapsed * (total - done) / done));
+    }
+    fflush(stderr);
+    report->line_drawn = true;
+    report->drawn_s = now;
+}
+
+static bool show_progress(void *user, const char *what, double done, double total)
+{
+    struct report *report = user;
+    if (report->terminal && !report->quiet && total > 0) {
+        const double now = report_seconds();
+        if (strncmp(report->phase, what, sizeof(report->phase) - 1) != 0 ||
+            done < report->last_done) {
+            snprintf(report->phase, sizeof(report->phase), "%s", what);
+            report->phase_start_s = now;
+        }
+        report->last_done = done;
+        if (now - report->drawn_s > 0.2) {
+            draw_progress(report, done, total, now);
+        }
+    }
+    return !report_stopped();
+}
+
+void report_init(struct report *report)
+{
+    *report = (struct report){0};
+    report->log = (lr_log){write_sentence, report};
+    report->progress = (lr_progress){show_progress, report};
+    report->terminal = isatty(STDERR_FILENO) == 1;
+}
+
+static void say(struct report *report, lr_log_level level, lr_status status, const char *format,
+                va_list list)
+{
+    char sentence[1024];
+    vsnprintf(sentence, sizeof(sentence), format, list);
+    report->log.write(report->log.user, level, status, sentence);
+}
+
+void report_info(struct report *report, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    say(report, LR_LOG_INFO, LR_OK, format, list);
+    va_end(list);
+}
+
+void report_warn(struct report *report, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    say(report, LR_LOG_WARNING, LR_OK, format, list);
+    va_end(list);
+}
+
+lr_status report_error(struct report *report, lr_status status, const char *format, ...)
+{
+    va_list list;
+    va_start(list, format);
+    say(report, LR_LOG_ERROR, status, format, list);
+    va_end(list);
+    return status;
+}
+
+lr_status report_reason(const struct report *report)
+{
+    if (report->status != LR_OK) {
+        return report->status;
+    }
+    return report_stopped() ? LR_CANCELLED : LR_FAILED;
+}
+
+int report_exit_code(struct report *report, lr_status status)
+{
+    static const int codes[] = {
+        [LR_OK] = CLI_DONE,           [LR_FAILED] = CLI_FAILED,       [LR_USAGE] = CLI_USAGE,
+        [LR_BAD_INPUT] = CLI_BAD_INPUT, [LR_NO_DEVICE] = CLI_NO_DEVICE, [LR_CANCELLED] = CLI_FAILED,
+    };
+    report_clear(report);
+    if (status == LR_CANCELLED && report_stopped()) {
+        fputs("loraster: stopped\n", stderr);
+    }
+    return codes[status];
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What the program says: sentences and progress to stderr, results to stdout; and what it answers
+ * to Ctrl-C. */
+#ifndef LR_CLI_REPORT_H
+#define LR_CLI_REPORT_H
+
+#include <lr/log.h>
+
+/* Exit codes of the program. */
+enum {
+    CLI_DONE = 0,
+    CLI_FAILED = 1,
+    CLI_USAGE = 2,
+    CLI_BAD_INPUT = 3,
+    CLI_NO_DEVICE = 4
+};
+
+/* One per run of the program; `log` and `progress` point back to it, so it must not move. */
+struct report {
+    lr_log log;
+    lr_progress progress;
+    bool quiet;       /* drop information and progress, keep warnings and errors */
+    bool json;        /* stdout carries one JSON object; see json.h */
+    bool terminal;    /* stderr is one: draw progress */
+    lr_status status; /* of the last error sentence */
+    double phase_start_s, drawn_s, last_done;
+    char phase[96];
+    bool line_drawn;
+};
+
+void report_init(struct report *report);
+
+/* From here on Ctrl-C asks the work to stop at its next progress report; a second one ends the
+ * program at once. */
+void report_catch_signals(void);
+
+/* Whether Ctrl-C was pressed. */
+bool report_stopped(void);
+
+/* Sentences, without a newline. report_error returns `status`, and remembers it. */
+void report_info(struct report *report, const char *format, ...) LR_PRINTF(2, 3);
+void report_warn(struct report *report, const char *format, ...) LR_PRINTF(2, 3);
+lr_status report_error(struct report *report, lr_status status, const char *format, ...)
+    LR_PRINTF(3, 4);
+
+/* The status of a constructor that gave NULL: that of the last error, or LR_FAILED. */
+lr_status report_reason(const struct report *report);
+
+/* The exit code for how a verb ended; says "stopped" when Ctrl-C ended it. */
+int report_exit_code(struct report *report, lr_status status);
+
+/* Removes the progress line. */
+void report_clear(struct report *report);
+
+/* "12 s", "3 min 20 s", "2 h 5 min" */
+const char *report_duration(char text[32], double seconds);
+
+/* Seconds on a clock that never goes back. */
+double report_seconds(void);
+
+#endif

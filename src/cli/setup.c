@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * From the shared options to an operator. */
+#include "common.h"
+
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+const struct cli_option common_scanner_options[] = {
+    {"--scanner", "NAME|FILE", "a preset (loraster scanner list) or a YAML file", false},
+    {0},
+};
+
+const struct cli_option common_grid_options[] = {
+    {"--grid", "NX,NY,NZ", "number of voxels", false},
+    {"--voxel-mm", "DX,DY,DZ", "edges of a voxel in mm; one number for a cube", false},
+    {"--origin-mm", "X,Y,Z", "centre of the first voxel; default: grid centred", false},
+    {"--like", "IMAGE", "the grid of this NIfTI image instead", false},
+    {0},
+};
+
+const struct cli_option common_operator_options[] = {
+    {"--backend", "NAME", "auto, cpu or raster; default auto", false},
+    {"--device", "N", "which usable device of loraster info; default 0", false},
+    {"--mode", "NAME", "sampled (lines) or exact (solid angles); default sampled", false},
+    {"--rays", "R", "R x R lines over each crystal face; default 4", false},
+    {"--samples", "N|NX,NY,NZ", "points per voxel; default: one per crystal pitch", false},
+    {"--mu", "IMAGE", "attenuation map", false},
+    {"--mu-unit", "UNIT", "unit of the map, 1/cm or 1/mm; default 1/cm", false},
+    {"--mu-steps", "K", "samples of the map along a line; default: one per voxel", false},
+    {"--store", "WHEN", "keep the matrix in memory: auto, yes or no", false},
+    {"--max-memory", "SIZE", "limit for it, such as 512M or 4G; default: half", false},
+    {"--threads", "N", "default: all processors", false},
+    {0},
+};
+
+static const int64_t at_least_one[2] = {1, INT_MAX};
+static const int64_t at_least_zero[2] = {0, INT_MAX};
+
+static const char *read_backend(struct cli_args *args)
+{
+    static const char *const names[] = {"auto", "cpu", "raster", NULL};
+    return names[args_word(args, "--backend", names, 0)];
+}
+
+/* A single number is split over the axes once the grid is known; it stays in samples[0] then. */
+static void read_samples(struct cli_args *args, lr_operator_params *params)
+{
+    if (args_sizes(args, "--samples", params->samples) == 1) {
+        params->samples[1] = params->samples[2] = 0;
+    }
+}
+
+static void read_params(struct setup *setup, struct cli_args *args, lr_store store)
+{
+    static const char *const modes[] = {"sampled", "exact", NULL};
+    static const char *const stores[] = {"auto", "yes", "no", NULL};
+    setup->params = (lr_operator_params){
+        .backend = read_backend(args),
+        .mode = (lr_mode)args_word(args, "--mode", modes, LR_MODE_SAMPLED),
+        .rays = (int)args_int(args, "--rays", 0, at_least_one),
+        .mu_steps = (int)args_int(args, "--mu-steps", 0, at_least_one),
+        .store = (lr_store)args_word(args, "--store", stores, (int)store),
+        .max_memory_bytes = args_bytes(args, "--max-memory", 0),
+        .threads = (int)args_int(args, "--threads", 0, at_least_one),
+        .device = (int)args_int(args, "--device", 0, at_least_zero),
+        .log = &setup->report->log,
+        .progress = &setup->report->progress,
+    };
+    read_samples(args, &setup->params);
+    if (args_text(args, "--mu") == NULL &&
+        (args_has(args, "--mu-unit") || args_has(args, "--mu-steps"))) {
+        args_complain(args, "--mu-unit and --mu-steps need --mu IMAGE");
+    }
+}
+
+/* The map in 1/mm, as the library wants it. */
+static lr_status read_mu(struct setup *setup, const char *path, bool per_cm)
+{
+    setup->mu = lr_image_read(path, &setup->report->log);
+    if (setup->mu == NULL) {
+        return report_reason(setup->report);
+    }
+    const int64_t count = lr_grid_num_voxels(&setup->mu->grid);
+    float largest = 0;
+    for (int64_t k = 0; k < count; k++) {
+        largest = fmaxf(largest, setup->mu->values[k]);
+        setup->mu->values[k] *= per_cm ? 0.1f : 1.0f;
+    }
+    report_info(setup->report, "%s: attenuation taken as %s, at most %g%s", path,
+                per_cm ? "1/cm" : "1/mm", (double)largest,
+                per_cm ? " (water 0.096); --mu-unit 1/mm takes it as 1/mm" : " (water 0.0096)");
+    setup->params.mu = setup->mu;
+    return LR_OK;
+}
+
+lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store store)
+{
+    static const char *const units[] = {"1/cm", "1/mm", NULL};
+    setup->report = args->report;
+    const char *name = args_required(args, "--scanner");
+    read_params(setup, args, store);
+    const bool per_cm = args_word(args, "--mu-unit", units, 0) == 0;
+    CLI_TRY(args->status);
+    setup->scanner = lr_scanner_read(name, &setup->report->log);
+    if (setup->scanner == NULL) {
+        return report_reason(setup->report);
+    }
+    setup->lors = lr_lors_create(setup->scanner, &setup->report->log);
+    if (setup->lors == NULL) {
+        return report_reason(setup->report);
+    }
+    setup->params.lors = setup->lors;
+    const char *mu = args_text(args, "--mu");
+    return mu != NULL ? read_mu(setup, mu, per_cm) : LR_OK;
+}
+
+/* --grid, --voxel-mm, --origin-mm. Returns whether they were given. */
+static bool read_explicit_grid(struct cli_args *args, lr_grid *grid)
+{
+    int size[3] = {0};
+    double voxel_mm[3] = {0}, origin_mm[3];
+    const int count = args_sizes(args, "--grid", size);
+    const bool has_voxel = args_triple(args, "--voxel-mm", true, voxel_mm);
+    const bool has_origin = args_triple(args, "--origin-mm", false, origin_mm);
+    if (!args_has(args, "--grid")) {
+        if (has_voxel || has_origin) {
+            args_complain(args, "--voxel-mm and --origin-mm need --grid NX,NY,NZ");
+        }
+        return false;
+    }
+    if (count == 1) {
+        args_complain(args, "--grid %s: three numbers are needed, such as --grid 96,96,8",
+                      args_text(args, "--grid"));
+    }
+    if (!has_voxel) {
+        args_complain(args, "--grid needs --voxel-mm DX,DY,DZ");
+    }
+    for (int k = 0; k < 3 && has_voxel; k++) {
+        if (!(voxel_mm[k] > 0)) {
+            args_complain(args, "--voxel-mm %s: edges must be positive",
+                          args_text(args, "--voxel-mm"));
+        }
+    }
+    *grid = lr_grid_centred(size, voxel_mm);
+    if (has_origin) {
+        memcpy(grid->origin_mm, origin_mm, sizeof(origin_mm));
+    }
+    return true;
+}
+
+static bool same_grid(const lr_grid *a, const lr_grid *b)
+{
+    bool same = true;
+    for (int k = 0; k < 3; k++) {
+        const double slack = 1e-3 * a->voxel_mm[k];
+        same = same && a->size[k] == b->size[k] &&
+               fabs(a->voxel_mm[k] - b->voxel_mm[k]) * a->size[k] < slack &&
+               fabs(a->origin_mm[k] - b->origin_mm[k]) < slack;
+    }
+    return same;
+}
+
+static void split_samples(struct setup *setup)
+{
+    int *samples = setup->params.samples;
+    if (samples[0] > 0 && samples[1] == 0) {
+        lr_grid_split_samples(&setup->grid, samples[0], samples);
+    }
+}
+
+lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *image)
+{
+    const char *like = args_text(args, "--like");
+    const bool given = read_explicit_grid(args, &setup->grid);
+    if (given && like != NULL) {
+        args_complain(args, "--grid and --like exclude each other");
+    }
+    if (!given && like == NULL && image == NULL) {
+        args_complain(args, "%s needs a grid: --grid NX,NY,NZ --voxel-mm DX,DY,DZ, or --like IMAGE",
+                      args->syntax->verb);
+    }
+    CLI_TRY(args->status);
+    if (like != NULL) {
+        CLI_TRY(lr_grid_read(like, &setup->grid, &setup->report->log));
+    }
+    if (!given && like == NULL) {
+        setup->grid = *image;
+    } else if (image != NULL && !same_grid(&setup->grid, image)) {
+        return report_error(setup->report, LR_USAGE,
+                            "the image's grid is not the one asked for: leave out --grid and "
+                            "--like to use the image's");
+    }
+    split_samples(setup);
+    setup->params.grid = &setup->grid;
+    return lr_grid_check(&setup->grid, &setup->report->log);
+}
+
+void setup_point_grid(struct setup *setup)
+{
+    static const int one[3] = {1, 1, 1};
+    static const double cube_mm[3] = {1, 1, 1};
+    setup->grid = lr_grid_centred(one, cube_mm);
+    for (int m = 0; m < setup->scanner->num_modules; m++) {
+        for (int k = 0; k < 3; k++) {
+            setup->grid.origin_mm[k] +=
+                setup->scanner->modules[m].centre_mm[k] / setup->scanner->num_modules;
+        }
+    }
+    split_samples(setup);
+    setup->params.grid = &setup->grid;
+}
+
+lr_status setup_operator(struct setup *setup)
+{
+    char bytes[32], seconds[32];
+    setup->op = lr_operator_create(&setup->params);
+    if (setup->op == NULL) {
+        return report_reason(setup->report);
+    }
+    const lr_operator_info *info = lr_operator_get_info(setup->op);
+    report_info(setup->report, "backend %s on %s", info->backend, info->device);
+    if (info->stored) {
+        report_info(setup->report, "matrix kept in memory: %lld elements, %s, made in %s",
+                    (long long)info->num_elements, common_bytes(bytes, info->memory_bytes),
+                    report_duration(seconds, info->build_seconds));
+    }
+    return LR_OK;
+}
+
+void setup_finish(struct setup *setup)
+{
+    lr_operator_destroy(setup->op);
+    lr_image_destroy(setup->mu);
+    lr_lors_destroy(setup->lors);
+    lr_scanner_destroy(setup->scanner);
+    *setup = (struct setup){0};
+}
+
+void setup_json(const struct setup *setup, struct json *json)
+{
+    json_text(json, "scanner", setup->scanner->name);
+    common_json_grid(json, "grid", &setup->grid);
+    const lr_operator_info *info = lr_operator_get_info(setup->op);
+    json_open(json, "operator", '{');
+    json_text(json, "backend", info->backend);
+    json_text(json, "device", info->device);
+    json_text(json, "mode", setup->params.mode == LR_MODE_EXACT ? "exact" : "sampled");
+    json_int(json, "rays", info->rays);
+    json_ints(json, "samples", info->samples, 3);
+    json_int(json, "mu_steps", info->mu_steps);
+    json_bool(json, "stored", info->stored);
+    json_int(json, "num_voxels", info->num_voxels);
+    json_int(json, "num_lors", info->num_lors);
+    json_int(json, "num_elements", info->num_elements);
+    json_int(json, "memory_bytes", info->memory_bytes);
+    json_number(json, "build_seconds", info->build_seconds);
+    json_close(json, '}');
+}

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The getters of args.h that turn an option's text into numbers. */
+#include "args.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Whole numbers, also in the form 2e7. */
+static bool read_int(const char *text, int64_t *value)
+{
+    char *end = NULL;
+    errno = 0;
+    *value = strtoll(text, &end, 10);
+    if (end == text || errno != 0 || isspace((unsigned char)text[0])) {
+        return false;
+    }
+    if (*end == '\0') {
+        return true;
+    }
+    const double number = strtod(text, &end);
+    const bool plain = strspn(text, "+-.0123456789eE") == strlen(text);
+    if (!plain || *end != '\0' || floor(number) != number || fabs(number) > 0x1p53) {
+        return false;
+    }
+    *value = (int64_t)number;
+    return true;
+}
+
+int64_t args_int(struct cli_args *args, const char *name, int64_t fallback, const int64_t range[2])
+{
+    const char *text = args_text(args, name);
+    int64_t value = 0;
+    if (text == NULL) {
+        return fallback;
+    }
+    if (!read_int(text, &value)) {
+        args_complain(args, "%s %s: a whole number is needed", name, text);
+        return fallback;
+    }
+    if (value < range[0] || value > range[1]) {
+        args_complain(args, "%s %s: must be at least %lld and at most %lld", name, text,
+                      (long long)range[0], (long long)range[1]);
+        return fallback;
+    }
+    return value;
+}
+
+/* Reads numbers separated by commas; returns how many, or -1. */
+static int read_list(const char *text, double values[3])
+{
+    int count = 0;
+    for (const char *at = text; count < 3; at++) {
+        char *end = NULL;
+        values[count] = strtod(at, &end);
+        if (end == at || isspace((unsigned char)*at) || !isfinite(values[count])) {
+            return -1;
+        }
+        count++;
+        at = end;
+        if (*at == '\0') {
+            return count;
+        }
+        if (*at != ',') {
+            return -1;
+        }
+    }
+    return -1;
+}
+
+bool args_triple_text(struct cli_args *args, const char *name, const char *text, double values[3])
+{
+    if (read_list(text, values) == 3) {
+        return true;
+    }
+    args_complain(args, "%s %s: three numbers are needed, such as %s 1,2.5,-3", name, text, name);
+    return false;
+}
+
+bool args_triple(struct cli_args *args, const char *name, bool spread, double values[3])
+{
+    const char *text = args_text(args, name);
+    if (text == NULL) {
+        return false;
+    }
+    if (spread && read_list(text, values) == 1) {
+        values[1] = values[2] = values[0];
+        return true;
+    }
+    return args_triple_text(args, name, text, values);
+}
+
+int args_sizes(struct cli_args *args, const char *name, int values[3])
+{
+    const char *text = args_text(args, name);
+    double numbers[3];
+    if (text == NULL) {
+        return 0;
+    }
+    const int count = read_list(text, numbers);
+    bool whole = count == 1 || count == 3;
+    for (int k = 0; whole && k < count; k++) {
+        whole = numbers[k] >= 1 && numbers[k] <= INT_MAX && floor(numbers[k]) == numbers[k];
+        values[k] = whole ? (int)numbers[k] : 0;
+    }
+    if (!whole) {
+        args_complain(args, "%s %s: whole numbers of at least 1 are needed, such as %s 2,2,1",
+                      name, text, name);
+        return 0;
+    }
+    return count;
+}
+
+/* The factor of a unit: "", K, M, G, T with an optional B or iB; 0 when it is none. */
+static double unit_factor(const char *unit)
+{
+    static const char letters[] = "KMGT";
+    if (*unit == '\0') {
+        return 1;
+    }
+    const char *letter = strchr(letters, toupper((unsigned char)*unit));
+    const char *rest = unit + 1;
+    if (letter == NULL || (*rest != '\0' && strcmp(rest, "B") != 0 && strcmp(rest, "iB") != 0)) {
+        return 0;
+    }
+    return ldexp(1, 10 * (int)(letter - letters + 1));
+}
+
+int64_t args_bytes(struct cli_args *args, const char *name, int64_t fallback)
+{
+    const char *text = args_text(args, name);
+    if (text == NULL) {
+        return fallback;
+    }
+    char *end = NULL;
+    const double number = strtod(text, &end);
+    const double bytes = end != text ? number * unit_factor(end) : 0;
+    if (!(bytes >= 1 && bytes < 0x1p62)) {
+        args_complain(args, "%s %s: an amount of memory is needed, such as 512M or 4G", name,
+                      text);
+        return fallback;
+    }
+    return (int64_t)bytes;
+}
+
+int args_word(struct cli_args *args, const char *name, const char *const *words, int fallback)
+{
+    const char *text = args_text(args, name);
+    char list[256] = "";
+    if (text == NULL) {
+        return fallback;
+    }
+    for (int k = 0; words[k] != NULL; k++) {
+        if (strcmp(words[k], text) == 0) {
+            return k;
+        }
+        const size_t used = strlen(list);
+        if (used + strlen(words[k]) + 3 < sizeof(list)) {
+            strcpy(list + used, used > 0 ? ", " : "");
+            strcat(list, words[k]);
+        }
+    }
+    args_complain(args, "%s %s: must be one of %s", name, text, list);
+    return fallback;
+}

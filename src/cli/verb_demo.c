@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * From a phantom to a reconstructed image. Counts come from solid angles in closed form, the
+ * reconstruction uses rendered lines: two models, two programs of work. */
+#include "demo.h"
+#include "verbs.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char scanner_name[] = "ge-explore-vista-dr";
+static const char phantom_name[] = "derenzo";
+
+static const struct demo_scale full_scale = {{96, 96, 8}, 0.45, 4e7, 30, {1, 5, 15}};
+static const struct demo_scale quick_scale = {{48, 48, 2}, 0.9, 4e6, 8, {1, 2, 4}};
+
+const char *demo_path(const struct demo *demo, const char *name, char *path, size_t size)
+{
+    snprintf(path, size, "%s/%s", demo->folder, name);
+    return path;
+}
+
+/* --- operators --- */
+
+static void keep_errors(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    struct demo_attempt *attempt = user;
+    if (level == LR_LOG_ERROR) {
+        attempt->status = status;
+        snprintf(attempt->error, sizeof(attempt->error), "%s", sentence);
+    } else {
+        attempt->report->log.write(attempt->report, level, status, sentence);
+    }
+}
+
+lr_operator *demo_operator(struct demo *demo, lr_operator_params params)
+{
+    struct report *report = demo->setup.report;
+    demo->attempt = (struct demo_attempt){
+        .log = {keep_errors, &demo->attempt}, .report = report, .status = LR_OK};
+    params.backend = demo->backend;
+    params.log = &demo->attempt.log;
+    lr_operator *op = lr_operator_create(&params);
+    if (op == NULL && demo->attempt.status == LR_NO_DEVICE && strcmp(demo->backend, "cpu") != 0) {
+        report_warn(report, "%s", demo->attempt.error);
+        report_warn(report, "no OpenGL device: going on with backend cpu, mode sampled");
+        demo->backend = "cpu";
+        return demo_operator(demo, params);
+    }
+    if (op == NULL && demo->attempt.status != LR_OK) {
+        report_error(report, demo->attempt.status, "%s", demo->attempt.error);
+    }
+    /* From here on its errors are errors. */
+    demo->attempt.log = report->log;
+    return op;
+}
+
+/* --- counts --- */
+
+static lr_status draw_phantom(struct demo *demo)
+{
+    const struct demo_scale *scale = demo->scale;
+    const double voxel_mm[3] = {scale->voxel_mm, scale->voxel_mm, scale->voxel_mm};
+    demo->setup.grid = lr_grid_centred(scale->grid, voxel_mm);
+    demo->setup.params.grid = &demo->setup.grid;
+    demo->truth = lr_phantom_create(
+        &(lr_phantom_params){.name = phantom_name, .log = &demo->setup.report->log},
+        &demo->setup.grid);
+    return demo->truth != NULL ? LR_OK : report_reason(demo->setup.report);
+}
+
+static void scale_values(float *values, int64_t count, double factor)
+{
+    for (int64_t k = 0; k < count; k++) {
+        values[k] = (float)(factor * values[k]);
+    }
+}
+
+static lr_status draw_counts(struct demo *demo, lr_operator *exact)
+{
+    lr_lor_data *data = demo->data;
+    CLI_TRY(lr_operator_forward(exact, demo->truth->values, data->values));
+    const double factor = demo->scale->counts / common_sum(data->values, data->count);
+    scale_values(data->values, data->count, factor);
+    scale_values(demo->truth->values, lr_grid_num_voxels(&demo->truth->grid), factor);
+    CLI_TRY(lr_poisson(data->values, data->count, demo->seed, &demo->setup.report->log));
+    demo->counts = common_sum(data->values, data->count);
+    return LR_OK;
+}
+
+static lr_status simulate(struct demo *demo)
+{
+    struct setup *setup = &demo->setup;
+    const double start = report_seconds();
+    char seconds[32];
+    report_info(setup->report, "simulating %g counts by backend cpu, mode exact",
+                demo->scale->counts);
+    demo->data = lr_lor_data_create(setup->lors, &setup->report->log);
+    if (demo->data == NULL) {
+        return report_reason(setup->report);
+    }
+    lr_operator_params params = setup->params;
+    params.backend = "cpu";
+    params.mode = LR_MODE_EXACT;
+    params.store = LR_STORE_NO;
+    lr_operator *exact = lr_operator_create(&params);
+    const lr_status status =
+        exact != NULL ? draw_counts(demo, exact) : report_reason(setup->report);
+    lr_operator_destroy(exact);
+    demo->simulate_seconds = report_seconds() - start;
+    if (status == LR_OK) {
+        report_info(setup->report, "%.0f counts drawn with seed %llu, in %s", demo->counts,
+                    (unsigned long long)demo->seed,
+                    report_duration(seconds, demo->simulate_seconds));
+    }
+    return status;
+}
+
+/* --- reconstruction --- */
+
+static lr_status make_matrix(struct demo *demo)
+{
+    struct setup *setup = &demo->setup;
+    char bytes[32], seconds[32];
+    const double start = report_seconds();
+    setup->op = demo_operator(demo, setup->params);
+    if (setup->op == NULL) {
+        return report_reason(setup->report);
+    }
+    demo->matrix_seconds = report_seconds() - start;
+    demo->info = *lr_operator_get_info(setup->op);
+    report_info(setup->report, "backend %s on %s: %lld elements, %s, in %s", demo->info.backend,
+                demo->info.device, (long long)demo->info.num_elements,
+                common_bytes(bytes, demo->info.memory_bytes),
+                report_duration(seconds, demo->matrix_seconds));
+    if (!demo->info.stored) {
+        report_warn(setup->report, "the matrix does not fit --max-memory: it is made anew in "
+                                   "every projection, which takes long");
+    }
+    return LR_OK;
+}
+
+static lr_status add_sensitivity(struct demo *demo)
+{
+    demo->sensitivity = lr_image_create(&demo->setup.grid, &demo->setup.report->log);
+    if (demo->sensitivity == NULL) {
+        return report_reason(demo->setup.report);
+    }
+    CLI_TRY(lr_operator_sensitivity(demo->setup.op, demo->sensitivity->values));
+    return demo_add_slice(demo, demo->sensitivity, "", "sensitivity");
+}
+
+static bool is_shown(const struct demo *demo, int number)
+{
+    const struct demo_scale *scale = demo->scale;
+    bool shown = number == scale->iterations;
+    for (int k = 0; k < 3; k++) {
+        shown = shown || number == scale->shown[k];
+    }
+    return shown;
+}
+
+static lr_status on_iteration(void *user, const lr_iteration *done)
+{
+    struct demo *demo = user;
+    char caption[64];
+    demo->last = *done;
+    demo->last.image = NULL;
+    report_info(demo->setup.report, "iteration %d: log-likelihood %.9g, %.2f s", done->number,
+                done->log_likelihood, done->seconds);
+    if (!is_shown(demo, done->number)) {
+        return LR_OK;
+    }
+    const int64_t count = lr_grid_num_voxels(&demo->setup.grid);
+    memcpy(demo->image->values, done->image, (size_t)count * sizeof(*demo->image->values));
+    snprintf(caption, sizeof(caption), "iteration %d", done->number);
+    return demo_add_slice(demo, demo->image, NULL, caption);
+}
+
+static lr_status reconstruct(struct demo *demo)
+{
+    const struct setup *setup = &demo->setup;
+    const double start = report_seconds();
+    demo->image = lr_image_create(&setup->grid, &setup->report->log);
+    lr_image *result = lr_image_create(&setup->grid, &setup->report->log);
+    lr_status status = report_reason(setup->report);
+    if (demo->image != NULL && result != NULL) {
+        status = lr_mlem(&(lr_mlem_params){.op = setup->op,
+                                           .data = demo->data,
+                                           .iterations = demo->scale->iterations,
+                                           .iteration = on_iteration,
+                                           .user = demo,
+                                           .log = &setup->report->log,
+                                           .progress = &setup->report->progress},
+                         result->values);
+    }
+    lr_image_destroy(demo->image);
+    demo->image = result;
+    demo->recon_seconds = report_seconds() - start;
+    return status;
+}
+
+/* --- the verb --- */
+
+static lr_status read_request(struct cli_args *args, struct demo *demo)
+{
+    static const int64_t seeds[2] = {0, INT64_MAX};
+    static const int64_t threads[2] = {1, INT_MAX};
+    static const int64_t devices[2] = {0, INT_MAX};
+    const char *folder = args_text(args, "-o");
+    demo->folder = folder != NULL ? folder : "demo-out";
+    demo->quick = args_has(args, "--quick");
+    demo->scale = demo->quick ? &quick_scale : &full_scale;
+    demo->seed = (uint64_t)args_int(args, "--seed", 1, seeds);
+    demo->backend = "raster";
+    demo->panel.report = demo->setup.report = args->report;
+    demo->setup.params = (lr_operator_params){
+        .rays = 4,
+        .store = LR_STORE_AUTO,
+        .max_memory_bytes = args_bytes(args, "--max-memory", (int64_t)5 << 30),
+        .threads = (int)args_int(args, "--threads", 0, threads),
+        .device = (int)args_int(args, "--device", 0, devices),
+        .log = &args->report->log,
+        .progress = &args->report->progress,
+    };
+    return args->status;
+}
+
+static lr_status open_scanner(struct demo *demo)
+{
+    struct setup *setup = &demo->setup;
+    setup->scanner = lr_scanner_read(scanner_name, &setup->report->log);
+    if (setup->scanner != NULL) {
+        setup->lors = lr_lors_create(setup->scanner, &setup->report->log);
+    }
+    setup->params.lors = setup->lors;
+    return setup->lors != NULL ? LR_OK : report_reason(setup->report);
+}
+
+static lr_status write_volumes(struct demo *demo)
+{
+    char path[PATH_MAX];
+    const lr_log *log = &demo->setup.report->log;
+    CLI_TRY(lr_image_write(demo_path(demo, "phantom.nii.gz", path, sizeof(path)), demo->truth,
+                           log));
+    return lr_image_write(demo_path(demo, "image.nii.gz", path, sizeof(path)), demo->image, log);
+}
+
+static lr_status run_demo(struct demo *demo)
+{
+    const double start = report_seconds();
+    if (demo->quick) {
+        report_info(demo->setup.report, "--quick: coarse voxels, few counts and iterations");
+    }
+    CLI_TRY(common_make_folder(demo->setup.report, demo->folder));
+    CLI_TRY(open_scanner(demo));
+    CLI_TRY(draw_phantom(demo));
+    CLI_TRY(demo_correspondence(demo));
+    demo->pictures_seconds = report_seconds() - start;
+    CLI_TRY(simulate(demo));
+    CLI_TRY(make_matrix(demo));
+    CLI_TRY(demo_add_slice(demo, demo->truth, NULL, "phantom"));
+    CLI_TRY(add_sensitivity(demo));
+    CLI_TRY(reconstruct(demo));
+    CLI_TRY(write_volumes(demo));
+    CLI_TRY(demo_write_panel(demo));
+    demo->total_seconds = report_seconds() - start;
+    return demo_report(demo);
+}
+
+static lr_status run(struct cli_args *args)
+{
+    struct demo demo = {0};
+    lr_status status = read_request(args, &demo);
+    if (status == LR_OK) {
+        status = run_demo(&demo);
+    }
+    album_finish(&demo.panel);
+    lr_lor_data_destroy(demo.data);
+    lr_image_destroy(demo.image);
+    lr_image_destroy(demo.sensitivity);
+    lr_image_destroy(demo.truth);
+    setup_finish(&demo.setup);
+    return status;
+}
+
+static const struct cli_option options[] = {
+    {"-o", "FOLDER", "default demo-out", false},
+    {"--quick", NULL, "coarse voxels, few counts and iterations: seconds, for tests", false},
+    {"--seed", "N", "of the Poisson counts; default 1", false},
+    {"--device", "N", "which usable device of loraster info; default 0", false},
+    {"--max-memory", "SIZE", "limit for the stored matrix; default 5G", false},
+    {"--threads", "N", "default: all processors", false},
+    {0},
+};
+
+static const struct cli_syntax syntax = {
+    .verb = "demo",
+    .summary = "Simulates a rod phantom in a small-animal scanner and reconstructs it.",
+    .example = "loraster demo -o demo-out",
+    .groups = {{"demo", options}, COMMON_GENERAL_GROUP},
+};
+
+const struct cli_verb verb_demo = {&syntax, run};

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "common.h"
+#include "verbs.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_DEVICES = 32, NUM_BACKENDS = 2 };
+
+/* What came of asking for an operator by a backend's name. */
+struct trial {
+    const char *asked;
+    bool works;
+    char backend[32], device[192];
+    char reason[1024]; /* the last error or warning sentence */
+    lr_status status;
+};
+
+struct findings {
+    lr_device devices[MAX_DEVICES];
+    int num_devices;
+    struct trial automatic;
+    struct trial backends[NUM_BACKENDS];
+};
+
+static void keep_reason(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    struct trial *trial = user;
+    if (level >= LR_LOG_WARNING) {
+        snprintf(trial->reason, sizeof(trial->reason), "%s", sentence);
+        trial->status = status;
+    }
+}
+
+/* Two small modules that face each other: enough for a backend to show whether it works. */
+static lr_scanner *trial_scanner(const lr_log *log)
+{
+    lr_module modules[2] = {{{0, 50, 0}, {1, 0, 0}, {0, 0, 1}, {0, 0, 0}, {2, 2}, {4, 4}, {4, 4},
+                             10, 0, 0, 0}};
+    modules[1] = modules[0];
+    modules[1].centre_mm[1] = -50;
+    const lr_scanner_params params = {
+        .name = "trial", .modules = modules, .num_modules = 2, .log = log};
+    return lr_scanner_create(&params);
+}
+
+static void create_operator(struct trial *trial, const lr_lors *lors, int device)
+{
+    static const int size[3] = {1, 1, 1};
+    static const double voxel_mm[3] = {1, 1, 1};
+    const lr_log log = {keep_reason, trial};
+    const lr_grid grid = lr_grid_centred(size, voxel_mm);
+    lr_operator *op = lr_operator_create(&(lr_operator_params){.lors = lors,
+                                                               .grid = &grid,
+                                                               .backend = trial->asked,
+                                                               .store = LR_STORE_NO,
+                                                               .device = device,
+                                                               .log = &log});
+    if (op != NULL) {
+        const lr_operator_info *info = lr_operator_get_info(op);
+        trial->works = true;
+        snprintf(trial->backend, sizeof(trial->backend), "%s", info->backend);
+        snprintf(trial->device, sizeof(trial->device), "%s", info->device);
+    }
+    lr_operator_destroy(op);
+}
+
+static struct trial try_backend(const char *name, int device)
+{
+    struct trial trial = {.asked = name};
+    const lr_log log = {keep_reason, &trial};
+    lr_scanner *scanner = trial_scanner(&log);
+    lr_lors *lors = scanner != NULL ? lr_lors_create(scanner, &log) : NULL;
+    if (lors != NULL) {
+        create_operator(&trial, lors, device);
+    }
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+    return trial;
+}
+
+static void investigate(struct findings *found, int device, const lr_log *log)
+{
+    found->num_devices = lr_device_list(found->devices, MAX_DEVICES, log);
+    if (found->num_devices > MAX_DEVICES) {
+        found->num_devices = MAX_DEVICES;
+    }
+    found->automatic = try_backend("auto", device);
+    found->backends[0] = try_backend("raster", device);
+    found->backends[1] = try_backend("cpu", device);
+}
+
+static void print_device(const lr_device *device, int index)
+{
+    char storage[32], memory[32];
+    if (!device->usable) {
+        printf("  refused   %s: %s%s%s\n", device->way, device->renderer,
+               *device->renderer ? ": " : "", device->reason);
+        return;
+    }
+    printf("  device %-2d %s: %s (%s, OpenGL %s)%s\n", index, device->way, device->renderer,
+           device->vendor, device->version, device->software ? ", software renderer" : "");
+    printf("            texture %lld, storage %s, memory %s, float atomics %s, viewport layers "
+           "%s\n",
+           (long long)device->max_texture_size,
+           common_bytes(storage, device->max_storage_bytes),
+           device->memory_bytes > 0 ? common_bytes(memory, device->memory_bytes) : "not reported",
+           device->float_atomics ? "yes" : "no", device->viewport_layers ? "yes" : "no");
+}
+
+static void print_trial(const struct trial *trial)
+{
+    if (trial->works) {
+        printf("  %-9s works on %s\n", trial->asked, trial->device);
+    } else {
+        printf("  %-9s refused: %s\n", trial->asked, trial->reason);
+    }
+}
+
+static void print_findings(const struct findings *found)
+{
+    printf("LORaster %s\n\nways to OpenGL, in the order they are tried\n", lr_version());
+    int usable = 0;
+    for (int k = 0; k < found->num_devices; k++) {
+        print_device(&found->devices[k], usable);
+        usable += found->devices[k].usable;
+    }
+    if (usable == 0) {
+        puts("  none works: install a driver, or the software renderer: apt-get install "
+             "libegl1 libgl1-mesa-dri");
+    }
+    puts("\nbackends");
+    for (int k = 0; k < NUM_BACKENDS; k++) {
+        print_trial(&found->backends[k]);
+    }
+    const struct trial *automatic = &found->automatic;
+    if (automatic->works) {
+        printf("\nauto takes %s on %s%s%s\n", automatic->backend, automatic->device,
+               *automatic->reason ? ": " : "", automatic->reason);
+    } else {
+        printf("\nauto finds nothing: %s\n", automatic->reason);
+    }
+}
+
+static void device_json(struct json *json, const lr_device *device)
+{
+    json_open(json, NULL, '{');
+    json_text(json, "way", device->way);
+    json_bool(json, "usable", device->usable);
+    json_text(json, "reason", device->usable ? NULL : device->reason);
+    json_text(json, "renderer", device->renderer);
+    json_text(json, "vendor", device->vendor);
+    json_text(json, "opengl", device->version);
+    json_bool(json, "software", device->software);
+    json_bool(json, "float_atomics", device->float_atomics);
+    json_bool(json, "viewport_layers", device->viewport_layers);
+    json_int(json, "max_texture_size", device->max_texture_size);
+    json_int(json, "max_storage_bytes", device->max_storage_bytes);
+    json_int(json, "memory_bytes", device->memory_bytes);
+    json_close(json, '}');
+}
+
+static void trial_json(struct json *json, const char *key, const struct trial *trial)
+{
+    json_open(json, key, '{');
+    json_text(json, "backend", trial->works ? trial->backend : trial->asked);
+    json_bool(json, "works", trial->works);
+    json_text(json, "device", trial->works ? trial->device : NULL);
+    json_text(json, "reason", *trial->reason ? trial->reason : NULL);
+    json_close(json, '}');
+}
+
+static void print_json(const struct findings *found)
+{
+    struct json json = common_json_begin("info");
+    json_open(&json, "devices", '[');
+    for (int k = 0; k < found->num_devices; k++) {
+        device_json(&json, &found->devices[k]);
+    }
+    json_close(&json, ']');
+    json_open(&json, "backends", '[');
+    for (int k = 0; k < NUM_BACKENDS; k++) {
+        trial_json(&json, NULL, &found->backends[k]);
+    }
+    json_close(&json, ']');
+    trial_json(&json, "auto", &found->automatic);
+    common_json_end(&json);
+}
+
+/* The trial that decides how the verb ends. */
+static const struct trial *wanted(const struct findings *found, const char *backend)
+{
+    for (int k = 0; k < NUM_BACKENDS; k++) {
+        if (strcmp(found->backends[k].asked, backend) == 0) {
+            return &found->backends[k];
+        }
+    }
+    return &found->automatic;
+}
+
+static lr_status run(struct cli_args *args)
+{
+    static const char *const names[] = {"auto", "cpu", "raster", NULL};
+    static const int64_t range[2] = {0, MAX_DEVICES};
+    struct findings found = {0};
+    const char *backend = names[args_word(args, "--backend", names, 0)];
+    const int device = (int)args_int(args, "--device", 0, range);
+    CLI_TRY(args->status);
+    investigate(&found, device, NULL);
+    (args->report->json ? print_json : print_findings)(&found);
+    const struct trial *trial = wanted(&found, backend);
+    if (!trial->works) {
+        return report_error(args->report, trial->status != LR_OK ? trial->status : LR_NO_DEVICE,
+                            "%s", trial->reason);
+    }
+    return LR_OK;
+}
+
+static const struct cli_option options[] = {
+    {"--backend", "NAME", "end with exit code 4 unless this backend works; default auto", false},
+    {"--device", "N", "which usable device; default 0", false},
+    {0},
+};
+
+static const struct cli_syntax syntax = {
+    .verb = "info",
+    .summary = "Says which devices and backends work here, and why others do not.",
+    .example = "loraster info --json",
+    .groups = {{"requirements", options}, COMMON_GENERAL_GROUP},
+};
+
+const struct cli_verb verb_info = {&syntax, run};

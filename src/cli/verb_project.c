@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * One product with the matrix or its transpose: project, backproject, sensitivity. */
+#include "common.h"
+#include "verbs.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void report_result(const struct cli_args *args, const struct setup *setup,
+                          const char *output, double sum)
+{
+    if (args->report->json) {
+        struct json json = common_json_begin(args->syntax->verb);
+        setup_json(setup, &json);
+        json_text(&json, "output", output);
+        json_number(&json, "sum", sum);
+        common_json_end(&json);
+    } else {
+        printf("%s: sum %.9g\n", output, sum);
+    }
+}
+
+/* --- project --- */
+
+static lr_status project_image(struct cli_args *args, struct setup *setup, const lr_image *image,
+                               const char *output)
+{
+    CLI_TRY(setup_grid(setup, args, &image->grid));
+    CLI_TRY(setup_operator(setup));
+    lr_lor_data *data = lr_lor_data_create(setup->lors, &setup->report->log);
+    if (data == NULL) {
+        return report_reason(setup->report);
+    }
+    lr_status status = lr_operator_forward(setup->op, image->values, data->values);
+    if (status == LR_OK) {
+        status = lr_lor_data_write(output, setup->lors, data, &setup->report->log);
+    }
+    if (status == LR_OK) {
+        report_result(args, setup, output, common_sum(data->values, data->count));
+    }
+    lr_lor_data_destroy(data);
+    return status;
+}
+
+static lr_status run_project(struct cli_args *args)
+{
+    struct setup setup = {0};
+    const char *path = args_required(args, "--image");
+    const char *output = args_required(args, "-o");
+    lr_image *image = NULL;
+    lr_status status = setup_scanner(&setup, args, LR_STORE_NO);
+    if (status == LR_OK) {
+        status = common_check_output(args->report, output, NULL);
+    }
+    if (status == LR_OK) {
+        image = lr_image_read(path, &args->report->log);
+        status = image != NULL ? project_image(args, &setup, image, output)
+                               : report_reason(args->report);
+    }
+    lr_image_destroy(image);
+    setup_finish(&setup);
+    return status;
+}
+
+/* --- backproject, sensitivity --- */
+
+/* Dense LOR data from a file, or NULL. */
+static lr_lor_data *read_dense(struct setup *setup, const char *path)
+{
+    lr_lor_data *data = lr_lor_data_read(path, setup->lors, &setup->report->log);
+    if (data == NULL || data->index == NULL) {
+        return data;
+    }
+    lr_lor_data *dense = lr_lor_data_expand(data, setup->lors, &setup->report->log);
+    lr_lor_data_destroy(data);
+    return dense;
+}
+
+/* With data: A^T data; without: A^T 1. */
+static lr_status back_project(struct setup *setup, const lr_lor_data *data, lr_image *image)
+{
+    if (data == NULL) {
+        return lr_operator_sensitivity(setup->op, image->values);
+    }
+    return lr_operator_back(setup->op, data->values, image->values);
+}
+
+static lr_status make_image(struct cli_args *args, struct setup *setup, const lr_lor_data *data)
+{
+    const char *output = args_text(args, "-o");
+    CLI_TRY(setup_operator(setup));
+    lr_image *image = lr_image_create(&setup->grid, &setup->report->log);
+    if (image == NULL) {
+        return report_reason(setup->report);
+    }
+    lr_status status = back_project(setup, data, image);
+    if (status == LR_OK) {
+        status = lr_image_write(output, image, &setup->report->log);
+    }
+    if (status == LR_OK) {
+        report_result(args, setup, output,
+                      common_sum(image->values, lr_grid_num_voxels(&image->grid)));
+    }
+    lr_image_destroy(image);
+    return status;
+}
+
+static lr_status prepare(struct cli_args *args, struct setup *setup)
+{
+    const char *output = args_required(args, "-o");
+    CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
+    CLI_TRY(common_check_output(args->report, output, common_image_endings));
+    return setup_grid(setup, args, NULL);
+}
+
+static lr_status run_backproject(struct cli_args *args)
+{
+    struct setup setup = {0};
+    const char *path = args_required(args, "--data");
+    lr_lor_data *data = NULL;
+    lr_status status = prepare(args, &setup);
+    if (status == LR_OK) {
+        data = read_dense(&setup, path);
+        status = data != NULL ? make_image(args, &setup, data) : report_reason(args->report);
+    }
+    lr_lor_data_destroy(data);
+    setup_finish(&setup);
+    return status;
+}
+
+static lr_status run_sensitivity(struct cli_args *args)
+{
+    struct setup setup = {0};
+    lr_status status = prepare(args, &setup);
+    if (status == LR_OK) {
+        status = make_image(args, &setup, NULL);
+    }
+    setup_finish(&setup);
+    return status;
+}
+
+static const struct cli_option project_options[] = {
+    {"--image", "IMAGE", "NIfTI image; its grid is used", false},
+    {"-o", "FILE", "LOR data to write (HDF5)", false},
+    {0},
+};
+
+static const struct cli_option backproject_options[] = {
+    {"--data", "FILE", "LOR data (HDF5)", false},
+    {"-o", "IMAGE", "image to write (.nii, .nii.gz)", false},
+    {0},
+};
+
+static const struct cli_option sensitivity_options[] = {
+    {"-o", "IMAGE", "image to write (.nii, .nii.gz)", false},
+    {0},
+};
+
+static const struct cli_syntax project_syntax = {
+    .verb = "project",
+    .summary = "Projects an image: the expected value of every LOR, A x.",
+    .example = "loraster project --scanner ge-explore-vista-dr --image x.nii.gz -o y.h5",
+    .groups = {{"input and output", project_options}, COMMON_SCANNER_GROUP, COMMON_GRID_GROUP,
+               COMMON_OPERATOR_GROUP, COMMON_GENERAL_GROUP},
+};
+
+static const struct cli_syntax backproject_syntax = {
+    .verb = "backproject",
+    .summary = "Projects LOR data back into an image, A^T y.",
+    .example = "loraster backproject --scanner ge-explore-vista-dr --data y.h5 "
+               "--grid 96,96,8 --voxel-mm 0.45 -o back.nii.gz",
+    .groups = {{"input and output", backproject_options}, COMMON_SCANNER_GROUP,
+               COMMON_GRID_GROUP, COMMON_OPERATOR_GROUP, COMMON_GENERAL_GROUP},
+};
+
+static const struct cli_syntax sensitivity_syntax = {
+    .verb = "sensitivity",
+    .summary = "Writes each voxel's probability of being detected at all, A^T 1.",
+    .example = "loraster sensitivity --scanner ge-explore-vista-dr --grid 96,96,8 "
+               "--voxel-mm 0.45 -o sensitivity.nii.gz",
+    .groups = {{"input and output", sensitivity_options}, COMMON_SCANNER_GROUP,
+               COMMON_GRID_GROUP, COMMON_OPERATOR_GROUP, COMMON_GENERAL_GROUP},
+};
+
+const struct cli_verb verb_project = {&project_syntax, run_project};
+const struct cli_verb verb_backproject = {&backproject_syntax, run_backproject};
+const struct cli_verb verb_sensitivity = {&sensitivity_syntax, run_sensitivity};

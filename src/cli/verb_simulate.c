@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "common.h"
+#include "verbs.h"
+
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char labels_phantom[] = "colin27";
+
+/* What to simulate, as the command line says it. */
+struct request {
+    const char *phantom, *image, *labels, *output, *truth;
+    double counts; /* 0 = as they come */
+    bool expected;
+    uint64_t seed;
+};
+
+static bool known_phantom(const char *name)
+{
+    for (const char *const *names = lr_phantom_names(); *names != NULL; names++) {
+        if (strcmp(*names, name) == 0) {
+            return true;
+        }
+    }
+    return strcmp(name, labels_phantom) == 0;
+}
+
+/* One source of activity, and what belongs to it. */
+static void check_source(struct cli_args *args, const struct request *request)
+{
+    const bool is_labels =
+        request->phantom != NULL && strcmp(request->phantom, labels_phantom) == 0;
+    if ((request->phantom != NULL) == (request->image != NULL)) {
+        args_complain(args, "simulate needs either --phantom NAME or --image IMAGE");
+    } else if (request->phantom != NULL && !known_phantom(request->phantom)) {
+        char list[256] = "";
+        for (const char *const *names = lr_phantom_names(); *names != NULL; names++) {
+            const size_t used = strlen(list);
+            snprintf(list + used, sizeof(list) - used, "%s, ", *names);
+        }
+        args_complain(args, "there is no phantom %s: there are %s%s", request->phantom, list,
+                      labels_phantom);
+    } else if (is_labels && request->labels == NULL) {
+        args_complain(args, "--phantom %s needs --labels FILE, its label image", labels_phantom);
+    } else if (!is_labels && request->labels != NULL) {
+        args_complain(args, "--labels belongs to --phantom %s", labels_phantom);
+    }
+}
+
+static struct request read_request(struct cli_args *args)
+{
+    static const int64_t counts_range[2] = {1, 1000000000000};
+    static const int64_t seed_range[2] = {0, INT64_MAX};
+    struct request request = {
+        .phantom = args_text(args, "--phantom"),
+        .image = args_text(args, "--image"),
+        .labels = args_text(args, "--labels"),
+        .output = args_required(args, "-o"),
+        .truth = args_text(args, "--truth"),
+        .counts = (double)args_int(args, "--counts", 0, counts_range),
+        .expected = args_has(args, "--expected"),
+        .seed = (uint64_t)args_int(args, "--seed", 1, seed_range),
+    };
+    check_source(args, &request);
+    if (request.expected && args_has(args, "--seed")) {
+        args_complain(args, "--expected draws nothing: leave out --seed");
+    }
+    return request;
+}
+
+static lr_image *draw_labels(struct setup *setup, const char *path)
+{
+    lr_image *labels = lr_image_read(path, &setup->report->log);
+    if (labels == NULL) {
+        return NULL;
+    }
+    lr_image *image = lr_phantom_from_labels(labels, &setup->grid, &setup->report->log);
+    lr_image_destroy(labels);
+    return image;
+}
+
+/* The activity on the setup's grid, which is settled here. */
+static lr_status make_activity(struct cli_args *args, struct setup *setup,
+                               const struct request *request, lr_image **activity)
+{
+    const lr_log *log = &setup->report->log;
+    if (request->image != NULL) {
+        *activity = lr_image_read(request->image, log);
+        return *activity != NULL ? setup_grid(setup, args, &(*activity)->grid)
+                                 : report_reason(setup->report);
+    }
+    CLI_TRY(setup_grid(setup, args, NULL));
+    if (request->labels != NULL) {
+        *activity = draw_labels(setup, request->labels);
+    } else {
+        *activity = lr_phantom_create(
+            &(lr_phantom_params){.name = request->phantom, .log = log}, &setup->grid);
+    }
+    return *activity != NULL ? LR_OK : report_reason(setup->report);
+}
+
+static void scale(float *values, int64_t count, double factor)
+{
+    for (int64_t k = 0; k < count; k++) {
+        values[k] = (float)(factor * values[k]);
+    }
+}
+
+/* Brings the expectation, and the activity with it, to the counts asked for. */
+static lr_status scale_to_counts(struct setup *setup, const struct request *request,
+                                 lr_image *activity, lr_lor_data *data)
+{
+    const double sum = common_sum(data->values, data->count);
+    if (!(sum > 0)) {
+        return report_error(setup->report, LR_BAD_INPUT,
+                            "the activity reaches no LOR: nothing would be counted");
+    }
+    if (request->counts > 0) {
+        scale(data->values, data->count, request->counts / sum);
+        scale(activity->values, lr_grid_num_voxels(&activity->grid), request->counts / sum);
+    }
+    return LR_OK;
+}
+
+static lr_status fill_data(struct setup *setup, const struct request *request, lr_image *activity,
+                           lr_lor_data *data)
+{
+    const lr_log *log = &setup->report->log;
+    CLI_TRY(lr_operator_forward(setup->op, activity->values, data->values));
+    CLI_TRY(scale_to_counts(setup, request, activity, data));
+    if (!request->expected) {
+        CLI_TRY(lr_poisson(data->values, data->count, request->seed, log));
+        report_info(setup->report, "Poisson counts drawn with seed %" PRIu64, request->seed);
+    }
+    if (request->truth != NULL) {
+        CLI_TRY(lr_image_write(request->truth, activity, log));
+    }
+    return lr_lor_data_write(request->output, setup->lors, data, log);
+}
+
+static void report_result(const struct setup *setup, const struct request *request, double sum)
+{
+    if (setup->report->json) {
+        struct json json = common_json_begin("simulate");
+        setup_json(setup, &json);
+        json_text(&json, "activity", request->image ? request->image : request->phantom);
+        json_text(&json, "output", request->output);
+        json_text(&json, "truth", request->truth);
+        json_bool(&json, "expected", request->expected);
+        if (!request->expected) {
+            json_int(&json, "seed", (int64_t)request->seed);
+        }
+        json_number(&json, "counts", sum);
+        common_json_end(&json);
+    } else {
+        printf("%s: %s %.9g\n", request->output, request->expected ? "expected counts" : "counts",
+               sum);
+    }
+}
+
+static lr_status simulate(struct cli_args *args, struct setup *setup,
+                          const struct request *request, lr_image **activity)
+{
+    CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
+    CLI_TRY(common_check_output(args->report, request->output, NULL));
+    if (request->truth != NULL) {
+        CLI_TRY(common_check_output(args->report, request->truth, common_image_endings));
+    }
+    CLI_TRY(make_activity(args, setup, request, activity));
+    CLI_TRY(setup_operator(setup));
+    lr_lor_data *data = lr_lor_data_create(setup->lors, &setup->report->log);
+    if (data == NULL) {
+        return report_reason(setup->report);
+    }
+    const lr_status status = fill_data(setup, request, *activity, data);
+    if (status == LR_OK) {
+        report_result(setup, request, common_sum(data->values, data->count));
+    }
+    lr_lor_data_destroy(data);
+    return status;
+}
+
+static lr_status run(struct cli_args *args)
+{
+    struct setup setup = {0};
+    lr_image *activity = NULL;
+    const struct request request = read_request(args);
+    const lr_status status =
+        args->status == LR_OK ? simulate(args, &setup, &request, &activity) : args->status;
+    lr_image_destroy(activity);
+    setup_finish(&setup);
+    return status;
+}
+
+static const struct cli_option options[] = {
+    {"--phantom", "NAME", "derenzo, spheres, point, or colin27 with --labels", false},
+    {"--labels", "IMAGE", "label image of colin27 (0 air .. 4 CSF)", false},
+    {"--image", "IMAGE", "activity per voxel instead of a phantom; its grid is used", false},
+    {"--counts", "N", "scale the expectation to N counts in all", false},
+    {"--expected", NULL, "write the expectation instead of Poisson counts", false},
+    {"--seed", "N", "of the Poisson counts; default 1", false},
+    {"--truth", "IMAGE", "also write the activity, as emissions per voxel", false},
+    {"-o", "FILE", "LOR data to write (HDF5)", false},
+    {0},
+};
+
+static const struct cli_syntax syntax = {
+    .verb = "simulate",
+    .summary = "Simulates a measurement of a phantom or an image.",
+    .example = "loraster simulate --scanner ge-explore-vista-dr --phantom derenzo "
+               "--grid 96,96,8 --voxel-mm 0.45 --counts 20000000 -o counts.h5",
+    .groups = {{"input and output", options}, COMMON_SCANNER_GROUP, COMMON_GRID_GROUP,
+               COMMON_OPERATOR_GROUP, COMMON_GENERAL_GROUP},
+};
+
+const struct cli_verb verb_simulate = {&syntax, run};

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The verbs. Each says what it accepts and does its work; reports go to args->report. */
+#ifndef LR_CLI_VERBS_H
+#define LR_CLI_VERBS_H
+
+#include "args.h"
+
+struct cli_verb {
+    const struct cli_syntax *syntax;
+    lr_status (*run)(struct cli_args *args);
+};
+
+extern const struct cli_verb verb_info;
+extern const struct cli_verb verb_scanner_list;
+extern const struct cli_verb verb_scanner_show;
+extern const struct cli_verb verb_scanner_check;
+extern const struct cli_verb verb_render;
+extern const struct cli_verb verb_matrix;
+extern const struct cli_verb verb_project;
+extern const struct cli_verb verb_backproject;
+extern const struct cli_verb verb_sensitivity;
+extern const struct cli_verb verb_simulate;
+extern const struct cli_verb verb_recon;
+extern const struct cli_verb verb_demo;
+
+#endif

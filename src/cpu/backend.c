@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The cpu backend: the reference in double, written from the paper (docs/method.md). */
+#include "operator/backend.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cpu/back.h"
+#include "cpu/forward.h"
+#include "cpu/rows.h"
+#include "cpu/trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Rows on their way to a caller's sink. */
+struct delivery {
+    const lr_row_sink *sink;
+    int64_t *lor;
+    double *probability;
+    int64_t capacity;
+};
+
+static lr_status forward(void *self, const void *image, void *data)
+{
+    return lr_cpu_forward(self, image, data);
+}
+
+static lr_status back(void *self, const void *data, void *image)
+{
+    return lr_cpu_back(self, data, image);
+}
+
+static lr_status make_room(struct delivery *delivery, int64_t count, const lr_log *log)
+{
+    if (count <= delivery->capacity) {
+        return LR_OK;
+    }
+    free(delivery->lor);
+    free(delivery->probability);
+    delivery->capacity = 0;
+    delivery->lor = lr_alloc(2 * count, sizeof(*delivery->lor), "a matrix row", log);
+    delivery->probability =
+        lr_alloc(2 * count, sizeof(*delivery->probability), "a matrix row", log);
+    if (delivery->lor == NULL || delivery->probability == NULL) {
+        return LR_FAILED;
+    }
+    delivery->capacity = 2 * count;
+    return LR_OK;
+}
+
+static lr_status deliver(void *user, struct lr_cpu *cpu, int64_t first, int num_rows)
+{
+    struct delivery *delivery = user;
+    for (int k = 0; k < num_rows; k++) {
+        const struct lr_cpu_elements *elements = &cpu->block[k];
+        LR_TRY(make_room(delivery, elements->count, cpu->scene.params.log));
+        for (int64_t n = 0; n < elements->count; n++) {
+            delivery->lor[n] = elements->list[n].lor;
+            delivery->probability[n] = elements->list[n].value;
+        }
+        const lr_row row = {first + k, elements->count, delivery->lor, delivery->probability};
+        LR_TRY(delivery->sink->take(delivery->sink->user, &row));
+    }
+    return LR_OK;
+}
+
+static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
+{
+    struct delivery delivery = {.sink = sink};
+    const struct lr_cpu_walk walk = {
+        .what = "computing matrix rows", .take = deliver, .user = &delivery};
+    const lr_status status = lr_cpu_each_block(self, wanted, &walk);
+    free(delivery.lor);
+    free(delivery.probability);
+    return status;
+}
+
+static lr_status picture(void *self, const double point_mm[3], int module, lr_pixel *pixels)
+{
+    struct lr_cpu *cpu = self;
+    if (cpu->scene.params.mode != LR_MODE_SAMPLED) {
+        return lr_error(cpu->scene.params.log, LR_USAGE,
+                        "exact mode traces no lines and so has no correspondence image: use "
+                        "sampled mode");
+    }
+    struct lr_cpu_view *view = lr_cpu_first_view(cpu);
+    lr_cpu_view_place(view, point_mm);
+    lr_cpu_trace_picture(view, module, pixels);
+    return LR_OK;
+}
+
+static void destroy(void *self)
+{
+    if (self != NULL) {
+        lr_cpu_finish(self);
+        free(self);
+    }
+}
+
+lr_status lr_cpu_backend_create(const struct lr_backend_params *params,
+                                struct lr_backend *backend)
+{
+    static const struct lr_backend_fns fns = {
+        .name = "cpu",
+        .computes_in_double = true,
+        .forward = forward,
+        .back = back,
+        .rows = rows,
+        .picture = picture,
+        .destroy = destroy,
+    };
+    struct lr_cpu *cpu = lr_alloc(1, sizeof(*cpu), "the cpu backend", params->log);
+    if (cpu == NULL) {
+        return LR_FAILED;
+    }
+    const lr_status status = lr_cpu_init(cpu, params);
+    if (status != LR_OK) {
+        free(cpu);
+        return status;
+    }
+    backend->fns = &fns;
+    backend->self = cpu;
+    snprintf(backend->device, sizeof(backend->device), "CPU, %d thread%s", params->threads,
+             params->threads == 1 ? "" : "s");
+    return LR_OK;
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "cpu/exact.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "cpu/absorption.h"
+
+#include <stdlib.h>
+
+#define PI 3.14159265358979323846
+
+/* Overlaps smaller than this part of the face (or the module) are rounding along a shared edge. */
+#define NOTHING 1e-13
+
+/* Slack in cells when looking for the candidates of a face. */
+#define SLACK 1e-9
+
+/* What all elements of a pair of modules share. Plane coordinates of the primary are relative to
+ * the foot of the eye here: those of lr_cpu_module less `foot`. */
+struct pair {
+    const struct lr_cpu_view *view;
+    const struct lr_cpu_exact *exact;
+    int primary, secondary;
+    const struct lr_cpu_module *far, *near;
+    double foot[2];
+    double height; /* of the eye over the primary's plane */
+};
+
+/* Sums over the visible pieces of one overlap. */
+struct overlap {
+    double solid_angle, area, moment[2];
+};
+
+lr_status lr_cpu_exact_init(struct lr_cpu_exact *exact, const struct lr_cpu_scene *scene)
+{
+    int64_t most = 0;
+    for (int m = 0; m < scene->num_modules; m++) {
+        const int *size = scene->modules[m].crystals;
+        const int64_t corners = 4 * (int64_t)size[0] * size[1];
+        most = corners > most ? corners : most;
+    }
+    const lr_log *log = scene->params.log;
+    *exact = (struct lr_cpu_exact){0};
+    exact->corners = lr_alloc(most, sizeof(*exact->corners), "a module's corners", log);
+    exact->blockers = lr_alloc(scene->num_modules, sizeof(*exact->blockers), "outlines", log);
+    if (exact->corners == NULL || exact->blockers == NULL) {
+        lr_cpu_exact_finish(exact);
+        return LR_FAILED;
+    }
+    return LR_OK;
+}
+
+void lr_cpu_exact_finish(struct lr_cpu_exact *exact)
+{
+    free(exact->corners);
+    free(exact->blockers);
+    *exact = (struct lr_cpu_exact){0};
+}
+
+/* Projects the point of a module's plane through the eye onto the primary's plane. */
+static struct lr_cpu_projected project(const struct pair *pair, int module, double x, double y)
+{
+    const struct lr_cpu_module *from = &pair->view->scene->modules[module];
+    double ray[3];
+    vec_add_scaled(pair->view->toward[module].offset, x, from->u, ray);
+    vec_add_scaled(ray, y, from->v, ray);
+    return (struct lr_cpu_projected){-pair->height * vec_dot(pair->far->u, ray),
+                                     -pair->height * vec_dot(pair->far->v, ray),
+                                     vec_dot(pair->far->normal, ray)};
+}
+
+static void project_outline(const struct pair *pair, int module, struct lr_cpu_projected corners[4])
+{
+    const double *half = pair->view->scene->modules[module].half;
+    for (int k = 0; k < 4; k++) {
+        const double x = k == 1 || k == 2 ? half[0] : -half[0];
+        corners[k] = project(pair, module, x, k >= 2 ? half[1] : -half[1]);
+    }
+}
+
+/* Corners of all faces of the secondary, [2 nv][2 nu]: columns 2 r and 2 r + 1 bound face r. */
+static void project_faces(const struct pair *pair, struct lr_cpu_projected *corners)
+{
+    const struct lr_cpu_module *near = pair->near;
+    for (int row = 0; row < 2 * near->crystals[1]; row++) {
+        const double side = row & 1 ? 0.5 : -0.5;
+        const double y = lr_cpu_face_centre(near, 1, row / 2) + side * near->face[1];
+        for (int column = 0; column < 2 * near->crystals[0]; column++) {
+            const double part = column & 1 ? 0.5 : -0.5;
+            const double x = lr_cpu_face_centre(near, 0, column / 2) + part * near->face[0];
+            *corners++ = project(pair, pair->secondary, x, y);
+        }
+    }
+}
+
+static struct lr_cpu_rectangle far_rectangle(const struct pair *pair)
+{
+    const double *half = pair->far->half, *foot = pair->foot;
+    return (struct lr_cpu_rectangle){{-foot[0] - half[0], -foot[1] - half[1]},
+                                     {half[0] - foot[0], half[1] - foot[1]}};
+}
+
+/* Plane coefficients of n . ray on the primary's plane, ray going from the eye to its point. */
+static void approach_plane(const struct pair *pair, int module, double plane[3])
+{
+    const double *normal = pair->view->scene->modules[module].normal;
+    plane[0] = vec_dot(normal, pair->far->u);
+    plane[1] = vec_dot(normal, pair->far->v);
+    plane[2] = -pair->height * vec_dot(normal, pair->far->normal);
+}
+
+/* Area of the part of a module's outline on the primary that lies inside a counter-clockwise
+ * polygon. */
+static double common_area(const struct pair *pair, int module, const struct lr_cpu_polygon *inside)
+{
+    struct lr_cpu_projected corners[4];
+    struct lr_cpu_polygon common, cut;
+    const struct lr_cpu_rectangle whole = far_rectangle(pair);
+    project_outline(pair, module, corners);
+    lr_cpu_polygon_clip_projected(corners, 4, &whole, &common);
+    for (int edge = 0; edge < inside->count && common.count <= LR_CPU_POLYGON_MAX_CUT; edge++) {
+        double plane[3];
+        lr_cpu_polygon_edge(inside, edge, plane);
+        lr_cpu_polygon_clip(&common, plane, &cut);
+        common = cut;
+    }
+    return inside->count > 0 ? fabs(lr_cpu_polygon_area(&common)) : 0;
+}
+
+/* Outline of what module `blocker` hides of the secondary, counter-clockwise: the part of the
+ * primary seen through the blocker's rectangle where that is nearer than the secondary's plane.
+ * False when the secondary loses nothing. A hit at eye - t ray has t = height / (normal . ray), so
+ * the order of two hits is a linear condition on the ray. */
+static bool find_blocker(const struct pair *pair, int blocker, struct lr_cpu_polygon *out)
+{
+    const struct lr_cpu_toward *toward = pair->view->toward;
+    struct lr_cpu_projected corners[4];
+    struct lr_cpu_polygon outline;
+    const struct lr_cpu_rectangle whole = far_rectangle(pair);
+    project_outline(pair, blocker, corners);
+    lr_cpu_polygon_clip_projected(corners, 4, &whole, &outline);
+    double ahead[3], behind[3], nearer[3];
+    approach_plane(pair, blocker, ahead);
+    approach_plane(pair, pair->secondary, behind);
+    for (int k = 0; k < 3; k++) {
+        nearer[k] = ahead[k] * toward[pair->secondary].height - behind[k] * toward[blocker].height;
+    }
+    lr_cpu_polygon_clip(&outline, nearer, out);
+    if (lr_cpu_polygon_area(out) < 0) {
+        lr_cpu_polygon_reverse(out);
+    }
+    const double least = NOTHING * pair->far->half[0] * pair->far->half[1];
+    return common_area(pair, pair->secondary, out) > least;
+}
+
+static bool boxes_meet(const struct lr_cpu_secondary *a, const struct lr_cpu_secondary *b)
+{
+    return a->low[0] <= b->high[0] && b->low[0] <= a->high[0] && a->low[1] <= b->high[1] &&
+           b->low[1] <= a->high[1];
+}
+
+static void find_blockers(const struct pair *pair, const struct lr_cpu_secondary *secondary,
+                          struct lr_cpu_exact *exact)
+{
+    exact->num_blockers = 0;
+    for (int k = 0; k < pair->view->num_secondaries; k++) {
+        const struct lr_cpu_secondary *other = &pair->view->secondaries[k];
+        if (other != secondary && boxes_meet(other, secondary) &&
+            find_blocker(pair, other->module, &exact->blockers[exact->num_blockers])) {
+            exact->num_blockers++;
+        }
+    }
+}
+
+static void add_piece(const struct pair *pair, const struct lr_cpu_polygon *piece,
+                      struct overlap *sum)
+{
+    const double area = fabs(lr_cpu_polygon_area(piece));
+    if (area > 0) {
+        double centroid[2];
+        lr_cpu_polygon_centroid(piece, centroid);
+        sum->solid_angle += lr_cpu_polygon_solid_angle(piece, pair->height);
+        sum->area += area;
+        sum->moment[0] += area * centroid[0];
+        sum->moment[1] += area * centroid[1];
+    }
+}
+
+/* Adds what blockers from `next` on leave visible of a piece that lies left of the first `edge`
+ * edges of blocker `next`. Outside a convex blocker lies, edge by edge, what is right of this edge
+ * and left of all before. */
+static void add_visible(const struct pair *pair, const struct lr_cpu_polygon *piece,
+                        const int place[2], struct overlap *sum)
+{
+    const int next = place[0], edge = place[1];
+    struct lr_cpu_polygon part;
+    if (piece->count < 3) {
+        return;
+    }
+    if (piece->count > LR_CPU_POLYGON_MAX_CUT) {
+        for (int half = 0; half < 2; half++) {
+            lr_cpu_polygon_half(piece, half, &part);
+            add_visible(pair, &part, place, sum);
+        }
+    } else if (next == pair->exact->num_blockers) {
+        add_piece(pair, piece, sum);
+    } else if (edge < pair->exact->blockers[next].count) {
+        double left[3];
+        lr_cpu_polygon_edge(&pair->exact->blockers[next], edge, left);
+        lr_cpu_polygon_clip(piece, (double[3]){-left[0], -left[1], -left[2]}, &part);
+        add_visible(pair, &part, (int[2]){next + 1, 0}, sum);
+        lr_cpu_polygon_clip(piece, left, &part);
+        add_visible(pair, &part, (int[2]){next, edge + 1}, sum);
+    }
+}
+
+/* Factor for the line through the eye and the centroid of the overlap. */
+static double absorb(const struct pair *pair, const struct overlap *overlap)
+{
+    const struct lr_cpu_view *view = pair->view;
+    const struct lr_backend_params *params = &view->scene->params;
+    double ray[3], y1[3], y2[3];
+    const double x = overlap->moment[0] / overlap->area + pair->foot[0];
+    const double y = overlap->moment[1] / overlap->area + pair->foot[1];
+    vec_add_scaled(view->toward[pair->primary].offset, x, pair->far->u, ray);
+    vec_add_scaled(ray, y, pair->far->v, ray);
+    const double t = view->toward[pair->secondary].height / vec_dot(pair->near->normal, ray);
+    vec_add_scaled(view->point, 1, ray, y1);
+    vec_add_scaled(view->point, -t, ray, y2);
+    return lr_cpu_absorption(params->mu, params->mu_steps, y1, y2);
+}
+
+/* Probability of one pair of faces, 0 when they do not see each other. */
+static double element(const struct pair *pair, const struct lr_cpu_rectangle *face, int r, int s)
+{
+    const int width = 2 * pair->near->crystals[0];
+    const struct lr_cpu_projected *low = &pair->exact->corners[2 * s * width + 2 * r];
+    const struct lr_cpu_projected corners[4] = {low[0], low[1], low[width + 1], low[width]};
+    const double smallest =
+        NOTHING * (face->high[0] - face->low[0]) * (face->high[1] - face->low[1]);
+    struct lr_cpu_polygon polygon;
+    lr_cpu_polygon_clip_projected(corners, 4, face, &polygon);
+    if (polygon.count < 3 || fabs(lr_cpu_polygon_area(&polygon)) <= smallest) {
+        return 0;
+    }
+    if (pair->exact->num_blockers == 0 && pair->view->scene->params.mu == NULL) {
+        return lr_cpu_polygon_solid_angle(&polygon, pair->height) / (2 * PI);
+    }
+    struct overlap sum = {0};
+    add_visible(pair, &polygon, (int[2]){0, 0}, &sum);
+    return sum.area > smallest ? absorb(pair, &sum) * sum.solid_angle / (2 * PI) : 0;
+}
+
+/* Faces from range[0] to range[1] - 1 of an axis that a coordinate interval can touch. */
+static void find_faces(const struct lr_cpu_module *module, int axis, const double interval[2],
+                       int range[2])
+{
+    const int size = module->crystals[axis];
+    const double low = floor(interval[0] / module->pitch[axis] + 0.5 * size - SLACK);
+    const double high = floor(interval[1] / module->pitch[axis] + 0.5 * size + SLACK);
+    range[0] = low > 0 ? (int)fmin(low, size) : 0;
+    range[1] = high < size - 1 ? (int)fmax(high + 1, 0) : size;
+}
+
+/* Box of the secondary's plane seen through a primary face: empty (low > high) when the face lies
+ * behind, the whole plane when only a part of it does. */
+static void look_back(const struct pair *pair, const struct lr_cpu_rectangle *face, double x[2],
+                      double y[2])
+{
+    const struct lr_cpu_toward *toward = &pair->view->toward[pair->secondary];
+    int num_behind = 0;
+    x[0] = y[0] = INFINITY;
+    x[1] = y[1] = -INFINITY;
+    for (int corner = 0; corner < 4; corner++) {
+        const double at_x = (corner & 1 ? face->high : face->low)[0] + pair->foot[0];
+        const double at_y = (corner & 2 ? face->high : face->low)[1] + pair->foot[1];
+        double ray[3];
+        vec_add_scaled(pair->view->toward[pair->primary].offset, at_x, pair->far->u, ray);
+        vec_add_scaled(ray, at_y, pair->far->v, ray);
+        const double approach = vec_dot(pair->near->normal, ray);
+        if (approach <= 0) {
+            num_behind++;
+            continue;
+        }
+        const double t = toward->height / approach;
+        const double a = toward->foot[0] - t * vec_dot(pair->near->u, ray);
+        const double b = toward->foot[1] - t * vec_dot(pair->near->v, ray);
+        x[0] = fmin(x[0], a);
+        x[1] = fmax(x[1], a);
+        y[0] = fmin(y[0], b);
+        y[1] = fmax(y[1], b);
+    }
+    if (num_behind > 0 && num_behind < 4) {
+        x[0] = y[0] = -INFINITY;
+        x[1] = y[1] = INFINITY;
+    }
+}
+
+static struct lr_cpu_rectangle face_rectangle(const struct pair *pair, const int at[2])
+{
+    struct lr_cpu_rectangle face;
+    for (int axis = 0; axis < 2; axis++) {
+        const double centre = lr_cpu_face_centre(pair->far, axis, at[axis]) - pair->foot[axis];
+        face.low[axis] = centre - 0.5 * pair->far->face[axis];
+        face.high[axis] = centre + 0.5 * pair->far->face[axis];
+    }
+    return face;
+}
+
+/* All elements of one primary face. */
+static lr_status face_elements(const struct pair *pair, const struct lr_cpu_crystal *from,
+                               struct lr_cpu_elements *elements)
+{
+    const struct lr_cpu_rectangle face = face_rectangle(pair, from->at);
+    double x[2], y[2];
+    int columns[2], rows[2];
+    look_back(pair, &face, x, y);
+    if (x[0] > x[1]) {
+        return LR_OK;
+    }
+    find_faces(pair->near, 0, x, columns);
+    find_faces(pair->near, 1, y, rows);
+    for (int s = rows[0]; s < rows[1]; s++) {
+        for (int r = columns[0]; r < columns[1]; r++) {
+            const struct lr_cpu_crystal to = {pair->secondary, {r, s}};
+            const int64_t lor = lr_cpu_scene_lor(pair->view->scene, from, &to);
+            const double value = lor >= 0 ? element(pair, &face, r, s) : 0;
+            if (value > 0) {
+                LR_TRY(lr_cpu_elements_add(elements, lor, value, pair->view->scene->params.log));
+            }
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status pair_elements(const struct pair *pair, const struct lr_cpu_secondary *secondary,
+                               struct lr_cpu_elements *elements)
+{
+    int columns[2], rows[2];
+    find_faces(pair->far, 0, (double[2]){secondary->low[0], secondary->high[0]}, columns);
+    find_faces(pair->far, 1, (double[2]){secondary->low[1], secondary->high[1]}, rows);
+    for (int q = rows[0]; q < rows[1]; q++) {
+        for (int p = columns[0]; p < columns[1]; p++) {
+            const struct lr_cpu_crystal from = {pair->primary, {p, q}};
+            LR_TRY(face_elements(pair, &from, elements));
+        }
+    }
+    return LR_OK;
+}
+
+static struct pair make_pair(const struct lr_cpu_view *view, const struct lr_cpu_exact *exact,
+                             int primary, int secondary)
+{
+    const struct lr_cpu_module *far = &view->scene->modules[primary];
+    const struct lr_cpu_toward *toward = &view->toward[primary];
+    return (struct pair){
+        .view = view,
+        .exact = exact,
+        .primary = primary,
+        .secondary = secondary,
+        .far = far,
+        .near = &view->scene->modules[secondary],
+        .foot = {toward->foot[0], toward->foot[1]},
+        .height = toward->height,
+    };
+}
+
+lr_status lr_cpu_exact_elements(struct lr_cpu_view *view, struct lr_cpu_exact *exact,
+                                struct lr_cpu_elements *elements)
+{
+    const struct lr_cpu_scene *scene = view->scene;
+    for (int primary = 0; primary < scene->num_modules; primary++) {
+        lr_cpu_view_look(view, primary);
+        for (int k = 0; k < view->num_secondaries; k++) {
+            const struct lr_cpu_secondary *secondary = &view->secondaries[k];
+            const int module = secondary->module;
+            if (scene->params.lors->pair_of[(int64_t)primary * scene->num_modules + module] < 0) {
+                continue;
+            }
+            const struct pair pair = make_pair(view, exact, primary, module);
+            find_blockers(&pair, secondary, exact);
+            project_faces(&pair, exact->corners);
+            LR_TRY(pair_elements(&pair, secondary, elements));
+        }
+    }
+    return LR_OK;
+}

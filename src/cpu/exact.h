@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Exact mode: the solid angle of the part of each primary face seen through each secondary face.
+ * docs/method.md, section 3. */
+#ifndef LR_CPU_EXACT_H
+#define LR_CPU_EXACT_H
+
+#include "cpu/elements.h"
+#include "cpu/polygon.h"
+#include "cpu/scene.h"
+
+/* Working memory of one worker. */
+struct lr_cpu_exact {
+    struct lr_cpu_projected *corners; /* secondary face corners: [2 nv][2 nu] of the largest */
+    struct lr_cpu_polygon *blockers;  /* what hides parts of a secondary: [num_blockers],
+                                         capacity num_modules */
+    int num_blockers;
+};
+
+lr_status lr_cpu_exact_init(struct lr_cpu_exact *exact, const struct lr_cpu_scene *scene);
+void lr_cpu_exact_finish(struct lr_cpu_exact *exact);
+
+/* Adds what the placed view's point gives to each LOR in coincidence. */
+lr_status lr_cpu_exact_elements(struct lr_cpu_view *view, struct lr_cpu_exact *exact,
+                                struct lr_cpu_elements *elements);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Convex polygons in the plane of a primary module, and in homogeneous form the polygons that are
+ * projected into it. Clipping is Sutherland and Hodgman's (CACM 17:32, 1974). */
+#ifndef LR_CPU_POLYGON_H
+#define LR_CPU_POLYGON_H
+
+#include <stdbool.h>
+
+/* Vertices a polygon can hold. */
+#define LR_CPU_POLYGON_MAX 32
+
+/* Vertices a polygon may have to be clipped once more: one cut adds at most one, and at most half
+ * as many again were rounding to make the polygon jagged. */
+#define LR_CPU_POLYGON_MAX_CUT 20
+
+/* Convex, in either orientation; vertices relative to the foot of the eye on the plane. */
+struct lr_cpu_polygon {
+    int count;
+    double at[LR_CPU_POLYGON_MAX][2];
+};
+
+/* A point of the plane as (x w, y w, w), w > 0 in front of the eye and <= 0 behind it. */
+struct lr_cpu_projected {
+    double x, y, w;
+};
+
+/* x low[0] .. high[0], y low[1] .. high[1]. */
+struct lr_cpu_rectangle {
+    double low[2], high[2];
+};
+
+/* The part of a projected convex polygon of 3 or 4 corners inside a rectangle; count = 0 when they
+ * do not meet. Corners behind the eye need no care: the rectangle's four half spaces, being
+ * homogeneous, exclude them. */
+void lr_cpu_polygon_clip_projected(const struct lr_cpu_projected *corners, int num_corners,
+                                   const struct lr_cpu_rectangle *rectangle,
+                                   struct lr_cpu_polygon *out);
+
+/* The part where f(x, y) = plane[0] x + plane[1] y + plane[2] >= 0. `in` and `out` differ.
+ * in->count <= LR_CPU_POLYGON_MAX_CUT. */
+void lr_cpu_polygon_clip(const struct lr_cpu_polygon *in, const double plane[3],
+                         struct lr_cpu_polygon *out);
+
+/* The half plane on the left of edge `index`, as `plane` of lr_cpu_polygon_clip. */
+void lr_cpu_polygon_edge(const struct lr_cpu_polygon *polygon, int index, double plane[3]);
+
+/* Signed: positive when the vertices run counter-clockwise. */
+double lr_cpu_polygon_area(const struct lr_cpu_polygon *polygon);
+
+/* Halves 0 and 1 of a polygon of at least 4 vertices, on either side of a diagonal. */
+void lr_cpu_polygon_half(const struct lr_cpu_polygon *polygon, int half,
+                         struct lr_cpu_polygon *out);
+
+/* Reverses the order of the vertices. */
+void lr_cpu_polygon_reverse(struct lr_cpu_polygon *polygon);
+
+/* Centre of gravity. The area must not be 0. */
+void lr_cpu_polygon_centroid(const struct lr_cpu_polygon *polygon, double centroid[2]);
+
+/* Solid angle seen from `height` above the origin, in steradians, positive. Good to some 1e-14 of
+ * itself, as far as the vertices are known, down to any size.
+ * Source: van Oosterom and Strackee, IEEE Trans. Biomed. Eng. 30:125 (1983). */
+double lr_cpu_polygon_solid_angle(const struct lr_cpu_polygon *polygon, double height);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "cpu/scene.h"
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "model/coincidence.h"
+
+#include <stdlib.h>
+
+/* Relative difference of squared distances below which two modules count as equally far. */
+#define TIE 1e-9
+
+/* Slack of the culling tests, relative; rounding is some 1e-15. */
+#define SLACK 1e-9
+
+static void copy_module(const lr_scanner *scanner, int index, struct lr_cpu_module *out)
+{
+    const lr_module *module = &scanner->modules[index];
+    lr_scanner_detection_centre(scanner, index, out->centre);
+    for (int k = 0; k < 3; k++) {
+        out->u[k] = module->u[k];
+        out->v[k] = module->v[k];
+        out->normal[k] = module->normal[k];
+    }
+    for (int axis = 0; axis < 2; axis++) {
+        out->crystals[axis] = module->crystals[axis];
+        out->pitch[axis] = module->pitch_mm[axis];
+        out->face[axis] = module->face_mm[axis];
+        out->half[axis] = 0.5 * module->crystals[axis] * module->pitch_mm[axis];
+    }
+    out->radius = sqrt(out->half[0] * out->half[0] + out->half[1] * out->half[1]);
+}
+
+lr_status lr_cpu_scene_init(struct lr_cpu_scene *scene, const struct lr_backend_params *params)
+{
+    const lr_scanner *scanner = params->scanner;
+    struct lr_cpu_module *modules =
+        lr_alloc(scanner->num_modules, sizeof(*modules), "the modules", params->log);
+    if (modules == NULL) {
+        return LR_FAILED;
+    }
+    for (int m = 0; m < scanner->num_modules; m++) {
+        copy_module(scanner, m, &modules[m]);
+    }
+    *scene = (struct lr_cpu_scene){
+        .params = *params,
+        .num_modules = scanner->num_modules,
+        .modules = modules,
+    };
+    return LR_OK;
+}
+
+void lr_cpu_scene_finish(struct lr_cpu_scene *scene)
+{
+    free(scene->modules);
+    scene->modules = NULL;
+}
+
+int64_t lr_cpu_scene_lor(const struct lr_cpu_scene *scene, const struct lr_cpu_crystal *a,
+                         const struct lr_cpu_crystal *b)
+{
+    const lr_lors *lors = scene->params.lors;
+    const int pair = lors->pair_of[(int64_t)a->module * scene->num_modules + b->module];
+    const struct lr_cpu_crystal *i = a->module < b->module ? a : b;
+    const struct lr_cpu_crystal *j = a->module < b->module ? b : a;
+    if (pair < 0 ||
+        !lr_coincidence_allows(lors, pair, i->at[0], i->at[1], j->at[0], j->at[1])) {
+        return -1;
+    }
+    const int *size_i = scene->modules[i->module].crystals;
+    const int *size_j = scene->modules[j->module].crystals;
+    const int64_t number_i = (int64_t)i->at[1] * size_i[0] + i->at[0];
+    const int64_t number_j = (int64_t)j->at[1] * size_j[0] + j->at[0];
+    return lors->offsets[pair] + number_i * ((int64_t)size_j[0] * size_j[1]) + number_j;
+}
+
+lr_status lr_cpu_view_init(struct lr_cpu_view *view, const struct lr_cpu_scene *scene)
+{
+    const lr_log *log = scene->params.log;
+    *view = (struct lr_cpu_view){.scene = scene};
+    view->toward = lr_alloc(scene->num_modules, sizeof(*view->toward), "a view", log);
+    view->secondaries = lr_alloc(scene->num_modules, sizeof(*view->secondaries), "a view", log);
+    if (view->toward == NULL || view->secondaries == NULL) {
+        lr_cpu_view_finish(view);
+        return LR_FAILED;
+    }
+    return LR_OK;
+}
+
+void lr_cpu_view_finish(struct lr_cpu_view *view)
+{
+    free(view->secondaries);
+    free(view->toward);
+    *view = (struct lr_cpu_view){0};
+}
+
+void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3])
+{
+    for (int k = 0; k < 3; k++) {
+        view->point[k] = point[k];
+    }
+    for (int m = 0; m < view->scene->num_modules; m++) {
+        const struct lr_cpu_module *module = &view->scene->modules[m];
+        struct lr_cpu_toward *toward = &view->toward[m];
+        vec_sub(module->centre, point, toward->offset);
+        toward->distance2 = vec_dot(toward->offset, toward->offset);
+        toward->height = -vec_dot(module->normal, toward->offset);
+        toward->foot[0] = -vec_dot(module->u, toward->offset);
+        toward->foot[1] = -vec_dot(module->v, toward->offset);
+        const double distance = sqrt(toward->distance2);
+        const bool within = distance <= module->radius;
+        for (int k = 0; k < 3; k++) {
+            toward->direction[k] = distance > 0 ? toward->offset[k] / distance : 0;
+        }
+        /* Inside the sphere the cone is the whole space; a half angle of 90 degrees marks it. */
+        toward->sine = within ? 1 : module->radius / distance;
+        toward->cosine = within ? 0 : sqrt(1 - toward->sine * toward->sine);
+    }
+}
+
+/* Whether `primary` takes that role in its pair with `other`. */
+static bool is_primary(const struct lr_cpu_view *view, int primary, int other)
+{
+    const double a = view->toward[primary].distance2;
+    const double b = view->toward[other].distance2;
+    if (fabs(a - b) <= TIE * fmax(a, b)) {
+        return primary < other;
+    }
+    return a > b;
+}
+
+/* Whether the mirrored bounding sphere of one module may overlap that of the other, seen from the
+ * point. */
+static bool cones_meet(const struct lr_cpu_toward *a, const struct lr_cpu_toward *b)
+{
+    if (a->cosine == 0 || b->cosine == 0) {
+        return true;
+    }
+    const double between = -vec_dot(a->direction, b->direction);
+    return between >= a->cosine * b->cosine - a->sine * b->sine - SLACK;
+}
+
+/* Box around the secondary's mirrored rectangle on the primary's plane. False: not visible. */
+static bool find_box(const struct lr_cpu_view *view, int primary, struct lr_cpu_secondary *out)
+{
+    const struct lr_cpu_module *near = &view->scene->modules[out->module];
+    const struct lr_cpu_module *far = &view->scene->modules[primary];
+    const struct lr_cpu_toward *toward = &view->toward[primary];
+    int num_behind = 0, num_near_horizon = 0;
+    for (int axis = 0; axis < 2; axis++) {
+        out->low[axis] = INFINITY;
+        out->high[axis] = -INFINITY;
+    }
+    for (int corner = 0; corner < 4; corner++) {
+        double ray[3]; /* from the point to the corner; its mirror image meets the primary */
+        const double *offset = view->toward[out->module].offset;
+        vec_add_scaled(offset, corner & 1 ? near->half[0] : -near->half[0], near->u, ray);
+        vec_add_scaled(ray, corner & 2 ? near->half[1] : -near->half[1], near->v, ray);
+        const double depth = vec_dot(far->normal, ray);
+        num_behind += depth <= 0;
+        if (depth <= SLACK * vec_length(ray)) {
+            num_near_horizon++;
+            continue;
+        }
+        const double scale = toward->height / depth;
+        const double x = toward->foot[0] - scale * vec_dot(far->u, ray);
+        const double y = toward->foot[1] - scale * vec_dot(far->v, ray);
+        out->low[0] = fmin(out->low[0], x);
+        out->high[0] = fmax(out->high[0], x);
+        out->low[1] = fmin(out->low[1], y);
+        out->high[1] = fmax(out->high[1], y);
+    }
+    bool visible = num_behind < 4;
+    for (int axis = 0; axis < 2; axis++) {
+        const double half = far->half[axis];
+        if (num_near_horizon > 0) {
+            out->low[axis] = -INFINITY;
+            out->high[axis] = INFINITY;
+        } else {
+            out->low[axis] -= SLACK * (half + fabs(out->low[axis]));
+            out->high[axis] += SLACK * (half + fabs(out->high[axis]));
+        }
+        visible = visible && out->low[axis] <= half && out->high[axis] >= -half;
+    }
+    return visible;
+}
+
+void lr_cpu_view_look(struct lr_cpu_view *view, int primary)
+{
+    view->num_secondaries = 0;
+    if (!(view->toward[primary].height > 0)) {
+        return;
+    }
+    for (int m = 0; m < view->scene->num_modules; m++) {
+        if (m == primary || !(view->toward[m].height > 0) || !is_primary(view, primary, m) ||
+            !cones_meet(&view->toward[primary], &view->toward[m])) {
+            continue;
+        }
+        struct lr_cpu_secondary *secondary = &view->secondaries[view->num_secondaries];
+        secondary->module = m;
+        if (find_box(view, primary, secondary)) {
+            view->num_secondaries++;
+        }
+    }
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What the cpu backend knows of a scanner, and what a sample point sees of it: docs/method.md,
+ * section 3. Millimetres, the scanner's frame, double throughout. */
+#ifndef LR_CPU_SCENE_H
+#define LR_CPU_SCENE_H
+
+#include "operator/backend.h"
+
+/* A module's rectangle on the detection plane. Plane coordinates are (u . (y - centre),
+ * v . (y - centre)). */
+struct lr_cpu_module {
+    double centre[3], u[3], v[3], normal[3];
+    int crystals[2];
+    double pitch[2], face[2];
+    double half[2]; /* of the pitch rectangle */
+    double radius;  /* centre to corner */
+};
+
+/* Immutable once made; shared by all workers. params' pointers are borrowed. */
+struct lr_cpu_scene {
+    struct lr_backend_params params;
+    int num_modules;
+    struct lr_cpu_module *modules; /* [num_modules] */
+};
+
+/* One crystal: column at[0] and row at[1] of a module. */
+struct lr_cpu_crystal {
+    int module, at[2];
+};
+
+/* A module nearer to the point than the primary, facing it, and possibly seen through the
+ * primary's rectangle. */
+struct lr_cpu_secondary {
+    int module;
+    double low[2], high[2]; /* box around its mirrored rectangle, in the primary's plane
+                               coordinates; infinite where the rectangle reaches behind the eye */
+};
+
+/* A sample point and the modules around it. One per worker. */
+struct lr_cpu_view {
+    const struct lr_cpu_scene *scene;
+    double point[3];
+    struct lr_cpu_toward {
+        double offset[3]; /* centre - point */
+        double distance2;
+        double height;    /* normal . (point - centre): > 0 when the module faces the point */
+        double foot[2];   /* plane coordinates of the point's foot on the plane */
+        double direction[3];      /* unit offset */
+        double sine, cosine;      /* half angle of the cone around the bounding sphere */
+    } *toward; /* [num_modules] */
+    struct lr_cpu_secondary *secondaries; /* [num_secondaries], capacity num_modules */
+    int num_secondaries;
+};
+
+/* errors: LR_FAILED, out of memory, logged; then nothing needs to be finished. */
+lr_status lr_cpu_scene_init(struct lr_cpu_scene *scene, const struct lr_backend_params *params);
+void lr_cpu_scene_finish(struct lr_cpu_scene *scene);
+
+/* Centre of face `index` along an axis (0 = u, 1 = v), in plane coordinates. */
+static inline double lr_cpu_face_centre(const struct lr_cpu_module *module, int axis, int index)
+{
+    return (index - 0.5 * (module->crystals[axis] - 1)) * module->pitch[axis];
+}
+
+/* LOR of two crystals of different modules in either order, or -1 when it is out of
+ * coincidence. */
+int64_t lr_cpu_scene_lor(const struct lr_cpu_scene *scene, const struct lr_cpu_crystal *a,
+                         const struct lr_cpu_crystal *b);
+
+lr_status lr_cpu_view_init(struct lr_cpu_view *view, const struct lr_cpu_scene *scene);
+void lr_cpu_view_finish(struct lr_cpu_view *view);
+
+/* Puts the eye at a point. */
+void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3]);
+
+/* Lists the secondaries of one primary in ascending module order; none when the primary does not
+ * face the point. Conservative: a listed module may turn out not to be hit. */
+void lr_cpu_view_look(struct lr_cpu_view *view, int primary);
+
+#endif

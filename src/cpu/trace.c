@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "cpu/trace.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "cpu/absorption.h"
+
+#include <stdlib.h>
+
+#define PI 3.14159265358979323846
+
+/* Hits whose distances differ by less, relatively, count as equally far. */
+#define SAME_DISTANCE 1e-12
+
+/* One line from a point of the primary through the eye. */
+struct line {
+    double plane[2]; /* where it meets the primary, in its plane coordinates */
+    double ray[3];   /* from the eye to there */
+};
+
+/* Where a line ends on the other side. */
+struct hit {
+    int module; /* -1: nothing was met */
+    double t;   /* the hit is at eye - t ray */
+    double plane[2];
+};
+
+lr_status lr_cpu_tally_init(struct lr_cpu_tally *tally, const struct lr_cpu_scene *scene)
+{
+    const int64_t rays = scene->params.rays;
+    tally->count = 0;
+    tally->entries =
+        lr_alloc(rays * rays, sizeof(*tally->entries), "a crystal's lines", scene->params.log);
+    return tally->entries != NULL ? LR_OK : LR_FAILED;
+}
+
+void lr_cpu_tally_finish(struct lr_cpu_tally *tally)
+{
+    free(tally->entries);
+    *tally = (struct lr_cpu_tally){0};
+}
+
+static double sample_place(const struct lr_cpu_module *module, int axis, int crystal, double part)
+{
+    return lr_cpu_face_centre(module, axis, crystal) + (part - 0.5) * module->face[axis];
+}
+
+/* The line of sample a along u and b along v, 0 .. rays - 1, of a primary crystal. */
+static void make_line(const struct lr_cpu_view *view, const struct lr_cpu_crystal *from, int a,
+                      int b, struct line *line)
+{
+    const struct lr_cpu_module *module = &view->scene->modules[from->module];
+    const double rays = view->scene->params.rays;
+    line->plane[0] = sample_place(module, 0, from->at[0], (a + 0.5) / rays);
+    line->plane[1] = sample_place(module, 1, from->at[1], (b + 0.5) / rays);
+    vec_add_scaled(view->toward[from->module].offset, line->plane[0], module->u, line->ray);
+    vec_add_scaled(line->ray, line->plane[1], module->v, line->ray);
+}
+
+/* Whether the line meets the secondary's rectangle nearer than `hit`, which is then replaced. */
+static void meet(const struct lr_cpu_view *view, const struct lr_cpu_secondary *secondary,
+                 const struct line *line, struct hit *hit)
+{
+    const struct lr_cpu_module *module = &view->scene->modules[secondary->module];
+    const struct lr_cpu_toward *toward = &view->toward[secondary->module];
+    const double approach = vec_dot(module->normal, line->ray);
+    if (!(approach > 0)) {
+        return;
+    }
+    const double t = toward->height / approach;
+    if (!(t < hit->t * (1 - SAME_DISTANCE))) {
+        return;
+    }
+    const double x = toward->foot[0] - t * vec_dot(module->u, line->ray);
+    const double y = toward->foot[1] - t * vec_dot(module->v, line->ray);
+    if (fabs(x) <= module->half[0] && fabs(y) <= module->half[1]) {
+        hit->module = secondary->module;
+        hit->t = t;
+        hit->plane[0] = x;
+        hit->plane[1] = y;
+    }
+}
+
+/* The first of the view's secondaries, in ascending order: on a tie the lower index stays. */
+static void follow(const struct lr_cpu_view *view, const struct line *line, struct hit *hit)
+{
+    hit->module = -1;
+    hit->t = INFINITY;
+    const double x = line->plane[0], y = line->plane[1];
+    for (int k = 0; k < view->num_secondaries; k++) {
+        const struct lr_cpu_secondary *secondary = &view->secondaries[k];
+        if (x >= secondary->low[0] && x <= secondary->high[0] && y >= secondary->low[1] &&
+            y <= secondary->high[1]) {
+            meet(view, secondary, line, hit);
+        }
+    }
+}
+
+/* Index of the face that holds a coordinate inside the rectangle, or -1 in a gap. */
+static int find_face(const struct lr_cpu_module *module, int axis, double at)
+{
+    const int size = module->crystals[axis];
+    /* Not negative but for rounding, so cutting off the fraction is floor(). */
+    const int cell = (int)(at / module->pitch[axis] + 0.5 * size);
+    const int index = cell < size ? cell : size - 1;
+    const double from_centre = at - lr_cpu_face_centre(module, axis, index);
+    return fabs(from_centre) <= 0.5 * module->face[axis] ? index : -1;
+}
+
+/* Crystal that was hit; false in a gap or when nothing was met. */
+static bool find_crystal(const struct lr_cpu_view *view, const struct hit *hit,
+                         struct lr_cpu_crystal *crystal)
+{
+    crystal->module = hit->module;
+    if (hit->module < 0) {
+        return false;
+    }
+    const struct lr_cpu_module *module = &view->scene->modules[hit->module];
+    crystal->at[0] = find_face(module, 0, hit->plane[0]);
+    crystal->at[1] = find_face(module, 1, hit->plane[1]);
+    return crystal->at[0] >= 0 && crystal->at[1] >= 0;
+}
+
+/* P_abs times the solid angle of the line, over 2 pi. */
+static double weigh(const struct lr_cpu_view *view, int primary, const struct line *line,
+                    const struct hit *hit)
+{
+    const struct lr_backend_params *params = &view->scene->params;
+    const struct lr_cpu_module *module = &view->scene->modules[primary];
+    const double distance2 = vec_dot(line->ray, line->ray);
+    const double cosine = view->toward[primary].height / sqrt(distance2);
+    const double area = module->face[0] * module->face[1] / ((double)params->rays * params->rays);
+    double weight = area * cosine / distance2 / (2 * PI);
+    if (params->mu != NULL) {
+        double y1[3], y2[3];
+        vec_add_scaled(view->point, 1, line->ray, y1);
+        vec_add_scaled(view->point, -hit->t, line->ray, y2);
+        weight *= lr_cpu_absorption(params->mu, params->mu_steps, y1, y2);
+    }
+    return weight;
+}
+
+static void tally_add(struct lr_cpu_tally *tally, const struct lr_cpu_crystal *crystal,
+                      double weight)
+{
+    for (int k = tally->count - 1; k >= 0; k--) {
+        struct lr_cpu_tally_entry *entry = &tally->entries[k];
+        if (entry->crystal.module == crystal->module && entry->crystal.at[0] == crystal->at[0] &&
+            entry->crystal.at[1] == crystal->at[1]) {
+            entry->weight += weight;
+            return;
+        }
+    }
+    tally->entries[tally->count++] = (struct lr_cpu_tally_entry){*crystal, weight};
+}
+
+/* All lines of one primary crystal. */
+static void trace_crystal(const struct lr_cpu_view *view, const struct lr_cpu_crystal *from,
+                          struct lr_cpu_tally *tally)
+{
+    const int rays = view->scene->params.rays;
+    tally->count = 0;
+    for (int b = 0; b < rays; b++) {
+        for (int a = 0; a < rays; a++) {
+            struct line line;
+            struct hit hit;
+            make_line(view, from, a, b, &line);
+            follow(view, &line, &hit);
+            struct lr_cpu_crystal struck;
+            if (find_crystal(view, &hit, &struck)) {
+                tally_add(tally, &struck, weigh(view, from->module, &line, &hit));
+            }
+        }
+    }
+}
+
+static lr_status emit(const struct lr_cpu_view *view, const struct lr_cpu_tally *tally,
+                      const struct lr_cpu_crystal *from, struct lr_cpu_elements *elements)
+{
+    for (int k = 0; k < tally->count; k++) {
+        const struct lr_cpu_tally_entry *entry = &tally->entries[k];
+        const int64_t lor = lr_cpu_scene_lor(view->scene, from, &entry->crystal);
+        if (lor >= 0 && lr_cpu_elements_add(elements, lor, entry->weight,
+                                            view->scene->params.log) != LR_OK) {
+            return LR_FAILED;
+        }
+    }
+    return LR_OK;
+}
+
+lr_status lr_cpu_trace(struct lr_cpu_view *view, struct lr_cpu_tally *tally,
+                       struct lr_cpu_elements *elements)
+{
+    for (int primary = 0; primary < view->scene->num_modules; primary++) {
+        const int *size = view->scene->modules[primary].crystals;
+        lr_cpu_view_look(view, primary);
+        if (view->num_secondaries == 0) {
+            continue;
+        }
+        for (int number = 0; number < size[0] * size[1]; number++) {
+            const struct lr_cpu_crystal from = {primary, {number % size[0], number / size[0]}};
+            trace_crystal(view, &from, tally);
+            LR_TRY(emit(view, tally, &from, elements));
+        }
+    }
+    return LR_OK;
+}
+
+static lr_pixel trace_pixel(const struct lr_cpu_view *view, int primary, const int pixel[2])
+{
+    const int rays = view->scene->params.rays;
+    const struct lr_cpu_crystal from = {primary, {pixel[0] / rays, pixel[1] / rays}};
+    struct line line;
+    make_line(view, &from, pixel[0] % rays, pixel[1] % rays, &line);
+    struct hit hit;
+    follow(view, &line, &hit);
+    struct lr_cpu_crystal struck;
+    if (!find_crystal(view, &hit, &struck)) {
+        return (lr_pixel){.module = -1, .r = -1, .s = -1};
+    }
+    const bool counts = lr_cpu_scene_lor(view->scene, &from, &struck) >= 0;
+    return (lr_pixel){
+        .module = (float)hit.module,
+        .r = (float)struck.at[0],
+        .s = (float)struck.at[1],
+        .weight = counts ? (float)weigh(view, primary, &line, &hit) : 0,
+        .path_mm = (float)((1 + hit.t) * vec_length(line.ray)),
+    };
+}
+
+void lr_cpu_trace_picture(struct lr_cpu_view *view, int primary, lr_pixel *pixels)
+{
+    const int *size = view->scene->modules[primary].crystals;
+    const int rays = view->scene->params.rays;
+    lr_cpu_view_look(view, primary);
+    for (int y = 0; y < size[1] * rays; y++) {
+        for (int x = 0; x < size[0] * rays; x++) {
+            *pixels++ = trace_pixel(view, primary, (int[2]){x, y});
+        }
+    }
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * OpenGL 4.5 core contexts without a window, through EGL.
+ *
+ * Threads: a context belongs to one thread at a time. Contexts are created one at a time (GLEW's
+ * function table is shared by the process). Everything in this folder that takes a context, or
+ * an object made with one, wants that context current on the calling thread; the exceptions are
+ * gl_context_create, _destroy, _limits, _log, _saw_error and gl_shader_source_*. */
+#ifndef LR_GL_CONTEXT_H
+#define LR_GL_CONTEXT_H
+
+#include <GL/glew.h>
+#include <lr/device.h>
+#include <lr/log.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct gl_context;
+
+struct gl_context_params {
+    int device;        /* the Nth usable way to OpenGL, in the order of lr_device_list */
+    const lr_log *log; /* kept; outlives the context */
+    bool debug;        /* asks the driver for its messages and checks every pass for errors */
+};
+
+/* What the driver can do. Sizes in texels, bytes where named so. */
+struct gl_limits {
+    int max_texture_size, max_3d_texture_size, max_array_layers;
+    int max_viewport_size[2];
+    int64_t max_storage_bytes; /* of one shader storage block */
+    int max_uniform_bytes;     /* of one uniform block */
+    int storage_alignment;     /* offsets of storage ranges are multiples of this */
+    int max_storage_bindings;
+    int max_vertex_storage_blocks, max_fragment_storage_blocks, max_compute_storage_blocks;
+    int max_vertex_images, max_fragment_images;
+    int max_clip_distances, max_colour_attachments;
+    int max_compute_groups[3], max_compute_group_size[3], max_compute_invocations;
+    bool nv_float_atomics;     /* GL_NV_shader_atomic_float: atomicAdd on float in storage blocks */
+    bool viewport_layer_array; /* gl_Layer and gl_ViewportIndex from the vertex shader */
+    char renderer[128], vendor[64], version[64];
+    bool software;
+    int64_t memory_bytes; /* of the device; 0 = not reported */
+};
+
+/* Opens the Nth usable way to OpenGL: EGL devices (hardware before software), then
+ * EGL_MESA_platform_surfaceless, then the default display with a 1 x 1 pbuffer. The context is
+ * not current afterwards, and what was current before still is.
+ * errors: NULL; LR_NO_DEVICE with what to install when there is no OpenGL 4.5, LR_USAGE with a
+ * list of what exists when `device` is out of range. */
+struct gl_context *gl_context_create(const struct gl_context_params *params);
+
+/* Wraps the context that is current on this thread (a window's). It is neither made current nor
+ * destroyed by us; gl_context_make_current brings its state to the baseline of pass.h.
+ * errors: NULL; LR_NO_DEVICE when none is current or it is older than 4.5. `device` is ignored. */
+struct gl_context *gl_context_adopt(const struct gl_context_params *params);
+
+/* Frees the context and everything still in it; objects made with it must be destroyed before.
+ * If it is current, what was current before it becomes current again. NULL is allowed. */
+void gl_context_destroy(struct gl_context *ctx);
+
+/* Makes the context current and remembers what was. Calls nest; each needs its release. */
+lr_status gl_context_make_current(struct gl_context *ctx);
+
+/* Undoes one gl_context_make_current; the outermost restores what was current before. */
+void gl_context_release(struct gl_context *ctx);
+
+const struct gl_limits *gl_context_limits(const struct gl_context *ctx);
+const lr_log *gl_context_log(const struct gl_context *ctx);
+
+/* Whether the driver has reported an error, or a message of high severity, since creation. */
+bool gl_context_saw_error(const struct gl_context *ctx);
+
+/* Asks the driver whether the context was lost (LR_NO_DEVICE) or an error is pending (LR_FAILED,
+ * or LR_NO_DEVICE where it is the loss); `what` names the work in the sentence. Waits for nothing,
+ * but keeps a driver's worker thread from running ahead, so not for every draw. */
+lr_status gl_context_check(struct gl_context *ctx, const char *what);
+
+/* Forgets pending errors, so that the next ones are those of what follows. */
+void gl_context_drop_errors(struct gl_context *ctx);
+
+#endif

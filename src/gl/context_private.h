@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What the files of this folder share about a context. */
+#ifndef LR_GL_CONTEXT_PRIVATE_H
+#define LR_GL_CONTEXT_PRIVATE_H
+
+#include "gl/context.h"
+#include "gl/egl_way.h"
+
+struct gl_context {
+    const lr_log *log;
+    bool debug;
+    bool adopted;
+    bool saw_error;
+    int times_current; /* nested gl_context_make_current */
+    struct egl_context egl;
+    struct egl_current before; /* what was current on this thread */
+    struct gl_limits limits;
+
+    /* Of pass.c: an empty vertex array, and the buffer that uniform blocks are written to one
+     * after the other. */
+    GLuint vertex_array, uniform_buffer;
+    int64_t uniform_offset;
+};
+
+/* Loads the entry points, reads the limits and installs the debug callback in the context that is
+ * current. On failure `reason` says why (no full stop, not logged). */
+lr_status gl_context_start(struct gl_context *ctx, char *reason, size_t capacity);
+
+/* Opens one way. Either a context (not current) or NULL; *found is filled in both cases. */
+struct gl_context *gl_context_try(const struct egl_way *way, const struct gl_context_params *params,
+                                  lr_device *found);
+
+/* Sends the driver's messages to the log from now on (debug.c). */
+void gl_debug_install(struct gl_context *ctx);
+void gl_debug_remove(struct gl_context *ctx);
+
+/* Brings the current context to the baseline of pass.h, whatever its state (pass.c). */
+void gl_pass_baseline(struct gl_context *ctx);
+
+/* "GL_OUT_OF_MEMORY" for 0x0505, else the number. */
+const char *gl_error_name(GLenum error);
+
+/* Copies with a cut at the end. */
+void gl_copy_text(char *to, size_t capacity, const char *from);
+
+/* "12.3 MiB", for sentences. */
+struct gl_amount {
+    char text[32];
+};
+struct gl_amount gl_amount_of(int64_t bytes);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "gl/context_private.h"
+
+int lr_device_list(lr_device *devices, int capacity, const lr_log *log)
+{
+    const struct gl_context_params params = {.log = log};
+    struct egl_way ways[EGL_WAY_MAX];
+    const int count = egl_ways_find(ways);
+    for (int k = 0; k < count && k < capacity; k++) {
+        gl_context_destroy(gl_context_try(&ways[k], &params, &devices[k]));
+    }
+    return count;
+}

@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "gl/pass.h"
+
+#include "base/log.h"
+#include "gl/context_private.h"
+#include "gl/format.h"
+
+/* The ring that uniform blocks are written into. 256 is the largest alignment that drivers may
+ * ask for. */
+enum { RING_BYTES = 1 << 20, RING_ALIGNMENT = 256, UNIFORM_BINDING = 0 };
+
+void gl_pass_baseline(struct gl_context *ctx)
+{
+    static const GLenum off[] = {GL_BLEND,
+                                 GL_DEPTH_TEST,
+                                 GL_CULL_FACE,
+                                 GL_SCISSOR_TEST,
+                                 GL_STENCIL_TEST,
+                                 GL_MULTISAMPLE,
+                                 GL_DITHER,
+                                 GL_FRAMEBUFFER_SRGB,
+                                 GL_COLOR_LOGIC_OP,
+                                 GL_DEPTH_CLAMP,
+                                 GL_RASTERIZER_DISCARD,
+                                 GL_PRIMITIVE_RESTART,
+                                 GL_POLYGON_SMOOTH,
+                                 GL_LINE_SMOOTH,
+                                 GL_SAMPLE_MASK,
+                                 GL_POLYGON_OFFSET_FILL,
+                                 GL_PROGRAM_POINT_SIZE};
+    for (size_t k = 0; k < sizeof(off) / sizeof(off[0]); k++) {
+        glDisable(off[k]);
+    }
+    for (int k = 0; k < ctx->limits.max_clip_distances; k++) {
+        glDisable(GL_CLIP_DISTANCE0 + (GLenum)k);
+    }
+    glColorMask(GL_TRUE, GL_TRUE, GL_TRUE, GL_TRUE);
+    glDepthMask(GL_TRUE);
+    glDepthFunc(GL_LESS);
+    glDepthRange(0, 1);
+    glPolygonMode(GL_FRONT_AND_BACK, GL_FILL);
+    glPointSize(1);
+    glClipControl(GL_LOWER_LEFT, GL_NEGATIVE_ONE_TO_ONE);
+    glUseProgram(0);
+    glBindVertexArray(0);
+    glBindFramebuffer(GL_FRAMEBUFFER, 0);
+    glBindBuffer(GL_PIXEL_PACK_BUFFER, 0);
+    glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
+}
+
+/* ---- checks ---- */
+
+static bool is_zero(const int *numbers, int count)
+{
+    for (int k = 0; k < count; k++) {
+        if (numbers[k] != 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_compute(const struct gl_pass *pass)
+{
+    int size[3];
+    gl_program_group_size(pass->program, size);
+    return size[0] > 0;
+}
+
+static lr_status check_draw(struct gl_context *ctx, const struct gl_pass *pass)
+{
+    if (pass->target == NULL) {
+        return lr_error(ctx->log, LR_USAGE, "%s: a draw needs a target", pass->label);
+    }
+    const int *size = pass->target->size, *port = pass->viewport;
+    if (!is_zero(port, 4) && (port[0] < 0 || port[1] < 0 || port[2] < 1 || port[3] < 1 ||
+                              port[2] > size[0] - port[0] || port[3] > size[1] - port[1])) {
+        return lr_error(ctx->log, LR_USAGE,
+                        "%s: the viewport of %d x %d pixels at %d, %d is not inside the target's "
+                        "%d x %d",
+                        pass->label, port[2], port[3], port[0], port[1], size[0], size[1]);
+    }
+    if (pass->clip_distances < 0 || pass->clip_distances > ctx->limits.max_clip_distances) {
+        return lr_error(ctx->log, LR_USAGE, "%s: %d clip distances are asked for and %s has %d",
+                        pass->label, pass->clip_distances, ctx->limits.renderer,
+                        ctx->limits.max_clip_distances);
+    }
+    if (pass->depth_test && pass->target->depth == NULL) {
+        return lr_error(ctx->log, LR_USAGE, "%s: %s has no depth to test against", pass->label,
+                        pass->target->label);
+    }
+    return LR_OK;
+}
+
+static lr_status check_dispatch(struct gl_context *ctx, const struct gl_pass *pass)
+{
+    for (int k = 0; k < 3; k++) {
+        if (pass->groups[k] < 0 || pass->groups[k] > ctx->limits.max_compute_groups[k]) {
+            return lr_error(ctx->log, LR_USAGE,
+                            "%s: %d work groups along axis %d are asked for and %s allows %d",
+                            pass->label, pass->groups[k], k, ctx->limits.renderer,
+                            ctx->limits.max_compute_groups[k]);
+        }
+    }
+    return LR_OK;
+}
+
+static int64_t range_bytes(const struct gl_range *range)
+{
+    return range->size_bytes > 0 ? range->size_bytes : range->buffer->size_bytes - range->offset;
+}
+
+static lr_status check_range(struct gl_context *ctx, const struct gl_pass *pass, int k)
+{
+    const struct gl_range *range = &pass->buffers[k];
+    if (range->buffer == NULL) {
+        return LR_OK;
+    }
+    const int64_t size = range->buffer->size_bytes, bytes = range_bytes(range);
+    if (k >= ctx->limits.max_storage_bindings || range->offset < 0 || range->offset >= size ||
+        range->offset % ctx->limits.storage_alignment != 0 || range->size_bytes < 0 ||
+        bytes > size - range->offset) {
+        return lr_error(ctx->log, LR_USAGE,
+                        "%s: %lld bytes at %lld of %s (%lld bytes) cannot be bound at %d: ranges "
+                        "lie inside, at multiples of %d, and there are %d bindings",
+                        pass->label, (long long)bytes, (long long)range->offset,
+                        range->buffer->label, (long long)size, k, ctx->limits.storage_alignment,
+                        ctx->limits.max_storage_bindings);
+    }
+    return LR_OK;
+}
+
+/* Reading what is being drawn into gives anything at all. */
+static lr_status check_feedback(struct gl_context *ctx, const struct gl_pass *pass)
+{
+    for (int k = 0; k < GL_PASS_TEXTURES && pass->target != NULL; k++) {
+        const struct gl_texture *texture = pass->textures[k];
+        bool drawn = texture != NULL && texture == pass->target->depth;
+        for (int c = 0; c < pass->target->num_colours && texture != NULL; c++) {
+            drawn = drawn || (texture == pass->target->colours[c] && texture->size[2] == 1);
+        }
+        if (drawn) {
+            return lr_error(ctx->log, LR_USAGE, "%s: %s is drawn into and read at once",
+                            pass->label, texture->label);
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status check(struct gl_context *ctx, const struct gl_pass *pass)
+{
+    LR_TRY(is_compute(pass) ? check_dispatch(ctx, pass) : check_draw(ctx, pass));
+    for (int k = 0; k < GL_PASS_BUFFERS; k++) {
+        LR_TRY(check_range(ctx, pass, k));
+    }
+    if (pass->uniform_bytes > (size_t)ctx->limits.max_uniform_bytes ||
+        pass->uniform_bytes > RING_BYTES) {
+        return lr_error(ctx->log, LR_USAGE, "%s: %zu bytes of uniforms are more than the %d of %s",
+                        pass->label, pass->uniform_bytes, ctx->limits.max_uniform_bytes,
+                        ctx->limits.renderer);
+    }
+    return check_feedback(ctx, pass);
+}
+
+/* ---- objects ---- */
+
+/* Made at first use: a context that only lists its limits needs none of this. */
+static lr_status ensure_objects(struct gl_context *ctx)
+{
+    if (ctx->vertex_array != 0) {
+        return LR_OK;
+    }
+    glCreateVertexArrays(1, &ctx->vertex_array);
+    glObjectLabel(GL_VERTEX_ARRAY, ctx->vertex_array, -1, "no attributes");
+    glCreateBuffers(1, &ctx->uniform_buffer);
+    glObjectLabel(GL_BUFFER, ctx->uniform_buffer, -1, "uniform ring");
+    glNamedBufferStorage(ctx->uniform_buffer, RING_BYTES, NULL, GL_DYNAMIC_STORAGE_BIT);
+    return gl_context_check(ctx, "uniform ring");
+}
+
+/* Each pass writes to a fresh place, so that no driver has to wait for the passes before. */
+static void bind_uniforms(struct gl_context *ctx, const struct gl_pass *pass)
+{
+    if (pass->uniform_bytes == 0) {
+        return;
+    }
+    const int64_t room =
+        ((int64_t)pass->uniform_bytes + RING_ALIGNMENT - 1) / RING_ALIGNMENT * RING_ALIGNMENT;
+    if (ctx->uniform_offset + room > RING_BYTES) {
+        glInvalidateBufferData(ctx->uniform_buffer);
+        ctx->uniform_offset = 0;
+    }
+    glNamedBufferSubData(ctx->uniform_buffer, (GLintptr)ctx->uniform_offset,
+                         (GLsizeiptr)pass->uniform_bytes, pass->uniforms);
+    /* A std140 block may end in padding that the caller's struct lacks. */
+    glBindBufferRange(GL_UNIFORM_BUFFER, UNIFORM_BINDING, ctx->uniform_buffer,
+                      (GLintptr)ctx->uniform_offset, (GLsizeiptr)room);
+    ctx->uniform_offset += room;
+}
+
+static void bind_objects(struct gl_context *ctx, const struct gl_pass *pass)
+{
+    glUseProgram(gl_program_name(pass->program));
+    bind_uniforms(ctx, pass);
+    for (GLuint k = 0; k < GL_PASS_BUFFERS; k++) {
+        const struct gl_range *range = &pass->buffers[k];
+        if (range->buffer != NULL) {
+            glBindBufferRange(GL_SHADER_STORAGE_BUFFER, k, range->buffer->name,
+                              (GLintptr)range->offset, (GLsizeiptr)range_bytes(range));
+        }
+    }
+    for (GLuint k = 0; k < GL_PASS_TEXTURES; k++) {
+        if (pass->textures[k] != NULL) {
+            glBindTextureUnit(k, pass->textures[k]->name);
+        }
+    }
+    for (GLuint k = 0; k < GL_PASS_IMAGES; k++) {
+        const struct gl_image *image = &pass->images[k];
+        if (image->texture != NULL) {
+            glBindImageTexture(k, image->texture->name, 0, GL_TRUE, 0,
+                               image->access ? image->access : GL_READ_WRITE,
+                               image->format ? image->format : image->texture->format);
+        }
+    }
+}
+
+static void unbind_objects(const struct gl_pass *pass)
+{
+    for (GLuint k = 0; k < GL_PASS_IMAGES; k++) {
+        if (pass->images[k].texture != NULL) {
+            glBindImageTexture(k, 0, 0, GL_FALSE, 0, GL_READ_ONLY, GL_R32F);
+        }
+    }
+    for (GLuint k = 0; k < GL_PASS_TEXTURES; k++) {
+        if (pass->textures[k] != NULL) {
+            glBindTextureUnit(k, 0);
+        }
+    }
+    for (GLuint k = 0; k < GL_PASS_BUFFERS; k++) {
+        if (pass->buffers[k].buffer != NULL) {
+            glBindBufferBase(GL_SHADER_STORAGE_BUFFER, k, 0);
+        }
+    }
+    if (pass->uniform_bytes > 0) {
+        glBindBufferBase(GL_UNIFORM_BUFFER, UNIFORM_BINDING, 0);
+    }
+    glUseProgram(0);
+}
+
+/* ---- drawing ---- */
+
+static void set_draw_state(struct gl_context *ctx, const struct gl_pass *pass)
+{
+    const int *port = pass->viewport, *size = pass->target->size;
+    const bool whole = is_zero(port, 4);
+    glBindVertexArray(ctx->vertex_array);
+    glBindFramebuffer(GL_DRAW_FRAMEBUFFER, pass->target->name);
+    glViewport(port[0], port[1], whole ? size[0] : port[2], whole ? size[1] : port[3]);
+    if (pass->blending == GL_BLENDING_ADD) {
+        glEnable(GL_BLEND);
+        glBlendEquation(GL_FUNC_ADD);
+        glBlendFunc(GL_ONE, GL_ONE);
+    }
+    if (pass->depth_test) {
+        glEnable(GL_DEPTH_TEST);
+    }
+    if (pass->depth_zero_to_one) {
+        glClipControl(GL_LOWER_LEFT, GL_ZERO_TO_ONE);
+    }
+    for (int k = 0; k < pass->clip_distances; k++) {
+        glEnable(GL_CLIP_DISTANCE0 + (GLenum)k);
+    }
+}
+
+static void reset_draw_state(const struct gl_pass *pass)
+{
+    for (int k = 0; k < pass->clip_distances; k++) {
+        glDisable(GL_CLIP_DISTANCE0 + (GLenum)k);
+    }
+    if (pass->depth_zero_to_one) {
+        glClipControl(GL_LOWER_LEFT, GL_NEGATIVE_ONE_TO_ONE);
+    }
+    glDisable(GL_DEPTH_TEST);
+    glDisable(GL_BLEND);
+    glBindFramebuffer(GL_DRAW_FRAMEBUFFER, 0);
+    glBindVertexArray(0);
+}
+
+static void issue(struct gl_context *ctx, const struct gl_pass *pass)
+{
+    if (is_compute(pass)) {
+        glDispatchCompute((GLuint)pass->groups[0], (GLuint)pass->groups[1],
+                          (GLuint)pass->groups[2]);
+        return;
+    }
+    set_draw_state(ctx, pass);
+    glDrawArraysInstanced(pass->primitive, 0, pass->vertices, pass->instances);
+    reset_draw_state(pass);
+}
+
+static bool is_nothing(const struct gl_pass *pass)
+{
+    if (is_compute(pass)) {
+        return pass->groups[0] == 0 || pass->groups[1] == 0 || pass->groups[2] == 0;
+    }
+    return pass->vertices == 0 || pass->instances == 0;
+}
+
+lr_status gl_pass_run(struct gl_context *ctx, const struct gl_pass *pass)
+{
+    LR_TRY(check(ctx, pass));
+    if (is_nothing(pass)) {
+        return LR_OK;
+    }
+    LR_TRY(ensure_objects(ctx));
+    glPushDebugGroup(GL_DEBUG_SOURCE_APPLICATION, 0, -1, pass->label);
+    bind_objects(ctx, pass);
+    issue(ctx, pass);
+    if (pass->barriers != 0) {
+        glMemoryBarrier(pass->barriers);
+    }
+    unbind_objects(pass);
+    glPopDebugGroup();
+    return ctx->debug ? gl_context_check(ctx, pass->label) : LR_OK;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The one place that binds things and draws or dispatches.
+ *
+ * Baseline, which holds between passes: no program, vertex array, framebuffer, texture, image or
+ * buffer bound; blending, depth test and clip distances off; culling, scissor, stencil,
+ * multisampling, dithering and sRGB off; all colour channels and depth writable; points of one
+ * pixel; clip space with z in -1 .. 1, origin at the lower left. */
+#ifndef LR_GL_PASS_H
+#define LR_GL_PASS_H
+
+#include "gl/program.h"
+#include "gl/resource.h"
+
+enum { GL_PASS_BUFFERS = 12, GL_PASS_TEXTURES = 12, GL_PASS_IMAGES = 4 };
+
+enum gl_blending {
+    GL_BLENDING_OFF = 0,
+    GL_BLENDING_ADD /* destination + source, in every channel */
+};
+
+/* A buffer, or part of one. An offset is a multiple of gl_limits.storage_alignment. */
+struct gl_range {
+    const struct gl_buffer *buffer; /* NULL = nothing bound */
+    int64_t offset, size_bytes;     /* size 0 = up to the end */
+};
+
+/* Level 0 of a texture for imageLoad, imageStore, imageAtomic. */
+struct gl_image {
+    const struct gl_texture *texture; /* NULL = nothing bound */
+    GLenum access;                    /* 0 = GL_READ_WRITE */
+    GLenum format;                    /* 0 = the texture's */
+};
+
+/* Everything one draw or dispatch depends on; zero fields are defaults. Nothing is kept. */
+struct gl_pass {
+    const char *label; /* required */
+    struct gl_program *program;
+
+    struct gl_range buffers[GL_PASS_BUFFERS];            /* storage binding k */
+    const struct gl_texture *textures[GL_PASS_TEXTURES]; /* sampler binding k */
+    struct gl_image images[GL_PASS_IMAGES];              /* image binding k */
+    const void *uniforms; /* copied into the uniform block at binding 0 (std140) */
+    size_t uniform_bytes;
+
+    struct gl_target *target; /* a draw's; NULL for compute */
+    int viewport[4];          /* x, y, width, height; all 0 = the whole target */
+    enum gl_blending blending;
+    bool depth_test;         /* nearer wins (GL_LESS), and depth is written */
+    bool depth_zero_to_one;  /* clip space z in 0 .. 1: the finer choice with a float depth */
+    int clip_distances;      /* gl_ClipDistance[0 .. n-1] are on. A program writes just these:
+                                 llvmpipe clips by others that it finds written */
+    GLenum primitive;        /* 0 = GL_POINTS; vertices are pulled, there are no attributes */
+    int vertices, instances; /* either 0: nothing is drawn */
+
+    int groups[3];       /* a dispatch's; any 0: nothing runs */
+    GLbitfield barriers; /* glMemoryBarrier after the pass, for what reads its results */
+};
+
+/* Runs a pass and returns to the baseline. With debug contexts errors are checked afterwards;
+ * others find them at the next read or gl_context_check.
+ * errors: LR_USAGE for a program without its target or groups, ranges or viewports outside, more
+ * clip distances or groups than the driver allows; LR_NO_DEVICE when the context was lost;
+ * LR_FAILED when the driver reports an error. */
+lr_status gl_pass_run(struct gl_context *ctx, const struct gl_pass *pass);
+
+#endif

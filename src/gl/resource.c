@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "gl/resource.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "gl/context_private.h"
+#include "gl/format.h"
+
+#include <stdlib.h>
+
+/* Drivers take sizes of transfers as int. */
+static const int64_t max_transfer_bytes = (int64_t)1 << 30;
+
+/* ---- textures: creating ---- */
+
+static bool fits(const struct gl_texture *texture)
+{
+    const struct gl_limits *limits = gl_context_limits(texture->ctx);
+    const bool is_3d = texture->target == GL_TEXTURE_3D;
+    const int side = is_3d ? limits->max_3d_texture_size : limits->max_texture_size;
+    const int depth = is_3d                                    ? side
+                      : texture->target == GL_TEXTURE_2D_ARRAY ? limits->max_array_layers
+                                                               : 1;
+    const int *size = texture->size;
+    if (size[0] <= side && size[1] <= side && size[2] <= depth) {
+        return true;
+    }
+    lr_error(texture->ctx->log, LR_FAILED,
+             "%s: a texture of %d x %d x %d texels is larger than %s allows (%d x %d x %d): make "
+             "the work smaller or split it",
+             texture->label, size[0], size[1], size[2], limits->renderer, side, side, depth);
+    return false;
+}
+
+static bool describe(struct gl_texture *texture, const struct gl_texture_params *params)
+{
+    const struct gl_format *format = gl_format_find(params->format);
+    texture->target = params->target ? params->target : GL_TEXTURE_2D;
+    texture->format = params->format;
+    texture->size[0] = params->width;
+    texture->size[1] = params->height;
+    texture->size[2] = params->depth ? params->depth : 1;
+    const GLenum target = texture->target;
+    if (format == NULL || texture->size[0] < 1 || texture->size[1] < 1 || texture->size[2] < 1 ||
+        (target != GL_TEXTURE_2D && target != GL_TEXTURE_2D_ARRAY && target != GL_TEXTURE_3D)) {
+        lr_error(texture->ctx->log, LR_USAGE,
+                 "%s: no texture of %d x %d x %d texels, format 0x%04x and target 0x%04x can be "
+                 "made: sizes are positive, formats and targets those of resource.h",
+                 texture->label, texture->size[0], texture->size[1], texture->size[2],
+                 (unsigned)params->format, (unsigned)target);
+        return false;
+    }
+    texture->texel_bytes = format->bytes;
+    return fits(texture);
+}
+
+static lr_status report_allocation(struct gl_context *ctx, const char *label, int64_t bytes,
+                                   GLenum error)
+{
+    gl_context_drop_errors(ctx);
+    const char *renderer = gl_context_limits(ctx)->renderer;
+    if (error == GL_OUT_OF_MEMORY) {
+        return lr_error(ctx->log, LR_FAILED,
+                        "%s: no memory for %s on %s: close other programs that use it, or make "
+                        "the work smaller or split it",
+                        label, gl_amount_of(bytes).text, renderer);
+    }
+    return lr_error(ctx->log, LR_FAILED, "%s: %s refuses storage of %s (%s)", label, renderer,
+                    gl_amount_of(bytes).text, gl_error_name(error));
+}
+
+static void set_sampling(const struct gl_texture *texture, const struct gl_texture_params *params)
+{
+    const GLint filter = params->linear ? GL_LINEAR : GL_NEAREST;
+    const GLint wrap = params->zero_outside ? GL_CLAMP_TO_BORDER : GL_CLAMP_TO_EDGE;
+    glTextureParameteri(texture->name, GL_TEXTURE_MIN_FILTER, filter);
+    glTextureParameteri(texture->name, GL_TEXTURE_MAG_FILTER, filter);
+    glTextureParameteri(texture->name, GL_TEXTURE_WRAP_S, wrap);
+    glTextureParameteri(texture->name, GL_TEXTURE_WRAP_T, wrap);
+    glTextureParameteri(texture->name, GL_TEXTURE_WRAP_R, wrap);
+}
+
+static lr_status allocate(struct gl_texture *texture)
+{
+    const int *size = texture->size;
+    gl_context_drop_errors(texture->ctx);
+    if (texture->target == GL_TEXTURE_2D) {
+        glTextureStorage2D(texture->name, 1, texture->format, size[0], size[1]);
+    } else {
+        glTextureStorage3D(texture->name, 1, texture->format, size[0], size[1], size[2]);
+    }
+    GLenum error = glGetError();
+    if (error == GL_NO_ERROR) {
+        gl_texture_clear(texture, NULL);
+        error = glGetError();
+    }
+    return error == GL_NO_ERROR
+               ? LR_OK
+               : report_allocation(texture->ctx, texture->label, gl_texture_bytes(texture), error);
+}
+
+struct gl_texture *gl_texture_create(struct gl_context *ctx, const struct gl_texture_params *params)
+{
+    struct gl_texture *texture = lr_alloc(1, sizeof(*texture), params->label, ctx->log);
+    if (texture == NULL) {
+        return NULL;
+    }
+    texture->ctx = ctx;
+    gl_copy_text(texture->label, sizeof(texture->label), params->label);
+    if (!describe(texture, params)) {
+        free(texture);
+        return NULL;
+    }
+    glCreateTextures(texture->target, 1, &texture->name);
+    glObjectLabel(GL_TEXTURE, texture->name, -1, texture->label);
+    set_sampling(texture, params);
+    if (allocate(texture) != LR_OK) {
+        gl_texture_destroy(texture);
+        return NULL;
+    }
+    return texture;
+}
+
+void gl_texture_destroy(struct gl_texture *texture)
+{
+    if (texture != NULL) {
+        glDeleteTextures(1, &texture->name);
+        free(texture);
+    }
+}
+
+int64_t gl_texture_bytes(const struct gl_texture *texture)
+{
+    return (int64_t)texture->size[0] * texture->size[1] * texture->size[2] * texture->texel_bytes;
+}
+
+/* ---- textures: contents ---- */
+
+/* The box with NULL and a depth of 0 made explicit. */
+static lr_status resolve(const struct gl_texture *texture, const struct gl_box *asked,
+                         struct gl_box *box)
+{
+    const int *size = texture->size;
+    *box = asked ? *asked : (struct gl_box){0, 0, 0, size[0], size[1], size[2]};
+    if (box->depth == 0) {
+        box->depth = 1;
+    }
+    if (box->x < 0 || box->y < 0 || box->z < 0 || box->width < 0 || box->height < 0 ||
+        box->depth < 0 || box->width > size[0] - box->x || box->height > size[1] - box->y ||
+        box->depth > size[2] - box->z) {
+        return lr_error(texture->ctx->log, LR_USAGE,
+                        "%s: the box of %d x %d x %d texels at %d, %d, %d is not inside %d x %d x "
+                        "%d",
+                        texture->label, box->width, box->height, box->depth, box->x, box->y, box->z,
+                        size[0], size[1], size[2]);
+    }
+    return LR_OK;
+}
+
+static void upload_piece(const struct gl_texture *texture, const struct gl_box *box,
+                         const void *texels)
+{
+    const struct gl_format *format = gl_format_find(texture->format);
+    if (texture->target == GL_TEXTURE_2D) {
+        glTextureSubImage2D(texture->name, 0, box->x, box->y, box->width, box->height,
+                            format->pixel, format->type, texels);
+    } else {
+        glTextureSubImage3D(texture->name, 0, box->x, box->y, box->z, box->width, box->height,
+                            box->depth, format->pixel, format->type, texels);
+    }
+}
+
+static void read_piece(const struct gl_texture *texture, const struct gl_box *box, void *texels)
+{
+    const struct gl_format *format = gl_format_find(texture->format);
+    const int64_t bytes = (int64_t)box->width * box->height * box->depth * format->bytes;
+    glGetTextureSubImage(texture->name, 0, box->x, box->y, box->z, box->width, box->height,
+                         box->depth, format->pixel, format->type, (GLsizei)bytes, texels);
+}
+
+/* Cuts a box into pieces that one call can move, each contiguous in memory, and gives the next:
+ * all of it, or some rows of one slice. `done` counts rows over all slices. */
+static struct gl_box piece_at(const struct gl_box *box, int64_t done, int64_t row_bytes)
+{
+    if (row_bytes * box->height * box->depth <= max_transfer_bytes) {
+        return *box;
+    }
+    const int z = (int)(done / box->height), y = (int)(done % box->height);
+    const int64_t fitting = max_transfer_bytes / row_bytes;
+    struct gl_box piece = {box->x, box->y + y, box->z + z, box->width, box->height - y, 1};
+    if (piece.height > fitting) {
+        piece.height = (int)fitting;
+    }
+    return piece;
+}
+
+lr_status gl_texture_upload_rect(struct gl_texture *texture, const struct gl_box *asked,
+                                 const void *texels)
+{
+    struct gl_box box;
+    LR_TRY(resolve(texture, asked, &box));
+    const int64_t row_bytes = (int64_t)box.width * texture->texel_bytes;
+    const int64_t rows = (int64_t)box.height * box.depth;
+    glPixelStorei(GL_UNPACK_ALIGNMENT, 1);
+    glMemoryBarrier(GL_TEXTURE_UPDATE_BARRIER_BIT);
+    for (int64_t done = 0; row_bytes > 0 && done < rows;) {
+        const struct gl_box piece = piece_at(&box, done, row_bytes);
+        upload_piece(texture, &piece, (const char *)texels + done * row_bytes);
+        done += (int64_t)piece.height * piece.depth;
+    }
+    return texture->ctx->debug ? gl_context_check(texture->ctx, texture->label) : LR_OK;
+}
+
+lr_status gl_texture_upload(struct gl_texture *texture, const void *texels)
+{
+    return gl_texture_upload_rect(texture, NULL, texels);
+}
+
+lr_status gl_texture_read(const struct gl_texture *texture, const struct gl_box *asked,
+                          void *texels)
+{
+    struct gl_box box;
+    LR_TRY(resolve(texture, asked, &box));
+    const int64_t row_bytes = (int64_t)box.width * texture->texel_bytes;
+    const int64_t rows = (int64_t)box.height * box.depth;
+    glPixelStorei(GL_PACK_ALIGNMENT, 1);
+    glMemoryBarrier(GL_TEXTURE_UPDATE_BARRIER_BIT);
+    for (int64_t done = 0; row_bytes > 0 && done < rows;) {
+        const struct gl_box piece = piece_at(&box, done, row_bytes);
+        read_piece(texture, &piece, (char *)texels + done * row_bytes);
+        done += (int64_t)piece.height * piece.depth;
+    }
+    return gl_context_check(texture->ctx, texture->label);
+}
+
+void gl_texture_clear(struct gl_texture *texture, const void *texel)
+{
+    const struct gl_format *format = gl_format_find(texture->format);
+    glClearTexImage(texture->name, 0, format->pixel, format->type, texel);
+}
+
+/* ---- buffers ---- */
+
+/* Storage is whole words, so that gl_buffer_clear reaches every byte. */
+static int64_t storage_bytes(int64_t size_bytes)
+{
+    return (size_bytes + 3) / 4 * 4;
+}
+
+static lr_status fill(struct gl_buffer *buffer, const void *data)
+{
+    gl_context_drop_errors(buffer->ctx);
+    glNamedBufferStorage(buffer->name, (GLsizeiptr)storage_bytes(buffer->size_bytes), NULL,
+                         GL_DYNAMIC_STORAGE_BIT);
+    GLenum error = glGetError();
+    if (error == GL_NO_ERROR) {
+        if (data != NULL) {
+            glNamedBufferSubData(buffer->name, 0, (GLsizeiptr)buffer->size_bytes, data);
+        } else {
+            gl_buffer_clear(buffer, 0);
+        }
+        error = glGetError();
+    }
+    return error == GL_NO_ERROR
+               ? LR_OK
+               : report_allocation(buffer->ctx, buffer->label, buffer->size_bytes, error);
+}
+
+struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffer_params *params)
+{
+    if (params->size_bytes < 0) {
+        lr_error(ctx->log, LR_USAGE, "%s: a buffer cannot have %lld bytes", params->label,
+                 (long long)params->size_bytes);
+        return NULL;
+    }
+    struct gl_buffer *buffer = lr_alloc(1, sizeof(*buffer), params->label, ctx->log);
+    if (buffer == NULL) {
+        return NULL;
+    }
+    buffer->ctx = ctx;
+    buffer->size_bytes = params->size_bytes > 0 ? params->size_bytes : 4;
+    gl_copy_text(buffer->label, sizeof(buffer->label), params->label);
+    glCreateBuffers(1, &buffer->name);
+    glObjectLabel(GL_BUFFER, buffer->name, -1, buffer->label);
+    if (fill(buffer, params->size_bytes > 0 ? params->data : NULL) != LR_OK) {
+        gl_buffer_destroy(buffer);
+        return NULL;
+    }
+    return buffer;
+}
+
+void gl_buffer_destroy(struct gl_buffer *buffer)
+{
+    if (buffer != NULL) {
+        glDeleteBuffers(1, &buffer->name);
+        free(buffer);
+    }
+}
+
+static lr_status check_range(const struct gl_buffer *buffer, int64_t offset, int64_t bytes)
+{
+    if (offset < 0 || bytes < 0 || bytes > buffer->size_bytes - offset) {
+        return lr_error(buffer->ctx->log, LR_USAGE,
+                        "%s: %lld bytes at %lld are not inside its %lld bytes", buffer->label,
+                        (long long)bytes, (long long)offset, (long long)buffer->size_bytes);
+    }
+    return LR_OK;
+}
+
+lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t bytes,
+                           const void *data)
+{
+    LR_TRY(check_range(buffer, offset, bytes));
+    if (bytes > 0) {
+        glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
+        glNamedBufferSubData(buffer->name, (GLintptr)offset, (GLsizeiptr)bytes, data);
+    }
+    return buffer->ctx->debug ? gl_context_check(buffer->ctx, buffer->label) : LR_OK;
+}
+
+lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t bytes, void *data)
+{
+    LR_TRY(check_range(buffer, offset, bytes));
+    if (bytes > 0) {
+        glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
+        glGetNamedBufferSubData(buffer->name, (GLintptr)offset, (GLsizeiptr)bytes, data);
+    }
+    return gl_context_check(buffer->ctx, buffer->label);
+}
+
+void gl_buffer_clear(struct gl_buffer *buffer, uint32_t word)
+{
+    glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
+    glClearNamedBufferData(buffer->name, GL_R32UI, GL_RED_INTEGER, GL_UNSIGNED_INT, &word);
+}

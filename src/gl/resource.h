@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Textures, buffers and render targets: immutable storage, one mip level, a label each. The
+ * structs are plain to read and never changed by callers.
+ *
+ * Formats: GL_R8 RG8 RGBA8, R16UI RG16UI RGBA16UI, R16F RG16F RGBA16F, R32F RG32F RGBA32F,
+ * R32UI RG32UI RGBA32UI, R32I RG32I RGBA32I, DEPTH_COMPONENT32F. Texels go in and out tightly
+ * packed in the format's own type (R32F: float, RG16UI: 2 x uint16_t, R8: uint8_t), x fastest,
+ * row 0 first.
+ *
+ * errors: creating returns NULL, the rest lr_status; no memory on the device is LR_FAILED with the
+ * size asked for; sizes beyond gl_limits are LR_FAILED; boxes and ranges outside the object, and
+ * formats not listed, are LR_USAGE. */
+#ifndef LR_GL_RESOURCE_H
+#define LR_GL_RESOURCE_H
+
+#include "gl/context.h"
+
+#include <stddef.h>
+
+enum { GL_MAX_COLOURS = 4 };
+
+/* Part of a texture, in texels; z counts slices or array layers. A depth of 0 counts as 1. */
+struct gl_box {
+    int x, y, z;
+    int width, height, depth;
+};
+
+struct gl_texture_params {
+    const char *label; /* required */
+    GLenum target;     /* GL_TEXTURE_2D, _2D_ARRAY or _3D; 0 = GL_TEXTURE_2D */
+    GLenum format;
+    int width, height, depth; /* depth: slices or layers; 0 = 1 */
+    bool linear;              /* samplers interpolate; default: nearest texel */
+    bool zero_outside;        /* samplers read 0 outside; default: the nearest edge texel */
+};
+
+struct gl_texture {
+    struct gl_context *ctx;
+    GLuint name;
+    GLenum target, format;
+    int size[3];
+    int texel_bytes;
+    char label[64];
+};
+
+/* Contents are zero. */
+struct gl_texture *gl_texture_create(struct gl_context *ctx,
+                                     const struct gl_texture_params *params);
+void gl_texture_destroy(struct gl_texture *texture); /* NULL is allowed */
+
+/* Size of all texels. */
+int64_t gl_texture_bytes(const struct gl_texture *texture);
+
+/* All texels, or those of a box (NULL = all). Uploading returns when `texels` may be reused,
+ * reading when they have arrived. Reading checks for a lost context. */
+lr_status gl_texture_upload(struct gl_texture *texture, const void *texels);
+lr_status gl_texture_upload_rect(struct gl_texture *texture, const struct gl_box *box,
+                                 const void *texels);
+lr_status gl_texture_read(const struct gl_texture *texture, const struct gl_box *box, void *texels);
+
+/* Sets every texel to one, given in the format's own type; NULL = zero. */
+void gl_texture_clear(struct gl_texture *texture, const void *texel);
+
+struct gl_buffer_params {
+    const char *label; /* required */
+    int64_t size_bytes;
+    const void *data; /* [size_bytes]; NULL = zeros */
+};
+
+struct gl_buffer {
+    struct gl_context *ctx;
+    GLuint name;
+    int64_t size_bytes;
+    char label[64];
+};
+
+/* A size of 0 is rounded up to 4 bytes. */
+struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffer_params *params);
+void gl_buffer_destroy(struct gl_buffer *buffer); /* NULL is allowed */
+
+lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t bytes,
+                           const void *data);
+lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t bytes, void *data);
+
+/* Sets every 32-bit word to `word`. */
+void gl_buffer_clear(struct gl_buffer *buffer, uint32_t word);
+
+/* Colour k is either made by the target (colour_formats[k]) or borrowed (colours[k]); colours
+ * without either end the list. */
+struct gl_target_params {
+    const char *label; /* required; made textures get "LABEL colour 0" */
+    int width, height; /* 0 = those of colours[0] */
+    int layers;        /* made textures: 0 = plain 2D, else 2D arrays whose
+                                                   layers are chosen with gl_Layer */
+    GLenum colour_formats[GL_MAX_COLOURS];
+    struct gl_texture *colours[GL_MAX_COLOURS]; /* outlive the target */
+    int layer;                                  /* of borrowed arrays and 3D textures; -1 = all */
+    bool depth;                                 /* a made GL_DEPTH_COMPONENT32F */
+};
+
+struct gl_target {
+    struct gl_context *ctx;
+    GLuint name;
+    int size[2];
+    int num_colours;
+    struct gl_texture *colours[GL_MAX_COLOURS]; /* made or borrowed */
+    struct gl_texture *depth;                   /* or NULL */
+    bool owns[GL_MAX_COLOURS];
+    char label[64];
+};
+
+struct gl_target *gl_target_create(struct gl_context *ctx, const struct gl_target_params *params);
+void gl_target_destroy(struct gl_target *target); /* NULL is allowed */
+
+/* What a target is cleared to; each colour is read as its attachment's format has it. */
+union gl_texel {
+    float f[4];
+    uint32_t u[4];
+    int32_t i[4];
+};
+
+struct gl_clear {
+    union gl_texel colours[GL_MAX_COLOURS];
+    float depth; /* 1 is the far plane */
+    int rect[4]; /* x, y, width, height; all 0 = the whole target */
+};
+
+/* Clears every attachment (all attached layers). NULL: colours to 0, depth to 1. */
+void gl_target_clear(struct gl_target *target, const struct gl_clear *clear);
+
+#endif

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "gl/shader_store.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- text that grows ---- */
+
+struct text {
+    char *bytes;
+    size_t length, capacity;
+    const lr_log *log;
+};
+
+static lr_status append(struct text *text, const char *bytes, size_t length)
+{
+    if (text->length + length + 1 > text->capacity) {
+        const size_t capacity = 2 * (text->length + length) + 1024;
+        char *grown = lr_resize(text->bytes, (int64_t)capacity, 1, "a shader's text", text->log);
+        if (grown == NULL) {
+            return LR_FAILED;
+        }
+        text->bytes = grown;
+        text->capacity = capacity;
+    }
+    memcpy(text->bytes + text->length, bytes, length);
+    text->length += length;
+    text->bytes[text->length] = '\0';
+    return LR_OK;
+}
+
+static lr_status append_line_mark(struct text *text, int line, int file)
+{
+    char mark[48];
+    const int length = snprintf(mark, sizeof(mark), "#line %d %d\n", line, file);
+    return append(text, mark, (size_t)length);
+}
+
+/* ---- flattening ---- */
+
+struct flattening {
+    struct gl_shader_source *source;
+    struct text text;
+    int num_files;
+    const lr_log *log;
+};
+
+static char *read_whole(FILE *file, size_t *length, const lr_log *log)
+{
+    struct text text = {.log = log};
+    char block[4096];
+    lr_status status = append(&text, "", 0);
+    size_t count;
+    while (status == LR_OK && (count = fread(block, 1, sizeof(block), file)) > 0) {
+        status = append(&text, block, count);
+    }
+    if (status != LR_OK || ferror(file)) {
+        free(text.bytes);
+        return NULL;
+    }
+    *length = text.length;
+    return text.bytes;
+}
+
+static char *read_file(const char *folder, const char *name, const lr_log *log)
+{
+    char path[4096];
+    if (snprintf(path, sizeof(path), "%s/%s", folder, name) >= (int)sizeof(path)) {
+        return NULL;
+    }
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) {
+        return NULL;
+    }
+    size_t length = 0;
+    char *text = read_whole(file, &length, log);
+    fclose(file);
+    if (text != NULL && strlen(text) != length) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+/* Whether a name stays below the shader folder. */
+static bool is_inside(const char *name)
+{
+    return name[0] != '\0' && name[0] != '/' && strstr(name, "..") == NULL;
+}
+
+static const char *skip_blanks(const char *at)
+{
+    return at + strspn(at, " \t");
+}
+
+enum include { NO_INCLUDE, GOOD_INCLUDE, BAD_INCLUDE };
+
+/* Reads `#include "name"`, with blanks and a // comment where C allows them. */
+static enum include parse_include(const char *line, size_t length, char *name, size_t capacity)
+{
+    const char *end = line + length;
+    const char *at = skip_blanks(line);
+    if (*at != '#') {
+        return NO_INCLUDE;
+    }
+    at = skip_blanks(at + 1);
+    if (strncmp(at, "include", 7) != 0) {
+        return NO_INCLUDE;
+    }
+    at = skip_blanks(at + 7);
+    const char *open = at, *close = *open == '"' ? strchr(open + 1, '"') : NULL;
+    if (close == NULL || close >= end || (size_t)(close - open) > capacity) {
+        return BAD_INCLUDE;
+    }
+    memcpy(name, open + 1, (size_t)(close - open - 1));
+    name[close - open - 1] = '\0';
+    at = close + 1 + strspn(close + 1, " \t\r");
+    const bool ends = at >= end || (at[0] == '/' && at[1] == '/');
+    return ends && is_inside(name) ? GOOD_INCLUDE : BAD_INCLUDE;
+}
+
+static bool is_known(const struct flattening *flat, const char *name)
+{
+    for (int k = 0; k < flat->num_files; k++) {
+        if (strcmp(flat->source->files[k], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static lr_status add_file(struct flattening *flat, char *text);
+
+static lr_status open_include(struct flattening *flat, const char *name, int file, int line)
+{
+    struct gl_shader_source *source = flat->source;
+    const char *from = source->files[file];
+    if (flat->num_files == GL_SHADER_MAX_FILES) {
+        return lr_error(flat->log, LR_BAD_INPUT, "%s/%s:%d: a shader includes at most %d files",
+                        source->folder, from, line, GL_SHADER_MAX_FILES - 1);
+    }
+    char *text = read_file(source->folder, name, flat->log);
+    if (text == NULL) {
+        return lr_error(flat->log, LR_BAD_INPUT,
+                        "%s/%s:%d: the included file %s/%s cannot be read: paths of includes "
+                        "start at the shader folder",
+                        source->folder, from, line, source->folder, name);
+    }
+    source->files[flat->num_files] = lr_copy_string(name, flat->log);
+    lr_status status = source->files[flat->num_files] ? LR_OK : LR_FAILED;
+    if (status == LR_OK) {
+        status = append_line_mark(&flat->text, 1, flat->num_files++);
+    }
+    if (status == LR_OK) {
+        status = add_file(flat, text);
+    }
+    free(text);
+    return status == LR_OK ? append_line_mark(&flat->text, line + 1, file) : status;
+}
+
+static lr_status add_line(struct flattening *flat, const char *line, size_t length, int at[2])
+{
+    char name[256];
+    switch (parse_include(line, length, name, sizeof(name))) {
+    case GOOD_INCLUDE:
+        return is_known(flat, name) ? append(&flat->text, "\n", 1)
+                                    : open_include(flat, name, at[0], at[1]);
+    case BAD_INCLUDE:
+        return lr_error(flat->log, LR_BAD_INPUT,
+                        "%s/%s:%d: write #include \"common/name.glsl\", alone on its line, with a "
+                        "path that starts at the shader folder",
+                        flat->source->folder, flat->source->files[at[0]], at[1]);
+    default:
+        LR_TRY(append(&flat->text, line, length));
+        return append(&flat->text, "\n", 1);
+    }
+}
+
+/* Adds the text of the file that was named last. */
+static lr_status add_file(struct flattening *flat, char *text)
+{
+    int at[2] = {flat->num_files - 1, 1};
+    for (const char *line = text; *line != '\0'; at[1]++) {
+        const size_t length = strcspn(line, "\n");
+        LR_TRY(add_line(flat, line, length, at));
+        line += length + (line[length] == '\n');
+    }
+    return LR_OK;
+}
+
+static lr_status flatten(struct gl_shader_source *source, const char *name, const lr_log *log)
+{
+    char *text = is_inside(name) ? read_file(source->folder, name, log) : NULL;
+    if (text == NULL) {
+        return lr_error(log, LR_BAD_INPUT,
+                        "the shader %s/%s cannot be read: LORASTER_SHADER_DIR names a folder with "
+                        "all shaders, or is not set",
+                        source->folder, name);
+    }
+    struct flattening flat = {.source = source, .log = log, .text.log = log, .num_files = 1};
+    source->files[0] = lr_copy_string(name, log);
+    lr_status status = source->files[0] ? append(&flat.text, "", 0) : LR_FAILED;
+    if (status == LR_OK) {
+        status = add_file(&flat, text);
+    }
+    source->text = flat.text.bytes;
+    free(text);
+    return status;
+}
+
+/* ---- the built-in table ---- */
+
+static lr_status copy_embedded(struct gl_shader_source *source, const char *name, const lr_log *log)
+{
+    const struct gl_embedded_shader *shader = gl_embedded_shaders;
+    while (shader->name != NULL && strcmp(shader->name, name) != 0) {
+        shader++;
+    }
+    if (shader->name == NULL) {
+        return lr_error(log, LR_USAGE,
+                        "there is no built-in shader %s: set LORASTER_SHADER_DIR to a folder that "
+                        "has it, or build again",
+                        name);
+    }
+    source->text = lr_copy_string(shader->text, log);
+    bool copied = source->text != NULL;
+    for (int k = 0; k < GL_SHADER_MAX_FILES && shader->files[k] != NULL && copied; k++) {
+        source->files[k] = lr_copy_string(shader->files[k], log);
+        copied = source->files[k] != NULL;
+    }
+    return copied ? LR_OK : LR_FAILED;
+}
+
+lr_status gl_shader_source_init(struct gl_shader_source *source, const char *name,
+                                const lr_log *log)
+{
+    const char *folder = getenv("LORASTER_SHADER_DIR");
+    const bool from_folder = folder != NULL && folder[0] != '\0';
+    *source = (struct gl_shader_source){0};
+    source->folder = lr_copy_string(from_folder ? folder : "shaders", log);
+    lr_status status = LR_FAILED;
+    if (source->folder != NULL) {
+        status = from_folder ? flatten(source, name, log) : copy_embedded(source, name, log);
+    }
+    if (status != LR_OK) {
+        gl_shader_source_finish(source);
+    }
+    return status;
+}
+
+void gl_shader_source_finish(struct gl_shader_source *source)
+{
+    for (int k = 0; k < GL_SHADER_MAX_FILES; k++) {
+        free(source->files[k]);
+    }
+    free(source->folder);
+    free(source->text);
+    *source = (struct gl_shader_source){0};
+}
+
+/* ---- finding places ---- */
+
+static bool is_mark(const char *line)
+{
+    return strncmp(line, "#line ", 6) == 0;
+}
+
+bool gl_shader_source_place(const struct gl_shader_source *source, int flat_line,
+                            struct gl_shader_place *place)
+{
+    *place = (struct gl_shader_place){.file = 0, .line = 0};
+    const char *at = source->text;
+    for (int k = 1;; k++) {
+        const size_t length = strcspn(at, "\n");
+        const bool mark = is_mark(at);
+        if (mark) {
+            sscanf(at, "#line %d %d", &place->line, &place->file);
+            place->line--;
+        } else {
+            place->line++;
+        }
+        if (k == flat_line || *at == '\0') {
+            const size_t blanks = strspn(at, " \t");
+            const size_t kept = blanks < length ? length - blanks : 0;
+            snprintf(place->text, sizeof(place->text), "%.*s", (int)kept, at + blanks);
+            return *at != '\0' && !mark;
+        }
+        at += length + (at[length] == '\n');
+    }
+}
+
+char *gl_shader_source_unmarked(const struct gl_shader_source *source, const lr_log *log)
+{
+    char *text = lr_copy_string(source->text, log);
+    for (char *at = text; at != NULL && *at != '\0';) {
+        const size_t length = strcspn(at, "\n");
+        if (is_mark(at)) {
+            memset(at, ' ', length);
+        }
+        at += length + (at[length] == '\n');
+    }
+    return text;
+}
+
+size_t gl_shader_source_after_version(const struct gl_shader_source *source, int *next_line)
+{
+    int line = 1;
+    for (const char *at = source->text; *at != '\0'; line++) {
+        const size_t length = strcspn(at, "\n");
+        const char *next = at + length + (at[length] == '\n');
+        if (strncmp(skip_blanks(at), "#version", 8) == 0) {
+            *next_line = line + 1;
+            return (size_t)(next - source->text);
+        }
+        if (strncmp(at, "#line", 5) == 0) {
+            break;
+        }
+        at = next;
+    }
+    *next_line = 1;
+    return 0;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Where shader text comes from: a table built into the library, or the folder that
+ * LORASTER_SHADER_DIR names, read anew each time.
+ *
+ * Text is flattened; tools/embed_shaders.py follows the same rules at build time:
+ *  - a line `#include "common/x.glsl"`, its path relative to the shader folder, is replaced by that
+ *    file, the first time it occurs in a shader, and by nothing after that;
+ *  - `#line N F` before and after each include keeps line numbers right, F being the file's place
+ *    in gl_shader_source.files; the shader itself is file 0;
+ *  - the shader itself has its #version line before any include; the heads have none. */
+#ifndef LR_GL_SHADER_STORE_H
+#define LR_GL_SHADER_STORE_H
+
+#include <lr/log.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { GL_SHADER_MAX_FILES = 32 };
+
+/* One flattened shader of the built-in table. */
+struct gl_embedded_shader {
+    const char *name;         /* "correspondence.vert" */
+    const char *text;         /* ends with a newline */
+    const char *const *files; /* names relative to the shader folder, NULL at the end */
+};
+
+/* Written by tools/embed_shaders.py; sorted by name, a NULL name at the end. */
+extern const struct gl_embedded_shader gl_embedded_shaders[];
+
+/* A flattened shader and its files. Everything belongs to it. */
+struct gl_shader_source {
+    char *text;
+    char *folder; /* where the files are: "shaders" for the table, else the folder named */
+    char *files[GL_SHADER_MAX_FILES + 1]; /* NULL at the end */
+};
+
+/* Finds and flattens a shader. The struct is overwritten, and holds nothing after an error.
+ * errors: LR_USAGE for an unknown name; LR_BAD_INPUT, with file and line, for an include that
+ * cannot be read, leaves the folder or makes more than GL_SHADER_MAX_FILES. */
+lr_status gl_shader_source_init(struct gl_shader_source *source, const char *name,
+                                const lr_log *log);
+void gl_shader_source_finish(struct gl_shader_source *source);
+
+/* Which file and line a line of the flattened text comes from (counted from 1, marks included), and
+ * its text without leading blanks. false where there is no such line or it is a mark. */
+struct gl_shader_place {
+    int file, line;
+    char text[160];
+};
+bool gl_shader_source_place(const struct gl_shader_source *source, int flat_line,
+                            struct gl_shader_place *place);
+
+/* A copy of the text with every `#line` mark blanked out, for compilers: Mesa forgets the file
+ * number of most errors, so they count flattened lines and gl_shader_source_place translates.
+ * Free with free(); NULL when there is no memory. */
+char *gl_shader_source_unmarked(const struct gl_shader_source *source, const lr_log *log);
+
+/* Byte offset right after the #version line and, in *next_line, the number of the line that
+ * starts there. 0 when there is no #version. */
+size_t gl_shader_source_after_version(const struct gl_shader_source *source, int *next_line);
+
+#endif

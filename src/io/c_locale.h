@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Numbers in files have a decimal point whatever the program's locale is. */
+#ifndef LR_IO_C_LOCALE_H
+#define LR_IO_C_LOCALE_H
+
+#include <locale.h>
+
+/* The calling thread's locale, put aside. */
+struct lr_c_locale {
+    locale_t own, before;
+};
+
+/* From here to lr_c_locale_leave, strtod and printf of this thread use the C locale. When memory
+ * is short the thread keeps its locale. */
+static inline struct lr_c_locale lr_c_locale_enter(void)
+{
+    struct lr_c_locale locale = {newlocale(LC_ALL_MASK, "C", (locale_t)0), (locale_t)0};
+    if (locale.own != (locale_t)0) {
+        locale.before = uselocale(locale.own);
+    }
+    return locale;
+}
+
+static inline void lr_c_locale_leave(struct lr_c_locale locale)
+{
+    if (locale.own != (locale_t)0) {
+        uselocale(locale.before);
+        freelocale(locale.own);
+    }
+}
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#ifndef LR_IO_CRYSTAL_MAP_H
+#define LR_IO_CRYSTAL_MAP_H
+
+#include <lr/scanner.h>
+
+/* Which of a scanner's crystals another program calls (ring, detector, layer). */
+struct lr_crystal_map {
+    int64_t count;
+    uint32_t *keys; /* [count] ascending, lr_crystal_key */
+    int *crystals;  /* [count] numbers over the whole scanner */
+};
+
+/* Rings and layers as list-mode records hold them: 8, 16 and 4 bits. */
+static inline uint32_t lr_crystal_key(unsigned ring, unsigned detector, unsigned layer)
+{
+    return (uint32_t)ring << 20 | (uint32_t)detector << 4 | (uint32_t)layer;
+}
+
+/* Reads STIR's text map: a line "ring det [layer] x y z" per crystal, millimetres, '#' begins a
+ * comment. Each position must lie within 0.01 mm of the centre of one of the scanner's crystals
+ * (half its depth behind the face), no two at the same. Numbers are read in the thread's locale.
+ * errors: LR_BAD_INPUT with file and line: malformed lines, crystals named twice, positions without
+ *         a crystal; LR_FAILED without memory. On failure *map holds nothing. */
+lr_status lr_crystal_map_read(const char *path, const lr_scanner *scanner,
+                              struct lr_crystal_map *map, const lr_log *log);
+void lr_crystal_map_finish(struct lr_crystal_map *map);
+
+/* Crystal of that key, or -1. */
+int lr_crystal_map_find(const struct lr_crystal_map *map, uint32_t key);
+
+#endif

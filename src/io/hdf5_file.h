@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * HDF5 files: made whole or not at all, read with sentences. HDF5 keeps global state; where its
+ * library is built without thread safety, one thread of a program may be in here at a time. */
+#ifndef LR_IO_HDF5_FILE_H
+#define LR_IO_HDF5_FILE_H
+
+#include "io/output.h"
+
+#include <hdf5.h>
+
+/* HDF5's own printing of errors, put aside between hush and restore. */
+struct lr_hdf5_quiet {
+    H5E_auto2_t print;
+    void *user;
+};
+struct lr_hdf5_quiet lr_hdf5_hush(void);
+void lr_hdf5_restore(struct lr_hdf5_quiet quiet);
+
+/* The innermost reason on HDF5's error stack, one line; "" when there is none. */
+const char *lr_hdf5_reason(char text[200]);
+
+/* --- writing --- */
+
+/* An HDF5 file being written through an lr_output. HDF5 1.10 crashes when closing a file fails, so
+ * its bytes pass a driver of our own that remembers the first failure and lets HDF5 finish in
+ * peace. Must not move while open. */
+struct lr_hdf5_output {
+    struct lr_output output;
+    struct lr_hdf5_quiet quiet;
+    hid_t driver, file;
+    bool broken; /* something failed that is not a write; it has been logged */
+};
+
+/* Opens the file and writes the root attributes program, version, frame and content. On failure
+ * there is nothing to give up. errors: as lr_output_open; LR_USAGE for a device or a pipe. */
+lr_status lr_hdf5_output_open(struct lr_hdf5_output *out, const char *path, const char *content,
+                              const lr_log *log);
+
+/* Logs, once per file, that HDF5 refused a step; always LR_FAILED. */
+lr_status lr_hdf5_output_fail(struct lr_hdf5_output *out, const char *what);
+
+/* LR_FAILED as soon as a byte could not be written. */
+lr_status lr_hdf5_output_check(const struct lr_hdf5_output *out);
+
+/* From here on nothing reaches the disk any more. For closing datasets before giving up. */
+void lr_hdf5_output_cancel(struct lr_hdf5_output *out);
+
+/* As lr_output_finish and lr_output_abandon; every HDF5 object of the file is closed too. */
+lr_status lr_hdf5_output_finish(struct lr_hdf5_output *out);
+void lr_hdf5_output_abandon(struct lr_hdf5_output *out);
+
+/* A little-endian copy of a native number type; close it with H5Tclose. */
+hid_t lr_hdf5_file_type(hid_t native);
+
+/* Each returns false when HDF5 refuses. Strings are variable-length UTF-8 scalars; count = 0 makes
+ * a scalar attribute. Arrays are contiguous. */
+bool lr_hdf5_put_string(hid_t object, const char *name, const char *text);
+bool lr_hdf5_put_numbers(hid_t object, const char *name, hid_t native, int count,
+                         const void *numbers);
+bool lr_hdf5_put_array(hid_t group, const char *name, hid_t native, const int64_t shape[2],
+                       const void *numbers); /* shape[1] = 0: one dimension */
+bool lr_hdf5_put_values(hid_t group, const char *name, const float *values, int64_t count);
+
+/* A one-dimensional chunked dataset that grows; compressed. `buffer` holds one chunk. */
+struct lr_hdf5_stream {
+    hid_t dataset, native;
+    size_t size; /* of one number in memory */
+    int64_t written;
+    int used;
+    unsigned char *buffer;
+};
+enum { lr_hdf5_chunk = 1 << 18 }; /* numbers; at most the 1 MiB of HDF5's chunk cache for floats */
+
+bool lr_hdf5_stream_open(struct lr_hdf5_stream *stream, hid_t group, const char *name,
+                         hid_t native);
+/* Appends numbers of the native type. */
+bool lr_hdf5_stream_append(struct lr_hdf5_stream *stream, const void *numbers, int64_t count);
+/* Writes what is left in the buffer; may be called again. */
+bool lr_hdf5_stream_flush(struct lr_hdf5_stream *stream);
+/* Closes and frees; what was not flushed is dropped. A zeroed stream is allowed. */
+void lr_hdf5_stream_close(struct lr_hdf5_stream *stream);
+
+/* --- reading --- */
+
+/* An HDF5 file open for reading, quiet until closed. */
+struct lr_hdf5_input {
+    const lr_log *log;
+    const char *path; /* the caller's */
+    struct lr_hdf5_quiet quiet;
+    hid_t file;
+};
+
+/* errors: LR_BAD_INPUT, logged, for a file that is missing, no HDF5, or truncated. */
+lr_status lr_hdf5_input_open(struct lr_hdf5_input *in, const char *path, const lr_log *log);
+void lr_hdf5_input_close(struct lr_hdf5_input *in);
+
+bool lr_hdf5_has(const struct lr_hdf5_input *in, const char *name);
+
+/* Checks that `name` is a dataset of numbers (whole ones when asked) with `rank` dimensions, and
+ * gives its shape. errors: LR_BAD_INPUT, logged. */
+lr_status lr_hdf5_shape(const struct lr_hdf5_input *in, const char *name, bool whole,
+                        int64_t shape[2], int rank);
+
+/* Reads all of a dataset that was checked so, converted to the native type. */
+lr_status lr_hdf5_get(const struct lr_hdf5_input *in, const char *name, hid_t native,
+                      void *numbers);
+
+/* A string attribute of the object `name`, cut to fit; false when it is not there. */
+bool lr_hdf5_get_string(const struct lr_hdf5_input *in, const char *name, const char *attribute,
+                        char *text, size_t bytes);
+
+/* A scalar number attribute; false when it is not there. */
+bool lr_hdf5_get_number(const struct lr_hdf5_input *in, const char *name, const char *attribute,
+                        double *number);
+
+#endif

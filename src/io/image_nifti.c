@@ -1,0 +1,567 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * NIfTI-1 images, single files (.nii, .nii.gz). nifti_clib gives the header, its byte order and the
+ * quaternions; the values are read here, because its own reader turns NaN into 0 silently.
+ * Our frame is taken as RAS+ millimetres: x = right, y = anterior, z = superior. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/deflate.h"
+#include "io/output.h"
+
+#include <lr/io.h>
+
+#include <errno.h>
+#include <nifti1_io.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+enum { header_bytes = 348, data_offset = 352, max_nifti_size = 32767 };
+
+/* Largest angle between a voxel axis and an axis of our frame that still counts as along it. */
+static const double max_tilt = 1e-4;
+
+/* How a file's voxels lie in our frame. Index f counts the file's axes, k ours. */
+struct layout {
+    int size[3];     /* of the file's axes */
+    int axis[3];     /* ours, for each of the file's */
+    bool flipped[3]; /* the file's axis runs against ours */
+    lr_grid grid;    /* in our order and direction */
+};
+
+/* An open file, past its header. */
+struct source {
+    gzFile file; /* zlib reads plain files too */
+    const char *path;
+    const lr_log *log;
+    nifti_1_header header; /* in this machine's byte order */
+    bool swapped;
+    struct layout layout;
+};
+
+/* --- header --- */
+
+static lr_status read_header(struct source *source)
+{
+    nifti_1_header *header = &source->header;
+    const int got = gzread(source->file, header, header_bytes);
+    if (got < 0) {
+        char text[128];
+        return lr_error(source->log, LR_BAD_INPUT, "cannot read the image %s: %s", source->path,
+                        errno != 0 ? lr_error_text(errno, text) : "its compression is damaged");
+    }
+    if (got != header_bytes) {
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s is not a NIfTI-1 image: it ends within the header of 348 bytes",
+                        source->path);
+    }
+    int32_t size = header->sizeof_hdr;
+    if (size != header_bytes) {
+        nifti_swap_4bytes(1, &size);
+        source->swapped = true;
+    }
+    if (size == 540 || header->sizeof_hdr == 540) {
+        return lr_error(source->log, LR_BAD_INPUT, "%s is a NIfTI-2 image: convert it to NIfTI-1",
+                        source->path);
+    }
+    if (size == header_bytes && memcmp(header->magic, "ni1", 4) == 0) {
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s is the header of a .hdr/.img pair: convert it to a single .nii file",
+                        source->path);
+    }
+    if (size != header_bytes || memcmp(header->magic, "n+1", 4) != 0) {
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s is not a NIfTI-1 image: images are .nii or .nii.gz files",
+                        source->path);
+    }
+    if (source->swapped) {
+        swap_nifti_header(header, 1);
+    }
+    return LR_OK;
+}
+
+static lr_status read_sizes(struct source *source)
+{
+    const short *dim = source->header.dim;
+    if (dim[0] < 1 || dim[0] > 7) {
+        return lr_error(source->log, LR_BAD_INPUT, "%s says it has %d dimensions: need 3",
+                        source->path, dim[0]);
+    }
+    for (int f = 1; f <= dim[0]; f++) {
+        if (dim[f] <= 0) {
+            return lr_error(source->log, LR_BAD_INPUT,
+                            "%s has size %d along its axis %d: need 1 "
+                            "or more",
+                            source->path, dim[f], f);
+        }
+        if (f > 3 && dim[f] > 1) {
+            return lr_error(source->log, LR_BAD_INPUT,
+                            "%s holds %d volumes along its axis %d: split it and give one volume",
+                            source->path, dim[f], f);
+        }
+    }
+    for (int f = 0; f < 3; f++) {
+        source->layout.size[f] = f < dim[0] ? dim[f + 1] : 1;
+    }
+    return LR_OK;
+}
+
+/* --- where the voxels are --- */
+
+/* Millimetres per unit of length in the file. */
+static double unit_mm(const nifti_1_header *header)
+{
+    switch (XYZT_TO_SPACE(header->xyzt_units)) {
+    case NIFTI_UNITS_METER:
+        return 1000.0;
+    case NIFTI_UNITS_MICRON:
+        return 1e-3;
+    default:
+        return 1.0;
+    }
+}
+
+/* The shortest decimal that a float stands for: 0.45f was meant as 0.45, not as 0.449999988. A grid
+ * survives writing and reading so. */
+static double shortest_decimal(float value)
+{
+    for (int digits = 1; digits < 9; digits++) {
+        char text[32];
+        snprintf(text, sizeof(text), "%.*e", digits - 1, (double)value);
+        const double decimal = strtod(text, NULL);
+        if ((float)decimal == value) {
+            return decimal;
+        }
+    }
+    return (double)value;
+}
+
+/* sform, else qform, else the voxel sizes alone: the order of the NIfTI-1 standard turned round, as
+ * readers do, since the sform is what registration programs update. */
+static void read_affine(const struct source *source, double affine[3][4])
+{
+    const nifti_1_header *h = &source->header;
+    mat44 matrix;
+    if (h->sform_code > 0) {
+        memcpy(matrix.m[0], h->srow_x, sizeof(h->srow_x));
+        memcpy(matrix.m[1], h->srow_y, sizeof(h->srow_y));
+        memcpy(matrix.m[2], h->srow_z, sizeof(h->srow_z));
+    } else {
+        const bool turned = h->qform_code > 0;
+        matrix = nifti_quatern_to_mat44(
+            turned ? h->quatern_b : 0.0f, turned ? h->quatern_c : 0.0f,
+            turned ? h->quatern_d : 0.0f, turned ? h->qoffset_x : 0.0f,
+            turned ? h->qoffset_y : 0.0f, turned ? h->qoffset_z : 0.0f, h->pixdim[1], h->pixdim[2],
+            h->dim[0] < 3 && h->pixdim[3] <= 0.0f ? h->pixdim[1] : h->pixdim[3],
+            turned && h->pixdim[0] < 0.0f ? -1.0f : 1.0f);
+        if (!turned) {
+            lr_warn(source->log,
+                    "%s has no position (neither sform nor qform): its first voxel is put at "
+                    "(0, 0, 0) mm; set its sform",
+                    source->path);
+        }
+    }
+    for (int k = 0; k < 3; k++) {
+        for (int f = 0; f < 4; f++) {
+            affine[k][f] = unit_mm(h) * shortest_decimal(matrix.m[k][f]);
+        }
+    }
+}
+
+/* Finds which of our axes the file's axis f runs along. */
+static lr_status match_axis(struct source *source, double affine[3][4], int f)
+{
+    double length2 = 0.0;
+    int main_axis = 0;
+    for (int k = 0; k < 3; k++) {
+        length2 += affine[k][f] * affine[k][f];
+        if (fabs(affine[k][f]) > fabs(affine[main_axis][f])) {
+            main_axis = k;
+        }
+    }
+    const double along = affine[main_axis][f];
+    if (!isfinite(length2) || !(along * along > 1e-24)) {
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s has a voxel size of %g mm along its axis %d: repair its sform",
+                        source->path, sqrt(length2), f + 1);
+    }
+    const double across2 = length2 - along * along;
+    const double tilt = atan2(sqrt(across2 > 0.0 ? across2 : 0.0), fabs(along));
+    if (tilt > max_tilt) {
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s is oblique or sheared: its axis %d is turned by %.3g degrees against "
+                        "x, y and z: resample it onto a straight grid",
+                        source->path, f + 1, tilt * 57.29577951308232);
+    }
+    source->layout.axis[f] = main_axis;
+    source->layout.flipped[f] = along < 0.0;
+    source->layout.grid.size[main_axis] = source->layout.size[f];
+    source->layout.grid.voxel_mm[main_axis] = fabs(along);
+    return LR_OK;
+}
+
+static lr_status read_layout(struct source *source)
+{
+    struct layout *layout = &source->layout;
+    double affine[3][4];
+    read_affine(source, affine);
+    for (int f = 0; f < 3; f++) {
+        LR_TRY(match_axis(source, affine, f));
+    }
+    const int *axis = layout->axis;
+    if (axis[0] == axis[1] || axis[1] == axis[2] || axis[0] == axis[2]) {
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s has two axes along the same direction: repair its sform", source->path);
+    }
+    for (int f = 0; f < 3; f++) {
+        const int k = axis[f];
+        const double back = layout->flipped[f] ? layout->size[f] - 1 : 0;
+        layout->grid.origin_mm[k] = affine[k][3] - back * layout->grid.voxel_mm[k];
+    }
+    return lr_grid_check(&layout->grid, source->log);
+}
+
+static lr_status open_source(struct source *source, const char *path, const lr_log *log)
+{
+    *source = (struct source){.path = path, .log = log};
+    if (path == NULL || path[0] == '\0') {
+        return lr_error(log, LR_USAGE, "an image file needs a name");
+    }
+    errno = 0;
+    source->file = gzopen(path, "rb");
+    if (source->file == NULL) {
+        char text[128];
+        return lr_error(log, LR_BAD_INPUT, "cannot open the image %s: %s", path,
+                        lr_error_text(errno != 0 ? errno : ENOMEM, text));
+    }
+    lr_status status = read_header(source);
+    if (status == LR_OK) {
+        status = read_sizes(source);
+    }
+    if (status == LR_OK) {
+        status = read_layout(source);
+    }
+    if (status != LR_OK) {
+        gzclose(source->file);
+    }
+    return status;
+}
+
+/* --- values --- */
+
+/* Bytes of a number of that NIfTI type; 0 for colours, complex and long double ones. */
+static int bytes_of(int datatype)
+{
+    switch (datatype) {
+    case DT_UINT8:
+    case DT_INT8:
+        return 1;
+    case DT_INT16:
+    case DT_UINT16:
+        return 2;
+    case DT_INT32:
+    case DT_UINT32:
+    case DT_FLOAT32:
+        return 4;
+    case DT_FLOAT64:
+    case DT_INT64:
+    case DT_UINT64:
+        return 8;
+    default:
+        return 0;
+    }
+}
+
+#define CONVERT(type)                                                                              \
+    for (int n = 0; n < count; n++) {                                                              \
+        type number;                                                                               \
+        memcpy(&number, raw + (size_t)n * sizeof(number), sizeof(number));                         \
+        numbers[n] = (double)number;                                                               \
+    }                                                                                              \
+    break
+
+static void convert(const unsigned char *raw, int datatype, int count, double *numbers)
+{
+    switch (datatype) {
+    case DT_UINT8:
+        CONVERT(uint8_t);
+    case DT_INT8:
+        CONVERT(int8_t);
+    case DT_INT16:
+        CONVERT(int16_t);
+    case DT_UINT16:
+        CONVERT(uint16_t);
+    case DT_INT32:
+        CONVERT(int32_t);
+    case DT_UINT32:
+        CONVERT(uint32_t);
+    case DT_FLOAT32:
+        CONVERT(float);
+    case DT_FLOAT64:
+        CONVERT(double);
+    case DT_INT64:
+        CONVERT(int64_t);
+    case DT_UINT64:
+        CONVERT(uint64_t);
+    default:
+        break;
+    }
+}
+
+#undef CONVERT
+
+/* One line along the file's first axis, and room for it. */
+struct line {
+    unsigned char *raw;
+    double *numbers;
+    int bytes; /* of one number */
+    double slope, intercept;
+};
+
+static lr_status read_line(struct source *source, struct line *line, int64_t number)
+{
+    const int count = source->layout.size[0];
+    const unsigned bytes = (unsigned)(count * line->bytes);
+    const int got = gzread(source->file, line->raw, bytes);
+    if (got < 0 || (unsigned)got != bytes) {
+        const int64_t total = (int64_t)source->layout.size[1] * source->layout.size[2];
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s is truncated or damaged: its values end in line %lld of %lld: get it "
+                        "again",
+                        source->path, (long long)number + 1, (long long)total);
+    }
+    if (source->swapped && line->bytes > 1) {
+        nifti_swap_Nbytes((size_t)count, line->bytes, line->raw);
+    }
+    convert(line->raw, source->header.datatype, count, line->numbers);
+    for (int n = 0; n < count; n++) {
+        line->numbers[n] = line->numbers[n] * line->slope + line->intercept;
+    }
+    return LR_OK;
+}
+
+/* Places a line in the image; `at` is the line's place along the file's axes 1 and 2. */
+static lr_status place_line(const struct source *source, const struct line *line, const int at[3],
+                            lr_image *image)
+{
+    const struct layout *layout = &source->layout;
+    const int64_t strides[3] = {1, layout->grid.size[0],
+                                (int64_t)layout->grid.size[0] * layout->grid.size[1]};
+    int64_t start = 0, step = 0;
+    for (int f = 0; f < 3; f++) {
+        const int64_t stride = strides[layout->axis[f]];
+        const int first = layout->flipped[f] ? layout->size[f] - 1 - at[f] : at[f];
+        start += stride * first;
+        step = f == 0 ? (layout->flipped[f] ? -stride : stride) : step;
+    }
+    for (int n = 0; n < layout->size[0]; n++) {
+        const float value = (float)line->numbers[n];
+        if (!isfinite(value)) {
+            return lr_error(source->log, LR_BAD_INPUT,
+                            "%s holds %g in its voxel (%d, %d, %d), counted from 0 as stored: "
+                            "replace it with a finite number",
+                            source->path, line->numbers[n], n, at[1], at[2]);
+        }
+        image->values[start + n * step] = value;
+    }
+    return LR_OK;
+}
+
+/* Reads on to the end: a compressed file is whole only if its checksum is there and right. */
+static lr_status check_end(struct source *source)
+{
+    char rest[4096];
+    int got = 0;
+    if (gzdirect(source->file)) {
+        return LR_OK;
+    }
+    do {
+        got = gzread(source->file, rest, sizeof(rest));
+    } while (got > 0);
+    int error = Z_OK;
+    (void)gzerror(source->file, &error);
+    if (got < 0 || (error != Z_OK && error != Z_STREAM_END)) {
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s is truncated or damaged: its compressed data has no valid end: get it "
+                        "again",
+                        source->path);
+    }
+    return LR_OK;
+}
+
+static lr_status read_lines(struct source *source, struct line *line, lr_image *image)
+{
+    const int *size = source->layout.size;
+    for (int at2 = 0; at2 < size[2]; at2++) {
+        for (int at1 = 0; at1 < size[1]; at1++) {
+            LR_TRY(read_line(source, line, (int64_t)at2 * size[1] + at1));
+            LR_TRY(place_line(source, line, (int[3]){0, at1, at2}, image));
+        }
+    }
+    return check_end(source);
+}
+
+static lr_status seek_values(struct source *source, struct line *line)
+{
+    const nifti_1_header *header = &source->header;
+    line->bytes = bytes_of(header->datatype);
+    if (line->bytes == 0) {
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s holds numbers of the type %s: convert them to float32", source->path,
+                        nifti_datatype_string(header->datatype));
+    }
+    const bool scaled = isfinite(header->scl_slope) && header->scl_slope != 0.0f;
+    line->slope = scaled ? (double)header->scl_slope : 1.0;
+    line->intercept = scaled && isfinite(header->scl_inter) ? (double)header->scl_inter : 0.0;
+    const double offset = (double)header->vox_offset;
+    if (!(offset >= header_bytes && offset <= 0x1p30)) {
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s says that its values start at byte %g: its header is damaged (352 is "
+                        "usual)",
+                        source->path, offset);
+    }
+    if (gzseek(source->file, (z_off_t)offset, SEEK_SET) < 0) {
+        return lr_error(source->log, LR_BAD_INPUT, "%s ends before its values, at byte %g",
+                        source->path, offset);
+    }
+    return LR_OK;
+}
+
+static lr_status read_values(struct source *source, lr_image *image)
+{
+    struct line line = {0};
+    LR_TRY(seek_values(source, &line));
+    const int count = source->layout.size[0];
+    line.raw = lr_alloc(count, (size_t)line.bytes, "a line of voxels", source->log);
+    line.numbers = lr_alloc(count, sizeof(double), "a line of voxels", source->log);
+    lr_status status = LR_FAILED;
+    if (line.raw != NULL && line.numbers != NULL) {
+        status = read_lines(source, &line, image);
+    }
+    free(line.raw);
+    free(line.numbers);
+    return status;
+}
+
+/* --- writing --- */
+
+/* Any voxel that the reader would refuse. */
+static lr_status check_values(const char *path, const lr_image *image, const lr_log *log)
+{
+    const int64_t count = lr_grid_num_voxels(&image->grid);
+    for (int64_t row = 0; row < count; row++) {
+        if (!isfinite(image->values[row])) {
+            const int *size = image->grid.size;
+            return lr_error(
+                log, LR_BAD_INPUT, "the image for %s holds %g in voxel (%lld, %lld, %lld)", path,
+                (double)image->values[row], (long long)(row % size[0]),
+                (long long)(row / size[0] % size[1]), (long long)(row / size[0] / size[1]));
+        }
+    }
+    return LR_OK;
+}
+
+static void fill_header(nifti_1_header *header, const lr_grid *grid)
+{
+    *header = (nifti_1_header){.sizeof_hdr = header_bytes, .regular = 'r'};
+    float *rows[3] = {header->srow_x, header->srow_y, header->srow_z};
+    header->dim[0] = 3;
+    header->pixdim[0] = 1.0f; /* qfac: right-handed */
+    for (int k = 0; k < 3; k++) {
+        header->dim[k + 1] = (short)grid->size[k];
+        header->pixdim[k + 1] = (float)grid->voxel_mm[k];
+        rows[k][k] = (float)grid->voxel_mm[k];
+        rows[k][3] = (float)grid->origin_mm[k];
+    }
+    for (int k = 4; k < 8; k++) {
+        header->dim[k] = 1;
+    }
+    header->qoffset_x = (float)grid->origin_mm[0];
+    header->qoffset_y = (float)grid->origin_mm[1];
+    header->qoffset_z = (float)grid->origin_mm[2];
+    header->qform_code = NIFTI_XFORM_SCANNER_ANAT;
+    header->sform_code = NIFTI_XFORM_SCANNER_ANAT;
+    header->datatype = DT_FLOAT32;
+    header->bitpix = 32;
+    header->vox_offset = data_offset;
+    header->scl_slope = 1.0f;
+    header->xyzt_units = NIFTI_UNITS_MM;
+    snprintf(header->descrip, sizeof(header->descrip), "LORaster %s", lr_version());
+    memcpy(header->magic, "n+1", 4);
+}
+
+static bool ends_with(const char *path, const char *ending)
+{
+    const size_t length = strlen(path), tail = strlen(ending);
+    return length >= tail && strcmp(path + length - tail, ending) == 0;
+}
+
+static lr_status write_parts(struct lr_output *output, bool compressed, const lr_image *image)
+{
+    nifti_1_header header;
+    const unsigned char no_extensions[4] = {0};
+    fill_header(&header, &image->grid);
+    const size_t bytes = (size_t)lr_grid_num_voxels(&image->grid) * sizeof(float);
+    const struct lr_piece pieces[] = {
+        {&header, header_bytes}, {no_extensions, sizeof(no_extensions)}, {image->values, bytes}};
+    if (compressed) {
+        return lr_output_deflate(output, pieces, 3);
+    }
+    for (int n = 0; n < 3; n++) {
+        LR_TRY(lr_output_write(output, pieces[n].bytes, pieces[n].count));
+    }
+    return LR_OK;
+}
+
+/* --- public --- */
+
+lr_image *lr_image_read(const char *path, const lr_log *log)
+{
+    struct source source;
+    if (open_source(&source, path, log) != LR_OK) {
+        return NULL;
+    }
+    lr_image *image = lr_image_create(&source.layout.grid, log);
+    if (image != NULL && read_values(&source, image) != LR_OK) {
+        lr_image_destroy(image);
+        image = NULL;
+    }
+    gzclose(source.file);
+    return image;
+}
+
+lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log)
+{
+    struct source source;
+    LR_TRY(open_source(&source, path, log));
+    *grid = source.layout.grid;
+    gzclose(source.file);
+    return LR_OK;
+}
+
+lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *log)
+{
+    const bool compressed = path != NULL && ends_with(path, ".gz");
+    if (path == NULL || !(ends_with(path, ".nii") || ends_with(path, ".nii.gz"))) {
+        return lr_error(log, LR_USAGE, "the image file %s must end in .nii or .nii.gz",
+                        path ? path : "(none)");
+    }
+    LR_TRY(lr_grid_check(&image->grid, log));
+    for (int k = 0; k < 3; k++) {
+        if (image->grid.size[k] > max_nifti_size) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "%s cannot hold %d voxels along %c: NIfTI-1 allows %d", path,
+                            image->grid.size[k], "xyz"[k], max_nifti_size);
+        }
+    }
+    LR_TRY(check_values(path, image, log));
+    struct lr_output output;
+    LR_TRY(lr_output_open(&output, path, log));
+    if (write_parts(&output, compressed, image) != LR_OK) {
+        lr_output_abandon(&output);
+        return LR_FAILED;
+    }
+    return lr_output_finish(&output);
+}

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Matrix rows as tab-separated text. */
+#include "base/mem.h"
+#include "io/c_locale.h"
+#include "io/matrix_writer.h"
+#include "io/output.h"
+
+#include "base/log.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tsv {
+    const lr_matrix_writer_params *params;
+    struct lr_output output;
+};
+
+static const char header[] = "row\tx_mm\ty_mm\tz_mm\tmodule_i\tp\tq\tmodule_j\tr\ts\tprobability\n";
+
+void *lr_matrix_tsv_create(const lr_matrix_writer_params *params)
+{
+    struct tsv *tsv = lr_alloc(1, sizeof(*tsv), "a matrix writer", params->log);
+    if (tsv == NULL) {
+        return NULL;
+    }
+    tsv->params = params;
+    if (lr_output_open(&tsv->output, params->path, params->log) != LR_OK) {
+        free(tsv);
+        return NULL;
+    }
+    (void)lr_output_write(&tsv->output, header, strlen(header)); /* finish reports a failure */
+    return tsv;
+}
+
+static lr_status write_elements(struct tsv *tsv, const lr_row *row, const char *start)
+{
+    char line[320];
+    for (int64_t n = 0; n < row->count; n++) {
+        const lr_lor lor = lr_lors_describe(tsv->params->lors, row->lor[n]);
+        const int length =
+            snprintf(line, sizeof(line), "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.9g\n", start, lor.module_i,
+                     lor.p, lor.q, lor.module_j, lor.r, lor.s, row->probability[n]);
+        LR_TRY(lr_output_write(&tsv->output, line, (size_t)length));
+    }
+    return LR_OK;
+}
+
+static lr_status take(void *self, const lr_row *row)
+{
+    struct tsv *tsv = self;
+    double centre[3];
+    char start[128];
+    lr_matrix_row_centre(tsv->params, row->row, centre);
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    snprintf(start, sizeof(start), "%lld\t%.9g\t%.9g\t%.9g", (long long)row->row, centre[0],
+             centre[1], centre[2]);
+    const lr_status status = write_elements(tsv, row, start);
+    lr_c_locale_leave(locale);
+    return status;
+}
+
+static lr_status finish(void *self)
+{
+    struct tsv *tsv = self;
+    const lr_status status = lr_output_finish(&tsv->output);
+    free(tsv);
+    return status;
+}
+
+static void abandon(void *self)
+{
+    struct tsv *tsv = self;
+    lr_output_abandon(&tsv->output);
+    free(tsv);
+}
+
+const struct lr_matrix_fns lr_matrix_tsv_fns = {take, finish, abandon};

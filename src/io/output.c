@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#define _XOPEN_SOURCE 700 /* realpath */
+#include "io/output.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { buffer_bytes = 1 << 16, max_attempts = 10000 };
+
+const char *lr_error_text(int error, char text[128])
+{
+    if (strerror_r(error, text, 128) != 0) {
+        snprintf(text, 128, "system error %d", error);
+    }
+    return text;
+}
+
+/* Length of the folder part of a path, its last slash included; 0 = the current folder. */
+static int folder_length(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash == NULL ? 0 : (int)(slash - path) + 1;
+}
+
+static void complain_open(const struct lr_output *output, int error)
+{
+    const char *path = output->path;
+    const int length = folder_length(path);
+    const char *folder = length > 0 ? path : "./";
+    const int shown = length > 0 ? length : 2;
+    char text[128];
+    switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+        (void)lr_error(output->log, LR_FAILED,
+                       "cannot write %s: there is no folder %.*s: make it first, or check the path",
+                       path, shown, folder);
+        break;
+    case EACCES:
+    case EPERM:
+    case EROFS:
+        (void)lr_error(output->log, LR_FAILED,
+                       "cannot write %s: no permission to write in the folder %.*s (%s): choose "
+                       "another place",
+                       path, shown, folder, lr_error_text(error, text));
+        break;
+    case EISDIR:
+        (void)lr_error(output->log, LR_FAILED,
+                       "cannot write %s: it is a folder: give the name of a file", path);
+        break;
+    default:
+        (void)lr_error(output->log, LR_FAILED, "cannot write %s: %s", path,
+                       lr_error_text(error, text));
+    }
+}
+
+/* Opens a new hidden file in the target's folder; false leaves errno. The process number keeps two
+ * programs apart, O_EXCL two threads. */
+static bool open_aside(struct lr_output *output)
+{
+    const int length = folder_length(output->target);
+    const size_t bytes = (size_t)length + 64;
+    output->temporary = lr_alloc((int64_t)bytes, 1, "a file name", output->log);
+    if (output->temporary == NULL) {
+        errno = ENOMEM;
+        return false;
+    }
+    for (int attempt = 0; attempt < max_attempts; attempt++) {
+        snprintf(output->temporary, bytes, "%.*s.loraster-%ld-%d.part", length, output->target,
+                 (long)getpid(), attempt);
+        output->file = open(output->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (output->file >= 0) {
+            return true;
+        }
+        if (errno != EEXIST) {
+            break;
+        }
+    }
+    const int error = errno;
+    free(output->temporary);
+    output->temporary = NULL;
+    errno = error;
+    return false;
+}
+
+/* Where the bytes go in the end: the path itself, or what it links to. */
+static char *follow_links(const char *path, const lr_log *log)
+{
+    char *real = realpath(path, NULL);
+    return real != NULL ? real : lr_copy_string(path, log);
+}
+
+static bool open_target(struct lr_output *output)
+{
+    struct stat info;
+    const int length = (int)strlen(output->path);
+    if (stat(output->target, &info) != 0) {
+        if (output->path[length - 1] == '/') {
+            errno = ENOENT;
+            return false;
+        }
+        return open_aside(output);
+    }
+    if (S_ISDIR(info.st_mode)) {
+        errno = EISDIR;
+        return false;
+    }
+    if (S_ISREG(info.st_mode)) {
+        return open_aside(output);
+    }
+    output->file = open(output->target, O_WRONLY | O_CLOEXEC);
+    return output->file >= 0;
+}
+
+static void release(struct lr_output *output)
+{
+    free(output->path);
+    free(output->target);
+    free(output->temporary);
+    free(output->buffer);
+    *output = (struct lr_output){.file = -1, .error = output->error, .log = output->log};
+}
+
+lr_status lr_output_open(struct lr_output *output, const char *path, const lr_log *log)
+{
+    *output = (struct lr_output){.file = -1, .log = log};
+    if (path == NULL || path[0] == '\0') {
+        return lr_error(log, LR_USAGE, "an output file needs a name");
+    }
+    output->path = lr_copy_string(path, log);
+    output->target = follow_links(path, log);
+    output->buffer = lr_alloc(buffer_bytes, 1, "an output buffer", log);
+    if (output->path == NULL || output->target == NULL || output->buffer == NULL) {
+        release(output);
+        return LR_FAILED;
+    }
+    if (!open_target(output)) {
+        complain_open(output, errno);
+        release(output);
+        return LR_FAILED;
+    }
+    return LR_OK;
+}
+
+lr_status lr_output_fail(struct lr_output *output, int error)
+{
+    if (output->error != 0) {
+        return LR_FAILED;
+    }
+    output->error = error != 0 ? error : EIO;
+    const char *path = output->path;
+    char text[128];
+    switch (output->error) {
+    case ENOSPC:
+        return lr_error(output->log, LR_FAILED,
+                        "cannot write %s: the disk is full: free some space there or choose "
+                        "another place; nothing was left behind",
+                        path);
+    case EDQUOT:
+        return lr_error(output->log, LR_FAILED,
+                        "cannot write %s: your disk quota is used up: free some space or choose "
+                        "another place; nothing was left behind",
+                        path);
+    case EFBIG:
+        return lr_error(output->log, LR_FAILED,
+                        "cannot write %s: it grew beyond the largest file allowed here (ulimit -f, "
+                        "or the file system): raise the limit or choose another place; nothing was "
+                        "left behind",
+                        path);
+    default:
+        return lr_error(output->log, LR_FAILED, "cannot write %s: %s", path,
+                        lr_error_text(output->error, text));
+    }
+}
+
+/* Hands bytes to the system, in as many calls as it wants. */
+static lr_status write_through(struct lr_output *output, const unsigned char *bytes, size_t count)
+{
+    while (count > 0) {
+        const ssize_t written = write(output->file, bytes, count < SSIZE_MAX ? count : SSIZE_MAX);
+        if (written < 0 && errno == EINTR) {
+            continue;
+        }
+        if (written <= 0) {
+            return lr_output_fail(output, written < 0 ? errno : ENOSPC);
+        }
+        bytes += written;
+        count -= (size_t)written;
+    }
+    return LR_OK;
+}
+
+static lr_status empty_buffer(struct lr_output *output)
+{
+    const size_t used = output->used;
+    output->used = 0;
+    return write_through(output, output->buffer, used);
+}
+
+lr_status lr_output_write(struct lr_output *output, const void *bytes, size_t count)
+{
+    if (output->error != 0) {
+        return LR_FAILED;
+    }
+    if (count > buffer_bytes - output->used) {
+        LR_TRY(empty_buffer(output));
+    }
+    if (count > buffer_bytes) {
+        return write_through(output, bytes, count);
+    }
+    memcpy(output->buffer + output->used, bytes, count);
+    output->used += count;
+    return LR_OK;
+}
+
+/* Forces the file to the disk: only then is it known to fit. Devices and pipes need not know how.
+ */
+static lr_status settle(struct lr_output *output)
+{
+    if (output->error == 0) {
+        (void)empty_buffer(output);
+    }
+    if (output->error == 0 && fsync(output->file) != 0 && output->temporary != NULL) {
+        (void)lr_output_fail(output, errno);
+    }
+    const int closed = close(output->file);
+    output->file = -1;
+    if (output->error == 0 && closed != 0) {
+        (void)lr_output_fail(output, errno);
+    }
+    return output->error == 0 ? LR_OK : LR_FAILED;
+}
+
+lr_status lr_output_finish(struct lr_output *output)
+{
+    lr_status status = settle(output);
+    if (output->temporary != NULL) {
+        if (status == LR_OK && rename(output->temporary, output->target) != 0) {
+            status = lr_output_fail(output, errno);
+        }
+        if (status != LR_OK) {
+            unlink(output->temporary);
+        }
+    }
+    release(output);
+    return status;
+}
+
+void lr_output_abandon(struct lr_output *output)
+{
+    if (output->file >= 0) {
+        close(output->file);
+    }
+    if (output->temporary != NULL) {
+        unlink(output->temporary);
+    }
+    release(output);
+}

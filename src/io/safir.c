@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * SAFIR list mode: a 32-byte signature, then little-endian 64-bit records. From the lowest bit, an
+ * event holds ringA:8 ringB:8 detA:16 detB:16 layerA:4 layerB:4 reserved:6 delayed:1 type:1, a time
+ * mark (type 1) milliseconds in bits 0 to 47. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/c_locale.h"
+#include "io/crystal_map.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <lr/io.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIGNATURE_BYTES = 32, RECORD_BYTES = 8, RECORDS_PER_READ = 8192 };
+
+static const char signature_text[] = "SAFIR CListModeData";
+
+/* A file being read. */
+struct reader {
+    const char *path;
+    const lr_lors *lors;
+    const lr_log *log;
+    struct lr_crystal_map map;
+    lr_event_counts counts;
+    int64_t num_records;
+    int64_t *events; /* LOR numbers */
+    int64_t num_events, room;
+    uint64_t first_unknown;       /* the first event that names an unknown crystal, */
+    int64_t first_unknown_record; /* and where */
+};
+
+/* --- the map beside the events --- */
+
+static bool is_map_name(const char *name)
+{
+    static const char end[] = "crystal_map.txt";
+    const size_t length = strlen(name);
+    return length >= sizeof(end) - 1 && strcmp(name + length - (sizeof(end) - 1), end) == 0;
+}
+
+static char *join_path(const char *folder, size_t folder_length, const char *name,
+                       const lr_log *log)
+{
+    const size_t bytes = folder_length + strlen(name) + 1;
+    char *path = lr_alloc((int64_t)bytes, 1, "a path", log);
+    if (path != NULL) {
+        snprintf(path, bytes, "%.*s%s", (int)folder_length, folder, name);
+    }
+    return path;
+}
+
+/* Looks through an open folder for the one map. `lead`: what precedes its names, "data/". */
+static char *pick_map(DIR *folder, const char *path, size_t lead, const lr_log *log)
+{
+    char *found = NULL;
+    const struct dirent *item;
+    while ((item = readdir(folder)) != NULL) {
+        if (!is_map_name(item->d_name)) {
+            continue;
+        }
+        if (found != NULL) {
+            lr_error(log, LR_BAD_INPUT,
+                     "%s: more than one crystal map lies beside it, %s and %s: name the one to use",
+                     path, found + lead, item->d_name);
+            free(found);
+            return NULL;
+        }
+        found = join_path(path, lead, item->d_name, log);
+        if (found == NULL) {
+            return NULL;
+        }
+    }
+    if (found == NULL) {
+        lr_error(log, LR_BAD_INPUT,
+                 "%s: no crystal map (*crystal_map.txt) lies beside it: name one", path);
+    }
+    return found;
+}
+
+/* To be freed; NULL, logged. */
+static char *find_map(const char *path, const lr_log *log)
+{
+    const char *slash = strrchr(path, '/');
+    const size_t lead = slash ? (size_t)(slash - path) + 1 : 0;
+    char *name = lead > 0 ? join_path(path, lead, "", log) : lr_copy_string(".", log);
+    if (name == NULL) {
+        return NULL;
+    }
+    char *found = NULL;
+    DIR *folder = opendir(name);
+    if (folder == NULL) {
+        lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+    } else {
+        found = pick_map(folder, path, lead, log);
+        closedir(folder);
+    }
+    free(name);
+    return found;
+}
+
+/* --- records --- */
+
+static uint64_t record_at(const unsigned char *bytes)
+{
+    uint64_t record = 0;
+    for (int k = RECORD_BYTES - 1; k >= 0; k--) {
+        record = record << 8 | bytes[k];
+    }
+    return record;
+}
+
+static uint32_t key_of(uint64_t record, bool is_b)
+{
+    const unsigned ring = (unsigned)(record >> (is_b ? 8 : 0)) & 0xff;
+    const unsigned detector = (unsigned)(record >> (is_b ? 32 : 16)) & 0xffff;
+    const unsigned layer = (unsigned)(record >> (is_b ? 52 : 48)) & 0xf;
+    return lr_crystal_key(ring, detector, layer);
+}
+
+static lr_status keep_event(struct reader *reader, int64_t lor)
+{
+    if (reader->num_events == reader->room) {
+        const int64_t room = 2 * reader->room + RECORDS_PER_READ;
+        void *events =
+            lr_resize(reader->events, room, sizeof(*reader->events), "events", reader->log);
+        if (events == NULL) {
+            return LR_FAILED;
+        }
+        reader->events = events;
+        reader->room = room;
+    }
+    reader->events[reader->num_events++] = lor;
+    return LR_OK;
+}
+
+static lr_status take_prompt(struct reader *reader, uint64_t record)
+{
+    const int a = lr_crystal_map_find(&reader->map, key_of(record, false));
+    const int b = lr_crystal_map_find(&reader->map, key_of(record, true));
+    reader->counts.prompts++;
+    if (a < 0 || b < 0) {
+        if (reader->counts.unknown_crystals++ == 0) {
+            reader->first_unknown = record;
+            reader->first_unknown_record = reader->num_records;
+        }
+        return LR_OK;
+    }
+    const int64_t lor = lr_lors_number(reader->lors, a, b);
+    if (lor < 0 || !lr_lors_in_coincidence(reader->lors, lor)) {
+        reader->counts.not_in_coincidence++;
+        return LR_OK;
+    }
+    return keep_event(reader, lor);
+}
+
+static lr_status take_record(struct reader *reader, uint64_t record)
+{
+    lr_status status = LR_OK;
+    if (record >> 63 & 1) {
+        reader->counts.time_marks++;
+    } else if (record >> 62 & 1) {
+        reader->counts.delayeds++;
+    } else {
+        status = take_prompt(reader, record);
+    }
+    reader->num_records++;
+    return status;
+}
+
+/* --- the file --- */
+
+static lr_status check_signature(const struct reader *reader, FILE *file)
+{
+    char signature[SIGNATURE_BYTES];
+    const size_t length = fread(signature, 1, sizeof(signature), file);
+    if (ferror(file)) {
+        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path,
+                        strerror(errno));
+    }
+    const size_t compared = length < sizeof(signature_text) ? length : sizeof(signature_text);
+    if (length == 0 || memcmp(signature, signature_text, compared) != 0) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: does not begin with '%s', so it is no SAFIR list mode%s", reader->path,
+                        signature_text, length == 0 ? ": the file is empty" : "");
+    }
+    if (length < sizeof(signature)) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: ends after %zu of the %d bytes of its signature: copy it again",
+                        reader->path, length, SIGNATURE_BYTES);
+    }
+    for (size_t k = sizeof(signature_text); k < sizeof(signature); k++) {
+        if (signature[k] != '\0') {
+            return lr_error(reader->log, LR_BAD_INPUT,
+                            "%s: byte %zu of its signature is 0x%02x where %d bytes filled with "
+                            "zeros are expected: bytes were lost or added at its beginning",
+                            reader->path, k, (unsigned char)signature[k], SIGNATURE_BYTES);
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status read_records(struct reader *reader, FILE *file)
+{
+    unsigned char bytes[RECORD_BYTES * RECORDS_PER_READ];
+    size_t length;
+    do {
+        length = fread(bytes, 1, sizeof(bytes), file);
+        for (size_t at = 0; at + RECORD_BYTES <= length; at += RECORD_BYTES) {
+            LR_TRY(take_record(reader, record_at(bytes + at)));
+        }
+    } while (length == sizeof(bytes));
+    if (ferror(file)) {
+        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path,
+                        strerror(errno));
+    }
+    if (length % RECORD_BYTES != 0) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: is truncated: record %lld has %zu of %d bytes: copy it again",
+                        reader->path, (long long)reader->num_records, length % RECORD_BYTES,
+                        RECORD_BYTES);
+    }
+    if (reader->num_records == 0) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: holds no records after its signature: copy it again", reader->path);
+    }
+    return LR_OK;
+}
+
+/* Names the crystal of the first such event that the map lacks. */
+static lr_status report_unknown(const struct reader *reader)
+{
+    const lr_event_counts *counts = &reader->counts;
+    if (counts->unknown_crystals == 0) {
+        return LR_OK;
+    }
+    const bool is_b = lr_crystal_map_find(&reader->map, key_of(reader->first_unknown, false)) >= 0;
+    const uint32_t key = key_of(reader->first_unknown, is_b);
+    const bool all = counts->unknown_crystals == counts->prompts;
+    lr_log_write(reader->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
+                 "%s: %lld of %lld prompts name crystals that the crystal map lacks, first record "
+                 "%lld with ring %u, detector %u, layer %u: %s",
+                 reader->path, (long long)counts->unknown_crystals, (long long)counts->prompts,
+                 (long long)reader->first_unknown_record, (unsigned)(key >> 20),
+                 (unsigned)(key >> 4 & 0xffff), (unsigned)(key & 15),
+                 all ? "the map belongs to another scanner" : "they are left out");
+    return all ? LR_BAD_INPUT : LR_OK;
+}
+
+static lr_status read_map(struct reader *reader, const char *crystal_map)
+{
+    char *found = crystal_map == NULL ? find_map(reader->path, reader->log) : NULL;
+    const char *path = crystal_map ? crystal_map : found;
+    lr_status status = LR_BAD_INPUT;
+    if (path != NULL) {
+        status = lr_crystal_map_read(path, reader->lors->scanner, &reader->map, reader->log);
+    }
+    free(found);
+    return status;
+}
+
+static lr_status read_file(struct reader *reader, FILE *file, const char *crystal_map)
+{
+    LR_TRY(check_signature(reader, file));
+    LR_TRY(read_map(reader, crystal_map));
+    LR_TRY(read_records(reader, file));
+    return report_unknown(reader);
+}
+
+static lr_status read_all(struct reader *reader, const char *crystal_map)
+{
+    FILE *file = fopen(reader->path, "rb");
+    if (file == NULL) {
+        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be opened: %s", reader->path,
+                        strerror(errno));
+    }
+    const lr_status status = read_file(reader, file, crystal_map);
+    fclose(file);
+    return status;
+}
+
+lr_lor_data *lr_safir_read(const char *path, const char *crystal_map, const lr_lors *lors,
+                           lr_event_counts *counts, const lr_log *log)
+{
+    struct reader reader = {.path = path, .lors = lors, .log = log};
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    lr_lor_data *data = NULL;
+    if (read_all(&reader, crystal_map) == LR_OK) {
+        data = lr_lor_data_bin(reader.events, reader.num_events, log);
+    }
+    if (data != NULL && counts != NULL) {
+        *counts = reader.counts;
+    }
+    lr_crystal_map_finish(&reader.map);
+    free(reader.events);
+    lr_c_locale_leave(locale);
+    return data;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * YAML 1.2 documents whose errors name file, line and column and show the line. The core schema is
+ * typed here, strictly: no "no" for false, no sexagesimals, no aliases, no tags. */
+#ifndef LR_IO_YAML_H
+#define LR_IO_YAML_H
+
+#include <lr/log.h>
+
+#include <libfyaml.h>
+
+/* One loaded document with its text. Not shared between threads. */
+struct lr_yaml;
+
+/* Largest file that is read. */
+#define LR_YAML_MAX_BYTES (INT64_C(64) << 20)
+
+/* Loads the one document of a file. NULL: the log says what is wrong and where (LR_BAD_INPUT for
+ * everything about the file, LR_FAILED when memory is short). Keeps `log`. */
+struct lr_yaml *lr_yaml_read(const char *path, const lr_log *log);
+
+/* As above from text; `name` stands in place of the file's path in errors. Copies both. */
+struct lr_yaml *lr_yaml_parse(const char *name, const char *text, int64_t text_bytes,
+                              const lr_log *log);
+
+/* NULL is allowed. */
+void lr_yaml_destroy(struct lr_yaml *yaml);
+
+struct fy_node *lr_yaml_root(const struct lr_yaml *yaml);
+
+/* Logs "file:line:column: sentence", then the line and a caret below the node, in one message.
+ * Evaluates to LR_BAD_INPUT. */
+lr_status lr_yaml_error(const struct lr_yaml *yaml, struct fy_node *at, const char *format, ...)
+    LR_PRINTF(3, 4);
+
+/* As above at any level and with any status; the line is shown for errors only. */
+void lr_yaml_say(const struct lr_yaml *yaml, struct fy_node *at, lr_log_level level,
+                 lr_status status, const char *sentence);
+
+/* Line of a node, from 1; 0 when unknown. */
+int lr_yaml_line(struct fy_node *node);
+
+const lr_log *lr_yaml_log(const struct lr_yaml *yaml);
+
+/* --- values --- */
+
+enum lr_yaml_kind {                 /* what `value` of a field points to */
+                    LR_YAML_NODE,   /* struct fy_node *: whatever stands there */
+                    LR_YAML_TEXT,   /* char *: owned by the caller, who frees what it held before */
+                    LR_YAML_NUMBER, /* double, finite */
+                    LR_YAML_POSITIVE,      /* double > 0 */
+                    LR_YAML_NOT_NEGATIVE,  /* double >= 0 */
+                    LR_YAML_COUNT,         /* int >= 1 */
+                    LR_YAML_INDEX,         /* int >= 0 */
+                    LR_YAML_COUNT_PAIR,    /* int[2], each >= 1 */
+                    LR_YAML_POSITIVE_PAIR, /* double[2], each > 0 */
+                    LR_YAML_WIDTH_PAIR,    /* double[2], each >= 0 */
+                    LR_YAML_VECTOR         /* double[3], finite */
+};
+
+struct lr_yaml_field {
+    const char *key;
+    const char *other_key; /* another spelling, or NULL */
+    enum lr_yaml_kind kind;
+    bool required;
+    void *value;         /* untouched when the key is absent */
+    struct fy_node **at; /* set to the key's node; or NULL */
+};
+
+struct lr_yaml_mapping {
+    struct fy_node *node;
+    struct fy_node *at; /* where missing keys are reported: the mapping's own key */
+    const char *what;   /* the mapping in words: "a ring" */
+};
+
+/* Reads a mapping by its fields.
+ * errors: LR_BAD_INPUT for anything but a mapping, unknown keys (with the nearest known one),
+ *         repeated and missing keys, wrong types and sizes. */
+lr_status lr_yaml_read_fields(const struct lr_yaml *yaml, const struct lr_yaml_mapping *mapping,
+                              const struct lr_yaml_field *fields, int num_fields);
+
+/* Reads one value of the field's kind into field->value. at: what to show when the value itself is
+ * empty and stands nowhere. */
+lr_status lr_yaml_read_value(const struct lr_yaml *yaml, const struct lr_yaml_field *field,
+                             struct fy_node *node, struct fy_node *at);
+
+#endif

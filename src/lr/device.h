@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#ifndef LR_DEVICE_H
+#define LR_DEVICE_H
+
+#include <lr/log.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* One way to OpenGL that was tried, with what it gave or why not. */
+typedef struct lr_device {
+    char way[32];        /* "egl device 0", "egl surfaceless", "egl pbuffer" */
+    char renderer[128];  /* "NVIDIA H200/PCIe/SSE2"; "" when refused */
+    char vendor[64], version[64];
+    bool usable;
+    bool software;       /* a software renderer */
+    bool float_atomics, viewport_layers;
+    int64_t max_texture_size, max_storage_bytes, memory_bytes; /* memory 0 = not reported */
+    char reason[256];    /* why it is not usable; "" when it is */
+} lr_device;
+
+/* Lists devices in the order `device = N` of lr_operator_params counts the usable ones: EGL device
+ * enumeration, then surfaceless, then pbuffer. Fills at most `capacity` entries and returns how
+ * many there are. Contexts are made and destroyed again; no current context is disturbed. */
+LR_API int lr_device_list(lr_device *devices, int capacity, const lr_log *log);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

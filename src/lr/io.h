@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#ifndef LR_IO_H
+#define LR_IO_H
+
+#include <lr/grid.h>
+#include <lr/lors.h>
+#include <lr/operator.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Files. Every reader logs file, place and remedy on error; every writer writes beside its target
+ * and renames at the end, so a file appears whole or not at all. Formats: docs/formats.md. */
+
+/* --- scanners --- */
+
+/* A preset's name ("ge-explore-vista-dr") or the path of a YAML file. A name without a slash or a
+ * dot is a preset. LORASTER_ASSETS names a folder whose scanners/ is searched before the built-in
+ * presets. */
+LR_API lr_scanner *lr_scanner_read(const char *name_or_path, const lr_log *log);
+
+/* Names of the built-in presets, NULL at the end. */
+LR_API const char *const *lr_scanner_presets(void);
+
+/* --- images: NIfTI-1, .nii or .nii.gz, float32, our frame = RAS+ millimetres --- */
+
+/* Any NIfTI number type; scaling applied; axes brought into the order and direction of our frame.
+ * Refuses oblique grids, 4-D data and non-finite values. */
+LR_API lr_image *lr_image_read(const char *path, const lr_log *log);
+
+/* Reads the grid only. */
+LR_API lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log);
+LR_API lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *log);
+
+/* --- LOR data: HDF5 --- */
+
+LR_API lr_status lr_lor_data_write(const char *path, const lr_lors *lors, const lr_lor_data *data,
+                                   const lr_log *log);
+/* Refuses a file whose scanner's pairs differ from `lors`. */
+LR_API lr_lor_data *lr_lor_data_read(const char *path, const lr_lors *lors, const lr_log *log);
+
+/* --- events --- */
+
+/* What a list-mode file held. */
+typedef struct lr_event_counts {
+    int64_t prompts, delayeds, time_marks;
+    int64_t unknown_crystals; /* events naming a crystal that the scanner lacks */
+    int64_t not_in_coincidence;
+} lr_event_counts;
+
+/* SAFIR .clm.safir list mode. crystal_map: STIR's text map ("ring det [layer] x y z", mm); each of
+ * its crystals must lie within 0.01 mm of one of the scanner's. NULL: the file beside the events
+ * whose name ends in crystal_map.txt. Prompts in coincidence are counted into sparse data. */
+LR_API lr_lor_data *lr_safir_read(const char *path, const char *crystal_map, const lr_lors *lors,
+                                  lr_event_counts *counts, const lr_log *log);
+
+/* --- matrix rows --- */
+
+typedef enum lr_matrix_format { LR_MATRIX_TSV = 0, LR_MATRIX_HDF5 } lr_matrix_format;
+
+/* A file that takes rows as they come; never holds the matrix in memory.
+ * tsv:  a header line, then `row x_mm y_mm z_mm module_i p q module_j r s probability`,
+ *       9 significant digits, tab separated.
+ * hdf5: group /matrix in CSR as scipy and anndata write it. */
+typedef struct lr_matrix_writer lr_matrix_writer;
+
+typedef struct lr_matrix_writer_params {
+    const char *path;
+    lr_matrix_format format;
+    const lr_lors *lors;
+    const lr_grid *grid;              /* rows are its voxels begin <= row < end; or NULL and: */
+    int64_t begin, end;
+    const double (*points_mm)[3];     /* rows are these points */
+    int64_t num_points;
+    const char *description;          /* mode, rays, samples: stored as an attribute */
+    const lr_log *log;
+} lr_matrix_writer_params;
+
+LR_API lr_matrix_writer *lr_matrix_writer_create(const lr_matrix_writer_params *params);
+/* Give this to lr_operator_rows or lr_operator_point_rows. */
+LR_API lr_row_sink lr_matrix_writer_sink(lr_matrix_writer *writer);
+/* Completes the file and puts it in place; frees the writer in any case. */
+LR_API lr_status lr_matrix_writer_finish(lr_matrix_writer *writer);
+/* Gives up: nothing is left behind. NULL is allowed. */
+LR_API void lr_matrix_writer_abandon(lr_matrix_writer *writer);
+
+/* --- pictures and arrays --- */
+
+/* 8-bit RGB PNG; rgb: [height][width][3], first row on top. */
+LR_API lr_status lr_png_write(const char *path, const uint8_t *rgb, const int size[2],
+                              const lr_log *log);
+
+/* NumPy .npy, float32 little endian, C order; shape: [num_dims]. */
+LR_API lr_status lr_npy_write(const char *path, const float *values, const int64_t *shape,
+                              int num_dims, const lr_log *log);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

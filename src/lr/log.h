@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#ifndef LR_LOG_H
+#define LR_LOG_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* LR_API marks what the library exports; everything else is hidden. */
+#if defined(__GNUC__)
+#define LR_API __attribute__((visibility("default")))
+#define LR_PRINTF(string, first) __attribute__((format(printf, string, first)))
+#else
+#define LR_API
+#define LR_PRINTF(string, first)
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What every function that is not a constructor returns. Constructors return a pointer or NULL.
+ * In both cases the sentence that a person reads has already gone to the log. */
+typedef enum lr_status {
+    LR_OK = 0,
+    LR_FAILED,    /* the work could not be done: disk full, out of memory, not convergent */
+    LR_USAGE,     /* the caller asked for something that makes no sense: rays = -1 */
+    LR_BAD_INPUT, /* a file or array is wrong: truncated, NaN, overlapping modules */
+    LR_NO_DEVICE, /* OpenGL or the device is missing or was lost */
+    LR_CANCELLED  /* the progress callback asked to stop */
+} lr_status;
+
+typedef enum lr_log_level {
+    LR_LOG_DEBUG = 0,
+    LR_LOG_INFO,
+    LR_LOG_WARNING,
+    LR_LOG_ERROR
+} lr_log_level;
+
+/* Where sentences go.
+ *
+ * write: called with one complete sentence, no newline at its end. `status` is LR_OK except for
+ *        errors, where it is the status that the failing function is about to report (a
+ *        constructor's reason can be read here).
+ * threads: `write` may be called from any thread of the library, one call at a time per operator.
+ * A NULL `lr_log *` is valid everywhere and silent. */
+typedef struct lr_log {
+    void (*write)(void *user, lr_log_level level, lr_status status, const char *sentence);
+    void *user;
+} lr_log;
+
+/* How long work reports itself, and is stopped.
+ *
+ * report: called from the thread that started the work, with what is being done (lower case, no
+ *         full stop: "rendering the matrix") and how far it is, 0 <= done <= total. Returning
+ *         false asks the work to stop; it then ends with LR_CANCELLED.
+ * A NULL `lr_progress *` is valid everywhere. */
+typedef struct lr_progress {
+    bool (*report)(void *user, const char *what, double done, double total);
+    void *user;
+} lr_progress;
+
+/* The words for a status: "done", "failed", "usage", "bad input", "no device", "cancelled". */
+LR_API const char *lr_status_name(lr_status status);
+
+/* Version of the library, "major.minor.patch". */
+LR_API const char *lr_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

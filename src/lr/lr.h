@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * LORaster renders PET system matrices. This header brings in the whole library; each of the
+ * headers below also stands alone, in C11 and C++17. */
+#ifndef LR_LR_H
+#define LR_LR_H
+
+#include <lr/device.h>
+#include <lr/grid.h>
+#include <lr/io.h>
+#include <lr/log.h>
+#include <lr/lors.h>
+#include <lr/operator.h>
+#include <lr/phantom.h>
+#include <lr/picture.h>
+#include <lr/recon.h>
+#include <lr/scanner.h>
+
+#endif

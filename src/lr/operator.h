@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#ifndef LR_OPERATOR_H
+#define LR_OPERATOR_H
+
+#include <lr/grid.h>
+#include <lr/lors.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The pair (A, A^T) between an image and a data vector: the one abstraction that reconstruction,
+ * export and pictures meet at.
+ *
+ * Family `correspondence`: data is one value per LOR, in the order of lr_lors;
+ * A(l, v) = probability that a photon pair emitted uniformly in voxel v is detected by LOR l
+ * (Toth, Magdics, Szirmay-Kalos: Fast System Matrix Generation on a GPU Cluster, equation 4).
+ * The equations, in the order the code computes them: docs/method.md. */
+typedef struct lr_operator lr_operator;
+
+typedef enum lr_mode {
+    LR_MODE_SAMPLED = 0, /* rays x rays lines over each primary crystal's face */
+    LR_MODE_EXACT        /* solid angle of the clipped overlap */
+} lr_mode;
+
+typedef enum lr_store {
+    LR_STORE_AUTO = 0, /* keep the matrix when it is estimated to fit max_memory_bytes; a kept
+                          element is a float32, good to 6e-8 of itself */
+    LR_STORE_YES,      /* keep it; fail when it does not fit */
+    LR_STORE_NO        /* compute it anew in every projection */
+} lr_store;
+
+/* Zero fields are defaults. Pointers need to live as long as the operator, except log strings. */
+typedef struct lr_operator_params {
+    const lr_lors *lors;       /* required; names the scanner */
+    const lr_grid *grid;       /* required; copied */
+    const char *backend;       /* NULL or "auto", "cpu", "raster" */
+    lr_mode mode;
+    int rays;                  /* R; 0 = 4. Unused by exact mode */
+    int samples[3];            /* points per voxel and axis; 0 = as many as keep their spacing
+                                  within one crystal pitch (see lr_operator_default_samples) */
+    const lr_image *mu;        /* attenuation in 1/mm; NULL = none */
+    int mu_steps;              /* K samples along a line; 0 = steps of at most one mu voxel */
+    lr_store store;
+    int64_t max_memory_bytes;  /* host memory for a stored matrix and buffers on the device;
+                                  0 = half of what the machine has, and what the device reports */
+    int threads;               /* 0 = all processors */
+    int device;                /* index in lr_device_list; 0 = the first */
+    const lr_log *log;
+    const lr_progress *progress;
+} lr_operator_params;
+
+/* What an operator turned out to be. Strings live as long as the operator. */
+typedef struct lr_operator_info {
+    const char *backend;       /* "cpu" or "raster" */
+    const char *device;        /* "CPU, 2 threads"; "llvmpipe (LLVM 15.0.6, 256 bits)" */
+    bool stored;               /* whether the matrix is kept */
+    int64_t num_voxels, num_lors;
+    int64_t num_elements;      /* non-zeros of the stored matrix; 0 when not stored */
+    int64_t memory_bytes;      /* of the stored matrix */
+    int rays;
+    int samples[3];
+    int mu_steps;
+    int threads;               /* that it uses at most */
+    double build_seconds;      /* creation, the stored matrix included */
+    const lr_lors *lors;       /* the caller's, as given in the params */
+} lr_operator_info;
+
+/* Builds an operator; with store, generates the matrix.
+ * errors: NULL; the reason has gone to the log, with its status. */
+LR_API lr_operator *lr_operator_create(const lr_operator_params *params);
+LR_API void lr_operator_destroy(lr_operator *op);
+LR_API const lr_operator_info *lr_operator_get_info(const lr_operator *op);
+
+/* Points per axis that `samples` = 0 stands for: the fewest whose spacing is at most the smallest
+ * transaxial pitch of the scanner (x, y) and the smallest axial one (z). */
+LR_API void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
+                                        int samples[3]);
+
+/* data = A image. image: [num_voxels], data: [num_lors], overwritten. One call at a time per
+ * operator. Same input, same bits, whatever the number of threads. */
+LR_API lr_status lr_operator_forward(lr_operator *op, const float *image, float *data);
+
+/* image = A^T data. */
+LR_API lr_status lr_operator_back(lr_operator *op, const float *data, float *image);
+
+/* The same in double. The cpu backend computes so throughout; others convert at their door. */
+LR_API lr_status lr_operator_forward_f64(lr_operator *op, const double *image, double *data);
+LR_API lr_status lr_operator_back_f64(lr_operator *op, const double *data, double *image);
+
+/* image = A^T 1, computed once and kept. LORs out of coincidence have A = 0 and add nothing. */
+LR_API lr_status lr_operator_sensitivity(lr_operator *op, float *image);
+
+/* One row of the matrix: what one voxel, or one point, gives to each LOR.
+ * lor is sorted and without repeats, probability > 0. The arrays are the library's and live
+ * during the call. */
+typedef struct lr_row {
+    int64_t row;        /* voxel's row in the grid, or index of the point */
+    int64_t count;
+    const int64_t *lor;         /* [count] */
+    const double *probability;  /* [count] */
+} lr_row;
+
+/* Receives rows in ascending order, from the calling thread. Anything but LR_OK stops. */
+typedef struct lr_row_sink {
+    lr_status (*take)(void *user, const lr_row *row);
+    void *user;
+} lr_row_sink;
+
+/* Rows of voxels begin <= row < end, each the mean over its sample points. */
+LR_API lr_status lr_operator_rows(lr_operator *op, int64_t begin, int64_t end,
+                                  const lr_row_sink *sink);
+
+/* Rows of single points anywhere (one sample each). points_mm: [num_points][3]. */
+LR_API lr_status lr_operator_point_rows(lr_operator *op, const double (*points_mm)[3],
+                                        int64_t num_points, const lr_row_sink *sink);
+
+/* One pixel of a correspondence image: one line through the point and the primary module. */
+typedef struct lr_pixel {
+    float module; /* secondary module that the line meets first, or -1 */
+    float r, s;   /* crystal on it; -1 where module is -1 */
+    float weight; /* probability carried by the line; 0 in a gap or out of coincidence */
+    float path_mm; /* distance between the two hits */
+} lr_pixel;
+
+/* The correspondence image of one point with one primary module, as the backend computes it.
+ * pixels: [rays * nv][rays * nu], row = axial; pixel (X, Y) is sample X mod rays, Y mod rays of
+ * crystal p = X / rays, q = Y / rays. A pixel whose line meets a module in a gap between faces has
+ * module -1. Sampled mode only. */
+LR_API lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], int module,
+                                     lr_pixel *pixels);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

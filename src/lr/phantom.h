@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#ifndef LR_PHANTOM_H
+#define LR_PHANTOM_H
+
+#include <lr/grid.h>
+#include <lr/lors.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Phantoms are drawn into a voxel grid as activity relative to 1; each voxel holds the mean over
+ * subsamples^3 points. Their axis runs along z through the grid's centre.
+ *
+ * "derenzo": hot rods of activity 1 in nothing, along the whole grid; six wedges of 60 degrees hold
+ *            rods of 1.2, 1.6, 2.4, 3.2, 4.0 and 4.8 mm, counted from +x towards +y, on triangular
+ *            lattices spaced by twice their diameter. Needs a radius of 9.6 mm.
+ * "spheres": a cylinder of activity 0.25 along the whole grid; in the grid's middle plane six spheres
+ *            of activity 1 (a contrast of 4 to 1, as in NEMA NU 2) on a circle of half the radius,
+ *            60 degrees apart, the smallest on +x; their diameters are to the cylinder's as 10, 13,
+ *            17, 22, 28 and 37 mm to 228.8 mm. Parts beyond the grid are not drawn.
+ * "point":   activity 1 in the voxel nearest the scanner's centre (the lower one on a tie), or the
+ *            grid's centre where the grid does not hold that; 0 elsewhere. */
+typedef struct lr_phantom_params {
+    const char *name;
+    double radius_mm;  /* of the outer cylinder; 0 = 0.46 of the smaller transaxial grid extent */
+    int subsamples;    /* per axis; 0 = 4 */
+    const lr_log *log;
+} lr_phantom_params;
+
+/* Draws a phantom. errors: NULL for an unknown name, a phantom that does not fit. */
+LR_API lr_image *lr_phantom_create(const lr_phantom_params *params, const lr_grid *grid);
+
+/* A brain from a label image (0 air, 1 soft tissue, 2 white matter, 3 grey matter, 4 CSF):
+ * activity 0, 0.1, 0.25, 1, 0.05, resampled onto the grid with the label volume's centre on the
+ * scanner's centre. Each voxel is the mean over its part of the label image, which is air beyond
+ * its edges. errors: NULL; LR_BAD_INPUT for other labels. */
+LR_API lr_image *lr_phantom_from_labels(const lr_image *labels, const lr_grid *grid,
+                                        const lr_log *log);
+
+/* Names that lr_phantom_create knows, NULL at the end. */
+LR_API const char *const *lr_phantom_names(void);
+
+/* Replaces each value, an expectation >= 0, by a Poisson count. The draw of element i depends only
+ * on seed and i (Philox4x32-10 of Random123, key = seed, counter = i), so any number of threads
+ * and any order give the same counts. errors: LR_BAD_INPUT for a negative or non-finite value. */
+LR_API lr_status lr_poisson(float *values, int64_t count, uint64_t seed, const lr_log *log);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

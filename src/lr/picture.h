@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#ifndef LR_PICTURE_H
+#define LR_PICTURE_H
+
+#include <lr/grid.h>
+#include <lr/operator.h>
+#include <lr/scanner.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Numbers to RGB: colour maps, labels, panels. Nothing here opens files; give a picture's rgb and
+ * size to lr_png_write. Sizes and corners are in screen pixels, x to the right, y downwards from
+ * the top left corner. Drawing outside of a picture is cut off, so drawing cannot fail.
+ * Threads: pictures are plain memory; different ones may be drawn at the same time. */
+
+typedef struct lr_colour {
+    uint8_t r, g, b;
+} lr_colour;
+
+typedef struct lr_picture {
+    int size[2];  /* width, height */
+    uint8_t *rgb; /* [height][width][3], first row on top; the picture's */
+} lr_picture;
+
+/* A black picture, or NULL. Destroying NULL is allowed.
+ * errors: sizes that are not positive, or above 65,536. */
+LR_API lr_picture *lr_picture_create(const int size[2], const lr_log *log);
+LR_API void lr_picture_destroy(lr_picture *picture);
+
+/* --- shapes and text --- */
+
+/* A rectangle at those corner and size: filled, or its border, one pixel wide and inside. */
+LR_API void lr_picture_fill(lr_picture *picture, const int corner[2], const int size[2],
+                            lr_colour colour);
+LR_API void lr_picture_frame(lr_picture *picture, const int corner[2], const int size[2],
+                             lr_colour colour);
+
+/* A line one pixel wide, both ends included. */
+LR_API void lr_picture_line(lr_picture *picture, const int from[2], const int to[2],
+                            lr_colour colour);
+
+typedef struct lr_text_style {
+    lr_colour colour;
+    int scale; /* screen pixels per dot of the 5 x 7 letters; 0 = 1 */
+} lr_text_style;
+
+/* Writes printable ASCII in one line with its top left corner there; other characters show as an
+ * empty box. A letter takes 6 x 8 dots. */
+LR_API void lr_picture_text(lr_picture *picture, const int corner[2], const char *text,
+                            const lr_text_style *style);
+
+/* Width in pixels of that text; its height is 7 * scale. */
+LR_API int lr_picture_text_width(const char *text, const lr_text_style *style);
+
+/* Copies `source` into the picture with its top left corner there. */
+LR_API void lr_picture_paste(lr_picture *picture, const int corner[2], const lr_picture *source);
+
+/* --- maps of numbers --- */
+
+typedef enum lr_colour_map {
+    LR_COLOURS_GREY = 0,     /* black to white */
+    LR_COLOURS_INVERSE_GREY, /* white to black, as in nuclear medicine */
+    LR_COLOURS_PERCEPTUAL /* dark violet, blue, green, yellow: equal steps of lightness in Oklab */
+} lr_colour_map;
+
+/* The colour of 0 <= t <= 1; outside of that the nearest, black for NaN. */
+LR_API lr_colour lr_colour_of(lr_colour_map map, double t);
+
+/* An array of numbers to be drawn; zero fields are defaults. */
+typedef struct lr_map_params {
+    const float *values;
+    int size[2];           /* columns and rows of the array */
+    int64_t stride[2];     /* elements to the next column and row; 0 = 1 and size[0] */
+    bool first_row_on_top; /* false: the first row is at the bottom, +y is up */
+    int drawn_size[2];     /* screen pixels, nearest neighbour; 0 = one for each number */
+    double low, high;      /* ends of the colour map; both 0 = least and largest finite value */
+    lr_colour_map colours;
+    lr_colour not_a_number; /* colour of NaN */
+} lr_map_params;
+
+LR_API void lr_picture_map(lr_picture *picture, const int corner[2], const lr_map_params *params);
+
+/* A vertical colour bar with the values of its ends at its right; zero fields are defaults. */
+typedef struct lr_bar_params {
+    int size[2]; /* of the bar without text; 0 = 10 x 100 */
+    double low, high;
+    lr_colour_map colours;
+    const char *unit; /* behind the upper value; NULL = none */
+    lr_colour text;
+} lr_bar_params;
+
+LR_API void lr_picture_bar(lr_picture *picture, const int corner[2], const lr_bar_params *params);
+
+/* --- correspondence images --- */
+
+typedef enum lr_correspondence_view {
+    LR_VIEW_CRYSTALS = 0, /* the paper's false colours: red = (r + 1) / nu, green = (s + 1) / nv of
+                             the secondary module; black where no line ends */
+    LR_VIEW_WEIGHTS       /* weight in the perceptual map; black where it is 0 */
+} lr_correspondence_view;
+
+typedef struct lr_correspondence_params {
+    const lr_pixel *pixels; /* as lr_operator_picture fills them */
+    const lr_scanner *scanner;
+    int module; /* the primary, whose window this is */
+    int rays;   /* R of the pixels */
+    lr_correspondence_view view;
+    double high;       /* weight at the end of the map; 0 = the largest */
+    int zoom;          /* screen pixels per pixel; 0 = as many as make 256 of the longer
+                                  side, at least 1 */
+    bool crystal_grid; /* thin lines between the primary's crystals, where they are at
+                                  least 4 screen pixels wide */
+    const lr_log *log;
+} lr_correspondence_params;
+
+/* A new picture, u to the right and v upwards; or NULL, logged.
+ * errors: LR_USAGE for a module or number of rays that does not exist. */
+LR_API lr_picture *lr_picture_correspondence(const lr_correspondence_params *params);
+
+/* --- images --- */
+
+typedef enum lr_plane {
+    LR_PLANE_TRANSAXIAL = 0, /* x to the right, y upwards */
+    LR_PLANE_CORONAL,        /* x to the right, z upwards */
+    LR_PLANE_SAGITTAL        /* y to the right, z upwards */
+} lr_plane;
+
+typedef struct lr_slice_params {
+    const lr_image *image;
+    lr_plane plane;
+    double position_mm;   /* along the plane's normal; the slice nearest to it is shown */
+    double pixels_per_mm; /* 0 = as many as make 256 of the longer side; whole pixels per voxel
+                              where voxels are that large */
+    double low, high;     /* both 0 = from 0, or the least if negative, to the slice's largest */
+    lr_colour_map colours;
+    bool scale_bar;   /* a bar of 1, 2 or 5 times a power of ten mm under the slice */
+    bool colour_bar;  /* a colour bar at its right */
+    const char *unit; /* for the colour bar */
+    const lr_log *log;
+} lr_slice_params;
+
+/* A new picture of one slice of an image on white; or NULL, logged. */
+LR_API lr_picture *lr_picture_slice(const lr_slice_params *params);
+
+/* --- panels --- */
+
+typedef struct lr_tile {
+    const lr_picture *picture; /* NULL leaves the place empty */
+    const char *caption;       /* NULL = none */
+} lr_tile;
+
+typedef struct lr_mosaic_params {
+    const lr_tile *tiles;
+    int num_tiles;
+    int columns;       /* 0 = all in one row */
+    int gap;           /* between tiles and around them; 0 = 12 */
+    const char *title; /* NULL = none */
+    const lr_log *log;
+} lr_mosaic_params;
+
+/* A new picture with the tiles in rows on white, each under its caption, cut where a caption is
+ * wider than its column; or NULL, logged. */
+LR_API lr_picture *lr_picture_mosaic(const lr_mosaic_params *params);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

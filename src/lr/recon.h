@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#ifndef LR_RECON_H
+#define LR_RECON_H
+
+#include <lr/operator.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Maximum-likelihood expectation maximisation (Shepp and Vardi 1982; the cluster paper's
+ * equation 3), with an additive term b:
+ *
+ *     x <- x / (A^T 1) * A^T ( y / (A x + b) )
+ *
+ * Images count emissions per voxel during the acquisition. */
+
+/* What one iteration did. The log-likelihood is that of the image before its update:
+ * sum over LORs of y ln(yhat + b) - (yhat + b). */
+typedef struct lr_iteration {
+    int number; /* from 1 */
+    double log_likelihood;
+    double measured_counts;   /* sum of y over LORs with yhat + b > 0 */
+    double estimated_counts;  /* sum of yhat + b */
+    int64_t left_out_lors;    /* y > 0 where yhat + b = 0 */
+    double left_out_counts;
+    double sensitive_counts;  /* sum over voxels of sensitivity * x after the update */
+    double seconds;
+    const float *image;       /* [num_voxels] after the update; lives during the call */
+} lr_iteration;
+
+typedef struct lr_mlem_params {
+    lr_operator *op;            /* required */
+    const lr_lor_data *data;    /* required; y >= 0 */
+    const lr_lor_data *additive; /* b >= 0; NULL = none */
+    const float *initial;       /* [num_voxels]; NULL = ones where the sensitivity is positive */
+    int iterations;             /* 0 = 10 */
+    lr_status (*iteration)(void *user, const lr_iteration *done); /* after each; may be NULL */
+    void *user;
+    const lr_log *log;
+    const lr_progress *progress;
+} lr_mlem_params;
+
+/* image: [num_voxels], overwritten; on LR_CANCELLED it holds the last finished iteration.
+ * errors: LR_BAD_INPUT for negative or non-finite data; LR_USAGE for sizes that do not match. */
+LR_API lr_status lr_mlem(const lr_mlem_params *params, float *image);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#ifndef LR_SCANNER_H
+#define LR_SCANNER_H
+
+#include <lr/log.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A scanner is a list of flat modules.
+ *
+ * Frame: right-handed, millimetres, z along the scanner's axis, origin at its centre.
+ *
+ * A module is a rectangle of crystals[0] x crystals[1] equal cells. Along u (transaxial) cells
+ * repeat every pitch_mm[0], along v (axial) every pitch_mm[1]; each cell holds one crystal face of
+ * face_mm, centred, and what is left between faces detects nothing. Crystal (p, q) is cell p along
+ * u and q along v, both counted from 0 on the negative side; its number within the module is
+ * q * crystals[0] + p.
+ *
+ * A panel made of blocks with wider gaps between them is described as several modules that share
+ * `position` and `ring`: uniform modules keep the way from a hit to its crystal one division in
+ * every backend, and the exact element in closed form. */
+typedef struct lr_module {
+    double centre_mm[3]; /* centre of the front face (of the pitch rectangle) */
+    double u[3];         /* unit axis, transaxial */
+    double v[3];         /* unit axis, axial, orthogonal to u */
+    double normal[3];    /* unit, inward; +-(u x v), filled in by lr_scanner_create */
+    int crystals[2];     /* number along u and along v */
+    double pitch_mm[2];  /* along u and v */
+    double face_mm[2];   /* along u and v, at most the pitch */
+    double depth_mm;     /* crystal length, behind the front face */
+    int position;        /* place around the ring, 0 .. num_positions-1; 0 in explicit lists */
+    int ring;            /* module ring; 0 in explicit lists */
+    int first_crystal_ring; /* crystal ring of q = 0, over all module rings and blocks */
+} lr_module;
+
+/* Which LORs are measured at all. Zero (or false) turns a rule off. A LOR is in coincidence when
+ * every rule that is on holds; see lr_lors. */
+typedef struct lr_coincidence {
+    double field_of_view_mm;      /* the line through the crystal centres passes within half of
+                                     this of the z axis */
+    int min_module_difference;    /* positions around the ring differ by at least this */
+    bool limits_ring_difference;  /* whether the next field counts */
+    int max_ring_difference;      /* crystal rings differ by at most this */
+} lr_coincidence;
+
+/* Plain data, made by lr_scanner_create, lr_scanner_create_ring or the readers of lr/io.h, and
+ * never changed afterwards. Invariants: at least two modules, unit orthogonal axes, positive sizes,
+ * face <= pitch, inward normals, no two modules' front faces or crystal boxes overlapping by more
+ * than 1e-6 mm. */
+typedef struct lr_scanner {
+    char *name;
+    int num_modules;
+    lr_module *modules;   /* [num_modules] */
+    int *first_crystal;   /* [num_modules + 1]: number of crystals in the modules before */
+    int num_crystals;
+    int num_positions;    /* modules around the ring; 0 for an explicit list */
+    lr_coincidence coincidence;
+    double detection_depth_mm; /* plane behind the front face on which hits are read */
+    double tof_resolution_ps;  /* FWHM; 0 = no time of flight */
+    char *source;         /* where the numbers come from, and which are unverified; may be NULL */
+} lr_scanner;
+
+/* Everything a scanner is made of; zero fields are defaults. */
+typedef struct lr_scanner_params {
+    const char *name;          /* NULL = "unnamed scanner" */
+    const lr_module *modules;  /* copied; normals are computed */
+    int num_modules;
+    int num_positions;         /* 0 = explicit list: only field_of_view_mm may be given */
+    lr_coincidence coincidence;
+    double detection_depth_mm;
+    double tof_resolution_ps;
+    const char *source;
+    const lr_log *log;
+} lr_scanner_params;
+
+/* One ring-shaped scanner. A panel's centre stands at first_angle_deg + k * 360 / modules, counted
+ * from +x towards +y, at radius_mm from the axis; u points towards increasing angle, v along +z.
+ * Rings are centred in z. Panel index = ring * modules + k; a panel of B blocks gives B modules,
+ * index panel * B + (block_v * blocks_u + block_u). */
+typedef struct lr_ring {
+    double radius_mm; /* axis to the front faces' centres */
+    int modules;      /* panels around */
+    double first_angle_deg;
+    int rings;        /* 0 = 1 */
+    double ring_pitch_mm;
+    int blocks[2];            /* blocks per panel along u and v; 0 = 1 */
+    const int *block_crystals[2]; /* [blocks] crystals of each block along u and v */
+    double block_gap_mm[2];   /* added between neighbouring blocks, over the pitch */
+    double pitch_mm[2], face_mm[2], depth_mm;
+} lr_ring;
+
+/* Checks the geometry and builds a scanner.
+ * errors: NULL; the log says which modules are wrong, by how much, and the remedy. */
+LR_API lr_scanner *lr_scanner_create(const lr_scanner_params *params);
+
+/* As above; params->modules and num_positions are ignored and made from the ring. */
+LR_API lr_scanner *lr_scanner_create_ring(const lr_scanner_params *params, const lr_ring *ring);
+
+/* Destroying NULL is allowed. */
+LR_API void lr_scanner_destroy(lr_scanner *scanner);
+
+/* Module that holds a crystal, given its number over the whole scanner:
+ * first_crystal[module] + q * crystals[0] + p. */
+LR_API int lr_scanner_module_of(const lr_scanner *scanner, int crystal);
+
+/* Centre of crystal (p, q)'s volume, half its depth behind the front face: what crystal maps of
+ * other programs list, and what the coincidence rules use. */
+LR_API void lr_module_crystal_centre(const lr_module *module, int p, int q, double centre_mm[3]);
+
+/* Centre of the module's pitch rectangle on the detection plane. */
+LR_API void lr_scanner_detection_centre(const lr_scanner *scanner, int module,
+                                        double centre_mm[3]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

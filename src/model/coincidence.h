@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Which crystal pairs the coincidence rules let count, as bits (docs/method.md, section 2). */
+#ifndef LR_MODEL_COINCIDENCE_H
+#define LR_MODEL_COINCIDENCE_H
+
+#include <lr/lors.h>
+
+/* How the bits of a pair of modules i < j are kept. Crystal (p, q) is in module i, (r, s) in j.
+ * Bit n of a set that begins at word w is bit n mod 32 (1 = lowest) of words[w + n / 32]. */
+enum {
+    LR_MASK_ALL = 0,       /* every crystal pair is in coincidence; no bits */
+    LR_MASK_SEPARABLE = 1, /* when bit p * nu_j + r of the set at offset_a and bit q * nv_j + s of
+                              the set at offset_b are both 1 */
+    LR_MASK_FULL = 2       /* when bit a * crystals_j + b of the set at offset_a is 1, with
+                              a = q * nu_i + p and b = s * nu_j + r */
+};
+
+/* Three uint32 in a row, so that it can go to a storage buffer as it is. */
+struct lr_pair_mask {
+    uint32_t kind;               /* LR_MASK_... */
+    uint32_t offset_a, offset_b; /* first words of its sets; 0 where the kind has none */
+};
+
+/* Plain data. Pairs with equal bits share their words. Owned by the lr_lors. */
+struct lr_coincidence_masks {
+    int64_t num_pairs;
+    struct lr_pair_mask *pairs; /* [num_pairs], the order of lr_lors.pairs */
+    int64_t num_words;
+    uint32_t *words; /* [num_words]; at least one word is allocated */
+};
+
+/* Whether module pair `pair` of the list lets crystal (p, q) of its lower module and (r, s) of the
+ * higher one count. */
+static inline bool lr_coincidence_allows(const lr_lors *lors, int64_t pair, int p, int q, int r,
+                                         int s)
+{
+    const struct lr_pair_mask *mask = &lors->masks->pairs[pair];
+    if (mask->kind == LR_MASK_ALL) {
+        return true;
+    }
+    const lr_module *i = &lors->scanner->modules[lors->pairs[pair][0]];
+    const lr_module *j = &lors->scanner->modules[lors->pairs[pair][1]];
+    const uint32_t *set_a = lors->masks->words + mask->offset_a;
+    if (mask->kind == LR_MASK_FULL) {
+        const int64_t crystals_j = (int64_t)j->crystals[0] * j->crystals[1];
+        const int64_t n =
+            ((int64_t)q * i->crystals[0] + p) * crystals_j + (int64_t)s * j->crystals[0] + r;
+        return set_a[n / 32] >> (n % 32) & 1u;
+    }
+    const uint32_t *set_b = lors->masks->words + mask->offset_b;
+    const int64_t n_a = (int64_t)p * j->crystals[0] + r;
+    const int64_t n_b = (int64_t)q * j->crystals[1] + s;
+    return (set_a[n_a / 32] >> (n_a % 32) & 1u) && (set_b[n_b / 32] >> (n_b % 32) & 1u);
+}
+
+/* Collects masks pair by pair, in any order that the caller remembers. */
+struct lr_mask_builder;
+
+struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, const lr_log *log);
+
+/* Evaluates the rules for modules i < j. *any = whether a crystal pair is in coincidence; only then
+ * has a mask been appended. errors: LR_FAILED when memory is short. */
+lr_status lr_mask_builder_add(struct lr_mask_builder *builder, int i, int j, bool *any);
+
+/* Hands over what was collected and frees the builder; NULL when memory was short. */
+struct lr_coincidence_masks *lr_mask_builder_finish(struct lr_mask_builder *builder);
+
+void lr_mask_builder_destroy(struct lr_mask_builder *builder);
+void lr_coincidence_masks_destroy(struct lr_coincidence_masks *masks);
+
+#endif

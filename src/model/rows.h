@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#ifndef LR_MODEL_ROWS_H
+#define LR_MODEL_ROWS_H
+
+#include <lr/grid.h>
+
+/* Which rows of a matrix are wanted: voxels of a grid, each the mean over its sample points, or
+ * single points. Exactly one of grid and points_mm is set. */
+struct lr_rows {
+    const lr_grid *grid;
+    int samples[3];
+    const double (*points_mm)[3]; /* [end] */
+    int64_t begin, end;
+};
+
+/* Sample points per row. */
+static inline int lr_rows_per_row(const struct lr_rows *rows)
+{
+    return rows->grid ? rows->samples[0] * rows->samples[1] * rows->samples[2] : 1;
+}
+
+static inline void lr_rows_point(const struct lr_rows *rows, int64_t row, int index,
+                                 double point_mm[3])
+{
+    if (rows->grid) {
+        lr_grid_sample_point(rows->grid, row, rows->samples, index, point_mm);
+    } else {
+        for (int k = 0; k < 3; k++) {
+            point_mm[k] = rows->points_mm[row][k];
+        }
+    }
+}
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "model/scanner_check.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vec.h"
+
+#include <stdlib.h>
+
+/* The space that a module's crystals fill. */
+struct box {
+    double centre[3];
+    const double *axes[3]; /* u, v, normal */
+    double half[3];        /* extents along them */
+    double radius;         /* of the sphere around it */
+};
+
+static struct box module_box(const lr_module *module)
+{
+    struct box box = {.axes = {module->u, module->v, module->normal}};
+    for (int k = 0; k < 2; k++) {
+        box.half[k] = 0.5 * module->crystals[k] * module->pitch_mm[k];
+    }
+    box.half[2] = 0.5 * module->depth_mm;
+    vec_add_scaled(module->centre_mm, -box.half[2], module->normal, box.centre);
+    box.radius = vec_length(box.half);
+    return box;
+}
+
+static double half_shadow(const struct box *box, const double axis[3])
+{
+    double sum = 0.0;
+    for (int k = 0; k < 3; k++) {
+        sum += box->half[k] * fabs(vec_dot(box->axes[k], axis));
+    }
+    return sum;
+}
+
+/* Overlap of the shadows on an axis of any length; infinite for one that vanishes. */
+static double shadow_overlap(const struct box *a, const struct box *b, const double between[3],
+                             const double axis[3])
+{
+    const double length = vec_length(axis);
+    if (length < 1e-12) {
+        return INFINITY;
+    }
+    return (half_shadow(a, axis) + half_shadow(b, axis) - fabs(vec_dot(between, axis))) / length;
+}
+
+static double box_overlap(const struct box *a, const struct box *b)
+{
+    double between[3];
+    vec_sub(b->centre, a->centre, between);
+    double least = INFINITY;
+    for (int k = 0; k < 3; k++) {
+        least = fmin(least, shadow_overlap(a, b, between, a->axes[k]));
+        least = fmin(least, shadow_overlap(a, b, between, b->axes[k]));
+    }
+    for (int k = 0; k < 9 && least > 0.0; k++) {
+        double axis[3];
+        vec_cross(a->axes[k / 3], b->axes[k % 3], axis);
+        least = fmin(least, shadow_overlap(a, b, between, axis));
+    }
+    return least;
+}
+
+double lr_module_overlap_mm(const lr_module *a, const lr_module *b)
+{
+    const struct box box_a = module_box(a);
+    const struct box box_b = module_box(b);
+    return box_overlap(&box_a, &box_b);
+}
+
+static bool spheres_meet(const struct box *a, const struct box *b)
+{
+    double between[3];
+    vec_sub(b->centre, a->centre, between);
+    const double reach = a->radius + b->radius;
+    return vec_dot(between, between) < reach * reach;
+}
+
+lr_status lr_scanner_check_overlaps(const char *title, const lr_module *modules, int num_modules,
+                                    const lr_log *log)
+{
+    struct box *boxes = lr_alloc(num_modules, sizeof(*boxes), "the modules' boxes", log);
+    if (boxes == NULL) {
+        return LR_FAILED;
+    }
+    for (int m = 0; m < num_modules; m++) {
+        boxes[m] = module_box(&modules[m]);
+    }
+    lr_status status = LR_OK;
+    for (int i = 0; i < num_modules && status == LR_OK; i++) {
+        for (int j = i + 1; j < num_modules && status == LR_OK; j++) {
+            if (!spheres_meet(&boxes[i], &boxes[j])) {
+                continue;
+            }
+            const double overlap = box_overlap(&boxes[i], &boxes[j]);
+            if (overlap > LR_OVERLAP_TOLERANCE_MM) {
+                status = lr_error(log, LR_BAD_INPUT,
+                                  "%s: modules %d and %d overlap by %.3g mm: reduce the pitch or "
+                                  "the number of modules, or move them apart",
+                                  title, i, j, overlap);
+            }
+        }
+    }
+    free(boxes);
+    return status;
+}

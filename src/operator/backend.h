@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What a backend is: the one header of this folder that backends include. */
+#ifndef LR_OPERATOR_BACKEND_H
+#define LR_OPERATOR_BACKEND_H
+
+#include "model/rows.h"
+
+#include <lr/operator.h>
+
+/* Checked and complete: the facade has replaced every default. The pointers outlive the backend. */
+struct lr_backend_params {
+    const lr_scanner *scanner;
+    const lr_lors *lors;
+    const lr_grid *grid;
+    lr_mode mode;
+    int rays;
+    int samples[3];
+    const lr_image *mu; /* 1/mm, or NULL */
+    int mu_steps;
+    int threads;
+    int device;
+    int64_t max_memory_bytes; /* 0 = what the device reports */
+    const lr_log *log;
+    const lr_progress *progress;
+};
+
+/* All slots but `picture` are mandatory. Arrays are float, or double where computes_in_double;
+ * outputs are overwritten. Forward and back report progress themselves. */
+struct lr_backend_fns {
+    const char *name;
+    bool computes_in_double;
+    lr_status (*forward)(void *self, const void *image, void *data);
+    lr_status (*back)(void *self, const void *data, void *image);
+    lr_status (*rows)(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
+    lr_status (*picture)(void *self, const double point_mm[3], int module, lr_pixel *pixels);
+    void (*destroy)(void *self);
+};
+
+struct lr_backend {
+    const struct lr_backend_fns *fns;
+    void *self;
+    char device[160];
+};
+
+/* One constructor per backend. On failure the reason is logged and *backend untouched. */
+lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);
+lr_status lr_raster_backend_create(const struct lr_backend_params *params,
+                                   struct lr_backend *backend);
+
+#endif

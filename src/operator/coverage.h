@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * A grid against the scanner it is meant for. */
+#ifndef LR_OPERATOR_COVERAGE_H
+#define LR_OPERATOR_COVERAGE_H
+
+#include <lr/grid.h>
+#include <lr/scanner.h>
+
+/* Refuses a grid that misses the scanner, and warns once of voxels beyond the detectors.
+ *
+ * A voxel lies beyond the detectors when one plane has all its sample points on one side and all
+ * modules (their rectangles on the detection plane) on the other: no line between two modules can
+ * then pass a sample point, and A = 0. The planes tried are those across the three axes and across
+ * the axes and normals of every module, so for a ring the voxels counted are those outside its
+ * polygon or its length; what lies in the wedges between two neighbouring panels is not counted.
+ *
+ * samples: points per voxel along each axis. The work grows with ny nz times the number of
+ * distinct directions, not with the number of voxels.
+ * errors: LR_BAD_INPUT when every voxel lies beyond; LR_FAILED without memory. */
+lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_scanner *scanner,
+                            const lr_log *log);
+
+#endif

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "operator/matrix.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MAX_RANGES = 256,
+    ELEMENTS_PER_SEGMENT = 8, /* wanted of one row in one range: a segment costs one split */
+    SPREAD = 4,               /* no range is longer than this many average ones */
+    CHUNK_ELEMENTS = 1 << 22,
+    CHUNK_ROWS = 1 << 14,
+    FIRST_CHUNKS = 256,
+    ELEMENT_BYTES = sizeof(uint32_t) + sizeof(float)
+};
+
+static int compare_lors(const void *a, const void *b)
+{
+    const uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    return (left > right) - (left < right);
+}
+
+static int wanted_ranges(int64_t num_lors, const struct lr_matrix_sample *sample)
+{
+    const int64_t mean = sample->num_rows > 0 ? sample->num_elements / sample->num_rows : 0;
+    int64_t ranges = mean / ELEMENTS_PER_SEGMENT;
+    ranges = ranges > MAX_RANGES ? MAX_RANGES : ranges;
+    ranges = ranges > num_lors ? num_lors : ranges;
+    return ranges < 1 ? 1 : (int)ranges;
+}
+
+/* Ends ranges at `end` (beyond the last one's), in pieces of at most `longest`. */
+static void add_ranges(struct lr_matrix *matrix, int64_t end, int64_t longest)
+{
+    int64_t begin = matrix->range_begin[matrix->num_ranges];
+    while (begin < end) {
+        begin = end - begin > longest ? begin + longest : end;
+        matrix->range_begin[++matrix->num_ranges] = begin;
+    }
+}
+
+/* Quantiles of the sample; where it has nothing, pieces of bounded length. */
+static lr_status choose_ranges(struct lr_matrix *matrix, struct lr_matrix_sample *sample)
+{
+    const int wanted = wanted_ranges(matrix->num_lors, sample);
+    const int64_t longest = matrix->num_lors / wanted * SPREAD + SPREAD;
+    matrix->range_begin = lr_alloc(wanted + matrix->num_lors / longest + 2,
+                                   sizeof(*matrix->range_begin), "ranges of LORs", matrix->log);
+    if (matrix->range_begin == NULL) {
+        return LR_FAILED;
+    }
+    if (sample->num_elements > 0) {
+        qsort(sample->lor, (size_t)sample->num_elements, sizeof(*sample->lor), compare_lors);
+        for (int g = 1; g < wanted; g++) {
+            add_ranges(matrix, sample->lor[sample->num_elements * g / wanted], longest);
+        }
+    }
+    add_ranges(matrix, matrix->num_lors, longest);
+    return LR_OK;
+}
+
+static lr_status create_staging(struct lr_matrix *matrix)
+{
+    struct lr_matrix_staging *staging = &matrix->staging;
+    staging->row_capacity = CHUNK_ROWS;
+    staging->element_capacity = CHUNK_ELEMENTS;
+    staging->row_begin = lr_alloc(staging->row_capacity + 1, sizeof(*staging->row_begin),
+                                  "rows of the matrix", matrix->log);
+    staging->lor = lr_alloc(staging->element_capacity, sizeof(*staging->lor), "rows of the matrix",
+                            matrix->log);
+    staging->value = lr_alloc(staging->element_capacity, sizeof(*staging->value),
+                              "rows of the matrix", matrix->log);
+    const bool complete =
+        staging->row_begin != NULL && staging->lor != NULL && staging->value != NULL;
+    return complete ? LR_OK : LR_FAILED;
+}
+
+static void free_staging(struct lr_matrix *matrix)
+{
+    free(matrix->staging.row_begin);
+    free(matrix->staging.lor);
+    free(matrix->staging.value);
+    matrix->staging = (struct lr_matrix_staging){0};
+}
+
+static void free_chunk(struct lr_matrix_chunk *chunk)
+{
+    free(chunk->split);
+    free(chunk->lor);
+    free(chunk->value);
+}
+
+lr_status lr_matrix_init(struct lr_matrix *matrix, int64_t num_lors,
+                         struct lr_matrix_sample *sample, const lr_log *log)
+{
+    *matrix = (struct lr_matrix){.num_lors = num_lors, .log = log};
+    lr_status status = choose_ranges(matrix, sample);
+    if (status == LR_OK) {
+        status = create_staging(matrix);
+    }
+    if (status != LR_OK) {
+        lr_matrix_finish(matrix);
+    }
+    return status;
+}
+
+void lr_matrix_finish(struct lr_matrix *matrix)
+{
+    free_staging(matrix);
+    for (int64_t k = 0; k < matrix->num_chunks; k++) {
+        free_chunk(&matrix->chunks[k]);
+    }
+    free(matrix->chunks);
+    free(matrix->range_begin);
+    *matrix = (struct lr_matrix){0};
+}
+
+static int64_t split_bytes(const struct lr_matrix *matrix, int64_t num_rows)
+{
+    return (matrix->num_ranges * num_rows + 1) * (int64_t)sizeof(uint32_t);
+}
+
+int64_t lr_matrix_estimate(const struct lr_matrix *matrix, const struct lr_matrix_sample *sample,
+                           int64_t num_rows)
+{
+    const double share = sample->num_rows > 0 ? (double)num_rows / (double)sample->num_rows : 0.0;
+    const double elements = (double)sample->num_elements * share;
+    const double staged = elements < CHUNK_ELEMENTS ? elements : CHUNK_ELEMENTS;
+    return (int64_t)((elements + staged) * ELEMENT_BYTES) + split_bytes(matrix, num_rows);
+}
+
+static lr_status make_room_for_row(struct lr_matrix *matrix, int64_t count)
+{
+    struct lr_matrix_staging *staging = &matrix->staging;
+    if (count <= staging->element_capacity) {
+        return LR_OK;
+    }
+    uint32_t *lor = lr_resize(staging->lor, count, sizeof(*lor), "a matrix row", matrix->log);
+    if (lor == NULL) {
+        return LR_FAILED;
+    }
+    staging->lor = lor;
+    float *value = lr_resize(staging->value, count, sizeof(*value), "a matrix row", matrix->log);
+    if (value == NULL) {
+        return LR_FAILED;
+    }
+    staging->value = value;
+    staging->element_capacity = count;
+    return LR_OK;
+}
+
+static lr_status allocate_chunk(const struct lr_matrix *matrix, struct lr_matrix_chunk *chunk)
+{
+    const struct lr_matrix_staging *staging = &matrix->staging;
+    chunk->num_rows = staging->num_rows;
+    chunk->first_row = matrix->num_rows - staging->num_rows;
+    chunk->split = lr_alloc(matrix->num_ranges * staging->num_rows + 1, sizeof(*chunk->split),
+                            "the stored matrix", matrix->log);
+    chunk->lor =
+        lr_alloc(staging->num_elements, sizeof(*chunk->lor), "the stored matrix", matrix->log);
+    chunk->value =
+        lr_alloc(staging->num_elements, sizeof(*chunk->value), "the stored matrix", matrix->log);
+    if (chunk->split == NULL || chunk->lor == NULL || chunk->value == NULL) {
+        free_chunk(chunk);
+        return LR_FAILED;
+    }
+    return LR_OK;
+}
+
+/* First element of `begin` .. `end` whose LOR is at least `lor`. */
+static int64_t lower_bound(const uint32_t *lors, int64_t begin, int64_t end, int64_t lor)
+{
+    while (begin < end) {
+        const int64_t middle = begin + (end - begin) / 2;
+        if (lors[middle] < lor) {
+            begin = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    return begin;
+}
+
+/* split[g * num_rows + r] = number of elements of staged row r in range g. */
+static void count_segments(const struct lr_matrix *matrix, struct lr_matrix_chunk *chunk)
+{
+    const struct lr_matrix_staging *staging = &matrix->staging;
+    for (int64_t r = 0; r < chunk->num_rows; r++) {
+        int64_t at = staging->row_begin[r];
+        for (int64_t g = 0; g < matrix->num_ranges; g++) {
+            const int64_t end = lower_bound(staging->lor, at, staging->row_begin[r + 1],
+                                            matrix->range_begin[g + 1]);
+            chunk->split[g * chunk->num_rows + r] = (uint32_t)(end - at);
+            at = end;
+        }
+    }
+}
+
+static void sum_counts(const struct lr_matrix *matrix, struct lr_matrix_chunk *chunk)
+{
+    uint32_t begin = 0;
+    for (int64_t k = 0; k < matrix->num_ranges * chunk->num_rows; k++) {
+        const uint32_t count = chunk->split[k];
+        chunk->split[k] = begin;
+        begin += count;
+    }
+    chunk->split[matrix->num_ranges * chunk->num_rows] = begin;
+}
+
+static void copy_segments(const struct lr_matrix *matrix, struct lr_matrix_chunk *chunk)
+{
+    const struct lr_matrix_staging *staging = &matrix->staging;
+    for (int64_t r = 0; r < chunk->num_rows; r++) {
+        int64_t from = staging->row_begin[r];
+        for (int64_t g = 0; g < matrix->num_ranges; g++) {
+            const uint32_t *split = &chunk->split[g * chunk->num_rows + r];
+            const size_t count = split[1] - split[0];
+            memcpy(chunk->lor + split[0], staging->lor + from, count * sizeof(*chunk->lor));
+            memcpy(chunk->value + split[0], staging->value + from, count * sizeof(*chunk->value));
+            from += (int64_t)count;
+        }
+    }
+}
+
+static lr_status make_room_for_chunk(struct lr_matrix *matrix)
+{
+    if (matrix->num_chunks < matrix->chunk_capacity) {
+        return LR_OK;
+    }
+    const int64_t capacity = matrix->chunk_capacity > 0 ? 2 * matrix->chunk_capacity : FIRST_CHUNKS;
+    struct lr_matrix_chunk *chunks = lr_resize(matrix->chunks, capacity, sizeof(*chunks),
+                                               "the list of matrix chunks", matrix->log);
+    if (chunks == NULL) {
+        return LR_FAILED;
+    }
+    matrix->chunks = chunks;
+    matrix->chunk_capacity = capacity;
+    return LR_OK;
+}
+
+static lr_status move_staged(struct lr_matrix *matrix)
+{
+    struct lr_matrix_staging *staging = &matrix->staging;
+    if (staging->num_rows == 0) {
+        return LR_OK;
+    }
+    if (make_room_for_chunk(matrix) != LR_OK) {
+        return LR_FAILED;
+    }
+    struct lr_matrix_chunk *chunk = &matrix->chunks[matrix->num_chunks];
+    if (allocate_chunk(matrix, chunk) != LR_OK) {
+        return LR_FAILED;
+    }
+    count_segments(matrix, chunk);
+    sum_counts(matrix, chunk);
+    copy_segments(matrix, chunk);
+    matrix->num_chunks++;
+    matrix->memory_bytes += split_bytes(matrix, chunk->num_rows);
+    staging->num_rows = 0;
+    staging->num_elements = 0;
+    return LR_OK;
+}
+
+lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row)
+{
+    struct lr_matrix_staging *staging = &matrix->staging;
+    if (staging->num_rows == staging->row_capacity ||
+        staging->num_elements + row->count > staging->element_capacity) {
+        if (move_staged(matrix) != LR_OK || make_room_for_row(matrix, row->count) != LR_OK) {
+            return LR_FAILED;
+        }
+    }
+    int64_t end = staging->num_elements;
+    for (int64_t k = 0; k < row->count; k++) {
+        const float value = (float)row->probability[k];
+        if (value > 0.0f) {
+            staging->lor[end] = (uint32_t)row->lor[k];
+            staging->value[end++] = value;
+        }
+    }
+    matrix->num_elements += end - staging->num_elements;
+    matrix->memory_bytes += (end - staging->num_elements) * ELEMENT_BYTES;
+    staging->num_elements = end;
+    staging->row_begin[++staging->num_rows] = end;
+    matrix->num_rows++;
+    return LR_OK;
+}
+
+lr_status lr_matrix_complete(struct lr_matrix *matrix)
+{
+    const lr_status status = move_staged(matrix);
+    free_staging(matrix);
+    return status;
+}
+
+static const struct lr_matrix_chunk *chunk_of_row(const struct lr_matrix *matrix, int64_t row)
+{
+    int64_t first = 0, last = matrix->num_chunks - 1;
+    while (first < last) {
+        const int64_t middle = (first + last + 1) / 2;
+        if (matrix->chunks[middle].first_row <= row) {
+            first = middle;
+        } else {
+            last = middle - 1;
+        }
+    }
+    return &matrix->chunks[first];
+}
+
+int64_t lr_matrix_row_count(const struct lr_matrix *matrix, int64_t row)
+{
+    const struct lr_matrix_chunk *chunk = chunk_of_row(matrix, row);
+    int64_t count = 0;
+    for (int64_t g = 0; g < matrix->num_ranges; g++) {
+        const uint32_t *split = &chunk->split[g * chunk->num_rows + row - chunk->first_row];
+        count += split[1] - split[0];
+    }
+    return count;
+}
+
+void lr_matrix_row(const struct lr_matrix *matrix, int64_t row, int64_t *lor, double *probability)
+{
+    const struct lr_matrix_chunk *chunk = chunk_of_row(matrix, row);
+    int64_t count = 0;
+    for (int64_t g = 0; g < matrix->num_ranges; g++) {
+        const uint32_t *split = &chunk->split[g * chunk->num_rows + row - chunk->first_row];
+        for (uint32_t k = split[0]; k < split[1]; k++) {
+            lor[count] = chunk->lor[k];
+            probability[count++] = chunk->value[k];
+        }
+    }
+}

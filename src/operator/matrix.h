@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * A sparse matrix in memory, laid out so that both projections read it as a stream.
+ *
+ * The LORs are cut into ranges of about equal numbers of elements, the rows into chunks as they
+ * come. Within a chunk elements are sorted by (range, row, LOR): a tile, the elements of one range
+ * in one chunk, is contiguous, and all that a tile touches of the data vector is one range, which
+ * stays in the cache. A projection goes through the tiles of one range in the order of the chunks
+ * on one worker, so the order of every sum is fixed by the matrix alone. */
+#ifndef LR_OPERATOR_MATRIX_H
+#define LR_OPERATOR_MATRIX_H
+
+#include <lr/operator.h>
+
+struct lr_matrix_chunk {
+    int64_t first_row;
+    int64_t num_rows;
+    uint32_t *split; /* [num_ranges * num_rows + 1]: elements of row first_row + r in range g are
+                        split[g * num_rows + r] up to split[g * num_rows + r + 1] */
+    uint32_t *lor;   /* [split's last] */
+    float *value;    /* [split's last] */
+};
+
+struct lr_matrix {
+    int64_t num_rows; /* appended so far */
+    int64_t num_lors;
+    int64_t num_elements;
+    int64_t memory_bytes; /* of chunks, and of the rows not yet in one */
+    int num_ranges;
+    int64_t *range_begin; /* [num_ranges + 1] */
+    int64_t num_chunks, chunk_capacity;
+    struct lr_matrix_chunk *chunks;
+    struct lr_matrix_staging { /* rows not yet in a chunk */
+        int64_t num_rows, num_elements, row_capacity, element_capacity;
+        int64_t *row_begin; /* [row_capacity + 1] */
+        uint32_t *lor;      /* [element_capacity] */
+        float *value;
+    } staging;
+    const lr_log *log;
+};
+
+/* What is known of a matrix before it is made. */
+struct lr_matrix_sample {
+    int64_t num_rows;     /* looked at */
+    int64_t num_elements; /* in them */
+    uint32_t *lor;        /* [num_elements], any order; sorted by lr_matrix_init */
+};
+
+/* An empty matrix whose ranges balance the sample. num_lors <= 2^32. On failure nothing is held. */
+lr_status lr_matrix_init(struct lr_matrix *matrix, int64_t num_lors,
+                         struct lr_matrix_sample *sample, const lr_log *log);
+void lr_matrix_finish(struct lr_matrix *matrix);
+
+/* Bytes that num_rows rows like those of the sample will take, the last staging included. */
+int64_t lr_matrix_estimate(const struct lr_matrix *matrix, const struct lr_matrix_sample *sample,
+                           int64_t num_rows);
+
+/* Takes the next row (row->row is not read). Elements too small for a float are dropped. */
+lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row);
+
+/* After the last row: moves what is staged into a chunk and frees the staging. */
+lr_status lr_matrix_complete(struct lr_matrix *matrix);
+
+/* One side of a projection: an image [num_rows] or data [num_lors]. */
+struct lr_matrix_vector {
+    bool is_double;
+    void *values; /* double or float; only read when it is an input */
+};
+
+/* data = A image, image = A^T data; the output is overwritten. Sums are in double. Rows whose
+ * image value is 0 are not read. errors: LR_FAILED without memory. */
+lr_status lr_matrix_forward(const struct lr_matrix *matrix, int threads,
+                            struct lr_matrix_vector image, struct lr_matrix_vector data);
+lr_status lr_matrix_back(const struct lr_matrix *matrix, int threads, struct lr_matrix_vector data,
+                         struct lr_matrix_vector image);
+
+/* Number of elements in a row. */
+int64_t lr_matrix_row_count(const struct lr_matrix *matrix, int64_t row);
+
+/* Copies a row out, sorted by LOR. lor, probability: [lr_matrix_row_count]. */
+void lr_matrix_row(const struct lr_matrix *matrix, int64_t row, int64_t *lor, double *probability);
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "operator/relay.h"
+
+#include "base/log.h"
+
+#include <stdio.h>
+
+static void relay_write(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    struct lr_relay *relay = user;
+    pthread_mutex_lock(&relay->mutex);
+    if (relay->holds_no_device && level == LR_LOG_ERROR && status == LR_NO_DEVICE) {
+        snprintf(relay->reason, sizeof(relay->reason), "%s", sentence);
+    } else if (relay->to.write != NULL) {
+        relay->to.write(relay->to.user, level, status, sentence);
+    }
+    pthread_mutex_unlock(&relay->mutex);
+}
+
+void lr_relay_init(struct lr_relay *relay, const lr_log *to)
+{
+    *relay = (struct lr_relay){.log = {.write = relay_write, .user = relay}};
+    if (to != NULL) {
+        relay->to = *to;
+    }
+    pthread_mutex_init(&relay->mutex, NULL);
+}
+
+void lr_relay_finish(struct lr_relay *relay)
+{
+    pthread_mutex_destroy(&relay->mutex);
+}
+
+static bool hush_report(void *user, const char *what, double done, double total)
+{
+    const struct lr_hush *hush = user;
+    return hush->is_silent || lr_progress_report(hush->to, what, done, total) == LR_OK;
+}
+
+void lr_hush_init(struct lr_hush *hush, const lr_progress *to)
+{
+    *hush = (struct lr_hush){.progress = {hush_report, hush}, .to = to};
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The log that an operator hands to its backend: passes sentences on one at a time, whatever
+ * thread they come from, and can hold back "no device" while another backend may still do. And
+ * the progress that goes with it. */
+#ifndef LR_OPERATOR_RELAY_H
+#define LR_OPERATOR_RELAY_H
+
+#include <lr/log.h>
+#include <pthread.h>
+
+struct lr_relay {
+    lr_log log; /* give out &relay.log; must not move in memory */
+    lr_log to;
+    pthread_mutex_t mutex;
+    bool holds_no_device; /* errors of status LR_NO_DEVICE go to `reason` instead */
+    char reason[1024];
+};
+
+/* to: copied; NULL drops all sentences. */
+void lr_relay_init(struct lr_relay *relay, const lr_log *to);
+void lr_relay_finish(struct lr_relay *relay);
+
+/* The progress that an operator hands to its backend. Who counts rows as they come silences the
+ * backend's own count meanwhile, so that a person sees one. */
+struct lr_hush {
+    lr_progress progress;  /* give out &hush.progress; must not move in memory */
+    const lr_progress *to; /* the caller's; NULL = none */
+    bool is_silent;        /* reports are dropped and ask nothing to stop */
+};
+
+void lr_hush_init(struct lr_hush *hush, const lr_progress *to);
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "operator/stored.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "operator/matrix.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SAMPLE_ROWS = 48 };
+
+#define MAX_LORS ((int64_t)1 << 32)
+
+/* Steps of this share of the rows, taken modulo one, spread evenly and keep clear of the grid's
+ * own periods. */
+#define GOLDEN_SHARE 0.6180339887498949
+
+struct stored {
+    struct lr_backend inner;
+    const struct lr_backend_params *params;
+    struct lr_matrix matrix;
+    struct lr_backend_fns fns; /* ours, under the inner backend's name */
+};
+
+static lr_status stored_forward(void *self, const void *image, void *data)
+{
+    const struct stored *stored = self;
+    const bool is_double = stored->fns.computes_in_double;
+    LR_TRY(lr_progress_report(stored->params->progress, "projecting", 0.0, 1.0));
+    return lr_matrix_forward(&stored->matrix, stored->params->threads,
+                             (struct lr_matrix_vector){is_double, (void *)(uintptr_t)image},
+                             (struct lr_matrix_vector){is_double, data});
+}
+
+static lr_status stored_back(void *self, const void *data, void *image)
+{
+    const struct stored *stored = self;
+    const bool is_double = stored->fns.computes_in_double;
+    LR_TRY(lr_progress_report(stored->params->progress, "back-projecting", 0.0, 1.0));
+    return lr_matrix_back(&stored->matrix, stored->params->threads,
+                          (struct lr_matrix_vector){is_double, (void *)(uintptr_t)data},
+                          (struct lr_matrix_vector){is_double, image});
+}
+
+static lr_status hand_out_row(const struct lr_matrix *matrix, int64_t row, const lr_row_sink *sink,
+                              const lr_log *log)
+{
+    const int64_t count = lr_matrix_row_count(matrix, row);
+    int64_t *lor = lr_alloc(count, sizeof(*lor), "a matrix row", log);
+    double *probability = lr_alloc(count, sizeof(*probability), "a matrix row", log);
+    lr_status status = LR_FAILED;
+    if (lor != NULL && probability != NULL) {
+        lr_matrix_row(matrix, row, lor, probability);
+        const lr_row whole = {row, count, lor, probability};
+        status = sink->take(sink->user, &whole);
+    }
+    free(lor);
+    free(probability);
+    return status;
+}
+
+static lr_status stored_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
+{
+    const struct stored *stored = self;
+    if (rows->grid == NULL) {
+        return stored->inner.fns->rows(stored->inner.self, rows, sink);
+    }
+    for (int64_t row = rows->begin; row < rows->end; row++) {
+        LR_TRY(hand_out_row(&stored->matrix, row, sink, stored->params->log));
+    }
+    return LR_OK;
+}
+
+static lr_status stored_picture(void *self, const double point_mm[3], int module, lr_pixel *pixels)
+{
+    const struct stored *stored = self;
+    return stored->inner.fns->picture(stored->inner.self, point_mm, module, pixels);
+}
+
+static void stored_destroy(void *self)
+{
+    struct stored *stored = self;
+    stored->inner.fns->destroy(stored->inner.self);
+    lr_matrix_finish(&stored->matrix);
+    free(stored);
+}
+
+static int64_t memory_limit(const struct lr_backend_params *params)
+{
+    return params->max_memory_bytes > 0 ? params->max_memory_bytes : lr_physical_memory() / 2;
+}
+
+static const char *bytes_in_words(int64_t bytes, char words[32])
+{
+    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+    double amount = (double)bytes;
+    int unit = 0;
+    while (amount >= 1024.0 && unit < 4) {
+        amount /= 1024.0;
+        unit++;
+    }
+    snprintf(words, 32, unit > 0 ? "%.1f %s" : "%.0f %s", amount, units[unit]);
+    return words;
+}
+
+static struct lr_rows voxel_rows(const struct lr_backend_params *params, int64_t begin, int64_t end)
+{
+    struct lr_rows rows = {.grid = params->grid, .begin = begin, .end = end};
+    for (int k = 0; k < 3; k++) {
+        rows.samples[k] = params->samples[k];
+    }
+    return rows;
+}
+
+/* --- the sample --- */
+
+struct sampling {
+    struct lr_matrix_sample sample;
+    const lr_progress *progress;
+    const lr_log *log;
+};
+
+static lr_status take_sample(void *user, const lr_row *row)
+{
+    struct sampling *sampling = user;
+    struct lr_matrix_sample *sample = &sampling->sample;
+    uint32_t *lor = lr_resize(sample->lor, sample->num_elements + row->count + 1, sizeof(*lor),
+                              "a sample of the matrix", sampling->log);
+    if (lor == NULL) {
+        return LR_FAILED;
+    }
+    sample->lor = lor;
+    for (int64_t k = 0; k < row->count; k++) {
+        lor[sample->num_elements++] = (uint32_t)row->lor[k];
+    }
+    sample->num_rows++;
+    return LR_OK;
+}
+
+/* The rows of small grids are all looked at, those of larger ones in steps. */
+static lr_status sample_rows(const struct lr_backend *backend,
+                             const struct lr_backend_params *params, struct sampling *sampling)
+{
+    const int64_t num_rows = lr_grid_num_voxels(params->grid);
+    const int64_t count = num_rows < SAMPLE_ROWS ? num_rows : SAMPLE_ROWS;
+    const lr_row_sink sink = {take_sample, sampling};
+    for (int64_t k = 0; k < count; k++) {
+        const double turns = ((double)k + 0.5) * GOLDEN_SHARE;
+        const double share = turns - (double)(int64_t)turns;
+        const int64_t row = count == num_rows ? k : (int64_t)(share * (double)num_rows);
+        const struct lr_rows rows = voxel_rows(params, row, row + 1);
+        LR_TRY(lr_progress_report(sampling->progress, "estimating the matrix", (double)k,
+                                  (double)count));
+        LR_TRY(backend->fns->rows(backend->self, &rows, &sink));
+    }
+    return LR_OK;
+}
+
+/* --- the matrix --- */
+
+struct generation {
+    struct lr_matrix *matrix;
+    const struct lr_backend_params *params;
+    const lr_progress *progress;
+    int64_t num_rows, limit_bytes;
+    bool too_large;
+};
+
+static lr_status take_row(void *user, const lr_row *row)
+{
+    struct generation *generation = user;
+    LR_TRY(lr_matrix_append(generation->matrix, row));
+    if (generation->matrix->memory_bytes > generation->limit_bytes) {
+        generation->too_large = true;
+        return LR_FAILED;
+    }
+    return lr_progress_report(generation->progress, "rendering the matrix", (double)(row->row + 1),
+                              (double)generation->num_rows);
+}
+
+static lr_status generate(const struct lr_backend *backend, struct generation *generation)
+{
+    const struct lr_rows rows = voxel_rows(generation->params, 0, generation->num_rows);
+    const lr_row_sink sink = {take_row, generation};
+    LR_TRY(backend->fns->rows(backend->self, &rows, &sink));
+    return lr_matrix_complete(generation->matrix);
+}
+
+/* The matrix is not kept: an error when it had to be, else information. `what` ends "... needs". */
+static lr_status decline(const struct lr_backend_params *params, const struct lr_stored_wish *wish,
+                         const char *what, int64_t bytes)
+{
+    char needed[32], limit[32];
+    bytes_in_words(bytes, needed);
+    bytes_in_words(memory_limit(params), limit);
+    if (wish->required) {
+        return lr_error(params->log, LR_FAILED,
+                        "%s %s of memory, more than the limit of %s: raise the memory limit, take "
+                        "a coarser grid, or do not store the matrix",
+                        what, needed, limit);
+    }
+    lr_info(params->log,
+            "the matrix is computed anew in every projection: %s %s of memory, more than the "
+            "limit of %s",
+            what, needed, limit);
+    return LR_OK;
+}
+
+static lr_status decline_count(const struct lr_backend_params *params,
+                               const struct lr_stored_wish *wish)
+{
+    const long long count = (long long)params->lors->count;
+    if (wish->required) {
+        return lr_error(params->log, LR_FAILED,
+                        "a matrix over %lld LORs cannot be stored, the most is 4294967296: tighten "
+                        "the coincidence rules, or do not store the matrix",
+                        count);
+    }
+    lr_info(params->log,
+            "the matrix is computed anew in every projection: it has %lld LORs, and at most "
+            "4294967296 can be stored",
+            count);
+    return LR_OK;
+}
+
+static lr_status put_in_place(struct lr_backend *backend, const struct lr_backend_params *params,
+                              struct lr_matrix *matrix, struct lr_stored_size *size)
+{
+    struct stored *stored = lr_alloc(1, sizeof(*stored), "a stored matrix", params->log);
+    if (stored == NULL) {
+        return LR_FAILED;
+    }
+    stored->inner = *backend;
+    stored->params = params;
+    stored->matrix = *matrix;
+    stored->fns = (struct lr_backend_fns){
+        .name = backend->fns->name,
+        .computes_in_double = backend->fns->computes_in_double,
+        .forward = stored_forward,
+        .back = stored_back,
+        .rows = stored_rows,
+        .picture = backend->fns->picture != NULL ? stored_picture : NULL,
+        .destroy = stored_destroy,
+    };
+    backend->fns = &stored->fns;
+    backend->self = stored;
+    *size = (struct lr_stored_size){true, matrix->num_elements, matrix->memory_bytes};
+    *matrix = (struct lr_matrix){0};
+    return LR_OK;
+}
+
+/* `matrix` is empty and belongs to the caller, who frees what is left in it. */
+static lr_status fill(struct lr_backend *backend, const struct lr_backend_params *params,
+                      const struct lr_stored_wish *wish, struct lr_matrix *matrix,
+                      struct lr_stored_size *size)
+{
+    struct generation generation = {.matrix = matrix,
+                                    .params = params,
+                                    .progress = wish->hush->to,
+                                    .num_rows = lr_grid_num_voxels(params->grid),
+                                    .limit_bytes = memory_limit(params)};
+    const lr_status status = generate(backend, &generation);
+    if (generation.too_large) {
+        return decline(params, wish, "storing only a part of it already takes",
+                       matrix->memory_bytes);
+    }
+    LR_TRY(status);
+    return put_in_place(backend, params, matrix, size);
+}
+
+static lr_status wrap_sampled(struct lr_backend *backend, const struct lr_backend_params *params,
+                              const struct lr_stored_wish *wish, struct lr_matrix_sample *sample,
+                              struct lr_stored_size *size)
+{
+    struct lr_matrix matrix;
+    LR_TRY(lr_matrix_init(&matrix, params->lors->count, sample, params->log));
+    const int64_t estimate = lr_matrix_estimate(&matrix, sample, lr_grid_num_voxels(params->grid));
+    const lr_status status = estimate > memory_limit(params)
+                                 ? decline(params, wish, "storing it needs an estimated", estimate)
+                                 : fill(backend, params, wish, &matrix, size);
+    lr_matrix_finish(&matrix);
+    return status;
+}
+
+lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_params *params,
+                         const struct lr_stored_wish *wish, struct lr_stored_size *size)
+{
+    *size = (struct lr_stored_size){0};
+    if (params->lors->count >= MAX_LORS) {
+        return decline_count(params, wish);
+    }
+    struct sampling sampling = {.progress = wish->hush->to, .log = params->log};
+    wish->hush->is_silent = true;
+    lr_status status = sample_rows(backend, params, &sampling);
+    if (status == LR_OK) {
+        status = wrap_sampled(backend, params, wish, &sampling.sample, size);
+    }
+    wish->hush->is_silent = false;
+    free(sampling.sample.lor);
+    return status;
+}

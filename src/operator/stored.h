@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * A backend that keeps the matrix of another one and projects from memory. */
+#ifndef LR_OPERATOR_STORED_H
+#define LR_OPERATOR_STORED_H
+
+#include "operator/backend.h"
+#include "operator/relay.h"
+
+struct lr_stored_size {
+    bool stored;
+    int64_t num_elements, memory_bytes;
+};
+
+struct lr_stored_wish {
+    bool required;        /* a matrix that does not fit is an error */
+    struct lr_hush *hush; /* what params->progress belongs to */
+};
+
+/* Generates the matrix of *backend from its rows and puts a backend in its place that owns it and
+ * projects from the matrix: elements in float, arrays in the precision of the backend wrapped, sums
+ * in double, the same bits whatever params->threads is. Voxel rows come from memory; point rows and
+ * pictures still come from the backend wrapped.
+ *
+ * Before, the size is estimated from a few dozen rows. A matrix that is estimated, or turns out,
+ * to exceed params->max_memory_bytes (0: half of the machine's memory) is LR_FAILED when
+ * required; otherwise *backend stays as it was, size->stored is false, and the log gives the estimate as
+ * information. The same goes for 2^32 LORs and more, which this storage cannot number.
+ *
+ * params: must live as long as the backend. */
+lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_params *params,
+                         const struct lr_stored_wish *wish, struct lr_stored_size *size);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include <lr/picture.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "picture/font.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { usual_gap = 12, caption_height = 12, title_height = 22, title_scale = 2, letter = 6 };
+
+static const lr_colour black = {0, 0, 0}, white = {255, 255, 255};
+
+/* Where tiles go: each column as wide as its widest picture, each row as high as its highest. */
+struct arrangement {
+    int columns, rows, gap;
+    int64_t *x, *y; /* [columns + 1], [rows + 1]: corners of the cells */
+};
+
+static void release(struct arrangement *arrangement)
+{
+    free(arrangement->x);
+    free(arrangement->y);
+}
+
+static void make_room(int64_t *room, int wanted)
+{
+    *room = wanted > *room ? wanted : *room;
+}
+
+/* Turns extents in place into corners, the first at `start`. */
+static void sum_up(int64_t *extents, int count, int64_t start, int64_t between)
+{
+    int64_t at = start;
+    for (int n = 0; n <= count; n++) {
+        const int64_t extent = n < count ? extents[n] : 0;
+        extents[n] = at;
+        at += extent + between;
+    }
+}
+
+static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params *params)
+{
+    const int columns = params->columns > 0 && params->columns < params->num_tiles
+                            ? params->columns
+                            : params->num_tiles;
+    *arrangement = (struct arrangement){.columns = columns,
+                                        .rows = (params->num_tiles - 1) / columns + 1,
+                                        .gap = params->gap > 0 ? params->gap : usual_gap};
+    arrangement->x = lr_alloc(columns + 1, sizeof(int64_t), "a panel", params->log);
+    arrangement->y = lr_alloc(arrangement->rows + 1, sizeof(int64_t), "a panel", params->log);
+    if (arrangement->x == NULL || arrangement->y == NULL) {
+        release(arrangement);
+        return LR_FAILED;
+    }
+    for (int n = 0; n < params->num_tiles; n++) {
+        const lr_tile *tile = &params->tiles[n];
+        if (tile->picture != NULL) {
+            make_room(&arrangement->x[n % columns], tile->picture->size[0]);
+            make_room(&arrangement->y[n / columns], tile->picture->size[1]);
+        }
+    }
+    sum_up(arrangement->x, columns, arrangement->gap, arrangement->gap);
+    sum_up(arrangement->y, arrangement->rows,
+           arrangement->gap + caption_height + (params->title != NULL ? title_height : 0),
+           arrangement->gap + caption_height);
+    return LR_OK;
+}
+
+/* A caption is cut at its column's width. */
+static void draw_caption(lr_picture *picture, const int corner[2], const char *caption,
+                         int64_t width)
+{
+    char shown[256];
+    const size_t fits = width > letter ? (size_t)(width + 1) / letter : 1;
+    const size_t room = fits < sizeof(shown) ? fits : sizeof(shown) - 1;
+    const size_t length = strlen(caption) < room ? strlen(caption) : room;
+    memcpy(shown, caption, length);
+    shown[length] = '\0';
+    lr_picture_text(picture, corner, shown, &(lr_text_style){.colour = black});
+}
+
+static void draw_tile(lr_picture *picture, const struct arrangement *arrangement,
+                      const lr_tile *tile, int n)
+{
+    const int column = n % arrangement->columns;
+    const int corner[2] = {(int)arrangement->x[column],
+                           (int)arrangement->y[n / arrangement->columns]};
+    if (tile->picture != NULL) {
+        lr_picture_paste(picture, corner, tile->picture);
+    }
+    if (tile->caption != NULL) {
+        const int64_t width =
+            arrangement->x[column + 1] - arrangement->gap - arrangement->x[column];
+        draw_caption(picture, (int[2]){corner[0], corner[1] - caption_height}, tile->caption,
+                     width);
+    }
+}
+
+static lr_picture *create_page(const struct arrangement *arrangement,
+                               const lr_mosaic_params *params)
+{
+    const int64_t width = arrangement->x[arrangement->columns];
+    const int64_t height = arrangement->y[arrangement->rows] - caption_height;
+    const int size[2] = {(int)(width < INT32_MAX ? width : INT32_MAX),
+                         (int)(height < INT32_MAX ? height : INT32_MAX)};
+    lr_picture *page = lr_picture_create(size, params->log);
+    if (page != NULL) {
+        lr_picture_fill(page, (int[2]){0, 0}, size, white);
+    }
+    return page;
+}
+
+lr_picture *lr_picture_mosaic(const lr_mosaic_params *params)
+{
+    if (params->tiles == NULL || params->num_tiles <= 0) {
+        (void)lr_error(params->log, LR_USAGE, "a panel needs at least one picture");
+        return NULL;
+    }
+    struct arrangement arrangement;
+    if (arrange(&arrangement, params) != LR_OK) {
+        return NULL;
+    }
+    lr_picture *page = create_page(&arrangement, params);
+    if (page != NULL && params->title != NULL) {
+        lr_picture_text(page, (int[2]){arrangement.gap, arrangement.gap}, params->title,
+                        &(lr_text_style){.colour = black, .scale = title_scale});
+    }
+    for (int n = 0; page != NULL && n < params->num_tiles; n++) {
+        draw_tile(page, &arrangement, &params->tiles[n], n);
+    }
+    release(&arrangement);
+    return page;
+}

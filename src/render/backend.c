@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The `raster` backend: Toth, Magdics, Szirmay-Kalos, Fast System Matrix Generation on a GPU
+ * Cluster, sections II to IV, on OpenGL. */
+#include "operator/backend.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "render/back.h"
+#include "render/picture.h"
+#include "render/rows.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct raster {
+    struct lr_backend_params params;
+    struct gl_context *ctx;
+    struct lr_plan *plan;
+    struct lr_scene scene;
+    struct lr_correspondence images;
+    int64_t max_window; /* LORs */
+};
+
+/* Edge of the atlas: large enough to keep a device busy, small enough for a batch to be cheap. */
+static int atlas_size(const struct gl_limits *limits, const lr_lors *lors, int rays)
+{
+    int size = limits->software ? 2048 : 4096;
+    const int largest = limits->max_texture_size < limits->max_viewport_size[0]
+                            ? limits->max_texture_size
+                            : limits->max_viewport_size[0];
+    int tile[2] = {1, 1};
+    for (int m = 0; m < lors->scanner->num_modules; m++) {
+        for (int k = 0; k < 2; k++) {
+            const int edge = lors->scanner->modules[m].crystals[k] * rays;
+            tile[k] = edge > tile[k] ? edge : tile[k];
+        }
+    }
+    while (size * 2 <= largest &&
+           (int64_t)(size / tile[0]) * (size / tile[1]) < lors->scanner->num_modules) {
+        size *= 2;
+    }
+    return size < largest ? size : largest;
+}
+
+/* The rows that forward and back go through: all voxels. */
+static struct lr_rows all_voxels(const struct lr_backend_params *params)
+{
+    return (struct lr_rows){
+        .grid = params->grid,
+        .samples = {params->samples[0], params->samples[1], params->samples[2]},
+        .end = lr_grid_num_voxels(params->grid),
+    };
+}
+
+static lr_status report(const struct raster *raster, const char *what,
+                        const struct lr_lor_window *window, int64_t voxel)
+{
+    const double voxels = (double)lr_grid_num_voxels(raster->params.grid);
+    const double share = (double)window->num_lors / (double)raster->params.lors->count;
+    const double before = (double)window->first_lor / (double)raster->params.lors->count;
+    return lr_progress_report(raster->params.progress, what, before + share * voxel / voxels, 1.0);
+}
+
+static lr_status forward_window(struct raster *raster, struct lr_scatter *scatter,
+                                const struct lr_plan_work *work, struct lr_lor_texture *lors)
+{
+    struct lr_plan_cursor cursor = {0};
+    struct lr_batch batch;
+    while (lr_plan_next(raster->plan, work, &cursor, &batch)) {
+        LR_TRY(lr_correspondence_render(&raster->images, &batch));
+        LR_TRY(lr_scatter_run(scatter, &raster->images, &batch, lors));
+        LR_TRY(report(raster, "projecting forward", &work->window, cursor.row));
+    }
+    return LR_OK;
+}
+
+static lr_status forward_windows(struct raster *raster, struct lr_scatter *scatter,
+                                 const float *image, float *data)
+{
+    const struct lr_rows rows = all_voxels(&raster->params);
+    struct lr_plan_work work = {.rows = &rows, .emission = image};
+    while (lr_plan_next_window(raster->params.lors, raster->max_window, &work.window)) {
+        LR_TRY(lr_scene_set_window(&raster->scene, &work.window));
+        struct lr_lor_texture lors = lr_lor_texture_create(raster->ctx, work.window.num_lors);
+        lr_status status = lors.target ? LR_OK : LR_FAILED;
+        if (status == LR_OK) {
+            status = forward_window(raster, scatter, &work, &lors);
+        }
+        if (status == LR_OK) {
+            status = lr_lor_texture_read(&lors, data + work.window.first_lor);
+        }
+        lr_lor_texture_destroy(&lors);
+        LR_TRY(status);
+    }
+    return LR_OK;
+}
+
+static lr_status raster_forward(void *self, const void *image, void *data)
+{
+    struct raster *raster = self;
+    struct lr_scatter scatter;
+    LR_TRY(gl_context_make_current(raster->ctx));
+    lr_status status = lr_scatter_init(&scatter, &raster->scene, raster->plan);
+    if (status == LR_OK) {
+        status = forward_windows(raster, &scatter, image, data);
+        lr_scatter_finish(&scatter);
+    }
+    gl_context_release(raster->ctx);
+    return status;
+}
+
+static lr_status back_window(struct raster *raster, struct lr_gather *gather,
+                             const struct lr_plan_work *work, const struct lr_lor_texture *lors)
+{
+    struct lr_plan_cursor cursor = {0};
+    struct lr_batch batch;
+    while (lr_plan_next(raster->plan, work, &cursor, &batch)) {
+        LR_TRY(lr_correspondence_render(&raster->images, &batch));
+        LR_TRY(lr_gather_run(gather, &raster->images, &batch, lors));
+        LR_TRY(report(raster, "projecting back", &work->window, cursor.row));
+    }
+    return LR_OK;
+}
+
+static lr_status back_windows(struct raster *raster, struct lr_gather *gather, const float *data,
+                              float *image)
+{
+    const struct lr_rows rows = all_voxels(&raster->params);
+    struct lr_plan_work work = {.rows = &rows};
+    lr_gather_clear(gather);
+    while (lr_plan_next_window(raster->params.lors, raster->max_window, &work.window)) {
+        LR_TRY(lr_scene_set_window(&raster->scene, &work.window));
+        struct lr_lor_texture lors = lr_lor_texture_create(raster->ctx, work.window.num_lors);
+        lr_status status = lors.target ? LR_OK : LR_FAILED;
+        if (status == LR_OK) {
+            status = lr_lor_texture_upload(&lors, data + work.window.first_lor);
+        }
+        if (status == LR_OK) {
+            status = back_window(raster, gather, &work, &lors);
+        }
+        lr_lor_texture_destroy(&lors);
+        LR_TRY(status);
+    }
+    return lr_gather_read(gather, image);
+}
+
+static lr_status raster_back(void *self, const void *data, void *image)
+{
+    struct raster *raster = self;
+    struct lr_gather gather;
+    LR_TRY(gl_context_make_current(raster->ctx));
+    lr_status status = lr_gather_init(&gather, &raster->scene, raster->plan,
+                                      lr_grid_num_voxels(raster->params.grid));
+    if (status == LR_OK) {
+        status = back_windows(raster, &gather, data, image);
+        lr_gather_finish(&gather);
+    }
+    gl_context_release(raster->ctx);
+    return status;
+}
+
+static lr_status raster_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
+{
+    struct raster *raster = self;
+    const struct lr_row_reader reader = {
+        .images = &raster->images,
+        .plan = raster->plan,
+        .threads = raster->params.threads,
+        .log = raster->params.log,
+        .progress = raster->params.progress,
+    };
+    const struct lr_lor_window all = lr_plan_all_lors(raster->params.lors);
+    LR_TRY(gl_context_make_current(raster->ctx));
+    lr_status status = lr_scene_set_window(&raster->scene, &all);
+    if (status == LR_OK) {
+        status = lr_rows_read(&reader, rows, sink);
+    }
+    gl_context_release(raster->ctx);
+    return status;
+}
+
+static lr_status raster_picture(void *self, const double point_mm[3], int module, lr_pixel *pixels)
+{
+    struct raster *raster = self;
+    const struct lr_lor_window all = lr_plan_all_lors(raster->params.lors);
+    LR_TRY(gl_context_make_current(raster->ctx));
+    lr_status status = lr_scene_set_window(&raster->scene, &all);
+    if (status == LR_OK) {
+        status = lr_picture_render(&raster->scene, raster->plan,
+                                   &(struct lr_picture_request){point_mm, module}, pixels);
+    }
+    gl_context_release(raster->ctx);
+    return status;
+}
+
+static void raster_destroy(void *self)
+{
+    struct raster *raster = self;
+    if (raster->ctx && gl_context_make_current(raster->ctx) == LR_OK) {
+        lr_correspondence_finish(&raster->images);
+        lr_scene_finish(&raster->scene);
+        gl_context_release(raster->ctx);
+    }
+    lr_plan_destroy(raster->plan);
+    gl_context_destroy(raster->ctx);
+    free(raster);
+}
+
+static const struct lr_backend_fns raster_fns = {
+    .name = "raster",
+    .forward = raster_forward,
+    .back = raster_back,
+    .rows = raster_rows,
+    .picture = raster_picture,
+    .destroy = raster_destroy,
+};
+
+static lr_status build(struct raster *raster)
+{
+    const struct lr_backend_params *params = &raster->params;
+    const struct gl_limits *limits = gl_context_limits(raster->ctx);
+    raster->max_window = lr_lor_texture_capacity(raster->ctx, params->max_memory_bytes / 2);
+    raster->plan = lr_plan_create(&(struct lr_plan_params){
+        .lors = params->lors,
+        .rays = params->rays,
+        .atlas_size = atlas_size(limits, params->lors, params->rays),
+        .log = params->log,
+    });
+    if (raster->plan == NULL) {
+        return LR_FAILED;
+    }
+    LR_TRY(lr_scene_init(&raster->scene, raster->ctx, params->lors,
+                         &(struct lr_scene_absorption){params->mu, params->mu_steps}));
+    return lr_correspondence_init(&raster->images, &raster->scene, raster->plan, false);
+}
+
+lr_status lr_raster_backend_create(const struct lr_backend_params *params,
+                                   struct lr_backend *backend)
+{
+    struct raster *raster = lr_alloc(1, sizeof(*raster), "the raster backend", params->log);
+    if (raster == NULL) {
+        return LR_FAILED;
+    }
+    raster->params = *params;
+    raster->ctx = gl_context_create(
+        &(struct gl_context_params){.device = params->device, .log = params->log});
+    lr_status status = raster->ctx ? gl_context_make_current(raster->ctx) : LR_NO_DEVICE;
+    if (status == LR_OK) {
+        status = build(raster);
+        gl_context_release(raster->ctx);
+    }
+    if (status != LR_OK) {
+        raster_destroy(raster);
+        return status;
+    }
+    backend->fns = &raster_fns;
+    backend->self = raster;
+    snprintf(backend->device, sizeof(backend->device), "%s",
+             gl_context_limits(raster->ctx)->renderer);
+    return LR_OK;
+}

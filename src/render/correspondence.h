@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Correspondence images of a batch, in one atlas: cluster paper, section II. */
+#ifndef LR_RENDER_CORRESPONDENCE_H
+#define LR_RENDER_CORRESPONDENCE_H
+
+#include "render/scene.h"
+
+struct lr_correspondence {
+    struct lr_scene *scene;
+    const struct lr_plan *plan;
+    struct gl_program *program;
+    struct gl_target *atlas; /* RG32UI: crystal of the secondary + 1 (0: none), bits of the weight;
+                                depth. With path length also R32F, in mm */
+    struct gl_buffer *images, *draws;
+    bool path_length;
+};
+
+/* path_length: also keeps the distance between the hits, for pictures. */
+lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_scene *scene,
+                                 const struct lr_plan *plan, bool path_length);
+void lr_correspondence_finish(struct lr_correspondence *images);
+
+/* Renders a batch into the atlas. */
+lr_status lr_correspondence_render(struct lr_correspondence *images, const struct lr_batch *batch);
+
+/* Compile-time define of every program that knows R, the number of rays per crystal edge. */
+struct lr_rays_define {
+    char text[12];
+    struct gl_define defines[4]; /* room for two more, NULL-terminated */
+};
+void lr_rays_define_init(struct lr_rays_define *define, int rays);
+
+#endif

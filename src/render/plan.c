@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "render/plan.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vec.h"
+
+#include <stdlib.h>
+
+/* A module as the point being planned sees it. */
+struct lr_plan_sight {
+    double towards[3]; /* unit, from the point to the module's centre */
+    double distance_squared;
+    double sine, cosine; /* of the angle under which the module's bounding sphere is seen */
+    bool facing;
+    bool inside; /* the point lies within the bounding sphere */
+};
+
+/* Roles are decided in double: on symmetry planes distances tie, and a tie must be seen as one
+ * (docs/method.md, section 3). */
+static const double tie_tolerance = 1e-9;
+
+static double bounding_radius(const lr_module *module)
+{
+    return 0.5 * hypot(module->crystals[0] * module->pitch_mm[0],
+                       module->crystals[1] * module->pitch_mm[1]);
+}
+
+static void see_module(const lr_scanner *scanner, int index, const double point_mm[3],
+                       struct lr_plan_sight *sight)
+{
+    const lr_module *module = &scanner->modules[index];
+    double centre[3];
+    lr_scanner_detection_centre(scanner, index, centre);
+    double offset[3];
+    vec_sub(centre, point_mm, offset);
+    const double distance = vec_length(offset);
+    const double radius = bounding_radius(module);
+    *sight = (struct lr_plan_sight){.distance_squared = distance * distance,
+                                    .facing = vec_dot(module->normal, offset) < 0.0,
+                                    .inside = distance <= radius};
+    if (!sight->inside) {
+        sight->sine = radius / distance;
+        sight->cosine = sqrt(1.0 - sight->sine * sight->sine);
+        vec_add_scaled((const double[3]){0, 0, 0}, 1.0 / distance, offset, sight->towards);
+    }
+}
+
+static bool is_primary(const struct lr_plan_sight *sights, int i, int j)
+{
+    const double difference = sights[i].distance_squared - sights[j].distance_squared;
+    const double larger = fmax(sights[i].distance_squared, sights[j].distance_squared);
+    return fabs(difference) <= tie_tolerance * larger ? i < j : difference > 0.0;
+}
+
+/* Whether some line through the point may meet both bounding spheres on opposite sides. */
+static bool may_see(const struct lr_plan_sight *a, const struct lr_plan_sight *b)
+{
+    if (a->inside || b->inside) {
+        return true;
+    }
+    const double cosine = -vec_dot(a->towards, b->towards);
+    return cosine >= a->cosine * b->cosine - a->sine * b->sine - 1e-9;
+}
+
+static bool in_window(const lr_lors *lors, const struct lr_lor_window *window, int i, int j)
+{
+    const int64_t pair = lors->pair_of[(int64_t)i * lors->scanner->num_modules + j];
+    return pair >= window->first_pair && pair < window->end_pair;
+}
+
+static struct lr_plan_image make_image(const struct lr_plan *plan, const double point_mm[3],
+                                       int primary, int slot)
+{
+    struct lr_plan_image image = {.primary = primary,
+                                  .tile_x = slot % plan->columns * plan->tile[0],
+                                  .tile_y = slot / plan->columns * plan->tile[1]};
+    for (int k = 0; k < 3; k++) {
+        image.point[k] = (float)point_mm[k];
+        image.rest[k] = (float)(point_mm[k] - (double)image.point[k]);
+    }
+    return image;
+}
+
+/* Adds the image of one primary when it shows a pair of the window. All modules that the primary
+ * may see are drawn, those out of coincidence too: they stop lines. */
+static bool plan_primary(struct lr_plan *plan, const struct lr_plan_work *work,
+                         struct lr_batch *batch, int primary)
+{
+    const struct lr_plan_sight *sights = plan->sights;
+    const int first_draw = batch->num_draws;
+    bool wanted = false;
+    for (int j = 0; j < plan->scanner->num_modules; j++) {
+        if (j == primary || !sights[j].facing || !is_primary(sights, primary, j) ||
+            !may_see(&sights[primary], &sights[j])) {
+            continue;
+        }
+        if (batch->num_draws == plan->max_draws) {
+            return false;
+        }
+        plan->draws[batch->num_draws++] =
+            (struct lr_plan_draw){(uint32_t)batch->num_images, (uint32_t)j};
+        wanted = wanted || in_window(plan->lors, &work->window, primary, j);
+    }
+    if (!wanted) {
+        batch->num_draws = first_draw;
+    }
+    return true;
+}
+
+/* Adds all images of one sample point; false, with the batch as it was, when they do not fit. */
+static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work,
+                       const double point_mm[3], struct lr_batch *batch)
+{
+    const struct lr_batch before = *batch;
+    for (int m = 0; m < plan->scanner->num_modules; m++) {
+        see_module(plan->scanner, m, point_mm, &plan->sights[m]);
+    }
+    for (int primary = 0; primary < plan->scanner->num_modules; primary++) {
+        const int draws_before = batch->num_draws;
+        if (!plan->sights[primary].facing) {
+            continue;
+        }
+        if (batch->num_images == plan->max_images || !plan_primary(plan, work, batch, primary)) {
+            *batch = before;
+            return false;
+        }
+        if (batch->num_draws > draws_before) {
+            plan->images[batch->num_images] =
+                make_image(plan, point_mm, primary, batch->num_images);
+            batch->num_images++;
+        }
+    }
+    return true;
+}
+
+static void add_to_row(struct lr_plan *plan, struct lr_batch *batch, int first_image,
+                       struct lr_plan_row row)
+{
+    const int last = batch->num_rows - 1;
+    if (batch->num_images == first_image) {
+        return;
+    }
+    row.first_image = (uint32_t)first_image;
+    row.end_image = (uint32_t)batch->num_images;
+    if (last >= 0 && plan->batch_rows[last].row == row.row) {
+        plan->batch_rows[last].end_image = row.end_image;
+    } else {
+        plan->batch_rows[batch->num_rows++] = row;
+    }
+}
+
+/* Plans the point under the cursor and moves on; false when the batch is full. */
+static bool plan_next_point(struct lr_plan *plan, const struct lr_plan_work *work,
+                            struct lr_plan_cursor *cursor, struct lr_batch *batch)
+{
+    const int per_row = lr_rows_per_row(work->rows);
+    const float emission = work->emission ? work->emission[cursor->row] : 1.0f;
+    const float factor = (float)(1.0 / per_row);
+    if (emission == 0.0f) {
+        cursor->row++;
+        return true;
+    }
+    double point_mm[3];
+    lr_rows_point(work->rows, work->rows->begin + cursor->row, cursor->point, point_mm);
+    const int first_image = batch->num_images;
+    if (!plan_point(plan, work, point_mm, batch)) {
+        return false;
+    }
+    for (int k = first_image; k < batch->num_images; k++) {
+        plan->images[k].scale = emission * factor;
+    }
+    add_to_row(plan, batch, first_image,
+               (struct lr_plan_row){.row = (uint32_t)cursor->row, .factor = factor});
+    if (++cursor->point == per_row) {
+        cursor->point = 0;
+        cursor->row++;
+    }
+    return true;
+}
+
+bool lr_plan_next(struct lr_plan *plan, const struct lr_plan_work *work,
+                  struct lr_plan_cursor *cursor, struct lr_batch *batch)
+{
+    const int64_t num_rows = work->rows->end - work->rows->begin;
+    *batch = (struct lr_batch){
+        .images = plan->images, .draws = plan->draws, .rows = plan->batch_rows};
+    if (cursor->row >= num_rows) {
+        return false;
+    }
+    while (cursor->row < num_rows && plan_next_point(plan, work, cursor, batch)) {
+    }
+    batch->atlas_rows = (batch->num_images + plan->columns - 1) / plan->columns;
+    return true;
+}
+
+static void find_tile(const lr_scanner *scanner, int rays, int tile[2])
+{
+    tile[0] = tile[1] = 0;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        for (int k = 0; k < 2; k++) {
+            const int edge = scanner->modules[m].crystals[k] * rays;
+            tile[k] = edge > tile[k] ? edge : tile[k];
+        }
+    }
+}
+
+static bool size_plan(struct lr_plan *plan, int atlas_size, const lr_log *log)
+{
+    const int modules = plan->scanner->num_modules;
+    if (plan->rays > LR_MAX_RASTER_RAYS) {
+        lr_error(log, LR_USAGE,
+                 "%d rays per crystal edge: the raster backend takes at most %d; use fewer, or "
+                 "backend cpu in exact mode, which is their limit",
+                 plan->rays, LR_MAX_RASTER_RAYS);
+        return false;
+    }
+    find_tile(plan->scanner, plan->rays, plan->tile);
+    plan->columns = atlas_size / plan->tile[0];
+    plan->rows = atlas_size / plan->tile[1];
+    if ((int64_t)plan->columns * plan->rows < modules) {
+        lr_error(log, LR_USAGE,
+                 "%d rays per crystal edge make windows of %d x %d pixels, of which an atlas of "
+                 "%d x %d holds fewer than the scanner's %d modules: use fewer rays",
+                 plan->rays, plan->tile[0], plan->tile[1], atlas_size, atlas_size, modules);
+        return false;
+    }
+    plan->max_images = plan->columns * plan->rows;
+    const int64_t draws = 16 * (int64_t)plan->max_images;
+    const int64_t one_point = (int64_t)modules * modules;
+    plan->max_draws = (int)(draws > one_point ? draws : one_point);
+    return true;
+}
+
+static bool allocate_plan(struct lr_plan *plan, const lr_log *log)
+{
+    plan->images = lr_alloc(plan->max_images, sizeof(*plan->images), "a batch of images", log);
+    plan->draws = lr_alloc(plan->max_draws, sizeof(*plan->draws), "a batch of draws", log);
+    plan->batch_rows =
+        lr_alloc(plan->max_images, sizeof(*plan->batch_rows), "the rows of a batch", log);
+    plan->sights =
+        lr_alloc(plan->scanner->num_modules, sizeof(*plan->sights), "module distances", log);
+    return plan->images && plan->draws && plan->batch_rows && plan->sights;
+}
+
+struct lr_plan *lr_plan_create(const struct lr_plan_params *params)
+{
+    struct lr_plan *plan = lr_alloc(1, sizeof(*plan), "a plan", params->log);
+    if (plan == NULL) {
+        return NULL;
+    }
+    plan->scanner = params->lors->scanner;
+    plan->lors = params->lors;
+    plan->rays = params->rays;
+    if (!size_plan(plan, params->atlas_size, params->log) || !allocate_plan(plan, params->log)) {
+        lr_plan_destroy(plan);
+        return NULL;
+    }
+    return plan;
+}
+
+void lr_plan_destroy(struct lr_plan *plan)
+{
+    if (plan == NULL) {
+        return;
+    }
+    free(plan->images);
+    free(plan->draws);
+    free(plan->batch_rows);
+    free(plan->sights);
+    free(plan);
+}
+
+struct lr_lor_window lr_plan_all_lors(const lr_lors *lors)
+{
+    return (struct lr_lor_window){.end_pair = lors->num_pairs, .num_lors = lors->count};
+}
+
+bool lr_plan_next_window(const lr_lors *lors, int64_t max_lors, struct lr_lor_window *window)
+{
+    const int64_t first = window->end_pair;
+    int64_t end = first;
+    while (end < lors->num_pairs &&
+           (end == first || lors->offsets[end + 1] - lors->offsets[first] <= max_lors)) {
+        end++;
+    }
+    *window = (struct lr_lor_window){.first_pair = first,
+                                     .end_pair = end,
+                                     .first_lor = lors->offsets[first],
+                                     .num_lors = lors->offsets[end] - lors->offsets[first]};
+    return end > first;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What is rendered, in which order, and where it lands: batches of correspondence images in one
+ * atlas, and windows of LORs that fit one texture. No OpenGL here. */
+#ifndef LR_RENDER_PLAN_H
+#define LR_RENDER_PLAN_H
+
+#include "model/rows.h"
+
+#include <lr/lors.h>
+
+/* Most rays per crystal edge: a macropixel then has 4,096 pixels. */
+enum { LR_MAX_RASTER_RAYS = 64 };
+
+/* One rendering of one sample point into one primary's window; `struct Image` of
+ * shaders/common/scene.glsl. A point is given as floats and what their rounding left over. */
+struct lr_plan_image {
+    float point[3];
+    float scale; /* what forward projection multiplies weights by: emission / points per voxel */
+    float rest[3];
+    float unused;
+    int32_t primary;
+    int32_t tile_x, tile_y; /* left and lower texel of its tile */
+    int32_t unused_too;
+};
+
+/* One secondary module rasterised into one image. */
+struct lr_plan_draw {
+    uint32_t image, secondary;
+};
+
+/* The images of one row within a batch; `struct Row` of shaders/collect.vert. */
+struct lr_plan_row {
+    uint32_t first_image, end_image;
+    uint32_t row; /* counted from the request's first row */
+    float factor; /* 1 / points per row */
+};
+
+/* What one set of passes handles. The arrays belong to the plan and live until its next call. */
+struct lr_batch {
+    const struct lr_plan_image *images;
+    const struct lr_plan_draw *draws;
+    const struct lr_plan_row *rows;
+    int num_images, num_draws, num_rows;
+    int atlas_rows; /* rows of tiles in use */
+};
+
+/* Consecutive module pairs whose LORs are handled together. */
+struct lr_lor_window {
+    int64_t first_pair, end_pair;
+    int64_t first_lor, num_lors;
+};
+
+/* What to render: rows, the LORs that count, and the emission of each row (NULL: all 1). Rows of
+ * zero emission are left out. */
+struct lr_plan_work {
+    const struct lr_rows *rows;
+    struct lr_lor_window window;
+    const float *emission; /* [end - begin] */
+};
+
+/* Where a batch ended; zero-initialise. */
+struct lr_plan_cursor {
+    int64_t row; /* counted from the request's first row */
+    int point;
+};
+
+struct lr_plan_params {
+    const lr_lors *lors;
+    int rays;
+    int atlas_size; /* edge of the square atlas, texels; made smaller when few tiles are needed */
+    const lr_log *log;
+};
+
+struct lr_plan {
+    const lr_scanner *scanner;
+    const lr_lors *lors;
+    int rays;
+    int tile[2];       /* of the largest module, texels */
+    int columns, rows; /* tiles in the atlas */
+    int max_images, max_draws;
+    struct lr_plan_image *images;
+    struct lr_plan_draw *draws;
+    struct lr_plan_row *batch_rows;
+    struct lr_plan_sight *sights; /* [num_modules], of the point being planned */
+};
+
+/* errors: NULL; LR_USAGE for more than LR_MAX_RASTER_RAYS, when one module's window, or one voxel's windows, do not fit the atlas. */
+struct lr_plan *lr_plan_create(const struct lr_plan_params *params);
+void lr_plan_destroy(struct lr_plan *plan);
+
+/* Fills *batch with what follows the cursor, whole points at a time, and moves the cursor.
+ * Returns false when nothing is left (the batch is then empty). A batch may be empty before the
+ * end, when none of its points sees a pair of the window. */
+bool lr_plan_next(struct lr_plan *plan, const struct lr_plan_work *work,
+                  struct lr_plan_cursor *cursor, struct lr_batch *batch);
+
+/* All LORs in one window. */
+struct lr_lor_window lr_plan_all_lors(const lr_lors *lors);
+
+/* The next window of at most max_lors LORs after `end_pair` of the one before (0 at the start); a
+ * single pair that is larger stands alone. False when there is none. */
+bool lr_plan_next_window(const lr_lors *lors, int64_t max_lors, struct lr_lor_window *window);
+
+#endif

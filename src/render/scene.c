@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "render/scene.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "common/bindings.h"
+#include "model/coincidence.h"
+
+#include <stdlib.h>
+
+/* `struct Module` of shaders/common/scene.glsl. */
+struct scene_module {
+    float centre[3], pitch_u;
+    float rest[3], pitch_v;
+    float u[3], face_u;
+    float v[3], face_v;
+    float normal[3], unused;
+    int32_t crystals[2], first_crystal, num_crystals;
+};
+_Static_assert(sizeof(struct scene_module) == 96, "the shaders' layout");
+
+/* `struct Pair` of shaders/common/lor.glsl. */
+struct scene_pair {
+    uint32_t first_lor, mask;
+};
+
+/* `struct MaskEntry` of shaders/common/coincidence.glsl. */
+struct scene_mask {
+    uint32_t kind, offset_a, offset_b, unused;
+};
+
+static struct scene_module describe_module(const lr_scanner *scanner, int index)
+{
+    const lr_module *module = &scanner->modules[index];
+    struct scene_module out = {
+        .pitch_u = (float)module->pitch_mm[0],
+        .pitch_v = (float)module->pitch_mm[1],
+        .face_u = (float)module->face_mm[0],
+        .face_v = (float)module->face_mm[1],
+        .crystals = {module->crystals[0], module->crystals[1]},
+        .first_crystal = scanner->first_crystal[index],
+        .num_crystals = module->crystals[0] * module->crystals[1],
+    };
+    double centre[3];
+    lr_scanner_detection_centre(scanner, index, centre);
+    for (int k = 0; k < 3; k++) {
+        out.centre[k] = (float)centre[k];
+        out.rest[k] = (float)(centre[k] - (double)out.centre[k]);
+        out.u[k] = (float)module->u[k];
+        out.v[k] = (float)module->v[k];
+        out.normal[k] = (float)module->normal[k];
+    }
+    return out;
+}
+
+static struct gl_buffer *upload(struct gl_context *ctx, const char *label, const void *data,
+                                int64_t bytes)
+{
+    return gl_buffer_create(
+        ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
+}
+
+static struct gl_buffer *upload_modules(const struct lr_scene *scene)
+{
+    const int num_modules = scene->scanner->num_modules;
+    struct scene_module *modules = lr_alloc(num_modules, sizeof(*modules), "the scanner's modules",
+                                            gl_context_log(scene->ctx));
+    if (modules == NULL) {
+        return NULL;
+    }
+    for (int m = 0; m < num_modules; m++) {
+        modules[m] = describe_module(scene->scanner, m);
+    }
+    struct gl_buffer *buffer =
+        upload(scene->ctx, "modules", modules, num_modules * (int64_t)sizeof(*modules));
+    free(modules);
+    return buffer;
+}
+
+static struct gl_buffer *upload_crystal_module(const struct lr_scene *scene)
+{
+    const lr_scanner *scanner = scene->scanner;
+    uint32_t *module_of = lr_alloc(scanner->num_crystals, sizeof(*module_of),
+                                   "the modules of crystals", gl_context_log(scene->ctx));
+    if (module_of == NULL) {
+        return NULL;
+    }
+    for (int m = 0; m < scanner->num_modules; m++) {
+        for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++) {
+            module_of[c] = (uint32_t)m;
+        }
+    }
+    struct gl_buffer *buffer = upload(scene->ctx, "module of each crystal", module_of,
+                                      scanner->num_crystals * (int64_t)sizeof(*module_of));
+    free(module_of);
+    return buffer;
+}
+
+lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_lor_window *window)
+{
+    const lr_lors *lors = scene->lors;
+    const int64_t entries = (int64_t)scene->scanner->num_modules * scene->scanner->num_modules;
+    struct scene_pair *pairs =
+        lr_alloc(entries, sizeof(*pairs), "the pairs of modules", gl_context_log(scene->ctx));
+    if (pairs == NULL) {
+        return LR_FAILED;
+    }
+    for (int64_t k = 0; k < entries; k++) {
+        const int64_t pair = lors->pair_of[k];
+        pairs[k] = (struct scene_pair){.mask = LR_NONE};
+        if (pair >= window->first_pair && pair < window->end_pair) {
+            pairs[k].first_lor = (uint32_t)(lors->offsets[pair] - window->first_lor);
+            pairs[k].mask = (uint32_t)pair;
+        }
+    }
+    const lr_status status =
+        gl_buffer_upload(scene->pairs, 0, entries * (int64_t)sizeof(*pairs), pairs);
+    free(pairs);
+    return status;
+}
+
+static lr_status upload_masks(struct lr_scene *scene)
+{
+    const struct lr_coincidence_masks *masks = scene->lors->masks;
+    const int64_t num_pairs = scene->lors->num_pairs;
+    struct scene_mask *entries =
+        lr_alloc(num_pairs, sizeof(*entries), "coincidence masks", gl_context_log(scene->ctx));
+    if (entries == NULL) {
+        return LR_FAILED;
+    }
+    for (int64_t k = 0; k < num_pairs; k++) {
+        const struct lr_pair_mask *mask = &masks->pairs[k];
+        entries[k] = (struct scene_mask){mask->kind, mask->offset_a, mask->offset_b, 0};
+    }
+    scene->mask_entries = upload(scene->ctx, "coincidence masks", entries,
+                                 num_pairs * (int64_t)sizeof(*entries));
+    free(entries);
+    scene->mask_words = upload(scene->ctx, "coincidence mask words", masks->words,
+                               masks->num_words * (int64_t)sizeof(*masks->words));
+    return scene->mask_entries && scene->mask_words ? LR_OK : LR_FAILED;
+}
+
+static lr_status upload_absorption(struct lr_scene *scene,
+                                   const struct lr_scene_absorption *absorption)
+{
+    const lr_image *mu = absorption->mu;
+    if (mu == NULL) {
+        return LR_OK;
+    }
+    scene->mu_steps = absorption->steps;
+    for (int k = 0; k < 3; k++) {
+        scene->mu_origin_mm[k] = (float)mu->grid.origin_mm[k];
+        scene->mu_per_mm[k] = (float)(1.0 / mu->grid.voxel_mm[k]);
+    }
+    scene->mu = gl_texture_create(scene->ctx, &(struct gl_texture_params){
+                                                  .label = "attenuation map",
+                                                  .target = GL_TEXTURE_3D,
+                                                  .format = GL_R32F,
+                                                  .width = mu->grid.size[0],
+                                                  .height = mu->grid.size[1],
+                                                  .depth = mu->grid.size[2],
+                                              });
+    return scene->mu ? gl_texture_upload(scene->mu, mu->values) : LR_FAILED;
+}
+
+static lr_status upload_scene(struct lr_scene *scene, const struct lr_scene_absorption *absorption)
+{
+    const int64_t entries = (int64_t)scene->scanner->num_modules * scene->scanner->num_modules;
+    scene->modules = upload_modules(scene);
+    scene->crystal_module = upload_crystal_module(scene);
+    scene->pairs = upload(scene->ctx, "pairs", NULL, entries * (int64_t)sizeof(struct scene_pair));
+    if (!scene->modules || !scene->crystal_module || !scene->pairs) {
+        return LR_FAILED;
+    }
+    const struct lr_lor_window all = lr_plan_all_lors(scene->lors);
+    LR_TRY(lr_scene_set_window(scene, &all));
+    LR_TRY(upload_masks(scene));
+    return upload_absorption(scene, absorption);
+}
+
+lr_status lr_scene_init(struct lr_scene *scene, struct gl_context *ctx, const lr_lors *lors,
+                        const struct lr_scene_absorption *absorption)
+{
+    *scene = (struct lr_scene){.ctx = ctx, .scanner = lors->scanner, .lors = lors};
+    const lr_status status = upload_scene(scene, absorption);
+    if (status != LR_OK) {
+        lr_scene_finish(scene);
+    }
+    return status;
+}
+
+void lr_scene_finish(struct lr_scene *scene)
+{
+    gl_texture_destroy(scene->mu);
+    gl_buffer_destroy(scene->mask_words);
+    gl_buffer_destroy(scene->mask_entries);
+    gl_buffer_destroy(scene->pairs);
+    gl_buffer_destroy(scene->crystal_module);
+    gl_buffer_destroy(scene->modules);
+    *scene = (struct lr_scene){0};
+}
+
+void lr_scene_bind(const struct lr_scene *scene, struct gl_pass *pass)
+{
+    pass->buffers[LR_BIND_MODULES].buffer = scene->modules;
+    pass->buffers[LR_BIND_CRYSTAL_MODULE].buffer = scene->crystal_module;
+    pass->buffers[LR_BIND_PAIRS].buffer = scene->pairs;
+    pass->buffers[LR_BIND_MASK_ENTRIES].buffer = scene->mask_entries;
+    pass->buffers[LR_BIND_MASK_WORDS].buffer = scene->mask_words;
+    pass->textures[LR_UNIT_MU] = scene->mu;
+}

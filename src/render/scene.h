@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The scanner on the device: modules, crystals, pairs and coincidence masks, as
+ * shaders/common/{scene,lor,coincidence}.glsl declare them. */
+#ifndef LR_RENDER_SCENE_H
+#define LR_RENDER_SCENE_H
+
+#include "gl/pass.h"
+#include "render/plan.h"
+
+struct lr_scene {
+    struct gl_context *ctx;
+    const lr_scanner *scanner;
+    const lr_lors *lors;
+    struct gl_buffer *modules, *crystal_module, *pairs, *mask_entries, *mask_words;
+    struct gl_texture *mu; /* 3-D, 1/mm; NULL without absorption */
+    float mu_origin_mm[3], mu_per_mm[3];
+    int mu_steps;
+};
+
+/* What an attenuation map needs; mu NULL = none. */
+struct lr_scene_absorption {
+    const lr_image *mu;
+    int steps;
+};
+
+/* Uploads everything. On failure *scene holds nothing. The context is current. */
+lr_status lr_scene_init(struct lr_scene *scene, struct gl_context *ctx, const lr_lors *lors,
+                        const struct lr_scene_absorption *absorption);
+void lr_scene_finish(struct lr_scene *scene);
+
+/* Makes LOR numbers count from the window's first LOR; pairs outside it have none. */
+lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_lor_window *window);
+
+/* Puts the scene's buffers and the attenuation map into a pass. */
+void lr_scene_bind(const struct lr_scene *scene, struct gl_pass *pass);
+
+#endif

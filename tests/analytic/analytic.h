@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Scanners made in a test, and rows of the cpu backend's matrix. Nothing here computes a matrix
+ * element: references are written in the tests, apart from src/cpu. */
+#ifndef LR_TEST_ANALYTIC_H
+#define LR_TEST_ANALYTIC_H
+
+#include "test.h"
+
+#include "operator/backend.h"
+
+#define TEST_PI 3.14159265358979323846
+
+/* A backend and what it stands on. */
+struct setup {
+    struct test_log log;
+    lr_scanner *scanner;
+    lr_lors *lors;
+    lr_grid grid;
+    struct lr_backend backend;
+};
+
+struct setup_options {
+    lr_mode mode;
+    int rays, threads;
+    const lr_image *mu;
+    int mu_steps;
+    const lr_progress *progress;
+    const lr_grid *grid;
+    int samples[3]; /* zeros = 1 */
+};
+
+/* A module of nu x nv crystals; u and v need not be unit vectors here. */
+static inline lr_module make_module(const double centre[3], const double u[3], const double v[3],
+                                    const int crystals[2], double pitch, double face)
+{
+    lr_module module = {.crystals = {crystals[0], crystals[1]},
+                        .pitch_mm = {pitch, pitch},
+                        .face_mm = {face, face},
+                        .depth_mm = 0.5};
+    const double lu = sqrt(u[0] * u[0] + u[1] * u[1] + u[2] * u[2]);
+    const double lv = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
+    for (int k = 0; k < 3; k++) {
+        module.centre_mm[k] = centre[k];
+        module.u[k] = u[k] / lu;
+        module.v[k] = v[k] / lv;
+    }
+    return module;
+}
+
+/* A module that stands upright, its centre at an angle and a radius and looking at the axis. */
+static inline lr_module upright_module(double radius, double angle_deg, double z,
+                                       const int crystals[2], double pitch, double face)
+{
+    const double a = angle_deg * TEST_PI / 180;
+    return make_module((double[3]){radius * cos(a), radius * sin(a), z},
+                       (double[3]){-sin(a), cos(a), 0}, (double[3]){0, 0, 1}, crystals, pitch,
+                       face);
+}
+
+static inline void setup_finish(struct setup *setup)
+{
+    if (setup->backend.fns != NULL) {
+        setup->backend.fns->destroy(setup->backend.self);
+    }
+    lr_lors_destroy(setup->lors);
+    lr_scanner_destroy(setup->scanner);
+    setup->backend = (struct lr_backend){0};
+    setup->lors = NULL;
+    setup->scanner = NULL;
+}
+
+/* Takes over the scanner. */
+static inline void setup_init(struct setup *setup, lr_scanner *scanner,
+                              const struct setup_options *options)
+{
+    *setup = (struct setup){0};
+    test_log_init(&setup->log);
+    assert_non_null(scanner);
+    setup->scanner = scanner;
+    setup->lors = lr_lors_create(scanner, &setup->log.log);
+    assert_non_null(setup->lors);
+    setup->grid = options->grid ? *options->grid
+                                : lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1, 1, 1});
+    struct lr_backend_params params = {
+        .scanner = scanner,
+        .lors = setup->lors,
+        .grid = &setup->grid,
+        .mode = options->mode,
+        .rays = options->rays ? options->rays : 4,
+        .samples = {1, 1, 1},
+        .mu = options->mu,
+        .mu_steps = options->mu_steps ? options->mu_steps : 1,
+        .threads = options->threads ? options->threads : 2,
+        .log = &setup->log.log,
+        .progress = options->progress,
+    };
+    for (int k = 0; k < 3; k++) {
+        params.samples[k] = options->samples[k] ? options->samples[k] : 1;
+    }
+    assert_int_equal(lr_cpu_backend_create(&params, &setup->backend), LR_OK);
+    assert_true(setup->backend.fns->computes_in_double);
+}
+
+static inline lr_scanner *scanner_of(const lr_module *modules, int num_modules)
+{
+    struct test_log log;
+    test_log_init(&log);
+    const lr_scanner_params params = {
+        .modules = modules, .num_modules = num_modules, .log = &log.log};
+    lr_scanner *scanner = lr_scanner_create(&params);
+    if (scanner == NULL) {
+        fail_msg("the test's scanner was refused: %s", log.error);
+    }
+    return scanner;
+}
+
+/* Rows scattered into a dense matrix [num_rows][num_lors], or added up. */
+struct dense {
+    int64_t num_lors, next_row, num_elements;
+    double *values; /* [num_rows][num_lors], may be NULL */
+    double *sums;   /* [num_rows], may be NULL */
+};
+
+static inline lr_status dense_take(void *user, const lr_row *row)
+{
+    struct dense *dense = user;
+    assert_int_equal(row->row, dense->next_row);
+    double sum = 0;
+    for (int64_t n = 0; n < row->count; n++) {
+        assert_true(row->probability[n] > 0);
+        assert_in_range(row->lor[n], n > 0 ? row->lor[n - 1] + 1 : 0, dense->num_lors - 1);
+        sum += row->probability[n];
+        if (dense->values != NULL) {
+            dense->values[row->row * dense->num_lors + row->lor[n]] = row->probability[n];
+        }
+    }
+    if (dense->sums != NULL) {
+        dense->sums[row->row] = sum;
+    }
+    dense->num_elements += row->count;
+    dense->next_row++;
+    return LR_OK;
+}
+
+/* Rows of points as a dense matrix; free() it. */
+static inline double *point_matrix(struct setup *setup, const double (*points)[3], int num_points)
+{
+    struct dense dense = {.num_lors = setup->lors->count};
+    dense.values = calloc((size_t)(dense.num_lors * num_points), sizeof(double));
+    assert_non_null(dense.values);
+    const struct lr_rows rows = {.points_mm = points, .end = num_points};
+    const lr_row_sink sink = {dense_take, &dense};
+    assert_int_equal(setup->backend.fns->rows(setup->backend.self, &rows, &sink), LR_OK);
+    assert_int_equal(dense.next_row, num_points);
+    return dense.values;
+}
+
+/* Sums of the rows of points. */
+static inline void point_sums(struct setup *setup, const double (*points)[3], int num_points,
+                              double *sums)
+{
+    struct dense dense = {.num_lors = setup->lors->count, .sums = sums};
+    const struct lr_rows rows = {.points_mm = points, .end = num_points};
+    const lr_row_sink sink = {dense_take, &dense};
+    assert_int_equal(setup->backend.fns->rows(setup->backend.self, &rows, &sink), LR_OK);
+    assert_int_equal(dense.next_row, num_points);
+}
+
+static inline double point_sum(struct setup *setup, double x, double y, double z)
+{
+    double sum;
+    const double points[1][3] = {{x, y, z}};
+    point_sums(setup, points, 1, &sum);
+    return sum;
+}
+
+#endif

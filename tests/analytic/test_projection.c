@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Forward, back and rows of the cpu backend are one matrix, whatever the number of threads; its
+ * pictures hold the lines the rows are made of. */
+#include "analytic.h"
+
+static const int grid_size[3] = {5, 4, 3};
+enum { NUM_VOXELS = 5 * 4 * 3 };
+
+/* A ring of eight modules of blocks with rules, so that some LORs are out of coincidence. */
+static lr_scanner *ring(void)
+{
+    static const int sizes[2] = {4, 3};
+    const lr_ring shape = {.radius_mm = 40,
+                           .modules = 8,
+                           .rings = 2,
+                           .ring_pitch_mm = 20,
+                           .blocks = {2, 1},
+                           .block_crystals = {sizes, sizes},
+                           .block_gap_mm = {0.8, 0},
+                           .pitch_mm = {3, 4},
+                           .face_mm = {2.8, 3.7},
+                           .depth_mm = 6};
+    const lr_scanner_params params = {
+        .coincidence = {.field_of_view_mm = 44,
+                        .min_module_difference = 2,
+                        .limits_ring_difference = true,
+                        .max_ring_difference = 5},
+        .detection_depth_mm = 1.5,
+    };
+    return lr_scanner_create_ring(&params, &shape);
+}
+
+static lr_image *make_mu(uint64_t *seed)
+{
+    const lr_grid grid = lr_grid_centred((int[3]){6, 6, 4}, (double[3]){9, 9, 9});
+    lr_image *mu = lr_image_create(&grid, NULL);
+    assert_non_null(mu);
+    for (int64_t n = 0; n < lr_grid_num_voxels(&grid); n++) {
+        mu->values[n] = (float)(0.01 * test_random(seed));
+    }
+    return mu;
+}
+
+/* Voxels of 9 mm: those at the corners are out of the field of view's core. */
+static struct setup_options make_options(int mode, int threads, const lr_grid *grid,
+                                         const lr_image *mu)
+{
+    return (struct setup_options){.mode = (lr_mode)mode,
+                                  .rays = 3,
+                                  .threads = threads,
+                                  .mu = mu,
+                                  .mu_steps = 11,
+                                  .grid = grid,
+                                  .samples = {2, 1, 3}};
+}
+
+static double *random_values(int64_t count, uint64_t *seed)
+{
+    double *values = malloc((size_t)count * sizeof(double));
+    assert_non_null(values);
+    for (int64_t n = 0; n < count; n++) {
+        values[n] = 2 * test_random(seed) - 1;
+    }
+    return values;
+}
+
+static double norm(const double *values, int64_t count)
+{
+    double sum = 0;
+    for (int64_t n = 0; n < count; n++) {
+        sum += values[n] * values[n];
+    }
+    return sqrt(sum);
+}
+
+static double product(const double *a, const double *b, int64_t count)
+{
+    double sum = 0;
+    for (int64_t n = 0; n < count; n++) {
+        sum += a[n] * b[n];
+    }
+    return sum;
+}
+
+/* Everything one backend computes: A x, A^T y and A. */
+struct results {
+    int64_t num_lors;
+    double *forward, *back, *matrix;
+};
+
+static struct results compute(int mode, int threads, const lr_image *mu, uint64_t seed)
+{
+    const lr_grid grid = lr_grid_centred(grid_size, (double[3]){9, 9, 9});
+    const struct setup_options options = make_options(mode, threads, &grid, mu);
+    struct setup setup;
+    setup_init(&setup, ring(), &options);
+    struct results results = {.num_lors = setup.lors->count};
+    double *x = random_values(NUM_VOXELS, &seed), *y = random_values(results.num_lors, &seed);
+    results.forward = random_values(results.num_lors, &seed);
+    results.back = random_values(NUM_VOXELS, &seed);
+    const struct lr_backend_fns *fns = setup.backend.fns;
+    assert_int_equal(fns->forward(setup.backend.self, x, results.forward), LR_OK);
+    assert_int_equal(fns->back(setup.backend.self, y, results.back), LR_OK);
+    const double left = product(results.forward, y, results.num_lors);
+    const double right = product(x, results.back, NUM_VOXELS);
+    const double scale = norm(results.forward, results.num_lors) * norm(y, results.num_lors);
+    assert_true(scale > 0);
+    assert_true(fabs(left - right) <= 1e-12 * scale);
+
+    struct dense dense = {.num_lors = results.num_lors};
+    dense.values = calloc((size_t)(NUM_VOXELS * results.num_lors), sizeof(double));
+    assert_non_null(dense.values);
+    const struct lr_rows rows = {.grid = &grid, .samples = {2, 1, 3}, .end = NUM_VOXELS};
+    assert_int_equal(fns->rows(setup.backend.self, &rows, &(lr_row_sink){dense_take, &dense}),
+                     LR_OK);
+    results.matrix = dense.values;
+    for (int64_t lor = 0; lor < results.num_lors; lor++) {
+        double sum = 0;
+        for (int64_t v = 0; v < NUM_VOXELS; v++) {
+            const double value = dense.values[v * results.num_lors + lor];
+            assert_true(value == 0 || lr_lors_in_coincidence(setup.lors, lor));
+            sum += value * x[v];
+        }
+        assert_true(sum == results.forward[lor]);
+    }
+    free(x);
+    free(y);
+    setup_finish(&setup);
+    return results;
+}
+
+static void results_free(struct results *results)
+{
+    free(results->forward);
+    free(results->back);
+    free(results->matrix);
+}
+
+static void test_same_bits_for_any_threads(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed();
+    lr_image *mu = make_mu(&seed);
+    for (int mode = 0; mode < 2; mode++) {
+        struct results one = compute(mode, 1, mode == 0 ? mu : NULL, seed);
+        for (int threads = 2; threads <= 3; threads++) {
+            struct results more = compute(mode, threads, mode == 0 ? mu : NULL, seed);
+            const size_t num_lors = (size_t)one.num_lors;
+            assert_memory_equal(one.forward, more.forward, num_lors * sizeof(double));
+            assert_memory_equal(one.back, more.back, NUM_VOXELS * sizeof(double));
+            assert_memory_equal(one.matrix, more.matrix, NUM_VOXELS * num_lors * sizeof(double));
+            results_free(&more);
+        }
+        results_free(&one);
+    }
+    lr_image_destroy(mu);
+}
+
+/* A voxel's row is the mean of the rows of its sample points. */
+static void test_rows_are_means_of_points(void **state)
+{
+    (void)state;
+    const int samples[3] = {2, 1, 3};
+    const int64_t voxel = 23;
+    for (int mode = 0; mode < 2; mode++) {
+        const lr_grid grid = lr_grid_centred(grid_size, (double[3]){9, 9, 9});
+        const struct setup_options options = make_options(mode, 2, &grid, NULL);
+        struct results all = compute(mode, 2, NULL, 1);
+        struct setup setup;
+        setup_init(&setup, ring(), &options);
+        double points[6][3];
+        for (int k = 0; k < 6; k++) {
+            lr_grid_sample_point(&grid, voxel, samples, k, points[k]);
+        }
+        double *rows = point_matrix(&setup, (const double(*)[3])points, 6);
+        for (int64_t lor = 0; lor < all.num_lors; lor++) {
+            double mean = 0;
+            for (int k = 0; k < 6; k++) {
+                mean += rows[k * all.num_lors + lor] / 6;
+            }
+            assert_close(all.matrix[voxel * all.num_lors + lor], mean, 1e-14);
+        }
+        free(rows);
+        results_free(&all);
+        setup_finish(&setup);
+    }
+}
+
+/* The weights of all pictures of a point, added up by LOR, are its row; pixels are float, so each
+ * weight is good to 2^-24. Pixels out of coincidence name their crystal and weigh nothing. */
+static void test_pictures_hold_the_row(void **state)
+{
+    (void)state;
+    enum { RAYS = 3 };
+    const double point[1][3] = {{4, -7, 3}};
+    uint64_t seed = test_seed();
+    lr_image *mu = make_mu(&seed);
+    struct setup_options options = make_options(LR_MODE_SAMPLED, 2, NULL, mu);
+    struct setup setup;
+    setup_init(&setup, ring(), &options);
+    double *row = point_matrix(&setup, point, 1);
+    double *sums = calloc((size_t)setup.lors->count, sizeof(double));
+    assert_non_null(sums);
+    int num_excluded = 0, num_gaps = 0;
+    for (int m = 0; m < setup.scanner->num_modules; m++) {
+        const int nu = setup.scanner->modules[m].crystals[0];
+        const int nv = setup.scanner->modules[m].crystals[1];
+        lr_pixel pixels[4 * RAYS * 4 * RAYS];
+        assert_true(nu <= 4 && nv <= 4);
+        assert_int_equal(setup.backend.fns->picture(setup.backend.self, point[0], m, pixels),
+                         LR_OK);
+        for (int k = 0; k < nu * RAYS * nv * RAYS; k++) {
+            const lr_pixel *pixel = &pixels[k];
+            if (pixel->module < 0) {
+                assert_true(pixel->r == -1 && pixel->s == -1 && pixel->weight == 0);
+                num_gaps++;
+                continue;
+            }
+            const int x = k % (nu * RAYS), y = k / (nu * RAYS), other = (int)pixel->module;
+            const int a = setup.scanner->first_crystal[m] + y / RAYS * nu + x / RAYS;
+            const int b = setup.scanner->first_crystal[other] +
+                          (int)pixel->s * setup.scanner->modules[other].crystals[0] +
+                          (int)pixel->r;
+            const int64_t lor = lr_lors_number(setup.lors, a, b);
+            assert_true(pixel->path_mm > 10 && pixel->path_mm < 120);
+            if (lor >= 0 && lr_lors_in_coincidence(setup.lors, lor)) {
+                assert_true(pixel->weight > 0);
+                sums[lor] += (double)pixel->weight;
+            } else {
+                assert_true(pixel->weight == 0);
+                num_excluded++;
+            }
+        }
+    }
+    for (int64_t lor = 0; lor < setup.lors->count; lor++) {
+        assert_close(sums[lor], row[lor], 6e-8);
+    }
+    assert_true(num_excluded > 0 && num_gaps > 0);
+    free(sums);
+    free(row);
+    lr_image_destroy(mu);
+    setup_finish(&setup);
+}
+
+static bool stop_at_half(void *user, const char *what, double done, double total)
+{
+    int *num_calls = user;
+    assert_non_null(what);
+    assert_true(done >= 0 && done <= total);
+    ++*num_calls;
+    return done < total / 2;
+}
+
+static lr_status refuse(void *user, const lr_row *row)
+{
+    int *num_rows = user;
+    ++*num_rows;
+    return row->row == 2 ? LR_BAD_INPUT : LR_OK;
+}
+
+static void test_stopping(void **state)
+{
+    (void)state;
+    enum { NUM_POINTS = 100 };
+    int num_calls = 0, num_rows = 0;
+    const lr_progress progress = {stop_at_half, &num_calls};
+    struct setup setup;
+    setup_init(&setup, ring(), &(struct setup_options){.threads = 1, .progress = &progress});
+    double points[NUM_POINTS][3] = {{0}};
+    const struct lr_rows rows = {.points_mm = (const double(*)[3])points, .end = NUM_POINTS};
+    struct dense dense = {.num_lors = setup.lors->count};
+    assert_int_equal(
+        setup.backend.fns->rows(setup.backend.self, &rows, &(lr_row_sink){dense_take, &dense}),
+        LR_CANCELLED);
+    assert_true(num_calls > 1 && dense.next_row < NUM_POINTS);
+    assert_int_equal(
+        setup.backend.fns->rows(setup.backend.self, &rows, &(lr_row_sink){refuse, &num_rows}),
+        LR_BAD_INPUT);
+    assert_int_equal(num_rows, 3);
+    setup_finish(&setup);
+}
+
+static void test_exact_mode_has_no_picture(void **state)
+{
+    (void)state;
+    struct setup setup;
+    lr_pixel pixels[4 * 4 * 16];
+    setup_init(&setup, ring(), &(struct setup_options){.mode = LR_MODE_EXACT});
+    assert_int_equal(
+        setup.backend.fns->picture(setup.backend.self, (double[3]){0, 0, 0}, 0, pixels), LR_USAGE);
+    assert_non_null(strstr(setup.log.error, "sampled mode"));
+    setup_finish(&setup);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_same_bits_for_any_threads),
+        cmocka_unit_test(test_rows_are_means_of_points),
+        cmocka_unit_test(test_pictures_hold_the_row),
+        cmocka_unit_test(test_stopping),
+        cmocka_unit_test(test_exact_mode_has_no_picture),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The sum of a row is the probability that a pair is detected at all: for polygonal rings, which
+ * an even number of modules closes, S = n Omega(module) / 4 pi at the centre, or the sum over
+ * crystals where faces leave gaps. Off the axis, against a Monte Carlo count of isotropic lines. */
+#include "analytic.h"
+
+struct ring_case {
+    const char *name;
+    double radius;
+    int modules, crystals[2];
+    double pitch[2], face[2];
+    double solid, faces; /* tabulated with 9 digits: without gaps, and with these faces */
+};
+
+static const struct ring_case cases[] = {
+    {"Penn", 465, 24, {27, 60}, {4.3, 4.3}, {4, 4}, 0.253028034, 0.218953979},
+    {"Discovery MI without unit gaps", 372.05, 34, {16, 36}, {4.03125, 5.31556}, {3.95, 5.3},
+     0.232798026, 0.227438407},
+    {"Vista DR as one ring of 26 rows", 59, 18, {13, 26}, {1.55, 1.55}, {1.45, 1.45}, 0.311856807,
+     0.272920295},
+};
+
+static lr_scanner *ring_of(const struct ring_case *ring, const double face[2])
+{
+    struct test_log log;
+    test_log_init(&log);
+    const lr_ring shape = {.radius_mm = ring->radius,
+                           .modules = ring->modules,
+                           .block_crystals = {&ring->crystals[0], &ring->crystals[1]},
+                           .pitch_mm = {ring->pitch[0], ring->pitch[1]},
+                           .face_mm = {face[0], face[1]},
+                           .depth_mm = 10};
+    lr_scanner *scanner =
+        lr_scanner_create_ring(&(lr_scanner_params){.log = &log.log}, &shape);
+    if (scanner == NULL) {
+        fail_msg("%s was refused: %s", ring->name, log.error);
+    }
+    return scanner;
+}
+
+static double central_sum(const struct ring_case *ring, const double face[2])
+{
+    struct setup setup;
+    setup_init(&setup, ring_of(ring, face), &(struct setup_options){.mode = LR_MODE_EXACT});
+    const double sum = point_sum(&setup, 0, 0, 0);
+    setup_finish(&setup);
+    return sum;
+}
+
+/* The centre couples crystals with their mirror images, edge on edge. */
+static void test_ring_centres(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        const struct ring_case *ring = &cases[k];
+        const double a = ring->crystals[0] * ring->pitch[0], b = ring->crystals[1] * ring->pitch[1];
+        const double d = ring->radius;
+        const double omega = 4 * atan(a * b / (2 * d * sqrt(4 * d * d + a * a + b * b)));
+        const double solid = central_sum(ring, ring->pitch);
+        assert_close(solid, ring->modules * omega / (4 * TEST_PI), 1e-10);
+        assert_close(solid, ring->solid, 3e-9);
+        assert_close(central_sum(ring, ring->face), ring->faces, 3e-9);
+    }
+}
+
+/* Two module rings with a gap between them. */
+static lr_scanner *two_rings(void)
+{
+    const int size = 13;
+    const lr_ring shape = {.radius_mm = 59,
+                           .modules = 18,
+                           .rings = 2,
+                           .ring_pitch_mm = 27.85,
+                           .block_crystals = {&size, &size},
+                           .pitch_mm = {1.55, 1.55},
+                           .face_mm = {1.45, 1.45},
+                           .depth_mm = 15};
+    return lr_scanner_create_ring(&(lr_scanner_params){0}, &shape);
+}
+
+static double dot(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+/* Whether a photon from `point` along `way` meets a crystal face. Modules of a ring do not hide
+ * each other from inside. */
+static bool detected(const lr_scanner *scanner, const double point[3], const double way[3])
+{
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const double speed = -dot(module->normal, way);
+        double to[3];
+        for (int k = 0; k < 3; k++) {
+            to[k] = point[k] - module->centre_mm[k];
+        }
+        if (speed <= 0 || dot(module->normal, to) <= 0) {
+            continue;
+        }
+        const double t = dot(module->normal, to) / speed;
+        for (int k = 0; k < 3; k++) {
+            to[k] += t * way[k];
+        }
+        const double u = dot(module->u, to) / module->pitch_mm[0] + 0.5 * module->crystals[0];
+        const double v = dot(module->v, to) / module->pitch_mm[1] + 0.5 * module->crystals[1];
+        if (u < 0 || v < 0 || u > module->crystals[0] || v > module->crystals[1]) {
+            continue;
+        }
+        return fabs(u - floor(u) - 0.5) * module->pitch_mm[0] <= 0.5 * module->face_mm[0] &&
+               fabs(v - floor(v) - 0.5) * module->pitch_mm[1] <= 0.5 * module->face_mm[1];
+    }
+    return false;
+}
+
+static double counted(const lr_scanner *scanner, const double point[3], int num_lines,
+                      uint64_t *seed)
+{
+    int num_detected = 0;
+    for (int n = 0; n < num_lines; n++) {
+        const double z = 2 * test_random(seed) - 1, phi = 2 * TEST_PI * test_random(seed);
+        const double across = sqrt(1 - z * z);
+        const double way[3] = {across * cos(phi), across * sin(phi), z};
+        num_detected += detected(scanner, point, way) &&
+                        detected(scanner, point, (double[3]){-way[0], -way[1], -way[2]});
+    }
+    return (double)num_detected / num_lines;
+}
+
+/* Bound: five standard deviations of the count. */
+static void test_monte_carlo(void **state)
+{
+    (void)state;
+    enum { NUM_LINES = 150000 };
+    static const double points[4][3] = {{0, 0, 0}, {20, 0, 0}, {-11, 17, 9}, {4, -30, -15}};
+    uint64_t seed = test_seed();
+    struct setup setup;
+    setup_init(&setup, two_rings(), &(struct setup_options){.mode = LR_MODE_EXACT});
+    double sums[4];
+    point_sums(&setup, points, 4, sums);
+    for (int n = 0; n < 4; n++) {
+        const double count = counted(setup.scanner, points[n], NUM_LINES, &seed);
+        const double deviation = sqrt(sums[n] * (1 - sums[n]) / NUM_LINES);
+        print_message("(%g, %g, %g): exact %.6f, counted %.6f +- %.6f\n", points[n][0],
+                      points[n][1], points[n][2], sums[n], count, deviation);
+        assert_true(fabs(count - sums[n]) <= 5 * deviation);
+    }
+    setup_finish(&setup);
+}
+
+/* Nothing outside the scanner is detected: beyond its ends, beyond its modules. */
+static void test_outside(void **state)
+{
+    (void)state;
+    static const double points[6][3] = {{0, 0, 40},  {10, 5, -60}, {70, 0, 0},
+                                        {0, -90, 3}, {60, 60, 20}, {1000, 0, 0}};
+    for (int mode = 0; mode < 2; mode++) {
+        struct setup setup;
+        setup_init(&setup, two_rings(), &(struct setup_options){.mode = (lr_mode)mode});
+        double sums[6];
+        point_sums(&setup, points, 6, sums);
+        for (int n = 0; n < 6; n++) {
+            assert_true(sums[n] == 0);
+        }
+        setup_finish(&setup);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ring_centres),
+        cmocka_unit_test(test_monte_carlo),
+        cmocka_unit_test(test_outside),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

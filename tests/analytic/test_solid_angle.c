@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Exact mode against closed forms of the solid angle. All bounds are 1e-10 relative; what is
+ * tabulated with 12 digits is held to its last digit. */
+#include "analytic.h"
+
+#include "cpu/polygon.h"
+
+/* Rectangle a x b, apex on its axis at distance d (Khadjavi, J. Opt. Soc. Am. 58:1417, 1968). */
+static double on_axis(double a, double b, double d)
+{
+    return 4 * atan(a * b / (2 * d * sqrt(4 * d * d + a * a + b * b)));
+}
+
+static double corner_term(double x, double y, double z)
+{
+    return atan(x * y / (z * sqrt(x * x + y * y + z * z)));
+}
+
+/* Rectangle around (x, y) in the plane at distance z, apex at the origin. */
+static double off_axis(double x, double y, double z, double a, double b)
+{
+    const double x0 = x - a / 2, x1 = x + a / 2, y0 = y - b / 2, y1 = y + b / 2;
+    return corner_term(x1, y1, z) - corner_term(x0, y1, z) - corner_term(x1, y0, z) +
+           corner_term(x0, y0, z);
+}
+
+/* One crystal of a x b around (x, d, z), seen from the origin through a much larger and nearer
+ * crystal on the other side: the sum of its row times 2 pi. */
+static double rendered(double x, double d, double z, double a, double b)
+{
+    const double scale = fmax(a, b) / d + 2 * fabs(x) / d + 2 * fabs(z) / d + 1;
+    lr_module modules[2] = {
+        make_module((double[3]){x, d, z}, (double[3]){1, 0, 0}, (double[3]){0, 0, 1},
+                    (int[2]){1, 1}, 1, 1),
+        make_module((double[3]){0, -0.5 * d, 0}, (double[3]){1, 0, 0}, (double[3]){0, 0, 1},
+                    (int[2]){1, 1}, scale * d, scale * d),
+    };
+    modules[0].pitch_mm[0] = modules[0].face_mm[0] = a;
+    modules[0].pitch_mm[1] = modules[0].face_mm[1] = b;
+    struct setup setup;
+    setup_init(&setup, scanner_of(modules, 2), &(struct setup_options){.mode = LR_MODE_EXACT});
+    const double sum = point_sum(&setup, 0, 0, 0);
+    setup_finish(&setup);
+    return 2 * TEST_PI * sum;
+}
+
+static void test_rectangles_on_axis(void **state)
+{
+    (void)state;
+    static const struct {
+        double a, b, d, tabulated;
+    } cases[] = {
+        {4, 4, 465, 7.39956250129e-05},       {20, 20, 400, 2.49843863841e-03},
+        {100, 200, 300, 0.208043883287},      {116.1, 258, 465, 0.132485168843},
+        {2, 2, 1, 2.09439510239},
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        const double omega = rendered(0, cases[k].d, 0, cases[k].a, cases[k].b);
+        assert_close(omega, on_axis(cases[k].a, cases[k].b, cases[k].d), 1e-10);
+        assert_close(omega, cases[k].tabulated, 3e-12);
+    }
+}
+
+static void test_rectangles_off_axis(void **state)
+{
+    (void)state;
+    static const double cases[][3] = {
+        {10, 0, 7.394432451e-05}, {50, 0, 7.273066902e-05},
+        {50, 100, 6.801362520e-05}, {200, 0, 5.736361984e-05}};
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        const double omega = rendered(cases[k][0], 465, cases[k][1], 4, 4);
+        /* The closed form cancels to some 1e-11 here; the table has ten digits. */
+        assert_close(omega, off_axis(cases[k][0], cases[k][1], 465, 4, 4), 1e-10);
+        assert_close(omega, cases[k][2], 1e-9);
+    }
+    assert_close(rendered(30, 40, -25, 35, 8), off_axis(30, -25, 40, 35, 8), 1e-12);
+}
+
+/* Integral of h / r^3 over a rectangle by Gauss and Legendre's rule with 5 x 5 nodes: exact to
+ * rounding for faces much smaller than their distance. */
+static long double integrated(long double x, long double y, long double h, long double a,
+                              long double b)
+{
+    static const long double nodes[5] = {0, 0.53846931010568309104L, -0.53846931010568309104L,
+                                         0.90617984593866399280L, -0.90617984593866399280L};
+    static const long double weights[5] = {0.56888888888888888889L, 0.47862867049936646804L,
+                                           0.47862867049936646804L, 0.23692688505618908751L,
+                                           0.23692688505618908751L};
+    long double sum = 0;
+    for (int m = 0; m < 5; m++) {
+        for (int n = 0; n < 5; n++) {
+            const long double px = x + nodes[m] * a / 2, py = y + nodes[n] * b / 2;
+            const long double r2 = px * px + py * py + h * h;
+            sum += weights[m] * weights[n] * h / (r2 * sqrtl(r2));
+        }
+    }
+    return sum * a * b / 4;
+}
+
+/* Powers of two keep the vertices exact, so that only the formula is on trial. */
+static void test_small_polygons(void **state)
+{
+    (void)state;
+    for (int power = 0; power >= -24; power -= 4) {
+        const double size = ldexp(1, power);
+        const struct lr_cpu_polygon square = {
+            4, {{96, 32}, {96 + size, 32}, {96 + size, 32 + size}, {96, 32 + size}}};
+        const double omega = lr_cpu_polygon_solid_angle(&square, 464);
+        const long double want = integrated(96 + size / 2.0L, 32 + size / 2.0L, 464, size, size);
+        assert_close(omega, (double)want, 1e-14);
+        struct lr_cpu_polygon turned = square;
+        lr_cpu_polygon_reverse(&turned);
+        assert_close(lr_cpu_polygon_solid_angle(&turned, 464), omega, 1e-14);
+    }
+}
+
+/* A polygon around the eye's foot that fills almost half the space. */
+static void test_wide_polygon(void **state)
+{
+    (void)state;
+    const struct lr_cpu_polygon square = {4, {{-1e4, -1e4}, {1e4, -1e4}, {1e4, 1e4}, {-1e4, 1e4}}};
+    assert_close(lr_cpu_polygon_solid_angle(&square, 1), on_axis(2e4, 2e4, 1), 1e-13);
+}
+
+/* Two opposed modules of 9 x 9 crystals of 4.3 mm without gaps, planes at +-465 mm. */
+static void opposed(struct setup *setup)
+{
+    const int size[2] = {9, 9};
+    const lr_module modules[2] = {upright_module(465, 90, 0, size, 4.3, 4.3),
+                                  upright_module(465, -90, 0, size, 4.3, 4.3)};
+    setup_init(setup, scanner_of(modules, 2), &(struct setup_options){.mode = LR_MODE_EXACT});
+}
+
+static void test_sums(void **state)
+{
+    (void)state;
+    struct setup setup;
+    opposed(&setup);
+    const double side = 9 * 4.3;
+    assert_close(point_sum(&setup, 0, 0, 0), on_axis(side, side, 465) / (2 * TEST_PI), 1e-12);
+    assert_close(point_sum(&setup, 0, 0, 0), 1.100487169734e-03, 1e-12);
+    /* Moved towards one module, the farther one limits. */
+    assert_close(point_sum(&setup, 0, 100, 0), on_axis(side, side, 565) / (2 * TEST_PI), 1e-12);
+    assert_close(point_sum(&setup, 0, 100, 0), 7.458236919850e-04, 1e-12);
+    assert_close(point_sum(&setup, 0, -100, 0), 7.458236919850e-04, 1e-12);
+    assert_close(point_sum(&setup, 5, 40, -7), 5.291405234939e-04, 1e-12);
+    setup_finish(&setup);
+}
+
+/* In the plane of the primary at distance 505 the nearer module's image is its rectangle blown up
+ * by 505 / 425 around the foot of the point: what both share, as one rectangle. */
+static void test_sum_off_axis_is_one_rectangle(void **state)
+{
+    (void)state;
+    struct setup setup;
+    opposed(&setup);
+    const double half = 9 * 4.3 / 2, blow = 505.0 / 425.0;
+    /* Relative to the foot (5, -7): primary -5 +- half, 7 +- half; image blow * (5 +- half), ... */
+    const double x0 = fmax(-5 - half, blow * (5 - half)), x1 = fmin(-5 + half, blow * (5 + half));
+    const double z0 = fmax(7 - half, blow * (-7 - half)), z1 = fmin(7 + half, blow * (-7 + half));
+    const double omega =
+        off_axis((x0 + x1) / 2, (z0 + z1) / 2, 505, x1 - x0, z1 - z0);
+    assert_close(point_sum(&setup, 5, 40, -7), omega / (2 * TEST_PI), 1e-11);
+    setup_finish(&setup);
+}
+
+/* The centre couples a crystal with its mirror image only. */
+static void test_mirror_pair(void **state)
+{
+    (void)state;
+    const int size[2] = {27, 60};
+    const lr_module modules[2] = {upright_module(465, 90, 0, size, 4.3, 4.0),
+                                  upright_module(465, -90, 0, size, 4.3, 4.0)};
+    struct setup setup;
+    setup_init(&setup, scanner_of(modules, 2), &(struct setup_options){.mode = LR_MODE_EXACT});
+    const double centre[1][3] = {{0, 0, 0}};
+    double *row = point_matrix(&setup, centre, 1);
+    const int first = setup.scanner->first_crystal[1];
+    const int a = 30 * 27 + 13;
+    assert_close(row[lr_lors_number(setup.lors, a, first + 29 * 27 + 13)], 1.177639186527e-05,
+                 1e-12);
+    assert_true(row[lr_lors_number(setup.lors, a, first + 30 * 27 + 13)] == 0);
+    int num_elements = 0;
+    for (int64_t lor = 0; lor < setup.lors->count; lor++) {
+        num_elements += row[lor] > 0;
+    }
+    assert_int_equal(num_elements, 27 * 60);
+    free(row);
+    setup_finish(&setup);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rectangles_on_axis),
+        cmocka_unit_test(test_rectangles_off_axis),
+        cmocka_unit_test(test_small_polygons),
+        cmocka_unit_test(test_wide_polygon),
+        cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_sum_off_axis_is_one_rectangle),
+        cmocka_unit_test(test_mirror_pair),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

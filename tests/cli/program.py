@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the tests of the program share: running it, small inputs, reading its files."""
+import array
+import gzip
+import json
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SMALL_RING = """\
+name: small ring
+ring: {radius_mm: 30, modules: 8, rings: 1}
+module: {crystals: [4, 4], pitch_mm: [4, 4], face_mm: [3.8, 3.8], depth_mm: 10}
+coincidence: {field_of_view_mm: 30}
+"""
+GRID = ["--grid", "6,5,3", "--voxel-mm", "3,3,4"]
+NUM_VOXELS = 6 * 5 * 3
+CPU = ["--backend", "cpu"]
+
+
+def read_nifti(path):
+    """(size, voxel_mm, srow translations, values) of a float32 NIfTI-1 file."""
+    raw = Path(path).read_bytes()
+    if str(path).endswith(".gz"):
+        raw = gzip.decompress(raw)
+    dim = struct.unpack_from("<8h", raw, 40)
+    datatype, = struct.unpack_from("<h", raw, 70)
+    pixdim = struct.unpack_from("<8f", raw, 76)
+    offset, = struct.unpack_from("<f", raw, 108)
+    rows = struct.unpack_from("<12f", raw, 280)
+    assert datatype == 16, f"datatype {datatype}, not float32"
+    values = array.array("f")
+    values.frombytes(raw[int(offset):int(offset) + 4 * dim[1] * dim[2] * dim[3]])
+    return dim[1:4], pixdim[1:4], (rows[3], rows[7], rows[11]), values
+
+
+def write_nifti(path, size, voxel_mm, values, datatype=16):
+    """A float32 NIfTI-1 image centred on the origin."""
+    header = bytearray(352)
+    struct.pack_into("<i", header, 0, 348)
+    struct.pack_into("<8h", header, 40, 3, *size, 1, 1, 1, 1)
+    struct.pack_into("<2h", header, 70, datatype, 32)
+    struct.pack_into("<8f", header, 76, 1, *voxel_mm, 0, 0, 0, 0)
+    struct.pack_into("<f", header, 108, 352)
+    header[123] = 2  # mm
+    struct.pack_into("<2h", header, 252, 0, 1)
+    for axis in range(3):
+        row = [0.0] * 4
+        row[axis] = voxel_mm[axis]
+        row[3] = -0.5 * (size[axis] - 1) * voxel_mm[axis]
+        struct.pack_into("<4f", header, 280 + 16 * axis, *row)
+    header[344:348] = b"n+1\0"
+    data = bytes(header) + array.array("f", values).tobytes()
+    Path(path).write_bytes(gzip.compress(data) if str(path).endswith(".gz") else data)
+
+
+class ProgramTest(unittest.TestCase):
+    program = ""
+    source_root = Path()
+
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp(prefix="loraster-test-"))
+        self.addCleanup(shutil.rmtree, self.folder, ignore_errors=True)
+        self.scanner = self.write("ring.yaml", SMALL_RING)
+        self.on_ring = ["--scanner", self.scanner, *CPU, "--threads", "1"]
+
+    def path(self, name):
+        return str(self.folder / name)
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+        return self.path(name)
+
+    def image(self, name="x.nii.gz", values=None, size=(6, 5, 3), voxel_mm=(3, 3, 4)):
+        count = size[0] * size[1] * size[2]
+        write_nifti(self.path(name), size, voxel_mm, values or [1.0] * count)
+        return self.path(name)
+
+    def run_program(self, *arguments, **options):
+        """The finished process. It must not have been killed by a signal."""
+        options.setdefault("cwd", self.folder)
+        options.setdefault("timeout", 280)
+        done = subprocess.run([self.program, *map(str, arguments)], capture_output=True,
+                              text=True, check=False, **options)
+        self.assertGreaterEqual(done.returncode, 0, f"killed by a signal: {done.stderr}")
+        return done
+
+    def good(self, *arguments, **options):
+        done = self.run_program(*arguments, **options)
+        self.assertEqual(done.returncode, 0, f"{arguments}\n{done.stdout}{done.stderr}")
+        return done
+
+    def json(self, *arguments, **options):
+        done = self.good(*arguments, "--json", **options)
+        self.assertEqual(done.stdout.count("\n"), 1, done.stdout)
+        return json.loads(done.stdout)
+
+    def refuse(self, code, words, *arguments, **options):
+        """The program must end with `code`, one error sentence that has all `words`, nothing on
+        stdout, and no file that was not there before."""
+        before = set(os.listdir(self.folder))
+        done = self.run_program(*arguments, **options)
+        self.assertEqual(done.returncode, code, f"{arguments}\n{done.stdout}{done.stderr}")
+        errors = [line for line in done.stderr.split("\n") if "error:" in line]
+        self.assertEqual(len(errors), 1, done.stderr)
+        self.assertTrue(errors[0].startswith("loraster: error: "), errors[0])
+        self.assertGreater(len(errors[0]), len("loraster: error: ") + 10, errors[0])
+        for word in [words] if isinstance(words, str) else words:
+            self.assertIn(word, done.stderr)
+        self.assertEqual(done.stdout, "")
+        self.assertEqual(set(os.listdir(self.folder)) - before, set(), "files were left behind")
+        return done
+
+    def expected_counts(self, name="y.h5", counts=100000, *more):
+        self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", counts,
+                  "-o", self.path(name), *more)
+        return self.path(name)
+
+
+def main(cases):
+    """usage: PROGRAM SOURCE_ROOT TOPIC, or --list"""
+    if len(sys.argv) != 4 or sys.argv[3] not in cases:
+        sys.exit(f"usage: {sys.argv[0]} PROGRAM SOURCE_ROOT {'|'.join(cases)}")
+    ProgramTest.program = str(Path(sys.argv[1]).resolve())
+    ProgramTest.source_root = Path(sys.argv[2]).resolve()
+    suite = unittest.defaultTestLoader.loadTestsFromTestCase(cases[sys.argv[3]])
+    result = unittest.TextTestRunner(verbosity=1).run(suite)
+    if result.testsRun == 0:
+        sys.exit("no test ran")
+    if result.wasSuccessful() and len(result.skipped) == result.testsRun:
+        print("skipped:", result.skipped[0][1])
+        sys.exit(77)
+    sys.exit(0 if result.wasSuccessful() else 1)

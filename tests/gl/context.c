@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "gl_test.h"
+
+#include "gl/context_private.h"
+
+#include <pthread.h>
+
+static void every_listed_way_opens_or_says_why(void **state)
+{
+    (void)state;
+    struct test_log log;
+    test_log_init(&log);
+    lr_device devices[EGL_WAY_MAX];
+    const int count = lr_device_list(devices, EGL_WAY_MAX, &log.log);
+    int usable = 0;
+    assert_in_range(count, 2, EGL_WAY_MAX);
+    for (int k = 0; k < count; k++) {
+        print_message("%s: %s%s (%s)\n", devices[k].way, devices[k].renderer, devices[k].reason,
+                      devices[k].version);
+        assert_true(devices[k].way[0] != '\0');
+        assert_true(devices[k].usable ? devices[k].reason[0] == '\0'
+                                      : devices[k].reason[0] != '\0');
+        assert_true(devices[k].usable == (devices[k].renderer[0] != '\0'));
+        if (devices[k].usable) {
+            usable++;
+            assert_true(devices[k].max_texture_size >= 16384);
+            assert_true(devices[k].max_storage_bytes >= (int64_t)1 << 27);
+        }
+    }
+    assert_true(usable > 0);
+    assert_int_equal(lr_device_list(devices, 1, NULL), count);
+}
+
+static void software_devices_come_after_hardware(void **state)
+{
+    (void)state;
+    struct egl_way ways[EGL_WAY_MAX];
+    const int count = egl_ways_find(ways);
+    for (int k = 1; k < count; k++) {
+        assert_true(ways[k].kind >= ways[k - 1].kind);
+        assert_true(ways[k].kind != ways[k - 1].kind || ways[k].software >= ways[k - 1].software);
+    }
+    assert_int_equal(ways[count - 2].kind, EGL_WAY_SURFACELESS);
+    assert_int_equal(ways[count - 1].kind, EGL_WAY_PBUFFER);
+}
+
+static void each_way_draws(void **state)
+{
+    (void)state;
+    struct test_log log;
+    test_log_init(&log);
+    const struct gl_context_params params = {.log = &log.log, .debug = true};
+    struct egl_way ways[EGL_WAY_MAX];
+    const int count = egl_ways_find(ways);
+    for (int k = 0; k < count; k++) {
+        lr_device found;
+        struct gl_context *ctx = gl_context_try(&ways[k], &params, &found);
+        if (ctx == NULL) {
+            continue;
+        }
+        assert_int_equal(gl_context_make_current(ctx), LR_OK);
+        struct gl_target *target = gl_target_create(
+            ctx, &(struct gl_target_params){
+                     .label = "tiny", .width = 3, .height = 2, .colour_formats = {GL_R32F}});
+        assert_non_null(target);
+        gl_target_clear(target, &(struct gl_clear){.colours[0].f = {0.25f}});
+        float pixels[6];
+        assert_int_equal(gl_texture_read(target->colours[0], NULL, pixels), LR_OK);
+        assert_true(pixels[0] == 0.25f && pixels[5] == 0.25f);
+        gl_target_destroy(target);
+        assert_false(gl_context_saw_error(ctx));
+        gl_context_release(ctx);
+        gl_context_destroy(ctx);
+    }
+    assert_string_equal(log.error, "");
+}
+
+static void limits_are_at_least_what_the_standard_promises(void **state)
+{
+    struct gl_test *test = *state;
+    const struct gl_limits *limits = gl_context_limits(test->ctx);
+    assert_true(limits->max_texture_size >= 16384);
+    assert_true(limits->max_3d_texture_size >= 2048);
+    assert_true(limits->max_array_layers >= 2048);
+    assert_true(limits->max_storage_bytes >= (int64_t)1 << 27);
+    assert_true(limits->max_storage_bindings >= 8 && limits->max_compute_storage_blocks >= 8);
+    assert_in_range(limits->storage_alignment, 1, 256);
+    assert_true(limits->max_clip_distances >= 8 && limits->max_colour_attachments >= 8);
+    assert_true(limits->max_compute_groups[2] >= 65535);
+    assert_true(strstr(limits->version, "4.") != NULL && limits->vendor[0] != '\0');
+    assert_int_equal(limits->software, strstr(limits->renderer, "llvmpipe") != NULL);
+}
+
+static void a_device_out_of_range_lists_what_exists(void **state)
+{
+    (void)state;
+    const int wrong[] = {77, -1};
+    for (int k = 0; k < 2; k++) {
+        struct test_log log;
+        test_log_init(&log);
+        const struct gl_context_params params = {.device = wrong[k], .log = &log.log};
+        assert_null(gl_context_create(&params));
+        assert_int_equal(log.status, LR_USAGE);
+        char wanted[32];
+        snprintf(wanted, sizeof(wanted), "device %d does not exist", wrong[k]);
+        assert_non_null(strstr(log.error, wanted));
+        assert_non_null(strstr(log.error, "choose one of 0 = "));
+    }
+}
+
+static void the_last_usable_device_has_its_number(void **state)
+{
+    (void)state;
+    lr_device devices[EGL_WAY_MAX];
+    const int count = lr_device_list(devices, EGL_WAY_MAX, NULL);
+    int usable = 0;
+    for (int k = 0; k < count; k++) {
+        usable += devices[k].usable;
+    }
+    const struct gl_context_params last = {.device = usable - 1}, beyond = {.device = usable};
+    struct gl_context *ctx = gl_context_create(&last);
+    assert_non_null(ctx);
+    gl_context_destroy(ctx);
+    assert_null(gl_context_create(&beyond));
+}
+
+/* Writes and reads a number with the context that is current. */
+static void assert_works(struct gl_context *ctx, uint32_t number)
+{
+    uint32_t back = 0;
+    const struct gl_buffer_params params = {.label = "number", .size_bytes = 4, .data = &number};
+    struct gl_buffer *buffer = gl_buffer_create(ctx, &params);
+    assert_non_null(buffer);
+    assert_int_equal(gl_buffer_read(buffer, 0, 4, &back), LR_OK);
+    assert_int_equal(back, number);
+    gl_buffer_destroy(buffer);
+}
+
+static void two_contexts_on_one_display_outlive_each_other(void **state)
+{
+    struct gl_test *test = *state;
+    const struct gl_context_params params = {.log = &test->log.log};
+    struct gl_context *second = gl_context_create(&params);
+    assert_non_null(second);
+    assert_works(test->ctx, 1); /* still current after the other was made */
+    assert_int_equal(gl_context_make_current(second), LR_OK);
+    assert_works(second, 2);
+    gl_context_release(second);
+    assert_works(test->ctx, 3);
+    gl_context_destroy(second);
+    assert_works(test->ctx, 4);
+    lr_device devices[EGL_WAY_MAX];
+    lr_device_list(devices, EGL_WAY_MAX, NULL);
+    assert_works(test->ctx, 5); /* and after listing has opened and closed its display */
+    assert_false(gl_context_saw_error(test->ctx));
+}
+
+static void destroying_a_current_context_brings_the_other_back(void **state)
+{
+    struct gl_test *test = *state;
+    struct gl_context *second = gl_context_create(&(struct gl_context_params){0});
+    assert_int_equal(gl_context_make_current(second), LR_OK);
+    assert_int_equal(gl_context_make_current(second), LR_OK);
+    gl_context_destroy(second);
+    assert_works(test->ctx, 6);
+}
+
+static void a_foreign_context_is_undisturbed(void **state)
+{
+    (void)state;
+    struct egl_context foreign;
+    struct egl_way ways[EGL_WAY_MAX];
+    char reason[256];
+    const int count = egl_ways_find(ways);
+    bool opened = false;
+    for (int k = 0; k < count && !opened; k++) {
+        opened = egl_context_open(&foreign, &ways[k], false, reason, sizeof(reason));
+    }
+    assert_true(opened);
+    eglBindAPI(EGL_OPENGL_API);
+    assert_true(eglMakeCurrent(foreign.display, foreign.surface, foreign.surface, foreign.context));
+    eglBindAPI(EGL_OPENGL_ES_API);
+    struct gl_context *ctx = gl_context_create(&(struct gl_context_params){0});
+    assert_int_equal(gl_context_make_current(ctx), LR_OK);
+    assert_ptr_not_equal(eglGetCurrentContext(), foreign.context);
+    assert_works(ctx, 7);
+    gl_context_release(ctx);
+    gl_context_destroy(ctx);
+    assert_int_equal(eglQueryAPI(), EGL_OPENGL_ES_API);
+    eglBindAPI(EGL_OPENGL_API);
+    assert_ptr_equal(eglGetCurrentContext(), foreign.context);
+    assert_int_equal(glGetError(), GL_NO_ERROR);
+    eglMakeCurrent(foreign.display, EGL_NO_SURFACE, EGL_NO_SURFACE, EGL_NO_CONTEXT);
+    egl_context_close(&foreign);
+}
+
+static void an_adopted_context_works_and_stays(void **state)
+{
+    struct gl_test *test = *state;
+    glEnable(GL_BLEND);
+    const struct gl_context_params params = {.log = &test->log.log};
+    struct gl_context *adopted = gl_context_adopt(&params);
+    assert_non_null(adopted);
+    assert_int_equal(gl_context_make_current(adopted), LR_OK);
+    assert_false(glIsEnabled(GL_BLEND));
+    assert_works(adopted, 8);
+    gl_context_release(adopted);
+    gl_context_destroy(adopted);
+    assert_works(test->ctx, 9);
+}
+
+static void nothing_current_cannot_be_adopted(void **state)
+{
+    struct gl_test *test = *state;
+    gl_context_release(test->ctx);
+    const struct gl_context_params params = {.log = &test->log.log};
+    struct gl_context *adopted = gl_context_adopt(&params);
+    assert_int_equal(gl_context_make_current(test->ctx), LR_OK);
+    assert_null(adopted);
+    assert_int_equal(test->log.status, LR_NO_DEVICE);
+}
+
+static void *try_elsewhere(void *user)
+{
+    struct gl_context *ctx = user;
+    static const lr_status statuses[] = {LR_OK, LR_FAILED};
+    const lr_status status = gl_context_make_current(ctx);
+    if (status == LR_OK) {
+        gl_context_release(ctx);
+    }
+    return (void *)&statuses[status == LR_OK ? 0 : 1];
+}
+
+static void a_context_moves_between_threads(void **state)
+{
+    struct gl_test *test = *state;
+    gl_context_release(test->ctx);
+    pthread_t thread;
+    void *status = NULL;
+    assert_int_equal(pthread_create(&thread, NULL, try_elsewhere, test->ctx), 0);
+    pthread_join(thread, &status);
+    assert_int_equal(gl_context_make_current(test->ctx), LR_OK);
+    assert_int_equal(*(lr_status *)status, LR_OK);
+    assert_works(test->ctx, 10);
+}
+
+static void driver_errors_reach_the_log_and_are_remembered(void **state)
+{
+    struct gl_test *test = *state;
+    assert_false(gl_context_saw_error(test->ctx));
+    glBindBuffer(GL_TEXTURE_2D, 0);
+    assert_true(gl_context_saw_error(test->ctx));
+    assert_non_null(strstr(test->log.error, "OpenGL error"));
+    assert_int_equal(gl_context_check(test->ctx, "a test"), LR_FAILED);
+    assert_non_null(strstr(test->log.error, "a test: "));
+    assert_non_null(strstr(test->log.error, "GL_INVALID_ENUM"));
+    assert_int_equal(gl_context_check(test->ctx, "a test"), LR_OK);
+}
+
+static void destroying_nothing_is_allowed(void **state)
+{
+    (void)state;
+    gl_context_destroy(NULL);
+    gl_texture_destroy(NULL);
+    gl_buffer_destroy(NULL);
+    gl_target_destroy(NULL);
+    gl_program_destroy(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_listed_way_opens_or_says_why),
+        cmocka_unit_test(software_devices_come_after_hardware),
+        cmocka_unit_test(each_way_draws),
+        gl_test_case(limits_are_at_least_what_the_standard_promises),
+        cmocka_unit_test(a_device_out_of_range_lists_what_exists),
+        cmocka_unit_test(the_last_usable_device_has_its_number),
+        gl_test_case(two_contexts_on_one_display_outlive_each_other),
+        gl_test_case(destroying_a_current_context_brings_the_other_back),
+        cmocka_unit_test(a_foreign_context_is_undisturbed),
+        gl_test_case(an_adopted_context_works_and_stays),
+        gl_test_case(nothing_current_cannot_be_adopted),
+        gl_test_case(a_context_moves_between_threads),
+        gl_test_case(driver_errors_reach_the_log_and_are_remembered),
+        cmocka_unit_test(destroying_nothing_is_allowed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * A machine without any OpenGL driver: the dispatch library is told of no vendor before its first
+ * use, so this is a program of its own. */
+#include "gl_test.h"
+
+static void no_driver_is_one_sentence_with_a_remedy(void **state)
+{
+    (void)state;
+    struct test_log log;
+    test_log_init(&log);
+    const struct gl_context_params params = {.log = &log.log};
+    assert_null(gl_context_create(&params));
+    print_message("%s\n", log.error);
+    assert_int_equal(log.status, LR_NO_DEVICE);
+    assert_non_null(strstr(log.error, "no OpenGL 4.5 device"));
+    assert_non_null(strstr(log.error, "libegl1 libgl1-mesa-dri"));
+    assert_non_null(strstr(log.error, "libegl-nvidia0"));
+    assert_non_null(strstr(log.error, "egl surfaceless: "));
+    assert_non_null(strstr(log.error, "egl pbuffer: "));
+    assert_int_equal(log.num_warnings, 0);
+}
+
+static void the_list_has_refusals_only(void **state)
+{
+    (void)state;
+    lr_device devices[8];
+    const int count = lr_device_list(devices, 8, NULL);
+    assert_int_equal(count, 2);
+    for (int k = 0; k < count; k++) {
+        assert_false(devices[k].usable);
+        assert_true(devices[k].reason[0] != '\0');
+    }
+}
+
+int main(void)
+{
+    setenv("__EGL_VENDOR_LIBRARY_FILENAMES", "/nonexistent/vendor.json", 1);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_driver_is_one_sentence_with_a_remedy),
+        cmocka_unit_test(the_list_has_refusals_only),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

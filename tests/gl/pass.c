@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "gl_test.h"
+
+#include "gl/timer.h"
+
+/* As in shaders/common/numbers.h and block.glsl. */
+enum { POINTS_BINDING = 1, SOURCE_UNIT = 2 };
+
+struct block {
+    float colour[4];
+    uint32_t number[4];
+};
+
+static struct gl_program *make(struct gl_test *test, const char *vertex, const char *fragment,
+                               const struct gl_define *defines)
+{
+    struct gl_program *program = gl_program_create(
+        test->ctx,
+        &(struct gl_program_params){
+            .vertex = vertex, .fragment = fragment, .defines = defines, .label = fragment});
+    assert_non_null(program);
+    return program;
+}
+
+static struct gl_target *make_target(struct gl_test *test, int side, bool depth)
+{
+    struct gl_target *target = gl_target_create(
+        test->ctx, &(struct gl_target_params){.label = "image",
+                                              .width = side,
+                                              .height = side,
+                                              .colour_formats = {GL_R32F, GL_R32UI},
+                                              .depth = depth});
+    assert_non_null(target);
+    gl_target_clear(target, NULL);
+    return target;
+}
+
+static void assert_quiet(const struct gl_test *test)
+{
+    assert_string_equal(test->log.error, "");
+    assert_string_equal(test->log.warning, "");
+    assert_false(gl_context_saw_error(test->ctx));
+}
+
+static GLint integer(GLenum what)
+{
+    GLint value = 0;
+    glGetIntegerv(what, &value);
+    return value;
+}
+
+static void assert_baseline(void)
+{
+    GLint value = 0;
+    assert_int_equal(integer(GL_CURRENT_PROGRAM), 0);
+    assert_int_equal(integer(GL_VERTEX_ARRAY_BINDING), 0);
+    assert_int_equal(integer(GL_DRAW_FRAMEBUFFER_BINDING), 0);
+    assert_int_equal(integer(GL_CLIP_DEPTH_MODE), GL_NEGATIVE_ONE_TO_ONE);
+    assert_false(glIsEnabled(GL_BLEND));
+    assert_false(glIsEnabled(GL_DEPTH_TEST));
+    assert_false(glIsEnabled(GL_SCISSOR_TEST));
+    assert_false(glIsEnabled(GL_CLIP_DISTANCE0));
+    for (GLuint k = 0; k < 4; k++) {
+        glGetIntegeri_v(GL_SHADER_STORAGE_BUFFER_BINDING, k, &value);
+        assert_int_equal(value, 0);
+        glGetIntegeri_v(GL_TEXTURE_BINDING_2D, k, &value);
+        assert_int_equal(value, 0);
+        glGetIntegeri_v(GL_IMAGE_BINDING_NAME, k, &value);
+        assert_int_equal(value, 0);
+    }
+    glGetIntegeri_v(GL_UNIFORM_BUFFER_BINDING, 0, &value);
+    assert_int_equal(value, 0);
+}
+
+static void a_draw_covers_its_viewport_with_its_uniforms(void **state)
+{
+    struct gl_test *test = *state;
+    const struct gl_define twice[] = {{"FACTOR", "2.0"}, {NULL, NULL}};
+    struct gl_program *program = make(test, "cover.vert", "colour.frag", twice);
+    struct gl_target *target = make_target(test, 8, false);
+    const struct block block = {{0.75f}, {42}};
+    const struct gl_pass pass = {.label = "cover",
+                                 .program = program,
+                                 .uniforms = &block,
+                                 .uniform_bytes = sizeof(block),
+                                 .target = target,
+                                 .viewport = {2, 1, 3, 4},
+                                 .primitive = GL_TRIANGLES,
+                                 .vertices = 3,
+                                 .instances = 1};
+    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    float values[64];
+    uint32_t numbers[64];
+    assert_int_equal(gl_texture_read(target->colours[0], NULL, values), LR_OK);
+    assert_int_equal(gl_texture_read(target->colours[1], NULL, numbers), LR_OK);
+    for (int k = 0; k < 64; k++) {
+        const int x = k % 8, y = k / 8;
+        const bool inside = x >= 2 && x < 5 && y >= 1 && y < 5;
+        assert_true(values[k] == (inside ? 1.5f : 0.0f) && numbers[k] == (inside ? 42u : 0u));
+    }
+    assert_baseline();
+    assert_quiet(test);
+    gl_target_destroy(target);
+    gl_program_destroy(program);
+}
+
+/* Sums of multiples of 1/8 below 2^20 are exact in single precision, in any order. */
+static void blended_points_add_exactly(void **state)
+{
+    enum { NUM_POINTS = 5000 };
+    struct gl_test *test = *state;
+    uint64_t seed = test_seed();
+    static float points[NUM_POINTS][4];
+    float wanted[256] = {0};
+    for (int k = 0; k < NUM_POINTS; k++) {
+        const int x = (int)(test_random(&seed) * 16), y = (int)(test_random(&seed) * 16);
+        points[k][0] = (float)x;
+        points[k][1] = (float)y;
+        points[k][2] = floorf((float)(test_random(&seed) * 1000)) / 8;
+        wanted[x + 16 * y] += points[k][2];
+    }
+    struct gl_program *program = make(test, "points.vert", "add.frag", NULL);
+    struct gl_target *target = gl_target_create(
+        test->ctx, &(struct gl_target_params){
+                       .label = "sum", .width = 16, .height = 16, .colour_formats = {GL_R32F}});
+    struct gl_buffer *buffer =
+        gl_buffer_create(test->ctx, &(struct gl_buffer_params){"points", sizeof(points), points});
+    gl_target_clear(target, NULL);
+    const struct gl_pass pass = {.label = "add points",
+                                 .program = program,
+                                 .target = target,
+                                 .buffers[POINTS_BINDING] = {.buffer = buffer},
+                                 .blending = GL_BLENDING_ADD,
+                                 .vertices = NUM_POINTS,
+                                 .instances = 1};
+    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    float values[256];
+    assert_int_equal(gl_texture_read(target->colours[0], NULL, values), LR_OK);
+    assert_memory_equal(values, wanted, sizeof(wanted));
+    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    assert_int_equal(gl_texture_read(target->colours[0], NULL, values), LR_OK);
+    for (int k = 0; k < 256; k++) {
+        assert_true(values[k] == 2 * wanted[k]);
+    }
+    assert_baseline();
+    assert_quiet(test);
+    gl_buffer_destroy(buffer);
+    gl_target_destroy(target);
+    gl_program_destroy(program);
+}
+
+static float first_value(const struct gl_texture *texture)
+{
+    float value = NAN;
+    assert_int_equal(gl_texture_read(texture, &(struct gl_box){0, 0, 0, 1, 1, 1}, &value), LR_OK);
+    return value;
+}
+
+/* Instances are half a unit of z apart, from -1/4. */
+static void the_nearer_wins_with_a_depth_test(void **state)
+{
+    struct gl_test *test = *state;
+    struct gl_program *program = make(test, "cover.vert", "colour.frag", NULL);
+    struct gl_target *target = make_target(test, 4, true);
+    struct block block = {{1}, {1}};
+    struct gl_pass pass = {.label = "near",
+                           .program = program,
+                           .uniforms = &block,
+                           .uniform_bytes = sizeof(block),
+                           .target = target,
+                           .depth_test = true,
+                           .primitive = GL_TRIANGLES,
+                           .vertices = 3,
+                           .instances = 1};
+    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    assert_true(first_value(target->depth) == 0.375f);
+    block.colour[0] = 2;
+    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    assert_true(first_value(target->colours[0]) == 1.0f);
+    pass.depth_test = false;
+    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    assert_true(first_value(target->colours[0]) == 2.0f);
+    gl_target_clear(target, NULL);
+    pass.depth_test = pass.depth_zero_to_one = true;
+    pass.instances = 2; /* the first is in front of the near plane now */
+    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    assert_true(first_value(target->depth) == 0.25f);
+    assert_baseline();
+    assert_quiet(test);
+    gl_target_destroy(target);
+    gl_program_destroy(program);
+}
+
+static void clip_distances_cut(void **state)
+{
+    struct gl_test *test = *state;
+    const struct gl_define half[] = {{"HALF", NULL}, {NULL, NULL}};
+    struct gl_program *program = make(test, "cover.vert", "colour.frag", half);
+    struct gl_target *target = make_target(test, 8, false);
+    const struct block block = {{1}, {1}};
+    const struct gl_pass pass = {.label = "cut",
+                                 .program = program,
+                                 .uniforms = &block,
+                                 .uniform_bytes = sizeof(block),
+                                 .target = target,
+                                 .clip_distances = 1,
+                                 .primitive = GL_TRIANGLES,
+                                 .vertices = 3,
+                                 .instances = 1};
+    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    float values[64];
+    assert_int_equal(gl_texture_read(target->colours[0], NULL, values), LR_OK);
+    for (int k = 0; k < 64; k++) {
+        assert_true(values[k] == (k % 8 >= 4 ? 1.0f : 0.0f));
+    }
+    assert_baseline();
+    assert_quiet(test);
+    gl_target_destroy(target);
+    gl_program_destroy(program);
+}
+
+static void compute_reads_textures_and_writes_buffers_and_images(void **state)
+{
+    struct gl_test *test = *state;
+    const struct gl_program_params params = {.compute = "scale.comp", .label = "scale"};
+    struct gl_program *program = gl_program_create(test->ctx, &params);
+    const struct gl_texture_params strip = {
+        .label = "strip", .format = GL_R32UI, .width = 16, .height = 1};
+    struct gl_texture *source = gl_texture_create(test->ctx, &strip);
+    struct gl_texture *image = gl_texture_create(test->ctx, &strip);
+    const int64_t offset = gl_context_limits(test->ctx)->storage_alignment;
+    struct gl_buffer *buffer =
+        gl_buffer_create(test->ctx, &(struct gl_buffer_params){"numbers", offset + 64, NULL});
+    uint32_t sent[16], numbers[16], stored[16];
+    for (uint32_t k = 0; k < 16; k++) {
+        sent[k] = k * k;
+    }
+    assert_int_equal(gl_texture_upload(source, sent), LR_OK);
+    const struct gl_pass pass = {.label = "scale",
+                                 .program = program,
+                                 .buffers[POINTS_BINDING] = {buffer, offset, 64},
+                                 .textures[SOURCE_UNIT] = source,
+                                 .images[0] = {.texture = image},
+                                 .groups = {2, 1, 1},
+                                 .barriers = GL_SHADER_STORAGE_BARRIER_BIT};
+    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    assert_int_equal(gl_buffer_read(buffer, offset, 64, numbers), LR_OK);
+    assert_int_equal(gl_texture_read(image, NULL, stored), LR_OK);
+    for (uint32_t k = 0; k < 16; k++) {
+        assert_int_equal(numbers[k], 4 * k * k);
+        assert_int_equal(stored[k], 4 * k * k + 1);
+    }
+    assert_baseline();
+    assert_quiet(test);
+    gl_buffer_destroy(buffer);
+    gl_texture_destroy(image);
+    gl_texture_destroy(source);
+    gl_program_destroy(program);
+}
+
+/* More passes than the uniform ring holds: each must see its own block. */
+static void uniforms_survive_the_ring(void **state)
+{
+    enum { NUM_PASSES = 5000, SIDE = 8 };
+    struct gl_test *test = *state;
+    struct gl_program *program = make(test, "cover.vert", "colour.frag", NULL);
+    struct gl_target *target = gl_target_create(
+        test->ctx, &(struct gl_target_params){
+                       .label = "sum", .width = SIDE, .height = SIDE, .colour_formats = {GL_R32F}});
+    gl_target_clear(target, NULL);
+    double sum[SIDE] = {0};
+    for (int k = 0; k < NUM_PASSES; k++) {
+        const struct block block = {{(float)(k % 97)}, {0}};
+        const struct gl_pass pass = {.label = "ring",
+                                     .program = program,
+                                     .uniforms = &block,
+                                     .uniform_bytes = sizeof(block),
+                                     .target = target,
+                                     .viewport = {k % SIDE, 0, 1, 1},
+                                     .blending = GL_BLENDING_ADD,
+                                     .primitive = GL_TRIANGLES,
+                                     .vertices = 3,
+                                     .instances = 1};
+        assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+        sum[k % SIDE] += k % 97;
+    }
+    float values[SIDE * SIDE];
+    assert_int_equal(gl_texture_read(target->colours[0], NULL, values), LR_OK);
+    for (int k = 0; k < SIDE; k++) {
+        assert_true(values[k] == (float)sum[k] && sum[k] > 0);
+    }
+    assert_quiet(test);
+    gl_target_destroy(target);
+    gl_program_destroy(program);
+}
+
+static void nothing_to_draw_draws_nothing(void **state)
+{
+    struct gl_test *test = *state;
+    struct gl_program *program = make(test, "cover.vert", "colour.frag", NULL);
+    struct gl_target *target = make_target(test, 4, false);
+    const struct block block = {{1}, {1}};
+    struct gl_pass pass = {.label = "nothing",
+                           .program = program,
+                           .uniforms = &block,
+                           .uniform_bytes = sizeof(block),
+                           .target = target,
+                           .primitive = GL_TRIANGLES,
+                           .vertices = 3};
+    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    pass.vertices = 0;
+    pass.instances = 1;
+    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    assert_true(first_value(target->colours[0]) == 0.0f);
+    gl_target_destroy(target);
+    gl_program_destroy(program);
+}
+
+static void passes_that_make_no_sense_are_refused(void **state)
+{
+    struct gl_test *test = *state;
+    struct gl_program *program = make(test, "cover.vert", "colour.frag", NULL);
+    struct gl_target *target = make_target(test, 4, false);
+    struct gl_buffer *buffer =
+        gl_buffer_create(test->ctx, &(struct gl_buffer_params){"short", 16, NULL});
+    const struct gl_pass good = {.label = "good",
+                                 .program = program,
+                                 .target = target,
+                                 .primitive = GL_TRIANGLES,
+                                 .vertices = 3,
+                                 .instances = 1};
+    struct gl_pass bad[] = {good, good, good, good, good, good, good};
+    bad[0].target = NULL;
+    bad[1].viewport[2] = 5;
+    bad[1].viewport[3] = 1;
+    bad[2].clip_distances = 99;
+    bad[3].depth_test = true;
+    bad[4].buffers[0] = (struct gl_range){buffer, 0, 17};
+    bad[5].buffers[0] = (struct gl_range){buffer, 3, 4};
+    bad[6].textures[0] = target->colours[0];
+    for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
+        test->log.error[0] = '\0';
+        assert_int_equal(gl_pass_run(test->ctx, &bad[k]), LR_USAGE);
+        assert_memory_equal(test->log.error, "good: ", 6);
+    }
+    assert_false(gl_context_saw_error(test->ctx));
+    gl_buffer_destroy(buffer);
+    gl_target_destroy(target);
+    gl_program_destroy(program);
+}
+
+static void timers_time(void **state)
+{
+    struct gl_test *test = *state;
+    struct gl_timer *timer = gl_timer_create(test->ctx, "clearing");
+    struct gl_target *target = make_target(test, 512, false);
+    assert_true(gl_timer_seconds(timer) == 0.0);
+    gl_timer_begin(timer);
+    for (int k = 0; k < 20; k++) {
+        gl_target_clear(target, NULL);
+    }
+    gl_timer_end(timer);
+    const double seconds = gl_timer_seconds(timer);
+    assert_true(seconds > 0 && seconds < 60);
+    gl_target_destroy(target);
+    gl_timer_destroy(timer);
+    assert_quiet(test);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        gl_test_case(a_draw_covers_its_viewport_with_its_uniforms),
+        gl_test_case(blended_points_add_exactly),
+        gl_test_case(the_nearer_wins_with_a_depth_test),
+        gl_test_case(clip_distances_cut),
+        gl_test_case(compute_reads_textures_and_writes_buffers_and_images),
+        gl_test_case(uniforms_survive_the_ring),
+        gl_test_case(nothing_to_draw_draws_nothing),
+        gl_test_case(passes_that_make_no_sense_are_refused),
+        gl_test_case(timers_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "gl_test.h"
+
+#include "gl/compile_log.h"
+#include "gl/shader_store.h"
+
+static struct gl_program *make(struct gl_test *test, const char *vertex, const char *fragment)
+{
+    return gl_program_create(
+        test->ctx,
+        &(struct gl_program_params){.vertex = vertex, .fragment = fragment, .label = "under test"});
+}
+
+static void a_program_links_and_has_its_label(void **state)
+{
+    struct gl_test *test = *state;
+    struct gl_program *program = make(test, "cover.vert", "colour.frag");
+    assert_non_null(program);
+    char label[64] = "";
+    glGetObjectLabel(GL_PROGRAM, gl_program_name(program), sizeof(label), NULL, label);
+    assert_string_equal(label, "under test");
+    int size[3];
+    gl_program_group_size(program, size);
+    assert_int_equal(size[0], 0);
+    gl_program_destroy(program);
+    assert_string_equal(test->log.error, "");
+}
+
+static void a_compute_program_knows_its_group_size(void **state)
+{
+    struct gl_test *test = *state;
+    const struct gl_program_params params = {.compute = "scale.comp", .label = "scale"};
+    struct gl_program *program = gl_program_create(test->ctx, &params);
+    assert_non_null(program);
+    int size[3];
+    gl_program_group_size(program, size);
+    assert_int_equal(size[0], 8);
+    assert_int_equal(size[1], 1);
+    gl_program_destroy(program);
+}
+
+static void compile_errors_name_file_line_and_text(void **state)
+{
+    struct gl_test *test = *state;
+    assert_null(make(test, "cover.vert", "broken.frag"));
+    print_message("%s\n", test->log.error);
+    assert_int_equal(test->log.status, LR_FAILED);
+    assert_non_null(strstr(test->log.error, "/shaders/broken.frag:9: error"));
+    assert_non_null(strstr(test->log.error, "nonsense"));
+    assert_non_null(strstr(test->log.error, "`value = nonsense; // line 9`"));
+    assert_non_null(strstr(test->log.error, "under test"));
+}
+
+static void compile_errors_name_the_include(void **state)
+{
+    struct gl_test *test = *state;
+    assert_null(make(test, "cover.vert", "broken_include.frag"));
+    assert_non_null(strstr(test->log.error, "/shaders/common/broken.glsl:5: error"));
+    assert_non_null(strstr(test->log.error, "`return 0.5 * missing_number; // line 5`"));
+}
+
+static void defines_do_not_move_lines(void **state)
+{
+    struct gl_test *test = *state;
+    const struct gl_define defines[] = {{"FIRST", "1"}, {"SECOND", NULL}, {NULL, NULL}};
+    const struct gl_program_params params = {
+        .vertex = "cover.vert", .fragment = "broken.frag", .defines = defines, .label = "defined"};
+    assert_null(gl_program_create(test->ctx, &params));
+    assert_non_null(strstr(test->log.error, "/shaders/broken.frag:9: error"));
+}
+
+static void defines_reach_the_shader(void **state)
+{
+    struct gl_test *test = *state;
+    const struct gl_define defines[] = {{"nonsense", "0.5"}, {NULL, NULL}};
+    const struct gl_program_params params = {
+        .vertex = "cover.vert", .fragment = "broken.frag", .defines = defines, .label = "mended"};
+    struct gl_program *program = gl_program_create(test->ctx, &params);
+    assert_non_null(program);
+    gl_program_destroy(program);
+}
+
+static void a_lost_include_names_the_line_that_asks(void **state)
+{
+    struct gl_test *test = *state;
+    assert_null(make(test, "cover.vert", "lost_include.frag"));
+    assert_int_equal(test->log.status, LR_BAD_INPUT);
+    assert_non_null(strstr(test->log.error, "/shaders/lost_include.frag:4: "));
+    assert_non_null(strstr(test->log.error, "common/not_there.glsl"));
+}
+
+static void a_shader_that_is_nowhere_is_named(void **state)
+{
+    struct gl_test *test = *state;
+    assert_null(make(test, "cover.vert", "nowhere.frag"));
+    assert_non_null(strstr(test->log.error, "nowhere.frag"));
+    assert_non_null(strstr(test->log.error, "LORASTER_SHADER_DIR"));
+    unsetenv("LORASTER_SHADER_DIR");
+    assert_null(make(test, "nowhere.vert", "nowhere.frag"));
+    assert_int_equal(test->log.status, LR_USAGE);
+    assert_non_null(strstr(test->log.error, "nowhere.vert"));
+}
+
+static void stages_that_do_not_fit_are_one_sentence(void **state)
+{
+    struct gl_test *test = *state;
+    assert_null(make(test, "points.vert", "mismatch.frag"));
+    assert_int_equal(test->log.status, LR_FAILED);
+    assert_non_null(strstr(test->log.error, "program under test"));
+    assert_null(strchr(test->log.error, '\n'));
+}
+
+static void stages_must_make_sense(void **state)
+{
+    struct gl_test *test = *state;
+    assert_null(make(test, "points.vert", NULL));
+    assert_int_equal(test->log.status, LR_USAGE);
+    const struct gl_program_params both = {
+        .vertex = "points.vert", .compute = "scale.comp", .label = "both"};
+    assert_null(gl_program_create(test->ctx, &both));
+}
+
+/* ---- the store itself: no context ---- */
+
+/* The line with that text is said to come from that place. */
+static void assert_place(const struct gl_shader_source *source, const char *text, int file,
+                         int line)
+{
+    const char *found = strstr(source->text, text);
+    assert_non_null(found);
+    int flat_line = 1;
+    for (const char *at = source->text; at < found; at++) {
+        flat_line += *at == '\n';
+    }
+    struct gl_shader_place place;
+    assert_true(gl_shader_source_place(source, flat_line, &place));
+    assert_string_equal(place.text, text);
+    assert_int_equal(place.file, file);
+    assert_int_equal(place.line, line);
+}
+
+static void each_file_is_included_once_with_its_lines(void **state)
+{
+    (void)state;
+    setenv("LORASTER_SHADER_DIR", LR_GL_TEST_SHADERS, 1);
+    struct gl_shader_source source;
+    assert_int_equal(gl_shader_source_init(&source, "colour.frag", NULL), LR_OK);
+    assert_string_equal(source.files[0], "colour.frag");
+    assert_string_equal(source.files[1], "common/numbers.h");
+    assert_string_equal(source.files[2], "common/block.glsl");
+    assert_null(source.files[3]);
+    const char *first = strstr(source.text, "#define BLOCK_BINDING");
+    assert_non_null(first);
+    assert_null(strstr(first + 1, "#define BLOCK_BINDING"));
+    assert_place(&source, "uvec4 number;", 2, 6);
+    assert_place(&source, "count = number;", 0, 17);
+    assert_place(&source, "#define BLOCK_BINDING 0", 1, 5);
+    struct gl_shader_place place;
+    assert_false(gl_shader_source_place(&source, 999, &place));
+    int next_line = 0;
+    const size_t head = gl_shader_source_after_version(&source, &next_line);
+    assert_int_equal(next_line, 4);
+    assert_memory_equal(source.text + head, "// variants", 11);
+    gl_shader_source_finish(&source);
+}
+
+/* What the build embeds and what is flattened at run time are the same. */
+extern const struct gl_embedded_shader gl_embedded_test_shaders[];
+
+static void embedded_shaders_equal_those_of_the_folder(void **state)
+{
+    (void)state;
+    setenv("LORASTER_SHADER_DIR", LR_GL_TEST_SHADERS, 1);
+    int count = 0;
+    for (const struct gl_embedded_shader *shader = gl_embedded_test_shaders; shader->name != NULL;
+         shader++, count++) {
+        struct gl_shader_source source;
+        assert_int_equal(gl_shader_source_init(&source, shader->name, NULL), LR_OK);
+        assert_string_equal(source.text, shader->text);
+        for (int k = 0; source.files[k] != NULL || shader->files[k] != NULL; k++) {
+            assert_string_equal(source.files[k], shader->files[k]);
+        }
+        gl_shader_source_finish(&source);
+    }
+    assert_int_equal(count, 5);
+}
+
+/* The three ways in which drivers write places; only one of them is at hand in each test run. */
+static void every_driver_form_is_understood(void **state)
+{
+    (void)state;
+    static const char *const forms[] = {
+        "0:%d(18): error: `x' undeclared\n",
+        "0(1) : warning C7022: nothing\n0(%d) : error C1503: undefined variable \"x\"\n",
+        "ERROR: 0:%d: 'x' : undeclared identifier\nERROR: 1 compilation errors.\n",
+    };
+    setenv("LORASTER_SHADER_DIR", LR_GL_TEST_SHADERS, 1);
+    struct gl_shader_source source;
+    assert_int_equal(gl_shader_source_init(&source, "broken_include.frag", NULL), LR_OK);
+    int flat_line = 1;
+    for (const char *at = source.text; at < strstr(source.text, "return 0.5"); at++) {
+        flat_line += *at == '\n';
+    }
+    for (int k = 0; k < 3; k++) {
+        struct test_log log;
+        char text[200];
+        test_log_init(&log);
+        snprintf(text, sizeof(text), forms[k], flat_line);
+        gl_compile_log_report(&log.log, &source, "forms", text);
+        assert_int_equal(log.status, LR_FAILED);
+        assert_non_null(strstr(log.error, "/common/broken.glsl:5: error"));
+        assert_non_null(strstr(log.error, "x"));
+        assert_non_null(strstr(log.error, "`return 0.5 * missing_number; // line 5`"));
+    }
+    gl_shader_source_finish(&source);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        gl_test_case(a_program_links_and_has_its_label),
+        gl_test_case(a_compute_program_knows_its_group_size),
+        gl_test_case(compile_errors_name_file_line_and_text),
+        gl_test_case(compile_errors_name_the_include),
+        gl_test_case(defines_do_not_move_lines),
+        gl_test_case(defines_reach_the_shader),
+        gl_test_case(a_lost_include_names_the_line_that_asks),
+        gl_test_case(a_shader_that_is_nowhere_is_named),
+        gl_test_case(stages_that_do_not_fit_are_one_sentence),
+        gl_test_case(stages_must_make_sense),
+        cmocka_unit_test(each_file_is_included_once_with_its_lines),
+        cmocka_unit_test(embedded_shaders_equal_those_of_the_folder),
+        cmocka_unit_test(every_driver_form_is_understood),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "gl_test.h"
+
+static const struct {
+    GLenum format;
+    int texel_bytes;
+} formats[] = {
+    {GL_R8, 1},
+    {GL_RG8, 2},
+    {GL_RGBA8, 4},
+    {GL_R16UI, 2},
+    {GL_RG16UI, 4},
+    {GL_RGBA16UI, 8},
+    {GL_R16F, 2},
+    {GL_RG16F, 4},
+    {GL_RGBA16F, 8},
+    {GL_R32F, 4},
+    {GL_RG32F, 8},
+    {GL_RGBA32F, 16},
+    {GL_R32UI, 4},
+    {GL_RG32UI, 8},
+    {GL_RGBA32UI, 16},
+    {GL_R32I, 4},
+    {GL_RG32I, 8},
+    {GL_RGBA32I, 16},
+    {GL_DEPTH_COMPONENT32F, 4},
+};
+
+/* Bytes that are the same number in every format: no half or float NaN, and depth in 0 .. 1. */
+static void draw_bytes(uint64_t *seed, unsigned char *bytes, int64_t count)
+{
+    for (int64_t k = 0; k < count; k++) {
+        bytes[k] = (unsigned char)(test_random(seed) * 0x3f);
+    }
+}
+
+static void assert_round_trip(struct gl_test *test, GLenum target, int form, uint64_t *seed)
+{
+    const struct gl_texture_params params = {.label = "round trip",
+                                             .target = target,
+                                             .format = formats[form].format,
+                                             .width = 7,
+                                             .height = 5,
+                                             .depth = target == GL_TEXTURE_2D ? 1 : 3};
+    struct gl_texture *texture = gl_texture_create(test->ctx, &params);
+    assert_non_null(texture);
+    const int64_t bytes = gl_texture_bytes(texture);
+    assert_int_equal(bytes, (int64_t)7 * 5 * texture->size[2] * formats[form].texel_bytes);
+    unsigned char *sent = malloc((size_t)bytes), *back = malloc((size_t)bytes);
+    assert_int_equal(gl_texture_read(texture, NULL, back), LR_OK);
+    for (int64_t k = 0; k < bytes; k++) {
+        assert_int_equal(back[k], 0);
+    }
+    draw_bytes(seed, sent, bytes);
+    assert_int_equal(gl_texture_upload(texture, sent), LR_OK);
+    assert_int_equal(gl_texture_read(texture, NULL, back), LR_OK);
+    assert_memory_equal(sent, back, (size_t)bytes);
+    free(sent);
+    free(back);
+    gl_texture_destroy(texture);
+}
+
+static void textures_give_back_what_they_got(void **state)
+{
+    struct gl_test *test = *state;
+    uint64_t seed = test_seed();
+    for (int form = 0; form < (int)(sizeof(formats) / sizeof(formats[0])); form++) {
+        assert_round_trip(test, GL_TEXTURE_2D, form, &seed);
+        assert_round_trip(test, GL_TEXTURE_2D_ARRAY, form, &seed);
+        if (formats[form].format != GL_DEPTH_COMPONENT32F) {
+            assert_round_trip(test, GL_TEXTURE_3D, form, &seed);
+        }
+    }
+    assert_string_equal(test->log.error, "");
+}
+
+static void boxes_reach_their_texels_only(void **state)
+{
+    struct gl_test *test = *state;
+    const struct gl_texture_params params = {.label = "boxes",
+                                             .target = GL_TEXTURE_2D_ARRAY,
+                                             .format = GL_R32UI,
+                                             .width = 6,
+                                             .height = 4,
+                                             .depth = 3};
+    struct gl_texture *texture = gl_texture_create(test->ctx, &params);
+    const struct gl_box box = {2, 1, 1, 3, 2, 2};
+    const uint32_t sent[12] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    uint32_t all[72], part[12];
+    assert_int_equal(gl_texture_upload_rect(texture, &box, sent), LR_OK);
+    assert_int_equal(gl_texture_read(texture, NULL, all), LR_OK);
+    for (int k = 0; k < 72; k++) {
+        const int x = k % 6 - 2, y = k / 6 % 4 - 1, z = k / 24 - 1;
+        const bool inside = x >= 0 && x < 3 && y >= 0 && y < 2 && z >= 0 && z < 2;
+        assert_int_equal(all[k], inside ? sent[x + 3 * (y + 2 * z)] : 0);
+    }
+    assert_int_equal(gl_texture_read(texture, &box, part), LR_OK);
+    assert_memory_equal(part, sent, sizeof(sent));
+    const struct gl_box outside = {4, 0, 0, 3, 1, 1}, behind = {0, 0, 3, 1, 1, 0};
+    assert_int_equal(gl_texture_read(texture, &outside, part), LR_USAGE);
+    assert_int_equal(gl_texture_upload_rect(texture, &behind, sent), LR_USAGE);
+    assert_non_null(strstr(test->log.error, "boxes: the box of 1 x 1 x 1 texels at 0, 0, 3"));
+    const uint32_t seven = 7;
+    gl_texture_clear(texture, &seven);
+    assert_int_equal(gl_texture_read(texture, NULL, all), LR_OK);
+    assert_true(all[0] == 7 && all[71] == 7);
+    gl_texture_destroy(texture);
+}
+
+static void impossible_textures_are_refused(void **state)
+{
+    struct gl_test *test = *state;
+    struct gl_texture_params params = {.label = "flat", .format = GL_R32F, .width = 0, .height = 1};
+    assert_null(gl_texture_create(test->ctx, &params));
+    assert_int_equal(test->log.status, LR_USAGE);
+    params.width = 1 << 20;
+    assert_null(gl_texture_create(test->ctx, &params));
+    assert_int_equal(test->log.status, LR_FAILED);
+    assert_non_null(strstr(test->log.error, "flat: a texture of 1048576 x 1 x 1"));
+    params.width = 1;
+    params.format = GL_RGB9_E5;
+    assert_null(gl_texture_create(test->ctx, &params));
+    assert_int_equal(test->log.status, LR_USAGE);
+    assert_false(gl_context_saw_error(test->ctx));
+}
+
+static void buffers_give_back_what_they_got(void **state)
+{
+    struct gl_test *test = *state;
+    const struct gl_buffer_params params = {.label = "seven bytes", .size_bytes = 7};
+    struct gl_buffer *buffer = gl_buffer_create(test->ctx, &params);
+    unsigned char back[7];
+    assert_int_equal(gl_buffer_read(buffer, 0, 7, back), LR_OK);
+    assert_memory_equal(back, "\0\0\0\0\0\0\0", 7);
+    assert_int_equal(gl_buffer_upload(buffer, 2, 3, "abc"), LR_OK);
+    assert_int_equal(gl_buffer_read(buffer, 0, 7, back), LR_OK);
+    assert_memory_equal(back, "\0\0abc\0\0", 7);
+    assert_int_equal(gl_buffer_upload(buffer, 5, 3, "abc"), LR_USAGE);
+    assert_non_null(strstr(test->log.error, "seven bytes: 3 bytes at 5 are not inside its 7"));
+    assert_int_equal(gl_buffer_read(buffer, INT64_MAX, 1, back), LR_USAGE);
+    gl_buffer_clear(buffer, 0x01010101);
+    assert_int_equal(gl_buffer_read(buffer, 0, 7, back), LR_OK);
+    assert_memory_equal(back, "\1\1\1\1\1\1\1", 7);
+    gl_buffer_destroy(buffer);
+    struct gl_buffer *empty =
+        gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "empty"});
+    assert_non_null(empty);
+    gl_buffer_destroy(empty);
+}
+
+static void no_memory_is_a_sentence_with_the_size(void **state)
+{
+    struct gl_test *test = *state;
+    const struct gl_buffer_params params = {.label = "huge", .size_bytes = (int64_t)1 << 46};
+    assert_null(gl_buffer_create(test->ctx, &params));
+    assert_int_equal(test->log.status, LR_FAILED);
+    assert_non_null(strstr(test->log.error, "huge: "));
+    assert_non_null(strstr(test->log.error, "64.0 TiB"));
+    assert_int_equal(glGetError(), GL_NO_ERROR);
+}
+
+static void everything_has_its_label(void **state)
+{
+    struct gl_test *test = *state;
+    const struct gl_target_params params = {
+        .label = "picture", .width = 4, .height = 4, .colour_formats = {GL_R32F}, .depth = true};
+    struct gl_target *target = gl_target_create(test->ctx, &params);
+    struct gl_buffer *buffer =
+        gl_buffer_create(test->ctx, &(struct gl_buffer_params){.label = "store", .size_bytes = 4});
+    const struct {
+        GLenum kind;
+        GLuint name;
+        const char *label;
+    } wanted[] = {{GL_FRAMEBUFFER, target->name, "picture"},
+                  {GL_TEXTURE, target->colours[0]->name, "picture colour 0"},
+                  {GL_TEXTURE, target->depth->name, "picture depth"},
+                  {GL_BUFFER, buffer->name, "store"}};
+    for (int k = 0; k < 4; k++) {
+        char label[64] = "";
+        glGetObjectLabel(wanted[k].kind, wanted[k].name, sizeof(label), NULL, label);
+        assert_string_equal(label, wanted[k].label);
+    }
+    gl_buffer_destroy(buffer);
+    gl_target_destroy(target);
+}
+
+static void targets_clear_each_kind_of_colour(void **state)
+{
+    struct gl_test *test = *state;
+    const struct gl_target_params params = {
+        .label = "mixed",
+        .width = 4,
+        .height = 3,
+        .depth = true,
+        .colour_formats = {GL_RG32F, GL_R32UI, GL_RGBA32I, GL_RGBA16UI}};
+    struct gl_target *target = gl_target_create(test->ctx, &params);
+    assert_non_null(target);
+    assert_int_equal(target->num_colours, 4);
+    gl_target_clear(target, NULL);
+    const struct gl_clear clear = {.colours = {{.f = {0.5f, -2}},
+                                               {.u = {4000000000u}},
+                                               {.i = {-1, 2, -3, 4}},
+                                               {.u = {1, 2, 3, 65535}}},
+                                   .depth = 0.25f,
+                                   .rect = {1, 1, 2, 1}};
+    gl_target_clear(target, &clear);
+    float pairs[12][2], depth[12];
+    uint32_t numbers[12];
+    int32_t fours[12][4];
+    uint16_t shorts[12][4];
+    assert_int_equal(gl_texture_read(target->colours[0], NULL, pairs), LR_OK);
+    assert_int_equal(gl_texture_read(target->colours[1], NULL, numbers), LR_OK);
+    assert_int_equal(gl_texture_read(target->colours[2], NULL, fours), LR_OK);
+    assert_int_equal(gl_texture_read(target->colours[3], NULL, shorts), LR_OK);
+    assert_int_equal(gl_texture_read(target->depth, NULL, depth), LR_OK);
+    for (int k = 0; k < 12; k++) {
+        const bool in = k / 4 == 1 && (k % 4 == 1 || k % 4 == 2);
+        assert_true(pairs[k][1] == (in ? -2.0f : 0.0f) && depth[k] == (in ? 0.25f : 1.0f));
+        assert_true(numbers[k] == (in ? 4000000000u : 0u) && fours[k][2] == (in ? -3 : 0));
+        assert_int_equal(shorts[k][3], in ? 65535 : 0);
+    }
+    gl_target_destroy(target);
+    assert_string_equal(test->log.error, "");
+}
+
+static void borrowed_layers_are_drawn_alone(void **state)
+{
+    struct gl_test *test = *state;
+    const struct gl_texture_params layers = {.label = "layers",
+                                             .target = GL_TEXTURE_2D_ARRAY,
+                                             .format = GL_R32F,
+                                             .width = 2,
+                                             .height = 2,
+                                             .depth = 3};
+    struct gl_texture *texture = gl_texture_create(test->ctx, &layers);
+    struct gl_target_params params = {.label = "one layer", .colours = {texture}, .layer = 1};
+    struct gl_target *target = gl_target_create(test->ctx, &params);
+    assert_non_null(target);
+    gl_target_clear(target, &(struct gl_clear){.colours[0].f = {3}});
+    float values[12];
+    assert_int_equal(gl_texture_read(texture, NULL, values), LR_OK);
+    for (int k = 0; k < 12; k++) {
+        assert_true(values[k] == (k / 4 == 1 ? 3.0f : 0.0f));
+    }
+    gl_target_destroy(target);
+    params.layer = -1;
+    params.depth = true;
+    target = gl_target_create(test->ctx, &params);
+    assert_non_null(target);
+    assert_int_equal(target->depth->size[2], 3);
+    gl_target_clear(target, &(struct gl_clear){.colours[0].f = {5}});
+    assert_int_equal(gl_texture_read(texture, NULL, values), LR_OK);
+    assert_true(values[0] == 5.0f && values[11] == 5.0f);
+    gl_target_destroy(target);
+    params.layer = 3;
+    params.depth = false;
+    assert_null(gl_target_create(test->ctx, &params));
+    assert_int_equal(test->log.status, LR_USAGE);
+    gl_texture_destroy(texture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        gl_test_case(textures_give_back_what_they_got),
+        gl_test_case(boxes_reach_their_texels_only),
+        gl_test_case(impossible_textures_are_refused),
+        gl_test_case(buffers_give_back_what_they_got),
+        gl_test_case(no_memory_is_a_sentence_with_the_size),
+        gl_test_case(everything_has_its_label),
+        gl_test_case(targets_clear_each_kind_of_colour),
+        gl_test_case(borrowed_layers_are_drawn_alone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

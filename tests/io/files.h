@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What the tests of files share: a folder of their own, bytes in and out, a disk that fills up. */
+#ifndef LR_TEST_IO_FILES_H
+#define LR_TEST_IO_FILES_H
+
+#include "test.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* A folder made for one test; every file in it goes with it. */
+struct test_folder {
+    char path[64];
+};
+
+static inline void folder_init(struct test_folder *folder)
+{
+    snprintf(folder->path, sizeof(folder->path), "files_XXXXXX");
+    assert_non_null(mkdtemp(folder->path));
+}
+
+/* "folder/name" */
+static inline const char *folder_file(const struct test_folder *folder, char path[128],
+                                      const char *name)
+{
+    snprintf(path, 128, "%s/%s", folder->path, name);
+    return path;
+}
+
+/* Number of files, hidden ones too; `removes` takes them away. */
+static inline int folder_visit(const struct test_folder *folder, bool removes)
+{
+    DIR *open = opendir(folder->path);
+    assert_non_null(open);
+    int count = 0;
+    for (struct dirent *entry = readdir(open); entry != NULL; entry = readdir(open)) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) {
+            continue;
+        }
+        count++;
+        if (removes) {
+            char path[384];
+            snprintf(path, sizeof(path), "%s/%s", folder->path, entry->d_name);
+            remove(path);
+        }
+    }
+    closedir(open);
+    return count;
+}
+
+static inline void folder_finish(const struct test_folder *folder)
+{
+    folder_visit(folder, true);
+    assert_int_equal(rmdir(folder->path), 0);
+}
+
+/* All bytes of a file; free them. */
+static inline unsigned char *bytes_read(const char *path, size_t *count)
+{
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    fseek(file, 0, SEEK_END);
+    *count = (size_t)ftell(file);
+    rewind(file);
+    unsigned char *bytes = malloc(*count + 1);
+    assert_non_null(bytes);
+    assert_int_equal(fread(bytes, 1, *count, file), *count);
+    fclose(file);
+    return bytes;
+}
+
+static inline void bytes_write(const char *path, const void *bytes, size_t count)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* From here on no file of this process may grow beyond that many bytes: a disk that is full, as
+ * far as a writer can tell, and without privileges. Give what it returns to disk_empty. */
+static inline struct rlimit disk_fill(size_t bytes)
+{
+    struct rlimit before;
+    fflush(NULL);
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    const struct rlimit small = {(rlim_t)bytes, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    return before;
+}
+
+static inline void disk_empty(struct rlimit before)
+{
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+}
+
+#endif

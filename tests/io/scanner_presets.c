@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The presets against counts and positions that other sources give. */
+#include "test.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ASSETS "scanner_presets_test"
+
+static lr_scanner *read_preset(const char *name)
+{
+    struct test_log log;
+    test_log_init(&log);
+    lr_scanner *scanner = lr_scanner_read(name, &log.log);
+    if (scanner == NULL) {
+        fail_msg("%s", log.error);
+    }
+    assert_int_equal(log.num_warnings, 0);
+    return scanner;
+}
+
+static void every_preset_is_a_scanner_with_sources(void **state)
+{
+    (void)state;
+    int count = 0;
+    for (const char *const *name = lr_scanner_presets(); *name != NULL; name++, count++) {
+        lr_scanner *scanner = read_preset(*name);
+        assert_true(scanner->num_modules >= 2);
+        assert_non_null(scanner->source);
+        assert_true(strcmp(*name, "two-opposed-modules") == 0 ||
+                    strstr(scanner->source, "\nunverified: ") != NULL);
+        struct test_log log;
+        test_log_init(&log);
+        lr_lors *lors = lr_lors_create(scanner, &log.log);
+        assert_non_null(lors);
+        lr_lors_destroy(lors);
+        lr_scanner_destroy(scanner);
+    }
+    assert_int_equal(count, 5);
+}
+
+/* Modules, crystals and module pairs in coincidence. */
+static void counts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int modules, crystals;
+    } cases[] = {
+        {"penn-labr3", 24, 24 * 27 * 60}, /* 38,880 */
+        {"siemens-mmr", 56, 28672},
+        {"ge-explore-vista-dr", 36, 36 * 13 * 13},
+        {"safir-dual-ring-prototype", 12 * 4, 2880},
+        {"two-opposed-modules", 2, 162},
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        lr_scanner *scanner = read_preset(cases[k].name);
+        assert_int_equal(scanner->num_modules, cases[k].modules);
+        assert_int_equal(scanner->num_crystals, cases[k].crystals);
+        lr_scanner_destroy(scanner);
+    }
+}
+
+static void penn_is_as_published(void **state)
+{
+    (void)state;
+    lr_scanner *scanner = read_preset("penn-labr3");
+    const lr_module *first = &scanner->modules[0];
+    assert_close(first->centre_mm[0], 465, 1e-15);
+    assert_close(first->normal[0], -1, 1e-15);
+    assert_int_equal(first->crystals[0], 27);
+    assert_int_equal(first->crystals[1], 60);
+    assert_close(first->pitch_mm[0], 4.3, 0);
+    assert_close(first->face_mm[1], 4.0, 0);
+    assert_close(first->depth_mm, 30, 0);
+    assert_close(scanner->coincidence.field_of_view_mm, 576, 0);
+    assert_int_equal(scanner->coincidence.min_module_difference, 0);
+    assert_false(scanner->coincidence.limits_ring_difference);
+    assert_close(scanner->tof_resolution_ps, 400, 0);
+    assert_true(scanner->detection_depth_mm == 0);
+    lr_scanner_destroy(scanner);
+}
+
+/* The axial length of the scanner, from the outer edges of the pitch cells. */
+static double length_mm(const lr_scanner *scanner)
+{
+    double low = INFINITY, high = -INFINITY;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const double half = 0.5 * module->crystals[1] * module->pitch_mm[1];
+        low = fmin(low, module->centre_mm[2] - half);
+        high = fmax(high, module->centre_mm[2] + half);
+    }
+    return high - low;
+}
+
+static void axial_lengths(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double length_mm;
+    } cases[] = {
+        {"ge-explore-vista-dr", 48},
+        {"penn-labr3", 258},
+        {"siemens-mmr", 260},
+        {"safir-dual-ring-prototype", 16 * 2.2 + 0.5},
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        lr_scanner *scanner = read_preset(cases[k].name);
+        assert_close(length_mm(scanner), cases[k].length_mm, 1e-12);
+        lr_scanner_destroy(scanner);
+    }
+}
+
+/* 64 rings with ring differences up to 60: 4,084 of the 4,096 pairs of rings. */
+static void mmr_has_4084_planes(void **state)
+{
+    (void)state;
+    struct test_log log;
+    test_log_init(&log);
+    lr_scanner *scanner = read_preset("siemens-mmr");
+    lr_lors *lors = lr_lors_create(scanner, &log.log);
+    assert_non_null(lors);
+    int planes = 0;
+    const int opposite = scanner->first_crystal[28];
+    for (int ring_a = 0; ring_a < 64; ring_a++) {
+        for (int ring_b = 0; ring_b < 64; ring_b++) {
+            const int64_t lor = lr_lors_number(lors, ring_a * 8, opposite + ring_b * 8);
+            planes += lor >= 0 && lr_lors_in_coincidence(lors, lor);
+        }
+    }
+    assert_int_equal(planes, 4084);
+    /* 504 places with the virtual crystals: a sinogram of 344 bins ends 80 places apart. */
+    assert_int_equal(lors->num_pairs, 56 * (56 - 2 * 8 - 1) / 2);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+}
+
+static void nearest_crystal(const lr_scanner *scanner, const double position_mm[3],
+                            double *distance_mm, int *crystal)
+{
+    int number = 0;
+    *distance_mm = INFINITY;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        for (int q = 0; q < scanner->modules[m].crystals[1]; q++) {
+            for (int p = 0; p < scanner->modules[m].crystals[0]; p++, number++) {
+                double centre[3];
+                lr_module_crystal_centre(&scanner->modules[m], p, q, centre);
+                const double away =
+                    sqrt(pow(centre[0] - position_mm[0], 2) + pow(centre[1] - position_mm[1], 2) +
+                         pow(centre[2] - position_mm[2], 2));
+                if (away < *distance_mm) {
+                    *distance_mm = away;
+                    *crystal = number;
+                }
+            }
+        }
+    }
+}
+
+/* Every crystal of the published map lies within 0.01 mm of another one of ours. */
+static void safir_agrees_with_its_crystal_map(void **state)
+{
+    (void)state;
+    char path[1024], line[256];
+    if (test_data(path, "safir/DualRingPrototype_crystal_map.txt") == NULL) {
+        skip();
+    }
+    lr_scanner *scanner = read_preset("safir-dual-ring-prototype");
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    char *taken = calloc((size_t)scanner->num_crystals, 1);
+    assert_non_null(taken);
+    int count = 0;
+    double worst = 0;
+    while (fgets(line, sizeof(line), file) != NULL) {
+        double at[3], away;
+        int crystal = 0;
+        if (sscanf(line, "%*d %*d %*d %lf %lf %lf", &at[0], &at[1], &at[2]) != 3) {
+            continue;
+        }
+        nearest_crystal(scanner, at, &away, &crystal);
+        worst = fmax(worst, away);
+        assert_int_equal(taken[crystal], 0);
+        taken[crystal] = 1;
+        count++;
+    }
+    fclose(file);
+    free(taken);
+    lr_scanner_destroy(scanner);
+    print_message("%d crystals, largest distance %.6f mm\n", count, worst);
+    assert_int_equal(count, 2880);
+    assert_true(worst <= 0.01);
+}
+
+static void misspelt_names_meet_the_nearest(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"penn-labr", "did you mean 'penn-labr3'?"},
+        {"pen-labr3", "did you mean 'penn-labr3'?"},
+        {"mmr", "did you mean 'siemens-mmr'?"},
+        {"ge-explor-vista", "did you mean 'ge-explore-vista-dr'?"},
+        {"SAFIR-dual-ring-prototype", "did you mean 'safir-dual-ring-prototype'?"},
+        {"q", "choose one of ge-explore-vista-dr, penn-labr3, safir-"},
+        {"", "no scanner is named"},
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        struct test_log log;
+        test_log_init(&log);
+        assert_null(lr_scanner_read(cases[k][0], &log.log));
+        assert_int_equal(log.status, LR_BAD_INPUT);
+        if (strstr(log.error, cases[k][1]) == NULL) {
+            fail_msg("expected '%s', found '%s'", cases[k][1], log.error);
+        }
+    }
+}
+
+static void a_folder_of_assets_comes_first(void **state)
+{
+    (void)state;
+    struct test_log log;
+    test_log_init(&log);
+    mkdir(ASSETS, 0777);
+    mkdir(ASSETS "/scanners", 0777);
+    FILE *file = fopen(ASSETS "/scanners/penn-labr3.yaml", "w");
+    assert_non_null(file);
+    fputs("name: mine\nring: {radius_mm: 100, modules: 4}\nmodule: {crystals: [2, 2], pitch_mm: "
+          "[4, 4], face_mm: [4, 4], depth_mm: 3}\n",
+          file);
+    fclose(file);
+    file = fopen(ASSETS "/scanners/new.yaml", "w");
+    assert_non_null(file);
+    fputs("nome: mine\n", file);
+    fclose(file);
+    setenv("LORASTER_ASSETS", ASSETS, 1);
+    lr_scanner *scanner = read_preset("penn-labr3");
+    lr_scanner *builtin = read_preset("siemens-mmr");
+    lr_scanner *wrong = lr_scanner_read("new", &log.log);
+    unsetenv("LORASTER_ASSETS");
+    assert_string_equal(scanner->name, "mine");
+    assert_int_equal(builtin->num_crystals, 28672);
+    assert_null(wrong);
+    assert_non_null(strstr(log.error, ASSETS "/scanners/new.yaml:1:1: unknown key 'nome'"));
+    lr_scanner_destroy(scanner);
+    lr_scanner_destroy(builtin);
+    remove(ASSETS "/scanners/penn-labr3.yaml");
+    remove(ASSETS "/scanners/new.yaml");
+    rmdir(ASSETS "/scanners");
+    rmdir(ASSETS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_preset_is_a_scanner_with_sources),
+        cmocka_unit_test(counts),
+        cmocka_unit_test(penn_is_as_published),
+        cmocka_unit_test(axial_lengths),
+        cmocka_unit_test(mmr_has_4084_planes),
+        cmocka_unit_test(safir_agrees_with_its_crystal_map),
+        cmocka_unit_test(misspelt_names_meet_the_nearest),
+        cmocka_unit_test(a_folder_of_assets_comes_first),
+    };
+    return cmocka_run_group_tests_name("scanner presets", tests, NULL, NULL);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * A backend with a matrix made of a hash, for tests of what stands around backends. */
+#ifndef LR_TEST_FAKE_BACKEND_H
+#define LR_TEST_FAKE_BACKEND_H
+
+#include "operator/facade.h"
+
+/* Element of the matrix: 0 for about three of four, else in 0 .. 1e-3. */
+double fake_element(int64_t lor, int64_t row);
+
+/* Backends over that matrix, in float and in double, without pictures. Rows of points repeat the
+ * voxel rows of the same index. */
+lr_status fake_float_create(const struct lr_backend_params *params, struct lr_backend *backend);
+lr_status fake_double_create(const struct lr_backend_params *params, struct lr_backend *backend);
+
+/* Logs an error and returns LR_NO_DEVICE, or LR_FAILED. */
+lr_status fake_absent_create(const struct lr_backend_params *params, struct lr_backend *backend);
+lr_status fake_broken_create(const struct lr_backend_params *params, struct lr_backend *backend);
+
+#endif

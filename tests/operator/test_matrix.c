@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The stored matrix alone, on random rows. */
+#include "test.h"
+
+#include "operator/matrix.h"
+
+struct plain { /* the same matrix as triplets by row */
+    int64_t num_rows, num_lors;
+    int64_t *begin; /* [num_rows + 1] */
+    int64_t *lor;
+    double *value;
+};
+
+/* Rows of between 0 and 2 * mean elements at random LORs. */
+static void plain_init(struct plain *plain, const int64_t size[2], int64_t mean, uint64_t *state)
+{
+    *plain = (struct plain){.num_rows = size[0], .num_lors = size[1]};
+    plain->begin = calloc((size_t)size[0] + 1, sizeof(*plain->begin));
+    plain->lor = calloc((size_t)(size[0] * 2 * mean), sizeof(*plain->lor));
+    plain->value = calloc((size_t)(size[0] * 2 * mean), sizeof(*plain->value));
+    assert_true(plain->begin && plain->lor && plain->value);
+    int64_t end = 0;
+    for (int64_t row = 0; row < size[0]; row++) {
+        const double step = (double)size[1] / (1.0 + (double)mean * 2.0 * test_random(state));
+        for (double at = step * test_random(state); at < (double)size[1] && row % 7 != 3;
+             at += 1.0 + step * 2.0 * test_random(state)) {
+            if (end - plain->begin[row] == 2 * mean) {
+                break;
+            }
+            plain->lor[end] = (int64_t)at;
+            plain->value[end++] = 1e-4 * (0.1 + test_random(state));
+        }
+        plain->begin[row + 1] = end;
+    }
+}
+
+static void plain_finish(struct plain *plain)
+{
+    free(plain->begin);
+    free(plain->lor);
+    free(plain->value);
+}
+
+static void build(const struct plain *plain, struct lr_matrix *matrix)
+{
+    struct lr_matrix_sample sample = {0};
+    sample.lor = calloc((size_t)plain->begin[plain->num_rows] + 1, sizeof(*sample.lor));
+    assert_non_null(sample.lor);
+    for (int64_t row = 0; row < plain->num_rows; row += 1 + plain->num_rows / 40) {
+        for (int64_t k = plain->begin[row]; k < plain->begin[row + 1]; k++) {
+            sample.lor[sample.num_elements++] = (uint32_t)plain->lor[k];
+        }
+        sample.num_rows++;
+    }
+    assert_int_equal(lr_matrix_init(matrix, plain->num_lors, &sample, NULL), LR_OK);
+    for (int64_t row = 0; row < plain->num_rows; row++) {
+        const int64_t begin = plain->begin[row];
+        const lr_row one = {row, plain->begin[row + 1] - begin, plain->lor + begin,
+                            plain->value + begin};
+        assert_int_equal(lr_matrix_append(matrix, &one), LR_OK);
+    }
+    assert_int_equal(lr_matrix_complete(matrix), LR_OK);
+    free(sample.lor);
+}
+
+static double *random_values(int64_t count, uint64_t *state)
+{
+    double *values = calloc((size_t)count, sizeof(*values));
+    assert_non_null(values);
+    for (int64_t k = 0; k < count; k++) {
+        values[k] = test_random(state) < 0.1 ? 0.0 : test_random(state);
+    }
+    return values;
+}
+
+static void plain_forward(const struct plain *plain, const double *x, double *y)
+{
+    memset(y, 0, (size_t)plain->num_lors * sizeof(*y));
+    for (int64_t row = 0; row < plain->num_rows; row++) {
+        for (int64_t k = plain->begin[row]; k < plain->begin[row + 1]; k++) {
+            y[plain->lor[k]] += (float)plain->value[k] * x[row];
+        }
+    }
+}
+
+static void plain_back(const struct plain *plain, const double *y, double *x)
+{
+    for (int64_t row = 0; row < plain->num_rows; row++) {
+        x[row] = 0.0;
+        for (int64_t k = plain->begin[row]; k < plain->begin[row + 1]; k++) {
+            x[row] += (float)plain->value[k] * y[plain->lor[k]];
+        }
+    }
+}
+
+static void compare(const double *a, const double *b, int64_t count)
+{
+    for (int64_t k = 0; k < count; k++) {
+        if (a[k] != 0.0 || b[k] != 0.0) {
+            assert_close(a[k], b[k], 1e-13); /* sums of some hundred terms in another order */
+        }
+    }
+}
+
+static void check_projections(const struct plain *plain, const struct lr_matrix *matrix,
+                              uint64_t *state)
+{
+    double *x = random_values(plain->num_rows, state), *y = random_values(plain->num_lors, state);
+    double *y_plain = random_values(plain->num_lors, state), *y_kept = NULL;
+    double *x_plain = random_values(plain->num_rows, state), *x_kept = NULL;
+    plain_forward(plain, x, y_plain);
+    plain_back(plain, y, x_plain);
+    for (int threads = 1; threads <= 3; threads++) {
+        double *y_now = random_values(plain->num_lors, state);
+        double *x_now = random_values(plain->num_rows, state);
+        const struct lr_matrix_vector image_in = {true, x}, data_in = {true, y};
+        const struct lr_matrix_vector data_out = {true, y_now}, image_out = {true, x_now};
+        assert_int_equal(lr_matrix_forward(matrix, threads, image_in, data_out), LR_OK);
+        assert_int_equal(lr_matrix_back(matrix, threads, data_in, image_out), LR_OK);
+        compare(y_now, y_plain, plain->num_lors);
+        compare(x_now, x_plain, plain->num_rows);
+        if (y_kept != NULL) { /* the bits do not depend on the threads */
+            assert_memory_equal(y_now, y_kept, (size_t)plain->num_lors * sizeof(*y));
+            assert_memory_equal(x_now, x_kept, (size_t)plain->num_rows * sizeof(*x));
+        }
+        free(y_kept);
+        free(x_kept);
+        y_kept = y_now;
+        x_kept = x_now;
+    }
+    double *owned[] = {x, y, y_plain, x_plain, y_kept, x_kept};
+    for (int k = 0; k < 6; k++) {
+        free(owned[k]);
+    }
+}
+
+static void check_rows(const struct plain *plain, const struct lr_matrix *matrix)
+{
+    int64_t *lor = calloc((size_t)plain->num_lors, sizeof(*lor));
+    double *value = calloc((size_t)plain->num_lors, sizeof(*value));
+    assert_true(lor != NULL && value != NULL);
+    for (int64_t row = 0; row < plain->num_rows; row++) {
+        const int64_t begin = plain->begin[row], count = plain->begin[row + 1] - begin;
+        assert_int_equal(lr_matrix_row_count(matrix, row), count);
+        lr_matrix_row(matrix, row, lor, value);
+        for (int64_t k = 0; k < count; k++) {
+            assert_int_equal(lor[k], plain->lor[begin + k]);
+            assert_true(value[k] == (float)plain->value[begin + k]);
+        }
+    }
+    free(lor);
+    free(value);
+}
+
+static void check_size(const int64_t size[2], int64_t mean)
+{
+    uint64_t state = test_seed();
+    struct plain plain;
+    struct lr_matrix matrix;
+    plain_init(&plain, size, mean, &state);
+    build(&plain, &matrix);
+    assert_int_equal(matrix.num_elements, plain.begin[plain.num_rows]);
+    assert_int_equal(matrix.range_begin[0], 0);
+    assert_int_equal(matrix.range_begin[matrix.num_ranges], size[1]);
+    check_rows(&plain, &matrix);
+    check_projections(&plain, &matrix, &state);
+    lr_matrix_finish(&matrix);
+    plain_finish(&plain);
+}
+
+static void test_many_ranges(void **state)
+{
+    (void)state;
+    check_size((const int64_t[2]){300, 60000}, 3000);
+}
+
+/* More rows than a chunk holds. */
+static void test_many_chunks(void **state)
+{
+    (void)state;
+    check_size((const int64_t[2]){40000, 900}, 12);
+}
+
+static void test_one_lor(void **state)
+{
+    (void)state;
+    check_size((const int64_t[2]){5, 1}, 1);
+}
+
+static void test_ranges_balance(void **unused)
+{
+    (void)unused;
+    uint64_t state = test_seed();
+    struct plain plain;
+    struct lr_matrix matrix;
+    plain_init(&plain, (const int64_t[2]){400, 50000}, 2500, &state);
+    build(&plain, &matrix);
+    assert_true(matrix.num_ranges >= 64);
+    const int64_t mean = matrix.num_elements / matrix.num_ranges;
+    for (int g = 0; g < matrix.num_ranges; g++) {
+        int64_t count = 0;
+        for (int64_t c = 0; c < matrix.num_chunks; c++) {
+            const struct lr_matrix_chunk *chunk = &matrix.chunks[c];
+            count += chunk->split[(g + 1) * chunk->num_rows] - chunk->split[g * chunk->num_rows];
+        }
+        assert_true(count < 2 * mean); /* 40 sampled rows give each share to about 10 % */
+    }
+    lr_matrix_finish(&matrix);
+    plain_finish(&plain);
+}
+
+/* A row longer than the staging, and elements that a float cannot hold. */
+static void test_long_row_and_tiny_values(void **state)
+{
+    (void)state;
+    const int64_t count = 5000000;
+    int64_t *lor = calloc((size_t)count, sizeof(*lor));
+    double *value = calloc((size_t)count, sizeof(*value));
+    assert_true(lor != NULL && value != NULL);
+    for (int64_t k = 0; k < count; k++) {
+        lor[k] = k;
+        value[k] = k % 2 == 0 ? 1e-60 : 0.5;
+    }
+    struct lr_matrix matrix;
+    struct lr_matrix_sample sample = {.num_rows = 1};
+    assert_int_equal(lr_matrix_init(&matrix, count, &sample, NULL), LR_OK);
+    const lr_row row = {0, count, lor, value};
+    assert_int_equal(lr_matrix_append(&matrix, &row), LR_OK);
+    assert_int_equal(lr_matrix_complete(&matrix), LR_OK);
+    assert_int_equal(lr_matrix_row_count(&matrix, 0), count / 2);
+    lr_matrix_row(&matrix, 0, lor, value);
+    assert_int_equal(lor[count / 2 - 1], count - 1);
+    lr_matrix_finish(&matrix);
+    free(lor);
+    free(value);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_many_ranges),
+        cmocka_unit_test(test_many_chunks),
+        cmocka_unit_test(test_one_lor),
+        cmocka_unit_test(test_ranges_balance),
+        cmocka_unit_test(test_long_row_and_tiny_values),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The plan: what is rendered and where it lands. No OpenGL; brute force over lines in double. */
+#include "lines.h"
+#include "scanners.h"
+
+#include "render/plan.h"
+
+struct setting {
+    lr_scanner *scanner;
+    lr_lors *lors;
+    struct lr_plan *plan;
+    struct eye *eye;
+};
+
+static void setting_open(struct setting *setting, lr_scanner *scanner, int rays, int atlas_size)
+{
+    struct test_log log;
+    test_log_init(&log);
+    setting->scanner = scanner;
+    setting->lors = lr_lors_create(scanner, &log.log);
+    assert_non_null(setting->lors);
+    setting->plan = lr_plan_create(&(struct lr_plan_params){
+        .lors = setting->lors, .rays = rays, .atlas_size = atlas_size, .log = &log.log});
+    if (setting->plan == NULL) {
+        fail_msg("no plan: %s", log.error);
+    }
+    setting->eye = eye_create(scanner, rays);
+}
+
+static void setting_close(struct setting *setting)
+{
+    eye_destroy(setting->eye);
+    lr_plan_destroy(setting->plan);
+    lr_lors_destroy(setting->lors);
+    lr_scanner_destroy(setting->scanner);
+}
+
+static bool draws(const struct lr_batch *batch, int image, int secondary)
+{
+    for (int k = 0; k < batch->num_draws; k++) {
+        if ((int)batch->draws[k].image == image && (int)batch->draws[k].secondary == secondary) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int image_of(const struct lr_batch *batch, int primary)
+{
+    for (int k = 0; k < batch->num_images; k++) {
+        if (batch->images[k].primary == primary) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+/* Plans one point alone. */
+static struct lr_batch plan_point(struct setting *setting, const double point_mm[1][3])
+{
+    const struct lr_rows rows = {.points_mm = point_mm, .end = 1};
+    const struct lr_plan_work work = {.rows = &rows, .window = lr_plan_all_lors(setting->lors)};
+    struct lr_plan_cursor cursor = {0};
+    struct lr_batch batch;
+    assert_true(lr_plan_next(setting->plan, &work, &cursor, &batch));
+    assert_int_equal(cursor.row, 1);
+    return batch;
+}
+
+/* --- roles --- */
+
+/* A pair is drawn in at most one of its two directions, and only in that of the roles. */
+static void check_roles(struct setting *setting, const double point_mm[3], int *num_ties)
+{
+    const double point[1][3] = {{point_mm[0], point_mm[1], point_mm[2]}};
+    const struct lr_batch batch = plan_point(setting, point);
+    eye_place(setting->eye, point_mm);
+    for (int k = 0; k < batch.num_draws; k++) {
+        const int i = batch.images[batch.draws[k].image].primary;
+        const int j = (int)batch.draws[k].secondary;
+        const double a = setting->eye->modules[i].distance_squared;
+        const double b = setting->eye->modules[j].distance_squared;
+        const int other = image_of(&batch, j);
+        assert_true(i != j);
+        assert_true(setting->eye->modules[i].height > 0);
+        assert_true(setting->eye->modules[j].height > 0);
+        assert_true(a > b || fabs(a - b) <= 1e-9 * a);
+        if (fabs(a - b) <= 1e-9 * fmax(a, b)) {
+            assert_true(i < j);
+            ++*num_ties;
+        }
+        assert_false(other >= 0 && draws(&batch, other, i));
+        /* A depth test that keeps the first of two equal hits keeps the lower index. */
+        assert_true(k == 0 || batch.draws[k - 1].image < batch.draws[k].image ||
+                    batch.draws[k - 1].secondary < batch.draws[k].secondary);
+    }
+}
+
+static void test_roles(void **unused)
+{
+    (void)unused;
+    uint64_t state = test_seed();
+    int num_ties = 0;
+    for (int k = 0; k < NUM_SCANNER_CASES; k++) {
+        struct setting setting;
+        setting_open(&setting, scanner_cases[k].create(), 1, 512);
+        for (int point = 0; point < NUM_TEST_POINTS; point++) {
+            double point_mm[3];
+            test_point(setting.scanner, scanner_cases[k].reach_mm, point, &state, point_mm);
+            check_roles(&setting, point_mm, &num_ties);
+        }
+        setting_close(&setting);
+    }
+    print_message("%d draws between equally far modules\n", num_ties);
+    assert_true(num_ties > 100);
+}
+
+/* At the centre of a ring all modules are equally far but for rounding: each opposite pair is
+ * drawn once, with the lower index as primary. */
+static void test_ties_at_the_centre(void **unused)
+{
+    (void)unused;
+    struct setting setting;
+    setting_open(&setting, create_ring_of_8(), 2, 512);
+    const struct lr_batch batch = plan_point(&setting, (const double[1][3]){{0, 0, 0}});
+    for (int i = 0; i < 4; i++) {
+        const int image = image_of(&batch, i);
+        assert_true(image >= 0);
+        assert_true(draws(&batch, image, i + 4));
+        const int opposite = image_of(&batch, i + 4);
+        assert_false(opposite >= 0 && draws(&batch, opposite, i));
+    }
+    setting_close(&setting);
+}
+
+/* --- culling --- */
+
+/* Every module that some line of the primary meets first is among the primary's draws. */
+static int check_visible(struct setting *setting, const double point_mm[3])
+{
+    const double point[1][3] = {{point_mm[0], point_mm[1], point_mm[2]}};
+    const struct lr_batch batch = plan_point(setting, point);
+    const int rays = setting->eye->rays;
+    int met = 0;
+    eye_place(setting->eye, point_mm);
+    for (int i = 0; i < setting->scanner->num_modules; i++) {
+        const int *crystals = setting->scanner->modules[i].crystals;
+        const int image = image_of(&batch, i);
+        if (setting->eye->modules[i].height <= 0) {
+            continue;
+        }
+        for (int pixel = 0; pixel < crystals[0] * crystals[1] * rays * rays; pixel++) {
+            double ray[3], edge;
+            eye_line(setting->eye, i, pixel % (crystals[0] * rays), pixel / (crystals[0] * rays),
+                     ray);
+            const int j = eye_first_hit(setting->eye, i, ray, &edge);
+            if (j >= 0 && setting->lors->pair_of[i * setting->scanner->num_modules + j] >= 0) {
+                assert_true(image >= 0);
+                assert_true(draws(&batch, image, j));
+                met++;
+            }
+        }
+    }
+    return met;
+}
+
+static void test_nothing_visible_is_culled(void **unused)
+{
+    (void)unused;
+    uint64_t state = test_seed();
+    int met = 0;
+    for (int k = 0; k < NUM_SCANNER_CASES + 20; k++) {
+        struct setting setting;
+        const bool random = k >= NUM_SCANNER_CASES;
+        setting_open(&setting, random ? create_random(&state) : scanner_cases[k].create(), 1, 512);
+        for (int point = 0; point < NUM_TEST_POINTS + (random ? 10 : 0); point++) {
+            double point_mm[3];
+            test_point(setting.scanner, random ? 30 : scanner_cases[k].reach_mm, point, &state,
+                       point_mm);
+            met += check_visible(&setting, point_mm);
+        }
+        setting_close(&setting);
+    }
+    print_message("%d lines met a module\n", met);
+    assert_true(met > 10000);
+}
+
+/* At the centre of a ring a module sees only what is opposite: culling does leave out most. */
+static void test_culling_leaves_out(void **unused)
+{
+    (void)unused;
+    struct setting setting;
+    setting_open(&setting, create_ring_of_8(), 1, 512);
+    const struct lr_batch batch = plan_point(&setting, (const double[1][3]){{0, 0, 0}});
+    assert_true(batch.num_draws >= 4 && batch.num_draws <= 12);
+    setting_close(&setting);
+}
+
+/* --- batches --- */
+
+/* The images of a point when it is planned with nothing else. */
+static int count_images(struct setting *setting, const struct lr_rows *rows, int64_t row, int index)
+{
+    double point[1][3];
+    lr_rows_point(rows, row, index, point[0]);
+    return plan_point(setting, (const double(*)[3])point).num_images;
+}
+
+static void check_tiles(const struct lr_plan *plan, const struct lr_batch *batch, int atlas_size)
+{
+    bool *taken = calloc((size_t)plan->max_images, sizeof(*taken));
+    assert_non_null(taken);
+    for (int k = 0; k < batch->num_images; k++) {
+        const struct lr_plan_image *image = &batch->images[k];
+        const int column = image->tile_x / plan->tile[0], row = image->tile_y / plan->tile[1];
+        assert_int_equal(image->tile_x % plan->tile[0], 0);
+        assert_int_equal(image->tile_y % plan->tile[1], 0);
+        assert_true(column >= 0 && column < plan->columns && row >= 0 && row < batch->atlas_rows);
+        assert_true(image->tile_x + plan->tile[0] <= atlas_size);
+        assert_true(image->tile_y + plan->tile[1] <= atlas_size);
+        assert_false(taken[row * plan->columns + column]);
+        taken[row * plan->columns + column] = true;
+    }
+    free(taken);
+    assert_true(batch->num_images <= plan->max_images && batch->num_draws <= plan->max_draws);
+    assert_true(batch->atlas_rows <= plan->rows);
+}
+
+/* Rows ascend, and their images lie one after the other without holes. */
+static void check_rows(const struct lr_batch *batch, int per_row)
+{
+    uint32_t next = 0;
+    for (int k = 0; k < batch->num_rows; k++) {
+        assert_true(k == 0 || batch->rows[k].row > batch->rows[k - 1].row);
+        assert_int_equal(batch->rows[k].first_image, next);
+        assert_true(batch->rows[k].end_image > next);
+        assert_close((double)batch->rows[k].factor, 1.0 / per_row, 1e-7);
+        next = batch->rows[k].end_image;
+    }
+    assert_int_equal(next, batch->num_images);
+    for (int k = 0; k < batch->num_draws; k++) {
+        assert_true(batch->draws[k].image < (uint32_t)batch->num_images);
+    }
+}
+
+/* Goes through all rows and counts each row's images. */
+static void count_batches(struct setting *setting, const struct lr_plan_work *work, int atlas_size,
+                          int *images_of_row, int *num_batches, int *num_split)
+{
+    struct lr_plan_cursor cursor = {0};
+    struct lr_batch batch;
+    *num_batches = *num_split = 0;
+    while (lr_plan_next(setting->plan, work, &cursor, &batch)) {
+        check_tiles(setting->plan, &batch, atlas_size);
+        check_rows(&batch, lr_rows_per_row(work->rows));
+        for (int k = 0; k < batch.num_rows; k++) {
+            images_of_row[batch.rows[k].row] +=
+                (int)(batch.rows[k].end_image - batch.rows[k].first_image);
+        }
+        *num_split += cursor.point > 0;
+        ++*num_batches;
+        assert_true(*num_batches < 10000);
+    }
+    assert_int_equal(batch.num_images, 0);
+    assert_int_equal(cursor.row, work->rows->end - work->rows->begin);
+}
+
+static void test_batches_cover_rows(void **unused)
+{
+    (void)unused;
+    static const int sizes[] = {48, 60, 100, 333, 1024};
+    const lr_grid grid =
+        lr_grid_centred((const int[3]){3, 4, 2}, (const double[3]){4.1, 3.3, 2.7});
+    for (int k = 0; k < 5; k++) {
+        const struct lr_rows rows = {.grid = &grid, .samples = {2, 1, 3}, .begin = 2, .end = 23};
+        struct setting setting, single;
+        int images_of_row[24] = {0}, num_batches, num_split;
+        setting_open(&setting, create_two_rings(), 2, sizes[k]);
+        setting_open(&single, create_two_rings(), 2, 512);
+        const struct lr_plan_work work = {.rows = &rows,
+                                          .window = lr_plan_all_lors(setting.lors)};
+        count_batches(&setting, &work, sizes[k], images_of_row, &num_batches, &num_split);
+        print_message("atlas %d: %d tiles, %d batches, %d end within a row\n", sizes[k],
+                      setting.plan->max_images, num_batches, num_split);
+        for (int row = 0; row < 21; row++) {
+            int expected = 0;
+            for (int point = 0; point < 6; point++) {
+                expected += count_images(&single, &rows, rows.begin + row, point);
+            }
+            assert_int_equal(images_of_row[row], expected);
+        }
+        assert_true(k > 0 || num_split > 5);
+        assert_true(k < 4 || num_batches < 5);
+        setting_close(&single);
+        setting_close(&setting);
+    }
+}
+
+/* An image is a float point and what rounding left over: together good to 1e-13 of the point. */
+static void test_points_keep_their_precision(void **unused)
+{
+    (void)unused;
+    struct setting setting;
+    const double point[1][3] = {{1.23456789012345, -7.65432109876543, 0.000123456789}};
+    setting_open(&setting, create_ring_of_8(), 1, 512);
+    const struct lr_batch batch = plan_point(&setting, point);
+    assert_true(batch.num_images > 0);
+    for (int k = 0; k < 3; k++) {
+        assert_close((double)batch.images[0].point[k] + (double)batch.images[0].rest[k],
+                     point[0][k], 1e-13);
+    }
+    setting_close(&setting);
+}
+
+/* --- emission --- */
+
+static void test_zero_emission_is_left_out(void **unused)
+{
+    (void)unused;
+    struct setting setting;
+    const lr_grid grid = lr_grid_centred((const int[3]){4, 3, 1}, (const double[3]){3, 3, 3});
+    const struct lr_rows rows = {.grid = &grid, .samples = {1, 2, 1}, .end = 12};
+    static const int emitting[3] = {3, 4, 10};
+    float emission[12] = {0};
+    emission[3] = 2.5f;
+    emission[4] = 1.0f;
+    emission[10] = 0.125f;
+    setting_open(&setting, create_ring_of_8(), 1, 512);
+    const struct lr_plan_work work = {
+        .rows = &rows, .window = lr_plan_all_lors(setting.lors), .emission = emission};
+    struct lr_plan_cursor cursor = {0};
+    struct lr_batch batch;
+    int seen = 0;
+    while (lr_plan_next(setting.plan, &work, &cursor, &batch)) {
+        for (int k = 0; k < batch.num_rows; k++, seen++) {
+            assert_true(seen < 3);
+            assert_int_equal(batch.rows[k].row, emitting[seen]);
+            for (uint32_t i = batch.rows[k].first_image; i < batch.rows[k].end_image; i++) {
+                assert_close((double)batch.images[i].scale, emission[batch.rows[k].row] / 2.0,
+                             1e-7);
+            }
+        }
+    }
+    assert_int_equal(seen, 3);
+    emission[3] = emission[4] = emission[10] = 0;
+    cursor = (struct lr_plan_cursor){0};
+    while (lr_plan_next(setting.plan, &work, &cursor, &batch)) {
+        assert_int_equal(batch.num_images, 0);
+    }
+    setting_close(&setting);
+}
+
+/* --- windows of LORs --- */
+
+static void test_windows_partition_the_pairs(void **unused)
+{
+    (void)unused;
+    lr_scanner *scanner = create_unequal();
+    lr_lors *lors = lr_lors_create(scanner, NULL);
+    assert_non_null(lors);
+    const int64_t sizes[] = {1, 40, 200, 2199, 2200, 2201, lors->count - 1, lors->count,
+                             4 * lors->count};
+    for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
+        struct lr_lor_window window = {0};
+        int64_t pair = 0, lor = 0;
+        while (lr_plan_next_window(lors, sizes[k], &window)) {
+            assert_int_equal(window.first_pair, pair);
+            assert_int_equal(window.first_lor, lor);
+            assert_true(window.end_pair > window.first_pair);
+            assert_int_equal(window.num_lors, lors->offsets[window.end_pair] - lor);
+            assert_true(window.num_lors <= sizes[k] || window.end_pair == window.first_pair + 1);
+            /* One pair more would not have fitted. */
+            assert_true(window.end_pair == lors->num_pairs ||
+                        lors->offsets[window.end_pair + 1] - lor > sizes[k]);
+            pair = window.end_pair;
+            lor += window.num_lors;
+        }
+        assert_int_equal(pair, lors->num_pairs);
+        assert_int_equal(lor, lors->count);
+    }
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+}
+
+/* A window's plan renders what shows its pairs, and everything that stands before them. */
+static void test_windows_plan_their_pairs(void **unused)
+{
+    (void)unused;
+    struct setting setting;
+    const double points[2][3] = {{0, 0, 0}, {2.5, -1.5, 1}};
+    const struct lr_rows rows = {.points_mm = points, .end = 2};
+    setting_open(&setting, create_two_rings(), 1, 512);
+    const int modules = setting.scanner->num_modules;
+    struct lr_plan_work work = {.rows = &rows};
+    while (lr_plan_next_window(setting.lors, setting.lors->count / 5, &work.window)) {
+        struct lr_plan_cursor cursor = {0};
+        struct lr_batch batch;
+        while (lr_plan_next(setting.plan, &work, &cursor, &batch)) {
+            bool *shows = calloc((size_t)batch.num_images + 1, sizeof(*shows));
+            assert_non_null(shows);
+            for (int k = 0; k < batch.num_draws; k++) {
+                const int i = batch.images[batch.draws[k].image].primary;
+                const int pair =
+                    setting.lors->pair_of[i * modules + (int)batch.draws[k].secondary];
+                shows[batch.draws[k].image] |=
+                    pair >= work.window.first_pair && pair < work.window.end_pair;
+            }
+            for (int k = 0; k < batch.num_images; k++) {
+                assert_true(shows[k]);
+            }
+            free(shows);
+        }
+    }
+    setting_close(&setting);
+}
+
+/* --- refusals --- */
+
+static void test_small_atlas_is_refused(void **unused)
+{
+    (void)unused;
+    struct test_log log;
+    test_log_init(&log);
+    lr_scanner *scanner = create_ring_of_8();
+    lr_lors *lors = lr_lors_create(scanner, NULL);
+    /* 8 modules need 3 x 3 tiles of 12. */
+    assert_null(lr_plan_create(&(struct lr_plan_params){
+        .lors = lors, .rays = 2, .atlas_size = 35, .log = &log.log}));
+    assert_int_equal(log.status, LR_USAGE);
+    assert_non_null(strstr(log.error, "8 modules"));
+    struct lr_plan *plan = lr_plan_create(&(struct lr_plan_params){
+        .lors = lors, .rays = 2, .atlas_size = 36, .log = &log.log});
+    assert_non_null(plan);
+    assert_int_equal(plan->tile[0], 12);
+    assert_int_equal(plan->max_images, 9);
+    lr_plan_destroy(plan);
+    lr_plan_destroy(NULL);
+    assert_null(lr_plan_create(&(struct lr_plan_params){
+        .lors = lors, .rays = 100, .atlas_size = 512, .log = &log.log}));
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_roles),
+        cmocka_unit_test(test_ties_at_the_centre),
+        cmocka_unit_test(test_nothing_visible_is_culled),
+        cmocka_unit_test(test_culling_leaves_out),
+        cmocka_unit_test(test_batches_cover_rows),
+        cmocka_unit_test(test_points_keep_their_precision),
+        cmocka_unit_test(test_zero_emission_is_left_out),
+        cmocka_unit_test(test_windows_partition_the_pairs),
+        cmocka_unit_test(test_windows_plan_their_pairs),
+        cmocka_unit_test(test_small_atlas_is_refused),
+    };
+    return cmocka_run_group_tests_name("render_plan", tests, NULL, NULL);
+}

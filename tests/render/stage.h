@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What it takes to run the passes of src/render one by one on a test's scanner. */
+#ifndef LR_TESTS_RENDER_STAGE_H
+#define LR_TESTS_RENDER_STAGE_H
+
+#include "lines.h"
+#include "scanners.h"
+
+#include "operator/backend.h"
+#include "render/correspondence.h"
+
+/* One texel of the correspondence atlas. */
+struct texel {
+    uint32_t crystal; /* of the secondary, + 1; 0 = none */
+    float weight;
+};
+
+struct stage_params {
+    struct gl_context *ctx;
+    lr_scanner *scanner; /* taken over */
+    int rays;
+    const lr_image *mu;  /* or NULL */
+    int mu_steps;
+    bool path_length;
+    int min_tiles;       /* 0 = one for each module */
+};
+
+struct stage {
+    struct test_log log;
+    struct gl_context *ctx;
+    lr_scanner *scanner;
+    lr_lors *lors;
+    struct lr_plan *plan;
+    struct lr_scene scene;
+    struct lr_correspondence images;
+    struct eye *eye;
+    lr_grid grid;
+    struct lr_backend_params backend_params; /* for lr_cpu_backend_create */
+};
+
+/* The context that all tests of an executable share, or NULL with the reason printed: main then
+ * returns 77. */
+static inline struct gl_context *stage_context(void)
+{
+    static struct test_log log; /* outlives the context */
+    test_log_init(&log);
+    struct gl_context *ctx = gl_context_create(&(struct gl_context_params){.log = &log.log,
+                                                                           .debug = true});
+    if (ctx == NULL) {
+        print_message("skipped: %s\n", log.error);
+        return NULL;
+    }
+    print_message("device: %s\n", gl_context_limits(ctx)->renderer);
+    if (gl_context_make_current(ctx) != LR_OK) {
+        print_message("skipped: %s\n", log.error);
+        gl_context_destroy(ctx);
+        return NULL;
+    }
+    return ctx;
+}
+
+static inline void stage_leave(struct gl_context *ctx)
+{
+    gl_context_release(ctx);
+    gl_context_destroy(ctx);
+}
+
+/* Fails the test with the last sentence of the stage's log. */
+#define stage_check(stage, condition)                                                              \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            fail_msg("%s: %s", #condition, (stage)->log.error);                                    \
+        }                                                                                          \
+    } while (0)
+
+/* Edge of a square atlas with room for that many tiles. */
+static inline int stage_atlas_size(const lr_scanner *scanner, int rays, int tiles)
+{
+    int edge = 1;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        for (int k = 0; k < 2; k++) {
+            edge = scanner->modules[m].crystals[k] * rays > edge
+                       ? scanner->modules[m].crystals[k] * rays
+                       : edge;
+        }
+    }
+    return edge * (int)ceil(sqrt(tiles));
+}
+
+static inline void stage_open(struct stage *stage, const struct stage_params *params)
+{
+    const int modules = params->scanner->num_modules;
+    *stage = (struct stage){.ctx = params->ctx, .scanner = params->scanner};
+    test_log_init(&stage->log);
+    stage->lors = lr_lors_create(stage->scanner, &stage->log.log);
+    stage_check(stage, stage->lors != NULL);
+    stage->plan = lr_plan_create(&(struct lr_plan_params){
+        .lors = stage->lors,
+        .rays = params->rays,
+        .atlas_size = stage_atlas_size(stage->scanner, params->rays,
+                                       params->min_tiles > modules ? params->min_tiles : modules),
+        .log = &stage->log.log});
+    stage_check(stage, stage->plan != NULL);
+    stage_check(stage, lr_scene_init(&stage->scene, stage->ctx, stage->lors,
+                                     &(struct lr_scene_absorption){params->mu, params->mu_steps}) ==
+                           LR_OK);
+    stage_check(stage, lr_correspondence_init(&stage->images, &stage->scene, stage->plan,
+                                              params->path_length) == LR_OK);
+    stage->eye = eye_create(stage->scanner, params->rays);
+    stage->grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){1, 1, 1});
+    stage->backend_params = (struct lr_backend_params){.scanner = stage->scanner,
+                                                       .lors = stage->lors,
+                                                       .grid = &stage->grid,
+                                                       .rays = params->rays,
+                                                       .samples = {1, 1, 1},
+                                                       .mu = params->mu,
+                                                       .mu_steps = params->mu_steps,
+                                                       .threads = 1,
+                                                       .log = &stage->log.log};
+}
+
+static inline void stage_close(struct stage *stage)
+{
+    assert_false(gl_context_saw_error(stage->ctx));
+    eye_destroy(stage->eye);
+    lr_correspondence_finish(&stage->images);
+    lr_scene_finish(&stage->scene);
+    lr_plan_destroy(stage->plan);
+    lr_lors_destroy(stage->lors);
+    lr_scanner_destroy(stage->scanner);
+}
+
+/* Texels of the atlas. */
+static inline int64_t stage_atlas_texels(const struct stage *stage)
+{
+    return (int64_t)stage->images.atlas->size[0] * stage->images.atlas->size[1];
+}
+
+static inline struct lr_plan_image stage_image(const struct stage *stage, const double point_mm[3],
+                                               int primary, int slot)
+{
+    struct lr_plan_image image = {.primary = primary,
+                                  .scale = 1,
+                                  .tile_x = slot % stage->plan->columns * stage->plan->tile[0],
+                                  .tile_y = slot / stage->plan->columns * stage->plan->tile[1]};
+    for (int k = 0; k < 3; k++) {
+        image.point[k] = (float)point_mm[k];
+        image.rest[k] = (float)(point_mm[k] - (double)image.point[k]);
+    }
+    return image;
+}
+
+static inline void *test_alloc(int64_t count, size_t size)
+{
+    void *block = calloc((size_t)(count > 0 ? count : 1), size);
+    assert_non_null(block);
+    return block;
+}
+
+/* Fills the atlas by hand: each pixel of the image's window gets a crystal of another module with
+ * probability `density`; a macropixel has few different ones. Texels of the tile beyond the window
+ * get crystals too, which nothing may read. */
+static inline void stage_fill_tile(const struct stage *stage, const struct lr_plan_image *image,
+                                   double density, struct texel *atlas, uint64_t *state)
+{
+    const lr_scanner *scanner = stage->scanner;
+    const int width = stage->images.atlas->size[0];
+    const int rays = stage->plan->rays;
+    const uint32_t base = (uint32_t)(scanner->num_crystals * test_random(state));
+    for (int y = 0; y < stage->plan->tile[1]; y++) {
+        for (int x = 0; x < stage->plan->tile[0]; x++) {
+            struct texel *texel = &atlas[(int64_t)(image->tile_y + y) * width + image->tile_x + x];
+            const uint32_t near = base + (uint32_t)(x / rays * 7 + y / rays * 3) +
+                                  (uint32_t)(3 * test_random(state));
+            *texel = (struct texel){.crystal = near % (uint32_t)scanner->num_crystals + 1,
+                                    .weight = (float)(1e-6 + 1e-5 * test_random(state))};
+            if (test_random(state) > density) {
+                *texel = (struct texel){0};
+            }
+        }
+    }
+}
+
+/* Whether a texel of an image's tile lies in the primary's window. */
+static inline bool stage_in_window(const struct stage *stage, const struct lr_plan_image *image,
+                                   int x, int y)
+{
+    const int *crystals = stage->scanner->modules[image->primary].crystals;
+    return x < crystals[0] * stage->plan->rays && y < crystals[1] * stage->plan->rays;
+}
+
+/* LOR of the pixel (x, y) of an image and the crystal that its texel names, or -1. */
+static inline int64_t stage_lor(const struct stage *stage, const struct lr_plan_image *image,
+                                const int at[2], uint32_t crystal)
+{
+    const int rays = stage->plan->rays;
+    const int mine = stage->scanner->first_crystal[image->primary] +
+                     at[1] / rays * stage->scanner->modules[image->primary].crystals[0] +
+                     at[0] / rays;
+    return crystal == 0 ? -1 : lr_lors_number(stage->lors, mine, (int)crystal - 1);
+}
+
+#endif

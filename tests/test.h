@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What every test shares, on top of cmocka. Include this first. */
+#ifndef LR_TEST_H
+#define LR_TEST_H
+
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <lr/lr.h>
+
+/* Relative-or-absolute closeness of two doubles, with both values in the message. */
+#define assert_close(a, b, tolerance)                                                              \
+    do {                                                                                           \
+        const double close_a_ = (a), close_b_ = (b);                                               \
+        if (!(fabs(close_a_ - close_b_) <= (tolerance)*fmax(fabs(close_a_), fabs(close_b_)))) {    \
+            fail_msg("%s = %.15g, %s = %.15g: differ by %.3g of the larger, allowed %.3g", #a,     \
+                     close_a_, #b, close_b_,                                                       \
+                     fabs(close_a_ - close_b_) / fmax(fabs(close_a_), fabs(close_b_)),             \
+                     (double)(tolerance));                                                         \
+        }                                                                                          \
+    } while (0)
+
+/* A log that keeps the last error and warning, for tests of sentences. */
+struct test_log {
+    lr_log log; /* pass &test.log */
+    lr_status status;
+    char error[1024];
+    char warning[1024];
+    int num_warnings;
+};
+
+static inline void test_log_write(void *user, lr_log_level level, lr_status status,
+                                  const char *sentence)
+{
+    struct test_log *test = user;
+    if (level == LR_LOG_ERROR) {
+        test->status = status;
+        snprintf(test->error, sizeof(test->error), "%s", sentence);
+    } else if (level == LR_LOG_WARNING) {
+        test->num_warnings++;
+        snprintf(test->warning, sizeof(test->warning), "%s", sentence);
+    }
+    if (getenv("LORASTER_TEST_VERBOSE") != NULL) {
+        fprintf(stderr, "[%d] %s\n", (int)level, sentence);
+    }
+}
+
+static inline void test_log_init(struct test_log *test)
+{
+    *test = (struct test_log){0};
+    test->log.write = test_log_write;
+    test->log.user = test;
+}
+
+/* Path of a file in the folder of real inputs, or NULL when that folder is absent:
+ * $LORASTER_DATA, else ../shared/data beside the source tree. */
+static inline const char *test_data(char path[1024], const char *name)
+{
+    const char *folder = getenv("LORASTER_DATA");
+    snprintf(path, 1024, "%s/%s", folder ? folder : LR_TEST_DATA, name);
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) {
+        print_message("skipped: no %s; set LORASTER_DATA to the folder of real inputs\n", path);
+        return NULL;
+    }
+    fclose(file);
+    return path;
+}
+
+/* The seed of random cases: $LORASTER_TEST_SEED, else 1. Printed, so that a failure repeats. */
+static inline uint64_t test_seed(void)
+{
+    const char *text = getenv("LORASTER_TEST_SEED");
+    const uint64_t seed = text ? strtoull(text, NULL, 10) : 1;
+    print_message("seed %llu\n", (unsigned long long)seed);
+    return seed;
+}
+
+/* SplitMix64: uniform in [0, 1). */
+static inline double test_random(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return (double)((z ^ (z >> 31)) >> 11) * 0x1.0p-53;
+}
+
+#endif

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Loops over threads, memory, log. */
+#include "test.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+
+#include <stdatomic.h>
+
+struct visits {
+    atomic_int *count; /* [indices] */
+    int threads;
+    int64_t grain;
+    atomic_int wrong_worker, wrong_share;
+};
+
+static void visit(void *user, int64_t begin, int64_t end, int worker)
+{
+    struct visits *visits = user;
+    visits->wrong_worker += worker < 0 || worker >= visits->threads;
+    visits->wrong_share += end <= begin || end - begin > visits->grain;
+    for (int64_t k = begin; k < end; k++) {
+        visits->count[k]++;
+    }
+}
+
+/* Every index once, whatever the number of threads and the size of shares. */
+static void loop_covers_all(void **state)
+{
+    (void)state;
+    const int threads[] = {1, 2, 3, 7, 32};
+    const int64_t counts[] = {1, 2, 31, 1000, 4097}, grains[] = {1, 3, 64, 5000};
+    for (int t = 0; t < 5; t++) {
+        for (int c = 0; c < 5; c++) {
+            for (int g = 0; g < 4; g++) {
+                struct visits visits = {.threads = threads[t], .grain = grains[g]};
+                visits.count = calloc((size_t)counts[c], sizeof(*visits.count));
+                lr_parallel_for(threads[t], counts[c], grains[g], visit, &visits);
+                for (int64_t k = 0; k < counts[c]; k++) {
+                    assert_int_equal(visits.count[k], 1);
+                }
+                assert_int_equal(visits.wrong_worker, 0);
+                assert_int_equal(visits.wrong_share, 0);
+                free(visits.count);
+            }
+        }
+    }
+}
+
+static void empty_loop_calls_nothing(void **state)
+{
+    (void)state;
+    struct visits visits = {.threads = 2, .grain = 1}; /* a call would write to NULL */
+    lr_parallel_for(2, 0, 1, visit, &visits);
+    lr_parallel_for(2, -5, 1, visit, &visits);
+}
+
+static void odd_arguments_run_on_the_caller(void **state)
+{
+    (void)state;
+    atomic_int count[3] = {0};
+    struct visits visits = {.count = count, .threads = 1, .grain = 1};
+    lr_parallel_for(0, 3, 0, visit, &visits);
+    assert_true(count[0] == 1 && count[1] == 1 && count[2] == 1);
+    assert_int_equal(visits.wrong_worker + visits.wrong_share, 0);
+}
+
+static void memory_is_zeroed(void **state)
+{
+    (void)state;
+    int64_t *block = lr_alloc(1000, sizeof(*block), "a block", NULL);
+    for (int k = 0; k < 1000; k++) {
+        assert_true(block[k] == 0);
+    }
+    free(block);
+    void *nothing = lr_alloc(0, 8, "nothing", NULL);
+    assert_non_null(nothing);
+    free(nothing);
+}
+
+static void too_much_memory_is_a_sentence(void **state)
+{
+    (void)state;
+    struct test_log log;
+    test_log_init(&log);
+    assert_null(lr_alloc((int64_t)1 << 61, 8, "the moon", &log.log));
+    assert_int_equal(log.status, LR_FAILED);
+    assert_string_equal(log.error, "no memory for the moon (16.0 EiB)");
+    assert_null(lr_alloc(-1, 8, "less than nothing", &log.log));
+    int *kept = lr_alloc(1, sizeof(*kept), "a number", &log.log);
+    *kept = 7;
+    assert_null(lr_resize(kept, (int64_t)1 << 62, sizeof(*kept), "the sun", &log.log));
+    assert_int_equal(*kept, 7);
+    free(kept);
+}
+
+static void machine_is_described(void **state)
+{
+    (void)state;
+    assert_true(lr_num_processors() >= 1);
+    assert_true(lr_physical_memory() > (int64_t)1 << 24);
+    const double before = lr_clock_seconds();
+    assert_true(lr_clock_seconds() >= before);
+}
+
+static void strings_are_copied(void **state)
+{
+    (void)state;
+    assert_null(lr_copy_string(NULL, NULL));
+    char *copy = lr_copy_string("x", NULL);
+    assert_string_equal(copy, "x");
+    free(copy);
+}
+
+static void long_sentences_are_cut(void **state)
+{
+    (void)state;
+    struct test_log log;
+    test_log_init(&log);
+    char text[3000];
+    memset(text, 'a', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    assert_int_equal(lr_error(&log.log, LR_USAGE, "%s", text), LR_USAGE);
+    assert_int_equal(strlen(log.error), 1023);
+    assert_int_equal(log.status, LR_USAGE);
+    assert_int_equal(lr_error(NULL, LR_FAILED, "nobody %s", "listens"), LR_FAILED);
+}
+
+static bool refuse(void *user, const char *what, double done, double total)
+{
+    (void)what;
+    *(double *)user = done / total;
+    return false;
+}
+
+static void progress_can_cancel(void **state)
+{
+    (void)state;
+    double seen = 0.0;
+    const lr_progress progress = {.report = refuse, .user = &seen};
+    assert_int_equal(lr_progress_report(&progress, "working", 1.0, 4.0), LR_CANCELLED);
+    assert_true(seen == 0.25);
+    assert_int_equal(lr_progress_report(NULL, "working", 1.0, 4.0), LR_OK);
+}
+
+static void statuses_have_names(void **state)
+{
+    (void)state;
+    const char *const names[] = {"done", "failed", "usage", "bad input", "no device", "cancelled"};
+    for (int k = 0; k < 6; k++) {
+        assert_string_equal(lr_status_name((lr_status)k), names[k]);
+    }
+    int major = -1, minor = -1, patch = -1;
+    assert_int_equal(sscanf(lr_version(), "%d.%d.%d", &major, &minor, &patch), 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(loop_covers_all),
+        cmocka_unit_test(empty_loop_calls_nothing),
+        cmocka_unit_test(odd_arguments_run_on_the_caller),
+        cmocka_unit_test(memory_is_zeroed),
+        cmocka_unit_test(too_much_memory_is_a_sentence),
+        cmocka_unit_test(machine_is_described),
+        cmocka_unit_test(strings_are_copied),
+        cmocka_unit_test(long_sentences_are_cut),
+        cmocka_unit_test(progress_can_cancel),
+        cmocka_unit_test(statuses_have_names),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Numbers of LORs, and which of them are in coincidence. The expectation is worked out here from
+ * the module's definition, crystal by crystal. */
+#include "scanners.h"
+
+#include "model/coincidence.h"
+
+/* Volume centre of crystal n of a module, from the definition. */
+static void crystal_centre(const lr_module *m, int n, double out[3])
+{
+    const double p = n % m->crystals[0], q = n / m->crystals[0];
+    for (int k = 0; k < 3; k++) {
+        out[k] = m->centre_mm[k] + ((p + 0.5) - m->crystals[0] / 2.0) * m->pitch_mm[0] * m->u[k] +
+                 ((q + 0.5) - m->crystals[1] / 2.0) * m->pitch_mm[1] * m->v[k] -
+                 m->depth_mm / 2.0 * m->normal[k];
+    }
+}
+
+/* Distance of two lines in space, the second being the z axis: a . (d x z) / |d x z|. */
+static double distance_to_axis(const double a[3], const double b[3])
+{
+    const double normal[2] = {b[1] - a[1], -(b[0] - a[0])};
+    const double length = sqrt(normal[0] * normal[0] + normal[1] * normal[1]);
+    return length < 1e-9 ? sqrt(a[0] * a[0] + a[1] * a[1])
+                         : fabs(a[0] * normal[0] + a[1] * normal[1]) / length;
+}
+
+/* The three rules for crystals a of module i and b of module j. */
+static bool rules_hold(const lr_scanner *scanner, int i, int a, int j, int b)
+{
+    const lr_module *mi = &scanner->modules[i], *mj = &scanner->modules[j];
+    const lr_coincidence *rules = &scanner->coincidence;
+    double ca[3], cb[3];
+    crystal_centre(mi, a, ca);
+    crystal_centre(mj, b, cb);
+    if (rules->field_of_view_mm > 0 &&
+        distance_to_axis(ca, cb) > rules->field_of_view_mm / 2 + 1e-9) {
+        return false;
+    }
+    const int ring_a = mi->first_crystal_ring + a / mi->crystals[0];
+    const int ring_b = mj->first_crystal_ring + b / mj->crystals[0];
+    if (rules->limits_ring_difference && abs(ring_a - ring_b) > rules->max_ring_difference) {
+        return false;
+    }
+    int apart = abs(mi->position - mj->position);
+    if (scanner->num_positions - apart < apart) {
+        apart = scanner->num_positions - apart;
+    }
+    return rules->min_module_difference == 0 || apart >= rules->min_module_difference;
+}
+
+/* Walks over all LORs of one module pair: listed exactly when one is in coincidence, numbered in
+ * order, each bit as expected. Returns how many are in coincidence. */
+static int64_t check_pair(const lr_lors *lors, int i, int j, int64_t *next)
+{
+    const lr_scanner *scanner = lors->scanner;
+    const int *first = scanner->first_crystal;
+    const int num_i = first[i + 1] - first[i], num_j = first[j + 1] - first[j];
+    const int32_t pair = lors->pair_of[i * scanner->num_modules + j];
+    int64_t allowed = 0;
+    assert_int_equal(pair, lors->pair_of[j * scanner->num_modules + i]);
+    for (int a = 0; a < num_i; a++) {
+        for (int b = 0; b < num_j; b++) {
+            const bool expected = rules_hold(scanner, i, a, j, b);
+            allowed += expected;
+            const int64_t lor = lr_lors_number(lors, first[i] + a, first[j] + b);
+            assert_int_equal(lor, lr_lors_number(lors, first[j] + b, first[i] + a));
+            if (pair < 0) {
+                assert_int_equal(lor, -1);
+                continue;
+            }
+            assert_int_equal(lor, *next + (int64_t)a * num_j + b);
+            if (lr_lors_in_coincidence(lors, lor) != expected) {
+                fail_msg("modules %d %d, crystals %d %d: expected %d", i, j, a, b, expected);
+            }
+            const lr_lor spelled = lr_lors_describe(lors, lor);
+            assert_true(spelled.module_i == i && spelled.module_j == j);
+            assert_int_equal(spelled.q * scanner->modules[i].crystals[0] + spelled.p, a);
+            assert_int_equal(spelled.s * scanner->modules[j].crystals[0] + spelled.r, b);
+        }
+    }
+    assert_int_equal(pair >= 0, allowed > 0);
+    if (pair >= 0) {
+        assert_true(lors->pairs[pair][0] == i && lors->pairs[pair][1] == j);
+        assert_int_equal(lors->offsets[pair], *next);
+        *next += (int64_t)num_i * num_j;
+    }
+    return allowed;
+}
+
+/* Checks every LOR of a scanner and destroys it. Returns how many are in coincidence. */
+static int64_t check_all(lr_scanner *scanner)
+{
+    assert_non_null(scanner);
+    lr_lors *lors = lr_lors_create(scanner, NULL);
+    assert_non_null(lors);
+    int64_t next = 0, allowed = 0, pairs = 0;
+    for (int i = 0; i < scanner->num_modules; i++) {
+        assert_int_equal(lors->pair_of[i * scanner->num_modules + i], -1);
+        for (int j = i + 1; j < scanner->num_modules; j++) {
+            const int32_t pair = lors->pair_of[i * scanner->num_modules + j];
+            assert_true(pair < 0 || pair == pairs); /* sorted by (i, j) */
+            pairs += pair >= 0;
+            allowed += check_pair(lors, i, j, &next);
+        }
+    }
+    assert_int_equal(lors->num_pairs, pairs);
+    assert_int_equal(lors->count, next);
+    assert_int_equal(lors->offsets[pairs], next);
+    assert_int_equal(lors->masks->num_pairs, pairs);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+    return allowed;
+}
+
+static lr_scanner *small_ring(double field_mm, int min_modules, int max_rings)
+{
+    static const int along_u[2] = {3, 2}, along_v[2] = {2, 3};
+    const lr_ring ring = {.radius_mm = 40.0,
+                          .modules = 8,
+                          .first_angle_deg = 11.0,
+                          .rings = 2,
+                          .ring_pitch_mm = 24.0,
+                          .blocks = {2, 2},
+                          .block_crystals = {along_u, along_v},
+                          .block_gap_mm = {1.0, 0.7},
+                          .pitch_mm = {4.0, 4.5},
+                          .face_mm = {3.6, 4.0},
+                          .depth_mm = 12.0};
+    return lr_scanner_create_ring(
+        &(lr_scanner_params){.coincidence = {.field_of_view_mm = field_mm,
+                                             .min_module_difference = min_modules,
+                                             .limits_ring_difference = max_rings >= 0,
+                                             .max_ring_difference = max_rings}},
+        &ring);
+}
+
+static void rules_of_a_ring(void **state)
+{
+    (void)state;
+    const int crystals = 16 * 25;
+    /* Without rules: all pairs of crystals but those within one block of 6, 9, 4 or 6. */
+    const int64_t within = 16 * (15 + 36 + 6 + 15);
+    assert_int_equal(check_all(small_ring(0, 0, -1)), crystals * (crystals - 1) / 2 - within);
+    const int64_t field = check_all(small_ring(50, 0, -1));
+    const int64_t modules = check_all(small_ring(0, 3, -1));
+    const int64_t rings = check_all(small_ring(0, 0, 4));
+    const int64_t all = check_all(small_ring(50, 3, 4));
+    assert_true(all > 0 && all < field && all < modules && all < rings);
+    check_all(small_ring(50, 0, 0));
+    check_all(small_ring(1, 4, 0));
+}
+
+/* Modules of random places, sizes and tilts: the bits are kept in full. */
+static void field_of_view_of_tilted_modules(void **state)
+{
+    (void)state;
+    uint64_t random = test_seed();
+    for (int trial = 0; trial < 6; trial++) {
+        lr_module modules[7];
+        for (int m = 0; m < 7; m++) {
+            const double angle = (m + 0.4 * test_random(&random)) * acos(-1.0) / 3.5;
+            modules[m] = tilted_module(
+                90 * cos(angle), 90 * sin(angle), 40 * test_random(&random) - 20,
+                angle * 180 / acos(-1.0), m == 3 ? 0.0 : 60 * test_random(&random) - 30,
+                1 + (int)(5 * test_random(&random)), 1 + (int)(6 * test_random(&random)));
+        }
+        check_all(lr_scanner_create(&(lr_scanner_params){
+            .modules = modules,
+            .num_modules = 7,
+            .coincidence = {.field_of_view_mm = 20 + 100 * test_random(&random)}}));
+    }
+}
+
+/* Crystals above one another (a line parallel to z) and end caps. */
+static void lines_along_the_axis(void **state)
+{
+    (void)state;
+    const int crystals[2] = {3, 2};
+    lr_ring ring = plain_ring(20.0, 4, crystals, 4.0, 4.0, 6.0);
+    ring.rings = 2;
+    ring.ring_pitch_mm = 9.0;
+    for (int k = 0; k < 2; k++) { /* the crystals' middles are at a radius of 23 mm and more */
+        const double field_mm = k == 0 ? 45.9 : 46.0;
+        lr_scanner *scanner = lr_scanner_create_ring(
+            &(lr_scanner_params){.coincidence = {.field_of_view_mm = field_mm}}, &ring);
+        lr_lors *lors = lr_lors_create(scanner, NULL);
+        /* middle column of module 0 and of module 4, which stands above it */
+        const int64_t lor = lr_lors_number(lors, 1, scanner->first_crystal[4] + 1);
+        assert_int_equal(lor >= 0 && lr_lors_in_coincidence(lors, lor), k);
+        lr_lors_destroy(lors);
+        check_all(scanner);
+    }
+    const lr_module caps[2] = {{.centre_mm = {0, 0, 50},
+                                .u = {1, 0, 0},
+                                .v = {0, 1, 0},
+                                .crystals = {5, 4},
+                                .pitch_mm = {4, 4},
+                                .face_mm = {4, 4},
+                                .depth_mm = 5},
+                               {.centre_mm = {0, 0, -50},
+                                .u = {1, 0, 0},
+                                .v = {0, 1, 0},
+                                .crystals = {5, 4},
+                                .pitch_mm = {4, 4},
+                                .face_mm = {4, 4},
+                                .depth_mm = 5}};
+    check_all(lr_scanner_create(&(lr_scanner_params){
+        .modules = caps, .num_modules = 2, .coincidence = {.field_of_view_mm = 9}}));
+}
+
+/* A field of view that a line touches exactly counts it in: the columns of opposed modules pass the
+ * axis at multiples of half a pitch. */
+static void field_of_view_edge_counts(void **state)
+{
+    (void)state;
+    const int crystals[2] = {4, 1};
+    const lr_ring ring = plain_ring(50.0, 2, crystals, 4.0, 4.0, 10.0);
+    const double fields_mm[] = {11.99, 12.0 - 1e-8, 12.0, 12.01};
+    for (int k = 0; k < 4; k++) {
+        lr_scanner *scanner = lr_scanner_create_ring(
+            &(lr_scanner_params){.coincidence = {.field_of_view_mm = fields_mm[k]}}, &ring);
+        /* two lines lie 6 mm off: column 0 and 3 of module 0 with 3 and 0 of module 1 */
+        assert_int_equal(check_all(scanner), k < 2 ? 14 : 16);
+    }
+}
+
+/* The counts that the literature gives for whole scanners, in little memory. */
+static void whole_scanners(void **state)
+{
+    (void)state;
+    const int penn_crystals[2] = {27, 60}, mmr_crystals[2] = {8, 64};
+    const lr_ring penn = plain_ring(465.0, 24, penn_crystals, 4.3, 4.0, 30.0);
+    lr_scanner *scanner = lr_scanner_create_ring(&(lr_scanner_params){0}, &penn);
+    lr_lors *lors = lr_lors_create(scanner, NULL);
+    const int64_t within_modules = 24 * ((int64_t)1620 * 1619 / 2);
+    assert_int_equal(lors->count + within_modules, 755807760);
+    assert_int_equal(lors->num_pairs, 24 * 23 / 2);
+    for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
+        assert_int_equal(lors->masks->pairs[pair].kind, LR_MASK_ALL);
+    }
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+
+    const lr_ring mmr = plain_ring(328.0, 56, mmr_crystals, 4.0625, 4.0, 20.0);
+    scanner =
+        lr_scanner_create_ring(&(lr_scanner_params){.coincidence = {.field_of_view_mm = 594.0,
+                                                                    .limits_ring_difference = true,
+                                                                    .max_ring_difference = 60}},
+                               &mmr);
+    lors = lr_lors_create(scanner, NULL);
+    const int32_t opposite = lors->pair_of[28];
+    int planes = 0;
+    for (int q = 0; q < 64; q++) {
+        for (int s = 0; s < 64; s++) {
+            planes += lr_coincidence_allows(lors, opposite, 3, q, 4, s);
+        }
+    }
+    assert_int_equal(planes, 4084); /* 64 x 64 less those further apart than 60 */
+    assert_true(lors->masks->num_words < 4096);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+}
+
+/* Equal bits are stored once: in a ring they depend on the angle between two modules only. The
+ * tilt keeps them from being separable. */
+static void equal_masks_are_shared(void **state)
+{
+    (void)state;
+    lr_module modules[6];
+    for (int m = 0; m < 6; m++) {
+        const double angle = m * acos(-1.0) / 3;
+        modules[m] = tilted_module(60 * cos(angle), 60 * sin(angle), 0, m * 60.0, 10, 5, 4);
+    }
+    lr_scanner *scanner = lr_scanner_create(&(lr_scanner_params){
+        .modules = modules, .num_modules = 6, .coincidence = {.field_of_view_mm = 11}});
+    lr_lors *lors = lr_lors_create(scanner, NULL);
+    const struct lr_coincidence_masks *masks = lors->masks;
+    const struct lr_pair_mask *opposite = &masks->pairs[lors->pair_of[3]];
+    assert_int_equal(opposite->kind, LR_MASK_FULL);
+    assert_int_equal(masks->pairs[lors->pair_of[1 * 6 + 4]].offset_a, opposite->offset_a);
+    assert_int_equal(masks->pairs[lors->pair_of[2 * 6 + 5]].offset_a, opposite->offset_a);
+    lr_lors_destroy(lors);
+    check_all(scanner);
+}
+
+static void nothing_in_coincidence_is_an_error(void **state)
+{
+    (void)state;
+    struct test_log log;
+    test_log_init(&log);
+    const lr_module modules[2] = {tilted_module(100, 60, 0, 0, 0, 2, 2),
+                                  tilted_module(-100, 60, 0, 180, 0, 2, 2)};
+    lr_scanner *scanner =
+        lr_scanner_create(&(lr_scanner_params){.name = "off",
+                                               .modules = modules,
+                                               .num_modules = 2,
+                                               .coincidence = {.field_of_view_mm = 9}});
+    assert_null(lr_lors_create(scanner, &log.log));
+    assert_int_equal(log.status, LR_BAD_INPUT);
+    assert_non_null(strstr(log.error, "off: no two crystals are in coincidence"));
+    lr_scanner_destroy(scanner);
+    lr_lors_destroy(NULL);
+}
+
+static void numbers_out_of_range(void **state)
+{
+    (void)state;
+    lr_scanner *scanner = small_ring(0, 0, -1);
+    lr_lors *lors = lr_lors_create(scanner, NULL);
+    assert_int_equal(lr_lors_number(lors, -1, 100), -1);
+    assert_int_equal(lr_lors_number(lors, 3, scanner->num_crystals), -1);
+    assert_int_equal(lr_lors_number(lors, 0, 1), -1); /* same module */
+    assert_false(lr_lors_in_coincidence(lors, -1));
+    assert_false(lr_lors_in_coincidence(lors, lors->count));
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rules_of_a_ring),
+        cmocka_unit_test(field_of_view_of_tilted_modules),
+        cmocka_unit_test(lines_along_the_axis),
+        cmocka_unit_test(field_of_view_edge_counts),
+        cmocka_unit_test(whole_scanners),
+        cmocka_unit_test(equal_masks_are_shared),
+        cmocka_unit_test(nothing_in_coincidence_is_an_error),
+        cmocka_unit_test(numbers_out_of_range),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Phantoms: areas, volumes, places. */
+#include "test.h"
+
+#include "model/derenzo.h"
+
+static const double pi = 3.14159265358979323846;
+
+static lr_image *draw(const char *name, const lr_grid *grid, double radius_mm, int subsamples)
+{
+    return lr_phantom_create(
+        &(lr_phantom_params){.name = name, .radius_mm = radius_mm, .subsamples = subsamples}, grid);
+}
+
+/* Sum of values times the voxel's volume. */
+static double integral(const lr_image *image)
+{
+    double sum = 0.0;
+    for (int64_t k = 0; k < lr_grid_num_voxels(&image->grid); k++) {
+        sum += image->values[k];
+    }
+    return sum * image->grid.voxel_mm[0] * image->grid.voxel_mm[1] * image->grid.voxel_mm[2];
+}
+
+/* Within a sector, rods are twice their diameter apart at least, and each has a neighbour at just
+ * that; across sectors they do not touch; all lie in their wedge and in the circle. */
+static void rods_keep_their_distances(void **state)
+{
+    (void)state;
+    const double radius = 40.0;
+    int num_rods = 0;
+    struct lr_rod *rods = lr_derenzo_rods(radius, &num_rods, NULL);
+    for (int a = 0; a < num_rods; a++) {
+        const struct lr_rod *rod = &rods[a];
+        const double diameter = lr_derenzo_diameters_mm[rod->sector];
+        const double x = rod->centre_mm[0], y = rod->centre_mm[1];
+        double nearest = INFINITY;
+        assert_true(2 * rod->radius_mm == diameter);
+        assert_true(hypot(x, y) + diameter / 2 <= radius + 1e-9);
+        const double low = rod->sector * pi / 3, high = low + pi / 3; /* distances to the sides */
+        assert_true(y * cos(low) - x * sin(low) >= 0.75 * diameter - 1e-9);
+        assert_true(x * sin(high) - y * cos(high) >= 0.75 * diameter - 1e-9);
+        for (int b = 0; b < num_rods; b++) {
+            const double apart = hypot(x - rods[b].centre_mm[0], y - rods[b].centre_mm[1]);
+            if (b != a && rods[b].sector == rod->sector) {
+                nearest = fmin(nearest, apart);
+            } else if (b != a) {
+                assert_true(apart > rod->radius_mm + rods[b].radius_mm);
+            }
+        }
+        assert_close(nearest, 2 * diameter, 1e-9);
+    }
+    free(rods);
+}
+
+/* Points of the lattice through the innermost rod that keep the distance from the wedge's sides and
+ * whose rods lie within the circle, counted over the whole plane in the wedge's own frame. */
+static int count_lattice_points(double diameter, double radius)
+{
+    const int reach = (int)(radius / diameter) + 2;
+    int count = 0;
+    for (int i = -reach; i <= reach; i++) {
+        for (int j = -reach; j <= reach; j++) {
+            const double x = diameter * (1.5 + sqrt(3.0) * i);
+            const double y = diameter * (2 * j + (i % 2 != 0));
+            const double to_side = 0.5 * x - sqrt(0.75) * fabs(y);
+            count += to_side >= 0.75 * diameter - 1e-9 && hypot(x, y) + diameter / 2 <= radius;
+        }
+    }
+    return count;
+}
+
+/* No lattice point with room for a rod is left empty, and so the rods' share of the circle nears
+ * the lattice's, pi / (8 sqrt(3)), as it grows. */
+static void rods_fill_their_wedge(void **state)
+{
+    (void)state;
+    const double radii[] = {9.6, 19.872, 57.0, 400.0};
+    for (int k = 0; k < 4; k++) {
+        int num_rods = 0, in_sector[LR_DERENZO_SECTORS] = {0};
+        struct lr_rod *rods = lr_derenzo_rods(radii[k], &num_rods, NULL);
+        double area = 0.0;
+        for (int n = 0; n < num_rods; n++) {
+            in_sector[rods[n].sector]++;
+            area += pi * rods[n].radius_mm * rods[n].radius_mm;
+        }
+        for (int sector = 0; sector < LR_DERENZO_SECTORS; sector++) {
+            assert_int_equal(in_sector[sector],
+                             count_lattice_points(lr_derenzo_diameters_mm[sector], radii[k]));
+        }
+        const double share = area / (pi * radii[k] * radii[k]) / (pi / (8 * sqrt(3.0)));
+        assert_true(k < 3 || fabs(share - 1.0) < 0.01); /* rim and sides: some d / R */
+        free(rods);
+    }
+}
+
+static void derenzo_has_the_rods_area(void **state)
+{
+    (void)state;
+    const lr_grid grid =
+        lr_grid_centred((const int[3]){96, 96, 3}, (const double[3]){0.45, 0.45, 2});
+    int num_rods = 0;
+    double area = 0.0;
+    struct lr_rod *rods = lr_derenzo_rods(0.46 * 96 * 0.45, &num_rods, NULL);
+    for (int k = 0; k < num_rods; k++) {
+        area += pi * rods[k].radius_mm * rods[k].radius_mm;
+    }
+    lr_image *image = draw("derenzo", &grid, 0, 0);
+    /* The error of a disc's area counted over points at spacing h is about h^2 sqrt(r / h) each;
+     * over some 60 rods this is below 1 %. */
+    assert_close(integral(image) / 6.0, area, 0.01);
+    float most = 0;
+    for (int64_t k = 0; k < 96 * 96; k++) {
+        most = fmaxf(most, image->values[k]);
+        assert_true(image->values[k] >= 0.0f);
+        assert_true(image->values[k] == image->values[k + 2 * 96 * 96]); /* along the whole grid */
+    }
+    assert_true(most == 1.0f);
+    for (int k = 0; k < num_rods; k++) { /* a rod's middle is hot */
+        const int ix = (int)lround((rods[k].centre_mm[0] - grid.origin_mm[0]) / 0.45);
+        const int iy = (int)lround((rods[k].centre_mm[1] - grid.origin_mm[1]) / 0.45);
+        assert_true(image->values[ix + 96 * iy] > 0.85f);
+    }
+    free(rods);
+    lr_image_destroy(image);
+}
+
+/* Background cylinder and spheres by volume; contrast 4 to 1. */
+static void spheres_have_their_volumes(void **state)
+{
+    (void)state;
+    const lr_grid grid = lr_grid_centred((const int[3]){120, 120, 60}, (const double[3]){1, 1, 1});
+    const double radius = 57.2; /* half the reference size */
+    const double diameters[6] = {5, 6.5, 8.5, 11, 14, 18.5};
+    double expected = 0.25 * pi * radius * radius * 60;
+    for (int k = 0; k < 6; k++) {
+        expected += 0.75 * pi / 6 * diameters[k] * diameters[k] * diameters[k];
+    }
+    lr_image *image = draw("spheres", &grid, radius, 6);
+    assert_close(integral(image), expected, 1e-3);
+    for (int k = 0; k < 6; k++) {
+        const double x = radius / 2 * cos(k * pi / 3), y = radius / 2 * sin(k * pi / 3);
+        const int ix = (int)floor(x + 60), iy = (int)floor(y + 60);
+        assert_close(image->values[ix + 120 * (iy + 120 * 29)], 1.0, 1e-6);
+        assert_close(image->values[ix + 120 * (iy + 120 * 5)], 0.25, 1e-6);
+    }
+    assert_true(image->values[0] == 0.0f);
+    lr_image_destroy(image);
+}
+
+static int64_t only_voxel(lr_image *image)
+{
+    int64_t at = -1;
+    for (int64_t k = 0; k < lr_grid_num_voxels(&image->grid); k++) {
+        if (image->values[k] != 0.0f) {
+            assert_true(at < 0 && image->values[k] == 1.0f);
+            at = k;
+        }
+    }
+    lr_image_destroy(image);
+    return at;
+}
+
+static void point_is_nearest_the_centre(void **state)
+{
+    (void)state;
+    lr_grid grid = lr_grid_centred((const int[3]){5, 4, 3}, (const double[3]){1, 0.1, 3});
+    assert_int_equal(only_voxel(draw("point", &grid, 0, 0)), 2 + 5 * (1 + 4 * 1));
+    grid.origin_mm[0] = -0.6; /* voxel 1 at 0.4 */
+    assert_int_equal(only_voxel(draw("point", &grid, 0, 0)), 1 + 5 * (1 + 4 * 1));
+    grid.origin_mm[2] = 100.0; /* beyond: the grid's own centre */
+    assert_int_equal(only_voxel(draw("point", &grid, 0, 0)), 2 + 5 * (1 + 4 * 1));
+}
+
+static void assert_refused(lr_phantom_params params, const lr_grid *grid, const char *words)
+{
+    struct test_log log;
+    test_log_init(&log);
+    params.log = &log.log;
+    assert_null(lr_phantom_create(&params, grid));
+    assert_int_equal(log.status, LR_USAGE);
+    if (strstr(log.error, words) == NULL) {
+        fail_msg("\"%s\" does not contain \"%s\"", log.error, words);
+    }
+}
+
+static void misfits_are_refused(void **state)
+{
+    (void)state;
+    const lr_grid grid = lr_grid_centred((const int[3]){20, 20, 2}, (const double[3]){1, 1, 1});
+    assert_refused((lr_phantom_params){.name = "derenzoo"}, &grid,
+                   "there is no phantom \"derenzoo\": use one of derenzo, spheres, point");
+    assert_refused((lr_phantom_params){.name = "derenzo"}, &grid, "radius of at least 9.6 mm");
+    assert_refused((lr_phantom_params){.name = "spheres", .radius_mm = 10.5}, &grid,
+                   "a radius of 10.5 mm does not fit the grid: it must be positive and at most 10");
+    assert_refused((lr_phantom_params){.name = "spheres", .radius_mm = NAN}, &grid, "does not fit");
+    assert_refused((lr_phantom_params){.name = "spheres", .subsamples = -1}, &grid, "subsamples");
+    for (int k = 0; lr_phantom_names()[k] != NULL; k++) {
+        lr_image *image = draw(lr_phantom_names()[k], &grid, 10.0, 0);
+        assert_non_null(image);
+        lr_image_destroy(image);
+    }
+}
+
+static lr_image *random_labels(uint64_t *random)
+{
+    const lr_grid grid = {.size = {7, 6, 5}, .voxel_mm = {2, 2.5, 3}, .origin_mm = {90, -7, 3}};
+    lr_image *labels = lr_image_create(&grid, NULL);
+    for (int k = 0; k < 210; k++) {
+        labels->values[k] = (float)floor(5 * test_random(random));
+    }
+    return labels;
+}
+
+static double activity_of(float label)
+{
+    return label == 1 ? 0.1 : label == 2 ? 0.25 : label == 3 ? 1.0 : label == 4 ? 0.05 : 0.0;
+}
+
+/* On a grid like the label image's, centred, each voxel is its label's activity. */
+static void labels_become_activity(void **state)
+{
+    (void)state;
+    uint64_t random = test_seed();
+    lr_image *labels = random_labels(&random);
+    const lr_grid grid = lr_grid_centred(labels->grid.size, labels->grid.voxel_mm);
+    lr_image *image = lr_phantom_from_labels(labels, &grid, NULL);
+    for (int k = 0; k < 210; k++) {
+        assert_true(fabs(image->values[k] - activity_of(labels->values[k])) < 1e-6);
+    }
+    lr_image_destroy(image);
+    lr_image_destroy(labels);
+}
+
+/* Any grid that holds the whole label image keeps its integral, fine or coarse, however shifted. */
+static void resampling_keeps_the_integral(void **state)
+{
+    (void)state;
+    uint64_t random = test_seed();
+    lr_image *labels = random_labels(&random);
+    double expected = 0.0;
+    for (int k = 0; k < 210; k++) {
+        expected += activity_of(labels->values[k]) * 2 * 2.5 * 3;
+    }
+    const double voxels[][3] = {{0.7, 0.9, 1.1}, {3, 2, 5}, {40, 40, 40}, {2, 2.5, 0.4}};
+    for (int k = 0; k < 4; k++) {
+        int size[3];
+        for (int axis = 0; axis < 3; axis++) {
+            size[axis] = (int)ceil(25 / voxels[k][axis]) + 2;
+        }
+        lr_grid grid = lr_grid_centred(size, voxels[k]);
+        for (int axis = 0; axis < 3; axis++) {
+            grid.origin_mm[axis] += 0.9 * (test_random(&random) - 0.5) * voxels[k][axis];
+        }
+        lr_image *image = lr_phantom_from_labels(labels, &grid, NULL);
+        assert_close(integral(image), expected, 1e-6); /* float values */
+        lr_image_destroy(image);
+    }
+    lr_image_destroy(labels);
+}
+
+static void other_labels_are_refused(void **state)
+{
+    (void)state;
+    uint64_t random = 1;
+    const float bad[] = {5.0f, -1.0f, 1.5f, NAN};
+    lr_image *labels = random_labels(&random);
+    for (int k = 0; k < 4; k++) {
+        struct test_log log;
+        test_log_init(&log);
+        labels->values[17] = bad[k];
+        assert_null(lr_phantom_from_labels(labels, &labels->grid, &log.log));
+        assert_int_equal(log.status, LR_BAD_INPUT);
+        assert_non_null(strstr(log.error, "in voxel 17"));
+    }
+    lr_image_destroy(labels);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rods_keep_their_distances),
+        cmocka_unit_test(rods_fill_their_wedge),
+        cmocka_unit_test(derenzo_has_the_rods_area),
+        cmocka_unit_test(spheres_have_their_volumes),
+        cmocka_unit_test(point_is_nearest_the_centre),
+        cmocka_unit_test(misfits_are_refused),
+        cmocka_unit_test(labels_become_activity),
+        cmocka_unit_test(resampling_keeps_the_integral),
+        cmocka_unit_test(other_labels_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Poisson counts: mean, variance, distribution, and that a draw depends on seed and index only. */
+#include "test.h"
+
+enum { DRAWS = 200000 };
+
+static float *draw(double mean, uint64_t seed, int64_t count)
+{
+    float *values = malloc((size_t)count * sizeof(*values));
+    for (int64_t k = 0; k < count; k++) {
+        values[k] = (float)mean;
+    }
+    assert_int_equal(lr_poisson(values, count, seed, NULL), LR_OK);
+    return values;
+}
+
+/* Sample mean and variance within 5 standard errors: sqrt(m / n) and sqrt((m + 2 m^2) / n), the
+ * fourth central moment of a Poisson distribution being m + 3 m^2. */
+static void check_moments(const float *values, double mean)
+{
+    double sum = 0.0, squares = 0.0;
+    for (int k = 0; k < DRAWS; k++) {
+        assert_true(values[k] >= 0.0f && values[k] == floorf(values[k]));
+        sum += values[k] - mean;
+        squares += (values[k] - mean) * (values[k] - mean);
+    }
+    const double off_mean = (sum / DRAWS) / sqrt(mean / DRAWS);
+    const double off_variance = (squares / DRAWS - mean) / sqrt((mean + 2 * mean * mean) / DRAWS);
+    if (fabs(off_mean) > 5 || fabs(off_variance) > 5) {
+        fail_msg("mean %g: sample mean off by %.2f, variance by %.2f standard errors", mean,
+                 off_mean, off_variance);
+    }
+}
+
+/* Pearson's chi-square over cells of at least 50 expected draws each; it has mean f and variance
+ * 2 f for f degrees of freedom, and stays within 5 standard deviations. */
+static void check_distribution(const float *values, double mean)
+{
+    const int top = (int)(mean + 12 * sqrt(mean) + 30);
+    double *seen = calloc((size_t)top + 1, sizeof(*seen));
+    for (int k = 0; k < DRAWS; k++) {
+        assert_true(values[k] <= top);
+        seen[(int)values[k]]++;
+    }
+    double chi_square = 0.0, cell_seen = 0.0, cell_expected = 0.0, left = DRAWS;
+    int cells = 0;
+    for (int k = 0; k <= top; k++) {
+        const double expected = DRAWS * exp(k * log(mean) - mean - lgamma(k + 1.0));
+        cell_seen += seen[k];
+        cell_expected += expected;
+        left -= expected;
+        if ((cell_expected >= 50 && left >= 50) || k == top) {
+            chi_square += (cell_seen - cell_expected) * (cell_seen - cell_expected) / cell_expected;
+            cells++;
+            cell_seen = cell_expected = 0.0;
+        }
+    }
+    free(seen);
+    const double freedom = cells - 1;
+    print_message("mean %g: chi-square %.1f over %.0f degrees of freedom\n", mean, chi_square,
+                  freedom);
+    assert_true(freedom >= 1);
+    assert_true(fabs(chi_square - freedom) <= 5 * sqrt(2 * freedom) + 5);
+}
+
+static void counts_are_poisson(void **state)
+{
+    (void)state;
+    const uint64_t seed = test_seed();
+    const double means[] = {0.01, 1.0, 9.9, 10.1, 100.0, 1e5};
+    for (int k = 0; k < 6; k++) {
+        float *values = draw(means[k], seed, DRAWS);
+        const double mean = (double)(float)means[k];
+        check_moments(values, mean);
+        check_distribution(values, mean);
+        free(values);
+    }
+}
+
+/* Element i of a long array and of a short one, beside other expectations, has the same count. */
+static void draws_depend_on_seed_and_index(void **state)
+{
+    (void)state;
+    float *all = draw(25.0, 7, 20000), *again = draw(25.0, 7, 20000);
+    float *other = draw(25.0, 8, 20000), *high = draw(25.0, 7 + ((uint64_t)1 << 40), 20000);
+    assert_memory_equal(all, again, 20000 * sizeof(*all));
+    int equal = 0, equal_high = 0, repeats = 0;
+    for (int k = 0; k < 20000; k++) {
+        equal += all[k] == other[k];
+        equal_high += all[k] == high[k];
+        repeats += k > 0 && all[k] == all[k - 1];
+    }
+    /* Two independent counts of mean m agree with probability 1 / (2 sqrt(pi m)) = 0.0564. */
+    assert_true(equal > 900 && equal < 1360);
+    assert_true(equal_high > 900 && equal_high < 1360);
+    assert_true(repeats > 900 && repeats < 1360);
+    for (int k = 0; k < 20000; k += 2) {
+        again[k] = 3.0f;
+        again[k + 1] = 25.0f;
+    }
+    assert_int_equal(lr_poisson(again, 19999, 7, NULL), LR_OK);
+    for (int k = 1; k < 19999; k += 2) {
+        assert_true(again[k] == all[k]);
+    }
+    free(all);
+    free(again);
+    free(other);
+    free(high);
+}
+
+/* Counts of neighbouring elements are independent: the covariance of n pairs has the standard error
+ * m / sqrt(n). */
+static void neighbours_are_independent(void **state)
+{
+    (void)state;
+    const double means[] = {4.0, 40.0};
+    for (int m = 0; m < 2; m++) {
+        float *values = draw(means[m], 11, DRAWS);
+        double covariance = 0.0;
+        for (int k = 1; k < DRAWS; k++) {
+            covariance += (values[k] - means[m]) * (values[k - 1] - means[m]) / (DRAWS - 1);
+        }
+        assert_true(fabs(covariance) < 5 * means[m] / sqrt(DRAWS));
+        free(values);
+    }
+}
+
+static void extremes(void **state)
+{
+    (void)state;
+    float *zeros = draw(0.0, 1, 1000), *large = draw(1e12, 1, 1000);
+    for (int k = 0; k < 1000; k++) {
+        assert_true(zeros[k] == 0.0f);
+        assert_true(fabs(large[k] - 1e12) < 1e7); /* 10 standard deviations */
+    }
+    free(zeros);
+    free(large);
+    float *huge = draw(1e38, 1, 10);
+    free(huge);
+}
+
+static void bad_expectations_are_named(void **state)
+{
+    (void)state;
+    const float bad[] = {-1.0f, NAN, INFINITY};
+    for (int k = 0; k < 3; k++) {
+        struct test_log log;
+        test_log_init(&log);
+        float values[3] = {1.0f, 2.0f, bad[k]};
+        assert_int_equal(lr_poisson(values, 3, 1, &log.log), LR_BAD_INPUT);
+        assert_non_null(strstr(log.error, "expectation 2 is"));
+        assert_true(values[0] == 1.0f && values[1] == 2.0f); /* nothing drawn */
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_are_poisson),
+        cmocka_unit_test(draws_depend_on_seed_and_index),
+        cmocka_unit_test(neighbours_are_independent),
+        cmocka_unit_test(extremes),
+        cmocka_unit_test(bad_expectations_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Geometry of scanners: rings, panels of blocks, normals. */
+#include "scanners.h"
+
+static void assert_point(const double point[3], double x, double y, double z)
+{
+    const double expected[3] = {x, y, z};
+    for (int k = 0; k < 3; k++) {
+        if (fabs(point[k] - expected[k]) > 1e-9) {
+            fail_msg("coordinate %d is %.12g, not %.12g", k, point[k], expected[k]);
+        }
+    }
+}
+
+static double dot(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+/* Module k of ring j: radius, angle, z; u towards increasing angle, v along z, normal inwards. */
+static void ring_places_modules(void **state)
+{
+    (void)state;
+    const int crystals[2] = {13, 12};
+    lr_ring ring = plain_ring(59.0, 18, crystals, 1.55, 1.45, 15.0);
+    ring.rings = 3;
+    ring.ring_pitch_mm = 27.85;
+    ring.first_angle_deg = 10.0;
+    lr_scanner *scanner = lr_scanner_create_ring(&(lr_scanner_params){0}, &ring);
+    assert_non_null(scanner);
+    assert_int_equal(scanner->num_modules, 54);
+    assert_int_equal(scanner->num_positions, 18);
+    assert_int_equal(scanner->num_crystals, 54 * 13 * 12);
+    for (int m = 0; m < 54; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const double angle = (10.0 + 20.0 * (m % 18)) * acos(-1.0) / 180.0;
+        const double c = cos(angle), s = sin(angle);
+        assert_point(module->centre_mm, 59.0 * c, 59.0 * s, (m / 18 - 1) * 27.85);
+        assert_point(module->u, -s, c, 0.0);
+        assert_point(module->v, 0.0, 0.0, 1.0);
+        assert_point(module->normal, -c, -s, 0.0);
+        assert_int_equal(module->position, m % 18);
+        assert_int_equal(module->ring, m / 18);
+        assert_int_equal(module->first_crystal_ring, m / 18 * 12);
+        assert_int_equal(scanner->first_crystal[m], m * 156);
+    }
+    assert_int_equal(scanner->first_crystal[54], scanner->num_crystals);
+    assert_string_equal(scanner->name, "unnamed scanner");
+    lr_scanner_destroy(scanner);
+}
+
+static lr_scanner *create_safir(void)
+{
+    static const int along_u[2] = {7, 8}, along_v[2] = {8, 8};
+    const lr_ring ring = {.radius_mm = 64.0,
+                          .modules = 12,
+                          .first_angle_deg = 90.0,
+                          .blocks = {2, 2},
+                          .block_crystals = {along_u, along_v},
+                          .block_gap_mm = {0.5, 0.5},
+                          .pitch_mm = {2.2, 2.2},
+                          .face_mm = {2.12, 2.12},
+                          .depth_mm = 13.0};
+    return lr_scanner_create_ring(&(lr_scanner_params){.name = "SAFIR"}, &ring);
+}
+
+/* The published crystal centres of the prototype's panels, 6.5 mm behind the face. */
+static void panel_of_blocks_has_gaps(void **state)
+{
+    (void)state;
+    lr_scanner *scanner = create_safir();
+    assert_non_null(scanner);
+    assert_int_equal(scanner->num_modules, 48);
+    assert_int_equal(scanner->num_crystals, 2880);
+    for (int m = 0; m < 4; m++) { /* block_v * 2 + block_u of the panel at 90 degrees: u = -x */
+        const lr_module *block = &scanner->modules[m];
+        assert_int_equal(block->crystals[0], m % 2 == 0 ? 7 : 8);
+        assert_int_equal(block->position, 0);
+        assert_int_equal(block->first_crystal_ring, m / 2 * 8);
+        const double first_u = m % 2 == 0 ? -15.65 : 0.25;
+        const double first_z = m / 2 == 0 ? -16.75 : 1.35;
+        double centre[3];
+        lr_module_crystal_centre(block, 0, 0, centre);
+        assert_point(centre, -first_u, 70.5, first_z);
+        lr_module_crystal_centre(block, block->crystals[0] - 1, 7, centre);
+        assert_point(centre, m % 2 == 0 ? 2.45 : -15.65, 70.5, first_z + 7 * 2.2);
+    }
+    assert_int_equal(scanner->modules[4].position, 1);
+    lr_scanner_destroy(scanner);
+}
+
+/* Every line of the prototype's crystal map (ring det layer x y z) is a crystal of ours. */
+static void panel_matches_the_crystal_map(void **state)
+{
+    (void)state;
+    char path[1024], line[256];
+    if (test_data(path, "safir/DualRingPrototype_crystal_map.txt") == NULL) {
+        skip();
+    }
+    lr_scanner *scanner = create_safir();
+    FILE *file = fopen(path, "r");
+    int lines = 0;
+    double worst = 0.0;
+    while (fgets(line, sizeof(line), file) != NULL) {
+        int ring, detector, layer;
+        double at[3], least = INFINITY;
+        if (sscanf(line, "%d %d %d %lf %lf %lf", &ring, &detector, &layer, &at[0], &at[1],
+                   &at[2]) != 6) {
+            continue;
+        }
+        lines++;
+        for (int crystal = 0; crystal < scanner->num_crystals; crystal++) {
+            const int m = lr_scanner_module_of(scanner, crystal);
+            const int n = crystal - scanner->first_crystal[m], nu = scanner->modules[m].crystals[0];
+            double centre[3];
+            lr_module_crystal_centre(&scanner->modules[m], n % nu, n / nu, centre);
+            least =
+                fmin(least, hypot(hypot(centre[0] - at[0], centre[1] - at[1]), centre[2] - at[2]));
+        }
+        worst = fmax(worst, least);
+    }
+    fclose(file);
+    lr_scanner_destroy(scanner);
+    assert_int_equal(lines, 2880);
+    assert_true(worst < 1e-3); /* the map has 4 decimals at most */
+}
+
+/* Number of crystals of scanners that are known (reference: vendors' counts). */
+static void crystals_are_counted(void **state)
+{
+    (void)state;
+    const int penn_crystals[2] = {27, 60}, mmr_crystals[2] = {8, 64};
+    const lr_ring penn = plain_ring(465.0, 24, penn_crystals, 4.3, 4.0, 30.0);
+    const lr_ring mmr = plain_ring(328.0, 56, mmr_crystals, 4.0625, 4.0, 20.0);
+    lr_scanner *scanner = lr_scanner_create_ring(&(lr_scanner_params){0}, &penn);
+    assert_int_equal(scanner->num_crystals, 38880);
+    lr_scanner_destroy(scanner);
+    scanner = lr_scanner_create_ring(&(lr_scanner_params){0}, &mmr);
+    assert_int_equal(scanner->num_crystals, 28672);
+    lr_scanner_destroy(scanner);
+}
+
+/* Crystal number and module are each other's inverse, with modules of unequal sizes. */
+static void crystals_find_their_module(void **state)
+{
+    (void)state;
+    const lr_module modules[3] = {tilted_module(100, 0, 0, 0, 0, 3, 2),
+                                  tilted_module(-100, 0, 0, 180, 0, 1, 1),
+                                  tilted_module(0, 100, 0, 90, 0, 5, 7)};
+    lr_scanner *scanner =
+        lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 3});
+    for (int m = 0; m < 3; m++) {
+        for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++) {
+            assert_int_equal(lr_scanner_module_of(scanner, c), m);
+        }
+    }
+    assert_int_equal(scanner->num_crystals, 6 + 1 + 35);
+    lr_scanner_destroy(scanner);
+}
+
+/* Inward normals by docs/method.md section 1, whatever the hand of u, v. */
+static void normals_point_inwards(void **state)
+{
+    (void)state;
+    lr_module modules[6] = {
+        tilted_module(100, 0, 0, 0, 0, 2, 2),    /* u x v points outwards */
+        tilted_module(-100, 0, 0, 180, 0, 2, 2), /* the same, with v turned round below */
+        tilted_module(0, 100, 20, 90, 30, 2, 2), /* tilted */
+        {.centre_mm = {0, 0, 150}, .u = {1, 0, 0}, .v = {0, 1, 0}}, /* end caps: across the axis */
+        {.centre_mm = {0, 0, -150}, .u = {1, 0, 0}, .v = {0, 1, 0}},
+        {.centre_mm = {0, 0, 0}, .u = {0, 1, 0}, .v = {1, 0, 0}}, /* at the origin: n = u x v */
+    };
+    for (int k = 0; k < 3; k++) {
+        modules[1].v[k] = -modules[1].v[k];
+    }
+    for (int m = 3; m < 6; m++) {
+        for (int k = 0; k < 2; k++) {
+            modules[m].crystals[k] = 2;
+            modules[m].pitch_mm[k] = modules[m].face_mm[k] = 4.0;
+        }
+        modules[m].depth_mm = 10.0;
+    }
+    lr_scanner *scanner =
+        lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 6});
+    assert_non_null(scanner);
+    assert_point(scanner->modules[0].normal, -1, 0, 0);
+    assert_point(scanner->modules[1].normal, 1, 0, 0);
+    const double *n = scanner->modules[2].normal;
+    assert_true(n[1] < 0.0);
+    assert_true(fabs(dot(n, scanner->modules[2].u)) < 1e-15);
+    assert_true(fabs(dot(n, scanner->modules[2].v)) < 1e-15);
+    assert_point(n, 0, -cos(acos(-1.0) / 6), 0.5);
+    assert_point(scanner->modules[3].normal, 0, 0, -1);
+    assert_point(scanner->modules[4].normal, 0, 0, 1);
+    assert_point(scanner->modules[5].normal, 0, 0, -1);
+    lr_scanner_destroy(scanner);
+}
+
+/* Where the axis and the origin lie on different sides of a tilted module, the axis decides. */
+static void axis_decides_before_origin(void **state)
+{
+    (void)state;
+    const lr_module modules[2] = {tilted_module(100, 0, 200, 0, 60, 2, 2),
+                                  tilted_module(-100, 0, 0, 180, 0, 2, 2)};
+    lr_scanner *scanner =
+        lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2});
+    const lr_module *module = &scanner->modules[0];
+    assert_point(module->normal, -0.5, 0, sqrt(0.75));
+    assert_true(dot(module->normal, module->centre_mm) > 0.0); /* away from the origin */
+    lr_scanner_destroy(scanner);
+}
+
+/* Axes given to seven digits come out orthonormal to rounding. */
+static void axes_are_orthonormal(void **state)
+{
+    (void)state;
+    lr_module modules[2] = {tilted_module(80, 60, 0, 33, 17, 2, 2),
+                            tilted_module(-100, 0, 0, 180, 0, 2, 2)};
+    for (int k = 0; k < 3; k++) {
+        modules[0].u[k] = round(modules[0].u[k] * 1e6) / 1e6 * (1.0 + 5e-7);
+        modules[0].v[k] = round(modules[0].v[k] * 1e6) / 1e6;
+    }
+    lr_scanner *scanner =
+        lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2});
+    assert_non_null(scanner);
+    assert_true(fabs(dot(modules[0].u, modules[0].v)) > 1e-8); /* there was something to mend */
+    const lr_module *m = &scanner->modules[0];
+    const double *const axes[3] = {m->u, m->v, m->normal};
+    for (int a = 0; a < 3; a++) {
+        for (int b = 0; b < 3; b++) {
+            assert_true(fabs(dot(axes[a], axes[b]) - (a == b)) < 4e-16);
+        }
+    }
+    lr_scanner_destroy(scanner);
+}
+
+static void detection_plane_lies_behind_the_face(void **state)
+{
+    (void)state;
+    const lr_module modules[2] = {tilted_module(100, 0, 5, 0, 0, 2, 2),
+                                  tilted_module(-100, 0, 5, 180, 0, 2, 2)};
+    lr_scanner *scanner = lr_scanner_create(
+        &(lr_scanner_params){.modules = modules, .num_modules = 2, .detection_depth_mm = 3.0});
+    double centre[3];
+    lr_scanner_detection_centre(scanner, 0, centre);
+    assert_point(centre, 103, 0, 5);
+    lr_module_crystal_centre(&scanner->modules[0], 1, 0, centre);
+    assert_point(centre, 105, 2, 2.5);
+    lr_scanner_destroy(scanner);
+    lr_scanner_destroy(NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ring_places_modules),
+        cmocka_unit_test(panel_of_blocks_has_gaps),
+        cmocka_unit_test(panel_matches_the_crystal_map),
+        cmocka_unit_test(crystals_are_counted),
+        cmocka_unit_test(crystals_find_their_module),
+        cmocka_unit_test(normals_point_inwards),
+        cmocka_unit_test(axis_decides_before_origin),
+        cmocka_unit_test(axes_are_orthonormal),
+        cmocka_unit_test(detection_plane_lies_behind_the_face),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,8 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Checks that every C file is formatted as .clang-format says; --fix formats them.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+mode=(--dry-run -Werror)
+[ "${1:-}" = --fix ] && mode=(-i)
+find src tests shaders -name '*.[ch]' -print0 | xargs -0 clang-format --style=file "${mode[@]}"
