@@ -57,7 +57,7 @@ ctest_asan() {
     LSAN_OPTIONS="suppressions=$PWD/tools/lsan.supp:print_suppressions=0" \
     UBSAN_OPTIONS=print_stacktrace=1 run_ctest build/asan
 }
-demo_in_limits() { python3 tools/check_demo.py build/release/loraster; }
+demo_in_limits() { python3 -B tests/cli/test_demo.py build/release/loraster --full; }
 
 step "packages" ./tools/install_packages.sh build run test
 step "gcc release build" build_release && step "gcc release tests" run_ctest build/release

@@ -136,8 +136,7 @@ static int take_option(struct cli_args *args, char *const *argv)
         return 1;
     }
     if (argv[1] == NULL || strncmp(argv[1], "--", 2) == 0) {
-        args_complain(args, "%s needs a value: %s %s", option->name, option->name,
-                      option->metavar);
+        args_complain(args, "%s needs a value: %s %s", option->name, option->name, option->metavar);
         return 1;
     }
     add_given(args, option, argv[1]);
@@ -147,8 +146,7 @@ static int take_option(struct cli_args *args, char *const *argv)
 static void take_positional(struct cli_args *args, const char *text)
 {
     if (args->syntax->positionals == NULL || args->num_positional == CLI_MAX_POSITIONAL) {
-        args_complain(args, "what is \"%s\" for? See loraster %s --help", text,
-                      args->syntax->verb);
+        args_complain(args, "what is \"%s\" for? See loraster %s --help", text, args->syntax->verb);
     } else {
         args->positional[args->num_positional++] = text;
     }
@@ -198,9 +196,8 @@ static void print_option(const struct cli_option *option)
 
 void args_print_help(const struct cli_syntax *syntax)
 {
-    printf("usage: loraster %s%s%s [options]\n\n%s\n", syntax->verb,
-           syntax->positionals ? " " : "", syntax->positionals ? syntax->positionals : "",
-           syntax->summary);
+    printf("usage: loraster %s%s%s [options]\n\n%s\n", syntax->verb, syntax->positionals ? " " : "",
+           syntax->positionals ? syntax->positionals : "", syntax->summary);
     for (const struct cli_group *group = syntax->groups; group->title != NULL; group++) {
         printf("\n%s\n", group->title);
         for (const struct cli_option *option = group->options; option->name != NULL; option++) {

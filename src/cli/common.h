@@ -16,10 +16,22 @@ extern const struct cli_option common_grid_options[];
 extern const struct cli_option common_operator_options[];
 extern const struct cli_option common_general_options[];
 
-#define COMMON_SCANNER_GROUP {"scanner", common_scanner_options}
-#define COMMON_GRID_GROUP {"grid", common_grid_options}
-#define COMMON_OPERATOR_GROUP {"matrix", common_operator_options}
-#define COMMON_GENERAL_GROUP {"general", common_general_options}
+#define COMMON_SCANNER_GROUP                                                                       \
+    {                                                                                              \
+        "scanner", common_scanner_options                                                          \
+    }
+#define COMMON_GRID_GROUP                                                                          \
+    {                                                                                              \
+        "grid", common_grid_options                                                                \
+    }
+#define COMMON_OPERATOR_GROUP                                                                      \
+    {                                                                                              \
+        "matrix", common_operator_options                                                          \
+    }
+#define COMMON_GENERAL_GROUP                                                                       \
+    {                                                                                              \
+        "general", common_general_options                                                          \
+    }
 
 /* A return early from a function of type lr_status. */
 #define CLI_TRY(call)                                                                              \

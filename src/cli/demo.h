@@ -31,13 +31,13 @@ struct demo {
     bool quick;
     const char *folder;
     uint64_t seed;
-    const char *backend;  /* of the reconstruction: "raster", or "cpu" without OpenGL */
-    lr_image *truth;      /* phantom, as emissions per voxel */
+    const char *backend; /* of the reconstruction: "raster", or "cpu" without OpenGL */
+    lr_image *truth;     /* phantom, as emissions per voxel */
     lr_image *sensitivity, *image;
     lr_lor_data *data;
     struct album panel;
-    lr_iteration last;    /* without its image */
-    double counts;        /* drawn */
+    lr_iteration last; /* without its image */
+    double counts;     /* drawn */
     double simulate_seconds, matrix_seconds, pictures_seconds, recon_seconds, total_seconds;
     lr_operator_info info; /* of the reconstruction's operator; strings live as long as it */
 };

@@ -42,8 +42,7 @@ static lr_status write_text(struct report *report, const char *path, const char 
     if (!good || rename(part, path) != 0) {
         const int reason = errno;
         remove(part);
-        return report_error(report, LR_FAILED, "%s cannot be written: %s", path,
-                            strerror(reason));
+        return report_error(report, LR_FAILED, "%s cannot be written: %s", path, strerror(reason));
     }
     return LR_OK;
 }
@@ -72,9 +71,10 @@ static void print_json(const struct demo *demo)
 lr_status demo_report(const struct demo *demo)
 {
     char line[1024], path[PATH_MAX];
+    report_clear(demo->setup.report);
     describe(demo, line, sizeof(line));
-    CLI_TRY(write_text(demo->setup.report, demo_path(demo, "figures.txt", path, sizeof(path)),
-                       line));
+    CLI_TRY(
+        write_text(demo->setup.report, demo_path(demo, "figures.txt", path, sizeof(path)), line));
     if (demo->setup.report->json) {
         print_json(demo);
     } else {

@@ -10,8 +10,8 @@
 
 enum { NUM_VOXELS = 3, PICTURE_RAYS = 16 };
 
-static const double water_per_mm = 0.0096; /* at 511 keV */
-static const double phantom_share = 0.46;  /* the phantom's radius over the grid's width */
+static const double water_per_mm = 0.0096;    /* at 511 keV */
+static const double phantom_share = 0.46;     /* the phantom's radius over the grid's width */
 static const double pixels_per_mm = 4 / 0.45; /* whole pixels per voxel at both scales */
 
 /* --- the absorber --- */
@@ -83,13 +83,13 @@ static lr_status draw_voxel(const struct demo *demo, struct album *album,
     const double high = shots[0].highest;
     double point_mm[3];
     choose_voxel(demo, which, point_mm);
-    snprintf(caption, sizeof(caption), "(%.1f, %.1f, %.1f) mm, module %d", point_mm[0],
-             point_mm[1], point_mm[2], shots[0].module);
+    snprintf(caption, sizeof(caption), "(%.1f, %.1f, %.1f) mm, module %d", point_mm[0], point_mm[1],
+             point_mm[2], shots[0].module);
     CLI_TRY(add_picture(demo, album, shot_draw(&setups[0], &shots[0], LR_VIEW_CRYSTALS, 0), which,
                         "colour", caption));
     snprintf(caption, sizeof(caption), "weight, sum %.3g", shots[0].weight);
-    CLI_TRY(add_picture(demo, album, shot_draw(&setups[0], &shots[0], LR_VIEW_WEIGHTS, high),
-                        which, "weight", caption));
+    CLI_TRY(add_picture(demo, album, shot_draw(&setups[0], &shots[0], LR_VIEW_WEIGHTS, high), which,
+                        "weight", caption));
     snprintf(caption, sizeof(caption), "with absorption, sum %.3g", shots[1].weight);
     return add_picture(demo, album, shot_draw(&setups[1], &shots[1], LR_VIEW_WEIGHTS, high), which,
                        "weight_absorbed", caption);
@@ -123,7 +123,7 @@ static lr_status draw_voxels(struct demo *demo, struct album *album, struct setu
         CLI_TRY(add_voxel(demo, album, setups, which));
     }
     return album_write(album, demo_path(demo, "correspondence.png", path, sizeof(path)), 3,
-                       "Correspondence images: crystals met, weights, weights in water");
+                       "Correspondence images of three voxels");
 }
 
 lr_status demo_correspondence(struct demo *demo)

@@ -9,9 +9,18 @@
 #include <string.h>
 
 static const struct cli_verb *const verbs[] = {
-    &verb_info,     &verb_scanner_list, &verb_scanner_show, &verb_scanner_check,
-    &verb_render,   &verb_matrix,       &verb_project,      &verb_backproject,
-    &verb_sensitivity, &verb_simulate,  &verb_recon,        &verb_demo,
+    &verb_info,
+    &verb_scanner_list,
+    &verb_scanner_show,
+    &verb_scanner_check,
+    &verb_render,
+    &verb_matrix,
+    &verb_project,
+    &verb_backproject,
+    &verb_sensitivity,
+    &verb_simulate,
+    &verb_recon,
+    &verb_demo,
     NULL,
 };
 
@@ -55,8 +64,9 @@ static int complain_verb(struct report *report, char *const *argv)
     }
     const bool family = is_family(argv[0]);
     if (family && argv[1] == NULL) {
-        report_error(report, LR_USAGE, "scanner needs one of list, show, check: see loraster "
-                                       "--help");
+        report_error(report, LR_USAGE,
+                     "scanner needs one of list, show, check: see loraster "
+                     "--help");
         return CLI_USAGE;
     }
     snprintf(asked, sizeof(asked), "%s%s%s", argv[0], family ? " " : "", family ? argv[1] : "");

@@ -160,8 +160,12 @@ lr_status report_reason(const struct report *report)
 int report_exit_code(struct report *report, lr_status status)
 {
     static const int codes[] = {
-        [LR_OK] = CLI_DONE,           [LR_FAILED] = CLI_FAILED,       [LR_USAGE] = CLI_USAGE,
-        [LR_BAD_INPUT] = CLI_BAD_INPUT, [LR_NO_DEVICE] = CLI_NO_DEVICE, [LR_CANCELLED] = CLI_FAILED,
+        [LR_OK] = CLI_DONE,
+        [LR_FAILED] = CLI_FAILED,
+        [LR_USAGE] = CLI_USAGE,
+        [LR_BAD_INPUT] = CLI_BAD_INPUT,
+        [LR_NO_DEVICE] = CLI_NO_DEVICE,
+        [LR_CANCELLED] = CLI_FAILED,
     };
     report_clear(report);
     if (status == LR_CANCELLED && report_stopped()) {

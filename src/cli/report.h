@@ -9,13 +9,7 @@
 #include <lr/log.h>
 
 /* Exit codes of the program. */
-enum {
-    CLI_DONE = 0,
-    CLI_FAILED = 1,
-    CLI_USAGE = 2,
-    CLI_BAD_INPUT = 3,
-    CLI_NO_DEVICE = 4
-};
+enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_BAD_INPUT = 3, CLI_NO_DEVICE = 4 };
 
 /* One per run of the program; `log` and `progress` point back to it, so it must not move. */
 struct report {

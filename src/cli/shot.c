@@ -19,8 +19,8 @@ lr_status shot_take(struct setup *setup, const double point_mm[3], int module, s
 {
     const lr_module *shape = &setup->scanner->modules[module];
     const int rays = lr_operator_get_info(setup->op)->rays;
-    *shot = (struct shot){
-        .module = module, .size = {rays * shape->crystals[0], rays * shape->crystals[1]}};
+    *shot = (struct shot){.module = module,
+                          .size = {rays * shape->crystals[0], rays * shape->crystals[1]}};
     shot->pixels = calloc((size_t)shot->size[0] * (size_t)shot->size[1], sizeof(*shot->pixels));
     if (shot->pixels == NULL) {
         return report_error(setup->report, LR_FAILED, "no memory for a picture of %d x %d",

@@ -109,8 +109,8 @@ int args_sizes(struct cli_args *args, const char *name, int values[3])
         values[k] = whole ? (int)numbers[k] : 0;
     }
     if (!whole) {
-        args_complain(args, "%s %s: whole numbers of at least 1 are needed, such as %s 2,2,1",
-                      name, text, name);
+        args_complain(args, "%s %s: whole numbers of at least 1 are needed, such as %s 2,2,1", name,
+                      text, name);
         return 0;
     }
     return count;
@@ -141,8 +141,7 @@ int64_t args_bytes(struct cli_args *args, const char *name, int64_t fallback)
     const double number = strtod(text, &end);
     const double bytes = end != text ? number * unit_factor(end) : 0;
     if (!(bytes >= 1 && bytes < 0x1p62)) {
-        args_complain(args, "%s %s: an amount of memory is needed, such as 512M or 4G", name,
-                      text);
+        args_complain(args, "%s %s: an amount of memory is needed, such as 512M or 4G", name, text);
         return fallback;
     }
     return (int64_t)bytes;

@@ -244,8 +244,8 @@ static lr_status write_volumes(struct demo *demo)
 {
     char path[PATH_MAX];
     const lr_log *log = &demo->setup.report->log;
-    CLI_TRY(lr_image_write(demo_path(demo, "phantom.nii.gz", path, sizeof(path)), demo->truth,
-                           log));
+    CLI_TRY(
+        lr_image_write(demo_path(demo, "phantom.nii.gz", path, sizeof(path)), demo->truth, log));
     return lr_image_write(demo_path(demo, "image.nii.gz", path, sizeof(path)), demo->image, log);
 }
 

@@ -36,8 +36,8 @@ static void keep_reason(void *user, lr_log_level level, lr_status status, const 
 /* Two small modules that face each other: enough for a backend to show whether it works. */
 static lr_scanner *trial_scanner(const lr_log *log)
 {
-    lr_module modules[2] = {{{0, 50, 0}, {1, 0, 0}, {0, 0, 1}, {0, 0, 0}, {2, 2}, {4, 4}, {4, 4},
-                             10, 0, 0, 0}};
+    lr_module modules[2] = {
+        {{0, 50, 0}, {1, 0, 0}, {0, 0, 1}, {0, 0, 0}, {2, 2}, {4, 4}, {4, 4}, 10, 0, 0, 0}};
     modules[1] = modules[0];
     modules[1].centre_mm[1] = -50;
     const lr_scanner_params params = {
@@ -103,8 +103,7 @@ static void print_device(const lr_device *device, int index)
            device->vendor, device->version, device->software ? ", software renderer" : "");
     printf("            texture %lld, storage %s, memory %s, float atomics %s, viewport layers "
            "%s\n",
-           (long long)device->max_texture_size,
-           common_bytes(storage, device->max_storage_bytes),
+           (long long)device->max_texture_size, common_bytes(storage, device->max_storage_bytes),
            device->memory_bytes > 0 ? common_bytes(memory, device->memory_bytes) : "not reported",
            device->float_atomics ? "yes" : "no", device->viewport_layers ? "yes" : "no");
 }

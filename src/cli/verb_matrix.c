@@ -119,6 +119,7 @@ static lr_status write_rows(const struct setup *setup, const struct request *req
 static void report_result(const struct setup *setup, const struct request *request,
                           const struct tally *tally)
 {
+    report_clear(setup->report);
     if (setup->report->json) {
         struct json json = common_json_begin("matrix");
         setup_json(setup, &json);
@@ -130,8 +131,8 @@ static void report_result(const struct setup *setup, const struct request *reque
         json_number(&json, "sum", tally->sum);
         common_json_end(&json);
     } else {
-        printf("%s: %lld rows, %lld elements, sum %.9g\n", request->output,
-               (long long)tally->rows, (long long)tally->elements, tally->sum);
+        printf("%s: %lld rows, %lld elements, sum %.9g\n", request->output, (long long)tally->rows,
+               (long long)tally->elements, tally->sum);
     }
 }
 
@@ -177,8 +178,11 @@ static const struct cli_syntax syntax = {
     .verb = "matrix",
     .summary = "Writes rows of the system matrix: what points or voxels give to each LOR.",
     .example = "loraster matrix --scanner ge-explore-vista-dr --at 0,0,0 --at 5,0,2 -o rows.tsv",
-    .groups = {{"rows and output", options}, COMMON_SCANNER_GROUP, COMMON_GRID_GROUP,
-               COMMON_OPERATOR_GROUP, COMMON_GENERAL_GROUP},
+    .groups = {{"rows and output", options},
+               COMMON_SCANNER_GROUP,
+               COMMON_GRID_GROUP,
+               COMMON_OPERATOR_GROUP,
+               COMMON_GENERAL_GROUP},
 };
 
 const struct cli_verb verb_matrix = {&syntax, run};

@@ -11,6 +11,7 @@
 static void report_result(const struct cli_args *args, const struct setup *setup,
                           const char *output, double sum)
 {
+    report_clear(args->report);
     if (args->report->json) {
         struct json json = common_json_begin(args->syntax->verb);
         setup_json(setup, &json);
@@ -162,8 +163,11 @@ static const struct cli_syntax project_syntax = {
     .verb = "project",
     .summary = "Projects an image: the expected value of every LOR, A x.",
     .example = "loraster project --scanner ge-explore-vista-dr --image x.nii.gz -o y.h5",
-    .groups = {{"input and output", project_options}, COMMON_SCANNER_GROUP, COMMON_GRID_GROUP,
-               COMMON_OPERATOR_GROUP, COMMON_GENERAL_GROUP},
+    .groups = {{"input and output", project_options},
+               COMMON_SCANNER_GROUP,
+               COMMON_GRID_GROUP,
+               COMMON_OPERATOR_GROUP,
+               COMMON_GENERAL_GROUP},
 };
 
 static const struct cli_syntax backproject_syntax = {
@@ -171,8 +175,11 @@ static const struct cli_syntax backproject_syntax = {
     .summary = "Projects LOR data back into an image, A^T y.",
     .example = "loraster backproject --scanner ge-explore-vista-dr --data y.h5 "
                "--grid 96,96,8 --voxel-mm 0.45 -o back.nii.gz",
-    .groups = {{"input and output", backproject_options}, COMMON_SCANNER_GROUP,
-               COMMON_GRID_GROUP, COMMON_OPERATOR_GROUP, COMMON_GENERAL_GROUP},
+    .groups = {{"input and output", backproject_options},
+               COMMON_SCANNER_GROUP,
+               COMMON_GRID_GROUP,
+               COMMON_OPERATOR_GROUP,
+               COMMON_GENERAL_GROUP},
 };
 
 static const struct cli_syntax sensitivity_syntax = {
@@ -180,8 +187,11 @@ static const struct cli_syntax sensitivity_syntax = {
     .summary = "Writes each voxel's probability of being detected at all, A^T 1.",
     .example = "loraster sensitivity --scanner ge-explore-vista-dr --grid 96,96,8 "
                "--voxel-mm 0.45 -o sensitivity.nii.gz",
-    .groups = {{"input and output", sensitivity_options}, COMMON_SCANNER_GROUP,
-               COMMON_GRID_GROUP, COMMON_OPERATOR_GROUP, COMMON_GENERAL_GROUP},
+    .groups = {{"input and output", sensitivity_options},
+               COMMON_SCANNER_GROUP,
+               COMMON_GRID_GROUP,
+               COMMON_OPERATOR_GROUP,
+               COMMON_GENERAL_GROUP},
 };
 
 const struct cli_verb verb_project = {&project_syntax, run_project};

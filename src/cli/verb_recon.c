@@ -23,13 +23,12 @@ struct work {
     lr_event_counts events;
     lr_iteration *history; /* owned [iterations], without images */
     int num_done;
-    int64_t left_out_lors; /* as last reported */
 };
 
 static struct request read_request(struct cli_args *args)
 {
     static const char *const algorithms[] = {"mlem", NULL};
-    static const int64_t range[2] = {1, INT_MAX};
+    static const int64_t range[2] = {1, 1000000};
     const struct request request = {
         .data = args_text(args, "--data"),
         .events = args_text(args, "--events"),
@@ -104,8 +103,7 @@ static lr_status read_inputs(struct work *work)
         }
         if (!same_sizes(&work->initial->grid, &setup->grid)) {
             return report_error(setup->report, LR_BAD_INPUT,
-                                "%s: its grid is not the one to reconstruct on",
-                                request->initial);
+                                "%s: its grid is not the one to reconstruct on", request->initial);
         }
     }
     return LR_OK;
@@ -136,18 +134,12 @@ static lr_status save_iteration(const struct work *work, const lr_iteration *don
     return status;
 }
 
-static void say_iteration(struct work *work, const lr_iteration *done)
+static void say_iteration(const struct work *work, const lr_iteration *done)
 {
     report_info(work->setup.report,
                 "iteration %d: log-likelihood %.9g, measured %.9g, estimated %.9g counts, %.2f s",
-                done->number, done->log_likelihood, done->measured_counts,
-                done->estimated_counts, done->seconds);
-    if (done->left_out_lors != work->left_out_lors) {
-        report_warn(work->setup.report,
-                    "%lld LORs with %.9g counts are left out: no voxel of the grid reaches them",
-                    (long long)done->left_out_lors, done->left_out_counts);
-        work->left_out_lors = done->left_out_lors;
-    }
+                done->number, done->log_likelihood, done->measured_counts, done->estimated_counts,
+                done->seconds);
 }
 
 static lr_status on_iteration(void *user, const lr_iteration *done)
@@ -227,6 +219,7 @@ static void print_json(const struct work *work, bool stopped)
 static void report_result(const struct work *work, bool stopped)
 {
     const lr_iteration *last = &work->history[work->num_done - 1];
+    report_clear(work->setup.report);
     if (work->setup.report->json) {
         print_json(work, stopped);
         return;
@@ -302,8 +295,11 @@ static const struct cli_syntax syntax = {
     .summary = "Reconstructs an image from LOR data or list mode.",
     .example = "loraster recon --scanner safir-dual-ring-prototype --events run.clm.safir "
                "--grid 41,41,17 --voxel-mm 1,1,2.2 --rays 2 --iterations 10 -o run.nii.gz",
-    .groups = {{"input and output", options}, COMMON_SCANNER_GROUP, COMMON_GRID_GROUP,
-               COMMON_OPERATOR_GROUP, COMMON_GENERAL_GROUP},
+    .groups = {{"input and output", options},
+               COMMON_SCANNER_GROUP,
+               COMMON_GRID_GROUP,
+               COMMON_OPERATOR_GROUP,
+               COMMON_GENERAL_GROUP},
 };
 
 const struct cli_verb verb_recon = {&syntax, run};

@@ -70,8 +70,7 @@ static lr_status write_numbers(const struct work *work, const struct shot *shot)
     }
     for (int64_t k = 0; k < count; k++) {
         const lr_pixel *pixel = &shot->pixels[k];
-        const float fields[5] = {pixel->module, pixel->r, pixel->s, pixel->weight,
-                                 pixel->path_mm};
+        const float fields[5] = {pixel->module, pixel->r, pixel->s, pixel->weight, pixel->path_mm};
         for (int f = 0; f < 5; f++) {
             values[5 * k + f] = fields[f];
         }
@@ -82,8 +81,8 @@ static lr_status write_numbers(const struct work *work, const struct shot *shot)
     return status;
 }
 
-static lr_status write_view(struct work *work, const struct shot *shot,
-                            lr_correspondence_view view, double high)
+static lr_status write_view(struct work *work, const struct shot *shot, lr_correspondence_view view,
+                            double high)
 {
     static const char *const names[] = {"colour", "weight"};
     static const char *const captions[] = {"crystals met", "weight"};
@@ -128,6 +127,7 @@ static lr_status write_all(struct work *work)
 
 static void report_result(const struct work *work)
 {
+    report_clear(work->setup.report);
     if (!work->setup.report->json) {
         printf("%s: %d modules with an image\n", work->folder, work->num_shots);
         for (int k = 0; k < work->num_shots; k++) {
@@ -222,7 +222,9 @@ static const struct cli_syntax syntax = {
     .verb = "render",
     .summary = "Draws the correspondence images of a point: which crystals its lines meet.",
     .example = "loraster render --scanner ge-explore-vista-dr --at 5,0,2 --rays 8 -o pictures",
-    .groups = {{"point and output", options}, COMMON_SCANNER_GROUP, COMMON_OPERATOR_GROUP,
+    .groups = {{"point and output", options},
+               COMMON_SCANNER_GROUP,
+               COMMON_OPERATOR_GROUP,
                COMMON_GENERAL_GROUP},
 };
 

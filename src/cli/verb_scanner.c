@@ -28,8 +28,7 @@ static void add_module(struct summary *summary, const lr_module *module)
 
 static struct summary summarise(const lr_scanner *scanner, const lr_lors *lors)
 {
-    struct summary summary = {
-        {INFINITY, 0}, {INFINITY, -INFINITY}, lors->count, lors->num_pairs};
+    struct summary summary = {{INFINITY, 0}, {INFINITY, -INFINITY}, lors->count, lors->num_pairs};
     for (int m = 0; m < scanner->num_modules; m++) {
         add_module(&summary, &scanner->modules[m]);
     }

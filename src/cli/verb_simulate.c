@@ -97,8 +97,8 @@ static lr_status make_activity(struct cli_args *args, struct setup *setup,
     if (request->labels != NULL) {
         *activity = draw_labels(setup, request->labels);
     } else {
-        *activity = lr_phantom_create(
-            &(lr_phantom_params){.name = request->phantom, .log = log}, &setup->grid);
+        *activity = lr_phantom_create(&(lr_phantom_params){.name = request->phantom, .log = log},
+                                      &setup->grid);
     }
     return *activity != NULL ? LR_OK : report_reason(setup->report);
 }
@@ -144,6 +144,7 @@ static lr_status fill_data(struct setup *setup, const struct request *request, l
 
 static void report_result(const struct setup *setup, const struct request *request, double sum)
 {
+    report_clear(setup->report);
     if (setup->report->json) {
         struct json json = common_json_begin("simulate");
         setup_json(setup, &json);
@@ -162,8 +163,8 @@ static void report_result(const struct setup *setup, const struct request *reque
     }
 }
 
-static lr_status simulate(struct cli_args *args, struct setup *setup,
-                          const struct request *request, lr_image **activity)
+static lr_status simulate(struct cli_args *args, struct setup *setup, const struct request *request,
+                          lr_image **activity)
 {
     CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
     CLI_TRY(common_check_output(args->report, request->output, NULL));
@@ -213,8 +214,11 @@ static const struct cli_syntax syntax = {
     .summary = "Simulates a measurement of a phantom or an image.",
     .example = "loraster simulate --scanner ge-explore-vista-dr --phantom derenzo "
                "--grid 96,96,8 --voxel-mm 0.45 --counts 20000000 -o counts.h5",
-    .groups = {{"input and output", options}, COMMON_SCANNER_GROUP, COMMON_GRID_GROUP,
-               COMMON_OPERATOR_GROUP, COMMON_GENERAL_GROUP},
+    .groups = {{"input and output", options},
+               COMMON_SCANNER_GROUP,
+               COMMON_GRID_GROUP,
+               COMMON_OPERATOR_GROUP,
+               COMMON_GENERAL_GROUP},
 };
 
 const struct cli_verb verb_simulate = {&syntax, run};

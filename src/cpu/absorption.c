@@ -30,7 +30,8 @@ static double interpolate(const lr_image *mu, const double at[3])
             inside = inside && index[k] >= 0 && index[k] < size[k];
         }
         if (inside) {
-            sum += weight * (double)mu->values[index[0] + size[0] * (index[1] + size[1] * index[2])];
+            sum +=
+                weight * (double)mu->values[index[0] + size[0] * (index[1] + size[1] * index[2])];
         }
     }
     return sum;

@@ -99,8 +99,7 @@ static void destroy(void *self)
     }
 }
 
-lr_status lr_cpu_backend_create(const struct lr_backend_params *params,
-                                struct lr_backend *backend)
+lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct lr_backend *backend)
 {
     static const struct lr_backend_fns fns = {
         .name = "cpu",

@@ -2,10 +2,10 @@
  * Copyright The LORaster authors */
 #include "cpu/elements.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define DIGIT_BITS 11
 #define NUM_DIGITS (1 << DIGIT_BITS)
@@ -17,30 +17,28 @@ void lr_cpu_elements_finish(struct lr_cpu_elements *elements)
     *elements = (struct lr_cpu_elements){0};
 }
 
-static lr_status grow(struct lr_cpu_elements *elements, const lr_log *log)
+/* Room for `needed` elements, what is there kept. */
+static lr_status reserve(struct lr_cpu_element **list, int64_t *capacity, int64_t needed,
+                         const lr_log *log)
 {
-    const int64_t capacity = elements->capacity > 0 ? 2 * elements->capacity : 4096;
-    struct lr_cpu_element *list =
-        lr_resize(elements->list, capacity, sizeof(*list), "matrix elements", log);
-    if (list == NULL) {
+    if (needed <= *capacity) {
+        return LR_OK;
+    }
+    struct lr_cpu_element *grown = lr_resize(*list, needed, sizeof(*grown), "matrix elements", log);
+    if (grown == NULL) {
         return LR_FAILED;
     }
-    elements->list = list;
-    struct lr_cpu_element *spare =
-        lr_resize(elements->spare, capacity, sizeof(*spare), "matrix elements", log);
-    if (spare == NULL) {
-        return LR_FAILED;
-    }
-    elements->spare = spare;
-    elements->capacity = capacity;
+    *list = grown;
+    *capacity = needed;
     return LR_OK;
 }
 
 lr_status lr_cpu_elements_add(struct lr_cpu_elements *elements, int64_t lor, double value,
                               const lr_log *log)
 {
-    if (elements->count == elements->capacity && grow(elements, log) != LR_OK) {
-        return LR_FAILED;
+    if (elements->count == elements->capacity) {
+        const int64_t wanted = elements->count > 0 ? 2 * elements->count : 4096;
+        LR_TRY(reserve(&elements->list, &elements->capacity, wanted, log));
     }
     elements->list[elements->count++] = (struct lr_cpu_element){lor, value};
     return LR_OK;
@@ -66,10 +64,15 @@ static void sort_by_digit(struct lr_cpu_elements *elements, int shift)
     struct lr_cpu_element *sorted = elements->spare;
     elements->spare = elements->list;
     elements->list = sorted;
+    const int64_t capacity = elements->spare_capacity;
+    elements->spare_capacity = elements->capacity;
+    elements->capacity = capacity;
 }
 
-void lr_cpu_elements_merge(struct lr_cpu_elements *elements, int64_t num_lors, double scale)
+lr_status lr_cpu_elements_merge(struct lr_cpu_elements *elements, int64_t num_lors,
+                                const lr_log *log)
 {
+    LR_TRY(reserve(&elements->spare, &elements->spare_capacity, elements->count, log));
     for (int shift = 0; shift < 63 && (num_lors - 1) >> shift > 0; shift += DIGIT_BITS) {
         sort_by_digit(elements, shift);
     }
@@ -81,9 +84,23 @@ void lr_cpu_elements_merge(struct lr_cpu_elements *elements, int64_t num_lors, d
         for (; k < elements->count && list[k].lor == lor; k++) {
             sum += list[k].value;
         }
-        if (sum * scale > 0) {
-            list[num_out++] = (struct lr_cpu_element){lor, sum * scale};
-        }
+        list[num_out++] = (struct lr_cpu_element){lor, sum};
     }
     elements->count = num_out;
+    return LR_OK;
+}
+
+lr_status lr_cpu_elements_assign(struct lr_cpu_elements *elements,
+                                 const struct lr_cpu_elements *from, double scale,
+                                 const lr_log *log)
+{
+    LR_TRY(reserve(&elements->list, &elements->capacity, from->count, log));
+    elements->count = 0;
+    for (int64_t k = 0; k < from->count; k++) {
+        const double value = from->list[k].value * scale;
+        if (value > 0) {
+            elements->list[elements->count++] = (struct lr_cpu_element){from->list[k].lor, value};
+        }
+    }
+    return LR_OK;
 }

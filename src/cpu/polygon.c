@@ -37,10 +37,9 @@ static int cut_projected(const struct lr_cpu_projected *in, int count, const dou
         }
         if ((here > 0 && there < 0) || (here < 0 && there > 0)) {
             const double t = here / (here - there);
-            out[num_out++] =
-                (struct lr_cpu_projected){in[k].x + t * (in[next].x - in[k].x),
-                                          in[k].y + t * (in[next].y - in[k].y),
-                                          in[k].w + t * (in[next].w - in[k].w)};
+            out[num_out++] = (struct lr_cpu_projected){in[k].x + t * (in[next].x - in[k].x),
+                                                       in[k].y + t * (in[next].y - in[k].y),
+                                                       in[k].w + t * (in[next].w - in[k].w)};
         }
     }
     return num_out;
@@ -126,8 +125,7 @@ double lr_cpu_polygon_area(const struct lr_cpu_polygon *polygon)
     return 0.5 * twice;
 }
 
-void lr_cpu_polygon_half(const struct lr_cpu_polygon *polygon, int half,
-                         struct lr_cpu_polygon *out)
+void lr_cpu_polygon_half(const struct lr_cpu_polygon *polygon, int half, struct lr_cpu_polygon *out)
 {
     const int middle = polygon->count / 2;
     const int begin = half == 0 ? 0 : middle, end = half == 0 ? middle : polygon->count;

@@ -16,8 +16,9 @@
 
 struct lr_cpu_worker {
     struct lr_cpu_view view;
-    struct lr_cpu_tally tally; /* sampled mode */
-    struct lr_cpu_exact exact; /* exact mode */
+    struct lr_cpu_tally tally;        /* sampled mode */
+    struct lr_cpu_exact exact;        /* exact mode */
+    struct lr_cpu_elements collected; /* of the row at hand, repeats and all */
     lr_status status;
 };
 
@@ -35,10 +36,19 @@ static lr_status init_worker(struct lr_cpu_worker *worker, const struct lr_cpu_s
                                                : lr_cpu_tally_init(&worker->tally, scene);
 }
 
+/* Every worker has a row, and a block's elements stay within memory. */
+static int choose_block_rows(int threads)
+{
+    if (threads >= MAX_BLOCK_ROWS) {
+        return threads;
+    }
+    const int rows = ROWS_PER_WORKER * threads;
+    return rows < MAX_BLOCK_ROWS ? rows : MAX_BLOCK_ROWS;
+}
+
 lr_status lr_cpu_init(struct lr_cpu *cpu, const struct lr_backend_params *params)
 {
-    const int rows = ROWS_PER_WORKER * (params->threads < 1024 ? params->threads : 1024);
-    *cpu = (struct lr_cpu){.block_rows = rows < MAX_BLOCK_ROWS ? rows : MAX_BLOCK_ROWS};
+    *cpu = (struct lr_cpu){.block_rows = choose_block_rows(params->threads)};
     LR_TRY(lr_cpu_scene_init(&cpu->scene, params));
     cpu->workers = lr_alloc(params->threads, sizeof(*cpu->workers), "threads", params->log);
     cpu->block = lr_alloc(cpu->block_rows, sizeof(*cpu->block), "matrix rows", params->log);
@@ -58,6 +68,7 @@ void lr_cpu_finish(struct lr_cpu *cpu)
     for (int k = 0; k < cpu->num_workers; k++) {
         lr_cpu_tally_finish(&cpu->workers[k].tally);
         lr_cpu_exact_finish(&cpu->workers[k].exact);
+        lr_cpu_elements_finish(&cpu->workers[k].collected);
         lr_cpu_view_finish(&cpu->workers[k].view);
     }
     for (int k = 0; cpu->block != NULL && k < cpu->block_rows; k++) {
@@ -88,19 +99,22 @@ static lr_status compute_row(struct lr_cpu_worker *worker, const struct lr_rows 
                              struct lr_cpu_elements *out)
 {
     const struct lr_cpu_scene *scene = worker->view.scene;
+    const lr_log *log = scene->params.log;
     const int num_samples = lr_rows_per_row(rows);
+    struct lr_cpu_elements *collected = &worker->collected;
+    collected->count = 0;
     for (int k = 0; k < num_samples; k++) {
         double point[3];
         lr_rows_point(rows, row, k, point);
         lr_cpu_view_place(&worker->view, point);
         if (scene->params.mode == LR_MODE_EXACT) {
-            LR_TRY(lr_cpu_exact_elements(&worker->view, &worker->exact, out));
+            LR_TRY(lr_cpu_exact_elements(&worker->view, &worker->exact, collected));
         } else {
-            LR_TRY(lr_cpu_trace(&worker->view, &worker->tally, out));
+            LR_TRY(lr_cpu_trace(&worker->view, &worker->tally, collected));
         }
     }
-    lr_cpu_elements_merge(out, scene->params.lors->count, 1.0 / num_samples);
-    return LR_OK;
+    LR_TRY(lr_cpu_elements_merge(collected, scene->params.lors->count, log));
+    return lr_cpu_elements_assign(out, collected, 1.0 / num_samples, log);
 }
 
 static void compute_share(void *user, int64_t begin, int64_t end, int index)

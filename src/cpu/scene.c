@@ -64,8 +64,7 @@ int64_t lr_cpu_scene_lor(const struct lr_cpu_scene *scene, const struct lr_cpu_c
     const int pair = lors->pair_of[(int64_t)a->module * scene->num_modules + b->module];
     const struct lr_cpu_crystal *i = a->module < b->module ? a : b;
     const struct lr_cpu_crystal *j = a->module < b->module ? b : a;
-    if (pair < 0 ||
-        !lr_coincidence_allows(lors, pair, i->at[0], i->at[1], j->at[0], j->at[1])) {
+    if (pair < 0 || !lr_coincidence_allows(lors, pair, i->at[0], i->at[1], j->at[0], j->at[1])) {
         return -1;
     }
     const int *size_i = scene->modules[i->module].crystals;

@@ -182,8 +182,8 @@ static lr_status emit(const struct lr_cpu_view *view, const struct lr_cpu_tally 
     for (int k = 0; k < tally->count; k++) {
         const struct lr_cpu_tally_entry *entry = &tally->entries[k];
         const int64_t lor = lr_cpu_scene_lor(view->scene, from, &entry->crystal);
-        if (lor >= 0 && lr_cpu_elements_add(elements, lor, entry->weight,
-                                            view->scene->params.log) != LR_OK) {
+        if (lor >= 0 &&
+            lr_cpu_elements_add(elements, lor, entry->weight, view->scene->params.log) != LR_OK) {
             return LR_FAILED;
         }
     }

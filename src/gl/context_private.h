@@ -22,6 +22,8 @@ struct gl_context {
      * after the other. */
     GLuint vertex_array, uniform_buffer;
     int64_t uniform_offset;
+
+    GLuint staging_buffer; /* of resource.c: what buffers are read through */
 };
 
 /* Loads the entry points, reads the limits and installs the debug callback in the context that is

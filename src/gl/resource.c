@@ -55,6 +55,19 @@ static bool describe(struct gl_texture *texture, const struct gl_texture_params 
     return fits(texture);
 }
 
+/* Drivers take more than the device holds, back it with the machine's memory, and stall there. */
+static lr_status check_memory(struct gl_context *ctx, const char *label, int64_t bytes)
+{
+    const struct gl_limits *limits = gl_context_limits(ctx);
+    const int64_t most = limits->memory_bytes > 0 ? limits->memory_bytes : lr_physical_memory();
+    if (bytes <= most) {
+        return LR_OK;
+    }
+    return lr_error(ctx->log, LR_FAILED,
+                    "%s: %s do not fit into the %s of %s: make the work smaller or split it", label,
+                    gl_amount_of(bytes).text, gl_amount_of(most).text, limits->renderer);
+}
+
 static lr_status report_allocation(struct gl_context *ctx, const char *label, int64_t bytes,
                                    GLenum error)
 {
@@ -84,6 +97,7 @@ static void set_sampling(const struct gl_texture *texture, const struct gl_textu
 static lr_status allocate(struct gl_texture *texture)
 {
     const int *size = texture->size;
+    LR_TRY(check_memory(texture->ctx, texture->label, gl_texture_bytes(texture)));
     gl_context_drop_errors(texture->ctx);
     if (texture->target == GL_TEXTURE_2D) {
         glTextureStorage2D(texture->name, 1, texture->format, size[0], size[1]);
@@ -242,6 +256,9 @@ void gl_texture_clear(struct gl_texture *texture, const void *texel)
 
 /* ---- buffers ---- */
 
+/* Moved at a time through the staging buffer, and cleared at a time. */
+enum { STAGING_BYTES = 1 << 24, CLEAR_BYTES = 1 << 29 };
+
 /* Storage is whole words, so that gl_buffer_clear reaches every byte. */
 static int64_t storage_bytes(int64_t size_bytes)
 {
@@ -250,6 +267,7 @@ static int64_t storage_bytes(int64_t size_bytes)
 
 static lr_status fill(struct gl_buffer *buffer, const void *data)
 {
+    LR_TRY(check_memory(buffer->ctx, buffer->label, buffer->size_bytes));
     gl_context_drop_errors(buffer->ctx);
     glNamedBufferStorage(buffer->name, (GLsizeiptr)storage_bytes(buffer->size_bytes), NULL,
                          GL_DYNAMIC_STORAGE_BIT);
@@ -319,18 +337,52 @@ lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t byt
     return buffer->ctx->debug ? gl_context_check(buffer->ctx, buffer->label) : LR_OK;
 }
 
+/* Made at the first read, and kept: memory of the machine that the device can write. */
+static lr_status ensure_staging(struct gl_context *ctx)
+{
+    if (ctx->staging_buffer != 0) {
+        return LR_OK;
+    }
+    gl_context_drop_errors(ctx);
+    glCreateBuffers(1, &ctx->staging_buffer);
+    glObjectLabel(GL_BUFFER, ctx->staging_buffer, -1, "staging for reads");
+    glNamedBufferStorage(ctx->staging_buffer, STAGING_BYTES, NULL,
+                         GL_MAP_READ_BIT | GL_CLIENT_STORAGE_BIT);
+    const GLenum error = glGetError();
+    if (error == GL_NO_ERROR) {
+        return LR_OK;
+    }
+    glDeleteBuffers(1, &ctx->staging_buffer);
+    ctx->staging_buffer = 0;
+    return report_allocation(ctx, "staging for reads", STAGING_BYTES, error);
+}
+
+/* A buffer that is read directly is moved out of the device's memory by some drivers, and then
+ * stays there. */
 lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t bytes, void *data)
 {
     LR_TRY(check_range(buffer, offset, bytes));
-    if (bytes > 0) {
-        glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
-        glGetNamedBufferSubData(buffer->name, (GLintptr)offset, (GLsizeiptr)bytes, data);
+    LR_TRY(ensure_staging(buffer->ctx));
+    const GLuint staging = buffer->ctx->staging_buffer;
+    glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
+    for (int64_t done = 0; done < bytes; done += STAGING_BYTES) {
+        const int64_t rest = bytes - done;
+        const GLsizeiptr part = (GLsizeiptr)(rest < STAGING_BYTES ? rest : STAGING_BYTES);
+        glCopyNamedBufferSubData(buffer->name, staging, (GLintptr)(offset + done), 0, part);
+        glGetNamedBufferSubData(staging, 0, part, (char *)data + done);
     }
     return gl_context_check(buffer->ctx, buffer->label);
 }
 
+/* Larger pieces are cleared by the processor in some drivers. */
 void gl_buffer_clear(struct gl_buffer *buffer, uint32_t word)
 {
+    const int64_t bytes = storage_bytes(buffer->size_bytes);
     glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
-    glClearNamedBufferData(buffer->name, GL_R32UI, GL_RED_INTEGER, GL_UNSIGNED_INT, &word);
+    for (int64_t done = 0; done < bytes; done += CLEAR_BYTES) {
+        const int64_t rest = bytes - done;
+        glClearNamedBufferSubData(buffer->name, GL_R32UI, (GLintptr)done,
+                                  (GLsizeiptr)(rest < CLEAR_BYTES ? rest : CLEAR_BYTES),
+                                  GL_RED_INTEGER, GL_UNSIGNED_INT, &word);
+    }
 }

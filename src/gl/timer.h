@@ -5,8 +5,7 @@
 
 #include "gl/context.h"
 
-/* Time that the device spends on what is issued between begin and end. One timer at a time per
- * context. */
+/* Time that the device takes for what is issued between begin and end. Timers may overlap. */
 struct gl_timer;
 
 struct gl_timer *gl_timer_create(struct gl_context *ctx, const char *label);

@@ -211,13 +211,16 @@ bool lr_hdf5_put_array(hid_t group, const char *name, hid_t native, const int64_
     return done;
 }
 
-/* A layout of chunks with bytes shuffled and lightly compressed. */
-static hid_t chunked_layout(hsize_t chunk)
+/* A layout of chunks, when asked with bytes shuffled and lightly compressed. */
+static hid_t chunked_layout(bool compressed)
 {
+    const hsize_t chunk = lr_hdf5_chunk;
     const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
     H5Pset_chunk(layout, 1, &chunk);
-    H5Pset_shuffle(layout);
-    H5Pset_deflate(layout, 1);
+    if (compressed) {
+        H5Pset_shuffle(layout);
+        H5Pset_deflate(layout, 1);
+    }
     return layout;
 }
 
@@ -240,7 +243,7 @@ bool lr_hdf5_put_values(hid_t group, const char *name, const float *values, int6
     }
     const hsize_t extent = (hsize_t)count;
     const hid_t space = H5Screate_simple(1, &extent, NULL);
-    const hid_t layout = chunked_layout(lr_hdf5_chunk);
+    const hid_t layout = chunked_layout(true);
     const bool done = put_dataset(group, name, H5T_NATIVE_FLOAT, space, layout, values);
     H5Pclose(layout);
     H5Sclose(space);
@@ -256,7 +259,7 @@ bool lr_hdf5_stream_open(struct lr_hdf5_stream *stream, hid_t group, const char 
     }
     const hsize_t extent = 0, largest = H5S_UNLIMITED;
     const hid_t space = H5Screate_simple(1, &extent, &largest);
-    const hid_t layout = chunked_layout(lr_hdf5_chunk);
+    const hid_t layout = chunked_layout(H5Tget_class(native) == H5T_INTEGER);
     const hid_t type = lr_hdf5_file_type(native);
     stream->dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, layout, H5P_DEFAULT);
     H5Tclose(type);

@@ -63,7 +63,7 @@ bool lr_hdf5_put_array(hid_t group, const char *name, hid_t native, const int64_
                        const void *numbers); /* shape[1] = 0: one dimension */
 bool lr_hdf5_put_values(hid_t group, const char *name, const float *values, int64_t count);
 
-/* A one-dimensional chunked dataset that grows; compressed. `buffer` holds one chunk. */
+/* A one-dimensional chunked dataset that grows. `buffer` holds one chunk. */
 struct lr_hdf5_stream {
     hid_t dataset, native;
     size_t size; /* of one number in memory */
@@ -71,8 +71,9 @@ struct lr_hdf5_stream {
     int used;
     unsigned char *buffer;
 };
-enum { lr_hdf5_chunk = 1 << 18 }; /* numbers; at most the 1 MiB of HDF5's chunk cache for floats */
+enum { lr_hdf5_chunk = 1 << 15 }; /* numbers */
 
+/* Whole numbers are compressed; the digits of probabilities would not get much smaller. */
 bool lr_hdf5_stream_open(struct lr_hdf5_stream *stream, hid_t group, const char *name,
                          hid_t native);
 /* Appends numbers of the native type. */

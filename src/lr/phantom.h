@@ -16,8 +16,8 @@ extern "C" {
  * "derenzo": hot rods of activity 1 in nothing, along the whole grid; six wedges of 60 degrees hold
  *            rods of 1.2, 1.6, 2.4, 3.2, 4.0 and 4.8 mm, counted from +x towards +y, on triangular
  *            lattices spaced by twice their diameter. Needs a radius of 9.6 mm.
- * "spheres": a cylinder of activity 0.25 along the whole grid; in the grid's middle plane six spheres
- *            of activity 1 (a contrast of 4 to 1, as in NEMA NU 2) on a circle of half the radius,
+ * "spheres": a cylinder of activity 0.25 along the whole grid; in its middle plane six spheres of
+ *            activity 1 (a contrast of 4 to 1, as in NEMA NU 2) on a circle of half the radius,
  *            60 degrees apart, the smallest on +x; their diameters are to the cylinder's as 10, 13,
  *            17, 22, 28 and 37 mm to 228.8 mm. Parts beyond the grid are not drawn.
  * "point":   activity 1 in the voxel nearest the scanner's centre (the lower one on a tie), or the

@@ -18,7 +18,7 @@ struct lr_rod {
     int sector;
 };
 
-/* Lays out the rods within a circle of that radius: sector k is the wedge between 60 k and 60 k + 60
+/* Lays out the rods within a circle of that radius: sector k is the wedge from 60 k to 60 k + 60
  * degrees, counted from +x towards +y. Its rods stand on a triangular lattice spaced by twice their
  * diameter whose first rod is 1.5 diameters from the axis, on the wedge's middle: so each row has
  * one rod more than the one before, and rods keep a quarter of a diameter from the wedge's sides.

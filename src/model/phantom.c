@@ -68,7 +68,7 @@ static lr_status draw_spheres(const struct canvas *canvas)
     return LR_OK;
 }
 
-/* Voxel nearest a coordinate, the lower one on a tie; outside 0 .. size - 1 when beyond the grid. */
+/* Voxel nearest a coordinate, the lower one on a tie; not in 0 .. size - 1 when beyond it. */
 static double nearest_voxel(const lr_grid *grid, int axis, double coordinate_mm)
 {
     return ceil((coordinate_mm - grid->origin_mm[axis]) / grid->voxel_mm[axis] - 0.5 - 1e-9);

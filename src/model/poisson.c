@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Poisson counts from a counter-based generator: Salmon, Moraes, Dror, Shaw: Parallel Random Numbers:
- * As Easy as 1, 2, 3 (SC 2011). */
+ * Poisson counts from a counter-based generator: Salmon, Moraes, Dror, Shaw: Parallel Random
+ * Numbers: As Easy as 1, 2, 3 (SC 2011). */
 #include "base/log.h"
 #include "base/parallel.h"
 

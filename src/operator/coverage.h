@@ -14,7 +14,7 @@
  * modules (their rectangles on the detection plane) on the other: no line between two modules can
  * then pass a sample point, and A = 0. The planes tried are those across the three axes and across
  * the axes and normals of every module, so for a ring the voxels counted are those outside its
- * polygon or its length; what lies in the wedges between two neighbouring panels is not counted.
+ * polygon or its length; some in the wedges between two neighbouring panels are not counted.
  *
  * samples: points per voxel along each axis. The work grows with ny nz times the number of
  * distinct directions, not with the number of voxels.

@@ -20,6 +20,7 @@ struct raster {
     struct lr_plan *plan;
     struct lr_scene scene;
     struct lr_correspondence images;
+    struct lr_correspondence pictures; /* with path lengths; made when first asked for */
     int64_t max_window; /* LORs */
 };
 
@@ -181,16 +182,23 @@ static lr_status raster_rows(void *self, const struct lr_rows *rows, const lr_ro
     return status;
 }
 
+static lr_status render_picture(struct raster *raster, const struct lr_picture_request *request,
+                                lr_pixel *pixels)
+{
+    const struct lr_lor_window all = lr_plan_all_lors(raster->params.lors);
+    LR_TRY(lr_scene_set_window(&raster->scene, &all));
+    if (raster->pictures.program == NULL) {
+        LR_TRY(lr_correspondence_init(&raster->pictures, &raster->scene, raster->plan, true));
+    }
+    return lr_picture_render(&raster->pictures, raster->plan, request, pixels);
+}
+
 static lr_status raster_picture(void *self, const double point_mm[3], int module, lr_pixel *pixels)
 {
     struct raster *raster = self;
-    const struct lr_lor_window all = lr_plan_all_lors(raster->params.lors);
     LR_TRY(gl_context_make_current(raster->ctx));
-    lr_status status = lr_scene_set_window(&raster->scene, &all);
-    if (status == LR_OK) {
-        status = lr_picture_render(&raster->scene, raster->plan,
-                                   &(struct lr_picture_request){point_mm, module}, pixels);
-    }
+    const lr_status status =
+        render_picture(raster, &(struct lr_picture_request){point_mm, module}, pixels);
     gl_context_release(raster->ctx);
     return status;
 }
@@ -199,6 +207,7 @@ static void raster_destroy(void *self)
 {
     struct raster *raster = self;
     if (raster->ctx && gl_context_make_current(raster->ctx) == LR_OK) {
+        lr_correspondence_finish(&raster->pictures);
         lr_correspondence_finish(&raster->images);
         lr_scene_finish(&raster->scene);
         gl_context_release(raster->ctx);
@@ -221,7 +230,7 @@ static lr_status build(struct raster *raster)
 {
     const struct lr_backend_params *params = &raster->params;
     const struct gl_limits *limits = gl_context_limits(raster->ctx);
-    raster->max_window = lr_lor_texture_capacity(raster->ctx, params->max_memory_bytes / 2);
+    raster->max_window = lr_lor_texture_capacity(raster->ctx, (params->max_memory_bytes + 1) / 2);
     raster->plan = lr_plan_create(&(struct lr_plan_params){
         .lors = params->lors,
         .rays = params->rays,

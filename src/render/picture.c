@@ -75,13 +75,11 @@ static void fill_pixels(const lr_scanner *scanner, const struct tile *tile, lr_p
     }
 }
 
-lr_status lr_picture_render(struct lr_scene *scene, struct lr_plan *plan,
+lr_status lr_picture_render(struct lr_correspondence *images, struct lr_plan *plan,
                             const struct lr_picture_request *request, lr_pixel *pixels)
 {
     const lr_module *module = &plan->scanner->modules[request->module];
-    const lr_log *log = gl_context_log(scene->ctx);
-    struct lr_correspondence images;
-    LR_TRY(lr_correspondence_init(&images, scene, plan, true));
+    const lr_log *log = gl_context_log(images->scene->ctx);
     struct tile tile = {
         .size = {module->crystals[0] * plan->rays, module->crystals[1] * plan->rays}};
     const int64_t count = (int64_t)tile.size[0] * tile.size[1];
@@ -89,13 +87,12 @@ lr_status lr_picture_render(struct lr_scene *scene, struct lr_plan *plan,
     tile.path_mm = lr_alloc(count, sizeof(*tile.path_mm), "a correspondence image", log);
     lr_status status = LR_FAILED;
     if (tile.hits && tile.path_mm) {
-        status = render_tile(&images, plan, request, &tile);
+        status = render_tile(images, plan, request, &tile);
     }
     if (status == LR_OK) {
         fill_pixels(plan->scanner, &tile, pixels);
     }
     free(tile.path_mm);
     free(tile.hits);
-    lr_correspondence_finish(&images);
     return status;
 }

@@ -14,8 +14,9 @@ struct lr_picture_request {
     int module;             /* primary */
 };
 
-/* pixels: [rays * nv][rays * nu] of the module. The scene's window holds all LORs. */
-lr_status lr_picture_render(struct lr_scene *scene, struct lr_plan *plan,
+/* images: made with path_length. pixels: [rays * nv][rays * nu] of the module. The scene's window
+ * holds all LORs. */
+lr_status lr_picture_render(struct lr_correspondence *images, struct lr_plan *plan,
                             const struct lr_picture_request *request, lr_pixel *pixels);
 
 #endif

@@ -77,8 +77,7 @@ static struct lr_plan_image make_image(const struct lr_plan *plan, const double 
                                   .tile_x = slot % plan->columns * plan->tile[0],
                                   .tile_y = slot / plan->columns * plan->tile[1]};
     for (int k = 0; k < 3; k++) {
-        image.point[k] = (float)point_mm[k];
-        image.rest[k] = (float)(point_mm[k] - (double)image.point[k]);
+        lr_split_float(point_mm[k], &image.point[k], &image.rest[k]);
     }
     return image;
 }

@@ -25,6 +25,15 @@ struct lr_plan_image {
     int32_t unused_too;
 };
 
+/* Splits a number into a float and what its rounding left over. The float goes through memory,
+ * because gcc 12 drops the rounding where it vectorises (double)(float)x. */
+static inline void lr_split_float(double number, float *rounded, float *rest)
+{
+    const volatile float kept = (float)number;
+    *rounded = kept;
+    *rest = (float)(number - (double)*rounded);
+}
+
 /* One secondary module rasterised into one image. */
 struct lr_plan_draw {
     uint32_t image, secondary;

@@ -45,8 +45,7 @@ static struct scene_module describe_module(const lr_scanner *scanner, int index)
     double centre[3];
     lr_scanner_detection_centre(scanner, index, centre);
     for (int k = 0; k < 3; k++) {
-        out.centre[k] = (float)centre[k];
-        out.rest[k] = (float)(centre[k] - (double)out.centre[k]);
+        lr_split_float(centre[k], &out.centre[k], &out.rest[k]);
         out.u[k] = (float)module->u[k];
         out.v[k] = (float)module->v[k];
         out.normal[k] = (float)module->normal[k];

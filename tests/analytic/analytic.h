@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Scanners made in a test, and rows of the cpu backend's matrix. Nothing here computes a matrix
- * element: references are written in the tests, apart from src/cpu. */
+ * Scanners made in a test, rows of the cpu backend's matrix, and the closed form of a rectangle's
+ * solid angle. References are written here and in the tests, apart from src/cpu. */
 #ifndef LR_TEST_ANALYTIC_H
 #define LR_TEST_ANALYTIC_H
 
@@ -81,8 +81,8 @@ static inline void setup_init(struct setup *setup, lr_scanner *scanner,
     setup->scanner = scanner;
     setup->lors = lr_lors_create(scanner, &setup->log.log);
     assert_non_null(setup->lors);
-    setup->grid = options->grid ? *options->grid
-                                : lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1, 1, 1});
+    setup->grid =
+        options->grid ? *options->grid : lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1, 1, 1});
     struct lr_backend_params params = {
         .scanner = scanner,
         .lors = setup->lors,
@@ -174,6 +174,65 @@ static inline double point_sum(struct setup *setup, double x, double y, double z
     const double points[1][3] = {{x, y, z}};
     point_sums(setup, points, 1, &sum);
     return sum;
+}
+
+static inline double corner_term(double x, double y, double z)
+{
+    return atan(x * y / (z * sqrt(x * x + y * y + z * z)));
+}
+
+/* Solid angle of [x0, x1] x [z0, z1] in the plane at distance d, eye at the origin. */
+static inline double rectangle_angle(double x0, double x1, double z0, double z1, double d)
+{
+    if (x0 >= x1 || z0 >= z1) {
+        return 0;
+    }
+    return corner_term(x1, z1, d) - corner_term(x0, z1, d) - corner_term(x1, z0, d) +
+           corner_term(x0, z0, d);
+}
+
+static inline lr_module level_module(double x, double y, double z, const int crystals[2],
+                                     double pitch, double face)
+{
+    return make_module((double[3]){x, y, z}, (double[3]){1, 0, 0}, (double[3]){0, 0, 1}, crystals,
+                       pitch, face);
+}
+
+static inline double pair_sum(const struct setup *setup, const double *row, int i, int j)
+{
+    const int pair = setup->lors->pair_of[i * setup->scanner->num_modules + j];
+    assert_true(pair >= 0);
+    double sum = 0;
+    for (int64_t lor = setup->lors->offsets[pair]; lor < setup->lors->offsets[pair + 1]; lor++) {
+        sum += row[lor];
+    }
+    return sum;
+}
+
+/* Relative L2 distance between sampled and exact rows of the same scanner. */
+static inline double mode_distance(lr_scanner *(*make)(uint64_t *seed), uint64_t seed,
+                                   const double (*points)[3], int num_points, int rays)
+{
+    double *matrices[2];
+    int64_t count = 0;
+    for (int mode = 0; mode < 2; mode++) {
+        uint64_t same = seed;
+        struct setup setup;
+        setup_init(&setup, make(&same),
+                   &(struct setup_options){.mode = (lr_mode)mode, .rays = rays});
+        matrices[mode] = point_matrix(&setup, points, num_points);
+        count = setup.lors->count * num_points;
+        setup_finish(&setup);
+    }
+    double difference2 = 0, exact2 = 0;
+    for (int64_t k = 0; k < count; k++) {
+        const double d = matrices[0][k] - matrices[1][k];
+        difference2 += d * d;
+        exact2 += matrices[1][k] * matrices[1][k];
+    }
+    free(matrices[0]);
+    free(matrices[1]);
+    return exact2 > 0 ? sqrt(difference2 / exact2) : 0;
 }
 
 #endif

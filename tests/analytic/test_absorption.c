@@ -139,8 +139,7 @@ static double mu_at(const lr_image *mu, const double point[3])
     return mix(planes[0], planes[1], t[2]);
 }
 
-static double written_out(const lr_image *mu, int num_steps, const double y1[3],
-                          const double y2[3])
+static double written_out(const lr_image *mu, int num_steps, const double y1[3], const double y2[3])
 {
     double sum = 0, length2 = 0;
     for (int n = 0; n < num_steps; n++) {

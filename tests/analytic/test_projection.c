@@ -221,8 +221,7 @@ static void test_pictures_hold_the_row(void **state)
             const int x = k % (nu * RAYS), y = k / (nu * RAYS), other = (int)pixel->module;
             const int a = setup.scanner->first_crystal[m] + y / RAYS * nu + x / RAYS;
             const int b = setup.scanner->first_crystal[other] +
-                          (int)pixel->s * setup.scanner->modules[other].crystals[0] +
-                          (int)pixel->r;
+                          (int)pixel->s * setup.scanner->modules[other].crystals[0] + (int)pixel->r;
             const int64_t lor = lr_lors_number(setup.lors, a, b);
             assert_true(pixel->path_mm > 10 && pixel->path_mm < 120);
             if (lor >= 0 && lr_lors_in_coincidence(setup.lors, lor)) {

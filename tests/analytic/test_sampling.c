@@ -81,8 +81,8 @@ static void check_law(const struct configuration *configuration, uint64_t seed)
     int64_t num_lors;
     make_points(configuration, &seed, points);
     const double(*at)[3] = (const double(*)[3])points;
-    double *exact = render(configuration, at, &(struct setup_options){.mode = LR_MODE_EXACT},
-                           &num_lors);
+    double *exact =
+        render(configuration, at, &(struct setup_options){.mode = LR_MODE_EXACT}, &num_lors);
     for (int rays = 1; rays <= MAX_RAYS; rays *= 2) {
         double *sampled =
             render(configuration, at, &(struct setup_options){.rays = rays}, &num_lors);
@@ -116,9 +116,8 @@ static void test_one_line(void **state)
     static const double cases[][3] = {{465, 5e-6, 3e-5}, {30, 4.3e-3, 4.5e-3}};
     for (int k = 0; k < 2; k++) {
         const double d = cases[k][0];
-        const lr_module modules[2] = {
-            upright_module(d, 90, 0, (int[2]){1, 1}, 4, 4),
-            upright_module(d / 2, -90, 0, (int[2]){1, 1}, 50, 50)};
+        const lr_module modules[2] = {upright_module(d, 90, 0, (int[2]){1, 1}, 4, 4),
+                                      upright_module(d / 2, -90, 0, (int[2]){1, 1}, 50, 50)};
         struct setup setup;
         setup_init(&setup, scanner_of(modules, 2), &(struct setup_options){.rays = 1});
         const double omega = 4 * atan(16 / (2 * d * sqrt(4 * d * d + 32)));

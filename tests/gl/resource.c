@@ -2,6 +2,8 @@
  * Copyright The LORaster authors */
 #include "gl_test.h"
 
+#include "base/mem.h"
+
 static const struct {
     GLenum format;
     int texel_bytes;
@@ -149,14 +151,57 @@ static void buffers_give_back_what_they_got(void **state)
     gl_buffer_destroy(empty);
 }
 
+/* More than one staging buffer's worth, from an odd place. */
+static void long_reads_are_whole(void **state)
+{
+    struct gl_test *test = *state;
+    const int64_t count = (int64_t)9 << 20, skipped = 12345;
+    uint32_t *sent = malloc((size_t)count * 4), *back = calloc((size_t)count, 4);
+    for (int64_t k = 0; k < count; k++) {
+        sent[k] = (uint32_t)k * 2654435761u;
+    }
+    struct gl_buffer *buffer =
+        gl_buffer_create(test->ctx, &(struct gl_buffer_params){"long", count * 4, sent});
+    assert_int_equal(gl_buffer_read(buffer, skipped * 4, (count - skipped) * 4, back), LR_OK);
+    assert_memory_equal(sent + skipped, back, (size_t)(count - skipped) * 4);
+    assert_int_equal(back[count - skipped], 0);
+    gl_buffer_destroy(buffer);
+    free(sent);
+    free(back);
+}
+
 static void no_memory_is_a_sentence_with_the_size(void **state)
 {
     struct gl_test *test = *state;
     const struct gl_buffer_params params = {.label = "huge", .size_bytes = (int64_t)1 << 46};
     assert_null(gl_buffer_create(test->ctx, &params));
     assert_int_equal(test->log.status, LR_FAILED);
-    assert_non_null(strstr(test->log.error, "huge: "));
-    assert_non_null(strstr(test->log.error, "64.0 TiB"));
+    assert_non_null(strstr(test->log.error, "huge: 64.0 TiB do not fit into the "));
+    const struct gl_texture_params cube = {
+        .label = "cube",
+        .target = GL_TEXTURE_3D,
+        .format = GL_RGBA32F,
+        .width = gl_context_limits(test->ctx)->max_3d_texture_size,
+        .height = gl_context_limits(test->ctx)->max_3d_texture_size,
+        .depth = gl_context_limits(test->ctx)->max_3d_texture_size};
+    test->log.error[0] = '\0';
+    assert_null(gl_texture_create(test->ctx, &cube));
+    assert_memory_equal(test->log.error, "cube: ", 6);
+    assert_int_equal(glGetError(), GL_NO_ERROR);
+}
+
+/* The driver's own refusal, below the memory of the machine: Mesa's buffers end at 4 GiB. */
+static void a_refusal_of_the_driver_is_a_sentence_with_the_size(void **state)
+{
+    struct gl_test *test = *state;
+    const int64_t bytes = ((int64_t)4 << 30) + 4096;
+    if (!gl_context_limits(test->ctx)->software || lr_physical_memory() < bytes) {
+        print_message("skipped: this driver or machine has no such limit to test\n");
+        skip();
+    }
+    assert_null(gl_buffer_create(test->ctx, &(struct gl_buffer_params){"big", bytes, NULL}));
+    assert_int_equal(test->log.status, LR_FAILED);
+    assert_non_null(strstr(test->log.error, "big: no memory for 4.0 GiB on "));
     assert_int_equal(glGetError(), GL_NO_ERROR);
 }
 
@@ -267,7 +312,9 @@ int main(void)
         gl_test_case(boxes_reach_their_texels_only),
         gl_test_case(impossible_textures_are_refused),
         gl_test_case(buffers_give_back_what_they_got),
+        gl_test_case(long_reads_are_whole),
         gl_test_case(no_memory_is_a_sentence_with_the_size),
+        gl_test_case(a_refusal_of_the_driver_is_a_sentence_with_the_size),
         gl_test_case(everything_has_its_label),
         gl_test_case(targets_clear_each_kind_of_colour),
         gl_test_case(borrowed_layers_are_drawn_alone),

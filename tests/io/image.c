@@ -29,8 +29,7 @@ static void assert_same(const lr_image *a, const lr_image *b)
         assert_true(a->grid.voxel_mm[k] == b->grid.voxel_mm[k]);
         assert_true(a->grid.origin_mm[k] == b->grid.origin_mm[k]);
     }
-    assert_memory_equal(a->values, b->values,
-                        (size_t)lr_grid_num_voxels(&a->grid) * sizeof(float));
+    assert_memory_equal(a->values, b->values, (size_t)lr_grid_num_voxels(&a->grid) * sizeof(float));
 }
 
 /* A header of the standard's own meaning, for files that LORaster would not write. */
@@ -107,9 +106,9 @@ static void test_header(void **state)
     assert_int_equal(h.qform_code, 1);
     assert_int_equal(h.datatype, DT_FLOAT32);
     assert_int_equal(XYZT_TO_SPACE(h.xyzt_units), NIFTI_UNITS_MM);
-    const mat44 q = nifti_quatern_to_mat44(h.quatern_b, h.quatern_c, h.quatern_d, h.qoffset_x,
-                                           h.qoffset_y, h.qoffset_z, h.pixdim[1], h.pixdim[2],
-                                           h.pixdim[3], h.pixdim[0]);
+    const mat44 q =
+        nifti_quatern_to_mat44(h.quatern_b, h.quatern_c, h.quatern_d, h.qoffset_x, h.qoffset_y,
+                               h.qoffset_z, h.pixdim[1], h.pixdim[2], h.pixdim[3], h.pixdim[0]);
     const float *rows[3] = {h.srow_x, h.srow_y, h.srow_z};
     for (int k = 0; k < 3; k++) {
         for (int f = 0; f < 3; f++) {
@@ -152,8 +151,8 @@ static void write_turned(const char *path, const lr_image *image, const int axis
         h.sform_code = 0;
         h.qform_code = 1;
         nifti_mat44_to_quatern(m, &h.quatern_b, &h.quatern_c, &h.quatern_d, &h.qoffset_x,
-                               &h.qoffset_y, &h.qoffset_z, &h.pixdim[1], &h.pixdim[2],
-                               &h.pixdim[3], &h.pixdim[0]);
+                               &h.qoffset_y, &h.qoffset_z, &h.pixdim[1], &h.pixdim[2], &h.pixdim[3],
+                               &h.pixdim[0]);
     }
     float values[num_voxels];
     const int stride[3] = {1, nx, nx * ny};
@@ -230,9 +229,9 @@ static void test_number_types(void **state)
     char path[128];
     folder_init(&folder);
     folder_file(&folder, path, "numbers.nii");
-    const int types[][2] = {{DT_UINT8, 1},  {DT_INT8, 1},    {DT_INT16, 2},   {DT_UINT16, 2},
-                            {DT_INT32, 4},  {DT_UINT32, 4},  {DT_FLOAT32, 4}, {DT_FLOAT64, 8},
-                            {DT_INT64, 8},  {DT_UINT64, 8}};
+    const int types[][2] = {{DT_UINT8, 1}, {DT_INT8, 1},   {DT_INT16, 2},   {DT_UINT16, 2},
+                            {DT_INT32, 4}, {DT_UINT32, 4}, {DT_FLOAT32, 4}, {DT_FLOAT64, 8},
+                            {DT_INT64, 8}, {DT_UINT64, 8}};
     for (int n = 0; n < 20; n++) {
         write_numbers(path, types[n / 2][0], n % 2 == 1 && types[n / 2][1] > 1, types[n / 2][1]);
         struct test_log log;
@@ -382,7 +381,8 @@ static void test_truncation(void **state)
     folder_finish(&folder);
 }
 
-/* No voxel of a damaged compressed file gets through: its checksum is looked at. */
+/* A compressed file with one bit turned is refused or, where the bit means nothing (a time stamp,
+ * padding), read as it was: no damaged voxel gets through. */
 static void test_damage(void **state)
 {
     (void)state;
@@ -394,13 +394,19 @@ static void test_damage(void **state)
     folder_file(&folder, path, "a.nii.gz");
     assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
     unsigned char *bytes = bytes_read(path, &count);
-    for (size_t at = 18; at < count; at++) {
+    int num_refused = 0;
+    for (size_t at = 0; at < count; at++) {
         bytes[at] ^= 0x10;
         bytes_write(path, bytes, count);
         bytes[at] ^= 0x10;
         lr_image *back = lr_image_read(path, NULL);
-        assert_null(back);
+        num_refused += back == NULL;
+        if (back != NULL) {
+            assert_same(image, back);
+        }
+        lr_image_destroy(back);
     }
+    assert_true(num_refused > (int)count * 9 / 10);
     free(bytes);
     lr_image_destroy(image);
     folder_finish(&folder);

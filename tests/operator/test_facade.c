@@ -285,6 +285,7 @@ static void test_memory_limit(void **state)
     w.params.max_memory_bytes = 1000;
     assert_null(create(&w));
     assert_int_equal(w.log.status, LR_FAILED);
+    assert_non_null(strstr(w.log.error, "needs an estimated"));
     assert_non_null(strstr(w.log.error, "limit of 1000 bytes: raise the memory limit"));
     w.params.store = LR_STORE_AUTO; /* quietly not kept */
     w.log.error[0] = '\0';
@@ -354,6 +355,7 @@ static void test_a_matrix_larger_than_estimated(void **state)
     w.params.store = LR_STORE_YES;
     assert_null(lr_operator_create_among(&w.params, &swelling, 1));
     assert_int_equal(w.log.status, LR_FAILED);
+    assert_non_null(strstr(w.log.error, "a part of it already takes"));
     w.params.store = LR_STORE_AUTO;
     w.log.error[0] = '\0';
     lr_operator *op = lr_operator_create_among(&w.params, &swelling, 1);
@@ -388,6 +390,8 @@ static void test_cancelling(void **state)
     w.cancel_at = w.num_reports + 3;
     assert_int_equal(lr_operator_rows(op, 0, 20, &sink), LR_CANCELLED);
     assert_int_equal(next, 3);
+    w.cancel_at = w.num_reports + 1; /* the backend is heard again */
+    assert_int_equal(lr_operator_forward(op, image, data), LR_CANCELLED);
     w.cancel_at = 0;
     assert_int_equal(lr_operator_sensitivity(op, image), LR_OK); /* as if nothing had happened */
     lr_operator_destroy(op);

@@ -11,7 +11,7 @@ static const double weight_tolerance = 1e-5;
 /* What comparing pixels has found. */
 struct tally {
     int64_t lines, hits, borderline, differing;
-    int64_t wrong; /* differing although no edge is near */
+    int64_t wrong;   /* differing although no edge is near */
     double farthest; /* edge distance of a differing line, pitches */
     double worst_weight, worst_path;
     char first[256]; /* the first wrong pixel */
@@ -136,8 +136,8 @@ static void compare_image(struct tally *tally, const struct stage *stage,
     const int *crystals = stage->scanner->modules[image->primary].crystals;
     const int width = crystals[0] * stage->plan->rays, height = crystals[1] * stage->plan->rays;
     lr_pixel *want = test_alloc((int64_t)width * height, sizeof(*want));
-    stage_check(stage, cpu->fns->picture(cpu->self, stage->eye->point_mm, image->primary, want) ==
-                           LR_OK);
+    stage_check(stage,
+                cpu->fns->picture(cpu->self, stage->eye->point_mm, image->primary, want) == LR_OK);
     for (int y = 0; y < stage->plan->tile[1]; y++) {
         for (int x = 0; x < stage->plan->tile[0]; x++) {
             const int64_t texel =
@@ -308,10 +308,9 @@ static void test_window_of_lors(void **context)
     struct stage stage;
     struct lr_backend cpu;
     uint64_t state = test_seed();
-    stage_open(&stage, &(struct stage_params){.ctx = *context,
-                                              .scanner = create_two_rings(),
-                                              .rays = 2,
-                                              .path_length = true});
+    stage_open(&stage,
+               &(struct stage_params){
+                   .ctx = *context, .scanner = create_two_rings(), .rays = 2, .path_length = true});
     struct lr_lor_window window = {0};
     const int64_t third = stage.lors->count / 3;
     assert_true(lr_plan_next_window(stage.lors, third, &window));
@@ -331,16 +330,16 @@ static void test_window_of_lors(void **context)
         const struct lr_plan_image *image = &hand.images[k];
         const int *crystals = stage.scanner->modules[image->primary].crystals;
         lr_pixel want[64 * 64];
-        stage_check(&stage, cpu.fns->picture(cpu.self, stage.eye->point_mm, image->primary,
-                                             want) == LR_OK);
+        stage_check(&stage,
+                    cpu.fns->picture(cpu.self, stage.eye->point_mm, image->primary, want) == LR_OK);
         for (int pixel = 0; pixel < crystals[0] * crystals[1] * 4; pixel++) {
             const int x = pixel % (2 * crystals[0]), y = pixel / (2 * crystals[0]);
-            const struct texel *got = &atlas[(int64_t)(image->tile_y + y) *
-                                                 stage.images.atlas->size[0] +
-                                             image->tile_x + x];
+            const struct texel *got =
+                &atlas[(int64_t)(image->tile_y + y) * stage.images.atlas->size[0] + image->tile_x +
+                       x];
             const int module = (int)want[pixel].module;
-            const int pair = module < 0 ? -1
-                                        : stage.lors->pair_of[image->primary * modules + module];
+            const int pair =
+                module < 0 ? -1 : stage.lors->pair_of[image->primary * modules + module];
             const bool wanted = pair >= window.first_pair && pair < window.end_pair;
             inside += wanted;
             outside += module >= 0 && !wanted;

@@ -19,9 +19,9 @@ static double pixel_product(const struct stage *stage, const struct lr_plan_imag
                             const int at[2], const struct texel *atlas,
                             const struct lr_lor_window *window, const float *values)
 {
-    const struct texel *texel = &atlas[(int64_t)(image->tile_y + at[1]) *
-                                           stage->images.atlas->size[0] +
-                                       image->tile_x + at[0]];
+    const struct texel *texel =
+        &atlas[(int64_t)(image->tile_y + at[1]) * stage->images.atlas->size[0] + image->tile_x +
+               at[0]];
     const int64_t lor = stage_lor(stage, image, at, texel->crystal) - window->first_lor;
     if (!stage_in_window(stage, image, at[0], at[1]) || texel->crystal == 0 || lor < 0 ||
         lor >= window->num_lors) {
@@ -56,10 +56,10 @@ static void gathering_init(struct gathering *gathering, struct stage *stage, uin
         stage_fill_tile(stage, &gathering->images[k], 0.8, gathering->atlas, state);
         /* Rows of one, two, three images, in voxels far apart. */
         if (k == 0 || test_random(state) < 0.5) {
-            gathering->rows[gathering->batch.num_rows++] = (struct lr_plan_row){
-                .first_image = (uint32_t)k,
-                .row = (uint32_t)(gathering->batch.num_rows * 1311),
-                .factor = (float)random_between(state, 0.1, 1)};
+            gathering->rows[gathering->batch.num_rows++] =
+                (struct lr_plan_row){.first_image = (uint32_t)k,
+                                     .row = (uint32_t)(gathering->batch.num_rows * 1311),
+                                     .factor = (float)random_between(state, 0.1, 1)};
         }
         gathering->rows[gathering->batch.num_rows - 1].end_image = (uint32_t)k + 1;
     }
@@ -95,8 +95,7 @@ static int64_t sum_texel(const struct lr_gather *gather, int k, int slot, const 
            (int64_t)(slot % columns) * gather->tiles[k][0] + at[0];
 }
 
-static double check_first_halving(const struct gathering *gathering,
-                                  const struct lr_gather *gather)
+static double check_first_halving(const struct gathering *gathering, const struct lr_gather *gather)
 {
     const struct stage *stage = gathering->stage;
     const int *full = stage->plan->tile, *tile = gather->tiles[0];
@@ -180,17 +179,17 @@ static void check_gather(struct gathering *gathering, int times)
     const int64_t num_voxels = gathering->rows[gathering->batch.num_rows - 1].row + 7;
     stage_check(stage, lors.target != NULL);
     stage_check(stage, lr_scene_set_window(&stage->scene, window) == LR_OK);
-    stage_check(stage, lr_lor_texture_upload(&lors, gathering->values + window->first_lor) ==
-                           LR_OK);
+    stage_check(stage,
+                lr_lor_texture_upload(&lors, gathering->values + window->first_lor) == LR_OK);
     stage_check(stage,
                 gl_texture_upload(stage->images.atlas->colours[0], gathering->atlas) == LR_OK);
-    stage_check(stage, gl_buffer_upload(stage->images.images, 0, image_bytes,
-                                        gathering->images) == LR_OK);
+    stage_check(stage,
+                gl_buffer_upload(stage->images.images, 0, image_bytes, gathering->images) == LR_OK);
     stage_check(stage, lr_gather_init(&gather, &stage->scene, stage->plan, num_voxels) == LR_OK);
     lr_gather_clear(&gather);
     for (int k = 0; k < times; k++) {
-        stage_check(stage, lr_gather_run(&gather, &stage->images, &gathering->batch, &lors) ==
-                               LR_OK);
+        stage_check(stage,
+                    lr_gather_run(&gather, &stage->images, &gathering->batch, &lors) == LR_OK);
     }
     assert_true(check_first_halving(gathering, &gather) > 0);
     for (int k = 1; k < gather.num_halvings; k++) {
@@ -231,8 +230,8 @@ static void test_gather_windows(void **context)
     uint64_t state = test_seed();
     struct stage stage;
     struct gathering gathering;
-    stage_open(&stage, &(struct stage_params){
-                           .ctx = *context, .scanner = create_two_rings(), .rays = 3});
+    stage_open(&stage,
+               &(struct stage_params){.ctx = *context, .scanner = create_two_rings(), .rays = 3});
     gathering_init(&gathering, &stage, &state);
     struct lr_lor_window window = {0};
     while (lr_plan_next_window(stage.lors, stage.lors->count / 4, &window)) {
@@ -295,9 +294,9 @@ static struct gl_buffer *make_images(struct gl_context *ctx, const int full[2])
         images[k].tile_x = k % REDUCE_COLUMNS * full[0];
         images[k].tile_y = k / REDUCE_COLUMNS * full[1];
     }
-    struct gl_buffer *buffer = gl_buffer_create(
-        ctx, &(struct gl_buffer_params){
-                 .label = "images", .size_bytes = sizeof(images), .data = images});
+    struct gl_buffer *buffer =
+        gl_buffer_create(ctx, &(struct gl_buffer_params){
+                                  .label = "images", .size_bytes = sizeof(images), .data = images});
     assert_non_null(buffer);
     return buffer;
 }
@@ -354,8 +353,8 @@ static void check_reduce(struct gl_context *ctx, const int full[2], const int so
             const int sx = 2 * (x % block.target_tile[0]) + k % 2;
             const int sy = 2 * (y % block.target_tile[1]) + k / 2;
             if (sx < source_tile[0] && sy < source_tile[1]) {
-                want += (double)from[(row * source_tile[1] + sy) * width +
-                                     column * source_tile[0] + sx];
+                want += (double)
+                    from[(row * source_tile[1] + sy) * width + column * source_tile[0] + sx];
             }
         }
         /* The tile without an image stays as it was. */
@@ -409,14 +408,11 @@ static void test_collect_alone(void **context)
     struct gl_texture *source = gl_texture_create(
         ctx, &(struct gl_texture_params){
                  .label = "sums", .format = GL_R32F, .width = COLUMNS, .height = ROWS});
-    struct gl_target *target = gl_target_create(ctx, &(struct gl_target_params){
-                                                         .label = "voxels",
-                                                         .width = WIDTH,
-                                                         .height = HEIGHT,
-                                                         .colour_formats = {GL_R32F}});
+    struct gl_target *target = gl_target_create(
+        ctx, &(struct gl_target_params){
+                 .label = "voxels", .width = WIDTH, .height = HEIGHT, .colour_formats = {GL_R32F}});
     struct gl_buffer *buffer = gl_buffer_create(
-        ctx,
-        &(struct gl_buffer_params){.label = "rows", .size_bytes = sizeof(rows), .data = rows});
+        ctx, &(struct gl_buffer_params){.label = "rows", .size_bytes = sizeof(rows), .data = rows});
     assert_true(program && source && target && buffer);
     assert_int_equal(gl_texture_upload(source, sums), LR_OK);
     struct gl_pass pass = {.label = "collect alone",

@@ -22,7 +22,7 @@ struct eye {
         double offset[3]; /* detection-plane centre - point */
         double height;    /* n . (point - centre) */
         double distance_squared;
-    } *modules; /* [num_modules] */
+    } * modules; /* [num_modules] */
 };
 
 static inline struct eye *eye_create(const lr_scanner *scanner, int rays)

@@ -35,9 +35,8 @@ static void make_up(struct stage *stage, struct made_up *made, double density, u
         made->images[k].scale = (float)random_between(state, 0.1, 3);
         stage_fill_tile(stage, &made->images[k], density, made->atlas, state);
     }
-    made->batch = (struct lr_batch){.images = made->images,
-                                    .num_images = num_images,
-                                    .atlas_rows = stage->plan->rows};
+    made->batch = (struct lr_batch){
+        .images = made->images, .num_images = num_images, .atlas_rows = stage->plan->rows};
     upload_made_up(stage, made);
 }
 
@@ -58,9 +57,8 @@ static void sum_pixels(const struct stage *stage, const struct made_up *made,
             for (int x = 0; x < stage->plan->tile[0]; x++) {
                 const struct texel *texel =
                     &made->atlas[(int64_t)(image->tile_y + y) * width + image->tile_x + x];
-                const int64_t lor =
-                    stage_lor(stage, image, (const int[2]){x, y}, texel->crystal) -
-                    window->first_lor;
+                const int64_t lor = stage_lor(stage, image, (const int[2]){x, y}, texel->crystal) -
+                                    window->first_lor;
                 if (stage_in_window(stage, image, x, y) && texel->crystal != 0 && lor >= 0 &&
                     lor < window->num_lors) {
                     values[lor] += (double)texel->weight * (double)image->scale;
@@ -127,10 +125,9 @@ static void test_windows(void **context)
     struct stage stage;
     struct made_up made;
     int filled = 0, windows = 0;
-    stage_open(&stage, &(struct stage_params){.ctx = *context,
-                                              .scanner = create_two_rings(),
-                                              .rays = 3,
-                                              .min_tiles = 25});
+    stage_open(&stage,
+               &(struct stage_params){
+                   .ctx = *context, .scanner = create_two_rings(), .rays = 3, .min_tiles = 25});
     make_up(&stage, &made, 0.8, &state);
     struct lr_lor_window window = {0};
     while (lr_plan_next_window(stage.lors, stage.lors->count / 4, &window)) {
@@ -150,8 +147,8 @@ static void test_macropixel_sums_once(void **context)
 {
     struct stage stage;
     struct made_up made = {0};
-    stage_open(&stage, &(struct stage_params){
-                           .ctx = *context, .scanner = create_opposed(), .rays = 4});
+    stage_open(&stage,
+               &(struct stage_params){.ctx = *context, .scanner = create_opposed(), .rays = 4});
     made.atlas = test_alloc(stage_atlas_texels(&stage), sizeof(*made.atlas));
     made.images = test_alloc(1, sizeof(*made.images));
     made.images[0] = stage_image(&stage, (const double[3]){0}, 0, 0);

@@ -21,10 +21,10 @@ struct stage_params {
     struct gl_context *ctx;
     lr_scanner *scanner; /* taken over */
     int rays;
-    const lr_image *mu;  /* or NULL */
+    const lr_image *mu; /* or NULL */
     int mu_steps;
     bool path_length;
-    int min_tiles;       /* 0 = one for each module */
+    int min_tiles; /* 0 = one for each module */
 };
 
 struct stage {
@@ -46,8 +46,8 @@ static inline struct gl_context *stage_context(void)
 {
     static struct test_log log; /* outlives the context */
     test_log_init(&log);
-    struct gl_context *ctx = gl_context_create(&(struct gl_context_params){.log = &log.log,
-                                                                           .debug = true});
+    struct gl_context *ctx =
+        gl_context_create(&(struct gl_context_params){.log = &log.log, .debug = true});
     if (ctx == NULL) {
         print_message("skipped: %s\n", log.error);
         return NULL;
@@ -146,8 +146,7 @@ static inline struct lr_plan_image stage_image(const struct stage *stage, const 
                                   .tile_x = slot % stage->plan->columns * stage->plan->tile[0],
                                   .tile_y = slot / stage->plan->columns * stage->plan->tile[1]};
     for (int k = 0; k < 3; k++) {
-        image.point[k] = (float)point_mm[k];
-        image.rest[k] = (float)(point_mm[k] - (double)image.point[k]);
+        lr_split_float(point_mm[k], &image.point[k], &image.rest[k]);
     }
     return image;
 }
@@ -172,8 +171,8 @@ static inline void stage_fill_tile(const struct stage *stage, const struct lr_pl
     for (int y = 0; y < stage->plan->tile[1]; y++) {
         for (int x = 0; x < stage->plan->tile[0]; x++) {
             struct texel *texel = &atlas[(int64_t)(image->tile_y + y) * width + image->tile_x + x];
-            const uint32_t near = base + (uint32_t)(x / rays * 7 + y / rays * 3) +
-                                  (uint32_t)(3 * test_random(state));
+            const uint32_t near =
+                base + (uint32_t)(x / rays * 7 + y / rays * 3) + (uint32_t)(3 * test_random(state));
             *texel = (struct texel){.crystal = near % (uint32_t)scanner->num_crystals + 1,
                                     .weight = (float)(1e-6 + 1e-5 * test_random(state))};
             if (test_random(state) > density) {

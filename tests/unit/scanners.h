@@ -7,7 +7,7 @@
 
 #include "test.h"
 
-/* A ring of single blocks of crystals[0] x crystals[1]. `crystals` must live as long as the ring. */
+/* A ring of single blocks of crystals[0] x crystals[1]. `crystals` must outlive the ring. */
 static inline lr_ring plain_ring(double radius_mm, int modules, const int crystals[2],
                                  double pitch_mm, double face_mm, double depth_mm)
 {

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Modules of any tilt and size: exact against sampled, both against counted lines, and a module
+ * seen along its own plane against a closed form. */
+#include "analytic.h"
+
+enum { NUM_TILTED = 8 };
+
+/* Eight modules around the origin, each of its own size, tilted by up to some 50 degrees. */
+static lr_scanner *tilted(uint64_t *seed)
+{
+    lr_module modules[NUM_TILTED];
+    for (int m = 0; m < NUM_TILTED; m++) {
+        const double angle = (m + 0.15 * test_random(seed)) * 2 * TEST_PI / NUM_TILTED;
+        const double radius = 85 + 25 * test_random(seed), z = 30 * (test_random(seed) - 0.5);
+        const double lean = 2.4 * (test_random(seed) - 0.5);
+        const double nod = 2.4 * (test_random(seed) - 0.5);
+        const double out[3] = {cos(angle), sin(angle), 0}, side[3] = {-sin(angle), cos(angle), 0};
+        double u[3], v[3];
+        for (int k = 0; k < 3; k++) {
+            u[k] = side[k] + lean * out[k];
+        }
+        /* v = a side + b out + z, orthogonal to u. */
+        for (int k = 0; k < 3; k++) {
+            v[k] = nod * (out[k] - lean * side[k]) + (k == 2);
+        }
+        const int size[2] = {3 + (int)(3 * test_random(seed)), 3 + (int)(3 * test_random(seed))};
+        const double pitch = 7 + 2 * test_random(seed);
+        modules[m] = make_module((double[3]){radius * out[0], radius * out[1], z}, u, v, size,
+                                 pitch, pitch * (0.8 + 0.2 * test_random(seed)));
+        modules[m].pitch_mm[1] *= 1.3;
+    }
+    return scanner_of(modules, NUM_TILTED);
+}
+
+/* Points anywhere between the modules, so that many planes cut through what the eye sees. */
+static void test_tilted(void **state)
+{
+    (void)state;
+    enum { NUM_POINTS = 30, RAYS = 32 };
+    uint64_t seed = test_seed();
+    for (int trial = 0; trial < 6; trial++) {
+        double points[NUM_POINTS][3];
+        for (int n = 0; n < NUM_POINTS; n++) {
+            for (int k = 0; k < 3; k++) {
+                points[n][k] = (k == 2 ? 60 : 100) * (test_random(&seed) - 0.5);
+            }
+        }
+        const double error =
+            mode_distance(tilted, seed, (const double(*)[3])points, NUM_POINTS, RAYS);
+        print_message("scanner %d: %.5f\n", trial, error);
+        assert_true(error > 0 && error <= 0.8 / RAYS);
+        seed += 1000003;
+    }
+}
+
+static double dot(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+static double distance2(const double a[3], const double b[3])
+{
+    const double d[3] = {a[0] - b[0], a[1] - b[1], a[2] - b[2]};
+    return dot(d, d);
+}
+
+/* Distance along `way` at which a module that faces the point is met, or INFINITY. *on_face says
+ * whether that is on a crystal. */
+static double meets(const lr_module *module, const double point[3], const double way[3],
+                    bool *on_face)
+{
+    double at[3];
+    for (int k = 0; k < 3; k++) {
+        at[k] = point[k] - module->centre_mm[k];
+    }
+    const double height = dot(module->normal, at), speed = -dot(module->normal, way);
+    if (height <= 0 || speed <= 0) {
+        return INFINITY;
+    }
+    for (int k = 0; k < 3; k++) {
+        at[k] += height / speed * way[k];
+    }
+    const double u = dot(module->u, at) / module->pitch_mm[0] + 0.5 * module->crystals[0];
+    const double v = dot(module->v, at) / module->pitch_mm[1] + 0.5 * module->crystals[1];
+    if (u < 0 || v < 0 || u > module->crystals[0] || v > module->crystals[1]) {
+        return INFINITY;
+    }
+    *on_face = fabs(u - floor(u) - 0.5) * module->pitch_mm[0] <= 0.5 * module->face_mm[0] &&
+               fabs(v - floor(v) - 0.5) * module->pitch_mm[1] <= 0.5 * module->face_mm[1];
+    return height / speed;
+}
+
+/* Adds the module pairs that detect a line with one photon along `way`: counts[primary][other]. */
+static void count_line(const lr_scanner *scanner, const double point[3], const double way[3],
+                       int counts[NUM_TILTED][NUM_TILTED])
+{
+    const double back[3] = {-way[0], -way[1], -way[2]};
+    for (int i = 0; i < NUM_TILTED; i++) {
+        bool here = false, there = false, first_there = false;
+        if (meets(&scanner->modules[i], point, way, &here) == INFINITY || !here) {
+            continue;
+        }
+        double nearest = INFINITY;
+        int other = -1;
+        for (int j = 0; j < NUM_TILTED; j++) {
+            if (j == i || distance2(scanner->modules[j].centre_mm, point) >
+                              distance2(scanner->modules[i].centre_mm, point)) {
+                continue;
+            }
+            const double t = meets(&scanner->modules[j], point, back, &there);
+            if (t < nearest) {
+                nearest = t;
+                other = j;
+                first_there = there;
+            }
+        }
+        if (other >= 0 && first_there) {
+            counts[i][other]++;
+        }
+    }
+}
+
+static void count_lines(const lr_scanner *scanner, const double point[3], int num_lines,
+                        uint64_t *seed, int counts[NUM_TILTED][NUM_TILTED])
+{
+    for (int n = 0; n < num_lines; n++) {
+        const double z = 2 * test_random(seed) - 1, phi = 2 * TEST_PI * test_random(seed);
+        const double across = sqrt(1 - z * z);
+        const double way[3] = {across * cos(phi), across * sin(phi), z};
+        count_line(scanner, point, way, counts);
+        count_line(scanner, point, (double[3]){-way[0], -way[1], -way[2]}, counts);
+    }
+}
+
+/* Five standard deviations, and as much again where few lines are expected. */
+static void test_counted_lines(void **state)
+{
+    (void)state;
+    enum { NUM_POINTS = 8, NUM_LINES = 30000 };
+    uint64_t seed = test_seed();
+    int total = 0;
+    for (int trial = 0; trial < 4; trial++) {
+        struct setup setup;
+        setup_init(&setup, tilted(&seed), &(struct setup_options){.mode = LR_MODE_EXACT});
+        int counts[NUM_TILTED][NUM_TILTED] = {{0}};
+        double points[NUM_POINTS][3], expected[NUM_TILTED][NUM_TILTED] = {{0}};
+        for (int n = 0; n < NUM_POINTS; n++) {
+            for (int k = 0; k < 3; k++) {
+                points[n][k] = (k == 2 ? 30 : 60) * (test_random(&seed) - 0.5);
+            }
+            count_lines(setup.scanner, points[n], NUM_LINES, &seed, counts);
+        }
+        double *rows = point_matrix(&setup, (const double(*)[3])points, NUM_POINTS);
+        for (int i = 0; i < NUM_TILTED; i++) {
+            for (int j = i + 1; j < NUM_TILTED; j++) {
+                for (int n = 0; n < NUM_POINTS; n++) {
+                    expected[i][j] +=
+                        NUM_LINES * pair_sum(&setup, rows + n * setup.lors->count, i, j);
+                }
+                const int count = counts[i][j] + counts[j][i];
+                total += count;
+                if (fabs(count - expected[i][j]) > 5 * sqrt(expected[i][j] + 1)) {
+                    fail_msg("modules %d and %d: %d lines counted, %.2f expected", i, j, count,
+                             expected[i][j]);
+                }
+            }
+        }
+        free(rows);
+        setup_finish(&setup);
+    }
+    print_message("%d lines detected\n", total);
+    assert_true(total > 1000);
+}
+
+/* The eye stands 1 mm over the plane of the secondary, which runs away from it over
+ * x = -5 ... -55, z = -10 ... 10 and fills a wedge of the primary's view; the primary's faces
+ * reach behind that plane. Its column from x = -b to x = -a is seen through y = 100 / b ... 100 / a
+ * of the primary's plane x = 100, and where y >= 2 over all of the primary's z = -20 ... 20. */
+static void test_along_the_plane(void **state)
+{
+    (void)state;
+    const double origin[1][3] = {{0, 0, 0}};
+    for (int size = 1; size <= 3; size++) {
+        const lr_module modules[2] = {
+            make_module((double[3]){100, 0, 0}, (double[3]){0, 1, 0}, (double[3]){0, 0, 1},
+                        (int[2]){size, size}, 40.0 / size, 40.0 / size),
+            level_module(-30, -1, 0, (int[2]){10, 4}, 5, 5),
+        };
+        struct setup setup;
+        setup_init(&setup, scanner_of(modules, 2), &(struct setup_options){.mode = LR_MODE_EXACT});
+        double *row = point_matrix(&setup, origin, 1);
+        for (int r = 1; r < 10; r++) { /* r counts from x = -55 */
+            double sum = 0;
+            for (int a = 0; a < size * size; a++) {
+                for (int s = 0; s < 4; s++) {
+                    sum += row[lr_lors_number(setup.lors, a, size * size + 10 * s + r)];
+                }
+            }
+            const double far = 55 - 5 * r, near = far - 5;
+            const double omega = rectangle_angle(100 / far, fmin(20, 100 / near), -20, 20, 100);
+            assert_close(2 * TEST_PI * sum, omega, 1e-11);
+        }
+        free(row);
+        setup_finish(&setup);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tilted),
+        cmocka_unit_test(test_counted_lines),
+        cmocka_unit_test(test_along_the_plane),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

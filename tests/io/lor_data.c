@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * LOR data in HDF5: what is written comes back; files of another scanner, of wrong types, cut short
+ * or with values that make no sense are refused; a full disk leaves nothing behind. */
+#include "io/files.h"
+#include "io/lor_scanner.h"
+
+#include <hdf5.h>
+
+struct setup {
+    struct test_folder folder;
+    char path[128];
+    lr_scanner *scanner;
+    lr_lors *lors;
+    lr_lor_data *dense;
+    lr_lor_data sparse; /* of three LORs */
+    int64_t index[3];
+    float values[3];
+};
+
+static int set_up(void **state)
+{
+    struct setup *s = calloc(1, sizeof(*s));
+    folder_init(&s->folder);
+    folder_file(&s->folder, s->path, "data.h5");
+    s->scanner = small_ring(60.0, 0.0);
+    s->lors = lr_lors_create(s->scanner, NULL);
+    s->dense = lr_lor_data_create(s->lors, NULL);
+    for (int64_t n = 0; n < s->lors->count; n++) {
+        s->dense->values[n] = (float)n * 0.7f - 3.0f;
+    }
+    const int64_t index[3] = {0, 17, s->lors->count - 1};
+    for (int n = 0; n < 3; n++) {
+        s->index[n] = index[n];
+        s->values[n] = (float)n + 1.0f;
+    }
+    s->sparse = (lr_lor_data){3, s->index, s->values};
+    *state = s;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct setup *s = *state;
+    lr_lor_data_destroy(s->dense);
+    lr_lors_destroy(s->lors);
+    lr_scanner_destroy(s->scanner);
+    folder_finish(&s->folder);
+    free(s);
+    return 0;
+}
+
+static void assert_comes_back(const struct setup *s, const lr_lor_data *data)
+{
+    struct test_log log;
+    test_log_init(&log);
+    assert_int_equal(lr_lor_data_write(s->path, s->lors, data, &log.log), LR_OK);
+    lr_lor_data *back = lr_lor_data_read(s->path, s->lors, &log.log);
+    if (back == NULL) {
+        fail_msg("%s", log.error);
+    }
+    assert_int_equal(back->count, data->count);
+    assert_memory_equal(back->values, data->values, (size_t)data->count * sizeof(float));
+    assert_true((back->index == NULL) == (data->index == NULL));
+    if (data->index != NULL) {
+        assert_memory_equal(back->index, data->index, (size_t)data->count * sizeof(int64_t));
+    }
+    assert_int_equal(log.num_warnings, 0);
+    lr_lor_data_destroy(back);
+}
+
+static void test_round_trip(void **state)
+{
+    const struct setup *s = *state;
+    assert_comes_back(s, s->dense);
+    assert_comes_back(s, &s->sparse);
+    const lr_lor_data empty = {0, (int64_t *)s->index, (float *)s->values};
+    assert_comes_back(s, &empty);
+    assert_int_equal(folder_visit(&s->folder, false), 1);
+}
+
+/* Whole numbers are stored compressed in chunks, others as they are: both come back. */
+static void test_large(void **state)
+{
+    const struct setup *s = *state;
+    const int crystals[2] = {32, 16};
+    const lr_ring ring = {.radius_mm = 100.0,
+                          .modules = 4,
+                          .block_crystals = {&crystals[0], &crystals[1]},
+                          .pitch_mm = {4.0, 4.0},
+                          .face_mm = {4.0, 4.0},
+                          .depth_mm = 10.0};
+    lr_scanner *scanner = lr_scanner_create_ring(&(lr_scanner_params){.name = "large"}, &ring);
+    lr_lors *lors = lr_lors_create(scanner, NULL);
+    lr_lor_data *data = lr_lor_data_create(lors, NULL);
+    const struct setup large = {.lors = lors};
+    struct setup copy = large;
+    memcpy(copy.path, s->path, sizeof(copy.path));
+    struct stat counts, expected;
+    for (int64_t n = 0; n < lors->count; n += 7) {
+        data->values[n] = (float)(n % 5);
+    }
+    assert_comes_back(&copy, data);
+    stat(s->path, &counts);
+    data->values[3] = 0.5f;
+    assert_comes_back(&copy, data);
+    stat(s->path, &expected);
+    assert_true(counts.st_size * 4 < expected.st_size);
+    lr_lor_data_destroy(data);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+}
+
+/* The layout that docs/formats.md promises, seen by HDF5 alone. */
+static void test_layout(void **state)
+{
+    const struct setup *s = *state;
+    assert_int_equal(lr_lor_data_write(s->path, s->lors, &s->sparse, NULL), LR_OK);
+    const hid_t file = H5Fopen(s->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    const char *const names[] = {"/lor/pairs", "/lor/offsets", "/lor/values", "/lor/index"};
+    const hid_t types[] = {H5T_STD_I32LE, H5T_STD_I64LE, H5T_IEEE_F32LE, H5T_STD_I64LE};
+    const hsize_t extents[] = {(hsize_t)s->lors->num_pairs, (hsize_t)s->lors->num_pairs + 1, 3, 3};
+    for (int n = 0; n < 4; n++) {
+        hsize_t extent[2] = {0, 0};
+        const hid_t dataset = H5Dopen2(file, names[n], H5P_DEFAULT);
+        const hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
+        assert_true(H5Tequal(type, types[n]) > 0);
+        assert_int_equal(H5Sget_simple_extent_dims(space, extent, NULL), n == 0 ? 2 : 1);
+        assert_int_equal(extent[0], extents[n]);
+        assert_int_equal(extent[1], n == 0 ? 2 : 0);
+        H5Sclose(space);
+        H5Tclose(type);
+        H5Dclose(dataset);
+    }
+    const char *const root[] = {"program", "version", "frame", "content"};
+    for (int n = 0; n < 4; n++) {
+        assert_true(H5Aexists(file, root[n]) > 0);
+    }
+    assert_true(H5Aexists_by_name(file, "/lor", "units", H5P_DEFAULT) > 0);
+    assert_true(H5Aexists_by_name(file, "/scanner", "name", H5P_DEFAULT) > 0);
+    H5Fclose(file);
+}
+
+/* Reads what must be refused, with these words. */
+static void assert_refused(const struct setup *s, const lr_lors *lors, const char *words)
+{
+    struct test_log log;
+    test_log_init(&log);
+    lr_lor_data *data = lr_lor_data_read(s->path, lors, &log.log);
+    if (data != NULL || strstr(log.error, words) == NULL || strstr(log.error, s->path) == NULL) {
+        fail_msg("expected \"%s\", got \"%s\"", words, log.error);
+    }
+    assert_int_equal(log.status, LR_BAD_INPUT);
+}
+
+static void test_other_scanner(void **state)
+{
+    const struct setup *s = *state;
+    assert_int_equal(lr_lor_data_write(s->path, s->lors, s->dense, NULL), LR_OK);
+    lr_scanner *wider = small_ring(60.5, 0.0);
+    lr_lors *lors = lr_lors_create(wider, NULL);
+    assert_refused(s, lors, "its module 0 has centre_mm[0] = 60, that of small ring has 60.5");
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(wider);
+
+    /* the same modules, but only opposite ones in coincidence */
+    lr_scanner *narrow = small_ring(60.0, 10.0);
+    lors = lr_lors_create(narrow, NULL);
+    assert_true(lors->num_pairs < s->lors->num_pairs);
+    assert_refused(s, lors, "/lor/pairs has 9 x 2 numbers, small ring has 3 x 2");
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(narrow);
+
+    /* the same pairs: the order of the LORs holds, so the rule is only warned of */
+    lr_scanner *same = small_ring(60.0, 100.0);
+    lors = lr_lors_create(same, NULL);
+    assert_int_equal(lors->num_pairs, s->lors->num_pairs);
+    struct test_log log;
+    test_log_init(&log);
+    lr_lor_data *data = lr_lor_data_read(s->path, lors, &log.log);
+    assert_non_null(data);
+    assert_int_equal(log.num_warnings, 1);
+    assert_non_null(strstr(log.warning, "field_of_view_mm = 0, the scanner here has 100"));
+    lr_lor_data_destroy(data);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(same);
+}
+
+/* Puts another dataset in the place of one; NULL numbers only removes it. */
+static void replace(const char *path, const char *name, hid_t type, hsize_t count,
+                    const void *numbers)
+{
+    const hid_t file = H5Fopen(path, H5F_ACC_RDWR, H5P_DEFAULT);
+    assert_true(file >= 0);
+    assert_true(H5Ldelete(file, name, H5P_DEFAULT) >= 0);
+    if (numbers != NULL) {
+        const hid_t space = H5Screate_simple(1, &count, NULL);
+        const hid_t dataset =
+            H5Dcreate2(file, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+        assert_true(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
+        H5Dclose(dataset);
+        H5Sclose(space);
+    }
+    H5Fclose(file);
+}
+
+static void assert_replaced_is_refused(const struct setup *s, const char *name, hid_t type,
+                                       hsize_t count, const void *numbers, const char *words)
+{
+    assert_int_equal(lr_lor_data_write(s->path, s->lors, &s->sparse, NULL), LR_OK);
+    replace(s->path, name, type, count, numbers);
+    assert_refused(s, s->lors, words);
+}
+
+static void test_wrong_content(void **state)
+{
+    const struct setup *s = *state;
+    const double doubles[3] = {1.0, 2.0, 3.0};
+    const float not_finite[3] = {1.0f, NAN, 3.0f};
+    const int64_t falling[3] = {5, 4, 6}, twice[3] = {5, 5, 6};
+    const int64_t beyond[3] = {1, 2, s->lors->count}, negative[3] = {-1, 2, 3};
+    const char letters[3] = {'a', 'b', 'c'};
+    assert_replaced_is_refused(s, "/lor/values", 0, 0, NULL, "has no dataset /lor/values");
+    assert_replaced_is_refused(s, "/lor/values", H5T_C_S1, 3, letters, "must hold numbers");
+    assert_replaced_is_refused(s, "/lor/values", H5T_NATIVE_DOUBLE, 2, doubles,
+                               "3 LOR numbers for 2 values");
+    assert_replaced_is_refused(s, "/lor/values", H5T_NATIVE_FLOAT, 3, not_finite, "nan for LOR 17");
+    assert_replaced_is_refused(s, "/lor/index", H5T_NATIVE_DOUBLE, 3, doubles,
+                               "must hold whole numbers");
+    assert_replaced_is_refused(s, "/lor/index", H5T_NATIVE_INT64, 3, falling, "4 after 5");
+    assert_replaced_is_refused(s, "/lor/index", H5T_NATIVE_INT64, 3, twice, "5 after 5");
+    assert_replaced_is_refused(s, "/lor/index", H5T_NATIVE_INT64, 3, beyond, "run from 0 to");
+    assert_replaced_is_refused(s, "/lor/index", H5T_NATIVE_INT64, 3, negative, "names LOR -1");
+    assert_replaced_is_refused(s, "/lor/pairs", H5T_NATIVE_INT64, 3, falling,
+                               "must have 2 dimensions, not 1");
+    assert_replaced_is_refused(s, "/lor/offsets", H5T_NATIVE_INT64, 3, twice,
+                               "has 3 numbers: it must have one more than the 9 pairs");
+    int64_t offsets[10];
+    memcpy(offsets, s->lors->offsets, sizeof(offsets));
+    offsets[4] = 0;
+    assert_replaced_is_refused(s, "/lor/offsets", H5T_NATIVE_INT64, 10, offsets, "falls at 4");
+    offsets[4] = s->lors->offsets[4] + 1;
+    assert_replaced_is_refused(s, "/lor/offsets", H5T_NATIVE_INT64, 10, offsets, "begin at");
+    assert_replaced_is_refused(s, "/lor", 0, 0, NULL, "no group /lor");
+}
+
+/* A file without /scanner is read by its pairs alone: other programs need not write it. */
+static void test_no_scanner(void **state)
+{
+    const struct setup *s = *state;
+    assert_int_equal(lr_lor_data_write(s->path, s->lors, &s->sparse, NULL), LR_OK);
+    replace(s->path, "/scanner", 0, 0, NULL);
+    lr_lor_data *data = lr_lor_data_read(s->path, s->lors, NULL);
+    assert_non_null(data);
+    lr_lor_data_destroy(data);
+}
+
+static void test_refused_data(void **state)
+{
+    struct setup *s = *state;
+    struct test_log log;
+    test_log_init(&log);
+    s->dense->values[5] = INFINITY;
+    assert_int_equal(lr_lor_data_write(s->path, s->lors, s->dense, &log.log), LR_BAD_INPUT);
+    assert_non_null(strstr(log.error, "inf for LOR 5"));
+    s->dense->values[5] = 0.0f;
+    s->index[1] = s->index[0];
+    assert_int_equal(lr_lor_data_write(s->path, s->lors, &s->sparse, &log.log), LR_BAD_INPUT);
+    s->index[1] = 17;
+    assert_int_equal(folder_visit(&s->folder, true), 0);
+    assert_int_equal(lr_lor_data_write("/dev/null", s->lors, s->dense, &log.log), LR_USAGE);
+}
+
+/* Cut at any byte (in steps of a prime, for time) a file is refused, not a crash. */
+static void test_truncation(void **state)
+{
+    const struct setup *s = *state;
+    size_t count;
+    assert_int_equal(lr_lor_data_write(s->path, s->lors, &s->sparse, NULL), LR_OK);
+    unsigned char *bytes = bytes_read(s->path, &count);
+    for (size_t length = 0; length < count; length += length + 80 < count && length > 80 ? 17 : 1) {
+        bytes_write(s->path, bytes, length);
+        assert_refused(s, s->lors, "");
+    }
+    free(bytes);
+    unlink(s->path);
+    assert_refused(s, s->lors, "No such file");
+    bytes_write(s->path, "hello", 5);
+    assert_refused(s, s->lors, "is not an HDF5 file");
+}
+
+/* HDF5's own printing of errors is as it was, also after failures. */
+static void test_printing_restored(void **state)
+{
+    const struct setup *s = *state;
+    H5E_auto2_t before, after;
+    void *user;
+    H5Eget_auto2(H5E_DEFAULT, &before, &user);
+    assert_null(lr_lor_data_read("no/such.h5", s->lors, NULL));
+    assert_int_equal(lr_lor_data_write(s->path, s->lors, s->dense, NULL), LR_OK);
+    lr_lor_data_destroy(lr_lor_data_read(s->path, s->lors, NULL));
+    H5Eget_auto2(H5E_DEFAULT, &after, &user);
+    assert_true(before == after && before != NULL);
+    assert_int_equal(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
+}
+
+static void test_disk_full(void **state)
+{
+    const struct setup *s = *state;
+    size_t count;
+    assert_int_equal(lr_lor_data_write(s->path, s->lors, s->dense, NULL), LR_OK);
+    free(bytes_read(s->path, &count));
+    folder_visit(&s->folder, true);
+    for (size_t limit = 0; limit < count; limit += limit + 40 < count ? 37 : 1) {
+        struct test_log log;
+        test_log_init(&log);
+        const struct rlimit before = disk_fill(limit);
+        const lr_status status = lr_lor_data_write(s->path, s->lors, s->dense, &log.log);
+        disk_empty(before);
+        assert_int_equal(status, LR_FAILED);
+        assert_non_null(strstr(log.error, s->path));
+        assert_non_null(strstr(log.error, "largest file allowed"));
+        assert_int_equal(folder_visit(&s->folder, false), 0);
+    }
+    assert_int_equal(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_round_trip),    TEST(test_large),         TEST(test_layout),
+        TEST(test_other_scanner), TEST(test_wrong_content), TEST(test_no_scanner),
+        TEST(test_refused_data),  TEST(test_truncation),    TEST(test_printing_restored),
+        TEST(test_disk_full),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Matrix files: the rows that went in are the rows that other programs find, in text and in HDF5;
+ * wrong rows and full disks leave nothing behind. */
+#include "io/files.h"
+#include "io/lor_scanner.h"
+
+#include "io/matrix_writer.h"
+
+#include <hdf5.h>
+#include <locale.h>
+
+enum { num_rows = 6, most = 400 };
+
+struct setup {
+    struct test_folder folder;
+    char path[128];
+    lr_scanner *scanner;
+    lr_lors *lors;
+    lr_grid grid;
+    struct test_log log;
+    int64_t lor[num_rows][most];
+    double probability[num_rows][most];
+    lr_row rows[num_rows]; /* rows 2, 3, ... of the grid; one is empty, one is left out */
+};
+
+static int set_up(void **state)
+{
+    struct setup *s = calloc(1, sizeof(*s));
+    folder_init(&s->folder);
+    folder_file(&s->folder, s->path, "matrix");
+    s->scanner = small_ring(60.0, 0.0);
+    s->lors = lr_lors_create(s->scanner, NULL);
+    s->grid = (lr_grid){{4, 2, 3}, {1.5, 2.0, 2.5}, {-2.25, -1.0, -2.5}};
+    test_log_init(&s->log);
+    uint64_t seed = 7;
+    for (int n = 0; n < num_rows; n++) {
+        int64_t count = 0;
+        for (int64_t lor = 0; lor < s->lors->count && n != 3 && count < most; lor++) {
+            if (test_random(&seed) < (n == 1 ? 0.9 : 0.1)) {
+                s->lor[n][count] = lor;
+                s->probability[n][count++] = test_random(&seed) * 1e-4;
+            }
+        }
+        s->rows[n] = (lr_row){2 + n + (n > 4), count, s->lor[n], s->probability[n]};
+    }
+    *state = s;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct setup *s = *state;
+    lr_lors_destroy(s->lors);
+    lr_scanner_destroy(s->scanner);
+    folder_finish(&s->folder);
+    free(s);
+    return 0;
+}
+
+static lr_matrix_writer_params params_of(struct setup *s, lr_matrix_format format)
+{
+    return (lr_matrix_writer_params){.path = s->path,
+                                     .format = format,
+                                     .lors = s->lors,
+                                     .grid = &s->grid,
+                                     .begin = 2,
+                                     .end = 9,
+                                     .description = "exact",
+                                     .log = &s->log.log};
+}
+
+static lr_status write_rows(struct setup *s, lr_matrix_writer *writer)
+{
+    const lr_row_sink sink = lr_matrix_writer_sink(writer);
+    for (int n = 0; n < num_rows; n++) {
+        if (sink.take(sink.user, &s->rows[n]) != LR_OK) {
+            lr_matrix_writer_abandon(writer);
+            return LR_FAILED;
+        }
+    }
+    return lr_matrix_writer_finish(writer);
+}
+
+/* Every line of the text is the next element of the rows, to 9 digits. */
+static void test_tsv(void **state)
+{
+    struct setup *s = *state;
+    const lr_matrix_writer_params params = params_of(s, LR_MATRIX_TSV);
+    setlocale(LC_NUMERIC, "de_DE.UTF-8"); /* a decimal comma, where the machine has that locale */
+    const lr_status status = write_rows(s, lr_matrix_writer_create(&params));
+    setlocale(LC_NUMERIC, "C");
+    assert_int_equal(status, LR_OK);
+    FILE *file = fopen(s->path, "r");
+    char line[256];
+    assert_non_null(fgets(line, sizeof(line), file));
+    assert_string_equal(line,
+                        "row\tx_mm\ty_mm\tz_mm\tmodule_i\tp\tq\tmodule_j\tr\ts\tprobability\n");
+    for (int n = 0; n < num_rows; n++) {
+        for (int64_t k = 0; k < s->rows[n].count; k++) {
+            long long row;
+            double x, y, z, probability, centre[3];
+            lr_lor lor;
+            assert_non_null(fgets(line, sizeof(line), file));
+            assert_int_equal(sscanf(line, "%lld\t%lf\t%lf\t%lf\t%d\t%d\t%d\t%d\t%d\t%d\t%lf\n",
+                                    &row, &x, &y, &z, &lor.module_i, &lor.p, &lor.q, &lor.module_j,
+                                    &lor.r, &lor.s, &probability),
+                             11);
+            const lr_lor expected = lr_lors_describe(s->lors, s->lor[n][k]);
+            lr_grid_voxel_centre(&s->grid, s->rows[n].row, centre);
+            assert_int_equal(row, s->rows[n].row);
+            assert_true(x == centre[0] && y == centre[1] && z == centre[2]);
+            assert_memory_equal(&lor, &expected, sizeof(lor));
+            assert_close(probability, s->probability[n][k], 0.5e-8);
+        }
+    }
+    assert_null(fgets(line, sizeof(line), file));
+    fclose(file);
+}
+
+/* Reads a one-dimensional dataset and checks its type in the file. */
+static int64_t read_array(hid_t file, const char *name, hid_t file_type, hid_t native,
+                          void *numbers, int64_t room)
+{
+    const hid_t dataset = H5Dopen2(file, name, H5P_DEFAULT);
+    assert_true(dataset >= 0);
+    const hid_t type = H5Dget_type(dataset), space = H5Dget_space(dataset);
+    const int64_t count = H5Sget_simple_extent_npoints(space);
+    assert_true(H5Tequal(type, file_type) > 0);
+    assert_true(count <= room);
+    assert_true(H5Dread(dataset, native, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Dclose(dataset);
+    return count;
+}
+
+/* What HDF5 finds in the file is the rows, with empty ones for those that never came. */
+static void assert_csr(const struct setup *s, hid_t index_type)
+{
+    enum { room = num_rows * most };
+    int64_t *indices = malloc(room * sizeof(int64_t)), starts[16], shape[2];
+    float *data = malloc(room * sizeof(float));
+    const hid_t file = H5Fopen(s->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    assert_true(file >= 0);
+    const hid_t attribute = H5Aopen_by_name(file, "/matrix", "shape", H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(H5Aread(attribute, H5T_NATIVE_INT64, shape) >= 0);
+    H5Aclose(attribute);
+    assert_int_equal(shape[0], 7);
+    assert_int_equal(shape[1], s->lors->count);
+    assert_int_equal(read_array(file, "/matrix/indptr", index_type, H5T_NATIVE_INT64, starts, 16),
+                     8);
+    const int64_t total =
+        read_array(file, "/matrix/indices", index_type, H5T_NATIVE_INT64, indices, room);
+    assert_int_equal(read_array(file, "/matrix/data", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, data, room),
+                     total);
+    assert_int_equal(starts[0], 0);
+    assert_int_equal(starts[7], total);
+    int n = 0;
+    for (int place = 0; place < 7; place++) {
+        const bool came = n < num_rows && s->rows[n].row == 2 + place;
+        assert_int_equal(starts[place + 1] - starts[place], came ? s->rows[n].count : 0);
+        for (int64_t k = starts[place]; k < starts[place + 1]; k++) {
+            assert_int_equal(indices[k], s->lor[n][k - starts[place]]);
+            assert_true(data[k] == (float)s->probability[n][k - starts[place]]);
+        }
+        n += came;
+    }
+    assert_int_equal(n, num_rows);
+    H5Fclose(file);
+    free(indices);
+    free(data);
+}
+
+static void test_hdf5(void **state)
+{
+    struct setup *s = *state;
+    const lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
+    assert_int_equal(write_rows(s, lr_matrix_writer_create(&params)), LR_OK);
+    assert_csr(s, H5T_STD_I32LE);
+    const hid_t file = H5Fopen(s->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    const char *const names[] = {"encoding-type", "encoding-version", "description",
+                                 "columns",       "scanner",          "units",
+                                 "rows",          "row_begin",        "grid_size",
+                                 "grid_voxel_mm", "grid_origin_mm"};
+    for (int n = 0; n < 11; n++) {
+        assert_true(H5Aexists_by_name(file, "/matrix", names[n], H5P_DEFAULT) > 0);
+    }
+    assert_true(H5Lexists(file, "/lor/pairs", H5P_DEFAULT) > 0);
+    assert_true(H5Lexists(file, "/lor/offsets", H5P_DEFAULT) > 0);
+    assert_true(H5Lexists(file, "/scanner/centre_mm", H5P_DEFAULT) > 0);
+    H5Fclose(file);
+    assert_int_equal(folder_visit(&s->folder, false), 1);
+}
+
+/* indices and indptr become int64 together: from the start when there are too many columns, on the
+ * way when there turn out to be too many elements. */
+static void test_wide_indices(void **state)
+{
+    struct setup *s = *state;
+    const int64_t total_before_last =
+        s->rows[0].count + s->rows[1].count + s->rows[2].count + s->rows[3].count;
+    const int64_t limits[] = {s->lors->count - 1, s->lors->count, total_before_last - 1,
+                              total_before_last};
+    for (int n = 0; n < 4; n++) {
+        lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
+        void *self = lr_matrix_hdf5_create(&params, limits[n]);
+        assert_non_null(self);
+        for (int row = 0; row < num_rows; row++) {
+            assert_int_equal(lr_matrix_hdf5_fns.take(self, &s->rows[row]), LR_OK);
+        }
+        assert_int_equal(lr_matrix_hdf5_fns.finish(self), LR_OK);
+        assert_csr(s, H5T_STD_I64LE);
+    }
+    assert_int_equal(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
+}
+
+/* Rows longer than the pieces and chunks in which they are written. */
+static void test_long_rows(void **state)
+{
+    struct setup *s = *state;
+    const int crystals[2] = {40, 20};
+    const lr_ring ring = {.radius_mm = 100.0,
+                          .modules = 2,
+                          .block_crystals = {&crystals[0], &crystals[1]},
+                          .pitch_mm = {4.0, 4.0},
+                          .face_mm = {4.0, 4.0},
+                          .depth_mm = 10.0};
+    lr_scanner *scanner = lr_scanner_create_ring(&(lr_scanner_params){.name = "large"}, &ring);
+    lr_lors *lors = lr_lors_create(scanner, NULL);
+    const double points[2][3] = {{0.0, 1.0, 2.0}, {3.0, 4.0, 5.0}};
+    lr_matrix_writer_params params = {.path = s->path,
+                                      .format = LR_MATRIX_HDF5,
+                                      .lors = lors,
+                                      .points_mm = points,
+                                      .num_points = 2,
+                                      .log = &s->log.log};
+    const int64_t count = lors->count; /* 640,000 > 2^19 */
+    int64_t *all = malloc((size_t)count * sizeof(*all)), starts[3];
+    double *ones = malloc((size_t)count * sizeof(*ones));
+    float *data = malloc(2 * (size_t)count * sizeof(*data));
+    int64_t *indices = malloc(2 * (size_t)count * sizeof(*indices));
+    for (int64_t n = 0; n < count; n++) {
+        all[n] = n;
+        ones[n] = 1.0 / (double)(n + 1);
+    }
+    for (int wide = 0; wide < 2; wide++) { /* the second time int64 from the second row on */
+        void *self = NULL;
+        params.begin = 0;
+        params.end = 2;
+        self = lr_matrix_hdf5_create(&params, wide ? count : INT32_MAX);
+        for (int64_t row = 0; row < 2; row++) {
+            const lr_row full = {row, count, all, ones};
+            assert_int_equal(lr_matrix_hdf5_fns.take(self, &full), LR_OK);
+        }
+        assert_int_equal(lr_matrix_hdf5_fns.finish(self), LR_OK);
+        const hid_t file = H5Fopen(s->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+        const hid_t type = wide ? H5T_STD_I64LE : H5T_STD_I32LE;
+        assert_int_equal(
+            read_array(file, "/matrix/indices", type, H5T_NATIVE_INT64, indices, 2 * count),
+            2 * count);
+        read_array(file, "/matrix/indptr", type, H5T_NATIVE_INT64, starts, 3);
+        read_array(file, "/matrix/data", H5T_IEEE_F32LE, H5T_NATIVE_FLOAT, data, 2 * count);
+        assert_true(starts[1] == count && starts[2] == 2 * count);
+        for (int64_t n = 0; n < 2 * count; n++) {
+            assert_true(indices[n] == n % count && data[n] == (float)ones[n % count]);
+        }
+        assert_true(H5Lexists(file, "/matrix/points_mm", H5P_DEFAULT) > 0);
+        H5Fclose(file);
+    }
+    free(indices);
+    free(data);
+    free(ones);
+    free(all);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+}
+
+static void assert_row_refused(struct setup *s, const lr_row *before, const lr_row *row)
+{
+    for (int format = 0; format < 2; format++) {
+        const lr_matrix_writer_params params = params_of(s, (lr_matrix_format)format);
+        lr_matrix_writer *writer = lr_matrix_writer_create(&params);
+        const lr_row_sink sink = lr_matrix_writer_sink(writer);
+        if (before != NULL) {
+            assert_int_equal(sink.take(sink.user, before), LR_OK);
+        }
+        assert_int_equal(sink.take(sink.user, row), LR_USAGE);
+        assert_non_null(strstr(s->log.error, s->path));
+        lr_matrix_writer_abandon(writer);
+        assert_int_equal(folder_visit(&s->folder, false), 0);
+    }
+}
+
+static void test_wrong_rows(void **state)
+{
+    struct setup *s = *state;
+    const double probability[2] = {0.1, 0.2}, not_finite[2] = {0.1, NAN};
+    const int64_t falling[2] = {4, 3}, beyond[2] = {4, s->lors->count}, good[2] = {3, 4};
+    assert_row_refused(s, &s->rows[0], &s->rows[0]);
+    assert_row_refused(s, NULL, &(lr_row){1, 2, good, probability});
+    assert_row_refused(s, NULL, &(lr_row){9, 2, good, probability});
+    assert_row_refused(s, NULL, &(lr_row){2, 2, falling, probability});
+    assert_row_refused(s, NULL, &(lr_row){2, 2, beyond, probability});
+    assert_row_refused(s, NULL, &(lr_row){2, 2, good, not_finite});
+    assert_int_equal(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
+}
+
+static void test_wrong_params(void **state)
+{
+    struct setup *s = *state;
+    const double point[1][3] = {{0.0}};
+    lr_matrix_writer_params params = params_of(s, LR_MATRIX_TSV);
+    params.end = 25;
+    assert_null(lr_matrix_writer_create(&params));
+    assert_non_null(strstr(s->log.error, "the grid has rows 0 to 23"));
+    params.end = 2;
+    assert_null(lr_matrix_writer_create(&params));
+    params = params_of(s, LR_MATRIX_TSV);
+    params.points_mm = point;
+    params.num_points = 1;
+    assert_null(lr_matrix_writer_create(&params)); /* a grid and points */
+    assert_int_equal(s->log.status, LR_USAGE);
+    params = params_of(s, LR_MATRIX_HDF5);
+    params.path = "no/such/folder/m.h5";
+    assert_null(lr_matrix_writer_create(&params));
+    assert_int_equal(s->log.status, LR_FAILED);
+    lr_matrix_writer_abandon(NULL);
+    assert_int_equal(folder_visit(&s->folder, false), 0);
+}
+
+static void test_disk_full(void **state)
+{
+    struct setup *s = *state;
+    for (int format = 0; format < 2; format++) {
+        const lr_matrix_writer_params params = params_of(s, (lr_matrix_format)format);
+        size_t count;
+        assert_int_equal(write_rows(s, lr_matrix_writer_create(&params)), LR_OK);
+        free(bytes_read(s->path, &count));
+        folder_visit(&s->folder, true);
+        /* the head in small steps, then the values, then the last bytes one by one */
+        for (size_t limit = 0; limit<count; limit += limit + 40> count ? 1
+                               : limit < 20000                         ? 149
+                                                                       : 4999) {
+            test_log_init(&s->log);
+            const struct rlimit before = disk_fill(limit);
+            lr_matrix_writer *writer = lr_matrix_writer_create(&params);
+            const lr_status status = writer == NULL ? LR_FAILED : write_rows(s, writer);
+            disk_empty(before);
+            assert_int_equal(status, LR_FAILED);
+            assert_non_null(strstr(s->log.error, s->path));
+            assert_int_equal(folder_visit(&s->folder, false), 0);
+        }
+    }
+    assert_int_equal(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+    const struct CMUnitTest tests[] = {
+        TEST(test_tsv),       TEST(test_hdf5),       TEST(test_wide_indices),
+        TEST(test_long_rows), TEST(test_wrong_rows), TEST(test_wrong_params),
+        TEST(test_disk_full),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
