@@ -99,10 +99,17 @@ static void draw_tile(lr_picture *picture, const struct arrangement *arrangement
     }
 }
 
+static int64_t title_width(const char *title)
+{
+    return title != NULL ? (int64_t)title_scale * letter * (int64_t)strlen(title) : 0;
+}
+
 static lr_picture *create_page(const struct arrangement *arrangement,
                                const lr_mosaic_params *params)
 {
-    const int64_t width = arrangement->x[arrangement->columns];
+    int64_t width = arrangement->x[arrangement->columns];
+    const int64_t titled = 2 * (int64_t)arrangement->gap + title_width(params->title);
+    width = titled > width ? titled : width;
     const int64_t height = arrangement->y[arrangement->rows] - caption_height;
     const int size[2] = {(int)(width < INT32_MAX ? width : INT32_MAX),
                          (int)(height < INT32_MAX ? height : INT32_MAX)};

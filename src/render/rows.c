@@ -28,7 +28,6 @@ struct reading {
     struct lr_elements carried; /* of a row that the batch before left unfinished */
     int64_t carried_row;        /* -1: none */
     int64_t next_row;           /* to be delivered, counted from the first */
-    bool out_of_memory;
 };
 
 static int64_t lor_of(const lr_lors *lors, int i, int a, uint32_t other)

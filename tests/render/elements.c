@@ -198,6 +198,71 @@ static void test_lines_onto_edges(void **unused)
     assert_true(check_elements(opposed, 2, 1, 0.5) + check_elements(opposed, 2, 8, 0.5) > 0);
 }
 
+/* --- pictures: the same lines one by one, those that carry nothing too --- */
+
+static lr_operator *make_operator(const lr_operator_params *params, const char *backend,
+                                  struct test_log *log)
+{
+    lr_operator_params own = *params;
+    own.backend = backend;
+    own.log = &log->log;
+    lr_operator *op = lr_operator_create(&own);
+    if (op == NULL) {
+        fail_msg("%s: %s", backend, log->error);
+    }
+    return op;
+}
+
+static void compare_pictures(lr_operator *ops[2], struct eye *eye, int module, int *shown)
+{
+    const int *crystals = eye->scanner->modules[module].crystals;
+    const int width = crystals[0] * eye->rays, count = width * crystals[1] * eye->rays;
+    lr_pixel *got = test_alloc(count, sizeof(*got)), *want = test_alloc(count, sizeof(*want));
+    assert_int_equal(lr_operator_picture(ops[0], eye->point_mm, module, got), LR_OK);
+    assert_int_equal(lr_operator_picture(ops[1], eye->point_mm, module, want), LR_OK);
+    for (int k = 0; k < count; k++) {
+        double ray[3], edge;
+        eye_line(eye, module, k % width, k / width, ray);
+        eye_first_hit(eye, module, ray, &edge);
+        if (edge > BORDERLINE_PITCHES) {
+            assert_true(got[k].module == want[k].module);
+            assert_true(got[k].r == want[k].r && got[k].s == want[k].s);
+            assert_close((double)got[k].weight, (double)want[k].weight, element_tolerance);
+            assert_close((double)got[k].path_mm, (double)want[k].path_mm, element_tolerance);
+            shown[0] += want[k].weight > 0;
+            shown[1] += want[k].module >= 0 && want[k].weight == 0; /* out of coincidence */
+        }
+    }
+    free(got);
+    free(want);
+}
+
+static void test_pictures(void **unused)
+{
+    (void)unused;
+    struct test_log log;
+    test_log_init(&log);
+    lr_scanner *scanner = create_ruled_ring();
+    lr_lors *lors = lr_lors_create(scanner, &log.log);
+    const lr_grid grid = lr_grid_centred((const int[3]){4, 4, 2}, (const double[3]){3, 3, 3});
+    const lr_operator_params params = {
+        .lors = lors, .grid = &grid, .rays = 3, .store = LR_STORE_NO};
+    lr_operator *ops[2] = {make_operator(&params, "raster", &log),
+                           make_operator(&params, "cpu", &log)};
+    struct eye *eye = eye_create(scanner, 3);
+    int shown[2] = {0};
+    eye_place(eye, (const double[3]){3.1, -1.7, 2.2});
+    for (int module = 0; module < scanner->num_modules; module++) {
+        compare_pictures(ops, eye, module, shown);
+    }
+    assert_true(shown[0] > 100 && shown[1] > 100);
+    eye_destroy(eye);
+    lr_operator_destroy(ops[0]);
+    lr_operator_destroy(ops[1]);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+}
+
 int main(void)
 {
     struct gl_context *ctx = stage_context();
@@ -209,6 +274,7 @@ int main(void)
         cmocka_unit_test(test_single_samples),
         cmocka_unit_test(test_eight_samples),
         cmocka_unit_test(test_lines_onto_edges),
+        cmocka_unit_test(test_pictures),
     };
     return cmocka_run_group_tests_name("render_elements", tests, NULL, NULL);
 }
