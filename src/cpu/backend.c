@@ -14,14 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Rows on their way to a caller's sink. */
-struct delivery {
-    const lr_row_sink *sink;
-    int64_t *lor;
-    double *probability;
-    int64_t capacity;
-};
-
 static lr_status forward(void *self, const void *image, void *data)
 {
     return lr_cpu_forward(self, image, data);
@@ -32,48 +24,22 @@ static lr_status back(void *self, const void *data, void *image)
     return lr_cpu_back(self, data, image);
 }
 
-static lr_status make_room(struct delivery *delivery, int64_t count, const lr_log *log)
-{
-    if (count <= delivery->capacity) {
-        return LR_OK;
-    }
-    free(delivery->lor);
-    free(delivery->probability);
-    delivery->capacity = 0;
-    delivery->lor = lr_alloc(2 * count, sizeof(*delivery->lor), "a matrix row", log);
-    delivery->probability =
-        lr_alloc(2 * count, sizeof(*delivery->probability), "a matrix row", log);
-    if (delivery->lor == NULL || delivery->probability == NULL) {
-        return LR_FAILED;
-    }
-    delivery->capacity = 2 * count;
-    return LR_OK;
-}
-
 static lr_status deliver(void *user, struct lr_cpu *cpu, int64_t first, int num_rows)
 {
-    struct delivery *delivery = user;
     for (int k = 0; k < num_rows; k++) {
-        const struct lr_cpu_elements *elements = &cpu->block[k];
-        LR_TRY(make_room(delivery, elements->count, cpu->scene.params.log));
-        for (int64_t n = 0; n < elements->count; n++) {
-            delivery->lor[n] = elements->list[n].lor;
-            delivery->probability[n] = elements->list[n].value;
-        }
-        const lr_row row = {first + k, elements->count, delivery->lor, delivery->probability};
-        LR_TRY(delivery->sink->take(delivery->sink->user, &row));
+        LR_TRY(lr_row_deliver(user, first + k, &cpu->block[k]));
     }
     return LR_OK;
 }
 
 static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
 {
-    struct delivery delivery = {.sink = sink};
+    const struct lr_cpu *cpu = self;
+    struct lr_row_delivery delivery = {.sink = sink, .log = cpu->scene.params.log};
     const struct lr_cpu_walk walk = {
         .what = "computing matrix rows", .take = deliver, .user = &delivery};
     const lr_status status = lr_cpu_each_block(self, wanted, &walk);
-    free(delivery.lor);
-    free(delivery.probability);
+    lr_row_delivery_finish(&delivery);
     return status;
 }
 

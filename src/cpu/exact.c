@@ -311,7 +311,7 @@ static struct lr_cpu_rectangle face_rectangle(const struct pair *pair, const int
 
 /* All elements of one primary face. */
 static lr_status face_elements(const struct pair *pair, const struct lr_cpu_crystal *from,
-                               struct lr_cpu_elements *elements)
+                               struct lr_elements *elements)
 {
     const struct lr_cpu_rectangle face = face_rectangle(pair, from->at);
     double x[2], y[2];
@@ -328,7 +328,7 @@ static lr_status face_elements(const struct pair *pair, const struct lr_cpu_crys
             const int64_t lor = lr_cpu_scene_lor(pair->view->scene, from, &to);
             const double value = lor >= 0 ? element(pair, &face, r, s) : 0;
             if (value > 0) {
-                LR_TRY(lr_cpu_elements_add(elements, lor, value, pair->view->scene->params.log));
+                LR_TRY(lr_elements_add(elements, lor, value, pair->view->scene->params.log));
             }
         }
     }
@@ -336,7 +336,7 @@ static lr_status face_elements(const struct pair *pair, const struct lr_cpu_crys
 }
 
 static lr_status pair_elements(const struct pair *pair, const struct lr_cpu_secondary *secondary,
-                               struct lr_cpu_elements *elements)
+                               struct lr_elements *elements)
 {
     int columns[2], rows[2];
     find_faces(pair->far, 0, (double[2]){secondary->low[0], secondary->high[0]}, columns);
@@ -368,7 +368,7 @@ static struct pair make_pair(const struct lr_cpu_view *view, const struct lr_cpu
 }
 
 lr_status lr_cpu_exact_elements(struct lr_cpu_view *view, struct lr_cpu_exact *exact,
-                                struct lr_cpu_elements *elements)
+                                struct lr_elements *elements)
 {
     const struct lr_cpu_scene *scene = view->scene;
     for (int primary = 0; primary < scene->num_modules; primary++) {

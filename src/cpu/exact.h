@@ -6,9 +6,9 @@
 #ifndef LR_CPU_EXACT_H
 #define LR_CPU_EXACT_H
 
-#include "cpu/elements.h"
 #include "cpu/polygon.h"
 #include "cpu/scene.h"
+#include "model/elements.h"
 
 /* Working memory of one worker. */
 struct lr_cpu_exact {
@@ -23,6 +23,6 @@ void lr_cpu_exact_finish(struct lr_cpu_exact *exact);
 
 /* Adds what the placed view's point gives to each LOR in coincidence. */
 lr_status lr_cpu_exact_elements(struct lr_cpu_view *view, struct lr_cpu_exact *exact,
-                                struct lr_cpu_elements *elements);
+                                struct lr_elements *elements);
 
 #endif

@@ -15,7 +15,7 @@ struct shoot {
 };
 
 /* First element at or behind a LOR. */
-static int64_t find_lor(const struct lr_cpu_elements *row, int64_t lor)
+static int64_t find_lor(const struct lr_elements *row, int64_t lor)
 {
     int64_t low = 0, high = row->count;
     while (low < high) {
@@ -35,7 +35,7 @@ static void add_rows(void *user, int64_t begin, int64_t end, int worker)
     (void)worker;
     const struct shoot *shoot = user;
     for (int k = 0; k < shoot->num_rows; k++) {
-        const struct lr_cpu_elements *row = &shoot->cpu->block[k];
+        const struct lr_elements *row = &shoot->cpu->block[k];
         const double value = shoot->image[shoot->first + k];
         for (int64_t n = find_lor(row, begin); n < row->count && row->list[n].lor < end; n++) {
             shoot->data[row->list[n].lor] += row->list[n].value * value;

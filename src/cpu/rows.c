@@ -16,9 +16,9 @@
 
 struct lr_cpu_worker {
     struct lr_cpu_view view;
-    struct lr_cpu_tally tally;        /* sampled mode */
-    struct lr_cpu_exact exact;        /* exact mode */
-    struct lr_cpu_elements collected; /* of the row at hand, repeats and all */
+    struct lr_cpu_tally tally;    /* sampled mode */
+    struct lr_cpu_exact exact;    /* exact mode */
+    struct lr_elements collected; /* of the row at hand, repeats and all */
     lr_status status;
 };
 
@@ -68,11 +68,11 @@ void lr_cpu_finish(struct lr_cpu *cpu)
     for (int k = 0; k < cpu->num_workers; k++) {
         lr_cpu_tally_finish(&cpu->workers[k].tally);
         lr_cpu_exact_finish(&cpu->workers[k].exact);
-        lr_cpu_elements_finish(&cpu->workers[k].collected);
+        lr_elements_finish(&cpu->workers[k].collected);
         lr_cpu_view_finish(&cpu->workers[k].view);
     }
     for (int k = 0; cpu->block != NULL && k < cpu->block_rows; k++) {
-        lr_cpu_elements_finish(&cpu->block[k]);
+        lr_elements_finish(&cpu->block[k]);
     }
     free(cpu->workers);
     free(cpu->block);
@@ -96,12 +96,12 @@ struct lr_rows lr_cpu_grid_rows(const struct lr_cpu *cpu)
 }
 
 static lr_status compute_row(struct lr_cpu_worker *worker, const struct lr_rows *rows, int64_t row,
-                             struct lr_cpu_elements *out)
+                             struct lr_elements *out)
 {
     const struct lr_cpu_scene *scene = worker->view.scene;
     const lr_log *log = scene->params.log;
     const int num_samples = lr_rows_per_row(rows);
-    struct lr_cpu_elements *collected = &worker->collected;
+    struct lr_elements *collected = &worker->collected;
     collected->count = 0;
     for (int k = 0; k < num_samples; k++) {
         double point[3];
@@ -113,8 +113,8 @@ static lr_status compute_row(struct lr_cpu_worker *worker, const struct lr_rows 
             LR_TRY(lr_cpu_trace(&worker->view, &worker->tally, collected));
         }
     }
-    LR_TRY(lr_cpu_elements_merge(collected, scene->params.lors->count, log));
-    return lr_cpu_elements_assign(out, collected, 1.0 / num_samples, log);
+    LR_TRY(lr_elements_merge(collected, scene->params.lors->count, log));
+    return lr_elements_assign(out, collected, 1.0 / num_samples, log);
 }
 
 static void compute_share(void *user, int64_t begin, int64_t end, int index)
@@ -122,7 +122,7 @@ static void compute_share(void *user, int64_t begin, int64_t end, int index)
     const struct job *job = user;
     struct lr_cpu_worker *worker = &job->cpu->workers[index];
     for (int64_t k = begin; k < end && worker->status == LR_OK; k++) {
-        struct lr_cpu_elements *out = &job->cpu->block[k];
+        struct lr_elements *out = &job->cpu->block[k];
         const int64_t row = job->first + k;
         out->count = 0;
         if (job->image == NULL || job->image[row] != 0) {

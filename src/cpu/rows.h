@@ -7,8 +7,8 @@
 #ifndef LR_CPU_ROWS_H
 #define LR_CPU_ROWS_H
 
-#include "cpu/elements.h"
 #include "cpu/scene.h"
+#include "model/elements.h"
 
 struct lr_cpu_worker; /* working memory of one thread */
 
@@ -18,7 +18,7 @@ struct lr_cpu {
     int num_workers;
     struct lr_cpu_worker *workers; /* [num_workers] */
     int block_rows;
-    struct lr_cpu_elements *block; /* [block_rows] elements of the rows at hand */
+    struct lr_elements *block; /* [block_rows] elements of the rows at hand */
 };
 
 lr_status lr_cpu_init(struct lr_cpu *cpu, const struct lr_backend_params *params);

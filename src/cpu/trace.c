@@ -177,13 +177,13 @@ static void trace_crystal(const struct lr_cpu_view *view, const struct lr_cpu_cr
 }
 
 static lr_status emit(const struct lr_cpu_view *view, const struct lr_cpu_tally *tally,
-                      const struct lr_cpu_crystal *from, struct lr_cpu_elements *elements)
+                      const struct lr_cpu_crystal *from, struct lr_elements *elements)
 {
     for (int k = 0; k < tally->count; k++) {
         const struct lr_cpu_tally_entry *entry = &tally->entries[k];
         const int64_t lor = lr_cpu_scene_lor(view->scene, from, &entry->crystal);
         if (lor >= 0 &&
-            lr_cpu_elements_add(elements, lor, entry->weight, view->scene->params.log) != LR_OK) {
+            lr_elements_add(elements, lor, entry->weight, view->scene->params.log) != LR_OK) {
             return LR_FAILED;
         }
     }
@@ -191,7 +191,7 @@ static lr_status emit(const struct lr_cpu_view *view, const struct lr_cpu_tally 
 }
 
 lr_status lr_cpu_trace(struct lr_cpu_view *view, struct lr_cpu_tally *tally,
-                       struct lr_cpu_elements *elements)
+                       struct lr_elements *elements)
 {
     for (int primary = 0; primary < view->scene->num_modules; primary++) {
         const int *size = view->scene->modules[primary].crystals;

@@ -6,8 +6,8 @@
 #ifndef LR_CPU_TRACE_H
 #define LR_CPU_TRACE_H
 
-#include "cpu/elements.h"
 #include "cpu/scene.h"
+#include "model/elements.h"
 
 /* Distinct crystals hit by the lines of one primary crystal. */
 struct lr_cpu_tally {
@@ -23,7 +23,7 @@ void lr_cpu_tally_finish(struct lr_cpu_tally *tally);
 
 /* Adds what the placed view's point gives to each LOR in coincidence; a LOR may occur twice. */
 lr_status lr_cpu_trace(struct lr_cpu_view *view, struct lr_cpu_tally *tally,
-                       struct lr_cpu_elements *elements);
+                       struct lr_elements *elements);
 
 /* The placed view's correspondence image with one primary: see lr_operator_picture. */
 void lr_cpu_trace_picture(struct lr_cpu_view *view, int primary, lr_pixel *pixels);

@@ -248,10 +248,17 @@ lr_status gl_texture_read(const struct gl_texture *texture, const struct gl_box 
     return gl_context_check(texture->ctx, texture->label);
 }
 
+/* Some drivers (NVIDIA 580) let an upload of more than 64 KiB overtake a clear before it. */
+static void wait_for_clear(void)
+{
+    glFinish();
+}
+
 void gl_texture_clear(struct gl_texture *texture, const void *texel)
 {
     const struct gl_format *format = gl_format_find(texture->format);
     glClearTexImage(texture->name, 0, format->pixel, format->type, texel);
+    wait_for_clear();
 }
 
 /* ---- buffers ---- */
@@ -385,4 +392,5 @@ void gl_buffer_clear(struct gl_buffer *buffer, uint32_t word)
                                   (GLsizeiptr)(rest < CLEAR_BYTES ? rest : CLEAR_BYTES),
                                   GL_RED_INTEGER, GL_UNSIGNED_INT, &word);
     }
+    wait_for_clear();
 }

@@ -60,7 +60,7 @@ lr_status gl_texture_upload_rect(struct gl_texture *texture, const struct gl_box
                                  const void *texels);
 lr_status gl_texture_read(const struct gl_texture *texture, const struct gl_box *box, void *texels);
 
-/* Sets every texel to one, given in the format's own type; NULL = zero. */
+/* Sets every texel to one, given in the format's own type; NULL = zero. Waits for the device. */
 void gl_texture_clear(struct gl_texture *texture, const void *texel);
 
 struct gl_buffer_params {
@@ -84,7 +84,7 @@ lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t byt
                            const void *data);
 lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t bytes, void *data);
 
-/* Sets every 32-bit word to `word`. */
+/* Sets every 32-bit word to `word`. Waits for the device. */
 void gl_buffer_clear(struct gl_buffer *buffer, uint32_t word);
 
 /* Colour k is either made by the target (colour_formats[k]) or borrowed (colours[k]); colours

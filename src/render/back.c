@@ -55,13 +55,13 @@ static lr_status make_sums(struct lr_gather *gather)
             tile[axis] = (tile[axis] + 1) / 2;
             gather->tiles[k][axis] = tile[axis];
         }
-        gather->sums[k] = gl_target_create(gather->scene->ctx,
-                                           &(struct gl_target_params){
-                                               .label = "partial sums",
-                                               .width = gather->plan->columns * tile[0],
-                                               .height = gather->plan->rows * tile[1],
-                                               .colour_formats = {GL_R32F},
-                                           });
+        gather->sums[k] =
+            gl_target_create(gather->scene->ctx, &(struct gl_target_params){
+                                                     .label = "partial sums",
+                                                     .width = gather->plan->columns * tile[0],
+                                                     .height = gather->plan->rows * tile[1],
+                                                     .colour_formats = {GL_R32F},
+                                                 });
         if (gather->sums[k] == NULL) {
             return LR_FAILED;
         }
@@ -168,8 +168,8 @@ static lr_status run_gather(struct lr_gather *gather, const struct lr_correspond
     return gl_pass_run(gather->scene->ctx, &pass);
 }
 
-static lr_status run_reduce(struct lr_gather *gather, int k,
-                            const struct lr_correspondence *images, const struct lr_batch *batch)
+static lr_status run_reduce(struct lr_gather *gather, int k, const struct lr_correspondence *images,
+                            const struct lr_batch *batch)
 {
     const struct tile_pass uniforms = halving_uniforms(gather, k);
     struct gl_pass pass = halving_pass(gather, k, images, batch);
@@ -223,11 +223,11 @@ lr_status lr_gather_read(const struct lr_gather *gather, float *values)
     const int rows = (int)(gather->num_voxels / IMAGE_WIDTH);
     const int rest = (int)(gather->num_voxels % IMAGE_WIDTH);
     if (rows > 0) {
-        LR_TRY(gl_texture_read(
-            image, &(struct gl_box){.width = IMAGE_WIDTH, .height = rows}, values));
+        LR_TRY(
+            gl_texture_read(image, &(struct gl_box){.width = IMAGE_WIDTH, .height = rows}, values));
     }
-    return rest == 0 ? LR_OK
-                     : gl_texture_read(image,
-                                       &(struct gl_box){.y = rows, .width = rest, .height = 1},
-                                       values + (int64_t)rows * IMAGE_WIDTH);
+    return rest == 0
+               ? LR_OK
+               : gl_texture_read(image, &(struct gl_box){.y = rows, .width = rest, .height = 1},
+                                 values + (int64_t)rows * IMAGE_WIDTH);
 }

@@ -20,7 +20,10 @@ struct raster {
     struct lr_plan *plan;
     struct lr_scene scene;
     struct lr_correspondence images;
-    struct lr_correspondence pictures; /* with path lengths; made when first asked for */
+    /* Made when first asked for; compiling shaders takes longer than many a projection. */
+    struct lr_correspondence pictures; /* with path lengths */
+    struct lr_scatter scatter;
+    struct lr_gather gather;
     int64_t max_window; /* LORs */
 };
 
@@ -64,22 +67,24 @@ static lr_status report(const struct raster *raster, const char *what,
     return lr_progress_report(raster->params.progress, what, before + share * voxel / voxels, 1.0);
 }
 
-static lr_status forward_window(struct raster *raster, struct lr_scatter *scatter,
-                                const struct lr_plan_work *work, struct lr_lor_texture *lors)
+static lr_status forward_window(struct raster *raster, const struct lr_plan_work *work,
+                                struct lr_lor_texture *lors)
 {
     struct lr_plan_cursor cursor = {0};
     struct lr_batch batch;
     while (lr_plan_next(raster->plan, work, &cursor, &batch)) {
         LR_TRY(lr_correspondence_render(&raster->images, &batch));
-        LR_TRY(lr_scatter_run(scatter, &raster->images, &batch, lors));
+        LR_TRY(lr_scatter_run(&raster->scatter, &raster->images, &batch, lors));
         LR_TRY(report(raster, "projecting forward", &work->window, cursor.row));
     }
     return LR_OK;
 }
 
-static lr_status forward_windows(struct raster *raster, struct lr_scatter *scatter,
-                                 const float *image, float *data)
+static lr_status forward_windows(struct raster *raster, const float *image, float *data)
 {
+    if (raster->scatter.program == NULL) {
+        LR_TRY(lr_scatter_init(&raster->scatter, &raster->scene, raster->plan));
+    }
     const struct lr_rows rows = all_voxels(&raster->params);
     struct lr_plan_work work = {.rows = &rows, .emission = image};
     while (lr_plan_next_window(raster->params.lors, raster->max_window, &work.window)) {
@@ -87,7 +92,7 @@ static lr_status forward_windows(struct raster *raster, struct lr_scatter *scatt
         struct lr_lor_texture lors = lr_lor_texture_create(raster->ctx, work.window.num_lors);
         lr_status status = lors.target ? LR_OK : LR_FAILED;
         if (status == LR_OK) {
-            status = forward_window(raster, scatter, &work, &lors);
+            status = forward_window(raster, &work, &lors);
         }
         if (status == LR_OK) {
             status = lr_lor_texture_read(&lors, data + work.window.first_lor);
@@ -101,36 +106,33 @@ static lr_status forward_windows(struct raster *raster, struct lr_scatter *scatt
 static lr_status raster_forward(void *self, const void *image, void *data)
 {
     struct raster *raster = self;
-    struct lr_scatter scatter;
     LR_TRY(gl_context_make_current(raster->ctx));
-    lr_status status = lr_scatter_init(&scatter, &raster->scene, raster->plan);
-    if (status == LR_OK) {
-        status = forward_windows(raster, &scatter, image, data);
-        lr_scatter_finish(&scatter);
-    }
+    const lr_status status = forward_windows(raster, image, data);
     gl_context_release(raster->ctx);
     return status;
 }
 
-static lr_status back_window(struct raster *raster, struct lr_gather *gather,
-                             const struct lr_plan_work *work, const struct lr_lor_texture *lors)
+static lr_status back_window(struct raster *raster, const struct lr_plan_work *work,
+                             const struct lr_lor_texture *lors)
 {
     struct lr_plan_cursor cursor = {0};
     struct lr_batch batch;
     while (lr_plan_next(raster->plan, work, &cursor, &batch)) {
         LR_TRY(lr_correspondence_render(&raster->images, &batch));
-        LR_TRY(lr_gather_run(gather, &raster->images, &batch, lors));
+        LR_TRY(lr_gather_run(&raster->gather, &raster->images, &batch, lors));
         LR_TRY(report(raster, "projecting back", &work->window, cursor.row));
     }
     return LR_OK;
 }
 
-static lr_status back_windows(struct raster *raster, struct lr_gather *gather, const float *data,
-                              float *image)
+static lr_status back_windows(struct raster *raster, const float *data, float *image)
 {
     const struct lr_rows rows = all_voxels(&raster->params);
     struct lr_plan_work work = {.rows = &rows};
-    lr_gather_clear(gather);
+    if (raster->gather.image == NULL) {
+        LR_TRY(lr_gather_init(&raster->gather, &raster->scene, raster->plan, rows.end));
+    }
+    lr_gather_clear(&raster->gather);
     while (lr_plan_next_window(raster->params.lors, raster->max_window, &work.window)) {
         LR_TRY(lr_scene_set_window(&raster->scene, &work.window));
         struct lr_lor_texture lors = lr_lor_texture_create(raster->ctx, work.window.num_lors);
@@ -139,25 +141,19 @@ static lr_status back_windows(struct raster *raster, struct lr_gather *gather, c
             status = lr_lor_texture_upload(&lors, data + work.window.first_lor);
         }
         if (status == LR_OK) {
-            status = back_window(raster, gather, &work, &lors);
+            status = back_window(raster, &work, &lors);
         }
         lr_lor_texture_destroy(&lors);
         LR_TRY(status);
     }
-    return lr_gather_read(gather, image);
+    return lr_gather_read(&raster->gather, image);
 }
 
 static lr_status raster_back(void *self, const void *data, void *image)
 {
     struct raster *raster = self;
-    struct lr_gather gather;
     LR_TRY(gl_context_make_current(raster->ctx));
-    lr_status status = lr_gather_init(&gather, &raster->scene, raster->plan,
-                                      lr_grid_num_voxels(raster->params.grid));
-    if (status == LR_OK) {
-        status = back_windows(raster, &gather, data, image);
-        lr_gather_finish(&gather);
-    }
+    const lr_status status = back_windows(raster, data, image);
     gl_context_release(raster->ctx);
     return status;
 }
@@ -207,6 +203,8 @@ static void raster_destroy(void *self)
 {
     struct raster *raster = self;
     if (raster->ctx && gl_context_make_current(raster->ctx) == LR_OK) {
+        lr_gather_finish(&raster->gather);
+        lr_scatter_finish(&raster->scatter);
         lr_correspondence_finish(&raster->pictures);
         lr_correspondence_finish(&raster->images);
         lr_scene_finish(&raster->scene);

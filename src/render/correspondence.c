@@ -49,15 +49,14 @@ static struct gl_program *make_program(const struct lr_correspondence *images)
 static struct gl_target *make_atlas(const struct lr_correspondence *images)
 {
     const struct lr_plan *plan = images->plan;
-    return gl_target_create(
-        images->scene->ctx,
-        &(struct gl_target_params){
-            .label = "correspondence atlas",
-            .width = plan->columns * plan->tile[0],
-            .height = plan->rows * plan->tile[1],
-            .colour_formats = {GL_RG32UI, images->path_length ? GL_R32F : 0},
-            .depth = true,
-        });
+    return gl_target_create(images->scene->ctx,
+                            &(struct gl_target_params){
+                                .label = "correspondence atlas",
+                                .width = plan->columns * plan->tile[0],
+                                .height = plan->rows * plan->tile[1],
+                                .colour_formats = {GL_RG32UI, images->path_length ? GL_R32F : 0},
+                                .depth = true,
+                            });
 }
 
 static struct gl_buffer *make_buffer(const struct lr_correspondence *images, const char *label,
@@ -70,8 +69,7 @@ static struct gl_buffer *make_buffer(const struct lr_correspondence *images, con
 lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_scene *scene,
                                  const struct lr_plan *plan, bool path_length)
 {
-    *images =
-        (struct lr_correspondence){.scene = scene, .plan = plan, .path_length = path_length};
+    *images = (struct lr_correspondence){.scene = scene, .plan = plan, .path_length = path_length};
     images->program = make_program(images);
     images->atlas = make_atlas(images);
     images->images = make_buffer(images, "images of the batch",
@@ -108,8 +106,8 @@ static struct correspondence_pass pass_uniforms(const struct lr_correspondence *
 
 static lr_status upload_batch(struct lr_correspondence *images, const struct lr_batch *batch)
 {
-    LR_TRY(gl_buffer_upload(images->images, 0,
-                            batch->num_images * (int64_t)sizeof(*batch->images), batch->images));
+    LR_TRY(gl_buffer_upload(images->images, 0, batch->num_images * (int64_t)sizeof(*batch->images),
+                            batch->images));
     return gl_buffer_upload(images->draws, 0, batch->num_draws * (int64_t)sizeof(*batch->draws),
                             batch->draws);
 }
@@ -121,8 +119,9 @@ lr_status lr_correspondence_render(struct lr_correspondence *images, const struc
         return LR_OK;
     }
     LR_TRY(upload_batch(images, batch));
-    gl_target_clear(images->atlas,
-                    &(struct gl_clear){.depth = 1.0f, .rect = {0, 0, images->atlas->size[0], height}});
+    gl_target_clear(
+        images->atlas,
+        &(struct gl_clear){.depth = 1.0f, .rect = {0, 0, images->atlas->size[0], height}});
     const struct correspondence_pass uniforms = pass_uniforms(images);
     struct gl_pass pass = {
         .label = "correspondence images",

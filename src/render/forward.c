@@ -54,8 +54,8 @@ static void split_rows(const struct lr_lor_texture *lors, struct gl_box *full, s
 {
     const int rows = (int)(lors->num_lors / LOR_TEXTURE_WIDTH);
     *full = (struct gl_box){.width = LOR_TEXTURE_WIDTH, .height = rows};
-    *rest = (struct gl_box){
-        .y = rows, .width = (int)(lors->num_lors % LOR_TEXTURE_WIDTH), .height = 1};
+    *rest =
+        (struct gl_box){.y = rows, .width = (int)(lors->num_lors % LOR_TEXTURE_WIDTH), .height = 1};
 }
 
 lr_status lr_lor_texture_upload(struct lr_lor_texture *lors, const float *values)

@@ -44,10 +44,8 @@ static const struct lr_plan_image *find_image(const struct lr_batch *batch, int 
 static lr_status read_tile(const struct lr_correspondence *images,
                            const struct lr_plan_image *image, struct tile *tile)
 {
-    const struct gl_box box = {.x = image->tile_x,
-                               .y = image->tile_y,
-                               .width = tile->size[0],
-                               .height = tile->size[1]};
+    const struct gl_box box = {
+        .x = image->tile_x, .y = image->tile_y, .width = tile->size[0], .height = tile->size[1]};
     LR_TRY(gl_texture_read(images->atlas->colours[0], &box, tile->hits));
     return gl_texture_read(images->atlas->colours[1], &box, tile->path_mm);
 }

@@ -183,8 +183,8 @@ bool lr_plan_next(struct lr_plan *plan, const struct lr_plan_work *work,
                   struct lr_plan_cursor *cursor, struct lr_batch *batch)
 {
     const int64_t num_rows = work->rows->end - work->rows->begin;
-    *batch = (struct lr_batch){
-        .images = plan->images, .draws = plan->draws, .rows = plan->batch_rows};
+    *batch =
+        (struct lr_batch){.images = plan->images, .draws = plan->draws, .rows = plan->batch_rows};
     if (cursor->row >= num_rows) {
         return false;
     }

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "render/elements.h"
+#include "model/elements.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ _Static_assert(sizeof(struct hit) == 8, "RG32UI");
 struct reading {
     const struct lr_row_reader *reader;
     const struct lr_rows *rows;
-    const lr_row_sink *sink;
+    struct lr_row_delivery delivery;
     struct lr_batch batch;
     struct hit *atlas;          /* [rows of tiles in use * tile height][atlas width] */
     struct lr_elements *lists;  /* [max_images], one per row of the batch */
@@ -66,8 +66,8 @@ static int sum_macropixel(const struct hit *corner, int64_t stride, int rays, st
     return num_distinct;
 }
 
-static void read_image(const struct reading *reading, const struct lr_plan_image *image,
-                       double factor, struct lr_elements *list)
+static lr_status read_image(const struct reading *reading, const struct lr_plan_image *image,
+                            double factor, struct lr_elements *list)
 {
     const struct lr_plan *plan = reading->reader->plan;
     const lr_module *primary = &plan->scanner->modules[image->primary];
@@ -81,35 +81,24 @@ static void read_image(const struct reading *reading, const struct lr_plan_image
         const int num_distinct = sum_macropixel(corner, stride, plan->rays, distinct);
         for (int k = 0; k < num_distinct; k++) {
             if (distinct[k].weight > 0.0f) {
-                lr_elements_append(
+                LR_TRY(lr_elements_add(
                     list, lor_of(plan->lors, image->primary, a, distinct[k].crystal - 1),
-                    factor * (double)distinct[k].weight);
+                    factor * (double)distinct[k].weight, reading->reader->log));
             }
         }
     }
+    return LR_OK;
 }
 
-static int64_t image_pixels(const struct lr_plan *plan, const struct lr_plan_image *image)
-{
-    const lr_module *primary = &plan->scanner->modules[image->primary];
-    return (int64_t)primary->crystals[0] * primary->crystals[1] * plan->rays * plan->rays;
-}
-
-static bool read_row(struct reading *reading, const struct lr_plan_row *row,
-                     struct lr_elements *list)
+static lr_status read_row(const struct reading *reading, const struct lr_plan_row *row,
+                          struct lr_elements *list)
 {
     const double factor = 1.0 / lr_rows_per_row(reading->rows);
     list->count = 0;
     for (uint32_t k = row->first_image; k < row->end_image; k++) {
-        const struct lr_plan_image *image = &reading->batch.images[k];
-        const int64_t most = list->count + image_pixels(reading->reader->plan, image);
-        if (!lr_elements_reserve(list, most, NULL)) {
-            return false;
-        }
-        read_image(reading, image, factor, list);
+        LR_TRY(read_image(reading, &reading->batch.images[k], factor, list));
     }
-    lr_elements_merge(list, reading->reader->plan->lors->count);
-    return true;
+    return lr_elements_merge(list, reading->reader->plan->lors->count, reading->reader->log);
 }
 
 static void read_share(void *user, int64_t begin, int64_t end, int worker)
@@ -117,20 +106,16 @@ static void read_share(void *user, int64_t begin, int64_t end, int worker)
     struct reading *reading = user;
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
-        if (!read_row(reading, &reading->batch.rows[k], &reading->lists[k])) {
-            reading->lists[k].count = -1;
+        if (read_row(reading, &reading->batch.rows[k], &reading->lists[k]) != LR_OK) {
+            reading->lists[k].count = -1; /* its sentence is in the log */
         }
     }
 }
 
 static lr_status deliver(struct reading *reading, int64_t row, const struct lr_elements *list)
 {
-    const lr_row out = {.row = reading->rows->begin + row,
-                        .count = list->count,
-                        .lor = list->lor,
-                        .probability = list->probability};
     reading->next_row = row + 1;
-    return reading->sink->take(reading->sink->user, &out);
+    return lr_row_deliver(&reading->delivery, reading->rows->begin + row, list);
 }
 
 static lr_status deliver_empty_until(struct reading *reading, int64_t row)
@@ -149,7 +134,8 @@ static lr_status deliver_carried(struct reading *reading)
         return LR_OK;
     }
     reading->carried_row = -1;
-    lr_elements_merge(&reading->carried, reading->reader->plan->lors->count);
+    LR_TRY(lr_elements_merge(&reading->carried, reading->reader->plan->lors->count,
+                             reading->reader->log));
     LR_TRY(deliver_empty_until(reading, row));
     LR_TRY(deliver(reading, row, &reading->carried));
     reading->carried.count = 0;
@@ -158,12 +144,9 @@ static lr_status deliver_carried(struct reading *reading)
 
 static lr_status carry(struct reading *reading, int64_t row, const struct lr_elements *list)
 {
-    struct lr_elements *carried = &reading->carried;
-    if (!lr_elements_reserve(carried, carried->count + list->count, reading->reader->log)) {
-        return LR_FAILED;
-    }
     for (int64_t k = 0; k < list->count; k++) {
-        lr_elements_append(carried, list->lor[k], list->probability[k]);
+        LR_TRY(lr_elements_add(&reading->carried, list->list[k].lor, list->list[k].value,
+                               reading->reader->log));
     }
     reading->carried_row = row;
     return LR_OK;
@@ -176,7 +159,7 @@ static lr_status deliver_batch(struct reading *reading, const struct lr_plan_cur
         const int64_t row = reading->batch.rows[k].row;
         const struct lr_elements *list = &reading->lists[k];
         if (list->count < 0) {
-            return lr_error(reading->reader->log, LR_FAILED, "no memory for a row of the matrix");
+            return LR_FAILED;
         }
         if (reading->carried_row >= 0 && reading->carried_row != row) {
             LR_TRY(deliver_carried(reading));
@@ -231,7 +214,10 @@ lr_status lr_rows_read(const struct lr_row_reader *reader, const struct lr_rows 
 {
     const struct lr_plan *plan = reader->plan;
     const int *atlas = reader->images->atlas->size;
-    struct reading reading = {.reader = reader, .rows = rows, .sink = sink, .carried_row = -1};
+    struct reading reading = {.reader = reader,
+                              .rows = rows,
+                              .delivery = {.sink = sink, .log = reader->log},
+                              .carried_row = -1};
     reading.atlas = lr_alloc((int64_t)atlas[0] * atlas[1], sizeof(struct hit),
                              "correspondence images", reader->log);
     reading.lists = lr_alloc(plan->max_images, sizeof(*reading.lists), "rows", reader->log);
@@ -240,6 +226,7 @@ lr_status lr_rows_read(const struct lr_row_reader *reader, const struct lr_rows 
         lr_elements_finish(&reading.lists[k]);
     }
     lr_elements_finish(&reading.carried);
+    lr_row_delivery_finish(&reading.delivery);
     free(reading.lists);
     free(reading.atlas);
     return status;

@@ -132,8 +132,8 @@ static lr_status upload_masks(struct lr_scene *scene)
         const struct lr_pair_mask *mask = &masks->pairs[k];
         entries[k] = (struct scene_mask){mask->kind, mask->offset_a, mask->offset_b, 0};
     }
-    scene->mask_entries = upload(scene->ctx, "coincidence masks", entries,
-                                 num_pairs * (int64_t)sizeof(*entries));
+    scene->mask_entries =
+        upload(scene->ctx, "coincidence masks", entries, num_pairs * (int64_t)sizeof(*entries));
     free(entries);
     scene->mask_words = upload(scene->ctx, "coincidence mask words", masks->words,
                                masks->num_words * (int64_t)sizeof(*masks->words));

@@ -37,6 +37,37 @@ static void draw_bytes(uint64_t *seed, unsigned char *bytes, int64_t count)
     }
 }
 
+/* What is uploaded right after creation stays: nothing clears it later. */
+static void uploads_follow_clears(void **state)
+{
+    struct gl_test *test = *state;
+    const int sides[] = {16, 128, 129, 512, 2048};
+    for (int n = 0; n < 5; n++) {
+        const int64_t count = (int64_t)sides[n] * sides[n];
+        uint32_t *sent = malloc((size_t)count * 4), *back = malloc((size_t)count * 4);
+        for (int64_t k = 0; k < count; k++) {
+            sent[k] = (uint32_t)k + 1;
+        }
+        struct gl_buffer *buffer = gl_buffer_create(
+            test->ctx, &(struct gl_buffer_params){.label = "cleared", .size_bytes = 8 * count});
+        assert_int_equal(gl_buffer_upload(buffer, 0, 4 * count, sent), LR_OK);
+        assert_int_equal(gl_buffer_read(buffer, 0, 4 * count, back), LR_OK);
+        assert_memory_equal(sent, back, (size_t)count * 4);
+        gl_buffer_destroy(buffer);
+        struct gl_texture *texture = gl_texture_create(
+            test->ctx,
+            &(struct gl_texture_params){
+                .label = "cleared", .format = GL_R32UI, .width = sides[n], .height = sides[n] + 1});
+        const struct gl_box box = {.width = sides[n], .height = sides[n]};
+        assert_int_equal(gl_texture_upload_rect(texture, &box, sent), LR_OK);
+        assert_int_equal(gl_texture_read(texture, &box, back), LR_OK);
+        assert_memory_equal(sent, back, (size_t)count * 4);
+        gl_texture_destroy(texture);
+        free(sent);
+        free(back);
+    }
+}
+
 static void assert_round_trip(struct gl_test *test, GLenum target, int form, uint64_t *seed)
 {
     const struct gl_texture_params params = {.label = "round trip",
@@ -309,6 +340,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         gl_test_case(textures_give_back_what_they_got),
+        gl_test_case(uploads_follow_clears),
         gl_test_case(boxes_reach_their_texels_only),
         gl_test_case(impossible_textures_are_refused),
         gl_test_case(buffers_give_back_what_they_got),

@@ -21,14 +21,20 @@ static lr_image *make_image(void)
     return image;
 }
 
+/* Field by field: padding need not agree. */
+static void assert_same_grid(const lr_grid *a, const lr_grid *b)
+{
+    for (int k = 0; k < 3; k++) {
+        assert_int_equal(a->size[k], b->size[k]);
+        assert_true(a->voxel_mm[k] == b->voxel_mm[k]);
+        assert_true(a->origin_mm[k] == b->origin_mm[k]);
+    }
+}
+
 static void assert_same(const lr_image *a, const lr_image *b)
 {
     assert_non_null(b);
-    for (int k = 0; k < 3; k++) {
-        assert_int_equal(a->grid.size[k], b->grid.size[k]);
-        assert_true(a->grid.voxel_mm[k] == b->grid.voxel_mm[k]);
-        assert_true(a->grid.origin_mm[k] == b->grid.origin_mm[k]);
-    }
+    assert_same_grid(&a->grid, &b->grid);
     assert_memory_equal(a->values, b->values, (size_t)lr_grid_num_voxels(&a->grid) * sizeof(float));
 }
 
@@ -78,7 +84,7 @@ static void test_round_trip(void **state)
         assert_same(image, back);
         lr_grid grid;
         assert_int_equal(lr_grid_read(path, &grid, &log.log), LR_OK);
-        assert_memory_equal(&grid, &image->grid, sizeof(grid));
+        assert_same_grid(&grid, &image->grid);
         assert_int_equal(log.num_warnings, 0);
         lr_image_destroy(back);
     }

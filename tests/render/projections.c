@@ -191,6 +191,29 @@ static void test_projections_meet_rows(void **unused)
     check_projections(create_unequal(), "unequal", 8, 5, (const int[3]){1, 3, 2}, &state);
 }
 
+/* --- many batches one after another, each with more to upload than a command buffer holds --- */
+
+static lr_scanner *create_vista(void)
+{
+    static const int crystals[1] = {13};
+    const lr_ring ring = {.radius_mm = 59,
+                          .modules = 18,
+                          .rings = 2,
+                          .ring_pitch_mm = 27.85,
+                          .block_crystals = {crystals, crystals},
+                          .pitch_mm = {1.55, 1.55},
+                          .face_mm = {1.45, 1.45},
+                          .depth_mm = 15};
+    return lr_scanner_create_ring(&(lr_scanner_params){.name = "two rings of 18"}, &ring);
+}
+
+static void test_batches_follow_each_other(void **unused)
+{
+    (void)unused;
+    uint64_t state = test_seed();
+    check_projections(create_vista(), "two of 18", 20, 4, (const int[3]){3, 2, 2}, &state);
+}
+
 /* --- windows of LORs, forced through a small memory limit --- */
 
 static void test_windows_make_no_difference(void **unused)
@@ -348,6 +371,7 @@ int main(void)
     stage_leave(ctx);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_projections_meet_rows),
+        cmocka_unit_test(test_batches_follow_each_other),
         cmocka_unit_test(test_windows_make_no_difference),
         cmocka_unit_test(test_same_bits_twice),
         cmocka_unit_test(test_rows_after_windows),

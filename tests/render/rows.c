@@ -4,7 +4,6 @@
  * Rows read off correspondence images: in order, whole, whatever batches they came from. */
 #include "stage.h"
 
-#include "render/elements.h"
 #include "render/rows.h"
 
 /* Elements of float weights, added in double in another order. */
@@ -202,54 +201,6 @@ static void test_sink_stops(void **context)
     stage_close(&stage);
 }
 
-/* --- the list of elements, without OpenGL --- */
-
-static void check_merge(int64_t count, int64_t num_lors, uint64_t *state)
-{
-    struct lr_elements list = {0};
-    double total = 0, merged = 0;
-    assert_true(lr_elements_reserve(&list, count, NULL));
-    for (int64_t k = 0; k < count; k++) {
-        const double probability = test_random(state);
-        lr_elements_append(&list, (int64_t)((double)num_lors * test_random(state)), probability);
-        total += probability;
-    }
-    lr_elements_merge(&list, num_lors);
-    for (int64_t k = 0; k < list.count; k++) {
-        assert_true(list.lor[k] >= 0 && list.lor[k] < num_lors);
-        assert_true(k == 0 || list.lor[k] > list.lor[k - 1]);
-        merged += list.probability[k];
-    }
-    assert_true(list.count <= count && list.count <= num_lors);
-    assert_true(fabs(total - merged) <= 1e-12 * total);
-    lr_elements_finish(&list);
-}
-
-static void test_elements_merge(void **unused)
-{
-    (void)unused;
-    static const int64_t sizes[] = {1,    2,       2047,    2048,     2049,
-                                    5000, 4194304, 4194305, 18000000, INT64_C(5000000000)};
-    uint64_t state = test_seed();
-    for (int k = 0; k < 10; k++) {
-        check_merge(0, sizes[k], &state);
-        check_merge(1, sizes[k], &state);
-        check_merge(3000, sizes[k], &state);
-    }
-    /* Repeats are added in the order in which they came. */
-    struct lr_elements list = {0};
-    assert_true(lr_elements_reserve(&list, 4, NULL));
-    lr_elements_append(&list, 9, 1e16);
-    lr_elements_append(&list, 9, 1.0);
-    lr_elements_append(&list, 2, 3.0);
-    lr_elements_append(&list, 9, -1e16);
-    lr_elements_merge(&list, 10);
-    assert_int_equal(list.count, 2);
-    assert_true(list.lor[0] == 2 && list.probability[0] == 3.0);
-    assert_true(list.lor[1] == 9 && list.probability[1] == 0.0);
-    lr_elements_finish(&list);
-}
-
 int main(void)
 {
     struct gl_context *ctx = stage_context();
@@ -261,7 +212,6 @@ int main(void)
         cmocka_unit_test_prestate(test_empty_rows, ctx),
         cmocka_unit_test_prestate(test_rows_add_up_to_their_lines, ctx),
         cmocka_unit_test_prestate(test_sink_stops, ctx),
-        cmocka_unit_test_prestate(test_elements_merge, ctx),
     };
     const int failed = cmocka_run_group_tests_name("render_rows", tests, NULL, NULL);
     stage_leave(ctx);

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Matrix elements of one row, from being collected to being handed over. */
+#ifndef LR_MODEL_ELEMENTS_H
+#define LR_MODEL_ELEMENTS_H
+
+#include <lr/operator.h>
+
+struct lr_element {
+    int64_t lor;
+    double value;
+};
+
+/* A growing list; zero-initialised is empty. */
+struct lr_elements {
+    struct lr_element *list;
+    struct lr_element *spare; /* for sorting */
+    int64_t count, capacity, spare_capacity;
+};
+
+void lr_elements_finish(struct lr_elements *elements);
+
+/* errors, of all below: LR_FAILED, out of memory, logged. */
+lr_status lr_elements_add(struct lr_elements *elements, int64_t lor, double value,
+                          const lr_log *log);
+
+/* Sorts by LOR, 0 <= lor < num_lors, and adds up repeats in the order they were added. */
+lr_status lr_elements_merge(struct lr_elements *elements, int64_t num_lors, const lr_log *log);
+
+/* Replaces the list by `scale` times another one, without its zeros. */
+lr_status lr_elements_assign(struct lr_elements *elements, const struct lr_elements *from,
+                             double scale, const lr_log *log);
+
+/* Rows on their way to a sink: the arrays that the sink sees. Set sink and log, zero the rest. */
+struct lr_row_delivery {
+    const lr_row_sink *sink;
+    const lr_log *log;
+    int64_t *lor; /* [capacity] */
+    double *probability;
+    int64_t capacity;
+};
+
+/* Hands one merged row to the sink. errors: LR_FAILED, out of memory, or what the sink says. */
+lr_status lr_row_deliver(struct lr_row_delivery *delivery, int64_t row,
+                         const struct lr_elements *elements);
+void lr_row_delivery_finish(struct lr_row_delivery *delivery);
+
+#endif

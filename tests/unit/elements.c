@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The list of one row's matrix elements. */
+#include "test.h"
+
+#include "model/elements.h"
+
+static void check_merge(int64_t count, int64_t num_lors, uint64_t *state)
+{
+    struct lr_elements elements = {0};
+    double total = 0, merged = 0;
+    for (int64_t k = 0; k < count; k++) {
+        const double value = test_random(state);
+        const int64_t lor = (int64_t)((double)num_lors * test_random(state));
+        assert_int_equal(lr_elements_add(&elements, lor, value, NULL), LR_OK);
+        total += value;
+    }
+    assert_int_equal(lr_elements_merge(&elements, num_lors, NULL), LR_OK);
+    for (int64_t k = 0; k < elements.count; k++) {
+        assert_true(elements.list[k].lor >= 0 && elements.list[k].lor < num_lors);
+        assert_true(k == 0 || elements.list[k].lor > elements.list[k - 1].lor);
+        merged += elements.list[k].value;
+    }
+    assert_true(elements.count <= count && elements.count <= num_lors);
+    assert_true(fabs(total - merged) <= 1e-12 * total);
+    lr_elements_finish(&elements);
+}
+
+static void test_merge_sorts_and_keeps_the_sum(void **state)
+{
+    (void)state;
+    static const int64_t sizes[] = {1,    2,       2047,    2048,     2049,
+                                    5000, 4194304, 4194305, 18000000, INT64_C(5000000000)};
+    uint64_t random = test_seed();
+    for (int k = 0; k < 10; k++) {
+        check_merge(0, sizes[k], &random);
+        check_merge(1, sizes[k], &random);
+        check_merge(3000, sizes[k], &random);
+    }
+}
+
+static void test_repeats_are_added_in_the_order_they_came(void **state)
+{
+    (void)state;
+    struct lr_elements elements = {0};
+    static const int64_t lors[] = {9, 9, 2, 9};
+    static const double values[] = {1e16, 1.0, 3.0, -1e16};
+    for (int k = 0; k < 4; k++) {
+        assert_int_equal(lr_elements_add(&elements, lors[k], values[k], NULL), LR_OK);
+    }
+    assert_int_equal(lr_elements_merge(&elements, 10, NULL), LR_OK);
+    assert_int_equal(elements.count, 2);
+    assert_true(elements.list[0].lor == 2 && elements.list[0].value == 3.0);
+    assert_true(elements.list[1].lor == 9 && elements.list[1].value == 0.0);
+    lr_elements_finish(&elements);
+}
+
+static void test_assign_scales_and_leaves_out_zeros(void **state)
+{
+    (void)state;
+    struct lr_elements from = {0}, to = {0};
+    assert_int_equal(lr_elements_add(&from, 3, 2.0, NULL), LR_OK);
+    assert_int_equal(lr_elements_add(&from, 5, 0.0, NULL), LR_OK);
+    assert_int_equal(lr_elements_add(&from, 7, 4.0, NULL), LR_OK);
+    assert_int_equal(lr_elements_assign(&to, &from, 0.5, NULL), LR_OK);
+    assert_int_equal(to.count, 2);
+    assert_true(to.list[0].lor == 3 && to.list[0].value == 1.0);
+    assert_true(to.list[1].lor == 7 && to.list[1].value == 2.0);
+    lr_elements_finish(&from);
+    lr_elements_finish(&to);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_merge_sorts_and_keeps_the_sum),
+        cmocka_unit_test(test_repeats_are_added_in_the_order_they_came),
+        cmocka_unit_test(test_assign_scales_and_leaves_out_zeros),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
