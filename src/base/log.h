@@ -18,7 +18,7 @@ void lr_log_write(const lr_log *log, lr_log_level level, lr_status status, const
 lr_status lr_error(const lr_log *log, lr_status status, const char *format, ...) LR_PRINTF(3, 4);
 
 /* Returns early from a function of type lr_status. */
-#define LR_TRY(call)                                                                              \
+#define LR_TRY(call)                                                                               \
     do {                                                                                           \
         const lr_status try_status_ = (call);                                                      \
         if (try_status_ != LR_OK) {                                                                \

@@ -14,7 +14,6 @@ typedef void lr_parallel_body(void *user, int64_t begin, int64_t end, int worker
 /* Calls body over 0 .. count-1 in shares of `grain`, handed out as workers become free, and
  * returns when all are done. Worker 0 is the calling thread. With one thread, or when threads
  * cannot be started, everything runs on the caller. */
-void lr_parallel_for(int threads, int64_t count, int64_t grain, lr_parallel_body *body,
-                     void *user);
+void lr_parallel_for(int threads, int64_t count, int64_t grain, lr_parallel_body *body, void *user);
 
 #endif

@@ -192,7 +192,7 @@ void gl_context_destroy(struct gl_context *ctx)
     }
     if (ctx->adopted) {
         glDeleteVertexArrays(1, &ctx->vertex_array);
-        glDeleteBuffers(1, &ctx->uniform_buffer);
+        gl_stream_finish(ctx);
         glDeleteBuffers(1, &ctx->staging_buffer);
         if (ctx->debug) {
             gl_debug_remove(ctx);

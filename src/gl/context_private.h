@@ -7,6 +7,7 @@
 
 #include "gl/context.h"
 #include "gl/egl_way.h"
+#include "gl/stream.h"
 
 struct gl_context {
     const lr_log *log;
@@ -18,12 +19,9 @@ struct gl_context {
     struct egl_current before; /* what was current on this thread */
     struct gl_limits limits;
 
-    /* Of pass.c: an empty vertex array, and the buffer that uniform blocks are written to one
-     * after the other. */
-    GLuint vertex_array, uniform_buffer;
-    int64_t uniform_offset;
-
-    GLuint staging_buffer; /* of resource.c: what buffers are read through */
+    struct gl_stream stream; /* what uploads and uniform blocks go through */
+    GLuint vertex_array;     /* of pass.c: an empty one */
+    GLuint staging_buffer;   /* of resource.c: what buffers are read through */
 };
 
 /* Loads the entry points, reads the limits and installs the debug callback in the context that is

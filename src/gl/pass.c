@@ -6,9 +6,7 @@
 #include "gl/context_private.h"
 #include "gl/format.h"
 
-/* The ring that uniform blocks are written into. 256 is the largest alignment that drivers may
- * ask for. */
-enum { RING_BYTES = 1 << 20, RING_ALIGNMENT = 256, UNIFORM_BINDING = 0 };
+enum { UNIFORM_BINDING = 0 };
 
 void gl_pass_baseline(struct gl_context *ctx)
 {
@@ -155,7 +153,7 @@ static lr_status check(struct gl_context *ctx, const struct gl_pass *pass)
         LR_TRY(check_range(ctx, pass, k));
     }
     if (pass->uniform_bytes > (size_t)ctx->limits.max_uniform_bytes ||
-        pass->uniform_bytes > RING_BYTES) {
+        pass->uniform_bytes > GL_STREAM_MOST) {
         return lr_error(ctx->log, LR_USAGE, "%s: %zu bytes of uniforms are more than the %d of %s",
                         pass->label, pass->uniform_bytes, ctx->limits.max_uniform_bytes,
                         ctx->limits.renderer);
@@ -173,36 +171,25 @@ static lr_status ensure_objects(struct gl_context *ctx)
     }
     glCreateVertexArrays(1, &ctx->vertex_array);
     glObjectLabel(GL_VERTEX_ARRAY, ctx->vertex_array, -1, "no attributes");
-    glCreateBuffers(1, &ctx->uniform_buffer);
-    glObjectLabel(GL_BUFFER, ctx->uniform_buffer, -1, "uniform ring");
-    glNamedBufferStorage(ctx->uniform_buffer, RING_BYTES, NULL, GL_DYNAMIC_STORAGE_BIT);
-    return gl_context_check(ctx, "uniform ring");
+    return gl_context_check(ctx, "an empty vertex array");
 }
 
-/* Each pass writes to a fresh place, so that no driver has to wait for the passes before. */
-static void bind_uniforms(struct gl_context *ctx, const struct gl_pass *pass)
+static lr_status bind_uniforms(struct gl_context *ctx, const struct gl_pass *pass)
 {
+    int64_t offset;
     if (pass->uniform_bytes == 0) {
-        return;
+        return LR_OK;
     }
-    const int64_t room =
-        ((int64_t)pass->uniform_bytes + RING_ALIGNMENT - 1) / RING_ALIGNMENT * RING_ALIGNMENT;
-    if (ctx->uniform_offset + room > RING_BYTES) {
-        glInvalidateBufferData(ctx->uniform_buffer);
-        ctx->uniform_offset = 0;
-    }
-    glNamedBufferSubData(ctx->uniform_buffer, (GLintptr)ctx->uniform_offset,
-                         (GLsizeiptr)pass->uniform_bytes, pass->uniforms);
+    LR_TRY(gl_stream_write(ctx, pass->uniforms, (int64_t)pass->uniform_bytes, &offset));
     /* A std140 block may end in padding that the caller's struct lacks. */
-    glBindBufferRange(GL_UNIFORM_BUFFER, UNIFORM_BINDING, ctx->uniform_buffer,
-                      (GLintptr)ctx->uniform_offset, (GLsizeiptr)room);
-    ctx->uniform_offset += room;
+    glBindBufferRange(GL_UNIFORM_BUFFER, UNIFORM_BINDING, ctx->stream.name, (GLintptr)offset,
+                      (GLsizeiptr)((pass->uniform_bytes + 15) / 16 * 16));
+    return LR_OK;
 }
 
-static void bind_objects(struct gl_context *ctx, const struct gl_pass *pass)
+static void bind_objects(const struct gl_pass *pass)
 {
     glUseProgram(gl_program_name(pass->program));
-    bind_uniforms(ctx, pass);
     for (GLuint k = 0; k < GL_PASS_BUFFERS; k++) {
         const struct gl_range *range = &pass->buffers[k];
         if (range->buffer != NULL) {
@@ -314,8 +301,9 @@ lr_status gl_pass_run(struct gl_context *ctx, const struct gl_pass *pass)
         return LR_OK;
     }
     LR_TRY(ensure_objects(ctx));
+    LR_TRY(bind_uniforms(ctx, pass));
     glPushDebugGroup(GL_DEBUG_SOURCE_APPLICATION, 0, -1, pass->label);
-    bind_objects(ctx, pass);
+    bind_objects(pass);
     issue(ctx, pass);
     if (pass->barriers != 0) {
         glMemoryBarrier(pass->barriers);

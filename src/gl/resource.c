@@ -10,7 +10,7 @@
 #include <stdlib.h>
 
 /* Drivers take sizes of transfers as int. */
-static const int64_t max_transfer_bytes = (int64_t)1 << 30;
+static const int64_t max_read_bytes = (int64_t)1 << 30;
 
 /* ---- textures: creating ---- */
 
@@ -172,17 +172,24 @@ static lr_status resolve(const struct gl_texture *texture, const struct gl_box *
     return LR_OK;
 }
 
-static void upload_piece(const struct gl_texture *texture, const struct gl_box *box,
-                         const void *texels)
+static lr_status upload_piece(const struct gl_texture *texture, const struct gl_box *box,
+                              const void *texels)
 {
     const struct gl_format *format = gl_format_find(texture->format);
+    const int64_t bytes = (int64_t)box->width * box->height * box->depth * format->bytes;
+    int64_t offset;
+    LR_TRY(gl_stream_write(texture->ctx, texels, bytes, &offset));
+    glBindBuffer(GL_PIXEL_UNPACK_BUFFER, texture->ctx->stream.name);
+    const void *source = (const void *)(uintptr_t)offset; /* within the ring */
     if (texture->target == GL_TEXTURE_2D) {
         glTextureSubImage2D(texture->name, 0, box->x, box->y, box->width, box->height,
-                            format->pixel, format->type, texels);
+                            format->pixel, format->type, source);
     } else {
         glTextureSubImage3D(texture->name, 0, box->x, box->y, box->z, box->width, box->height,
-                            box->depth, format->pixel, format->type, texels);
+                            box->depth, format->pixel, format->type, source);
     }
+    glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
+    return LR_OK;
 }
 
 static void read_piece(const struct gl_texture *texture, const struct gl_box *box, void *texels)
@@ -195,13 +202,14 @@ static void read_piece(const struct gl_texture *texture, const struct gl_box *bo
 
 /* Cuts a box into pieces that one call can move, each contiguous in memory, and gives the next:
  * all of it, or some rows of one slice. `done` counts rows over all slices. */
-static struct gl_box piece_at(const struct gl_box *box, int64_t done, int64_t row_bytes)
+static struct gl_box piece_at(const struct gl_box *box, int64_t done, int64_t row_bytes,
+                              int64_t most_bytes)
 {
-    if (row_bytes * box->height * box->depth <= max_transfer_bytes) {
+    if (row_bytes * box->height * box->depth <= most_bytes) {
         return *box;
     }
     const int z = (int)(done / box->height), y = (int)(done % box->height);
-    const int64_t fitting = max_transfer_bytes / row_bytes;
+    const int64_t fitting = most_bytes / row_bytes;
     struct gl_box piece = {box->x, box->y + y, box->z + z, box->width, box->height - y, 1};
     if (piece.height > fitting) {
         piece.height = (int)fitting;
@@ -219,8 +227,8 @@ lr_status gl_texture_upload_rect(struct gl_texture *texture, const struct gl_box
     glPixelStorei(GL_UNPACK_ALIGNMENT, 1);
     glMemoryBarrier(GL_TEXTURE_UPDATE_BARRIER_BIT);
     for (int64_t done = 0; row_bytes > 0 && done < rows;) {
-        const struct gl_box piece = piece_at(&box, done, row_bytes);
-        upload_piece(texture, &piece, (const char *)texels + done * row_bytes);
+        const struct gl_box piece = piece_at(&box, done, row_bytes, GL_STREAM_MOST);
+        LR_TRY(upload_piece(texture, &piece, (const char *)texels + done * row_bytes));
         done += (int64_t)piece.height * piece.depth;
     }
     return texture->ctx->debug ? gl_context_check(texture->ctx, texture->label) : LR_OK;
@@ -241,24 +249,17 @@ lr_status gl_texture_read(const struct gl_texture *texture, const struct gl_box 
     glPixelStorei(GL_PACK_ALIGNMENT, 1);
     glMemoryBarrier(GL_TEXTURE_UPDATE_BARRIER_BIT);
     for (int64_t done = 0; row_bytes > 0 && done < rows;) {
-        const struct gl_box piece = piece_at(&box, done, row_bytes);
+        const struct gl_box piece = piece_at(&box, done, row_bytes, max_read_bytes);
         read_piece(texture, &piece, (char *)texels + done * row_bytes);
         done += (int64_t)piece.height * piece.depth;
     }
     return gl_context_check(texture->ctx, texture->label);
 }
 
-/* Some drivers (NVIDIA 580) let an upload of more than 64 KiB overtake a clear before it. */
-static void wait_for_clear(void)
-{
-    glFinish();
-}
-
 void gl_texture_clear(struct gl_texture *texture, const void *texel)
 {
     const struct gl_format *format = gl_format_find(texture->format);
     glClearTexImage(texture->name, 0, format->pixel, format->type, texel);
-    wait_for_clear();
 }
 
 /* ---- buffers ---- */
@@ -276,12 +277,11 @@ static lr_status fill(struct gl_buffer *buffer, const void *data)
 {
     LR_TRY(check_memory(buffer->ctx, buffer->label, buffer->size_bytes));
     gl_context_drop_errors(buffer->ctx);
-    glNamedBufferStorage(buffer->name, (GLsizeiptr)storage_bytes(buffer->size_bytes), NULL,
-                         GL_DYNAMIC_STORAGE_BIT);
+    glNamedBufferStorage(buffer->name, (GLsizeiptr)storage_bytes(buffer->size_bytes), NULL, 0);
     GLenum error = glGetError();
     if (error == GL_NO_ERROR) {
         if (data != NULL) {
-            glNamedBufferSubData(buffer->name, 0, (GLsizeiptr)buffer->size_bytes, data);
+            LR_TRY(gl_buffer_upload(buffer, 0, buffer->size_bytes, data));
         } else {
             gl_buffer_clear(buffer, 0);
         }
@@ -333,14 +333,25 @@ static lr_status check_range(const struct gl_buffer *buffer, int64_t offset, int
     return LR_OK;
 }
 
+static lr_status stream_to(struct gl_buffer *buffer, int64_t offset, int64_t bytes,
+                           const void *data)
+{
+    for (int64_t done = 0; done < bytes; done += GL_STREAM_MOST) {
+        const int64_t piece = bytes - done < GL_STREAM_MOST ? bytes - done : GL_STREAM_MOST;
+        int64_t from;
+        LR_TRY(gl_stream_write(buffer->ctx, (const char *)data + done, piece, &from));
+        glCopyNamedBufferSubData(buffer->ctx->stream.name, buffer->name, (GLintptr)from,
+                                 (GLintptr)(offset + done), (GLsizeiptr)piece);
+    }
+    return LR_OK;
+}
+
 lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t bytes,
                            const void *data)
 {
     LR_TRY(check_range(buffer, offset, bytes));
-    if (bytes > 0) {
-        glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
-        glNamedBufferSubData(buffer->name, (GLintptr)offset, (GLsizeiptr)bytes, data);
-    }
+    glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
+    LR_TRY(stream_to(buffer, offset, bytes, data));
     return buffer->ctx->debug ? gl_context_check(buffer->ctx, buffer->label) : LR_OK;
 }
 
@@ -392,5 +403,4 @@ void gl_buffer_clear(struct gl_buffer *buffer, uint32_t word)
                                   (GLsizeiptr)(rest < CLEAR_BYTES ? rest : CLEAR_BYTES),
                                   GL_RED_INTEGER, GL_UNSIGNED_INT, &word);
     }
-    wait_for_clear();
 }

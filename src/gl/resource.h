@@ -7,7 +7,7 @@
  * Formats: GL_R8 RG8 RGBA8, R16UI RG16UI RGBA16UI, R16F RG16F RGBA16F, R32F RG32F RGBA32F,
  * R32UI RG32UI RGBA32UI, R32I RG32I RGBA32I, DEPTH_COMPONENT32F. Texels go in and out tightly
  * packed in the format's own type (R32F: float, RG16UI: 2 x uint16_t, R8: uint8_t), x fastest,
- * row 0 first.
+ * row 0 first. Uploads, clears and passes happen in the order of their calls.
  *
  * errors: creating returns NULL, the rest lr_status; no memory on the device is LR_FAILED with the
  * size asked for; sizes beyond gl_limits are LR_FAILED; boxes and ranges outside the object, and
@@ -60,7 +60,7 @@ lr_status gl_texture_upload_rect(struct gl_texture *texture, const struct gl_box
                                  const void *texels);
 lr_status gl_texture_read(const struct gl_texture *texture, const struct gl_box *box, void *texels);
 
-/* Sets every texel to one, given in the format's own type; NULL = zero. Waits for the device. */
+/* Sets every texel to one, given in the format's own type; NULL = zero. */
 void gl_texture_clear(struct gl_texture *texture, const void *texel);
 
 struct gl_buffer_params {
@@ -84,7 +84,7 @@ lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t byt
                            const void *data);
 lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t bytes, void *data);
 
-/* Sets every 32-bit word to `word`. Waits for the device. */
+/* Sets every 32-bit word to `word`. */
 void gl_buffer_clear(struct gl_buffer *buffer, uint32_t word);
 
 /* Colour k is either made by the target (colour_formats[k]) or borrowed (colours[k]); colours

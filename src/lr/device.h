@@ -11,14 +11,14 @@ extern "C" {
 
 /* One way to OpenGL that was tried, with what it gave or why not. */
 typedef struct lr_device {
-    char way[32];        /* "egl device 0", "egl surfaceless", "egl pbuffer" */
-    char renderer[128];  /* "NVIDIA H200/PCIe/SSE2"; "" when refused */
+    char way[32];       /* "egl device 0", "egl surfaceless", "egl pbuffer" */
+    char renderer[128]; /* "NVIDIA H200/PCIe/SSE2"; "" when refused */
     char vendor[64], version[64];
     bool usable;
-    bool software;       /* a software renderer */
+    bool software; /* a software renderer */
     bool float_atomics, viewport_layers;
     int64_t max_texture_size, max_storage_bytes, memory_bytes; /* memory 0 = not reported */
-    char reason[256];    /* why it is not usable; "" when it is */
+    char reason[256]; /* why it is not usable; "" when it is */
 } lr_device;
 
 /* Lists devices in the order `device = N` of lr_operator_params counts the usable ones: EGL device

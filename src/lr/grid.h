@@ -13,9 +13,9 @@ extern "C" {
 /* A box of equal voxels along the scanner's axes; millimetres, the scanner's frame.
  * Voxel (ix, iy, iz) has row ix + nx * (iy + ny * iz). */
 typedef struct lr_grid {
-    int size[3];          /* nx, ny, nz */
+    int size[3]; /* nx, ny, nz */
     double voxel_mm[3];
-    double origin_mm[3];  /* centre of voxel (0, 0, 0) */
+    double origin_mm[3]; /* centre of voxel (0, 0, 0) */
 } lr_grid;
 
 /* An image on a grid: float32, x fastest. `values` belongs to the image. */

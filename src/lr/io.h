@@ -70,11 +70,11 @@ typedef struct lr_matrix_writer_params {
     const char *path;
     lr_matrix_format format;
     const lr_lors *lors;
-    const lr_grid *grid;              /* rows are its voxels begin <= row < end; or NULL and: */
+    const lr_grid *grid; /* rows are its voxels begin <= row < end; or NULL and: */
     int64_t begin, end;
-    const double (*points_mm)[3];     /* rows are these points */
+    const double (*points_mm)[3]; /* rows are these points */
     int64_t num_points;
-    const char *description;          /* mode, rays, samples: stored as an attribute */
+    const char *description; /* mode, rays, samples: stored as an attribute */
     const lr_log *log;
 } lr_matrix_writer_params;
 

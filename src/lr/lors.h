@@ -28,7 +28,7 @@ typedef struct lr_lors {
     const int32_t (*pairs)[2]; /* [num_pairs] */
     const int64_t *offsets;    /* [num_pairs + 1] */
     int64_t count;
-    const int32_t *pair_of;    /* [num_modules][num_modules], symmetric; -1 = not in coincidence */
+    const int32_t *pair_of; /* [num_modules][num_modules], symmetric; -1 = not in coincidence */
     const struct lr_coincidence_masks *masks; /* internal */
 } lr_lors;
 

@@ -33,38 +33,38 @@ typedef enum lr_store {
 
 /* Zero fields are defaults. Pointers need to live as long as the operator, except log strings. */
 typedef struct lr_operator_params {
-    const lr_lors *lors;       /* required; names the scanner */
-    const lr_grid *grid;       /* required; copied */
-    const char *backend;       /* NULL or "auto", "cpu", "raster" */
+    const lr_lors *lors; /* required; names the scanner */
+    const lr_grid *grid; /* required; copied */
+    const char *backend; /* NULL or "auto", "cpu", "raster" */
     lr_mode mode;
-    int rays;                  /* R; 0 = 4. Unused by exact mode */
-    int samples[3];            /* points per voxel and axis; 0 = as many as keep their spacing
+    int rays;           /* R; 0 = 4. Unused by exact mode */
+    int samples[3];     /* points per voxel and axis; 0 = as many as keep their spacing
                                   within one crystal pitch (see lr_operator_default_samples) */
-    const lr_image *mu;        /* attenuation in 1/mm; NULL = none */
-    int mu_steps;              /* K samples along a line; 0 = steps of at most one mu voxel */
+    const lr_image *mu; /* attenuation in 1/mm; NULL = none */
+    int mu_steps;       /* K samples along a line; 0 = steps of at most one mu voxel */
     lr_store store;
-    int64_t max_memory_bytes;  /* host memory for a stored matrix and buffers on the device;
+    int64_t max_memory_bytes; /* host memory for a stored matrix and buffers on the device;
                                   0 = half of what the machine has, and what the device reports */
-    int threads;               /* 0 = all processors */
-    int device;                /* index in lr_device_list; 0 = the first */
+    int threads;              /* 0 = all processors */
+    int device;               /* index in lr_device_list; 0 = the first */
     const lr_log *log;
     const lr_progress *progress;
 } lr_operator_params;
 
 /* What an operator turned out to be. Strings live as long as the operator. */
 typedef struct lr_operator_info {
-    const char *backend;       /* "cpu" or "raster" */
-    const char *device;        /* "CPU, 2 threads"; "llvmpipe (LLVM 15.0.6, 256 bits)" */
-    bool stored;               /* whether the matrix is kept */
+    const char *backend; /* "cpu" or "raster" */
+    const char *device;  /* "CPU, 2 threads"; "llvmpipe (LLVM 15.0.6, 256 bits)" */
+    bool stored;         /* whether the matrix is kept */
     int64_t num_voxels, num_lors;
-    int64_t num_elements;      /* non-zeros of the stored matrix; 0 when not stored */
-    int64_t memory_bytes;      /* of the stored matrix */
+    int64_t num_elements; /* non-zeros of the stored matrix; 0 when not stored */
+    int64_t memory_bytes; /* of the stored matrix */
     int rays;
     int samples[3];
     int mu_steps;
-    int threads;               /* that it uses at most */
-    double build_seconds;      /* creation, the stored matrix included */
-    const lr_lors *lors;       /* the caller's, as given in the params */
+    int threads;          /* that it uses at most */
+    double build_seconds; /* creation, the stored matrix included */
+    const lr_lors *lors;  /* the caller's, as given in the params */
 } lr_operator_info;
 
 /* Builds an operator; with store, generates the matrix.
@@ -96,10 +96,10 @@ LR_API lr_status lr_operator_sensitivity(lr_operator *op, float *image);
  * lor is sorted and without repeats, probability > 0. The arrays are the library's and live
  * during the call. */
 typedef struct lr_row {
-    int64_t row;        /* voxel's row in the grid, or index of the point */
+    int64_t row; /* voxel's row in the grid, or index of the point */
     int64_t count;
-    const int64_t *lor;         /* [count] */
-    const double *probability;  /* [count] */
+    const int64_t *lor;        /* [count] */
+    const double *probability; /* [count] */
 } lr_row;
 
 /* Receives rows in ascending order, from the calling thread. Anything but LR_OK stops. */
@@ -118,9 +118,9 @@ LR_API lr_status lr_operator_point_rows(lr_operator *op, const double (*points_m
 
 /* One pixel of a correspondence image: one line through the point and the primary module. */
 typedef struct lr_pixel {
-    float module; /* secondary module that the line meets first, or -1 */
-    float r, s;   /* crystal on it; -1 where module is -1 */
-    float weight; /* probability carried by the line; 0 in a gap or out of coincidence */
+    float module;  /* secondary module that the line meets first, or -1 */
+    float r, s;    /* crystal on it; -1 where module is -1 */
+    float weight;  /* probability carried by the line; 0 in a gap or out of coincidence */
     float path_mm; /* distance between the two hits */
 } lr_pixel;
 

@@ -24,8 +24,8 @@ extern "C" {
  *            grid's centre where the grid does not hold that; 0 elsewhere. */
 typedef struct lr_phantom_params {
     const char *name;
-    double radius_mm;  /* of the outer cylinder; 0 = 0.46 of the smaller transaxial grid extent */
-    int subsamples;    /* per axis; 0 = 4 */
+    double radius_mm; /* of the outer cylinder; 0 = 0.46 of the smaller transaxial grid extent */
+    int subsamples;   /* per axis; 0 = 4 */
     const lr_log *log;
 } lr_phantom_params;
 

@@ -21,21 +21,21 @@ extern "C" {
 typedef struct lr_iteration {
     int number; /* from 1 */
     double log_likelihood;
-    double measured_counts;   /* sum of y over LORs with yhat + b > 0 */
-    double estimated_counts;  /* sum of yhat + b */
-    int64_t left_out_lors;    /* y > 0 where yhat + b = 0 */
+    double measured_counts;  /* sum of y over LORs with yhat + b > 0 */
+    double estimated_counts; /* sum of yhat + b */
+    int64_t left_out_lors;   /* y > 0 where yhat + b = 0 */
     double left_out_counts;
-    double sensitive_counts;  /* sum over voxels of sensitivity * x after the update */
+    double sensitive_counts; /* sum over voxels of sensitivity * x after the update */
     double seconds;
-    const float *image;       /* [num_voxels] after the update; lives during the call */
+    const float *image; /* [num_voxels] after the update; lives during the call */
 } lr_iteration;
 
 typedef struct lr_mlem_params {
-    lr_operator *op;            /* required */
-    const lr_lor_data *data;    /* required; y >= 0 */
+    lr_operator *op;             /* required */
+    const lr_lor_data *data;     /* required; y >= 0 */
     const lr_lor_data *additive; /* b >= 0; NULL = none */
-    const float *initial;       /* [num_voxels]; NULL = ones where the sensitivity is positive */
-    int iterations;             /* 0 = 10 */
+    const float *initial;        /* [num_voxels]; NULL = ones where the sensitivity is positive */
+    int iterations;              /* 0 = 10 */
     lr_status (*iteration)(void *user, const lr_iteration *done); /* after each; may be NULL */
     void *user;
     const lr_log *log;

@@ -23,27 +23,27 @@ extern "C" {
  * `position` and `ring`: uniform modules keep the way from a hit to its crystal one division in
  * every backend, and the exact element in closed form. */
 typedef struct lr_module {
-    double centre_mm[3]; /* centre of the front face (of the pitch rectangle) */
-    double u[3];         /* unit axis, transaxial */
-    double v[3];         /* unit axis, axial, orthogonal to u */
-    double normal[3];    /* unit, inward; +-(u x v), filled in by lr_scanner_create */
-    int crystals[2];     /* number along u and along v */
-    double pitch_mm[2];  /* along u and v */
-    double face_mm[2];   /* along u and v, at most the pitch */
-    double depth_mm;     /* crystal length, behind the front face */
-    int position;        /* place around the ring, 0 .. num_positions-1; 0 in explicit lists */
-    int ring;            /* module ring; 0 in explicit lists */
+    double centre_mm[3];    /* centre of the front face (of the pitch rectangle) */
+    double u[3];            /* unit axis, transaxial */
+    double v[3];            /* unit axis, axial, orthogonal to u */
+    double normal[3];       /* unit, inward; +-(u x v), filled in by lr_scanner_create */
+    int crystals[2];        /* number along u and along v */
+    double pitch_mm[2];     /* along u and v */
+    double face_mm[2];      /* along u and v, at most the pitch */
+    double depth_mm;        /* crystal length, behind the front face */
+    int position;           /* place around the ring, 0 .. num_positions-1; 0 in explicit lists */
+    int ring;               /* module ring; 0 in explicit lists */
     int first_crystal_ring; /* crystal ring of q = 0, over all module rings and blocks */
 } lr_module;
 
 /* Which LORs are measured at all. Zero (or false) turns a rule off. A LOR is in coincidence when
  * every rule that is on holds; see lr_lors. */
 typedef struct lr_coincidence {
-    double field_of_view_mm;      /* the line through the crystal centres passes within half of
+    double field_of_view_mm;     /* the line through the crystal centres passes within half of
                                      this of the z axis */
-    int min_module_difference;    /* positions around the ring differ by at least this */
-    bool limits_ring_difference;  /* whether the next field counts */
-    int max_ring_difference;      /* crystal rings differ by at most this */
+    int min_module_difference;   /* positions around the ring differ by at least this */
+    bool limits_ring_difference; /* whether the next field counts */
+    int max_ring_difference;     /* crystal rings differ by at most this */
 } lr_coincidence;
 
 /* Plain data, made by lr_scanner_create, lr_scanner_create_ring or the readers of lr/io.h, and
@@ -53,22 +53,22 @@ typedef struct lr_coincidence {
 typedef struct lr_scanner {
     char *name;
     int num_modules;
-    lr_module *modules;   /* [num_modules] */
-    int *first_crystal;   /* [num_modules + 1]: number of crystals in the modules before */
+    lr_module *modules; /* [num_modules] */
+    int *first_crystal; /* [num_modules + 1]: number of crystals in the modules before */
     int num_crystals;
-    int num_positions;    /* modules around the ring; 0 for an explicit list */
+    int num_positions; /* modules around the ring; 0 for an explicit list */
     lr_coincidence coincidence;
     double detection_depth_mm; /* plane behind the front face on which hits are read */
     double tof_resolution_ps;  /* FWHM; 0 = no time of flight */
-    char *source;         /* where the numbers come from, and which are unverified; may be NULL */
+    char *source; /* where the numbers come from, and which are unverified; may be NULL */
 } lr_scanner;
 
 /* Everything a scanner is made of; zero fields are defaults. */
 typedef struct lr_scanner_params {
-    const char *name;          /* NULL = "unnamed scanner" */
-    const lr_module *modules;  /* copied; normals are computed */
+    const char *name;         /* NULL = "unnamed scanner" */
+    const lr_module *modules; /* copied; normals are computed */
     int num_modules;
-    int num_positions;         /* 0 = explicit list: only field_of_view_mm may be given */
+    int num_positions; /* 0 = explicit list: only field_of_view_mm may be given */
     lr_coincidence coincidence;
     double detection_depth_mm;
     double tof_resolution_ps;
@@ -84,11 +84,11 @@ typedef struct lr_ring {
     double radius_mm; /* axis to the front faces' centres */
     int modules;      /* panels around */
     double first_angle_deg;
-    int rings;        /* 0 = 1 */
+    int rings; /* 0 = 1 */
     double ring_pitch_mm;
-    int blocks[2];            /* blocks per panel along u and v; 0 = 1 */
+    int blocks[2];                /* blocks per panel along u and v; 0 = 1 */
     const int *block_crystals[2]; /* [blocks] crystals of each block along u and v */
-    double block_gap_mm[2];   /* added between neighbouring blocks, over the pitch */
+    double block_gap_mm[2];       /* added between neighbouring blocks, over the pitch */
     double pitch_mm[2], face_mm[2], depth_mm;
 } lr_ring;
 
@@ -111,8 +111,7 @@ LR_API int lr_scanner_module_of(const lr_scanner *scanner, int crystal);
 LR_API void lr_module_crystal_centre(const lr_module *module, int p, int q, double centre_mm[3]);
 
 /* Centre of the module's pitch rectangle on the detection plane. */
-LR_API void lr_scanner_detection_centre(const lr_scanner *scanner, int module,
-                                        double centre_mm[3]);
+LR_API void lr_scanner_detection_centre(const lr_scanner *scanner, int module, double centre_mm[3]);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * How data reaches the device in the order of commands: through a mapped ring, guarded by fences,
+ * from where the device itself copies. Updating a buffer directly is not in order everywhere: with
+ * NVIDIA's driver 580 glNamedBufferSubData overtakes clears and draws that are still queued. */
+#ifndef LR_GL_STREAM_H
+#define LR_GL_STREAM_H
+
+#include "gl/context.h"
+
+enum { GL_STREAM_SEGMENTS = 4, GL_STREAM_MOST = 1 << 22 };
+
+/* Part of a context; zero until first used. */
+struct gl_stream {
+    GLuint name;           /* the ring, a buffer; 0 before first use */
+    unsigned char *mapped; /* [GL_STREAM_SEGMENTS][GL_STREAM_MOST] */
+    int segment;
+    int64_t used;                      /* bytes of the segment */
+    GLsync fences[GL_STREAM_SEGMENTS]; /* what has to pass before a segment is written again */
+};
+
+/* Copies at most GL_STREAM_MOST bytes into the ring. *offset: where they are in the buffer
+ * ctx->stream.name, a multiple of 256. They stay until the commands issued before the next write
+ * have run, so use them at once. errors: LR_FAILED or LR_NO_DEVICE, logged. */
+lr_status gl_stream_write(struct gl_context *ctx, const void *data, int64_t bytes, int64_t *offset);
+
+/* Frees the ring. The context is current. */
+void gl_stream_finish(struct gl_context *ctx);
+
+#endif
