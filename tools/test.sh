@@ -39,10 +39,13 @@ step() {
 }
 
 run_ctest() {
-    local folder=$1 log=build/ctest-$(basename "$1").log code
+    local folder=$1 log=build/ctest-$(basename "$1").log code skipped
     ctest --test-dir "$folder" --output-on-failure --no-tests=error 2>&1 | tee "$log"
     code=${PIPESTATUS[0]}
     summary+=("$(grep -E 'tests passed' "$log" | sed 's/^/    /')")
+    # CTest says nothing of cases that a test program skips; their reasons are in its own log.
+    mapfile -t skipped < <(grep -h '^skipped: ' "$folder/Testing/Temporary/LastTest.log" | sort -u)
+    summary+=("${skipped[@]/#/    }")
     return "$code"
 }
 

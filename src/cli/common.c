@@ -57,7 +57,7 @@ static lr_status check_ending(struct report *report, const char *path, const cha
             return LR_OK;
         }
     }
-    return report_error(report, LR_USAGE, "-o %s: the name must end in %s%s%s", path, endings[0],
+    return report_error(report, LR_USAGE, "%s: the name must end in %s%s%s", path, endings[0],
                         endings[1] ? " or " : "", endings[1] ? endings[1] : "");
 }
 
@@ -86,7 +86,40 @@ lr_status common_check_output(struct report *report, const char *path, const cha
     if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
         return report_error(report, LR_FAILED, "%s cannot be written: it is a folder", path);
     }
+    if (report->json && common_is_standard_output(path)) {
+        return report_error(report, LR_USAGE,
+                            "%s is where the JSON object of --json goes: leave out one of them",
+                            path);
+    }
     return LR_OK;
+}
+
+lr_status common_check_hdf5_output(struct report *report, const char *path)
+{
+    struct stat status;
+    for (int k = 0; common_image_endings[k] != NULL; k++) {
+        if (common_ends_with(path, common_image_endings[k])) {
+            return report_error(report, LR_USAGE,
+                                "%s is the name of an image, and HDF5 is to be written: give a "
+                                "name such as data.h5",
+                                path);
+        }
+    }
+    CLI_TRY(common_check_output(report, path, NULL));
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+        return report_error(report, LR_USAGE,
+                            "HDF5 cannot be written to %s: it is a device or a pipe: give the "
+                            "name of a file",
+                            path);
+    }
+    return LR_OK;
+}
+
+bool common_is_standard_output(const char *path)
+{
+    struct stat named, standard;
+    return stat(path, &named) == 0 && fstat(STDOUT_FILENO, &standard) == 0 &&
+           named.st_dev == standard.st_dev && named.st_ino == standard.st_ino;
 }
 
 lr_status common_make_folder(struct report *report, const char *path)

@@ -61,6 +61,9 @@ lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store sto
  * they must agree. */
 lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *image);
 
+/* Whether two grids have the same voxels, to a thousandth of an edge. */
+bool setup_same_grid(const lr_grid *a, const lr_grid *b);
+
 /* A grid for verbs that need points only: one voxel amid the modules. */
 void setup_point_grid(struct setup *setup);
 
@@ -78,9 +81,16 @@ void common_json_end(struct json *json);
 void common_json_grid(struct json *json, const char *key, const lr_grid *grid);
 
 /* Checks before long work that `path` can be created, and that it ends in one of `endings`
- * (NULL at the end; NULL = any). */
+ * (NULL at the end; NULL = any). With --json it must not be standard output. */
 lr_status common_check_output(struct report *report, const char *path, const char *const *endings);
 extern const char *const common_image_endings[]; /* .nii .nii.gz */
+
+/* As common_check_output for an HDF5 file, which no device or pipe can hold, and which must not
+ * have an image's name: that is rather the input, given twice by mistake. */
+lr_status common_check_hdf5_output(struct report *report, const char *path);
+
+/* Whether `path` is what standard output is connected to, as /dev/stdout is. */
+bool common_is_standard_output(const char *path);
 
 bool common_ends_with(const char *text, const char *ending);
 

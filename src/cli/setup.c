@@ -151,7 +151,7 @@ static bool read_explicit_grid(struct cli_args *args, lr_grid *grid)
     return true;
 }
 
-static bool same_grid(const lr_grid *a, const lr_grid *b)
+bool setup_same_grid(const lr_grid *a, const lr_grid *b)
 {
     bool same = true;
     for (int k = 0; k < 3; k++) {
@@ -188,7 +188,7 @@ lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *
     }
     if (!given && like == NULL) {
         setup->grid = *image;
-    } else if (image != NULL && !same_grid(&setup->grid, image)) {
+    } else if (image != NULL && !setup_same_grid(&setup->grid, image)) {
         return report_error(setup->report, LR_USAGE,
                             "the image's grid is not the one asked for: leave out --grid and "
                             "--like to use the image's");

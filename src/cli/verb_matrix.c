@@ -3,6 +3,7 @@
 #include "common.h"
 #include "verbs.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,7 @@ static lr_status read_request(struct cli_args *args, struct request *request)
 /* Counts what passes on its way to the writer. */
 struct tally {
     lr_row_sink next;
-    int64_t rows, elements;
+    int64_t rows, elements, empty_rows;
     double sum;
 };
 
@@ -55,6 +56,7 @@ static lr_status count_row(void *user, const lr_row *row)
     struct tally *tally = user;
     tally->rows++;
     tally->elements += row->count;
+    tally->empty_rows += row->count == 0;
     for (int64_t k = 0; k < row->count; k++) {
         tally->sum += row->probability[k];
     }
@@ -116,9 +118,22 @@ static lr_status write_rows(const struct setup *setup, const struct request *req
     return lr_matrix_writer_finish(writer);
 }
 
+/* Where points lie is the user's choice alone; grids are judged when the operator is made. */
+static void warn_of_empty_rows(const struct setup *setup, const struct request *request,
+                               const struct tally *tally)
+{
+    if (request->num_points > 0 && tally->empty_rows > 0) {
+        report_warn(setup->report,
+                    "%lld of %lld points have no element: no line through them joins two modules "
+                    "in coincidence",
+                    (long long)tally->empty_rows, (long long)tally->rows);
+    }
+}
+
 static void report_result(const struct setup *setup, const struct request *request,
                           const struct tally *tally)
 {
+    char line[PATH_MAX + 128];
     report_clear(setup->report);
     if (setup->report->json) {
         struct json json = common_json_begin("matrix");
@@ -130,9 +145,14 @@ static void report_result(const struct setup *setup, const struct request *reque
         json_int(&json, "elements", tally->elements);
         json_number(&json, "sum", tally->sum);
         common_json_end(&json);
+        return;
+    }
+    snprintf(line, sizeof(line), "%s: %lld rows, %lld elements, sum %.9g", request->output,
+             (long long)tally->rows, (long long)tally->elements, tally->sum);
+    if (common_is_standard_output(request->output)) {
+        report_info(setup->report, "%s", line); /* the rows have standard output to themselves */
     } else {
-        printf("%s: %lld rows, %lld elements, sum %.9g\n", request->output, (long long)tally->rows,
-               (long long)tally->elements, tally->sum);
+        puts(line);
     }
 }
 
@@ -141,7 +161,9 @@ static lr_status write_matrix(struct cli_args *args, struct setup *setup,
 {
     const bool has_grid = args_has(args, "--grid") || args_has(args, "--like");
     CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
-    CLI_TRY(common_check_output(args->report, request->output, NULL));
+    CLI_TRY(request->format == LR_MATRIX_HDF5
+                ? common_check_hdf5_output(args->report, request->output)
+                : common_check_output(args->report, request->output, NULL));
     if (request->num_points > 0 && !has_grid) {
         setup_point_grid(setup);
     } else {
@@ -150,6 +172,7 @@ static lr_status write_matrix(struct cli_args *args, struct setup *setup,
     CLI_TRY(setup_operator(setup));
     struct tally tally = {0};
     CLI_TRY(write_rows(setup, request, &tally));
+    warn_of_empty_rows(setup, request, &tally);
     report_result(setup, request, &tally);
     return LR_OK;
 }

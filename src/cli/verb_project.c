@@ -53,7 +53,7 @@ static lr_status run_project(struct cli_args *args)
     lr_image *image = NULL;
     lr_status status = setup_scanner(&setup, args, LR_STORE_NO);
     if (status == LR_OK) {
-        status = common_check_output(args->report, output, NULL);
+        status = common_check_hdf5_output(args->report, output);
     }
     if (status == LR_OK) {
         image = lr_image_read(path, &args->report->log);

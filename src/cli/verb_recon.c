@@ -66,8 +66,8 @@ static lr_status read_measurement(struct work *work)
     const struct request *request = &work->request;
     struct report *report = work->setup.report;
     if (request->events != NULL) {
-        work->data = lr_safir_read(request->events, request->crystal_map, work->setup.lors,
-                                   &work->events, &report->log);
+        const lr_safir_files files = {request->events, request->crystal_map};
+        work->data = lr_safir_read(&files, work->setup.lors, &work->events, &report->log);
     } else {
         work->data = lr_lor_data_read(request->data, work->setup.lors, &report->log);
     }
@@ -78,11 +78,6 @@ static lr_status read_measurement(struct work *work)
         say_events(report, request->events, &work->events);
     }
     return LR_OK;
-}
-
-static bool same_sizes(const lr_grid *a, const lr_grid *b)
-{
-    return a->size[0] == b->size[0] && a->size[1] == b->size[1] && a->size[2] == b->size[2];
 }
 
 static lr_status read_inputs(struct work *work)
@@ -101,9 +96,11 @@ static lr_status read_inputs(struct work *work)
         if (work->initial == NULL) {
             return report_reason(setup->report);
         }
-        if (!same_sizes(&work->initial->grid, &setup->grid)) {
+        if (!setup_same_grid(&setup->grid, &work->initial->grid)) {
             return report_error(setup->report, LR_BAD_INPUT,
-                                "%s: its grid is not the one to reconstruct on", request->initial);
+                                "%s: its grid is not the one to reconstruct on: take its grid with "
+                                "--like, or resample it",
+                                request->initial);
         }
     }
     return LR_OK;

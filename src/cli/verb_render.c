@@ -76,7 +76,8 @@ static lr_status write_numbers(const struct work *work, const struct shot *shot)
         }
     }
     snprintf(path, sizeof(path), "%s/module_%d.npy", work->folder, shot->module);
-    const lr_status status = lr_npy_write(path, values, shape, 3, &work->setup.report->log);
+    const lr_array array = {values, shape, 3};
+    const lr_status status = lr_npy_write(path, &array, &work->setup.report->log);
     free(values);
     return status;
 }

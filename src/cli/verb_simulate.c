@@ -167,7 +167,7 @@ static lr_status simulate(struct cli_args *args, struct setup *setup, const stru
                           lr_image **activity)
 {
     CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
-    CLI_TRY(common_check_output(args->report, request->output, NULL));
+    CLI_TRY(common_check_hdf5_output(args->report, request->output));
     if (request->truth != NULL) {
         CLI_TRY(common_check_output(args->report, request->truth, common_image_endings));
     }

@@ -185,6 +185,14 @@ bool lr_hdf5_put_numbers(hid_t object, const char *name, hid_t native, int count
     return done;
 }
 
+/* Without the hour of writing, so that the same numbers give the same bytes. */
+static hid_t plain_layout(void)
+{
+    const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_obj_track_times(layout, false);
+    return layout;
+}
+
 static bool put_dataset(hid_t group, const char *name, hid_t native, hid_t space, hid_t layout,
                         const void *numbers)
 {
@@ -206,7 +214,9 @@ bool lr_hdf5_put_array(hid_t group, const char *name, hid_t native, const int64_
 {
     const hsize_t extent[2] = {(hsize_t)shape[0], (hsize_t)shape[1]};
     const hid_t space = H5Screate_simple(shape[1] == 0 ? 1 : 2, extent, NULL);
-    const bool done = put_dataset(group, name, native, space, H5P_DEFAULT, numbers);
+    const hid_t layout = plain_layout();
+    const bool done = put_dataset(group, name, native, space, layout, numbers);
+    H5Pclose(layout);
     H5Sclose(space);
     return done;
 }
@@ -215,7 +225,7 @@ bool lr_hdf5_put_array(hid_t group, const char *name, hid_t native, const int64_
 static hid_t chunked_layout(bool compressed)
 {
     const hsize_t chunk = lr_hdf5_chunk;
-    const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
+    const hid_t layout = plain_layout();
     H5Pset_chunk(layout, 1, &chunk);
     if (compressed) {
         H5Pset_shuffle(layout);

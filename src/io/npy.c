@@ -66,24 +66,24 @@ static lr_status write_values(struct lr_output *output, const float *values, int
     return LR_OK;
 }
 
-lr_status lr_npy_write(const char *path, const float *values, const int64_t *shape, int num_dims,
-                       const lr_log *log)
+lr_status lr_npy_write(const char *path, const lr_array *array, const lr_log *log)
 {
-    if (num_dims < 0 || num_dims > max_dims || (num_dims > 0 && shape == NULL)) {
+    const int num_dims = array->num_dims;
+    if (num_dims < 0 || num_dims > max_dims || (num_dims > 0 && array->shape == NULL)) {
         return lr_error(log, LR_USAGE, "an .npy array has 0 to %d dimensions, not %d", max_dims,
                         num_dims);
     }
-    const int64_t count = num_elements(shape, num_dims);
-    if (count < 0 || (count > 0 && values == NULL)) {
+    const int64_t count = num_elements(array->shape, num_dims);
+    if (count < 0 || (count > 0 && array->values == NULL)) {
         return lr_error(log, LR_USAGE, "the shape of the array for %s is negative or too large",
                         path ? path : "an .npy file");
     }
     unsigned char header[max_header];
-    const size_t header_bytes = format_header(header, shape, num_dims);
+    const size_t header_bytes = format_header(header, array->shape, num_dims);
     struct lr_output output;
     LR_TRY(lr_output_open(&output, path, log));
     if (lr_output_write(&output, header, header_bytes) == LR_OK) {
-        (void)write_values(&output, values, count); /* finish reports a failure */
+        (void)write_values(&output, array->values, count); /* finish reports a failure */
     }
     return lr_output_finish(&output);
 }

@@ -283,13 +283,13 @@ static lr_status read_all(struct reader *reader, const char *crystal_map)
     return status;
 }
 
-lr_lor_data *lr_safir_read(const char *path, const char *crystal_map, const lr_lors *lors,
+lr_lor_data *lr_safir_read(const lr_safir_files *files, const lr_lors *lors,
                            lr_event_counts *counts, const lr_log *log)
 {
-    struct reader reader = {.path = path, .lors = lors, .log = log};
+    struct reader reader = {.path = files->events, .lors = lors, .log = log};
     const struct lr_c_locale locale = lr_c_locale_enter();
     lr_lor_data *data = NULL;
-    if (read_all(&reader, crystal_map) == LR_OK) {
+    if (read_all(&reader, files->crystal_map) == LR_OK) {
         data = lr_lor_data_bin(reader.events, reader.num_events, log);
     }
     if (data != NULL && counts != NULL) {

@@ -95,7 +95,8 @@ static double angle_between(const double a[3], const double b[3])
     return atan2(vec_length(cross), vec_dot(a, b));
 }
 
-/* Makes the axis a unit vector; its largest number is taken out first, so that nothing overflows. */
+/* Makes the axis a unit vector; its largest number is taken out first, so that nothing
+ * overflows. */
 static lr_status normalise(const struct draft *draft, struct fy_node *at, const char *key,
                            double axis[3])
 {

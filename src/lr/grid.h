@@ -30,23 +30,30 @@ LR_API lr_grid lr_grid_centred(const int size[3], const double voxel_mm[3]);
 /* Whether sizes are positive, finite and at most 2^31 voxels; logs what is wrong. */
 LR_API lr_status lr_grid_check(const lr_grid *grid, const lr_log *log);
 
+/* nx * ny * nz. */
 LR_API int64_t lr_grid_num_voxels(const lr_grid *grid);
 
 /* Centre of the voxel of that row. */
 LR_API void lr_grid_voxel_centre(const lr_grid *grid, int64_t row, double centre_mm[3]);
 
-/* Sample point `index` of a voxel, 0 <= index < samples[0] * samples[1] * samples[2]: the voxel is
- * cut into samples[0] x samples[1] x samples[2] equal boxes and each gives its centre;
- * index = a + samples[0] * (b + samples[1] * c). */
-LR_API void lr_grid_sample_point(const lr_grid *grid, int64_t row, const int samples[3], int index,
-                                 double point_mm[3]);
+/* One sample point of a voxel: the voxel is cut into num[0] x num[1] x num[2] equal boxes and each
+ * gives its centre; index = a + num[0] * (b + num[1] * c). */
+typedef struct lr_sample {
+    int64_t row;
+    int num[3]; /* points along each axis, positive */
+    int index;  /* 0 <= index < num[0] * num[1] * num[2] */
+} lr_sample;
+
+LR_API void lr_grid_sample_point(const lr_grid *grid, const lr_sample *sample, double point_mm[3]);
 
 /* Splits `count` points among the axes so that the largest spacing is least; on a tie the larger
  * count goes to the later axis. count = 8 on cubic voxels gives 2 x 2 x 2. */
 LR_API void lr_grid_split_samples(const lr_grid *grid, int count, int samples[3]);
 
-/* A zero image on that grid, or NULL. Destroying NULL is allowed. */
+/* A zero image on that grid; NULL, logged, for a grid that lr_grid_check refuses or when memory is
+ * short. */
 LR_API lr_image *lr_image_create(const lr_grid *grid, const lr_log *log);
+/* Destroying NULL is allowed. */
 LR_API void lr_image_destroy(lr_image *image);
 
 #ifdef __cplusplus

@@ -12,7 +12,14 @@ extern "C" {
 #endif
 
 /* Files. Every reader logs file, place and remedy on error; every writer writes beside its target
- * and renames at the end, so a file appears whole or not at all. Formats: docs/formats.md. */
+ * and renames at the end, so a file appears whole or not at all. Formats: docs/formats.md.
+ *
+ * ownership: what a reader returns is the caller's, for the destroy function of its type; paths
+ *            and arrays are read during the call only.
+ * errors:    readers LR_BAD_INPUT (a constructor NULL) for a missing or damaged file; writers
+ *            LR_FAILED when the disk is full or the folder cannot be written to.
+ * threads:   files other than HDF5 may be read and written by several threads at once; the HDF5
+ *            library takes one thread at a time. */
 
 /* --- scanners --- */
 
@@ -32,12 +39,16 @@ LR_API lr_image *lr_image_read(const char *path, const lr_log *log);
 
 /* Reads the grid only. */
 LR_API lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log);
+
+/* path must end in .nii or .nii.gz. Values must be finite; at most 32,767 voxels along an axis. */
 LR_API lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *log);
 
 /* --- LOR data: HDF5 --- */
 
+/* Writes dense data dense and sparse data sparse, with /scanner and the numbering of LORs. */
 LR_API lr_status lr_lor_data_write(const char *path, const lr_lors *lors, const lr_lor_data *data,
                                    const lr_log *log);
+
 /* Refuses a file whose scanner's pairs differ from `lors`. */
 LR_API lr_lor_data *lr_lor_data_read(const char *path, const lr_lors *lors, const lr_log *log);
 
@@ -50,10 +61,16 @@ typedef struct lr_event_counts {
     int64_t not_in_coincidence;
 } lr_event_counts;
 
-/* SAFIR .clm.safir list mode. crystal_map: STIR's text map ("ring det [layer] x y z", mm); each of
- * its crystals must lie within 0.01 mm of one of the scanner's. NULL: the file beside the events
- * whose name ends in crystal_map.txt. Prompts in coincidence are counted into sparse data. */
-LR_API lr_lor_data *lr_safir_read(const char *path, const char *crystal_map, const lr_lors *lors,
+/* Paths of a SAFIR acquisition. */
+typedef struct lr_safir_files {
+    const char *events;      /* .clm.safir list mode */
+    const char *crystal_map; /* STIR's text map ("ring det [layer] x y z", mm); NULL = the file
+                                beside the events whose name ends in crystal_map.txt */
+} lr_safir_files;
+
+/* Each crystal of the map must lie within 0.01 mm of one of the scanner's. Prompts in coincidence
+ * are counted into sparse data. counts may be NULL. */
+LR_API lr_lor_data *lr_safir_read(const lr_safir_files *files, const lr_lors *lors,
                                   lr_event_counts *counts, const lr_log *log);
 
 /* --- matrix rows --- */
@@ -78,11 +95,15 @@ typedef struct lr_matrix_writer_params {
     const lr_log *log;
 } lr_matrix_writer_params;
 
+/* Opens the file; errors: NULL for a path or rows that make no sense, or a disk that is full. */
 LR_API lr_matrix_writer *lr_matrix_writer_create(const lr_matrix_writer_params *params);
+
 /* Give this to lr_operator_rows or lr_operator_point_rows. */
 LR_API lr_row_sink lr_matrix_writer_sink(lr_matrix_writer *writer);
+
 /* Completes the file and puts it in place; frees the writer in any case. */
 LR_API lr_status lr_matrix_writer_finish(lr_matrix_writer *writer);
+
 /* Gives up: nothing is left behind. NULL is allowed. */
 LR_API void lr_matrix_writer_abandon(lr_matrix_writer *writer);
 
@@ -92,9 +113,15 @@ LR_API void lr_matrix_writer_abandon(lr_matrix_writer *writer);
 LR_API lr_status lr_png_write(const char *path, const uint8_t *rgb, const int size[2],
                               const lr_log *log);
 
-/* NumPy .npy, float32 little endian, C order; shape: [num_dims]. */
-LR_API lr_status lr_npy_write(const char *path, const float *values, const int64_t *shape,
-                              int num_dims, const lr_log *log);
+/* An array in C order: the last index runs fastest. */
+typedef struct lr_array {
+    const float *values;  /* [product of shape] */
+    const int64_t *shape; /* [num_dims] */
+    int num_dims;         /* 0 = one number */
+} lr_array;
+
+/* NumPy .npy, float32 little endian. */
+LR_API lr_status lr_npy_write(const char *path, const lr_array *array, const lr_log *log);
 
 #ifdef __cplusplus
 }

@@ -39,6 +39,7 @@ typedef struct lr_lor { /* one LOR, spelled out */
 
 /* errors: NULL when no pair of modules is in coincidence, or memory is short. */
 LR_API lr_lors *lr_lors_create(const lr_scanner *scanner, const lr_log *log);
+/* Destroying NULL is allowed. */
 LR_API void lr_lors_destroy(lr_lors *lors);
 
 /* LOR of two crystals numbered over the whole scanner, in either order; -1 when their modules are
@@ -70,6 +71,8 @@ LR_API lr_lor_data *lr_lor_data_bin(const int64_t *events, int64_t num_events, c
 /* A dense copy. */
 LR_API lr_lor_data *lr_lor_data_expand(const lr_lor_data *data, const lr_lors *lors,
                                        const lr_log *log);
+
+/* Destroying NULL is allowed. */
 LR_API void lr_lor_data_destroy(lr_lor_data *data);
 
 #ifdef __cplusplus

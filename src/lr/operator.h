@@ -70,7 +70,11 @@ typedef struct lr_operator_info {
 /* Builds an operator; with store, generates the matrix.
  * errors: NULL; the reason has gone to the log, with its status. */
 LR_API lr_operator *lr_operator_create(const lr_operator_params *params);
+
+/* Destroying NULL is allowed. */
 LR_API void lr_operator_destroy(lr_operator *op);
+
+/* What it turned out to be; lives as long as the operator. */
 LR_API const lr_operator_info *lr_operator_get_info(const lr_operator *op);
 
 /* Points per axis that `samples` = 0 stands for: the fewest whose spacing is at most the smallest
@@ -79,7 +83,9 @@ LR_API void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid
                                         int samples[3]);
 
 /* data = A image. image: [num_voxels], data: [num_lors], overwritten. One call at a time per
- * operator. Same input, same bits, whatever the number of threads. */
+ * operator. Same input, same bits, whatever the number of threads.
+ * errors: LR_BAD_INPUT for an array with a value that is not finite; LR_NO_DEVICE when the device
+ * is lost; LR_CANCELLED. */
 LR_API lr_status lr_operator_forward(lr_operator *op, const float *image, float *data);
 
 /* image = A^T data. */

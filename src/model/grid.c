@@ -79,14 +79,14 @@ void lr_grid_voxel_centre(const lr_grid *grid, int64_t row, double centre_mm[3])
     }
 }
 
-void lr_grid_sample_point(const lr_grid *grid, int64_t row, const int samples[3], int index,
-                          double point_mm[3])
+void lr_grid_sample_point(const lr_grid *grid, const lr_sample *sample, double point_mm[3])
 {
-    const int part[3] = {index % samples[0], index / samples[0] % samples[1],
-                         index / samples[0] / samples[1]};
-    lr_grid_voxel_centre(grid, row, point_mm);
+    const int *num = sample->num;
+    const int part[3] = {sample->index % num[0], sample->index / num[0] % num[1],
+                         sample->index / num[0] / num[1]};
+    lr_grid_voxel_centre(grid, sample->row, point_mm);
     for (int k = 0; k < 3; k++) {
-        point_mm[k] += ((part[k] + 0.5) / samples[k] - 0.5) * grid->voxel_mm[k];
+        point_mm[k] += ((part[k] + 0.5) / num[k] - 0.5) * grid->voxel_mm[k];
     }
 }
 

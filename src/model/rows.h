@@ -24,7 +24,9 @@ static inline void lr_rows_point(const struct lr_rows *rows, int64_t row, int in
                                  double point_mm[3])
 {
     if (rows->grid) {
-        lr_grid_sample_point(rows->grid, row, rows->samples, index, point_mm);
+        const int *num = rows->samples;
+        const lr_sample sample = {row, {num[0], num[1], num[2]}, index};
+        lr_grid_sample_point(rows->grid, &sample, point_mm);
     } else {
         for (int k = 0; k < 3; k++) {
             point_mm[k] = rows->points_mm[row][k];

@@ -25,8 +25,8 @@ struct lr_stored_wish {
  *
  * Before, the size is estimated from a few dozen rows. A matrix that is estimated, or turns out,
  * to exceed params->max_memory_bytes (0: half of the machine's memory) is LR_FAILED when
- * required; otherwise *backend stays as it was, size->stored is false, and the log gives the estimate as
- * information. The same goes for 2^32 LORs and more, which this storage cannot number.
+ * required; otherwise *backend stays as it was, size->stored is false, and the log gives the
+ * estimate as information. The same goes for 2^32 LORs and more, which this storage cannot number.
  *
  * params: must live as long as the backend. */
 lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_params *params,

@@ -13,7 +13,8 @@ enum { usual_gap = 12, caption_height = 12, title_height = 22, title_scale = 2, 
 
 static const lr_colour black = {0, 0, 0}, white = {255, 255, 255};
 
-/* Where tiles go: each column as wide as its widest picture, each row as high as its highest. */
+/* Where tiles go: each column as wide as its widest picture or caption, each row as high as its
+ * highest picture. */
 struct arrangement {
     int columns, rows, gap;
     int64_t *x, *y; /* [columns + 1], [rows + 1]: corners of the cells */
@@ -41,6 +42,11 @@ static void sum_up(int64_t *extents, int count, int64_t start, int64_t between)
     }
 }
 
+static int caption_width(const char *caption)
+{
+    return caption != NULL ? lr_picture_text_width(caption, &(lr_text_style){.colour = black}) : 0;
+}
+
 static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params *params)
 {
     const int columns = params->columns > 0 && params->columns < params->num_tiles
@@ -57,6 +63,7 @@ static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params
     }
     for (int n = 0; n < params->num_tiles; n++) {
         const lr_tile *tile = &params->tiles[n];
+        make_room(&arrangement->x[n % columns], caption_width(tile->caption));
         if (tile->picture != NULL) {
             make_room(&arrangement->x[n % columns], tile->picture->size[0]);
             make_room(&arrangement->y[n / columns], tile->picture->size[1]);
@@ -69,19 +76,6 @@ static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params
     return LR_OK;
 }
 
-/* A caption is cut at its column's width. */
-static void draw_caption(lr_picture *picture, const int corner[2], const char *caption,
-                         int64_t width)
-{
-    char shown[256];
-    const size_t fits = width > letter ? (size_t)(width + 1) / letter : 1;
-    const size_t room = fits < sizeof(shown) ? fits : sizeof(shown) - 1;
-    const size_t length = strlen(caption) < room ? strlen(caption) : room;
-    memcpy(shown, caption, length);
-    shown[length] = '\0';
-    lr_picture_text(picture, corner, shown, &(lr_text_style){.colour = black});
-}
-
 static void draw_tile(lr_picture *picture, const struct arrangement *arrangement,
                       const lr_tile *tile, int n)
 {
@@ -92,10 +86,8 @@ static void draw_tile(lr_picture *picture, const struct arrangement *arrangement
         lr_picture_paste(picture, corner, tile->picture);
     }
     if (tile->caption != NULL) {
-        const int64_t width =
-            arrangement->x[column + 1] - arrangement->gap - arrangement->x[column];
-        draw_caption(picture, (int[2]){corner[0], corner[1] - caption_height}, tile->caption,
-                     width);
+        lr_picture_text(picture, (int[2]){corner[0], corner[1] - caption_height}, tile->caption,
+                        &(lr_text_style){.colour = black});
     }
 }
 

@@ -172,7 +172,8 @@ static void test_rows_are_means_of_points(void **state)
         setup_init(&setup, ring(), &options);
         double points[6][3];
         for (int k = 0; k < 6; k++) {
-            lr_grid_sample_point(&grid, voxel, samples, k, points[k]);
+            lr_grid_sample_point(
+                &grid, &(lr_sample){voxel, {samples[0], samples[1], samples[2]}, k}, points[k]);
         }
         double *rows = point_matrix(&setup, (const double(*)[3])points, 6);
         for (int64_t lor = 0; lor < all.num_lors; lor++) {

@@ -103,6 +103,18 @@ class BadInput(ProgramTest):
                            "100000,100000,100000", "--voxel-mm", "1", "-o", "s.nii")
         self.assertIn("voxels", done.stderr)
 
+    def test_hdf5_where_none_can_be(self):
+        """The input is not overwritten, and nothing is computed in vain."""
+        image = self.image("x.nii")
+        before = Path(image).read_bytes()
+        for name in ("x.nii", "y.nii.gz"):
+            self.refuse(2, name, "project", *self.on_ring, "--image", image, "-o", name)
+            self.refuse(2, name, "simulate", *self.on_ring, "--image", image, "-o", name)
+        self.assertEqual(Path(image).read_bytes(), before)
+        done = self.refuse(2, "/dev/null", "project", *self.on_ring, "--image", image, "-o",
+                           "/dev/null")
+        self.assertNotIn("backend", done.stderr)
+
     def test_matrix_that_does_not_fit(self):
         self.refuse(1, "memory", "sensitivity", *self.on_ring, *GRID, "--store", "yes",
                     "--max-memory", "1K", "-o", "s.nii")

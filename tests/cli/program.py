@@ -132,7 +132,8 @@ def main(cases):
     result = unittest.TextTestRunner(verbosity=1).run(suite)
     if result.testsRun == 0:
         sys.exit("no test ran")
+    for _, reason in result.skipped:
+        print("skipped:", reason)
     if result.wasSuccessful() and len(result.skipped) == result.testsRun:
-        print("skipped:", result.skipped[0][1])
         sys.exit(77)
     sys.exit(0 if result.wasSuccessful() else 1)

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 from bad_input import BadInput, FullDisk, ScannerFiles
-from program import CPU, GRID, NUM_VOXELS, ProgramTest, main, read_nifti
+from program import CPU, GRID, NUM_VOXELS, SMALL_RING, ProgramTest, main, read_nifti
 
 VERBS = ["info", "scanner list", "scanner show", "scanner check", "render", "matrix", "project",
          "backproject", "sensitivity", "simulate", "recon", "demo"]
@@ -224,6 +224,20 @@ class Matrix(ProgramTest):
         self.assertEqual([float(v) for v in rows[0][1:4]], [0.5, 1, -2])
         self.assertEqual({row[0] for row in rows}, {"0", "1"})
 
+    def test_point_beyond_the_detectors(self):
+        done = self.good("matrix", *self.on_ring, "--at", "0,0,0", "--at", "900,0,0", "-o",
+                         self.path("rows.tsv"))
+        self.assertIn("warning: 1 of 2 points", done.stderr)
+
+    def test_standard_output(self):
+        """Rows have standard output to themselves."""
+        self.good("matrix", *self.on_ring, "--at", "0.5,1,-2", "-o", self.path("rows.tsv"))
+        done = self.good("matrix", *self.on_ring, "--at", "0.5,1,-2", "-o", "/dev/stdout")
+        self.assertEqual(done.stdout, Path(self.path("rows.tsv")).read_text())
+        self.assertIn("1 rows", done.stderr)
+        self.refuse(2, "--json", "matrix", *self.on_ring, "--at", "0,0,0", "-o", "/dev/stdout",
+                    "--json")
+
     def test_same_bits_twice(self):
         for name in ["a.tsv", "b.tsv"]:
             self.good("matrix", *self.on_ring, "--at", "0.5,1,-2", "-o", self.path(name))
@@ -436,6 +450,13 @@ class Recon(ProgramTest):
         self.assertAlmostEqual(first["iterations"][3]["log_likelihood"] /
                                second["iterations"][1]["log_likelihood"], 1, places=6)
 
+    def test_initial_on_another_grid(self):
+        data = self.expected_counts()
+        self.good("sensitivity", *self.on_ring, *GRID, "--origin-mm=-7,-6,-4", "-o",
+                  self.path("moved.nii"))
+        self.refuse(3, ["moved.nii", "grid"], "recon", *self.on_ring, *GRID, "--data", data,
+                    "--initial", self.path("moved.nii"), "-o", "x.nii")
+
     def test_safir_events(self):
         folder = Path(os.environ.get("LORASTER_DATA", self.source_root / "../shared/data"))
         events = folder / "safir" / "coincidencesLM.clm.safir"
@@ -531,6 +552,18 @@ class Render(ProgramTest):
         for name in names:
             if name.endswith(".png"):
                 self.assertEqual((self.folder / "p" / name).read_bytes()[:4], b"\x89PNG")
+
+    def test_captions_of_narrow_pictures(self):
+        """Columns of the contact sheet are as wide as their captions."""
+        narrow = self.write("narrow.yaml", SMALL_RING.replace("modules: 8", "modules: 32").replace(
+            "crystals: [4, 4], pitch_mm: [4, 4], face_mm: [3.8, 3.8]",
+            "crystals: [1, 16], pitch_mm: [2, 1], face_mm: [1.9, 0.9]"))
+        found = self.json("render", "--scanner", narrow, *CPU, "--at", "0,0,0", "-o",
+                          self.path("p"))
+        self.assertEqual(len(found["modules"]), 16)
+        header = (self.folder / "p" / "contact_sheet.png").read_bytes()[:24]
+        captions = 6 * len("module 1: crystals met" + "module 1: weight") - 2
+        self.assertGreater(int.from_bytes(header[16:20], "big"), 3 * captions)
 
     def test_one_module(self):
         found = self.json("render", *self.on_ring, "--at", "3,0,0", "--module", 4, "-o",

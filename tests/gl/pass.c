@@ -369,6 +369,67 @@ static void timers_time(void **state)
     assert_quiet(test);
 }
 
+/* What a debugger would see: names of groups opened and how many were closed. */
+struct groups {
+    char opened[64];
+    int num_opened, num_closed;
+};
+
+static void GLAPIENTRY note_group(GLenum source, GLenum type, GLuint id, GLenum severity,
+                                  GLsizei length, const GLchar *text, const void *user)
+{
+    (void)source, (void)id, (void)severity, (void)length;
+    struct groups *groups = (struct groups *)user;
+    if (type == GL_DEBUG_TYPE_PUSH_GROUP) {
+        snprintf(groups->opened, sizeof(groups->opened), "%s", text);
+        groups->num_opened++;
+    }
+    groups->num_closed += type == GL_DEBUG_TYPE_POP_GROUP;
+}
+
+static void assert_labelled(GLenum kind, GLuint name, const char *begins)
+{
+    char label[64] = "";
+    glGetObjectLabel(kind, name, sizeof(label), NULL, label);
+    if (strncmp(label, begins, strlen(begins)) != 0) {
+        fail_msg("label \"%s\" does not begin with \"%s\"", label, begins);
+    }
+}
+
+static void passes_and_objects_bear_names(void **state)
+{
+    struct gl_test *test = *state;
+    struct gl_program *program = make(test, "cover.vert", "colour.frag", NULL);
+    struct gl_target *target = make_target(test, 8, true);
+    struct gl_buffer *buffer = gl_buffer_create(
+        test->ctx, &(struct gl_buffer_params){.label = "numbers", .size_bytes = 16});
+    const struct block block = {{1.0f}, {1}};
+    const struct gl_pass pass = {.label = "cover it all",
+                                 .program = program,
+                                 .uniforms = &block,
+                                 .uniform_bytes = sizeof(block),
+                                 .target = target,
+                                 .primitive = GL_TRIANGLES,
+                                 .vertices = 3,
+                                 .instances = 1};
+    struct groups groups = {0};
+    glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_TRUE);
+    glDebugMessageCallback(note_group, &groups);
+    assert_int_equal(gl_pass_run(test->ctx, &pass), LR_OK);
+    glDebugMessageCallback(NULL, NULL);
+    assert_string_equal(groups.opened, "cover it all");
+    assert_int_equal(groups.num_opened, 1);
+    assert_int_equal(groups.num_closed, 1);
+    assert_labelled(GL_FRAMEBUFFER, target->name, "image");
+    assert_labelled(GL_TEXTURE, target->colours[0]->name, "image");
+    assert_labelled(GL_TEXTURE, target->depth->name, "image");
+    assert_labelled(GL_BUFFER, buffer->name, "numbers");
+    gl_buffer_destroy(buffer);
+    gl_target_destroy(target);
+    gl_program_destroy(program);
+    assert_quiet(test);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -381,6 +442,7 @@ int main(void)
         gl_test_case(nothing_to_draw_draws_nothing),
         gl_test_case(passes_that_make_no_sense_are_refused),
         gl_test_case(timers_time),
+        gl_test_case(passes_and_objects_bear_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

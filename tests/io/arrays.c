@@ -27,7 +27,7 @@ static void test_npy(void **state)
     const size_t counts[] = {1, 2, 6, 24};
     for (int dims = 0; dims < 4; dims++) {
         size_t count;
-        assert_int_equal(lr_npy_write(path, values, shape, dims, NULL), LR_OK);
+        assert_int_equal(lr_npy_write(path, &(lr_array){values, shape, dims}, NULL), LR_OK);
         unsigned char *bytes = bytes_read(path, &count);
         assert_memory_equal(bytes, "\x93NUMPY\x01\x00", 8);
         const size_t start = 10 + bytes[8] + 256u * bytes[9];
@@ -45,9 +45,9 @@ static void test_npy(void **state)
     struct test_log log;
     test_log_init(&log);
     const int64_t bad[2] = {3, -1};
-    assert_int_equal(lr_npy_write(path, values, bad, 2, &log.log), LR_USAGE);
+    assert_int_equal(lr_npy_write(path, &(lr_array){values, bad, 2}, &log.log), LR_USAGE);
     const int64_t huge[2] = {INT64_MAX / 2, 3};
-    assert_int_equal(lr_npy_write(path, values, huge, 2, &log.log), LR_USAGE);
+    assert_int_equal(lr_npy_write(path, &(lr_array){values, huge, 2}, &log.log), LR_USAGE);
     folder_finish(&folder);
 }
 
@@ -92,7 +92,7 @@ static void test_disk_full(void **state)
     const int size[2] = {2, 2};
     for (int kind = 0; kind < 2; kind++) {
         folder_file(&folder, path, kind == 0 ? "a.npy" : "a.png");
-        assert_int_equal(kind == 0 ? lr_npy_write(path, values, shape, 1, NULL)
+        assert_int_equal(kind == 0 ? lr_npy_write(path, &(lr_array){values, shape, 1}, NULL)
                                    : lr_png_write(path, rgb, size, NULL),
                          LR_OK);
         free(bytes_read(path, &count));
@@ -101,8 +101,9 @@ static void test_disk_full(void **state)
             struct test_log log;
             test_log_init(&log);
             const struct rlimit before = disk_fill(limit);
-            const lr_status status = kind == 0 ? lr_npy_write(path, values, shape, 1, &log.log)
-                                               : lr_png_write(path, rgb, size, &log.log);
+            const lr_status status =
+                kind == 0 ? lr_npy_write(path, &(lr_array){values, shape, 1}, &log.log)
+                          : lr_png_write(path, rgb, size, &log.log);
             disk_empty(before);
             assert_int_equal(status, LR_FAILED);
             assert_non_null(strstr(log.error, path));
@@ -124,7 +125,7 @@ static void test_full_device(void **state)
     }
     struct test_log log;
     test_log_init(&log);
-    assert_int_equal(lr_npy_write("/dev/full", &value, NULL, 0, &log.log), LR_FAILED);
+    assert_int_equal(lr_npy_write("/dev/full", &(lr_array){&value, NULL, 0}, &log.log), LR_FAILED);
     assert_non_null(strstr(log.error, "the disk is full"));
     assert_int_equal(stat("/dev/full", &info), 0);
     assert_true(S_ISCHR(info.st_mode));
@@ -139,19 +140,20 @@ static void test_places(void **state)
     const float value = 1.0f;
     folder_init(&folder);
     test_log_init(&log);
-    assert_int_equal(lr_npy_write("no/such/folder/a.npy", &value, NULL, 0, &log.log), LR_FAILED);
+    assert_int_equal(lr_npy_write("no/such/folder/a.npy", &(lr_array){&value, NULL, 0}, &log.log),
+                     LR_FAILED);
     assert_non_null(strstr(log.error, "no folder no/such/folder/"));
-    assert_int_equal(lr_npy_write(folder.path, &value, NULL, 0, &log.log), LR_FAILED);
+    assert_int_equal(lr_npy_write(folder.path, &(lr_array){&value, NULL, 0}, &log.log), LR_FAILED);
     assert_non_null(strstr(log.error, "it is a folder"));
-    assert_int_equal(lr_npy_write("", &value, NULL, 0, &log.log), LR_USAGE);
-    assert_int_equal(lr_npy_write(NULL, &value, NULL, 0, &log.log), LR_USAGE);
+    assert_int_equal(lr_npy_write("", &(lr_array){&value, NULL, 0}, &log.log), LR_USAGE);
+    assert_int_equal(lr_npy_write(NULL, &(lr_array){&value, NULL, 0}, &log.log), LR_USAGE);
     /* a link stays one, and what it points to is replaced */
     char target[128];
     folder_file(&folder, target, "target.npy");
     folder_file(&folder, path, "link.npy");
     bytes_write(target, "x", 1);
     assert_int_equal(symlink("target.npy", path), 0);
-    assert_int_equal(lr_npy_write(path, &value, NULL, 0, &log.log), LR_OK);
+    assert_int_equal(lr_npy_write(path, &(lr_array){&value, NULL, 0}, &log.log), LR_OK);
     struct stat info;
     assert_int_equal(lstat(path, &info), 0);
     assert_true(S_ISLNK(info.st_mode));

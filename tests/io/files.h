@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 /* A folder made for one test; every file in it goes with it. */
@@ -72,6 +73,25 @@ static inline unsigned char *bytes_read(const char *path, size_t *count)
     assert_int_equal(fread(bytes, 1, *count, file), *count);
     fclose(file);
     return bytes;
+}
+
+/* Until the clock shows another second: time stamps of files and in files then differ. */
+static inline void wait_for_another_second(void)
+{
+    const time_t start = time(NULL);
+    while (time(NULL) == start) {
+        nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+    }
+}
+
+static inline void assert_same_bytes(const char *path_a, const char *path_b)
+{
+    size_t count_a, count_b;
+    unsigned char *a = bytes_read(path_a, &count_a), *b = bytes_read(path_b, &count_b);
+    assert_int_equal(count_a, count_b);
+    assert_memory_equal(a, b, count_a);
+    free(a);
+    free(b);
 }
 
 static inline void bytes_write(const char *path, const void *bytes, size_t count)

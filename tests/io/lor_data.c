@@ -112,6 +112,21 @@ static void test_large(void **state)
     lr_scanner_destroy(scanner);
 }
 
+/* The same data give the same file, whatever the hour. */
+static void test_same_bytes(void **state)
+{
+    const struct setup *s = *state;
+    char again[128];
+    folder_file(&s->folder, again, "again.h5");
+    const lr_lor_data *const kinds[] = {s->dense, &s->sparse};
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(lr_lor_data_write(s->path, s->lors, kinds[k], NULL), LR_OK);
+        wait_for_another_second();
+        assert_int_equal(lr_lor_data_write(again, s->lors, kinds[k], NULL), LR_OK);
+        assert_same_bytes(s->path, again);
+    }
+}
+
 /* The layout that docs/formats.md promises, seen by HDF5 alone. */
 static void test_layout(void **state)
 {
@@ -333,7 +348,7 @@ int main(void)
         TEST(test_round_trip),    TEST(test_large),         TEST(test_layout),
         TEST(test_other_scanner), TEST(test_wrong_content), TEST(test_no_scanner),
         TEST(test_refused_data),  TEST(test_truncation),    TEST(test_printing_restored),
-        TEST(test_disk_full),
+        TEST(test_disk_full),     TEST(test_same_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -356,13 +356,27 @@ static void test_disk_full(void **state)
     assert_int_equal(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
 }
 
+/* The same rows give the same file, whatever the hour. */
+static void test_same_bytes(void **state)
+{
+    struct setup *s = *state;
+    char again[128];
+    folder_file(&s->folder, again, "again");
+    lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
+    assert_int_equal(write_rows(s, lr_matrix_writer_create(&params)), LR_OK);
+    wait_for_another_second();
+    params.path = again;
+    assert_int_equal(write_rows(s, lr_matrix_writer_create(&params)), LR_OK);
+    assert_same_bytes(s->path, again);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(test_tsv),       TEST(test_hdf5),       TEST(test_wide_indices),
         TEST(test_long_rows), TEST(test_wrong_rows), TEST(test_wrong_params),
-        TEST(test_disk_full),
+        TEST(test_disk_full), TEST(test_same_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,7 +136,8 @@ static void check_events(struct fixture *fixture)
 {
     lr_event_counts counts = {0};
     test_log_init(&fixture->log);
-    lr_lor_data *data = lr_safir_read(EVENTS, MAP, fixture->lors, &counts, &fixture->log.log);
+    lr_lor_data *data =
+        lr_safir_read(&(lr_safir_files){EVENTS, MAP}, fixture->lors, &counts, &fixture->log.log);
     if (data == NULL) {
         fail_msg("%s", fixture->log.error);
     }
@@ -171,7 +172,8 @@ static void expect(struct fixture *fixture, const char *map, const char *sentenc
 {
     lr_event_counts counts = {-1, -1, -1, -1, -1};
     test_log_init(&fixture->log);
-    assert_null(lr_safir_read(EVENTS, map, fixture->lors, &counts, &fixture->log.log));
+    assert_null(
+        lr_safir_read(&(lr_safir_files){EVENTS, map}, fixture->lors, &counts, &fixture->log.log));
     if (fixture->log.status != LR_BAD_INPUT || strstr(fixture->log.error, sentence) == NULL) {
         fail_msg("expected '%s', found '%s'", sentence, fixture->log.error);
     }
@@ -240,7 +242,8 @@ static void unknown_crystals(void **state)
     at = add_record(bytes, at, event(0, 1, 0, 5));
     write_bytes(EVENTS, bytes, at);
     test_log_init(&fixture->log);
-    lr_lor_data *data = lr_safir_read(EVENTS, MAP, fixture->lors, &counts, &fixture->log.log);
+    lr_lor_data *data =
+        lr_safir_read(&(lr_safir_files){EVENTS, MAP}, fixture->lors, &counts, &fixture->log.log);
     assert_non_null(data);
     assert_int_equal(counts.unknown_crystals, 2);
     assert_int_equal(counts.prompts, 3);
@@ -292,7 +295,8 @@ static void wrong_maps_are_refused(void **state)
     expect(fixture, "no-such.map", "no-such.map: the crystal map cannot be opened: No such file");
 }
 
-/* A position that is 0.0099 mm off is still that crystal, whichever side of a hash cell it is on. */
+/* A position that is 0.0099 mm off is still that crystal, whichever side of a hash cell it is
+ * on. */
 static void rounding_is_allowed_and_gaps_are_told(void **state)
 {
     struct fixture *fixture = *state;
@@ -301,7 +305,8 @@ static void rounding_is_allowed_and_gaps_are_told(void **state)
     write_bytes(EVENTS, bytes, add_record(bytes, at, event(0, 1, 0, 4)));
     write_text(MAP, "0 1 34.9901 1.5 -1.5\n0 4 -35.0 1.5 -1.4901\n");
     test_log_init(&fixture->log);
-    lr_lor_data *data = lr_safir_read(EVENTS, MAP, fixture->lors, NULL, &fixture->log.log);
+    lr_lor_data *data =
+        lr_safir_read(&(lr_safir_files){EVENTS, MAP}, fixture->lors, NULL, &fixture->log.log);
     if (data == NULL) {
         fail_msg("%s", fixture->log.error);
     }
@@ -325,7 +330,8 @@ static void move_to_folder(const char *map)
 static lr_lor_data *read_in_folder(struct fixture *fixture)
 {
     test_log_init(&fixture->log);
-    return lr_safir_read(FOLDER "/" EVENTS, NULL, fixture->lors, NULL, &fixture->log.log);
+    return lr_safir_read(&(lr_safir_files){FOLDER "/" EVENTS, NULL}, fixture->lors, NULL,
+                         &fixture->log.log);
 }
 
 static void the_map_is_found_beside_the_events(void **state)
@@ -387,7 +393,7 @@ static void the_real_source_is_where_it_is_said_to_be(void **state)
     assert_non_null(scanner);
     lr_lors *lors = lr_lors_create(scanner, &log.log);
     assert_non_null(lors);
-    lr_lor_data *data = lr_safir_read(path, NULL, lors, &counts, &log.log);
+    lr_lor_data *data = lr_safir_read(&(lr_safir_files){path, NULL}, lors, &counts, &log.log);
     if (data == NULL) {
         fail_msg("%s", log.error);
     }

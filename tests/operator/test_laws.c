@@ -339,8 +339,10 @@ static void check_samples(struct bench *bench, uint64_t *state)
         struct mean_row mean = {fixture_doubles(bench->num_lors)};
         const lr_row_sink sink = {take_half, &mean};
         double points[2][3];
-        lr_grid_sample_point(&bench->fixture.grid, v, samples, 0, points[0]);
-        lr_grid_sample_point(&bench->fixture.grid, v, samples, 1, points[1]);
+        for (int index = 0; index < 2; index++) {
+            lr_grid_sample_point(&bench->fixture.grid, &(lr_sample){v, {1, 2, 1}, index},
+                                 points[index]);
+        }
         assert_int_equal(lr_operator_point_rows(bench->op, (const double(*)[3])points, 2, &sink),
                          LR_OK);
         read_row(&dense, v);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Correspondence pictures: indices as red and green of the secondary's own number of crystals, black
- * where no line ends, v upwards. */
+ * Correspondence pictures: indices as red and green of the secondary's own number of crystals,
+ * black where no line ends, v upwards. */
 #include "test.h"
 
 enum { rays = 2, nu = 3, nv = 2, columns = rays * nu, rows = rays * nv };

@@ -44,7 +44,8 @@ static void sample_points_tile_the_voxel(void **state)
     for (int index = 0; index < 24; index++) {
         const int part[3] = {index % 2, index / 2 % 3, index / 6};
         double point[3];
-        lr_grid_sample_point(&grid, 37, samples, index, point);
+        lr_grid_sample_point(&grid, &(lr_sample){37, {samples[0], samples[1], samples[2]}, index},
+                             point);
         for (int k = 0; k < 3; k++) {
             const double low = centre[k] - grid.voxel_mm[k] / 2;
             const double spacing = grid.voxel_mm[k] / samples[k];
@@ -56,7 +57,7 @@ static void sample_points_tile_the_voxel(void **state)
         assert_true(fabs(sum[k] - centre[k]) < 1e-13);
     }
     double point[3];
-    lr_grid_sample_point(&grid, 37, (const int[3]){1, 1, 1}, 0, point);
+    lr_grid_sample_point(&grid, &(lr_sample){37, {1, 1, 1}, 0}, point);
     assert_memory_equal(point, centre, sizeof(point)); /* N = 1 is the centre to the bit */
 }
 
