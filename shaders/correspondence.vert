@@ -14,6 +14,7 @@
 #include "common/correspondence_pass.glsl"
 #include "common/lor.glsl"
 #include "common/coincidence.glsl"
+#include "common/sight.glsl"
 
 #ifndef RAYS
 #define RAYS 4
@@ -101,17 +102,14 @@ void main()
     ray *= dot(edge(after, opposite, here, margin), ray) < 0.0 ? -1.0 : 1.0;
     write_position(ray, image.place.yz, primary.crystals.xy * RAYS);
 
-    vec3 u = primary.u_face_u.xyz;
-    vec3 v = primary.v_face_v.xyz;
-    vec3 n = secondary.normal.xyz;
     float area = primary.u_face_u.w * primary.v_face_v.w / (RAYS * RAYS);
     float height = -dot(primary.normal.xyz, centre);
-    out_primary = vec4(dot(u, centre), dot(v, centre), height, area * height / 6.283185307179586);
-    out_denominator = vec4(dot(n, centre), dot(n, u), dot(n, v), -dot(n, other));
-    vec3 su = secondary.u_face_u.xyz;
-    vec3 sv = secondary.v_face_v.xyz;
-    out_along_u = vec4(dot(su, centre), dot(su, u), dot(su, v), -dot(su, other));
-    out_along_v = vec4(dot(sv, centre), dot(sv, u), dot(sv, v), -dot(sv, other));
+    out_primary = vec4(dot(primary.u_face_u.xyz, centre), dot(primary.v_face_v.xyz, centre), height,
+                       area * height / 6.283185307179586);
+    Sight sight = make_sight(primary, centre, secondary, other);
+    out_denominator = sight.denominator;
+    out_along_u = sight.along_u;
+    out_along_v = sight.along_v;
     vec2 face = vec2(primary.u_face_u.w, primary.v_face_v.w);
     out_samples = vec4(primary.centre_pitch_u.w, primary.rest_pitch_v.w, face / RAYS);
     out_cells = vec4(secondary.centre_pitch_u.w, secondary.rest_pitch_v.w,

@@ -17,12 +17,18 @@
 #define LR_BIND_IMAGES 5
 #define LR_BIND_DRAWS 6
 #define LR_BIND_ROWS 7
+#define LR_BIND_SUMS 8
+#define LR_BIND_OUTPUT 9
 
 /* texture units */
 #define LR_UNIT_CORRESPONDENCE 0
 #define LR_UNIT_LORS 1
 #define LR_UNIT_SUMS 2
 #define LR_UNIT_MU 3
+
+/* threads of a compute work group; modules that one may see through a primary */
+#define LR_GROUP_SIZE 64
+#define LR_MAX_TARGETS 96
 
 /* a pair of modules or a LOR that does not exist */
 #define LR_NONE 0xffffffffu

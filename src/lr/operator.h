@@ -35,7 +35,7 @@ typedef enum lr_store {
 typedef struct lr_operator_params {
     const lr_lors *lors; /* required; names the scanner */
     const lr_grid *grid; /* required; copied */
-    const char *backend; /* NULL or "auto", "cpu", "raster" */
+    const char *backend; /* NULL or "auto", "cpu", "raster", "compute" */
     lr_mode mode;
     int rays;           /* R; 0 = 4. Unused by exact mode */
     int samples[3];     /* points per voxel and axis; 0 = as many as keep their spacing
@@ -53,7 +53,7 @@ typedef struct lr_operator_params {
 
 /* What an operator turned out to be. Strings live as long as the operator. */
 typedef struct lr_operator_info {
-    const char *backend; /* "cpu" or "raster" */
+    const char *backend; /* "cpu", "raster" or "compute" */
     const char *device;  /* "CPU, 2 threads"; "llvmpipe (LLVM 15.0.6, 256 bits)" */
     bool stored;         /* whether the matrix is kept */
     int64_t num_voxels, num_lors;
@@ -83,7 +83,8 @@ LR_API void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid
                                         int samples[3]);
 
 /* data = A image. image: [num_voxels], data: [num_lors], overwritten. One call at a time per
- * operator. Same input, same bits, whatever the number of threads.
+ * operator. Same input, same bits, whatever the number of threads; only the compute backend
+ * without a stored matrix adds in any order, and repeats to 2e-6 of each value.
  * errors: LR_BAD_INPUT for an array with a value that is not finite; LR_NO_DEVICE when the device
  * is lost; LR_CANCELLED. */
 LR_API lr_status lr_operator_forward(lr_operator *op, const float *image, float *data);

@@ -46,6 +46,8 @@ struct lr_backend {
 
 /* One constructor per backend. On failure the reason is logged and *backend untouched. */
 lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);
+lr_status lr_compute_backend_create(const struct lr_backend_params *params,
+                                    struct lr_backend *backend);
 lr_status lr_raster_backend_create(const struct lr_backend_params *params,
                                    struct lr_backend *backend);
 

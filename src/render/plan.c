@@ -73,9 +73,11 @@ static bool in_window(const lr_lors *lors, const struct lr_lor_window *window, i
 static struct lr_plan_image make_image(const struct lr_plan *plan, const double point_mm[3],
                                        int primary, int slot)
 {
-    struct lr_plan_image image = {.primary = primary,
-                                  .tile_x = slot % plan->columns * plan->tile[0],
-                                  .tile_y = slot / plan->columns * plan->tile[1]};
+    struct lr_plan_image image = {.primary = primary};
+    if (plan->columns > 0) {
+        image.tile_x = slot % plan->columns * plan->tile[0];
+        image.tile_y = slot / plan->columns * plan->tile[1];
+    }
     for (int k = 0; k < 3; k++) {
         lr_split_float(point_mm[k], &image.point[k], &image.rest[k]);
     }
@@ -128,7 +130,9 @@ static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work,
         if (batch->num_draws > draws_before) {
             plan->images[batch->num_images] =
                 make_image(plan, point_mm, primary, batch->num_images);
-            batch->num_images++;
+            plan->images[batch->num_images++].first_draw = draws_before;
+            const int num_draws = batch->num_draws - draws_before;
+            batch->most_draws = num_draws > batch->most_draws ? num_draws : batch->most_draws;
         }
     }
     return true;
@@ -190,7 +194,9 @@ bool lr_plan_next(struct lr_plan *plan, const struct lr_plan_work *work,
     }
     while (cursor->row < num_rows && plan_next_point(plan, work, cursor, batch)) {
     }
-    batch->atlas_rows = (batch->num_images + plan->columns - 1) / plan->columns;
+    if (plan->columns > 0) {
+        batch->atlas_rows = (batch->num_images + plan->columns - 1) / plan->columns;
+    }
     return true;
 }
 
@@ -205,7 +211,7 @@ static void find_tile(const lr_scanner *scanner, int rays, int tile[2])
     }
 }
 
-static bool size_plan(struct lr_plan *plan, int atlas_size, const lr_log *log)
+static bool size_atlas(struct lr_plan *plan, int atlas_size, const lr_log *log)
 {
     const int modules = plan->scanner->num_modules;
     if (plan->rays > LR_MAX_RASTER_RAYS) {
@@ -226,6 +232,19 @@ static bool size_plan(struct lr_plan *plan, int atlas_size, const lr_log *log)
         return false;
     }
     plan->max_images = plan->columns * plan->rows;
+    return true;
+}
+
+static bool size_plan(struct lr_plan *plan, const struct lr_plan_params *params)
+{
+    const int modules = plan->scanner->num_modules;
+    if (params->atlas_size > 0) {
+        if (!size_atlas(plan, params->atlas_size, params->log)) {
+            return false;
+        }
+    } else {
+        plan->max_images = params->max_images > modules ? params->max_images : modules;
+    }
     const int64_t draws = 16 * (int64_t)plan->max_images;
     const int64_t one_point = (int64_t)modules * modules;
     plan->max_draws = (int)(draws > one_point ? draws : one_point);
@@ -252,7 +271,7 @@ struct lr_plan *lr_plan_create(const struct lr_plan_params *params)
     plan->scanner = params->lors->scanner;
     plan->lors = params->lors;
     plan->rays = params->rays;
-    if (!size_plan(plan, params->atlas_size, params->log) || !allocate_plan(plan, params->log)) {
+    if (!size_plan(plan, params) || !allocate_plan(plan, params->log)) {
         lr_plan_destroy(plan);
         return NULL;
     }

@@ -21,8 +21,8 @@ struct lr_plan_image {
     float rest[3];
     float unused;
     int32_t primary;
-    int32_t tile_x, tile_y; /* left and lower texel of its tile */
-    int32_t unused_too;
+    int32_t tile_x, tile_y; /* left and lower texel of its tile; 0 without an atlas */
+    int32_t first_draw;     /* its draws follow each other */
 };
 
 /* Splits a number into a float and what its rounding left over. The float goes through memory,
@@ -52,6 +52,7 @@ struct lr_batch {
     const struct lr_plan_draw *draws;
     const struct lr_plan_row *rows;
     int num_images, num_draws, num_rows;
+    int most_draws; /* of one image */
     int atlas_rows; /* rows of tiles in use */
 };
 
@@ -78,7 +79,8 @@ struct lr_plan_cursor {
 struct lr_plan_params {
     const lr_lors *lors;
     int rays;
-    int atlas_size; /* edge of the square atlas, texels; made smaller when few tiles are needed */
+    int atlas_size; /* edge of the square atlas, texels; 0 = no atlas, but: */
+    int max_images; /* in a batch */
     const lr_log *log;
 };
 
@@ -86,8 +88,8 @@ struct lr_plan {
     const lr_scanner *scanner;
     const lr_lors *lors;
     int rays;
-    int tile[2];       /* of the largest module, texels */
-    int columns, rows; /* tiles in the atlas */
+    int tile[2];       /* of the largest module, texels; 0 without an atlas */
+    int columns, rows; /* tiles in the atlas; 0 without */
     int max_images, max_draws;
     struct lr_plan_image *images;
     struct lr_plan_draw *draws;
@@ -95,7 +97,8 @@ struct lr_plan {
     struct lr_plan_sight *sights; /* [num_modules], of the point being planned */
 };
 
-/* errors: NULL; LR_USAGE for more than LR_MAX_RASTER_RAYS, when one module's window, or one voxel's windows, do not fit the atlas. */
+/* errors: NULL; with an atlas LR_USAGE for more than LR_MAX_RASTER_RAYS, or when the windows of one
+ * point do not fit it. */
 struct lr_plan *lr_plan_create(const struct lr_plan_params *params);
 void lr_plan_destroy(struct lr_plan *plan);
 

@@ -13,6 +13,8 @@ struct laws {
     bool computes_in_double, has_exact;
     double adjoint;   /* |<Ax, y> - <x, A'y>| / (|Ax| |y|) */
     double agreement; /* of the same element or sum reached in two ways, relative */
+    double repeat;    /* how far a forward projection may differ from itself, relative; 0: no bit.
+                         A stored matrix repeats to the bit in any case */
 };
 
 struct bench { /* one fixture, mode and way of storing */
@@ -24,9 +26,10 @@ struct bench { /* one fixture, mode and way of storing */
 };
 
 static const struct laws all_laws[] = {
-    {"cpu", true, true, 1e-12, 2e-7}, /* agreement: stored elements are floats */
-    {"poison", true, true, 1e-12, 2e-7},
-    {"raster", false, false, 1e-6, 2e-6}, /* a sum of some hundred floats blended in any order */
+    {"cpu", true, true, 1e-12, 2e-7, 0}, /* agreement: stored elements are floats */
+    {"poison", true, true, 1e-12, 2e-7, 0},
+    {"raster", false, false, 1e-6, 2e-6, 0},    /* a sum of some hundred floats */
+    {"compute", false, true, 1e-6, 2e-6, 2e-6}, /* added by atomics in any order */
 };
 
 static lr_operator *create(const struct laws *laws, const lr_operator_params *params)
@@ -164,10 +167,22 @@ static void project_both(const struct bench *bench, const double *x, double *dat
     back(bench, data, image);
 }
 
+static void assert_repeats(const struct bench *bench, const double *values, const double *again,
+                           int64_t count)
+{
+    const bool stored = lr_operator_get_info(bench->op)->stored;
+    for (int64_t k = 0; k < count; k++) {
+        if (bench->laws->repeat == 0.0 || stored) {
+            assert_true(values[k] == again[k]);
+        } else {
+            assert_close(values[k], again[k], bench->laws->repeat);
+        }
+    }
+}
+
 static void check_bits(struct bench *bench, uint64_t *state)
 {
     static const double range[2] = {0.0, 1.0};
-    const size_t data_bytes = (size_t)bench->num_lors * sizeof(double);
     const size_t image_bytes = (size_t)bench->num_voxels * sizeof(double);
     double *x = fixture_doubles(bench->num_voxels);
     double *data = fixture_doubles(bench->num_lors), *data2 = fixture_doubles(bench->num_lors);
@@ -177,15 +192,15 @@ static void check_bits(struct bench *bench, uint64_t *state)
     project_both(bench, x, data, image);
     for (int threads = 1; threads <= 3; threads++) {
         project_both(bench, x, data2, image2); /* first again with the same operator */
-        assert_memory_equal(data, data2, data_bytes);
-        assert_memory_equal(image, image2, image_bytes);
+        assert_repeats(bench, data, data2, bench->num_lors);
+        assert_repeats(bench, image, image2, bench->num_voxels);
         bench->params.threads = threads;
         bench_open(bench, bench->params.mode, bench->params.store);
-        memset(data2, -1, data_bytes);
+        memset(data2, -1, (size_t)bench->num_lors * sizeof(double));
         memset(image2, -1, image_bytes);
         project_both(bench, x, data2, image2);
-        assert_memory_equal(data, data2, data_bytes);
-        assert_memory_equal(image, image2, image_bytes);
+        assert_repeats(bench, data, data2, bench->num_lors);
+        assert_repeats(bench, image, image2, bench->num_voxels);
     }
     double *owned[] = {x, data, data2, image, image2};
     for (int k = 0; k < 5; k++) {
@@ -428,7 +443,7 @@ int main(int argc, char **argv)
     for (size_t k = 0; k < sizeof(all_laws) / sizeof(all_laws[0]); k++) {
         laws = strcmp(all_laws[k].backend, backend) == 0 ? &all_laws[k] : laws;
     }
-    if (!fixture_backend_is_usable(strcmp(backend, "raster") == 0 ? "raster" : "cpu")) {
+    if (!fixture_backend_is_usable(strcmp(backend, "poison") == 0 ? "cpu" : backend)) {
         return 77;
     }
     void *given = (void *)(uintptr_t)laws;

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Adding to a float in a storage buffer: by the driver where it can, else by compare and swap.
+// Include first: #extension comes before everything else. The buffer's elements are LR_ATOMIC.
+#extension GL_NV_shader_atomic_float : enable
+#ifdef GL_NV_shader_atomic_float
+#define LR_ATOMIC float
+#define LR_ATOMIC_ADD(element, value) atomicAdd(element, value)
+#else
+#define LR_ATOMIC uint
+#define LR_ATOMIC_ADD(element, value)                                                              \
+    {                                                                                              \
+        uint old = element;                                                                        \
+        uint seen = ~old;                                                                          \
+        while (seen != old) {                                                                      \
+            seen = old;                                                                            \
+            old = atomicCompSwap(element, seen, floatBitsToUint(uintBitsToFloat(seen) + (value))); \
+        }                                                                                          \
+    }
+#endif

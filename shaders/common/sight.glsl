@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Where a line from a point of the primary through the sample point meets the secondary's plane
+// (docs/method.md, section 3). Needs common/scene.glsl before it.
+
+// With (a, b) on the primary, from its centre, a line meets the secondary's plane at the distance
+// t |y1 - w| beyond the sample point: t = denominator.w / (denominator.x + a .y + b .z), and there
+// at along.w - t (along.x + a .y + b .z) from its centre.
+struct Sight {
+    vec4 denominator;
+    vec4 along_u;
+    vec4 along_v;
+};
+
+// centre, other: from the sample point to the centres of primary and secondary.
+Sight make_sight(Module primary, vec3 centre, Module secondary, vec3 other)
+{
+    vec3 u = primary.u_face_u.xyz;
+    vec3 v = primary.v_face_v.xyz;
+    vec3 n = secondary.normal.xyz;
+    vec3 su = secondary.u_face_u.xyz;
+    vec3 sv = secondary.v_face_v.xyz;
+    return Sight(vec4(dot(n, centre), dot(n, u), dot(n, v), -dot(n, other)),
+                 vec4(dot(su, centre), dot(su, u), dot(su, v), -dot(su, other)),
+                 vec4(dot(sv, centre), dot(sv, u), dot(sv, v), -dot(sv, other)));
+}
+
+float along(vec4 row, vec2 at)
+{
+    return row.x + row.y * at.x + row.z * at.y;
+}
+
+// t of the line through `at`; negative where it does not meet the plane beyond the point.
+float sight_distance(Sight sight, vec2 at)
+{
+    float denominator = along(sight.denominator, at);
+    return denominator > 0.0 ? sight.denominator.w / denominator : -1.0;
+}
+
+vec2 sight_hit(Sight sight, vec2 at, float t)
+{
+    return vec2(sight.along_u.w - t * along(sight.along_u, at),
+                sight.along_v.w - t * along(sight.along_v, at));
+}

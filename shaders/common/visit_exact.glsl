@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Exact mode of visit.glsl: the solid angle of the primary face's part that is seen through a
+// secondary face. "Seen through" is four half-planes on the primary, linear in its coordinates:
+// U >= U0 is (along_u.w - U0) (n_j . (y1 - w)) - h_j (u_j . (y1 - w)) >= 0, and so on, so that a
+// rectangle is clipped by four lines, in coordinates around the crystal's centre.
+
+const int MAX_CORNERS = 12; // 4, and one more for each line: 4 of the cell, 4 of a nearer module
+struct Polygon {
+    vec2 corners[MAX_CORNERS];
+    int count;
+};
+
+Polygon face_polygon(vec2 face)
+{
+    Polygon polygon;
+    polygon.corners[0] = vec2(-0.5, -0.5) * face;
+    polygon.corners[1] = vec2(0.5, -0.5) * face;
+    polygon.corners[2] = vec2(0.5, 0.5) * face;
+    polygon.corners[3] = vec2(-0.5, 0.5) * face;
+    polygon.count = 4;
+    return polygon;
+}
+
+// Keeps where line.x + line.y a + line.z b >= 0.
+Polygon clip(Polygon polygon, vec3 line)
+{
+    Polygon kept;
+    kept.count = 0;
+    vec2 before = polygon.corners[max(polygon.count - 1, 0)];
+    float side_before = line.x + dot(line.yz, before);
+    for (int k = 0; k < polygon.count; k++) {
+        vec2 here = polygon.corners[k];
+        float side = line.x + dot(line.yz, here);
+        if ((side < 0.0) != (side_before < 0.0) && kept.count < MAX_CORNERS) {
+            kept.corners[kept.count++] = mix(before, here, side_before / (side_before - side));
+        }
+        if (side >= 0.0 && kept.count < MAX_CORNERS) {
+            kept.corners[kept.count++] = here;
+        }
+        before = here;
+        side_before = side;
+    }
+    return kept;
+}
+
+// The half-plane along >= low (sign 1) or along <= low (sign -1), in coordinates around `crystal`.
+vec3 half_plane(Sight sight, vec4 row, vec2 crystal, float low, float sign)
+{
+    float shift = row.w - low;
+    vec3 line = vec3(shift * along(sight.denominator, crystal) - sight.denominator.w * along(row, crystal),
+                     shift * sight.denominator.yz - sight.denominator.w * row.yz);
+    return sign * line;
+}
+
+// The part seen through the rectangle of half size `half_mm` around `middle` on the target.
+Polygon clip_window(Polygon polygon, Sight sight, vec2 crystal, vec2 middle, vec2 half_mm)
+{
+    polygon = clip(polygon, half_plane(sight, sight.along_u, crystal, middle.x - half_mm.x, 1.0));
+    polygon = clip(polygon, half_plane(sight, sight.along_u, crystal, middle.x + half_mm.x, -1.0));
+    polygon = clip(polygon, half_plane(sight, sight.along_v, crystal, middle.y - half_mm.y, 1.0));
+    return clip(polygon, half_plane(sight, sight.along_v, crystal, middle.y + half_mm.y, -1.0));
+}
+
+// Area and moments of a polygon.
+struct Moments {
+    float area;
+    vec2 mean;
+    vec3 second; // central: aa, bb, ab
+};
+
+Moments polygon_moments(Polygon polygon)
+{
+    float area = 0.0;
+    vec2 first = vec2(0.0);
+    vec3 second = vec3(0.0);
+    vec2 p = polygon.corners[max(polygon.count - 1, 0)];
+    for (int k = 0; k < polygon.count; k++) {
+        vec2 q = polygon.corners[k];
+        float twice = p.x * q.y - p.y * q.x;
+        area += 0.5 * twice;
+        first += twice / 6.0 * (p + q);
+        second.xy += twice / 12.0 * (p * p + p * q + q * q);
+        second.z += twice / 24.0 * (2.0 * p.x * p.y + 2.0 * q.x * q.y + p.x * q.y + q.x * p.y);
+        p = q;
+    }
+    vec2 mean = area > 0.0 ? first / area : vec2(0.0);
+    second -= area * vec3(mean * mean, mean.x * mean.y);
+    return Moments(area, mean, second);
+}
+
+// Solid angle / 2 pi: the mid-point rule with its second-order term.
+float polygon_weight(View view, Moments moments)
+{
+    vec2 d = view.offset + view.crystal_mm + moments.mean;
+    float inverse = 1.0 / (dot(d, d) + view.height * view.height);
+    float density = view.height * inverse * sqrt(inverse) / 6.283185307179586;
+    vec3 bend = density * inverse * (15.0 * inverse * vec3(d * d, d.x * d.y) - vec3(3.0, 3.0, 0.0));
+    return moments.area * density +
+           0.5 * (bend.x * moments.second.x + bend.y * moments.second.y) + bend.z * moments.second.z;
+}
+
+#ifdef BLOCKERS
+// The part of a polygon's weight that nearer modules from target `from` on take away, by inclusion
+// and exclusion over at most three that overlap.
+float seen_weight(View view, Polygon polygon, int itself)
+{
+    float weight = polygon_weight(view, polygon_moments(polygon));
+    float hidden = 0.0;
+    for (int i = 0; i < num_targets; i++) {
+        vec2 half_i = 0.5 * vec2(targets[i].module.xy) * targets[i].cells.xy;
+        Polygon in_i = clip_window(polygon, targets[i].sight, view.crystal_mm, vec2(0.0), half_i);
+        Moments over_i = polygon_moments(in_i);
+        vec2 at = view.crystal_mm + over_i.mean;
+        if (i == itself || in_i.count < 3 || over_i.area <= 0.0 ||
+            sight_distance(targets[i].sight, at) >= sight_distance(targets[itself].sight, at)) {
+            continue;
+        }
+        hidden += polygon_weight(view, over_i);
+        for (int j = 0; j < i; j++) {
+            vec2 half_j = 0.5 * vec2(targets[j].module.xy) * targets[j].cells.xy;
+            Polygon in_j = clip_window(in_i, targets[j].sight, view.crystal_mm, vec2(0.0), half_j);
+            Moments over_j = polygon_moments(in_j);
+            at = view.crystal_mm + over_j.mean;
+            if (j != itself && in_j.count >= 3 && over_j.area > 0.0 &&
+                sight_distance(targets[j].sight, at) < sight_distance(targets[itself].sight, at)) {
+                hidden -= polygon_weight(view, over_j);
+            }
+        }
+    }
+    return weight - hidden;
+}
+#endif
+
+// Cells of the target that the primary face may be seen through: first and last, inclusive.
+ivec4 cell_range(View view, Target target)
+{
+    vec2 low = vec2(1e30), high = vec2(-1e30);
+    for (int k = 0; k < 4; k++) {
+        vec2 at = view.crystal_mm + view.face * (vec2(k & 1, k >> 1) - 0.5);
+        float t = sight_distance(target.sight, at);
+        if (t < 0.0) {
+            return ivec4(ivec2(0), target.module.xy - 1);
+        }
+        vec2 hit = sight_hit(target.sight, at, t);
+        low = min(low, hit);
+        high = max(high, hit);
+    }
+    vec2 cells = vec2(target.module.xy);
+    vec2 first = floor(low / target.cells.xy + 0.5 * cells - 1e-3);
+    vec2 last = floor(high / target.cells.xy + 0.5 * cells + 1e-3);
+    return ivec4(clamp(first, vec2(0.0), cells), clamp(last, vec2(-1.0), cells - 1.0));
+}
+
+void visit_cell(View view, int index, ivec2 rs)
+{
+    Target target = targets[index];
+    vec2 middle = (vec2(rs) - 0.5 * vec2(target.module.xy - 1)) * target.cells.xy;
+    Polygon polygon = clip_window(face_polygon(view.face), target.sight, view.crystal_mm, middle,
+                                  target.cells.zw);
+    Moments moments = polygon_moments(polygon);
+    if (polygon.count < 3 || moments.area <= 1e-7 * view.face.x * view.face.y ||
+        !target_allows(target, view, rs)) {
+        return;
+    }
+#ifdef BLOCKERS
+    float weight = seen_weight(view, polygon, index);
+#else
+    float weight = polygon_weight(view, moments);
+#endif
+    if (weight > 0.0) {
+        vec2 at = view.crystal_mm + moments.mean;
+        emit(target_lor(target, view, rs),
+             weight * view_survival(view, at, sight_distance(target.sight, at)));
+    }
+}
+
+void visit_crystal(View view)
+{
+    for (int k = 0; k < num_targets; k++) {
+        if (targets[k].mask.x == LR_NONE) {
+            continue;
+        }
+        ivec4 range = cell_range(view, targets[k]);
+        for (int s = range.y; s <= range.w; s++) {
+            for (int r = range.x; r <= range.z; r++) {
+                visit_cell(view, k, ivec2(r, s));
+            }
+        }
+    }
+}

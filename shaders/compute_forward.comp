@@ -1,0 +1,28 @@
+#version 450 core
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Forward projection in one pass: every element times the image's factor is added to its LOR.
+//
+// reads:    images, draws, scanner, masks, attenuation map
+// writes:   LOR values of the window, by atomic addition: the order of a sum varies
+// shape:    one group an image
+// variants: RAYS=4; EXACT=1; EXACT=1 BLOCKERS=1; RAYS=3 ABSORPTION=1; EXACT=1 ABSORPTION=1
+#include "common/atomic.glsl"
+#include "common/visit.glsl"
+
+layout(std430, binding = LR_BIND_OUTPUT) buffer Lors {
+    LR_ATOMIC lors[];
+};
+
+void emit(uint lor, float weight)
+{
+    if (lor < num_lors) {
+        LR_ATOMIC_ADD(lors[lor], weight * images[gl_WorkGroupID.x].point_scale.w);
+    }
+}
+
+void main()
+{
+    visit_image(gl_WorkGroupID.x);
+}

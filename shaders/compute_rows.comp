@@ -1,0 +1,33 @@
+#version 450 core
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// The elements themselves, as a list in any order.
+//
+// reads:    images, draws, scanner, masks, attenuation map
+// writes:   how many elements there are, and those that fit: image, LOR, bits of the weight
+// shape:    one group an image
+// variants: RAYS=4; EXACT=1; EXACT=1 BLOCKERS=1; RAYS=3 ABSORPTION=1
+#include "common/visit.glsl"
+
+layout(std430, binding = LR_BIND_OUTPUT) buffer Elements {
+    uint count;
+    uint unused_[3];
+    uvec4 elements[]; // image, LOR, bits of the weight, unused
+};
+
+void emit(uint lor, float weight)
+{
+    if (lor >= num_lors || weight <= 0.0) {
+        return;
+    }
+    uint place = atomicAdd(count, 1u);
+    if (place < capacity) {
+        elements[place] = uvec4(gl_WorkGroupID.x, lor, floatBitsToUint(weight), 0u);
+    }
+}
+
+void main()
+{
+    visit_image(gl_WorkGroupID.x);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "render/compute.h"
+
+#include "base/log.h"
+#include "base/vec.h"
+#include "common/bindings.h"
+#include "render/correspondence.h"
+
+#include <string.h>
+
+/* The block of shaders/common/visit.glsl. */
+struct visit_pass {
+    uint32_t num_draws, num_lors, capacity;
+    int32_t mu_steps;
+    float mu_origin_mm[4];
+    float mu_per_mm[4];
+};
+_Static_assert(sizeof(struct visit_pass) == 48, "the shaders' layout");
+
+/* Images in a batch: enough groups to fill a device. */
+enum { BATCH_IMAGES = 16384, BATCH_IMAGES_SOFTWARE = 2048 };
+
+/* How far a corner may stand behind another module's plane and still count as on it, mm. */
+static const double plane_tolerance_mm = 1e-6;
+
+static bool is_behind(const lr_scanner *scanner, int module, int other)
+{
+    const lr_module *plane = &scanner->modules[module], *box = &scanner->modules[other];
+    double from[3], centre[3], offset[3];
+    lr_scanner_detection_centre(scanner, module, from);
+    lr_scanner_detection_centre(scanner, other, centre);
+    vec_sub(centre, from, offset);
+    const double reach =
+        fabs(vec_dot(plane->normal, box->u)) * 0.5 * box->crystals[0] * box->pitch_mm[0] +
+        fabs(vec_dot(plane->normal, box->v)) * 0.5 * box->crystals[1] * box->pitch_mm[1];
+    return vec_dot(plane->normal, offset) - reach < -plane_tolerance_mm;
+}
+
+/* Where every module lies in front of every other one's plane, as in a ring, no line meets two
+ * modules on one side of a point between them. */
+static bool may_hide(const lr_scanner *scanner)
+{
+    for (int i = 0; i < scanner->num_modules; i++) {
+        for (int j = 0; j < scanner->num_modules; j++) {
+            if (i != j && is_behind(scanner, i, j)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static struct gl_buffer *make_buffer(const struct lr_compute *compute, const char *label,
+                                     int64_t bytes)
+{
+    return gl_buffer_create(compute->ctx,
+                            &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
+}
+
+static lr_status make_buffers(struct lr_compute *compute)
+{
+    const struct lr_plan *plan = compute->plan;
+    compute->images = make_buffer(compute, "images of the batch",
+                                  plan->max_images * (int64_t)sizeof(struct lr_plan_image));
+    compute->draws = make_buffer(compute, "draws of the batch",
+                                 plan->max_draws * (int64_t)sizeof(struct lr_plan_draw));
+    compute->rows = make_buffer(compute, "rows of the batch",
+                                plan->max_images * (int64_t)sizeof(struct lr_plan_row));
+    compute->sums =
+        make_buffer(compute, "sums of images", plan->max_images * (int64_t)sizeof(float));
+    return compute->images && compute->draws && compute->rows && compute->sums ? LR_OK : LR_FAILED;
+}
+
+static lr_status build(struct lr_compute *compute)
+{
+    const struct lr_backend_params *params = &compute->params;
+    const struct gl_limits *limits = gl_context_limits(compute->ctx);
+    const int64_t limit =
+        params->max_memory_bytes > 0 && params->max_memory_bytes < limits->max_storage_bytes
+            ? params->max_memory_bytes
+            : limits->max_storage_bytes;
+    compute->max_window = limit / (int64_t)sizeof(float);
+    compute->blockers = may_hide(params->scanner);
+    compute->plan = lr_plan_create(&(struct lr_plan_params){
+        .lors = params->lors,
+        .rays = params->rays,
+        .max_images = limits->software ? BATCH_IMAGES_SOFTWARE : BATCH_IMAGES,
+        .log = params->log,
+    });
+    if (compute->plan == NULL) {
+        return LR_FAILED;
+    }
+    LR_TRY(lr_scene_init(&compute->scene, compute->ctx, params->lors,
+                         &(struct lr_scene_absorption){params->mu, params->mu_steps}));
+    return make_buffers(compute);
+}
+
+lr_status lr_compute_init(struct lr_compute *compute)
+{
+    const lr_status status = build(compute);
+    if (status != LR_OK) {
+        lr_compute_finish(compute);
+    }
+    return status;
+}
+
+void lr_compute_finish(struct lr_compute *compute)
+{
+    gl_buffer_destroy(compute->sums);
+    gl_buffer_destroy(compute->rows);
+    gl_buffer_destroy(compute->draws);
+    gl_buffer_destroy(compute->images);
+    gl_program_destroy(compute->collect);
+    for (int k = 0; k < LR_NUM_COMPUTE_PASSES; k++) {
+        gl_program_destroy(compute->programs[k]);
+    }
+    lr_scene_finish(&compute->scene);
+    lr_plan_destroy(compute->plan);
+    *compute = (struct lr_compute){.params = compute->params, .ctx = compute->ctx};
+}
+
+static lr_status make_program(struct lr_compute *compute, enum lr_compute_pass which)
+{
+    static const char *const names[] = {"compute_forward.comp", "compute_back.comp",
+                                        "compute_rows.comp"};
+    struct lr_rays_define rays;
+    int next = 1;
+    if (compute->programs[which] != NULL) {
+        return LR_OK;
+    }
+    lr_rays_define_init(&rays, compute->plan->rays);
+    if (compute->params.mode == LR_MODE_EXACT) {
+        rays.defines[next++].name = "EXACT";
+    }
+    if (compute->params.mode == LR_MODE_EXACT && compute->blockers) {
+        rays.defines[next++].name = "BLOCKERS";
+    }
+    if (compute->scene.mu != NULL) {
+        rays.defines[next++].name = "ABSORPTION";
+    }
+    compute->programs[which] = gl_program_create(
+        compute->ctx, &(struct gl_program_params){
+                          .compute = names[which], .defines = rays.defines, .label = names[which]});
+    return compute->programs[which] ? LR_OK : LR_FAILED;
+}
+
+static lr_status upload_list(struct gl_buffer *buffer, const void *data, int count, size_t size)
+{
+    return gl_buffer_upload(buffer, 0, count * (int64_t)size, data);
+}
+
+lr_status lr_compute_upload(struct lr_compute *compute, const struct lr_batch *batch)
+{
+    if (batch->most_draws > LR_MAX_TARGETS) {
+        return lr_error(compute->params.log, LR_USAGE,
+                        "a point sees %d modules through one, more than the %d that the compute "
+                        "backend can hold: use backend raster or cpu",
+                        batch->most_draws, LR_MAX_TARGETS);
+    }
+    LR_TRY(upload_list(compute->images, batch->images, batch->num_images, sizeof(*batch->images)));
+    LR_TRY(upload_list(compute->draws, batch->draws, batch->num_draws, sizeof(*batch->draws)));
+    return upload_list(compute->rows, batch->rows, batch->num_rows, sizeof(*batch->rows));
+}
+
+static struct visit_pass pass_uniforms(const struct lr_compute *compute,
+                                       const struct lr_batch *batch,
+                                       const struct lr_compute_output *output)
+{
+    const struct lr_scene *scene = &compute->scene;
+    struct visit_pass uniforms = {
+        .num_draws = (uint32_t)batch->num_draws,
+        .num_lors = (uint32_t)(output->num_lors < UINT32_MAX ? output->num_lors : UINT32_MAX - 1),
+        .capacity = (uint32_t)output->capacity,
+        .mu_steps = scene->mu_steps,
+    };
+    memcpy(uniforms.mu_origin_mm, scene->mu_origin_mm, sizeof(scene->mu_origin_mm));
+    memcpy(uniforms.mu_per_mm, scene->mu_per_mm, sizeof(scene->mu_per_mm));
+    return uniforms;
+}
+
+lr_status lr_compute_run(struct lr_compute *compute, enum lr_compute_pass which,
+                         const struct lr_batch *batch, const struct lr_compute_output *output)
+{
+    LR_TRY(make_program(compute, which));
+    const struct visit_pass uniforms = pass_uniforms(compute, batch, output);
+    struct gl_pass pass = {
+        .label = gl_program_label(compute->programs[which]),
+        .program = compute->programs[which],
+        .uniforms = &uniforms,
+        .uniform_bytes = sizeof(uniforms),
+        .groups = {batch->num_images, 1, 1},
+        .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT,
+    };
+    lr_scene_bind(&compute->scene, &pass);
+    pass.buffers[LR_BIND_IMAGES].buffer = compute->images;
+    pass.buffers[LR_BIND_DRAWS].buffer = compute->draws;
+    pass.buffers[LR_BIND_SUMS].buffer = compute->sums;
+    pass.buffers[LR_BIND_OUTPUT].buffer = output->buffer;
+    return gl_pass_run(compute->ctx, &pass);
+}
+
+lr_status lr_compute_collect(struct lr_compute *compute, const struct lr_batch *batch,
+                             const struct gl_buffer *voxels)
+{
+    const uint32_t num_rows = (uint32_t)batch->num_rows;
+    if (compute->collect == NULL) {
+        compute->collect = gl_program_create(
+            compute->ctx, &(struct gl_program_params){.compute = "compute_collect.comp",
+                                                      .label = "collect voxels"});
+    }
+    if (compute->collect == NULL) {
+        return LR_FAILED;
+    }
+    struct gl_pass pass = {
+        .label = "collect voxels",
+        .program = compute->collect,
+        .uniforms = &num_rows,
+        .uniform_bytes = sizeof(num_rows),
+        .groups = {(batch->num_rows + LR_GROUP_SIZE - 1) / LR_GROUP_SIZE, 1, 1},
+        .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT,
+    };
+    pass.buffers[LR_BIND_ROWS].buffer = compute->rows;
+    pass.buffers[LR_BIND_SUMS].buffer = compute->sums;
+    pass.buffers[LR_BIND_OUTPUT].buffer = voxels;
+    return gl_pass_run(compute->ctx, &pass);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The fused passes of the `compute` backend: lines or overlaps are computed where they are needed
+ * and never stored. One work group handles one image, see shaders/common/visit.glsl. */
+#ifndef LR_RENDER_COMPUTE_H
+#define LR_RENDER_COMPUTE_H
+
+#include "operator/backend.h"
+#include "render/scene.h"
+
+enum lr_compute_pass {
+    LR_COMPUTE_FORWARD,
+    LR_COMPUTE_BACK,
+    LR_COMPUTE_ROWS,
+    LR_NUM_COMPUTE_PASSES
+};
+
+struct lr_compute {
+    struct lr_backend_params params;
+    struct gl_context *ctx;
+    struct lr_plan *plan;
+    struct lr_scene scene;
+    bool blockers;                                      /* whether a module may hide another one */
+    struct gl_program *programs[LR_NUM_COMPUTE_PASSES]; /* made when first asked for */
+    struct gl_program *collect;
+    struct gl_buffer *images, *draws, *rows, *sums;
+    int64_t max_window; /* LORs */
+};
+
+/* The context is current. On failure *compute holds nothing but ctx. */
+lr_status lr_compute_init(struct lr_compute *compute);
+void lr_compute_finish(struct lr_compute *compute);
+
+/* Uploads a batch. errors: LR_USAGE when a point sees too many modules through one. */
+lr_status lr_compute_upload(struct lr_compute *compute, const struct lr_batch *batch);
+
+/* What a pass writes to. */
+struct lr_compute_output {
+    const struct gl_buffer *buffer; /* LOR values, or the element list */
+    int64_t num_lors;               /* in the LOR window */
+    int64_t capacity;               /* of the element list */
+};
+
+/* Runs one pass over the uploaded batch. */
+lr_status lr_compute_run(struct lr_compute *compute, enum lr_compute_pass which,
+                         const struct lr_batch *batch, const struct lr_compute_output *output);
+
+/* After LR_COMPUTE_BACK: adds the batch's image sums to the voxels. */
+lr_status lr_compute_collect(struct lr_compute *compute, const struct lr_batch *batch,
+                             const struct gl_buffer *voxels);
+
+/* Every element of the rows, in order, to the sink. */
+lr_status lr_compute_read_rows(struct lr_compute *compute, const struct lr_rows *rows,
+                               const lr_row_sink *sink);
+
+#endif

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The `compute` backend: the cluster paper's forward and back-projection (sections II to IV) fused
+ * into one pass each, sampled or exact, on OpenGL compute shaders. */
+#include "render/compute.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* A buffer of floats on the device, for LOR values and voxel sums. */
+static struct gl_buffer *make_values(const struct lr_compute *compute, const char *label,
+                                     int64_t count)
+{
+    return gl_buffer_create(
+        compute->ctx,
+        &(struct gl_buffer_params){.label = label, .size_bytes = count * (int64_t)sizeof(float)});
+}
+
+static struct lr_rows all_voxels(const struct lr_backend_params *params)
+{
+    return (struct lr_rows){
+        .grid = params->grid,
+        .samples = {params->samples[0], params->samples[1], params->samples[2]},
+        .end = lr_grid_num_voxels(params->grid),
+    };
+}
+
+static lr_status report(const struct lr_compute *compute, const char *what,
+                        const struct lr_lor_window *window, int64_t voxel)
+{
+    const double voxels = (double)lr_grid_num_voxels(compute->params.grid);
+    const double lors = (double)compute->params.lors->count;
+    return lr_progress_report(compute->params.progress, what,
+                              (double)window->first_lor / lors +
+                                  (double)window->num_lors / lors * (double)voxel / voxels,
+                              1.0);
+}
+
+static lr_status forward_window(struct lr_compute *compute, const struct lr_plan_work *work,
+                                const struct gl_buffer *lors)
+{
+    const struct lr_compute_output output = {.buffer = lors, .num_lors = work->window.num_lors};
+    struct lr_plan_cursor cursor = {0};
+    struct lr_batch batch;
+    while (lr_plan_next(compute->plan, work, &cursor, &batch)) {
+        LR_TRY(lr_compute_upload(compute, &batch));
+        LR_TRY(lr_compute_run(compute, LR_COMPUTE_FORWARD, &batch, &output));
+        LR_TRY(report(compute, "projecting forward", &work->window, cursor.row));
+    }
+    return LR_OK;
+}
+
+static lr_status forward_windows(struct lr_compute *compute, const float *image, float *data)
+{
+    const struct lr_rows rows = all_voxels(&compute->params);
+    struct lr_plan_work work = {.rows = &rows, .emission = image};
+    while (lr_plan_next_window(compute->params.lors, compute->max_window, &work.window)) {
+        LR_TRY(lr_scene_set_window(&compute->scene, &work.window));
+        struct gl_buffer *lors = make_values(compute, "LOR values", work.window.num_lors);
+        lr_status status = lors ? forward_window(compute, &work, lors) : LR_FAILED;
+        if (status == LR_OK) {
+            status = gl_buffer_read(lors, 0, work.window.num_lors * (int64_t)sizeof(float),
+                                    data + work.window.first_lor);
+        }
+        gl_buffer_destroy(lors);
+        LR_TRY(status);
+    }
+    return LR_OK;
+}
+
+static lr_status forward(void *self, const void *image, void *data)
+{
+    struct lr_compute *compute = self;
+    LR_TRY(gl_context_make_current(compute->ctx));
+    const lr_status status = forward_windows(compute, image, data);
+    gl_context_release(compute->ctx);
+    return status;
+}
+
+static lr_status back_window(struct lr_compute *compute, const struct lr_plan_work *work,
+                             const struct gl_buffer *lors, const struct gl_buffer *voxels)
+{
+    const struct lr_compute_output output = {.buffer = lors, .num_lors = work->window.num_lors};
+    struct lr_plan_cursor cursor = {0};
+    struct lr_batch batch;
+    while (lr_plan_next(compute->plan, work, &cursor, &batch)) {
+        LR_TRY(lr_compute_upload(compute, &batch));
+        LR_TRY(lr_compute_run(compute, LR_COMPUTE_BACK, &batch, &output));
+        LR_TRY(lr_compute_collect(compute, &batch, voxels));
+        LR_TRY(report(compute, "projecting back", &work->window, cursor.row));
+    }
+    return LR_OK;
+}
+
+static lr_status back_windows(struct lr_compute *compute, const float *data,
+                              const struct gl_buffer *voxels)
+{
+    const struct lr_rows rows = all_voxels(&compute->params);
+    struct lr_plan_work work = {.rows = &rows};
+    while (lr_plan_next_window(compute->params.lors, compute->max_window, &work.window)) {
+        LR_TRY(lr_scene_set_window(&compute->scene, &work.window));
+        struct gl_buffer *lors = gl_buffer_create(
+            compute->ctx,
+            &(struct gl_buffer_params){.label = "LOR values",
+                                       .size_bytes = work.window.num_lors * (int64_t)sizeof(float),
+                                       .data = data + work.window.first_lor});
+        const lr_status status = lors ? back_window(compute, &work, lors, voxels) : LR_FAILED;
+        gl_buffer_destroy(lors);
+        LR_TRY(status);
+    }
+    return LR_OK;
+}
+
+static lr_status back(void *self, const void *data, void *image)
+{
+    struct lr_compute *compute = self;
+    const int64_t num_voxels = lr_grid_num_voxels(compute->params.grid);
+    LR_TRY(gl_context_make_current(compute->ctx));
+    struct gl_buffer *voxels = make_values(compute, "voxel sums", num_voxels);
+    lr_status status = voxels ? back_windows(compute, data, voxels) : LR_FAILED;
+    if (status == LR_OK) {
+        status = gl_buffer_read(voxels, 0, num_voxels * (int64_t)sizeof(float), image);
+    }
+    gl_buffer_destroy(voxels);
+    gl_context_release(compute->ctx);
+    return status;
+}
+
+static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
+{
+    struct lr_compute *compute = self;
+    const struct lr_lor_window all = lr_plan_all_lors(compute->params.lors);
+    LR_TRY(gl_context_make_current(compute->ctx));
+    lr_status status = lr_scene_set_window(&compute->scene, &all);
+    if (status == LR_OK) {
+        status = lr_compute_read_rows(compute, wanted, sink);
+    }
+    gl_context_release(compute->ctx);
+    return status;
+}
+
+static void destroy(void *self)
+{
+    struct lr_compute *compute = self;
+    if (compute->ctx && gl_context_make_current(compute->ctx) == LR_OK) {
+        lr_compute_finish(compute);
+        gl_context_release(compute->ctx);
+    }
+    gl_context_destroy(compute->ctx);
+    free(compute);
+}
+
+static const struct lr_backend_fns fns = {
+    .name = "compute",
+    .forward = forward,
+    .back = back,
+    .rows = rows,
+    .destroy = destroy,
+};
+
+/* LOR numbers on the device are 32 bit; rows need all of them in one window. */
+static lr_status check_lors(const struct lr_backend_params *params)
+{
+    if (params->lors->count < (int64_t)UINT32_MAX) {
+        return LR_OK;
+    }
+    return lr_error(params->log, LR_USAGE,
+                    "%lld LORs are more than the compute backend can number: use backend cpu",
+                    (long long)params->lors->count);
+}
+
+lr_status lr_compute_backend_create(const struct lr_backend_params *params,
+                                    struct lr_backend *backend)
+{
+    LR_TRY(check_lors(params));
+    struct lr_compute *compute = lr_alloc(1, sizeof(*compute), "the compute backend", params->log);
+    if (compute == NULL) {
+        return LR_FAILED;
+    }
+    compute->params = *params;
+    compute->ctx = gl_context_create(
+        &(struct gl_context_params){.device = params->device, .log = params->log});
+    lr_status status = compute->ctx ? gl_context_make_current(compute->ctx) : LR_NO_DEVICE;
+    if (status == LR_OK) {
+        status = lr_compute_init(compute);
+        gl_context_release(compute->ctx);
+    }
+    if (status != LR_OK) {
+        gl_context_destroy(compute->ctx);
+        free(compute);
+        return status;
+    }
+    backend->fns = &fns;
+    backend->self = compute;
+    snprintf(backend->device, sizeof(backend->device), "%s",
+             gl_context_limits(compute->ctx)->renderer);
+    return LR_OK;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "render/row_batches.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+
+#include <stdlib.h>
+
+/* State of one call of lr_row_batches_deliver. */
+struct reading {
+    const struct lr_row_batches *batches;
+    const struct lr_rows *rows;
+    struct lr_row_delivery delivery;
+    struct lr_batch batch;
+    struct lr_elements *lists;  /* [max_images], one per row of the batch */
+    struct lr_elements carried; /* of a row that the batch before left unfinished */
+    int64_t carried_row;        /* -1: none */
+    int64_t next_row;           /* to be delivered, counted from the first */
+};
+
+static lr_status merge(const struct reading *reading, struct lr_elements *list)
+{
+    return lr_elements_merge(list, reading->batches->plan->lors->count, reading->batches->log);
+}
+
+static void read_share(void *user, int64_t begin, int64_t end, int worker)
+{
+    struct reading *reading = user;
+    const struct lr_row_source *source = &reading->batches->source;
+    (void)worker;
+    for (int64_t k = begin; k < end; k++) {
+        struct lr_elements *list = &reading->lists[k];
+        list->count = 0;
+        if (source->fill(source->user, &reading->batch.rows[k], list) != LR_OK ||
+            merge(reading, list) != LR_OK) {
+            list->count = -1; /* its sentence is in the log */
+        }
+    }
+}
+
+static lr_status deliver(struct reading *reading, int64_t row, const struct lr_elements *list)
+{
+    reading->next_row = row + 1;
+    return lr_row_deliver(&reading->delivery, reading->rows->begin + row, list);
+}
+
+static lr_status deliver_empty_until(struct reading *reading, int64_t row)
+{
+    const struct lr_elements none = {0};
+    while (reading->next_row < row) {
+        LR_TRY(deliver(reading, reading->next_row, &none));
+    }
+    return LR_OK;
+}
+
+static lr_status deliver_carried(struct reading *reading)
+{
+    const int64_t row = reading->carried_row;
+    if (row < 0) {
+        return LR_OK;
+    }
+    reading->carried_row = -1;
+    LR_TRY(merge(reading, &reading->carried));
+    LR_TRY(deliver_empty_until(reading, row));
+    LR_TRY(deliver(reading, row, &reading->carried));
+    reading->carried.count = 0;
+    return LR_OK;
+}
+
+static lr_status carry(struct reading *reading, int64_t row, const struct lr_elements *list)
+{
+    for (int64_t k = 0; k < list->count; k++) {
+        LR_TRY(lr_elements_add(&reading->carried, list->list[k].lor, list->list[k].value,
+                               reading->batches->log));
+    }
+    reading->carried_row = row;
+    return LR_OK;
+}
+
+/* Delivers the batch's rows; the one that the cursor stands in is carried over to the next. */
+static lr_status deliver_batch(struct reading *reading, const struct lr_plan_cursor *cursor)
+{
+    for (int k = 0; k < reading->batch.num_rows; k++) {
+        const int64_t row = reading->batch.rows[k].row;
+        const struct lr_elements *list = &reading->lists[k];
+        if (list->count < 0) {
+            return LR_FAILED;
+        }
+        if (reading->carried_row >= 0 && reading->carried_row != row) {
+            LR_TRY(deliver_carried(reading));
+        }
+        if (reading->carried_row == row || (cursor->row == row && cursor->point > 0)) {
+            LR_TRY(carry(reading, row, list));
+        } else {
+            LR_TRY(deliver_empty_until(reading, row));
+            LR_TRY(deliver(reading, row, list));
+        }
+    }
+    if (reading->carried_row >= 0 && cursor->row != reading->carried_row) {
+        return deliver_carried(reading);
+    }
+    return LR_OK;
+}
+
+static lr_status read_all(struct reading *reading)
+{
+    const struct lr_row_batches *batches = reading->batches;
+    const struct lr_plan_work work = {.rows = reading->rows,
+                                      .window = lr_plan_all_lors(batches->plan->lors)};
+    const int64_t num_rows = reading->rows->end - reading->rows->begin;
+    struct lr_plan_cursor cursor = {0};
+    while (lr_plan_next(batches->plan, &work, &cursor, &reading->batch)) {
+        LR_TRY(batches->source.fetch(batches->source.user, &reading->batch));
+        lr_parallel_for(batches->threads, reading->batch.num_rows, 1, read_share, reading);
+        LR_TRY(deliver_batch(reading, &cursor));
+        LR_TRY(lr_progress_report(batches->progress, "rendering the matrix", (double)cursor.row,
+                                  (double)num_rows));
+    }
+    return deliver_empty_until(reading, num_rows);
+}
+
+lr_status lr_row_batches_deliver(const struct lr_row_batches *batches, const struct lr_rows *rows,
+                                 const lr_row_sink *sink)
+{
+    const int max_images = batches->plan->max_images;
+    struct reading reading = {.batches = batches,
+                              .rows = rows,
+                              .delivery = {.sink = sink, .log = batches->log},
+                              .carried_row = -1};
+    reading.lists = lr_alloc(max_images, sizeof(*reading.lists), "rows", batches->log);
+    const lr_status status = reading.lists ? read_all(&reading) : LR_FAILED;
+    for (int k = 0; reading.lists && k < max_images; k++) {
+        lr_elements_finish(&reading.lists[k]);
+    }
+    lr_elements_finish(&reading.carried);
+    lr_row_delivery_finish(&reading.delivery);
+    free(reading.lists);
+    return status;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The compute backend against the cpu backend, element by element: sampled lines, and exact
+ * overlaps in float against the double oracle. */
+#include "stage.h"
+
+/* Exact mode, over all elements of a scanner: relative L2 and worst over the largest. */
+static const double exact_l2 = 1e-5, exact_worst = 1e-4;
+
+/* Sampled mode: lines within float rounding of an edge may fall on either side of it, so single
+ * elements are compared through their sum's L2. */
+static const double sampled_l2 = 1e-5;
+
+enum { NUM_POINTS = 12 };
+
+struct dense {
+    double *values; /* [NUM_POINTS][num_lors] */
+    int64_t num_lors;
+};
+
+static lr_status take(void *user, const lr_row *row)
+{
+    struct dense *dense = user;
+    for (int64_t k = 0; k < row->count; k++) {
+        dense->values[row->row * dense->num_lors + row->lor[k]] = row->probability[k];
+    }
+    return LR_OK;
+}
+
+struct question {
+    const lr_lors *lors;
+    const double (*points)[3];
+    lr_mode mode;
+    int rays;
+    const lr_image *mu;
+};
+
+/* False when the backend has no device. */
+static bool ask(const struct question *question, const char *backend, struct dense *dense)
+{
+    struct test_log log;
+    test_log_init(&log);
+    const lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){2, 2, 2});
+    lr_operator *op = lr_operator_create(&(lr_operator_params){.lors = question->lors,
+                                                               .grid = &grid,
+                                                               .backend = backend,
+                                                               .mode = question->mode,
+                                                               .rays = question->rays,
+                                                               .samples = {1, 1, 1},
+                                                               .mu = question->mu,
+                                                               .mu_steps = 40,
+                                                               .store = LR_STORE_NO,
+                                                               .log = &log.log});
+    if (op == NULL && log.status == LR_NO_DEVICE) {
+        return false;
+    }
+    if (op == NULL) {
+        fail_msg("%s", log.error);
+    }
+    dense->num_lors = question->lors->count;
+    dense->values = test_alloc(NUM_POINTS * dense->num_lors, sizeof(double));
+    assert_int_equal(
+        lr_operator_point_rows(op, question->points, NUM_POINTS, &(lr_row_sink){take, dense}),
+        LR_OK);
+    lr_operator_destroy(op);
+    return true;
+}
+
+static void compare(const char *name, const struct question *question)
+{
+    struct dense expected, found;
+    assert_true(ask(question, "cpu", &expected));
+    if (!ask(question, "compute", &found)) {
+        free(expected.values);
+        skip();
+    }
+    double difference = 0, norm = 0, largest = 0, worst = 0;
+    for (int64_t k = 0; k < NUM_POINTS * expected.num_lors; k++) {
+        const double error = fabs(expected.values[k] - found.values[k]);
+        difference += error * error;
+        norm += expected.values[k] * expected.values[k];
+        largest = fmax(largest, expected.values[k]);
+        worst = fmax(worst, error);
+    }
+    const double l2 = sqrt(difference / norm);
+    print_message("%-14s %s R = %d: L2 %.1e, worst %.1e of the largest\n", name,
+                  question->mode == LR_MODE_EXACT ? "exact" : "sampled", question->rays, l2,
+                  worst / largest);
+    assert_true(norm > 0);
+    assert_true(l2 <= (question->mode == LR_MODE_EXACT ? exact_l2 : sampled_l2));
+    assert_true(question->mode != LR_MODE_EXACT || worst <= exact_worst * largest);
+    free(expected.values);
+    free(found.values);
+}
+
+static void draw_points(double (*points)[3], double reach_mm, uint64_t *state)
+{
+    for (int n = 0; n < NUM_POINTS; n++) {
+        for (int k = 0; k < 3; k++) {
+            points[n][k] = n == 0 ? 0.0 : random_between(state, -reach_mm, reach_mm);
+        }
+    }
+}
+
+static void check_scanner(const struct scanner_case *at, const lr_image *mu, uint64_t *state)
+{
+    double points[NUM_POINTS][3];
+    lr_scanner *scanner = at->create();
+    lr_lors *lors = lr_lors_create(scanner, NULL);
+    draw_points(points, at->reach_mm, state);
+    for (int rays = 1; rays <= 4; rays++) {
+        compare(at->name,
+                &(struct question){lors, (const double(*)[3])points, LR_MODE_SAMPLED, rays, mu});
+    }
+    compare(at->name, &(struct question){lors, (const double(*)[3])points, LR_MODE_EXACT, 0, mu});
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+}
+
+static void test_every_kind_of_scanner(void **unused)
+{
+    (void)unused;
+    uint64_t state = test_seed();
+    for (int k = 0; k < NUM_SCANNER_CASES; k++) {
+        check_scanner(&scanner_cases[k], NULL, &state);
+    }
+}
+
+static void test_absorption(void **unused)
+{
+    (void)unused;
+    uint64_t state = test_seed();
+    const lr_grid grid = lr_grid_centred((const int[3]){9, 8, 7}, (const double[3]){4, 5, 6});
+    lr_image *mu = lr_image_create(&grid, NULL);
+    for (int64_t k = 0; k < lr_grid_num_voxels(&grid); k++) {
+        mu->values[k] = (float)random_between(&state, 0, 0.02);
+    }
+    check_scanner(&scanner_cases[1], mu, &state);
+    check_scanner(&scanner_cases[2], mu, &state);
+    lr_image_destroy(mu);
+}
+
+int main(void)
+{
+    struct gl_context *ctx = stage_context();
+    if (ctx == NULL) {
+        return 77;
+    }
+    stage_leave(ctx);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_kind_of_scanner),
+        cmocka_unit_test(test_absorption),
+    };
+    return cmocka_run_group_tests_name("render_compute", tests, NULL, NULL);
+}
