@@ -67,10 +67,11 @@ float line_survival(vec2 at, float t, float length_mm)
 {
     Image image = images[in_tile.w];
     Module primary = modules[in_tile.z];
-    vec3 to_hit = to_centre(image, primary) + at.x * primary.u_face_u.xyz + at.y * primary.v_face_v.xyz;
+    vec3 to_hit =
+        to_centre(image, primary) + at.x * primary.u_face_u.xyz + at.y * primary.v_face_v.xyz;
     vec3 point = image.point_scale.xyz - mu_origin_mm.xyz;
-    return survival((point + to_hit) * mu_per_mm.xyz, (point - t * to_hit) * mu_per_mm.xyz, length_mm,
-                    mu_steps);
+    return survival((point + to_hit) * mu_per_mm.xyz, (point - t * to_hit) * mu_per_mm.xyz,
+                    length_mm, mu_steps);
 }
 #endif
 

@@ -31,7 +31,7 @@ layout(location = 3) flat out vec4 out_along_v;
 layout(location = 4) flat out vec4 out_samples;      // pitch along u and v, sample spacing
 layout(location = 5) flat out vec4 out_cells;        // of the secondary: pitch, half the face
 layout(location = 6) flat out ivec4 out_tile;        // left and lower texel, primary, image
-layout(location = 7) flat out ivec4 out_secondary;   // crystals along u and v, first crystal, module
+layout(location = 7) flat out ivec4 out_secondary;   // crystals along u, v; first; module
 layout(location = 8) flat out uvec4 out_mask;        // kind, offsets, whether swapped
 layout(location = 9) flat out ivec2 out_primary_size; // crystals along u and v
 

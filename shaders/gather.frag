@@ -50,5 +50,6 @@ void main()
     Module primary = modules[in_primary];
     ivec2 pixel = 2 * (ivec2(gl_FragCoord.xy) - in_target_at);
     out_sum = (pixel_product(pixel, primary) + pixel_product(pixel + ivec2(1, 0), primary)) +
-              (pixel_product(pixel + ivec2(0, 1), primary) + pixel_product(pixel + ivec2(1, 1), primary));
+              (pixel_product(pixel + ivec2(0, 1), primary) +
+               pixel_product(pixel + ivec2(1, 1), primary));
 }

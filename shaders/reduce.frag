@@ -25,5 +25,6 @@ float source(ivec2 at)
 void main()
 {
     ivec2 at = 2 * (ivec2(gl_FragCoord.xy) - in_target_at);
-    out_sum = (source(at) + source(at + ivec2(1, 0))) + (source(at + ivec2(0, 1)) + source(at + ivec2(1, 1)));
+    out_sum = (source(at) + source(at + ivec2(1, 0))) +
+              (source(at + ivec2(0, 1)) + source(at + ivec2(1, 1)));
 }

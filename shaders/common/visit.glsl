@@ -56,8 +56,8 @@ Target make_target(Image image, Module primary, uint secondary_index)
     target.cells = vec4(secondary.centre_pitch_u.w, secondary.rest_pitch_v.w,
                         0.5 * secondary.u_face_u.w, 0.5 * secondary.v_face_v.w);
     target.module = ivec4(secondary.crystals.xy, secondary.crystals.w, secondary_index);
-    target.mask = uvec4(mask.kind, mask.offset_a, mask.offset_b,
-                        pairs[uint(image.place.x) * uint(modules.length()) + secondary_index].first_lor);
+    uint pair = uint(image.place.x) * uint(modules.length()) + secondary_index;
+    target.mask = uvec4(mask.kind, mask.offset_a, mask.offset_b, pairs[pair].first_lor);
     return target;
 }
 

@@ -49,9 +49,9 @@ Polygon clip(Polygon polygon, vec3 line)
 vec3 half_plane(Sight sight, vec4 row, vec2 crystal, float low, float sign)
 {
     float shift = row.w - low;
-    vec3 line = vec3(shift * along(sight.denominator, crystal) - sight.denominator.w * along(row, crystal),
-                     shift * sight.denominator.yz - sight.denominator.w * row.yz);
-    return sign * line;
+    float height = sight.denominator.w;
+    float here = shift * along(sight.denominator, crystal) - height * along(row, crystal);
+    return sign * vec3(here, shift * sight.denominator.yz - height * row.yz);
 }
 
 // The part seen through the rectangle of half size `half_mm` around `middle` on the target.
@@ -97,8 +97,8 @@ float polygon_weight(View view, Moments moments)
     float inverse = 1.0 / (dot(d, d) + view.height * view.height);
     float density = view.height * inverse * sqrt(inverse) / 6.283185307179586;
     vec3 bend = density * inverse * (15.0 * inverse * vec3(d * d, d.x * d.y) - vec3(3.0, 3.0, 0.0));
-    return moments.area * density +
-           0.5 * (bend.x * moments.second.x + bend.y * moments.second.y) + bend.z * moments.second.z;
+    return moments.area * density + 0.5 * dot(bend.xy, moments.second.xy) +
+           bend.z * moments.second.z;
 }
 
 #ifdef BLOCKERS

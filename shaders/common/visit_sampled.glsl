@@ -70,7 +70,8 @@ void visit_line(View view, vec2 at, inout Tally tally)
     ivec2 rs = min(ivec2(cell), targets[k].module.xy - 1);
     vec2 from_centre = abs(sight_hit(targets[k].sight, at, t) -
                            (vec2(rs) - 0.5 * vec2(targets[k].module.xy - 1)) * targets[k].cells.xy);
-    if (any(greaterThan(from_centre, targets[k].cells.zw)) || !target_allows(targets[k], view, rs)) {
+    if (any(greaterThan(from_centre, targets[k].cells.zw)) ||
+        !target_allows(targets[k], view, rs)) {
         return;
     }
     vec2 d = view.offset + at;

@@ -22,13 +22,13 @@ const struct cli_option common_grid_options[] = {
 };
 
 const struct cli_option common_operator_options[] = {
-    {"--backend", "NAME", "auto, cpu or raster; default auto", false},
+    {"--backend", "NAME", "auto, cpu, raster or compute; default auto", false},
     {"--device", "N", "which usable device of loraster info; default 0", false},
     {"--mode", "NAME", "sampled (lines) or exact (solid angles); default sampled", false},
     {"--rays", "R", "R x R lines over each crystal face; default 4", false},
     {"--samples", "N|NX,NY,NZ", "points per voxel; default: one per crystal pitch", false},
     {"--mu", "IMAGE", "attenuation map", false},
-    {"--mu-unit", "UNIT", "unit of the map, 1/cm or 1/mm; default 1/cm", false},
+    {"--mu-unit", "UNIT", "unit of the map, 1/mm or 1/cm; default: by its largest value", false},
     {"--mu-steps", "K", "samples of the map along a line; default: one per voxel", false},
     {"--store", "WHEN", "keep the matrix in memory: auto, yes or no", false},
     {"--max-memory", "SIZE", "limit for it, such as 512M or 4G; default: half", false},
@@ -41,7 +41,7 @@ static const int64_t at_least_zero[2] = {0, INT_MAX};
 
 static const char *read_backend(struct cli_args *args)
 {
-    static const char *const names[] = {"auto", "cpu", "raster", NULL};
+    static const char *const names[] = {"auto", "cpu", "raster", "compute", NULL};
     return names[args_word(args, "--backend", names, 0)];
 }
 
@@ -76,33 +76,48 @@ static void read_params(struct setup *setup, struct cli_args *args, lr_store sto
     }
 }
 
+enum mu_unit { MU_BY_VALUE, MU_PER_MM, MU_PER_CM };
+
+/* Nothing scanned reaches this in 1/mm (titanium has 0.04), and water in 1/cm exceeds it. */
+static const float most_per_mm = 0.05f;
+
+static float largest_value(const lr_image *image)
+{
+    const int64_t count = lr_grid_num_voxels(&image->grid);
+    float largest = 0;
+    for (int64_t k = 0; k < count; k++) {
+        largest = fmaxf(largest, image->values[k]);
+    }
+    return largest;
+}
+
 /* The map in 1/mm, as the library wants it. */
-static lr_status read_mu(struct setup *setup, const char *path, bool per_cm)
+static lr_status read_mu(struct setup *setup, const char *path, enum mu_unit unit)
 {
     setup->mu = lr_image_read(path, &setup->report->log);
     if (setup->mu == NULL) {
         return report_reason(setup->report);
     }
+    const float largest = largest_value(setup->mu);
+    const bool per_cm = unit == MU_PER_CM || (unit == MU_BY_VALUE && largest > most_per_mm);
     const int64_t count = lr_grid_num_voxels(&setup->mu->grid);
-    float largest = 0;
-    for (int64_t k = 0; k < count; k++) {
-        largest = fmaxf(largest, setup->mu->values[k]);
-        setup->mu->values[k] *= per_cm ? 0.1f : 1.0f;
+    for (int64_t k = 0; per_cm && k < count; k++) {
+        setup->mu->values[k] *= 0.1f;
     }
-    report_info(setup->report, "%s: attenuation taken as %s, at most %g%s", path,
-                per_cm ? "1/cm" : "1/mm", (double)largest,
-                per_cm ? " (water 0.096); --mu-unit 1/mm takes it as 1/mm" : " (water 0.0096)");
+    report_info(setup->report, "%s: attenuation taken as %s, at most %g (water has %s)%s", path,
+                per_cm ? "1/cm" : "1/mm", (double)largest, per_cm ? "0.096" : "0.0096",
+                unit == MU_BY_VALUE ? "; --mu-unit decides otherwise" : "");
     setup->params.mu = setup->mu;
     return LR_OK;
 }
 
 lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store store)
 {
-    static const char *const units[] = {"1/cm", "1/mm", NULL};
+    static const char *const units[] = {"auto", "1/mm", "1/cm", NULL};
     setup->report = args->report;
     const char *name = args_required(args, "--scanner");
     read_params(setup, args, store);
-    const bool per_cm = args_word(args, "--mu-unit", units, 0) == 0;
+    const enum mu_unit unit = (enum mu_unit)args_word(args, "--mu-unit", units, MU_BY_VALUE);
     CLI_TRY(args->status);
     setup->scanner = lr_scanner_read(name, &setup->report->log);
     if (setup->scanner == NULL) {
@@ -114,7 +129,7 @@ lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store sto
     }
     setup->params.lors = setup->lors;
     const char *mu = args_text(args, "--mu");
-    return mu != NULL ? read_mu(setup, mu, per_cm) : LR_OK;
+    return mu != NULL ? read_mu(setup, mu, unit) : LR_OK;
 }
 
 /* --grid, --voxel-mm, --origin-mm. Returns whether they were given. */

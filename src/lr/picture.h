@@ -161,8 +161,8 @@ typedef struct lr_mosaic_params {
     const lr_log *log;
 } lr_mosaic_params;
 
-/* A new picture with the tiles in rows on white, each under its caption, cut where a caption is
- * wider than its column; or NULL, logged. */
+/* A new picture with the tiles in rows on white, each under its caption, columns as wide as their
+ * widest picture or caption; or NULL, logged. */
 LR_API lr_picture *lr_picture_mosaic(const lr_mosaic_params *params);
 
 #ifdef __cplusplus

@@ -111,6 +111,18 @@ static void warn_left_out(struct mlem *mlem, const struct lr_fit *fit)
             (long long)fit->left_out_lors, fit->left_out_counts);
 }
 
+/* With nothing left to fit, the next image would be all zeros. */
+static lr_status check_reached(const struct mlem *mlem, const struct lr_fit *fit)
+{
+    if (fit->left_out_lors == 0 || fit->measured_counts > 0.0) {
+        return LR_OK;
+    }
+    return lr_error(mlem->params->log, LR_BAD_INPUT,
+                    "none of the %g counts lies in a LOR that an active voxel reaches: check that "
+                    "grid and data belong together",
+                    fit->left_out_counts);
+}
+
 static double updated(const struct mlem *mlem, int64_t v)
 {
     const double sensitivity = mlem->sensitivity[v];
@@ -153,6 +165,7 @@ static lr_status iterate(struct mlem *mlem, int number)
     struct lr_fit fit;
     LR_TRY(lr_operator_forward(mlem->params->op, mlem->image, mlem->data));
     LR_TRY(lr_fit_ratio(&input, mlem->data, &fit));
+    LR_TRY(check_reached(mlem, &fit));
     LR_TRY(lr_operator_back(mlem->params->op, mlem->data, mlem->correction));
     LR_TRY(update_image(mlem, number, &done.sensitive_counts));
     warn_left_out(mlem, &fit);

@@ -278,10 +278,12 @@ class Matrix(ProgramTest):
         map's edge takes up to a voxel of 2 mm."""
         size = (20, 20, 10)
         mu = self.image("mu.nii.gz", [0.096] * (20 * 20 * 10), size, (2, 2, 2))
-        plain, water, mm = [
+        per_mm = self.image("per_mm.nii.gz", [0.0096] * (20 * 20 * 10), size, (2, 2, 2))
+        plain, water, mm, same = [
             self.json("matrix", *self.on_ring, "--at", "0,0,0", "-o", self.path("a.tsv"),
                       *more)["sum"]
-            for more in ([], ["--mu", mu], ["--mu", mu, "--mu-unit", "1/mm"])]
+            for more in ([], ["--mu", mu], ["--mu", mu, "--mu-unit", "1/mm"], ["--mu", per_mm])]
+        self.assertLess(abs(same / water - 1), 1e-5)  # the unit is told from the values
         self.assertLess(water / plain, math.exp(-0.0096 * 38))
         self.assertGreater(water / plain, math.exp(-0.0096 * 60))
         self.assertLess(mm / plain, math.exp(-0.096 * 38))

@@ -247,6 +247,23 @@ static void test_left_out_lors_are_counted_once(void **state)
     session_finish(&s);
 }
 
+static void test_counts_that_nothing_reaches_are_refused(void **state)
+{
+    struct session s;
+    session_init(&s, *state);
+    bool has_one = false;
+    for (int64_t l = 0; l < s.data->count; l++) {
+        const bool is_first = s.data->values[l] == 0.0f && !has_one;
+        has_one = has_one || is_first;
+        s.data->values[l] = is_first ? 5.0f : 0.0f;
+    }
+    assert_true(has_one);
+    const lr_mlem_params params = mlem_params(&s, 2);
+    assert_int_equal(lr_mlem(&params, s.image), LR_BAD_INPUT);
+    assert_non_null(strstr(s.log.error, "none of the 5 counts"));
+    session_finish(&s);
+}
+
 /* --- stopping --- */
 
 static lr_status stop_at_three(void *user, const lr_iteration *done)
@@ -405,6 +422,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(test_sparse_data_is_dense_data, given),
         cmocka_unit_test_prestate(test_additive_term_is_taken_out, given),
         cmocka_unit_test_prestate(test_left_out_lors_are_counted_once, given),
+        cmocka_unit_test_prestate(test_counts_that_nothing_reaches_are_refused, given),
         cmocka_unit_test_prestate(test_stopping_leaves_the_last_iteration, given),
         cmocka_unit_test_prestate(test_going_on_from_an_image, given),
         cmocka_unit_test_prestate(test_unseen_voxels_stay_zero, given),
