@@ -7,16 +7,7 @@
 // reads:  one texel per image, rows of the batch
 // writes: one point per row; additive blending joins rows that several batches share
 // shape:  points, one vertex per row
-#include "common/bindings.h"
-
-struct Row {
-    uint first_image, end_image; // in the batch
-    uint voxel;                  // row in the grid
-    float factor;                // 1 / number of sample points
-};
-layout(std430, binding = LR_BIND_ROWS) readonly buffer Rows {
-    Row rows[];
-};
+#include "common/rows.glsl"
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
     ivec2 image_size; // texels of the voxel image

@@ -7,18 +7,10 @@
 // reads:  rows, one sum an image
 // writes: voxel sums; a row occurs once in a batch
 // shape:  one thread a row
-#include "common/bindings.h"
+#include "common/rows.glsl"
 
 layout(local_size_x = LR_GROUP_SIZE) in;
 
-struct Row {
-    uint first_image, end_image; // in the batch
-    uint voxel;                  // row in the grid
-    float factor;                // 1 / number of sample points
-};
-layout(std430, binding = LR_BIND_ROWS) readonly buffer Rows {
-    Row rows[];
-};
 layout(std430, binding = LR_BIND_SUMS) readonly buffer Sums {
     float sums[];
 };

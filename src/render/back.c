@@ -3,11 +3,7 @@
 #include "render/back.h"
 
 #include "base/log.h"
-#include "base/mem.h"
 #include "common/bindings.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* The block of shaders/common/tile_pass.glsl. */
 struct tile_pass {

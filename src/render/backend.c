@@ -10,6 +10,7 @@
 #include "render/back.h"
 #include "render/picture.h"
 #include "render/rows.h"
+#include "render/sweep.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,13 +35,8 @@ static int atlas_size(const struct gl_limits *limits, const lr_lors *lors, int r
     const int largest = limits->max_texture_size < limits->max_viewport_size[0]
                             ? limits->max_texture_size
                             : limits->max_viewport_size[0];
-    int tile[2] = {1, 1};
-    for (int m = 0; m < lors->scanner->num_modules; m++) {
-        for (int k = 0; k < 2; k++) {
-            const int edge = lors->scanner->modules[m].crystals[k] * rays;
-            tile[k] = edge > tile[k] ? edge : tile[k];
-        }
-    }
+    int tile[2];
+    lr_plan_tile_size(lors->scanner, rays, tile);
     while (size * 2 <= largest &&
            (int64_t)(size / tile[0]) * (size / tile[1]) < lors->scanner->num_modules) {
         size *= 2;
@@ -48,36 +44,29 @@ static int atlas_size(const struct gl_limits *limits, const lr_lors *lors, int r
     return size < largest ? size : largest;
 }
 
-/* The rows that forward and back go through: all voxels. */
-static struct lr_rows all_voxels(const struct lr_backend_params *params)
-{
-    return (struct lr_rows){
-        .grid = params->grid,
-        .samples = {params->samples[0], params->samples[1], params->samples[2]},
-        .end = lr_grid_num_voxels(params->grid),
-    };
-}
+/* What a batch of a projection works with. */
+struct projection {
+    struct raster *raster;
+    struct lr_lor_texture *lors;
+};
 
-static lr_status report(const struct raster *raster, const char *what,
-                        const struct lr_lor_window *window, int64_t voxel)
+static lr_status forward_batch(void *user, const struct lr_batch *batch)
 {
-    const double voxels = (double)lr_grid_num_voxels(raster->params.grid);
-    const double share = (double)window->num_lors / (double)raster->params.lors->count;
-    const double before = (double)window->first_lor / (double)raster->params.lors->count;
-    return lr_progress_report(raster->params.progress, what, before + share * voxel / voxels, 1.0);
+    const struct projection *at = user;
+    LR_TRY(lr_correspondence_render(&at->raster->images, batch));
+    return lr_scatter_run(&at->raster->scatter, &at->raster->images, batch, at->lors);
 }
 
 static lr_status forward_window(struct raster *raster, const struct lr_plan_work *work,
                                 struct lr_lor_texture *lors)
 {
-    struct lr_plan_cursor cursor = {0};
-    struct lr_batch batch;
-    while (lr_plan_next(raster->plan, work, &cursor, &batch)) {
-        LR_TRY(lr_correspondence_render(&raster->images, &batch));
-        LR_TRY(lr_scatter_run(&raster->scatter, &raster->images, &batch, lors));
-        LR_TRY(report(raster, "projecting forward", &work->window, cursor.row));
-    }
-    return LR_OK;
+    struct projection at = {raster, lors};
+    const struct lr_sweep sweep = {.params = &raster->params,
+                                   .plan = raster->plan,
+                                   .what = "projecting forward",
+                                   .batch = forward_batch,
+                                   .user = &at};
+    return lr_sweep_run(&sweep, work);
 }
 
 static lr_status forward_windows(struct raster *raster, const float *image, float *data)
@@ -85,7 +74,7 @@ static lr_status forward_windows(struct raster *raster, const float *image, floa
     if (raster->scatter.program == NULL) {
         LR_TRY(lr_scatter_init(&raster->scatter, &raster->scene, raster->plan));
     }
-    const struct lr_rows rows = all_voxels(&raster->params);
+    const struct lr_rows rows = lr_sweep_voxels(&raster->params);
     struct lr_plan_work work = {.rows = &rows, .emission = image};
     while (lr_plan_next_window(raster->params.lors, raster->max_window, &work.window)) {
         LR_TRY(lr_scene_set_window(&raster->scene, &work.window));
@@ -112,22 +101,28 @@ static lr_status raster_forward(void *self, const void *image, void *data)
     return status;
 }
 
-static lr_status back_window(struct raster *raster, const struct lr_plan_work *work,
-                             const struct lr_lor_texture *lors)
+static lr_status back_batch(void *user, const struct lr_batch *batch)
 {
-    struct lr_plan_cursor cursor = {0};
-    struct lr_batch batch;
-    while (lr_plan_next(raster->plan, work, &cursor, &batch)) {
-        LR_TRY(lr_correspondence_render(&raster->images, &batch));
-        LR_TRY(lr_gather_run(&raster->gather, &raster->images, &batch, lors));
-        LR_TRY(report(raster, "projecting back", &work->window, cursor.row));
-    }
-    return LR_OK;
+    const struct projection *at = user;
+    LR_TRY(lr_correspondence_render(&at->raster->images, batch));
+    return lr_gather_run(&at->raster->gather, &at->raster->images, batch, at->lors);
+}
+
+static lr_status back_window(struct raster *raster, const struct lr_plan_work *work,
+                             struct lr_lor_texture *lors)
+{
+    struct projection at = {raster, lors};
+    const struct lr_sweep sweep = {.params = &raster->params,
+                                   .plan = raster->plan,
+                                   .what = "projecting back",
+                                   .batch = back_batch,
+                                   .user = &at};
+    return lr_sweep_run(&sweep, work);
 }
 
 static lr_status back_windows(struct raster *raster, const float *data, float *image)
 {
-    const struct lr_rows rows = all_voxels(&raster->params);
+    const struct lr_rows rows = lr_sweep_voxels(&raster->params);
     struct lr_plan_work work = {.rows = &rows};
     if (raster->gather.image == NULL) {
         LR_TRY(lr_gather_init(&raster->gather, &raster->scene, raster->plan, rows.end));

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "render/sweep.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,43 +21,36 @@ static struct gl_buffer *make_values(const struct lr_compute *compute, const cha
         &(struct gl_buffer_params){.label = label, .size_bytes = count * (int64_t)sizeof(float)});
 }
 
-static struct lr_rows all_voxels(const struct lr_backend_params *params)
-{
-    return (struct lr_rows){
-        .grid = params->grid,
-        .samples = {params->samples[0], params->samples[1], params->samples[2]},
-        .end = lr_grid_num_voxels(params->grid),
-    };
-}
+/* What a batch of a projection works with. */
+struct projection {
+    struct lr_compute *compute;
+    struct lr_compute_output output; /* LOR values, of either direction */
+    const struct gl_buffer *voxels;  /* back only */
+};
 
-static lr_status report(const struct lr_compute *compute, const char *what,
-                        const struct lr_lor_window *window, int64_t voxel)
+static lr_status forward_batch(void *user, const struct lr_batch *batch)
 {
-    const double voxels = (double)lr_grid_num_voxels(compute->params.grid);
-    const double lors = (double)compute->params.lors->count;
-    return lr_progress_report(compute->params.progress, what,
-                              (double)window->first_lor / lors +
-                                  (double)window->num_lors / lors * (double)voxel / voxels,
-                              1.0);
+    const struct projection *at = user;
+    LR_TRY(lr_compute_upload(at->compute, batch));
+    return lr_compute_run(at->compute, LR_COMPUTE_FORWARD, batch, &at->output);
 }
 
 static lr_status forward_window(struct lr_compute *compute, const struct lr_plan_work *work,
                                 const struct gl_buffer *lors)
 {
-    const struct lr_compute_output output = {.buffer = lors, .num_lors = work->window.num_lors};
-    struct lr_plan_cursor cursor = {0};
-    struct lr_batch batch;
-    while (lr_plan_next(compute->plan, work, &cursor, &batch)) {
-        LR_TRY(lr_compute_upload(compute, &batch));
-        LR_TRY(lr_compute_run(compute, LR_COMPUTE_FORWARD, &batch, &output));
-        LR_TRY(report(compute, "projecting forward", &work->window, cursor.row));
-    }
-    return LR_OK;
+    struct projection at = {.compute = compute,
+                            .output = {.buffer = lors, .num_lors = work->window.num_lors}};
+    const struct lr_sweep sweep = {.params = &compute->params,
+                                   .plan = compute->plan,
+                                   .what = "projecting forward",
+                                   .batch = forward_batch,
+                                   .user = &at};
+    return lr_sweep_run(&sweep, work);
 }
 
 static lr_status forward_windows(struct lr_compute *compute, const float *image, float *data)
 {
-    const struct lr_rows rows = all_voxels(&compute->params);
+    const struct lr_rows rows = lr_sweep_voxels(&compute->params);
     struct lr_plan_work work = {.rows = &rows, .emission = image};
     while (lr_plan_next_window(compute->params.lors, compute->max_window, &work.window)) {
         LR_TRY(lr_scene_set_window(&compute->scene, &work.window));
@@ -81,25 +75,32 @@ static lr_status forward(void *self, const void *image, void *data)
     return status;
 }
 
+static lr_status back_batch(void *user, const struct lr_batch *batch)
+{
+    const struct projection *at = user;
+    LR_TRY(lr_compute_upload(at->compute, batch));
+    LR_TRY(lr_compute_run(at->compute, LR_COMPUTE_BACK, batch, &at->output));
+    return lr_compute_collect(at->compute, batch, at->voxels);
+}
+
 static lr_status back_window(struct lr_compute *compute, const struct lr_plan_work *work,
                              const struct gl_buffer *lors, const struct gl_buffer *voxels)
 {
-    const struct lr_compute_output output = {.buffer = lors, .num_lors = work->window.num_lors};
-    struct lr_plan_cursor cursor = {0};
-    struct lr_batch batch;
-    while (lr_plan_next(compute->plan, work, &cursor, &batch)) {
-        LR_TRY(lr_compute_upload(compute, &batch));
-        LR_TRY(lr_compute_run(compute, LR_COMPUTE_BACK, &batch, &output));
-        LR_TRY(lr_compute_collect(compute, &batch, voxels));
-        LR_TRY(report(compute, "projecting back", &work->window, cursor.row));
-    }
-    return LR_OK;
+    struct projection at = {.compute = compute,
+                            .output = {.buffer = lors, .num_lors = work->window.num_lors},
+                            .voxels = voxels};
+    const struct lr_sweep sweep = {.params = &compute->params,
+                                   .plan = compute->plan,
+                                   .what = "projecting back",
+                                   .batch = back_batch,
+                                   .user = &at};
+    return lr_sweep_run(&sweep, work);
 }
 
 static lr_status back_windows(struct lr_compute *compute, const float *data,
                               const struct gl_buffer *voxels)
 {
-    const struct lr_rows rows = all_voxels(&compute->params);
+    const struct lr_rows rows = lr_sweep_voxels(&compute->params);
     struct lr_plan_work work = {.rows = &rows};
     while (lr_plan_next_window(compute->params.lors, compute->max_window, &work.window)) {
         LR_TRY(lr_scene_set_window(&compute->scene, &work.window));

@@ -3,11 +3,7 @@
 #include "render/forward.h"
 
 #include "base/log.h"
-#include "base/mem.h"
 #include "common/bindings.h"
-
-#include <stdlib.h>
-#include <string.h>
 
 /* The block of shaders/scatter.vert. */
 struct scatter_pass {

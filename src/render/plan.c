@@ -200,7 +200,7 @@ bool lr_plan_next(struct lr_plan *plan, const struct lr_plan_work *work,
     return true;
 }
 
-static void find_tile(const lr_scanner *scanner, int rays, int tile[2])
+void lr_plan_tile_size(const lr_scanner *scanner, int rays, int tile[2])
 {
     tile[0] = tile[1] = 0;
     for (int m = 0; m < scanner->num_modules; m++) {
@@ -221,7 +221,7 @@ static bool size_atlas(struct lr_plan *plan, int atlas_size, const lr_log *log)
                  plan->rays, LR_MAX_RASTER_RAYS);
         return false;
     }
-    find_tile(plan->scanner, plan->rays, plan->tile);
+    lr_plan_tile_size(plan->scanner, plan->rays, plan->tile);
     plan->columns = atlas_size / plan->tile[0];
     plan->rows = atlas_size / plan->tile[1];
     if ((int64_t)plan->columns * plan->rows < modules) {

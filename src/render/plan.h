@@ -39,7 +39,7 @@ struct lr_plan_draw {
     uint32_t image, secondary;
 };
 
-/* The images of one row within a batch; `struct Row` of shaders/collect.vert. */
+/* The images of one row within a batch; `struct Row` of shaders/common/rows.glsl. */
 struct lr_plan_row {
     uint32_t first_image, end_image;
     uint32_t row; /* counted from the request's first row */
@@ -107,6 +107,9 @@ void lr_plan_destroy(struct lr_plan *plan);
  * end, when none of its points sees a pair of the window. */
 bool lr_plan_next(struct lr_plan *plan, const struct lr_plan_work *work,
                   struct lr_plan_cursor *cursor, struct lr_batch *batch);
+
+/* Pixels of the largest module's window. */
+void lr_plan_tile_size(const lr_scanner *scanner, int rays, int tile[2]);
 
 /* All LORs in one window. */
 struct lr_lor_window lr_plan_all_lors(const lr_lors *lors);

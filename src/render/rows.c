@@ -7,7 +7,6 @@
 #include "render/row_batches.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* One texel of the atlas. */
 struct hit {

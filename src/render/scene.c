@@ -100,6 +100,10 @@ lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_lor_window
 {
     const lr_lors *lors = scene->lors;
     const int64_t entries = (int64_t)scene->scanner->num_modules * scene->scanner->num_modules;
+    if (scene->window.first_pair == window->first_pair &&
+        scene->window.end_pair == window->end_pair) {
+        return LR_OK;
+    }
     struct scene_pair *pairs =
         lr_alloc(entries, sizeof(*pairs), "the pairs of modules", gl_context_log(scene->ctx));
     if (pairs == NULL) {
@@ -116,6 +120,7 @@ lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_lor_window
     const lr_status status =
         gl_buffer_upload(scene->pairs, 0, entries * (int64_t)sizeof(*pairs), pairs);
     free(pairs);
+    scene->window = status == LR_OK ? *window : (struct lr_lor_window){0};
     return status;
 }
 
