@@ -73,6 +73,23 @@ typedef struct lr_safir_files {
 LR_API lr_lor_data *lr_safir_read(const lr_safir_files *files, const lr_lors *lors,
                                   lr_event_counts *counts, const lr_log *log);
 
+/* Siemens 32-bit list mode (.l, with or without its .hdr header beside it). Bins are spelled out
+ * as docs/formats.md says: crystals per ring and module of the scanner, one virtual crystal per
+ * module around the ring, planes of span 1 in segment order 0, -1, +1, ... */
+typedef struct lr_siemens_files {
+    const char *events; /* .l */
+    const char *header; /* NULL = none, or the one beside the events is used when it is there */
+} lr_siemens_files;
+
+/* What an acquisition gave: sparse data, the caller's. On failure nothing is returned. */
+typedef struct lr_prompts_delayeds {
+    lr_lor_data *prompts, *delayeds;
+    lr_event_counts counts;
+} lr_prompts_delayeds;
+
+LR_API lr_status lr_siemens_read(const lr_siemens_files *files, const lr_lors *lors,
+                                 lr_prompts_delayeds *data, const lr_log *log);
+
 /* --- matrix rows --- */
 
 typedef enum lr_matrix_format { LR_MATRIX_TSV = 0, LR_MATRIX_HDF5 } lr_matrix_format;

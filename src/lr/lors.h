@@ -75,6 +75,35 @@ LR_API lr_lor_data *lr_lor_data_expand(const lr_lor_data *data, const lr_lors *l
 /* Destroying NULL is allowed. */
 LR_API void lr_lor_data_destroy(lr_lor_data *data);
 
+/* LORs that something is asked about: numbers[0 .. count-1], ascending; or, where numbers is NULL,
+ * first .. first + count - 1. */
+typedef struct lr_lor_span {
+    const int64_t *numbers;
+    int64_t first, count;
+} lr_lor_span;
+
+/* One number per LOR, computed when it is asked for, so that nothing needs to hold one for each of
+ * some 10^8 LORs. `get` fills values[span->count]; it may be called from the thread that owns the
+ * operator only, and may use threads of its own. Makers: lr/factors.h. */
+typedef struct lr_lor_source {
+    lr_status (*get)(void *user, const lr_lor_span *span, float *values);
+    void *user; /* get == NULL: no source */
+} lr_lor_source;
+
+/* Which LORs a projection concerns, and in which order their values stand. All zero: every LOR.
+ * lors != NULL:  these LORs, ascending and without repeats.
+ * pairs != NULL: all LORs of these module pairs (indices in lr_lors.pairs, ascending), one pair
+ *                after the other. At most one of the two is set; arrays are the caller's. */
+typedef struct lr_selection {
+    const int64_t *lors;
+    int64_t num_lors;
+    const int32_t *pairs;
+    int64_t num_pairs;
+} lr_selection;
+
+/* How many LORs, and with them values, a selection has. selection NULL: all. */
+LR_API int64_t lr_selection_count(const lr_lors *lors, const lr_selection *selection);
+
 #ifdef __cplusplus
 }
 #endif

@@ -7,6 +7,7 @@
 #define LR_LR_H
 
 #include <lr/device.h>
+#include <lr/factors.h>
 #include <lr/grid.h>
 #include <lr/io.h>
 #include <lr/log.h>

@@ -37,11 +37,16 @@ typedef struct lr_operator_params {
     const lr_grid *grid; /* required; copied */
     const char *backend; /* NULL or "auto", "cpu", "raster", "compute" */
     lr_mode mode;
-    int rays;           /* R; 0 = 4. Unused by exact mode */
-    int samples[3];     /* points per voxel and axis; 0 = as many as keep their spacing
+    int rays;                     /* R; 0 = 4. Unused by exact mode */
+    int samples[3];               /* points per voxel and axis; 0 = as many as keep their spacing
                                   within one crystal pitch (see lr_operator_default_samples) */
-    const lr_image *mu; /* attenuation in 1/mm; NULL = none */
-    int mu_steps;       /* K samples along a line; 0 = steps of at most one mu voxel */
+    const lr_image *mu;           /* attenuation in 1/mm; NULL = none */
+    int mu_steps;                 /* K samples along a line; 0 = steps of at most one mu voxel */
+    const lr_lor_source *factors; /* multiplies the row of each LOR: efficiencies, attenuation
+                                     factors; NULL = 1. Copied; its user outlives the operator */
+    bool deterministic; /* same bits in every run, also where a backend would add in any order */
+    bool penetration;   /* crystals stop photons along their depth, not on the detection plane;
+                           needs the scanner's crystal_mu_per_mm */
     lr_store store;
     int64_t max_memory_bytes; /* host memory for a stored matrix and buffers on the device;
                                   0 = half of what the machine has, and what the device reports */
@@ -98,6 +103,22 @@ LR_API lr_status lr_operator_back_f64(lr_operator *op, const double *data, doubl
 
 /* image = A^T 1, computed once and kept. LORs out of coincidence have A = 0 and add nothing. */
 LR_API lr_status lr_operator_sensitivity(lr_operator *op, float *image);
+
+/* The same for some LORs only: values holds lr_selection_count numbers in the selection's order.
+ * What is not selected is neither computed nor held, where the backend can do so (compute), and
+ * otherwise picked from all. errors: LR_USAGE for a selection that is not ascending. */
+LR_API lr_status lr_operator_forward_part(lr_operator *op, const lr_selection *part,
+                                          const float *image, float *values);
+LR_API lr_status lr_operator_back_part(lr_operator *op, const lr_selection *part,
+                                       const float *values, float *image);
+
+/* image = A^T 1 of some LORs: what an OSEM subset divides by. `factors` of the operator count. */
+LR_API lr_status lr_operator_sensitivity_part(lr_operator *op, const lr_selection *part,
+                                              float *image);
+
+/* Seconds that the device itself worked on the last projection, without transfers to the host;
+ * 0 where that is not measured. */
+LR_API double lr_operator_device_seconds(const lr_operator *op);
 
 /* One row of the matrix: what one voxel, or one point, gives to each LOR.
  * lor is sorted and without repeats, probability > 0. The arrays are the library's and live

@@ -3,6 +3,7 @@
 #ifndef LR_RECON_H
 #define LR_RECON_H
 
+#include <lr/factors.h>
 #include <lr/operator.h>
 
 #ifdef __cplusplus
@@ -45,6 +46,34 @@ typedef struct lr_mlem_params {
 /* image: [num_voxels], overwritten; on LR_CANCELLED it holds the last finished iteration.
  * errors: LR_BAD_INPUT for negative or non-finite data; LR_USAGE for sizes that do not match. */
 LR_API lr_status lr_mlem(const lr_mlem_params *params, float *image);
+
+/* Ordered subsets of the same (Hudson and Larkin 1994): the update above with the LORs of one
+ * subset after the other, each with its own sensitivity. A subset is a set of whole module pairs;
+ * subsets are balanced: LORs and directions are spread evenly. One subset gives ML-EM.
+ *
+ * With sparse data and an additive source, nothing as long as all LORs is held: estimates are
+ * computed where counts are, and only the sensitivities visit every LOR, once. */
+typedef struct lr_osem_params {
+    lr_operator *op;               /* required */
+    const lr_lor_data *data;       /* required; y >= 0, sparse or dense */
+    const lr_lor_data *additive;   /* b >= 0; NULL = none, or: */
+    lr_lor_source additive_source; /* b >= 0 where additive is NULL; get == NULL = none */
+    double additive_sum;           /* of additive_source over all LORs in coincidence */
+    const float *initial;          /* as in lr_mlem_params */
+    int iterations;                /* 0 = 3 */
+    int subsets;                   /* 0 = 1 */
+    lr_status (*iteration)(void *user, const lr_iteration *done); /* after all subsets */
+    void *user;
+    const lr_log *log;
+    const lr_progress *progress;
+} lr_osem_params;
+
+/* image: [num_voxels], overwritten; on LR_CANCELLED it holds the last finished subset.
+ * errors: as lr_mlem; LR_USAGE for more subsets than module pairs. */
+LR_API lr_status lr_osem(const lr_osem_params *params, float *image);
+
+/* Subset of each module pair: [lors->num_pairs], 0 .. subsets-1. */
+LR_API lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of);
 
 #ifdef __cplusplus
 }

@@ -60,6 +60,7 @@ typedef struct lr_scanner {
     lr_coincidence coincidence;
     double detection_depth_mm; /* plane behind the front face on which hits are read */
     double tof_resolution_ps;  /* FWHM; 0 = no time of flight */
+    double crystal_mu_per_mm;  /* attenuation of the crystals at 511 keV; 0 = not known */
     char *source; /* where the numbers come from, and which are unverified; may be NULL */
 } lr_scanner;
 
@@ -72,6 +73,7 @@ typedef struct lr_scanner_params {
     lr_coincidence coincidence;
     double detection_depth_mm;
     double tof_resolution_ps;
+    double crystal_mu_per_mm; /* 0 = not known */
     const char *source;
     const lr_log *log;
 } lr_scanner_params;

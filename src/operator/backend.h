@@ -21,12 +21,16 @@ struct lr_backend_params {
     int mu_steps;
     int threads;
     int device;
+    bool deterministic, penetration;
     int64_t max_memory_bytes; /* 0 = what the device reports */
     const lr_log *log;
     const lr_progress *progress;
 };
 
-/* All slots but `picture` are mandatory. Arrays are float, or double where computes_in_double;
+/* The slots from `picture` on but `destroy` may be NULL: the facade then does without.
+ * forward_part and back_part: as forward and back, for values of a selection that is checked and
+ * not all. back_part with values NULL takes 1 for every value: the sensitivity, float images.
+ * Arrays are float, or double where computes_in_double;
  * outputs are overwritten. Forward and back report progress themselves. */
 struct lr_backend_fns {
     const char *name;
@@ -35,6 +39,10 @@ struct lr_backend_fns {
     lr_status (*back)(void *self, const void *data, void *image);
     lr_status (*rows)(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
     lr_status (*picture)(void *self, const double point_mm[3], int module, lr_pixel *pixels);
+    lr_status (*forward_part)(void *self, const lr_selection *part, const void *image,
+                              void *values);
+    lr_status (*back_part)(void *self, const lr_selection *part, const void *values, void *image);
+    double (*device_seconds)(void *self); /* of the last projection */
     void (*destroy)(void *self);
 };
 
