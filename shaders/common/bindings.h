@@ -20,6 +20,13 @@
 #define LR_BIND_SUMS 8
 #define LR_BIND_OUTPUT 9
 
+/* storage buffers of the column passes; masks as above */
+#define LR_BIND_COLUMN_MODULES 0
+#define LR_BIND_COLUMN_PAIRS 1
+#define LR_BIND_COLUMN_POINTS 2
+#define LR_BIND_COLUMN_LIST 5
+#define LR_BIND_COLUMN_IMAGE 8
+
 /* texture units */
 #define LR_UNIT_CORRESPONDENCE 0
 #define LR_UNIT_LORS 1
@@ -29,6 +36,9 @@
 /* threads of a compute work group; modules that one may see through a primary */
 #define LR_GROUP_SIZE 64
 #define LR_MAX_TARGETS 96
+
+/* strips of a pair of modules that a column pass holds at once */
+#define LR_MAX_STRIPS 256
 
 /* a pair of modules or a LOR that does not exist */
 #define LR_NONE 0xffffffffu

@@ -51,6 +51,16 @@ static bool may_hide(const lr_scanner *scanner)
     return false;
 }
 
+/* Columns know neither nearer modules nor absorption along the line. */
+static bool columns_serve(const struct lr_compute *compute)
+{
+    const struct lr_backend_params *params = &compute->params;
+    if (compute->blockers || params->mu != NULL || params->penetration) {
+        return false;
+    }
+    return lr_columns_serve(params);
+}
+
 static struct gl_buffer *make_buffer(const struct lr_compute *compute, const char *label,
                                      int64_t bytes)
 {
@@ -93,7 +103,12 @@ static lr_status build(struct lr_compute *compute)
     }
     LR_TRY(lr_scene_init(&compute->scene, compute->ctx, params->lors,
                          &(struct lr_scene_absorption){params->mu, params->mu_steps}));
-    return make_buffers(compute);
+    LR_TRY(make_buffers(compute));
+    if (columns_serve(compute)) {
+        compute->columns = lr_columns_create(compute->ctx, params, compute->max_window);
+        return compute->columns ? LR_OK : LR_FAILED;
+    }
+    return LR_OK;
 }
 
 lr_status lr_compute_init(struct lr_compute *compute)
@@ -107,6 +122,7 @@ lr_status lr_compute_init(struct lr_compute *compute)
 
 void lr_compute_finish(struct lr_compute *compute)
 {
+    lr_columns_destroy(compute->columns);
     gl_buffer_destroy(compute->sums);
     gl_buffer_destroy(compute->rows);
     gl_buffer_destroy(compute->draws);

@@ -7,6 +7,7 @@
 #define LR_RENDER_COMPUTE_H
 
 #include "operator/backend.h"
+#include "render/columns.h"
 #include "render/scene.h"
 
 enum lr_compute_pass {
@@ -25,7 +26,8 @@ struct lr_compute {
     struct gl_program *programs[LR_NUM_COMPUTE_PASSES]; /* made when first asked for */
     struct gl_program *collect;
     struct gl_buffer *images, *draws, *rows, *sums;
-    int64_t max_window; /* LORs */
+    int64_t max_window;         /* LORs */
+    struct lr_columns *columns; /* where the scanner lets them project; else NULL */
 };
 
 /* The context is current. On failure *compute holds nothing but ctx. */

@@ -70,7 +70,10 @@ static lr_status forward(void *self, const void *image, void *data)
 {
     struct lr_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = forward_windows(compute, image, data);
+    const struct lr_pair_list all = {0};
+    const lr_status status = compute->columns
+                                 ? lr_columns_forward(compute->columns, &all, image, data)
+                                 : forward_windows(compute, image, data);
     gl_context_release(compute->ctx);
     return status;
 }
@@ -116,19 +119,33 @@ static lr_status back_windows(struct lr_compute *compute, const float *data,
     return LR_OK;
 }
 
-static lr_status back(void *self, const void *data, void *image)
+static lr_status back_batches(struct lr_compute *compute, const float *data, float *image)
 {
-    struct lr_compute *compute = self;
     const int64_t num_voxels = lr_grid_num_voxels(compute->params.grid);
-    LR_TRY(gl_context_make_current(compute->ctx));
     struct gl_buffer *voxels = make_values(compute, "voxel sums", num_voxels);
     lr_status status = voxels ? back_windows(compute, data, voxels) : LR_FAILED;
     if (status == LR_OK) {
         status = gl_buffer_read(voxels, 0, num_voxels * (int64_t)sizeof(float), image);
     }
     gl_buffer_destroy(voxels);
+    return status;
+}
+
+static lr_status back(void *self, const void *data, void *image)
+{
+    struct lr_compute *compute = self;
+    const struct lr_pair_list all = {0};
+    LR_TRY(gl_context_make_current(compute->ctx));
+    const lr_status status = compute->columns ? lr_columns_back(compute->columns, &all, data, image)
+                                              : back_batches(compute, data, image);
     gl_context_release(compute->ctx);
     return status;
+}
+
+static double device_seconds(void *self)
+{
+    const struct lr_compute *compute = self;
+    return compute->columns ? compute->columns->device_seconds : 0.0;
 }
 
 static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
@@ -160,6 +177,7 @@ static const struct lr_backend_fns fns = {
     .forward = forward,
     .back = back,
     .rows = rows,
+    .device_seconds = device_seconds,
     .destroy = destroy,
 };
 

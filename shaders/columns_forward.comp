@@ -1,0 +1,97 @@
+#version 450 core
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Forward projection of the pairs of modules that columns.glsl describes: each LOR gathers its
+// elements times the voxels they belong to, all in one thread.
+//
+// reads:     column modules, pairs and points, masks, image [across 1][across 0][along]
+// writes:    LOR values in column order
+// shape:     groups (transaxial crystal pairs, stretches of axial crystal pairs, pairs of modules)
+// invariant: sums are added in a fixed order
+// variants:  EXACT=1; RAYS=4
+#include "common/columns.glsl"
+#include "common/columns_tube.glsl"
+
+layout(std430, binding = LR_BIND_COLUMN_IMAGE) readonly buffer Image {
+    float voxels[];
+};
+layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Lors {
+    float lors[];
+};
+
+shared Strip strips[COLUMN_GROUP];
+shared ivec2 columns[COLUMN_GROUP]; // of the strips
+
+// Sum over the points of one column. qs: cells of i and j, counted along the column.
+float column_sum(ColumnPair pair, int n, Axial on_i, Axial on_j, ivec2 qs)
+{
+    Strip strip = strips[n];
+    bool i_is_primary = (strip.ways & 1u) != 0u;
+    Axial a = on_i, b = on_j;
+    if (!i_is_primary) {
+        a = on_j;
+        b = on_i;
+        qs = qs.yx;
+    }
+    ivec2 range = points_between(strip, a, b, qs);
+    int num_along = num_points.z / num_samples.z;
+    ivec2 voxel = columns[n] / num_samples.xy;
+    int row = (voxel.y * (num_points.x / num_samples.x) + voxel.x) * num_along;
+    float sum = 0.0;
+    for (int k = range.x; k <= range.y; k++) {
+#ifndef EXACT
+        if (farther_is_i(pair, column_across(columns[n]), k) != i_is_primary) {
+            continue;
+        }
+#endif
+        sum += axial_weight(strip, axial_from(a, k), axial_from(b, k), qs) *
+               voxels[row + k / num_samples.z];
+    }
+    return sum;
+}
+
+void main()
+{
+    int thread = int(gl_LocalInvocationIndex);
+    ColumnPair pair = column_pairs[first.x + int(gl_WorkGroupID.z)];
+    ColumnModule i = column_modules[pair.i], j = column_modules[pair.j];
+    int pr = int(gl_WorkGroupID.x);
+    int first_qs = int(gl_WorkGroupID.y) * COLUMN_GROUP;
+    int num_axial = i.counts.y * j.counts.y;
+    if (pr >= i.counts.x * j.counts.x || first_qs >= num_axial) {
+        return;
+    }
+    int qs = first_qs + thread;
+    Tube tube = make_tube(pair, ivec2(pr / j.counts.x, pr % j.counts.x));
+    Axial on_i = make_axial(i, j.counts.y), on_j = make_axial(j, 1);
+    ivec2 cells = ivec2(qs / j.counts.y, qs % j.counts.y);
+    cells.x = i.centre.w > 0.0 ? cells.x : i.counts.y - 1 - cells.x;
+    cells.y = j.centre.w > 0.0 ? cells.y : j.counts.y - 1 - cells.y;
+    float sum = 0.0;
+    for (int begin = 0; begin < tube.count; begin += COLUMN_GROUP) {
+        barrier();
+        strips[thread].width = 0.0;
+        if (begin + thread < tube.count) {
+            columns[thread] = tube_column(tube, begin + thread);
+            if (columns[thread].x >= 0) {
+                strips[thread] = tube_strip(pair, tube, columns[thread], begin + thread);
+            }
+        }
+        barrier();
+        int end = min(tube.count - begin, COLUMN_GROUP);
+        for (int n = 0; qs < num_axial && n < end; n++) {
+            if (strips[n].width > 0.0) {
+                sum += column_sum(pair, n, on_i, on_j, cells);
+            }
+        }
+    }
+    if (qs < num_axial) {
+        Strip whole = no_strip;
+        whole.first = pair.first + uint(pr * num_axial);
+        whole.ways = 1u;
+        bool counts = num_points.w == 0 || axial_allowed(pair, whole, cells);
+        int points = num_samples.x * num_samples.y * num_samples.z;
+        lors[whole.first + uint(qs)] = counts ? sum / float(points) : 0.0;
+    }
+}

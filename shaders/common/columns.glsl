@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Pairs of modules that share an axial direction along a grid axis (docs/method.md, section 9).
+//
+// A column is a line of sample points along that axis. Seen along it, modules are segments, and
+// what a secondary crystal column shows of a primary one is an interval of the primary's
+// transaxial coordinate: a strip. It is the same for every point of the column and for all crystals
+// along the axis, so it is computed once for all of them. Along the axis a secondary cell's edge b
+// stands on the primary at -b tau, both counted from the point, where
+// tau = (way to the primary) / (way to the secondary) is linear in the transaxial coordinate.
+//
+// Lengths in mm. Needs RAYS before it in sampled mode.
+#include "common/columns_scene.glsl"
+#include "common/mask.glsl"
+
+// A module seen from a column.
+struct Side {
+    vec2 centre; // from the column
+    vec2 tangent, normal;
+    float foot;   // transaxial coordinate of the module's centre, from the column's foot
+    float height; // of the column over the module; it sees the face where this is positive
+    float pitch, face;
+    int count;
+};
+
+Side make_side(ColumnModule module, vec2 across, vec2 across_rest)
+{
+    Side side;
+    side.centre = vec2(difference(module.centre.x, module.rest.x, across.x, across_rest.x),
+                       difference(module.centre.y, module.rest.y, across.y, across_rest.y));
+    side.tangent = module.frame.xy;
+    side.normal = module.frame.zw;
+    side.foot = dot(side.tangent, side.centre);
+    side.height = -dot(side.normal, side.centre);
+    side.pitch = module.cells.x;
+    side.face = module.cells.y;
+    side.count = module.counts.x;
+    return side;
+}
+
+// How lines through the column lead from primary to secondary, and back.
+struct Crossing {
+    Side primary, secondary;
+    vec2 tau;        // at the coordinate 0 of the primary, and its slope
+    vec2 on_second;  // the secondary's coordinate is -(x + y u) / tau(u) - secondary.foot
+    vec2 reach, on_first; // the primary's is -height (z + w w) / (x + y w) - primary.foot
+    bool i_is_primary;
+    bool visible;
+};
+
+Crossing make_crossing(Side i, Side j, bool i_is_primary)
+{
+    Crossing crossing;
+    crossing.i_is_primary = i_is_primary;
+    if (i_is_primary) {
+        crossing.primary = i;
+        crossing.secondary = j;
+    } else {
+        crossing.primary = j;
+        crossing.secondary = i;
+    }
+    Side a = crossing.primary, b = crossing.secondary;
+    crossing.visible = a.height > 0.0 && b.height > 0.0;
+    crossing.tau = vec2(dot(b.normal, a.centre), dot(b.normal, a.tangent)) / b.height;
+    crossing.on_second = vec2(dot(b.tangent, a.centre), dot(b.tangent, a.tangent));
+    crossing.reach = vec2(dot(a.normal, b.centre), dot(a.normal, b.tangent));
+    crossing.on_first = vec2(dot(a.tangent, b.centre), dot(a.tangent, b.tangent));
+    return crossing;
+}
+
+// Coordinate on the primary from where a line comes to coordinate w of the secondary; far away
+// where it comes from beside or behind.
+float on_primary(Crossing crossing, float w)
+{
+    float reach = crossing.reach.x + crossing.reach.y * w;
+    float side = crossing.on_first.x + crossing.on_first.y * w;
+    return reach > 1e-6 * crossing.primary.height
+               ? -crossing.primary.height * side / reach - crossing.primary.foot
+               : (side > 0.0 ? -1e9 : 1e9);
+}
+
+float tau_at(Crossing crossing, float u)
+{
+    return crossing.tau.x + crossing.tau.y * u;
+}
+
+// Coordinate on the secondary that a line from u meets; tau is positive there.
+float on_secondary(Crossing crossing, float u)
+{
+    return -(crossing.on_second.x + crossing.on_second.y * u) / tau_at(crossing, u) -
+           crossing.secondary.foot;
+}
+
+// Whether the secondary runs against the primary: higher r at lower p.
+bool runs_back(Crossing crossing)
+{
+    return crossing.on_second.y * crossing.tau.x > crossing.on_second.x * crossing.tau.y;
+}
+
+// Columns of secondary crystals that those between u0 < u1 may be seen through: first, last.
+ivec2 columns_between(Crossing crossing, float u0, float u1)
+{
+    Side b = crossing.secondary;
+    if (tau_at(crossing, u0) <= 1e-6 || tau_at(crossing, u1) <= 1e-6) {
+        return ivec2(0, b.count - 1);
+    }
+    float w0 = on_secondary(crossing, u0), w1 = on_secondary(crossing, u1);
+    float middle = 0.5 * float(b.count);
+    float low = floor(min(w0, w1) / b.pitch + middle - 1e-3);
+    float high = floor(max(w0, w1) / b.pitch + middle + 1e-3);
+    return ivec2(clamp(low, 0.0, float(b.count)), clamp(high, -1.0, float(b.count - 1)));
+}
+
+float crystal_middle(Side side, int p)
+{
+    return (float(p) - 0.5 * float(side.count - 1)) * side.pitch;
+}
+
+// What a column of primary crystals shows through one of secondary crystals.
+struct Strip {
+    float width;   // transaxial; 0: nothing. Sampled mode: a line's share of the face
+    float tau;     // at the middle
+    float dtau;    // from one end to the other
+    float squared; // of the transaxial distance from the point to the middle
+    float share;   // height * width / 2 pi
+    float slant;   // the middle's coordinate from the foot
+    uint first;    // value of the axial crystals 0, 0 counted along the column
+    uint ways;     // bit 0: i is the primary
+};
+
+const Strip no_strip = Strip(0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0u, 0u);
+
+Strip make_strip(Crossing crossing, float u0, float u1)
+{
+    float middle = 0.5 * (u0 + u1);
+    float x = crossing.primary.foot + middle;
+    Strip strip;
+    strip.width = u1 - u0;
+    strip.tau = tau_at(crossing, middle);
+    strip.dtau = crossing.tau.y * strip.width;
+    strip.squared = crossing.primary.height * crossing.primary.height + x * x;
+    strip.share = crossing.primary.height * strip.width / 6.283185307179586;
+    strip.slant = x;
+    strip.first = 0u;
+    strip.ways = crossing.i_is_primary ? 1u : 0u;
+    return strip;
+}
+
+// First value of the block of transaxial crystals p of the primary and r of the secondary.
+uint strip_block(ColumnPair pair, Crossing crossing, int p, int r)
+{
+    ColumnModule i = column_modules[pair.i], j = column_modules[pair.j];
+    uint pr = crossing.i_is_primary ? uint(p * j.counts.x + r) : uint(r * j.counts.x + p);
+    return pair.first + pr * uint(i.counts.y * j.counts.y);
+}
+
+// Exact mode: the part of crystal column p that is seen through crystal column r.
+Strip exact_strip(Crossing crossing, int p, int r)
+{
+    Side a = crossing.primary, b = crossing.secondary;
+    float u = crystal_middle(a, p), w = crystal_middle(b, r);
+    float from = on_primary(crossing, w - 0.5 * b.face), to = on_primary(crossing, w + 0.5 * b.face);
+    float u0 = max(u - 0.5 * a.face, min(from, to)), u1 = min(u + 0.5 * a.face, max(from, to));
+    if (u1 - u0 <= 1e-6 * a.face) {
+        return no_strip;
+    }
+    return make_strip(crossing, u0, u1);
+}
+
+// Sampled mode: line `ray` of crystal column p, and the crystal column r that it meets (-1: none).
+Strip sampled_strip(Crossing crossing, int p, int ray, out int r)
+{
+    Side a = crossing.primary, b = crossing.secondary;
+    float u = crystal_middle(a, p) + (float(ray) - 0.5 * float(RAYS - 1)) * a.face / float(RAYS);
+    r = -1;
+    if (tau_at(crossing, u) <= 0.0) {
+        return no_strip;
+    }
+    float w = on_secondary(crossing, u);
+    float place = w / b.pitch + 0.5 * float(b.count);
+    int met = min(int(floor(place)), b.count - 1);
+    if (place < 0.0 || place > float(b.count) || abs(w - crystal_middle(b, met)) > 0.5 * b.face) {
+        return no_strip;
+    }
+    r = met;
+    Strip strip = make_strip(crossing, u, u);
+    strip.width = a.face / float(RAYS);
+    strip.share = a.height * strip.width / 6.283185307179586;
+    return strip;
+}
+
+// A module along the column, seen from one of its points.
+struct Axial {
+    float start; // from the point to the first cell's edge
+    float pitch, face;
+    int count;
+    int step, origin; // the value of crystal k stands at origin + k step within its block
+};
+
+// stride: of the values from one crystal, as the scanner numbers them, to the next.
+Axial make_axial(ColumnModule module, int stride)
+{
+    vec2 point = point_along(0);
+    Axial axial;
+    axial.pitch = module.cells.z;
+    axial.face = module.cells.w;
+    axial.count = module.counts.y;
+    axial.start = difference(module.centre.z, module.rest.z, point.x, point.y) -
+                  0.5 * float(axial.count) * axial.pitch;
+    axial.step = module.centre.w > 0.0 ? stride : -stride;
+    axial.origin = module.centre.w > 0.0 ? 0 : (axial.count - 1) * stride;
+    return axial;
+}
+
+// Seen from point k of the column.
+Axial axial_from(Axial axial, int k)
+{
+    precise float start = fma(-float(k), spacing_mm.z, axial.start);
+    axial.start = start;
+    return axial;
+}
+
+float cell_middle(Axial axial, int k)
+{
+    return fma(float(k) + 0.5, axial.pitch, axial.start);
+}
+
+// Cells between two places, from the point: first, last.
+ivec2 cells_between(Axial axial, float low, float high)
+{
+    float scale = 1.0 / axial.pitch;
+    return ivec2(max(int(floor((low - axial.start) * scale)), 0),
+                 min(int(floor((high - axial.start) * scale)), axial.count - 1));
+}
+
+// Cells of the primary that the whole secondary is seen through.
+ivec2 primary_cells(Strip strip, Axial a, Axial b)
+{
+    float end = b.start + float(b.count) * b.pitch;
+    float bend = 0.5 * abs(strip.dtau);
+    return cells_between(a, -end * strip.tau - bend * abs(end),
+                         -b.start * strip.tau + bend * abs(b.start));
+}
+
+// Whether axial crystals q of the primary and s of the secondary, counted along the column, are in
+// coincidence with the strip's transaxial ones.
+bool axial_allowed(ColumnPair pair, Strip strip, ivec2 qs)
+{
+    if (pair.mask == LR_NONE) {
+        return true;
+    }
+    MaskEntry mask = mask_entries[pair.mask];
+    ColumnModule i = column_modules[pair.i], j = column_modules[pair.j];
+    ivec2 at = (strip.ways & 1u) != 0u ? qs : qs.yx; // of i, of j
+    int q = i.centre.w > 0.0 ? at.x : i.counts.y - 1 - at.x;
+    int s = j.centre.w > 0.0 ? at.y : j.counts.y - 1 - at.y;
+    uint block = (strip.first - pair.first) / uint(i.counts.y * j.counts.y);
+    int p = int(block) / j.counts.x, r = int(block) % j.counts.x;
+    bool turned = i.counts.z != 1; // crystals are numbered along the column first
+    return turned ? mask_bits(mask, ivec2(q, p), i.counts.yx, ivec2(s, r), j.counts.yx)
+                  : mask_bits(mask, ivec2(p, q), i.counts.xy, ivec2(r, s), j.counts.xy);
+}
+
+// Whether i is the primary of point k of a column: its centre is farther, or as far.
+bool farther_is_i(ColumnPair pair, vec4 across, int k)
+{
+    vec2 along = point_along(k);
+    dvec3 point = dvec3(double(across.x) + double(across.z), double(across.y) + double(across.w),
+                        double(along.x) + double(along.y));
+    double excess = pair.closer.w + dot(pair.closer.xyz, point);
+    vec3 away = column_modules[pair.i].centre.xyz - vec3(point);
+    return excess >= -1e-9 * double(dot(away, away));
+}
+
+#ifdef EXACT
+#include "common/columns_exact.glsl"
+#else
+#include "common/columns_sampled.glsl"
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Projections of scanners whose modules share an axial direction along a grid axis, by gathering
+ * in both directions: docs/method.md, section 9. No atomics, the same bits in every run. */
+#ifndef LR_RENDER_COLUMNS_H
+#define LR_RENDER_COLUMNS_H
+
+#include "gl/pass.h"
+#include "gl/timer.h"
+#include "operator/backend.h"
+#include "render/plan.h"
+
+/* The block of shaders/common/columns_scene.glsl. */
+struct lr_columns_pass {
+    int32_t num_points[4], num_samples[4], first[4], count[4];
+    float spacing_mm[4];
+};
+_Static_assert(sizeof(struct lr_columns_pass) == 80, "the shaders' layout");
+
+enum lr_columns_program {
+    LR_COLUMNS_FORWARD = 0,
+    LR_COLUMNS_BACK,
+    LR_COLUMNS_ONES, /* back, of values that are all 1 */
+    LR_COLUMNS_TO_FILE,
+    LR_COLUMNS_FROM_FILE,
+    LR_NUM_COLUMNS_PROGRAMS
+};
+
+struct lr_columns {
+    struct lr_backend_params params;
+    struct gl_context *ctx; /* the backend's */
+    int axis;               /* of the grid, along the columns */
+    int across[2];
+    bool has_masks; /* whether some pair has LORs out of coincidence */
+    int64_t max_window;
+    struct gl_buffer *modules, *points, *mask_entries, *mask_words;
+    struct gl_buffer *image; /* [across 1][across 0][along], one direction's input or output */
+    struct gl_program *programs[LR_NUM_COLUMNS_PROGRAMS];
+    struct gl_timer *timer;
+    double device_seconds; /* of the last projection */
+};
+
+/* Whether columns can project: in every pair both modules have the same in-plane axis (u or v)
+ * along one axis of the grid, and no voxel has more points along it than a group has threads. */
+bool lr_columns_serve(const struct lr_backend_params *params);
+
+/* errors: NULL, logged. The context is current, here and below. */
+struct lr_columns *lr_columns_create(struct gl_context *ctx, const struct lr_backend_params *params,
+                                     int64_t max_window);
+void lr_columns_destroy(struct lr_columns *columns); /* NULL is allowed */
+
+/* As the backend's. `pairs` NULL: all module pairs, else [num_pairs] ascending, whose values follow
+ * each other. data NULL in back: every value is 1. */
+struct lr_pair_list {
+    const int32_t *pairs;
+    int64_t num_pairs;
+};
+lr_status lr_columns_forward(struct lr_columns *columns, const struct lr_pair_list *list,
+                             const float *image, float *data);
+lr_status lr_columns_back(struct lr_columns *columns, const struct lr_pair_list *list,
+                          const float *data, float *image);
+
+#endif

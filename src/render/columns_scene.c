@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "render/columns_scene.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "common/bindings.h"
+#include "model/coincidence.h"
+
+#include <stdlib.h>
+
+/* `struct ColumnModule`. */
+struct column_module {
+    float centre[3], sign;
+    float rest[3], unused;
+    float tangent[2], normal[2];
+    float pitch_across, face_across, pitch_along, face_along;
+    int32_t count_across, count_along, step_across, step_along;
+};
+_Static_assert(sizeof(struct column_module) == 80, "the shaders' layout");
+
+/* `struct ColumnPair`. */
+struct column_pair {
+    uint32_t i, j, first, mask;
+    uint32_t unused[4];
+    double closer[4];
+};
+_Static_assert(sizeof(struct column_pair) == 64, "the shaders' layout");
+
+struct column_mask {
+    uint32_t kind, offset_a, offset_b, unused;
+};
+
+/* How far a unit axis may lie from the grid's. */
+static const double axis_tolerance = 1e-9;
+
+static bool lies_along(const double direction[3], int axis)
+{
+    return fabs(fabs(direction[axis]) - 1.0) <= axis_tolerance;
+}
+
+/* Which of a module's axes lies along the grid axis: 0 = u, 1 = v, -1 = none. */
+static int axial_of(const lr_module *module, int axis)
+{
+    return lies_along(module->v, axis) ? 1 : lies_along(module->u, axis) ? 0 : -1;
+}
+
+static bool pair_fits(const lr_lors *lors, int64_t pair, int axis)
+{
+    const lr_module *i = &lors->scanner->modules[lors->pairs[pair][0]];
+    const lr_module *j = &lors->scanner->modules[lors->pairs[pair][1]];
+    const int on_i = axial_of(i, axis), on_j = axial_of(j, axis);
+    return on_i >= 0 && on_i == on_j;
+}
+
+int lr_columns_axis(const lr_lors *lors)
+{
+    for (int axis = 2; axis >= 0; axis--) {
+        int64_t pair = 0;
+        while (pair < lors->num_pairs && pair_fits(lors, pair, axis)) {
+            pair++;
+        }
+        if (pair == lors->num_pairs) {
+            return axis;
+        }
+    }
+    return -1;
+}
+
+static struct column_module describe_module(const struct lr_columns *columns, int index)
+{
+    const lr_scanner *scanner = columns->params.scanner;
+    const lr_module *module = &scanner->modules[index];
+    const int along = axial_of(module, columns->axis) == 0 ? 0 : 1, over = 1 - along;
+    const double *tangent = over == 0 ? module->u : module->v;
+    const double *axial = along == 0 ? module->u : module->v;
+    struct column_module out = {
+        .sign = axial[columns->axis] > 0.0 ? 1.0f : -1.0f,
+        .pitch_across = (float)module->pitch_mm[over],
+        .face_across = (float)module->face_mm[over],
+        .pitch_along = (float)module->pitch_mm[along],
+        .face_along = (float)module->face_mm[along],
+        .count_across = module->crystals[over],
+        .count_along = module->crystals[along],
+        .step_across = over == 0 ? 1 : module->crystals[0],
+        .step_along = along == 0 ? 1 : module->crystals[0],
+    };
+    double centre[3];
+    lr_scanner_detection_centre(scanner, index, centre);
+    for (int k = 0; k < 2; k++) {
+        lr_split_float(centre[columns->across[k]], &out.centre[k], &out.rest[k]);
+        out.tangent[k] = (float)tangent[columns->across[k]];
+        out.normal[k] = (float)module->normal[columns->across[k]];
+    }
+    lr_split_float(centre[columns->axis], &out.centre[2], &out.rest[2]);
+    return out;
+}
+
+static struct gl_buffer *upload(const struct lr_columns *columns, const char *label,
+                                const void *data, int64_t bytes)
+{
+    return gl_buffer_create(columns->ctx, &(struct gl_buffer_params){
+                                              .label = label, .size_bytes = bytes, .data = data});
+}
+
+static struct gl_buffer *upload_modules(const struct lr_columns *columns)
+{
+    const int count = columns->params.scanner->num_modules;
+    struct column_module *modules =
+        lr_alloc(count, sizeof(*modules), "the scanner's modules", columns->params.log);
+    if (modules == NULL) {
+        return NULL;
+    }
+    for (int m = 0; m < count; m++) {
+        const bool fits = axial_of(&columns->params.scanner->modules[m], columns->axis) >= 0;
+        modules[m] = fits ? describe_module(columns, m) : (struct column_module){0};
+    }
+    struct gl_buffer *buffer =
+        upload(columns, "column modules", modules, count * (int64_t)sizeof(*modules));
+    free(modules);
+    return buffer;
+}
+
+int lr_columns_num_points(const struct lr_columns *columns, int axis)
+{
+    return columns->params.grid->size[axis] * columns->params.samples[axis];
+}
+
+/* Sample point k along an axis; see lr_grid_sample_point. */
+static double point_coordinate(const struct lr_columns *columns, int axis, int k)
+{
+    const lr_grid *grid = columns->params.grid;
+    const int samples = columns->params.samples[axis];
+    const double offset = (k % samples + 0.5) / samples - 0.5;
+    return grid->origin_mm[axis] + (k / samples + offset) * grid->voxel_mm[axis];
+}
+
+static struct gl_buffer *upload_points(const struct lr_columns *columns)
+{
+    const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
+    int64_t count = 0;
+    for (int k = 0; k < 3; k++) {
+        count += lr_columns_num_points(columns, axes[k]);
+    }
+    float(*points)[2] =
+        lr_alloc(count, sizeof(*points), "the coordinates of sample points", columns->params.log);
+    if (points == NULL) {
+        return NULL;
+    }
+    int64_t next = 0;
+    for (int a = 0; a < 3; a++) {
+        for (int k = 0; k < lr_columns_num_points(columns, axes[a]); k++, next++) {
+            lr_split_float(point_coordinate(columns, axes[a], k), &points[next][0],
+                           &points[next][1]);
+        }
+    }
+    struct gl_buffer *buffer =
+        upload(columns, "column points", points, count * (int64_t)sizeof(*points));
+    free(points);
+    return buffer;
+}
+
+static lr_status upload_masks(struct lr_columns *columns)
+{
+    const struct lr_coincidence_masks *masks = columns->params.lors->masks;
+    struct column_mask *entries =
+        lr_alloc(masks->num_pairs, sizeof(*entries), "coincidence masks", columns->params.log);
+    if (entries == NULL) {
+        return LR_FAILED;
+    }
+    for (int64_t k = 0; k < masks->num_pairs; k++) {
+        const struct lr_pair_mask *mask = &masks->pairs[k];
+        entries[k] = (struct column_mask){mask->kind, mask->offset_a, mask->offset_b, 0};
+        columns->has_masks = columns->has_masks || mask->kind != LR_MASK_ALL;
+    }
+    columns->mask_entries =
+        upload(columns, "coincidence masks", entries, masks->num_pairs * (int64_t)sizeof(*entries));
+    free(entries);
+    columns->mask_words = upload(columns, "coincidence mask words", masks->words,
+                                 masks->num_words * (int64_t)sizeof(*masks->words));
+    return columns->mask_entries && columns->mask_words ? LR_OK : LR_FAILED;
+}
+
+lr_status lr_columns_upload_scene(struct lr_columns *columns)
+{
+    columns->modules = upload_modules(columns);
+    columns->points = upload_points(columns);
+    return columns->modules && columns->points ? upload_masks(columns) : LR_FAILED;
+}
+
+/* |a - x|² - |b - x|² = |a|² - |b|² - 2 (a - b) . x */
+static void fill_closer(const struct lr_columns *columns, struct column_pair *pair)
+{
+    const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
+    double a[3], b[3];
+    lr_scanner_detection_centre(columns->params.scanner, (int)pair->i, a);
+    lr_scanner_detection_centre(columns->params.scanner, (int)pair->j, b);
+    for (int k = 0; k < 3; k++) {
+        pair->closer[k] = -2.0 * (a[axes[k]] - b[axes[k]]);
+    }
+    pair->closer[3] = vec_dot(a, a) - vec_dot(b, b);
+}
+
+struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns,
+                                          const struct lr_pair_list *list, int64_t begin,
+                                          int64_t end)
+{
+    const lr_lors *lors = columns->params.lors;
+    struct column_pair *pairs =
+        lr_alloc(end - begin, sizeof(*pairs), "pairs of modules", columns->params.log);
+    if (pairs == NULL) {
+        return NULL;
+    }
+    int64_t first = 0;
+    for (int64_t k = begin; k < end; k++) {
+        const int64_t pair = list->pairs != NULL ? list->pairs[k] : k;
+        struct column_pair *out = &pairs[k - begin];
+        const bool is_masked = lors->masks->pairs[pair].kind != LR_MASK_ALL;
+        *out = (struct column_pair){.i = (uint32_t)lors->pairs[pair][0],
+                                    .j = (uint32_t)lors->pairs[pair][1],
+                                    .first = (uint32_t)first,
+                                    .mask = is_masked ? (uint32_t)pair : LR_NONE};
+        fill_closer(columns, out);
+        first += lors->offsets[pair + 1] - lors->offsets[pair];
+    }
+    struct gl_buffer *buffer =
+        upload(columns, "column pairs", pairs, (end - begin) * (int64_t)sizeof(*pairs));
+    free(pairs);
+    return buffer;
+}
+
+struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns)
+{
+    const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
+    struct lr_columns_pass pass = {.num_points[3] = columns->has_masks};
+    for (int k = 0; k < 3; k++) {
+        pass.num_points[k] = lr_columns_num_points(columns, axes[k]);
+        pass.num_samples[k] = columns->params.samples[axes[k]];
+        pass.spacing_mm[k] =
+            (float)(columns->params.grid->voxel_mm[axes[k]] / columns->params.samples[axes[k]]);
+    }
+    return pass;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The scanner and the grid as shaders/common/columns_scene.glsl declares them. */
+#ifndef LR_RENDER_COLUMNS_SCENE_H
+#define LR_RENDER_COLUMNS_SCENE_H
+
+#include "render/columns.h"
+
+/* The grid axis that every pair of modules shares, or -1. */
+int lr_columns_axis(const lr_lors *lors);
+
+/* Uploads what does not depend on the pairs. */
+lr_status lr_columns_upload_scene(struct lr_columns *columns);
+
+/* Module pairs list[begin .. end-1], their values counted from the first one's. */
+struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns,
+                                          const struct lr_pair_list *list, int64_t begin,
+                                          int64_t end);
+
+/* Sample points of the grid along one of its axes. */
+int lr_columns_num_points(const struct lr_columns *columns, int axis);
+
+/* The uniforms of every pass, without `first` and `count`. */
+struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns);
+
+#endif
