@@ -9,7 +9,7 @@
 // adds to:   voxel sums [across 1][across 0][along]
 // shape:     groups (voxels across 0, voxels across 1, stretches along the column)
 // invariant: sums are added in a fixed order
-// variants:  EXACT=1; RAYS=4; EXACT=1 ONES=1
+// variants:  EXACT=1; RAYS=4; EXACT=1 ONES=1; EXACT=1 MASKS=1
 #include "common/columns.glsl"
 
 layout(std430, binding = LR_BIND_COLUMN_IMAGE) buffer Sums {
@@ -21,8 +21,8 @@ layout(std430, binding = LR_BIND_OUTPUT) readonly buffer Lors {
 };
 #endif
 
-const int STRIPS = LR_MAX_STRIPS;
-shared Strip strips[STRIPS];
+const int STRIPS = COLUMN_STRIPS;
+STRIP_STORE(STRIPS)
 shared uint seen[COLUMN_GROUP / 32];
 shared float partial[COLUMN_GROUP];
 
@@ -31,20 +31,22 @@ int thread;
 float strip_sum(ColumnPair pair, Strip strip, Axial a, Axial b)
 {
     float sum = 0.0;
-    ivec2 along_a = primary_cells(strip, a, b);
-    for (int q = along_a.x; q <= along_a.y; q++) {
-        ivec2 along_b = secondary_cells(strip, a, b, q);
-        for (int s = along_b.x; s <= along_b.y; s++) {
-            if (num_points.w != 0 && !axial_allowed(pair, strip, ivec2(q, s))) {
-                continue;
-            }
+    Walk walk = walk_begin(strip, a, b);
+    while (!walk.beyond) {
+#ifdef MASKS
+        if (axial_allowed(pair, strip, ivec2(walk.q, walk.s)))
+#endif
+        {
+            float weight =
+                axial_weight(strip, a, b, ivec2(walk.q, walk.s), vec2(walk.q_low, walk.s_low));
 #ifdef ONES
-            sum += axial_weight(strip, a, b, ivec2(q, s));
+            sum += weight;
 #else
-            uint at = strip.first + uint(a.origin + q * a.step + b.origin + s * b.step);
-            sum += axial_weight(strip, a, b, ivec2(q, s)) * lors[at];
+            int at = a.origin + walk.q * a.step + b.origin + walk.s * b.step;
+            sum += weight * lors[strip.first + uint(at)];
 #endif
         }
+        walk_on(walk, strip, a, b);
     }
     return sum;
 }
@@ -69,7 +71,7 @@ void fill_strips(ColumnPair pair, Crossing crossing, int begin)
             Strip strip = exact_strip(crossing, p, r);
             if (strip.width > 0.0 && place >= 0 && place < STRIPS) {
                 strip.first = strip_block(pair, crossing, p, r);
-                strips[place] = strip;
+                STRIP_PUT(place, strip)
             }
         }
     }
@@ -89,7 +91,7 @@ void fill_strips(ColumnPair pair, Crossing crossing, int begin)
         Strip strip = sampled_strip(crossing, p, (begin + k) % RAYS, r);
         if (strip.width > 0.0) {
             strip.first = strip_block(pair, crossing, p, r);
-            strips[k] = strip;
+            STRIP_PUT(k, strip)
         }
     }
 }
@@ -102,20 +104,24 @@ float pair_sum(ColumnPair pair, Crossing crossing, int k, bool wanted)
     float sum = 0.0;
     ColumnModule i = column_modules[pair.i], j = column_modules[pair.j];
     Axial on_i = axial_from(make_axial(i, j.counts.y), k), on_j = axial_from(make_axial(j, 1), k);
+    Axial a = on_i, b = on_j;
+    if (!crossing.i_is_primary) {
+        a = on_j;
+        b = on_i;
+    }
     int total = num_strips(crossing);
     for (int begin = 0; begin < total; begin += STRIPS) {
         int here = min(total - begin, STRIPS);
         barrier();
         for (int n = thread; n < here; n += COLUMN_GROUP) {
-            strips[n].width = 0.0;
+            strip_shapes[n].x = 0.0;
         }
         barrier();
         fill_strips(pair, crossing, begin);
         barrier();
         for (int n = 0; wanted && n < here; n++) {
-            if (strips[n].width > 0.0) {
-                sum += crossing.i_is_primary ? strip_sum(pair, strips[n], on_i, on_j)
-                                             : strip_sum(pair, strips[n], on_j, on_i);
+            if (strip_shapes[n].x > 0.0) {
+                sum += strip_sum(pair, STRIP_GET(n), a, b);
             }
         }
     }
@@ -195,7 +201,7 @@ void main()
     int k = thread / n.z < voxels_here ? voxel * n.z + thread % n.z : num_points.z;
     float sum = 0.0;
     ivec2 group = ivec2(gl_WorkGroupID.x, first.y + int(gl_WorkGroupID.y));
-    for (int c = 0; c < n.x * n.y; c++) {
+    for (int c = first.z; c < count.y; c++) {
         ivec2 at = group * n.xy + ivec2(c % n.x, c / n.x);
         vec2 a = column_points[point_across(0, at.x)], b = column_points[point_across(1, at.y)];
         sum += visit_column(vec4(a.x, b.x, a.y, b.y), k);

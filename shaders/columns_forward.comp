@@ -9,7 +9,7 @@
 // writes:    LOR values in column order
 // shape:     groups (transaxial crystal pairs, stretches of axial crystal pairs, pairs of modules)
 // invariant: sums are added in a fixed order
-// variants:  EXACT=1; RAYS=4
+// variants:  EXACT=1; RAYS=4; EXACT=1 MASKS=1 ONE_POINT_ALONG=1
 #include "common/columns.glsl"
 #include "common/columns_tube.glsl"
 
@@ -20,33 +20,42 @@ layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Lors {
     float lors[];
 };
 
-shared Strip strips[COLUMN_GROUP];
+STRIP_STORE(COLUMN_GROUP)
 shared ivec2 columns[COLUMN_GROUP]; // of the strips
 
 // Sum over the points of one column. qs: cells of i and j, counted along the column.
 float column_sum(ColumnPair pair, int n, Axial on_i, Axial on_j, ivec2 qs)
 {
-    Strip strip = strips[n];
-    bool i_is_primary = (strip.ways & 1u) != 0u;
+    Strip strip = STRIP_GET(n);
     Axial a = on_i, b = on_j;
-    if (!i_is_primary) {
+    if (!strip.i_is_primary) {
         a = on_j;
         b = on_i;
         qs = qs.yx;
     }
     ivec2 range = points_between(strip, a, b, qs);
+    vec2 low = vec2(cell_middle(a, qs.x) - 0.5 * a.face, cell_middle(b, qs.y) - 0.5 * b.face);
     int num_along = num_points.z / num_samples.z;
     ivec2 voxel = columns[n] / num_samples.xy;
     int row = (voxel.y * (num_points.x / num_samples.x) + voxel.x) * num_along;
     float sum = 0.0;
     for (int k = range.x; k <= range.y; k++) {
 #ifndef EXACT
-        if (farther_is_i(pair, column_across(columns[n]), k) != i_is_primary) {
+        if (farther_is_i(pair, column_across(columns[n]), k) != strip.i_is_primary) {
             continue;
         }
 #endif
-        sum += axial_weight(strip, axial_from(a, k), axial_from(b, k), qs) *
-               voxels[row + k / num_samples.z];
+        float along = float(k) * spacing_mm.z;
+#ifdef EXACT
+        float weight = axial_weight(strip, a, b, qs, low - along);
+#else
+        float weight = axial_weight(strip, axial_from(a, k), axial_from(b, k), qs, low - along);
+#endif
+#ifdef ONE_POINT_ALONG
+        sum += weight * voxels[row + k];
+#else
+        sum += weight * voxels[row + k / num_samples.z];
+#endif
     }
     return sum;
 }
@@ -71,17 +80,18 @@ void main()
     float sum = 0.0;
     for (int begin = 0; begin < tube.count; begin += COLUMN_GROUP) {
         barrier();
-        strips[thread].width = 0.0;
+        strip_shapes[thread].x = 0.0;
         if (begin + thread < tube.count) {
             columns[thread] = tube_column(tube, begin + thread);
             if (columns[thread].x >= 0) {
-                strips[thread] = tube_strip(pair, tube, columns[thread], begin + thread);
+                Strip strip = tube_strip(pair, tube, columns[thread], begin + thread);
+                STRIP_PUT(thread, strip)
             }
         }
         barrier();
         int end = min(tube.count - begin, COLUMN_GROUP);
         for (int n = 0; qs < num_axial && n < end; n++) {
-            if (strips[n].width > 0.0) {
+            if (strip_shapes[n].x > 0.0) {
                 sum += column_sum(pair, n, on_i, on_j, cells);
             }
         }
@@ -89,8 +99,11 @@ void main()
     if (qs < num_axial) {
         Strip whole = no_strip;
         whole.first = pair.first + uint(pr * num_axial);
-        whole.ways = 1u;
-        bool counts = num_points.w == 0 || axial_allowed(pair, whole, cells);
+        whole.i_is_primary = true;
+        bool counts = true;
+#ifdef MASKS
+        counts = axial_allowed(pair, whole, cells);
+#endif
         int points = num_samples.x * num_samples.y * num_samples.z;
         lors[whole.first + uint(qs)] = counts ? sum / float(points) : 0.0;
     }

@@ -22,6 +22,7 @@ struct Side {
     float height; // of the column over the module; it sees the face where this is positive
     float pitch, face;
     int count;
+    float face_along, reach_along; // largest distance of the module's ends from a point
 };
 
 Side make_side(ColumnModule module, vec2 across, vec2 across_rest)
@@ -36,6 +37,10 @@ Side make_side(ColumnModule module, vec2 across, vec2 across_rest)
     side.pitch = module.cells.x;
     side.face = module.cells.y;
     side.count = module.counts.x;
+    side.face_along = module.cells.w;
+    float middle = module.centre.z - 0.5 * (point_along(0).x + point_along(num_points.z - 1).x);
+    side.reach_along = abs(middle) + 0.5 * (float(module.counts.y) * module.cells.z +
+                                            float(num_points.z - 1) * spacing_mm.z);
     return side;
 }
 
@@ -45,6 +50,7 @@ struct Crossing {
     vec2 tau;        // at the coordinate 0 of the primary, and its slope
     vec2 on_second;  // the secondary's coordinate is -(x + y u) / tau(u) - secondary.foot
     vec2 reach, on_first; // the primary's is -height (z + w w) / (x + y w) - primary.foot
+    float reach_along; // of edges of the secondary
     bool i_is_primary;
     bool visible;
 };
@@ -66,6 +72,7 @@ Crossing make_crossing(Side i, Side j, bool i_is_primary)
     crossing.on_second = vec2(dot(b.tangent, a.centre), dot(b.tangent, a.tangent));
     crossing.reach = vec2(dot(a.normal, b.centre), dot(a.normal, b.tangent));
     crossing.on_first = vec2(dot(a.tangent, b.centre), dot(a.tangent, b.tangent));
+    crossing.reach_along = b.reach_along;
     return crossing;
 }
 
@@ -117,19 +124,22 @@ float crystal_middle(Side side, int p)
     return (float(p) - 0.5 * float(side.count - 1)) * side.pitch;
 }
 
-// What a column of primary crystals shows through one of secondary crystals.
+// What a column of primary crystals shows through one of secondary crystals; everything that does
+// not depend on the place along the axis is worked out once.
 struct Strip {
     float width;   // transaxial; 0: nothing. Sampled mode: a line's share of the face
     float tau;     // at the middle
     float dtau;    // from one end to the other
     float squared; // of the transaxial distance from the point to the middle
     float share;   // height * width / 2 pi
-    float slant;   // the middle's coordinate from the foot
+    vec3 bend;     // second order: 15 x^2 w^2 / 24, 3 w^2 / 24, 3 x w, x being the middle's
+                   // coordinate from the column's foot and w the width
     uint first;    // value of the axial crystals 0, 0 counted along the column
-    uint ways;     // bit 0: i is the primary
+    bool i_is_primary;
+    bool gentle;   // no line of an edge crosses a whole cell of the primary
 };
 
-const Strip no_strip = Strip(0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0u, 0u);
+const Strip no_strip = Strip(0.0, 1.0, 0.0, 1.0, 0.0, vec3(0.0), 0u, false, false);
 
 Strip make_strip(Crossing crossing, float u0, float u1)
 {
@@ -141,11 +151,27 @@ Strip make_strip(Crossing crossing, float u0, float u1)
     strip.dtau = crossing.tau.y * strip.width;
     strip.squared = crossing.primary.height * crossing.primary.height + x * x;
     strip.share = crossing.primary.height * strip.width / 6.283185307179586;
-    strip.slant = x;
+    strip.bend = vec3(0.625 * x * x * strip.width, 0.125 * strip.width, 3.0 * x) * strip.width;
     strip.first = 0u;
-    strip.ways = crossing.i_is_primary ? 1u : 0u;
+    strip.i_is_primary = crossing.i_is_primary;
+    strip.gentle = abs(strip.dtau) * crossing.reach_along <= crossing.primary.face_along;
     return strip;
 }
+
+// Strips that a group keeps for all its threads.
+#define STRIP_STORE(count)                                                                         \
+    shared vec4 strip_shapes[count], strip_bends[count];                                           \
+    shared uvec2 strip_places[count];
+
+#define STRIP_PUT(n, strip)                                                                        \
+    strip_shapes[n] = vec4(strip.width, strip.tau, strip.dtau, strip.squared);                     \
+    strip_bends[n] = vec4(strip.bend, strip.share);                                                \
+    strip_places[n] = uvec2(strip.first, (strip.i_is_primary ? 1u : 0u) + (strip.gentle ? 2u : 0u));
+
+#define STRIP_GET(n)                                                                               \
+    Strip(strip_shapes[n].x, strip_shapes[n].y, strip_shapes[n].z, strip_shapes[n].w,              \
+          strip_bends[n].w, strip_bends[n].xyz, strip_places[n].x, (strip_places[n].y & 1u) != 0u,       \
+          strip_places[n].y > 1u)
 
 // First value of the block of transaxial crystals p of the primary and r of the secondary.
 uint strip_block(ColumnPair pair, Crossing crossing, int p, int r)
@@ -226,21 +252,60 @@ float cell_middle(Axial axial, int k)
     return fma(float(k) + 0.5, axial.pitch, axial.start);
 }
 
-// Cells between two places, from the point: first, last.
-ivec2 cells_between(Axial axial, float low, float high)
+// Number of the cell at a place from the point.
+int cell_at(Axial axial, float place)
 {
-    float scale = 1.0 / axial.pitch;
-    return ivec2(max(int(floor((low - axial.start) * scale)), 0),
-                 min(int(floor((high - axial.start) * scale)), axial.count - 1));
+    return int(floor((place - axial.start) / axial.pitch));
 }
 
-// Cells of the primary that the whole secondary is seen through.
-ivec2 primary_cells(Strip strip, Axial a, Axial b)
+// Lower or upper end of what an edge b of the secondary covers on the primary over the strip.
+float lower_end(Strip strip, float b)
+{
+    return fma(-strip.tau, b, -0.5 * abs(strip.dtau * b));
+}
+
+float upper_end(Strip strip, float b)
+{
+    return fma(-strip.tau, b, 0.5 * abs(strip.dtau * b));
+}
+
+// Walks over the pairs of cells that see each other, in order: q upwards and, since lines cross, s
+// downwards. `beyond` is set after the last one.
+struct Walk {
+    int q, s;
+    float q_low; // edge of cell q's face
+    float s_low; // edge of cell s's face, on the secondary
+    bool beyond;
+};
+
+Walk walk_begin(Strip strip, Axial a, Axial b)
 {
     float end = b.start + float(b.count) * b.pitch;
-    float bend = 0.5 * abs(strip.dtau);
-    return cells_between(a, -end * strip.tau - bend * abs(end),
-                         -b.start * strip.tau + bend * abs(b.start));
+    Walk walk;
+    walk.q = max(cell_at(a, lower_end(strip, end)), 0);
+    walk.q_low = cell_middle(a, walk.q) - 0.5 * a.face;
+    float tau = strip.tau + (walk.q_low > 0.0 ? 0.5 : -0.5) * abs(strip.dtau);
+    walk.s = clamp(cell_at(b, -walk.q_low / tau), 0, b.count - 1);
+    walk.s_low = cell_middle(b, walk.s) - 0.5 * b.face;
+    walk.beyond = walk.q >= a.count || upper_end(strip, b.start) <= walk.q_low;
+    return walk;
+}
+
+void walk_on(inout Walk walk, Strip strip, Axial a, Axial b)
+{
+    float next_top = walk.s_low - b.pitch + b.face;
+    if (walk.s > 0 && lower_end(strip, next_top) < walk.q_low + a.face) {
+        walk.s--;
+        walk.s_low -= b.pitch;
+        return;
+    }
+    walk.q++;
+    walk.q_low += a.pitch;
+    while (walk.s < b.count - 1 && upper_end(strip, walk.s_low + b.pitch) > walk.q_low) {
+        walk.s++;
+        walk.s_low += b.pitch;
+    }
+    walk.beyond = walk.q >= a.count || upper_end(strip, b.start) <= walk.q_low;
 }
 
 // Whether axial crystals q of the primary and s of the secondary, counted along the column, are in
@@ -252,7 +317,7 @@ bool axial_allowed(ColumnPair pair, Strip strip, ivec2 qs)
     }
     MaskEntry mask = mask_entries[pair.mask];
     ColumnModule i = column_modules[pair.i], j = column_modules[pair.j];
-    ivec2 at = (strip.ways & 1u) != 0u ? qs : qs.yx; // of i, of j
+    ivec2 at = strip.i_is_primary ? qs : qs.yx; // of i, of j
     int q = i.centre.w > 0.0 ? at.x : i.counts.y - 1 - at.x;
     int s = j.centre.w > 0.0 ? at.y : j.counts.y - 1 - at.y;
     uint block = (strip.first - pair.first) / uint(i.counts.y * j.counts.y);

@@ -5,24 +5,21 @@
 // each of its crystals.
 
 // Sum over the lines through cell q of the primary that meet the face of cell s of the secondary.
-float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs)
+// Only the cells' numbers count, so that every pass finds the same lines on the same side of an
+// edge.
+float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 low)
 {
     float sum = 0.0;
-    float first = cell_middle(a, qs.x) - 0.5 * float(RAYS - 1) * a.face / float(RAYS);
+    float spacing = a.face / float(RAYS);
+    float scale = 1.0 / b.pitch, inverse_tau = 1.0 / strip.tau;
+    precise float first = cell_middle(a, qs.x) - 0.5 * float(RAYS - 1) * spacing;
     for (int k = 0; k < RAYS; k++) {
-        precise float y = first + float(k) * a.face / float(RAYS);
-        precise float place = (-y / strip.tau - b.start) / b.pitch;
-        int met = min(int(floor(place)), b.count - 1);
-        if (met == qs.y && abs(place - float(met) - 0.5) * b.pitch <= 0.5 * b.face) {
-            float inverse = 1.0 / fma(y, y, strip.squared);
-            sum += inverse * sqrt(inverse);
+        precise float y = first + float(k) * spacing;
+        precise float place = (-y * inverse_tau - b.start) * scale - float(qs.y);
+        if (place >= 0.0 && place < 1.0 && abs(place - 0.5) * b.pitch <= 0.5 * b.face) {
+            float root = inversesqrt(y * y + strip.squared);
+            sum += root * root * root;
         }
     }
-    return sum * strip.share * a.face / float(RAYS);
-}
-
-ivec2 secondary_cells(Strip strip, Axial a, Axial b, int q)
-{
-    float low = cell_middle(a, q) - 0.5 * a.face, high = low + a.face;
-    return cells_between(b, -high / strip.tau, -low / strip.tau);
+    return sum * strip.share * spacing;
 }

@@ -11,6 +11,10 @@
 #define RAYS 4
 #endif
 
+#ifndef COLUMN_STRIPS
+#define COLUMN_STRIPS 64
+#endif
+
 layout(local_size_x = COLUMN_GROUP) in;
 
 // Transaxially a module is a segment through `centre` along `tangent`; both in the plane across the
@@ -47,10 +51,10 @@ layout(std430, binding = LR_BIND_COLUMN_POINTS) readonly buffer ColumnPoints {
 };
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
-    ivec4 num_points; // across (2), along; w: 1 where coincidence masks need to be looked at
+    ivec4 num_points; // across (2), along
     ivec4 num_samples; // points per voxel likewise
-    ivec4 first;       // module pair of forward groups, voxel row of back ones
-    ivec4 count;       // module pairs of the window
+    ivec4 first;       // module pair of forward groups; voxel row and point across of back ones
+    ivec4 count;       // module pairs of the window; end of back's points across
     vec4 spacing_mm;   // of points, across (2), along
 };
 

@@ -81,7 +81,7 @@ ivec2 tube_column(Tube tube, int candidate)
     int lateral = place % tube.width;
     if (!tube.unbounded) {
         vec4 at = tube.at + tube.slope * float(slab);
-        lateral += int(ceil(min(min(at.x, at.y), min(at.z, at.w)) - 1e-2));
+        lateral += max(int(ceil(min(min(at.x, at.y), min(at.z, at.w)) - 1e-2)), 0);
         if (float(lateral) > max(max(at.x, at.y), max(at.z, at.w)) + 1e-2) {
             return ivec2(-1);
         }

@@ -19,14 +19,19 @@ struct window {
     int64_t begin, end; /* in the list */
     int64_t first_value, num_values;
     int most_across, most_along;             /* crystal pairs of a module pair */
+    int64_t turns, most_turns; /* of loops in a thread, about and at most */
     struct gl_buffer *pairs, *file, *column; /* values in the files' and the column order */
 };
 
-/* Threads of a group. */
-enum { GROUP = 64 };
+/* Threads of a group: of those that reorder, and at most. Strips that a group holds at most. */
+enum { GROUP = 64, MAX_FORWARD_GROUP = 256, MAX_BACK_GROUP = 128, MAX_STRIPS = 256 };
 
-/* Dispatches of a projection: enough to be stopped and to show progress between them. */
-enum { PARTS = 8, PARTS_SOFTWARE = 64 };
+/* A dispatch is to be large enough to fill a device, and short enough that a projection can be
+ * stopped and shows progress. */
+enum { GROUPS_OF_A_PART = 1 << 17, PARTS_SOFTWARE = 64 };
+
+/* llvmpipe ends all loops of a thread after 65,535 turns altogether. */
+enum { MOST_TURNS_SOFTWARE = 60000 };
 
 /* --- programs --- */
 
@@ -40,24 +45,52 @@ static const struct {
     [LR_COLUMNS_FROM_FILE] = {"columns_order.comp", NULL, "values to column order"},
 };
 
+/* The defines of a program; the numbers' texts live beside them. */
+struct defines {
+    char rays[16], group[16], strips[16];
+    struct gl_define list[8];
+};
+
+static int group_size(const struct lr_columns *columns, enum lr_columns_program which)
+{
+    return which == LR_COLUMNS_FORWARD                            ? columns->forward_group
+           : which == LR_COLUMNS_BACK || which == LR_COLUMNS_ONES ? columns->back_group
+                                                                  : GROUP;
+}
+
+static void fill_defines(const struct lr_columns *columns, enum lr_columns_program which,
+                         struct defines *defines)
+{
+    int next = 0;
+    *defines = (struct defines){0};
+    snprintf(defines->rays, sizeof(defines->rays), "%d", columns->params.rays);
+    snprintf(defines->group, sizeof(defines->group), "%d", group_size(columns, which));
+    snprintf(defines->strips, sizeof(defines->strips), "%d", columns->strips);
+    defines->list[next++] = (struct gl_define){"RAYS", defines->rays};
+    defines->list[next++] = (struct gl_define){"COLUMN_GROUP", defines->group};
+    defines->list[next++] = (struct gl_define){"COLUMN_STRIPS", defines->strips};
+    if (columns->params.mode == LR_MODE_EXACT) {
+        defines->list[next++].name = "EXACT";
+    }
+    if (columns->has_masks) {
+        defines->list[next++].name = "MASKS";
+    }
+    if (columns->params.samples[columns->axis] == 1) {
+        defines->list[next++].name = "ONE_POINT_ALONG";
+    }
+    defines->list[next].name = descriptions[which].define;
+}
+
 static struct gl_program *get_program(struct lr_columns *columns, enum lr_columns_program which)
 {
-    char rays[16], group[16];
-    struct gl_define defines[5] = {{"RAYS", rays}, {"COLUMN_GROUP", group}};
-    int next = 2;
-    if (columns->programs[which] != NULL) {
-        return columns->programs[which];
+    struct defines defines;
+    if (columns->programs[which] == NULL) {
+        fill_defines(columns, which, &defines);
+        columns->programs[which] = gl_program_create(
+            columns->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
+                                                      .defines = defines.list,
+                                                      .label = descriptions[which].label});
     }
-    snprintf(rays, sizeof(rays), "%d", columns->params.rays);
-    snprintf(group, sizeof(group), "%d", GROUP);
-    if (columns->params.mode == LR_MODE_EXACT) {
-        defines[next++].name = "EXACT";
-    }
-    defines[next].name = descriptions[which].define;
-    columns->programs[which] = gl_program_create(
-        columns->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
-                                                  .defines = defines,
-                                                  .label = descriptions[which].label});
     return columns->programs[which];
 }
 
@@ -80,17 +113,28 @@ static int64_t values_of(const struct window *window, int64_t k)
     return offsets[pair + 1] - offsets[pair];
 }
 
+/* Crystals of a module: across the columns, and along them. */
+static void count_crystals(const struct lr_columns *columns, int module, int counts[2])
+{
+    const lr_module *m = &columns->params.scanner->modules[module];
+    const int along = fabs(m->v[columns->axis]) > fabs(m->u[columns->axis]) ? 1 : 0;
+    counts[0] = m->crystals[1 - along];
+    counts[1] = m->crystals[along];
+}
+
 static void measure_pair(struct window *window, int64_t k)
 {
-    const lr_lors *lors = window->columns->params.lors;
-    const int32_t *pair = lors->pairs[pair_at(window, k)];
-    const lr_module *i = &lors->scanner->modules[pair[0]], *j = &lors->scanner->modules[pair[1]];
-    const int u = i->crystals[0] * j->crystals[0], v = i->crystals[1] * j->crystals[1];
-    const int axis = window->columns->axis;
-    const bool along_v = fabs(i->v[axis]) > fabs(i->u[axis]);
-    const int across = along_v ? u : v, along = along_v ? v : u;
-    window->most_across = across > window->most_across ? across : window->most_across;
-    window->most_along = along > window->most_along ? along : window->most_along;
+    const int32_t *pair = window->columns->params.lors->pairs[pair_at(window, k)];
+    int i[2], j[2];
+    count_crystals(window->columns, pair[0], i);
+    count_crystals(window->columns, pair[1], j);
+    window->most_across = i[0] * j[0] > window->most_across ? i[0] * j[0] : window->most_across;
+    window->most_along = i[1] * j[1] > window->most_along ? i[1] * j[1] : window->most_along;
+    window->turns += 50 + (int64_t)(i[0] + j[0]) * (4 + 3 * (i[1] + j[1])) +
+                     (window->columns->params.mode == LR_MODE_SAMPLED
+                          ? 2 * window->columns->params.rays * (int64_t)(i[0] + j[0]) * i[1] *
+                                (window->columns->params.rays + 3)
+                          : 0);
 }
 
 /* The next pairs whose values fit a buffer; false when none is left. */
@@ -100,9 +144,11 @@ static bool next_window(struct window *window, int64_t max_values)
     window->first_value += window->num_values;
     window->num_values = 0;
     window->most_across = window->most_along = 0;
+    window->turns = 0;
     while (window->end < list_length(window) &&
            (window->end == window->begin ||
-            window->num_values + values_of(window, window->end) <= max_values)) {
+            (window->num_values + values_of(window, window->end) <= max_values &&
+             2 * window->turns <= window->most_turns))) {
         window->num_values += values_of(window, window->end);
         measure_pair(window, window->end++);
     }
@@ -117,6 +163,14 @@ static struct gl_buffer *make_values(const struct window *window, const char *la
         &(struct gl_buffer_params){.label = label,
                                    .size_bytes = window->num_values * (int64_t)sizeof(float),
                                    .data = data});
+}
+
+static struct window open_list(struct lr_columns *columns, const struct lr_pair_list *list)
+{
+    const bool software = gl_context_limits(columns->ctx)->software;
+    return (struct window){.columns = columns,
+                           .list = list,
+                           .most_turns = software ? MOST_TURNS_SOFTWARE : INT64_MAX};
 }
 
 static void close_window(struct window *window)
@@ -154,23 +208,31 @@ static void bind_scene(const struct window *window, struct gl_pass *pass)
     pass->buffers[LR_BIND_OUTPUT].buffer = window->column;
 }
 
-/* groups: how many; first: what their numbers begin with. */
+/* What one dispatch does: how many groups, what their numbers begin with, and for back the points
+ * across of each voxel. */
+struct step {
+    int groups[3], first[2];
+    int first_point, end_point;
+};
+
 static lr_status run_pass(const struct window *window, enum lr_columns_program which,
-                          const int groups[3], const int first[2])
+                          const struct step *step)
 {
     struct gl_program *program = get_program(window->columns, which);
     if (program == NULL) {
         return LR_FAILED;
     }
     struct lr_columns_pass uniforms = lr_columns_uniforms(window->columns);
-    uniforms.first[0] = first[0];
-    uniforms.first[1] = first[1];
+    uniforms.first[0] = step->first[0];
+    uniforms.first[1] = step->first[1];
+    uniforms.first[2] = step->first_point;
     uniforms.count[0] = (int32_t)(window->end - window->begin);
+    uniforms.count[1] = step->end_point;
     struct gl_pass pass = {.label = gl_program_label(program),
                            .program = program,
                            .uniforms = &uniforms,
                            .uniform_bytes = sizeof(uniforms),
-                           .groups = {groups[0], groups[1], groups[2]},
+                           .groups = {step->groups[0], step->groups[1], step->groups[2]},
                            .barriers =
                                GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     bind_scene(window, &pass);
@@ -191,11 +253,11 @@ static lr_status reorder(const struct window *window, enum lr_columns_program wh
 {
     const int most = window->most_across * window->most_along;
     const int pairs = (int)(window->end - window->begin);
-    const int groups[3] = {divide_up(most, 16 * GROUP), 1, pairs};
-    return run_pass(window, which, groups, (const int[2]){0, 0});
+    const struct step step = {.groups = {divide_up(most, 16 * GROUP), 1, pairs}};
+    return run_pass(window, which, &step);
 }
 
-/* Runs a pass in parts of its last dimension, `count` long. per_group: groups of one. */
+/* A pass in parts of one of its dimensions, `count` long. */
 struct parts {
     enum lr_columns_program which;
     const char *what; /* for the progress */
@@ -203,6 +265,7 @@ struct parts {
     int divided;      /* dimension: 1 or 2 */
     int first;        /* which of the pass's `first` counts it */
     int count;
+    int points;       /* across, of a voxel */
 };
 
 static lr_status report(const struct window *window, const char *what, double share)
@@ -212,17 +275,38 @@ static lr_status report(const struct window *window, const char *what, double sh
     return lr_progress_report(window->columns->params.progress, what, done / (double)all, 1.0);
 }
 
-static lr_status run_parts(const struct window *window, const struct parts *parts)
+static int part_size(const struct window *window, const struct parts *parts)
+{
+    if (gl_context_limits(window->columns->ctx)->software) {
+        return divide_up(parts->count, PARTS_SOFTWARE);
+    }
+    const int64_t groups = (int64_t)parts->groups[0] * parts->groups[1] * parts->groups[2];
+    return divide_up(GROUPS_OF_A_PART, groups > 0 ? groups : 1);
+}
+
+/* All points across at once; one by one where a thread would else turn too often. */
+static lr_status run_part(const struct window *window, const struct parts *parts, struct step *step)
 {
     const bool software = gl_context_limits(window->columns->ctx)->software;
-    const int size = divide_up(parts->count, software ? PARTS_SOFTWARE : PARTS);
+    const int points = software ? 1 : parts->points;
+    for (int point = 0; point < parts->points; point += points) {
+        step->first_point = point;
+        step->end_point = point + points;
+        LR_TRY(run_pass(window, parts->which, step));
+    }
+    return LR_OK;
+}
+
+static lr_status run_parts(const struct window *window, const struct parts *parts)
+{
+    const int size = part_size(window, parts);
     for (int begin = 0; begin < parts->count; begin += size) {
-        int groups[3] = {parts->groups[0], parts->groups[1], parts->groups[2]}, first[2] = {0, 0};
-        groups[parts->divided] = parts->count - begin < size ? parts->count - begin : size;
-        first[parts->first] = begin;
-        LR_TRY(run_pass(window, parts->which, groups, first));
-        LR_TRY(
-            report(window, parts->what, (double)(begin + groups[parts->divided]) / parts->count));
+        struct step step = {.groups = {parts->groups[0], parts->groups[1], parts->groups[2]}};
+        step.groups[parts->divided] = parts->count - begin < size ? parts->count - begin : size;
+        step.first[parts->first] = begin;
+        LR_TRY(run_part(window, parts, &step));
+        LR_TRY(report(window, parts->what,
+                      (double)(begin + step.groups[parts->divided]) / parts->count));
     }
     return LR_OK;
 }
@@ -232,25 +316,28 @@ static lr_status forward_pass(const struct window *window)
     const struct parts parts = {
         .which = LR_COLUMNS_FORWARD,
         .what = "projecting forward",
-        .groups = {window->most_across, divide_up(window->most_along, GROUP), 1},
+        .groups = {window->most_across,
+                   divide_up(window->most_along, window->columns->forward_group), 1},
         .divided = 2,
         .first = 0,
-        .count = (int)(window->end - window->begin)};
+        .count = (int)(window->end - window->begin),
+        .points = 1};
     return run_parts(window, &parts);
 }
 
 static lr_status back_pass(const struct window *window, bool ones)
 {
     const struct lr_columns *columns = window->columns;
-    const int *size = columns->params.grid->size;
-    const int voxels = GROUP / columns->params.samples[columns->axis];
+    const int *size = columns->params.grid->size, *samples = columns->params.samples;
+    const int voxels = columns->back_group / samples[columns->axis];
     const struct parts parts = {
         .which = ones ? LR_COLUMNS_ONES : LR_COLUMNS_BACK,
         .what = "projecting back",
         .groups = {size[columns->across[0]], 1, divide_up(size[columns->axis], voxels)},
         .divided = 1,
         .first = 1,
-        .count = size[columns->across[1]]};
+        .count = size[columns->across[1]],
+        .points = samples[columns->across[0]] * samples[columns->across[1]]};
     return run_parts(window, &parts);
 }
 
@@ -331,7 +418,7 @@ static lr_status forward_window(struct window *window, float *data)
 lr_status lr_columns_forward(struct lr_columns *columns, const struct lr_pair_list *list,
                              const float *image, float *data)
 {
-    struct window window = {.columns = columns, .list = list};
+    struct window window = open_list(columns, list);
     columns->device_seconds = 0.0;
     LR_TRY(upload_image(columns, image));
     while (next_window(&window, columns->max_window)) {
@@ -358,7 +445,7 @@ static lr_status back_window(struct window *window, const float *data)
 lr_status lr_columns_back(struct lr_columns *columns, const struct lr_pair_list *list,
                           const float *data, float *image)
 {
-    struct window window = {.columns = columns, .list = list};
+    struct window window = open_list(columns, list);
     const int64_t most = data != NULL ? columns->max_window : INT32_MAX;
     columns->device_seconds = 0.0;
     gl_buffer_clear(columns->image, 0);
@@ -376,7 +463,32 @@ lr_status lr_columns_back(struct lr_columns *columns, const struct lr_pair_list 
 bool lr_columns_serve(const struct lr_backend_params *params)
 {
     const int axis = lr_columns_axis(params->lors);
-    return axis >= 0 && params->samples[axis] <= GROUP;
+    return axis >= 0 && params->samples[axis] <= MAX_BACK_GROUP;
+}
+
+static int round_to_group(int64_t count, int most)
+{
+    const int64_t rounded = (count + 31) / 32 * 32;
+    return (int)(rounded < most ? rounded : most);
+}
+
+/* Groups as large as what they work on. */
+static void size_groups(struct lr_columns *columns)
+{
+    const lr_scanner *scanner = columns->params.scanner;
+    int most[2] = {1, 1}, counts[2];
+    for (int m = 0; m < scanner->num_modules; m++) {
+        count_crystals(columns, m, counts);
+        most[0] = counts[0] > most[0] ? counts[0] : most[0];
+        most[1] = counts[1] > most[1] ? counts[1] : most[1];
+    }
+    const bool exact = columns->params.mode == LR_MODE_EXACT;
+    const int64_t strips =
+        exact ? 2 * (int64_t)most[0] : most[0] * (int64_t)columns->params.rays;
+    columns->strips = round_to_group(strips, MAX_STRIPS);
+    columns->forward_group = round_to_group((int64_t)most[1] * most[1], MAX_FORWARD_GROUP);
+    columns->back_group =
+        round_to_group(lr_columns_num_points(columns, columns->axis), MAX_BACK_GROUP);
 }
 
 static lr_status init(struct lr_columns *columns)
@@ -405,6 +517,7 @@ struct lr_columns *lr_columns_create(struct gl_context *ctx, const struct lr_bac
     columns->across[0] = columns->axis == 0 ? 1 : 0;
     columns->across[1] = columns->axis == 2 ? 1 : 2;
     columns->max_window = max_window;
+    size_groups(columns);
     if (init(columns) != LR_OK) {
         lr_columns_destroy(columns);
         return NULL;

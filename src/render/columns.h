@@ -33,7 +33,9 @@ struct lr_columns {
     int axis;               /* of the grid, along the columns */
     int across[2];
     bool has_masks; /* whether some pair has LORs out of coincidence */
-    int64_t max_window;
+    int forward_group, back_group; /* threads of a group */
+    int strips;                    /* that a group holds at once */
+    int64_t max_window;            /* values */
     struct gl_buffer *modules, *points, *mask_entries, *mask_words;
     struct gl_buffer *image; /* [across 1][across 0][along], one direction's input or output */
     struct gl_program *programs[LR_NUM_COLUMNS_PROGRAMS];

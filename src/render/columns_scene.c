@@ -233,7 +233,7 @@ struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns,
 struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns)
 {
     const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
-    struct lr_columns_pass pass = {.num_points[3] = columns->has_masks};
+    struct lr_columns_pass pass = {0};
     for (int k = 0; k < 3; k++) {
         pass.num_points[k] = lr_columns_num_points(columns, axes[k]);
         pass.num_samples[k] = columns->params.samples[axes[k]];
