@@ -136,15 +136,6 @@ Crossing see_pair(ColumnPair pair, vec4 across, bool i_is_primary)
                          make_side(column_modules[pair.j], across.xy, across.zw), i_is_primary);
 }
 
-// Whether the secondary, as a whole, is seen through the primary.
-bool overlaps(Crossing crossing)
-{
-    float half_b = 0.5 * float(crossing.secondary.count) * crossing.secondary.pitch;
-    float half_a = 0.5 * float(crossing.primary.count) * crossing.primary.pitch;
-    float u0 = on_primary(crossing, -half_b), u1 = on_primary(crossing, half_b);
-    return crossing.visible && min(u0, u1) < half_a && max(u0, u1) > -half_a;
-}
-
 // What the pair gives to point k of the column, in the roles that the mode asks for.
 float visit_pair(ColumnPair pair, vec4 across, int k)
 {

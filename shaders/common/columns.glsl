@@ -76,15 +76,30 @@ Crossing make_crossing(Side i, Side j, bool i_is_primary)
     return crossing;
 }
 
-// Coordinate on the primary from where a line comes to coordinate w of the secondary; far away
-// where it comes from beside or behind.
-float on_primary(Crossing crossing, float w)
+// Part of the primary from which lines come to the secondary between w0 and w1: from, to; empty
+// (from > to) where they come from behind. Lines that run along the primary come from far away.
+vec2 on_primary(Crossing crossing, float w0, float w1)
 {
-    float reach = crossing.reach.x + crossing.reach.y * w;
-    float side = crossing.on_first.x + crossing.on_first.y * w;
-    return reach > 1e-6 * crossing.primary.height
-               ? -crossing.primary.height * side / reach - crossing.primary.foot
-               : (side > 0.0 ? -1e9 : 1e9);
+    vec2 w = vec2(w0, w1);
+    vec2 reach = crossing.reach.x + crossing.reach.y * w;
+    vec2 side = crossing.on_first.x + crossing.on_first.y * w;
+    float least = 1e-6 * crossing.primary.height;
+    if (max(reach.x, reach.y) <= least) {
+        return vec2(1.0, -1.0);
+    }
+    vec2 u = -crossing.primary.height * side / reach - crossing.primary.foot;
+    u.x = reach.x > least ? u.x : (side.x > 0.0 ? -1e9 : 1e9);
+    u.y = reach.y > least ? u.y : (side.y > 0.0 ? -1e9 : 1e9);
+    return vec2(min(u.x, u.y), max(u.x, u.y));
+}
+
+// Whether the secondary, as a whole, is seen through the primary.
+bool overlaps(Crossing crossing)
+{
+    float half_b = 0.5 * float(crossing.secondary.count) * crossing.secondary.pitch;
+    float half_a = 0.5 * float(crossing.primary.count) * crossing.primary.pitch;
+    vec2 u = on_primary(crossing, -half_b, half_b);
+    return crossing.visible && u.x < half_a && u.y > -half_a && u.x < u.y;
 }
 
 float tau_at(Crossing crossing, float u)
@@ -187,8 +202,8 @@ Strip exact_strip(Crossing crossing, int p, int r)
 {
     Side a = crossing.primary, b = crossing.secondary;
     float u = crystal_middle(a, p), w = crystal_middle(b, r);
-    float from = on_primary(crossing, w - 0.5 * b.face), to = on_primary(crossing, w + 0.5 * b.face);
-    float u0 = max(u - 0.5 * a.face, min(from, to)), u1 = min(u + 0.5 * a.face, max(from, to));
+    vec2 seen = on_primary(crossing, w - 0.5 * b.face, w + 0.5 * b.face);
+    float u0 = max(u - 0.5 * a.face, seen.x), u1 = min(u + 0.5 * a.face, seen.y);
     if (u1 - u0 <= 1e-6 * a.face) {
         return no_strip;
     }

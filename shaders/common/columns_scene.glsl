@@ -54,7 +54,7 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
     ivec4 num_points; // across (2), along
     ivec4 num_samples; // points per voxel likewise
     ivec4 first;       // module pair of forward groups; voxel row and point across of back ones
-    ivec4 count;       // module pairs of the window; end of back's points across
+    ivec4 count;       // pairs of the window; end of back's points across; shares, voxels
     vec4 spacing_mm;   // of points, across (2), along
 };
 

@@ -6,11 +6,13 @@
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "render/columns_scene.h"
+#include "render/columns_stacks.h"
 #include "render/correspondence.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Module pairs handled together, and their values in both orders. */
 struct window {
@@ -20,6 +22,8 @@ struct window {
     int64_t first_value, num_values;
     int most_across, most_along;             /* crystal pairs of a module pair */
     int64_t turns, most_turns;               /* of loops in a thread, about and at most */
+    const int64_t *sources; /* [list] where a pair's values begin in the data; NULL: in turn */
+    struct lr_stack_buffers stacks; /* back in exact mode */
     struct gl_buffer *pairs, *file, *column; /* values in the files' and the column order */
 };
 
@@ -41,6 +45,10 @@ static const struct {
     [LR_COLUMNS_FORWARD] = {"columns_forward.comp", NULL, "forward by columns"},
     [LR_COLUMNS_BACK] = {"columns_back.comp", NULL, "back by columns"},
     [LR_COLUMNS_ONES] = {"columns_back.comp", "ONES", "sensitivity by columns"},
+    [LR_COLUMNS_BACK_EXACT] = {"columns_back_exact.comp", NULL, "back by stacks"},
+    [LR_COLUMNS_TO_STACKS] = {"columns_stack_order.comp", NULL, "values to stack order"},
+    [LR_COLUMNS_ONES_TO_STACKS] = {"columns_stack_order.comp", "ONES", "ones in stack order"},
+    [LR_COLUMNS_SUM] = {"columns_sum.comp", NULL, "sum of shares"},
     [LR_COLUMNS_TO_FILE] = {"columns_order.comp", "TO_FILE", "values to file order"},
     [LR_COLUMNS_FROM_FILE] = {"columns_order.comp", NULL, "values to column order"},
 };
@@ -48,13 +56,15 @@ static const struct {
 /* The defines of a program; the numbers' texts live beside them. */
 struct defines {
     char rays[16], group[16], strips[16];
-    struct gl_define list[8];
+    struct gl_define list[9];
 };
 
 static int group_size(const struct lr_columns *columns, enum lr_columns_program which)
 {
     return which == LR_COLUMNS_FORWARD                            ? columns->forward_group
-           : which == LR_COLUMNS_BACK || which == LR_COLUMNS_ONES ? columns->back_group
+           : which == LR_COLUMNS_BACK || which == LR_COLUMNS_ONES ||
+                   which == LR_COLUMNS_BACK_EXACT
+               ? columns->back_group
                                                                   : GROUP;
 }
 
@@ -77,6 +87,9 @@ static void fill_defines(const struct lr_columns *columns, enum lr_columns_progr
     }
     if (columns->params.samples[columns->axis] == 1) {
         defines->list[next++].name = "ONE_POINT_ALONG";
+    }
+    if (columns->stacks->most_modules > 1) {
+        defines->list[next++].name = "STACKED";
     }
     defines->list[next].name = descriptions[which].define;
 }
@@ -122,6 +135,12 @@ static void count_crystals(const struct lr_columns *columns, int module, int cou
     counts[1] = m->crystals[along];
 }
 
+static int modules_like(const struct lr_columns *columns, int module)
+{
+    const int stack = columns->stacks->stack_of[module];
+    return stack < 0 ? 1 : columns->stacks->count[stack];
+}
+
 static void measure_pair(struct window *window, int64_t k)
 {
     const int32_t *pair = window->columns->params.lors->pairs[pair_at(window, k)];
@@ -130,11 +149,28 @@ static void measure_pair(struct window *window, int64_t k)
     count_crystals(window->columns, pair[1], j);
     window->most_across = i[0] * j[0] > window->most_across ? i[0] * j[0] : window->most_across;
     window->most_along = i[1] * j[1] > window->most_along ? i[1] * j[1] : window->most_along;
+    i[1] *= modules_like(window->columns, pair[0]);
+    j[1] *= modules_like(window->columns, pair[1]);
     window->turns += 50 + (int64_t)(i[0] + j[0]) * (4 + 3 * (i[1] + j[1])) +
                      (window->columns->params.mode == LR_MODE_SAMPLED
                           ? 2 * window->columns->params.rays * (int64_t)(i[0] + j[0]) * i[1] *
                                 (window->columns->params.rays + 3)
                           : 0);
+}
+
+/* Whether pair k goes into the window: what is in it may not grow too large, and pairs of the same
+ * stacks stay together. */
+static bool goes_in(const struct window *window, int64_t k, int64_t max_values)
+{
+    if (k == window->begin) {
+        return true;
+    }
+    if (window->sources != NULL &&
+        lr_columns_same_stacks(window->columns, pair_at(window, k - 1), pair_at(window, k))) {
+        return true;
+    }
+    return window->num_values + values_of(window, k) <= max_values &&
+           2 * window->turns <= window->most_turns;
 }
 
 /* The next pairs whose values fit a buffer; false when none is left. */
@@ -145,10 +181,7 @@ static bool next_window(struct window *window, int64_t max_values)
     window->num_values = 0;
     window->most_across = window->most_along = 0;
     window->turns = 0;
-    while (window->end < list_length(window) &&
-           (window->end == window->begin ||
-            (window->num_values + values_of(window, window->end) <= max_values &&
-             2 * window->turns <= window->most_turns))) {
+    while (window->end < list_length(window) && goes_in(window, window->end, max_values)) {
         window->num_values += values_of(window, window->end);
         measure_pair(window, window->end++);
     }
@@ -177,19 +210,54 @@ static void close_window(struct window *window)
     gl_buffer_destroy(window->column);
     gl_buffer_destroy(window->file);
     gl_buffer_destroy(window->pairs);
+    gl_buffer_destroy(window->stacks.pairs);
+    gl_buffer_destroy(window->stacks.members);
+    window->stacks = (struct lr_stack_buffers){0};
     window->column = window->file = window->pairs = NULL;
 }
 
-static lr_status open_window(struct window *window, const float *data, bool has_values)
+/* The values of the window's pairs, one pair after the other. */
+static float *collect_values(const struct window *window, const float *data)
+{
+    float *values = lr_alloc(window->num_values, sizeof(*values), "a window of LOR values",
+                             window->columns->params.log);
+    float *next = values;
+    for (int64_t k = window->begin; values != NULL && k < window->end; k++) {
+        memcpy(next, data + window->sources[k], (size_t)values_of(window, k) * sizeof(*values));
+        next += values_of(window, k);
+    }
+    return values;
+}
+
+static lr_status open_window(struct window *window, const float *data)
 {
     window->pairs =
         lr_columns_upload_pairs(window->columns, window->list, window->begin, window->end);
-    if (has_values) {
-        window->file = make_values(window, "LOR values in file order",
-                                   data ? data + window->first_value : NULL);
-        window->column = make_values(window, "LOR values in column order", NULL);
+    window->file = make_values(window, "LOR values in file order",
+                               data ? data + window->first_value : NULL);
+    window->column = make_values(window, "LOR values in column order", NULL);
+    return window->pairs && window->file && window->column ? LR_OK : LR_FAILED;
+}
+
+/* For back in exact mode; data NULL: every value is 1. */
+static lr_status open_stacks(struct window *window, const float *data)
+{
+    const struct lr_columns *columns = window->columns;
+    const int64_t range[2] = {window->begin, window->end};
+    float *values = data != NULL ? collect_values(window, data) : NULL;
+    if (data != NULL && values == NULL) {
+        return LR_FAILED;
     }
-    const bool complete = window->pairs && (!has_values || (window->file && window->column));
+    window->pairs = lr_columns_upload_pairs(columns, window->list, window->begin, window->end);
+    window->file = values ? make_values(window, "LOR values in file order", values) : NULL;
+    free(values);
+    LR_TRY(lr_columns_upload_stacks(columns, window->list, range, &window->stacks));
+    window->column = gl_buffer_create(
+        columns->ctx,
+        &(struct gl_buffer_params){.label = "LOR values in stack order",
+                                   .size_bytes =
+                                       window->stacks.num_values * (int64_t)sizeof(float)});
+    const bool complete = window->pairs && window->column && (data == NULL || window->file);
     return complete ? LR_OK : LR_FAILED;
 }
 
@@ -204,7 +272,8 @@ static void bind_scene(const struct window *window, struct gl_pass *pass)
     pass->buffers[LR_BIND_MASK_ENTRIES].buffer = columns->mask_entries;
     pass->buffers[LR_BIND_MASK_WORDS].buffer = columns->mask_words;
     pass->buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;
-    pass->buffers[LR_BIND_OUTPUT].buffer = window->column;
+    pass->buffers[LR_BIND_COLUMN_STACKS].buffer = window->stacks.pairs;
+    pass->buffers[LR_BIND_COLUMN_LIST].buffer = window->stacks.members;
 }
 
 /* What one dispatch does: how many groups, what their numbers begin with, and for back the points
@@ -225,8 +294,11 @@ static lr_status run_pass(const struct window *window, enum lr_columns_program w
     uniforms.first[0] = step->first[0];
     uniforms.first[1] = step->first[1];
     uniforms.first[2] = step->first_point;
-    uniforms.count[0] = (int32_t)(window->end - window->begin);
+    uniforms.count[0] = window->stacks.pairs != NULL ? window->stacks.num_pairs
+                                                     : (int32_t)(window->end - window->begin);
     uniforms.count[1] = step->end_point;
+    uniforms.count[2] = window->columns->shares;
+    uniforms.count[3] = (int32_t)lr_grid_num_voxels(window->columns->params.grid);
     struct gl_pass pass = {.label = gl_program_label(program),
                            .program = program,
                            .uniforms = &uniforms,
@@ -235,11 +307,9 @@ static lr_status run_pass(const struct window *window, enum lr_columns_program w
                            .barriers =
                                GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     bind_scene(window, &pass);
-    if (which == LR_COLUMNS_TO_FILE || which == LR_COLUMNS_FROM_FILE) {
-        const bool to_file = which == LR_COLUMNS_TO_FILE;
-        pass.buffers[LR_BIND_SUMS].buffer = to_file ? window->column : window->file;
-        pass.buffers[LR_BIND_OUTPUT].buffer = to_file ? window->file : window->column;
-    }
+    const bool to_file = which == LR_COLUMNS_TO_FILE;
+    pass.buffers[LR_BIND_SUMS].buffer = to_file ? window->column : window->file;
+    pass.buffers[LR_BIND_OUTPUT].buffer = to_file ? window->file : window->column;
     return gl_pass_run(window->columns->ctx, &pass);
 }
 
@@ -324,15 +394,18 @@ static lr_status forward_pass(const struct window *window)
     return run_parts(window, &parts);
 }
 
-static lr_status back_pass(const struct window *window, bool ones)
+static lr_status back_pass(const struct window *window, enum lr_columns_program which)
 {
     const struct lr_columns *columns = window->columns;
     const int *size = columns->params.grid->size, *samples = columns->params.samples;
-    const int voxels = columns->back_group / samples[columns->axis];
+    const int points = columns->params.mode == LR_MODE_EXACT ? 2 * columns->back_group
+                                                             : columns->back_group;
+    const int voxels = points / samples[columns->axis];
     const struct parts parts = {
-        .which = ones ? LR_COLUMNS_ONES : LR_COLUMNS_BACK,
+        .which = which,
         .what = "projecting back",
-        .groups = {size[columns->across[0]], 1, divide_up(size[columns->axis], voxels)},
+        .groups = {size[columns->across[0]], 1,
+                   columns->shares * divide_up(size[columns->axis], voxels)},
         .divided = 1,
         .first = 1,
         .count = size[columns->across[1]],
@@ -405,7 +478,7 @@ static lr_status read_image(const struct lr_columns *columns, float *image)
 
 static lr_status forward_window(struct window *window, float *data)
 {
-    LR_TRY(open_window(window, NULL, true));
+    LR_TRY(open_window(window, NULL));
     gl_timer_begin(window->columns->timer);
     LR_TRY(forward_pass(window));
     LR_TRY(reorder(window, LR_COLUMNS_TO_FILE));
@@ -429,15 +502,49 @@ lr_status lr_columns_forward(struct lr_columns *columns, const struct lr_pair_li
     return LR_OK;
 }
 
-static lr_status back_window(struct window *window, const float *data)
+/* The sum is then the first share, and the others begin at zero again. */
+static lr_status sum_shares(const struct window *window)
 {
-    LR_TRY(open_window(window, data, data != NULL));
+    struct lr_columns *columns = window->columns;
+    const int64_t voxels = lr_grid_num_voxels(columns->params.grid);
+    const struct step step = {.groups = {divide_up(voxels, GROUP), 1, 1}};
+    return columns->shares > 1 ? run_pass(window, LR_COLUMNS_SUM, &step) : LR_OK;
+}
+
+static lr_status back_sampled(struct window *window, const float *data)
+{
+    LR_TRY(open_window(window, data));
     gl_timer_begin(window->columns->timer);
     if (data != NULL) {
         LR_TRY(reorder(window, LR_COLUMNS_FROM_FILE));
     }
-    LR_TRY(back_pass(window, data == NULL));
+    LR_TRY(back_pass(window, data == NULL ? LR_COLUMNS_ONES : LR_COLUMNS_BACK));
     gl_timer_end(window->columns->timer);
+    return LR_OK;
+}
+
+static lr_status back_exact(struct window *window, const float *data)
+{
+    LR_TRY(open_stacks(window, data));
+    gl_timer_begin(window->columns->timer);
+    LR_TRY(reorder(window, data == NULL ? LR_COLUMNS_ONES_TO_STACKS : LR_COLUMNS_TO_STACKS));
+    LR_TRY(back_pass(window, LR_COLUMNS_BACK_EXACT));
+    LR_TRY(sum_shares(window));
+    gl_timer_end(window->columns->timer);
+    return LR_OK;
+}
+
+static lr_status back_windows(struct window *window, const float *data)
+{
+    struct lr_columns *columns = window->columns;
+    const bool exact = columns->params.mode == LR_MODE_EXACT;
+    while (next_window(window, columns->max_window)) {
+        const lr_status status =
+            exact ? back_exact(window, data) : back_sampled(window, data);
+        close_window(window);
+        LR_TRY(status);
+        columns->device_seconds += gl_timer_seconds(columns->timer);
+    }
     return LR_OK;
 }
 
@@ -445,16 +552,17 @@ lr_status lr_columns_back(struct lr_columns *columns, const struct lr_pair_list 
                           const float *data, float *image)
 {
     struct window window = open_list(columns, list);
-    const int64_t most = data != NULL ? columns->max_window : INT32_MAX;
+    struct lr_stack_order order = {0};
     columns->device_seconds = 0.0;
     gl_buffer_clear(columns->image, 0);
-    while (next_window(&window, most)) {
-        const lr_status status = back_window(&window, data);
-        close_window(&window);
-        LR_TRY(status);
-        columns->device_seconds += gl_timer_seconds(columns->timer);
+    if (columns->params.mode == LR_MODE_EXACT) {
+        LR_TRY(lr_columns_order_by_stacks(columns, list, &order));
+        window.list = &order.list;
+        window.sources = order.sources;
     }
-    return read_image(columns, image);
+    const lr_status status = back_windows(&window, data);
+    lr_stack_order_finish(&order);
+    return status == LR_OK ? read_image(columns, image) : status;
 }
 
 /* --- life --- */
@@ -471,6 +579,24 @@ static int round_to_group(int64_t count, int most)
     return (int)(rounded < most ? rounded : most);
 }
 
+/* Threads that keep a large device busy, and the most shares worth their adding up. */
+enum { THREADS_WANTED = 1 << 20, MOST_SHARES = 8 };
+
+static int count_shares(const struct lr_columns *columns)
+{
+    const int *size = columns->params.grid->size;
+    const int64_t threads = (int64_t)size[columns->across[0]] * size[columns->across[1]] *
+                            lr_columns_num_points(columns, columns->axis) / 2;
+    const int64_t shares = THREADS_WANTED / (threads > 0 ? threads : 1);
+    const int64_t most = columns->params.lors->num_pairs < MOST_SHARES
+                             ? columns->params.lors->num_pairs
+                             : MOST_SHARES;
+    if (gl_context_limits(columns->ctx)->software || shares < 1) {
+        return 1;
+    }
+    return (int)(shares < most ? shares : most);
+}
+
 /* Groups as large as what they work on. */
 static void size_groups(struct lr_columns *columns)
 {
@@ -485,15 +611,22 @@ static void size_groups(struct lr_columns *columns)
     const int64_t strips = exact ? 2 * (int64_t)most[0] : most[0] * (int64_t)columns->params.rays;
     columns->strips = round_to_group(strips, MAX_STRIPS);
     columns->forward_group = round_to_group((int64_t)most[1] * most[1], MAX_FORWARD_GROUP);
-    columns->back_group =
-        round_to_group(lr_columns_num_points(columns, columns->axis), MAX_BACK_GROUP);
+    const int points = lr_columns_num_points(columns, columns->axis);
+    columns->back_group = round_to_group(exact ? (points + 1) / 2 : points, MAX_BACK_GROUP);
+    columns->shares = exact ? count_shares(columns) : 1;
 }
 
 static lr_status init(struct lr_columns *columns)
 {
+    columns->stacks =
+        lr_alloc(1, sizeof(*columns->stacks), "stacks of modules", columns->params.log);
+    if (columns->stacks == NULL) {
+        return LR_FAILED;
+    }
+    LR_TRY(lr_columns_stacks_init(columns->stacks, columns));
     columns->image = gl_buffer_create(
         columns->ctx, &(struct gl_buffer_params){.label = "image in columns",
-                                                 .size_bytes = image_bytes(columns)});
+                                                 .size_bytes = columns->shares * image_bytes(columns)});
     columns->timer = gl_timer_create(columns->ctx, "column passes");
     if (columns->image == NULL || columns->timer == NULL) {
         return LR_FAILED;
@@ -530,6 +663,10 @@ void lr_columns_destroy(struct lr_columns *columns)
     }
     for (int k = 0; k < LR_NUM_COLUMNS_PROGRAMS; k++) {
         gl_program_destroy(columns->programs[k]);
+    }
+    if (columns->stacks != NULL) {
+        lr_columns_stacks_finish(columns->stacks);
+        free(columns->stacks);
     }
     gl_timer_destroy(columns->timer);
     gl_buffer_destroy(columns->image);

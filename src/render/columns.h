@@ -20,12 +20,18 @@ _Static_assert(sizeof(struct lr_columns_pass) == 80, "the shaders' layout");
 
 enum lr_columns_program {
     LR_COLUMNS_FORWARD = 0,
-    LR_COLUMNS_BACK,
-    LR_COLUMNS_ONES, /* back, of values that are all 1 */
+    LR_COLUMNS_BACK, /* in sampled mode */
+    LR_COLUMNS_ONES, /* back in sampled mode, of values that are all 1 */
+    LR_COLUMNS_BACK_EXACT,
+    LR_COLUMNS_TO_STACKS,
+    LR_COLUMNS_ONES_TO_STACKS,
+    LR_COLUMNS_SUM, /* of back's shares */
     LR_COLUMNS_TO_FILE,
     LR_COLUMNS_FROM_FILE,
     LR_NUM_COLUMNS_PROGRAMS
 };
+
+struct lr_columns_stacks;
 
 struct lr_columns {
     struct lr_backend_params params;
@@ -37,7 +43,9 @@ struct lr_columns {
     int strips;                    /* that a group holds at once */
     int64_t max_window;            /* values */
     struct gl_buffer *modules, *points, *mask_entries, *mask_words;
-    struct gl_buffer *image; /* [across 1][across 0][along], one direction's input or output */
+    int shares; /* groups that a column is divided among in back, each with sums of its own */
+    struct gl_buffer *image; /* [shares][across 1][across 0][along]: input or output */
+    struct lr_columns_stacks *stacks; /* owned */
     struct gl_program *programs[LR_NUM_COLUMNS_PROGRAMS];
     struct gl_timer *timer;
     double device_seconds; /* of the last projection */

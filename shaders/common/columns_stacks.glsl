@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Pairs of stacks, as src/render/columns_stacks.c uploads them. Their values are in stack order:
+// crystals p of a and r of b across, Q of a and S of b along the whole stacks, counted along the
+// column, stand at first + ((p nr + r) nQ + Q) nS + S.
+
+// Stacks a and b: their lowest modules along the column, how many, and how far apart.
+struct StackPair {
+    uint a, b;
+    int modules_a, modules_b;
+    float spacing_a, spacing_b;
+    uint first;
+    uint unused;
+};
+layout(std430, binding = LR_BIND_COLUMN_STACKS) readonly buffer StackPairs {
+    StackPair stack_pairs[];
+};
+
+// Where a module pair belongs.
+struct StackMember {
+    uint pair;    // of stacks
+    uint place_a; // of its modules in their stacks
+    uint place_b;
+    uint swapped; // 1 where the pair's lower module is that of b
+};
+layout(std430, binding = LR_BIND_COLUMN_LIST) readonly buffer StackMembers {
+    StackMember stack_members[]; // of column_pairs
+};

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "render/columns_stacks.h"
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "common/bindings.h"
+#include "model/coincidence.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* `struct StackPair` of shaders/common/columns_stacks.glsl. */
+struct stack_pair {
+    uint32_t a, b;
+    int32_t modules_a, modules_b;
+    float spacing_a, spacing_b;
+    uint32_t first, unused;
+};
+_Static_assert(sizeof(struct stack_pair) == 32, "the shaders' layout");
+
+/* `struct StackMember`. */
+struct stack_member {
+    uint32_t pair, place_a, place_b, swapped;
+};
+
+/* How far modules of a stack may stand from their even places, mm. */
+static const double place_tolerance_mm = 1e-6;
+
+/* --- which modules make a stack --- */
+
+static double along(const struct lr_columns *columns, int module)
+{
+    double centre[3];
+    lr_scanner_detection_centre(columns->params.scanner, module, centre);
+    return centre[columns->axis];
+}
+
+static bool same_direction(const double a[3], const double b[3])
+{
+    return vec_dot(a, b) > 1.0 - 1e-12;
+}
+
+static bool same_cells(const lr_module *a, const lr_module *b)
+{
+    bool same = true;
+    for (int k = 0; k < 2; k++) {
+        same = same && a->crystals[k] == b->crystals[k] && a->pitch_mm[k] == b->pitch_mm[k] &&
+               a->face_mm[k] == b->face_mm[k];
+    }
+    return same;
+}
+
+/* Alike, and behind each other along the columns. */
+static bool belong_together(const struct lr_columns *columns, int a, int b)
+{
+    const lr_module *one = &columns->params.scanner->modules[a];
+    const lr_module *other = &columns->params.scanner->modules[b];
+    double from[3], to[3];
+    lr_scanner_detection_centre(columns->params.scanner, a, from);
+    lr_scanner_detection_centre(columns->params.scanner, b, to);
+    return same_cells(one, other) && same_direction(one->u, other->u) &&
+           same_direction(one->v, other->v) && same_direction(one->normal, other->normal) &&
+           fabs(from[columns->across[0]] - to[columns->across[0]]) <= place_tolerance_mm &&
+           fabs(from[columns->across[1]] - to[columns->across[1]]) <= place_tolerance_mm;
+}
+
+/* Puts a module in its place among those of its stack, lowest first. */
+static void insert(const struct lr_columns *columns, int *members, int count, int module)
+{
+    int k = count;
+    while (k > 0 && along(columns, members[k - 1]) > along(columns, module)) {
+        members[k] = members[k - 1];
+        k--;
+    }
+    members[k] = module;
+}
+
+static bool evenly_spaced(const struct lr_columns *columns, const int *members, int count)
+{
+    const double first = along(columns, members[0]);
+    const double spacing = count > 1 ? along(columns, members[1]) - first : 0.0;
+    for (int k = 2; k < count; k++) {
+        if (fabs(along(columns, members[k]) - first - k * spacing) > place_tolerance_mm) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void add_stack(struct lr_columns_stacks *stacks, const struct lr_columns *columns,
+                      const int *members, int count)
+{
+    const int stack = stacks->num_stacks++;
+    stacks->first[stack] = members[0];
+    stacks->count[stack] = count;
+    stacks->spacing_mm[stack] =
+        count > 1 ? along(columns, members[1]) - along(columns, members[0]) : 1e6;
+    stacks->most_modules = count > stacks->most_modules ? count : stacks->most_modules;
+    for (int k = 0; k < count; k++) {
+        stacks->stack_of[members[k]] = stack;
+        stacks->place_of[members[k]] = k;
+    }
+}
+
+static bool is_along(const struct lr_columns *columns, int module)
+{
+    const lr_module *m = &columns->params.scanner->modules[module];
+    return fabs(m->normal[columns->axis]) < 1e-9 &&
+           fmax(fabs(m->u[columns->axis]), fabs(m->v[columns->axis])) > 1.0 - 1e-9;
+}
+
+/* All modules like `first` that are in no stack yet. */
+static int gather(const struct lr_columns_stacks *stacks, const struct lr_columns *columns,
+                  int first, int *members)
+{
+    int count = 0;
+    for (int m = first; m < columns->params.scanner->num_modules; m++) {
+        if (stacks->stack_of[m] < 0 && belong_together(columns, first, m)) {
+            insert(columns, members, count++, m);
+        }
+    }
+    return count;
+}
+
+static void find_stacks(struct lr_columns_stacks *stacks, const struct lr_columns *columns,
+                        int *members)
+{
+    const int num_modules = columns->params.scanner->num_modules;
+    for (int m = 0; m < num_modules; m++) {
+        stacks->stack_of[m] = -1;
+    }
+    for (int m = 0; m < num_modules; m++) {
+        if (stacks->stack_of[m] >= 0 || !is_along(columns, m)) {
+            continue;
+        }
+        const int count = gather(stacks, columns, m, members);
+        if (evenly_spaced(columns, members, count)) {
+            add_stack(stacks, columns, members, count);
+            continue;
+        }
+        for (int k = 0; k < count; k++) {
+            add_stack(stacks, columns, &members[k], 1);
+        }
+    }
+}
+
+lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct lr_columns *columns)
+{
+    const int count = columns->params.scanner->num_modules;
+    const lr_log *log = columns->params.log;
+    *stacks = (struct lr_columns_stacks){
+        .stack_of = lr_alloc(count, sizeof(int), "stacks of modules", log),
+        .place_of = lr_alloc(count, sizeof(int), "stacks of modules", log),
+        .first = lr_alloc(count, sizeof(int), "stacks of modules", log),
+        .count = lr_alloc(count, sizeof(int), "stacks of modules", log),
+        .spacing_mm = lr_alloc(count, sizeof(double), "stacks of modules", log)};
+    int *members = lr_alloc(count, sizeof(int), "stacks of modules", log);
+    if (!stacks->stack_of || !stacks->place_of || !stacks->first || !stacks->count ||
+        !stacks->spacing_mm || !members) {
+        free(members);
+        lr_columns_stacks_finish(stacks);
+        return LR_FAILED;
+    }
+    find_stacks(stacks, columns, members);
+    free(members);
+    return LR_OK;
+}
+
+void lr_columns_stacks_finish(struct lr_columns_stacks *stacks)
+{
+    free(stacks->stack_of);
+    free(stacks->place_of);
+    free(stacks->first);
+    free(stacks->count);
+    free(stacks->spacing_mm);
+    *stacks = (struct lr_columns_stacks){0};
+}
+
+/* --- pairs of stacks --- */
+
+/* The stacks of a module pair, the lower number first. */
+struct stack_key {
+    int a, b;
+    bool swapped; /* whether the pair's lower module is in b */
+};
+
+static struct stack_key key_of(const struct lr_columns *columns, int64_t pair)
+{
+    const int32_t *modules = columns->params.lors->pairs[pair];
+    const int i = columns->stacks->stack_of[modules[0]], j = columns->stacks->stack_of[modules[1]];
+    return i <= j ? (struct stack_key){i, j, false} : (struct stack_key){j, i, true};
+}
+
+bool lr_columns_same_stacks(const struct lr_columns *columns, int64_t pair, int64_t other)
+{
+    const struct stack_key one = key_of(columns, pair), two = key_of(columns, other);
+    return one.a == two.a && one.b == two.b;
+}
+
+struct ordered_pair {
+    int64_t key, source;
+    int32_t pair;
+};
+
+static int compare_pairs(const void *a, const void *b)
+{
+    const struct ordered_pair *one = a, *other = b;
+    if (one->key != other->key) {
+        return one->key < other->key ? -1 : 1;
+    }
+    return one->pair < other->pair ? -1 : one->pair > other->pair;
+}
+
+/* Returns how many pairs are left. */
+static int64_t list_pairs(const struct lr_columns *columns, const struct lr_pair_list *list,
+                          struct ordered_pair *pairs)
+{
+    const lr_lors *lors = columns->params.lors;
+    const int64_t length = list->pairs != NULL ? list->num_pairs : lors->num_pairs;
+    int64_t count = 0, source = 0;
+    for (int64_t k = 0; k < length; k++) {
+        const int64_t pair = list->pairs != NULL ? list->pairs[k] : k;
+        const struct stack_key key = key_of(columns, pair);
+        if (key.a != key.b) {
+            pairs[count++] = (struct ordered_pair){
+                .key = (int64_t)key.a * columns->stacks->num_stacks + key.b,
+                .source = source,
+                .pair = (int32_t)pair};
+        }
+        source += lors->offsets[pair + 1] - lors->offsets[pair];
+    }
+    qsort(pairs, (size_t)count, sizeof(*pairs), compare_pairs);
+    return count;
+}
+
+lr_status lr_columns_order_by_stacks(const struct lr_columns *columns,
+                                     const struct lr_pair_list *list, struct lr_stack_order *order)
+{
+    const lr_log *log = columns->params.log;
+    const int64_t length =
+        list->pairs != NULL ? list->num_pairs : columns->params.lors->num_pairs;
+    struct ordered_pair *pairs = lr_alloc(length, sizeof(*pairs), "pairs of modules", log);
+    order->pairs = lr_alloc(length, sizeof(*order->pairs), "pairs of modules", log);
+    order->sources = lr_alloc(length, sizeof(*order->sources), "pairs of modules", log);
+    if (!pairs || !order->pairs || !order->sources) {
+        free(pairs);
+        lr_stack_order_finish(order);
+        return LR_FAILED;
+    }
+    const int64_t count = list_pairs(columns, list, pairs);
+    for (int64_t k = 0; k < count; k++) {
+        order->pairs[k] = pairs[k].pair;
+        order->sources[k] = pairs[k].source;
+    }
+    order->list = (struct lr_pair_list){order->pairs, count};
+    free(pairs);
+    return LR_OK;
+}
+
+void lr_stack_order_finish(struct lr_stack_order *order)
+{
+    free(order->pairs);
+    free(order->sources);
+    *order = (struct lr_stack_order){0};
+}
+
+/* What is being made for the device. */
+struct making {
+    const struct lr_columns *columns;
+    struct stack_pair *pairs;
+    struct stack_member *members;
+    int num_pairs, num_members;
+    int64_t num_values;
+};
+
+static int64_t crystals_of(const struct lr_columns *columns, int stack)
+{
+    const lr_module *module = &columns->params.scanner->modules[columns->stacks->first[stack]];
+    return (int64_t)module->crystals[0] * module->crystals[1] * columns->stacks->count[stack];
+}
+
+static void add_stack_pair(struct making *making, const struct stack_key *key)
+{
+    const struct lr_columns_stacks *stacks = making->columns->stacks;
+    making->pairs[making->num_pairs++] =
+        (struct stack_pair){.a = (uint32_t)stacks->first[key->a],
+                            .b = (uint32_t)stacks->first[key->b],
+                            .modules_a = stacks->count[key->a],
+                            .modules_b = stacks->count[key->b],
+                            .spacing_a = (float)stacks->spacing_mm[key->a],
+                            .spacing_b = (float)stacks->spacing_mm[key->b],
+                            .first = (uint32_t)making->num_values};
+    making->num_values +=
+        crystals_of(making->columns, key->a) * crystals_of(making->columns, key->b);
+}
+
+static void add_member(struct making *making, int64_t pair)
+{
+    const struct lr_columns_stacks *stacks = making->columns->stacks;
+    const int32_t *modules = making->columns->params.lors->pairs[pair];
+    const bool swapped = key_of(making->columns, pair).swapped;
+    making->members[making->num_members++] =
+        (struct stack_member){.pair = (uint32_t)(making->num_pairs - 1),
+                              .place_a = (uint32_t)stacks->place_of[modules[swapped ? 1 : 0]],
+                              .place_b = (uint32_t)stacks->place_of[modules[swapped ? 0 : 1]],
+                              .swapped = swapped};
+}
+
+static struct gl_buffer *upload(const struct making *making, const char *label, const void *data,
+                                int64_t bytes)
+{
+    return gl_buffer_create(making->columns->ctx, &(struct gl_buffer_params){.label = label,
+                                                                            .size_bytes = bytes,
+                                                                            .data = data});
+}
+
+lr_status lr_columns_upload_stacks(const struct lr_columns *columns,
+                                   const struct lr_pair_list *list, const int64_t range[2],
+                                   struct lr_stack_buffers *buffers)
+{
+    const int64_t most = range[1] - range[0];
+    const lr_log *log = columns->params.log;
+    struct making making = {.columns = columns};
+    making.pairs = lr_alloc(most, sizeof(*making.pairs), "pairs of stacks", log);
+    making.members = lr_alloc(most, sizeof(*making.members), "pairs of stacks", log);
+    for (int64_t k = range[0]; making.pairs && making.members && k < range[1]; k++) {
+        const struct stack_key key = key_of(columns, list->pairs[k]);
+        if (k == range[0] ||
+            !lr_columns_same_stacks(columns, list->pairs[k - 1], list->pairs[k])) {
+            add_stack_pair(&making, &key);
+        }
+        add_member(&making, list->pairs[k]);
+    }
+    buffers->num_pairs = making.num_pairs;
+    buffers->num_values = making.num_values;
+    buffers->pairs = upload(&making, "pairs of stacks", making.pairs,
+                            making.num_pairs * (int64_t)sizeof(*making.pairs));
+    buffers->members = upload(&making, "members of stacks", making.members,
+                              making.num_members * (int64_t)sizeof(*making.members));
+    free(making.pairs);
+    free(making.members);
+    return buffers->pairs && buffers->members ? LR_OK : LR_FAILED;
+}

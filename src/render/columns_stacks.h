@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Modules behind each other along the columns, alike and evenly spaced: one stack, whose strips
+ * are worked out once (shaders/columns_back_exact.comp). */
+#ifndef LR_RENDER_COLUMNS_STACKS_H
+#define LR_RENDER_COLUMNS_STACKS_H
+
+#include "render/columns.h"
+
+struct lr_columns_stacks {
+    int num_stacks;
+    int most_modules; /* of a stack */
+    int *stack_of;    /* [num_modules]; -1 = not along the columns */
+    int *place_of;    /* [num_modules]: from the stack's lowest module */
+    int *first;       /* [num_stacks]: lowest module */
+    int *count;       /* [num_stacks] */
+    double *spacing_mm; /* [num_stacks] */
+};
+
+/* errors: LR_FAILED without memory; then and after _finish it holds nothing. */
+lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks,
+                                 const struct lr_columns *columns);
+void lr_columns_stacks_finish(struct lr_columns_stacks *stacks);
+
+/* Module pairs sorted so that those of the same stacks follow each other, and where the values of
+ * each begin in the data of the list that was given. Pairs within a stack are left out: its modules
+ * lie in one plane and see nothing of each other. */
+struct lr_stack_order {
+    struct lr_pair_list list;
+    int32_t *pairs;   /* owned; list.pairs */
+    int64_t *sources; /* owned */
+};
+lr_status lr_columns_order_by_stacks(const struct lr_columns *columns,
+                                     const struct lr_pair_list *list,
+                                     struct lr_stack_order *order);
+void lr_stack_order_finish(struct lr_stack_order *order);
+
+bool lr_columns_same_stacks(const struct lr_columns *columns, int64_t pair, int64_t other);
+
+/* The pairs of stacks of module pairs list[range[0] .. range[1]-1], which are in that order. */
+struct lr_stack_buffers {
+    struct gl_buffer *pairs, *members;
+    int num_pairs;
+    int64_t num_values; /* in stack order */
+};
+lr_status lr_columns_upload_stacks(const struct lr_columns *columns,
+                                   const struct lr_pair_list *list, const int64_t range[2],
+                                   struct lr_stack_buffers *buffers);
+
+#endif
