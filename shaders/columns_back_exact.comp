@@ -12,7 +12,7 @@
 // shape:     groups (voxels across 0, voxels across 1, shares of the stacks x stretches along the
 //            column)
 // invariant: sums are added in a fixed order
-// variants:  EXACT=1; EXACT=1 STACKED=1
+// variants:  EXACT=1
 #ifndef EXACT
 #define EXACT 1
 #endif
@@ -33,126 +33,72 @@ shared float partial[2 * COLUMN_GROUP];
 
 int thread;
 
-// A stack along the column, seen from one of its points.
+// A stack along the column: where the edges of its cells' faces stand, from the first point. Beyond
+// both ends stands an edge far away, so that a walk needs no other bounds.
 struct Stack {
-    float start; // edge of the first cell's face
-    float pitch, face, hop; // hop: from a module's last cell to the next one's first
-    float spacing;
-    int count, modules;
+    int edges, count;
+    float face;
+    float low, high; // ends
 };
 
-Stack make_stack(uint index, int modules, float spacing)
+Stack make_stack(int edges, int count, uint module)
 {
-    ColumnModule module = column_modules[index];
-    Axial axial = make_axial(module, 1);
-    return Stack(axial.start + 0.5 * (axial.pitch - axial.face), axial.pitch, axial.face,
-                 spacing - float(axial.count - 1) * axial.pitch, spacing, axial.count, modules);
+    float face = column_modules[module].cells.w;
+    return Stack(edges, count, face, stack_edges[edges], stack_edges[edges + count - 1] + face);
 }
 
 // Where a walk over the pairs of cells that see each other stands: q of stack a goes upwards and,
 // since lines cross, s of stack b downwards.
 struct Place {
-    float q_low, s_low; // edges of the cells' faces
+    int q, s;
+    float q_low, s_low; // edges of their faces, from the point
     float stop;         // a cell of a from here on sees nothing of b
-    int q, s;           // within their modules
-    int above_q, above_s, below_s; // cells of the stacks there
-    int at;             // of the value, within the strip's block
 };
 
-// Module and cell at a distance from the edge of the first cell's face.
-ivec2 stack_cell(Stack stack, float place)
+// The last cell whose face begins at or before `low`; the first one where there is none. guess: its
+// number were all cells evenly spaced.
+int last_cell(Stack stack, float low)
 {
-    int module = 0;
-#ifdef STACKED
-    module = clamp(int(floor(place / stack.spacing)), 0, stack.modules - 1);
-#endif
-    float within = place - float(module) * stack.spacing;
-    return ivec2(module, clamp(int(floor(within / stack.pitch)), 0, stack.count - 1));
-}
-
-float face_edge(Stack stack, ivec2 cell)
-{
-    return stack.start + (float(cell.x) * stack.spacing + float(cell.y) * stack.pitch);
-}
-
-bool is_beyond(Place place)
-{
-    return place.above_q < 0 || place.stop <= place.q_low;
+    low = min(low, stack.high);
+    float share = (low - stack.low) / (stack.high - stack.low);
+    int cell = int(clamp(share * float(stack.count), 0.0, float(stack.count - 1)));
+    while (cell > 0 && stack_edges[stack.edges + cell] > low) {
+        cell--;
+    }
+    while (stack_edges[stack.edges + cell + 1] <= low) {
+        cell++;
+    }
+    return cell;
 }
 
 Place begin_walk(Strip strip, Stack a, Stack b, float along)
 {
-    float first_b = b.start - along;
-    float end_b = first_b + float(b.modules - 1) * b.spacing + float(b.count) * b.pitch;
-    float end_a = a.start - along + float(a.modules - 1) * a.spacing + float(a.count) * a.pitch;
-    ivec2 cell_a = stack_cell(a, lower_end(strip, end_b) - (a.start - along));
     Place place;
-    place.q_low = face_edge(a, cell_a) - along;
+    place.q = last_cell(a, lower_end(strip, b.high - along) + along);
+    place.q_low = stack_edges[a.edges + place.q] - along;
     float tau = strip.tau + (place.q_low > 0.0 ? 0.5 : -0.5) * abs(strip.dtau);
-    ivec2 cell_b = stack_cell(b, -place.q_low / tau - first_b);
-    place.s_low = face_edge(b, cell_b) - along;
-    place.stop = lower_end(strip, end_b) < end_a ? upper_end(strip, first_b) : place.q_low;
-    place.q = cell_a.y;
-    place.s = cell_b.y;
-    int num_b = b.modules * b.count, at_a = cell_a.x * a.count + cell_a.y;
-    place.below_s = cell_b.x * b.count + cell_b.y;
-    place.above_s = num_b - 1 - place.below_s;
-    place.above_q = a.modules * a.count - 1 - at_a;
-    place.at = at_a * num_b + place.below_s;
+    place.s = last_cell(b, along - place.q_low / tau);
+    place.s_low = stack_edges[b.edges + place.s] - along;
+    place.stop = upper_end(strip, b.low - along);
     return place;
 }
 
-float way_up(int cell, Stack stack)
+void walk_on(inout Place place, Strip strip, Stack a, Stack b, float along)
 {
-#ifdef STACKED
-    return cell == stack.count - 1 ? stack.hop : stack.pitch;
-#else
-    return stack.pitch;
-#endif
-}
-
-float way_down(int cell, Stack stack)
-{
-#ifdef STACKED
-    return cell == 0 ? stack.hop : stack.pitch;
-#else
-    return stack.pitch;
-#endif
-}
-
-void step_s(inout Place place, Stack b, int way)
-{
-    place.s_low += way > 0 ? way_up(place.s, b) : -way_down(place.s, b);
-    place.s += way;
-#ifdef STACKED
-    place.s = place.s < 0 ? b.count - 1 : place.s == b.count ? 0 : place.s;
-#endif
-    place.below_s += way;
-    place.above_s -= way;
-    place.at += way;
-}
-
-void walk_on(inout Place place, Strip strip, Stack a, Stack b)
-{
-    float next_top = place.s_low - way_down(place.s, b) + b.face;
-    if (place.below_s > 0 && lower_end(strip, next_top) < place.q_low + a.face) {
-        step_s(place, b, -1);
-        return;
+    float below = stack_edges[b.edges + place.s - 1] - along;
+    bool down = lower_end(strip, below + b.face) < place.q_low + a.face;
+    place.q += down ? 0 : 1;
+    place.q_low = stack_edges[a.edges + place.q] - along;
+    float above = stack_edges[b.edges + place.s + 1] - along;
+    bool up = !down && upper_end(strip, above) > place.q_low;
+    place.s += down ? -1 : up ? 1 : 0;
+    place.s_low = down ? below : up ? above : place.s_low;
+    while (up && !strip.gentle) { // where it is, one step is enough
+        above = stack_edges[b.edges + place.s + 1] - along;
+        up = upper_end(strip, above) > place.q_low;
+        place.s += up ? 1 : 0;
+        place.s_low = up ? above : place.s_low;
     }
-    place.q_low += way_up(place.q, a);
-    place.q++;
-#ifdef STACKED
-    place.q = place.q == a.count ? 0 : place.q;
-#endif
-    place.above_q--;
-    place.at += b.modules * b.count;
-    do {
-        if (place.above_s == 0 ||
-            upper_end(strip, place.s_low + way_up(place.s, b)) <= place.q_low) {
-            break;
-        }
-        step_s(place, b, 1);
-    } while (!strip.gentle); // where it is, one step is enough
 }
 
 // What strip n gives to the two points at `along` from the column's first one.
@@ -163,18 +109,21 @@ vec2 strip_sums(int n, Stack a, Stack b, vec2 along)
     face_a.face = a.face;
     face_b.face = b.face;
     Place place = begin_walk(strip, a, b, along.x), other = begin_walk(strip, a, b, along.y);
-    bool second = is_beyond(place);
+    float here = along.x;
+    bool second = place.q_low >= place.stop;
     if (second) {
         place = other;
+        here = along.y;
     }
     vec2 result = vec2(0.0);
     float sum = 0.0;
-    while (!is_beyond(place)) {
-        float value = lors[strip.first + uint(place.at)];
+    while (place.q_low < place.stop) {
+        float value = lors[strip.first + uint(place.q * b.count + place.s)];
         sum += value * axial_weight(strip, face_a, face_b, ivec2(0), vec2(place.q_low, place.s_low));
-        walk_on(place, strip, a, b);
-        if (is_beyond(place) && !second) {
+        walk_on(place, strip, a, b, here);
+        if (place.q_low >= place.stop && !second) {
             place = other;
+            here = along.y;
             second = true;
             result.x = sum;
             sum = 0.0;
@@ -188,8 +137,7 @@ vec2 strip_sums(int n, Stack a, Stack b, vec2 along)
 // along both modules.
 void fill_strips(StackPair pair, Crossing crossing, int begin)
 {
-    int axial = pair.modules_a * column_modules[pair.a].counts.y * pair.modules_b *
-                column_modules[pair.b].counts.y;
+    int axial = pair.count_a * pair.count_b;
     bool back = runs_back(crossing);
     for (int p = thread; p < crossing.primary.count; p += COLUMN_GROUP) {
         float u = crystal_middle(crossing.primary, p);
@@ -215,11 +163,11 @@ Crossing see_stacks(StackPair pair, vec4 across)
 vec2 stacks_sums(StackPair pair, vec4 across, ivec2 points)
 {
     Crossing crossing = see_stacks(pair, across);
-    Stack a = make_stack(pair.a, pair.modules_a, pair.spacing_a);
-    Stack b = make_stack(pair.b, pair.modules_b, pair.spacing_b);
-    // Far outside nothing is seen.
-    vec2 along = vec2(points.x < num_points.z ? float(points.x) * spacing_mm.z : 1e9,
-                      points.y < num_points.z ? float(points.y) * spacing_mm.z : 1e9);
+    Stack a = make_stack(pair.edges_a, pair.count_a, pair.a);
+    Stack b = make_stack(pair.edges_b, pair.count_b, pair.b);
+    // Threads without a point look from far outside and see nothing.
+    vec2 along = vec2(points.x < num_points.z ? float(points.x) * spacing_mm.z : 1e6,
+                      points.y < num_points.z ? float(points.y) * spacing_mm.z : 1e6);
     vec2 result = vec2(0.0);
     int total = crossing.primary.count + crossing.secondary.count - 1;
     for (int begin = 0; begin < total; begin += COLUMN_STRIPS) {

@@ -21,6 +21,7 @@ layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Lors {
 };
 
 STRIP_STORE(COLUMN_GROUP)
+shared vec2 shares[COLUMN_GROUP];
 shared int rows[COLUMN_GROUP]; // of the strips: first voxel of the column
 #ifndef EXACT
 shared ivec2 columns[COLUMN_GROUP];
@@ -58,22 +59,24 @@ float voxel_value(int row, int k)
 float column_sum(ColumnPair pair, int n, Cells cells)
 {
     Strip strip = STRIP_GET(n);
-    ivec2 range = points_between(strip, cells.low, vec2(cells.a.face, cells.b.face));
+    vec2 range = points_between(shares[n], cells.low, vec2(cells.a.face, cells.b.face));
     int row = rows[n];
+    int k = int(range.x);
     float sum = 0.0;
-    for (int k = range.x; k <= range.y; k++) {
+    for (float at = range.x; at <= range.y; at += 1.0) {
 #ifdef EXACT
-        float weight = axial_weight(strip, cells.a, cells.b, cells.qs,
-                                    cells.low - float(k) * spacing_mm.z);
-#else
-        if (!strip.gentle &&
-            farther_is_i(pair, column_across(columns[n]), k) != strip.i_is_primary) {
-            continue;
-        }
-        float weight = axial_weight(strip, axial_from(cells.a, k), axial_from(cells.b, k),
-                                    cells.qs, vec2(0.0));
-#endif
+        vec2 low = cells.low - at * spacing_mm.z;
+        float weight = axial_weight(strip, cells.a, cells.b, cells.qs, low);
         sum = fma(weight, voxel_value(row, k), sum);
+#else
+        if (strip.gentle ||
+            farther_is_i(pair, column_across(columns[n]), k) == strip.i_is_primary) {
+            float weight = axial_weight(strip, axial_from(cells.a, k), axial_from(cells.b, k),
+                                        cells.qs, vec2(0.0));
+            sum = fma(weight, voxel_value(row, k), sum);
+        }
+#endif
+        k++;
     }
     return sum;
 }
@@ -108,6 +111,7 @@ void main()
             if (column.x >= 0) {
                 Strip strip = tube_strip(pair, tube, column, begin + thread);
                 STRIP_PUT(thread, strip)
+                shares[thread] = strip_shares(strip);
                 rows[thread] = first_voxel(column);
 #ifndef EXACT
                 columns[thread] = column;

@@ -62,8 +62,7 @@ void main()
         int pr = k / num_axial, qs = k % num_axial;
         ivec2 on_a = ivec2(pr / b.counts.x, qs / b.counts.y);
         ivec2 on_b = ivec2(pr % b.counts.x, qs % b.counts.y);
-        int at = (pr * stacks.modules_a * a.counts.y + int(member.place_a) * a.counts.y + on_a.y) *
-                     stacks.modules_b * b.counts.y +
+        int at = (pr * stacks.count_a + int(member.place_a) * a.counts.y + on_a.y) * stacks.count_b +
                  int(member.place_b) * b.counts.y + on_b.y;
         on_a = crystal(a, on_a.x, on_a.y);
         on_b = crystal(b, on_b.x, on_b.y);

@@ -27,6 +27,7 @@
 #define LR_BIND_COLUMN_LIST 5
 #define LR_BIND_COLUMN_STACKS 6
 #define LR_BIND_COLUMN_IMAGE 7
+#define LR_BIND_COLUMN_EDGES 10
 
 /* texture units */
 #define LR_UNIT_CORRESPONDENCE 0

@@ -5,11 +5,12 @@
 // crystals p of a and r of b across, Q of a and S of b along the whole stacks, counted along the
 // column, stand at first + ((p nr + r) nQ + Q) nS + S.
 
-// Stacks a and b: their lowest modules along the column, how many, and how far apart.
+// Stacks a and b: their lowest modules along the column, their cells along it, and where the edges
+// of those begin.
 struct StackPair {
     uint a, b;
-    int modules_a, modules_b;
-    float spacing_a, spacing_b;
+    int count_a, count_b;
+    int edges_a, edges_b;
     uint first;
     uint unused;
 };
@@ -26,4 +27,9 @@ struct StackMember {
 };
 layout(std430, binding = LR_BIND_COLUMN_LIST) readonly buffer StackMembers {
     StackMember stack_members[]; // of column_pairs
+};
+
+// Edges of the faces' lower ends, from the column's first point.
+layout(std430, binding = LR_BIND_COLUMN_EDGES) readonly buffer StackEdges {
+    float stack_edges[];
 };

@@ -134,16 +134,23 @@ Strip tube_strip(ColumnPair pair, Tube tube, ivec2 column, int candidate)
 }
 #endif
 
-// Points of the column that faces from `low` (of primary and secondary, from point 0) may see:
-// first, last.
-ivec2 points_between(Strip strip, vec2 low, vec2 faces)
+// Of the way from a face of the primary to one of the secondary, the shares at which lines of the
+// strip pass the column's point, at the strip's ends.
+vec2 strip_shares(Strip strip)
 {
     float bend = 0.5 * abs(strip.dtau);
     vec2 tau = vec2(strip.tau - bend, strip.tau + bend);
-    vec2 share = tau / (1.0 + tau);
+    return tau / (1.0 + tau);
+}
+
+// Points of the column that faces from `low` (of primary and secondary, from point 0) may see:
+// first, last.
+vec2 points_between(vec2 shares, vec2 low, vec2 faces)
+{
     vec2 high = low + faces;
-    vec2 from = low.x + (low.y - low.x) * share, to = high.x + (high.y - high.x) * share;
+    vec2 from = fma(vec2(low.y - low.x), shares, vec2(low.x));
+    vec2 to = fma(vec2(high.y - high.x), shares, vec2(high.x));
     float scale = 1.0 / spacing_mm.z;
-    return ivec2(max(int(ceil(fma(min(from.x, from.y), scale, -1e-3))), 0),
-                 min(int(floor(fma(max(to.x, to.y), scale, 1e-3))), num_points.z - 1));
+    return vec2(max(ceil(fma(min(from.x, from.y), scale, -1e-3)), 0.0),
+                min(fma(max(to.x, to.y), scale, 1e-3), float(num_points.z - 1)));
 }

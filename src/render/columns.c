@@ -56,7 +56,7 @@ static const struct {
 /* The defines of a program; the numbers' texts live beside them. */
 struct defines {
     char rays[16], group[16], strips[16];
-    struct gl_define list[9];
+    struct gl_define list[8];
 };
 
 static int group_size(const struct lr_columns *columns, enum lr_columns_program which)
@@ -87,9 +87,6 @@ static void fill_defines(const struct lr_columns *columns, enum lr_columns_progr
     }
     if (columns->params.samples[columns->axis] == 1) {
         defines->list[next++].name = "ONE_POINT_ALONG";
-    }
-    if (columns->stacks->most_modules > 1) {
-        defines->list[next++].name = "STACKED";
     }
     defines->list[next].name = descriptions[which].define;
 }
@@ -272,6 +269,7 @@ static void bind_scene(const struct window *window, struct gl_pass *pass)
     pass->buffers[LR_BIND_MASK_ENTRIES].buffer = columns->mask_entries;
     pass->buffers[LR_BIND_MASK_WORDS].buffer = columns->mask_words;
     pass->buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;
+    pass->buffers[LR_BIND_COLUMN_EDGES].buffer = columns->edges;
     pass->buffers[LR_BIND_COLUMN_STACKS].buffer = window->stacks.pairs;
     pass->buffers[LR_BIND_COLUMN_LIST].buffer = window->stacks.members;
 }
@@ -624,6 +622,10 @@ static lr_status init(struct lr_columns *columns)
         return LR_FAILED;
     }
     LR_TRY(lr_columns_stacks_init(columns->stacks, columns));
+    columns->edges = lr_columns_upload_edges(columns);
+    if (columns->edges == NULL) {
+        return LR_FAILED;
+    }
     columns->image = gl_buffer_create(
         columns->ctx, &(struct gl_buffer_params){.label = "image in columns",
                                                  .size_bytes = columns->shares * image_bytes(columns)});
@@ -673,6 +675,7 @@ void lr_columns_destroy(struct lr_columns *columns)
     gl_buffer_destroy(columns->mask_words);
     gl_buffer_destroy(columns->mask_entries);
     gl_buffer_destroy(columns->points);
+    gl_buffer_destroy(columns->edges);
     gl_buffer_destroy(columns->modules);
     free(columns);
 }

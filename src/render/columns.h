@@ -42,7 +42,7 @@ struct lr_columns {
     int forward_group, back_group; /* threads of a group */
     int strips;                    /* that a group holds at once */
     int64_t max_window;            /* values */
-    struct gl_buffer *modules, *points, *mask_entries, *mask_words;
+    struct gl_buffer *modules, *points, *edges, *mask_entries, *mask_words;
     int shares; /* groups that a column is divided among in back, each with sums of its own */
     struct gl_buffer *image; /* [shares][across 1][across 0][along]: input or output */
     struct lr_columns_stacks *stacks; /* owned */

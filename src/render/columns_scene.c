@@ -128,7 +128,7 @@ int lr_columns_num_points(const struct lr_columns *columns, int axis)
 }
 
 /* Sample point k along an axis; see lr_grid_sample_point. */
-static double point_coordinate(const struct lr_columns *columns, int axis, int k)
+double lr_columns_coordinate(const struct lr_columns *columns, int axis, int k)
 {
     const lr_grid *grid = columns->params.grid;
     const int samples = columns->params.samples[axis];
@@ -151,7 +151,7 @@ static struct gl_buffer *upload_points(const struct lr_columns *columns)
     int64_t next = 0;
     for (int a = 0; a < 3; a++) {
         for (int k = 0; k < lr_columns_num_points(columns, axes[a]); k++, next++) {
-            lr_split_float(point_coordinate(columns, axes[a], k), &points[next][0],
+            lr_split_float(lr_columns_coordinate(columns, axes[a], k), &points[next][0],
                            &points[next][1]);
         }
     }

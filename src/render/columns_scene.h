@@ -21,6 +21,9 @@ struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns,
 /* Sample points of the grid along one of its axes. */
 int lr_columns_num_points(const struct lr_columns *columns, int axis);
 
+/* Sample point k along an axis of the grid, mm. */
+double lr_columns_coordinate(const struct lr_columns *columns, int axis, int k);
+
 /* The uniforms of every pass, without `first` and `count`. */
 struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns);
 

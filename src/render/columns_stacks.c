@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "common/bindings.h"
-#include "model/coincidence.h"
+#include "render/columns_scene.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,8 +13,7 @@
 /* `struct StackPair` of shaders/common/columns_stacks.glsl. */
 struct stack_pair {
     uint32_t a, b;
-    int32_t modules_a, modules_b;
-    float spacing_a, spacing_b;
+    int32_t count_a, count_b, edges_a, edges_b;
     uint32_t first, unused;
 };
 _Static_assert(sizeof(struct stack_pair) == 32, "the shaders' layout");
@@ -154,10 +153,11 @@ lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct 
         .place_of = lr_alloc(count, sizeof(int), "stacks of modules", log),
         .first = lr_alloc(count, sizeof(int), "stacks of modules", log),
         .count = lr_alloc(count, sizeof(int), "stacks of modules", log),
+        .edges = lr_alloc(count, sizeof(int), "stacks of modules", log),
         .spacing_mm = lr_alloc(count, sizeof(double), "stacks of modules", log)};
     int *members = lr_alloc(count, sizeof(int), "stacks of modules", log);
     if (!stacks->stack_of || !stacks->place_of || !stacks->first || !stacks->count ||
-        !stacks->spacing_mm || !members) {
+        !stacks->edges || !stacks->spacing_mm || !members) {
         free(members);
         lr_columns_stacks_finish(stacks);
         return LR_FAILED;
@@ -173,8 +173,65 @@ void lr_columns_stacks_finish(struct lr_columns_stacks *stacks)
     free(stacks->place_of);
     free(stacks->first);
     free(stacks->count);
+    free(stacks->edges);
     free(stacks->spacing_mm);
     *stacks = (struct lr_columns_stacks){0};
+}
+
+/* --- edges of cells --- */
+
+static int along_axis(const struct lr_columns *columns, const lr_module *module)
+{
+    return fabs(module->v[columns->axis]) > fabs(module->u[columns->axis]) ? 1 : 0;
+}
+
+static int cells_along(const struct lr_columns *columns, int stack)
+{
+    const lr_module *module = &columns->params.scanner->modules[columns->stacks->first[stack]];
+    return columns->stacks->count[stack] * module->crystals[along_axis(columns, module)];
+}
+
+/* An edge beyond a stack's end, mm: farther than any, near enough for float. */
+static const double far_edge_mm = 1e7;
+
+static void fill_edges(const struct lr_columns *columns, int stack, float *edges)
+{
+    const struct lr_columns_stacks *stacks = columns->stacks;
+    const lr_module *module = &columns->params.scanner->modules[stacks->first[stack]];
+    const int axis = along_axis(columns, module), cells = module->crystals[axis];
+    const double pitch = module->pitch_mm[axis];
+    const double start = along(columns, stacks->first[stack]) - 0.5 * cells * pitch +
+                         0.5 * (pitch - module->face_mm[axis]) -
+                         lr_columns_coordinate(columns, columns->axis, 0);
+    edges[0] = (float)-far_edge_mm;
+    for (int k = 0; k < cells_along(columns, stack); k++) {
+        edges[1 + k] =
+            (float)(start + k / cells * stacks->spacing_mm[stack] + k % cells * pitch);
+    }
+    edges[1 + cells_along(columns, stack)] = (float)far_edge_mm;
+}
+
+struct gl_buffer *lr_columns_upload_edges(const struct lr_columns *columns)
+{
+    struct lr_columns_stacks *stacks = columns->stacks;
+    int64_t total = 0;
+    for (int k = 0; k < stacks->num_stacks; k++) {
+        stacks->edges[k] = (int)total + 1;
+        total += cells_along(columns, k) + 2;
+    }
+    float *edges = lr_alloc(total, sizeof(*edges), "edges of crystals", columns->params.log);
+    if (edges == NULL) {
+        return NULL;
+    }
+    for (int k = 0; k < stacks->num_stacks; k++) {
+        fill_edges(columns, k, edges + stacks->edges[k] - 1);
+    }
+    struct gl_buffer *buffer = gl_buffer_create(
+        columns->ctx, &(struct gl_buffer_params){.label = "edges of crystals",
+                                                 .size_bytes = total * (int64_t)sizeof(*edges),
+                                                 .data = edges});
+    free(edges);
+    return buffer;
 }
 
 /* --- pairs of stacks --- */
@@ -286,10 +343,10 @@ static void add_stack_pair(struct making *making, const struct stack_key *key)
     making->pairs[making->num_pairs++] =
         (struct stack_pair){.a = (uint32_t)stacks->first[key->a],
                             .b = (uint32_t)stacks->first[key->b],
-                            .modules_a = stacks->count[key->a],
-                            .modules_b = stacks->count[key->b],
-                            .spacing_a = (float)stacks->spacing_mm[key->a],
-                            .spacing_b = (float)stacks->spacing_mm[key->b],
+                            .count_a = cells_along(making->columns, key->a),
+                            .count_b = cells_along(making->columns, key->b),
+                            .edges_a = stacks->edges[key->a],
+                            .edges_b = stacks->edges[key->b],
                             .first = (uint32_t)making->num_values};
     making->num_values +=
         crystals_of(making->columns, key->a) * crystals_of(making->columns, key->b);

@@ -15,6 +15,7 @@ struct lr_columns_stacks {
     int *place_of;    /* [num_modules]: from the stack's lowest module */
     int *first;       /* [num_stacks]: lowest module */
     int *count;       /* [num_stacks] */
+    int *edges;         /* [num_stacks]: where the edges of its cells begin on the device */
     double *spacing_mm; /* [num_stacks] */
 };
 
@@ -22,6 +23,10 @@ struct lr_columns_stacks {
 lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks,
                                  const struct lr_columns *columns);
 void lr_columns_stacks_finish(struct lr_columns_stacks *stacks);
+
+/* The edges of all cells along the columns, as shaders/common/columns_stacks.glsl declares them;
+ * notes where those of each stack begin. */
+struct gl_buffer *lr_columns_upload_edges(const struct lr_columns *columns);
 
 /* Module pairs sorted so that those of the same stacks follow each other, and where the values of
  * each begin in the data of the list that was given. Pairs within a stack are left out: its modules
