@@ -28,6 +28,7 @@ layout(std430, binding = LR_BIND_OUTPUT) readonly buffer Lors {
 };
 
 STRIP_STORE(COLUMN_STRIPS)
+shared float edges[2 * COLUMN_EDGES]; // of the two stacks
 shared uint seen[COLUMN_GROUP / 32];
 shared float partial[2 * COLUMN_GROUP];
 
@@ -41,10 +42,18 @@ struct Stack {
     float low, high; // ends
 };
 
-Stack make_stack(int edges, int count, uint module)
+Stack make_stack(int at, int count, uint module)
 {
     float face = column_modules[module].cells.w;
-    return Stack(edges, count, face, stack_edges[edges], stack_edges[edges + count - 1] + face);
+    return Stack(at, count, face, edges[at], edges[at + count - 1] + face);
+}
+
+// Copies the edges of a stack, with the one beyond each end.
+void fill_edges(int to, int from, int count)
+{
+    for (int k = thread; k < count + 2; k += COLUMN_GROUP) {
+        edges[to + k] = stack_edges[from - 1 + k];
+    }
 }
 
 // Where a walk over the pairs of cells that see each other stands: q of stack a goes upwards and,
@@ -62,10 +71,10 @@ int last_cell(Stack stack, float low)
     low = min(low, stack.high);
     float share = (low - stack.low) / (stack.high - stack.low);
     int cell = int(clamp(share * float(stack.count), 0.0, float(stack.count - 1)));
-    while (cell > 0 && stack_edges[stack.edges + cell] > low) {
+    while (cell > 0 && edges[stack.edges + cell] > low) {
         cell--;
     }
-    while (stack_edges[stack.edges + cell + 1] <= low) {
+    while (edges[stack.edges + cell + 1] <= low) {
         cell++;
     }
     return cell;
@@ -75,26 +84,26 @@ Place begin_walk(Strip strip, Stack a, Stack b, float along)
 {
     Place place;
     place.q = last_cell(a, lower_end(strip, b.high - along) + along);
-    place.q_low = stack_edges[a.edges + place.q] - along;
+    place.q_low = edges[a.edges + place.q] - along;
     float tau = strip.tau + (place.q_low > 0.0 ? 0.5 : -0.5) * abs(strip.dtau);
     place.s = last_cell(b, along - place.q_low / tau);
-    place.s_low = stack_edges[b.edges + place.s] - along;
+    place.s_low = edges[b.edges + place.s] - along;
     place.stop = upper_end(strip, b.low - along);
     return place;
 }
 
 void walk_on(inout Place place, Strip strip, Stack a, Stack b, float along)
 {
-    float below = stack_edges[b.edges + place.s - 1] - along;
+    float below = edges[b.edges + place.s - 1] - along;
     bool down = lower_end(strip, below + b.face) < place.q_low + a.face;
     place.q += down ? 0 : 1;
-    place.q_low = stack_edges[a.edges + place.q] - along;
-    float above = stack_edges[b.edges + place.s + 1] - along;
+    place.q_low = edges[a.edges + place.q] - along;
+    float above = edges[b.edges + place.s + 1] - along;
     bool up = !down && upper_end(strip, above) > place.q_low;
     place.s += down ? -1 : up ? 1 : 0;
     place.s_low = down ? below : up ? above : place.s_low;
     while (up && !strip.gentle) { // where it is, one step is enough
-        above = stack_edges[b.edges + place.s + 1] - along;
+        above = edges[b.edges + place.s + 1] - along;
         up = upper_end(strip, above) > place.q_low;
         place.s += up ? 1 : 0;
         place.s_low = up ? above : place.s_low;
@@ -163,8 +172,12 @@ Crossing see_stacks(StackPair pair, vec4 across)
 vec2 stacks_sums(StackPair pair, vec4 across, ivec2 points)
 {
     Crossing crossing = see_stacks(pair, across);
-    Stack a = make_stack(pair.edges_a, pair.count_a, pair.a);
-    Stack b = make_stack(pair.edges_b, pair.count_b, pair.b);
+    barrier();
+    fill_edges(0, pair.edges_a, pair.count_a);
+    fill_edges(COLUMN_EDGES, pair.edges_b, pair.count_b);
+    barrier();
+    Stack a = make_stack(1, pair.count_a, pair.a);
+    Stack b = make_stack(COLUMN_EDGES + 1, pair.count_b, pair.b);
     // Threads without a point look from far outside and see nothing.
     vec2 along = vec2(points.x < num_points.z ? float(points.x) * spacing_mm.z : 1e6,
                       points.y < num_points.z ? float(points.y) * spacing_mm.z : 1e6);

@@ -21,6 +21,7 @@ layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Lors {
 };
 
 STRIP_STORE(COLUMN_GROUP)
+shared uint hits[(COLUMN_GROUP + 31) / 32]; // which candidates have a strip
 shared vec2 shares[COLUMN_GROUP];
 shared int rows[COLUMN_GROUP]; // of the strips: first voxel of the column
 #ifndef EXACT
@@ -105,23 +106,27 @@ void main()
     float sum = 0.0;
     for (int begin = 0; begin < tube.count; begin += COLUMN_GROUP) {
         barrier();
-        strip_shapes[thread].x = 0.0;
-        if (begin + thread < tube.count) {
-            ivec2 column = tube_column(tube, begin + thread);
-            if (column.x >= 0) {
-                Strip strip = tube_strip(pair, tube, column, begin + thread);
+        if (thread < (COLUMN_GROUP + 31) / 32) {
+            hits[thread] = 0u;
+        }
+        barrier();
+        ivec2 column = begin + thread < tube.count ? tube_column(tube, begin + thread) : ivec2(-1);
+        if (column.x >= 0) {
+            Strip strip = tube_strip(pair, tube, column, begin + thread);
+            if (strip.width > 0.0) {
                 STRIP_PUT(thread, strip)
                 shares[thread] = strip_shares(strip);
                 rows[thread] = first_voxel(column);
 #ifndef EXACT
                 columns[thread] = column;
 #endif
+                atomicOr(hits[thread >> 5], 1u << (thread & 31));
             }
         }
         barrier();
-        int end = min(tube.count - begin, COLUMN_GROUP);
-        for (int n = 0; qs < num_axial && n < end; n++) {
-            if (strip_shapes[n].x > 0.0) {
+        for (int word = 0; qs < num_axial && word < (COLUMN_GROUP + 31) / 32; word++) {
+            for (uint bits = hits[word]; bits != 0u; bits &= bits - 1u) {
+                int n = 32 * word + findLSB(bits);
 #ifdef EXACT
                 sum += column_sum(pair, n, forth);
 #else

@@ -14,6 +14,9 @@
 #ifndef COLUMN_STRIPS
 #define COLUMN_STRIPS 64
 #endif
+#ifndef COLUMN_EDGES
+#define COLUMN_EDGES 66
+#endif
 
 layout(local_size_x = COLUMN_GROUP) in;
 

@@ -20,15 +20,18 @@ struct window {
     const struct lr_pair_list *list;
     int64_t begin, end; /* in the list */
     int64_t first_value, num_values;
-    int most_across, most_along;             /* crystal pairs of a module pair */
-    int64_t turns, most_turns;               /* of loops in a thread, about and at most */
-    const int64_t *sources; /* [list] where a pair's values begin in the data; NULL: in turn */
-    struct lr_stack_buffers stacks; /* back in exact mode */
+    int most_across, most_along; /* crystal pairs of a module pair */
+    int64_t turns, most_turns;   /* of loops in a thread, about and at most */
+    const int64_t *sources;      /* [list] where a pair's values begin in the data; NULL: in turn */
+    struct lr_stack_buffers stacks;          /* back in exact mode */
     struct gl_buffer *pairs, *file, *column; /* values in the files' and the column order */
 };
 
 /* Threads of a group: of those that reorder, and at most. Strips that a group holds at most. */
 enum { GROUP = 64, MAX_FORWARD_GROUP = 256, MAX_BACK_GROUP = 128, MAX_STRIPS = 256 };
+
+/* Cells along a column whose edges fit what every device shares within a group. */
+enum { MAX_CELLS = 1500 };
 
 /* A dispatch is to be large enough to fill a device, and short enough that a projection can be
  * stopped and shows progress. */
@@ -55,17 +58,16 @@ static const struct {
 
 /* The defines of a program; the numbers' texts live beside them. */
 struct defines {
-    char rays[16], group[16], strips[16];
-    struct gl_define list[8];
+    char rays[16], group[16], strips[16], edges[16];
+    struct gl_define list[9];
 };
 
 static int group_size(const struct lr_columns *columns, enum lr_columns_program which)
 {
-    return which == LR_COLUMNS_FORWARD                            ? columns->forward_group
-           : which == LR_COLUMNS_BACK || which == LR_COLUMNS_ONES ||
-                   which == LR_COLUMNS_BACK_EXACT
+    return which == LR_COLUMNS_FORWARD ? columns->forward_group
+           : which == LR_COLUMNS_BACK || which == LR_COLUMNS_ONES || which == LR_COLUMNS_BACK_EXACT
                ? columns->back_group
-                                                                  : GROUP;
+               : GROUP;
 }
 
 static void fill_defines(const struct lr_columns *columns, enum lr_columns_program which,
@@ -78,7 +80,9 @@ static void fill_defines(const struct lr_columns *columns, enum lr_columns_progr
     snprintf(defines->strips, sizeof(defines->strips), "%d", columns->strips);
     defines->list[next++] = (struct gl_define){"RAYS", defines->rays};
     defines->list[next++] = (struct gl_define){"COLUMN_GROUP", defines->group};
+    snprintf(defines->edges, sizeof(defines->edges), "%d", columns->stacks->most_cells + 2);
     defines->list[next++] = (struct gl_define){"COLUMN_STRIPS", defines->strips};
+    defines->list[next++] = (struct gl_define){"COLUMN_EDGES", defines->edges};
     if (columns->params.mode == LR_MODE_EXACT) {
         defines->list[next++].name = "EXACT";
     }
@@ -230,8 +234,8 @@ static lr_status open_window(struct window *window, const float *data)
 {
     window->pairs =
         lr_columns_upload_pairs(window->columns, window->list, window->begin, window->end);
-    window->file = make_values(window, "LOR values in file order",
-                               data ? data + window->first_value : NULL);
+    window->file =
+        make_values(window, "LOR values in file order", data ? data + window->first_value : NULL);
     window->column = make_values(window, "LOR values in column order", NULL);
     return window->pairs && window->file && window->column ? LR_OK : LR_FAILED;
 }
@@ -250,10 +254,9 @@ static lr_status open_stacks(struct window *window, const float *data)
     free(values);
     LR_TRY(lr_columns_upload_stacks(columns, window->list, range, &window->stacks));
     window->column = gl_buffer_create(
-        columns->ctx,
-        &(struct gl_buffer_params){.label = "LOR values in stack order",
-                                   .size_bytes =
-                                       window->stacks.num_values * (int64_t)sizeof(float)});
+        columns->ctx, &(struct gl_buffer_params){.label = "LOR values in stack order",
+                                                 .size_bytes = window->stacks.num_values *
+                                                               (int64_t)sizeof(float)});
     const bool complete = window->pairs && window->column && (data == NULL || window->file);
     return complete ? LR_OK : LR_FAILED;
 }
@@ -396,8 +399,8 @@ static lr_status back_pass(const struct window *window, enum lr_columns_program 
 {
     const struct lr_columns *columns = window->columns;
     const int *size = columns->params.grid->size, *samples = columns->params.samples;
-    const int points = columns->params.mode == LR_MODE_EXACT ? 2 * columns->back_group
-                                                             : columns->back_group;
+    const int points =
+        columns->params.mode == LR_MODE_EXACT ? 2 * columns->back_group : columns->back_group;
     const int voxels = points / samples[columns->axis];
     const struct parts parts = {
         .which = which,
@@ -537,8 +540,7 @@ static lr_status back_windows(struct window *window, const float *data)
     struct lr_columns *columns = window->columns;
     const bool exact = columns->params.mode == LR_MODE_EXACT;
     while (next_window(window, columns->max_window)) {
-        const lr_status status =
-            exact ? back_exact(window, data) : back_sampled(window, data);
+        const lr_status status = exact ? back_exact(window, data) : back_sampled(window, data);
         close_window(window);
         LR_TRY(status);
         columns->device_seconds += gl_timer_seconds(columns->timer);
@@ -568,7 +570,8 @@ lr_status lr_columns_back(struct lr_columns *columns, const struct lr_pair_list 
 bool lr_columns_serve(const struct lr_backend_params *params)
 {
     const int axis = lr_columns_axis(params->lors);
-    return axis >= 0 && params->samples[axis] <= MAX_BACK_GROUP;
+    return axis >= 0 && params->samples[axis] <= MAX_BACK_GROUP &&
+           lr_columns_most_cells(params->scanner) <= MAX_CELLS;
 }
 
 static int round_to_group(int64_t count, int most)
@@ -627,8 +630,9 @@ static lr_status init(struct lr_columns *columns)
         return LR_FAILED;
     }
     columns->image = gl_buffer_create(
-        columns->ctx, &(struct gl_buffer_params){.label = "image in columns",
-                                                 .size_bytes = columns->shares * image_bytes(columns)});
+        columns->ctx,
+        &(struct gl_buffer_params){.label = "image in columns",
+                                   .size_bytes = columns->shares * image_bytes(columns)});
     columns->timer = gl_timer_create(columns->ctx, "column passes");
     if (columns->image == NULL || columns->timer == NULL) {
         return LR_FAILED;

@@ -44,7 +44,7 @@ struct lr_columns {
     int64_t max_window;            /* values */
     struct gl_buffer *modules, *points, *edges, *mask_entries, *mask_words;
     int shares; /* groups that a column is divided among in back, each with sums of its own */
-    struct gl_buffer *image; /* [shares][across 1][across 0][along]: input or output */
+    struct gl_buffer *image;          /* [shares][across 1][across 0][along]: input or output */
     struct lr_columns_stacks *stacks; /* owned */
     struct gl_program *programs[LR_NUM_COLUMNS_PROGRAMS];
     struct gl_timer *timer;

@@ -180,6 +180,18 @@ void lr_columns_stacks_finish(struct lr_columns_stacks *stacks)
 
 /* --- edges of cells --- */
 
+int64_t lr_columns_most_cells(const lr_scanner *scanner)
+{
+    int64_t cells = 0;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const int *crystals = scanner->modules[m].crystals;
+        const int most = crystals[0] > crystals[1] ? crystals[0] : crystals[1];
+        cells = most > cells ? most : cells;
+    }
+    const int positions = scanner->num_positions > 0 ? scanner->num_positions : 1;
+    return cells * ((scanner->num_modules + positions - 1) / positions);
+}
+
 static int along_axis(const struct lr_columns *columns, const lr_module *module)
 {
     return fabs(module->v[columns->axis]) > fabs(module->u[columns->axis]) ? 1 : 0;
@@ -205,8 +217,7 @@ static void fill_edges(const struct lr_columns *columns, int stack, float *edges
                          lr_columns_coordinate(columns, columns->axis, 0);
     edges[0] = (float)-far_edge_mm;
     for (int k = 0; k < cells_along(columns, stack); k++) {
-        edges[1 + k] =
-            (float)(start + k / cells * stacks->spacing_mm[stack] + k % cells * pitch);
+        edges[1 + k] = (float)(start + k / cells * stacks->spacing_mm[stack] + k % cells * pitch);
     }
     edges[1 + cells_along(columns, stack)] = (float)far_edge_mm;
 }
@@ -218,6 +229,8 @@ struct gl_buffer *lr_columns_upload_edges(const struct lr_columns *columns)
     for (int k = 0; k < stacks->num_stacks; k++) {
         stacks->edges[k] = (int)total + 1;
         total += cells_along(columns, k) + 2;
+        stacks->most_cells = cells_along(columns, k) > stacks->most_cells ? cells_along(columns, k)
+                                                                          : stacks->most_cells;
     }
     float *edges = lr_alloc(total, sizeof(*edges), "edges of crystals", columns->params.log);
     if (edges == NULL) {
@@ -280,10 +293,10 @@ static int64_t list_pairs(const struct lr_columns *columns, const struct lr_pair
         const int64_t pair = list->pairs != NULL ? list->pairs[k] : k;
         const struct stack_key key = key_of(columns, pair);
         if (key.a != key.b) {
-            pairs[count++] = (struct ordered_pair){
-                .key = (int64_t)key.a * columns->stacks->num_stacks + key.b,
-                .source = source,
-                .pair = (int32_t)pair};
+            pairs[count++] =
+                (struct ordered_pair){.key = (int64_t)key.a * columns->stacks->num_stacks + key.b,
+                                      .source = source,
+                                      .pair = (int32_t)pair};
         }
         source += lors->offsets[pair + 1] - lors->offsets[pair];
     }
@@ -295,8 +308,7 @@ lr_status lr_columns_order_by_stacks(const struct lr_columns *columns,
                                      const struct lr_pair_list *list, struct lr_stack_order *order)
 {
     const lr_log *log = columns->params.log;
-    const int64_t length =
-        list->pairs != NULL ? list->num_pairs : columns->params.lors->num_pairs;
+    const int64_t length = list->pairs != NULL ? list->num_pairs : columns->params.lors->num_pairs;
     struct ordered_pair *pairs = lr_alloc(length, sizeof(*pairs), "pairs of modules", log);
     order->pairs = lr_alloc(length, sizeof(*order->pairs), "pairs of modules", log);
     order->sources = lr_alloc(length, sizeof(*order->sources), "pairs of modules", log);
@@ -367,9 +379,9 @@ static void add_member(struct making *making, int64_t pair)
 static struct gl_buffer *upload(const struct making *making, const char *label, const void *data,
                                 int64_t bytes)
 {
-    return gl_buffer_create(making->columns->ctx, &(struct gl_buffer_params){.label = label,
-                                                                            .size_bytes = bytes,
-                                                                            .data = data});
+    return gl_buffer_create(
+        making->columns->ctx,
+        &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
 }
 
 lr_status lr_columns_upload_stacks(const struct lr_columns *columns,
@@ -383,8 +395,7 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns,
     making.members = lr_alloc(most, sizeof(*making.members), "pairs of stacks", log);
     for (int64_t k = range[0]; making.pairs && making.members && k < range[1]; k++) {
         const struct stack_key key = key_of(columns, list->pairs[k]);
-        if (k == range[0] ||
-            !lr_columns_same_stacks(columns, list->pairs[k - 1], list->pairs[k])) {
+        if (k == range[0] || !lr_columns_same_stacks(columns, list->pairs[k - 1], list->pairs[k])) {
             add_stack_pair(&making, &key);
         }
         add_member(&making, list->pairs[k]);

@@ -10,11 +10,12 @@
 
 struct lr_columns_stacks {
     int num_stacks;
-    int most_modules; /* of a stack */
-    int *stack_of;    /* [num_modules]; -1 = not along the columns */
-    int *place_of;    /* [num_modules]: from the stack's lowest module */
-    int *first;       /* [num_stacks]: lowest module */
-    int *count;       /* [num_stacks] */
+    int most_modules;   /* of a stack */
+    int most_cells;     /* of a stack, along the columns */
+    int *stack_of;      /* [num_modules]; -1 = not along the columns */
+    int *place_of;      /* [num_modules]: from the stack's lowest module */
+    int *first;         /* [num_stacks]: lowest module */
+    int *count;         /* [num_stacks] */
     int *edges;         /* [num_stacks]: where the edges of its cells begin on the device */
     double *spacing_mm; /* [num_stacks] */
 };
@@ -23,6 +24,9 @@ struct lr_columns_stacks {
 lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks,
                                  const struct lr_columns *columns);
 void lr_columns_stacks_finish(struct lr_columns_stacks *stacks);
+
+/* A bound of the cells that a stack may have, for scanners of any make. */
+int64_t lr_columns_most_cells(const lr_scanner *scanner);
 
 /* The edges of all cells along the columns, as shaders/common/columns_stacks.glsl declares them;
  * notes where those of each stack begin. */
@@ -37,8 +41,7 @@ struct lr_stack_order {
     int64_t *sources; /* owned */
 };
 lr_status lr_columns_order_by_stacks(const struct lr_columns *columns,
-                                     const struct lr_pair_list *list,
-                                     struct lr_stack_order *order);
+                                     const struct lr_pair_list *list, struct lr_stack_order *order);
 void lr_stack_order_finish(struct lr_stack_order *order);
 
 bool lr_columns_same_stacks(const struct lr_columns *columns, int64_t pair, int64_t other);
