@@ -434,6 +434,67 @@ static void test_rows_have_factors(void **state)
     for_all(*state, check_rows);
 }
 
+/* --- more LORs than a window holds --- */
+
+/* Four modules of 40 x 40 crystals around a grid of two voxels: 15 million LORs. */
+static void large_init(struct fixture *fixture)
+{
+    lr_module modules[4];
+    for (int m = 0; m < 4; m++) {
+        const double x = m % 2 ? 0 : 1 - m, y = m % 2 ? 2 - m : 0;
+        modules[m] = (lr_module){.centre_mm = {60 * x, 60 * y, 0},
+                                 .u = {-y, x, 0},
+                                 .v = {0, 0, 1},
+                                 .crystals = {40, 40},
+                                 .pitch_mm = {2, 2},
+                                 .face_mm = {2, 2},
+                                 .depth_mm = 10};
+    }
+    *fixture = (struct fixture){.name = "large"};
+    fixture->scanner = lr_scanner_create(
+        &(lr_scanner_params){.name = "large", .modules = modules, .num_modules = 4});
+    assert_non_null(fixture->scanner);
+    fixture->lors = lr_lors_create(fixture->scanner, NULL);
+    assert_non_null(fixture->lors);
+    fixture->grid = lr_grid_centred((const int[3]){2, 1, 1}, (const double[3]){7, 2, 2});
+}
+
+static void expect_sensitivity(const struct bench *bench, const lr_selection *part, float *ones)
+{
+    float found[2], expected[2];
+    for (int64_t lor = 0; lor < bench->num_lors; lor++) {
+        ones[lor] = 1.0f;
+    }
+    assert_int_equal(lr_operator_sensitivity_part(bench->scaled, part, found), LR_OK);
+    assert_int_equal(lr_operator_back_part(bench->scaled, part, ones, expected), LR_OK);
+    assert_true(expected[0] > 0.01f && expected[1] > 0.01f);
+    assert_same(bench, found, expected, 2);
+}
+
+static void test_sensitivity_goes_by_windows(void **state)
+{
+    struct bench bench = {.kind = *state};
+    test_log_init(&bench.log);
+    large_init(&bench.fixture);
+    bench.num_lors = bench.fixture.lors->count;
+    bench.source = (struct source){.lors = bench.fixture.lors, .bad_lor = -1};
+    bench.factors = (lr_lor_source){get_factors, &bench.source};
+    bench.scaled = create(&bench, &bench.factors, LR_STORE_YES); /* which has parts */
+    float *ones = floats(bench.num_lors);
+    int64_t *odd = calloc((size_t)bench.num_lors / 2, sizeof(*odd));
+    assert_true(bench.num_lors == 6 * 2560000 && odd != NULL);
+    for (int64_t k = 0; k < bench.num_lors / 2; k++) {
+        odd[k] = 2 * k + 1;
+    }
+    expect_sensitivity(&bench, NULL, ones);
+    expect_sensitivity(&bench, &(lr_selection){.lors = odd, .num_lors = bench.num_lors / 2}, ones);
+    assert_true(bench.source.longest_span < 1000000); /* asked for piece by piece */
+    free(ones);
+    free(odd);
+    lr_operator_destroy(bench.scaled);
+    fixture_finish(&bench.fixture);
+}
+
 /* --- what is refused --- */
 
 static void expect_words(struct bench *bench, const char *words)
@@ -527,5 +588,11 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(test_bad_factors_are_named, given),
         cmocka_unit_test_prestate(test_faults_and_empty_parts, given),
     };
+    if (strcmp(backend, "cpu") == 0) { /* the facade's work, whatever the backend */
+        const struct CMUnitTest large[] = {
+            cmocka_unit_test_prestate(test_sensitivity_goes_by_windows, given)};
+        const int failures = cmocka_run_group_tests_name("large", large, NULL, NULL);
+        return failures + cmocka_run_group_tests_name(backend, tests, NULL, NULL);
+    }
     return cmocka_run_group_tests_name(backend, tests, NULL, NULL);
 }
