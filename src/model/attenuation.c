@@ -85,12 +85,17 @@ static double sum_slabs(const lr_attenuation *self, const struct line *line, int
         t[1] = end < range[1] ? end : range[1];
         const int y_end = (int)(y.from + t[1] * y.along + 1.0);
         const int z_end = (int)(z.from + t[1] * z.along + 1.0);
+        const float *slab = self->values + cell * self->stride[steepest];
+        if (y_end == y0 && z_end == z0) {
+            sum += slab[y0 * y.stride + z0 * z.stride] * (t[1] - t[0]);
+            t[0] = t[1];
+            continue;
+        }
         /* One face at most: two are met at both ends of the slab by rounding only. */
         const int y1 = clamp(y_end, y0 - 1, y0 + 1), z1 = clamp(z_end, z0 - 1, z0 + 1);
         const double ty = crossing(&y, y0, y1, t), tz = crossing(&z, z0, z1, t);
         const bool y_first = ty < tz;
         const double t1 = y_first ? ty : tz, t2 = y_first ? tz : ty;
-        const float *slab = self->values + cell * self->stride[steepest];
         const int64_t middle =
             y_first ? y1 * y.stride + z0 * z.stride : y0 * y.stride + z1 * z.stride;
         sum += slab[y0 * y.stride + z0 * z.stride] * (t1 - t[0]) + slab[middle] * (t2 - t1) +
