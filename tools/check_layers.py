@@ -21,7 +21,7 @@ MAY_INCLUDE = {
     "gl": [],
     "render": ["model/", "gl/", "operator/backend.h"],
     "operator": ["model/", "io/notes.h"],
-    "recon": [],
+    "recon": ["model/lor_check.h"],
     "cli": [],
 }
 # These see nothing of base/.
