@@ -59,6 +59,7 @@ typedef struct lr_event_counts {
     int64_t prompts, delayeds, time_marks;
     int64_t unknown_crystals; /* events naming a crystal that the scanner lacks */
     int64_t not_in_coincidence;
+    int64_t other_words; /* tags of other kinds, which are passed over */
 } lr_event_counts;
 
 /* Paths of a SAFIR acquisition. */
@@ -73,12 +74,16 @@ typedef struct lr_safir_files {
 LR_API lr_lor_data *lr_safir_read(const lr_safir_files *files, const lr_lors *lors,
                                   lr_event_counts *counts, const lr_log *log);
 
-/* Siemens 32-bit list mode (.l, with or without its .hdr header beside it). Bins are spelled out
- * as docs/formats.md says: crystals per ring and module of the scanner, one virtual crystal per
- * module around the ring, planes of span 1 in segment order 0, -1, +1, ... */
+/* Siemens 32-bit list mode (.l) without time of flight, with or without its text header. Bins are
+ * spelled out as docs/formats.md says: crystals per ring and module of the scanner, one virtual
+ * crystal per module around the ring, planes of span 1 in segment order 0, -1, +1, ... The header
+ * says how many bins a projection has and the largest ring difference; without one, those of a
+ * Biograph mMR are taken where the scanner is as large. A header that contradicts the scanner is an
+ * error. Counts of unknown crystals and of events out of coincidence are of both kinds. */
 typedef struct lr_siemens_files {
     const char *events; /* .l */
-    const char *header; /* NULL = none, or the one beside the events is used when it is there */
+    const char *header; /* NULL = the one beside the events, when there is one: EVENTS.hdr, or the
+                           one *.hdr* of its folder that names the events as its data file */
 } lr_siemens_files;
 
 /* What an acquisition gave: sparse data, the caller's. On failure nothing is returned. */
