@@ -95,6 +95,16 @@ typedef struct lr_prompts_delayeds {
 LR_API lr_status lr_siemens_read(const lr_siemens_files *files, const lr_lors *lors,
                                  lr_prompts_delayeds *data, const lr_log *log);
 
+/* --- numbers per crystal --- */
+
+/* One number for each crystal of the scanner, in the order of its numbers: module by module,
+ * q * nu + p within each. path: a NumPy array (.npy, float32 or float64 little endian, num_crystals
+ * elements of any shape in C order) or text (numbers between blanks, commas or line ends, '#'
+ * begins a comment). values: [num_crystals], overwritten; nothing is promised of it after an error.
+ * errors: LR_BAD_INPUT for another number of them, and for negative or non-finite ones. */
+LR_API lr_status lr_crystal_values_read(const char *path, const lr_scanner *scanner, float *values,
+                                        const lr_log *log);
+
 /* --- matrix rows --- */
 
 typedef enum lr_matrix_format { LR_MATRIX_TSV = 0, LR_MATRIX_HDF5 } lr_matrix_format;
