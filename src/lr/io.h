@@ -62,6 +62,16 @@ typedef struct lr_event_counts {
     int64_t other_words; /* tags of other kinds, which are passed over */
 } lr_event_counts;
 
+typedef enum lr_events_format {
+    LR_EVENTS_UNKNOWN = 0,
+    LR_EVENTS_SAFIR,  /* begins with that signature, or ends in .safir */
+    LR_EVENTS_SIEMENS /* has no such signature and ends in .l */
+} lr_events_format;
+
+/* What a list-mode file looks like, by its first bytes and its name; errors are left to the
+ * readers. */
+LR_API lr_events_format lr_events_recognise(const char *path);
+
 /* Paths of a SAFIR acquisition. */
 typedef struct lr_safir_files {
     const char *events;      /* .clm.safir list mode */
