@@ -146,9 +146,9 @@ static uint32_t address(int plane, int view, int bin)
 
 static const uint32_t prompt_bit = UINT32_C(1) << 30, tag_bit = UINT32_C(1) << 31;
 
-/* 32 places around, module k at 4k .. 4k + 3 with the virtual one first. View 1, t = 0: places 1 and
- * 17, p = 0 of modules 0 and 4. View 2, t = 3: places 2 + 1 = 3 and 2 - 2 + 16 = 16, which is
- * virtual; t = 2: 3 and 2 - 1 + 16 = 17. View 1, t = -1: 1 - 1 = 0, virtual; t = -3: 1 - 2 = 31 and
+/* 32 places around, module k at 4k .. 4k + 3 with the virtual one first. View 1, t = 0: places 1
+ * and 17, p = 0 of modules 0 and 4. View 2, t = 3: places 2 + 1 = 3 and 2 - 2 + 16 = 16, which is
+ * virtual; t = 2: 3 and 2 - 1 + 16 = 17. View 1, t = -3: 1 - 2 = -1, which is 31, and
  * 1 + 1 + 16 = 18. Planes: 4 of segment 0, 3 of -1, 3 of +1, 2 of -2, 2 of +2. */
 static void words_are_spelled_out(void **state)
 {
