@@ -17,13 +17,6 @@ struct lr_fit {
     double left_out_counts;
 };
 
-/* Checks that data is dense with num_lors values, or sparse with a sorted index below num_lors,
- * and holds finite values of at least 0. name: "data" or "additive term", for the sentence.
- * lors: to spell out the LOR that is wrong.
- * errors: LR_USAGE for sizes, LR_BAD_INPUT for index and values. */
-lr_status lr_lor_data_check(const lr_lor_data *data, const lr_lors *lors, const char *name,
-                            const lr_log *log);
-
 /* What lr_fit_ratio works on. */
 struct lr_fit_input {
     const lr_lor_data *measured; /* y, checked */

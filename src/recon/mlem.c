@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "model/lor_check.h"
 #include "recon/likelihood.h"
 
 #include <math.h>
