@@ -153,7 +153,6 @@ static lr_status add_slices(const struct recon *recon, struct album *album)
             .colours = LR_COLOURS_INVERSE_GREY,
             .scale_bar = true,
             .colour_bar = true,
-            .unit = "emissions",
             .log = &recon->setup.report->log,
         };
         CLI_TRY(album_add(album, lr_picture_slice(&params), "%s = %.1f mm", names[k],
