@@ -275,7 +275,8 @@ class Siemens(ReconTest):
         """On a grid that is far too coarse for a head; the topic head has the whole of it."""
         events = real_data(self, "mmr/small_listmode_file.l")
         found = self.json("recon", "--scanner", "siemens-mmr", *CPU, "--events", events, "--grid",
-                          "11,13,5", "--voxel-mm", "20,20,30", "--rays", 1, "--samples", 1,
+                          "11,13,5", "--voxel-mm", "20,20,30", "--mode", "sampled", "--rays", 1,
+                          "--samples", 1,
                           "--algorithm", "osem", "--iterations", 2, "-o", self.path("x.nii"))
         counts = found["events"]
         self.assertEqual((counts["prompts"], counts["delayeds"], counts["not_in_coincidence"]),
@@ -292,7 +293,8 @@ class Siemens(ReconTest):
         os.symlink(crystal_map, self.path("a_crystal_map.txt"))
         found = self.json("recon", "--scanner", "safir-dual-ring-prototype", *CPU, "--events",
                           self.path("events.dat"), "--grid", "5,5,3", "--voxel-mm", "8,8,10",
-                          "--rays", 1, "--samples", 1, "--algorithm", "osem", "--subsets", 3,
+                          "--mode", "sampled", "--rays", 1, "--samples", 1,
+                          "--algorithm", "osem", "--subsets", 3,
                           "--iterations", 2, "-o", self.path("x.nii"))
         self.assertEqual(found["events"]["prompts"], 1408)
         # The source is at the centre: (2, 2, 1) of 5 x 5 x 3 voxels.
