@@ -175,6 +175,7 @@ static lr_status render(struct cli_args *args, struct work *work)
         return report_error(args->report, LR_USAGE,
                             "correspondence images show lines: exact mode has none");
     }
+    setup->params.mode = LR_MODE_SAMPLED;
     if (work->only_module >= setup->scanner->num_modules) {
         return report_error(args->report, LR_USAGE, "--module %d: %s has modules 0 to %d",
                             work->only_module, setup->scanner->name,

@@ -19,7 +19,7 @@ enum { LINE_CHARS = LR_NOTE_CHARS + 64, MAX_LINES = 1000 };
 
 static const char file_name[] = "speeds.txt";
 static const char first_line[] =
-    "# Microseconds that backends take for a voxel, forward and back; delete to measure again\n";
+    "# Microseconds that a sample point takes, forward and back; delete to measure again\n";
 
 /* --- the place --- */
 

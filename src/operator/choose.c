@@ -92,7 +92,8 @@ static lr_status create_named(struct lr_operator *op, const char *name,
 struct contest {
     struct lr_speed speeds[LR_MAX_CHOICES];
     int count;
-    char why[1200]; /* why the last one that dropped out did */
+    bool is_refused; /* one of those that have what is asked for cannot run here */
+    char why[1200];  /* why the last one that dropped out did */
 };
 
 /* Fastest first; equal ones, among them all when nothing was measured, keep their order. */
@@ -139,6 +140,7 @@ static void find_contestants(const struct lr_choices *choices, const struct wish
 
 static void note_refusal(struct contest *contest, const char *name, const char *reason)
 {
+    contest->is_refused = true;
     snprintf(contest->why, sizeof(contest->why), "%s cannot run here (%s)", name, reason);
 }
 
@@ -182,7 +184,7 @@ static lr_status create_fastest(struct lr_operator *op, const struct lr_choices 
         op->relay.holds_refusals = true;
         const lr_status status = choice->create(&op->params, &op->backend);
         op->relay.holds_refusals = false;
-        if (status == LR_OK && contest->why[0] != '\0') {
+        if (status == LR_OK && contest->is_refused) {
             lr_info(op->params.log, "using backend %s: %s", choice->name, contest->why);
         }
         if (!is_refusal(status)) {

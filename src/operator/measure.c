@@ -14,9 +14,13 @@
 /* How long a projection or a series of rows is watched. */
 #define WATCH_SECONDS 0.12
 
+/* More points are tried until they take so much longer than one; not where one takes so long. */
+#define ENOUGH_SECONDS 0.05
+#define SLOW_SECONDS 0.2
+
 /* LORs that one trial projection may touch where the backend can take a part of them, and where
  * it cannot: beyond the latter rows are timed instead. */
-#define PART_LORS ((int64_t)1 << 23)
+#define PART_LORS ((int64_t)1 << 20)
 #define WHOLE_LORS ((int64_t)1 << 25)
 
 /* As in operator/stored.c: steps that spread evenly whatever the grid. */
@@ -25,7 +29,11 @@
 /* Rows that each thread gets at a time where they are quick: enough that starting it costs little. */
 enum { MOST_ROW_RUNS = 64, ROWS_PER_THREAD = 16 };
 
-static const int most_voxels[3] = {32, 32, 8};
+/* Sample points that stand for the grid's, one first: software renderers can take 0.1 s for it and
+ * cannot be stopped within a batch. Rows, which can be asked for few at a time, take the last. */
+static const int num_points_at[][3] = {{1, 1, 1}, {2, 2, 1},   {4, 4, 2},
+                                       {8, 8, 4}, {16, 16, 8}, {32, 32, 8}};
+enum { NUM_SIZES = sizeof(num_points_at) / sizeof(num_points_at[0]) };
 
 /* A progress that stops work which has been going on for long enough. */
 struct watch {
@@ -38,13 +46,14 @@ struct watch {
 };
 
 struct trial {
+    const struct lr_backend_choice *choice;
     struct lr_backend backend;
     struct lr_backend_params params;
     lr_grid grid;
     struct watch watch;
     int32_t *pairs; /* [part.num_pairs]; owned */
     lr_selection part;
-    int64_t num_lors, num_voxels;
+    int64_t num_lors, num_points;
     void *image, *data; /* in the backend's precision; owned */
 };
 
@@ -59,32 +68,16 @@ static bool watch_report(void *user, const char *what, double done, double total
     return !watch->is_late && !watch->is_ended;
 }
 
-/* Points that stand for the grid: so many voxels at most, as far apart as it takes. */
-static lr_grid spread_grid(const lr_grid *grid)
+/* A grid of voxels with one sample point each, over the extent of the operator's. */
+static lr_grid spread_grid(const lr_grid *grid, int size)
 {
     lr_grid spread = *grid;
     for (int k = 0; k < 3; k++) {
-        spread.size[k] = grid->size[k] < most_voxels[k] ? grid->size[k] : most_voxels[k];
+        spread.size[k] = num_points_at[size][k];
         spread.voxel_mm[k] = grid->voxel_mm[k] * grid->size[k] / spread.size[k];
         spread.origin_mm[k] += 0.5 * (spread.voxel_mm[k] - grid->voxel_mm[k]);
     }
     return spread;
-}
-
-static lr_status open_trial(struct trial *trial, struct lr_operator *op, struct lr_speed *speed)
-{
-    trial->grid = spread_grid(&op->grid);
-    trial->num_voxels = lr_grid_num_voxels(&trial->grid);
-    trial->params = op->params;
-    trial->params.grid = &trial->grid;
-    trial->params.progress = &trial->watch.progress;
-    trial->watch = (struct watch){.progress = {watch_report, &trial->watch}, .user = op->hush.to};
-    const lr_status status = speed->choice->create(&trial->params, &trial->backend);
-    speed->is_out = status == LR_NO_DEVICE || status == LR_USAGE;
-    if (speed->is_out) {
-        snprintf(speed->reason, sizeof(speed->reason), "%s", op->relay.reason);
-    }
-    return speed->is_out ? LR_OK : status;
 }
 
 static void close_trial(struct trial *trial)
@@ -95,7 +88,23 @@ static void close_trial(struct trial *trial)
     free(trial->pairs);
     free(trial->image);
     free(trial->data);
-    *trial = (struct trial){0};
+    *trial = (struct trial){.choice = trial->choice};
+}
+
+/* Creates the backend, in place of one for another size. */
+static lr_status open_trial(struct trial *trial, const struct lr_operator *op, int size)
+{
+    close_trial(trial);
+    trial->grid = spread_grid(&op->grid, size);
+    trial->num_points = lr_grid_num_voxels(&trial->grid);
+    trial->params = op->params;
+    trial->params.grid = &trial->grid;
+    for (int k = 0; k < 3; k++) {
+        trial->params.samples[k] = 1;
+    }
+    trial->params.progress = &trial->watch.progress;
+    trial->watch = (struct watch){.progress = {watch_report, &trial->watch}, .user = op->hush.to};
+    return trial->choice->create(&trial->params, &trial->backend);
 }
 
 /* --- rows --- */
@@ -111,13 +120,11 @@ static lr_status run_rows(const struct trial *trial, int64_t *next, int64_t coun
 {
     const lr_row_sink sink = {drop_row, NULL};
     const double turns = ((double)(*next)++ + 0.5) * GOLDEN_SHARE;
-    const int64_t places = trial->num_voxels - count + 1;
+    const int64_t places = trial->num_points - count + 1;
     struct lr_rows rows = {.grid = &trial->grid,
+                           .samples = {1, 1, 1},
                            .begin = (int64_t)((turns - floor(turns)) * (double)places)};
     rows.end = rows.begin + count;
-    for (int k = 0; k < 3; k++) {
-        rows.samples[k] = trial->params.samples[k];
-    }
     return trial->backend.fns->rows(trial->backend.self, &rows, &sink);
 }
 
@@ -127,11 +134,11 @@ static int64_t choose_run(const struct trial *trial, double seconds)
     const double threads = trial->params.threads;
     const double in_time = floor(0.5 * WATCH_SECONDS * threads / (seconds + 1e-9));
     const double wanted = fmin(ROWS_PER_THREAD * threads, fmax(threads, in_time));
-    return (int64_t)fmin(wanted, (double)trial->num_voxels);
+    return (int64_t)fmin(wanted, (double)trial->num_points);
 }
 
 /* A projection takes at least what all its rows take, so twice that is both. */
-static lr_status time_rows(struct trial *trial, double *voxel_us)
+static lr_status time_rows(struct trial *trial, double *point_us)
 {
     int64_t next = 0, runs = 0;
     trial->watch.until = HUGE_VAL;
@@ -144,7 +151,7 @@ static lr_status time_rows(struct trial *trial, double *voxel_us)
         runs++;
         seconds = lr_clock_seconds() - start;
     }
-    *voxel_us = 2.0 * 1e6 * seconds / (double)(runs * count);
+    *point_us = 2.0 * 1e6 * seconds / (double)(runs * count);
     return LR_OK;
 }
 
@@ -190,7 +197,7 @@ static lr_status make_arrays(struct trial *trial)
 {
     const size_t size = trial->backend.fns->computes_in_double ? sizeof(double) : sizeof(float);
     const lr_log *log = trial->params.log;
-    trial->image = lr_alloc(trial->num_voxels, size, "the image of a trial", log);
+    trial->image = lr_alloc(trial->num_points, size, "the image of a trial", log);
     trial->data = lr_alloc(trial->num_lors, size, "the LOR data of a trial", log);
     return trial->image != NULL && trial->data != NULL ? LR_OK : LR_FAILED;
 }
@@ -224,50 +231,87 @@ static lr_status watch_projection(struct trial *trial, bool forward, double seco
 }
 
 /* Each direction once to wake up (one voxel forward, one step back), and once to be timed. */
-static lr_status time_projections(struct trial *trial, double *voxel_us)
+static lr_status time_both(struct trial *trial, double *seconds)
 {
     double forward, back, ignored;
     LR_TRY(make_arrays(trial));
-    fill_image(trial, trial->num_voxels / 2, trial->num_voxels / 2 + 1);
+    fill_image(trial, trial->num_points / 2, trial->num_points / 2 + 1);
     LR_TRY(watch_projection(trial, true, HUGE_VAL, &ignored));
-    fill_image(trial, 0, trial->num_voxels);
+    fill_image(trial, 0, trial->num_points);
     LR_TRY(watch_projection(trial, true, WATCH_SECONDS, &forward));
     LR_TRY(watch_projection(trial, false, 0.0, &ignored));
     LR_TRY(watch_projection(trial, false, WATCH_SECONDS, &back));
-    const double scale = (double)trial->params.lors->count / (double)trial->num_lors;
-    *voxel_us = 1e6 * (forward + back) * scale / (double)trial->num_voxels;
+    *seconds = forward + back;
     return LR_OK;
 }
 
-static lr_status time_trial(struct trial *trial, double *voxel_us)
+/* The size whose projections should take about as long as they may, and at least one more. */
+static int next_size(const struct trial *trial, int size, double seconds)
+{
+    const double wanted = (double)trial->num_points * 2.0 * WATCH_SECONDS / (seconds + 1e-9);
+    int next = size + 1;
+    for (; next < NUM_SIZES - 1; next++) {
+        const int *most = num_points_at[next];
+        if ((double)most[0] * most[1] * most[2] >= wanted) {
+            break;
+        }
+    }
+    return next;
+}
+
+/* One point, then more and more until they take clearly longer: the difference is free of what a
+ * projection costs whatever the number of points. */
+static lr_status time_projections(struct trial *trial, const struct lr_operator *op,
+                                  double *point_us)
+{
+    double first = 0.0, seconds = 0.0;
+    LR_TRY(time_both(trial, &first));
+    seconds = first;
+    for (int size = 0;
+         size < NUM_SIZES - 1 && first < SLOW_SECONDS && seconds - first < ENOUGH_SECONDS;) {
+        size = next_size(trial, size, seconds);
+        LR_TRY(open_trial(trial, op, size));
+        LR_TRY(choose_part(trial));
+        LR_TRY(time_both(trial, &seconds));
+    }
+    const double scale = (double)trial->params.lors->count / (double)trial->num_lors;
+    const bool is_clear = seconds - first >= ENOUGH_SECONDS;
+    const double each = is_clear ? (seconds - first) / (double)(trial->num_points - 1)
+                                 : seconds / (double)trial->num_points;
+    *point_us = 1e6 * scale * each;
+    return LR_OK;
+}
+
+static lr_status time_trial(struct trial *trial, const struct lr_operator *op, double *point_us)
 {
     LR_TRY(choose_part(trial));
     const bool by_rows = trial->backend.fns->goes_by_rows ||
                          (trial->part.pairs == NULL && trial->num_lors > WHOLE_LORS);
-    return by_rows ? time_rows(trial, voxel_us) : time_projections(trial, voxel_us);
+    if (by_rows) {
+        LR_TRY(open_trial(trial, op, NUM_SIZES - 1));
+        return time_rows(trial, point_us);
+    }
+    return time_projections(trial, op, point_us);
 }
 
 /* --- what is known from before --- */
 
 enum { KEY_CHARS = 600 };
 
-/* Everything that the speed depends on but the grid; see docs/formats.md. */
+/* Everything that the time for a point depends on but the grid; see docs/formats.md. */
 static void write_key(const struct trial *trial, char key[KEY_CHARS])
 {
     const struct lr_backend_params *params = &trial->params;
     const lr_scanner *scanner = params->scanner;
-    const int *samples = params->samples;
-    char rays[32] = "exact";
+    char mode[32] = "exact";
     if (params->mode == LR_MODE_SAMPLED) {
-        snprintf(rays, sizeof(rays), "sampled, %d rays", params->rays);
+        snprintf(mode, sizeof(mode), "sampled, %d rays", params->rays);
     }
     snprintf(key, KEY_CHARS,
-             "loraster %s; %s on %s; %s: %d modules, %d crystals, %lld LORs; %s; %d points a "
-             "voxel; %d mu steps%s%s",
+             "loraster %s; %s on %s; %s: %d modules, %d crystals, %lld LORs; %s; %d mu steps%s%s",
              lr_version(), trial->backend.fns->name, trial->backend.device, scanner->name,
-             scanner->num_modules, scanner->num_crystals, (long long)params->lors->count, rays,
-             samples[0] * samples[1] * samples[2], params->mu_steps,
-             params->penetration ? "; penetration" : "",
+             scanner->num_modules, scanner->num_crystals, (long long)params->lors->count, mode,
+             params->mu_steps, params->penetration ? "; penetration" : "",
              params->deterministic ? "; deterministic" : "");
 }
 
@@ -278,12 +322,25 @@ struct series {
     int num_open;
 };
 
+/* Opens a backend for its name and device; one that cannot run is out. */
+static lr_status open_first(struct trial *trial, const struct lr_operator *op,
+                            struct lr_speed *speed)
+{
+    trial->choice = speed->choice;
+    const lr_status status = open_trial(trial, op, 0);
+    speed->is_out = status == LR_NO_DEVICE || status == LR_USAGE;
+    if (speed->is_out) {
+        snprintf(speed->reason, sizeof(speed->reason), "%s", op->relay.reason);
+    }
+    return speed->is_out ? LR_OK : status;
+}
+
 static lr_status open_all(struct series *series, struct lr_operator *op, struct lr_speed *speeds,
                           int count)
 {
     for (int k = 0; k < count; k++) {
         series->notes[k].key = series->keys[k];
-        LR_TRY(open_trial(&series->trials[k], op, &speeds[k]));
+        LR_TRY(open_first(&series->trials[k], op, &speeds[k]));
         if (!speeds[k].is_out) {
             write_key(&series->trials[k], series->keys[k]);
             series->num_open++;
@@ -295,17 +352,18 @@ static lr_status open_all(struct series *series, struct lr_operator *op, struct 
 static lr_status time_all(struct series *series, struct lr_operator *op, struct lr_speed *speeds,
                           int count)
 {
+    const int *samples = op->params.samples;
     const lr_log *log = &op->relay.to; /* for debugging, while the backends' remarks are dropped */
     bool is_new = false;
     lr_notes_find(series->notes, count, log);
     for (int k = 0; k < count; k++) {
         speeds[k].is_remembered = series->notes[k].is_known;
         if (!speeds[k].is_out && !series->notes[k].is_known) {
-            LR_TRY(time_trial(&series->trials[k], &series->notes[k].value));
+            LR_TRY(time_trial(&series->trials[k], op, &series->notes[k].value));
             series->notes[k].is_known = true;
             is_new = true;
         }
-        speeds[k].voxel_us = series->notes[k].value;
+        speeds[k].voxel_us = samples[0] * samples[1] * samples[2] * series->notes[k].value;
     }
     if (is_new) {
         lr_notes_keep(series->notes, count, log);

@@ -192,7 +192,7 @@ class Info(ProgramTest):
 
     def test_text(self):
         text = self.good("info").stdout
-        self.assertRegex(text, r"auto takes (cpu|raster)")
+        self.assertRegex(text, r"auto takes (cpu|compute) ")
         self.assertIn("cpu", text)
 
     def test_requirement(self):
