@@ -103,6 +103,9 @@ double common_sum(const float *values, int64_t count);
 /* "4.0 GiB" */
 const char *common_bytes(char text[32], int64_t bytes);
 
+/* Largest memory this process has had, in bytes; 0 = not known. */
+int64_t common_peak_memory(void);
+
 /* Creates a folder unless it is there. */
 lr_status common_make_folder(struct report *report, const char *path);
 
