@@ -20,7 +20,7 @@ MAY_INCLUDE = {
     "cpu": ["model/", "operator/backend.h"],
     "gl": [],
     "render": ["model/", "gl/", "operator/backend.h"],
-    "operator": ["model/"],
+    "operator": ["model/", "io/notes.h"],
     "recon": [],
     "cli": [],
 }

@@ -20,8 +20,9 @@ extern "C" {
 typedef struct lr_operator lr_operator;
 
 typedef enum lr_mode {
-    LR_MODE_SAMPLED = 0, /* rays x rays lines over each primary crystal's face */
-    LR_MODE_EXACT        /* solid angle of the clipped overlap */
+    LR_MODE_AUTO = 0, /* exact where the backend asked for has it, else sampled */
+    LR_MODE_SAMPLED,  /* rays x rays lines over each primary crystal's face */
+    LR_MODE_EXACT     /* solid angle of the clipped overlap */
 } lr_mode;
 
 typedef enum lr_store {
@@ -60,6 +61,7 @@ typedef struct lr_operator_params {
 typedef struct lr_operator_info {
     const char *backend; /* "cpu", "raster" or "compute" */
     const char *device;  /* "CPU, 2 threads"; "llvmpipe (LLVM 15.0.6, 256 bits)" */
+    lr_mode mode;        /* sampled or exact */
     bool stored;         /* whether the matrix is kept */
     int64_t num_voxels, num_lors;
     int64_t num_elements; /* non-zeros of the stored matrix; 0 when not stored */

@@ -35,8 +35,10 @@ static lr_status check_presence(const lr_operator_params *params, const lr_log *
 
 static lr_status check_numbers(const lr_operator_params *params, const lr_log *log)
 {
-    if (params->mode != LR_MODE_SAMPLED && params->mode != LR_MODE_EXACT) {
-        return lr_error(log, LR_USAGE, "mode %d does not exist: use sampled (0) or exact (1)",
+    if (params->mode != LR_MODE_AUTO && params->mode != LR_MODE_SAMPLED &&
+        params->mode != LR_MODE_EXACT) {
+        return lr_error(log, LR_USAGE,
+                        "mode %d does not exist: use auto (0), sampled (1) or exact (2)",
                         (int)params->mode);
     }
     if (params->store != LR_STORE_AUTO && params->store != LR_STORE_YES &&
@@ -73,6 +75,18 @@ static lr_status check_resources(const lr_operator_params *params, const lr_log 
                         (long long)params->max_memory_bytes);
     }
     return LR_OK;
+}
+
+static lr_status check_penetration(const lr_operator_params *params, const lr_log *log)
+{
+    const lr_scanner *scanner = params->lors->scanner;
+    if (!params->penetration || scanner->crystal_mu_per_mm > 0.0) {
+        return LR_OK;
+    }
+    return lr_error(log, LR_USAGE,
+                    "penetration needs to know how the crystals of %s absorb: give the scanner "
+                    "crystal_mu_per_mm (LSO has 0.087), or leave penetration off",
+                    scanner->name);
 }
 
 static lr_status complete_samples(const lr_operator_params *params, const lr_log *log,
@@ -215,6 +229,7 @@ lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *l
     LR_TRY(check_presence(params, log));
     LR_TRY(check_numbers(params, log));
     LR_TRY(check_resources(params, log));
+    LR_TRY(check_penetration(params, log));
     LR_TRY(lr_grid_check(params->grid, log));
     *grid = *params->grid;
     *settings = (struct lr_backend_params){
@@ -225,6 +240,8 @@ lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *l
         .rays = params->rays > 0 ? params->rays : DEFAULT_RAYS,
         .threads = params->threads > 0 ? params->threads : lr_num_processors(),
         .device = params->device,
+        .deterministic = params->deterministic,
+        .penetration = params->penetration,
         .max_memory_bytes = params->max_memory_bytes,
         .log = log,
         .progress = params->progress,

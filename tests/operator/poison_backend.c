@@ -94,8 +94,13 @@ static void destroy(void *self)
 
 lr_status poison_create(const struct lr_backend_params *params, struct lr_backend *backend)
 {
-    static const struct lr_backend_fns fns = {"poison", true,    forward, back,
-                                              rows,     picture, destroy};
+    static const struct lr_backend_fns fns = {.name = "poison",
+                                              .computes_in_double = true,
+                                              .forward = forward,
+                                              .back = back,
+                                              .rows = rows,
+                                              .picture = picture,
+                                              .destroy = destroy};
     struct poison *poison = calloc(1, sizeof(*poison));
     if (poison == NULL) {
         return LR_FAILED;
