@@ -140,6 +140,7 @@ struct bench_wish {
 
 extern const char *const bench_backends[BENCH_NUM_BACKENDS + 1];
 extern const char *const bench_modes[BENCH_NUM_MODES + 1];
+const char *bench_mode_name(lr_mode mode);
 
 /* What all combinations of one workload share. */
 struct bench_subject {

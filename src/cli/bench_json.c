@@ -184,7 +184,7 @@ static void result_json(struct json *json, const struct bench_result *result)
     json_open(json, NULL, '{');
     json_text(json, "workload", result->workload->name);
     json_text(json, "backend", result->backend);
-    json_text(json, "mode", bench_modes[result->mode]);
+    json_text(json, "mode", bench_mode_name(result->mode));
     json_text(json, "outcome", outcomes[result->outcome]);
     if (result->outcome == BENCH_MEASURED) {
         figures_json(json, result);

@@ -17,6 +17,12 @@
 
 const char *const bench_backends[BENCH_NUM_BACKENDS + 1] = {"compute", "raster", "cpu", NULL};
 const char *const bench_modes[BENCH_NUM_MODES + 1] = {"sampled", "exact", NULL};
+static const lr_mode mode_values[BENCH_NUM_MODES] = {LR_MODE_SAMPLED, LR_MODE_EXACT};
+
+const char *bench_mode_name(lr_mode mode)
+{
+    return bench_modes[mode == LR_MODE_EXACT];
+}
 
 /* --- command line --- */
 
@@ -165,13 +171,26 @@ static void add_heading(struct bench *bench, const struct bench_subject *subject
     }
 }
 
+/* Refused as usage in exact mode: the mode is not there, unless sampled was refused just so. */
+static void reconsider(const struct bench *bench, struct bench_result *result)
+{
+    const struct bench_result *before = result - 1;
+    if (bench->found.num_results > 0 && result->outcome == BENCH_SKIPPED &&
+        before->workload == result->workload && before->backend == result->backend &&
+        before->outcome == BENCH_FAILED && before->status == result->status) {
+        result->outcome = BENCH_FAILED;
+    }
+}
+
 static lr_status measure_one(struct bench *bench, struct bench_subject *subject, int backend,
                              int mode)
 {
     struct bench_result *result = &bench->found.results[bench->found.num_results];
-    *result = (struct bench_result){
-        .workload = subject->workload, .backend = bench_backends[backend], .mode = (lr_mode)mode};
+    *result = (struct bench_result){.workload = subject->workload,
+                                    .backend = bench_backends[backend],
+                                    .mode = mode_values[mode]};
     CLI_TRY(bench_measure(subject, &bench->wish, bench->report, result));
+    reconsider(bench, result);
     bench->found.num_results++;
     report_clear(bench->report);
     if (bench->prints) {
@@ -266,7 +285,7 @@ static lr_status conclude(const struct bench *bench)
     }
     return report_error(bench->report, same && measured == 0 ? last->status : LR_FAILED,
                         "%d of %d combinations could not be measured; %s, %s on %s: %s", failed,
-                        bench->found.num_results, last->workload->name, bench_modes[last->mode],
+                        bench->found.num_results, last->workload->name, bench_mode_name(last->mode),
                         last->backend, last->reason);
 }
 
