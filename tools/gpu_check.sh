@@ -11,7 +11,7 @@
 #   COMMIT    what the figures say they are of; needed where there is no repository
 # Every step is run; the exit code is 0 only when all were good.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 1
 build=${1:-build/gpu}
 out=${OUT:-$build/out}
 steps=" ${STEPS:-test bench demo} "
