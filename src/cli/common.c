@@ -21,12 +21,17 @@ const struct cli_option common_general_options[] = {
 
 const char *const common_image_endings[] = {".nii", ".nii.gz", NULL};
 
+void common_json_open(struct json *json, const char *verb)
+{
+    json_open(json, NULL, '{');
+    json_text(json, "verb", verb);
+    json_text(json, "version", lr_version());
+}
+
 struct json common_json_begin(const char *verb)
 {
     struct json json = {stdout, false};
-    json_open(&json, NULL, '{');
-    json_text(&json, "verb", verb);
-    json_text(&json, "version", lr_version());
+    common_json_open(&json, verb);
     return json;
 }
 

@@ -75,8 +75,10 @@ void setup_finish(struct setup *setup);
 /* Keys that every verb with an operator reports: "scanner", "grid", "operator". */
 void setup_json(const struct setup *setup, struct json *json);
 
-/* Opens the object with "verb" and "version"; closes it and ends the line. */
+/* Opens the object with "verb" and "version", on standard output or on the stream of `json`;
+ * closes it and ends the line. */
 struct json common_json_begin(const char *verb);
+void common_json_open(struct json *json, const char *verb);
 void common_json_end(struct json *json);
 void common_json_grid(struct json *json, const char *key, const lr_grid *grid);
 

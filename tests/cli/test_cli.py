@@ -13,7 +13,7 @@ from bad_input import BadInput, FullDisk, ScannerFiles
 from program import CPU, GRID, NUM_VOXELS, SMALL_RING, ProgramTest, main, read_nifti
 
 VERBS = ["info", "scanner list", "scanner show", "scanner check", "render", "matrix", "project",
-         "backproject", "sensitivity", "simulate", "recon", "demo"]
+         "backproject", "sensitivity", "simulate", "recon", "bench correspondence", "demo"]
 
 
 class Usage(ProgramTest):
@@ -48,6 +48,7 @@ class Usage(ProgramTest):
         self.refuse(2, "did you mean recon", "recn")
         self.refuse(2, "did you mean scanner show", "scanner", "shwo")
         self.refuse(2, "list, show, check", "scanner")
+        self.refuse(2, "did you mean bench correspondence", "bench", "corespondence")
 
     def test_unknown_option(self):
         self.refuse(2, "did you mean --samples", "recon", "--sample", "4")
