@@ -263,7 +263,7 @@ static void test_rules(void **state)
         }
     }
     print_message("%d kept, %d gone\n", num_kept, num_gone);
-    assert_true(num_kept > 20 && num_gone > 20);
+    assert_true(num_kept > 10 && num_gone > 10);
     free(all);
     free(some);
     setup_finish(&free_setup);
