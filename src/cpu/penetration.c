@@ -79,28 +79,12 @@ static void make_box(const struct lr_cpu_scene *scene, int index, struct lr_cpu_
     box->depth_strata = box->depth_strata > 1 ? box->depth_strata : 1;
 }
 
-static lr_status check_params(const struct lr_backend_params *params)
-{
-    if (params->mode == LR_MODE_EXACT) {
-        return lr_error(params->log, LR_USAGE,
-                        "crystal penetration is integrated along lines and has no exact mode: use "
-                        "mode sampled, with more rays for more accuracy");
-    }
-    if (!(params->scanner->crystal_mu_per_mm > 0)) {
-        return lr_error(params->log, LR_USAGE,
-                        "crystal penetration needs to know how the crystals of %s attenuate: give "
-                        "crystal_mu_per_mm in its file (LSO has about 0.087/mm)",
-                        params->scanner->name);
-    }
-    return LR_OK;
-}
-
 lr_status lr_cpu_penetration_init(struct lr_cpu_penetration *work, const struct lr_cpu_scene *scene)
 {
     const lr_log *log = scene->params.log;
     const int num_modules = scene->num_modules;
     *work = (struct lr_cpu_penetration){0};
-    LR_TRY(check_params(&scene->params));
+    LR_TRY(lr_backend_check_penetration(&scene->params));
     work->boxes = lr_alloc(num_modules, sizeof(*work->boxes), "the modules' boxes", log);
     work->before = lr_alloc(num_modules, sizeof(*work->before), "modules on a line", log);
     work->opposite = lr_alloc(num_modules, sizeof(*work->opposite), "modules on a line", log);
