@@ -37,6 +37,7 @@ struct question {
     int rays;
     const lr_image *mu;
     const double (*points)[3];
+    int64_t max_memory_bytes;
 };
 
 typedef lr_status create_backend(const struct lr_backend_params *params,
@@ -45,17 +46,19 @@ typedef lr_status create_backend(const struct lr_backend_params *params,
 static void side_open(struct side *side, create_backend *create, const struct question *question)
 {
     test_log_init(&side->log);
-    const lr_status status = create(&(struct lr_backend_params){.scanner = question->scanner,
-                                                                .lors = question->lors,
-                                                                .grid = question->grid,
-                                                                .rays = question->rays,
-                                                                .samples = {1, 1, 1},
-                                                                .mu = question->mu,
-                                                                .mu_steps = 40,
-                                                                .threads = 2,
-                                                                .penetration = true,
-                                                                .log = &side->log.log},
-                                    &side->backend);
+    const lr_status status =
+        create(&(struct lr_backend_params){.scanner = question->scanner,
+                                           .lors = question->lors,
+                                           .grid = question->grid,
+                                           .rays = question->rays,
+                                           .samples = {1, 1, 1},
+                                           .mu = question->mu,
+                                           .mu_steps = 40,
+                                           .max_memory_bytes = question->max_memory_bytes,
+                                           .threads = 2,
+                                           .penetration = true,
+                                           .log = &side->log.log},
+               &side->backend);
     if (status != LR_OK) {
         fail_msg("%s", side->log.error);
     }
@@ -107,22 +110,32 @@ static void compare(const char *name, const struct question *question)
     side_close(&cpu);
 }
 
-static void check_scanner(const struct scanner_case *at, const lr_image *mu, uint64_t *state)
+/* Takes over the scanner. */
+static void check_rows(const char *name, lr_scanner *scanner, double reach_mm, const lr_image *mu,
+                       uint64_t *state)
 {
     double points[NUM_POINTS][3];
     const lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){2, 2, 2});
-    lr_scanner *scanner = at->create();
     scanner->crystal_mu_per_mm = 0.08;
     lr_lors *lors = lr_lors_create(scanner, NULL);
     for (int n = 0; n < NUM_POINTS; n++) {
-        test_point(scanner, at->reach_mm, n, state, points[n]);
+        test_point(scanner, reach_mm, n, state, points[n]);
     }
     for (int rays = 1; rays <= 3; rays++) {
-        compare(at->name, &(struct question){scanner, lors, &grid, rays, mu,
-                                             (const double(*)[3])points});
+        compare(name, &(struct question){.scanner = scanner,
+                                         .lors = lors,
+                                         .grid = &grid,
+                                         .rays = rays,
+                                         .mu = mu,
+                                         .points = (const double(*)[3])points});
     }
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
+}
+
+static void check_scanner(const struct scanner_case *at, const lr_image *mu, uint64_t *state)
+{
+    check_rows(at->name, at->create(), at->reach_mm, mu, state);
 }
 
 static void test_every_kind_of_scanner(void **unused)
@@ -132,6 +145,115 @@ static void test_every_kind_of_scanner(void **unused)
     for (int k = 0; k < NUM_SCANNER_CASES; k++) {
         check_scanner(&scanner_cases[k], NULL, &state);
     }
+}
+
+static void test_random_scanners(void **unused)
+{
+    (void)unused;
+    uint64_t state = test_seed();
+    for (int k = 0; k < 5; k++) {
+        check_rows("random", create_random(&state), 15, NULL, &state);
+    }
+}
+
+static double distance(const float *found, const double *expected, int64_t count)
+{
+    double difference = 0, norm = 0;
+    for (int64_t k = 0; k < count; k++) {
+        difference += (found[k] - expected[k]) * (found[k] - expected[k]);
+        norm += expected[k] * expected[k];
+    }
+    assert_true(norm > 0);
+    return sqrt(difference / norm);
+}
+
+/* Both projections of both backends; in windows of a few pairs of modules too, where modules out of
+ * the window still stop photons. Sums of floats are good to some 1e-6. */
+static void check_projections(const struct question *question, int64_t max_memory_bytes,
+                              uint64_t *state)
+{
+    struct question limited = *question;
+    limited.max_memory_bytes = max_memory_bytes;
+    struct side cpu, compute;
+    side_open(&cpu, lr_cpu_backend_create, question);
+    side_open(&compute, lr_compute_backend_create, &limited);
+    const int64_t num[2] = {lr_grid_num_voxels(question->grid), question->lors->count};
+    double *in[2], *out[2];
+    float *in_float[2], *out_float[2];
+    for (int k = 0; k < 2; k++) {
+        in[k] = test_alloc(num[k], sizeof(double));
+        out[k] = test_alloc(num[k], sizeof(double));
+        in_float[k] = test_alloc(num[k], sizeof(float));
+        out_float[k] = test_alloc(num[k], sizeof(float));
+        for (int64_t n = 0; n < num[k]; n++) {
+            in_float[k][n] = (float)test_random(state);
+            in[k][n] = (double)in_float[k][n];
+        }
+    }
+    const struct lr_backend *a = &cpu.backend, *b = &compute.backend;
+    assert_int_equal(a->fns->forward(a->self, in[0], out[1]), LR_OK);
+    assert_int_equal(a->fns->back(a->self, in[1], out[0]), LR_OK);
+    assert_int_equal(b->fns->forward(b->self, in_float[0], out_float[1]), LR_OK);
+    assert_int_equal(b->fns->back(b->self, in_float[1], out_float[0]), LR_OK);
+    const double back = distance(out_float[0], out[0], num[0]);
+    const double forward = distance(out_float[1], out[1], num[1]);
+    print_message("limit %lld: forward %.1e, back %.1e\n", (long long)max_memory_bytes, forward,
+                  back);
+    assert_true(forward <= rows_l2 && back <= rows_l2);
+    for (int k = 0; k < 2; k++) {
+        free(in[k]);
+        free(out[k]);
+        free(in_float[k]);
+        free(out_float[k]);
+    }
+    side_close(&compute);
+    side_close(&cpu);
+}
+
+static void test_projections(void **unused)
+{
+    (void)unused;
+    uint64_t state = test_seed();
+    lr_grid grid = lr_grid_centred((const int[3]){4, 3, 2}, (const double[3]){3, 3, 3});
+    grid.origin_mm[0] += 4;
+    lr_scanner *scanner = create_two_rings();
+    scanner->crystal_mu_per_mm = 0.08;
+    lr_lors *lors = lr_lors_create(scanner, NULL);
+    const struct question question = {.scanner = scanner, .lors = lors, .grid = &grid, .rays = 2};
+    check_projections(&question, 0, &state);
+    /* 120 pairs of 900 LORs: windows of 11 pairs */
+    check_projections(&question, 40000, &state);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+}
+
+static void test_refusals(void **unused)
+{
+    (void)unused;
+    lr_scanner *scanner = create_opposed();
+    lr_lors *lors = lr_lors_create(scanner, NULL);
+    const lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){2, 2, 2});
+    struct test_log log;
+    struct lr_backend backend;
+    struct lr_backend_params params = {.scanner = scanner,
+                                       .lors = lors,
+                                       .grid = &grid,
+                                       .rays = 2,
+                                       .samples = {1, 1, 1},
+                                       .threads = 1,
+                                       .penetration = true,
+                                       .log = &log.log};
+    test_log_init(&log);
+    assert_int_equal(lr_compute_backend_create(&params, &backend), LR_USAGE);
+    assert_non_null(strstr(log.error, "crystal_mu_per_mm"));
+    scanner->crystal_mu_per_mm = 0.08;
+    assert_int_equal(lr_raster_backend_create(&params, &backend), LR_USAGE);
+    assert_non_null(strstr(log.error, "use backend cpu or compute"));
+    params.mode = LR_MODE_EXACT;
+    assert_int_equal(lr_compute_backend_create(&params, &backend), LR_USAGE);
+    assert_non_null(strstr(log.error, "no exact mode"));
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
 }
 
 static void test_absorption(void **unused)
@@ -157,7 +279,10 @@ int main(void)
     stage_leave(ctx);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_kind_of_scanner),
+        cmocka_unit_test(test_random_scanners),
         cmocka_unit_test(test_absorption),
+        cmocka_unit_test(test_projections),
+        cmocka_unit_test(test_refusals),
     };
     return cmocka_run_group_tests_name("render_penetration", tests, NULL, NULL);
 }
