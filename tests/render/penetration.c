@@ -156,6 +156,20 @@ static void test_random_scanners(void **unused)
     }
 }
 
+/* A wide module stands before the second one, and its centre is farther than the first one's: in
+ * the first one's images it has no LORs, and stops photons all the same. */
+static void test_role_of_a_wide_module(void **unused)
+{
+    (void)unused;
+    uint64_t state = test_seed();
+    lr_module wide = shape_of(40, 4, 3.0, 2.8), small = shape_of(4, 4, 3.0, 2.9);
+    lr_module modules[3] = {place_module(&small, &(struct placement){90, 60, 0, 0, 0, 0}),
+                            place_module(&small, &(struct placement){270, 45, 0, 0, 0, 0}),
+                            place_module(&wide, &(struct placement){270, 30, 0, 0, 0, 0})};
+    modules[2].centre_mm[0] = 55;
+    check_rows("wide", scanner_of(modules, 3, 0), 2, NULL, &state);
+}
+
 static double distance(const float *found, const double *expected, int64_t count)
 {
     double difference = 0, norm = 0;
@@ -281,6 +295,7 @@ int main(void)
         cmocka_unit_test(test_every_kind_of_scanner),
         cmocka_unit_test(test_random_scanners),
         cmocka_unit_test(test_absorption),
+        cmocka_unit_test(test_role_of_a_wide_module),
         cmocka_unit_test(test_projections),
         cmocka_unit_test(test_refusals),
     };
