@@ -57,6 +57,11 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
 static lr_status picture(void *self, const double point_mm[3], int module, lr_pixel *pixels)
 {
     struct lr_cpu *cpu = self;
+    if (cpu->scene.params.penetration) {
+        return lr_error(cpu->scene.params.log, LR_USAGE,
+                        "with crystal penetration a line ends in several crystals and has no "
+                        "pixel: draw correspondence images without it");
+    }
     if (cpu->scene.params.mode != LR_MODE_SAMPLED) {
         return lr_error(cpu->scene.params.log, LR_USAGE,
                         "exact mode traces no lines and so has no correspondence image: use "

@@ -20,7 +20,8 @@ extern "C" {
 typedef struct lr_operator lr_operator;
 
 typedef enum lr_mode {
-    LR_MODE_AUTO = 0, /* exact where the backend asked for has it, else sampled */
+    LR_MODE_AUTO = 0, /* exact where the backend asked for has it and without penetration, else
+                         sampled */
     LR_MODE_SAMPLED,  /* rays x rays lines over each primary crystal's face */
     LR_MODE_EXACT     /* solid angle of the clipped overlap */
 } lr_mode;
@@ -49,7 +50,7 @@ typedef struct lr_operator_params {
                                      factors; NULL = 1. Copied; its user outlives the operator */
     bool deterministic; /* same bits in every run, also where a backend would add in any order */
     bool penetration;   /* crystals stop photons along their depth, not on the detection plane;
-                           needs the scanner's crystal_mu_per_mm */
+                           needs the scanner's crystal_mu_per_mm; sampled mode, cpu and compute */
     lr_store store;
     int64_t max_memory_bytes; /* host memory for a stored matrix, and that of buffers on the
                                   device; 0 = half of what the machine has, and what the device

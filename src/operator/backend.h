@@ -53,6 +53,10 @@ struct lr_backend {
     char device[160];
 };
 
+/* Whether crystal penetration, where it is asked for, can be had: not in exact mode, and not without
+ * the scanner's crystal_mu_per_mm. errors: LR_USAGE, logged. */
+lr_status lr_backend_check_penetration(const struct lr_backend_params *params);
+
 /* One constructor per backend. On failure the reason is logged and *backend untouched. */
 lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);
 lr_status lr_compute_backend_create(const struct lr_backend_params *params,

@@ -12,7 +12,10 @@
 #include <stdlib.h>
 
 static const struct lr_backend_choice builtin_choices[] = {
-    {.name = "compute", .has_exact = true, .create = lr_compute_backend_create},
+    {.name = "compute",
+     .has_exact = true,
+     .has_penetration = true,
+     .create = lr_compute_backend_create},
     {.name = "raster", .create = lr_raster_backend_create},
     {.name = "cpu", .has_exact = true, .has_penetration = true, .create = lr_cpu_backend_create},
 };

@@ -77,18 +77,6 @@ static lr_status check_resources(const lr_operator_params *params, const lr_log 
     return LR_OK;
 }
 
-static lr_status check_penetration(const lr_operator_params *params, const lr_log *log)
-{
-    const lr_scanner *scanner = params->lors->scanner;
-    if (!params->penetration || scanner->crystal_mu_per_mm > 0.0) {
-        return LR_OK;
-    }
-    return lr_error(log, LR_USAGE,
-                    "penetration needs to know how the crystals of %s absorb: give the scanner "
-                    "crystal_mu_per_mm (LSO has 0.087), or leave penetration off",
-                    scanner->name);
-}
-
 static lr_status complete_samples(const lr_operator_params *params, const lr_log *log,
                                   struct lr_backend_params *settings)
 {
@@ -223,20 +211,25 @@ void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
     }
 }
 
+/* Penetration goes along lines, on every backend. */
+static lr_mode settle_mode(const lr_operator_params *params)
+{
+    return params->penetration && params->mode == LR_MODE_AUTO ? LR_MODE_SAMPLED : params->mode;
+}
+
 lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *log, lr_grid *grid,
                                struct lr_backend_params *settings)
 {
     LR_TRY(check_presence(params, log));
     LR_TRY(check_numbers(params, log));
     LR_TRY(check_resources(params, log));
-    LR_TRY(check_penetration(params, log));
     LR_TRY(lr_grid_check(params->grid, log));
     *grid = *params->grid;
     *settings = (struct lr_backend_params){
         .scanner = params->lors->scanner,
         .lors = params->lors,
         .grid = grid,
-        .mode = params->mode,
+        .mode = settle_mode(params),
         .rays = params->rays > 0 ? params->rays : DEFAULT_RAYS,
         .threads = params->threads > 0 ? params->threads : lr_num_processors(),
         .device = params->device,
@@ -246,6 +239,7 @@ lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *l
         .log = log,
         .progress = params->progress,
     };
+    LR_TRY(lr_backend_check_penetration(settings));
     LR_TRY(complete_samples(params, log, settings));
     LR_TRY(complete_mu(params, log, settings));
     return lr_coverage_check(grid, settings->samples, settings->scanner, log);

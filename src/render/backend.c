@@ -275,6 +275,11 @@ static lr_status build(struct raster *raster)
 lr_status lr_raster_backend_create(const struct lr_backend_params *params,
                                    struct lr_backend *backend)
 {
+    if (params->penetration) {
+        return lr_error(params->log, LR_USAGE,
+                        "the raster backend reads hits on the detection plane and knows no crystal "
+                        "penetration: use backend cpu or compute");
+    }
     struct raster *raster = lr_alloc(1, sizeof(*raster), "the raster backend", params->log);
     if (raster == NULL) {
         return LR_FAILED;

@@ -29,6 +29,7 @@ struct setup_options {
     const lr_progress *progress;
     const lr_grid *grid;
     int samples[3]; /* zeros = 1 */
+    bool penetration;
 };
 
 /* A module of nu x nv crystals; u and v need not be unit vectors here. */
@@ -95,6 +96,7 @@ static inline void setup_init(struct setup *setup, lr_scanner *scanner,
         .threads = options->threads ? options->threads : 2,
         .log = &setup->log.log,
         .progress = options->progress,
+        .penetration = options->penetration,
     };
     for (int k = 0; k < 3; k++) {
         params.samples[k] = options->samples[k] ? options->samples[k] : 1;

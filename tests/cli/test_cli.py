@@ -160,6 +160,7 @@ class Scanner(ProgramTest):
             self.assertAlmostEqual(value, wanted, places=9)
         self.assertEqual(found["coincidence"]["field_of_view_mm"], 30)
         self.assertIsNone(found["coincidence"]["max_ring_difference"])
+        self.assertIsNone(found["crystal_mu_per_mm"])
         text = self.good("scanner", "show", self.scanner).stdout
         for words in ["small ring", "128", "field of view 30 mm", "time of flight none"]:
             self.assertIn(words, text)
@@ -167,6 +168,12 @@ class Scanner(ProgramTest):
     def test_crystals_json(self):
         self.assertEqual(len(self.json("scanner", "show", self.scanner, "--crystals")["crystals"]),
                          128)
+
+    def test_crystals_stop(self):
+        """30 mm of LaBr3: 1 - exp(-0.047 * 30) = 75.6 %."""
+        self.assertEqual(self.json("scanner", "show", "penn-labr3")["crystal_mu_per_mm"], 0.047)
+        self.assertIn("0.047/mm at 511 keV: 75.6 %",
+                      self.good("scanner", "show", "penn-labr3").stdout)
 
     def test_check(self):
         self.assertIn("good", self.good("scanner", "check", self.scanner).stdout)
