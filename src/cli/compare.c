@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 /* Screen pixels of a panel's longer side, and the bounds of one crystal's. */
-enum { PANEL_SIDE = 320, LEAST_PIXELS = 8, MOST_PIXELS = 64 };
+enum { PANEL_SIDE = 320, LEAST_PIXELS = 12, MOST_PIXELS = 64 };
 
 /* --- what is asked for --- */
 

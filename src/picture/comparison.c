@@ -25,11 +25,15 @@ enum {
     title_height = 14 * title_scale,
     card_width = 23 * letter_width,
     card_lines = 6,
+    num_notes = 3,
+    widest_note = 90, /* letters */
     card_height = title_height + card_lines * line_height,
     bar_width = 18,
-    bar_room = bar_width + 12 + 9 * letter_width,
+    bar_room = bar_width + 24 + 7 * letter_width,
     chart_height = 320,
-    widest_chart = 1100
+    widest_chart = 1100,
+    most_sampled = 64,
+    most_pixels = 256 /* a crystal and axis */
 };
 
 static const lr_colour white = {255, 255, 255}, ink = {38, 38, 38}, soft_ink = {105, 105, 105};
@@ -200,12 +204,14 @@ static void write_header(const struct page *page)
 
 static void write_footer(const struct page *page)
 {
-    static const char *const lines[2] = {
-        "The primary module seen from the point: u to the right, v up. Each crystal is cut into",
-        "the pieces that lie on different LORs, in the colour of their element. Grey: no LOR.",
+    static const char *const lines[num_notes] = {
+        "The faces of the primary module: u to the right, v up. Each crystal is cut into the "
+        "pieces",
+        "that lie on different LORs as seen through the point, each in the colour of its element.",
+        "Dark violet is zero; grey belongs to no LOR in coincidence.",
     };
-    int y = page->size[1] - margin - 2 * line_height + 4 * text_scale;
-    for (int n = 0; n < 2; n++) {
+    int y = page->size[1] - margin - num_notes * line_height + 4 * text_scale;
+    for (int n = 0; n < num_notes; n++) {
         write_text(page, (int[2]){margin, y}, lines[n], soft_ink);
         y += line_height;
     }
@@ -302,10 +308,10 @@ static void arrange_columns(struct page *page)
     for (int c = 0; c < NUM_COLUMNS; c++) {
         const int bar = c == COLUMN_SAMPLED ? gap : bar_room + gap;
         page->x[c] = x;
-        x += larger(page->panel[0] + bar, letter_width * (int)strlen(headings[c][1]) + gap);
+        x += larger(page->panel[0] + bar, letter_width * (int)strlen(headings[c][1]) + 2 * gap);
         x = larger(x, page->x[c] + letter_width * (int)strlen(headings[c][0]) + gap);
     }
-    page->size[0] = larger(x, 86 * letter_width) + margin;
+    page->size[0] = larger(x, widest_note * letter_width + margin) + margin;
 }
 
 static void arrange(struct page *page)
@@ -322,20 +328,22 @@ static void arrange(struct page *page)
     page->row_height = larger(page->panel[1], card_height) + 2 * gap;
     page->header = margin + (params->title != NULL ? title_height : 0) +
                    (params->subtitle != NULL ? line_height : 0) + gap + 2 * line_height;
-    page->footer = gap + 2 * line_height + margin;
-    const int chart = params->num_sampled > 1 ? chart_height + gap : 0;
+    page->footer = gap + num_notes * line_height + margin;
+    const int chart = params->num_sampled > 1 ? gap + chart_height + gap : 0;
     page->size[1] = page->header + params->num_sampled * page->row_height + chart + page->footer;
 }
 
 static lr_status prepare(struct page *page)
 {
     const lr_log *log = page->params->log;
+    page->picture = lr_picture_create(page->size, log);
+    if (page->picture == NULL) {
+        return LR_FAILED;
+    }
     page->lors = lr_alloc(page->num_pixels, sizeof(*page->lors), "a comparison", log);
     page->values = lr_alloc(page->num_pixels, sizeof(*page->values), "a comparison", log);
     page->errors = lr_alloc(page->params->num_sampled, sizeof(*page->errors), "a comparison", log);
-    page->picture = lr_picture_create(page->size, log);
-    if (page->lors == NULL || page->values == NULL || page->errors == NULL ||
-        page->picture == NULL) {
+    if (page->lors == NULL || page->values == NULL || page->errors == NULL) {
         return LR_FAILED;
     }
     find_lors(page);
@@ -364,7 +372,7 @@ static void draw_page(const struct page *page)
             .errors = page->errors,
             .count = params->num_sampled,
         };
-        lr_draw_error_chart(page->picture, (int[2]){margin, y}, &chart);
+        lr_draw_error_chart(page->picture, (int[2]){margin, y + gap}, &chart);
     }
     write_footer(page);
 }
@@ -377,8 +385,12 @@ static lr_status check_params(const lr_comparison_params *params)
         return lr_error(log, LR_USAGE,
                         "a comparison needs pixels, LORs, an exact row and a sampled one");
     }
+    if (params->num_sampled > most_sampled) {
+        return lr_error(log, LR_USAGE, "%d rows are too many to compare: at most %d",
+                        params->num_sampled, most_sampled);
+    }
     if (params->module < 0 || params->module >= params->lors->scanner->num_modules ||
-        params->pixel_rays <= 0) {
+        params->pixel_rays <= 0 || params->pixel_rays > most_pixels) {
         return lr_error(log, LR_USAGE,
                         "no comparison of module %d with %d pixels a crystal can be drawn",
                         params->module, params->pixel_rays);

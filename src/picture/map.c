@@ -91,7 +91,7 @@ static void draw_labels(lr_picture *picture, const int corner[2], const int size
                         const lr_bar_params *params)
 {
     const lr_text_style style = {.colour = params->text, .scale = params->text_scale};
-    const int letter = lr_font_height * (style.scale > 0 ? style.scale : 1);
+    const int scale = style.scale > 0 ? style.scale : 1, letter = lr_font_height * scale;
     const int last = params->num_labels > 2 ? params->num_labels - 1 : 1;
     for (int n = 0; n <= last; n++) {
         const double value = (params->low * (last - n) + params->high * n) / last;
@@ -100,7 +100,8 @@ static void draw_labels(lr_picture *picture, const int corner[2], const int size
         snprintf(text, sizeof(text), "%.3g%s%s", value, unit != NULL ? " " : "",
                  unit != NULL ? unit : "");
         const int y = (size[1] - letter) * (last - n) / last;
-        lr_picture_text(picture, (int[2]){corner[0] + size[0] + 3, corner[1] + y}, text, &style);
+        lr_picture_text(picture, (int[2]){corner[0] + size[0] + 3 * scale, corner[1] + y}, text,
+                        &style);
     }
 }
 

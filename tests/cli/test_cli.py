@@ -245,6 +245,7 @@ class Json(ProgramTest):
             ["sensitivity", *self.on_ring, *GRID, "-o", self.path("s.nii")],
             ["simulate", *self.on_ring, *GRID, "--phantom", "point", "-o", self.path("d.h5")],
             ["render", *self.on_ring, "--at", "0,0,0", "-o", self.path("r")],
+            ["render", *self.on_ring, "--at", "0,0,0", "--compare", "1,2", "-o", self.path("c")],
             ["recon", *self.on_ring, *GRID, "--data", data, "-o", self.path("x.nii")],
         ]
         for command in commands:
