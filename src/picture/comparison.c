@@ -26,7 +26,7 @@ enum {
     card_width = 23 * letter_width,
     card_lines = 6,
     num_notes = 3,
-    widest_note = 90, /* letters */
+    widest_note = 80, /* letters */
     card_height = title_height + card_lines * line_height,
     bar_width = 18,
     bar_room = bar_width + 24 + 7 * letter_width,
@@ -205,10 +205,9 @@ static void write_header(const struct page *page)
 static void write_footer(const struct page *page)
 {
     static const char *const lines[num_notes] = {
-        "The faces of the primary module: u to the right, v up. Each crystal is cut into the "
-        "pieces",
-        "that lie on different LORs as seen through the point, each in the colour of its element.",
-        "Dark violet is zero; grey belongs to no LOR in coincidence.",
+        "The faces of the primary module, u to the right and v up. Each crystal is cut",
+        "into the pieces that lie on different LORs as seen through the point, each in",
+        "the colour of its element. Dark violet is zero; grey is no LOR in coincidence.",
     };
     int y = page->size[1] - margin - num_notes * line_height + 4 * text_scale;
     for (int n = 0; n < num_notes; n++) {
