@@ -51,7 +51,7 @@ def check(folder, arguments):
          *arguments.flags.split(), *words["--cflags"], "outsider.c", "-o", "outsider",
          *words["--libs"]], cwd=folder)
     here = dict(os.environ, LD_LIBRARY_PATH=str(library))
-    print(run([folder / "outsider"], env=here))
+    print(run([folder / "outsider"], env=here, cwd=folder))
     print(run([prefix / "bin" / "loraster", "--version"], env=here))
     # The copy is whole: it does not look for the tree that it was built from.
     text = file.read_text()
