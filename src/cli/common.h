@@ -70,6 +70,9 @@ void setup_point_grid(struct setup *setup);
 /* Builds the operator and says what it is. */
 lr_status setup_operator(struct setup *setup);
 
+/* A grid of one voxel. */
+void setup_voxel_grid(struct setup *setup, const double centre_mm[3], const double voxel_mm[3]);
+
 void setup_finish(struct setup *setup);
 
 /* Keys that every verb with an operator reports: "scanner", "grid", "operator". */

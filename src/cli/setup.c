@@ -218,19 +218,25 @@ lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *
     return lr_grid_check(&setup->grid, &setup->report->log);
 }
 
-void setup_point_grid(struct setup *setup)
+void setup_voxel_grid(struct setup *setup, const double centre_mm[3], const double voxel_mm[3])
 {
     static const int one[3] = {1, 1, 1};
-    static const double cube_mm[3] = {1, 1, 1};
-    setup->grid = lr_grid_centred(one, cube_mm);
-    for (int m = 0; m < setup->scanner->num_modules; m++) {
-        for (int k = 0; k < 3; k++) {
-            setup->grid.origin_mm[k] +=
-                setup->scanner->modules[m].centre_mm[k] / setup->scanner->num_modules;
-        }
-    }
+    setup->grid = lr_grid_centred(one, voxel_mm);
+    memcpy(setup->grid.origin_mm, centre_mm, sizeof(setup->grid.origin_mm));
     split_samples(setup);
     setup->params.grid = &setup->grid;
+}
+
+void setup_point_grid(struct setup *setup)
+{
+    static const double cube_mm[3] = {1, 1, 1};
+    double centre_mm[3] = {0};
+    for (int m = 0; m < setup->scanner->num_modules; m++) {
+        for (int k = 0; k < 3; k++) {
+            centre_mm[k] += setup->scanner->modules[m].centre_mm[k] / setup->scanner->num_modules;
+        }
+    }
+    setup_voxel_grid(setup, centre_mm, cube_mm);
 }
 
 lr_status setup_operator(struct setup *setup)
