@@ -105,10 +105,12 @@ float pair_sum(ColumnPair pair, Crossing crossing, int k, bool wanted)
     ColumnModule i = column_modules[pair.i], j = column_modules[pair.j];
     Axial on_i = axial_from(make_axial(i, j.counts.y), k), on_j = axial_from(make_axial(j, 1), k);
     Axial a = on_i, b = on_j;
+#ifndef EXACT
     if (!crossing.i_is_primary) {
         a = on_j;
         b = on_i;
     }
+#endif
     int total = num_strips(crossing);
     for (int begin = 0; begin < total; begin += STRIPS) {
         int here = min(total - begin, STRIPS);
@@ -148,10 +150,7 @@ float visit_pair(ColumnPair pair, vec4 across, int k)
 {
     Crossing crossing = see_pair(pair, across, true);
 #ifdef EXACT
-    // The solid angle is the same in either role; from the higher module it is more accurate.
-    if (crossing.secondary.height > crossing.primary.height) {
-        crossing = see_pair(pair, across, false);
-    }
+    // The solid angle is the same in either role.
     return pair_sum(pair, crossing, k, k < num_points.z);
 #else
     bool i_first = farther_is_i(pair, across, 0);

@@ -21,41 +21,59 @@ layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Lors {
 };
 
 STRIP_STORE(COLUMN_GROUP)
-shared ivec2 columns[COLUMN_GROUP]; // of the strips
+shared int rows[COLUMN_GROUP]; // of the strips: first voxel of the column
+#ifndef EXACT
+shared ivec2 columns[COLUMN_GROUP];
+#endif
 
-// Sum over the points of one column. qs: cells of i and j, counted along the column.
-float column_sum(ColumnPair pair, int n, Axial on_i, Axial on_j, ivec2 qs)
+// The thread's LOR: its axial cells as primary and secondary.
+struct Cells {
+    Axial a, b;
+    ivec2 qs;
+    vec2 low; // edges of their faces, from point 0
+};
+
+Cells make_cells(Axial a, Axial b, ivec2 qs)
+{
+    return Cells(a, b, qs, vec2(cell_middle(a, qs.x) - 0.5 * a.face,
+                                cell_middle(b, qs.y) - 0.5 * b.face));
+}
+
+int first_voxel(ivec2 column)
+{
+    ivec2 voxel = column / num_samples.xy;
+    return (voxel.y * (num_points.x / num_samples.x) + voxel.x) * (num_points.z / num_samples.z);
+}
+
+float voxel_value(int row, int k)
+{
+#ifdef ONE_POINT_ALONG
+    return voxels[row + k];
+#else
+    return voxels[row + k / num_samples.z];
+#endif
+}
+
+// Sum over the points of column n.
+float column_sum(ColumnPair pair, int n, Cells cells)
 {
     Strip strip = STRIP_GET(n);
-    Axial a = on_i, b = on_j;
-    if (!strip.i_is_primary) {
-        a = on_j;
-        b = on_i;
-        qs = qs.yx;
-    }
-    ivec2 range = points_between(strip, a, b, qs);
-    vec2 low = vec2(cell_middle(a, qs.x) - 0.5 * a.face, cell_middle(b, qs.y) - 0.5 * b.face);
-    int num_along = num_points.z / num_samples.z;
-    ivec2 voxel = columns[n] / num_samples.xy;
-    int row = (voxel.y * (num_points.x / num_samples.x) + voxel.x) * num_along;
+    ivec2 range = points_between(strip, cells.low, vec2(cells.a.face, cells.b.face));
+    int row = rows[n];
     float sum = 0.0;
     for (int k = range.x; k <= range.y; k++) {
-#ifndef EXACT
-        if (farther_is_i(pair, column_across(columns[n]), k) != strip.i_is_primary) {
+#ifdef EXACT
+        float weight = axial_weight(strip, cells.a, cells.b, cells.qs,
+                                    cells.low - float(k) * spacing_mm.z);
+#else
+        if (!strip.gentle &&
+            farther_is_i(pair, column_across(columns[n]), k) != strip.i_is_primary) {
             continue;
         }
+        float weight = axial_weight(strip, axial_from(cells.a, k), axial_from(cells.b, k),
+                                    cells.qs, vec2(0.0));
 #endif
-        float along = float(k) * spacing_mm.z;
-#ifdef EXACT
-        float weight = axial_weight(strip, a, b, qs, low - along);
-#else
-        float weight = axial_weight(strip, axial_from(a, k), axial_from(b, k), qs, low - along);
-#endif
-#ifdef ONE_POINT_ALONG
-        sum += weight * voxels[row + k];
-#else
-        sum += weight * voxels[row + k / num_samples.z];
-#endif
+        sum = fma(weight, voxel_value(row, k), sum);
     }
     return sum;
 }
@@ -77,27 +95,40 @@ void main()
     ivec2 cells = ivec2(qs / j.counts.y, qs % j.counts.y);
     cells.x = i.centre.w > 0.0 ? cells.x : i.counts.y - 1 - cells.x;
     cells.y = j.centre.w > 0.0 ? cells.y : j.counts.y - 1 - cells.y;
+    Cells forth = make_cells(on_i, on_j, cells);
+#ifndef EXACT
+    Cells back = make_cells(on_j, on_i, cells.yx);
+#endif
     float sum = 0.0;
     for (int begin = 0; begin < tube.count; begin += COLUMN_GROUP) {
         barrier();
         strip_shapes[thread].x = 0.0;
         if (begin + thread < tube.count) {
-            columns[thread] = tube_column(tube, begin + thread);
-            if (columns[thread].x >= 0) {
-                Strip strip = tube_strip(pair, tube, columns[thread], begin + thread);
+            ivec2 column = tube_column(tube, begin + thread);
+            if (column.x >= 0) {
+                Strip strip = tube_strip(pair, tube, column, begin + thread);
                 STRIP_PUT(thread, strip)
+                rows[thread] = first_voxel(column);
+#ifndef EXACT
+                columns[thread] = column;
+#endif
             }
         }
         barrier();
         int end = min(tube.count - begin, COLUMN_GROUP);
         for (int n = 0; qs < num_axial && n < end; n++) {
             if (strip_shapes[n].x > 0.0) {
-                sum += column_sum(pair, n, on_i, on_j, cells);
+#ifdef EXACT
+                sum += column_sum(pair, n, forth);
+#else
+                sum += strip_places[n].y % 2u != 0u ? column_sum(pair, n, forth)
+                                                    : column_sum(pair, n, back);
+#endif
             }
         }
     }
     if (qs < num_axial) {
-        Strip whole = no_strip;
+        Strip whole = no_strip; // of the mask, only the block and the roles matter
         whole.first = pair.first + uint(pr * num_axial);
         whole.i_is_primary = true;
         bool counts = true;

@@ -136,7 +136,8 @@ struct Strip {
                    // coordinate from the column's foot and w the width
     uint first;    // value of the axial crystals 0, 0 counted along the column
     bool i_is_primary;
-    bool gentle;   // no line of an edge crosses a whole cell of the primary
+    bool gentle;   // exact: no line of an edge crosses a whole cell of the primary; sampled: the
+                   // roles are the same for every point of the column
 };
 
 const Strip no_strip = Strip(0.0, 1.0, 0.0, 1.0, 0.0, vec3(0.0), 0u, false, false);

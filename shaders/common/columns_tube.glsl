@@ -98,48 +98,52 @@ vec4 column_across(ivec2 column)
     return vec4(a.x, b.x, a.y, b.y);
 }
 
-// The strip of the tube's crystal columns on a column; width 0 where there is none.
-Strip tube_strip(ColumnPair pair, Tube tube, ivec2 column, int candidate)
+Crossing tube_crossing(ColumnPair pair, ivec2 column, bool i_is_primary)
 {
     vec4 across = column_across(column);
-    Side i = make_side(column_modules[pair.i], across.xy, across.zw);
-    Side j = make_side(column_modules[pair.j], across.xy, across.zw);
-#ifdef EXACT
-    bool i_is_primary = i.height >= j.height;
-#else
-    bool i_is_primary = candidate % TRIES < RAYS;
-    if (farther_is_i(pair, across, 0) != i_is_primary &&
-        farther_is_i(pair, across, num_points.z - 1) != i_is_primary) {
-        return no_strip;
-    }
-#endif
-    Crossing crossing = make_crossing(i, j, i_is_primary);
-    ivec2 roles = i_is_primary ? tube.pr : tube.pr.yx;
-    if (!crossing.visible) {
-        return no_strip;
-    }
-#ifdef EXACT
-    Strip strip = exact_strip(crossing, roles.x, roles.y);
-#else
-    int met;
-    Strip strip = sampled_strip(crossing, roles.x, candidate % RAYS, met);
-    if (met != roles.y) {
-        return no_strip;
-    }
-#endif
-    strip.first = strip_block(pair, crossing, roles.x, roles.y);
-    return strip;
+    return make_crossing(make_side(column_modules[pair.i], across.xy, across.zw),
+                         make_side(column_modules[pair.j], across.xy, across.zw), i_is_primary);
 }
 
-// Points of the column that cells qs (primary, secondary) may see: first, last.
-ivec2 points_between(Strip strip, Axial a, Axial b, ivec2 qs)
+// The strip of the tube's crystal columns on a column; width 0 where there is none. In exact mode
+// the solid angle is the same in either role, and i is always the primary.
+#ifdef EXACT
+Strip tube_strip(ColumnPair pair, Tube tube, ivec2 column, int candidate)
+{
+    Crossing crossing = tube_crossing(pair, column, true);
+    return crossing.visible ? exact_strip(crossing, tube.pr.x, tube.pr.y) : no_strip;
+}
+#else
+Strip tube_strip(ColumnPair pair, Tube tube, ivec2 column, int candidate)
+{
+    bool i_is_primary = candidate % TRIES < RAYS;
+    bool first = farther_is_i(pair, column_across(column), 0) == i_is_primary;
+    bool last = farther_is_i(pair, column_across(column), num_points.z - 1) == i_is_primary;
+    Crossing crossing = tube_crossing(pair, column, i_is_primary);
+    if (!(first || last) || !crossing.visible) {
+        return no_strip;
+    }
+    int met;
+    Strip strip = sampled_strip(crossing, i_is_primary ? tube.pr.x : tube.pr.y,
+                                candidate % RAYS, met);
+    if (met != (i_is_primary ? tube.pr.y : tube.pr.x)) {
+        return no_strip;
+    }
+    strip.gentle = first && last;
+    return strip;
+}
+#endif
+
+// Points of the column that faces from `low` (of primary and secondary, from point 0) may see:
+// first, last.
+ivec2 points_between(Strip strip, vec2 low, vec2 faces)
 {
     float bend = 0.5 * abs(strip.dtau);
     vec2 tau = vec2(strip.tau - bend, strip.tau + bend);
-    float on_a = cell_middle(a, qs.x), on_b = cell_middle(b, qs.y);
-    vec2 middle = (on_a + on_b * tau) / (1.0 + tau);
-    vec2 reach = 0.5 * (a.face + b.face * tau) / (1.0 + tau);
-    vec2 low = middle - reach, high = middle + reach;
-    return ivec2(max(int(ceil(min(low.x, low.y) / spacing_mm.z - 1e-3)), 0),
-                 min(int(floor(max(high.x, high.y) / spacing_mm.z + 1e-3)), num_points.z - 1));
+    vec2 share = tau / (1.0 + tau);
+    vec2 high = low + faces;
+    vec2 from = low.x + (low.y - low.x) * share, to = high.x + (high.y - high.x) * share;
+    float scale = 1.0 / spacing_mm.z;
+    return ivec2(max(int(ceil(fma(min(from.x, from.y), scale, -1e-3))), 0),
+                 min(int(floor(fma(max(to.x, to.y), scale, 1e-3))), num_points.z - 1));
 }

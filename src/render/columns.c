@@ -19,7 +19,7 @@ struct window {
     int64_t begin, end; /* in the list */
     int64_t first_value, num_values;
     int most_across, most_along;             /* crystal pairs of a module pair */
-    int64_t turns, most_turns; /* of loops in a thread, about and at most */
+    int64_t turns, most_turns;               /* of loops in a thread, about and at most */
     struct gl_buffer *pairs, *file, *column; /* values in the files' and the column order */
 };
 
@@ -168,9 +168,8 @@ static struct gl_buffer *make_values(const struct window *window, const char *la
 static struct window open_list(struct lr_columns *columns, const struct lr_pair_list *list)
 {
     const bool software = gl_context_limits(columns->ctx)->software;
-    return (struct window){.columns = columns,
-                           .list = list,
-                           .most_turns = software ? MOST_TURNS_SOFTWARE : INT64_MAX};
+    return (struct window){
+        .columns = columns, .list = list, .most_turns = software ? MOST_TURNS_SOFTWARE : INT64_MAX};
 }
 
 static void close_window(struct window *window)
@@ -265,7 +264,7 @@ struct parts {
     int divided;      /* dimension: 1 or 2 */
     int first;        /* which of the pass's `first` counts it */
     int count;
-    int points;       /* across, of a voxel */
+    int points; /* across, of a voxel */
 };
 
 static lr_status report(const struct window *window, const char *what, double share)
@@ -483,8 +482,7 @@ static void size_groups(struct lr_columns *columns)
         most[1] = counts[1] > most[1] ? counts[1] : most[1];
     }
     const bool exact = columns->params.mode == LR_MODE_EXACT;
-    const int64_t strips =
-        exact ? 2 * (int64_t)most[0] : most[0] * (int64_t)columns->params.rays;
+    const int64_t strips = exact ? 2 * (int64_t)most[0] : most[0] * (int64_t)columns->params.rays;
     columns->strips = round_to_group(strips, MAX_STRIPS);
     columns->forward_group = round_to_group((int64_t)most[1] * most[1], MAX_FORWARD_GROUP);
     columns->back_group =
