@@ -9,6 +9,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* One rendering under way. */
 struct work {
@@ -180,6 +181,9 @@ static lr_status render(struct cli_args *args, struct work *work)
                             "correspondence images show lines: exact mode has none");
     }
     setup->params.mode = LR_MODE_SAMPLED;
+    if (strcmp(setup->params.backend, "auto") == 0) {
+        setup->params.backend = "cpu"; /* not all draw; this one does everywhere, and at once */
+    }
     if (work->only_module >= setup->scanner->num_modules) {
         return report_error(args->report, LR_USAGE, "--module %d: %s has modules 0 to %d",
                             work->only_module, setup->scanner->name,

@@ -153,7 +153,8 @@ lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], int mod
                         "exact mode has no correspondence images: use mode sampled");
     }
     if (backend->fns->picture == NULL) {
-        return lr_error(op->params.log, LR_USAGE, "backend %s draws no correspondence images",
+        return lr_error(op->params.log, LR_USAGE,
+                        "backend %s draws no correspondence images: use backend cpu or raster",
                         backend->fns->name);
     }
     if (module < 0 || module >= op->params.scanner->num_modules) {

@@ -76,7 +76,8 @@ class Matrix(ProgramTest):
         exact = self.json("matrix", *self.on_ring, "--mode", "exact", "--at", "1,2,3", "-o",
                           self.path("e.tsv"))["sum"]
         error = [abs(self.json("matrix", *self.on_ring, "--mode", "sampled", "--rays", rays,
-                               "--at", "1,2,3", "-o", self.path("r.tsv"))["sum"] / exact - 1) for rays in (1, 32)]
+                               "--at", "1,2,3", "-o", self.path("r.tsv"))["sum"] / exact - 1)
+                 for rays in (1, 32)]
         self.assertLess(error[1], 0.02)
         self.assertLess(error[1], error[0])
 

@@ -91,6 +91,13 @@ class Render(ProgramTest):
         captions = 6 * len("module 1: crystals met" + "module 1: weight") - 2
         self.assertGreater(int.from_bytes(header[16:20], "big"), 3 * captions)
 
+    def test_every_machine_draws(self):
+        """auto takes a backend that draws, whatever else is faster here."""
+        found = self.json("render", "--scanner", self.scanner, "--at", "0,0,0", "-o",
+                          self.path("p"))
+        self.assertEqual(found["operator"]["backend"], "cpu")
+        self.assertTrue(found["modules"])
+
     def test_one_module(self):
         found = self.json("render", *self.on_ring, "--at", "3,0,0", "--module", 4, "-o",
                           self.path("p"))
@@ -180,7 +187,8 @@ class Compare(ProgramTest):
         self.assertEqual(found["operator"]["samples"], [2, 1, 2])
 
     def errors(self, scanner, degrees):
-        """Means over points between the modules of L2, |error of the sum|, share and weight missed, of each R."""
+        """Means over points between the modules of L2, |error of the sum|, share and
+        weight missed, of each R."""
         rays = (2, 4, 8, 16)
         rng = random.Random(1)
         points = []
@@ -260,6 +268,7 @@ class Compare(ProgramTest):
         self.refuse(2, "ascend", *here, "--compare", "4,2")
         self.refuse(2, "too many", *here, "--compare", ",".join(map(str, range(1, 18))))
         self.refuse(2, "--mode", *here, "--compare", "2", "--mode", "exact")
+        self.refuse(2, "--penetration", *here, "--compare", "2", "--penetration")
         self.refuse(2, ["--rays", "--compare"], *here, "--compare", "2", "--rays", "2")
         self.refuse(2, "--compare", *here, "--voxel-mm", "2")
         self.refuse(2, "positive", *here, "--compare", "--voxel-mm", "2,0,2")
