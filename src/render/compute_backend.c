@@ -11,6 +11,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* A buffer of floats on the device, for LOR values and voxel sums. */
 static struct gl_buffer *make_values(const struct lr_compute *compute, const char *label,
@@ -66,14 +67,49 @@ static lr_status forward_windows(struct lr_compute *compute, const float *image,
     return LR_OK;
 }
 
+/* --- the same bits each time: rows, added on the host in the order of the voxels --- */
+
+struct ordered_sum {
+    const float *image;
+    float *data;
+};
+
+static lr_status add_row(void *user, const lr_row *row)
+{
+    const struct ordered_sum *sum = user;
+    const double emission = (double)sum->image[row->row];
+    for (int64_t k = 0; k < row->count; k++) {
+        sum->data[row->lor[k]] += (float)(emission * row->probability[k]);
+    }
+    return LR_OK;
+}
+
+static lr_status forward_in_order(struct lr_compute *compute, const float *image, float *data)
+{
+    const lr_lors *lors = compute->params.lors;
+    const struct lr_lor_window all = lr_plan_all_lors(lors);
+    const struct lr_rows rows = lr_sweep_voxels(&compute->params);
+    struct ordered_sum sum = {image, data};
+    memset(data, 0, (size_t)lors->count * sizeof(*data));
+    LR_TRY(lr_scene_set_window(&compute->scene, &all));
+    return lr_compute_read_rows(compute, &rows, &(lr_row_sink){add_row, &sum});
+}
+
+static lr_status project_forward(struct lr_compute *compute, const float *image, float *data)
+{
+    const struct lr_pair_list all = {0};
+    if (compute->columns != NULL) {
+        return lr_columns_forward(compute->columns, &all, image, data);
+    }
+    return compute->params.deterministic ? forward_in_order(compute, image, data)
+                                         : forward_windows(compute, image, data);
+}
+
 static lr_status forward(void *self, const void *image, void *data)
 {
     struct lr_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
-    const struct lr_pair_list all = {0};
-    const lr_status status = compute->columns
-                                 ? lr_columns_forward(compute->columns, &all, image, data)
-                                 : forward_windows(compute, image, data);
+    const lr_status status = project_forward(compute, image, data);
     gl_context_release(compute->ctx);
     return status;
 }
@@ -196,6 +232,7 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params,
                                     struct lr_backend *backend)
 {
     LR_TRY(check_lors(params));
+    LR_TRY(lr_backend_check_penetration(params));
     struct lr_compute *compute = lr_alloc(1, sizeof(*compute), "the compute backend", params->log);
     if (compute == NULL) {
         return LR_FAILED;

@@ -141,6 +141,52 @@ static void test_absorption(void **unused)
     lr_image_destroy(mu);
 }
 
+/* With absorption, so that elements are added up wherever their voxels are at work. */
+static void test_deterministic(void **unused)
+{
+    (void)unused;
+    enum { ROUNDS = 4 };
+    uint64_t state = test_seed();
+    const lr_grid grid = lr_grid_centred((const int[3]){6, 5, 4}, (const double[3]){4, 5, 6});
+    lr_scanner *scanner = scanner_cases[1].create();
+    lr_lors *lors = lr_lors_create(scanner, NULL);
+    lr_image *mu = lr_image_create(&grid, NULL), *image = lr_image_create(&grid, NULL);
+    for (int64_t k = 0; k < lr_grid_num_voxels(&grid); k++) {
+        mu->values[k] = (float)random_between(&state, 0, 0.02);
+        image->values[k] = (float)random_between(&state, 0, 2);
+    }
+    float *data[ROUNDS];
+    for (int round = 0; round < ROUNDS; round++) {
+        lr_operator *op = lr_operator_create(
+            &(lr_operator_params){.lors = lors,
+                                  .grid = &grid,
+                                  .backend = "compute",
+                                  .mu = mu,
+                                  .deterministic = round > 0, /* the first in any order */
+                                  .store = LR_STORE_NO});
+        assert_non_null(op);
+        data[round] = test_alloc(lors->count, sizeof(**data));
+        assert_int_equal(lr_operator_forward(op, image->values, data[round]), LR_OK);
+        lr_operator_destroy(op);
+    }
+    double largest = 0;
+    for (int64_t l = 0; l < lors->count; l++) {
+        largest = fmax(largest, (double)data[0][l]);
+        assert_true(fabs((double)data[1][l] - (double)data[0][l]) <= 2e-6 * (double)data[0][l]);
+    }
+    assert_true(largest > 0);
+    for (int round = 2; round < ROUNDS; round++) {
+        assert_memory_equal(data[round], data[1], (size_t)lors->count * sizeof(**data));
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        free(data[round]);
+    }
+    lr_image_destroy(image);
+    lr_image_destroy(mu);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+}
+
 int main(void)
 {
     struct gl_context *ctx = stage_context();
@@ -151,6 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_kind_of_scanner),
         cmocka_unit_test(test_absorption),
+        cmocka_unit_test(test_deterministic),
     };
     return cmocka_run_group_tests_name("render_compute", tests, NULL, NULL);
 }
