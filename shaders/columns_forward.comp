@@ -30,13 +30,14 @@ shared ivec2 columns[COLUMN_GROUP];
 struct Cells {
     Axial a, b;
     ivec2 qs;
-    vec2 low; // edges of their faces, from point 0
+    vec2 low;    // edges of their faces, from point 0
+    vec2 offset; // and from the modules' middles
 };
 
 Cells make_cells(Axial a, Axial b, ivec2 qs)
 {
-    return Cells(a, b, qs, vec2(cell_middle(a, qs.x) - 0.5 * a.face,
-                                cell_middle(b, qs.y) - 0.5 * b.face));
+    return Cells(a, b, qs, vec2(cell_low(a, qs.x), cell_low(b, qs.y)),
+                 vec2(cell_offset(a, qs.x), cell_offset(b, qs.y)));
 }
 
 int first_voxel(ivec2 column)
@@ -63,8 +64,8 @@ float column_sum(ColumnPair pair, int n, Cells cells)
     float sum = 0.0;
     for (int k = range.x; k <= range.y; k++) {
 #ifdef EXACT
-        float weight = axial_weight(strip, cells.a, cells.b, cells.qs,
-                                    cells.low - float(k) * spacing_mm.z);
+        precise vec2 low = vec2(axial_way(cells.a, k), axial_way(cells.b, k)) + cells.offset;
+        float weight = axial_weight(strip, cells.a, cells.b, cells.qs, low);
 #else
         if (!strip.gentle &&
             farther_is_i(pair, column_across(columns[n]), k) != strip.i_is_primary) {

@@ -219,38 +219,62 @@ Strip sampled_strip(Crossing crossing, int p, int ray, out int r)
 
 // A module along the column, seen from one of its points.
 struct Axial {
+    vec2 middle; // of the module, and what rounding it left over
+    float first; // from there to the edge of the first face
     float start; // from the point to the first cell's edge
+    float away;  // from the point to the middle
     float pitch, face;
     int count;
     int step, origin; // the value of crystal k stands at origin + k step within its block
 };
 
-// stride: of the values from one crystal, as the scanner numbers them, to the next.
-Axial make_axial(ColumnModule module, int stride)
+// From point k of the column to the module's middle. Every pass gets the same bits for the same
+// place, whatever number it has: an element's overlap may be far smaller than its terms.
+float axial_way(Axial axial, int k)
 {
-    vec2 point = point_along(0);
-    Axial axial;
-    axial.pitch = module.cells.z;
-    axial.face = module.cells.w;
-    axial.count = module.counts.y;
-    axial.start = difference(module.centre.z, module.rest.z, point.x, point.y) -
-                  0.5 * float(axial.count) * axial.pitch;
-    axial.step = module.centre.w > 0.0 ? stride : -stride;
-    axial.origin = module.centre.w > 0.0 ? 0 : (axial.count - 1) * stride;
-    return axial;
+    vec2 point = point_along(k);
+    return difference(axial.middle.x, axial.middle.y, point.x, point.y);
 }
 
 // Seen from point k of the column.
 Axial axial_from(Axial axial, int k)
 {
-    precise float start = fma(-float(k), spacing_mm.z, axial.start);
-    axial.start = start;
+    axial.away = axial_way(axial, k);
+    axial.start = axial.away - 0.5 * float(axial.count) * axial.pitch;
     return axial;
+}
+
+// stride: of the values from one crystal, as the scanner numbers them, to the next.
+Axial make_axial(ColumnModule module, int stride)
+{
+    Axial axial;
+    axial.middle = vec2(module.centre.z, module.rest.z);
+    axial.pitch = module.cells.z;
+    axial.face = module.cells.w;
+    axial.count = module.counts.y;
+    axial.first = -0.5 * fma(float(axial.count - 1), axial.pitch, axial.face);
+    axial.step = module.centre.w > 0.0 ? stride : -stride;
+    axial.origin = module.centre.w > 0.0 ? 0 : (axial.count - 1) * stride;
+    return axial_from(axial, 0);
 }
 
 float cell_middle(Axial axial, int k)
 {
     return fma(float(k) + 0.5, axial.pitch, axial.start);
+}
+
+// From the module's middle to the lower edge of cell k's face.
+float cell_offset(Axial axial, int k)
+{
+    precise float offset = fma(float(k), axial.pitch, axial.first);
+    return offset;
+}
+
+// From the point to the lower edge of cell k's face.
+float cell_low(Axial axial, int k)
+{
+    precise float low = axial.away + cell_offset(axial, k);
+    return low;
 }
 
 // Number of the cell at a place from the point.
@@ -270,6 +294,10 @@ float upper_end(Strip strip, float b)
     return fma(-strip.tau, b, 0.5 * abs(strip.dtau * b));
 }
 
+// Share of a face by which cells that are visited may miss each other, so that rounding leaves out
+// none whose weight is positive.
+const float SLACK = 1e-3;
+
 // Walks over the pairs of cells that see each other, in order: q upwards and, since lines cross, s
 // downwards. `beyond` is set after the last one.
 struct Walk {
@@ -279,34 +307,51 @@ struct Walk {
     bool beyond;
 };
 
+bool walk_ends(Walk walk, Strip strip, Axial a, Axial b)
+{
+    return walk.q >= a.count || upper_end(strip, b.start) <= walk.q_low - SLACK * a.face;
+}
+
 Walk walk_begin(Strip strip, Axial a, Axial b)
 {
     float end = b.start + float(b.count) * b.pitch;
     Walk walk;
-    walk.q = max(cell_at(a, lower_end(strip, end)), 0);
-    walk.q_low = cell_middle(a, walk.q) - 0.5 * a.face;
+    walk.q = max(cell_at(a, lower_end(strip, end) - SLACK * a.face), 0);
+    walk.q_low = cell_low(a, walk.q);
     float tau = strip.tau + (walk.q_low > 0.0 ? 0.5 : -0.5) * abs(strip.dtau);
-    walk.s = clamp(cell_at(b, -walk.q_low / tau), 0, b.count - 1);
-    walk.s_low = cell_middle(b, walk.s) - 0.5 * b.face;
-    walk.beyond = walk.q >= a.count || upper_end(strip, b.start) <= walk.q_low;
+    walk.s = clamp(cell_at(b, -walk.q_low / tau + SLACK * b.face), 0, b.count - 1);
+    walk.s_low = cell_low(b, walk.s);
+    walk.beyond = walk_ends(walk, strip, a, b);
     return walk;
 }
 
 void walk_on(inout Walk walk, Strip strip, Axial a, Axial b)
 {
     float next_top = walk.s_low - b.pitch + b.face;
-    if (walk.s > 0 && lower_end(strip, next_top) < walk.q_low + a.face) {
+    if (walk.s > 0 && lower_end(strip, next_top) < walk.q_low + (1.0 + SLACK) * a.face) {
         walk.s--;
-        walk.s_low -= b.pitch;
+        walk.s_low = cell_low(b, walk.s);
         return;
     }
     walk.q++;
-    walk.q_low += a.pitch;
-    while (walk.s < b.count - 1 && upper_end(strip, walk.s_low + b.pitch) > walk.q_low) {
+    walk.q_low = cell_low(a, walk.q);
+    while (walk.s < b.count - 1 &&
+           upper_end(strip, walk.s_low + b.pitch) > walk.q_low - SLACK * a.face) {
         walk.s++;
-        walk.s_low += b.pitch;
+        walk.s_low = cell_low(b, walk.s);
     }
-    walk.beyond = walk.q >= a.count || upper_end(strip, b.start) <= walk.q_low;
+    walk.beyond = walk_ends(walk, strip, a, b);
+}
+
+// Cells of the secondary that the primary's face from low to high may be seen through: first, last.
+ivec2 cells_seen(Strip strip, Axial b, float low, float high)
+{
+    float bend = 0.5 * abs(strip.dtau);
+    vec2 scale = 1.0 / vec2(max(strip.tau - bend, 1e-6), strip.tau + bend);
+    float from = min(-high * scale.x, -high * scale.y) - b.start;
+    float to = max(-low * scale.x, -low * scale.y) - b.start;
+    return ivec2(clamp(floor(from / b.pitch - SLACK), 0.0, float(b.count)),
+                 clamp(floor(to / b.pitch + SLACK), -1.0, float(b.count - 1)));
 }
 
 // Whether axial crystals q of the primary and s of the secondary, counted along the column, are in

@@ -44,7 +44,7 @@ float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 low)
     if (strip.dtau == 0.0) {
         upper.x = clamp(upper.x, -half_cell, half_cell);
         lower.x = clamp(lower.x, -half_cell, half_cell);
-    } else if (strip.gentle) {
+    } else if (strip.gentle || max(abs(b0), abs(b1)) * abs(strip.dtau) <= a.face) {
         upper = gently_clamped_line(upper.x, -b0 * strip.dtau, half_cell);
         lower = gently_clamped_line(lower.x, -b1 * strip.dtau, half_cell);
     } else {

@@ -44,8 +44,9 @@ layout(std430, binding = LR_BIND_COLUMN_PAIRS) readonly buffer ColumnPairs {
     ColumnPair column_pairs[];
 };
 
-// Coordinates of the sample points: first those of the two axes across, then along the columns;
-// each a float and what its rounding left over.
+// Coordinates of the sample points, each a float and what its rounding left over: first those of the
+// two axes across, then along the columns. With POINT_LIST: of single points, two across and one
+// along each; the group's one is a column of its own.
 layout(std430, binding = LR_BIND_COLUMN_POINTS) readonly buffer ColumnPoints {
     vec2 column_points[];
 };
@@ -53,8 +54,10 @@ layout(std430, binding = LR_BIND_COLUMN_POINTS) readonly buffer ColumnPoints {
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
     ivec4 num_points; // across (2), along
     ivec4 num_samples; // points per voxel likewise
-    ivec4 first;       // module pair of forward groups; voxel row and point across of back ones
-    ivec4 count;       // module pairs of the window; end of back's points across
+    ivec4 first;       // module pair of forward groups; voxel row and point across of back ones;
+                       // module pair and point of rows
+    ivec4 count;       // module pairs of the window, for rows their end; end of back's points across,
+                       // for rows elements that the list has room for
     vec4 spacing_mm;   // of points, across (2), along
 };
 
@@ -63,10 +66,19 @@ int point_across(int axis, int k)
     return axis == 0 ? k : num_points.x + k;
 }
 
+#ifdef POINT_LIST
+int point_index; // of the group
+
+vec2 point_along(int k)
+{
+    return column_points[3 * point_index + 2];
+}
+#else
 vec2 point_along(int k)
 {
     return column_points[num_points.x + num_points.y + k];
 }
+#endif
 
 // a - b where both are given as a float and what its rounding left over.
 float difference(float a, float a_rest, float b, float b_rest)

@@ -24,6 +24,7 @@ enum lr_columns_program {
     LR_COLUMNS_ONES, /* back, of values that are all 1 */
     LR_COLUMNS_TO_FILE,
     LR_COLUMNS_FROM_FILE,
+    LR_COLUMNS_ROWS, /* elements of single points */
     LR_NUM_COLUMNS_PROGRAMS
 };
 
@@ -62,5 +63,16 @@ lr_status lr_columns_forward(struct lr_columns *columns, const struct lr_pair_li
                              const float *image, float *data);
 lr_status lr_columns_back(struct lr_columns *columns, const struct lr_pair_list *list,
                           const float *data, float *image);
+
+/* For what else runs column passes (render/columns_rows.h). A program is made when first asked for;
+ * errors: NULL, logged. */
+struct gl_program *lr_columns_get_program(struct lr_columns *columns,
+                                          enum lr_columns_program which);
+
+/* Puts modules, the grid's points and masks into a pass. */
+void lr_columns_bind_scene(const struct lr_columns *columns, struct gl_pass *pass);
+
+/* End of the module pairs from `begin` on that one pass of LR_COLUMNS_ROWS may visit. */
+int lr_columns_rows_pairs(const struct lr_columns *columns, int begin);
 
 #endif
