@@ -76,15 +76,18 @@ Crossing make_crossing(Side i, Side j, bool i_is_primary)
     return crossing;
 }
 
-// Coordinate on the primary from where a line comes to coordinate w of the secondary; far away
-// where it comes from beside or behind.
+// Coordinate on the primary from where a line comes to coordinate w of the secondary. Where it comes
+// from beside or behind: far away, where lines come from to the last place of the secondary that
+// they reach, so that between two such places there is nothing.
 float on_primary(Crossing crossing, float w)
 {
     float reach = crossing.reach.x + crossing.reach.y * w;
     float side = crossing.on_first.x + crossing.on_first.y * w;
+    float last = (crossing.on_first.x * crossing.reach.y - crossing.on_first.y * crossing.reach.x) *
+                 crossing.reach.y;
     return reach > 1e-6 * crossing.primary.height
                ? -crossing.primary.height * side / reach - crossing.primary.foot
-               : (side > 0.0 ? -1e9 : 1e9);
+               : (last > 0.0 ? -1e9 : 1e9);
 }
 
 float tau_at(Crossing crossing, float u)
