@@ -98,9 +98,7 @@ float near_weight(Strip strip, float a0, float face, vec2 middles, vec2 rises)
 
 // Squared size of an overlap seen from the point, radian^2, from which on the expansion is too
 // coarse: its error grows with the square of this.
-#ifndef NEAR_SIZE
-#define NEAR_SIZE 0.01
-#endif
+const float NEAR_SIZE = 0.002;
 
 // Solid angle / 2 pi of what cell q of the primary shows through s of the secondary, whose faces
 // begin at `low`: overlap times density at its middle, with the terms of second order.
