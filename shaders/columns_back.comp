@@ -11,6 +11,7 @@
 // invariant: sums are added in a fixed order
 // variants:  EXACT=1; RAYS=4; EXACT=1 ONES=1; EXACT=1 MASKS=1
 #include "common/columns.glsl"
+#include "common/columns_strips.glsl"
 
 layout(std430, binding = LR_BIND_COLUMN_IMAGE) buffer Sums {
     float sums[];
@@ -21,12 +22,8 @@ layout(std430, binding = LR_BIND_OUTPUT) readonly buffer Lors {
 };
 #endif
 
-const int STRIPS = COLUMN_STRIPS;
-STRIP_STORE(STRIPS)
 shared uint seen[COLUMN_GROUP / 32];
 shared float partial[COLUMN_GROUP];
-
-int thread;
 
 float strip_sum(ColumnPair pair, Strip strip, Axial a, Axial b)
 {
@@ -51,59 +48,15 @@ float strip_sum(ColumnPair pair, Strip strip, Axial a, Axial b)
     return sum;
 }
 
-// The strips of crystal columns that the group holds at once; every one has its place, whatever
-// thread finds it: strips are met in order, one after the other along both modules.
-#ifdef EXACT
-int num_strips(Crossing crossing)
-{
-    return crossing.primary.count + crossing.secondary.count - 1;
-}
-
-void fill_strips(ColumnPair pair, Crossing crossing, int begin)
-{
-    bool back = runs_back(crossing);
-    for (int p = thread; p < crossing.primary.count; p += COLUMN_GROUP) {
-        float u = crystal_middle(crossing.primary, p);
-        float half_face = 0.5 * crossing.primary.face;
-        ivec2 range = columns_between(crossing, u - half_face, u + half_face);
-        for (int r = range.x; r <= range.y; r++) {
-            int place = p + (back ? crossing.secondary.count - 1 - r : r) - begin;
-            Strip strip = exact_strip(crossing, p, r);
-            if (strip.width > 0.0 && place >= 0 && place < STRIPS) {
-                strip.first = strip_block(pair, crossing, p, r);
-                STRIP_PUT(place, strip)
-            }
-        }
-    }
-}
-#else
-int num_strips(Crossing crossing)
-{
-    return crossing.primary.count * RAYS;
-}
-
-void fill_strips(ColumnPair pair, Crossing crossing, int begin)
-{
-    int end = min(num_strips(crossing) - begin, STRIPS);
-    for (int k = thread; k < end; k += COLUMN_GROUP) {
-        int r;
-        int p = (begin + k) / RAYS;
-        Strip strip = sampled_strip(crossing, p, (begin + k) % RAYS, r);
-        if (strip.width > 0.0) {
-            strip.first = strip_block(pair, crossing, p, r);
-            STRIP_PUT(k, strip)
-        }
-    }
-}
-#endif
-
 // Adds what one pair in the given roles gives to the thread's point; `wanted` may differ between
 // threads, everything else is the same for all of the group.
 float pair_sum(ColumnPair pair, Crossing crossing, int k, bool wanted)
 {
     float sum = 0.0;
     ColumnModule i = column_modules[pair.i], j = column_modules[pair.j];
-    Axial on_i = axial_from(make_axial(i, j.counts.y), k), on_j = axial_from(make_axial(j, 1), k);
+    int own = min(k, num_points.z - 1);
+    Axial on_i = axial_from(make_axial(i, j.counts.y), own);
+    Axial on_j = axial_from(make_axial(j, 1), own);
     Axial a = on_i, b = on_j;
 #ifndef EXACT
     if (!crossing.i_is_primary) {
@@ -114,13 +67,7 @@ float pair_sum(ColumnPair pair, Crossing crossing, int k, bool wanted)
     int total = num_strips(crossing);
     for (int begin = 0; begin < total; begin += STRIPS) {
         int here = min(total - begin, STRIPS);
-        barrier();
-        for (int n = thread; n < here; n += COLUMN_GROUP) {
-            strip_shapes[n].x = 0.0;
-        }
-        barrier();
-        fill_strips(pair, crossing, begin);
-        barrier();
+        gather_strips(pair, crossing, begin, here);
         for (int n = 0; wanted && n < here; n++) {
             if (strip_shapes[n].x > 0.0) {
                 sum += strip_sum(pair, STRIP_GET(n), a, b);
@@ -128,12 +75,6 @@ float pair_sum(ColumnPair pair, Crossing crossing, int k, bool wanted)
         }
     }
     return sum;
-}
-
-Crossing see_pair(ColumnPair pair, vec4 across, bool i_is_primary)
-{
-    return make_crossing(make_side(column_modules[pair.i], across.xy, across.zw),
-                         make_side(column_modules[pair.j], across.xy, across.zw), i_is_primary);
 }
 
 // What the pair gives to point k of the column, in the roles that the mode asks for.

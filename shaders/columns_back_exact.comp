@@ -64,6 +64,13 @@ struct Place {
     float stop;         // a cell of a from here on sees nothing of b
 };
 
+// The lower edge of a cell's face; see cell_low.
+float from_point(Stack stack, int cell, float along)
+{
+    precise float low = edges[stack.edges + cell] - along;
+    return low;
+}
+
 // The last cell whose face begins at or before `low`; the first one where there is none. guess: its
 // number were all cells evenly spaced.
 int last_cell(Stack stack, float low)
@@ -83,28 +90,28 @@ int last_cell(Stack stack, float low)
 Place begin_walk(Strip strip, Stack a, Stack b, float along)
 {
     Place place;
-    place.q = last_cell(a, lower_end(strip, b.high - along) + along);
-    place.q_low = edges[a.edges + place.q] - along;
+    place.q = last_cell(a, lower_end(strip, b.high - along) + along - SLACK * a.face);
+    place.q_low = from_point(a, place.q, along);
     float tau = strip.tau + (place.q_low > 0.0 ? 0.5 : -0.5) * abs(strip.dtau);
-    place.s = last_cell(b, along - place.q_low / tau);
-    place.s_low = edges[b.edges + place.s] - along;
-    place.stop = upper_end(strip, b.low - along);
+    place.s = last_cell(b, along - place.q_low / tau + SLACK * b.face);
+    place.s_low = from_point(b, place.s, along);
+    place.stop = upper_end(strip, b.low - along) + SLACK * a.face;
     return place;
 }
 
 void walk_on(inout Place place, Strip strip, Stack a, Stack b, float along)
 {
-    float below = edges[b.edges + place.s - 1] - along;
-    bool down = lower_end(strip, below + b.face) < place.q_low + a.face;
+    float below = from_point(b, place.s - 1, along);
+    bool down = lower_end(strip, below + b.face) < fma(1.0 + SLACK, a.face, place.q_low);
     place.q += down ? 0 : 1;
-    place.q_low = edges[a.edges + place.q] - along;
-    float above = edges[b.edges + place.s + 1] - along;
-    bool up = !down && upper_end(strip, above) > place.q_low;
+    place.q_low = from_point(a, place.q, along);
+    float above = from_point(b, place.s + 1, along);
+    bool up = !down && upper_end(strip, above) > fma(-SLACK, a.face, place.q_low);
     place.s += down ? -1 : up ? 1 : 0;
     place.s_low = down ? below : up ? above : place.s_low;
     while (up && !strip.gentle) { // where it is, one step is enough
-        above = edges[b.edges + place.s + 1] - along;
-        up = upper_end(strip, above) > place.q_low;
+        above = from_point(b, place.s + 1, along);
+        up = upper_end(strip, above) > fma(-SLACK, a.face, place.q_low);
         place.s += up ? 1 : 0;
         place.s_low = up ? above : place.s_low;
     }
@@ -179,8 +186,8 @@ vec2 stacks_sums(StackPair pair, vec4 across, ivec2 points)
     Stack a = make_stack(1, pair.count_a, pair.a);
     Stack b = make_stack(COLUMN_EDGES + 1, pair.count_b, pair.b);
     // Threads without a point look from far outside and see nothing.
-    vec2 along = vec2(points.x < num_points.z ? float(points.x) * spacing_mm.z : 1e6,
-                      points.y < num_points.z ? float(points.y) * spacing_mm.z : 1e6);
+    vec2 along = vec2(points.x < num_points.z ? way_along(points.x) : 1e6,
+                      points.y < num_points.z ? way_along(points.y) : 1e6);
     vec2 result = vec2(0.0);
     int total = crossing.primary.count + crossing.secondary.count - 1;
     for (int begin = 0; begin < total; begin += COLUMN_STRIPS) {

@@ -32,13 +32,14 @@ shared ivec2 columns[COLUMN_GROUP];
 struct Cells {
     Axial a, b;
     ivec2 qs;
-    vec2 low; // edges of their faces, from point 0
+    vec2 edges; // of their faces, from the column's origin
+    vec2 low;   // and from its first point
 };
 
 Cells make_cells(Axial a, Axial b, ivec2 qs)
 {
-    return Cells(a, b, qs, vec2(cell_middle(a, qs.x) - 0.5 * a.face,
-                                cell_middle(b, qs.y) - 0.5 * b.face));
+    vec2 edges = vec2(stack_edges[a.edges + qs.x], stack_edges[b.edges + qs.y]);
+    return Cells(a, b, qs, edges, edges - a.along);
 }
 
 int first_voxel(ivec2 column)
@@ -66,7 +67,7 @@ float column_sum(ColumnPair pair, int n, Cells cells)
     float sum = 0.0;
     for (float at = range.x; at <= range.y; at += 1.0) {
 #ifdef EXACT
-        vec2 low = cells.low - at * spacing_mm.z;
+        precise vec2 low = cells.edges - way_along(k);
         float weight = axial_weight(strip, cells.a, cells.b, cells.qs, low);
         sum = fma(weight, voxel_value(row, k), sum);
 #else

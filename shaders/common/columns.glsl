@@ -77,7 +77,8 @@ Crossing make_crossing(Side i, Side j, bool i_is_primary)
 }
 
 // Part of the primary from which lines come to the secondary between w0 and w1: from, to; empty
-// (from > to) where they come from behind. Lines that run along the primary come from far away.
+// (from > to) where they come from behind. Where that holds for one end only, lines come from far
+// away, on the side from where they come to the last place of the secondary that they reach.
 vec2 on_primary(Crossing crossing, float w0, float w1)
 {
     vec2 w = vec2(w0, w1);
@@ -88,8 +89,10 @@ vec2 on_primary(Crossing crossing, float w0, float w1)
         return vec2(1.0, -1.0);
     }
     vec2 u = -crossing.primary.height * side / reach - crossing.primary.foot;
-    u.x = reach.x > least ? u.x : (side.x > 0.0 ? -1e9 : 1e9);
-    u.y = reach.y > least ? u.y : (side.y > 0.0 ? -1e9 : 1e9);
+    float last = (crossing.on_first.x * crossing.reach.y - crossing.on_first.y * crossing.reach.x) *
+                 crossing.reach.y;
+    float far = last > 0.0 ? -1e9 : 1e9;
+    u = vec2(reach.x > least ? u.x : far, reach.y > least ? u.y : far);
     return vec2(min(u.x, u.y), max(u.x, u.y));
 }
 
@@ -234,38 +237,49 @@ Strip sampled_strip(Crossing crossing, int p, int ray, out int r)
 
 // A module along the column, seen from one of its points.
 struct Axial {
-    float start; // from the point to the first cell's edge
+    int edges;   // number of its first one
+    float along; // from the column's origin to the point
+    float base;  // from there to the first cell's edge
+    float start; // from the point to it
     float pitch, face;
     int count;
     int step, origin; // the value of crystal k stands at origin + k step within its block
 };
 
-// stride: of the values from one crystal, as the scanner numbers them, to the next.
-Axial make_axial(ColumnModule module, int stride)
-{
-    vec2 point = point_along(0);
-    Axial axial;
-    axial.pitch = module.cells.z;
-    axial.face = module.cells.w;
-    axial.count = module.counts.y;
-    axial.start = difference(module.centre.z, module.rest.z, point.x, point.y) -
-                  0.5 * float(axial.count) * axial.pitch;
-    axial.step = module.centre.w > 0.0 ? stride : -stride;
-    axial.origin = module.centre.w > 0.0 ? 0 : (axial.count - 1) * stride;
-    return axial;
-}
-
 // Seen from point k of the column.
 Axial axial_from(Axial axial, int k)
 {
-    precise float start = fma(-float(k), spacing_mm.z, axial.start);
+    axial.along = way_along(k);
+    precise float start = axial.base - axial.along;
     axial.start = start;
     return axial;
+}
+
+// stride: of the values from one crystal, as the scanner numbers them, to the next.
+Axial make_axial(ColumnModule module, int stride)
+{
+    Axial axial;
+    axial.edges = int(module.rest.w);
+    axial.pitch = module.cells.z;
+    axial.face = module.cells.w;
+    axial.base = stack_edges[axial.edges] - 0.5 * (axial.pitch - axial.face);
+    axial.count = module.counts.y;
+    axial.step = module.centre.w > 0.0 ? stride : -stride;
+    axial.origin = module.centre.w > 0.0 ? 0 : (axial.count - 1) * stride;
+    return axial_from(axial, 0);
 }
 
 float cell_middle(Axial axial, int k)
 {
     return fma(float(k) + 0.5, axial.pitch, axial.start);
+}
+
+// From the point to the lower edge of cell k's face. Every pass gets the same bits for the same
+// place: an element's overlap may be far smaller than its terms.
+float cell_low(Axial axial, int k)
+{
+    precise float low = stack_edges[axial.edges + k] - axial.along;
+    return low;
 }
 
 // Number of the cell at a place from the point.
@@ -285,6 +299,10 @@ float upper_end(Strip strip, float b)
     return fma(-strip.tau, b, 0.5 * abs(strip.dtau * b));
 }
 
+// Share of a face by which cells that are visited may miss each other, so that rounding leaves out
+// none whose weight is positive.
+const float SLACK = 1e-3;
+
 // Walks over the pairs of cells that see each other, in order: q upwards and, since lines cross, s
 // downwards. `beyond` is set after the last one.
 struct Walk {
@@ -294,34 +312,51 @@ struct Walk {
     bool beyond;
 };
 
+bool walk_ends(Walk walk, Strip strip, Axial a, Axial b)
+{
+    return walk.q >= a.count || upper_end(strip, b.start) <= walk.q_low - SLACK * a.face;
+}
+
 Walk walk_begin(Strip strip, Axial a, Axial b)
 {
     float end = b.start + float(b.count) * b.pitch;
     Walk walk;
-    walk.q = max(cell_at(a, lower_end(strip, end)), 0);
-    walk.q_low = cell_middle(a, walk.q) - 0.5 * a.face;
+    walk.q = max(cell_at(a, lower_end(strip, end) - SLACK * a.face), 0);
+    walk.q_low = cell_low(a, walk.q);
     float tau = strip.tau + (walk.q_low > 0.0 ? 0.5 : -0.5) * abs(strip.dtau);
-    walk.s = clamp(cell_at(b, -walk.q_low / tau), 0, b.count - 1);
-    walk.s_low = cell_middle(b, walk.s) - 0.5 * b.face;
-    walk.beyond = walk.q >= a.count || upper_end(strip, b.start) <= walk.q_low;
+    walk.s = clamp(cell_at(b, -walk.q_low / tau + SLACK * b.face), 0, b.count - 1);
+    walk.s_low = cell_low(b, walk.s);
+    walk.beyond = walk_ends(walk, strip, a, b);
     return walk;
 }
 
 void walk_on(inout Walk walk, Strip strip, Axial a, Axial b)
 {
     float next_top = walk.s_low - b.pitch + b.face;
-    if (walk.s > 0 && lower_end(strip, next_top) < walk.q_low + a.face) {
+    if (walk.s > 0 && lower_end(strip, next_top) < walk.q_low + (1.0 + SLACK) * a.face) {
         walk.s--;
-        walk.s_low -= b.pitch;
+        walk.s_low = cell_low(b, walk.s);
         return;
     }
     walk.q++;
-    walk.q_low += a.pitch;
-    while (walk.s < b.count - 1 && upper_end(strip, walk.s_low + b.pitch) > walk.q_low) {
+    walk.q_low = cell_low(a, walk.q);
+    while (walk.s < b.count - 1 &&
+           upper_end(strip, walk.s_low + b.pitch) > walk.q_low - SLACK * a.face) {
         walk.s++;
-        walk.s_low += b.pitch;
+        walk.s_low = cell_low(b, walk.s);
     }
-    walk.beyond = walk.q >= a.count || upper_end(strip, b.start) <= walk.q_low;
+    walk.beyond = walk_ends(walk, strip, a, b);
+}
+
+// Cells of the secondary that the primary's face from low to high may be seen through: first, last.
+ivec2 cells_seen(Strip strip, Axial b, float low, float high)
+{
+    float bend = 0.5 * abs(strip.dtau);
+    vec2 scale = 1.0 / vec2(max(strip.tau - bend, 1e-6), strip.tau + bend);
+    float from = min(-high * scale.x, -high * scale.y) - b.start;
+    float to = max(-low * scale.x, -low * scale.y) - b.start;
+    return ivec2(clamp(floor(from / b.pitch - SLACK), 0.0, float(b.count)),
+                 clamp(floor(to / b.pitch + SLACK), -1.0, float(b.count - 1)));
 }
 
 // Whether axial crystals q of the primary and s of the secondary, counted along the column, are in

@@ -4,9 +4,10 @@
 // Exact mode of columns.glsl: within a strip a primary cell is a rectangle and a secondary one lies
 // between two lines, so that their overlap integrates in closed form.
 
-// A line over the strip, clamped to -half .. half: its mean, and its first moment over the strip's
-// width (-1/2 .. 1/2). middle: where it is at the strip's middle; rise: from one end to the other.
-vec2 clamped_line(float middle, float rise, float half_cell)
+// A line over the strip, clamped to -half .. half: its mean, its first moment over the strip's width
+// (-1/2 .. 1/2), and its variance. middle: where it is at the strip's middle; rise: from one end to
+// the other.
+vec3 clamped_line(float middle, float rise, float half_cell)
 {
     float steep = abs(rise);
     float inverse = 1.0 / max(steep, 1e-20);
@@ -14,14 +15,17 @@ vec2 clamped_line(float middle, float rise, float half_cell)
     float f = clamp(fma(above, inverse, 0.5), 0.0, 1.0); // share of the width above -half
     float g = clamp(fma(over, inverse, 0.5), 0.0, 1.0);  // and above half
     float ff = f * f, gg = g * g;
-    float mean = max(above - 0.5 * steep, 0.0) - max(over - 0.5 * steep, 0.0) +
-                 0.5 * steep * (ff - gg) - half_cell;
+    float beyond = max(over - 0.5 * steep, 0.0) + 0.5 * steep * gg; // mean above half
+    float mean = max(above - 0.5 * steep, 0.0) + 0.5 * steep * ff - beyond - half_cell;
     float moment = rise * (1.0 / 12.0) * (ff * fma(-2.0, f, 3.0) - gg * fma(-2.0, g, 3.0));
-    return vec2(mean, moment);
+    float variance = steep * steep * (1.0 / 12.0) *
+                         (ff * f * fma(-3.0, f, 4.0) - gg * g * fma(-3.0, g, 4.0)) -
+                     2.0 * beyond * (half_cell - mean);
+    return vec3(mean, moment, max(variance, 0.0));
 }
 
 // The same for a line that meets one end of the cell at most.
-vec2 gently_clamped_line(float middle, float rise, float half_cell)
+vec3 gently_clamped_line(float middle, float rise, float half_cell)
 {
     float steep = abs(rise);
     float within = half_cell - abs(middle);
@@ -29,8 +33,72 @@ vec2 gently_clamped_line(float middle, float rise, float half_cell)
     float ff = f * f;
     float kept = max(within - 0.5 * steep, 0.0) + 0.5 * steep * ff;
     float mean = half_cell - kept;
-    return vec2(middle < 0.0 ? -mean : mean, rise * (1.0 / 12.0) * ff * fma(-2.0, f, 3.0));
+    return vec3(middle < 0.0 ? -mean : mean, rise * (1.0 / 12.0) * ff * fma(-2.0, f, 3.0),
+                rise * rise * (1.0 / 12.0) * ff * f * fma(-3.0, f, 4.0));
 }
+
+// atan(y, x) to float rounding, y >= 0; the language promises far less.
+float arc_of(float y, float x)
+{
+    bool steep = y > abs(x);
+    float t = steep ? x / y : y / x; // -1 .. 1
+    float h = t / (1.0 + sqrt(fma(t, t, 1.0))); // tangent of half the angle
+    float q = h / (1.0 + sqrt(fma(h, h, 1.0))); // of a quarter, 0.2 at most
+    float z = q * q;
+    float series = fma(z, fma(z, fma(z, fma(z, 1.0 / 9.0, -1.0 / 7.0), 1.0 / 5.0), -1.0 / 3.0), 1.0);
+    float angle = 4.0 * q * series;
+    return steep ? 1.5707963267948966 - angle : x < 0.0 ? angle + 3.141592653589793 : angle;
+}
+
+// Signed solid angle of a triangle in the plane z = height whose doubled area is given (Van Oosterom
+// and Strackee 1983).
+float triangle_angle(vec3 a, vec3 b, vec3 c, float doubled_area)
+{
+    vec3 way = vec3(length(a), length(b), length(c));
+    float across = way.x * way.y * way.z + dot(a, b) * way.z + dot(b, c) * way.x + dot(c, a) * way.y;
+    return 2.0 * arc_of(a.z * doubled_area, across);
+}
+
+// Of the trapezoid from `corner` on, `width` along x, whose sides are heights.x and heights.y.
+float trapezoid_angle(vec3 corner, float width, vec2 heights)
+{
+    vec3 b = corner + vec3(width, 0.0, 0.0), c = b + vec3(0.0, heights.y, 0.0);
+    vec3 d = corner + vec3(0.0, heights.x, 0.0);
+    return triangle_angle(corner, b, c, width * heights.y) +
+           triangle_angle(corner, c, d, width * heights.x);
+}
+
+// Solid angle below the line within the cell: a trapezoid where the line is in the cell and a
+// rectangle where it is above. corner: the cell's, at the strip's beginning.
+float angle_below(vec3 corner, float width, float middle, float rise, float face)
+{
+    float steep = abs(rise), above = middle + 0.5 * face;
+    float inverse = 1.0 / max(steep, 1e-20);
+    float f = clamp(fma(above, inverse, 0.5), 0.0, 1.0);
+    float g = clamp(fma(above - face, inverse, 0.5), 0.0, 1.0);
+    vec2 heights = clamp(vec2(above - 0.5 * steep, above + 0.5 * steep), 0.0, face);
+    bool rises = rise > 0.0;
+    vec2 from = rises ? vec2(1.0 - f, 1.0 - g) : vec2(g, 0.0);
+    return trapezoid_angle(corner + vec3(from.x * width, 0.0, 0.0), (f - g) * width,
+                           rises ? heights : heights.yx) +
+           trapezoid_angle(corner + vec3(from.y * width, 0.0, 0.0), g * width, vec2(face));
+}
+
+// The weight of an overlap that is large, seen from the point, in closed form.
+float near_weight(Strip strip, float a0, float face, vec2 middles, vec2 rises)
+{
+    float height = strip.share * 6.283185307179586 / strip.width;
+    float x = strip.bend.z / (3.0 * strip.width);
+    vec3 corner = vec3(x - 0.5 * strip.width, a0, height);
+    return max(angle_below(corner, strip.width, middles.x, rises.x, face) -
+                   angle_below(corner, strip.width, middles.y, rises.y, face),
+               0.0) /
+           6.283185307179586;
+}
+
+// Squared size of an overlap seen from the point, radian^2, from which on the expansion is too
+// coarse: its error grows with the square of this.
+const float NEAR_SIZE = 0.002;
 
 // Solid angle / 2 pi of what cell q of the primary shows through s of the secondary, whose faces
 // begin at `low`: overlap times density at its middle, with the terms of second order.
@@ -39,25 +107,32 @@ float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 low)
     float a0 = low.x, b0 = low.y;
     float half_cell = 0.5 * a.face;
     float middle = a0 + half_cell, b1 = b0 + b.face;
-    vec2 upper = vec2(fma(-b0, strip.tau, -middle), 0.0);
-    vec2 lower = vec2(fma(-b1, strip.tau, -middle), 0.0);
+    vec2 middles = vec2(fma(-b0, strip.tau, -middle), fma(-b1, strip.tau, -middle));
+    vec2 rises = -vec2(b0, b1) * strip.dtau;
+    vec3 upper = vec3(0.0), lower = vec3(0.0);
     if (strip.dtau == 0.0) {
-        upper.x = clamp(upper.x, -half_cell, half_cell);
-        lower.x = clamp(lower.x, -half_cell, half_cell);
-    } else if (strip.gentle) {
-        upper = gently_clamped_line(upper.x, -b0 * strip.dtau, half_cell);
-        lower = gently_clamped_line(lower.x, -b1 * strip.dtau, half_cell);
+        upper.x = clamp(middles.x, -half_cell, half_cell);
+        lower.x = clamp(middles.y, -half_cell, half_cell);
+    } else if (strip.gentle || max(abs(b0), abs(b1)) * abs(strip.dtau) <= a.face) {
+        upper = gently_clamped_line(middles.x, rises.x, half_cell);
+        lower = gently_clamped_line(middles.y, rises.y, half_cell);
     } else {
-        upper = clamped_line(upper.x, -b0 * strip.dtau, half_cell);
-        lower = clamped_line(lower.x, -b1 * strip.dtau, half_cell);
+        upper = clamped_line(middles.x, rises.x, half_cell);
+        lower = clamped_line(middles.y, rises.y, half_cell);
     }
     float height = max(upper.x - lower.x, 0.0);
     float y = middle + 0.5 * (upper.x + lower.x);
     float yy = y * y;
     float root = inversesqrt(yy + strip.squared);
     float inverse = root * root;
-    float bend = fma(strip.bend.x, inverse, -strip.bend.y) +
-                 height * height * fma(0.625 * yy, inverse, -0.125);
-    float bent = height * fma(bend, inverse, 1.0) - strip.bend.z * inverse * (upper.y - lower.y);
+    if (fma(strip.width, strip.width, height * height) * inverse > NEAR_SIZE) {
+        return near_weight(strip, a0, a.face, middles, rises);
+    }
+    float curve = fma(2.5 * yy, inverse, -0.5); // 1/6 of the density's second derivative along y
+    vec3 sum = upper + lower, less = upper - lower;
+    float bend = fma(strip.bend.x, inverse, -strip.bend.y) + 0.25 * height * height * curve +
+                 1.5 * curve * sum.z + 2.5 * y * inverse * strip.bend.z * sum.y;
+    float bent = height * fma(bend, inverse, 1.0) -
+                 inverse * (strip.bend.z * less.y + 1.5 * y * less.z);
     return strip.share * inverse * root * bent;
 }

@@ -24,7 +24,7 @@ layout(local_size_x = COLUMN_GROUP) in;
 // columns. Axial crystals are counted along the column here, whatever the module's v.
 struct ColumnModule {
     vec4 centre; // across (2), along; w: +1 where crystals are numbered along the column, else -1
-    vec4 rest;   // what rounding the centre to float left over
+    vec4 rest;   // what rounding the centre to float left over; w: number of its first edge
     vec4 frame;  // tangent (2), inward normal (2)
     vec4 cells;  // transaxial pitch and face, axial pitch and face
     ivec4 counts; // crystals transaxial and axial; steps of the crystal number along them
@@ -47,8 +47,9 @@ layout(std430, binding = LR_BIND_COLUMN_PAIRS) readonly buffer ColumnPairs {
     ColumnPair column_pairs[];
 };
 
-// Coordinates of the sample points: first those of the two axes across, then along the columns;
-// each a float and what its rounding left over.
+// Coordinates of the sample points, each a float and what its rounding left over: first those of the
+// two axes across, then along the columns. With POINT_LIST: of single points, two across and one
+// along each; the group's one is a column of its own.
 layout(std430, binding = LR_BIND_COLUMN_POINTS) readonly buffer ColumnPoints {
     vec2 column_points[];
 };
@@ -56,9 +57,18 @@ layout(std430, binding = LR_BIND_COLUMN_POINTS) readonly buffer ColumnPoints {
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
     ivec4 num_points; // across (2), along
     ivec4 num_samples; // points per voxel likewise
-    ivec4 first;       // module pair of forward groups; voxel row and point across of back ones
-    ivec4 count;       // pairs of the window; end of back's points across; shares, voxels
+    ivec4 first;       // module pair of forward groups; voxel row and point across of back ones;
+                       // module pair and point of rows
+    ivec4 count;       // pairs of the window, for rows their end; end of back's points across, for
+                       // rows elements that the list has room for; shares, voxels
     vec4 spacing_mm;   // of points, across (2), along
+    vec4 origin;       // along the columns, of edges: a float and what its rounding left over
+};
+
+// Along the column, from its origin: the lower edges of faces, those of a stack of modules one after
+// the other, between two that are far away.
+layout(std430, binding = LR_BIND_COLUMN_EDGES) readonly buffer StackEdges {
+    float stack_edges[];
 };
 
 int point_across(int axis, int k)
@@ -66,10 +76,19 @@ int point_across(int axis, int k)
     return axis == 0 ? k : num_points.x + k;
 }
 
+#ifdef POINT_LIST
+int point_index; // of the group
+
+vec2 point_along(int k)
+{
+    return column_points[3 * point_index + 2];
+}
+#else
 vec2 point_along(int k)
 {
     return column_points[num_points.x + num_points.y + k];
 }
+#endif
 
 // a - b where both are given as a float and what its rounding left over.
 float difference(float a, float a_rest, float b, float b_rest)
@@ -78,4 +97,11 @@ float difference(float a, float a_rest, float b, float b_rest)
     precise float trailing = a_rest - b_rest;
     precise float sum = leading + trailing;
     return sum;
+}
+
+// From the column's origin to its point k.
+float way_along(int k)
+{
+    vec2 point = point_along(k);
+    return difference(point.x, point.y, origin.x, origin.y);
 }

@@ -28,8 +28,3 @@ struct StackMember {
 layout(std430, binding = LR_BIND_COLUMN_LIST) readonly buffer StackMembers {
     StackMember stack_members[]; // of column_pairs
 };
-
-// Edges of the faces' lower ends, from the column's first point.
-layout(std430, binding = LR_BIND_COLUMN_EDGES) readonly buffer StackEdges {
-    float stack_edges[];
-};

@@ -54,6 +54,7 @@ static const struct {
     [LR_COLUMNS_SUM] = {"columns_sum.comp", NULL, "sum of shares"},
     [LR_COLUMNS_TO_FILE] = {"columns_order.comp", "TO_FILE", "values to file order"},
     [LR_COLUMNS_FROM_FILE] = {"columns_order.comp", NULL, "values to column order"},
+    [LR_COLUMNS_ROWS] = {"columns_rows.comp", NULL, "matrix elements by columns"},
 };
 
 /* The defines of a program; the numbers' texts live beside them. */
@@ -95,7 +96,7 @@ static void fill_defines(const struct lr_columns *columns, enum lr_columns_progr
     defines->list[next].name = descriptions[which].define;
 }
 
-static struct gl_program *get_program(struct lr_columns *columns, enum lr_columns_program which)
+struct gl_program *lr_columns_get_program(struct lr_columns *columns, enum lr_columns_program which)
 {
     struct defines defines;
     if (columns->programs[which] == NULL) {
@@ -263,16 +264,20 @@ static lr_status open_stacks(struct window *window, const float *data)
 
 /* --- passes --- */
 
-static void bind_scene(const struct window *window, struct gl_pass *pass)
+void lr_columns_bind_scene(const struct lr_columns *columns, struct gl_pass *pass)
 {
-    const struct lr_columns *columns = window->columns;
     pass->buffers[LR_BIND_COLUMN_MODULES].buffer = columns->modules;
-    pass->buffers[LR_BIND_COLUMN_PAIRS].buffer = window->pairs;
     pass->buffers[LR_BIND_COLUMN_POINTS].buffer = columns->points;
     pass->buffers[LR_BIND_MASK_ENTRIES].buffer = columns->mask_entries;
     pass->buffers[LR_BIND_MASK_WORDS].buffer = columns->mask_words;
-    pass->buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;
     pass->buffers[LR_BIND_COLUMN_EDGES].buffer = columns->edges;
+}
+
+static void bind_window(const struct window *window, struct gl_pass *pass)
+{
+    lr_columns_bind_scene(window->columns, pass);
+    pass->buffers[LR_BIND_COLUMN_PAIRS].buffer = window->pairs;
+    pass->buffers[LR_BIND_COLUMN_IMAGE].buffer = window->columns->image;
     pass->buffers[LR_BIND_COLUMN_STACKS].buffer = window->stacks.pairs;
     pass->buffers[LR_BIND_COLUMN_LIST].buffer = window->stacks.members;
 }
@@ -287,7 +292,7 @@ struct step {
 static lr_status run_pass(const struct window *window, enum lr_columns_program which,
                           const struct step *step)
 {
-    struct gl_program *program = get_program(window->columns, which);
+    struct gl_program *program = lr_columns_get_program(window->columns, which);
     if (program == NULL) {
         return LR_FAILED;
     }
@@ -307,7 +312,7 @@ static lr_status run_pass(const struct window *window, enum lr_columns_program w
                            .groups = {step->groups[0], step->groups[1], step->groups[2]},
                            .barriers =
                                GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
-    bind_scene(window, &pass);
+    bind_window(window, &pass);
     const bool to_file = which == LR_COLUMNS_TO_FILE;
     pass.buffers[LR_BIND_SUMS].buffer = to_file ? window->column : window->file;
     pass.buffers[LR_BIND_OUTPUT].buffer = to_file ? window->file : window->column;
@@ -412,6 +417,33 @@ static lr_status back_pass(const struct window *window, enum lr_columns_program 
         .count = size[columns->across[1]],
         .points = samples[columns->across[0]] * samples[columns->across[1]]};
     return run_parts(window, &parts);
+}
+
+/* Turns of a thread at a pair in LR_COLUMNS_ROWS, at most. */
+static int64_t turns_of_rows(const struct lr_columns *columns, int pair)
+{
+    const int32_t *modules = columns->params.lors->pairs[pair];
+    int i[2], j[2];
+    count_crystals(columns, modules[0], i);
+    count_crystals(columns, modules[1], j);
+    const int strips = i[0] + j[0];
+    return 4 + divide_up(strips, columns->strips) + divide_up(strips, GROUP) +
+           divide_up(i[0], GROUP) * (int64_t)(1 + j[0]) +
+           divide_up((int64_t)strips * i[1], GROUP) * (int64_t)(1 + j[1]);
+}
+
+int lr_columns_rows_pairs(const struct lr_columns *columns, int begin)
+{
+    const int num_pairs = (int)columns->params.lors->num_pairs;
+    if (!gl_context_limits(columns->ctx)->software) {
+        return num_pairs;
+    }
+    int64_t turns = 0;
+    int end = begin;
+    while (end < num_pairs && (end == begin || turns <= MOST_TURNS_SOFTWARE)) {
+        turns += turns_of_rows(columns, end++);
+    }
+    return end;
 }
 
 /* --- images --- */

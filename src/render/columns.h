@@ -14,9 +14,9 @@
 /* The block of shaders/common/columns_scene.glsl. */
 struct lr_columns_pass {
     int32_t num_points[4], num_samples[4], first[4], count[4];
-    float spacing_mm[4];
+    float spacing_mm[4], origin[4];
 };
-_Static_assert(sizeof(struct lr_columns_pass) == 80, "the shaders' layout");
+_Static_assert(sizeof(struct lr_columns_pass) == 96, "the shaders' layout");
 
 enum lr_columns_program {
     LR_COLUMNS_FORWARD = 0,
@@ -28,6 +28,7 @@ enum lr_columns_program {
     LR_COLUMNS_SUM, /* of back's shares */
     LR_COLUMNS_TO_FILE,
     LR_COLUMNS_FROM_FILE,
+    LR_COLUMNS_ROWS, /* elements of single points */
     LR_NUM_COLUMNS_PROGRAMS
 };
 
@@ -70,5 +71,16 @@ lr_status lr_columns_forward(struct lr_columns *columns, const struct lr_pair_li
                              const float *image, float *data);
 lr_status lr_columns_back(struct lr_columns *columns, const struct lr_pair_list *list,
                           const float *data, float *image);
+
+/* For what else runs column passes (render/columns_rows.h). A program is made when first asked for;
+ * errors: NULL, logged. */
+struct gl_program *lr_columns_get_program(struct lr_columns *columns,
+                                          enum lr_columns_program which);
+
+/* Puts modules, the grid's points and masks into a pass. */
+void lr_columns_bind_scene(const struct lr_columns *columns, struct gl_pass *pass);
+
+/* End of the module pairs from `begin` on that one pass of LR_COLUMNS_ROWS may visit. */
+int lr_columns_rows_pairs(const struct lr_columns *columns, int begin);
 
 #endif

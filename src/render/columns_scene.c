@@ -7,13 +7,14 @@
 #include "base/vec.h"
 #include "common/bindings.h"
 #include "model/coincidence.h"
+#include "render/columns_stacks.h"
 
 #include <stdlib.h>
 
 /* `struct ColumnModule`. */
 struct column_module {
     float centre[3], sign;
-    float rest[3], unused;
+    float rest[3], first_edge;
     float tangent[2], normal[2];
     float pitch_across, face_across, pitch_along, face_along;
     int32_t count_across, count_along, step_across, step_along;
@@ -86,6 +87,7 @@ static struct column_module describe_module(const struct lr_columns *columns, in
         .step_across = over == 0 ? 1 : module->crystals[0],
         .step_along = along == 0 ? 1 : module->crystals[0],
     };
+    out.first_edge = (float)lr_columns_first_edge(columns, index);
     double centre[3];
     lr_scanner_detection_centre(scanner, index, centre);
     for (int k = 0; k < 2; k++) {
@@ -240,5 +242,7 @@ struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns)
         pass.spacing_mm[k] =
             (float)(columns->params.grid->voxel_mm[axes[k]] / columns->params.samples[axes[k]]);
     }
+    lr_split_float(lr_columns_coordinate(columns, columns->axis, 0), &pass.origin[0],
+                   &pass.origin[1]);
     return pass;
 }

@@ -247,6 +247,14 @@ struct gl_buffer *lr_columns_upload_edges(const struct lr_columns *columns)
     return buffer;
 }
 
+int lr_columns_first_edge(const struct lr_columns *columns, int module)
+{
+    const struct lr_columns_stacks *stacks = columns->stacks;
+    const lr_module *m = &columns->params.scanner->modules[module];
+    return stacks->edges[stacks->stack_of[module]] +
+           stacks->place_of[module] * m->crystals[along_axis(columns, m)];
+}
+
 /* --- pairs of stacks --- */
 
 /* The stacks of a module pair, the lower number first. */

@@ -32,6 +32,9 @@ int64_t lr_columns_most_cells(const lr_scanner *scanner);
  * notes where those of each stack begin. */
 struct gl_buffer *lr_columns_upload_edges(const struct lr_columns *columns);
 
+/* Number of the first edge of a module, once they are uploaded. */
+int lr_columns_first_edge(const struct lr_columns *columns, int module);
+
 /* Module pairs sorted so that those of the same stacks follow each other, and where the values of
  * each begin in the data of the list that was given. Pairs within a stack are left out: its modules
  * lie in one plane and see nothing of each other. */

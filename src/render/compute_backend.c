@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "render/columns_rows.h"
 #include "render/sweep.h"
 
 #include <stdio.h>
@@ -184,15 +185,22 @@ static double device_seconds(void *self)
     return compute->columns ? compute->columns->device_seconds : 0.0;
 }
 
+static lr_status read_rows(struct lr_compute *compute, const struct lr_rows *wanted,
+                           const lr_row_sink *sink)
+{
+    const struct lr_lor_window all = lr_plan_all_lors(compute->params.lors);
+    if (compute->columns && compute->params.mode == LR_MODE_EXACT) {
+        return lr_columns_read_rows(compute->columns, wanted, sink);
+    }
+    LR_TRY(lr_scene_set_window(&compute->scene, &all));
+    return lr_compute_read_rows(compute, wanted, sink);
+}
+
 static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
 {
     struct lr_compute *compute = self;
-    const struct lr_lor_window all = lr_plan_all_lors(compute->params.lors);
     LR_TRY(gl_context_make_current(compute->ctx));
-    lr_status status = lr_scene_set_window(&compute->scene, &all);
-    if (status == LR_OK) {
-        status = lr_compute_read_rows(compute, wanted, sink);
-    }
+    const lr_status status = read_rows(compute, wanted, sink);
     gl_context_release(compute->ctx);
     return status;
 }

@@ -32,7 +32,8 @@ enum { ROOM_PER_LINE = 12 };
 /* State of one call of lr_compute_read_rows. */
 struct listing {
     struct lr_compute *compute;
-    double factor; /* 1 / points per row */
+    struct lr_plan *plan; /* of batches that the list surely has room for */
+    double factor;        /* 1 / points per row */
     int num_images;
     struct gl_buffer *list;
     int64_t capacity;      /* entries */
@@ -99,6 +100,13 @@ static lr_status read_list(struct listing *listing)
     }
     sort_by_image(listing, count);
     return LR_OK;
+}
+
+static bool next_batch(void *user, const struct lr_rows *rows, struct lr_plan_cursor *cursor,
+                       struct lr_batch *batch)
+{
+    const struct listing *listing = user;
+    return lr_row_batches_plan(listing->plan, rows, cursor, batch);
 }
 
 static lr_status fetch_batch(void *user, const struct lr_batch *batch)
@@ -196,21 +204,22 @@ lr_status lr_compute_read_rows(struct lr_compute *compute, const struct lr_rows 
                                const lr_row_sink *sink)
 {
     struct listing listing = {.compute = compute, .factor = 1.0 / lr_rows_per_row(rows)};
-    struct lr_plan *plan = NULL;
     lr_status status = make_list(&listing, rows);
     if (status == LR_OK) {
-        plan = make_plan(&listing);
-        status = plan ? LR_OK : LR_FAILED;
+        listing.plan = make_plan(&listing);
+        status = listing.plan ? LR_OK : LR_FAILED;
     }
     if (status == LR_OK) {
-        const struct lr_row_batches batches = {.plan = plan,
-                                               .source = {fetch_batch, fill_row, &listing},
-                                               .threads = compute->params.threads,
-                                               .log = compute->params.log,
-                                               .progress = compute->params.progress};
+        const struct lr_row_batches batches = {
+            .source = {next_batch, fetch_batch, fill_row, &listing},
+            .num_lors = compute->params.lors->count,
+            .max_rows = listing.plan->max_images,
+            .threads = compute->params.threads,
+            .log = compute->params.log,
+            .progress = compute->params.progress};
         status = lr_row_batches_deliver(&batches, rows, sink);
     }
-    lr_plan_destroy(plan);
+    lr_plan_destroy(listing.plan);
     gl_buffer_destroy(listing.list);
     free(listing.image_begin);
     free(listing.sorted);

@@ -14,7 +14,7 @@ struct reading {
     const struct lr_rows *rows;
     struct lr_row_delivery delivery;
     struct lr_batch batch;
-    struct lr_elements *lists;  /* [max_images], one per row of the batch */
+    struct lr_elements *lists;  /* [max_rows], one per row of the batch */
     struct lr_elements carried; /* of a row that the batch before left unfinished */
     int64_t carried_row;        /* -1: none */
     int64_t next_row;           /* to be delivered, counted from the first */
@@ -22,7 +22,7 @@ struct reading {
 
 static lr_status merge(const struct reading *reading, struct lr_elements *list)
 {
-    return lr_elements_merge(list, reading->batches->plan->lors->count, reading->batches->log);
+    return lr_elements_merge(list, reading->batches->num_lors, reading->batches->log);
 }
 
 static void read_share(void *user, int64_t begin, int64_t end, int worker)
@@ -107,12 +107,11 @@ static lr_status deliver_batch(struct reading *reading, const struct lr_plan_cur
 static lr_status read_all(struct reading *reading)
 {
     const struct lr_row_batches *batches = reading->batches;
-    const struct lr_plan_work work = {.rows = reading->rows,
-                                      .window = lr_plan_all_lors(batches->plan->lors)};
+    const struct lr_row_source *source = &batches->source;
     const int64_t num_rows = reading->rows->end - reading->rows->begin;
     struct lr_plan_cursor cursor = {0};
-    while (lr_plan_next(batches->plan, &work, &cursor, &reading->batch)) {
-        LR_TRY(batches->source.fetch(batches->source.user, &reading->batch));
+    while (source->next(source->user, reading->rows, &cursor, &reading->batch)) {
+        LR_TRY(source->fetch(source->user, &reading->batch));
         lr_parallel_for(batches->threads, reading->batch.num_rows, 1, read_share, reading);
         LR_TRY(deliver_batch(reading, &cursor));
         LR_TRY(lr_progress_report(batches->progress, "rendering the matrix", (double)cursor.row,
@@ -121,17 +120,24 @@ static lr_status read_all(struct reading *reading)
     return deliver_empty_until(reading, num_rows);
 }
 
+bool lr_row_batches_plan(struct lr_plan *plan, const struct lr_rows *rows,
+                         struct lr_plan_cursor *cursor, struct lr_batch *batch)
+{
+    const struct lr_plan_work work = {.rows = rows, .window = lr_plan_all_lors(plan->lors)};
+    return lr_plan_next(plan, &work, cursor, batch);
+}
+
 lr_status lr_row_batches_deliver(const struct lr_row_batches *batches, const struct lr_rows *rows,
                                  const lr_row_sink *sink)
 {
-    const int max_images = batches->plan->max_images;
+    const int max_rows = batches->max_rows;
     struct reading reading = {.batches = batches,
                               .rows = rows,
                               .delivery = {.sink = sink, .log = batches->log},
                               .carried_row = -1};
-    reading.lists = lr_alloc(max_images, sizeof(*reading.lists), "rows", batches->log);
+    reading.lists = lr_alloc(max_rows, sizeof(*reading.lists), "rows", batches->log);
     const lr_status status = reading.lists ? read_all(&reading) : LR_FAILED;
-    for (int k = 0; reading.lists && k < max_images; k++) {
+    for (int k = 0; reading.lists && k < max_rows; k++) {
         lr_elements_finish(&reading.lists[k]);
     }
     lr_elements_finish(&reading.carried);

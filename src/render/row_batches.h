@@ -10,6 +10,10 @@
 
 /* Where a batch's elements come from. */
 struct lr_row_source {
+    /* Fills *batch with what follows the cursor; false when nothing is left, as lr_plan_next. Only
+     * the batch's rows need be set. */
+    bool (*next)(void *user, const struct lr_rows *rows, struct lr_plan_cursor *cursor,
+                 struct lr_batch *batch);
     /* Computes a batch and brings it to the host; called for one batch at a time. */
     lr_status (*fetch)(void *user, const struct lr_batch *batch);
     /* Appends the elements of one row of that batch, in any order, repeats allowed. Called from
@@ -19,12 +23,17 @@ struct lr_row_source {
 };
 
 struct lr_row_batches {
-    struct lr_plan *plan;
     struct lr_row_source source;
+    int64_t num_lors;
+    int max_rows; /* in a batch */
     int threads;
     const lr_log *log;
     const lr_progress *progress;
 };
+
+/* For a source whose batches a plan makes, with all LORs. */
+bool lr_row_batches_plan(struct lr_plan *plan, const struct lr_rows *rows,
+                         struct lr_plan_cursor *cursor, struct lr_batch *batch);
 
 /* Hands every row to the sink in order, empty ones too, each sorted and without repeats; rows whose
  * points fall into several batches are put together. */

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Exact rows by columns against the cpu backend, row by row: every test scanner at points off and on
+ * its symmetry planes and close to modules, and two real scanners. */
+#include "stage.h"
+
+#include <lr/io.h>
+
+/* Of one row: relative L2, and the worst element over the row's largest. */
+static const double row_l2 = 1e-5, row_worst = 1e-4;
+
+/* A point that sees little more than rims has overlaps that are mostly rounding of coordinates: rows
+ * count as no smaller than this share of the scanner's largest one. */
+static const double least_row = 0.1;
+
+/* At 1 mm from a module, crystals that stand 930 mm behind are seen through parts of it that are
+ * 1/1000 as large: rounding of 1e-6 mm is 1e-3 mm there, 4e-5 of an element. */
+static bool is_too_close(const char *name, int point)
+{
+    return strcmp(name, "large ring") == 0 && (point == 3 || point == 4);
+}
+
+/* Scanners that columns do not serve: modules that lean, or that hide each other. */
+static const char *const others[] = {"tilted", "stacked", "ruled tilted"};
+
+struct sparse {
+    int64_t count;
+    int64_t *lor;
+    double *value;
+};
+
+static lr_status take(void *user, const lr_row *row)
+{
+    struct sparse *list = (struct sparse *)user + row->row;
+    *list = (struct sparse){.count = row->count,
+                            .lor = test_alloc(row->count + 1, sizeof(int64_t)),
+                            .value = test_alloc(row->count + 1, sizeof(double))};
+    for (int64_t k = 0; k < row->count; k++) {
+        list->lor[k] = row->lor[k];
+        list->value[k] = row->probability[k];
+    }
+    return LR_OK;
+}
+
+struct question {
+    const lr_lors *lors;
+    const double (*points)[3];
+    int num_points;
+};
+
+/* False when the backend has no device. */
+static bool ask(const struct question *question, const char *backend, struct sparse *rows)
+{
+    struct test_log log;
+    test_log_init(&log);
+    const lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){2, 2, 2});
+    lr_operator *op = lr_operator_create(&(lr_operator_params){.lors = question->lors,
+                                                               .grid = &grid,
+                                                               .backend = backend,
+                                                               .mode = LR_MODE_EXACT,
+                                                               .samples = {1, 1, 1},
+                                                               .store = LR_STORE_NO,
+                                                               .log = &log.log});
+    if (op == NULL && log.status == LR_NO_DEVICE) {
+        return false;
+    }
+    if (op == NULL || lr_operator_point_rows(op, question->points, question->num_points,
+                                             &(lr_row_sink){take, rows}) != LR_OK) {
+        fail_msg("%s: %s", backend, log.error);
+    }
+    lr_operator_destroy(op);
+    return true;
+}
+
+struct size {
+    double norm, largest;
+};
+
+static struct size size_of(const struct sparse *row)
+{
+    struct size size = {0};
+    for (int64_t k = 0; k < row->count; k++) {
+        size.norm += row->value[k] * row->value[k];
+        size.largest = fmax(size.largest, row->value[k]);
+    }
+    size.norm = sqrt(size.norm);
+    return size;
+}
+
+/* The same of the difference of two rows. */
+static struct size distance_of(const struct sparse *a, const struct sparse *b)
+{
+    struct size size = {0};
+    int64_t k = 0, n = 0;
+    while (k < a->count || n < b->count) {
+        const int64_t in_a = k < a->count ? a->lor[k] : INT64_MAX;
+        const int64_t in_b = n < b->count ? b->lor[n] : INT64_MAX;
+        const double x = in_a <= in_b ? a->value[k] : 0, y = in_b <= in_a ? b->value[n] : 0;
+        size.norm += (x - y) * (x - y);
+        size.largest = fmax(size.largest, fabs(x - y));
+        k += in_a <= in_b;
+        n += in_b <= in_a;
+    }
+    size.norm = sqrt(size.norm);
+    return size;
+}
+
+static void finish(struct sparse *rows, int count)
+{
+    for (int k = 0; k < count; k++) {
+        free(rows[k].lor);
+        free(rows[k].value);
+    }
+}
+
+static struct size largest_row(const struct sparse *rows, int count)
+{
+    struct size largest = {0};
+    for (int k = 0; k < count; k++) {
+        const struct size size = size_of(&rows[k]);
+        largest.norm = fmax(largest.norm, size.norm);
+        largest.largest = fmax(largest.largest, size.largest);
+    }
+    return largest;
+}
+
+static void check_row(const char *what, const struct size *size, const struct size *distance)
+{
+    const double l2 = distance->norm / size->norm, worst = distance->largest / size->largest;
+    print_message("%s: L2 %.1e, worst %.1e of the largest\n", what, l2, worst);
+    if (!(l2 <= row_l2 && worst <= row_worst)) {
+        fail_msg("%s: L2 %.2g, an element %.2g of the largest", what, l2, worst);
+    }
+}
+
+static void compare(const char *name, const struct question *question)
+{
+    struct sparse expected[NUM_TEST_POINTS] = {{0}}, found[NUM_TEST_POINTS] = {{0}};
+    assert_true(ask(question, "cpu", expected) && ask(question, "compute", found));
+    const struct size largest = largest_row(expected, question->num_points);
+    assert_true(largest.norm > 0);
+    for (int k = 0; k < question->num_points; k++) {
+        const double *at = question->points[k];
+        struct size size = size_of(&expected[k]);
+        const struct size distance = distance_of(&expected[k], &found[k]);
+        char what[128];
+        size.norm = fmax(size.norm, least_row * largest.norm);
+        size.largest = fmax(size.largest, least_row * largest.largest);
+        snprintf(what, sizeof(what), "%s at (%.4g, %.4g, %.4g), %lld elements", name, at[0], at[1],
+                 at[2], (long long)expected[k].count);
+        check_row(what, &size, &distance);
+    }
+    finish(expected, question->num_points);
+    finish(found, question->num_points);
+}
+
+static bool is_served(const char *name)
+{
+    bool served = true;
+    for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++) {
+        served = served && strcmp(name, others[k]) != 0;
+    }
+    return served;
+}
+
+static void test_every_kind_of_scanner(void **unused)
+{
+    (void)unused;
+    uint64_t state = test_seed();
+    for (int n = 0; n < NUM_SCANNER_CASES; n++) {
+        if (!is_served(scanner_cases[n].name)) {
+            continue;
+        }
+        double points[NUM_TEST_POINTS][3];
+        int num_points = 0;
+        lr_scanner *scanner = scanner_cases[n].create();
+        lr_lors *lors = lr_lors_create(scanner, NULL);
+        for (int k = 0; k < NUM_TEST_POINTS; k++) {
+            test_point(scanner, scanner_cases[n].reach_mm, k, &state, points[num_points]);
+            num_points += !is_too_close(scanner_cases[n].name, k);
+        }
+        const struct question question = {lors, (const double(*)[3])points, num_points};
+        compare(scanner_cases[n].name, &question);
+        lr_lors_destroy(lors);
+        lr_scanner_destroy(scanner);
+    }
+}
+
+static void check_preset(const char *name, const double (*points)[3], int num_points)
+{
+    struct test_log log;
+    test_log_init(&log);
+    lr_scanner *scanner = lr_scanner_read(name, &log.log);
+    if (scanner == NULL) {
+        fail_msg("%s", log.error);
+    }
+    lr_lors *lors = lr_lors_create(scanner, &log.log);
+    assert_non_null(lors);
+    compare(name, &(struct question){lors, points, num_points});
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+}
+
+static void test_real_scanners(void **unused)
+{
+    (void)unused;
+    static const double whole_body[][3] = {
+        {0, 0, 0}, {150, 0, 0}, {-83.1, 211.7, 47.3}, {0, -260, 110}, {120.3, -77.7, -63.1}};
+    static const double small_animal[][3] = {
+        {0, 0, 0}, {0, 17.3, 0}, {-21.3, 9.7, 13.1}, {30, 0, -18}, {11.1, -23.7, 7.9}};
+    check_preset("siemens-mmr", whole_body, 5);
+    check_preset("ge-explore-vista-dr", small_animal, 5);
+}
+
+int main(void)
+{
+    struct gl_context *ctx = stage_context();
+    if (ctx == NULL) {
+        return 77;
+    }
+    stage_leave(ctx);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_kind_of_scanner),
+        cmocka_unit_test(test_real_scanners),
+    };
+    return cmocka_run_group_tests_name("render_columns", tests, NULL, NULL);
+}
