@@ -12,7 +12,7 @@
 // shape:     groups (voxels across 0, voxels across 1, shares of the stacks x stretches along the
 //            column)
 // invariant: sums are added in a fixed order
-// variants:  EXACT=1
+// variants:  EXACT=1; EXACT=1 NEAR=1
 #ifndef EXACT
 #define EXACT 1
 #endif

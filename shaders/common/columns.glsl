@@ -335,15 +335,15 @@ void walk_on(inout Walk walk, Strip strip, Axial a, Axial b)
     float next_top = walk.s_low - b.pitch + b.face;
     if (walk.s > 0 && lower_end(strip, next_top) < walk.q_low + (1.0 + SLACK) * a.face) {
         walk.s--;
-        walk.s_low = cell_low(b, walk.s);
+        walk.s_low -= b.pitch;
         return;
     }
     walk.q++;
-    walk.q_low = cell_low(a, walk.q);
+    walk.q_low += a.pitch;
     while (walk.s < b.count - 1 &&
            upper_end(strip, walk.s_low + b.pitch) > walk.q_low - SLACK * a.face) {
         walk.s++;
-        walk.s_low = cell_low(b, walk.s);
+        walk.s_low += b.pitch;
     }
     walk.beyond = walk_ends(walk, strip, a, b);
 }

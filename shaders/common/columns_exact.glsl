@@ -37,6 +37,7 @@ vec3 gently_clamped_line(float middle, float rise, float half_cell)
                 rise * rise * (1.0 / 12.0) * ff * f * fma(-3.0, f, 4.0));
 }
 
+#ifdef NEAR // some overlap may be large, seen from the point
 // atan(y, x) to float rounding, y >= 0; the language promises far less.
 float arc_of(float y, float x)
 {
@@ -100,6 +101,22 @@ float near_weight(Strip strip, float a0, float face, vec2 middles, vec2 rises)
 // coarse: its error grows with the square of this.
 const float NEAR_SIZE = 0.002;
 
+#endif
+
+// Between parallel modules the overlap is a rectangle.
+float parallel_weight(Strip strip, float middle, float half_cell, vec2 ends)
+{
+    vec2 at = clamp(ends, -half_cell, half_cell);
+    float height = max(at.x - at.y, 0.0);
+    float y = middle + 0.5 * (at.x + at.y);
+    float yy = y * y;
+    float root = inversesqrt(yy + strip.squared);
+    float inverse = root * root;
+    float bend = fma(strip.bend.x, inverse, -strip.bend.y) +
+                 height * height * fma(0.625 * yy, inverse, -0.125);
+    return strip.share * inverse * root * height * fma(bend, inverse, 1.0);
+}
+
 // Solid angle / 2 pi of what cell q of the primary shows through s of the secondary, whose faces
 // begin at `low`: overlap times density at its middle, with the terms of second order.
 float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 low)
@@ -108,12 +125,14 @@ float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 low)
     float half_cell = 0.5 * a.face;
     float middle = a0 + half_cell, b1 = b0 + b.face;
     vec2 middles = vec2(fma(-b0, strip.tau, -middle), fma(-b1, strip.tau, -middle));
-    vec2 rises = -vec2(b0, b1) * strip.dtau;
-    vec3 upper = vec3(0.0), lower = vec3(0.0);
+#ifndef NEAR
     if (strip.dtau == 0.0) {
-        upper.x = clamp(middles.x, -half_cell, half_cell);
-        lower.x = clamp(middles.y, -half_cell, half_cell);
-    } else if (strip.gentle || max(abs(b0), abs(b1)) * abs(strip.dtau) <= a.face) {
+        return parallel_weight(strip, middle, half_cell, middles);
+    }
+#endif
+    vec2 rises = -vec2(b0, b1) * strip.dtau;
+    vec3 upper, lower;
+    if (strip.gentle || max(abs(b0), abs(b1)) * abs(strip.dtau) <= a.face) {
         upper = gently_clamped_line(middles.x, rises.x, half_cell);
         lower = gently_clamped_line(middles.y, rises.y, half_cell);
     } else {
@@ -125,9 +144,11 @@ float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 low)
     float yy = y * y;
     float root = inversesqrt(yy + strip.squared);
     float inverse = root * root;
+#ifdef NEAR
     if (fma(strip.width, strip.width, height * height) * inverse > NEAR_SIZE) {
         return near_weight(strip, a0, a.face, middles, rises);
     }
+#endif
     float curve = fma(2.5 * yy, inverse, -0.5); // 1/6 of the density's second derivative along y
     vec3 sum = upper + lower, less = upper - lower;
     float bend = fma(strip.bend.x, inverse, -strip.bend.y) + 0.25 * height * height * curve +

@@ -60,7 +60,7 @@ static const struct {
 /* The defines of a program; the numbers' texts live beside them. */
 struct defines {
     char rays[16], group[16], strips[16], edges[16];
-    struct gl_define list[9];
+    struct gl_define list[10];
 };
 
 static int group_size(const struct lr_columns *columns, enum lr_columns_program which)
@@ -86,6 +86,9 @@ static void fill_defines(const struct lr_columns *columns, enum lr_columns_progr
     defines->list[next++] = (struct gl_define){"COLUMN_EDGES", defines->edges};
     if (columns->params.mode == LR_MODE_EXACT) {
         defines->list[next++].name = "EXACT";
+    }
+    if (columns->may_be_near) {
+        defines->list[next++].name = "NEAR";
     }
     if (columns->has_masks) {
         defines->list[next++].name = "MASKS";
@@ -687,6 +690,7 @@ struct lr_columns *lr_columns_create(struct gl_context *ctx, const struct lr_bac
     columns->across[1] = columns->axis == 2 ? 1 : 2;
     columns->max_window = max_window;
     size_groups(columns);
+    columns->may_be_near = params->mode == LR_MODE_EXACT && lr_columns_may_be_near(columns);
     if (init(columns) != LR_OK) {
         lr_columns_destroy(columns);
         return NULL;

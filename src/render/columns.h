@@ -39,6 +39,7 @@ struct lr_columns {
     struct gl_context *ctx; /* the backend's */
     int axis;               /* of the grid, along the columns */
     int across[2];
+    bool may_be_near; /* whether an overlap may be too large for its expansion */
     bool has_masks;                /* whether some pair has LORs out of coincidence */
     int forward_group, back_group; /* threads of a group */
     int strips;                    /* that a group holds at once */

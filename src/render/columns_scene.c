@@ -9,6 +9,7 @@
 #include "model/coincidence.h"
 #include "render/columns_stacks.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* `struct ColumnModule`. */
@@ -97,6 +98,40 @@ static struct column_module describe_module(const struct lr_columns *columns, in
     }
     lr_split_float(centre[columns->axis], &out.centre[2], &out.rest[2]);
     return out;
+}
+
+/* Squared angular size from which an expansion's fourth order counts, about 1e-4 of the element. */
+static const double near_size = 0.01;
+
+/* From a box's nearest point to a module's plane; 0 where the box reaches it. */
+static double gap_mm(const lr_grid *grid, const lr_scanner *scanner, int index)
+{
+    const lr_module *module = &scanner->modules[index];
+    double centre[3], height = 0.0;
+    lr_scanner_detection_centre(scanner, index, centre);
+    for (int k = 0; k < 3; k++) {
+        const double low = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
+        const double high = low + grid->size[k] * grid->voxel_mm[k];
+        const double nearest = module->normal[k] > 0.0 ? low : high;
+        height += module->normal[k] * (nearest - centre[k]);
+    }
+    return fmax(height, 0.0);
+}
+
+static double squared_face(const lr_module *module)
+{
+    return module->face_mm[0] * module->face_mm[0] + module->face_mm[1] * module->face_mm[1];
+}
+
+bool lr_columns_may_be_near(const struct lr_columns *columns)
+{
+    const lr_scanner *scanner = columns->params.scanner;
+    double nearest = HUGE_VAL, face = 0.0;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        nearest = fmin(nearest, gap_mm(columns->params.grid, scanner, m));
+        face = fmax(face, squared_face(&scanner->modules[m]));
+    }
+    return face > near_size * nearest * nearest;
 }
 
 static struct gl_buffer *upload(const struct lr_columns *columns, const char *label,

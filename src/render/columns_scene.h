@@ -10,6 +10,11 @@
 /* The grid axis that every pair of modules shares, or -1. */
 int lr_columns_axis(const lr_lors *lors);
 
+/* Whether, seen from some point of the grid, faces of crystals may be so large that the expansion of
+ * shaders/common/columns_exact.glsl is too coarse: where the grid comes near both modules of a pair
+ * at once. An overlap is no larger than the farther face. */
+bool lr_columns_may_be_near(const struct lr_columns *columns);
+
 /* Uploads what does not depend on the pairs. */
 lr_status lr_columns_upload_scene(struct lr_columns *columns);
 
