@@ -188,6 +188,30 @@ static void test_every_kind_of_scanner(void **unused)
     }
 }
 
+/* Every crystal of one module is seen through every one of the other: far more elements than a point
+ * is given room for, so that batches are halved and the list grows. */
+static void test_more_elements_than_expected(void **unused)
+{
+    (void)unused;
+    double points[NUM_TEST_POINTS][3];
+    const lr_module wide = {
+        .crystals = {24, 1}, .pitch_mm = {2, 48}, .face_mm = {1.9, 48}, .depth_mm = 10};
+    const lr_module tall = {
+        .crystals = {1, 24}, .pitch_mm = {48, 2}, .face_mm = {48, 1.9}, .depth_mm = 10};
+    const lr_module modules[2] = {place_module(&wide, &(struct placement){0, 60, 0, 0, 0, 0}),
+                                  place_module(&tall, &(struct placement){180, 60, 0, 0, 0, 0})};
+    lr_scanner *scanner = scanner_of(modules, 2, 0);
+    lr_lors *lors = lr_lors_create(scanner, NULL);
+    for (int k = 0; k < NUM_TEST_POINTS; k++) {
+        points[k][0] = 0.3 * k - 1.1;
+        points[k][1] = 0.2 * k - 0.3;
+        points[k][2] = 0.5 - 0.1 * k;
+    }
+    compare("crossed", &(struct question){lors, (const double(*)[3])points, NUM_TEST_POINTS});
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+}
+
 static void check_preset(const char *name, const double (*points)[3], int num_points)
 {
     struct test_log log;
@@ -223,6 +247,7 @@ int main(void)
     stage_leave(ctx);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_kind_of_scanner),
+        cmocka_unit_test(test_more_elements_than_expected),
         cmocka_unit_test(test_real_scanners),
     };
     return cmocka_run_group_tests_name("render_columns", tests, NULL, NULL);
