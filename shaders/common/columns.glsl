@@ -16,7 +16,7 @@
 
 // A module seen from a column.
 struct Side {
-    vec2 centre; // from the column
+    vec2 centre, rest; // from the column, and what rounding left over
     vec2 tangent, normal;
     float foot;   // transaxial coordinate of the module's centre, from the column's foot
     float height; // of the column over the module; it sees the face where this is positive
@@ -25,11 +25,34 @@ struct Side {
     float face_along, reach_along; // largest distance of the module's ends from a point
 };
 
+float cross_of(vec2 a, vec2 b)
+{
+    return a.x * b.y - a.y * b.x;
+}
+
+// The same of vectors that are each given as floats and what their rounding left over: products
+// that nearly cancel keep their last bits.
+float fine_cross(vec2 a, vec2 a_rest, vec2 b, vec2 b_rest)
+{
+    precise vec2 product = a * b.yx;
+    precise vec2 lost = fma(a, b.yx, -product);
+    precise float leading = product.x - product.y;
+    precise float trailing = lost.x - lost.y + (cross_of(a, b_rest) + cross_of(a_rest, b));
+    precise float sum = leading + trailing;
+    return sum;
+}
+
 Side make_side(ColumnModule module, vec2 across, vec2 across_rest)
 {
     Side side;
-    side.centre = vec2(difference(module.centre.x, module.rest.x, across.x, across_rest.x),
-                       difference(module.centre.y, module.rest.y, across.y, across_rest.y));
+    precise vec2 leading = module.centre.xy - across;
+    precise vec2 back = leading - module.centre.xy;
+    precise vec2 lost = (module.centre.xy - (leading - back)) - (across + back);
+    precise vec2 trailing = module.rest.xy - across_rest + lost;
+    precise vec2 centre = leading + trailing;
+    precise vec2 rest = trailing - (centre - leading);
+    side.centre = centre;
+    side.rest = rest;
     side.tangent = module.frame.xy;
     side.normal = module.frame.zw;
     side.foot = dot(side.tangent, side.centre);
@@ -49,7 +72,7 @@ struct Crossing {
     Side primary, secondary;
     vec2 tau;        // at the coordinate 0 of the primary, and its slope
     vec2 on_second;  // the secondary's coordinate is -(x + y u) / tau(u) - secondary.foot
-    vec2 reach, on_first; // the primary's is -height (z + w w) / (x + y w) - primary.foot
+    vec2 meet, reach; // the primary's is (meet.x + meet.y w) / (reach.x + reach.y w)
     float reach_along; // of edges of the secondary
     bool i_is_primary;
     bool visible;
@@ -71,7 +94,9 @@ Crossing make_crossing(Side i, Side j, bool i_is_primary)
     crossing.tau = vec2(dot(b.normal, a.centre), dot(b.normal, a.tangent)) / b.height;
     crossing.on_second = vec2(dot(b.tangent, a.centre), dot(b.tangent, a.tangent));
     crossing.reach = vec2(dot(a.normal, b.centre), dot(a.normal, b.tangent));
-    crossing.on_first = vec2(dot(a.tangent, b.centre), dot(a.tangent, b.tangent));
+    float turn = cross_of(a.tangent, a.normal) > 0.0 ? -1.0 : 1.0;
+    crossing.meet = turn * vec2(fine_cross(a.centre, a.rest, b.centre, b.rest),
+                                cross_of(a.centre, b.tangent));
     crossing.reach_along = b.reach_along;
     return crossing;
 }
@@ -83,15 +108,14 @@ vec2 on_primary(Crossing crossing, float w0, float w1)
 {
     vec2 w = vec2(w0, w1);
     vec2 reach = crossing.reach.x + crossing.reach.y * w;
-    vec2 side = crossing.on_first.x + crossing.on_first.y * w;
     float least = 1e-6 * crossing.primary.height;
     if (max(reach.x, reach.y) <= least) {
         return vec2(1.0, -1.0);
     }
-    vec2 u = -crossing.primary.height * side / reach - crossing.primary.foot;
-    float last = (crossing.on_first.x * crossing.reach.y - crossing.on_first.y * crossing.reach.x) *
+    float last = (crossing.meet.x * crossing.reach.y - crossing.meet.y * crossing.reach.x) *
                  crossing.reach.y;
-    float far = last > 0.0 ? -1e9 : 1e9;
+    float far = last > 0.0 ? 1e9 : -1e9;
+    vec2 u = (crossing.meet.x + crossing.meet.y * w) / reach;
     u = vec2(reach.x > least ? u.x : far, reach.y > least ? u.y : far);
     return vec2(min(u.x, u.y), max(u.x, u.y));
 }

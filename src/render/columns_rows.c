@@ -271,7 +271,8 @@ static lr_status size_batches(struct listing *listing, const struct lr_rows *row
     const struct lr_columns *columns = listing->columns;
     const lr_scanner *scanner = columns->params.scanner;
     const int64_t per_point = ROOM * (int64_t)scanner->first_crystal[scanner->num_modules];
-    const int64_t budget = columns->max_window * (int64_t)sizeof(float) / sizeof(struct entry);
+    const int64_t budget =
+        columns->max_window * (int64_t)sizeof(float) / (int64_t)sizeof(struct entry);
     const int64_t most = smaller(smaller(most_capacity(listing), MOST_ENTRIES),
                                  budget > FEWEST_ENTRIES ? budget : FEWEST_ENTRIES);
     const int64_t wanted = (rows->end - rows->begin) * lr_rows_per_row(rows);
