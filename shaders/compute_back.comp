@@ -9,6 +9,7 @@
 // shape:     one group an image
 // invariant: sums are added in a fixed order
 // variants:  RAYS=4; EXACT=1; EXACT=1 BLOCKERS=1; RAYS=3 ABSORPTION=1
+// variants:  PENETRATION=1; PENETRATION=1 ABSORPTION=1
 #include "common/visit.glsl"
 
 layout(std430, binding = LR_BIND_OUTPUT) readonly buffer Lors {

@@ -8,6 +8,7 @@
 // writes:   LOR values of the window, by atomic addition: the order of a sum varies
 // shape:    one group an image
 // variants: RAYS=4; EXACT=1; EXACT=1 BLOCKERS=1; RAYS=3 ABSORPTION=1; EXACT=1 ABSORPTION=1
+// variants: PENETRATION=1; PENETRATION=1 ABSORPTION=1
 #include "common/atomic.glsl"
 #include "common/visit.glsl"
 

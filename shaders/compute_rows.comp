@@ -5,15 +5,16 @@
 // The elements themselves, as a list in any order.
 //
 // reads:    images, draws, scanner, masks, attenuation map
-// writes:   how many elements there are, and those that fit: image, LOR, bits of the weight
+// writes:   how many elements there are, and those that fit
 // shape:    one group an image
 // variants: RAYS=4; EXACT=1; EXACT=1 BLOCKERS=1; RAYS=3 ABSORPTION=1
+// variants: PENETRATION=1; PENETRATION=1 ABSORPTION=1
 #include "common/visit.glsl"
 
 layout(std430, binding = LR_BIND_OUTPUT) buffer Elements {
     uint count;
     uint unused_[3];
-    uvec4 elements[]; // image, LOR, bits of the weight, unused
+    uvec4 elements[]; // image, LOR, bits of the weight, thread of the group
 };
 
 void emit(uint lor, float weight)
@@ -23,7 +24,8 @@ void emit(uint lor, float weight)
     }
     uint place = atomicAdd(count, 1u);
     if (place < capacity) {
-        elements[place] = uvec4(gl_WorkGroupID.x, lor, floatBitsToUint(weight), 0u);
+        elements[place] = uvec4(gl_WorkGroupID.x, lor, floatBitsToUint(weight),
+                                gl_LocalInvocationIndex);
     }
 }
 

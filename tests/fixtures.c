@@ -124,6 +124,7 @@ lr_operator_params fixture_params(const struct fixture *fixture, const char *bac
         .lors = fixture->lors,
         .grid = &fixture->grid,
         .backend = backend,
+        .mode = LR_MODE_SAMPLED,
         .rays = 2,
         .samples = {1, 1, 1},
         .store = LR_STORE_NO,

@@ -20,8 +20,8 @@ MAY_INCLUDE = {
     "cpu": ["model/", "operator/backend.h"],
     "gl": [],
     "render": ["model/", "gl/", "operator/backend.h"],
-    "operator": ["model/"],
-    "recon": [],
+    "operator": ["model/", "io/notes.h"],
+    "recon": ["model/lor_check.h"],
     "cli": [],
 }
 # These see nothing of base/.

@@ -1,17 +1,56 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds on a machine with a GPU and runs every test there, then the demo, with times.
+# On a machine with a GPU: builds, runs the tests that need a device, takes the figures of
+# docs/performance.md and runs the demo.
 #   tools/gpu_check.sh [BUILD_FOLDER]      (default: build/gpu)
-# Needs the packages of tools/packages.txt; writes demo and figures to $OUT when that is set.
-set -euo pipefail
-cd "$(dirname "$0")/.."
+# Needs the packages of tools/packages.txt. Writes info.txt, ctest.txt, bench.md (the tables),
+# bench.json, demo.txt and the demo's panel to $OUT, or to BUILD_FOLDER/out. More in the environment:
+#   STEPS     which of "test bench demo" to run; default all
+#   TESTS     regular expression of the tests; "." = all
+#   BENCH     arguments of `loraster bench correspondence`; default: all six workloads
+#   COMMIT    what the figures say they are of; needed where there is no repository
+# Every step is run; the exit code is 0 only when all were good.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
 build=${1:-build/gpu}
 out=${OUT:-$build/out}
-mkdir -p "$out"
+steps=" ${STEPS:-test bench demo} "
+tests=${TESTS:-'^(gl|render|picture)_|\.(raster|compute)$|^cli\.(info|render|bench|no_gl|demo)$'}
+bench=${BENCH:---workload pair,angled,tilted,vista,penn,mmr}
+failed=()
 
-cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release
-cmake --build "$build"
-"$build/loraster" info | tee "$out/info.txt"
-ctest --test-dir "$build" --output-on-failure -j 4 2>&1 | tee "$out/ctest.txt" | tail -n 40
-/usr/bin/env time -v "$build/loraster" demo -o "$build/demo-out" 2>&1 | tee "$out/demo.txt" || true
-cp "$build"/demo-out/panel.png "$build"/demo-out/figures.txt "$out"/ 2>/dev/null || true
+# step NAME COMMAND...: runs it and remembers whether it failed. The builtin `time` needs no package.
+step() {
+    local name=$1
+    shift
+    echo
+    echo "== $name"
+    time "$@" || failed+=("$name")
+}
+
+run_tests() {
+    ctest --test-dir "$build" -R "$tests" --no-tests=error --output-on-failure -j 4 2>&1 |
+        tee "$out/ctest.txt" | tail -n 40
+}
+run_bench() {
+    # shellcheck disable=SC2086  # several arguments
+    "$build/loraster" bench correspondence $bench -o "$out/bench.json" | tee "$out/bench.md"
+}
+run_demo() {
+    "$build/loraster" demo -o "$build/demo-out" 2>&1 | tee "$out/demo.txt" &&
+        cp "$build"/demo-out/panel.png "$build"/demo-out/figures.txt "$out"/
+}
+
+mkdir -p "$out"
+cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DLORASTER_COMMIT="${COMMIT:-}" &&
+    cmake --build "$build" || exit 1
+"$build/loraster" info | tee "$out/info.txt" || failed+=(info)
+case $steps in *" test "*) step test run_tests ;; esac
+case $steps in *" bench "*) step bench run_bench ;; esac
+case $steps in *" demo "*) step demo run_demo ;; esac
+
+if [ ${#failed[@]} -gt 0 ]; then
+    echo "FAILED: ${failed[*]}"
+    exit 1
+fi
+echo "all good"

@@ -5,7 +5,8 @@
 #   2. clang, warnings are errors: build
 #   3. clang-format
 #   4. address and undefined-behaviour sanitizers: build, ctest
-#   --full adds the demo at full size, with its limits of 5 minutes and 6 GiB.
+#   --full adds the demo at full size, with its limits of 5 minutes and 6 GiB, and the acquisition
+#   of a Biograph mMR with its limits of 10 minutes and 4 GiB.
 # Ends with a summary; the exit code is 0 only when every step is good.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -61,6 +62,12 @@ ctest_asan() {
     UBSAN_OPTIONS=print_stacktrace=1 run_ctest build/asan
 }
 demo_in_limits() { python3 -B tests/cli/test_demo.py build/release/loraster --full; }
+head_in_limits() {
+    python3 -B tests/cli/test_recon.py build/release/loraster . head
+    local code=$?
+    [ "$code" -eq 77 ] && summary+=("    skipped: the head, its acquisition is not there")
+    [ "$code" -eq 0 ] || [ "$code" -eq 77 ]
+}
 
 step "packages" ./tools/install_packages.sh build run test
 step "gcc release build" build_release && step "gcc release tests" run_ctest build/release
@@ -68,6 +75,7 @@ step "clang build" build_clang
 step "clang-format" ./tools/check_format.sh
 step "sanitizer build" build_asan && step "sanitizer tests" ctest_asan
 [ "$full" = yes ] && step "demo within its limits" demo_in_limits
+[ "$full" = yes ] && step "head within its limits" head_in_limits
 
 echo
 echo "== summary"

@@ -17,6 +17,7 @@
 #define LR_BIND_IMAGES 5
 #define LR_BIND_DRAWS 6
 #define LR_BIND_ROWS 7
+#define LR_BIND_BOXES 7 /* of the visiting passes, which have no rows */
 #define LR_BIND_SUMS 8
 #define LR_BIND_OUTPUT 9
 
@@ -42,5 +43,8 @@
 
 /* a pair of modules or a LOR that does not exist */
 #define LR_NONE 0xffffffffu
+
+/* beside a draw's secondary module: it stops photons and has no LOR with the primary here */
+#define LR_ONLY_STOPS 0x80000000u
 
 #endif

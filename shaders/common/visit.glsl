@@ -3,7 +3,8 @@
 //
 // What the compute passes share: one work group handles one image (a sample point and a primary
 // module), one thread one primary crystal at a time, and every element of the system matrix that
-// the crystal has is handed to emit(). Includers define
+// the crystal has is handed to emit(). With PENETRATION one thread handles one line at a time.
+// Includers define
 //     void emit(uint lor, float weight);
 // where lor is the number within the LOR window. Needs nothing before it.
 #include "common/scene.glsl"
@@ -31,8 +32,12 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
     int mu_steps;
     vec4 mu_origin_mm;
     vec4 mu_per_mm;
+    vec4 stopping; // attenuation of crystals in 1/mm, depth of the detection plane
 };
 
+#ifdef PENETRATION
+#include "common/target_penetration.glsl"
+#else
 // A secondary module as seen from the group's image.
 struct Target {
     Sight sight;
@@ -40,11 +45,6 @@ struct Target {
     ivec4 module;  // crystals along u and v, crystals in all, module
     uvec4 mask;    // kind, offsets, first LOR of the pair in the window
 };
-
-shared Target targets[LR_MAX_TARGETS];
-shared int num_targets;
-
-void emit(uint lor, float weight);
 
 Target make_target(Image image, Module primary, uint secondary_index)
 {
@@ -60,6 +60,12 @@ Target make_target(Image image, Module primary, uint secondary_index)
     target.mask = uvec4(mask.kind, mask.offset_a, mask.offset_b, pairs[pair].first_lor);
     return target;
 }
+#endif
+
+shared Target targets[LR_MAX_TARGETS];
+shared int num_targets;
+
+void emit(uint lor, float weight);
 
 void load_targets(uint image_index, Image image, Module primary)
 {
@@ -141,7 +147,9 @@ float view_survival(View view, vec2 at, float t)
 #endif
 }
 
-#ifdef EXACT
+#ifdef PENETRATION
+#include "common/visit_penetration.glsl"
+#elif defined(EXACT)
 #include "common/visit_exact.glsl"
 #else
 #include "common/visit_sampled.glsl"
@@ -155,8 +163,12 @@ void visit_image(uint image_index)
     vec2 pitch = vec2(primary.centre_pitch_u.w, primary.rest_pitch_v.w);
     load_targets(image_index, image, primary);
     View view = make_view(image, primary);
+#ifdef PENETRATION
+    visit_primary(view, image, primary);
+#else
     for (int k = int(gl_LocalInvocationIndex); k < primary.crystals.w; k += LR_GROUP_SIZE) {
         set_crystal(view, k, pitch);
         visit_crystal(view);
     }
+#endif
 }

@@ -135,6 +135,11 @@ static int take_option(struct cli_args *args, char *const *argv)
         add_given(args, option, equals + 1);
         return 1;
     }
+    const bool may_lack = option->metavar[0] == '[';
+    if (may_lack && (argv[1] == NULL || argv[1][0] == '-')) {
+        add_given(args, option, NULL);
+        return 1;
+    }
     if (argv[1] == NULL || strncmp(argv[1], "--", 2) == 0) {
         args_complain(args, "%s needs a value: %s %s", option->name, option->name, option->metavar);
         return 1;

@@ -13,7 +13,7 @@
 /* One option. Names begin with dashes ("--rays", "-o"). */
 struct cli_option {
     const char *name;
-    const char *metavar; /* "N", "X,Y,Z"; NULL = a flag, which takes no value */
+    const char *metavar; /* "N", "X,Y,Z"; "[N]" = may be left out; NULL = a flag without value */
     const char *help;    /* one line, lower case, no full stop */
     bool repeats;        /* may be given more than once */
 };
@@ -24,7 +24,7 @@ struct cli_group {
     const struct cli_option *options;
 };
 
-enum { CLI_MAX_GROUPS = 6, CLI_MAX_GIVEN = 4096, CLI_MAX_POSITIONAL = 4 };
+enum { CLI_MAX_GROUPS = 8, CLI_MAX_GIVEN = 4096, CLI_MAX_POSITIONAL = 4 };
 
 /* What a verb accepts. Groups end at the first NULL title. */
 struct cli_syntax {
@@ -85,6 +85,9 @@ bool args_triple_text(struct cli_args *args, const char *name, const char *text,
 
 /* Three whole numbers in [1, 2^31 - 1]; `count` says whether one or three were given. */
 int args_sizes(struct cli_args *args, const char *name, int values[3]);
+
+/* One to `most` whole numbers in [1, 2^31 - 1], "1,2,4"; returns how many, 0 when there are none. */
+int args_ints(struct cli_args *args, const char *name, int *values, int most);
 
 /* Bytes: 4096, 512K, 512M, 4G, 1.5G (powers of 1024; "GiB" and "GB" are understood too). */
 int64_t args_bytes(struct cli_args *args, const char *name, int64_t fallback);

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -20,12 +21,17 @@ const struct cli_option common_general_options[] = {
 
 const char *const common_image_endings[] = {".nii", ".nii.gz", NULL};
 
+void common_json_open(struct json *json, const char *verb)
+{
+    json_open(json, NULL, '{');
+    json_text(json, "verb", verb);
+    json_text(json, "version", lr_version());
+}
+
 struct json common_json_begin(const char *verb)
 {
     struct json json = {stdout, false};
-    json_open(&json, NULL, '{');
-    json_text(&json, "verb", verb);
-    json_text(&json, "version", lr_version());
+    common_json_open(&json, verb);
     return json;
 }
 
@@ -167,4 +173,10 @@ const char *common_bytes(char text[32], int64_t bytes)
     }
     snprintf(text, 32, unit > 0 ? "%.1f %s" : "%.0f %s", amount, units[unit]);
     return text;
+}
+
+int64_t common_peak_memory(void)
+{
+    struct rusage usage;
+    return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
 }

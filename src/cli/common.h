@@ -70,13 +70,18 @@ void setup_point_grid(struct setup *setup);
 /* Builds the operator and says what it is. */
 lr_status setup_operator(struct setup *setup);
 
+/* A grid of one voxel. */
+void setup_voxel_grid(struct setup *setup, const double centre_mm[3], const double voxel_mm[3]);
+
 void setup_finish(struct setup *setup);
 
 /* Keys that every verb with an operator reports: "scanner", "grid", "operator". */
 void setup_json(const struct setup *setup, struct json *json);
 
-/* Opens the object with "verb" and "version"; closes it and ends the line. */
+/* Opens the object with "verb" and "version", on standard output or on the stream of `json`;
+ * closes it and ends the line. */
 struct json common_json_begin(const char *verb);
+void common_json_open(struct json *json, const char *verb);
 void common_json_end(struct json *json);
 void common_json_grid(struct json *json, const char *key, const lr_grid *grid);
 
@@ -102,6 +107,9 @@ double common_sum(const float *values, int64_t count);
 
 /* "4.0 GiB" */
 const char *common_bytes(char text[32], int64_t bytes);
+
+/* Largest memory this process has had, in bytes; 0 = not known. */
+int64_t common_peak_memory(void);
 
 /* Creates a folder unless it is there. */
 lr_status common_make_folder(struct report *report, const char *path);

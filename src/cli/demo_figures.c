@@ -6,14 +6,6 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
-
-/* Largest memory this process has had, in bytes. */
-static int64_t peak_memory(void)
-{
-    struct rusage usage;
-    return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
-}
 
 /* The line of figures. */
 static void describe(const struct demo *demo, char *line, size_t size)
@@ -28,7 +20,7 @@ static void describe(const struct demo *demo, char *line, size_t size)
              common_sum(demo->image->values, lr_grid_num_voxels(&demo->image->grid)),
              demo->pictures_seconds, demo->simulate_seconds, demo->matrix_seconds,
              (long long)demo->info.num_elements, demo->recon_seconds, demo->total_seconds,
-             common_bytes(memory, peak_memory()));
+             common_bytes(memory, common_peak_memory()));
 }
 
 /* Writes beside the target and renames, so that the file is whole or not there. */
@@ -64,7 +56,7 @@ static void print_json(const struct demo *demo)
     json_number(&json, "matrix_seconds", demo->matrix_seconds);
     json_number(&json, "recon_seconds", demo->recon_seconds);
     json_number(&json, "total_seconds", demo->total_seconds);
-    json_int(&json, "peak_memory_bytes", peak_memory());
+    json_int(&json, "peak_memory_bytes", common_peak_memory());
     common_json_end(&json);
 }
 

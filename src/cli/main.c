@@ -9,19 +9,13 @@
 #include <string.h>
 
 static const struct cli_verb *const verbs[] = {
-    &verb_info,
-    &verb_scanner_list,
-    &verb_scanner_show,
-    &verb_scanner_check,
-    &verb_render,
-    &verb_matrix,
-    &verb_project,
-    &verb_backproject,
-    &verb_sensitivity,
-    &verb_simulate,
-    &verb_recon,
-    &verb_demo,
-    NULL,
+    &verb_info,         &verb_scanner_list,
+    &verb_scanner_show, &verb_scanner_check,
+    &verb_render,       &verb_matrix,
+    &verb_project,      &verb_backproject,
+    &verb_sensitivity,  &verb_simulate,
+    &verb_recon,        &verb_bench_correspondence,
+    &verb_demo,         NULL,
 };
 
 static void print_help(void)
@@ -29,7 +23,7 @@ static void print_help(void)
     printf("LORaster %s renders PET system matrices.\n\nusage: loraster VERB [options]\n\n",
            lr_version());
     for (int k = 0; verbs[k] != NULL; k++) {
-        printf("  %-16s %s\n", verbs[k]->syntax->verb, verbs[k]->syntax->summary);
+        printf("  %-20s %s\n", verbs[k]->syntax->verb, verbs[k]->syntax->summary);
     }
     printf("\nloraster VERB --help shows its options and an example; loraster --version the "
            "version.\nLengths are mm, z runs along the scanner's axis, the origin is its centre.\n"
@@ -52,7 +46,21 @@ static int match_verb(const struct cli_verb *verb, char *const *argv)
 /* The first word alone of a verb that has two. */
 static bool is_family(const char *word)
 {
-    return strcmp(word, "scanner") == 0;
+    return strcmp(word, "scanner") == 0 || strcmp(word, "bench") == 0;
+}
+
+/* "list, show, check": the second words that go with the first. */
+static void list_family(const char *word, char *text, size_t size)
+{
+    const size_t length = strlen(word);
+    text[0] = '\0';
+    for (int k = 0; verbs[k] != NULL; k++) {
+        const char *name = verbs[k]->syntax->verb;
+        if (strncmp(name, word, length) == 0 && name[length] == ' ') {
+            const size_t used = strlen(text);
+            snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", name + length + 1);
+        }
+    }
 }
 
 static int complain_verb(struct report *report, char *const *argv)
@@ -64,9 +72,8 @@ static int complain_verb(struct report *report, char *const *argv)
     }
     const bool family = is_family(argv[0]);
     if (family && argv[1] == NULL) {
-        report_error(report, LR_USAGE,
-                     "scanner needs one of list, show, check: see loraster "
-                     "--help");
+        list_family(argv[0], asked, sizeof(asked));
+        report_error(report, LR_USAGE, "%s needs one of %s: see loraster --help", argv[0], asked);
         return CLI_USAGE;
     }
     snprintf(asked, sizeof(asked), "%s%s%s", argv[0], family ? " " : "", family ? argv[1] : "");

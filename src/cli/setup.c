@@ -22,14 +22,17 @@ const struct cli_option common_grid_options[] = {
 };
 
 const struct cli_option common_operator_options[] = {
-    {"--backend", "NAME", "auto, cpu, raster or compute; default auto", false},
+    {"--backend", "NAME", "cpu, raster, compute; default auto, the fastest here", false},
     {"--device", "N", "which usable device of loraster info; default 0", false},
-    {"--mode", "NAME", "sampled (lines) or exact (solid angles); default sampled", false},
-    {"--rays", "R", "R x R lines over each crystal face; default 4", false},
+    {"--mode", "NAME", "sampled (lines), exact (solid angles); default auto: exact if it can",
+     false},
+    {"--rays", "R", "sampled: R x R lines over each crystal face; default 4", false},
     {"--samples", "N|NX,NY,NZ", "points per voxel; default: one per crystal pitch", false},
     {"--mu", "IMAGE", "attenuation map", false},
     {"--mu-unit", "UNIT", "unit of the map, 1/mm or 1/cm; default: by its largest value", false},
     {"--mu-steps", "K", "samples of the map along a line; default: one per voxel", false},
+    {"--penetration", NULL, "crystals stop photons along their depth", false},
+    {"--deterministic", NULL, "the same bits in every run, where that is slower", false},
     {"--store", "WHEN", "keep the matrix in memory: auto, yes or no", false},
     {"--max-memory", "SIZE", "limit for it, such as 512M or 4G; default: half", false},
     {"--threads", "N", "default: all processors", false},
@@ -55,13 +58,15 @@ static void read_samples(struct cli_args *args, lr_operator_params *params)
 
 static void read_params(struct setup *setup, struct cli_args *args, lr_store store)
 {
-    static const char *const modes[] = {"sampled", "exact", NULL};
+    static const char *const modes[] = {"auto", "sampled", "exact", NULL};
     static const char *const stores[] = {"auto", "yes", "no", NULL};
     setup->params = (lr_operator_params){
         .backend = read_backend(args),
-        .mode = (lr_mode)args_word(args, "--mode", modes, LR_MODE_SAMPLED),
+        .mode = (lr_mode)args_word(args, "--mode", modes, LR_MODE_AUTO),
         .rays = (int)args_int(args, "--rays", 0, at_least_one),
         .mu_steps = (int)args_int(args, "--mu-steps", 0, at_least_one),
+        .deterministic = args_has(args, "--deterministic"),
+        .penetration = args_has(args, "--penetration"),
         .store = (lr_store)args_word(args, "--store", stores, (int)store),
         .max_memory_bytes = args_bytes(args, "--max-memory", 0),
         .threads = (int)args_int(args, "--threads", 0, at_least_one),
@@ -213,19 +218,25 @@ lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *
     return lr_grid_check(&setup->grid, &setup->report->log);
 }
 
-void setup_point_grid(struct setup *setup)
+void setup_voxel_grid(struct setup *setup, const double centre_mm[3], const double voxel_mm[3])
 {
     static const int one[3] = {1, 1, 1};
-    static const double cube_mm[3] = {1, 1, 1};
-    setup->grid = lr_grid_centred(one, cube_mm);
-    for (int m = 0; m < setup->scanner->num_modules; m++) {
-        for (int k = 0; k < 3; k++) {
-            setup->grid.origin_mm[k] +=
-                setup->scanner->modules[m].centre_mm[k] / setup->scanner->num_modules;
-        }
-    }
+    setup->grid = lr_grid_centred(one, voxel_mm);
+    memcpy(setup->grid.origin_mm, centre_mm, sizeof(setup->grid.origin_mm));
     split_samples(setup);
     setup->params.grid = &setup->grid;
+}
+
+void setup_point_grid(struct setup *setup)
+{
+    static const double cube_mm[3] = {1, 1, 1};
+    double centre_mm[3] = {0};
+    for (int m = 0; m < setup->scanner->num_modules; m++) {
+        for (int k = 0; k < 3; k++) {
+            centre_mm[k] += setup->scanner->modules[m].centre_mm[k] / setup->scanner->num_modules;
+        }
+    }
+    setup_voxel_grid(setup, centre_mm, cube_mm);
 }
 
 lr_status setup_operator(struct setup *setup)
@@ -236,7 +247,8 @@ lr_status setup_operator(struct setup *setup)
         return report_reason(setup->report);
     }
     const lr_operator_info *info = lr_operator_get_info(setup->op);
-    report_info(setup->report, "backend %s on %s", info->backend, info->device);
+    report_info(setup->report, "backend %s on %s, mode %s", info->backend, info->device,
+                info->mode == LR_MODE_EXACT ? "exact" : "sampled");
     if (info->stored) {
         report_info(setup->report, "matrix kept in memory: %lld elements, %s, made in %s",
                     (long long)info->num_elements, common_bytes(bytes, info->memory_bytes),
@@ -262,7 +274,7 @@ void setup_json(const struct setup *setup, struct json *json)
     json_open(json, "operator", '{');
     json_text(json, "backend", info->backend);
     json_text(json, "device", info->device);
-    json_text(json, "mode", setup->params.mode == LR_MODE_EXACT ? "exact" : "sampled");
+    json_text(json, "mode", info->mode == LR_MODE_EXACT ? "exact" : "sampled");
     json_int(json, "rays", info->rays);
     json_ints(json, "samples", info->samples, 3);
     json_int(json, "mu_steps", info->mu_steps);

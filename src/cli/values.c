@@ -116,6 +116,31 @@ int args_sizes(struct cli_args *args, const char *name, int values[3])
     return count;
 }
 
+int args_ints(struct cli_args *args, const char *name, int *values, int most)
+{
+    const char *text = args_text(args, name);
+    int count = 0;
+    for (const char *at = text; at != NULL; at++) {
+        char *end = NULL;
+        errno = 0;
+        const long long value = strtoll(at, &end, 10);
+        const bool whole = isdigit((unsigned char)*at) && errno == 0 && value >= 1 &&
+                           value <= INT_MAX && (*end == ',' || *end == '\0');
+        if (!whole || count == most) {
+            args_complain(args, "%s %s: %s", name, text,
+                          whole ? "too many numbers"
+                                : "whole numbers of at least 1 are needed, such as 1,2,4");
+            return 0;
+        }
+        values[count++] = (int)value;
+        if (*end == '\0') {
+            break;
+        }
+        at = end;
+    }
+    return count;
+}
+
 /* The factor of a unit: "", K, M, G, T with an optional B or iB; 0 when it is none. */
 static double unit_factor(const char *unit)
 {

@@ -218,6 +218,7 @@ static lr_status read_request(struct cli_args *args, struct demo *demo)
     demo->backend = "raster";
     demo->panel.report = demo->setup.report = args->report;
     demo->setup.params = (lr_operator_params){
+        .mode = LR_MODE_SAMPLED,
         .rays = 4,
         .store = LR_STORE_AUTO,
         .max_memory_bytes = args_bytes(args, "--max-memory", (int64_t)5 << 30),

@@ -66,7 +66,7 @@ static lr_status count_row(void *user, const lr_row *row)
 static void describe(const struct setup *setup, char *text, size_t size)
 {
     const lr_operator_info *info = lr_operator_get_info(setup->op);
-    if (setup->params.mode == LR_MODE_EXACT) {
+    if (info->mode == LR_MODE_EXACT) {
         snprintf(text, size, "backend %s, mode exact, samples %d,%d,%d", info->backend,
                  info->samples[0], info->samples[1], info->samples[2]);
     } else {

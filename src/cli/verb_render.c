@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "album.h"
+#include "compare.h"
 #include "shot.h"
 #include "verbs.h"
 
@@ -163,6 +164,9 @@ static lr_status check_request(struct cli_args *args, struct work *work)
     work->folder = args_required(args, "-o");
     args_required(args, "--at");
     args_triple(args, "--at", false, work->point_mm);
+    if (args_has(args, "--voxel-mm")) {
+        args_complain(args, "--voxel-mm needs --compare: correspondence images show one point");
+    }
     work->only_module = (int)args_int(args, "--module", -1, range);
     return args->status;
 }
@@ -175,6 +179,7 @@ static lr_status render(struct cli_args *args, struct work *work)
         return report_error(args->report, LR_USAGE,
                             "correspondence images show lines: exact mode has none");
     }
+    setup->params.mode = LR_MODE_SAMPLED;
     if (work->only_module >= setup->scanner->num_modules) {
         return report_error(args->report, LR_USAGE, "--module %d: %s has modules 0 to %d",
                             work->only_module, setup->scanner->name,
@@ -198,6 +203,9 @@ static lr_status render(struct cli_args *args, struct work *work)
 
 static lr_status run(struct cli_args *args)
 {
+    if (args_has(args, "--compare")) {
+        return compare_run(args);
+    }
     struct work work = {0};
     lr_status status = check_request(args, &work);
     if (status == LR_OK) {
@@ -219,11 +227,20 @@ static const struct cli_option options[] = {
     {0},
 };
 
+static const struct cli_option compare_options[] = {
+    {"--compare", "[R,R,...]", "draw sampled against exact elements of one primary module", false},
+    {"--voxel-mm", "DX,DY,DZ", "of the voxel with these edges around the point", false},
+    {0},
+};
+
 static const struct cli_syntax syntax = {
     .verb = "render",
-    .summary = "Draws the correspondence images of a point: which crystals its lines meet.",
+    .summary =
+        "Draws the correspondence images of a point: which crystals its lines meet; or how far "
+        "sampled elements are from exact ones.",
     .example = "loraster render --scanner ge-explore-vista-dr --at 5,0,2 --rays 8 -o pictures",
     .groups = {{"point and output", options},
+               {"sampled against exact (compare.png, .npy of the elements)", compare_options},
                COMMON_SCANNER_GROUP,
                COMMON_OPERATOR_GROUP,
                COMMON_GENERAL_GROUP},

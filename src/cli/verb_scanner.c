@@ -71,6 +71,13 @@ static void print_summary(const lr_scanner *scanner, const struct summary *summa
     printf("radius         %.6g to %.6g mm\n", summary->radius_mm[0], summary->radius_mm[1]);
     printf("axial extent   %.6g to %.6g mm\n", summary->axial_mm[0], summary->axial_mm[1]);
     printf("hits read      %g mm behind the front face\n", scanner->detection_depth_mm);
+    if (scanner->crystal_mu_per_mm > 0) {
+        printf("crystals stop  with %g/mm at 511 keV: %.3g %% along the depth of module 0\n",
+               scanner->crystal_mu_per_mm,
+               -100 * expm1(-scanner->crystal_mu_per_mm * first->depth_mm));
+    } else {
+        printf("crystals stop  not known\n");
+    }
     print_rules(&scanner->coincidence);
     if (scanner->tof_resolution_ps > 0) {
         printf("time of flight %g ps FWHM\n", scanner->tof_resolution_ps);
@@ -94,6 +101,8 @@ static void summary_json(const lr_scanner *scanner, const struct summary *summar
     json_numbers(json, "axial_mm", summary->axial_mm, 2);
     json_number(json, "detection_depth_mm", scanner->detection_depth_mm);
     json_number(json, "tof_resolution_ps", scanner->tof_resolution_ps);
+    json_number(json, "crystal_mu_per_mm",
+                scanner->crystal_mu_per_mm > 0 ? scanner->crystal_mu_per_mm : NAN);
     json_open(json, "coincidence", '{');
     json_number(json, "field_of_view_mm",
                 rules->field_of_view_mm > 0 ? rules->field_of_view_mm : NAN);

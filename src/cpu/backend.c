@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "cpu/back.h"
 #include "cpu/forward.h"
+#include "cpu/part.h"
 #include "cpu/rows.h"
 #include "cpu/trace.h"
 
@@ -22,6 +23,16 @@ static lr_status forward(void *self, const void *image, void *data)
 static lr_status back(void *self, const void *data, void *image)
 {
     return lr_cpu_back(self, data, image);
+}
+
+static lr_status forward_part(void *self, const lr_selection *part, const void *image, void *values)
+{
+    return lr_cpu_forward_part(self, part, image, values);
+}
+
+static lr_status back_part(void *self, const lr_selection *part, const void *values, void *image)
+{
+    return lr_cpu_back_part(self, part, values, image);
 }
 
 static lr_status deliver(void *user, struct lr_cpu *cpu, int64_t first, int num_rows)
@@ -46,6 +57,11 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
 static lr_status picture(void *self, const double point_mm[3], int module, lr_pixel *pixels)
 {
     struct lr_cpu *cpu = self;
+    if (cpu->scene.params.penetration) {
+        return lr_error(cpu->scene.params.log, LR_USAGE,
+                        "with crystal penetration a line ends in several crystals and has no "
+                        "pixel: draw correspondence images without it");
+    }
     if (cpu->scene.params.mode != LR_MODE_SAMPLED) {
         return lr_error(cpu->scene.params.log, LR_USAGE,
                         "exact mode traces no lines and so has no correspondence image: use "
@@ -70,10 +86,13 @@ lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct l
     static const struct lr_backend_fns fns = {
         .name = "cpu",
         .computes_in_double = true,
+        .goes_by_rows = true,
         .forward = forward,
         .back = back,
         .rows = rows,
         .picture = picture,
+        .forward_part = forward_part,
+        .back_part = back_part,
         .destroy = destroy,
     };
     struct lr_cpu *cpu = lr_alloc(1, sizeof(*cpu), "the cpu backend", params->log);

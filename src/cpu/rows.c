@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "cpu/exact.h"
+#include "cpu/penetration.h"
 #include "cpu/trace.h"
 
 #include <stdlib.h>
@@ -16,8 +17,9 @@
 
 struct lr_cpu_worker {
     struct lr_cpu_view view;
-    struct lr_cpu_tally tally;    /* sampled mode */
-    struct lr_cpu_exact exact;    /* exact mode */
+    struct lr_cpu_tally tally; /* sampled mode */
+    struct lr_cpu_exact exact; /* exact mode */
+    struct lr_cpu_penetration penetration;
     struct lr_elements collected; /* of the row at hand, repeats and all */
     lr_status status;
 };
@@ -32,6 +34,9 @@ struct job {
 static lr_status init_worker(struct lr_cpu_worker *worker, const struct lr_cpu_scene *scene)
 {
     LR_TRY(lr_cpu_view_init(&worker->view, scene));
+    if (scene->params.penetration) {
+        return lr_cpu_penetration_init(&worker->penetration, scene);
+    }
     return scene->params.mode == LR_MODE_EXACT ? lr_cpu_exact_init(&worker->exact, scene)
                                                : lr_cpu_tally_init(&worker->tally, scene);
 }
@@ -68,6 +73,7 @@ void lr_cpu_finish(struct lr_cpu *cpu)
     for (int k = 0; k < cpu->num_workers; k++) {
         lr_cpu_tally_finish(&cpu->workers[k].tally);
         lr_cpu_exact_finish(&cpu->workers[k].exact);
+        lr_cpu_penetration_finish(&cpu->workers[k].penetration);
         lr_elements_finish(&cpu->workers[k].collected);
         lr_cpu_view_finish(&cpu->workers[k].view);
     }
@@ -107,7 +113,9 @@ static lr_status compute_row(struct lr_cpu_worker *worker, const struct lr_rows 
         double point[3];
         lr_rows_point(rows, row, k, point);
         lr_cpu_view_place(&worker->view, point);
-        if (scene->params.mode == LR_MODE_EXACT) {
+        if (scene->params.penetration) {
+            LR_TRY(lr_cpu_penetration_elements(&worker->view, &worker->penetration, collected));
+        } else if (scene->params.mode == LR_MODE_EXACT) {
             LR_TRY(lr_cpu_exact_elements(&worker->view, &worker->exact, collected));
         } else {
             LR_TRY(lr_cpu_trace(&worker->view, &worker->tally, collected));

@@ -118,8 +118,7 @@ void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3])
     }
 }
 
-/* Whether `primary` takes that role in its pair with `other`. */
-static bool is_primary(const struct lr_cpu_view *view, int primary, int other)
+bool lr_cpu_view_is_primary(const struct lr_cpu_view *view, int primary, int other)
 {
     const double a = view->toward[primary].distance2;
     const double b = view->toward[other].distance2;
@@ -192,7 +191,8 @@ void lr_cpu_view_look(struct lr_cpu_view *view, int primary)
         return;
     }
     for (int m = 0; m < view->scene->num_modules; m++) {
-        if (m == primary || !(view->toward[m].height > 0) || !is_primary(view, primary, m) ||
+        if (m == primary || !(view->toward[m].height > 0) ||
+            !lr_cpu_view_is_primary(view, primary, m) ||
             !cones_meet(&view->toward[primary], &view->toward[m])) {
             continue;
         }

@@ -75,6 +75,9 @@ void lr_cpu_view_finish(struct lr_cpu_view *view);
 /* Puts the eye at a point. */
 void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3]);
 
+/* Whether `primary` takes that role in its pair with `other`. */
+bool lr_cpu_view_is_primary(const struct lr_cpu_view *view, int primary, int other);
+
 /* Lists the secondaries of one primary in ascending module order; none when the primary does not
  * face the point. Conservative: a listed module may turn out not to be hit. */
 void lr_cpu_view_look(struct lr_cpu_view *view, int primary);

@@ -55,3 +55,75 @@ double gl_timer_seconds(struct gl_timer *timer)
     }
     return end > begin ? (double)(end - begin) * 1e-9 : 0;
 }
+
+/* --- stopwatch --- */
+
+/* Laps that may be in flight: more than any backend's batches that wait for the device. */
+enum { NUM_LAPS = 64 };
+
+struct gl_stopwatch {
+    struct gl_timer *laps[NUM_LAPS];
+    int64_t begun; /* since the reset */
+    int64_t read;  /* of these, in `seconds` */
+    double seconds;
+};
+
+struct gl_stopwatch *gl_stopwatch_create(struct gl_context *ctx, const char *label)
+{
+    struct gl_stopwatch *watch = lr_alloc(1, sizeof(*watch), label, ctx->log);
+    for (int k = 0; watch != NULL && k < NUM_LAPS; k++) {
+        watch->laps[k] = gl_timer_create(ctx, label);
+        if (watch->laps[k] == NULL) {
+            gl_stopwatch_destroy(watch);
+            return NULL;
+        }
+    }
+    return watch;
+}
+
+void gl_stopwatch_destroy(struct gl_stopwatch *watch)
+{
+    for (int k = 0; watch != NULL && k < NUM_LAPS; k++) {
+        gl_timer_destroy(watch->laps[k]);
+    }
+    free(watch);
+}
+
+void gl_stopwatch_reset(struct gl_stopwatch *watch)
+{
+    if (watch != NULL) {
+        watch->begun = watch->read = 0;
+        watch->seconds = 0;
+    }
+}
+
+static void read_lap(struct gl_stopwatch *watch)
+{
+    watch->seconds += gl_timer_seconds(watch->laps[watch->read++ % NUM_LAPS]);
+}
+
+void gl_stopwatch_begin(struct gl_stopwatch *watch)
+{
+    if (watch == NULL) {
+        return;
+    }
+    if (watch->begun - watch->read == NUM_LAPS) {
+        read_lap(watch);
+    }
+    gl_timer_begin(watch->laps[watch->begun++ % NUM_LAPS]);
+}
+
+void gl_stopwatch_end(struct gl_stopwatch *watch)
+{
+    if (watch != NULL) {
+        gl_timer_end(watch->laps[(watch->begun - 1) % NUM_LAPS]);
+    }
+}
+
+double gl_stopwatch_seconds(struct gl_stopwatch *watch)
+{
+    while (watch != NULL && watch->read < watch->begun) {
+        read_lap(watch);
+    }
+    return watch != NULL ? watch->seconds : 0;
+}

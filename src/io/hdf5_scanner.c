@@ -75,6 +75,8 @@ static bool put_rules(hid_t group, const lr_scanner *scanner)
                                &scanner->detection_depth_mm) &&
            lr_hdf5_put_numbers(group, "tof_resolution_ps", H5T_NATIVE_DOUBLE, 0,
                                &scanner->tof_resolution_ps) &&
+           lr_hdf5_put_numbers(group, "crystal_mu_per_mm", H5T_NATIVE_DOUBLE, 0,
+                               &scanner->crystal_mu_per_mm) &&
            lr_hdf5_put_numbers(group, "field_of_view_mm", H5T_NATIVE_DOUBLE, 0,
                                &rules->field_of_view_mm) &&
            lr_hdf5_put_numbers(group, "min_module_difference", H5T_NATIVE_INT, 0,
@@ -173,6 +175,16 @@ static void compare_rule(const struct lr_hdf5_input *in, const char *rule, doubl
     }
 }
 
+/* Where it is not known on one side there is nothing to compare. */
+static void compare_mu(const struct lr_hdf5_input *in, const lr_scanner *scanner)
+{
+    double number;
+    if (scanner->crystal_mu_per_mm > 0 &&
+        lr_hdf5_get_number(in, "/scanner", "crystal_mu_per_mm", &number) && number > 0) {
+        compare_rule(in, "crystal_mu_per_mm", scanner->crystal_mu_per_mm);
+    }
+}
+
 static lr_status compare_geometry(const struct lr_hdf5_input *in, const lr_scanner *scanner)
 {
     for (int c = 0; c < num_columns; c++) {
@@ -183,6 +195,7 @@ static lr_status compare_geometry(const struct lr_hdf5_input *in, const lr_scann
     compare_rule(in, "min_module_difference", rules->min_module_difference);
     compare_rule(in, "max_ring_difference",
                  rules->limits_ring_difference ? rules->max_ring_difference : -1);
+    compare_mu(in, scanner);
     return LR_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "io/c_locale.h"
 #include "io/crystal_map.h"
+#include "io/event_list.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -28,8 +29,7 @@ struct reader {
     struct lr_crystal_map map;
     lr_event_counts counts;
     int64_t num_records;
-    int64_t *events; /* LOR numbers */
-    int64_t num_events, room;
+    struct lr_event_list events;
     uint64_t first_unknown;       /* the first event that names an unknown crystal, */
     int64_t first_unknown_record; /* and where */
 };
@@ -122,22 +122,6 @@ static uint32_t key_of(uint64_t record, bool is_b)
     return lr_crystal_key(ring, detector, layer);
 }
 
-static lr_status keep_event(struct reader *reader, int64_t lor)
-{
-    if (reader->num_events == reader->room) {
-        const int64_t room = 2 * reader->room + RECORDS_PER_READ;
-        void *events =
-            lr_resize(reader->events, room, sizeof(*reader->events), "events", reader->log);
-        if (events == NULL) {
-            return LR_FAILED;
-        }
-        reader->events = events;
-        reader->room = room;
-    }
-    reader->events[reader->num_events++] = lor;
-    return LR_OK;
-}
-
 static lr_status take_prompt(struct reader *reader, uint64_t record)
 {
     const int a = lr_crystal_map_find(&reader->map, key_of(record, false));
@@ -155,7 +139,7 @@ static lr_status take_prompt(struct reader *reader, uint64_t record)
         reader->counts.not_in_coincidence++;
         return LR_OK;
     }
-    return keep_event(reader, lor);
+    return lr_event_list_add(&reader->events, lor, reader->log);
 }
 
 static lr_status take_record(struct reader *reader, uint64_t record)
@@ -290,13 +274,13 @@ lr_lor_data *lr_safir_read(const lr_safir_files *files, const lr_lors *lors,
     const struct lr_c_locale locale = lr_c_locale_enter();
     lr_lor_data *data = NULL;
     if (read_all(&reader, files->crystal_map) == LR_OK) {
-        data = lr_lor_data_bin(reader.events, reader.num_events, log);
+        data = lr_lor_data_bin(reader.events.lors, reader.events.count, log);
     }
     if (data != NULL && counts != NULL) {
         *counts = reader.counts;
     }
     lr_crystal_map_finish(&reader.map);
-    free(reader.events);
+    lr_event_list_finish(&reader.events);
     lr_c_locale_leave(locale);
     return data;
 }

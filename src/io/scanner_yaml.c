@@ -388,6 +388,8 @@ static lr_status read_draft(struct draft *draft)
          &draft->coincidence.key},
         {"detection_depth_mm", NULL, LR_YAML_NOT_NEGATIVE, false, &draft->params.detection_depth_mm,
          NULL},
+        {"crystal_mu_per_mm", NULL, LR_YAML_POSITIVE, false, &draft->params.crystal_mu_per_mm,
+         NULL},
         {"tof", NULL, LR_YAML_NODE, false, &draft->tof.value, &draft->tof.key},
         {"source", NULL, LR_YAML_NODE, false, &draft->source.value, &draft->source.key},
         {"unverified", NULL, LR_YAML_NODE, false, &draft->unverified.value, &draft->unverified.key},

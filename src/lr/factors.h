@@ -12,7 +12,9 @@ extern "C" {
 
 /* Numbers per LOR that are computed when asked for: detection efficiencies, expected randoms,
  * attenuation. Each maker returns a lr_lor_source for lr_operator_params.factors or for the
- * additive term of a reconstruction. LORs out of coincidence have 0. */
+ * additive term of a reconstruction. LORs out of coincidence have 0.
+ *
+ * errors of `get`: LR_USAGE for numbers that are not LORs of the list; LR_FAILED without memory. */
 
 /* scale * values[a] * values[b] for the crystals a, b of a LOR, numbered over the whole scanner.
  * Plain data; must outlive the source made of it. Threads: may be shared. */
@@ -24,27 +26,31 @@ typedef struct lr_crystal_product {
 
 LR_API lr_lor_source lr_crystal_product_source(lr_crystal_product *product);
 
-/* Sum over all LORs in coincidence; never holds a number per LOR. threads 0 = all processors. */
+/* Sum over all LORs in coincidence; never holds nor, but for tilted modules in a field of view,
+ * visits a number per LOR. threads 0 = all processors. errors: NaN without memory. */
 LR_API double lr_crystal_product_sum(const lr_crystal_product *product, int threads);
 
 /* Survival exp(-integral of mu) of both photons along the line between the centres of a LOR's two
- * crystal faces on the detection plane. It does not depend on where along the line they start, so
- * that it is a factor per LOR; against marching each line of the element it differs by what mu
- * varies across the crystals (docs/method.md gives the bound). */
+ * crystal faces on the detection plane; the integral is exact, mu being constant in each voxel and 0
+ * outside the map. It does not depend on where along the line they start, so that it is a factor
+ * per LOR; against marching each line of the element it differs by what mu varies across the
+ * crystals and a voxel (docs/method.md, section 4, gives the bound). */
 typedef struct lr_attenuation lr_attenuation;
 
 typedef struct lr_attenuation_params {
-    const lr_lors *lors;
-    const lr_image *mu; /* 1/mm; must outlive the object */
-    int threads;        /* 0 = all processors */
+    const lr_lors *lors; /* must outlive the object */
+    const lr_image *mu;  /* 1/mm, finite, at least 0; read by the constructor only */
+    int threads;         /* 0 = all processors */
     const lr_log *log;
 } lr_attenuation_params;
 
+/* errors: NULL, logged: LR_BAD_INPUT for a mu-map with a bad grid or value. */
 LR_API lr_attenuation *lr_attenuation_create(const lr_attenuation_params *params);
 LR_API void lr_attenuation_destroy(lr_attenuation *attenuation); /* NULL is allowed */
 LR_API lr_lor_source lr_attenuation_source(lr_attenuation *attenuation);
 
-/* The product of up to eight sources; plain data, must outlive the source made of it. */
+/* The product of up to eight sources, those with get == NULL counting as 1; plain data, must outlive
+ * the source made of it. Without any source all LORs have 1, also those out of coincidence. */
 typedef struct lr_source_product {
     lr_lor_source sources[8];
     int num_sources;
@@ -53,18 +59,22 @@ typedef struct lr_source_product {
 LR_API lr_lor_source lr_source_product_source(lr_source_product *product);
 
 /* Expected randoms from delayed coincidences by fan sums. D_c = delayeds with an end in crystal c;
- * where they are few they are pooled over the crystals of one place within their block column
- * (same p, all modules of a ring) and over crystal rings (see docs/method.md). Then
- * r_ij = scale * D_i * D_j over the LORs in coincidence, with the scale that makes the sum of r
- * equal the number of delayeds. */
+ * where they are few, crystals share the mean of their D: those of one place within their block
+ * column (same p, all modules of a ring), then also over crystal rings, at last all; the finest
+ * of these with at least 50 ends in the mean group is taken. Then r_ij = scale * v_i * v_j over the
+ * LORs in coincidence, with the v that give r the fan sums D: v is in proportion to D where all
+ * crystals have fans of the same sum, and docs/method.md, section 7, says how it is found where
+ * they have not. scale makes the sum of r equal the number of delayeds. */
 typedef struct lr_randoms {
-    float *values; /* owned, [num_crystals]: D, pooled */
+    float *values; /* owned, [num_crystals]: v, relative singles rates with mean 1 */
     lr_crystal_product product;
-    double delayeds; /* = sum of r */
-    int pooled;      /* crystals that share one D; 1 = not pooled */
+    double delayeds; /* in coincidence; = sum of r */
+    int pooled;      /* most crystals that share one v; 1 = not pooled */
 } lr_randoms;
 
-/* delayeds: sparse or dense counts per LOR. errors: NULL, logged; no delayeds at all is an error. */
+/* delayeds: sparse or dense counts per LOR, finite and at least 0; LORs out of coincidence are
+ * skipped, with a warning. lors must outlive the result.
+ * errors: NULL, logged; no delayeds at all is an error. */
 LR_API lr_randoms *lr_randoms_estimate(const lr_lors *lors, const lr_lor_data *delayeds,
                                        const lr_log *log);
 LR_API void lr_randoms_destroy(lr_randoms *randoms); /* NULL is allowed */

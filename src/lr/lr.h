@@ -6,6 +6,7 @@
 #ifndef LR_LR_H
 #define LR_LR_H
 
+#include <lr/compare.h>
 #include <lr/device.h>
 #include <lr/factors.h>
 #include <lr/grid.h>

@@ -20,8 +20,10 @@ extern "C" {
 typedef struct lr_operator lr_operator;
 
 typedef enum lr_mode {
-    LR_MODE_SAMPLED = 0, /* rays x rays lines over each primary crystal's face */
-    LR_MODE_EXACT        /* solid angle of the clipped overlap */
+    LR_MODE_AUTO = 0, /* exact where the backend asked for has it and without penetration, else
+                         sampled */
+    LR_MODE_SAMPLED,  /* rays x rays lines over each primary crystal's face */
+    LR_MODE_EXACT     /* solid angle of the clipped overlap */
 } lr_mode;
 
 typedef enum lr_store {
@@ -35,7 +37,9 @@ typedef enum lr_store {
 typedef struct lr_operator_params {
     const lr_lors *lors; /* required; names the scanner */
     const lr_grid *grid; /* required; copied */
-    const char *backend; /* NULL or "auto", "cpu", "raster", "compute" */
+    const char *backend; /* "cpu", "raster", "compute"; NULL or "auto": of those that have what is
+                            asked for here and find a device, the fastest by a trial of about a
+                            second, kept in a file (docs/formats.md, LORASTER_CACHE) */
     lr_mode mode;
     int rays;                     /* R; 0 = 4. Unused by exact mode */
     int samples[3];               /* points per voxel and axis; 0 = as many as keep their spacing
@@ -46,10 +50,13 @@ typedef struct lr_operator_params {
                                      factors; NULL = 1. Copied; its user outlives the operator */
     bool deterministic; /* same bits in every run, also where a backend would add in any order */
     bool penetration;   /* crystals stop photons along their depth, not on the detection plane;
-                           needs the scanner's crystal_mu_per_mm */
+                           needs the scanner's crystal_mu_per_mm; sampled mode, cpu and compute */
     lr_store store;
-    int64_t max_memory_bytes; /* host memory for a stored matrix and buffers on the device;
-                                  0 = half of what the machine has, and what the device reports */
+    int64_t max_memory_bytes; /* host memory for a stored matrix, and that of buffers on the
+                                  device; 0 = half of what the machine has, and what the device
+                                  reports. What a call works with comes on top: images, the
+                                  caller's data in another precision or times its factors, and up
+                                  to 128 MiB (cpu with factors: 512 MiB) of sums and windows */
     int threads;              /* 0 = all processors */
     int device;               /* index in lr_device_list; 0 = the first */
     const lr_log *log;
@@ -60,6 +67,7 @@ typedef struct lr_operator_params {
 typedef struct lr_operator_info {
     const char *backend; /* "cpu", "raster" or "compute" */
     const char *device;  /* "CPU, 2 threads"; "llvmpipe (LLVM 15.0.6, 256 bits)" */
+    lr_mode mode;        /* sampled or exact */
     bool stored;         /* whether the matrix is kept */
     int64_t num_voxels, num_lors;
     int64_t num_elements; /* non-zeros of the stored matrix; 0 when not stored */
@@ -88,10 +96,10 @@ LR_API void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid
                                         int samples[3]);
 
 /* data = A image. image: [num_voxels], data: [num_lors], overwritten. One call at a time per
- * operator. Same input, same bits, whatever the number of threads; only the compute backend
+ * operator. With `factors` n the matrix is diag(n) A in all that follows, pictures excepted. Same input, same bits, whatever the number of threads; only the compute backend
  * without a stored matrix adds in any order, and repeats to 2e-6 of each value.
- * errors: LR_BAD_INPUT for an array with a value that is not finite; LR_NO_DEVICE when the device
- * is lost; LR_CANCELLED. */
+ * errors: LR_BAD_INPUT for an array with a value that is not finite, or a factor that is negative
+ * or not finite; LR_NO_DEVICE when the device is lost; LR_CANCELLED. */
 LR_API lr_status lr_operator_forward(lr_operator *op, const float *image, float *data);
 
 /* image = A^T data. */
@@ -101,12 +109,15 @@ LR_API lr_status lr_operator_back(lr_operator *op, const float *data, float *ima
 LR_API lr_status lr_operator_forward_f64(lr_operator *op, const double *image, double *data);
 LR_API lr_status lr_operator_back_f64(lr_operator *op, const double *data, double *image);
 
-/* image = A^T 1, computed once and kept. LORs out of coincidence have A = 0 and add nothing. */
+/* image = A^T 1, computed once and kept. LORs out of coincidence have A = 0 and add nothing. Only
+ * raster needs an array of all LORs for it. */
 LR_API lr_status lr_operator_sensitivity(lr_operator *op, float *image);
 
 /* The same for some LORs only: values holds lr_selection_count numbers in the selection's order.
- * What is not selected is neither computed nor held, where the backend can do so (compute), and
- * otherwise picked from all. errors: LR_USAGE for a selection that is not ascending. */
+ * What is not selected is neither computed nor held (compute, stored matrices), computed but not
+ * held (cpu), or computed, held and picked from all (raster). An empty selection gives nothing, or
+ * an image of 0.
+ * errors: as above; LR_USAGE for a selection that is not ascending or leaves the range. */
 LR_API lr_status lr_operator_forward_part(lr_operator *op, const lr_selection *part,
                                           const float *image, float *values);
 LR_API lr_status lr_operator_back_part(lr_operator *op, const lr_selection *part,

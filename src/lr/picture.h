@@ -3,6 +3,7 @@
 #ifndef LR_PICTURE_H
 #define LR_PICTURE_H
 
+#include <lr/compare.h>
 #include <lr/grid.h>
 #include <lr/operator.h>
 #include <lr/scanner.h>
@@ -63,7 +64,9 @@ LR_API void lr_picture_paste(lr_picture *picture, const int corner[2], const lr_
 typedef enum lr_colour_map {
     LR_COLOURS_GREY = 0,     /* black to white */
     LR_COLOURS_INVERSE_GREY, /* white to black, as in nuclear medicine */
-    LR_COLOURS_PERCEPTUAL /* dark violet, blue, green, yellow: equal steps of lightness in Oklab */
+    LR_COLOURS_PERCEPTUAL, /* dark violet, blue, green, yellow: equal steps of lightness in Oklab */
+    LR_COLOURS_DIVERGING   /* blue below, white at 0.5, red-brown above: for signed numbers; equally
+                                light on both sides, and told apart by the colour-blind */
 } lr_colour_map;
 
 /* The colour of 0 <= t <= 1; outside of that the nearest, black for NaN. */
@@ -90,6 +93,8 @@ typedef struct lr_bar_params {
     lr_colour_map colours;
     const char *unit; /* behind the upper value; NULL = none */
     lr_colour text;
+    int text_scale; /* of lr_text_style */
+    int num_labels; /* values beside the bar, evenly spaced, both ends included; 0 = 2 */
 } lr_bar_params;
 
 LR_API void lr_picture_bar(lr_picture *picture, const int corner[2], const lr_bar_params *params);
@@ -119,6 +124,34 @@ typedef struct lr_correspondence_params {
 /* A new picture, u to the right and v upwards; or NULL, logged.
  * errors: LR_USAGE for a module or number of rays that does not exist. */
 LR_API lr_picture *lr_picture_correspondence(const lr_correspondence_params *params);
+
+/* --- sampled against exact --- */
+
+/* Rows of one point, restricted to one primary module. */
+typedef struct lr_comparison_params {
+    const lr_pixel *pixels; /* of the point with the primary, as lr_operator_picture fills them:
+                               they say where on the primary's faces each element lies */
+    int pixel_rays;         /* R of the pixels: screen pixels per crystal and axis */
+    const lr_lors *lors;
+    int module; /* the primary */
+    const lr_row *exact;
+    const lr_row *sampled; /* [num_sampled] */
+    const int *rays;       /* [num_sampled], the R of each */
+    int num_sampled;
+    const char *title;    /* NULL = none */
+    const char *subtitle; /* NULL = none */
+    const lr_log *log;
+} lr_comparison_params;
+
+/* A new picture on white, or NULL, logged. Each sampled row has its figures (lr_row_compare), with
+ * the law 0.6 / R beside the relative error, and three panels: sampled, exact, and their difference
+ * in percent of the largest exact element, from blue (too small) over white to red-brown (too
+ * large). A panel shows the primary module, u to the right and v upwards; every
+ * crystal is cut into the pieces that lie on different LORs, each piece in the colour of its
+ * element. Weights share one scale; each difference has its own, written on its bar. With two rows
+ * or more there is a chart of the errors over R. Grey: no LOR.
+ * errors: LR_USAGE for a module, R or rows that do not exist. */
+LR_API lr_picture *lr_picture_comparison(const lr_comparison_params *params);
 
 /* --- images --- */
 

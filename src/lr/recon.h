@@ -17,8 +17,11 @@ extern "C" {
  *
  * Images count emissions per voxel during the acquisition. */
 
-/* What one iteration did. The log-likelihood is that of the image before its update:
- * sum over LORs of y ln(yhat + b) - (yhat + b). */
+/* What one iteration did. With one subset, all sums are over all LORs and the log-likelihood
+ * sum y ln(yhat + b) - (yhat + b) is that of the image before its update. With more, each subset
+ * adds its LORs' part, estimated from the image before that subset's update: the log-likelihood
+ * then belongs to the images that the iteration went through, not to any one of them (one more
+ * iteration of lr_mlem from an image tells its own). */
 typedef struct lr_iteration {
     int number; /* from 1 */
     double log_likelihood;
@@ -26,9 +29,10 @@ typedef struct lr_iteration {
     double estimated_counts; /* sum of yhat + b */
     int64_t left_out_lors;   /* y > 0 where yhat + b = 0 */
     double left_out_counts;
-    double sensitive_counts; /* sum over voxels of sensitivity * x after the update */
+    double sensitive_counts; /* sum over subsets and voxels of the subset's sensitivity * x after
+                                its update; = measured_counts where b = 0 */
     double seconds;
-    const float *image; /* [num_voxels] after the update; lives during the call */
+    const float *image; /* [num_voxels] after the last update; lives during the call */
 } lr_iteration;
 
 typedef struct lr_mlem_params {
@@ -43,7 +47,9 @@ typedef struct lr_mlem_params {
     const lr_progress *progress;
 } lr_mlem_params;
 
-/* image: [num_voxels], overwritten; on LR_CANCELLED it holds the last finished iteration.
+/* lr_osem with one subset.
+ *
+ * image: [num_voxels], overwritten; on LR_CANCELLED it holds the last finished iteration.
  * errors: LR_BAD_INPUT for negative or non-finite data; LR_USAGE for sizes that do not match. */
 LR_API lr_status lr_mlem(const lr_mlem_params *params, float *image);
 
@@ -51,14 +57,21 @@ LR_API lr_status lr_mlem(const lr_mlem_params *params, float *image);
  * subset after the other, each with its own sensitivity. A subset is a set of whole module pairs;
  * subsets are balanced: LORs and directions are spread evenly. One subset gives ML-EM.
  *
- * With sparse data and an additive source, nothing as long as all LORs is held: estimates are
- * computed where counts are, and only the sensitivities visit every LOR, once. */
+ * Voxels that a subset does not see keep their value in it. A subset whose counts the image does
+ * not reach, or that has none, is passed over, with a warning.
+ *
+ * With sparse data nothing as long as all LORs is held: estimates are computed where counts are,
+ * and only the sensitivities visit every LOR, once. With dense data an array as long as the
+ * largest subset is held, and a second one with an additive source, which is asked in every
+ * iteration. */
 typedef struct lr_osem_params {
     lr_operator *op;               /* required */
     const lr_lor_data *data;       /* required; y >= 0, sparse or dense */
     const lr_lor_data *additive;   /* b >= 0; NULL = none, or: */
     lr_lor_source additive_source; /* b >= 0 where additive is NULL; get == NULL = none */
-    double additive_sum;           /* of additive_source over all LORs in coincidence */
+    double additive_sum;           /* of additive_source over all LORs in coincidence; 0 = it is
+                                      summed up, which visits every LOR once. Unused with dense
+                                      data */
     const float *initial;          /* as in lr_mlem_params */
     int iterations;                /* 0 = 3 */
     int subsets;                   /* 0 = 1 */
@@ -68,11 +81,17 @@ typedef struct lr_osem_params {
     const lr_progress *progress;
 } lr_osem_params;
 
-/* image: [num_voxels], overwritten; on LR_CANCELLED it holds the last finished subset.
- * errors: as lr_mlem; LR_USAGE for more subsets than module pairs. */
+/* image: [num_voxels], overwritten; on LR_CANCELLED it holds the last finished subset. progress is
+ * asked before each subset, in iterations done of all.
+ * errors: as lr_mlem; LR_USAGE for more subsets than module pairs or an additive term of both
+ * kinds; LR_BAD_INPUT when no counts are reached in a whole iteration. */
 LR_API lr_status lr_osem(const lr_osem_params *params, float *image);
 
-/* Subset of each module pair: [lors->num_pairs], 0 .. subsets-1. */
+/* Subset of each module pair: subset_of[lors->num_pairs], 0 .. subsets-1. The same in every run.
+ * Neighbouring subsets see from neighbouring directions; lr_osem visits them in the order of their
+ * numbers' bits read backwards: 0 4 2 6 1 5 3 for seven. docs/method.md, section 6, says how they
+ * are made. errors: LR_USAGE for fewer than 1 or more than num_pairs subsets; LR_FAILED without
+ * memory. */
 LR_API lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of);
 
 #ifdef __cplusplus

@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "model/coincidence.h"
+#include "model/place.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -149,21 +150,6 @@ int64_t lr_lors_number(const lr_lors *lors, int crystal_a, int crystal_b)
            (high - scanner->first_crystal[j]);
 }
 
-/* The pair whose LORs include this one. */
-static int64_t find_pair(const lr_lors *lors, int64_t lor)
-{
-    int64_t low = 0, high = lors->num_pairs;
-    while (high - low > 1) {
-        const int64_t middle = low + (high - low) / 2;
-        if (lors->offsets[middle] <= lor) {
-            low = middle;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 static lr_lor describe(const lr_lors *lors, int64_t pair, int64_t lor)
 {
     const int i = lors->pairs[pair][0], j = lors->pairs[pair][1];
@@ -178,7 +164,7 @@ static lr_lor describe(const lr_lors *lors, int64_t pair, int64_t lor)
 
 lr_lor lr_lors_describe(const lr_lors *lors, int64_t lor)
 {
-    return describe(lors, find_pair(lors, lor), lor);
+    return describe(lors, lr_place_pair(lors, lor), lor);
 }
 
 bool lr_lors_in_coincidence(const lr_lors *lors, int64_t lor)
@@ -186,7 +172,7 @@ bool lr_lors_in_coincidence(const lr_lors *lors, int64_t lor)
     if (lor < 0 || lor >= lors->count) {
         return false;
     }
-    const int64_t pair = find_pair(lors, lor);
+    const int64_t pair = lr_place_pair(lors, lor);
     const lr_lor spelled = describe(lors, pair, lor);
     return lr_coincidence_allows(lors, pair, spelled.p, spelled.q, spelled.r, spelled.s);
 }

@@ -63,6 +63,7 @@ static bool prepare(lr_scanner *scanner, const lr_scanner_params *params)
     scanner->coincidence = params->coincidence;
     scanner->detection_depth_mm = params->detection_depth_mm;
     scanner->tof_resolution_ps = params->tof_resolution_ps;
+    scanner->crystal_mu_per_mm = params->crystal_mu_per_mm;
     scanner->name = lr_copy_string(lr_scanner_title(params), params->log);
     scanner->source = lr_copy_string(params->source, params->log);
     scanner->modules =

@@ -12,6 +12,9 @@
 #define AXIS_TOLERANCE 1e-6
 #define FACE_TOLERANCE_MM 1e-12
 
+/* BGO, which stops best of the usual crystals, has 0.096/mm at 511 keV, lead 0.18/mm. */
+#define IMPLAUSIBLE_MU 0.3
+
 const char *lr_scanner_title(const lr_scanner_params *params)
 {
     return params->name ? params->name : "unnamed scanner";
@@ -171,6 +174,24 @@ static lr_status check_count(const lr_scanner_params *params)
     return LR_OK;
 }
 
+static lr_status check_mu(const lr_scanner_params *params)
+{
+    const double mu = params->crystal_mu_per_mm;
+    if (!isfinite(mu) || mu < 0.0) {
+        return lr_error(params->log, LR_BAD_INPUT,
+                        "%s: the crystals attenuate with %.6g/mm: it must be positive, or absent "
+                        "when it is not known",
+                        lr_scanner_title(params), mu);
+    }
+    if (mu > IMPLAUSIBLE_MU) {
+        lr_warn(params->log,
+                "%s: the crystals attenuate with %.6g/mm, while lead has 0.18/mm at 511 keV: it "
+                "looks like 1/cm; if so, divide it by 10",
+                lr_scanner_title(params), mu);
+    }
+    return LR_OK;
+}
+
 lr_status lr_scanner_check_params(const lr_scanner_params *params)
 {
     const char *const title = lr_scanner_title(params);
@@ -194,6 +215,7 @@ lr_status lr_scanner_check_params(const lr_scanner_params *params)
                         "absent",
                         title, params->tof_resolution_ps);
     }
+    LR_TRY(check_mu(params));
     for (int m = 0; m < params->num_modules; m++) {
         LR_TRY(check_module(params, m));
     }

@@ -14,7 +14,7 @@ struct lr_backend_params {
     const lr_scanner *scanner;
     const lr_lors *lors;
     const lr_grid *grid;
-    lr_mode mode;
+    lr_mode mode; /* sampled or exact */
     int rays;
     int samples[3];
     const lr_image *mu; /* 1/mm, or NULL */
@@ -28,13 +28,14 @@ struct lr_backend_params {
 };
 
 /* The slots from `picture` on but `destroy` may be NULL: the facade then does without.
- * forward_part and back_part: as forward and back, for values of a selection that is checked and
- * not all. back_part with values NULL takes 1 for every value: the sensitivity, float images.
- * Arrays are float, or double where computes_in_double;
- * outputs are overwritten. Forward and back report progress themselves. */
+ * forward_part and back_part: as forward and back, for values of a selection that is checked, not
+ * empty and not all. back_part with values NULL takes 1 for every value: the sensitivity.
+ * Arrays are float, or double where computes_in_double; outputs are overwritten. Forward and back
+ * report progress themselves, done / total being the share of the call's work. */
 struct lr_backend_fns {
     const char *name;
     bool computes_in_double;
+    bool goes_by_rows; /* a projection computes every row whole: a part takes as long as all */
     lr_status (*forward)(void *self, const void *image, void *data);
     lr_status (*back)(void *self, const void *data, void *image);
     lr_status (*rows)(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
@@ -51,6 +52,10 @@ struct lr_backend {
     void *self;
     char device[160];
 };
+
+/* Whether crystal penetration, where it is asked for, can be had: not in exact mode, and not without
+ * the scanner's crystal_mu_per_mm. errors: LR_USAGE, logged. */
+lr_status lr_backend_check_penetration(const struct lr_backend_params *params);
 
 /* One constructor per backend. On failure the reason is logged and *backend untouched. */
 lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);

@@ -9,11 +9,13 @@
 #include "operator/backend.h"
 #include "operator/relay.h"
 
-/* A backend that can be asked for. "auto" takes the first of a list that has the mode wanted and
- * does not answer LR_NO_DEVICE. */
+enum { LR_MAX_CHOICES = 8 };
+
+/* A backend that can be asked for; "auto" chooses among them (operator/choose.h). */
 struct lr_backend_choice {
     const char *name;
-    bool has_exact; /* whether it computes LR_MODE_EXACT */
+    bool has_exact;       /* whether it computes LR_MODE_EXACT */
+    bool has_penetration; /* whether it can let crystals stop photons along their depth */
     lr_status (*create)(const struct lr_backend_params *params, struct lr_backend *backend);
 };
 
@@ -24,11 +26,12 @@ struct lr_operator {
     struct lr_hush hush;             /* params.progress points into it */
     struct lr_backend_params params; /* checked, defaults replaced */
     struct lr_backend backend;
-    float *sensitivity; /* [num_voxels], or NULL until it is asked for */
+    lr_lor_source factors; /* get == NULL: none */
+    float *sensitivity;    /* [num_voxels], or NULL until it is asked for */
 };
 
-/* lr_operator_create over other backends than the built-in ones. choices: [num_choices], in the
- * order that "auto" tries; read during the call only. */
+/* lr_operator_create over other backends than the built-in ones. choices: [num_choices], at most
+ * LR_MAX_CHOICES; read during the call only. Of two that are equally fast "auto" takes the first. */
 lr_operator *lr_operator_create_among(const lr_operator_params *params,
                                       const struct lr_backend_choice *choices, int num_choices);
 

@@ -75,6 +75,22 @@ lr_status lr_matrix_forward(const struct lr_matrix *matrix, int threads,
 lr_status lr_matrix_back(const struct lr_matrix *matrix, int threads, struct lr_matrix_vector data,
                          struct lr_matrix_vector image);
 
+/* The same for the LORs of a selection (model/selection.h), whose values stand in its order. Ranges
+ * of the matrix without any of them are not read. */
+struct lr_matrix_part {
+    const lr_lors *lors;
+    const lr_selection *selection; /* checked */
+};
+
+lr_status lr_matrix_forward_part(const struct lr_matrix *matrix, int threads,
+                                 const struct lr_matrix_part *part,
+                                 const struct lr_matrix_vector vectors[2]); /* image, values */
+
+/* values.values NULL: 1 for every value. */
+lr_status lr_matrix_back_part(const struct lr_matrix *matrix, int threads,
+                              const struct lr_matrix_part *part,
+                              const struct lr_matrix_vector vectors[2]); /* values, image */
+
 /* Number of elements in a row. */
 int64_t lr_matrix_row_count(const struct lr_matrix *matrix, int64_t row);
 

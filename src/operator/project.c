@@ -1,61 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections: conversion between the caller's and the backend's precision, and the check that
- * what goes in is finite. */
-#include "operator/facade.h"
+ * Projections: conversion between the caller's and the backend's precision, the check that what
+ * goes in is finite, factors, and parts where the backend knows only all LORs. */
+#include "operator/project.h"
 
 #include "base/log.h"
-#include "base/mem.h"
+#include "model/selection.h"
+#include "operator/scaling.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* One side of a projection: the image or the data, float or double. */
-struct side {
-    const char *name;
-    int64_t count;
-    bool is_double;
-    void *values;
+/* What is projected: with an operator, forward or back, for all LORs (part NULL) or some. */
+struct projection {
+    const struct lr_operator *op;
+    const lr_selection *part;
+    bool forward;
 };
 
-/* Values looked at before the answer is read: the loop inside has no branch. */
-enum { BLOCK = 4096 };
-
-static bool block_is_finite(const struct side *side, int64_t begin, int64_t end)
-{
-    int wrong = 0;
-    if (side->is_double) {
-        const double *values = side->values;
-        for (int64_t k = begin; k < end; k++) {
-            wrong |= !isfinite(values[k]);
-        }
-    } else {
-        const float *values = side->values;
-        for (int64_t k = begin; k < end; k++) {
-            wrong |= !isfinite(values[k]);
-        }
-    }
-    return !wrong;
-}
-
-/* The first value that is not finite, or -1. */
-static int64_t find_not_finite(const struct side *side)
-{
-    for (int64_t begin = 0; begin < side->count; begin += BLOCK) {
-        const int64_t end = begin + BLOCK < side->count ? begin + BLOCK : side->count;
-        if (block_is_finite(side, begin, end)) {
-            continue;
-        }
-        for (int64_t k = begin; k < end; k++) {
-            if (!block_is_finite(side, k, k + 1)) {
-                return k;
-            }
-        }
-    }
-    return -1;
-}
+/* --- checks --- */
 
 static lr_status report_voxel(const struct lr_operator *op, int64_t row)
 {
@@ -77,78 +41,132 @@ static lr_status report_lor(const struct lr_operator *op, int64_t number)
                     (long long)number, lor.p, lor.q, lor.module_i, lor.r, lor.s, lor.module_j);
 }
 
-static void convert(const struct side *from, const struct side *to)
+static lr_status check_input(const struct projection *p, const struct lr_side *in)
 {
-    if (from->is_double) {
-        const double *in = from->values;
-        float *out = to->values;
-        for (int64_t k = 0; k < from->count; k++) {
-            out[k] = (float)in[k];
-        }
-    } else {
-        const float *in = from->values;
-        double *out = to->values;
-        for (int64_t k = 0; k < from->count; k++) {
-            out[k] = in[k];
+    const int64_t wrong = lr_side_find_not_finite(in);
+    if (wrong < 0) {
+        return LR_OK;
+    }
+    return p->forward ? report_voxel(p->op, wrong)
+                      : report_lor(p->op, lr_selection_lor(p->op->params.lors, p->part, wrong));
+}
+
+/* --- parts by all --- */
+
+/* Copies values between their places in a part and among all LORs. */
+static void pick(const struct projection *p, const struct lr_side *all,
+                 const struct lr_side *values)
+{
+    struct lr_selection_walk walk = {.lors = p->op->params.lors, .selection = p->part};
+    while (lr_selection_next(&walk)) {
+        for (int64_t k = 0; k < walk.span.count; k++) {
+            const int64_t lor = walk.span.numbers ? walk.span.numbers[k] : walk.span.first + k;
+            if (p->forward) {
+                lr_side_put(values, walk.position + k, lr_side_get(all, lor));
+            } else {
+                lr_side_put(all, lor, values ? lr_side_get(values, walk.position + k) : 1.0);
+            }
         }
     }
 }
 
-/* `side` in the backend's precision: the same array, or a new one to be freed when `owned`. */
-static lr_status side_at_door(const struct lr_operator *op, const struct side *side,
-                              struct side *inner)
+/* A projection of all LORs of which only those of the part are taken. Back, in NULL: values of 1. */
+static lr_status part_by_all(const struct projection *p, const struct lr_side *in,
+                             const struct lr_side *out)
+{
+    const struct lr_backend *backend = &p->op->backend;
+    struct lr_side all = lr_data_side(p->op, NULL, backend->fns->computes_in_double);
+    LR_TRY(lr_side_alloc(&all, p->op->params.log));
+    lr_status status;
+    if (p->forward) {
+        status = backend->fns->forward(backend->self, in->values, all.values);
+        if (status == LR_OK) {
+            pick(p, &all, out);
+        }
+    } else {
+        pick(p, &all, in);
+        status = backend->fns->back(backend->self, all.values, out->values);
+    }
+    free(all.values);
+    return status;
+}
+
+lr_status lr_project_back_part(const struct lr_operator *op, const lr_selection *part,
+                               const struct lr_side *values, const struct lr_side *image)
+{
+    const struct lr_backend *backend = &op->backend;
+    if (backend->fns->back_part == NULL) {
+        const struct projection p = {op, part, false};
+        return part_by_all(&p, values, image);
+    }
+    return backend->fns->back_part(backend->self, part, values ? values->values : NULL,
+                                   image->values);
+}
+
+/* --- projections --- */
+
+static lr_status call(const struct projection *p, const struct lr_side *in,
+                      const struct lr_side *out)
+{
+    const struct lr_backend *backend = &p->op->backend;
+    if (p->part == NULL) {
+        return p->forward ? backend->fns->forward(backend->self, in->values, out->values)
+                          : backend->fns->back(backend->self, in->values, out->values);
+    }
+    if (!p->forward) {
+        return lr_project_back_part(p->op, p->part, in, out);
+    }
+    return backend->fns->forward_part != NULL
+               ? backend->fns->forward_part(backend->self, p->part, in->values, out->values)
+               : part_by_all(p, in, out);
+}
+
+/* in and out are in the backend's precision; in back projections with factors, `in` is ours. */
+static lr_status run(const struct projection *p, const struct lr_side *in,
+                     const struct lr_side *out)
+{
+    LR_TRY(check_input(p, in));
+    if (p->forward) {
+        LR_TRY(call(p, in, out));
+        return lr_scaling_apply(p->op, p->part, out);
+    }
+    LR_TRY(lr_scaling_apply(p->op, p->part, in));
+    return call(p, in, out);
+}
+
+/* `side` in the backend's precision: the same array, or a new one, which it must be when it is
+ * going to be changed. */
+static lr_status side_at_door(const struct lr_operator *op, const struct lr_side *side,
+                              bool is_changed, struct lr_side *inner)
 {
     *inner = *side;
     inner->is_double = op->backend.fns->computes_in_double;
-    if (inner->is_double == side->is_double) {
+    if (inner->is_double == side->is_double && !is_changed) {
         return LR_OK;
     }
-    const size_t size = inner->is_double ? sizeof(double) : sizeof(float);
-    inner->values = lr_alloc(side->count, size, side->name, op->params.log);
-    return inner->values == NULL ? LR_FAILED : LR_OK;
+    return lr_side_alloc(inner, op->params.log);
 }
 
-static void leave_door(const struct side *side, const struct side *inner)
+static void leave_door(const struct lr_side *side, const struct lr_side *inner)
 {
     if (inner->values != side->values) {
         free(inner->values);
     }
 }
 
-static lr_status check_input(const struct lr_operator *op, const struct side *in, bool forward)
+static lr_status project(const struct projection *p, const struct lr_side *in,
+                         const struct lr_side *out)
 {
-    const int64_t wrong = find_not_finite(in);
-    if (wrong < 0) {
-        return LR_OK;
-    }
-    return forward ? report_voxel(op, wrong) : report_lor(op, wrong);
-}
-
-static lr_status run(const struct lr_operator *op, const struct side *in, const struct side *out,
-                     bool forward)
-{
-    const struct lr_backend *backend = &op->backend;
-    LR_TRY(check_input(op, in, forward));
-    return forward ? backend->fns->forward(backend->self, in->values, out->values)
-                   : backend->fns->back(backend->self, in->values, out->values);
-}
-
-static lr_status project(const struct lr_operator *op, const struct side *in,
-                         const struct side *out, bool forward)
-{
-    if (in->values == NULL || out->values == NULL) {
-        return lr_error(op->params.log, LR_USAGE, "a projection needs an image and a data array");
-    }
-    struct side inner_in, inner_out;
-    LR_TRY(side_at_door(op, in, &inner_in));
-    lr_status status = side_at_door(op, out, &inner_out);
+    struct lr_side inner_in, inner_out;
+    LR_TRY(side_at_door(p->op, in, !p->forward && lr_has_factors(p->op), &inner_in));
+    lr_status status = side_at_door(p->op, out, false, &inner_out);
     if (status == LR_OK) {
         if (inner_in.values != in->values) {
-            convert(in, &inner_in);
+            lr_side_copy(in, &inner_in);
         }
-        status = run(op, &inner_in, &inner_out, forward);
+        status = run(p, &inner_in, &inner_out);
         if (status == LR_OK && inner_out.values != out->values) {
-            convert(&inner_out, out);
+            lr_side_copy(&inner_out, out);
         }
         leave_door(out, &inner_out);
     }
@@ -156,83 +174,100 @@ static lr_status project(const struct lr_operator *op, const struct side *in,
     return status;
 }
 
-static struct side image_side(const struct lr_operator *op, const void *values, bool is_double)
+struct lr_side lr_image_side(const struct lr_operator *op, const void *values, bool is_double)
 {
-    return (struct side){"an image in the backend's precision", op->info.num_voxels, is_double,
-                         (void *)(uintptr_t)values};
+    return (struct lr_side){"an image in the backend's precision", op->info.num_voxels, is_double,
+                            (void *)(uintptr_t)values};
 }
 
-static struct side data_side(const struct lr_operator *op, const void *values, bool is_double)
+struct lr_side lr_data_side(const struct lr_operator *op, const void *values, bool is_double)
 {
-    return (struct side){"LOR data in the backend's precision", op->info.num_lors, is_double,
-                         (void *)(uintptr_t)values};
+    return (struct lr_side){"LOR data in the backend's precision", op->info.num_lors, is_double,
+                            (void *)(uintptr_t)values};
 }
 
-static lr_status project_forward(const struct lr_operator *op, const void *image, void *data,
-                                 bool is_double)
+static lr_status refuse_missing(const struct lr_operator *op, const void *one, const void *other)
 {
-    const struct side in = image_side(op, image, is_double);
-    const struct side out = data_side(op, data, is_double);
-    return project(op, &in, &out, true);
-}
-
-static lr_status project_back(const struct lr_operator *op, const void *data, void *image,
-                              bool is_double)
-{
-    const struct side in = data_side(op, data, is_double);
-    const struct side out = image_side(op, image, is_double);
-    return project(op, &in, &out, false);
-}
-
-/* The value is kept only when it is complete. */
-static lr_status compute_sensitivity(struct lr_operator *op)
-{
-    float *ones = lr_alloc(op->info.num_lors, sizeof(*ones), "LOR data of ones", op->params.log);
-    float *image = lr_alloc(op->info.num_voxels, sizeof(*image), "the sensitivity", op->params.log);
-    lr_status status = ones == NULL || image == NULL ? LR_FAILED : LR_OK;
-    if (status == LR_OK) {
-        for (int64_t k = 0; k < op->info.num_lors; k++) {
-            ones[k] = 1.0f;
-        }
-        status = project_back(op, ones, image, false);
+    if (one != NULL && other != NULL) {
+        return LR_OK;
     }
-    free(ones);
-    if (status == LR_OK) {
-        op->sensitivity = image;
-    } else {
-        free(image);
-    }
-    return status;
+    return lr_error(op->params.log, LR_USAGE, "a projection needs an image and a data array");
+}
+
+static lr_status project_all(const struct lr_operator *op, bool forward, struct lr_side in,
+                             struct lr_side out)
+{
+    LR_TRY(refuse_missing(op, in.values, out.values));
+    return project(&(struct projection){op, NULL, forward}, &in, &out);
 }
 
 lr_status lr_operator_forward(lr_operator *op, const float *image, float *data)
 {
-    return project_forward(op, image, data, false);
+    return project_all(op, true, lr_image_side(op, image, false), lr_data_side(op, data, false));
 }
 
 lr_status lr_operator_back(lr_operator *op, const float *data, float *image)
 {
-    return project_back(op, data, image, false);
+    return project_all(op, false, lr_data_side(op, data, false), lr_image_side(op, image, false));
 }
 
 lr_status lr_operator_forward_f64(lr_operator *op, const double *image, double *data)
 {
-    return project_forward(op, image, data, true);
+    return project_all(op, true, lr_image_side(op, image, true), lr_data_side(op, data, true));
 }
 
 lr_status lr_operator_back_f64(lr_operator *op, const double *data, double *image)
 {
-    return project_back(op, data, image, true);
+    return project_all(op, false, lr_data_side(op, data, true), lr_image_side(op, image, true));
 }
 
-lr_status lr_operator_sensitivity(lr_operator *op, float *image)
+/* --- parts --- */
+
+/* The values' side of a checked part. */
+static lr_status open_part(const struct lr_operator *op, const lr_selection *part,
+                           const float *values, struct lr_side *side)
 {
-    if (image == NULL) {
-        return lr_error(op->params.log, LR_USAGE, "the sensitivity needs an image to go to");
-    }
-    if (op->sensitivity == NULL) {
-        LR_TRY(compute_sensitivity(op));
-    }
-    memcpy(image, op->sensitivity, (size_t)op->info.num_voxels * sizeof(*image));
+    LR_TRY(lr_selection_check(op->params.lors, part, op->params.log));
+    *side = lr_data_side(op, values, false);
+    side->count = lr_selection_count(op->params.lors, part);
     return LR_OK;
+}
+
+lr_status lr_operator_forward_part(lr_operator *op, const lr_selection *part, const float *image,
+                                   float *values)
+{
+    struct lr_side out;
+    const struct lr_side in = lr_image_side(op, image, false);
+    LR_TRY(open_part(op, part, values, &out));
+    if (lr_selection_is_all(part)) {
+        return lr_operator_forward(op, image, values);
+    }
+    if (out.count == 0) {
+        return LR_OK;
+    }
+    LR_TRY(refuse_missing(op, image, values));
+    return project(&(struct projection){op, part, true}, &in, &out);
+}
+
+lr_status lr_operator_back_part(lr_operator *op, const lr_selection *part, const float *values,
+                                float *image)
+{
+    struct lr_side in;
+    const struct lr_side out = lr_image_side(op, image, false);
+    LR_TRY(open_part(op, part, values, &in));
+    if (lr_selection_is_all(part)) {
+        return lr_operator_back(op, values, image);
+    }
+    LR_TRY(refuse_missing(op, in.count > 0 ? (const void *)values : image, image));
+    if (in.count == 0) {
+        memset(image, 0, (size_t)out.count * sizeof(*image));
+        return LR_OK;
+    }
+    return project(&(struct projection){op, part, false}, &in, &out);
+}
+
+double lr_operator_device_seconds(const lr_operator *op)
+{
+    const struct lr_backend *backend = &op->backend;
+    return backend->fns->device_seconds != NULL ? backend->fns->device_seconds(backend->self) : 0.0;
 }

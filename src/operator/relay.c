@@ -10,9 +10,11 @@ static void relay_write(void *user, lr_log_level level, lr_status status, const 
 {
     struct lr_relay *relay = user;
     pthread_mutex_lock(&relay->mutex);
-    if (relay->holds_no_device && level == LR_LOG_ERROR && status == LR_NO_DEVICE) {
+    const bool refuses = status == LR_NO_DEVICE || status == LR_USAGE;
+    const bool drops = relay->drops_remarks && level != LR_LOG_ERROR;
+    if (relay->holds_refusals && level == LR_LOG_ERROR && refuses) {
         snprintf(relay->reason, sizeof(relay->reason), "%s", sentence);
-    } else if (relay->to.write != NULL) {
+    } else if (relay->to.write != NULL && !drops) {
         relay->to.write(relay->to.user, level, status, sentence);
     }
     pthread_mutex_unlock(&relay->mutex);
@@ -35,7 +37,14 @@ void lr_relay_finish(struct lr_relay *relay)
 static bool hush_report(void *user, const char *what, double done, double total)
 {
     const struct lr_hush *hush = user;
-    return hush->is_silent || lr_progress_report(hush->to, what, done, total) == LR_OK;
+    if (hush->is_silent) {
+        return true;
+    }
+    if (hush->share > 0.0) {
+        done = hush->from + hush->share * (total > 0.0 ? done / total : 0.0);
+        total = 1.0;
+    }
+    return lr_progress_report(hush->to, what, done < total ? done : total, total) == LR_OK;
 }
 
 void lr_hush_init(struct lr_hush *hush, const lr_progress *to)

@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * The log that an operator hands to its backend: passes sentences on one at a time, whatever
- * thread they come from, and can hold back "no device" while another backend may still do. And
- * the progress that goes with it. */
+ * thread they come from, and can hold back refusals while another backend may still do. And the
+ * progress that goes with it. */
 #ifndef LR_OPERATOR_RELAY_H
 #define LR_OPERATOR_RELAY_H
 
@@ -14,7 +14,8 @@ struct lr_relay {
     lr_log log; /* give out &relay.log; must not move in memory */
     lr_log to;
     pthread_mutex_t mutex;
-    bool holds_no_device; /* errors of status LR_NO_DEVICE go to `reason` instead */
+    bool holds_refusals; /* errors of status LR_NO_DEVICE and LR_USAGE go to `reason` instead */
+    bool drops_remarks;  /* all but errors are dropped: a backend is only being tried */
     char reason[1024];
 };
 
@@ -28,6 +29,7 @@ struct lr_hush {
     lr_progress progress;  /* give out &hush.progress; must not move in memory */
     const lr_progress *to; /* the caller's; NULL = none */
     bool is_silent;        /* reports are dropped and ask nothing to stop */
+    double from, share;    /* share > 0: what is reported is this much of a whole, after `from` */
 };
 
 void lr_hush_init(struct lr_hush *hush, const lr_progress *to);

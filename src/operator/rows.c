@@ -5,8 +5,11 @@
 #include "operator/facade.h"
 
 #include "base/log.h"
+#include "base/mem.h"
+#include "operator/scaling.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /* Stands before the caller's sink and tells how far the rows are. */
 struct counted_sink {
@@ -24,6 +27,70 @@ static lr_status take_and_count(void *user, const lr_row *row)
                               (double)(counted->end - counted->begin));
 }
 
+/* Stands before a sink and multiplies each element by its LOR's factor. */
+struct scaled_sink {
+    const struct lr_operator *op;
+    const lr_row_sink *sink;
+    int64_t capacity;
+    float *factors;      /* [capacity] */
+    int64_t *lor;        /* [capacity] */
+    double *probability; /* [capacity] */
+};
+
+static void scaled_sink_finish(struct scaled_sink *scaled)
+{
+    free(scaled->factors);
+    free(scaled->lor);
+    free(scaled->probability);
+}
+
+static lr_status make_room(struct scaled_sink *scaled, int64_t count)
+{
+    const lr_log *log = scaled->op->params.log;
+    if (count <= scaled->capacity) {
+        return LR_OK;
+    }
+    scaled_sink_finish(scaled);
+    scaled->capacity = 2 * count;
+    scaled->factors = lr_alloc(scaled->capacity, sizeof(*scaled->factors), "a matrix row", log);
+    scaled->lor = lr_alloc(scaled->capacity, sizeof(*scaled->lor), "a matrix row", log);
+    scaled->probability =
+        lr_alloc(scaled->capacity, sizeof(*scaled->probability), "a matrix row", log);
+    return scaled->factors && scaled->lor && scaled->probability ? LR_OK : LR_FAILED;
+}
+
+static lr_status take_and_scale(void *user, const lr_row *row)
+{
+    struct scaled_sink *scaled = user;
+    LR_TRY(make_room(scaled, row->count));
+    const lr_lor_span span = {.numbers = row->lor, .count = row->count};
+    if (row->count > 0) {
+        LR_TRY(lr_scaling_get(scaled->op, &span, scaled->factors));
+    }
+    lr_row out = {.row = row->row, .lor = scaled->lor, .probability = scaled->probability};
+    for (int64_t k = 0; k < row->count; k++) {
+        const double element = (double)scaled->factors[k] * row->probability[k];
+        if (element > 0.0) {
+            scaled->lor[out.count] = row->lor[k];
+            scaled->probability[out.count++] = element;
+        }
+    }
+    return scaled->sink->take(scaled->sink->user, &out);
+}
+
+static lr_status run_backend(lr_operator *op, const struct lr_rows *rows, const lr_row_sink *sink)
+{
+    const struct lr_backend *backend = &op->backend;
+    if (!lr_has_factors(op)) {
+        return backend->fns->rows(backend->self, rows, sink);
+    }
+    struct scaled_sink scaled = {.op = op, .sink = sink};
+    const lr_row_sink outer = {take_and_scale, &scaled};
+    const lr_status status = backend->fns->rows(backend->self, rows, &outer);
+    scaled_sink_finish(&scaled);
+    return status;
+}
+
 static lr_status run_rows(lr_operator *op, const struct lr_rows *rows, const lr_row_sink *sink)
 {
     if (sink == NULL || sink->take == NULL) {
@@ -35,7 +102,7 @@ static lr_status run_rows(lr_operator *op, const struct lr_rows *rows, const lr_
     struct counted_sink counted = {sink, op->hush.to, rows->begin, rows->end};
     const lr_row_sink outer = {take_and_count, &counted};
     op->hush.is_silent = true;
-    const lr_status status = op->backend.fns->rows(op->backend.self, rows, &outer);
+    const lr_status status = run_backend(op, rows, &outer);
     op->hush.is_silent = false;
     return status;
 }

@@ -35,8 +35,10 @@ static lr_status check_presence(const lr_operator_params *params, const lr_log *
 
 static lr_status check_numbers(const lr_operator_params *params, const lr_log *log)
 {
-    if (params->mode != LR_MODE_SAMPLED && params->mode != LR_MODE_EXACT) {
-        return lr_error(log, LR_USAGE, "mode %d does not exist: use sampled (0) or exact (1)",
+    if (params->mode != LR_MODE_AUTO && params->mode != LR_MODE_SAMPLED &&
+        params->mode != LR_MODE_EXACT) {
+        return lr_error(log, LR_USAGE,
+                        "mode %d does not exist: use auto (0), sampled (1) or exact (2)",
                         (int)params->mode);
     }
     if (params->store != LR_STORE_AUTO && params->store != LR_STORE_YES &&
@@ -209,6 +211,12 @@ void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
     }
 }
 
+/* Penetration goes along lines, on every backend. */
+static lr_mode settle_mode(const lr_operator_params *params)
+{
+    return params->penetration && params->mode == LR_MODE_AUTO ? LR_MODE_SAMPLED : params->mode;
+}
+
 lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *log, lr_grid *grid,
                                struct lr_backend_params *settings)
 {
@@ -221,14 +229,17 @@ lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *l
         .scanner = params->lors->scanner,
         .lors = params->lors,
         .grid = grid,
-        .mode = params->mode,
+        .mode = settle_mode(params),
         .rays = params->rays > 0 ? params->rays : DEFAULT_RAYS,
         .threads = params->threads > 0 ? params->threads : lr_num_processors(),
         .device = params->device,
+        .deterministic = params->deterministic,
+        .penetration = params->penetration,
         .max_memory_bytes = params->max_memory_bytes,
         .log = log,
         .progress = params->progress,
     };
+    LR_TRY(lr_backend_check_penetration(settings));
     LR_TRY(complete_samples(params, log, settings));
     LR_TRY(complete_mu(params, log, settings));
     return lr_coverage_check(grid, settings->samples, settings->scanner, log);

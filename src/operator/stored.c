@@ -44,6 +44,30 @@ static lr_status stored_back(void *self, const void *data, void *image)
                           (struct lr_matrix_vector){is_double, image});
 }
 
+static lr_status stored_forward_part(void *self, const lr_selection *part, const void *image,
+                                     void *values)
+{
+    const struct stored *stored = self;
+    const bool is_double = stored->fns.computes_in_double;
+    const struct lr_matrix_vector vectors[2] = {{is_double, (void *)(uintptr_t)image},
+                                                {is_double, values}};
+    LR_TRY(lr_progress_report(stored->params->progress, "projecting", 0.0, 1.0));
+    return lr_matrix_forward_part(&stored->matrix, stored->params->threads,
+                                  &(struct lr_matrix_part){stored->params->lors, part}, vectors);
+}
+
+static lr_status stored_back_part(void *self, const lr_selection *part, const void *values,
+                                  void *image)
+{
+    const struct stored *stored = self;
+    const bool is_double = stored->fns.computes_in_double;
+    const struct lr_matrix_vector vectors[2] = {{is_double, (void *)(uintptr_t)values},
+                                                {is_double, image}};
+    LR_TRY(lr_progress_report(stored->params->progress, "back-projecting", 0.0, 1.0));
+    return lr_matrix_back_part(&stored->matrix, stored->params->threads,
+                               &(struct lr_matrix_part){stored->params->lors, part}, vectors);
+}
+
 static lr_status hand_out_row(const struct lr_matrix *matrix, int64_t row, const lr_row_sink *sink,
                               const lr_log *log)
 {
@@ -242,6 +266,8 @@ static lr_status put_in_place(struct lr_backend *backend, const struct lr_backen
         .back = stored_back,
         .rows = stored_rows,
         .picture = backend->fns->picture != NULL ? stored_picture : NULL,
+        .forward_part = stored_forward_part,
+        .back_part = stored_back_part,
         .destroy = stored_destroy,
     };
     backend->fns = &stored->fns;

@@ -3,7 +3,7 @@
  *
  * Colour maps. The perceptual one is a path through Oklab (B. Ottosson, "A perceptual color space
  * for image processing", 2020): lightness rises in equal steps while the hue turns from violet over
- * blue and green to yellow. */
+ * blue and green to yellow. The diverging one falls in lightness from its middle to both ends. */
 #include <lr/picture.h>
 
 #include <math.h>
@@ -40,6 +40,16 @@ static lr_colour perceptual(double t)
     return from_oklab(lightness, chroma * cos(hue), chroma * sin(hue));
 }
 
+/* From blue through near white to red-brown; both arms have the same lightness at the same distance
+ * from the middle. Chroma stays within sRGB. */
+static lr_colour diverging(double t)
+{
+    const double away = fabs(2.0 * t - 1.0);
+    const double hue = t < 0.5 ? 4.45 : 0.785;
+    const double chroma = 0.3 * away - 0.175 * away * away;
+    return from_oklab(0.98 - 0.53 * away, chroma * cos(hue), chroma * sin(hue));
+}
+
 lr_colour lr_colour_of(lr_colour_map map, double t)
 {
     if (isnan(t)) {
@@ -54,6 +64,8 @@ lr_colour lr_colour_of(lr_colour_map map, double t)
         return (lr_colour){(uint8_t)(255 - grey), (uint8_t)(255 - grey), (uint8_t)(255 - grey)};
     case LR_COLOURS_PERCEPTUAL:
         return perceptual(within);
+    case LR_COLOURS_DIVERGING:
+        return diverging(within);
     }
     return (lr_colour){grey, grey, grey};
 }

@@ -86,22 +86,34 @@ void lr_picture_map(lr_picture *picture, const int corner[2], const lr_map_param
     }
 }
 
+/* The values at even distances, beside the bar and no further than its ends. */
+static void draw_labels(lr_picture *picture, const int corner[2], const int size[2],
+                        const lr_bar_params *params)
+{
+    const lr_text_style style = {.colour = params->text, .scale = params->text_scale};
+    const int scale = style.scale > 0 ? style.scale : 1, letter = lr_font_height * scale;
+    const int last = params->num_labels > 2 ? params->num_labels - 1 : 1;
+    for (int n = 0; n <= last; n++) {
+        const double value = (params->low * (last - n) + params->high * n) / last;
+        const char *unit = n == last ? params->unit : NULL;
+        char text[64];
+        snprintf(text, sizeof(text), "%.3g%s%s", value, unit != NULL ? " " : "",
+                 unit != NULL ? unit : "");
+        const int y = (size[1] - letter) * (last - n) / last;
+        lr_picture_text(picture, (int[2]){corner[0] + size[0] + 3 * scale, corner[1] + y}, text,
+                        &style);
+    }
+}
+
 void lr_picture_bar(lr_picture *picture, const int corner[2], const lr_bar_params *params)
 {
-    const int width = params->size[0] > 0 ? params->size[0] : 10;
-    const int height = params->size[1] > 0 ? params->size[1] : 100;
-    const lr_text_style style = {.colour = params->text};
-    for (int y = 0; y < height; y++) {
-        const double t = height > 1 ? 1.0 - y / (height - 1.0) : 1.0;
-        lr_picture_fill(picture, (int[2]){corner[0], corner[1] + y}, (int[2]){width, 1},
+    const int size[2] = {params->size[0] > 0 ? params->size[0] : 10,
+                         params->size[1] > 0 ? params->size[1] : 100};
+    for (int y = 0; y < size[1]; y++) {
+        const double t = size[1] > 1 ? 1.0 - y / (size[1] - 1.0) : 1.0;
+        lr_picture_fill(picture, (int[2]){corner[0], corner[1] + y}, (int[2]){size[0], 1},
                         lr_colour_of(params->colours, t));
     }
-    lr_picture_frame(picture, corner, (int[2]){width, height}, params->text);
-    char text[64];
-    const int x = corner[0] + width + 3;
-    snprintf(text, sizeof(text), "%.3g%s%s", params->high, params->unit ? " " : "",
-             params->unit ? params->unit : "");
-    lr_picture_text(picture, (int[2]){x, corner[1]}, text, &style);
-    snprintf(text, sizeof(text), "%.3g", params->low);
-    lr_picture_text(picture, (int[2]){x, corner[1] + height - lr_font_height}, text, &style);
+    lr_picture_frame(picture, corner, size, params->text);
+    draw_labels(picture, corner, size, params);
 }

@@ -10,77 +10,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* LORs per partial sum: fixed, so that sums do not depend on who makes them. */
-enum { BLOCK = 1 << 16 };
-
 /* Probabilities of one voxel sum to at most 1, so ratios up to this add up to a finite float. */
 #define LARGEST_RATIO (0.5 * FLT_MAX)
 
-static lr_status check_index(const lr_lor_data *data, const lr_lors *lors, const char *name,
-                             const lr_log *log)
+struct lr_lor_cursor lr_lor_cursor_at(const lr_lor_data *data, int64_t lor)
 {
-    for (int64_t k = 0; k < data->count; k++) {
-        const int64_t lor = data->index[k];
-        if (lor < 0 || lor >= lors->count) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "entry %lld of the %s names LOR %lld: LORs are numbered 0 to %lld",
-                            (long long)k, name, (long long)lor, (long long)lors->count - 1);
-        }
-        if (k > 0 && lor <= data->index[k - 1]) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "entry %lld of the %s names LOR %lld after LOR %lld: sort the entries "
-                            "and join repeated ones",
-                            (long long)k, name, (long long)lor, (long long)data->index[k - 1]);
-        }
-    }
-    return LR_OK;
-}
-
-static lr_status report_value(const lr_lor_data *data, int64_t entry, const lr_lors *lors,
-                              const char *name, const lr_log *log)
-{
-    const int64_t number = data->index != NULL ? data->index[entry] : entry;
-    const lr_lor lor = lr_lors_describe(lors, number);
-    return lr_error(log, LR_BAD_INPUT,
-                    "the %s of LOR %lld (crystal %d, %d of module %d with crystal %d, %d of module "
-                    "%d) is %g: values must be finite and at least 0",
-                    name, (long long)number, lor.p, lor.q, lor.module_i, lor.r, lor.s, lor.module_j,
-                    (double)data->values[entry]);
-}
-
-lr_status lr_lor_data_check(const lr_lor_data *data, const lr_lors *lors, const char *name,
-                            const lr_log *log)
-{
-    if (data->count < 0 || (data->count > 0 && data->values == NULL)) {
-        return lr_error(log, LR_USAGE, "the %s has no values", name);
-    }
-    if (data->index == NULL && data->count != lors->count) {
-        return lr_error(log, LR_USAGE,
-                        "the %s has %lld values, the operator %lld LORs: make both from the same "
-                        "scanner",
-                        name, (long long)data->count, (long long)lors->count);
-    }
-    if (data->index != NULL) {
-        LR_TRY(check_index(data, lors, name, log));
-    }
-    for (int64_t k = 0; k < data->count; k++) {
-        const float value = data->values[k];
-        if (!(value >= 0.0f && value <= FLT_MAX)) {
-            return report_value(data, k, lors, name, log);
-        }
-    }
-    return LR_OK;
-}
-
-/* Reads dense or sparse data at ascending LORs. */
-struct cursor {
-    const lr_lor_data *data; /* NULL = zero everywhere */
-    int64_t next;            /* sparse: the first entry not behind */
-};
-
-static struct cursor cursor_at(const lr_lor_data *data, int64_t lor)
-{
-    struct cursor cursor = {data, 0};
+    struct lr_lor_cursor cursor = {data, 0};
     if (data == NULL || data->index == NULL) {
         return cursor;
     }
@@ -94,21 +29,6 @@ static struct cursor cursor_at(const lr_lor_data *data, int64_t lor)
         }
     }
     return cursor;
-}
-
-static inline double cursor_read(struct cursor *cursor, int64_t lor)
-{
-    const lr_lor_data *data = cursor->data;
-    if (data == NULL) {
-        return 0.0;
-    }
-    if (data->index == NULL) {
-        return data->values[lor];
-    }
-    if (cursor->next < data->count && data->index[cursor->next] == lor) {
-        return data->values[cursor->next++];
-    }
-    return 0.0;
 }
 
 /* One LOR: adds it to the fit and returns its ratio. */
@@ -132,29 +52,44 @@ static inline double add_lor(struct lr_fit *fit, double measured, double estimat
 struct ratio_loop {
     const struct lr_fit_input *input;
     float *values;
-    struct lr_fit *blocks;
+    struct lr_fit *fits; /* [num_runs] */
 };
 
-static void ratio_blocks(void *user, int64_t begin, int64_t end, int worker)
+static struct lr_lor_run run_of(const struct lr_fit_input *input, int64_t k)
+{
+    if (input->runs != NULL) {
+        return input->runs[k];
+    }
+    const int64_t first = k * LR_RUN_LENGTH, left = input->num_lors - first;
+    return (struct lr_lor_run){first, first, left < LR_RUN_LENGTH ? left : LR_RUN_LENGTH};
+}
+
+static struct lr_fit fit_run(const struct ratio_loop *loop, const struct lr_lor_run *run)
+{
+    const float *additive_values = loop->input->additive_values;
+    struct lr_lor_cursor measured = lr_lor_cursor_at(loop->input->measured, run->first);
+    struct lr_lor_cursor additive = lr_lor_cursor_at(loop->input->additive, run->first);
+    struct lr_fit fit = {0};
+    for (int64_t k = 0; k < run->count; k++) {
+        float *value = &loop->values[run->begin + k];
+        const double b = additive_values != NULL ? (double)additive_values[run->begin + k]
+                                                 : lr_lor_cursor_read(&additive, run->first + k);
+        *value = (float)add_lor(&fit, lr_lor_cursor_read(&measured, run->first + k), *value + b);
+    }
+    return fit;
+}
+
+static void fit_runs(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct ratio_loop *loop = user;
     (void)worker;
-    for (int64_t block = begin; block < end; block++) {
-        const int64_t first = block * BLOCK;
-        const int64_t left = loop->input->num_lors - first;
-        const int64_t last = first + (left < BLOCK ? left : BLOCK);
-        struct cursor measured = cursor_at(loop->input->measured, first);
-        struct cursor additive = cursor_at(loop->input->additive, first);
-        struct lr_fit fit = {0};
-        for (int64_t lor = first; lor < last; lor++) {
-            const double estimated = loop->values[lor] + cursor_read(&additive, lor);
-            loop->values[lor] = (float)add_lor(&fit, cursor_read(&measured, lor), estimated);
-        }
-        loop->blocks[block] = fit;
+    for (int64_t k = begin; k < end; k++) {
+        const struct lr_lor_run run = run_of(loop->input, k);
+        loop->fits[k] = fit_run(loop, &run);
     }
 }
 
-static void add_fit(struct lr_fit *sum, const struct lr_fit *part)
+void lr_fit_add(struct lr_fit *sum, const struct lr_fit *part)
 {
     sum->log_likelihood += part->log_likelihood;
     sum->measured_counts += part->measured_counts;
@@ -165,17 +100,19 @@ static void add_fit(struct lr_fit *sum, const struct lr_fit *part)
 
 lr_status lr_fit_ratio(const struct lr_fit_input *input, float *values, struct lr_fit *fit)
 {
-    const int64_t num_blocks = (input->num_lors + BLOCK - 1) / BLOCK;
+    const int64_t num_runs = input->runs != NULL
+                                 ? input->num_runs
+                                 : (input->num_lors + LR_RUN_LENGTH - 1) / LR_RUN_LENGTH;
     struct ratio_loop loop = {input, values, NULL};
-    loop.blocks = lr_alloc(num_blocks, sizeof(*loop.blocks), "sums over LORs", input->log);
-    if (loop.blocks == NULL) {
+    loop.fits = lr_alloc(num_runs, sizeof(*loop.fits), "sums over LORs", input->log);
+    if (loop.fits == NULL) {
         return LR_FAILED;
     }
-    lr_parallel_for(input->threads, num_blocks, 1, ratio_blocks, &loop);
+    lr_parallel_for(input->threads, num_runs, 1, fit_runs, &loop);
     *fit = (struct lr_fit){0};
-    for (int64_t block = 0; block < num_blocks; block++) {
-        add_fit(fit, &loop.blocks[block]);
+    for (int64_t k = 0; k < num_runs; k++) {
+        lr_fit_add(fit, &loop.fits[k]);
     }
-    free(loop.blocks);
+    free(loop.fits);
     return LR_OK;
 }

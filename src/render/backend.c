@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "gl/timer.h"
 #include "render/back.h"
 #include "render/picture.h"
 #include "render/rows.h"
@@ -25,7 +26,9 @@ struct raster {
     struct lr_correspondence pictures; /* with path lengths */
     struct lr_scatter scatter;
     struct lr_gather gather;
-    int64_t max_window; /* LORs */
+    int64_t max_window;         /* LORs */
+    struct gl_stopwatch *watch; /* of a projection's batches; NULL on a software renderer */
+    double device_seconds;      /* of the last projection */
 };
 
 /* Edge of the atlas: large enough to keep a device busy, small enough for a batch to be cheap. */
@@ -53,8 +56,14 @@ struct projection {
 static lr_status forward_batch(void *user, const struct lr_batch *batch)
 {
     const struct projection *at = user;
-    LR_TRY(lr_correspondence_render(&at->raster->images, batch));
-    return lr_scatter_run(&at->raster->scatter, &at->raster->images, batch, at->lors);
+    struct raster *raster = at->raster;
+    gl_stopwatch_begin(raster->watch);
+    lr_status status = lr_correspondence_render(&raster->images, batch);
+    if (status == LR_OK) {
+        status = lr_scatter_run(&raster->scatter, &raster->images, batch, at->lors);
+    }
+    gl_stopwatch_end(raster->watch);
+    return status;
 }
 
 static lr_status forward_window(struct raster *raster, const struct lr_plan_work *work,
@@ -96,7 +105,9 @@ static lr_status raster_forward(void *self, const void *image, void *data)
 {
     struct raster *raster = self;
     LR_TRY(gl_context_make_current(raster->ctx));
+    gl_stopwatch_reset(raster->watch);
     const lr_status status = forward_windows(raster, image, data);
+    raster->device_seconds = gl_stopwatch_seconds(raster->watch);
     gl_context_release(raster->ctx);
     return status;
 }
@@ -104,8 +115,14 @@ static lr_status raster_forward(void *self, const void *image, void *data)
 static lr_status back_batch(void *user, const struct lr_batch *batch)
 {
     const struct projection *at = user;
-    LR_TRY(lr_correspondence_render(&at->raster->images, batch));
-    return lr_gather_run(&at->raster->gather, &at->raster->images, batch, at->lors);
+    struct raster *raster = at->raster;
+    gl_stopwatch_begin(raster->watch);
+    lr_status status = lr_correspondence_render(&raster->images, batch);
+    if (status == LR_OK) {
+        status = lr_gather_run(&raster->gather, &raster->images, batch, at->lors);
+    }
+    gl_stopwatch_end(raster->watch);
+    return status;
 }
 
 static lr_status back_window(struct raster *raster, const struct lr_plan_work *work,
@@ -148,7 +165,9 @@ static lr_status raster_back(void *self, const void *data, void *image)
 {
     struct raster *raster = self;
     LR_TRY(gl_context_make_current(raster->ctx));
+    gl_stopwatch_reset(raster->watch);
     const lr_status status = back_windows(raster, data, image);
+    raster->device_seconds = gl_stopwatch_seconds(raster->watch);
     gl_context_release(raster->ctx);
     return status;
 }
@@ -194,10 +213,17 @@ static lr_status raster_picture(void *self, const double point_mm[3], int module
     return status;
 }
 
+static double raster_device_seconds(void *self)
+{
+    const struct raster *raster = self;
+    return raster->device_seconds;
+}
+
 static void raster_destroy(void *self)
 {
     struct raster *raster = self;
     if (raster->ctx && gl_context_make_current(raster->ctx) == LR_OK) {
+        gl_stopwatch_destroy(raster->watch);
         lr_gather_finish(&raster->gather);
         lr_scatter_finish(&raster->scatter);
         lr_correspondence_finish(&raster->pictures);
@@ -216,6 +242,7 @@ static const struct lr_backend_fns raster_fns = {
     .back = raster_back,
     .rows = raster_rows,
     .picture = raster_picture,
+    .device_seconds = raster_device_seconds,
     .destroy = raster_destroy,
 };
 
@@ -233,6 +260,13 @@ static lr_status build(struct raster *raster)
     if (raster->plan == NULL) {
         return LR_FAILED;
     }
+    /* A software renderer works when it likes, and its time stamps say little of a batch. */
+    if (!limits->software) {
+        raster->watch = gl_stopwatch_create(raster->ctx, "batches");
+        if (raster->watch == NULL) {
+            return LR_FAILED;
+        }
+    }
     LR_TRY(lr_scene_init(&raster->scene, raster->ctx, params->lors,
                          &(struct lr_scene_absorption){params->mu, params->mu_steps}));
     return lr_correspondence_init(&raster->images, &raster->scene, raster->plan, false);
@@ -241,6 +275,11 @@ static lr_status build(struct raster *raster)
 lr_status lr_raster_backend_create(const struct lr_backend_params *params,
                                    struct lr_backend *backend)
 {
+    if (params->penetration) {
+        return lr_error(params->log, LR_USAGE,
+                        "the raster backend reads hits on the detection plane and knows no crystal "
+                        "penetration: use backend cpu or compute");
+    }
     struct raster *raster = lr_alloc(1, sizeof(*raster), "the raster backend", params->log);
     if (raster == NULL) {
         return LR_FAILED;

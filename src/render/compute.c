@@ -6,6 +6,7 @@
 #include "base/vec.h"
 #include "common/bindings.h"
 #include "render/correspondence.h"
+#include "render/penetration.h"
 
 #include <string.h>
 
@@ -15,8 +16,9 @@ struct visit_pass {
     int32_t mu_steps;
     float mu_origin_mm[4];
     float mu_per_mm[4];
+    float crystal_mu_per_mm, detection_depth_mm, unused[2];
 };
-_Static_assert(sizeof(struct visit_pass) == 48, "the shaders' layout");
+_Static_assert(sizeof(struct visit_pass) == 64, "the shaders' layout");
 
 /* Images in a batch: enough groups to fill a device. */
 enum { BATCH_IMAGES = 16384, BATCH_IMAGES_SOFTWARE = 2048 };
@@ -96,6 +98,7 @@ static lr_status build(struct lr_compute *compute)
         .lors = params->lors,
         .rays = params->rays,
         .max_images = limits->software ? BATCH_IMAGES_SOFTWARE : BATCH_IMAGES,
+        .penetration = params->penetration,
         .log = params->log,
     });
     if (compute->plan == NULL) {
@@ -104,6 +107,10 @@ static lr_status build(struct lr_compute *compute)
     LR_TRY(lr_scene_init(&compute->scene, compute->ctx, params->lors,
                          &(struct lr_scene_absorption){params->mu, params->mu_steps}));
     LR_TRY(make_buffers(compute));
+    if (params->penetration) {
+        compute->boxes = lr_penetration_boxes(compute->ctx, params->scanner, params->rays);
+        LR_TRY(compute->boxes ? LR_OK : LR_FAILED);
+    }
     if (columns_serve(compute)) {
         compute->columns = lr_columns_create(compute->ctx, params, compute->max_window);
         return compute->columns ? LR_OK : LR_FAILED;
@@ -123,6 +130,7 @@ lr_status lr_compute_init(struct lr_compute *compute)
 void lr_compute_finish(struct lr_compute *compute)
 {
     lr_columns_destroy(compute->columns);
+    gl_buffer_destroy(compute->boxes);
     gl_buffer_destroy(compute->sums);
     gl_buffer_destroy(compute->rows);
     gl_buffer_destroy(compute->draws);
@@ -151,6 +159,9 @@ static lr_status make_program(struct lr_compute *compute, enum lr_compute_pass w
     }
     if (compute->params.mode == LR_MODE_EXACT && compute->blockers) {
         rays.defines[next++].name = "BLOCKERS";
+    }
+    if (compute->params.penetration) {
+        rays.defines[next++].name = "PENETRATION";
     }
     if (compute->scene.mu != NULL) {
         rays.defines[next++].name = "ABSORPTION";
@@ -189,6 +200,8 @@ static struct visit_pass pass_uniforms(const struct lr_compute *compute,
         .num_lors = (uint32_t)(output->num_lors < UINT32_MAX ? output->num_lors : UINT32_MAX - 1),
         .capacity = (uint32_t)output->capacity,
         .mu_steps = scene->mu_steps,
+        .crystal_mu_per_mm = (float)scene->scanner->crystal_mu_per_mm,
+        .detection_depth_mm = (float)scene->scanner->detection_depth_mm,
     };
     memcpy(uniforms.mu_origin_mm, scene->mu_origin_mm, sizeof(scene->mu_origin_mm));
     memcpy(uniforms.mu_per_mm, scene->mu_per_mm, sizeof(scene->mu_per_mm));
@@ -211,6 +224,7 @@ lr_status lr_compute_run(struct lr_compute *compute, enum lr_compute_pass which,
     lr_scene_bind(&compute->scene, &pass);
     pass.buffers[LR_BIND_IMAGES].buffer = compute->images;
     pass.buffers[LR_BIND_DRAWS].buffer = compute->draws;
+    pass.buffers[LR_BIND_BOXES].buffer = compute->boxes;
     pass.buffers[LR_BIND_SUMS].buffer = compute->sums;
     pass.buffers[LR_BIND_OUTPUT].buffer = output->buffer;
     return gl_pass_run(compute->ctx, &pass);

@@ -26,6 +26,7 @@ struct lr_compute {
     struct gl_program *programs[LR_NUM_COMPUTE_PASSES]; /* made when first asked for */
     struct gl_program *collect;
     struct gl_buffer *images, *draws, *rows, *sums;
+    struct gl_buffer *boxes;    /* of the modules, with crystal penetration; else NULL */
     int64_t max_window;         /* LORs */
     struct lr_columns *columns; /* where the scanner lets them project; else NULL */
 };

@@ -196,6 +196,7 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params,
                                     struct lr_backend *backend)
 {
     LR_TRY(check_lors(params));
+    LR_TRY(lr_backend_check_penetration(params));
     struct lr_compute *compute = lr_alloc(1, sizeof(*compute), "the compute backend", params->log);
     if (compute == NULL) {
         return LR_FAILED;

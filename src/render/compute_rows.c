@@ -6,6 +6,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "common/bindings.h"
+#include "render/penetration.h"
 #include "render/row_batches.h"
 
 #include <stdlib.h>
@@ -15,13 +17,17 @@
 struct entry {
     uint32_t image, lor;
     float weight;
-    uint32_t unused;
+    uint32_t thread; /* of the group */
 };
 _Static_assert(sizeof(struct entry) == 16, "uvec4");
 
 /* The list's head holds its count. ROOM: elements that a crystal has room for on average; seen
  * through a far larger one it has less than one, through far smaller ones more than this. */
 enum { HEAD_BYTES = 16, ROOM = 12, MOST_ENTRIES = 1 << 24 };
+
+/* With penetration each line has elements of its own: of a few crystals at one end with a few at the
+ * other. Lines along a module have more, lines that end nowhere none. */
+enum { ROOM_PER_LINE = 12 };
 
 /* State of one call of lr_compute_read_rows. */
 struct listing {
@@ -34,6 +40,26 @@ struct listing {
     struct entry *sorted;  /* [capacity], by image */
     uint32_t *image_begin; /* [max_images + 1] */
 };
+
+/* Brings the elements of each thread together, in the order in which it found them: with
+ * penetration the repeats of a LOR come from several threads, and the order of their sum must not
+ * depend on which was first. */
+static void sort_by_thread(struct listing *listing, uint32_t count)
+{
+    uint32_t begin[LR_GROUP_SIZE + 1] = {0};
+    for (uint32_t k = 0; k < count; k++) {
+        begin[listing->entries[k].thread + 1]++;
+    }
+    for (int thread = 0; thread < LR_GROUP_SIZE; thread++) {
+        begin[thread + 1] += begin[thread];
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        listing->sorted[begin[listing->entries[k].thread]++] = listing->entries[k];
+    }
+    struct entry *swapped = listing->entries;
+    listing->entries = listing->sorted;
+    listing->sorted = swapped;
+}
 
 /* Sorts by image and keeps the order of coming within one: repeats of a LOR come from one thread,
  * so their order, and with it the sum's last bit, is always the same. */
@@ -68,6 +94,9 @@ static lr_status read_list(struct listing *listing)
     }
     LR_TRY(gl_buffer_read(listing->list, HEAD_BYTES, count * (int64_t)sizeof(struct entry),
                           listing->entries));
+    if (listing->compute->params.penetration) {
+        sort_by_thread(listing, count);
+    }
     sort_by_image(listing, count);
     return LR_OK;
 }
@@ -118,22 +147,31 @@ static int64_t most_images(const struct lr_compute *compute, const struct lr_row
     return points < batch / modules ? (points > 0 ? points : 1) * modules : batch;
 }
 
+/* Elements that an image has room for. */
+static int64_t image_room(const struct lr_compute *compute)
+{
+    const struct lr_backend_params *params = &compute->params;
+    return params->penetration
+               ? ROOM_PER_LINE * lr_penetration_most_lines(params->scanner, params->rays)
+               : ROOM * largest_module(params->scanner);
+}
+
 /* As many images in a batch as the list surely has room for. */
 static struct lr_plan *make_plan(const struct listing *listing)
 {
     const struct lr_plan *plan = listing->compute->plan;
-    const int64_t fitting = listing->capacity / (ROOM * largest_module(plan->scanner));
+    const int64_t fitting = listing->capacity / image_room(listing->compute);
     return lr_plan_create(&(struct lr_plan_params){
         .lors = plan->lors,
         .rays = plan->rays,
         .max_images = (int)(fitting < plan->max_images ? fitting : plan->max_images),
+        .penetration = plan->penetration,
         .log = listing->compute->params.log});
 }
 
 static lr_status make_list(struct listing *listing, const struct lr_rows *rows)
 {
-    const int64_t wanted = ROOM * largest_module(listing->compute->params.scanner) *
-                           most_images(listing->compute, rows);
+    const int64_t wanted = image_room(listing->compute) * most_images(listing->compute, rows);
     const lr_log *log = listing->compute->params.log;
     const int64_t most =
         (gl_context_limits(listing->compute->ctx)->max_storage_bytes - HEAD_BYTES) /

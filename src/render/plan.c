@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "common/bindings.h"
 
 #include <stdlib.h>
 
@@ -20,6 +21,15 @@ struct lr_plan_sight {
 /* Roles are decided in double: on symmetry planes distances tie, and a tie must be seen as one
  * (docs/method.md, section 3). */
 static const double tie_tolerance = 1e-9;
+
+/* The sphere around a module's crystals, in place of the one around its detection plane. */
+static double box_radius(const lr_module *module, double middle_mm[3])
+{
+    vec_add_scaled(module->centre_mm, -0.5 * module->depth_mm, module->normal, middle_mm);
+    const double edges[3] = {module->crystals[0] * module->pitch_mm[0],
+                             module->crystals[1] * module->pitch_mm[1], module->depth_mm};
+    return 0.5 * vec_length(edges);
+}
 
 static double bounding_radius(const lr_module *module)
 {
@@ -47,6 +57,23 @@ static void see_module(const lr_scanner *scanner, int index, const double point_
     }
 }
 
+/* With penetration modules stop photons from any side. */
+static void see_box(const lr_scanner *scanner, int index, const double point_mm[3],
+                    struct lr_plan_sight *sight)
+{
+    double middle[3], offset[3];
+    const double radius = box_radius(&scanner->modules[index], middle);
+    vec_sub(middle, point_mm, offset);
+    const double distance = vec_length(offset);
+    sight->facing = true;
+    sight->inside = distance <= radius;
+    if (!sight->inside) {
+        sight->sine = radius / distance;
+        sight->cosine = sqrt(1.0 - sight->sine * sight->sine);
+        vec_add_scaled((const double[3]){0, 0, 0}, 1.0 / distance, offset, sight->towards);
+    }
+}
+
 static bool is_primary(const struct lr_plan_sight *sights, int i, int j)
 {
     const double difference = sights[i].distance_squared - sights[j].distance_squared;
@@ -54,13 +81,14 @@ static bool is_primary(const struct lr_plan_sight *sights, int i, int j)
     return fabs(difference) <= tie_tolerance * larger ? i < j : difference > 0.0;
 }
 
-/* Whether some line through the point may meet both bounding spheres on opposite sides. */
-static bool may_see(const struct lr_plan_sight *a, const struct lr_plan_sight *b)
+/* Whether some line through the point may meet both bounding spheres, on the same side of it or
+ * (side -1) on opposite ones. */
+static bool may_share_line(const struct lr_plan_sight *a, const struct lr_plan_sight *b, int side)
 {
     if (a->inside || b->inside) {
         return true;
     }
-    const double cosine = -vec_dot(a->towards, b->towards);
+    const double cosine = side * vec_dot(a->towards, b->towards);
     return cosine >= a->cosine * b->cosine - a->sine * b->sine - 1e-9;
 }
 
@@ -94,7 +122,7 @@ static bool plan_primary(struct lr_plan *plan, const struct lr_plan_work *work,
     bool wanted = false;
     for (int j = 0; j < plan->scanner->num_modules; j++) {
         if (j == primary || !sights[j].facing || !is_primary(sights, primary, j) ||
-            !may_see(&sights[primary], &sights[j])) {
+            !may_share_line(&sights[primary], &sights[j], -1)) {
             continue;
         }
         if (batch->num_draws == plan->max_draws) {
@@ -110,6 +138,32 @@ static bool plan_primary(struct lr_plan *plan, const struct lr_plan_work *work,
     return true;
 }
 
+/* As plan_primary, with every module that lines through the primary's box may cross. */
+static bool plan_stopping(struct lr_plan *plan, const struct lr_plan_work *work,
+                          struct lr_batch *batch, int primary)
+{
+    const struct lr_plan_sight *sights = plan->sights;
+    const int first_draw = batch->num_draws;
+    bool wanted = false;
+    for (int j = 0; j < plan->scanner->num_modules; j++) {
+        const bool opposite = may_share_line(&sights[primary], &sights[j], -1);
+        if (j == primary || (!opposite && !may_share_line(&sights[primary], &sights[j], 1))) {
+            continue;
+        }
+        if (batch->num_draws == plan->max_draws) {
+            return false;
+        }
+        const bool pairs = is_primary(sights, primary, j);
+        plan->draws[batch->num_draws++] = (struct lr_plan_draw){
+            (uint32_t)batch->num_images, (uint32_t)j | (pairs ? 0 : LR_ONLY_STOPS)};
+        wanted = wanted || (opposite && pairs && in_window(plan->lors, &work->window, primary, j));
+    }
+    if (!wanted) {
+        batch->num_draws = first_draw;
+    }
+    return true;
+}
+
 /* Adds all images of one sample point; false, with the batch as it was, when they do not fit. */
 static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work,
                        const double point_mm[3], struct lr_batch *batch)
@@ -117,13 +171,17 @@ static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work,
     const struct lr_batch before = *batch;
     for (int m = 0; m < plan->scanner->num_modules; m++) {
         see_module(plan->scanner, m, point_mm, &plan->sights[m]);
+        if (plan->penetration) {
+            see_box(plan->scanner, m, point_mm, &plan->sights[m]);
+        }
     }
     for (int primary = 0; primary < plan->scanner->num_modules; primary++) {
         const int draws_before = batch->num_draws;
         if (!plan->sights[primary].facing) {
             continue;
         }
-        if (batch->num_images == plan->max_images || !plan_primary(plan, work, batch, primary)) {
+        if (batch->num_images == plan->max_images ||
+            !(plan->penetration ? plan_stopping : plan_primary)(plan, work, batch, primary)) {
             *batch = before;
             return false;
         }
@@ -271,6 +329,7 @@ struct lr_plan *lr_plan_create(const struct lr_plan_params *params)
     plan->scanner = params->lors->scanner;
     plan->lors = params->lors;
     plan->rays = params->rays;
+    plan->penetration = params->penetration;
     if (!size_plan(plan, params) || !allocate_plan(plan, params->log)) {
         lr_plan_destroy(plan);
         return NULL;

@@ -34,7 +34,9 @@ static inline void lr_split_float(double number, float *rounded, float *rest)
     *rest = (float)(number - (double)*rounded);
 }
 
-/* One secondary module rasterised into one image. */
+/* One secondary module rasterised into one image. With penetration any module that lines through
+ * the primary may cross, on either side of the point; LR_ONLY_STOPS beside the secondary's number
+ * says that the pair's roles are the other way round. */
 struct lr_plan_draw {
     uint32_t image, secondary;
 };
@@ -79,8 +81,9 @@ struct lr_plan_cursor {
 struct lr_plan_params {
     const lr_lors *lors;
     int rays;
-    int atlas_size; /* edge of the square atlas, texels; 0 = no atlas, but: */
-    int max_images; /* in a batch */
+    int atlas_size;   /* edge of the square atlas, texels; 0 = no atlas, but: */
+    int max_images;   /* in a batch */
+    bool penetration; /* list all modules that lines through a primary may cross */
     const lr_log *log;
 };
 
@@ -88,6 +91,7 @@ struct lr_plan {
     const lr_scanner *scanner;
     const lr_lors *lors;
     int rays;
+    bool penetration;
     int tile[2];       /* of the largest module, texels; 0 without an atlas */
     int columns, rows; /* tiles in the atlas; 0 without */
     int max_images, max_draws;

@@ -29,6 +29,7 @@ struct setup_options {
     const lr_progress *progress;
     const lr_grid *grid;
     int samples[3]; /* zeros = 1 */
+    bool penetration;
 };
 
 /* A module of nu x nv crystals; u and v need not be unit vectors here. */
@@ -87,7 +88,7 @@ static inline void setup_init(struct setup *setup, lr_scanner *scanner,
         .scanner = scanner,
         .lors = setup->lors,
         .grid = &setup->grid,
-        .mode = options->mode,
+        .mode = options->mode == LR_MODE_AUTO ? LR_MODE_SAMPLED : options->mode,
         .rays = options->rays ? options->rays : 4,
         .samples = {1, 1, 1},
         .mu = options->mu,
@@ -95,6 +96,7 @@ static inline void setup_init(struct setup *setup, lr_scanner *scanner,
         .threads = options->threads ? options->threads : 2,
         .log = &setup->log.log,
         .progress = options->progress,
+        .penetration = options->penetration,
     };
     for (int k = 0; k < 3; k++) {
         params.samples[k] = options->samples[k] ? options->samples[k] : 1;
@@ -213,13 +215,13 @@ static inline double pair_sum(const struct setup *setup, const double *row, int 
 static inline double mode_distance(lr_scanner *(*make)(uint64_t *seed), uint64_t seed,
                                    const double (*points)[3], int num_points, int rays)
 {
+    static const lr_mode modes[] = {LR_MODE_SAMPLED, LR_MODE_EXACT};
     double *matrices[2];
     int64_t count = 0;
     for (int mode = 0; mode < 2; mode++) {
         uint64_t same = seed;
         struct setup setup;
-        setup_init(&setup, make(&same),
-                   &(struct setup_options){.mode = (lr_mode)mode, .rays = rays});
+        setup_init(&setup, make(&same), &(struct setup_options){.mode = modes[mode], .rays = rays});
         matrices[mode] = point_matrix(&setup, points, num_points);
         count = setup.lors->count * num_points;
         setup_finish(&setup);

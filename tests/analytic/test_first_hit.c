@@ -45,7 +45,7 @@ static void test_blocked_crystals_vanish(void **state)
 {
     (void)state;
     const double origin[1][3] = {{0, 0, 0}};
-    for (int mode = 0; mode < 2; mode++) {
+    for (int mode = LR_MODE_SAMPLED; mode <= LR_MODE_EXACT; mode++) {
         struct setup setup;
         setup_init(&setup, planted(3), &(struct setup_options){.mode = (lr_mode)mode});
         double *row = point_matrix(&setup, origin, 1);

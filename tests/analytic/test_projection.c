@@ -143,10 +143,10 @@ static void test_same_bits_for_any_threads(void **state)
     (void)state;
     uint64_t seed = test_seed();
     lr_image *mu = make_mu(&seed);
-    for (int mode = 0; mode < 2; mode++) {
-        struct results one = compute(mode, 1, mode == 0 ? mu : NULL, seed);
+    for (int mode = LR_MODE_SAMPLED; mode <= LR_MODE_EXACT; mode++) {
+        struct results one = compute(mode, 1, mode == LR_MODE_SAMPLED ? mu : NULL, seed);
         for (int threads = 2; threads <= 3; threads++) {
-            struct results more = compute(mode, threads, mode == 0 ? mu : NULL, seed);
+            struct results more = compute(mode, threads, mode == LR_MODE_SAMPLED ? mu : NULL, seed);
             const size_t num_lors = (size_t)one.num_lors;
             assert_memory_equal(one.forward, more.forward, num_lors * sizeof(double));
             assert_memory_equal(one.back, more.back, NUM_VOXELS * sizeof(double));
@@ -164,7 +164,7 @@ static void test_rows_are_means_of_points(void **state)
     (void)state;
     const int samples[3] = {2, 1, 3};
     const int64_t voxel = 23;
-    for (int mode = 0; mode < 2; mode++) {
+    for (int mode = LR_MODE_SAMPLED; mode <= LR_MODE_EXACT; mode++) {
         const lr_grid grid = lr_grid_centred(grid_size, (double[3]){9, 9, 9});
         const struct setup_options options = make_options(mode, 2, &grid, NULL);
         struct results all = compute(mode, 2, NULL, 1);

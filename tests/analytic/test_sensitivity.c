@@ -166,7 +166,7 @@ static void test_outside(void **state)
     (void)state;
     static const double points[6][3] = {{0, 0, 40},  {10, 5, -60}, {70, 0, 0},
                                         {0, -90, 3}, {60, 60, 20}, {1000, 0, 0}};
-    for (int mode = 0; mode < 2; mode++) {
+    for (int mode = LR_MODE_SAMPLED; mode <= LR_MODE_EXACT; mode++) {
         struct setup setup;
         setup_init(&setup, two_rings(), &(struct setup_options){.mode = (lr_mode)mode});
         double sums[6];

@@ -18,6 +18,8 @@ ring: {radius_mm: 30, modules: 8, rings: 1}
 module: {crystals: [4, 4], pitch_mm: [4, 4], face_mm: [3.8, 3.8], depth_mm: 10}
 coincidence: {field_of_view_mm: 30}
 """
+# What auto measures is measured in every run, and leaves nothing behind.
+os.environ["LORASTER_CACHE"] = "off"
 GRID = ["--grid", "6,5,3", "--voxel-mm", "3,3,4"]
 NUM_VOXELS = 6 * 5 * 3
 CPU = ["--backend", "cpu"]

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "gl_test.h"
 
+#include "base/clock.h"
 #include "gl/timer.h"
 
 /* As in shaders/common/numbers.h and block.glsl. */
@@ -369,6 +370,41 @@ static void timers_time(void **state)
     assert_quiet(test);
 }
 
+/* More laps than are in flight at once: the sum is of all of them, and what lies between two laps
+ * does not count. Software renderers stamp times as they please, so bounds are wide. */
+static void stopwatches_add_laps(void **state)
+{
+    struct gl_test *test = *state;
+    struct gl_stopwatch *watch = gl_stopwatch_create(test->ctx, "laps");
+    struct gl_target *target = make_target(test, 256, false);
+    const double start = lr_clock_seconds();
+    assert_non_null(watch);
+    assert_true(gl_stopwatch_seconds(watch) == 0.0);
+    for (int k = 0; k < 200; k++) {
+        gl_stopwatch_begin(watch);
+        gl_target_clear(target, NULL);
+        gl_stopwatch_end(watch);
+    }
+    const double seconds = gl_stopwatch_seconds(watch);
+    assert_true(seconds > 0 && seconds <= lr_clock_seconds() - start);
+    assert_true(gl_stopwatch_seconds(watch) == seconds);
+    gl_stopwatch_reset(watch);
+    assert_true(gl_stopwatch_seconds(watch) == 0.0);
+    gl_target_destroy(target);
+    gl_stopwatch_destroy(watch);
+    assert_quiet(test);
+}
+
+static void no_stopwatch_measures_nothing(void **state)
+{
+    (void)state;
+    gl_stopwatch_reset(NULL);
+    gl_stopwatch_begin(NULL);
+    gl_stopwatch_end(NULL);
+    assert_true(gl_stopwatch_seconds(NULL) == 0.0);
+    gl_stopwatch_destroy(NULL);
+}
+
 /* What a debugger would see: names of groups opened and how many were closed. */
 struct groups {
     char opened[64];
@@ -442,6 +478,8 @@ int main(void)
         gl_test_case(nothing_to_draw_draws_nothing),
         gl_test_case(passes_that_make_no_sense_are_refused),
         gl_test_case(timers_time),
+        gl_test_case(stopwatches_add_laps),
+        gl_test_case(no_stopwatch_measures_nothing),
         gl_test_case(passes_and_objects_bear_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -200,6 +200,21 @@ static void test_other_scanner(void **state)
     lr_lor_data_destroy(data);
     lr_lors_destroy(lors);
     lr_scanner_destroy(same);
+
+    /* crystals of another material are warned of; of unknown material, not */
+    for (int known = 0; known < 2; known++) {
+        same = small_ring(60.0, 0.0);
+        same->crystal_mu_per_mm = known ? 0.07 : 0.0;
+        lors = lr_lors_create(same, NULL);
+        test_log_init(&log);
+        data = lr_lor_data_read(s->path, lors, &log.log);
+        assert_non_null(data);
+        assert_int_equal(log.num_warnings, known);
+        assert_true(!known || strstr(log.warning, "crystal_mu_per_mm = 0.083, the scanner here"));
+        lr_lor_data_destroy(data);
+        lr_lors_destroy(lors);
+        lr_scanner_destroy(same);
+    }
 }
 
 /* Puts another dataset in the place of one; NULL numbers only removes it. */

@@ -20,6 +20,7 @@ static inline lr_scanner *small_ring(double radius_mm, double field_of_view_mm)
     const lr_scanner_params params = {
         .name = "small ring",
         .coincidence = {.min_module_difference = 2, .field_of_view_mm = field_of_view_mm},
+        .crystal_mu_per_mm = 0.083,
         .source = "made up"};
     lr_scanner *scanner = lr_scanner_create_ring(&params, &ring);
     assert_non_null(scanner);

@@ -170,7 +170,7 @@ static void events_are_counted(void **state)
 
 static void expect(struct fixture *fixture, const char *map, const char *sentence)
 {
-    lr_event_counts counts = {-1, -1, -1, -1, -1};
+    lr_event_counts counts = {.prompts = -1};
     test_log_init(&fixture->log);
     assert_null(
         lr_safir_read(&(lr_safir_files){EVENTS, map}, fixture->lors, &counts, &fixture->log.log));

@@ -55,10 +55,12 @@ static void counts(void **state)
         {"safir-dual-ring-prototype", 12 * 4, 2880},
         {"two-opposed-modules", 2, 162},
     };
+    /* Crystals of 511 keV scanners stop between LaBr3's 0.047/mm and BGO's 0.096/mm. */
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         lr_scanner *scanner = read_preset(cases[k].name);
         assert_int_equal(scanner->num_modules, cases[k].modules);
         assert_int_equal(scanner->num_crystals, cases[k].crystals);
+        assert_true(scanner->crystal_mu_per_mm >= 0.047 && scanner->crystal_mu_per_mm <= 0.096);
         lr_scanner_destroy(scanner);
     }
 }

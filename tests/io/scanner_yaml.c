@@ -146,6 +146,7 @@ static void values(void **state)
         {RING MODULE "coincidence: 5\n", "3:14", "a coincidence must be a mapping", NULL},
         {RING MODULE "detection_depth_mm: -1\n", "3:21", "'detection_depth_mm' must be at least 0",
          NULL},
+        {RING MODULE "crystal_mu_per_mm: 0\n", "3:20", "'crystal_mu_per_mm' must be", NULL},
         {"name: no\n" RING MODULE, "1:7", "'name' must be a text, and 'no' without quotes", NULL},
         {"name: 12\n" RING MODULE, "1:7", "'name' must be a text, and '12' without quotes", NULL},
         {"name:\n" RING MODULE, "1:1", "'name' must be a text, found nothing", NULL},
@@ -368,7 +369,8 @@ static void both_forms_are_read(void **state)
         "name: all keys\nring: {radius_mm: 100, modules: 6, first_angle_deg: -90, rings: 2, "
         "ring_pitch_mm: 40}\nmodule: {crystals: [[7, 8], 12], block_gap_mm: [0.5, 0], pitch_mm: "
         "[2.5, 3], face_mm: [2, 2.5], depth_mm: 13}\ncoincidence: {field_of_view_mm: 50, "
-        "min_module_difference: 2, max_ring_difference: 0}\ndetection_depth_mm: 6.5\ntof: "
+        "min_module_difference: 2, max_ring_difference: 0}\ndetection_depth_mm: 6.5\n"
+        "crystal_mu_per_mm: 0.0834\ntof: "
         "{resolution_ps: 300}\nsource: [one, two]\nunverified: three\n",
         &log);
     assert_non_null(scanner);
@@ -383,6 +385,8 @@ static void both_forms_are_read(void **state)
     assert_close(scanner->coincidence.field_of_view_mm, 50, 0);
     assert_close(scanner->detection_depth_mm, 6.5, 0);
     assert_close(scanner->tof_resolution_ps, 300, 0);
+    assert_close(scanner->crystal_mu_per_mm, 0.0834, 0);
+    assert_int_equal(log.num_warnings, 0);
     /* 15 crystals of 2.5 mm and a gap of 0.5 mm: 38 mm, the first block of 17.5 mm at u = -10.25;
        at -90 degrees u is +x. */
     assert_close(scanner->modules[0].centre_mm[0], -10.25, 1e-12);
@@ -393,6 +397,7 @@ static void both_forms_are_read(void **state)
     scanner = read_text("modules:\n" UPPER LOWER, &log);
     assert_non_null(scanner);
     assert_string_equal(scanner->name, "unnamed scanner");
+    assert_true(scanner->crystal_mu_per_mm == 0);
     assert_null(scanner->source);
     assert_int_equal(scanner->num_positions, 0);
     assert_false(scanner->coincidence.limits_ring_difference);

@@ -105,13 +105,23 @@ static lr_status create(const struct lr_backend_params *params, const struct lr_
 
 lr_status fake_float_create(const struct lr_backend_params *params, struct lr_backend *backend)
 {
-    static const struct lr_backend_fns fns = {"fake", false, forward, back, rows, NULL, free};
+    static const struct lr_backend_fns fns = {.name = "fake",
+                                              .computes_in_double = false,
+                                              .forward = forward,
+                                              .back = back,
+                                              .rows = rows,
+                                              .destroy = free};
     return create(params, &fns, backend);
 }
 
 lr_status fake_double_create(const struct lr_backend_params *params, struct lr_backend *backend)
 {
-    static const struct lr_backend_fns fns = {"fake64", true, forward, back, rows, NULL, free};
+    static const struct lr_backend_fns fns = {.name = "fake64",
+                                              .computes_in_double = true,
+                                              .forward = forward,
+                                              .back = back,
+                                              .rows = rows,
+                                              .destroy = free};
     return create(params, &fns, backend);
 }
 

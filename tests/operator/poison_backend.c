@@ -10,25 +10,48 @@
 
 struct poison {
     struct lr_backend inner;
-    int64_t num_voxels, num_lors;
+    const lr_lors *lors;
+    int64_t num_voxels;
 };
 
-typedef lr_status projection(void *self, const void *in, void *out);
+/* What is asked of the backend inside; part NULL = all LORs. */
+struct call {
+    const struct poison *poison;
+    const lr_selection *part;
+    bool forward;
+};
 
-static lr_status project(const struct poison *poison, projection *inner, const void *in, void *out,
-                         const int64_t counts[2])
+static lr_status run(const struct call *call, const double *in, double *out)
 {
-    const size_t in_bytes = (size_t)counts[0] * sizeof(double);
-    const size_t out_bytes = (size_t)counts[1] * sizeof(double);
-    double *in_copy = malloc(in_bytes), *out_copy = malloc(out_bytes);
-    lr_status status = in_copy != NULL && out_copy != NULL ? LR_OK : LR_FAILED;
+    const struct lr_backend_fns *fns = call->poison->inner.fns;
+    void *self = call->poison->inner.self;
+    if (call->part != NULL) {
+        return call->forward ? fns->forward_part(self, call->part, in, out)
+                             : fns->back_part(self, call->part, in, out);
+    }
+    return call->forward ? fns->forward(self, in, out) : fns->back(self, in, out);
+}
+
+/* in NULL stays NULL: values of 1. */
+static lr_status project(const struct call *call, const void *in, void *out)
+{
+    const struct poison *poison = call->poison;
+    const int64_t num_values =
+        call->part ? lr_selection_count(poison->lors, call->part) : poison->lors->count;
+    const int64_t num_in = call->forward ? poison->num_voxels : num_values;
+    const int64_t num_out = call->forward ? num_values : poison->num_voxels;
+    double *in_copy = in != NULL ? malloc((size_t)num_in * sizeof(double)) : NULL;
+    double *out_copy = malloc((size_t)num_out * sizeof(double));
+    lr_status status = (in == NULL || in_copy != NULL) && out_copy != NULL ? LR_OK : LR_FAILED;
     if (status == LR_OK) {
-        memcpy(in_copy, in, in_bytes);
-        for (int64_t k = 0; k < counts[1]; k++) {
+        if (in != NULL) {
+            memcpy(in_copy, in, (size_t)num_in * sizeof(double));
+        }
+        for (int64_t k = 0; k < num_out; k++) {
             out_copy[k] = NAN;
         }
-        status = inner(poison->inner.self, in_copy, out_copy);
-        memcpy(out, out_copy, out_bytes);
+        status = run(call, in_copy, out_copy);
+        memcpy(out, out_copy, (size_t)num_out * sizeof(double));
     }
     free(in_copy);
     free(out_copy);
@@ -37,16 +60,46 @@ static lr_status project(const struct poison *poison, projection *inner, const v
 
 static lr_status forward(void *self, const void *image, void *data)
 {
-    const struct poison *poison = self;
-    const int64_t counts[2] = {poison->num_voxels, poison->num_lors};
-    return project(poison, poison->inner.fns->forward, image, data, counts);
+    return project(&(struct call){self, NULL, true}, image, data);
 }
 
 static lr_status back(void *self, const void *data, void *image)
 {
-    const struct poison *poison = self;
-    const int64_t counts[2] = {poison->num_lors, poison->num_voxels};
-    return project(poison, poison->inner.fns->back, data, image, counts);
+    return project(&(struct call){self, NULL, false}, data, image);
+}
+
+/* The selection too is a copy that ends where it ends. */
+static lr_status project_part(const struct poison *poison, bool forward_part,
+                              const lr_selection *part, const void *arrays[2])
+{
+    const size_t lors_bytes = (size_t)part->num_lors * sizeof(*part->lors);
+    const size_t pairs_bytes = (size_t)part->num_pairs * sizeof(*part->pairs);
+    int64_t *lors = part->lors != NULL ? malloc(lors_bytes) : NULL;
+    int32_t *pairs = part->pairs != NULL ? malloc(pairs_bytes) : NULL;
+    lr_status status = LR_FAILED;
+    if (lors != NULL || pairs != NULL) {
+        if (lors != NULL) {
+            memcpy(lors, part->lors, lors_bytes);
+        } else {
+            memcpy(pairs, part->pairs, pairs_bytes);
+        }
+        const lr_selection copy = {lors, part->num_lors, pairs, part->num_pairs};
+        status = project(&(struct call){poison, &copy, forward_part}, arrays[0],
+                         (void *)(uintptr_t)arrays[1]);
+    }
+    free(lors);
+    free(pairs);
+    return status;
+}
+
+static lr_status forward_part(void *self, const lr_selection *part, const void *image, void *values)
+{
+    return project_part(self, true, part, (const void *[2]){image, values});
+}
+
+static lr_status back_part(void *self, const lr_selection *part, const void *values, void *image)
+{
+    return project_part(self, false, part, (const void *[2]){values, image});
 }
 
 static lr_status take_copy(void *user, const lr_row *row)
@@ -94,8 +147,15 @@ static void destroy(void *self)
 
 lr_status poison_create(const struct lr_backend_params *params, struct lr_backend *backend)
 {
-    static const struct lr_backend_fns fns = {"poison", true,    forward, back,
-                                              rows,     picture, destroy};
+    static const struct lr_backend_fns fns = {.name = "poison",
+                                              .computes_in_double = true,
+                                              .forward = forward,
+                                              .back = back,
+                                              .rows = rows,
+                                              .picture = picture,
+                                              .forward_part = forward_part,
+                                              .back_part = back_part,
+                                              .destroy = destroy};
     struct poison *poison = calloc(1, sizeof(*poison));
     if (poison == NULL) {
         return LR_FAILED;
@@ -106,7 +166,7 @@ lr_status poison_create(const struct lr_backend_params *params, struct lr_backen
         return status;
     }
     poison->num_voxels = lr_grid_num_voxels(params->grid);
-    poison->num_lors = params->lors->count;
+    poison->lors = params->lors;
     backend->fns = &fns;
     backend->self = poison;
     return LR_OK;

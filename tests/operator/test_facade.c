@@ -27,7 +27,7 @@ static void world_init(struct world *world)
     *world = (struct world){0};
     fixture_init(&world->fixture, FIXTURE_OPPOSED);
     test_log_init(&world->log);
-    world->params = fixture_params(&world->fixture, NULL, &world->log.log);
+    world->params = fixture_params(&world->fixture, "fake", &world->log.log);
     world->progress = (lr_progress){count_report, world};
     world->params.progress = &world->progress;
 }
@@ -38,8 +38,8 @@ static void world_finish(struct world *world)
 }
 
 static const struct lr_backend_choice fakes[] = {
-    {"fake", false, fake_float_create},
-    {"fake64", true, fake_double_create},
+    {.name = "fake", .create = fake_float_create},
+    {.name = "fake64", .has_exact = true, .create = fake_double_create},
 };
 
 static lr_operator *create(struct world *world)
@@ -56,7 +56,7 @@ static void expect_refusal(struct world *world, lr_status status, const char *wo
     if (strstr(world->log.error, words) == NULL) {
         fail_msg("\"%s\" does not say \"%s\"", world->log.error, words);
     }
-    world->params = fixture_params(&world->fixture, NULL, &world->log.log);
+    world->params = fixture_params(&world->fixture, "fake", &world->log.log);
 }
 
 static void test_bad_parameters_are_refused(void **state)
@@ -132,6 +132,7 @@ static void test_backend_names(void **state)
     w.params.backend = "fake";
     w.params.mode = LR_MODE_EXACT;
     expect_refusal(&w, LR_USAGE, "use backend fake64");
+    w.params.backend = "auto";
     w.params.mode = LR_MODE_EXACT; /* auto goes past the one without */
     lr_operator *op = create(&w);
     assert_non_null(op);
@@ -145,8 +146,10 @@ static void test_auto_falls_back_without_a_device_only(void **state)
     (void)state;
     struct world w;
     world_init(&w);
-    const struct lr_backend_choice absent[] = {{"moon", true, fake_absent_create},
-                                               {"fake", false, fake_float_create}};
+    const struct lr_backend_choice absent[] = {
+        {.name = "moon", .has_exact = true, .create = fake_absent_create},
+        {.name = "fake", .create = fake_float_create}};
+    w.params.backend = NULL;
     lr_operator *op = lr_operator_create_among(&w.params, absent, 2);
     assert_non_null(op);
     assert_string_equal(w.log.error, ""); /* it is no error that another one was taken */
@@ -159,8 +162,9 @@ static void test_auto_falls_back_without_a_device_only(void **state)
     assert_null(lr_operator_create_among(&w.params, absent, 2));
     assert_string_equal(w.log.error, "the moon is not up");
     w.params.backend = "auto";
-    const struct lr_backend_choice broken[] = {{"gears", true, fake_broken_create},
-                                               {"fake", false, fake_float_create}};
+    const struct lr_backend_choice broken[] = {
+        {.name = "gears", .has_exact = true, .create = fake_broken_create},
+        {.name = "fake", .create = fake_float_create}};
     assert_null(lr_operator_create_among(&w.params, broken, 2));
     assert_int_equal(w.log.status, LR_FAILED);
     world_finish(&w);
@@ -175,8 +179,8 @@ static void test_defaults(void **state)
     const lr_image mu = {lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){9, 10, 11}),
                          values};
     lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){4.3, 4.4, 8.7});
-    w.params =
-        (lr_operator_params){.lors = w.fixture.lors, .grid = &grid, .mu = &mu, .log = &w.log.log};
+    w.params = (lr_operator_params){
+        .lors = w.fixture.lors, .grid = &grid, .backend = "fake", .mu = &mu, .log = &w.log.log};
     lr_operator *op = create(&w);
     assert_non_null(op);
     const lr_operator_info *info = lr_operator_get_info(op);
@@ -350,7 +354,8 @@ static void test_a_matrix_larger_than_estimated(void **state)
     (void)state;
     struct world w;
     world_init(&w);
-    const struct lr_backend_choice swelling = {"swelling", true, swelling_create};
+    w.params.backend = "swelling";
+    const struct lr_backend_choice swelling = {.name = "swelling", .create = swelling_create};
     w.params.max_memory_bytes = 100000; /* estimated 3 KB, really 670 KB */
     w.params.store = LR_STORE_YES;
     assert_null(lr_operator_create_among(&w.params, &swelling, 1));

@@ -34,7 +34,8 @@ static const struct laws all_laws[] = {
 
 static lr_operator *create(const struct laws *laws, const lr_operator_params *params)
 {
-    static const struct lr_backend_choice poison = {"poison", true, poison_create};
+    static const struct lr_backend_choice poison = {
+        .name = "poison", .has_exact = true, .create = poison_create};
     if (strcmp(laws->backend, poison.name) != 0) {
         return fixture_operator(params);
     }
@@ -76,7 +77,8 @@ static void for_all(const struct laws *laws, law *check)
     for (int kind = 0; kind < FIXTURE_COUNT; kind++) {
         struct bench bench;
         bench_init(&bench, laws, kind);
-        for (int mode = 0; mode <= (laws->has_exact ? 1 : 0); mode++) {
+        const int last = laws->has_exact ? LR_MODE_EXACT : LR_MODE_SAMPLED;
+        for (int mode = LR_MODE_SAMPLED; mode <= last; mode++) {
             bench_open(&bench, (lr_mode)mode, LR_STORE_NO);
             check(&bench, &state);
             bench_open(&bench, (lr_mode)mode, LR_STORE_YES);

@@ -168,6 +168,26 @@ static void test_perceptual_map(void **state)
     }
 }
 
+/* The diverging map is as light at one distance from its middle as at the other, falls from there in
+ * a straight line, and is never cut at the border of sRGB: a cut colour would leave the line. */
+static void test_diverging_map(void **state)
+{
+    (void)state;
+    const double middle = lightness(lr_colour_of(LR_COLOURS_DIVERGING, 0.5));
+    const double end = lightness(lr_colour_of(LR_COLOURS_DIVERGING, 0.0));
+    assert_true(middle > 0.95 && end < 0.5);
+    for (int n = 0; n <= 100; n++) {
+        const double away = n / 100.0, line = middle + away * (end - middle);
+        for (int sign = -1; sign <= 1; sign += 2) {
+            const lr_colour colour = lr_colour_of(LR_COLOURS_DIVERGING, 0.5 + 0.5 * sign * away);
+            assert_true(fabs(lightness(colour) - line) < 0.006);
+            if (n >= 10) {
+                assert_true(sign < 0 ? colour.b > colour.r + 10 : colour.r > colour.b + 10);
+            }
+        }
+    }
+}
+
 static void test_colour_ends(void **state)
 {
     (void)state;
@@ -324,12 +344,13 @@ static void test_mosaic(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_create),      cmocka_unit_test(test_shapes_are_cut),
-        cmocka_unit_test(test_line),        cmocka_unit_test(test_letters),
-        cmocka_unit_test(test_text_size),   cmocka_unit_test(test_perceptual_map),
-        cmocka_unit_test(test_colour_ends), cmocka_unit_test(test_map),
-        cmocka_unit_test(test_map_ranges),  cmocka_unit_test(test_slices),
-        cmocka_unit_test(test_scale_bar),   cmocka_unit_test(test_mosaic),
+        cmocka_unit_test(test_create),        cmocka_unit_test(test_shapes_are_cut),
+        cmocka_unit_test(test_line),          cmocka_unit_test(test_letters),
+        cmocka_unit_test(test_text_size),     cmocka_unit_test(test_perceptual_map),
+        cmocka_unit_test(test_diverging_map), cmocka_unit_test(test_colour_ends),
+        cmocka_unit_test(test_map),           cmocka_unit_test(test_map_ranges),
+        cmocka_unit_test(test_slices),        cmocka_unit_test(test_scale_bar),
+        cmocka_unit_test(test_mosaic),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

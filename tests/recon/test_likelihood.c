@@ -81,8 +81,10 @@ static void test_fit_is_the_plain_sum(void **unused)
     lr_lor_data additive[2] = {{.count = NUM_LORS, .values = inputs.additive},
                                sparse(inputs.additive)};
     for (int k = 0; k < 4; k++) {
-        const struct lr_fit_input input = {&measured[k % 2], &additive[k / 2], NUM_LORS, 1 + k,
-                                           NULL};
+        const struct lr_fit_input input = {.measured = &measured[k % 2],
+                                           .additive = &additive[k / 2],
+                                           .num_lors = NUM_LORS,
+                                           .threads = 1 + k};
         struct lr_fit fit;
         memcpy(values, inputs.estimated, NUM_LORS * sizeof(float));
         assert_int_equal(lr_fit_ratio(&input, values, &fit), LR_OK);
@@ -102,6 +104,58 @@ static void test_fit_is_the_plain_sum(void **unused)
     inputs_finish(&inputs);
 }
 
+/* Some LORs only, whose values and additive values stand in another place than their numbers, give
+ * what they give among all. */
+static void test_runs_pick_their_lors(void **unused)
+{
+    (void)unused;
+    uint64_t state = test_seed();
+    struct inputs inputs;
+    inputs_init(&inputs, &state);
+    float *expected = calloc(NUM_LORS, sizeof(float));
+    assert_non_null(expected);
+    (void)plain_fit(&inputs, expected);
+    const struct lr_lor_run runs[3] = {{17, 0, 5}, {1000, 5, 30000}, {150000, 30005, 1}};
+    enum { NUM_VALUES = 30006 };
+    float *values = calloc(NUM_VALUES, sizeof(float)),
+          *additive = calloc(NUM_VALUES, sizeof(float));
+    assert_true(values != NULL && additive != NULL);
+    lr_lor_data measured[2] = {{.count = NUM_LORS, .values = inputs.measured},
+                               sparse(inputs.measured)};
+    for (int k = 0; k < 4; k++) {
+        double counts = 0.0;
+        for (int n = 0; n < 3; n++) {
+            for (int64_t l = 0; l < runs[n].count; l++) {
+                const int64_t lor = runs[n].first + l;
+                values[runs[n].begin + l] = inputs.estimated[lor];
+                additive[runs[n].begin + l] = inputs.additive[lor];
+                const bool counts_it = inputs.estimated[lor] > 0.0f || inputs.additive[lor] > 0.0f;
+                counts += counts_it ? inputs.measured[lor] : 0.0;
+            }
+        }
+        const lr_lor_data all_additive = {.count = NUM_LORS, .values = inputs.additive};
+        const struct lr_fit_input input = {.measured = &measured[k % 2],
+                                           .additive = k / 2 ? &all_additive : NULL,
+                                           .additive_values = k / 2 ? NULL : additive,
+                                           .runs = runs,
+                                           .num_runs = 3,
+                                           .threads = 2};
+        struct lr_fit fit;
+        assert_int_equal(lr_fit_ratio(&input, values, &fit), LR_OK);
+        assert_close(fit.measured_counts, counts, 1e-12);
+        for (int n = 0; n < 3; n++) {
+            assert_memory_equal(values + runs[n].begin, expected + runs[n].first,
+                                (size_t)runs[n].count * sizeof(float));
+        }
+    }
+    free(measured[1].index);
+    free(measured[1].values);
+    free(values);
+    free(additive);
+    free(expected);
+    inputs_finish(&inputs);
+}
+
 static void test_same_bits_for_any_threads(void **unused)
 {
     (void)unused;
@@ -113,7 +167,8 @@ static void test_same_bits_for_any_threads(void **unused)
     assert_non_null(values);
     struct lr_fit first = {0};
     for (int threads = 1; threads <= 4; threads++) {
-        const struct lr_fit_input input = {&measured, NULL, NUM_LORS, threads, NULL};
+        const struct lr_fit_input input = {
+            .measured = &measured, .num_lors = NUM_LORS, .threads = threads};
         struct lr_fit fit;
         memcpy(values, inputs.estimated, NUM_LORS * sizeof(float));
         assert_int_equal(lr_fit_ratio(&input, values, &fit), LR_OK);
@@ -131,7 +186,7 @@ static void test_ratio_stays_finite(void **state)
     (void)state;
     float measured[2] = {1.0f, 1e30f}, values[2] = {1e-44f, 1e-20f};
     const lr_lor_data data = {.count = 2, .values = measured};
-    const struct lr_fit_input input = {&data, NULL, 2, 1, NULL};
+    const struct lr_fit_input input = {.measured = &data, .num_lors = 2, .threads = 1};
     struct lr_fit fit;
     assert_int_equal(lr_fit_ratio(&input, values, &fit), LR_OK);
     assert_true(isfinite(values[0]) && isfinite(values[1]) && values[0] > 1e37f);
@@ -142,6 +197,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_fit_is_the_plain_sum),
+        cmocka_unit_test(test_runs_pick_their_lors),
         cmocka_unit_test(test_same_bits_for_any_threads),
         cmocka_unit_test(test_ratio_stays_finite),
     };

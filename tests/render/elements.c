@@ -144,7 +144,8 @@ static int check_elements(const struct scanner_case *at, int rays, int samples, 
     lr_lors *lors = lr_lors_create(scanner, &log.log);
     const lr_grid grid = lr_grid_centred((const int[3]){5, 5, 3},
                                          (const double[3]){edge_mm, edge_mm, 0.6 * edge_mm});
-    lr_operator_params params = {.lors = lors, .grid = &grid, .rays = rays, .store = LR_STORE_NO};
+    lr_operator_params params = {
+        .lors = lors, .grid = &grid, .mode = LR_MODE_SAMPLED, .rays = rays, .store = LR_STORE_NO};
     struct matrix raster, cpu;
     lr_grid_split_samples(&grid, samples, params.samples);
     matrix_init(&raster, params, "raster", &log);
@@ -246,7 +247,7 @@ static void test_pictures(void **unused)
     lr_lors *lors = lr_lors_create(scanner, &log.log);
     const lr_grid grid = lr_grid_centred((const int[3]){4, 4, 2}, (const double[3]){3, 3, 3});
     const lr_operator_params params = {
-        .lors = lors, .grid = &grid, .rays = 3, .store = LR_STORE_NO};
+        .lors = lors, .grid = &grid, .mode = LR_MODE_SAMPLED, .rays = 3, .store = LR_STORE_NO};
     lr_operator *ops[2] = {make_operator(&params, "raster", &log),
                            make_operator(&params, "cpu", &log)};
     struct eye *eye = eye_create(scanner, 3);

@@ -69,6 +69,7 @@ static void bench_open(struct bench *bench, lr_scanner *scanner, double reach_mm
     bench->params = (struct lr_backend_params){.scanner = scanner,
                                                .lors = bench->lors,
                                                .grid = &bench->grid,
+                                               .mode = LR_MODE_SAMPLED,
                                                .rays = rays,
                                                .samples = {samples[0], samples[1], samples[2]},
                                                .threads = 2,

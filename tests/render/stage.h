@@ -113,6 +113,7 @@ static inline void stage_open(struct stage *stage, const struct stage_params *pa
     stage->backend_params = (struct lr_backend_params){.scanner = stage->scanner,
                                                        .lors = stage->lors,
                                                        .grid = &stage->grid,
+                                                       .mode = LR_MODE_SAMPLED,
                                                        .rays = params->rays,
                                                        .samples = {1, 1, 1},
                                                        .mu = params->mu,

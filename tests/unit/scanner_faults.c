@@ -90,6 +90,10 @@ static void scanner_numbers_are_checked(void **state)
     assert_refused(&pair, "the detection depth is -1 mm");
     pair.params.tof_resolution_ps = NAN;
     assert_refused(&pair, "the time-of-flight resolution is nan ps");
+    pair.params.crystal_mu_per_mm = -0.08;
+    assert_refused(&pair, "the crystals attenuate with -0.08/mm");
+    pair.params.crystal_mu_per_mm = INFINITY;
+    assert_refused(&pair, "the crystals attenuate with inf/mm");
 }
 
 static void rules_are_checked(void **state)

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Modules as boxes of crystals, for visit.glsl with PENETRATION (docs/method.md, section 3). A
+// module's own coordinates: along u, along v, depth behind the front face, from its centre. Needs
+// the buffers and the Pass block of visit.glsl before it.
+
+// Beside each module: strata in a gap along u and v, strata along the depth, bits of the depth.
+layout(std430, binding = LR_BIND_BOXES) readonly buffer Boxes {
+    uvec4 boxes[];
+};
+
+// A module that lines of the group's image may cross.
+struct Target {
+    vec4 along_u; // of a ray in the primary's coordinates; the sample point's own coordinate
+    vec4 along_v;
+    vec4 along_depth;
+    vec4 cells;   // pitch, half the face
+    ivec4 module; // crystals along u and v, crystals in all, module
+    uvec4 mask;   // kind, offsets, first LOR of the pair in the window
+    float depth;
+};
+
+float box_depth(uint module)
+{
+    return uintBitsToFloat(boxes[module].w);
+}
+
+// The sample point in a module's coordinates.
+vec3 box_point(Image image, Module module)
+{
+    vec3 centre = to_centre(image, module);
+    return vec3(-dot(module.u_face_u.xyz, centre), -dot(module.v_face_v.xyz, centre),
+                dot(module.normal.xyz, centre) + stopping.y);
+}
+
+Target make_target(Image image, Module primary, uint draw)
+{
+    uint index = draw & ~LR_ONLY_STOPS;
+    Module module = modules[index];
+    mat3 axes = mat3(primary.u_face_u.xyz, primary.v_face_v.xyz, -primary.normal.xyz);
+    vec3 point = box_point(image, module);
+    Mask mask = pair_mask(uint(image.place.x), index);
+    Target target;
+    target.along_u = vec4(module.u_face_u.xyz * axes, point.x);
+    target.along_v = vec4(module.v_face_v.xyz * axes, point.y);
+    target.along_depth = vec4(-module.normal.xyz * axes, point.z);
+    target.cells = vec4(module.centre_pitch_u.w, module.rest_pitch_v.w, 0.5 * module.u_face_u.w,
+                        0.5 * module.v_face_v.w);
+    target.module = ivec4(module.crystals.xy, module.crystals.w, index);
+    uint pair = uint(image.place.x) * uint(modules.length()) + index;
+    target.mask = uvec4(index == draw ? mask.kind : LR_NONE, mask.offset_a, mask.offset_b,
+                        pairs[pair].first_lor);
+    target.depth = box_depth(index);
+    return target;
+}

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Crystal penetration for visit.glsl: lines through the sides of the primary's box, stopped along
+// all crystals they cross (docs/method.md, section 3). One thread one line at a time.
+
+// A line at + t step in a module's coordinates, and the cell it is in.
+struct Way {
+    vec3 at, step;
+    vec4 cells;
+    ivec2 size;
+    float depth;
+    vec2 range; // of t within the box
+    ivec2 cell;
+};
+
+const float FAR = 1e30;
+
+// 1 - exp(-x), without cancellation where x is small.
+float stopped(float x)
+{
+    return x < 0.1 ? x * (1.0 - x * (1.0 / 2.0) * (1.0 - x * (1.0 / 3.0) * (1.0 - x * 0.25)))
+                   : 1.0 - exp(-x);
+}
+
+// Narrows the range to the t for which a coordinate lies within low .. high.
+vec2 clip_slab(float at, float step, vec2 slab, vec2 range)
+{
+    if (step == 0.0) {
+        return at < slab.x || at > slab.y ? vec2(range.x, -FAR) : range;
+    }
+    vec2 t = (slab - at) / step;
+    return vec2(max(range.x, min(t.x, t.y)), min(range.y, max(t.x, t.y)));
+}
+
+vec2 box_half(Way way)
+{
+    return 0.5 * vec2(way.size - 1) * way.cells.xy + way.cells.zw;
+}
+
+// Where the line is inside the box, 0 <= t <= end; false: nowhere.
+bool enter_box(inout Way way, float end)
+{
+    vec2 outer = box_half(way);
+    way.range = clip_slab(way.at.x, way.step.x, vec2(-outer.x, outer.x), vec2(0.0, end));
+    way.range = clip_slab(way.at.y, way.step.y, vec2(-outer.y, outer.y), way.range);
+    way.range = clip_slab(way.at.z, way.step.z, vec2(0.0, way.depth), way.range);
+    return way.range.y > way.range.x;
+}
+
+void first_cell(inout Way way)
+{
+    vec2 at = way.at.xy + way.range.x * way.step.xy;
+    way.cell = clamp(ivec2(floor(at / way.cells.xy + 0.5 * vec2(way.size))), ivec2(0),
+                     way.size - 1);
+}
+
+// Part of t that the line spends in its cell's crystal.
+float crystal_part(Way way)
+{
+    vec2 centre = (vec2(way.cell) - 0.5 * vec2(way.size - 1)) * way.cells.xy;
+    vec2 low = centre - way.cells.zw, high = centre + way.cells.zw;
+    vec2 range = clip_slab(way.at.x, way.step.x, vec2(low.x, high.x), way.range);
+    range = clip_slab(way.at.y, way.step.y, vec2(low.y, high.y), range);
+    return max(0.0, range.y - range.x);
+}
+
+float leave_cell(float at, float step, float pitch, int cell, int size)
+{
+    float boundary = (float(cell) - 0.5 * float(size) + (step > 0.0 ? 1.0 : 0.0)) * pitch;
+    return step == 0.0 ? FAR : (boundary - at) / step;
+}
+
+// Goes on to the next cell; false when the line has left the box.
+bool next_cell(inout Way way)
+{
+    float u = leave_cell(way.at.x, way.step.x, way.cells.x, way.cell.x, way.size.x);
+    float v = leave_cell(way.at.y, way.step.y, way.cells.y, way.cell.y, way.size.y);
+    if (v < u) {
+        way.cell.y += way.step.y > 0.0 ? 1 : -1;
+    } else {
+        way.cell.x += way.step.x > 0.0 ? 1 : -1;
+    }
+    return min(u, v) < way.range.y && all(greaterThanEqual(way.cell, ivec2(0))) &&
+           all(lessThan(way.cell, way.size));
+}
+
+// The primary's line, and what lies on it.
+struct Line {
+    vec3 ray;     // in the primary's coordinates, from the point to its box
+    float length_mm; // of the ray
+    float weight; // solid angle over 2 pi, absorption included
+    float left;   // of the photons that set out to the primary, what reaches it
+};
+
+Way target_way(Target target, vec3 ray, float side)
+{
+    vec3 step = vec3(dot(target.along_u.xyz, ray), dot(target.along_v.xyz, ray),
+                     dot(target.along_depth.xyz, ray));
+    return Way(vec3(target.along_u.w, target.along_v.w, target.along_depth.w), side * step,
+               target.cells, target.module.xy, target.depth, vec2(0.0), ivec2(0));
+}
+
+// What is left of photons on their way to the primary, behind the modules before it.
+float left_before(vec3 ray, float length_mm)
+{
+    float part = 0.0;
+    for (int k = 0; k < num_targets; k++) {
+        Way way = target_way(targets[k], ray, 1.0);
+        if (enter_box(way, 1.0)) {
+            first_cell(way);
+            do {
+                part += crystal_part(way);
+            } while (next_cell(way));
+        }
+    }
+    return exp(-stopping.x * part * length_mm);
+}
+
+// The next module on the other side, entered at or behind `entry`, after target `last` when both
+// are entered at once; -1: none.
+int next_target(vec3 ray, int last, inout float entry)
+{
+    int next = -1;
+    float nearest = FAR;
+    for (int k = 0; k < num_targets; k++) {
+        Way way = target_way(targets[k], ray, -1.0);
+        if (enter_box(way, FAR) && way.range.x < nearest &&
+            (way.range.x > entry || (way.range.x == entry && k > last))) {
+            next = k;
+            nearest = way.range.x;
+        }
+    }
+    entry = nearest;
+    return next;
+}
+
+// LORs of the crystal rs of target k, which stops `near` of the photons, with all of the primary's.
+void emit_pairs(View view, Line line, Way primary, int k, ivec2 rs, float near)
+{
+    float left = line.left;
+    do {
+        float depth = stopping.x * crystal_part(primary) * line.length_mm;
+        view.pq = primary.cell;
+        if (depth > 0.0 && target_allows(targets[k], view, rs)) {
+            emit(target_lor(targets[k], view, rs), line.weight * near * left * stopped(depth));
+        }
+        left *= exp(-depth);
+    } while (next_cell(primary));
+}
+
+float line_survival(View view, vec3 ray, float entry)
+{
+#ifdef ABSORPTION
+    vec3 to_primary = ray.x * view.u + ray.y * view.v - ray.z * modules[view.module].normal.xyz;
+    vec3 start = view.point - mu_origin_mm.xyz;
+    return survival((start + to_primary) * mu_per_mm.xyz,
+                    (start - entry * to_primary) * mu_per_mm.xyz,
+                    (1.0 + entry) * length(to_primary), mu_steps);
+#else
+    return 1.0;
+#endif
+}
+
+void visit_line(View view, Line line, Way primary)
+{
+    float entry = -1.0, left = 1.0;
+    int k = next_target(line.ray, -1, entry);
+    if (k < 0 || !enter_box(primary, FAR)) {
+        return;
+    }
+    first_cell(primary);
+    line.left = left_before(line.ray, line.length_mm);
+    line.weight *= line_survival(view, line.ray, entry);
+    while (k >= 0) {
+        Way way = target_way(targets[k], line.ray, -1.0);
+        enter_box(way, FAR);
+        first_cell(way);
+        do {
+            float depth = stopping.x * crystal_part(way) * line.length_mm;
+            if (depth > 0.0 && targets[k].mask.x != LR_NONE) {
+                emit_pairs(view, line, primary, k, way.cell, left * stopped(depth));
+            }
+            left *= exp(-depth);
+        } while (next_cell(way));
+        k = next_target(line.ray, k, entry);
+    }
+}
+
+// Strata of the primary's box.
+struct Strata {
+    vec2 pitch, face;
+    ivec2 size, gap;
+    ivec3 count; // along u, v and the depth
+    float depth;
+};
+
+Strata make_strata(Module primary, uint index)
+{
+    Strata strata;
+    strata.pitch = vec2(primary.centre_pitch_u.w, primary.rest_pitch_v.w);
+    strata.face = vec2(primary.u_face_u.w, primary.v_face_v.w);
+    strata.size = primary.crystals.xy;
+    strata.gap = ivec2(boxes[index].xy);
+    strata.count = ivec3(strata.size * (RAYS + strata.gap) - strata.gap, int(boxes[index].z));
+    strata.depth = box_depth(index);
+    return strata;
+}
+
+// Middle and width of a stratum.
+vec2 stratum(Strata strata, int axis, int index)
+{
+    if (axis == 2) {
+        float width = strata.depth / float(strata.count.z);
+        return vec2((float(index) + 0.5) * width, width);
+    }
+    int per_cell = RAYS + strata.gap[axis];
+    int cell = index / per_cell, part = index % per_cell;
+    float face = strata.face[axis], pitch = strata.pitch[axis];
+    float centre = (float(cell) - 0.5 * float(strata.size[axis] - 1)) * pitch;
+    if (part < RAYS) {
+        float width = face / float(RAYS);
+        return vec2(centre - 0.5 * face + (float(part) + 0.5) * width, width);
+    }
+    float width = (pitch - face) / float(strata.gap[axis]);
+    return vec2(centre + 0.5 * face + (float(part - RAYS) + 0.5) * width, width);
+}
+
+// Lines through the side of the box whose outward normal is along `axis`, at `level`.
+void visit_side(View view, Way primary, Strata strata, int axis, float level)
+{
+    int a = axis == 0 ? 1 : 0, b = axis == 2 ? 1 : 2;
+    int count = strata.count[a] * strata.count[b];
+    for (int k = int(gl_LocalInvocationIndex); k < count; k += LR_GROUP_SIZE) {
+        vec2 in_a = stratum(strata, a, k % strata.count[a]);
+        vec2 in_b = stratum(strata, b, k / strata.count[a]);
+        vec3 place;
+        place[axis] = level;
+        place[a] = in_a.x;
+        place[b] = in_b.x;
+        Line line;
+        line.ray = place - primary.at;
+        line.length_mm = length(line.ray);
+        line.weight = in_a.y * in_b.y * abs(line.ray[axis]) /
+                      (6.283185307179586 * line.length_mm * line.length_mm * line.length_mm);
+        primary.step = line.ray;
+        visit_line(view, line, primary);
+    }
+}
+
+// All lines of the group's image.
+void visit_primary(View view, Image image, Module primary)
+{
+    Strata strata = make_strata(primary, uint(view.module));
+    Way way;
+    way.at = box_point(image, primary);
+    way.cells = vec4(strata.pitch, 0.5 * strata.face);
+    way.size = strata.size;
+    way.depth = strata.depth;
+    vec3 low = vec3(-box_half(way), 0.0), high = vec3(box_half(way), strata.depth);
+    for (int axis = 0; axis < 3; axis++) {
+        if (way.at[axis] < low[axis]) {
+            visit_side(view, way, strata, axis, low[axis]);
+        } else if (way.at[axis] > high[axis]) {
+            visit_side(view, way, strata, axis, high[axis]);
+        }
+    }
+}

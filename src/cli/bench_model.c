@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The least work that a projection is made of, and what a device does of it a second. The counts
+ * are of the formulas of docs/method.md, section 3, with everything that several elements or
+ * lines share left out, so that a share of a ceiling is a lower bound: a kernel that does more
+ * than it must shows a smaller one. A multiplication fused with an addition is two operations;
+ * minimum, comparison, floor, division and square root count as one. */
+#include "bench.h"
+
+#include <math.h>
+#include <string.h>
+
+/* One line of the sampled mode:
+ *   y1 - w 3; its square 5; n_j . (y1 - w) 5; t 1; U and V 2 x 7; r and s 2 x 3; on a face 2 x 3;
+ *   weight: 1 / |y1 - w|, cubed, times h dA 4; times the voxel's value, added 2. */
+static const double flop_per_line = 46;
+
+/* One element of the exact mode, for axis-parallel overlaps:
+ *   bounds along u and v 2 x 3; area 1; middle 4; from w 2; square of its distance 4; density
+ *   h / rho^3 4; second moments 2; second derivatives of the density 8; second-order term 3; times
+ *   the area 1; times the voxel's value, added 2. */
+static const double flop_per_element = 37;
+
+/* Forward adds each element to its LOR once; back reads that LOR once. */
+static const double bytes_per_lor_value = 4;
+
+/* What devices reach, as measured with small kernels: docs/performance.md, "Ceilings". */
+struct device_ceilings {
+    const char *name; /* part of the renderer's */
+    double flop_per_s;
+    double adds_per_s;       /* float atomics, neighbouring lanes to neighbouring addresses */
+    double l2_bytes_per_s;   /* read */
+    double copy_bytes_per_s; /* device memory, read and written */
+};
+
+static const struct device_ceilings known_ceilings[] = {
+    {"NVIDIA H200", 65.1e12, 926e9, 9.2e12, 4.23e12},
+};
+
+static const struct device_ceilings *find_ceilings(const char *device)
+{
+    for (size_t k = 0; k < sizeof(known_ceilings) / sizeof(known_ceilings[0]); k++) {
+        if (strstr(device, known_ceilings[k].name) != NULL) {
+            return &known_ceilings[k];
+        }
+    }
+    return NULL;
+}
+
+double bench_seconds(const struct bench_direction *direction)
+{
+    return direction->device_s > 0 ? direction->device_s : direction->wall_s;
+}
+
+static struct bench_ceiling share(const char *what, const char *unit, double rate, double ceiling)
+{
+    return (struct bench_ceiling){what, unit, ceiling, rate, rate / ceiling};
+}
+
+int bench_model_ceilings(const struct bench_result *result, int direction,
+                         struct bench_ceiling ceilings[BENCH_MAX_CEILINGS])
+{
+    const struct device_ceilings *known = find_ceilings(result->device);
+    const double seconds = bench_seconds(&result->directions[direction]);
+    if (known == NULL || result->outcome != BENCH_MEASURED || !(seconds > 0)) {
+        return 0;
+    }
+    const double voxels = (double)result->num_voxels;
+    const double elements = voxels * result->elements * result->accuracy.kept;
+    const double flop = result->mode == LR_MODE_EXACT ? elements * flop_per_element
+                                                      : voxels * result->lines * flop_per_line;
+    const double arrays = 4 * (voxels + (double)result->num_lors); /* each once */
+    ceilings[0] = share("fp32", "FLOP/s", flop / seconds, known->flop_per_s);
+    ceilings[1] = direction == 0 ? share("atomics", "adds/s", elements / seconds, known->adds_per_s)
+                                 : share("L2", "bytes/s", elements * bytes_per_lor_value / seconds,
+                                         known->l2_bytes_per_s);
+    ceilings[2] = share("memory", "bytes/s", arrays / seconds, known->copy_bytes_per_s);
+    return 3;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "held_row.h"
+
+#include <stdlib.h>
+
+static lr_status make(struct report *report, int64_t count, struct held_row *row)
+{
+    const size_t room = count > 0 ? (size_t)count : 1;
+    *row = (struct held_row){.lor = calloc(room, sizeof(*row->lor)),
+                             .probability = calloc(room, sizeof(*row->probability))};
+    if (row->lor == NULL || row->probability == NULL) {
+        held_row_finish(row);
+        return report_error(report, LR_FAILED, "no memory for a row of %lld elements",
+                            (long long)count);
+    }
+    return LR_OK;
+}
+
+static void append(struct held_row *row, int64_t lor, double probability)
+{
+    row->lor[row->count] = lor;
+    row->probability[row->count++] = probability;
+}
+
+/* Where a row is delivered. */
+struct delivery {
+    struct report *report;
+    struct held_row *row;
+};
+
+static lr_status take(void *user, const lr_row *delivered)
+{
+    const struct delivery *delivery = user;
+    held_row_finish(delivery->row);
+    CLI_TRY(make(delivery->report, delivered->count, delivery->row));
+    for (int64_t k = 0; k < delivered->count; k++) {
+        append(delivery->row, delivered->lor[k], delivered->probability[k]);
+    }
+    return LR_OK;
+}
+
+lr_status held_row_take(const struct setup *setup, lr_operator *op, struct held_row *row)
+{
+    *row = (struct held_row){0};
+    struct delivery delivery = {setup->report, row};
+    const lr_status status = lr_operator_rows(op, 0, 1, &(lr_row_sink){take, &delivery});
+    if (status != LR_OK) {
+        held_row_finish(row);
+    }
+    return status;
+}
+
+lr_status held_row_restrict(const struct setup *setup, const struct held_row *whole, int module,
+                            struct held_row *row)
+{
+    CLI_TRY(make(setup->report, whole->count, row));
+    for (int64_t k = 0; k < whole->count; k++) {
+        if (lr_lors_primary(setup->lors, whole->lor[k], setup->grid.origin_mm) == module) {
+            append(row, whole->lor[k], whole->probability[k]);
+        }
+    }
+    return LR_OK;
+}
+
+lr_status held_row_brightest(const struct setup *setup, const struct held_row *row, int *module)
+{
+    double *weights = calloc((size_t)setup->scanner->num_modules, sizeof(*weights));
+    if (weights == NULL) {
+        return report_error(setup->report, LR_FAILED, "no memory for %d modules",
+                            setup->scanner->num_modules);
+    }
+    *module = 0;
+    for (int64_t k = 0; k < row->count; k++) {
+        weights[lr_lors_primary(setup->lors, row->lor[k], setup->grid.origin_mm)] +=
+            row->probability[k];
+    }
+    for (int m = 1; m < setup->scanner->num_modules; m++) {
+        *module = weights[m] > weights[*module] ? m : *module;
+    }
+    free(weights);
+    return LR_OK;
+}
+
+lr_row held_row_view(const struct held_row *row)
+{
+    return (lr_row){.count = row->count, .lor = row->lor, .probability = row->probability};
+}
+
+void held_row_finish(struct held_row *row)
+{
+    free(row->lor);
+    free(row->probability);
+    *row = (struct held_row){0};
+}

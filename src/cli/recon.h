@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The verb recon's parts: verb_recon.c runs it, recon_inputs.c reads what was measured and what is
+ * known of each LOR, recon_report.c says what came of it and draws it. */
+#ifndef LR_CLI_RECON_H
+#define LR_CLI_RECON_H
+
+#include "common.h"
+
+enum recon_algorithm { RECON_MLEM, RECON_OSEM };
+enum recon_randoms { RECON_RANDOMS_AUTO, RECON_RANDOMS_NONE };
+enum recon_mu { RECON_MU_FACTORS, RECON_MU_LINES };
+
+/* What to reconstruct, as the command line says it. */
+struct recon_request {
+    const char *data, *events, *crystal_map, *header;
+    const char *additive, *efficiencies, *initial, *output, *picture;
+    enum recon_algorithm algorithm;
+    enum recon_randoms randoms;
+    enum recon_mu mu_as;
+    int iterations, subsets, save_every;
+};
+
+/* What was measured, and what is known of each LOR. Sources point into this: it must not move. */
+struct recon_inputs {
+    lr_lor_data *data, *delayeds, *additive; /* delayeds: NULL where the data have none */
+    lr_image *initial;
+    lr_event_counts events;
+    float *efficiencies; /* owned [num_crystals]; NULL = none */
+    lr_crystal_product efficiency_product;
+    lr_attenuation *attenuation;
+    lr_source_product factors;
+    lr_lor_source factors_source;
+    lr_randoms *randoms;
+};
+
+/* One reconstruction under way. Zero is valid. */
+struct recon {
+    struct setup setup;
+    struct recon_request request;
+    struct recon_inputs inputs;
+    lr_image *image;
+    lr_iteration *history; /* owned [iterations], without images */
+    int num_done;
+    double start_s;
+};
+
+/* Reads the measurement, and all that goes with it, and hands factors to setup.params. */
+lr_status recon_read_inputs(struct recon *recon);
+void recon_finish_inputs(struct recon_inputs *inputs);
+
+/* Says what came of it: a line or a JSON object on standard output. */
+void recon_report(const struct recon *recon, bool stopped);
+
+/* One line about an iteration. */
+void recon_say_iteration(const struct recon *recon, const lr_iteration *done);
+
+/* A PNG of three slices through the centre of the image's activity. */
+lr_status recon_draw(const struct recon *recon);
+
+#endif

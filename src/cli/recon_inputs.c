@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "recon.h"
+
+#include <stdlib.h>
+
+/* --- the measurement --- */
+
+static void say_events(struct report *report, const char *path, const lr_event_counts *counts)
+{
+    report_info(report,
+                "%s: %lld prompts, %lld delayeds, %lld time marks; left out: %lld of unknown "
+                "crystals, %lld out of coincidence",
+                path, (long long)counts->prompts, (long long)counts->delayeds,
+                (long long)counts->time_marks, (long long)counts->unknown_crystals,
+                (long long)counts->not_in_coincidence);
+}
+
+/* The format by what was given with the events, else by the file itself. */
+static lr_events_format choose_format(const struct recon_request *request)
+{
+    if (request->header != NULL) {
+        return LR_EVENTS_SIEMENS;
+    }
+    return request->crystal_map != NULL ? LR_EVENTS_SAFIR : lr_events_recognise(request->events);
+}
+
+static lr_status read_siemens(struct recon *recon)
+{
+    const lr_siemens_files files = {recon->request.events, recon->request.header};
+    lr_prompts_delayeds found;
+    CLI_TRY(lr_siemens_read(&files, recon->setup.lors, &found, &recon->setup.report->log));
+    recon->inputs.data = found.prompts;
+    recon->inputs.delayeds = found.delayeds;
+    recon->inputs.events = found.counts;
+    return LR_OK;
+}
+
+static lr_status read_safir(struct recon *recon)
+{
+    const lr_safir_files files = {recon->request.events, recon->request.crystal_map};
+    recon->inputs.data =
+        lr_safir_read(&files, recon->setup.lors, &recon->inputs.events, &recon->setup.report->log);
+    return recon->inputs.data != NULL ? LR_OK : report_reason(recon->setup.report);
+}
+
+static lr_status read_events(struct recon *recon)
+{
+    const char *path = recon->request.events;
+    switch (choose_format(&recon->request)) {
+    case LR_EVENTS_SIEMENS:
+        CLI_TRY(read_siemens(recon));
+        break;
+    case LR_EVENTS_SAFIR:
+        CLI_TRY(read_safir(recon));
+        break;
+    default:
+        return report_error(recon->setup.report, LR_BAD_INPUT,
+                            "%s: is neither SAFIR list mode (no such signature) nor Siemens list "
+                            "mode (its name does not end in .l): give its --crystal-map or its "
+                            "--header to say which it is",
+                            path);
+    }
+    say_events(recon->setup.report, path, &recon->inputs.events);
+    return LR_OK;
+}
+
+static lr_status read_measurement(struct recon *recon)
+{
+    const char *path = recon->request.data;
+    if (path == NULL) {
+        return read_events(recon);
+    }
+    recon->inputs.data = lr_lor_data_read(path, recon->setup.lors, &recon->setup.report->log);
+    return recon->inputs.data != NULL ? LR_OK : report_reason(recon->setup.report);
+}
+
+/* --- the additive term --- */
+
+static lr_status estimate_randoms(struct recon *recon)
+{
+    struct recon_inputs *inputs = &recon->inputs;
+    struct report *report = recon->setup.report;
+    const double prompts = common_sum(inputs->data->values, inputs->data->count);
+    inputs->randoms = lr_randoms_estimate(recon->setup.lors, inputs->delayeds, &report->log);
+    if (inputs->randoms == NULL) {
+        return report_reason(report);
+    }
+    report_info(report,
+                "randoms by fan sums of the delayeds, %d crystals to each: %.6g in all, %.2f %% of "
+                "the prompts",
+                inputs->randoms->pooled, inputs->randoms->delayeds,
+                prompts > 0 ? 100 * inputs->randoms->delayeds / prompts : 0);
+    return LR_OK;
+}
+
+static lr_status read_additive(struct recon *recon)
+{
+    struct recon_inputs *inputs = &recon->inputs;
+    if (recon->request.additive != NULL) {
+        inputs->additive =
+            lr_lor_data_read(recon->request.additive, recon->setup.lors, &recon->setup.report->log);
+        return inputs->additive != NULL ? LR_OK : report_reason(recon->setup.report);
+    }
+    const bool wanted = recon->request.randoms == RECON_RANDOMS_AUTO;
+    return wanted && inputs->delayeds != NULL && inputs->delayeds->count > 0
+               ? estimate_randoms(recon)
+               : LR_OK;
+}
+
+/* --- factors --- */
+
+static void add_factor(struct recon_inputs *inputs, lr_lor_source source)
+{
+    inputs->factors.sources[inputs->factors.num_sources++] = source;
+}
+
+static lr_status read_efficiencies(struct recon *recon)
+{
+    struct recon_inputs *inputs = &recon->inputs;
+    const lr_scanner *scanner = recon->setup.scanner;
+    struct report *report = recon->setup.report;
+    const char *path = recon->request.efficiencies;
+    inputs->efficiencies = common_floats(report, scanner->num_crystals, "crystal efficiencies");
+    if (inputs->efficiencies == NULL) {
+        return LR_FAILED;
+    }
+    CLI_TRY(lr_crystal_values_read(path, scanner, inputs->efficiencies, &report->log));
+    inputs->efficiency_product = (lr_crystal_product){recon->setup.lors, inputs->efficiencies, 1};
+    add_factor(inputs, lr_crystal_product_source(&inputs->efficiency_product));
+    report_info(report, "%s: efficiencies of %d crystals, %g on average", path,
+                scanner->num_crystals,
+                common_sum(inputs->efficiencies, scanner->num_crystals) / scanner->num_crystals);
+    return LR_OK;
+}
+
+/* The map as factors per LOR instead of samples along each line. */
+static lr_status attenuate_lors(struct recon *recon)
+{
+    struct recon_inputs *inputs = &recon->inputs;
+    struct setup *setup = &recon->setup;
+    const lr_attenuation_params params = {
+        .lors = setup->lors,
+        .mu = setup->mu,
+        .threads = setup->params.threads,
+        .log = &setup->report->log,
+    };
+    setup->params.mu = NULL;
+    inputs->attenuation = lr_attenuation_create(&params);
+    if (inputs->attenuation == NULL) {
+        return report_reason(setup->report);
+    }
+    add_factor(inputs, lr_attenuation_source(inputs->attenuation));
+    return LR_OK;
+}
+
+static lr_status read_factors(struct recon *recon)
+{
+    struct recon_inputs *inputs = &recon->inputs;
+    if (recon->request.efficiencies != NULL) {
+        CLI_TRY(read_efficiencies(recon));
+    }
+    if (recon->setup.mu != NULL && recon->request.mu_as == RECON_MU_FACTORS) {
+        CLI_TRY(attenuate_lors(recon));
+    }
+    if (inputs->factors.num_sources > 0) {
+        inputs->factors_source = lr_source_product_source(&inputs->factors);
+        recon->setup.params.factors = &inputs->factors_source;
+    }
+    return LR_OK;
+}
+
+/* --- the rest --- */
+
+static lr_status read_initial(struct recon *recon)
+{
+    struct setup *setup = &recon->setup;
+    const char *path = recon->request.initial;
+    if (path == NULL) {
+        return LR_OK;
+    }
+    lr_image *initial = recon->inputs.initial = lr_image_read(path, &setup->report->log);
+    if (initial == NULL) {
+        return report_reason(setup->report);
+    }
+    if (!setup_same_grid(&setup->grid, &initial->grid)) {
+        return report_error(setup->report, LR_BAD_INPUT,
+                            "%s: its grid is not the one to reconstruct on: take its grid with "
+                            "--like, or resample it",
+                            path);
+    }
+    return LR_OK;
+}
+
+lr_status recon_read_inputs(struct recon *recon)
+{
+    CLI_TRY(read_measurement(recon));
+    CLI_TRY(read_additive(recon));
+    CLI_TRY(read_factors(recon));
+    return read_initial(recon);
+}
+
+void recon_finish_inputs(struct recon_inputs *inputs)
+{
+    lr_randoms_destroy(inputs->randoms);
+    lr_attenuation_destroy(inputs->attenuation);
+    free(inputs->efficiencies);
+    lr_image_destroy(inputs->initial);
+    lr_lor_data_destroy(inputs->additive);
+    lr_lor_data_destroy(inputs->delayeds);
+    lr_lor_data_destroy(inputs->data);
+    *inputs = (struct recon_inputs){0};
+}

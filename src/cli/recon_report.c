@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "album.h"
+#include "recon.h"
+
+#include <math.h>
+#include <stdio.h>
+
+void recon_say_iteration(const struct recon *recon, const lr_iteration *done)
+{
+    report_info(recon->setup.report,
+                "iteration %d: log-likelihood %.9g, measured %.9g, estimated %.9g counts, %.2f s",
+                done->number, done->log_likelihood, done->measured_counts, done->estimated_counts,
+                done->seconds);
+}
+
+static double emissions(const struct recon *recon)
+{
+    return common_sum(recon->image->values, lr_grid_num_voxels(&recon->setup.grid));
+}
+
+/* --- JSON --- */
+
+static void iteration_json(struct json *json, const lr_iteration *done)
+{
+    json_open(json, NULL, '{');
+    json_int(json, "number", done->number);
+    json_number(json, "log_likelihood", done->log_likelihood);
+    json_number(json, "measured_counts", done->measured_counts);
+    json_number(json, "estimated_counts", done->estimated_counts);
+    json_int(json, "left_out_lors", done->left_out_lors);
+    json_number(json, "left_out_counts", done->left_out_counts);
+    json_number(json, "sensitive_counts", done->sensitive_counts);
+    json_number(json, "seconds", done->seconds);
+    json_close(json, '}');
+}
+
+static void events_json(struct json *json, const lr_event_counts *events)
+{
+    json_open(json, "events", '{');
+    json_int(json, "prompts", events->prompts);
+    json_int(json, "delayeds", events->delayeds);
+    json_int(json, "time_marks", events->time_marks);
+    json_int(json, "other_words", events->other_words);
+    json_int(json, "unknown_crystals", events->unknown_crystals);
+    json_int(json, "not_in_coincidence", events->not_in_coincidence);
+    json_close(json, '}');
+}
+
+static void randoms_json(const struct recon *recon, struct json *json)
+{
+    const struct recon_inputs *inputs = &recon->inputs;
+    if (inputs->randoms == NULL) {
+        return;
+    }
+    json_open(json, "randoms", '{');
+    json_number(json, "sum", inputs->randoms->delayeds);
+    json_number(json, "fraction_of_prompts",
+                inputs->randoms->delayeds / common_sum(inputs->data->values, inputs->data->count));
+    json_int(json, "pooled", inputs->randoms->pooled);
+    json_close(json, '}');
+}
+
+static void print_json(const struct recon *recon, bool stopped)
+{
+    struct json json = common_json_begin("recon");
+    const bool osem = recon->request.algorithm == RECON_OSEM;
+    setup_json(&recon->setup, &json);
+    json_text(&json, "algorithm", osem ? "osem" : "mlem");
+    json_int(&json, "subsets", recon->request.subsets);
+    json_text(&json, "output", recon->request.output);
+    json_text(&json, "picture", recon->request.picture);
+    json_bool(&json, "stopped", stopped);
+    if (recon->request.events != NULL) {
+        events_json(&json, &recon->inputs.events);
+    }
+    randoms_json(recon, &json);
+    json_open(&json, "iterations", '[');
+    for (int k = 0; k < recon->num_done; k++) {
+        iteration_json(&json, &recon->history[k]);
+    }
+    json_close(&json, ']');
+    json_number(&json, "emissions", emissions(recon));
+    json_number(&json, "seconds", report_seconds() - recon->start_s);
+    json_int(&json, "peak_memory_bytes", common_peak_memory());
+    common_json_end(&json);
+}
+
+/* --- text --- */
+
+void recon_report(const struct recon *recon, bool stopped)
+{
+    char duration[32], memory[32];
+    const lr_iteration *last = &recon->history[recon->num_done - 1];
+    report_clear(recon->setup.report);
+    report_info(recon->setup.report, "done in %s, peak memory %s",
+                report_duration(duration, report_seconds() - recon->start_s),
+                common_bytes(memory, common_peak_memory()));
+    if (recon->setup.report->json) {
+        print_json(recon, stopped);
+        return;
+    }
+    printf("%s: iteration %d, %.9g emissions, log-likelihood %.9g before its update, %.9g of "
+           "%.9g counts used\n",
+           recon->request.output, last->number, emissions(recon), last->log_likelihood,
+           last->measured_counts, last->measured_counts + last->left_out_counts);
+}
+
+/* --- the picture --- */
+
+/* Mean position of the activity; of the grid where there is none. */
+static void find_centre(const lr_image *image, double centre_mm[3])
+{
+    const int64_t count = lr_grid_num_voxels(&image->grid);
+    double sum = 0, moment[3] = {0};
+    for (int64_t row = 0; row < count; row++) {
+        double at[3];
+        lr_grid_voxel_centre(&image->grid, row, at);
+        sum += image->values[row];
+        for (int k = 0; k < 3; k++) {
+            moment[k] += image->values[row] * at[k];
+        }
+    }
+    for (int k = 0; k < 3; k++) {
+        const lr_grid *grid = &image->grid;
+        centre_mm[k] = sum > 0 ? moment[k] / sum
+                               : grid->origin_mm[k] + 0.5 * (grid->size[k] - 1) * grid->voxel_mm[k];
+    }
+}
+
+/* One scale for the three: about 400 pixels for the longest edge of the grid. */
+static double choose_scale(const lr_grid *grid)
+{
+    double longest_mm = 0;
+    for (int k = 0; k < 3; k++) {
+        longest_mm = fmax(longest_mm, grid->size[k] * grid->voxel_mm[k]);
+    }
+    return 400 / longest_mm;
+}
+
+static lr_status add_slices(const struct recon *recon, struct album *album)
+{
+    static const char *const names[] = {"transaxial, z", "coronal, y", "sagittal, x"};
+    static const lr_plane planes[] = {LR_PLANE_TRANSAXIAL, LR_PLANE_CORONAL, LR_PLANE_SAGITTAL};
+    double centre_mm[3];
+    find_centre(recon->image, centre_mm);
+    for (int k = 0; k < 3; k++) {
+        const lr_slice_params params = {
+            .image = recon->image,
+            .plane = planes[k],
+            .position_mm = centre_mm[2 - k],
+            .pixels_per_mm = choose_scale(&recon->setup.grid),
+            .colours = LR_COLOURS_INVERSE_GREY,
+            .scale_bar = true,
+            .colour_bar = true,
+            .log = &recon->setup.report->log,
+        };
+        CLI_TRY(album_add(album, lr_picture_slice(&params), "%s = %.1f mm", names[k],
+                          centre_mm[2 - k]));
+    }
+    return LR_OK;
+}
+
+lr_status recon_draw(const struct recon *recon)
+{
+    struct album album = {.report = recon->setup.report};
+    char title[160];
+    snprintf(title, sizeof(title), "%.60s: %d iterations, %.4g emissions",
+             recon->setup.scanner->name, recon->num_done, emissions(recon));
+    lr_status status = add_slices(recon, &album);
+    if (status == LR_OK) {
+        status = album_write(&album, recon->request.picture, 3, title);
+    }
+    album_finish(&album);
+    return status;
+}

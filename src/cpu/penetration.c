@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "cpu/penetration.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "cpu/absorption.h"
+
+#include <stdlib.h>
+
+#define PI 3.14159265358979323846
+
+/* Gaps of less than this part of the pitch are rounding. */
+#define NO_GAP 1e-9
+
+/* Slack of the culling tests. */
+#define SLACK 1e-9
+
+/* Repeats are merged when a row has this many elements, and each time it has doubled since. */
+#define MANY_ELEMENTS (1 << 20)
+
+/* Coordinates of a box: along u, along v, and depth behind the front face; its origin is the centre
+ * of the front face. The crystals, without the half gaps around them, span low to high. */
+struct lr_cpu_box {
+    const struct lr_cpu_module *module;
+    double front[3]; /* the origin, in the scanner's frame */
+    double low[3], high[3];
+    double middle[3], radius; /* of the sphere around it, in the scanner's frame */
+    int gap_strata[2];        /* in the gap between two faces, along u and v */
+    int depth_strata;
+    double point[3];                 /* the view's point in the box's coordinates */
+    double towards[3], sine, cosine; /* cone around the sphere, seen from the point */
+};
+
+/* One line: point + t ray, in the scanner's frame. */
+struct line {
+    double ray[3], length; /* of the ray */
+    double weight;         /* solid angle over 2 pi, absorption included */
+};
+
+/* A line in a box's coordinates. */
+struct local {
+    const double *at;
+    double step[3];
+};
+
+static double gap_of(const struct lr_cpu_module *module, int axis)
+{
+    return module->pitch[axis] - module->face[axis];
+}
+
+static int count_gap_strata(const struct lr_cpu_module *module, int axis, int rays)
+{
+    const double gap = gap_of(module, axis);
+    return gap > NO_GAP * module->pitch[axis] ? (int)ceil(rays * gap / module->face[axis] - SLACK)
+                                              : 0;
+}
+
+static void make_box(const struct lr_cpu_scene *scene, int index, struct lr_cpu_box *box)
+{
+    const struct lr_cpu_module *module = &scene->modules[index];
+    const lr_module *given = &scene->params.scanner->modules[index];
+    const int rays = scene->params.rays;
+    box->module = module;
+    double size2 = 0;
+    for (int k = 0; k < 3; k++) {
+        box->front[k] = given->centre_mm[k];
+        box->high[k] = k < 2 ? module->half[k] - 0.5 * gap_of(module, k) : given->depth_mm;
+        box->low[k] = k < 2 ? -box->high[k] : 0;
+        size2 += pow(box->high[k] - box->low[k], 2);
+    }
+    vec_add_scaled(box->front, -0.5 * given->depth_mm, module->normal, box->middle);
+    box->radius = 0.5 * sqrt(size2);
+    box->gap_strata[0] = count_gap_strata(module, 0, rays);
+    box->gap_strata[1] = count_gap_strata(module, 1, rays);
+    box->depth_strata =
+        (int)ceil(rays * given->depth_mm / fmax(module->pitch[0], module->pitch[1]) - SLACK);
+    box->depth_strata = box->depth_strata > 1 ? box->depth_strata : 1;
+}
+
+lr_status lr_cpu_penetration_init(struct lr_cpu_penetration *work, const struct lr_cpu_scene *scene)
+{
+    const lr_log *log = scene->params.log;
+    const int num_modules = scene->num_modules;
+    *work = (struct lr_cpu_penetration){0};
+    LR_TRY(lr_backend_check_penetration(&scene->params));
+    work->boxes = lr_alloc(num_modules, sizeof(*work->boxes), "the modules' boxes", log);
+    work->before = lr_alloc(num_modules, sizeof(*work->before), "modules on a line", log);
+    work->opposite = lr_alloc(num_modules, sizeof(*work->opposite), "modules on a line", log);
+    work->met = lr_alloc(num_modules, sizeof(*work->met), "modules on a line", log);
+    if (!work->boxes || !work->before || !work->opposite || !work->met) {
+        lr_cpu_penetration_finish(work);
+        return LR_FAILED;
+    }
+    for (int m = 0; m < num_modules; m++) {
+        make_box(scene, m, &work->boxes[m]);
+    }
+    return LR_OK;
+}
+
+void lr_cpu_penetration_finish(struct lr_cpu_penetration *work)
+{
+    free(work->ends[0].list);
+    free(work->ends[1].list);
+    free(work->met);
+    free(work->opposite);
+    free(work->before);
+    free(work->boxes);
+    *work = (struct lr_cpu_penetration){0};
+}
+
+/* --- the point among the boxes --- */
+
+static void see_box(struct lr_cpu_box *box, const double point[3])
+{
+    double offset[3];
+    vec_sub(point, box->front, offset);
+    box->point[0] = vec_dot(box->module->u, offset);
+    box->point[1] = vec_dot(box->module->v, offset);
+    box->point[2] = -vec_dot(box->module->normal, offset);
+    vec_sub(box->middle, point, offset);
+    const double distance = vec_length(offset);
+    const bool within = distance <= box->radius;
+    for (int k = 0; k < 3; k++) {
+        box->towards[k] = within ? 0 : offset[k] / distance;
+    }
+    /* Inside the sphere the cone is the whole space; a half angle of 90 degrees marks it. */
+    box->sine = within ? 1 : box->radius / distance;
+    box->cosine = within ? 0 : sqrt(1 - box->sine * box->sine);
+}
+
+/* Whether a line may meet both spheres, on the same side of the point or (side -1) on opposite
+ * ones. */
+static bool may_share_line(const struct lr_cpu_box *a, const struct lr_cpu_box *b, int side)
+{
+    return a->cosine == 0 || b->cosine == 0 ||
+           side * vec_dot(a->towards, b->towards) >=
+               a->cosine * b->cosine - a->sine * b->sine - SLACK;
+}
+
+/* Lists the modules that lines of a primary may meet; false when none can be its secondary. */
+static bool find_candidates(const struct lr_cpu_view *view, struct lr_cpu_penetration *work,
+                            int primary)
+{
+    const struct lr_cpu_scene *scene = view->scene;
+    const struct lr_cpu_box *far = &work->boxes[primary];
+    bool any = false;
+    work->num_before = work->num_opposite = 0;
+    for (int m = 0; m < scene->num_modules; m++) {
+        if (m == primary) {
+            continue;
+        }
+        if (may_share_line(far, &work->boxes[m], 1)) {
+            work->before[work->num_before++].module = m;
+        }
+        if (may_share_line(far, &work->boxes[m], -1)) {
+            const int64_t pair = (int64_t)primary * scene->num_modules + m;
+            work->opposite[work->num_opposite++].module = m;
+            any = any || (scene->params.lors->pair_of[pair] >= 0 &&
+                          lr_cpu_view_is_primary(view, primary, m));
+        }
+    }
+    return any;
+}
+
+/* --- one line through one box --- */
+
+static struct local to_local(const struct lr_cpu_box *box, const double ray[3], double side)
+{
+    return (struct local){box->point,
+                          {side * vec_dot(box->module->u, ray), side * vec_dot(box->module->v, ray),
+                           -side * vec_dot(box->module->normal, ray)}};
+}
+
+/* Narrows range to the t for which a coordinate lies within low .. high. */
+static void clip_slab(const struct local *line, int axis, const double slab[2], double range[2])
+{
+    const double at = line->at[axis], step = line->step[axis];
+    if (step == 0) {
+        if (at < slab[0] || at > slab[1]) {
+            range[1] = -INFINITY;
+        }
+        return;
+    }
+    const double a = (slab[0] - at) / step, b = (slab[1] - at) / step;
+    range[0] = fmax(range[0], fmin(a, b));
+    range[1] = fmin(range[1], fmax(a, b));
+}
+
+/* Where the line is inside the box, 0 <= t <= range[1] as given. False: nowhere. */
+static bool clip_box(const struct lr_cpu_box *box, const struct local *line, double range[2])
+{
+    range[0] = 0;
+    for (int axis = 0; axis < 3; axis++) {
+        clip_slab(line, axis, (double[2]){box->low[axis], box->high[axis]}, range);
+    }
+    return range[1] > range[0];
+}
+
+/* A line's way through the cells of a module. */
+struct walk {
+    const struct lr_cpu_box *box;
+    const struct local *line;
+    double range[2];
+    int cell[2];
+};
+
+/* Cell at the beginning. On a boundary either neighbour will do: the other's part is nothing. */
+static int first_cell(const struct walk *walk, int axis)
+{
+    const struct lr_cpu_module *module = walk->box->module;
+    const double at = walk->line->at[axis] + walk->range[0] * walk->line->step[axis];
+    const int cell = (int)floor((at + module->half[axis]) / module->pitch[axis]);
+    const int last = module->crystals[axis] - 1;
+    return cell < 0 ? 0 : cell > last ? last : cell;
+}
+
+/* t at which the line leaves its cell along an axis. */
+static double leave_cell(const struct walk *walk, int axis)
+{
+    const struct lr_cpu_module *module = walk->box->module;
+    const double step = walk->line->step[axis];
+    const double boundary =
+        (walk->cell[axis] + (step > 0 ? 1 : 0)) * module->pitch[axis] - module->half[axis];
+    return step == 0 ? INFINITY : (boundary - walk->line->at[axis]) / step;
+}
+
+/* Part of t that the line spends in its cell's crystal. */
+static double crystal_part(const struct walk *walk)
+{
+    double range[2] = {walk->range[0], walk->range[1]};
+    for (int axis = 0; axis < 2; axis++) {
+        const struct lr_cpu_module *module = walk->box->module;
+        const double centre = lr_cpu_face_centre(module, axis, walk->cell[axis]);
+        const double half = 0.5 * module->face[axis];
+        clip_slab(walk->line, axis, (double[2]){centre - half, centre + half}, range);
+    }
+    return fmax(0, range[1] - range[0]);
+}
+
+/* Goes on to the next cell; false when the line has left the box. */
+static bool next_cell(struct walk *walk)
+{
+    const double leave[2] = {leave_cell(walk, 0), leave_cell(walk, 1)};
+    const int axis = leave[1] < leave[0];
+    walk->cell[axis] += walk->line->step[axis] > 0 ? 1 : -1;
+    return leave[axis] < walk->range[1] && walk->cell[axis] >= 0 &&
+           walk->cell[axis] < walk->box->module->crystals[axis];
+}
+
+static lr_status add_crossing(struct lr_cpu_crossings *crossings, struct lr_cpu_crossing crossing,
+                              const lr_log *log)
+{
+    if (crossings->count == crossings->capacity) {
+        const int wanted = crossings->count > 0 ? 2 * crossings->count : 64;
+        struct lr_cpu_crossing *grown =
+            lr_resize(crossings->list, wanted, sizeof(*grown), "crystals on a line", log);
+        if (grown == NULL) {
+            return LR_FAILED;
+        }
+        crossings->list = grown;
+        crossings->capacity = wanted;
+    }
+    crossings->list[crossings->count++] = crossing;
+    return LR_OK;
+}
+
+/* Appends the crystals of one module that the photon at point + t side ray, t <= end, crosses. */
+static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cpu_penetration *work,
+                              int module, const struct line *line, double side, double end,
+                              struct lr_cpu_crossings *out)
+{
+    const struct lr_cpu_box *box = &work->boxes[module];
+    const struct local local = to_local(box, line->ray, side);
+    struct walk walk = {.box = box, .line = &local, .range = {0, end}};
+    if (!clip_box(box, &local, walk.range)) {
+        return LR_OK;
+    }
+    walk.cell[0] = first_cell(&walk, 0);
+    walk.cell[1] = first_cell(&walk, 1);
+    do {
+        const double length = crystal_part(&walk) * line->length;
+        if (length > 0) {
+            const struct lr_cpu_crossing crossing = {
+                .crystal = {module, {walk.cell[0], walk.cell[1]}}, .length_mm = length};
+            LR_TRY(add_crossing(out, crossing, view->scene->params.log));
+        }
+    } while (next_cell(&walk));
+    return LR_OK;
+}
+
+/* --- one line --- */
+
+/* Probabilities that each crystal stops the photon, of which `left` reach the first. */
+static void stop_photon(struct lr_cpu_crossings *crossings, double mu_per_mm, double left)
+{
+    for (int k = 0; k < crossings->count; k++) {
+        struct lr_cpu_crossing *crossing = &crossings->list[k];
+        const double depth = mu_per_mm * crossing->length_mm;
+        crossing->probability = left * -expm1(-depth);
+        left *= exp(-depth);
+    }
+}
+
+/* Probability that a photon reaches the primary through the modules before it. */
+static lr_status reach_primary(const struct lr_cpu_view *view, struct lr_cpu_penetration *work,
+                               const struct line *line, double *left)
+{
+    struct lr_cpu_crossings *crossings = &work->ends[0];
+    double length = 0;
+    crossings->count = 0;
+    for (int k = 0; k < work->num_before; k++) {
+        LR_TRY(cross_module(view, work, work->before[k].module, line, 1, 1, crossings));
+    }
+    for (int k = 0; k < crossings->count; k++) {
+        length += crossings->list[k].length_mm;
+    }
+    *left = exp(-view->scene->params.scanner->crystal_mu_per_mm * length);
+    return LR_OK;
+}
+
+static int by_entry(const void *a, const void *b)
+{
+    const struct lr_cpu_candidate *one = a, *other = b;
+    if (one->entry != other->entry) {
+        return one->entry < other->entry ? -1 : 1;
+    }
+    return (one->module > other->module) - (one->module < other->module);
+}
+
+/* The modules that the line meets on the other side of the point, nearest first. Boxes do not
+ * overlap, so one is left before the next is entered. */
+static void meet_opposite(struct lr_cpu_penetration *work, const struct line *line)
+{
+    work->num_met = 0;
+    for (int k = 0; k < work->num_opposite; k++) {
+        const int module = work->opposite[k].module;
+        const struct local local = to_local(&work->boxes[module], line->ray, -1);
+        double range[2] = {0, INFINITY};
+        if (clip_box(&work->boxes[module], &local, range)) {
+            work->met[work->num_met++] = (struct lr_cpu_candidate){module, range[0]};
+        }
+    }
+    if (work->num_met > 1) {
+        qsort(work->met, (size_t)work->num_met, sizeof(*work->met), by_entry);
+    }
+}
+
+static lr_status cross_opposite(const struct lr_cpu_view *view, struct lr_cpu_penetration *work,
+                                const struct line *line)
+{
+    work->ends[1].count = 0;
+    for (int k = 0; k < work->num_met; k++) {
+        LR_TRY(cross_module(view, work, work->met[k].module, line, -1, INFINITY, &work->ends[1]));
+    }
+    stop_photon(&work->ends[1], view->scene->params.scanner->crystal_mu_per_mm, 1);
+    return LR_OK;
+}
+
+/* Between where the line enters the primary and where it enters the first module on the other
+ * side. */
+static double absorb(const struct lr_cpu_view *view, const struct lr_cpu_penetration *work,
+                     const struct line *line)
+{
+    double y1[3], y2[3];
+    vec_add_scaled(view->point, 1, line->ray, y1);
+    vec_add_scaled(view->point, -work->met[0].entry, line->ray, y2);
+    return lr_cpu_absorption(view->scene->params.mu, view->scene->params.mu_steps, y1, y2);
+}
+
+static lr_status emit(const struct lr_cpu_view *view, const struct lr_cpu_penetration *work,
+                      double weight, struct lr_elements *elements)
+{
+    for (int b = 0; b < work->ends[1].count; b++) {
+        const struct lr_cpu_crossing *near = &work->ends[1].list[b];
+        const int primary = work->ends[0].list[0].crystal.module;
+        if (!lr_cpu_view_is_primary(view, primary, near->crystal.module)) {
+            continue;
+        }
+        for (int a = 0; a < work->ends[0].count; a++) {
+            const struct lr_cpu_crossing *far = &work->ends[0].list[a];
+            const int64_t lor = lr_cpu_scene_lor(view->scene, &far->crystal, &near->crystal);
+            if (lor >= 0) {
+                const double value = weight * far->probability * near->probability;
+                LR_TRY(lr_elements_add(elements, lor, value, view->scene->params.log));
+            }
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status trace_line(const struct lr_cpu_view *view, struct lr_cpu_penetration *work,
+                            int primary, const struct line *line, struct lr_elements *elements)
+{
+    double left;
+    meet_opposite(work, line);
+    if (work->num_met == 0) {
+        return LR_OK;
+    }
+    LR_TRY(reach_primary(view, work, line, &left));
+    work->ends[0].count = 0;
+    LR_TRY(cross_module(view, work, primary, line, 1, INFINITY, &work->ends[0]));
+    if (work->ends[0].count == 0) {
+        return LR_OK;
+    }
+    stop_photon(&work->ends[0], view->scene->params.scanner->crystal_mu_per_mm, left);
+    LR_TRY(cross_opposite(view, work, line));
+    return emit(view, work, line->weight * absorb(view, work, line), elements);
+}
+
+/* --- the lines of one primary --- */
+
+/* A piece of an edge: its middle and its width. */
+struct stratum {
+    double at, width;
+};
+
+/* Number of strata along an axis of a box: R in each face, as many in each gap as keep about their
+ * width, and along the depth. */
+static int count_strata(const struct lr_cpu_view *view, const struct lr_cpu_box *box, int axis)
+{
+    if (axis == 2) {
+        return box->depth_strata;
+    }
+    const int gap = box->gap_strata[axis];
+    return box->module->crystals[axis] * (view->scene->params.rays + gap) - gap;
+}
+
+static struct stratum find_stratum(const struct lr_cpu_view *view, const struct lr_cpu_box *box,
+                                   int axis, int index)
+{
+    const struct lr_cpu_module *module = box->module;
+    if (axis == 2) {
+        const double width = box->high[2] / box->depth_strata;
+        return (struct stratum){(index + 0.5) * width, width};
+    }
+    const int rays = view->scene->params.rays, gap = box->gap_strata[axis];
+    const int cell = index / (rays + gap), part = index % (rays + gap);
+    const double centre = lr_cpu_face_centre(module, axis, cell);
+    if (part < rays) {
+        const double width = module->face[axis] / rays;
+        return (struct stratum){centre - 0.5 * module->face[axis] + (part + 0.5) * width, width};
+    }
+    const double width = gap_of(module, axis) / gap;
+    return (struct stratum){centre + 0.5 * module->face[axis] + (part - rays + 0.5) * width, width};
+}
+
+/* The line through a place of the surface, whose outward normal is along `axis`. */
+static struct line make_line(const struct lr_cpu_box *box, const double place[3], int axis,
+                             double area)
+{
+    struct line line = {.ray = {0, 0, 0}};
+    double local[3];
+    vec_sub(place, box->point, local);
+    vec_add_scaled(line.ray, local[0], box->module->u, line.ray);
+    vec_add_scaled(line.ray, local[1], box->module->v, line.ray);
+    vec_add_scaled(line.ray, -local[2], box->module->normal, line.ray);
+    line.length = vec_length(local);
+    line.weight = area * fabs(local[axis]) / pow(line.length, 3) / (2 * PI);
+    return line;
+}
+
+static int64_t next_merge(const struct lr_elements *elements)
+{
+    return 2 * elements->count > MANY_ELEMENTS ? 2 * elements->count : MANY_ELEMENTS;
+}
+
+static lr_status merge_when_many(const struct lr_cpu_view *view, struct lr_cpu_penetration *work,
+                                 struct lr_elements *elements)
+{
+    if (elements->count < work->many) {
+        return LR_OK;
+    }
+    const struct lr_backend_params *params = &view->scene->params;
+    LR_TRY(lr_elements_merge(elements, params->lors->count, params->log));
+    work->many = next_merge(elements);
+    return LR_OK;
+}
+
+/* Lines through one face of a primary's box; nothing when the point does not see it from outside. */
+static lr_status trace_face(const struct lr_cpu_view *view, struct lr_cpu_penetration *work,
+                            int primary, const int face[2], struct lr_elements *elements)
+{
+    const struct lr_cpu_box *box = &work->boxes[primary];
+    const int axis = face[0], a = axis == 0 ? 1 : 0, b = axis == 2 ? 1 : 2;
+    const double at = face[1] > 0 ? box->high[axis] : box->low[axis];
+    if (!(face[1] * (box->point[axis] - at) > 0)) {
+        return LR_OK;
+    }
+    const int64_t num_a = count_strata(view, box, a), num_b = count_strata(view, box, b);
+    for (int64_t k = 0; k < num_a * num_b; k++) {
+        const struct stratum in_a = find_stratum(view, box, a, (int)(k % num_a));
+        const struct stratum in_b = find_stratum(view, box, b, (int)(k / num_a));
+        double place[3];
+        place[axis] = at;
+        place[a] = in_a.at;
+        place[b] = in_b.at;
+        const struct line line = make_line(box, place, axis, in_a.width * in_b.width);
+        LR_TRY(trace_line(view, work, primary, &line, elements));
+        LR_TRY(merge_when_many(view, work, elements));
+    }
+    return LR_OK;
+}
+
+lr_status lr_cpu_penetration_elements(struct lr_cpu_view *view, struct lr_cpu_penetration *work,
+                                      struct lr_elements *elements)
+{
+    work->many = next_merge(elements);
+    for (int m = 0; m < view->scene->num_modules; m++) {
+        see_box(&work->boxes[m], view->point);
+    }
+    for (int primary = 0; primary < view->scene->num_modules; primary++) {
+        if (!find_candidates(view, work, primary)) {
+            continue;
+        }
+        for (int face = 0; face < 6; face++) {
+            LR_TRY(
+                trace_face(view, work, primary, (int[2]){face / 2, face % 2 ? 1 : -1}, elements));
+        }
+    }
+    return LR_OK;
+}

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "operator/choose.h"
+
+#include "base/log.h"
+#include "operator/measure.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* What is asked of a backend. */
+struct wish {
+    lr_mode mode;
+    bool penetration;
+};
+
+static bool fits(const struct lr_backend_choice *choice, const struct wish *wish)
+{
+    return (wish->mode != LR_MODE_EXACT || choice->has_exact) &&
+           (!wish->penetration || choice->has_penetration);
+}
+
+/* "NAME, NAME" of the backends that fit; "" when none does. */
+static void list_names(const struct lr_choices *choices, const struct wish *wish, char *text,
+                       size_t size)
+{
+    text[0] = '\0';
+    for (int k = 0; k < choices->count; k++) {
+        if (!fits(&choices->list[k], wish)) {
+            continue;
+        }
+        if (text[0] != '\0') {
+            strncat(text, ", ", size - strlen(text) - 1);
+        }
+        strncat(text, choices->list[k].name, size - strlen(text) - 1);
+    }
+}
+
+/* --- by name --- */
+
+static const struct lr_backend_choice *find_choice(const struct lr_choices *choices,
+                                                   const char *name)
+{
+    for (int k = 0; k < choices->count; k++) {
+        if (strcmp(choices->list[k].name, name) == 0) {
+            return &choices->list[k];
+        }
+    }
+    return NULL;
+}
+
+/* Says what the backend named lacks of the wish, and who has it. */
+static lr_status report_lack(const struct lr_choices *choices, const char *name,
+                             const struct wish *wish, const lr_log *log)
+{
+    char names[128];
+    const struct lr_backend_choice *choice = find_choice(choices, name);
+    list_names(choices, wish, names, sizeof(names));
+    if (wish->penetration && !choice->has_penetration) {
+        return lr_error(log, LR_USAGE,
+                        "backend %s has no crystal penetration: use backend %s, or leave "
+                        "penetration off",
+                        name, names);
+    }
+    return lr_error(log, LR_USAGE, "backend %s has no exact mode: use backend %s, or mode sampled",
+                    name, names);
+}
+
+static lr_status create_named(struct lr_operator *op, const char *name,
+                              const struct lr_choices *choices)
+{
+    char names[128];
+    struct wish wish = {op->params.mode, op->params.penetration};
+    const struct lr_backend_choice *choice = find_choice(choices, name);
+    if (choice == NULL) {
+        list_names(choices, &(struct wish){0}, names, sizeof(names));
+        return lr_error(op->params.log, LR_USAGE, "there is no backend \"%s\": use auto, %s", name,
+                        names);
+    }
+    if (wish.mode == LR_MODE_AUTO) {
+        wish.mode = choice->has_exact ? LR_MODE_EXACT : LR_MODE_SAMPLED;
+    }
+    if (!fits(choice, &wish)) {
+        return report_lack(choices, name, &wish, op->params.log);
+    }
+    op->params.mode = wish.mode;
+    return choice->create(&op->params, &op->backend);
+}
+
+/* --- auto --- */
+
+struct contest {
+    struct lr_speed speeds[LR_MAX_CHOICES];
+    int count;
+    bool is_refused; /* one of those that have what is asked for cannot run here */
+    char why[1200];  /* why the last one that dropped out did */
+};
+
+/* Fastest first; equal ones, among them all when nothing was measured, keep their order. */
+static void sort_speeds(struct contest *contest)
+{
+    for (int k = 1; k < contest->count; k++) {
+        const struct lr_speed speed = contest->speeds[k];
+        int at = k;
+        for (; at > 0 && contest->speeds[at - 1].voxel_us > speed.voxel_us; at--) {
+            contest->speeds[at] = contest->speeds[at - 1];
+        }
+        contest->speeds[at] = speed;
+    }
+}
+
+static void say_speeds(const struct contest *contest, const lr_log *log)
+{
+    char text[256] = "";
+    for (int k = 0; k < contest->count; k++) {
+        const size_t used = strlen(text);
+        snprintf(text + used, sizeof(text) - used, "%s%s %.3g us", used > 0 ? ", " : "",
+                 contest->speeds[k].choice->name, contest->speeds[k].voxel_us);
+    }
+    lr_info(log, "taking backend %s; forward and back projection of a voxel, %s: %s",
+            contest->speeds[0].choice->name,
+            contest->speeds[0].is_remembered ? "as measured before" : "measured", text);
+}
+
+static void find_contestants(const struct lr_choices *choices, const struct wish *wish,
+                             struct contest *contest)
+{
+    *contest = (struct contest){0};
+    for (int k = 0; k < choices->count && contest->count < LR_MAX_CHOICES; k++) {
+        const struct lr_backend_choice *choice = &choices->list[k];
+        if (fits(choice, wish)) {
+            contest->speeds[contest->count++].choice = choice;
+        } else {
+            snprintf(contest->why, sizeof(contest->why), "%s has no %s", choice->name,
+                     wish->penetration && !choice->has_penetration ? "crystal penetration"
+                                                                   : "exact mode");
+        }
+    }
+}
+
+static void note_refusal(struct contest *contest, const char *name, const char *reason)
+{
+    contest->is_refused = true;
+    snprintf(contest->why, sizeof(contest->why), "%s cannot run here (%s)", name, reason);
+}
+
+/* Measures where there is a choice, and drops those that cannot run. */
+static lr_status rank(struct lr_operator *op, struct contest *contest)
+{
+    if (contest->count < 2) {
+        return LR_OK;
+    }
+    LR_TRY(lr_measure_speeds(op, contest->speeds, contest->count));
+    int left = 0;
+    for (int k = 0; k < contest->count; k++) {
+        if (contest->speeds[k].is_out) {
+            note_refusal(contest, contest->speeds[k].choice->name, contest->speeds[k].reason);
+        } else {
+            contest->speeds[left++] = contest->speeds[k];
+        }
+    }
+    contest->count = left;
+    sort_speeds(contest);
+    if (left > 1) {
+        say_speeds(contest, op->params.log);
+    }
+    return LR_OK;
+}
+
+static bool is_refusal(lr_status status)
+{
+    return status == LR_NO_DEVICE || status == LR_USAGE;
+}
+
+/* In one mode. What the others lacked is told once it is known which one is taken instead. */
+static lr_status create_fastest(struct lr_operator *op, const struct lr_choices *choices,
+                                struct contest *contest)
+{
+    const struct wish wish = {op->params.mode, op->params.penetration};
+    find_contestants(choices, &wish, contest);
+    LR_TRY(rank(op, contest));
+    for (int k = 0; k < contest->count; k++) {
+        const struct lr_backend_choice *choice = contest->speeds[k].choice;
+        op->relay.holds_refusals = true;
+        const lr_status status = choice->create(&op->params, &op->backend);
+        op->relay.holds_refusals = false;
+        if (status == LR_OK && contest->is_refused) {
+            lr_info(op->params.log, "using backend %s: %s", choice->name, contest->why);
+        }
+        if (!is_refusal(status)) {
+            return status;
+        }
+        note_refusal(contest, choice->name, op->relay.reason);
+    }
+    return LR_NO_DEVICE;
+}
+
+static lr_status create_auto(struct lr_operator *op, const struct lr_choices *choices)
+{
+    struct contest contest;
+    const bool has_both = op->params.mode == LR_MODE_AUTO;
+    op->params.mode = has_both ? LR_MODE_EXACT : op->params.mode;
+    lr_status status = create_fastest(op, choices, &contest);
+    if (status == LR_NO_DEVICE && has_both) {
+        op->params.mode = LR_MODE_SAMPLED;
+        status = create_fastest(op, choices, &contest);
+    }
+    if (status == LR_NO_DEVICE) {
+        return lr_error(op->params.log, status, "no backend can do this: %s", contest.why);
+    }
+    return status;
+}
+
+lr_status lr_choose_backend(struct lr_operator *op, const char *name,
+                            const struct lr_choices *choices)
+{
+    if (name == NULL || strcmp(name, "auto") == 0) {
+        return create_auto(op, choices);
+    }
+    return create_named(op, name, choices);
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Which backend is taken, and in which mode. */
+#ifndef LR_OPERATOR_CHOOSE_H
+#define LR_OPERATOR_CHOOSE_H
+
+#include "operator/facade.h"
+
+struct lr_choices {
+    const struct lr_backend_choice *list;
+    int count;
+};
+
+/* Creates op->backend from op->params and settles op->params.mode.
+ *
+ * name: a backend's, which is taken or refused with the names of those that could; or NULL or
+ * "auto": of those that have what is asked for and find a device, the fastest on this problem by
+ * lr_measure_speeds, in exact mode unless sampled is asked for or nothing else works.
+ * errors: LR_USAGE for a name or a wish that no backend has; LR_NO_DEVICE; what the backend says. */
+lr_status lr_choose_backend(struct lr_operator *op, const char *name,
+                            const struct lr_choices *choices);
+
+#endif

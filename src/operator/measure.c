@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "operator/measure.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/notes.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* How long a projection or a series of rows is watched. */
+#define WATCH_SECONDS 0.12
+
+/* More points are tried until they take so much longer than one; not where one takes so long. */
+#define ENOUGH_SECONDS 0.05
+#define SLOW_SECONDS 0.2
+
+/* LORs that one trial projection may touch where the backend can take a part of them, and where
+ * it cannot: beyond the latter rows are timed instead. */
+#define PART_LORS ((int64_t)1 << 20)
+#define WHOLE_LORS ((int64_t)1 << 25)
+
+/* As in operator/stored.c: steps that spread evenly whatever the grid. */
+#define GOLDEN_SHARE 0.6180339887498949
+
+/* Rows that each thread gets at a time where they are quick: enough that starting it costs little. */
+enum { MOST_ROW_RUNS = 64, ROWS_PER_THREAD = 16 };
+
+/* Sample points that stand for the grid's, one first: software renderers can take 0.1 s for it and
+ * cannot be stopped within a batch. Rows, which can be asked for few at a time, take the last. */
+static const int num_points_at[][3] = {{1, 1, 1}, {2, 2, 1},   {4, 4, 2},
+                                       {8, 8, 4}, {16, 16, 8}, {32, 32, 8}};
+enum { NUM_SIZES = sizeof(num_points_at) / sizeof(num_points_at[0]) };
+
+/* A progress that stops work which has been going on for long enough. */
+struct watch {
+    lr_progress progress;
+    const lr_progress *user;
+    double until;  /* on lr_clock_seconds */
+    double share;  /* of the work that is done, as last told */
+    bool is_late;  /* stopped, because of `until` */
+    bool is_ended; /* stopped, because the user wants it */
+};
+
+struct trial {
+    const struct lr_backend_choice *choice;
+    struct lr_backend backend;
+    struct lr_backend_params params;
+    lr_grid grid;
+    struct watch watch;
+    int32_t *pairs; /* [part.num_pairs]; owned */
+    lr_selection part;
+    int64_t num_lors, num_points;
+    void *image, *data; /* in the backend's precision; owned */
+};
+
+static bool watch_report(void *user, const char *what, double done, double total)
+{
+    struct watch *watch = user;
+    (void)what;
+    watch->share = total > 0.0 ? done / total : 0.0;
+    watch->is_ended =
+        watch->is_ended || lr_progress_report(watch->user, "trying backends", 0.0, 1.0) != LR_OK;
+    watch->is_late = watch->share > 0.0 && lr_clock_seconds() >= watch->until;
+    return !watch->is_late && !watch->is_ended;
+}
+
+/* A grid of voxels with one sample point each, over the extent of the operator's. */
+static lr_grid spread_grid(const lr_grid *grid, int size)
+{
+    lr_grid spread = *grid;
+    for (int k = 0; k < 3; k++) {
+        spread.size[k] = num_points_at[size][k];
+        spread.voxel_mm[k] = grid->voxel_mm[k] * grid->size[k] / spread.size[k];
+        spread.origin_mm[k] += 0.5 * (spread.voxel_mm[k] - grid->voxel_mm[k]);
+    }
+    return spread;
+}
+
+static void close_trial(struct trial *trial)
+{
+    if (trial->backend.fns != NULL) {
+        trial->backend.fns->destroy(trial->backend.self);
+    }
+    free(trial->pairs);
+    free(trial->image);
+    free(trial->data);
+    *trial = (struct trial){.choice = trial->choice};
+}
+
+/* Creates the backend, in place of one for another size. */
+static lr_status open_trial(struct trial *trial, const struct lr_operator *op, int size)
+{
+    close_trial(trial);
+    trial->grid = spread_grid(&op->grid, size);
+    trial->num_points = lr_grid_num_voxels(&trial->grid);
+    trial->params = op->params;
+    trial->params.grid = &trial->grid;
+    for (int k = 0; k < 3; k++) {
+        trial->params.samples[k] = 1;
+    }
+    trial->params.progress = &trial->watch.progress;
+    trial->watch = (struct watch){.progress = {watch_report, &trial->watch}, .user = op->hush.to};
+    return trial->choice->create(&trial->params, &trial->backend);
+}
+
+/* --- rows --- */
+
+static lr_status drop_row(void *user, const lr_row *row)
+{
+    (void)user;
+    (void)row;
+    return LR_OK;
+}
+
+static lr_status run_rows(const struct trial *trial, int64_t *next, int64_t count)
+{
+    const lr_row_sink sink = {drop_row, NULL};
+    const double turns = ((double)(*next)++ + 0.5) * GOLDEN_SHARE;
+    const int64_t places = trial->num_points - count + 1;
+    struct lr_rows rows = {.grid = &trial->grid,
+                           .samples = {1, 1, 1},
+                           .begin = (int64_t)((turns - floor(turns)) * (double)places)};
+    rows.end = rows.begin + count;
+    return trial->backend.fns->rows(trial->backend.self, &rows, &sink);
+}
+
+/* Rows to ask for at a time, after one took `seconds`. */
+static int64_t choose_run(const struct trial *trial, double seconds)
+{
+    const double threads = trial->params.threads;
+    const double in_time = floor(0.5 * WATCH_SECONDS * threads / (seconds + 1e-9));
+    const double wanted = fmin(ROWS_PER_THREAD * threads, fmax(threads, in_time));
+    return (int64_t)fmin(wanted, (double)trial->num_points);
+}
+
+/* A projection takes at least what all its rows take, so twice that is both. */
+static lr_status time_rows(struct trial *trial, double *point_us)
+{
+    int64_t next = 0, runs = 0;
+    trial->watch.until = HUGE_VAL;
+    double start = lr_clock_seconds(), seconds = 0.0;
+    LR_TRY(run_rows(trial, &next, 1));
+    const int64_t count = choose_run(trial, lr_clock_seconds() - start);
+    start = lr_clock_seconds();
+    while (runs < MOST_ROW_RUNS && seconds < WATCH_SECONDS) {
+        LR_TRY(run_rows(trial, &next, count));
+        runs++;
+        seconds = lr_clock_seconds() - start;
+    }
+    *point_us = 2.0 * 1e6 * seconds / (double)(runs * count);
+    return LR_OK;
+}
+
+/* --- projections --- */
+
+/* Every n-th module pair, so that they are alike to all of them, within PART_LORS; all when all
+ * fit. */
+static lr_status choose_part(struct trial *trial)
+{
+    const lr_lors *lors = trial->params.lors;
+    trial->num_lors = lors->count;
+    if (trial->backend.fns->forward_part == NULL || trial->backend.fns->back_part == NULL ||
+        lors->count <= PART_LORS) {
+        return LR_OK;
+    }
+    const int64_t step = (lors->count + PART_LORS - 1) / PART_LORS;
+    trial->pairs = lr_alloc(lors->num_pairs / step + 1, sizeof(*trial->pairs),
+                            "module pairs of a trial", trial->params.log);
+    if (trial->pairs == NULL) {
+        return LR_FAILED;
+    }
+    trial->num_lors = 0;
+    trial->part.pairs = trial->pairs;
+    for (int64_t pair = 0; pair < lors->num_pairs; pair += step) {
+        trial->pairs[trial->part.num_pairs++] = (int32_t)pair;
+        trial->num_lors += lors->offsets[pair + 1] - lors->offsets[pair];
+    }
+    return LR_OK;
+}
+
+static void fill_image(const struct trial *trial, int64_t begin, int64_t end)
+{
+    for (int64_t v = begin; v < end; v++) {
+        if (trial->backend.fns->computes_in_double) {
+            ((double *)trial->image)[v] = 1.0;
+        } else {
+            ((float *)trial->image)[v] = 1.0f;
+        }
+    }
+}
+
+static lr_status make_arrays(struct trial *trial)
+{
+    const size_t size = trial->backend.fns->computes_in_double ? sizeof(double) : sizeof(float);
+    const lr_log *log = trial->params.log;
+    trial->image = lr_alloc(trial->num_points, size, "the image of a trial", log);
+    trial->data = lr_alloc(trial->num_lors, size, "the LOR data of a trial", log);
+    return trial->image != NULL && trial->data != NULL ? LR_OK : LR_FAILED;
+}
+
+static lr_status run_projection(struct trial *trial, bool forward)
+{
+    const struct lr_backend_fns *fns = trial->backend.fns;
+    void *self = trial->backend.self;
+    if (trial->part.pairs != NULL) {
+        return forward ? fns->forward_part(self, &trial->part, trial->image, trial->data)
+                       : fns->back_part(self, &trial->part, trial->data, trial->image);
+    }
+    return forward ? fns->forward(self, trial->image, trial->data)
+                   : fns->back(self, trial->data, trial->image);
+}
+
+/* Runs until `seconds` have passed and something is done, and says how long the whole takes. */
+static lr_status watch_projection(struct trial *trial, bool forward, double seconds, double *whole)
+{
+    const double start = lr_clock_seconds();
+    trial->watch.until = start + seconds;
+    trial->watch.is_late = false;
+    const lr_status status = run_projection(trial, forward);
+    const double taken = lr_clock_seconds() - start;
+    if (status == LR_CANCELLED && trial->watch.is_late) {
+        *whole = taken / trial->watch.share;
+        return LR_OK;
+    }
+    *whole = taken;
+    return status;
+}
+
+/* Each direction once to wake up (one voxel forward, one step back), and once to be timed. */
+static lr_status time_both(struct trial *trial, double *seconds)
+{
+    double forward, back, ignored;
+    LR_TRY(make_arrays(trial));
+    fill_image(trial, trial->num_points / 2, trial->num_points / 2 + 1);
+    LR_TRY(watch_projection(trial, true, HUGE_VAL, &ignored));
+    fill_image(trial, 0, trial->num_points);
+    LR_TRY(watch_projection(trial, true, WATCH_SECONDS, &forward));
+    LR_TRY(watch_projection(trial, false, 0.0, &ignored));
+    LR_TRY(watch_projection(trial, false, WATCH_SECONDS, &back));
+    *seconds = forward + back;
+    return LR_OK;
+}
+
+/* The size whose projections should take about as long as they may, and at least one more. */
+static int next_size(const struct trial *trial, int size, double seconds)
+{
+    const double wanted = (double)trial->num_points * 2.0 * WATCH_SECONDS / (seconds + 1e-9);
+    int next = size + 1;
+    for (; next < NUM_SIZES - 1; next++) {
+        const int *most = num_points_at[next];
+        if ((double)most[0] * most[1] * most[2] >= wanted) {
+            break;
+        }
+    }
+    return next;
+}
+
+/* One point, then more and more until they take clearly longer: the difference is free of what a
+ * projection costs whatever the number of points. */
+static lr_status time_projections(struct trial *trial, const struct lr_operator *op,
+                                  double *point_us)
+{
+    double first = 0.0, seconds = 0.0;
+    LR_TRY(time_both(trial, &first));
+    seconds = first;
+    for (int size = 0;
+         size < NUM_SIZES - 1 && first < SLOW_SECONDS && seconds - first < ENOUGH_SECONDS;) {
+        size = next_size(trial, size, seconds);
+        LR_TRY(open_trial(trial, op, size));
+        LR_TRY(choose_part(trial));
+        LR_TRY(time_both(trial, &seconds));
+    }
+    const double scale = (double)trial->params.lors->count / (double)trial->num_lors;
+    const bool is_clear = seconds - first >= ENOUGH_SECONDS;
+    const double each = is_clear ? (seconds - first) / (double)(trial->num_points - 1)
+                                 : seconds / (double)trial->num_points;
+    *point_us = 1e6 * scale * each;
+    return LR_OK;
+}
+
+static lr_status time_trial(struct trial *trial, const struct lr_operator *op, double *point_us)
+{
+    LR_TRY(choose_part(trial));
+    const bool by_rows = trial->backend.fns->goes_by_rows ||
+                         (trial->part.pairs == NULL && trial->num_lors > WHOLE_LORS);
+    if (by_rows) {
+        LR_TRY(open_trial(trial, op, NUM_SIZES - 1));
+        return time_rows(trial, point_us);
+    }
+    return time_projections(trial, op, point_us);
+}
+
+/* --- what is known from before --- */
+
+enum { KEY_CHARS = 600 };
+
+/* Everything that the time for a point depends on but the grid; see docs/formats.md. */
+static void write_key(const struct trial *trial, char key[KEY_CHARS])
+{
+    const struct lr_backend_params *params = &trial->params;
+    const lr_scanner *scanner = params->scanner;
+    char mode[32] = "exact";
+    if (params->mode == LR_MODE_SAMPLED) {
+        snprintf(mode, sizeof(mode), "sampled, %d rays", params->rays);
+    }
+    snprintf(key, KEY_CHARS,
+             "loraster %s; %s on %s; %s: %d modules, %d crystals, %lld LORs; %s; %d mu steps%s%s",
+             lr_version(), trial->backend.fns->name, trial->backend.device, scanner->name,
+             scanner->num_modules, scanner->num_crystals, (long long)params->lors->count, mode,
+             params->mu_steps, params->penetration ? "; penetration" : "",
+             params->deterministic ? "; deterministic" : "");
+}
+
+struct series {
+    struct trial trials[LR_MAX_CHOICES];
+    char keys[LR_MAX_CHOICES][KEY_CHARS];
+    struct lr_note notes[LR_MAX_CHOICES];
+    int num_open;
+};
+
+/* Opens a backend for its name and device; one that cannot run is out. */
+static lr_status open_first(struct trial *trial, const struct lr_operator *op,
+                            struct lr_speed *speed)
+{
+    trial->choice = speed->choice;
+    const lr_status status = open_trial(trial, op, 0);
+    speed->is_out = status == LR_NO_DEVICE || status == LR_USAGE;
+    if (speed->is_out) {
+        snprintf(speed->reason, sizeof(speed->reason), "%s", op->relay.reason);
+    }
+    return speed->is_out ? LR_OK : status;
+}
+
+static lr_status open_all(struct series *series, struct lr_operator *op, struct lr_speed *speeds,
+                          int count)
+{
+    for (int k = 0; k < count; k++) {
+        series->notes[k].key = series->keys[k];
+        LR_TRY(open_first(&series->trials[k], op, &speeds[k]));
+        if (!speeds[k].is_out) {
+            write_key(&series->trials[k], series->keys[k]);
+            series->num_open++;
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status time_all(struct series *series, struct lr_operator *op, struct lr_speed *speeds,
+                          int count)
+{
+    const int *samples = op->params.samples;
+    const lr_log *log = &op->relay.to; /* for debugging, while the backends' remarks are dropped */
+    bool is_new = false;
+    lr_notes_find(series->notes, count, log);
+    for (int k = 0; k < count; k++) {
+        speeds[k].is_remembered = series->notes[k].is_known;
+        if (!speeds[k].is_out && !series->notes[k].is_known) {
+            LR_TRY(time_trial(&series->trials[k], op, &series->notes[k].value));
+            series->notes[k].is_known = true;
+            is_new = true;
+        }
+        speeds[k].voxel_us = samples[0] * samples[1] * samples[2] * series->notes[k].value;
+    }
+    if (is_new) {
+        lr_notes_keep(series->notes, count, log);
+    }
+    return LR_OK;
+}
+
+static lr_status measure(struct series *series, struct lr_operator *op, struct lr_speed *speeds,
+                         int count)
+{
+    LR_TRY(open_all(series, op, speeds, count));
+    return series->num_open > 1 ? time_all(series, op, speeds, count) : LR_OK;
+}
+
+lr_status lr_measure_speeds(struct lr_operator *op, struct lr_speed *speeds, int count)
+{
+    struct series *series = lr_alloc(1, sizeof(*series), "a trial of backends", op->params.log);
+    if (series == NULL) {
+        return LR_FAILED;
+    }
+    op->relay.holds_refusals = op->relay.drops_remarks = true;
+    const lr_status status = measure(series, op, speeds, count);
+    op->relay.holds_refusals = op->relay.drops_remarks = false;
+    for (int k = 0; k < count; k++) {
+        close_trial(&series->trials[k]);
+    }
+    free(series);
+    return status;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Sensitivities A^T n: in windows of LORs, so that no array holds all of them. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "model/selection.h"
+#include "operator/project.h"
+#include "operator/scaling.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Factors held at a time; a module pair is not divided. Where every window costs as much as all
+ * LORs, fewer and larger ones. */
+#define WINDOW_LORS ((int64_t)1 << 22)
+#define LARGE_WINDOW_LORS ((int64_t)1 << 26)
+
+static int64_t pair_size(const lr_lors *lors, int32_t pair)
+{
+    return lors->offsets[pair + 1] - lors->offsets[pair];
+}
+
+/* Entries of `part` from `begin` on whose LORs are at most `most`, at least one entry. */
+static lr_selection cut_window(const lr_lors *lors, const lr_selection *part, int64_t begin,
+                               int64_t most)
+{
+    lr_selection window = {0};
+    if (part->lors != NULL) {
+        const int64_t left = part->num_lors - begin;
+        window.lors = part->lors + begin;
+        window.num_lors = left < most ? left : most;
+        return window;
+    }
+    int64_t count = pair_size(lors, part->pairs[begin]);
+    window.pairs = part->pairs + begin;
+    for (window.num_pairs = 1; begin + window.num_pairs < part->num_pairs; window.num_pairs++) {
+        count += pair_size(lors, window.pairs[window.num_pairs]);
+        if (count > most) {
+            break;
+        }
+    }
+    return window;
+}
+
+struct sum {
+    struct lr_operator *op;
+    const lr_selection *part; /* checked, not empty, not all */
+    struct lr_side image;     /* of one window, in the backend's precision */
+    double *total;            /* [num_voxels] */
+    int64_t done, num_values;
+};
+
+static lr_status add_window(struct sum *sum, const lr_selection *window)
+{
+    const struct lr_operator *op = sum->op;
+    struct lr_side values = lr_data_side(op, NULL, op->backend.fns->computes_in_double);
+    values.count = lr_selection_count(op->params.lors, window);
+    LR_TRY(lr_side_alloc(&values, op->params.log));
+    for (int64_t k = 0; k < values.count; k++) {
+        lr_side_put(&values, k, 1.0);
+    }
+    sum->op->hush.from = (double)sum->done / (double)sum->num_values;
+    sum->op->hush.share = (double)values.count / (double)sum->num_values;
+    lr_status status = lr_scaling_apply(op, window, &values);
+    if (status == LR_OK) {
+        status = lr_project_back_part(op, window, &values, &sum->image);
+    }
+    for (int64_t v = 0; status == LR_OK && v < sum->image.count; v++) {
+        sum->total[v] += lr_side_get(&sum->image, v);
+    }
+    sum->done += values.count;
+    free(values.values);
+    return status;
+}
+
+static lr_status add_windows(struct sum *sum)
+{
+    const struct lr_backend_fns *fns = sum->op->backend.fns;
+    const bool is_divided = fns->back_part != NULL && !fns->goes_by_rows;
+    const int64_t most = is_divided ? WINDOW_LORS : LARGE_WINDOW_LORS;
+    const int64_t end = sum->part->lors != NULL ? sum->part->num_lors : sum->part->num_pairs;
+    for (int64_t begin = 0; begin < end;) {
+        const lr_selection window = cut_window(sum->op->params.lors, sum->part, begin, most);
+        LR_TRY(add_window(sum, &window));
+        begin += window.num_lors + window.num_pairs;
+    }
+    return LR_OK;
+}
+
+static lr_status sum_windows(struct lr_operator *op, const lr_selection *part,
+                             const struct lr_side *image)
+{
+    struct sum sum = {.op = op,
+                      .part = part,
+                      .image = *image,
+                      .num_values = lr_selection_count(op->params.lors, part)};
+    sum.total = lr_alloc(image->count, sizeof(*sum.total), "the sensitivity", op->params.log);
+    lr_status status = sum.total != NULL ? add_windows(&sum) : LR_FAILED;
+    op->hush.share = 0.0;
+    for (int64_t v = 0; status == LR_OK && v < image->count; v++) {
+        lr_side_put(image, v, sum.total[v]);
+    }
+    free(sum.total);
+    return status;
+}
+
+/* All LORs at once, where the backend knows no parts. */
+static lr_status sum_all(const struct lr_operator *op, const struct lr_side *image)
+{
+    struct lr_side values = lr_data_side(op, NULL, op->backend.fns->computes_in_double);
+    LR_TRY(lr_side_alloc(&values, op->params.log));
+    for (int64_t k = 0; k < values.count; k++) {
+        lr_side_put(&values, k, 1.0);
+    }
+    lr_status status = lr_scaling_apply(op, NULL, &values);
+    if (status == LR_OK) {
+        status = op->backend.fns->back(op->backend.self, values.values, image->values);
+    }
+    free(values.values);
+    return status;
+}
+
+/* A^T n of a part, in the backend's precision. */
+static lr_status sum_part(struct lr_operator *op, const lr_selection *part,
+                          const struct lr_side *image)
+{
+    return lr_has_factors(op) ? sum_windows(op, part, image)
+                              : lr_project_back_part(op, part, NULL, image);
+}
+
+/* Every module pair: all LORs as a part. */
+static lr_status sum_pairs(struct lr_operator *op, const struct lr_side *image)
+{
+    const int64_t num_pairs = op->params.lors->num_pairs;
+    int32_t *pairs = lr_alloc(num_pairs, sizeof(*pairs), "the list of pairs", op->params.log);
+    if (pairs == NULL) {
+        return LR_FAILED;
+    }
+    for (int64_t k = 0; k < num_pairs; k++) {
+        pairs[k] = (int32_t)k;
+    }
+    const lr_status status =
+        sum_part(op, &(lr_selection){.pairs = pairs, .num_pairs = num_pairs}, image);
+    free(pairs);
+    return status;
+}
+
+static lr_status compute(struct lr_operator *op, const lr_selection *part,
+                         const struct lr_side *image)
+{
+    if (!lr_selection_is_all(part)) {
+        return sum_part(op, part, image);
+    }
+    return op->backend.fns->back_part != NULL ? sum_pairs(op, image) : sum_all(op, image);
+}
+
+/* image: [num_voxels]; touched only when all is well. */
+static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection *part, float *image)
+{
+    const struct lr_side out = lr_image_side(op, image, false);
+    struct lr_side inner = lr_image_side(op, NULL, op->backend.fns->computes_in_double);
+    LR_TRY(lr_side_alloc(&inner, op->params.log));
+    const lr_status status = compute(op, part, &inner);
+    if (status == LR_OK) {
+        lr_side_copy(&inner, &out);
+    }
+    free(inner.values);
+    return status;
+}
+
+static lr_status keep_sensitivity(struct lr_operator *op)
+{
+    float *image = lr_alloc(op->info.num_voxels, sizeof(*image), "the sensitivity", op->params.log);
+    if (image == NULL) {
+        return LR_FAILED;
+    }
+    const lr_status status = compute_sensitivity(op, NULL, image);
+    if (status == LR_OK) {
+        op->sensitivity = image;
+    } else {
+        free(image);
+    }
+    return status;
+}
+
+static lr_status refuse_missing(const struct lr_operator *op, const float *image)
+{
+    return image != NULL
+               ? LR_OK
+               : lr_error(op->params.log, LR_USAGE, "a sensitivity needs an image to go to");
+}
+
+lr_status lr_operator_sensitivity(lr_operator *op, float *image)
+{
+    LR_TRY(refuse_missing(op, image));
+    if (op->sensitivity == NULL) {
+        LR_TRY(keep_sensitivity(op));
+    }
+    memcpy(image, op->sensitivity, (size_t)op->info.num_voxels * sizeof(*image));
+    return LR_OK;
+}
+
+lr_status lr_operator_sensitivity_part(lr_operator *op, const lr_selection *part, float *image)
+{
+    LR_TRY(refuse_missing(op, image));
+    LR_TRY(lr_selection_check(op->params.lors, part, op->params.log));
+    if (lr_selection_is_all(part)) {
+        return lr_operator_sensitivity(op, image);
+    }
+    if (lr_selection_count(op->params.lors, part) == 0) {
+        memset(image, 0, (size_t)op->info.num_voxels * sizeof(*image));
+        return LR_OK;
+    }
+    return compute_sensitivity(op, part, image);
+}

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Sampled beside exact elements. A row has four indices (p, q, r, s); the correspondence image
+ * brings them to two, because on a crystal's face the lines of different LORs lie side by side. */
+#include <lr/picture.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "picture/error_chart.h"
+#include "picture/font.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    margin = 24,
+    gap = 16,
+    text_scale = 2,
+    title_scale = 3,
+    letter_width = text_scale * (lr_font_width + 1),
+    line_height = 11 * text_scale,
+    title_height = 14 * title_scale,
+    card_width = 23 * letter_width,
+    card_lines = 6,
+    num_notes = 3,
+    widest_note = 80, /* letters */
+    card_height = title_height + card_lines * line_height,
+    bar_width = 18,
+    bar_room = bar_width + 24 + 7 * letter_width,
+    chart_height = 320,
+    widest_chart = 1100,
+    most_sampled = 64,
+    most_pixels = 256 /* a crystal and axis */
+};
+
+static const lr_colour white = {255, 255, 255}, ink = {38, 38, 38}, soft_ink = {105, 105, 105};
+static const lr_colour nothing = {205, 205, 205};
+
+enum column { COLUMN_SAMPLED, COLUMN_EXACT, COLUMN_DIFFERENCE, NUM_COLUMNS };
+static const char *const headings[NUM_COLUMNS][2] = {
+    {"sampled", ""},
+    {"exact", "probability per pair"},
+    {"sampled - exact", "% of the largest exact"},
+};
+
+/* The page under way. */
+struct page {
+    const lr_comparison_params *params;
+    lr_picture *picture;
+    lr_row_error *errors; /* [num_sampled] */
+    int64_t num_pixels;
+    int64_t *lors;  /* [num_pixels], of each pixel of a panel; -1 = none */
+    float *values;  /* [num_pixels], what a panel shows */
+    double high;    /* weight at the end of the colours */
+    int panel[2];   /* size of a panel */
+    int row_height; /* of a row of panels */
+    int header, footer;
+    int x[NUM_COLUMNS], size[2];
+};
+
+/* --- numbers --- */
+
+/* Probability of a LOR in a row. */
+static double element_of(const lr_row *row, int64_t lor)
+{
+    int64_t low = 0, high = row->count;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (row->lor[middle] < lor) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < row->count && row->lor[low] == lor ? row->probability[low] : 0.0;
+}
+
+static double largest_of(const lr_row *row)
+{
+    double largest = 0.0;
+    for (int64_t n = 0; n < row->count; n++) {
+        largest = fmax(largest, row->probability[n]);
+    }
+    return largest;
+}
+
+/* The least number with few digits that is not below; 1 for 0. */
+static double round_up(double value)
+{
+    static const double steps[] = {1.0, 1.2, 1.6, 2.0, 2.4, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0};
+    if (!(value > 0.0) || !isfinite(value)) {
+        return 1.0;
+    }
+    const double power = pow(10.0, floor(log10(value)));
+    int n = 0;
+    while (steps[n] < value / power * (1.0 - 1e-12) && steps[n] < 10.0) {
+        n++;
+    }
+    return steps[n] * power;
+}
+
+static int64_t lor_of_pixel(const lr_comparison_params *params, int column, int row,
+                            const lr_pixel *pixel)
+{
+    const lr_scanner *scanner = params->lors->scanner;
+    const int other = (int)pixel->module;
+    if (!(pixel->weight > 0.0f) || other < 0 || other >= scanner->num_modules) {
+        return -1;
+    }
+    const int p = column / params->pixel_rays, q = row / params->pixel_rays;
+    const int here = q * scanner->modules[params->module].crystals[0] + p;
+    const int there = (int)pixel->s * scanner->modules[other].crystals[0] + (int)pixel->r;
+    return lr_lors_number(params->lors, scanner->first_crystal[params->module] + here,
+                          scanner->first_crystal[other] + there);
+}
+
+static void find_lors(struct page *page)
+{
+    for (int64_t n = 0; n < page->num_pixels; n++) {
+        page->lors[n] = lor_of_pixel(page->params, (int)(n % page->panel[0]),
+                                     (int)(n / page->panel[0]), &page->params->pixels[n]);
+    }
+}
+
+static void find_scales(struct page *page)
+{
+    const lr_comparison_params *params = page->params;
+    double largest = largest_of(params->exact);
+    for (int k = 0; k < params->num_sampled; k++) {
+        page->errors[k] = lr_row_compare(&params->sampled[k], params->exact);
+        largest = fmax(largest, largest_of(&params->sampled[k]));
+    }
+    page->high = round_up(largest);
+}
+
+/* --- text --- */
+
+static void write_text(const struct page *page, const int corner[2], const char *text,
+                       lr_colour colour)
+{
+    lr_picture_text(page->picture, corner, text,
+                    &(lr_text_style){.colour = colour, .scale = text_scale});
+}
+
+/* One line of a card: what it is, and at the right its value. */
+static void write_figure(const struct page *page, int *y, const char *what, const char *value)
+{
+    const int width = letter_width * (int)strlen(value);
+    write_text(page, (int[2]){margin, *y}, what, soft_ink);
+    write_text(page, (int[2]){margin + card_width - width, *y}, value, ink);
+    *y += line_height;
+}
+
+static void write_percent(const struct page *page, int *y, const char *what, double ratio)
+{
+    char text[32];
+    const double percent = 100.0 * ratio;
+    snprintf(text, sizeof(text), fabs(percent) < 0.01 && percent != 0.0 ? "%.1e %%" : "%.2f %%",
+             percent);
+    write_figure(page, y, what, text);
+}
+
+static void write_card(const struct page *page, int top, int k)
+{
+    const lr_row_error *error = &page->errors[k];
+    const int rays = page->params->rays[k];
+    int y = top;
+    char text[64];
+    snprintf(text, sizeof(text), "R = %d", rays);
+    lr_picture_text(page->picture, (int[2]){margin, y}, text,
+                    &(lr_text_style){.colour = ink, .scale = title_scale});
+    y += title_height;
+    write_percent(page, &y, "relative L2", error->relative_l2);
+    write_percent(page, &y, "law 0.6 / R", LR_SAMPLING_LAW / rays);
+    write_percent(page, &y, "error of sum", error->sum_error);
+    write_percent(page, &y, "largest error", error->largest_error);
+    snprintf(text, sizeof(text), "%lld of %lld", (long long)error->num_missed,
+             (long long)error->num_elements);
+    write_figure(page, &y, "missed", text);
+    write_percent(page, &y, "their weight", error->missed_weight);
+}
+
+static void write_header(const struct page *page)
+{
+    const lr_comparison_params *params = page->params;
+    int y = margin;
+    if (params->title != NULL) {
+        lr_picture_text(page->picture, (int[2]){margin, y}, params->title,
+                        &(lr_text_style){.colour = ink, .scale = title_scale});
+        y += title_height;
+    }
+    if (params->subtitle != NULL) {
+        write_text(page, (int[2]){margin, y}, params->subtitle, soft_ink);
+    }
+    for (int c = 0; c < NUM_COLUMNS; c++) {
+        const int above = page->header - 2 * line_height;
+        write_text(page, (int[2]){page->x[c], above}, headings[c][0], ink);
+        write_text(page, (int[2]){page->x[c], above + line_height}, headings[c][1], soft_ink);
+    }
+}
+
+static void write_footer(const struct page *page)
+{
+    static const char *const lines[num_notes] = {
+        "The faces of the primary module, u to the right and v up. Each crystal is cut",
+        "into the pieces that lie on different LORs as seen through the point, each in",
+        "the colour of its element. Dark violet is zero; grey is no LOR in coincidence.",
+    };
+    int y = page->size[1] - margin - num_notes * line_height + 4 * text_scale;
+    for (int n = 0; n < num_notes; n++) {
+        write_text(page, (int[2]){margin, y}, lines[n], soft_ink);
+        y += line_height;
+    }
+}
+
+/* --- panels --- */
+
+/* Lines of the page's colour between the primary's crystals. */
+static void cut_crystals(const struct page *page, const int corner[2])
+{
+    const int step = page->params->pixel_rays;
+    for (int x = step; x < page->panel[0] && step >= 6; x += step) {
+        lr_picture_fill(page->picture, (int[2]){corner[0] + x, corner[1]},
+                        (int[2]){1, page->panel[1]}, white);
+    }
+    for (int y = step; y < page->panel[1] && step >= 6; y += step) {
+        lr_picture_fill(page->picture, (int[2]){corner[0], corner[1] + y},
+                        (int[2]){page->panel[0], 1}, white);
+    }
+}
+
+static void draw_panel(const struct page *page, const int corner[2], lr_colour_map colours,
+                       const double range[2])
+{
+    lr_picture_map(page->picture, corner,
+                   &(lr_map_params){.values = page->values,
+                                    .size = {page->panel[0], page->panel[1]},
+                                    .low = range[0],
+                                    .high = range[1],
+                                    .colours = colours,
+                                    .not_a_number = nothing});
+    cut_crystals(page, corner);
+}
+
+static void draw_bar(const struct page *page, const int corner[2], lr_colour_map colours,
+                     const double range[2])
+{
+    lr_picture_bar(page->picture, (int[2]){corner[0] + page->panel[0] + 10, corner[1]},
+                   &(lr_bar_params){.size = {bar_width, page->panel[1]},
+                                    .low = range[0],
+                                    .high = range[1],
+                                    .colours = colours,
+                                    .unit = colours == LR_COLOURS_DIVERGING ? "%" : NULL,
+                                    .text = ink,
+                                    .text_scale = text_scale,
+                                    .num_labels = 3});
+}
+
+static void draw_weights(const struct page *page, int top, const lr_row *row, enum column column)
+{
+    const int corner[2] = {page->x[column], top};
+    const double range[2] = {0.0, page->high};
+    for (int64_t n = 0; n < page->num_pixels; n++) {
+        page->values[n] = page->lors[n] >= 0 ? (float)element_of(row, page->lors[n]) : NAN;
+    }
+    draw_panel(page, corner, LR_COLOURS_PERCEPTUAL, range);
+    if (column == COLUMN_EXACT) {
+        draw_bar(page, corner, LR_COLOURS_PERCEPTUAL, range);
+    }
+}
+
+static void draw_difference(const struct page *page, int top, int k)
+{
+    const lr_comparison_params *params = page->params;
+    const int corner[2] = {page->x[COLUMN_DIFFERENCE], top};
+    const double percent = page->errors[k].largest > 0.0 ? 100.0 / page->errors[k].largest : 0.0;
+    const double most = round_up(100.0 * page->errors[k].largest_error);
+    for (int64_t n = 0; n < page->num_pixels; n++) {
+        const int64_t lor = page->lors[n];
+        page->values[n] = lor < 0 ? NAN
+                                  : (float)(percent * (element_of(&params->sampled[k], lor) -
+                                                       element_of(params->exact, lor)));
+    }
+    const double range[2] = {-most, most};
+    draw_panel(page, corner, LR_COLOURS_DIVERGING, range);
+    draw_bar(page, corner, LR_COLOURS_DIVERGING, range);
+}
+
+/* --- the page --- */
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static int width_of(const char *text, int scale)
+{
+    return text == NULL ? 0 : lr_picture_text_width(text, &(lr_text_style){.scale = scale});
+}
+
+static void arrange_columns(struct page *page)
+{
+    int x = margin + card_width + 2 * gap;
+    for (int c = 0; c < NUM_COLUMNS; c++) {
+        const int bar = c == COLUMN_SAMPLED ? gap : bar_room + gap;
+        page->x[c] = x;
+        x += larger(page->panel[0] + bar, letter_width * (int)strlen(headings[c][1]) + 2 * gap);
+        x = larger(x, page->x[c] + letter_width * (int)strlen(headings[c][0]) + gap);
+    }
+    page->size[0] = larger(x, widest_note * letter_width + margin) + margin;
+}
+
+static void arrange(struct page *page)
+{
+    const lr_comparison_params *params = page->params;
+    const int *crystals = params->lors->scanner->modules[params->module].crystals;
+    for (int k = 0; k < 2; k++) {
+        page->panel[k] = crystals[k] * params->pixel_rays;
+    }
+    page->num_pixels = (int64_t)page->panel[0] * page->panel[1];
+    arrange_columns(page);
+    page->size[0] = larger(page->size[0], width_of(params->title, title_scale) + 2 * margin);
+    page->size[0] = larger(page->size[0], width_of(params->subtitle, text_scale) + 2 * margin);
+    page->row_height = larger(page->panel[1], card_height) + 2 * gap;
+    page->header = margin + (params->title != NULL ? title_height : 0) +
+                   (params->subtitle != NULL ? line_height : 0) + gap + 2 * line_height;
+    page->footer = gap + num_notes * line_height + margin;
+    const int chart = params->num_sampled > 1 ? gap + chart_height + gap : 0;
+    page->size[1] = page->header + params->num_sampled * page->row_height + chart + page->footer;
+}
+
+static lr_status prepare(struct page *page)
+{
+    const lr_log *log = page->params->log;
+    page->picture = lr_picture_create(page->size, log);
+    if (page->picture == NULL) {
+        return LR_FAILED;
+    }
+    page->lors = lr_alloc(page->num_pixels, sizeof(*page->lors), "a comparison", log);
+    page->values = lr_alloc(page->num_pixels, sizeof(*page->values), "a comparison", log);
+    page->errors = lr_alloc(page->params->num_sampled, sizeof(*page->errors), "a comparison", log);
+    if (page->lors == NULL || page->values == NULL || page->errors == NULL) {
+        return LR_FAILED;
+    }
+    find_lors(page);
+    find_scales(page);
+    return LR_OK;
+}
+
+static void draw_page(const struct page *page)
+{
+    const lr_comparison_params *params = page->params;
+    int y = page->header;
+    lr_picture_fill(page->picture, (int[2]){0, 0}, page->size, white);
+    write_header(page);
+    for (int k = 0; k < params->num_sampled; k++) {
+        write_card(page, y, k);
+        draw_weights(page, y, &params->sampled[k], COLUMN_SAMPLED);
+        draw_weights(page, y, params->exact, COLUMN_EXACT);
+        draw_difference(page, y, k);
+        y += page->row_height;
+    }
+    if (params->num_sampled > 1) {
+        const int width = page->size[0] - 2 * margin;
+        const struct lr_error_chart chart = {
+            .size = {width < widest_chart ? width : widest_chart, chart_height},
+            .rays = params->rays,
+            .errors = page->errors,
+            .count = params->num_sampled,
+        };
+        lr_draw_error_chart(page->picture, (int[2]){margin, y + gap}, &chart);
+    }
+    write_footer(page);
+}
+
+static lr_status check_params(const lr_comparison_params *params)
+{
+    const lr_log *log = params->log;
+    if (params->pixels == NULL || params->lors == NULL || params->exact == NULL ||
+        params->sampled == NULL || params->rays == NULL || params->num_sampled <= 0) {
+        return lr_error(log, LR_USAGE,
+                        "a comparison needs pixels, LORs, an exact row and a sampled one");
+    }
+    if (params->num_sampled > most_sampled) {
+        return lr_error(log, LR_USAGE, "%d rows are too many to compare: at most %d",
+                        params->num_sampled, most_sampled);
+    }
+    if (params->module < 0 || params->module >= params->lors->scanner->num_modules ||
+        params->pixel_rays <= 0 || params->pixel_rays > most_pixels) {
+        return lr_error(log, LR_USAGE,
+                        "no comparison of module %d with %d pixels a crystal can be drawn",
+                        params->module, params->pixel_rays);
+    }
+    for (int k = 0; k < params->num_sampled; k++) {
+        if (params->rays[k] <= (k > 0 ? params->rays[k - 1] : 0)) {
+            return lr_error(log, LR_USAGE,
+                            "R = %d cannot be compared: the numbers of rays must be positive and "
+                            "ascend",
+                            params->rays[k]);
+        }
+    }
+    return LR_OK;
+}
+
+lr_picture *lr_picture_comparison(const lr_comparison_params *params)
+{
+    if (check_params(params) != LR_OK) {
+        return NULL;
+    }
+    struct page page = {.params = params};
+    arrange(&page);
+    if (prepare(&page) == LR_OK) {
+        draw_page(&page);
+    } else {
+        lr_picture_destroy(page.picture);
+        page.picture = NULL;
+    }
+    free(page.lors);
+    free(page.values);
+    free(page.errors);
+    return page.picture;
+}

@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "recon/subsets.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "model/lor_check.h"
+
+#include <float.h>
+#include <stdlib.h>
+
+/* LORs that a source is asked for at a time when all of it is summed. */
+enum { CHUNK = 1 << 20 };
+
+static const char *const what = "the subsets";
+
+/* --- which pairs --- */
+
+/* Lists the module pairs of each subset, in ascending order. */
+static lr_status list_pairs(struct lr_subsets *subsets, const int32_t *subset_of)
+{
+    const int64_t num_pairs = subsets->lors->num_pairs;
+    for (int64_t pair = 0; pair < num_pairs; pair++) {
+        subsets->list[subset_of[pair]].pairs.num_pairs++;
+    }
+    for (int k = 0; k < subsets->count; k++) {
+        struct lr_subset *subset = &subsets->list[k];
+        subset->pair_list = lr_alloc(subset->pairs.num_pairs, sizeof(*subset->pair_list), what,
+                                     subsets->params->log);
+        if (subset->pair_list == NULL) {
+            return LR_FAILED;
+        }
+        subset->pairs.pairs = subset->pair_list;
+        subset->pairs.num_pairs = 0;
+    }
+    for (int64_t pair = 0; pair < num_pairs; pair++) {
+        struct lr_subset *subset = &subsets->list[subset_of[pair]];
+        subset->pair_list[subset->pairs.num_pairs++] = (int32_t)pair;
+    }
+    return LR_OK;
+}
+
+/* Numbers by their bits read backwards: each visit is far from the ones before. */
+static void fill_order(int *order, int count)
+{
+    int bits = 0, filled = 0;
+    while (1 << bits < count) {
+        bits++;
+    }
+    for (int n = 0; n < 1 << bits; n++) {
+        int backwards = 0;
+        for (int k = 0; k < bits; k++) {
+            backwards |= (n >> k & 1) << (bits - 1 - k);
+        }
+        if (backwards < count) {
+            order[filled++] = backwards;
+        }
+    }
+}
+
+/* --- dense data: every LOR of the pairs --- */
+
+static int64_t num_lors_of(const lr_lors *lors, int64_t pair)
+{
+    return lors->offsets[pair + 1] - lors->offsets[pair];
+}
+
+static int64_t num_runs_of(const lr_lors *lors, int64_t pair)
+{
+    return (num_lors_of(lors, pair) + LR_RUN_LENGTH - 1) / LR_RUN_LENGTH;
+}
+
+static void fill_runs(const lr_lors *lors, struct lr_subset *subset)
+{
+    int64_t filled = 0;
+    for (int64_t k = 0; k < subset->pairs.num_pairs; k++) {
+        const int32_t pair = subset->pairs.pairs[k];
+        const int64_t count = num_lors_of(lors, pair);
+        for (int64_t at = 0; at < count; at += LR_RUN_LENGTH) {
+            const int64_t left = count - at;
+            subset->runs[filled++] =
+                (struct lr_lor_run){lors->offsets[pair] + at, subset->num_values + at,
+                                    left < LR_RUN_LENGTH ? left : LR_RUN_LENGTH};
+        }
+        subset->num_values += count;
+    }
+}
+
+static double sum_dense(const lr_lor_data *data, const struct lr_subset *subset)
+{
+    double sum = 0.0;
+    for (int64_t n = 0; n < subset->num_runs; n++) {
+        const float *values = data->values + subset->runs[n].first;
+        for (int64_t k = 0; k < subset->runs[n].count; k++) {
+            sum += values[k];
+        }
+    }
+    return sum;
+}
+
+static lr_status cut_dense(struct lr_subsets *subsets, struct lr_subset *subset)
+{
+    const lr_lors *lors = subsets->lors;
+    subset->projected = subset->pairs;
+    for (int64_t k = 0; k < subset->pairs.num_pairs; k++) {
+        subset->num_runs += num_runs_of(lors, subset->pairs.pairs[k]);
+    }
+    subset->runs = lr_alloc(subset->num_runs, sizeof(*subset->runs), what, subsets->params->log);
+    if (subset->runs == NULL) {
+        return LR_FAILED;
+    }
+    fill_runs(lors, subset);
+    subset->counts = sum_dense(subsets->params->data, subset);
+    return LR_OK;
+}
+
+/* --- sparse data: LORs with counts --- */
+
+/* Calls for each entry with counts, in order, with the subset it belongs to. */
+static void for_each_count(const struct lr_subsets *subsets, const int32_t *subset_of,
+                           void (*body)(struct lr_subset *subset, int64_t lor, float value))
+{
+    const lr_lor_data *data = subsets->params->data;
+    int64_t pair = 0;
+    for (int64_t k = 0; k < data->count; k++) {
+        while (data->index[k] >= subsets->lors->offsets[pair + 1]) {
+            pair++;
+        }
+        if (data->values[k] > 0.0f) {
+            body(&subsets->list[subset_of[pair]], data->index[k], data->values[k]);
+        }
+    }
+}
+
+static void count_entry(struct lr_subset *subset, int64_t lor, float value)
+{
+    (void)lor;
+    subset->num_values++;
+    subset->counts += value;
+}
+
+static void take_entry(struct lr_subset *subset, int64_t lor, float value)
+{
+    subset->lor_list[subset->measured.count] = lor;
+    subset->measured.values[subset->measured.count++] = value;
+}
+
+static lr_status cut_sparse(struct lr_subsets *subsets, const int32_t *subset_of)
+{
+    const lr_log *log = subsets->params->log;
+    for_each_count(subsets, subset_of, count_entry);
+    for (int k = 0; k < subsets->count; k++) {
+        struct lr_subset *subset = &subsets->list[k];
+        subset->lor_list = lr_alloc(subset->num_values, sizeof(int64_t), what, log);
+        subset->measured.values = lr_alloc(subset->num_values, sizeof(float), what, log);
+        if (subset->lor_list == NULL || subset->measured.values == NULL) {
+            return LR_FAILED;
+        }
+        subset->projected =
+            (lr_selection){.lors = subset->lor_list, .num_lors = subset->num_values};
+    }
+    for_each_count(subsets, subset_of, take_entry);
+    return LR_OK;
+}
+
+/* --- additive term where data is sparse --- */
+
+static lr_status check_values(const struct lr_subsets *subsets, const lr_lor_span *span,
+                              const float *values)
+{
+    for (int64_t k = 0; k < span->count; k++) {
+        if (!(values[k] >= 0.0f && values[k] <= FLT_MAX)) {
+            const int64_t lor = span->numbers != NULL ? span->numbers[k] : span->first + k;
+            return lr_lor_report_value(subsets->lors, lor, values[k], "additive term",
+                                       subsets->params->log);
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status read_additive(const struct lr_subsets *subsets, struct lr_subset *subset)
+{
+    const lr_osem_params *params = subsets->params;
+    const lr_lor_source *source = &params->additive_source;
+    const lr_lor_span span = {.numbers = subset->lor_list, .count = subset->num_values};
+    subset->additive = lr_alloc(span.count, sizeof(*subset->additive), what, params->log);
+    if (subset->additive == NULL) {
+        return LR_FAILED;
+    }
+    if (params->additive == NULL) {
+        LR_TRY(source->get(source->user, &span, subset->additive));
+        return check_values(subsets, &span, subset->additive);
+    }
+    struct lr_lor_cursor cursor = lr_lor_cursor_at(params->additive, 0);
+    for (int64_t k = 0; k < span.count; k++) {
+        subset->additive[k] = (float)lr_lor_cursor_read(&cursor, span.numbers[k]);
+    }
+    return LR_OK;
+}
+
+/* Visits every LOR. */
+static lr_status sum_source(const struct lr_subsets *subsets, double *sum)
+{
+    const lr_lor_source *source = &subsets->params->additive_source;
+    float *values = lr_alloc(CHUNK, sizeof(*values), "the additive term", subsets->params->log);
+    lr_status status = values != NULL ? LR_OK : LR_FAILED;
+    for (int64_t first = 0; status == LR_OK && first < subsets->lors->count; first += CHUNK) {
+        const int64_t left = subsets->lors->count - first;
+        const lr_lor_span span = {.first = first, .count = left < CHUNK ? left : CHUNK};
+        status = source->get(source->user, &span, values);
+        status = status == LR_OK ? check_values(subsets, &span, values) : status;
+        for (int64_t k = 0; status == LR_OK && k < span.count; k++) {
+            *sum += values[k];
+        }
+    }
+    free(values);
+    return status;
+}
+
+static lr_status add_additive(struct lr_subsets *subsets)
+{
+    const lr_osem_params *params = subsets->params;
+    if (params->additive == NULL && params->additive_source.get == NULL) {
+        return LR_OK;
+    }
+    for (int k = 0; k < subsets->count; k++) {
+        LR_TRY(read_additive(subsets, &subsets->list[k]));
+    }
+    for (int64_t k = 0; params->additive != NULL && k < params->additive->count; k++) {
+        subsets->additive_counts += params->additive->values[k];
+    }
+    if (params->additive != NULL) {
+        return LR_OK;
+    }
+    subsets->additive_counts = params->additive_sum;
+    return params->additive_sum > 0.0 ? LR_OK : sum_source(subsets, &subsets->additive_counts);
+}
+
+/* --- all of it --- */
+
+/* The only subset has all LORs: operators and fits know these without lists. */
+static void join_all(struct lr_subsets *subsets)
+{
+    struct lr_subset *subset = &subsets->list[0];
+    if (subsets->count > 1) {
+        return;
+    }
+    subset->pairs = (lr_selection){0};
+    if (!subsets->is_sparse) {
+        subset->projected = (lr_selection){0};
+        free(subset->runs);
+        subset->runs = NULL;
+    }
+}
+
+static lr_status cut(struct lr_subsets *subsets, int32_t *subset_of)
+{
+    LR_TRY(lr_osem_subsets(subsets->lors, subsets->count, subset_of));
+    fill_order(subsets->order, subsets->count);
+    LR_TRY(list_pairs(subsets, subset_of));
+    if (subsets->is_sparse) {
+        LR_TRY(cut_sparse(subsets, subset_of));
+        LR_TRY(add_additive(subsets));
+    }
+    for (int k = 0; k < subsets->count; k++) {
+        struct lr_subset *subset = &subsets->list[k];
+        if (!subsets->is_sparse) {
+            LR_TRY(cut_dense(subsets, subset));
+        }
+        subsets->counts += subset->counts;
+        subsets->most_values =
+            subset->num_values > subsets->most_values ? subset->num_values : subsets->most_values;
+    }
+    join_all(subsets);
+    return LR_OK;
+}
+
+lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_osem_params *params)
+{
+    const lr_operator_info *info = lr_operator_get_info(params->op);
+    const lr_log *log = params->log;
+    *subsets = (struct lr_subsets){.params = params,
+                                   .lors = info->lors,
+                                   .count = params->subsets > 0 ? params->subsets : 1,
+                                   .is_sparse = params->data->index != NULL};
+    subsets->list = lr_alloc(subsets->count, sizeof(*subsets->list), what, log);
+    subsets->order = lr_alloc(subsets->count, sizeof(*subsets->order), what, log);
+    if (subsets->list == NULL || subsets->order == NULL) {
+        return LR_FAILED;
+    }
+    for (int k = 0; k < subsets->count; k++) {
+        subsets->list[k].sensitivity =
+            lr_alloc(info->num_voxels, sizeof(float), "the sensitivities of the subsets", log);
+        if (subsets->list[k].sensitivity == NULL) {
+            return LR_FAILED;
+        }
+    }
+    int32_t *subset_of = lr_alloc(info->lors->num_pairs, sizeof(*subset_of), what, log);
+    const lr_status status = subset_of != NULL ? cut(subsets, subset_of) : LR_FAILED;
+    free(subset_of);
+    return status;
+}
+
+void lr_subsets_finish(struct lr_subsets *subsets)
+{
+    for (int k = 0; subsets->list != NULL && k < subsets->count; k++) {
+        struct lr_subset *subset = &subsets->list[k];
+        free(subset->measured.values);
+        free(subset->additive);
+        free(subset->runs);
+        free(subset->sensitivity);
+        free(subset->pair_list);
+        free(subset->lor_list);
+    }
+    free(subsets->list);
+    free(subsets->order);
+    *subsets = (struct lr_subsets){0};
+}

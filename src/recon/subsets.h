@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Data cut into subsets of module pairs, and what the updates need to know of each. */
+#ifndef LR_RECON_SUBSETS_H
+#define LR_RECON_SUBSETS_H
+
+#include "recon/likelihood.h"
+
+#include <lr/recon.h>
+
+struct lr_subset {
+    lr_selection pairs;      /* its module pairs; all zero where it is the only subset */
+    lr_selection projected;  /* the LORs that are projected: those with counts where data is sparse,
+                                else those of the pairs */
+    int64_t num_values;      /* how many they are */
+    double counts;           /* sum of y */
+    lr_lor_data measured;    /* sparse: y in the order of the values; else unused */
+    float *additive;         /* sparse: b alike; NULL = none */
+    struct lr_lor_run *runs; /* dense: [num_runs]; NULL where it is the only subset */
+    int64_t num_runs;
+    float *sensitivity; /* [num_voxels] */
+    int32_t *pair_list; /* what `pairs` and `projected` point to */
+    int64_t *lor_list;
+};
+
+struct lr_subsets {
+    const lr_osem_params *params; /* checked */
+    const lr_lors *lors;
+    int count;
+    struct lr_subset *list; /* [count], in the order of lr_osem_subsets */
+    int *order;             /* [count] the order in which they are visited */
+    bool is_sparse;         /* whether data is */
+    double counts;          /* sum of y */
+    double additive_counts; /* sparse: sum of b over all LORs */
+    int64_t most_values;    /* largest num_values */
+};
+
+/* Cuts up params->data, which is checked, into params->subsets. Sensitivities are zero still.
+ * errors: LR_FAILED without memory; LR_BAD_INPUT for a value of the additive source that is not
+ * finite or negative; what the source answers. Finish in any case. */
+lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_osem_params *params);
+void lr_subsets_finish(struct lr_subsets *subsets);
+
+#endif

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Crystal penetration: limits, closed forms of single lines, sum rules, symmetry, adjointness.
+ * Against photons: test_penetration_photons.c. */
+#include "crystals.h"
+
+/* With one ray and a primary of one crystal, seen from before its face, a row is one line: its
+ * elements are closed forms. The primary is 1 mm wide at (0, 100, 0). */
+static lr_module single_primary(void)
+{
+    return deep(level_module(0, 100, 0, (int[2]){1, 1}, 1, 1), 20);
+}
+
+#define SINGLE_WEIGHT(mu) ((1 - exp(-20 * (mu))) / (100.0 * 100.0) / (2 * TEST_PI))
+
+static const double origin[1][3] = {{0, 0, 0}};
+
+/* Where crystals stop everything at their surface and faces fill the pitch, what is left is the
+ * element of the detection plane, line by line. The corners of crystals are cut by less than the
+ * mean free path of 1e-7 mm. */
+static void check_opaque(lr_scanner *opaque, const double (*points)[3], int num_points)
+{
+    struct setup setup, plane;
+    setup_init(&setup, opaque, &(struct setup_options){.rays = 5, .penetration = true});
+    double *rows = point_matrix(&setup, points, num_points);
+    const lr_scanner_params copy = {.modules = opaque->modules,
+                                    .num_modules = opaque->num_modules,
+                                    .num_positions = opaque->num_positions};
+    setup_init(&plane, lr_scanner_create(&copy), &(struct setup_options){.rays = 5});
+    double *expected = point_matrix(&plane, points, num_points);
+    double total = 0;
+    for (int64_t k = 0; k < num_points * setup.lors->count; k++) {
+        assert_true(fabs(rows[k] - expected[k]) <= 1e-5 * expected[k]);
+        total += expected[k];
+    }
+    assert_true(total > 0);
+    free(expected);
+    free(rows);
+    setup_finish(&plane);
+    setup_finish(&setup);
+}
+
+static void test_opaque_crystals(void **state)
+{
+    (void)state;
+    static const double points[3][3] = {{0.1, 0.2, -0.3}, {1.7, -2.1, 0.9}, {-2.6, 1.3, 2.2}};
+    const lr_module modules[2] = {deep(level_module(0, 20, 0, (int[2]){4, 4}, 2, 2), 10),
+                                  deep(level_module(0.5, -24, 0, (int[2]){5, 5}, 1.7, 1.7), 10)};
+    check_opaque(stopping_scanner(modules, 2, 1e7), points, 3);
+    /* Modules that touch at their front edges: whichever way a line goes, it meets a front first. */
+    const int nu = 4, nv = 3;
+    const double pitch = 2 * 15 * tan(TEST_PI / 6) / nu - 1e-9;
+    const lr_ring ring = {.radius_mm = 15,
+                          .modules = 6,
+                          .block_crystals = {&nu, &nv},
+                          .pitch_mm = {pitch, pitch},
+                          .face_mm = {pitch, pitch},
+                          .depth_mm = 10};
+    check_opaque(stopping_ring(&ring, 1e7, 0), points, 3);
+}
+
+/* A line across a module at 45 degrees, gaps and all: each crystal takes 1 - exp(-mu L) of what is
+ * left, in order, and all together 1 - exp(-mu * sum of L). */
+static void check_line(lr_scanner *scanner)
+{
+    const double mu = scanner->crystal_mu_per_mm;
+    struct setup setup;
+    setup_init(&setup, scanner, &(struct setup_options){.rays = 1, .penetration = true});
+    double *row = point_matrix(&setup, origin, 1);
+    struct crystal_box *boxes = crystal_boxes(scanner);
+    struct chord *chords = calloc((size_t)scanner->num_crystals, sizeof(*chords));
+    assert_non_null(chords);
+    const double down[3] = {0, -1, 0};
+    const int count = find_chords(scanner, boxes, origin[0], down, chords);
+    double left = 1, length = 0, found = 0, listed = 0;
+    for (int k = 0; k < count; k++) {
+        const double chord = chords[k].end - chords[k].begin;
+        const double expected = SINGLE_WEIGHT(mu) * left * (1 - exp(-mu * chord));
+        const int64_t lor = lr_lors_number(setup.lors, 0, chords[k].crystal);
+        assert_close(row[lor], expected, 1e-11);
+        listed += row[lor];
+        left *= exp(-mu * chord);
+        length += chord;
+    }
+    for (int64_t lor = 0; lor < setup.lors->count; lor++) {
+        found += row[lor];
+    }
+    assert_true(count >= 3);
+    assert_close(found, listed, 1e-12);
+    assert_close(found, SINGLE_WEIGHT(mu) * (1 - exp(-mu * length)), 1e-11);
+    free(chords);
+    free(boxes);
+    free(row);
+    setup_finish(&setup);
+}
+
+static void test_one_line(void **state)
+{
+    (void)state;
+    const lr_module modules[2] = {single_primary(),
+                                  deep(make_module((double[3]){0.3, -40, 0.2}, (double[3]){1, 1, 0},
+                                                   (double[3]){0, 0, 1}, (int[2]){9, 9}, 2, 1.7),
+                                       10)};
+    check_line(stopping_scanner(modules, 2, 0.08));
+    const lr_module layers[4] = {single_primary(),
+                                 deep(level_module(0, -51, 0, (int[2]){3, 3}, 2, 2), 12),
+                                 deep(level_module(0.4, -40, 0, (int[2]){2, 2}, 3, 2.5), 5),
+                                 deep(make_module((double[3]){0, -80, 0}, (double[3]){1, 0.6, 0.2},
+                                                  (double[3]){-0.2, 0, 1}, (int[2]){7, 7}, 2, 1.9),
+                                      9)};
+    check_line(stopping_scanner(layers, 4, 0.05));
+}
+
+/* A module before the primary takes its share: entered in the middle of its front at 45 degrees, it
+ * is left through its side 3 mm away. */
+static void test_module_before(void **state)
+{
+    (void)state;
+    const double mu = 0.09;
+    const lr_module modules[3] = {single_primary(),
+                                  deep(level_module(0, -55, 0, (int[2]){1, 1}, 8, 8), 30),
+                                  deep(make_module((double[3]){0, 60, 0}, (double[3]){1, 1, 0},
+                                                   (double[3]){0, 0, 1}, (int[2]){1, 1}, 6, 6),
+                                       20)};
+    struct setup setup;
+    setup_init(&setup, stopping_scanner(modules, 3, mu),
+               &(struct setup_options){.rays = 1, .penetration = true});
+    double *row = point_matrix(&setup, origin, 1);
+    assert_close(row[lr_lors_number(setup.lors, 0, 1)],
+                 SINGLE_WEIGHT(mu) * exp(-mu * 3 * sqrt(2)) * (1 - exp(-mu * 30)), 1e-11);
+    assert_true(row[lr_lors_number(setup.lors, 1, 2)] > 0);
+    assert_int_equal(lr_lors_number(setup.lors, 0, 0), -1);
+    free(row);
+    setup_finish(&setup);
+}
+
+/* Lines at an angle spread over the crystals on their way. Photons that cross a way W are stopped
+ * after 1 / mu - W exp(-mu W) / (1 - exp(-mu W)) on average; in a module of many thin crystals of
+ * full pitch, the mean of the crystals that stop them is as far from the entry, to half a pitch. */
+static void test_parallax(void **state)
+{
+    (void)state;
+    static const struct {
+        double mu, depth, mean; /* at normal incidence */
+    } known[] = {{0.083, 25, 8.46}, {0.083, 20, 7.35}, {0.047, 30, 11.6}};
+    for (int n = 0; n < 3; n++) {
+        const double mu = known[n].mu, depth = known[n].depth;
+        assert_close(1 / mu - depth * exp(-mu * depth) / (1 - exp(-mu * depth)), known[n].mean,
+                     5e-3);
+        for (int slope = 0; slope <= 2; slope++) {
+            const double tangent = 0.4 * slope, cosine = 1 / sqrt(1 + tangent * tangent);
+            const double way = depth / cosine, pitch = 0.02;
+            const lr_module modules[2] = {
+                single_primary(),
+                deep(make_module((double[3]){0, -50, 0}, (double[3]){1, tangent, 0},
+                                 (double[3]){0, 0, 1}, (int[2]){2501, 1}, pitch, pitch),
+                     depth)};
+            struct setup setup;
+            setup_init(&setup, stopping_scanner(modules, 2, mu),
+                       &(struct setup_options){.rays = 1, .penetration = true});
+            double *row = point_matrix(&setup, origin, 1);
+            double sum = 0, moment = 0;
+            for (int crystal = 0; crystal < 2501; crystal++) {
+                const double value = row[lr_lors_number(setup.lors, 0, 1 + crystal)];
+                sum += value;
+                moment += value * abs(crystal - 1250) * pitch;
+            }
+            const double mean = 1 / mu - way * exp(-mu * way) / (1 - exp(-mu * way));
+            /* Along the line; its part across the module is the sine's. */
+            assert_true(fabs(moment / sum - mean * cosine * tangent) <= 0.5 * pitch);
+            free(row);
+            setup_finish(&setup);
+        }
+    }
+}
+
+/* As 1 - exp(-mu L) of lines that lie wholly in the modules, at most: of the geometric part, what
+ * the longest chord stops at both ends; and at least what the depth stops where no line can leave
+ * through a side. */
+static void test_sum_rule(void **state)
+{
+    (void)state;
+    const double mu = 0.05, depth = 20;
+    static const double points[2][3] = {{0, 0, 0}, {2, 3, -1}};
+    const lr_module modules[2] = {deep(level_module(0, 30, 0, (int[2]){4, 4}, 4, 4), depth),
+                                  deep(level_module(0, -30, 0, (int[2]){40, 40}, 4, 4), depth)};
+    const lr_module behind[2] = {deep(level_module(0, 30, 0, (int[2]){4, 4}, 4, 4), depth),
+                                 deep(level_module(0, -30, 0, (int[2]){40, 40}, 4, 4), depth)};
+    double sums[2][2];
+    struct setup setup;
+    setup_init(&setup, stopping_scanner(modules, 2, mu),
+               &(struct setup_options){.rays = 16, .penetration = true});
+    point_sums(&setup, points, 2, sums[0]);
+    setup_finish(&setup);
+    setup_init(&setup, stopping_scanner(behind, 2, 1e7),
+               &(struct setup_options){.rays = 16, .penetration = true});
+    point_sums(&setup, points, 2, sums[1]);
+    setup_finish(&setup);
+    for (int k = 0; k < 2; k++) {
+        /* Lines through the small module's front: |tangent| <= 10 / 27 along each axis. */
+        const double longest = depth * sqrt(1 + 2 * pow(10 / 27.0, 2));
+        const double most = 1 - exp(-mu * longest);
+        assert_true(sums[0][k] < sums[1][k] * most * most);
+        assert_true(sums[0][k] > 0.3 * sums[1][k] * most * most);
+    }
+}
+
+/* Mirroring point and crystals mirrors the row. */
+static void test_mirror(void **state)
+{
+    (void)state;
+    static const double points[2][3] = {{1.3, 0.7, -0.9}, {-1.3, 0.7, -0.9}};
+    const lr_module modules[2] = {deep(level_module(0, 12, 0, (int[2]){5, 4}, 2, 1.8), 10),
+                                  deep(level_module(0, -14, 0, (int[2]){4, 6}, 2, 1.8), 12)};
+    struct setup setup;
+    setup_init(&setup, stopping_scanner(modules, 2, 0.087),
+               &(struct setup_options){.rays = 4, .penetration = true});
+    double *rows = point_matrix(&setup, points, 2);
+    int num_elements = 0;
+    for (int64_t lor = 0; lor < setup.lors->count; lor++) {
+        const lr_lor at = lr_lors_describe(setup.lors, lor);
+        const int64_t mirrored =
+            lr_lors_number(setup.lors, at.q * 5 + 4 - at.p, 20 + at.s * 4 + 3 - at.r);
+        assert_true(fabs(rows[lor] - rows[setup.lors->count + mirrored]) <= 1e-11 * rows[lor]);
+        num_elements += rows[lor] > 0;
+    }
+    print_message("%d elements\n", num_elements);
+    assert_true(num_elements > 50);
+    free(rows);
+    setup_finish(&setup);
+}
+
+/* A coincidence rule takes LORs away and leaves the others as they are: what it forbids still
+ * stops photons. */
+static void test_rules(void **state)
+{
+    (void)state;
+    static const double points[1][3] = {{5.2, -4.0, 0.4}};
+    const int nu = 3, nv = 2;
+    const lr_ring ring = {.radius_mm = 9,
+                          .modules = 6,
+                          .block_crystals = {&nu, &nv},
+                          .pitch_mm = {3, 3},
+                          .face_mm = {2.8, 2.8},
+                          .depth_mm = 12};
+    struct setup free_setup, ruled;
+    const struct setup_options options = {.rays = 3, .penetration = true};
+    setup_init(&free_setup, stopping_ring(&ring, 0.08, 0), &options);
+    setup_init(&ruled, stopping_ring(&ring, 0.08, 3), &options);
+    double *all = point_matrix(&free_setup, points, 1), *some = point_matrix(&ruled, points, 1);
+    int num_kept = 0, num_gone = 0;
+    for (int64_t lor = 0; lor < free_setup.lors->count; lor++) {
+        const lr_lor at = lr_lors_describe(free_setup.lors, lor);
+        const int a = at.module_i * nu * nv + at.q * nu + at.p;
+        const int b = at.module_j * nu * nv + at.s * nu + at.r;
+        const int64_t same = lr_lors_number(ruled.lors, a, b);
+        if (same >= 0) {
+            assert_close(some[same], all[lor], 1e-12);
+            num_kept += all[lor] > 0;
+        } else {
+            num_gone += all[lor] > 0;
+        }
+    }
+    print_message("%d kept, %d gone\n", num_kept, num_gone);
+    assert_true(num_kept > 10 && num_gone > 10);
+    free(all);
+    free(some);
+    setup_finish(&free_setup);
+    setup_finish(&ruled);
+}
+
+static double distance(const double *a, const double *b, int64_t count)
+{
+    double difference2 = 0, norm2 = 0;
+    for (int64_t k = 0; k < count; k++) {
+        difference2 += (a[k] - b[k]) * (a[k] - b[k]);
+        norm2 += b[k] * b[k];
+    }
+    return sqrt(difference2 / norm2);
+}
+
+/* More rays come nearer to the integral. Lengths are steep functions of the line where it almost
+ * runs along a crystal, so the error falls about as 1 / R. */
+static void test_convergence(void **state)
+{
+    (void)state;
+    static const double points[4][3] = {
+        {0.3, 0.2, -0.4}, {3.1, -1.2, 0.9}, {-5.2, 2.2, 1.7}, {1.9, 6.3, -2.8}};
+    const lr_module modules[3] = {deep(upright_module(20, 10, 0, (int[2]){6, 5}, 2, 1.8), 10),
+                                  deep(upright_module(24, 170, 1, (int[2]){6, 5}, 2, 1.8), 10),
+                                  deep(upright_module(22, 250, -1, (int[2]){6, 5}, 2, 1.8), 10)};
+    double *rows[6];
+    int64_t count = 0;
+    for (int k = 0; k < 6; k++) {
+        struct setup setup;
+        setup_init(&setup, stopping_scanner(modules, 3, 0.087),
+                   &(struct setup_options){.rays = k < 5 ? 2 << k : 128, .penetration = true});
+        rows[k] = point_matrix(&setup, points, 4);
+        count = 4 * setup.lors->count;
+        setup_finish(&setup);
+    }
+    for (int k = 0; k < 5; k++) {
+        const double error = distance(rows[k], rows[5], count);
+        print_message("R = %d: %.4f\n", 2 << k, error);
+        assert_true(error <= 0.8 / (2 << k));
+        free(rows[k]);
+    }
+    free(rows[5]);
+}
+
+/* Forward and back are transposes of each other, to rounding. */
+static void test_adjoint(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed();
+    const lr_grid grid = lr_grid_centred((int[3]){4, 3, 2}, (double[3]){2, 2, 2});
+    const lr_module modules[2] = {deep(level_module(0, 12, 0, (int[2]){4, 4}, 2, 1.8), 10),
+                                  deep(level_module(1, -14, 0, (int[2]){4, 4}, 2, 1.8), 12)};
+    struct setup setup;
+    setup_init(&setup, stopping_scanner(modules, 2, 0.087),
+               &(struct setup_options){
+                   .rays = 2, .grid = &grid, .samples = {2, 1, 1}, .penetration = true});
+    const int64_t num_lors = setup.lors->count;
+    double x[24], back[24], products[2] = {0, 0};
+    double *y = calloc((size_t)num_lors, sizeof(double));
+    double *forward = calloc((size_t)num_lors, sizeof(double));
+    assert_true(y != NULL && forward != NULL);
+    for (int k = 0; k < 24; k++) {
+        x[k] = test_random(&seed);
+    }
+    for (int64_t k = 0; k < num_lors; k++) {
+        y[k] = test_random(&seed);
+    }
+    assert_int_equal(setup.backend.fns->forward(setup.backend.self, x, forward), LR_OK);
+    assert_int_equal(setup.backend.fns->back(setup.backend.self, y, back), LR_OK);
+    for (int64_t k = 0; k < num_lors; k++) {
+        products[0] += forward[k] * y[k];
+    }
+    for (int k = 0; k < 24; k++) {
+        products[1] += x[k] * back[k];
+    }
+    assert_true(products[0] > 0);
+    assert_close(products[0], products[1], 1e-13);
+    free(forward);
+    free(y);
+    setup_finish(&setup);
+}
+
+/* The attenuation image counts between the first modules on either side. */
+static void test_absorption(void **state)
+{
+    (void)state;
+    const lr_grid grid = lr_grid_centred((int[3]){3, 21, 3}, (double[3]){20, 1, 20});
+    lr_image *mu = lr_image_create(&grid, NULL);
+    assert_non_null(mu);
+    for (int64_t k = 0; k < lr_grid_num_voxels(&grid); k++) {
+        mu->values[k] = 0.01f;
+    }
+    const lr_module modules[2] = {single_primary(),
+                                  deep(level_module(0, -60, 0, (int[2]){1, 1}, 8, 8), 30)};
+    struct setup setup;
+    setup_init(&setup, stopping_scanner(modules, 2, 0.09),
+               &(struct setup_options){.rays = 1, .mu = mu, .mu_steps = 1600, .penetration = true});
+    double *row = point_matrix(&setup, origin, 1);
+    /* 21 voxels of 1 mm, and half of one on either side where mu falls to zero: midpoints of 0.1 mm
+     * integrate the ramps exactly but at their ends, by at most 1e-3 / 21. */
+    assert_close(row[0], SINGLE_WEIGHT(0.09) * (1 - exp(-0.09 * 30)) * exp(-0.01f * 21.0), 1e-4);
+    free(row);
+    setup_finish(&setup);
+    lr_image_destroy(mu);
+}
+
+static lr_status create(struct test_log *log, lr_mode mode, double mu)
+{
+    const lr_module modules[2] = {single_primary(),
+                                  deep(level_module(0, -60, 0, (int[2]){1, 1}, 8, 8), 30)};
+    lr_scanner *scanner = stopping_scanner(modules, 2, mu);
+    lr_lors *lors = lr_lors_create(scanner, NULL);
+    const lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1, 1, 1});
+    struct lr_backend backend;
+    test_log_init(log);
+    const lr_status status = lr_cpu_backend_create(&(struct lr_backend_params){.scanner = scanner,
+                                                                               .lors = lors,
+                                                                               .grid = &grid,
+                                                                               .mode = mode,
+                                                                               .rays = 1,
+                                                                               .samples = {1, 1, 1},
+                                                                               .threads = 1,
+                                                                               .penetration = true,
+                                                                               .log = &log->log},
+                                                   &backend);
+    if (status == LR_OK) {
+        lr_pixel pixel;
+        assert_int_equal(backend.fns->picture(backend.self, origin[0], 0, &pixel), LR_USAGE);
+        assert_non_null(strstr(log->error, "several crystals"));
+        backend.fns->destroy(backend.self);
+    }
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+    return status;
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    struct test_log log;
+    assert_int_equal(create(&log, LR_MODE_EXACT, 0.08), LR_USAGE);
+    assert_non_null(strstr(log.error, "no exact mode"));
+    assert_int_equal(create(&log, LR_MODE_SAMPLED, 0), LR_USAGE);
+    assert_non_null(strstr(log.error, "crystal_mu_per_mm"));
+    assert_int_equal(create(&log, LR_MODE_SAMPLED, 0.08), LR_OK);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_opaque_crystals), cmocka_unit_test(test_one_line),
+        cmocka_unit_test(test_module_before),   cmocka_unit_test(test_parallax),
+        cmocka_unit_test(test_sum_rule),        cmocka_unit_test(test_mirror),
+        cmocka_unit_test(test_rules),           cmocka_unit_test(test_convergence),
+        cmocka_unit_test(test_adjoint),         cmocka_unit_test(test_absorption),
+        cmocka_unit_test(test_refusals),
+    };
+    return cmocka_run_group_tests_name("penetration", tests, NULL, NULL);
+}

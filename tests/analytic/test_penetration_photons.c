@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Crystal penetration against photons: pairs emitted from a point in every direction, each photon
+ * stopped after an exponential path through the crystals, which are found by brute force. */
+#include "crystals.h"
+
+#include <Random123/philox.h>
+
+/* Of each LOR expected less often, all are counted together. */
+#define FEWEST 25
+
+/* Standard deviations: some hundred sums are compared, so that one seed in 150 fails by chance. */
+#define SIGMAS 4
+
+enum { NUM_PAIRS = 2000000 };
+
+/* Enough lines that the expectations are good to some 1e-3 each, below the counts' own scatter. */
+enum { RAYS = 128 };
+
+struct photons {
+    uint64_t seed;
+    const lr_scanner *scanner;
+    const lr_lors *lors;
+    const struct crystal_box *boxes;
+    struct chord *chords; /* [num_crystals] */
+};
+
+static double to_unit(uint32_t bits)
+{
+    return ((double)bits + 0.5) / 4294967296.0;
+}
+
+/* The crystal that stops a photon, or -1. */
+static int stop_in(const struct photons *photons, const double origin[3], const double direction[3],
+                   double uniform)
+{
+    const int count =
+        find_chords(photons->scanner, photons->boxes, origin, direction, photons->chords);
+    double left_mm = -log(uniform) / photons->scanner->crystal_mu_per_mm;
+    for (int k = 0; k < count; k++) {
+        const double length = photons->chords[k].end - photons->chords[k].begin;
+        if (left_mm < length) {
+            return photons->chords[k].crystal;
+        }
+        left_mm -= length;
+    }
+    return -1;
+}
+
+/* One pair of photons: adds to its LOR's count. */
+static void emit_pair(const struct photons *photons, const double origin[3], uint32_t number,
+                      double *counts)
+{
+    const philox4x32_ctr_t counter = {{number, 0, 0, 0}};
+    const philox4x32_key_t key = {{(uint32_t)photons->seed, (uint32_t)(photons->seed >> 32)}};
+    const philox4x32_ctr_t bits = philox4x32(counter, key);
+    const double z = 2 * to_unit(bits.v[0]) - 1, angle = 2 * TEST_PI * to_unit(bits.v[1]);
+    const double across = sqrt(1 - z * z);
+    const double there[3] = {across * cos(angle), across * sin(angle), z};
+    const double back[3] = {-there[0], -there[1], -there[2]};
+    const int a = stop_in(photons, origin, there, to_unit(bits.v[2]));
+    if (a < 0) {
+        return;
+    }
+    const int b = stop_in(photons, origin, back, to_unit(bits.v[3]));
+    const int64_t lor = b < 0 ? -1 : lr_lors_number(photons->lors, a, b);
+    if (lor >= 0 && lr_lors_in_coincidence(photons->lors, lor)) {
+        counts[lor]++;
+    }
+}
+
+/* Counted against expected, for one sum of LORs. */
+static void check_sum(const char *name, int index, double counted, double expected)
+{
+    if (fabs(counted - expected) > SIGMAS * sqrt(expected) + 1e-9) {
+        fail_msg("%s %d: %g counted, %g expected", name, index, counted, expected);
+    }
+}
+
+/* Pearson's statistic over the LORs that are frequent enough, and the rest as one. */
+static void check_lors(const char *name, const double *counts, const double *expected, int64_t num)
+{
+    double chi2 = 0, rest[2] = {0, 0};
+    int degrees = 0;
+    for (int64_t lor = 0; lor < num; lor++) {
+        if (expected[lor] < FEWEST) {
+            rest[0] += counts[lor];
+            rest[1] += expected[lor];
+            assert_true(expected[lor] > 0 || counts[lor] == 0);
+        } else {
+            chi2 += pow(counts[lor] - expected[lor], 2) / expected[lor];
+            degrees++;
+        }
+    }
+    print_message("%-10s chi2 %.1f over %d LORs; all others: %g counted, %.1f expected\n", name,
+                  chi2, degrees, rest[0], rest[1]);
+    assert_true(degrees > 20);
+    assert_true(fabs(chi2 - degrees) <= SIGMAS * sqrt(2.0 * degrees));
+    check_sum(name, -1, rest[0], rest[1]);
+}
+
+/* Totals of each crystal and each pair of modules. Modules that lie behind each other are layers of
+ * one detector, and their totals the distribution of depths. */
+static void check_totals(const struct setup *setup, const double *counts, const double *expected)
+{
+    const lr_scanner *scanner = setup->scanner;
+    const int num = scanner->num_crystals;
+    double(*totals)[2] = calloc((size_t)num, sizeof(*totals));
+    assert_non_null(totals);
+    for (int64_t lor = 0; lor < setup->lors->count; lor++) {
+        const lr_lor at = lr_lors_describe(setup->lors, lor);
+        const int a = scanner->first_crystal[at.module_i] +
+                      at.q * scanner->modules[at.module_i].crystals[0] + at.p;
+        const int b = scanner->first_crystal[at.module_j] +
+                      at.s * scanner->modules[at.module_j].crystals[0] + at.r;
+        totals[a][0] += counts[lor];
+        totals[a][1] += expected[lor];
+        totals[b][0] += counts[lor];
+        totals[b][1] += expected[lor];
+    }
+    for (int crystal = 0; crystal < num; crystal++) {
+        check_sum("crystal", crystal, totals[crystal][0], totals[crystal][1]);
+    }
+    for (int64_t k = 0; k < setup->lors->num_pairs; k++) {
+        const int32_t *pair = setup->lors->pairs[k];
+        check_sum("module pair", (int)k, pair_sum(setup, counts, pair[0], pair[1]),
+                  pair_sum(setup, expected, pair[0], pair[1]));
+    }
+    free(totals);
+}
+
+/* Takes over the scanner. */
+static void compare(const char *name, lr_scanner *scanner, const double point[3], uint64_t seed)
+{
+    struct setup setup;
+    setup_init(&setup, scanner, &(struct setup_options){.rays = RAYS, .penetration = true});
+    double *expected = point_matrix(&setup, (const double(*)[3])point, 1);
+    double *counts = calloc((size_t)setup.lors->count, sizeof(*counts));
+    struct crystal_box *boxes = crystal_boxes(scanner);
+    struct chord *chords = calloc((size_t)scanner->num_crystals, sizeof(*chords));
+    assert_true(counts != NULL && chords != NULL);
+    for (int64_t lor = 0; lor < setup.lors->count; lor++) {
+        expected[lor] *= NUM_PAIRS;
+    }
+    const struct photons photons = {seed, scanner, setup.lors, boxes, chords};
+    for (uint32_t n = 0; n < NUM_PAIRS; n++) {
+        emit_pair(&photons, point, n, counts);
+    }
+    check_lors(name, counts, expected, setup.lors->count);
+    check_totals(&setup, counts, expected);
+    free(chords);
+    free(boxes);
+    free(counts);
+    free(expected);
+    setup_finish(&setup);
+}
+
+/* Two modules face to face, with gaps; the point is off centre. */
+static void test_opposed(void **state)
+{
+    (void)state;
+    const lr_module modules[2] = {
+        deep(level_module(0, 9, 0, (int[2]){4, 3}, 3, 2.6), 10),
+        deep(level_module(1, -11, -0.5, (int[2]){3, 4}, 3.5, 3), 14),
+    };
+    compare("opposed", stopping_scanner(modules, 2, 0.087), (double[3]){1.3, 0.8, -0.7},
+            test_seed());
+}
+
+/* Two modules at an angle, one to the left and one to the right of the point: lines enter through
+ * their sides too. A third module lies behind the first, turned away from the point. */
+static void test_angled(void **state)
+{
+    (void)state;
+    const lr_module modules[3] = {
+        deep(make_module((double[3]){5, 5, 0.5}, (double[3]){-0.2, 1, 0}, (double[3]){0, 0, 1},
+                         (int[2]){3, 3}, 3, 2.8),
+             8),
+        deep(make_module((double[3]){-6, -5, 0}, (double[3]){0.3, 1, 0.1}, (double[3]){0, -0.1, 1},
+                         (int[2]){3, 3}, 3, 2.8),
+             8),
+        deep(make_module((double[3]){19, 11, 1}, (double[3]){-0.5, 1, 0.2}, (double[3]){0, -0.2, 1},
+                         (int[2]){2, 3}, 4, 4),
+             4),
+    };
+    compare("angled", stopping_scanner(modules, 3, 0.083), (double[3]){-0.4, 0.2, 0.6},
+            test_seed() + 1);
+}
+
+/* Lines from near the edge of a ring leave one module for its neighbour. */
+static void test_ring(void **state)
+{
+    (void)state;
+    const int nu = 2, nv = 2;
+    const lr_ring ring = {.radius_mm = 7,
+                          .modules = 6,
+                          .first_angle_deg = 10,
+                          .block_crystals = {&nu, &nv},
+                          .pitch_mm = {3.6, 4},
+                          .face_mm = {3.4, 3.8},
+                          .depth_mm = 9};
+    compare("ring", stopping_ring(&ring, 0.096, 0), (double[3]){3.2, -1.1, 0.9}, test_seed() + 2);
+    compare("ruled ring", stopping_ring(&ring, 0.096, 2), (double[3]){-1.0, 2.1, -0.9},
+            test_seed() + 3);
+}
+
+/* One detector in three layers of other crystals each: the totals of layers are depths. */
+static void test_layers(void **state)
+{
+    (void)state;
+    const lr_module modules[4] = {
+        deep(level_module(0, 8, 0, (int[2]){3, 3}, 3.5, 3.3), 2),
+        deep(level_module(0, 10, 0, (int[2]){2, 2}, 5, 5), 5),
+        deep(level_module(0.4, 15.5, 0, (int[2]){3, 3}, 3.5, 3.5), 8),
+        deep(level_module(0, -9, 0, (int[2]){3, 3}, 3.5, 3.4), 10),
+    };
+    compare("layers", stopping_scanner(modules, 4, 0.07), (double[3]){0.9, 0.3, -1.2},
+            test_seed() + 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_opposed),
+        cmocka_unit_test(test_angled),
+        cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_layers),
+    };
+    return cmocka_run_group_tests_name("penetration photons", tests, NULL, NULL);
+}

@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""bench correspondence: its figures against an outsider's count, and how it ends."""
+import json
+import math
+import os
+import re
+import signal
+import subprocess
+import time
+
+from program import ProgramTest, main
+
+BENCH = ["bench", "correspondence"]
+SMALL = [*BENCH, "--workload", "pair", "--grid", "4,4,4", "--repeat", "2", "--seconds", "20"]
+NO_GL = dict(os.environ, __EGL_VENDOR_LIBRARY_FILENAMES="/nonexistent")
+DIRECTIONS = ("forward", "back")
+
+# The cluster paper's pair, in numbers of its own: 32 crystals of 2 mm, planes 200 mm from the
+# middle, 128 voxels of 0.45 mm along the planes and of 1 mm across them.
+CRYSTALS, PITCH, PLANE, VOXELS = 32, 2.0, 200.0, 128
+
+
+def overlaps(x, y):
+    """Pairs of crystals along one axis that a point at x along it and y across it joins: each
+    interval of the farther plane is projected through the point onto the nearer one."""
+    shrink = (PLANE - abs(y)) / (PLANE + abs(y))
+    half = CRYSTALS * PITCH / 2
+    count = 0
+    for p in range(CRYSTALS):
+        left = -half + p * PITCH
+        low = max(x - shrink * (left + PITCH - x), -half)
+        high = min(x - shrink * (left - x), half)
+        if high > low:
+            count += (math.ceil((high + half) / PITCH - 1e-9) -
+                      math.floor((low + half) / PITCH + 1e-9))
+    return count
+
+
+def elements(edge):
+    """Mean number of elements of the edge^3 voxels in the middle; u and v are alike."""
+    middle = (edge - 1) / 2
+    total = 0
+    for iy in range(edge):
+        total += sum(overlaps(0.45 * (i - middle), iy - middle) for i in range(edge)) ** 2
+    return total / edge ** 3
+
+
+class Bench(ProgramTest):
+    found = None
+
+    def figures(self):
+        """One run, shared by the tests that look at its figures."""
+        if Bench.found is None:
+            Bench.found = self.json(*SMALL)
+        return Bench.found
+
+    def measured(self, mode):
+        found = [r for r in self.figures()["results"]
+                 if r["mode"] == mode and r["outcome"] == "measured"]
+        self.assertIn("cpu", [r["backend"] for r in found])
+        return found
+
+    def test_head(self):
+        found = self.figures()
+        self.assertEqual(found["verb"], "bench correspondence")
+        self.assertRegex(found["commit"], r"^[\w.+/-]+$")
+        self.assertRegex(found["date"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")
+        self.assertEqual(found["command"], "loraster " + " ".join(SMALL) + " --json")
+        self.assertTrue(found["processor"])
+        self.assertGreater(found["peak_memory_bytes"], 2**20)
+
+    def test_every_backend_and_mode_is_there(self):
+        self.assertEqual({(r["backend"], r["mode"]) for r in self.figures()["results"]},
+                         {(b, m) for b in ("compute", "raster", "cpu")
+                          for m in ("sampled", "exact")})
+        for result in self.figures()["results"]:
+            self.assertIn(result["outcome"], ("measured", "skipped"))
+            self.assertEqual("reason" in result, result["outcome"] == "skipped")
+
+    def test_keys_are_documented(self):
+        page = (self.source_root / "docs" / "formats.md").read_text()
+        section = page[page.index("# JSON output of the verbs"):]
+
+        def check(value):
+            for inner in value.values() if isinstance(value, dict) else value:
+                if isinstance(inner, (dict, list)):
+                    check(inner)
+            for key in value if isinstance(value, dict) else []:
+                self.assertIn(f"`{key}`", section)
+        check(self.figures())
+
+    def test_elements_of_the_whole(self):
+        """The paper's workload has about 1,260; a sample of 240 stands within 4 standard errors
+        of the count over all."""
+        expected = elements(VOXELS)
+        self.assertLess(abs(expected / 1260 - 1), 0.03)
+        whole = self.figures()["workloads"][0]
+        self.assertGreaterEqual(whole["elements_voxels"], 200)
+        error = whole["elements_standard_error"]
+        self.assertTrue(0 < error < 0.06 * expected, error)
+        self.assertLess(abs(whole["elements_per_voxel"] - expected), 4 * error)
+
+    def test_elements_of_the_part(self):
+        """64 voxels, all counted. Slivers at the edge of rounding may go either way."""
+        expected = elements(4)
+        for result in self.measured("exact") + self.measured("sampled"):
+            self.assertTrue(result["is_part"])
+            self.assertEqual((result["num_voxels"], result["elements_voxels"]), (64, 64))
+            self.assertEqual(result["elements_standard_error"], 0)
+            self.assertLess(abs(result["elements_per_voxel"] / expected - 1), 1e-3)
+
+    def test_errors(self):
+        """Bounds of the sampled mode at R = 4 are those of its method, 14 to 15 % on average;
+        the exact ones are float's."""
+        for result in self.measured("sampled"):
+            self.assertTrue(0.1 < result["matrix_error"] < 0.2, result)
+            self.assertTrue(0.05 < result["elements_missed"] < 0.4, result)
+        for result in self.measured("exact"):
+            self.assertLess(result["matrix_error"], 1e-5)
+            self.assertLess(result["elements_missed"], 0.01)
+            self.assertEqual(result["is_oracle"], result["backend"] == "cpu")
+            if not result["is_oracle"]:
+                self.assertGreater(result["matrix_error"], 0)
+        for result in self.measured("sampled") + self.measured("exact"):
+            self.assertLess(result["adjoint_error"], 1e-6)
+            self.assertGreaterEqual(result["error_voxels"], 12)
+
+    def test_rates(self):
+        for result in self.measured("sampled") + self.measured("exact"):
+            sampled = result["mode"] == "sampled"
+            self.assertEqual(result["rays_per_voxel"], 16 * CRYSTALS**2 if sampled else None)
+            for name in DIRECTIONS:
+                found = result[name]
+                seconds = found[found["rates_from"] + "_seconds"]
+                voxels = result["num_voxels"]
+                self.assertGreater(seconds, 0)
+                self.assertLessEqual(found["runs"], 2)
+                self.assertAlmostEqual(found["wall_us_per_voxel"] * voxels,
+                                       1e6 * found["wall_seconds"], delta=1e-3)
+                self.assertLess(abs(found["elements_per_second"] * seconds /
+                                    (result["elements_per_voxel"] * voxels) - 1), 1e-9)
+                if sampled:
+                    self.assertLess(abs(found["rays_per_second"] * seconds /
+                                        (result["rays_per_voxel"] * voxels) - 1), 1e-9)
+                if found["device_seconds"] is not None:
+                    self.assertLess(found["device_seconds"], 1.05 * found["wall_seconds"])
+                for ceiling in found["ceilings"]:
+                    self.assertTrue(0 < ceiling["fraction"] < 1, ceiling)
+
+    def test_more_lines_are_nearer_the_truth(self):
+        """Errors of midpoint sampling fall at least in proportion to the spacing of lines."""
+        few, many = (self.json(*BENCH, "--workload", "pair", "--backend", "cpu", "--mode",
+                               "sampled", "--grid", "2,2,2", "--repeat", "1", "--rays", rays)
+                     ["results"][0] for rays in (4, 16))
+        self.assertEqual((few["rays"], many["rays"]), (4, 16))
+        self.assertLess(many["matrix_error"], few["matrix_error"] / 3)
+
+    def test_turned_modules(self):
+        """Other geometries are other matrices, with about as many elements."""
+        found = self.json(*BENCH, "--workload", "pair,angled,tilted", "--backend", "cpu",
+                          "--mode", "exact", "--grid", "2,2,2", "--repeat", "1")
+        counts = [w["elements_per_voxel"] for w in found["workloads"]]
+        self.assertEqual(len(set(counts)), 3)
+        self.assertTrue(all(900 < count < 1700 for count in counts), counts)
+
+    def test_too_slow_takes_a_part(self):
+        """The whole eXplore Vista takes no processor less than a second."""
+        found = self.json(*BENCH, "--workload", "vista", "--backend", "cpu", "--mode", "exact",
+                          "--seconds", "1", "--repeat", "1")["results"][0]
+        self.assertTrue(found["is_part"])
+        self.assertLess(found["num_voxels"], 64**3)
+        self.assertEqual(found["grid"]["voxel_mm"], [0.8, 0.8, 0.65])
+
+    def test_table_and_file(self):
+        path = self.path("bench.json")
+        done = self.good(*SMALL, "--backend", "cpu", "-o", path)
+        self.assertIn("### pair", done.stdout)
+        lines = [line for line in done.stdout.splitlines() if line.startswith("| cpu")]
+        self.assertEqual(len(lines), 4)
+        self.assertEqual({line.count("|") for line in lines}, {13})
+        self.assertEqual(done.stdout.count("oracle"), 2)
+        found = json.loads((self.folder / "bench.json").read_text())
+        self.assertEqual(len(found["results"]), 2)
+        self.assertEqual(set(found), set(self.figures()))
+
+    def test_usage(self):
+        self.refuse(2, ["did you mean tilted", "vista"], *BENCH, "--workload", "pair,titled")
+        self.refuse(2, "--backend cuda", *BENCH, "--backend", "cuda")
+        self.refuse(2, "--mode", *BENCH, "--mode", "exact,")
+        self.refuse(2, "no part", *BENCH, "--workload", "penn", "--grid", "144,144,49")
+        self.refuse(2, "exclude", *BENCH, "--grid", "4,4,4", "--size", "small")
+        self.refuse(2, "three numbers", *BENCH, "--grid", "4")
+        self.refuse(2, "--repeat", *BENCH, "--repeat", "0")
+        self.refuse(2, "correspondence", "bench")
+        self.refuse(1, "no folder", *SMALL, "-o", "no/bench.json")
+
+    def test_without_a_device(self):
+        """Passed over where it was not asked for; its own exit code where nothing else was."""
+        found = json.loads(self.good(*SMALL, "--json", env=NO_GL).stdout)
+        self.assertIsNone(found["device"])
+        outcomes = {r["backend"]: r["outcome"] for r in found["results"]}
+        self.assertEqual(outcomes, {"compute": "skipped", "raster": "skipped", "cpu": "measured"})
+        done = self.run_program(*SMALL, "--backend", "compute", env=NO_GL)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("OpenGL", done.stdout)
+
+    def test_one_failure_is_a_line(self):
+        """No machine has a device 30; the rest is measured, and the exit code tells."""
+        done = self.run_program(*SMALL, "--backend", "cpu,compute", "--device", "30", "--json")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr, r"error: 2 of 4 combinations could not be measured")
+        outcomes = {r["backend"]: r["outcome"] for r in json.loads(done.stdout)["results"]}
+        self.assertEqual(outcomes, {"compute": "failed", "cpu": "measured"})
+
+    def test_interrupt(self):
+        process = subprocess.Popen(
+            [self.program, *BENCH, "--workload", "vista", "--backend", "cpu", "--size", "full",
+             "-o", self.path("bench.json")],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        seen = ""
+        while "-----" not in seen:
+            seen = process.stdout.readline()
+            self.assertNotEqual(seen, "", "ended early")
+        time.sleep(1)
+        self.assertIsNone(process.poll(), "ended before it could be interrupted")
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 1, errors)
+        self.assertIn("stopped", errors)
+        self.assertNotIn("error:", errors)
+        self.assertFalse(any(re.match("bench", name) for name in os.listdir(self.folder)))
+
+
+if __name__ == "__main__":
+    main({"bench": Bench})

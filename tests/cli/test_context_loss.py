@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The program when its OpenGL context is reset under way: exit code 4, one sentence, and nothing
+half written. lose_context.c stands in for the driver."""
+import os
+from pathlib import Path
+
+from program import GRID, ProgramTest, main
+
+
+class Loss(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        if not [d for d in self.json("info")["devices"] if d["usable"]]:
+            self.skipTest("no OpenGL device")
+        self.preload = os.environ["LORASTER_LOSE_CONTEXT"]
+
+    def losing_at(self, number, **more):
+        """An environment in which the question of that number is answered by a reset."""
+        sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+        return dict(os.environ, LD_PRELOAD=self.preload, LOSE_CONTEXT_AT=str(number),
+                    ASAN_OPTIONS=sanitizer, **more)
+
+    def count_questions(self, *arguments):
+        count = self.path("count")
+        self.good(*arguments, env=self.losing_at(1 << 30, LOSE_CONTEXT_COUNT=count))
+        total = int(Path(count).read_text())
+        os.remove(count)
+        return total
+
+    def lose_everywhere(self, output, *arguments):
+        """At no more than six questions, the first and the last among them."""
+        total = self.count_questions(*arguments)
+        os.remove(self.path(output))
+        print(f"{arguments[0]}: {total} questions")
+        self.assertGreater(total, 0)
+        for number in sorted({round(k * (total - 1) / 5) for k in range(6)}):
+            self.refuse(4, ["was reset by its driver", "run again"], *arguments,
+                        env=self.losing_at(number))
+
+    def on_device(self, backend):
+        return ["--scanner", self.scanner, "--backend", backend, "--mode", "sampled", *GRID]
+
+    def test_sensitivity(self):
+        for backend in ("raster", "compute"):
+            self.lose_everywhere("s.nii", "sensitivity", *self.on_device(backend), "--store", "no",
+                                 "-o", "s.nii")
+
+    def test_matrix(self):
+        for backend in ("raster", "compute"):
+            for name in ("m.tsv", "m.h5"):
+                self.lose_everywhere(name, "matrix", *self.on_device(backend), "-o", name)
+
+    def test_project(self):
+        image = self.image()
+        for backend in ("raster", "compute"):
+            self.lose_everywhere("y.h5", "project", "--scanner", self.scanner, "--backend",
+                                 backend, "--mode", "sampled", "--image", image, "-o", "y.h5")
+
+    def test_recon(self):
+        data = self.expected_counts()
+        for store in ("yes", "no"):
+            self.lose_everywhere("x.nii", "recon", *self.on_device("compute"), "--data", data,
+                                 "--iterations", 3, "--store", store, "-o", "x.nii")
+
+
+if __name__ == "__main__":
+    main({"context_loss": Loss})

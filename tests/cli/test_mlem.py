@@ -1,0 +1,172 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Black-box tests of simulated counts and of the images made from them."""
+import math
+import os
+import re
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from program import CPU, GRID, NUM_VOXELS, ProgramTest, main, read_nifti
+
+class Simulate(ProgramTest):
+    def test_expected_counts(self):
+        found = self.json("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts",
+                          "1e5", "--expected", "-o", self.path("e.h5"), "--truth",
+                          self.path("t.nii"))
+        self.assertLess(abs(found["counts"] / 1e5 - 1), 1e-5)
+        # The truth projects onto the expectation.
+        forward = self.json("project", *self.on_ring, "--image", self.path("t.nii"), "-o",
+                            self.path("p.h5"))
+        self.assertLess(abs(forward["sum"] / 1e5 - 1), 1e-5)
+
+    def test_poisson(self):
+        sums = [self.json("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts",
+                          "100000", "--seed", seed, "-o", self.path(f"{k}.h5"))["counts"]
+                for k, seed in enumerate([1, 1, 2])]
+        self.assertEqual(sums[0], sums[1])
+        self.assertEqual(sums[0], round(sums[0]))
+        for total in sums:
+            self.assertLess(abs(total - 1e5), 6 * math.sqrt(1e5))
+
+    def test_image(self):
+        image = self.image()
+        found = self.json("simulate", *self.on_ring, "--image", image, "--expected", "-o",
+                          self.path("e.h5"))
+        sens = self.json("sensitivity", *self.on_ring, *GRID, "-o", self.path("s.nii"))
+        self.assertLess(abs(found["counts"] / sens["sum"] - 1), 1e-5)
+
+    def test_labels(self):
+        labels = self.image("labels.nii", [float(k % 5) for k in range(NUM_VOXELS)])
+        found = self.json("simulate", *self.on_ring, "--phantom", "colin27", "--labels", labels,
+                          *GRID, "--counts", 1000, "--expected", "-o", self.path("e.h5"))
+        self.assertLess(abs(found["counts"] / 1000 - 1), 1e-5)
+
+    def test_dark_image(self):
+        image = self.image("dark.nii", [0.0] * NUM_VOXELS)
+        self.refuse(3, "activity", "simulate", *self.on_ring, "--image", image, "-o", "e.h5")
+
+
+class Recon(ProgramTest):
+    def test_iterations(self):
+        data = self.expected_counts()
+        found = self.json("recon", *self.on_ring, *GRID, "--algorithm", "mlem", "--data", data,
+                          "--iterations", 6, "--save-every", 2, "-o", self.path("x.nii.gz"))
+        steps = found["iterations"]
+        self.assertEqual([s["number"] for s in steps], [1, 2, 3, 4, 5, 6])
+        for before, after in zip(steps, steps[1:]):
+            self.assertGreater(after["log_likelihood"],
+                               before["log_likelihood"] - 1e-6 * abs(before["log_likelihood"]))
+        for step in steps:
+            self.assertLess(abs(step["sensitive_counts"] / step["measured_counts"] - 1), 1e-5)
+        self.assertFalse(found["stopped"])
+        for k in (2, 4, 6):
+            self.assertTrue(os.path.exists(self.path(f"x.iter{k}.nii.gz")))
+        self.assertFalse(os.path.exists(self.path("x.iter5.nii.gz")))
+        last, saved = [read_nifti(self.path(n))[3] for n in ("x.nii.gz", "x.iter6.nii.gz")]
+        self.assertEqual(last, saved)
+        self.assertLess(abs(sum(last) / found["emissions"] - 1), 1e-5)
+
+    def test_log_has_a_line_per_iteration(self):
+        done = self.good("recon", *self.on_ring, *GRID, "--data", self.expected_counts(),
+                         "--iterations", 3, "-o", self.path("x.nii"))
+        self.assertEqual(len(re.findall(r"iteration \d+: log-likelihood", done.stderr)), 3)
+        self.assertIn("x.nii", done.stdout)
+
+    def test_stored_or_not(self):
+        data = self.expected_counts()
+        found = [self.json("recon", *self.on_ring, *GRID, "--data", data, "--iterations", 3,
+                           "--store", store, "-o", self.path("x.nii")) for store in ("yes", "no")]
+        self.assertTrue(found[0]["operator"]["stored"])
+        self.assertFalse(found[1]["operator"]["stored"])
+        a, b = [f["iterations"][-1]["log_likelihood"] for f in found]
+        self.assertLess(abs(a - b), 1e-6 * abs(a))
+
+    def test_noise_free_data_converge(self):
+        """From its own expectation the estimate must come closer to the truth."""
+        self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", 1000000,
+                  "--expected", "-o", self.path("e.h5"), "--truth", self.path("t.nii"))
+        self.good("recon", *self.on_ring, *GRID, "--data", self.path("e.h5"), "--iterations", 60,
+                  "--save-every", 20, "-o", self.path("x.nii"))
+        truth = read_nifti(self.path("t.nii"))[3]
+        errors = []
+        for k in (20, 40, 60):
+            x = read_nifti(self.path(f"x.iter{k}.nii"))[3]
+            errors.append(sum((a - b) ** 2 for a, b in zip(x, truth)))
+        self.assertLess(errors[1], errors[0])
+        self.assertLess(errors[2], errors[1])
+
+    def test_additive(self):
+        data = self.expected_counts()
+        found = self.json("recon", *self.on_ring, *GRID, "--data", data, "--additive", data,
+                          "--iterations", 2, "-o", self.path("x.nii"))
+        step = found["iterations"][0]
+        self.assertGreater(step["estimated_counts"], step["measured_counts"])
+
+    def test_initial(self):
+        data = self.expected_counts()
+        first = self.json("recon", *self.on_ring, *GRID, "--data", data, "--iterations", 4, "-o",
+                          self.path("a.nii"), "--save-every", 2)
+        second = self.json("recon", *self.on_ring, *GRID, "--data", data, "--iterations", 2,
+                           "--initial", self.path("a.iter2.nii"), "-o", self.path("b.nii"))
+        self.assertAlmostEqual(first["iterations"][3]["log_likelihood"] /
+                               second["iterations"][1]["log_likelihood"], 1, places=6)
+
+    def test_initial_on_another_grid(self):
+        data = self.expected_counts()
+        self.good("sensitivity", *self.on_ring, *GRID, "--origin-mm=-7,-6,-4", "-o",
+                  self.path("moved.nii"))
+        self.refuse(3, ["moved.nii", "grid"], "recon", *self.on_ring, *GRID, "--data", data,
+                    "--initial", self.path("moved.nii"), "-o", "x.nii")
+
+    def test_safir_events(self):
+        folder = Path(os.environ.get("LORASTER_DATA", self.source_root / "../shared/data"))
+        events = folder / "safir" / "coincidencesLM.clm.safir"
+        if not events.exists():
+            self.skipTest(f"no {events}; set LORASTER_DATA to the folder of real inputs")
+        found = self.json("recon", "--scanner", "safir-dual-ring-prototype", *CPU, "--events",
+                          events, "--grid", "5,5,3", "--voxel-mm", "8,8,10", "--rays", 1,
+                          "--samples", 1, "--iterations", 1, "-o", self.path("x.nii"))
+        self.assertEqual(found["events"]["prompts"] + found["events"]["delayeds"], 1408)
+        self.assertEqual(found["events"]["unknown_crystals"], 0)
+
+
+class Stop(ProgramTest):
+    def test_interrupt_keeps_the_last_iteration(self):
+        data = self.expected_counts()
+        process = subprocess.Popen(
+            [self.program, "recon", *self.on_ring, *GRID, "--data", data, "--iterations",
+             "100000", "-o", self.path("x.nii")],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        seen = ""
+        while "iteration 2:" not in seen:
+            line = process.stderr.readline()
+            self.assertNotEqual(line, "", f"ended early: {seen}")
+            seen += line
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 1, rest)
+        self.assertIn("stopped", rest)
+        finished = int(re.search(r"stopped after iteration (\d+)", rest).group(1))
+        self.assertGreaterEqual(finished, 2)
+        self.assertGreater(sum(read_nifti(self.path("x.nii"))[3]), 0)
+
+    def test_interrupt_of_one_projection_leaves_nothing(self):
+        process = subprocess.Popen(
+            [self.program, "sensitivity", "--scanner", "ge-explore-vista-dr", *CPU, "--rays", "8",
+             "--grid", "96,96,16", "--voxel-mm", "0.45", "-o", self.path("s.nii")],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        time.sleep(2)
+        self.assertIsNone(process.poll(), "ended before it could be interrupted")
+        process.send_signal(signal.SIGINT)
+        _, rest = process.communicate(timeout=120)
+        self.assertEqual(process.returncode, 1, rest)
+        self.assertIn("stopped", rest)
+        self.assertNotIn("error:", rest)
+        self.assertEqual(os.listdir(self.folder), ["ring.yaml"])
+
+
+if __name__ == "__main__":
+    main({"simulate": Simulate, "recon": Recon, "stop": Stop})

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Installs the build into a temporary folder, then compiles and runs a program against the copy
+with nothing but what pkg-config says."""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+def run(words, **options):
+    done = subprocess.run(words, capture_output=True, text=True, check=False, **options)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, words))}\nexit code {done.returncode}\n{done.stdout}"
+                 f"{done.stderr}")
+    return done.stdout.strip()
+
+
+def read_arguments():
+    parser = argparse.ArgumentParser(description=__doc__)
+    for name in ("build", "cmake", "compiler", "pkg-config", "version"):
+        parser.add_argument(f"--{name}", required=True)
+    parser.add_argument("--flags", default="")
+    return parser.parse_args()
+
+
+def find_one(prefix, *names):
+    found = [path for name in names for path in prefix.rglob(name)]
+    assert len(found) == 1, f"{names}: installed {len(found)} times: {found}"
+    return found[0]
+
+
+def check(folder, arguments):
+    prefix = folder / "usr"
+    run([arguments.cmake, "--install", arguments.build, "--prefix", prefix])
+    file = find_one(prefix, "loraster.pc")
+    env = dict(os.environ, PKG_CONFIG_PATH=str(file.parent))
+    tool = arguments.pkg_config
+    run([tool, "--validate", "loraster"], env=env)
+    version = run([tool, "--modversion", "loraster"], env=env)
+    assert version == arguments.version, f"loraster.pc says {version}"
+    library = Path(run([tool, "--variable=libdir", "loraster"], env=env)).resolve()
+    assert library == find_one(prefix, "liblr.a", "liblr.so").parent.resolve(), library
+
+    # The source is copied out of the tree, so that no header is found beside it.
+    source = Path(__file__).with_name("outsider.c")
+    (folder / "outsider.c").write_text(source.read_text())
+    words = {flag: run([tool, flag, "loraster"], env=env).split() for flag in ("--cflags", "--libs")}
+    run([arguments.compiler, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+         *arguments.flags.split(), *words["--cflags"], "outsider.c", "-o", "outsider",
+         *words["--libs"]], cwd=folder)
+    here = dict(os.environ, LD_LIBRARY_PATH=str(library))
+    print(run([folder / "outsider"], env=here, cwd=folder))
+    print(run([prefix / "bin" / "loraster", "--version"], env=here))
+    # The copy is whole: it does not look for the tree that it was built from.
+    text = file.read_text()
+    assert arguments.build not in text, text
+
+
+with tempfile.TemporaryDirectory(prefix="loraster-install-") as temporary:
+    check(Path(temporary), read_arguments())

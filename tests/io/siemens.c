@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Siemens list mode: words made by hand, a whole sinogram plane of a Biograph mMR against the
+ * geometry of its bins, all that can be wrong with the two files, and the real acquisition. */
+#include "test.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define EVENTS "siemens_test.l"
+#define HEADER "siemens_test.l.hdr"
+#define OTHER "siemens_test_other.hdr.STIR"
+
+static const double pi = 3.14159265358979323846;
+
+/* Of the mMR, as the notes beside the data give them. */
+enum { AROUND = 504, RINGS = 64, BINS = 344, VIEWS = 252, PER_MODULE = 9, LARGEST = 60 };
+
+/* Of the small ring. */
+enum { MODULES = 8, ACROSS = 3, DEEP = 4, SMALL_BINS = 20, SMALL_VIEWS = 16 };
+
+struct fixture {
+    lr_scanner *small, *mmr;
+    lr_lors *small_lors, *mmr_lors;
+    struct test_log log;
+};
+
+static const char small_header[] = "!INTERFILE:=\n"
+                                   "data format := CoincidenceList\r\n"
+                                   "number of rings:=4\n"
+                                   "%number of projections:=20\n"
+                                   "%number of views := 16\n"
+                                   "%maximum ring difference:=2\n"
+                                   "%axial_compression:=1\n"
+                                   "%LM event and tag words format (bits):=32\n";
+
+static void write_bytes(const char *path, const void *bytes, size_t count)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    assert_int_equal(fclose(file), 0);
+}
+
+static void write_text(const char *path, const char *text)
+{
+    write_bytes(path, text, strlen(text));
+}
+
+static void write_words(const uint32_t *words, size_t count)
+{
+    unsigned char *bytes = malloc(4 * count);
+    assert_non_null(bytes);
+    for (size_t k = 0; k < count; k++) {
+        for (int b = 0; b < 4; b++) {
+            bytes[4 * k + (size_t)b] = (unsigned char)(words[k] >> (8 * b));
+        }
+    }
+    write_bytes(EVENTS, bytes, 4 * count);
+    free(bytes);
+}
+
+static int set_up(void **state)
+{
+    static struct fixture fixture;
+    static const int crystals[2] = {ACROSS, DEEP};
+    test_log_init(&fixture.log);
+    const lr_ring ring = {.radius_mm = 60,
+                          .modules = MODULES,
+                          .block_crystals = {&crystals[0], &crystals[1]},
+                          .pitch_mm = {4, 5},
+                          .face_mm = {4, 5},
+                          .depth_mm = 10};
+    const lr_scanner_params params = {
+        .name = "octagon", .coincidence = {.min_module_difference = 3}, .log = &fixture.log.log};
+    fixture.small = lr_scanner_create_ring(&params, &ring);
+    fixture.small_lors = lr_lors_create(fixture.small, &fixture.log.log);
+    fixture.mmr = lr_scanner_read("siemens-mmr", &fixture.log.log);
+    fixture.mmr_lors = lr_lors_create(fixture.mmr, &fixture.log.log);
+    *state = &fixture;
+    return fixture.small_lors == NULL || fixture.mmr_lors == NULL;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    lr_lors_destroy(fixture->small_lors);
+    lr_scanner_destroy(fixture->small);
+    lr_lors_destroy(fixture->mmr_lors);
+    lr_scanner_destroy(fixture->mmr);
+    remove(EVENTS);
+    remove(HEADER);
+    remove(OTHER);
+    return 0;
+}
+
+static lr_prompts_delayeds read_good(struct fixture *fixture, const lr_lors *lors,
+                                     const lr_siemens_files *files)
+{
+    lr_prompts_delayeds data;
+    test_log_init(&fixture->log);
+    if (lr_siemens_read(files, lors, &data, &fixture->log.log) != LR_OK) {
+        fail_msg("%s", fixture->log.error);
+    }
+    return data;
+}
+
+static void finish(lr_prompts_delayeds *data)
+{
+    lr_lor_data_destroy(data->prompts);
+    lr_lor_data_destroy(data->delayeds);
+}
+
+static double total(const lr_lor_data *data)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < data->count; k++) {
+        sum += data->values[k];
+    }
+    return sum;
+}
+
+static float value_of(const lr_lor_data *data, int64_t lor)
+{
+    for (int64_t k = 0; k < data->count; k++) {
+        if (data->index[k] == lor) {
+            return data->values[k];
+        }
+    }
+    return 0;
+}
+
+/* --- words by hand --- */
+
+/* Crystal p of a module in a ring of crystals counted from +z downwards. */
+static int small_crystal(int module, int p, int ring)
+{
+    return module * ACROSS * DEEP + (DEEP - 1 - ring) * ACROSS + p;
+}
+
+static uint32_t address(int plane, int view, int bin)
+{
+    return (uint32_t)((plane * SMALL_VIEWS + view) * SMALL_BINS + bin);
+}
+
+static const uint32_t prompt_bit = UINT32_C(1) << 30, tag_bit = UINT32_C(1) << 31;
+
+/* 32 places around, module k at 4k .. 4k + 3 with the virtual one first. View 1, t = 0: places 1
+ * and 17, p = 0 of modules 0 and 4. View 2, t = 3: places 2 + 1 = 3 and 2 - 2 + 16 = 16, which is
+ * virtual; t = 2: 3 and 2 - 1 + 16 = 17. View 1, t = -3: 1 - 2 = -1, which is 31, and
+ * 1 + 1 + 16 = 18. Planes: 4 of segment 0, 3 of -1, 3 of +1, 2 of -2, 2 of +2. */
+static void words_are_spelled_out(void **state)
+{
+    struct fixture *fixture = *state;
+    const lr_lors *lors = fixture->small_lors;
+    const uint32_t words[] = {
+        tag_bit | 7,                     /* a time mark */
+        tag_bit | 0x1fffffff,            /* another, all bits of its time set */
+        prompt_bit | address(0, 1, 10),  /* ring 0 and 0 */
+        prompt_bit | address(0, 1, 10),  /* again */
+        address(0, 1, 10),               /* the same, delayed */
+        prompt_bit | address(4, 2, 12),  /* segment -1, a = 0: rings 1 and 0 */
+        prompt_bit | address(7, 2, 12),  /* segment +1, a = 0: rings 0 and 1 */
+        address(13, 1, 7),               /* segment +2, a = 1: rings 1 and 3 */
+        prompt_bit | address(11, 1, 7),  /* segment -2, a = 1: rings 3 and 1 */
+        tag_bit | UINT32_C(1) << 29 | 5, /* tags of other kinds */
+        tag_bit | prompt_bit,
+        prompt_bit | address(2, 2, 13), /* a virtual crystal */
+        prompt_bit | address(14, 0, 0), /* a plane that is not there */
+        prompt_bit | address(0, 1, 18), /* t = 8: places 5 and 13, modules 1 and 3 */
+    };
+    write_words(words, sizeof(words) / sizeof(words[0]));
+    write_text(HEADER, small_header);
+    lr_prompts_delayeds data = read_good(fixture, lors, &(lr_siemens_files){EVENTS, HEADER});
+    assert_int_equal(data.counts.prompts, 8);
+    assert_int_equal(data.counts.delayeds, 2);
+    assert_int_equal(data.counts.time_marks, 2);
+    assert_int_equal(data.counts.other_words, 2);
+    assert_int_equal(data.counts.unknown_crystals, 2);
+    assert_int_equal(data.counts.not_in_coincidence, 1);
+    const int first = small_crystal(0, 0, 0), opposite = small_crystal(4, 0, 0);
+    const int64_t flat = lr_lors_number(lors, first, opposite);
+    const int64_t minus = lr_lors_number(lors, small_crystal(0, 2, 1), small_crystal(4, 0, 0));
+    const int64_t plus = lr_lors_number(lors, small_crystal(0, 2, 0), small_crystal(4, 0, 1));
+    const int64_t far_plus = lr_lors_number(lors, small_crystal(7, 2, 1), small_crystal(4, 1, 3));
+    const int64_t far_minus = lr_lors_number(lors, small_crystal(7, 2, 3), small_crystal(4, 1, 1));
+    assert_int_equal(data.prompts->count, 4);
+    assert_true(value_of(data.prompts, flat) == 2);
+    assert_true(value_of(data.prompts, minus) == 1);
+    assert_true(value_of(data.prompts, plus) == 1);
+    assert_true(value_of(data.prompts, far_minus) == 1);
+    assert_int_equal(data.delayeds->count, 2);
+    assert_true(value_of(data.delayeds, flat) == 1);
+    assert_true(value_of(data.delayeds, far_plus) == 1);
+    assert_int_equal(fixture->log.num_warnings, 1);
+    assert_non_null(strstr(fixture->log.warning,
+                           "2 of 10 events name crystals that octagon lacks, first word 11 (0x4"));
+    finish(&data);
+}
+
+/* Bytes before the words, and a header that tells of more words than there are. */
+static void headers_are_believed(void **state)
+{
+    struct fixture *fixture = *state;
+    const uint32_t words[] = {0xffffffff, 0xffffffff, prompt_bit | address(0, 1, 10)};
+    char text[1024];
+    write_words(words, 3);
+    snprintf(text, sizeof(text), "%s!data offset in bytes:=8\n%%total listmode word counts:=77\n",
+             small_header);
+    write_text(HEADER, text);
+    lr_prompts_delayeds data =
+        read_good(fixture, fixture->small_lors, &(lr_siemens_files){EVENTS, HEADER});
+    assert_int_equal(data.counts.prompts, 1);
+    assert_int_equal(data.counts.other_words, 0);
+    assert_non_null(strstr(fixture->log.warning, "holds 1 words where its header tells of 77"));
+    finish(&data);
+}
+
+/* --- a whole plane of the mMR --- */
+
+/* The planes 0 (rings 0, 0), 64 (the first of segment -1: rings 1, 0) and 127 (of +1: 0, 1). */
+static const int shown_planes[][3] = {{0, 0, 0}, {64, 1, 0}, {127, 0, 1}};
+enum { NUM_SHOWN = 3 };
+
+/* Every bin once. A bin's crystals are virtual or in coincidence, and no two bins share a LOR. */
+static void every_bin_has_a_lor_of_its_own(void **state)
+{
+    struct fixture *fixture = *state;
+    const size_t count = (size_t)NUM_SHOWN * VIEWS * BINS;
+    uint32_t *words = malloc(count * sizeof(*words));
+    assert_non_null(words);
+    size_t at = 0;
+    int64_t virtual_bins = 0;
+    for (int k = 0; k < NUM_SHOWN; k++) {
+        for (int view = 0; view < VIEWS; view++) {
+            for (int bin = 0; bin < BINS; bin++, at++) {
+                const int t = bin - BINS / 2, half = (int)floor(0.5 * t);
+                const int one = (view + half + AROUND) % AROUND;
+                const int two = (view - (t - half) + VIEWS + AROUND) % AROUND;
+                words[at] =
+                    prompt_bit | (uint32_t)((shown_planes[k][0] * VIEWS + view) * BINS + bin);
+                virtual_bins += one % PER_MODULE == 0 || two % PER_MODULE == 0;
+            }
+        }
+    }
+    write_words(words, count);
+    free(words);
+    remove(HEADER);
+    lr_prompts_delayeds data =
+        read_good(fixture, fixture->mmr_lors, &(lr_siemens_files){EVENTS, NULL});
+    print_message("%lld bins, %lld of virtual crystals\n", (long long)count,
+                  (long long)virtual_bins);
+    assert_int_equal(data.counts.unknown_crystals, virtual_bins);
+    assert_int_equal(data.counts.not_in_coincidence, 0);
+    assert_int_equal(data.prompts->count, (int64_t)count - virtual_bins);
+    assert_true(total(data.prompts) == (double)data.prompts->count);
+    finish(&data);
+}
+
+/* Reads a file of one prompt and gives its crystals' centres, the one with the least angle from
+ * `lead_deg` first. */
+static void ends_of(struct fixture *fixture, uint32_t word, double lead_deg, double ends[2][3])
+{
+    write_words(&word, 1);
+    lr_prompts_delayeds data =
+        read_good(fixture, fixture->mmr_lors, &(lr_siemens_files){EVENTS, NULL});
+    assert_int_equal(data.prompts->count, 1);
+    const lr_lor lor = lr_lors_describe(fixture->mmr_lors, data.prompts->index[0]);
+    const lr_module *modules = fixture->mmr->modules;
+    lr_module_crystal_centre(&modules[lor.module_i], lor.p, lor.q, ends[0]);
+    lr_module_crystal_centre(&modules[lor.module_j], lor.r, lor.s, ends[1]);
+    const double lead[2] = {cos(lead_deg * pi / 180), sin(lead_deg * pi / 180)};
+    if (ends[0][0] * lead[0] + ends[0][1] * lead[1] < ends[1][0] * lead[0] + ends[1][1] * lead[1]) {
+        for (int k = 0; k < 3; k++) {
+            const double kept = ends[0][k];
+            ends[0][k] = ends[1][k];
+            ends[1][k] = kept;
+        }
+    }
+    finish(&data);
+}
+
+/* Angle between a point and a direction around the axis, degrees. */
+static double angle_off(const double point[3], double deg)
+{
+    const double off = atan2(point[1], point[0]) * 180 / pi - deg;
+    return off - 360 * floor(off / 360 + 0.5);
+}
+
+/* On a circle of N places the line of view v and tangential index t joins the angles
+ * 360 (v + floor(t/2)) / N and 360 (v - floor((t+1)/2)) / N + 180 and passes the axis at
+ * R sin(pi |t| / N). In STIR's frame the first angle is 0 at the top of the bore and turns towards
+ * the patient's left, and rings count towards the bed; for a patient who lies head first on the
+ * back this is 90 degrees more in our frame, and -z. Crystals stand on flat modules
+ * instead of the circle, 338 mm from the axis: the last of eight, 3.5 pitches of 4.09 mm aside, is
+ * 0.08 degrees from its place, which moves a line by 0.47 mm; radii differ by 0.15 mm besides. */
+static void lines_lie_where_their_bins_say(void **state)
+{
+    struct fixture *fixture = *state;
+    uint64_t seed = test_seed();
+    const double pitch_mm = fixture->mmr->modules[0].pitch_mm[1];
+    int seen = 0;
+    double worst_deg = 0, worst_mm = 0;
+    remove(HEADER);
+    while (seen < 40) {
+        const int *plane = shown_planes[seen % NUM_SHOWN];
+        const int view = (int)(test_random(&seed) * VIEWS), bin = (int)(test_random(&seed) * BINS);
+        const int t = bin - BINS / 2, half = (int)floor(0.5 * t);
+        const int one = (view + half + AROUND) % AROUND;
+        const int two = (view - (t - half) + VIEWS + AROUND) % AROUND;
+        if (one % PER_MODULE == 0 || two % PER_MODULE == 0) {
+            continue;
+        }
+        double ends[2][3];
+        const double angle_deg = 90 + 360.0 / AROUND * (view + half);
+        const double other_deg = 270 + 360.0 / AROUND * (view - (t - half));
+        ends_of(fixture, prompt_bit | (uint32_t)((plane[0] * VIEWS + view) * BINS + bin), angle_deg,
+                ends);
+        worst_deg = fmax(worst_deg, fabs(angle_off(ends[0], angle_deg)));
+        worst_deg = fmax(worst_deg, fabs(angle_off(ends[1], other_deg)));
+        const double dx = ends[1][0] - ends[0][0], dy = ends[1][1] - ends[0][1];
+        const double mean_mm =
+            0.5 * (hypot(ends[0][0], ends[0][1]) + hypot(ends[1][0], ends[1][1]));
+        const double past_mm = fabs(ends[0][0] * dy - ends[0][1] * dx) / hypot(dx, dy);
+        worst_mm = fmax(worst_mm, fabs(past_mm - mean_mm * sin(pi * abs(t) / AROUND)));
+        assert_close(ends[0][2], (31.5 - plane[1]) * pitch_mm, 1e-12);
+        assert_close(ends[1][2], (31.5 - plane[2]) * pitch_mm, 1e-12);
+        seen++;
+    }
+    print_message("crystals off by at most %.2f degrees, lines by %.2f mm\n", worst_deg, worst_mm);
+    assert_true(worst_deg < 0.08 && worst_mm < 0.62);
+}
+
+/* --- what can be wrong --- */
+
+static void expect(struct fixture *fixture, const char *header, const char *sentence)
+{
+    lr_prompts_delayeds data;
+    test_log_init(&fixture->log);
+    const lr_status status = lr_siemens_read(&(lr_siemens_files){EVENTS, header},
+                                             fixture->small_lors, &data, &fixture->log.log);
+    if (status != LR_BAD_INPUT || fixture->log.status != LR_BAD_INPUT ||
+        strstr(fixture->log.error, sentence) == NULL) {
+        fail_msg("expected '%s', found '%s'", sentence, fixture->log.error);
+    }
+    assert_null(data.prompts);
+    assert_null(data.delayeds);
+    assert_int_equal(data.counts.prompts, 0);
+}
+
+static void broken_files_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    const uint32_t words[] = {prompt_bit | address(0, 1, 10), tag_bit | 1};
+    unsigned char bytes[8] = {0};
+    write_text(HEADER, small_header);
+    for (size_t rest = 1; rest < 4; rest++) {
+        char sentence[96];
+        snprintf(sentence, sizeof(sentence), EVENTS ": is truncated: word 1 has %zu of 4", rest);
+        write_bytes(EVENTS, bytes, 4 + rest);
+        expect(fixture, HEADER, sentence);
+    }
+    write_bytes(EVENTS, "", 0);
+    expect(fixture, HEADER, EVENTS ": holds no words");
+    write_words(words + 1, 1);
+    expect(fixture, HEADER, EVENTS ": none of its 1 words is an event");
+    write_words((const uint32_t[]){prompt_bit | address(40, 0, 0), address(14, 0, 0)}, 2);
+    expect(fixture, HEADER, "2 of 2 events name crystals that octagon lacks, first word 0");
+    write_text(EVENTS, small_header);
+    expect(fixture, HEADER, EVENTS ": this is a header");
+    remove(EVENTS);
+    expect(fixture, HEADER, EVENTS ": cannot be opened: No such file");
+    assert_int_equal(mkdir(EVENTS, 0777), 0);
+    expect(fixture, HEADER, EVENTS ": cannot be read: Is a directory");
+    rmdir(EVENTS);
+}
+
+static void wrong_headers_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const cases[][2] = {
+        {"", HEADER ": the header is empty"},
+        {"number of rings:=4\n", HEADER ": does not begin with '!INTERFILE'"},
+        {"!INTERFILE:=\n!number of rings := many\n",
+         HEADER ":2: 'number of rings' must be a whole"},
+        {"!INTERFILE:=\n\n%number of views:=-16\n", HEADER ":3: 'number of views' must be"},
+        {"!INTERFILE:=\n%number of views:=16.5\n", HEADER ":2: 'number of views' must be"},
+        {"!INTERFILE:=\ndata format:=Sinogram\n", HEADER ":2: the header describes 'Sinogram'"},
+        {"!INTERFILE:=\nnumber of rings:=64\n", HEADER ": the header gives 64 rings where octagon "
+                                                       "has 4"},
+        {"!INTERFILE:=\n%number of views:=252\n", "252 views where octagon has 16"},
+        {"!INTERFILE:=\n%number of projections:=33\n", "33 bins a projection where octagon has 32"},
+        {"!INTERFILE:=\n%number of projections:=0\n", "0 bins a projection"},
+        {"!INTERFILE:=\n%number of projections:=20\n%maximum ring difference:=4\n",
+         "4 as largest ring difference where octagon has 4"},
+        {"!INTERFILE:=\n%LM event and tag words format (bits):=64\n", "words of 64 bits"},
+        {"!INTERFILE:=\n%axial compression:=11\n", "compressed axially by 11"},
+        {"!INTERFILE:=\n%number of TOF time bins:=13\n", "13 time-of-flight bins"},
+        {"!INTERFILE:=\nnumber of rings:=4\n",
+         EVENTS ": how many bins a projection of octagon has"},
+        {"!INTERFILE:=\n%number of projections:=20\ndata offset in bytes:=99999999999\n",
+         "99999999999 bytes before the words"},
+    };
+    write_words((const uint32_t[]){prompt_bit | address(0, 1, 10)}, 1);
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        write_text(HEADER, cases[k][0]);
+        expect(fixture, HEADER, cases[k][1]);
+        expect(fixture, NULL, cases[k][1]); /* it lies beside the events */
+    }
+    char line[5000];
+    memset(line, 'a', sizeof(line));
+    memcpy(line, "!INTERFILE\n", 11);
+    write_bytes(HEADER, line, sizeof(line));
+    expect(fixture, HEADER, HEADER ":2: lines go on and on");
+    expect(fixture, "no-such.hdr", "no-such.hdr: the header cannot be opened: No such file");
+    expect(fixture, ".", ".: ");
+    remove(HEADER);
+    expect(fixture, NULL, EVENTS ": how many bins a projection of octagon has is not known");
+}
+
+/* EVENTS.hdr first; else the one file that names the events. */
+static void the_header_is_found_beside_the_events(void **state)
+{
+    struct fixture *fixture = *state;
+    char text[1024];
+    write_words((const uint32_t[]){prompt_bit | address(0, 1, 10)}, 1);
+    remove(HEADER);
+    snprintf(text, sizeof(text), "%sname of data file := another.l\n", small_header);
+    write_text(OTHER, text);
+    expect(fixture, NULL, "how many bins a projection of octagon has is not known");
+    snprintf(text, sizeof(text), "%sname of data file := " EVENTS "\n", small_header);
+    write_text(OTHER, text);
+    lr_prompts_delayeds data =
+        read_good(fixture, fixture->small_lors, &(lr_siemens_files){EVENTS, NULL});
+    assert_int_equal(data.prompts->count, 1);
+    finish(&data);
+    write_text("siemens_test_more.hdr", text);
+    expect(fixture, NULL, EVENTS ": more than one header names it, ");
+    write_text(HEADER, small_header);
+    data = read_good(fixture, fixture->small_lors, &(lr_siemens_files){"./" EVENTS, NULL});
+    assert_int_equal(data.prompts->count, 1);
+    finish(&data);
+    remove("siemens_test_more.hdr");
+    remove(OTHER);
+}
+
+/* Panels of blocks and modules listed one by one have no such numbering. */
+static void other_scanners_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    static const char *const cases[][2] = {
+        {"safir-dual-ring-prototype", "is not one"},
+        {"two-opposed-modules", "is not one"},
+    };
+    write_words((const uint32_t[]){prompt_bit}, 1);
+    for (size_t k = 0; k < 2; k++) {
+        lr_prompts_delayeds data;
+        test_log_init(&fixture->log);
+        lr_scanner *scanner = lr_scanner_read(cases[k][0], NULL);
+        lr_lors *lors = lr_lors_create(scanner, NULL);
+        assert_non_null(lors);
+        assert_int_equal(
+            lr_siemens_read(&(lr_siemens_files){EVENTS, NULL}, lors, &data, &fixture->log.log),
+            LR_BAD_INPUT);
+        assert_non_null(strstr(fixture->log.error, cases[k][1]));
+        lr_lors_destroy(lors);
+        lr_scanner_destroy(scanner);
+    }
+}
+
+/* --- the real acquisition --- */
+
+static void check_counts(const lr_prompts_delayeds *data)
+{
+    assert_int_equal(data->counts.prompts, 218881);
+    assert_int_equal(data->counts.delayeds, 35320);
+    assert_int_equal(data->counts.time_marks, 613);
+    assert_int_equal(data->counts.other_words, 2);
+    assert_int_equal(data->counts.unknown_crystals, 0);
+    assert_int_equal(data->counts.not_in_coincidence, 0);
+    assert_true(total(data->prompts) == 218881);
+    assert_true(total(data->delayeds) == 35320);
+}
+
+/* Place in the block of nine, from the notes beside the data: a slightly wrong mapping puts tens of
+ * thousands on the virtual crystal. */
+static void the_virtual_crystal_is_never_hit(void **state)
+{
+    struct fixture *fixture = *state;
+    static const double known[PER_MODULE] = {0,     48214, 55984, 56010, 58107,
+                                             58387, 55830, 56314, 48916};
+    double found[PER_MODULE] = {0};
+    int largest = 0;
+    char path[1024];
+    if (test_data(path, "mmr/small_listmode_file.l") == NULL) {
+        skip();
+    }
+    lr_prompts_delayeds data =
+        read_good(fixture, fixture->mmr_lors, &(lr_siemens_files){path, NULL});
+    assert_non_null(strstr(fixture->log.warning, "holds 254816 words where its header tells of "
+                                                 "331257106")); /* so the header was found */
+    check_counts(&data);
+    for (int64_t k = 0; k < data.prompts->count; k++) {
+        const lr_lor lor = lr_lors_describe(fixture->mmr_lors, data.prompts->index[k]);
+        found[lor.p + 1] += data.prompts->values[k];
+        found[lor.r + 1] += data.prompts->values[k];
+        largest = abs(lor.q - lor.s) > largest ? abs(lor.q - lor.s) : largest;
+    }
+    for (int k = 0; k < PER_MODULE; k++) {
+        assert_true(found[k] == known[k]);
+    }
+    assert_int_equal(largest, LARGEST);
+    finish(&data);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_are_spelled_out),
+        cmocka_unit_test(headers_are_believed),
+        cmocka_unit_test(every_bin_has_a_lor_of_its_own),
+        cmocka_unit_test(lines_lie_where_their_bins_say),
+        cmocka_unit_test(broken_files_are_refused),
+        cmocka_unit_test(wrong_headers_are_refused),
+        cmocka_unit_test(the_header_is_found_beside_the_events),
+        cmocka_unit_test(other_scanners_are_refused),
+        cmocka_unit_test(the_virtual_crystal_is_never_hit),
+    };
+    return cmocka_run_group_tests_name("Siemens list mode", tests, set_up, tear_down);
+}

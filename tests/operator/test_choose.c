@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Which backend and mode are taken, over backends that take as long as they are told, and what is
+ * remembered of it. */
+#define _XOPEN_SOURCE 700 /* mkdtemp, setenv */
+#include "fixtures.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "fake_backend.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* What a racer is, and what it was asked. */
+struct racer {
+    double point_us; /* for one voxel, forward or back */
+    const char *device;
+    lr_status answer; /* of its constructor */
+    int projections, rows, creations;
+    lr_mode mode;
+};
+
+static struct racer racers[3];
+
+struct runner {
+    struct racer *racer;
+    struct lr_backend_params params;
+};
+
+static void spend(double us)
+{
+    const double until = lr_clock_seconds() + 1e-6 * us;
+    while (lr_clock_seconds() < until) {
+    }
+}
+
+static lr_status run(struct runner *runner, void *out, int64_t count)
+{
+    const int64_t num_voxels = lr_grid_num_voxels(runner->params.grid);
+    runner->racer->projections++;
+    for (int64_t v = 0; v < num_voxels; v++) {
+        LR_TRY(
+            lr_progress_report(runner->params.progress, "running", (double)v, (double)num_voxels));
+        spend(runner->racer->point_us);
+    }
+    memset(out, 0, (size_t)count * sizeof(float));
+    return LR_OK;
+}
+
+static lr_status forward(void *self, const void *image, void *data)
+{
+    struct runner *runner = self;
+    (void)image;
+    return run(runner, data, runner->params.lors->count);
+}
+
+static lr_status back(void *self, const void *data, void *image)
+{
+    struct runner *runner = self;
+    (void)data;
+    return run(runner, image, lr_grid_num_voxels(runner->params.grid));
+}
+
+static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
+{
+    struct runner *runner = self;
+    for (int64_t row = wanted->begin; row < wanted->end; row++) {
+        runner->racer->rows++;
+        spend(runner->racer->point_us);
+        LR_TRY(sink->take(sink->user, &(lr_row){.row = row}));
+    }
+    return LR_OK;
+}
+
+static lr_status create(int which, const struct lr_backend_params *params,
+                        struct lr_backend *backend)
+{
+    static const struct lr_backend_fns fns[3] = {
+        {.name = "first", .forward = forward, .back = back, .rows = rows, .destroy = free},
+        {.name = "second", .forward = forward, .back = back, .rows = rows, .destroy = free},
+        {.name = "rows",
+         .goes_by_rows = true,
+         .forward = forward,
+         .back = back,
+         .rows = rows,
+         .destroy = free}};
+    struct racer *racer = &racers[which];
+    racer->creations++;
+    if (racer->answer != LR_OK) {
+        return lr_error(params->log, racer->answer, "%s stays at home", fns[which].name);
+    }
+    lr_warn(params->log, "%s is here", fns[which].name);
+    struct runner *runner = calloc(1, sizeof(*runner));
+    assert_non_null(runner);
+    *runner = (struct runner){racer, *params};
+    racer->mode = params->mode;
+    backend->fns = &fns[which];
+    backend->self = runner;
+    snprintf(backend->device, sizeof(backend->device), "%s", racer->device);
+    return LR_OK;
+}
+
+static lr_status create_first(const struct lr_backend_params *params, struct lr_backend *backend)
+{
+    return create(0, params, backend);
+}
+
+static lr_status create_second(const struct lr_backend_params *params, struct lr_backend *backend)
+{
+    return create(1, params, backend);
+}
+
+static lr_status create_rows(const struct lr_backend_params *params, struct lr_backend *backend)
+{
+    return create(2, params, backend);
+}
+
+static const struct lr_backend_choice choices[] = {
+    {.name = "first", .has_exact = true, .has_penetration = true, .create = create_first},
+    {.name = "second", .create = create_second},
+    {.name = "rows", .has_exact = true, .create = create_rows},
+};
+
+struct world {
+    struct fixture fixture;
+    struct test_log log;
+    lr_operator_params params;
+    char folder[64], file[128];
+};
+
+static void world_init(struct world *world)
+{
+    *world = (struct world){.folder = "choose_XXXXXX"};
+    fixture_init(&world->fixture, FIXTURE_OPPOSED);
+    test_log_init(&world->log);
+    world->params = fixture_params(&world->fixture, "auto", &world->log.log);
+    assert_non_null(mkdtemp(world->folder));
+    snprintf(world->file, sizeof(world->file), "%s/speeds.txt", world->folder);
+    assert_int_equal(setenv("LORASTER_CACHE", world->folder, 1), 0);
+}
+
+static void world_finish(struct world *world)
+{
+    remove(world->file);
+    assert_int_equal(rmdir(world->folder), 0);
+    fixture_finish(&world->fixture);
+}
+
+/* Speeds of the three, and counts at zero. */
+static void line_up(double first_us, double second_us, double rows_us)
+{
+    racers[0] = (struct racer){.point_us = first_us, .device = "lane 1"};
+    racers[1] = (struct racer){.point_us = second_us, .device = "lane 2"};
+    racers[2] = (struct racer){.point_us = rows_us, .device = "lane 3"};
+}
+
+/* Which of the first `count` choices is taken. */
+static void expect(struct world *world, int count, const char *backend)
+{
+    world->log.error[0] = '\0';
+    world->log.num_warnings = 0;
+    lr_operator *op = lr_operator_create_among(&world->params, choices, count);
+    assert_non_null(op);
+    assert_string_equal(lr_operator_get_info(op)->backend, backend);
+    assert_string_equal(world->log.error, "");
+    assert_int_equal(world->log.num_warnings, 1); /* of the one taken, not of the trials */
+    assert_int_equal(lr_operator_get_info(op)->mode, racers[strcmp(backend, "first") == 0    ? 0
+                                                            : strcmp(backend, "second") == 0 ? 1
+                                                                                             : 2]
+                                                         .mode);
+    lr_operator_destroy(op);
+}
+
+static void test_the_faster_is_taken(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    setenv("LORASTER_CACHE", "off", 1);
+    line_up(400, 20, 100); /* a projection by rows costs its rows */
+    expect(&w, 3, "second");
+    assert_true(racers[0].projections > 0 && racers[1].projections > 0);
+    assert_true(racers[2].projections == 0 && racers[2].rows > 0);
+    line_up(20, 400, 100);
+    expect(&w, 3, "first");
+    line_up(400, 100, 20);
+    expect(&w, 3, "rows");
+    assert_int_not_equal(access(w.file, F_OK), 0);
+    world_finish(&w);
+}
+
+static void test_it_is_remembered(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    line_up(400, 20, 100);
+    expect(&w, 3, "second");
+    line_up(4, 400, 4); /* which nobody looks at any more */
+    expect(&w, 3, "second");
+    assert_int_equal(racers[0].projections + racers[1].projections + racers[2].rows, 0);
+    racers[0].device = "another lane"; /* but what is new is tried */
+    expect(&w, 3, "first");
+    assert_true(racers[0].projections > 0);
+    assert_int_equal(racers[1].projections + racers[2].rows, 0);
+    w.params.rays = 3; /* another problem */
+    expect(&w, 2, "first");
+    assert_true(racers[1].projections > 0);
+    world_finish(&w);
+}
+
+static void write_file(const char *path, const char *bytes, size_t count)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    fclose(file);
+}
+
+static void test_a_spoiled_file_is_measured_anew(void **state)
+{
+    (void)state;
+    static const char spoiled[] = "-3 loraster\n\0\xff\xfe nan x\n1e999 a\n12\nno newline";
+    char long_line[5000];
+    struct world w;
+    world_init(&w);
+    memset(long_line, '7', sizeof(long_line));
+    line_up(400, 20, 100);
+    write_file(w.file, spoiled, sizeof(spoiled));
+    expect(&w, 3, "second");
+    write_file(w.file, long_line, sizeof(long_line));
+    line_up(20, 400, 100);
+    expect(&w, 3, "first");
+    assert_true(racers[1].projections > 0);
+    line_up(400, 20, 100); /* the file is whole again */
+    expect(&w, 3, "first");
+    assert_int_equal(racers[1].projections, 0);
+    world_finish(&w);
+}
+
+/* A cache that cannot be made is no concern of the user's. */
+static void test_without_a_place_it_is_measured(void **state)
+{
+    (void)state;
+    char below_a_file[256];
+    struct world w;
+    world_init(&w);
+    write_file(w.file, "x", 1);
+    snprintf(below_a_file, sizeof(below_a_file), "%s/deeper", w.file);
+    setenv("LORASTER_CACHE", below_a_file, 1);
+    for (int k = 0; k < 2; k++) {
+        line_up(400, 20, 100);
+        expect(&w, 3, "second");
+        assert_true(racers[0].projections > 0);
+    }
+    world_finish(&w);
+}
+
+static void test_the_usual_place(void **state)
+{
+    (void)state;
+    char path[512], cwd[256];
+    struct world w;
+    world_init(&w);
+    assert_non_null(getcwd(cwd, sizeof(cwd)));
+    snprintf(path, sizeof(path), "%s/%s", cwd, w.folder);
+    unsetenv("LORASTER_CACHE");
+    unsetenv("XDG_CACHE_HOME");
+    setenv("HOME", path, 1);
+    line_up(400, 20, 100);
+    expect(&w, 3, "second");
+    snprintf(path, sizeof(path), "%s/.cache/loraster/speeds.txt", w.folder);
+    assert_int_equal(remove(path), 0);
+    *strrchr(path, '/') = '\0';
+    assert_int_equal(rmdir(path), 0);
+    *strrchr(path, '/') = '\0';
+    assert_int_equal(rmdir(path), 0);
+    world_finish(&w);
+}
+
+static void test_who_cannot_run_is_left_out(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    line_up(20, 400, 100);
+    racers[0].answer = LR_NO_DEVICE;
+    expect(&w, 3, "rows");
+    racers[2].answer = LR_USAGE; /* too many LORs, say */
+    line_up(20, 400, 100);
+    racers[0].answer = LR_NO_DEVICE;
+    racers[2].answer = LR_USAGE;
+    expect(&w, 3, "second");
+    assert_int_equal(racers[1].projections, 0); /* nothing to compare it with */
+    racers[1].answer = LR_NO_DEVICE;
+    assert_null(lr_operator_create_among(&w.params, choices, 3));
+    assert_int_equal(w.log.status, LR_NO_DEVICE);
+    assert_non_null(strstr(w.log.error, "stays at home"));
+    racers[1].answer = LR_FAILED; /* an error is an error */
+    assert_null(lr_operator_create_among(&w.params, choices, 3));
+    assert_int_equal(w.log.status, LR_FAILED);
+    world_finish(&w);
+}
+
+static void test_auto_mode(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    w.params.mode = LR_MODE_AUTO;
+    w.params.rays = 0;
+    line_up(400, 20, 100);
+    expect(&w, 3, "rows"); /* exact is asked for first */
+    assert_int_equal(racers[2].mode, LR_MODE_EXACT);
+    assert_int_equal(racers[1].creations, 0);
+    racers[0].answer = racers[2].answer = LR_NO_DEVICE;
+    expect(&w, 3, "second");
+    assert_int_equal(racers[1].mode, LR_MODE_SAMPLED);
+    w.params.backend = "second";
+    expect(&w, 3, "second");
+    assert_int_equal(racers[1].mode, LR_MODE_SAMPLED);
+    racers[0].answer = LR_OK;
+    w.params.backend = "first";
+    expect(&w, 3, "first");
+    assert_int_equal(racers[0].mode, LR_MODE_EXACT);
+    w.params.rays = 3; /* somebody expects lines */
+    lr_operator *op = lr_operator_create_among(&w.params, choices, 3);
+    assert_non_null(op);
+    assert_non_null(strstr(w.log.warning, "rays = 3 is not used"));
+    lr_operator_destroy(op);
+    world_finish(&w);
+}
+
+static void test_penetration_and_determinism_are_passed_on(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    line_up(400, 20, 100);
+    w.params.penetration = true;
+    assert_null(lr_operator_create_among(&w.params, choices, 3));
+    assert_int_equal(w.log.status, LR_USAGE);
+    assert_non_null(strstr(w.log.error, "crystal_mu_per_mm"));
+    w.fixture.scanner->crystal_mu_per_mm = 0.087;
+    expect(&w, 3, "first");
+    w.params.backend = "second";
+    assert_null(lr_operator_create_among(&w.params, choices, 3));
+    assert_int_equal(w.log.status, LR_USAGE);
+    assert_non_null(
+        strstr(w.log.error, "second has no crystal penetration: use backend first, or"));
+    w.params.backend = "auto";
+    assert_null(lr_operator_create_among(&w.params, choices + 1, 2));
+    assert_non_null(strstr(w.log.error, "has no crystal penetration"));
+    w.params.deterministic = true;
+    lr_operator *op = lr_operator_create_among(&w.params, choices, 3);
+    assert_non_null(op);
+    const struct lr_operator *inside = op;
+    assert_true(inside->params.penetration && inside->params.deterministic);
+    lr_operator_destroy(op);
+    world_finish(&w);
+}
+
+static bool stop(void *user, const char *what, double done, double total)
+{
+    (void)what;
+    (void)done;
+    (void)total;
+    return --*(int *)user > 0;
+}
+
+static void test_measuring_can_be_cancelled(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    int reports = 1;
+    const lr_progress progress = {stop, &reports};
+    w.params.progress = &progress;
+    line_up(400, 20, 100);
+    assert_null(lr_operator_create_among(&w.params, choices, 2));
+    assert_string_equal(w.log.error, "");
+    assert_int_equal(racers[0].projections + racers[1].projections, 1);
+    world_finish(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_the_faster_is_taken),
+        cmocka_unit_test(test_it_is_remembered),
+        cmocka_unit_test(test_a_spoiled_file_is_measured_anew),
+        cmocka_unit_test(test_without_a_place_it_is_measured),
+        cmocka_unit_test(test_the_usual_place),
+        cmocka_unit_test(test_who_cannot_run_is_left_out),
+        cmocka_unit_test(test_auto_mode),
+        cmocka_unit_test(test_penetration_and_determinism_are_passed_on),
+        cmocka_unit_test(test_measuring_can_be_cancelled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

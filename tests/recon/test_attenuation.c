@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Attenuation as a factor per LOR against marching each line of its elements: within the bound of
+ * docs/method.md, section 4, LOR by LOR, for a smooth map and for a box with sharp edges. */
+#include "fixtures.h"
+
+enum { MU_STEPS = 60 };
+
+struct ends {
+    double a[3], b[3];   /* face centres */
+    double half[3];      /* how far a face point is from its centre at most, along x, y, z */
+    double length_slack; /* how much the lines' lengths differ at most */
+};
+
+static void face_of(const lr_scanner *scanner, int m, const int at[2], double centre[3],
+                    struct ends *ends)
+{
+    const lr_module *module = &scanner->modules[m];
+    lr_scanner_detection_centre(scanner, m, centre);
+    for (int k = 0; k < 3; k++) {
+        centre[k] +=
+            (at[0] - 0.5 * (module->crystals[0] - 1)) * module->pitch_mm[0] * module->u[k] +
+            (at[1] - 0.5 * (module->crystals[1] - 1)) * module->pitch_mm[1] * module->v[k];
+        const double half = 0.5 * (module->face_mm[0] * fabs(module->u[k]) +
+                                   module->face_mm[1] * fabs(module->v[k]));
+        ends->half[k] = fmax(ends->half[k], half);
+    }
+    ends->length_slack += 0.5 * hypot(module->face_mm[0], module->face_mm[1]);
+}
+
+/* Least and largest mu of the voxels whose centres lie within reach of a point; 0 outside. */
+static void look_around(const lr_image *mu, const double point[3], const double reach[3],
+                        double range[2])
+{
+    int low[3], high[3];
+    range[0] = INFINITY;
+    range[1] = 0.0;
+    for (int k = 0; k < 3; k++) {
+        const double at = (point[k] - mu->grid.origin_mm[k]) / mu->grid.voxel_mm[k];
+        low[k] = (int)ceil(at - reach[k] / mu->grid.voxel_mm[k]);
+        high[k] = (int)floor(at + reach[k] / mu->grid.voxel_mm[k]);
+        if (low[k] < 0 || high[k] >= mu->grid.size[k]) {
+            range[0] = 0.0;
+        }
+        low[k] = low[k] < 0 ? 0 : low[k];
+        high[k] = high[k] < mu->grid.size[k] ? high[k] : mu->grid.size[k] - 1;
+    }
+    for (int z = low[2]; z <= high[2]; z++) {
+        for (int y = low[1]; y <= high[1]; y++) {
+            for (int x = low[0]; x <= high[0]; x++) {
+                const int *size = mu->grid.size;
+                const double value = mu->values[x + size[0] * (y + (int64_t)size[1] * z)];
+                range[0] = fmin(range[0], value);
+                range[1] = fmax(range[1], value);
+            }
+        }
+    }
+    range[0] = isfinite(range[0]) ? range[0] : 0.0;
+}
+
+/* The bound on the difference of the two integrals. */
+static double bound_of(const lr_lors *lors, const lr_image *mu, int64_t l)
+{
+    const lr_lor lor = lr_lors_describe(lors, l);
+    struct ends ends = {.length_slack = 0.0};
+    face_of(lors->scanner, lor.module_i, (int[2]){lor.p, lor.q}, ends.a, &ends);
+    face_of(lors->scanner, lor.module_j, (int[2]){lor.r, lor.s}, ends.b, &ends);
+    double length2 = 0.0, reach[3], low = 0.0, high = 0.0;
+    for (int k = 0; k < 3; k++) {
+        const double along = ends.b[k] - ends.a[k];
+        length2 += along * along;
+        reach[k] = ends.half[k] + 0.5 * fabs(along) / MU_STEPS + mu->grid.voxel_mm[k];
+    }
+    for (int n = 0; n < MU_STEPS; n++) {
+        double point[3], range[2];
+        for (int k = 0; k < 3; k++) {
+            point[k] = ends.a[k] + (n + 0.5) / MU_STEPS * (ends.b[k] - ends.a[k]);
+        }
+        look_around(mu, point, reach, range);
+        low += range[0] / MU_STEPS;
+        high += range[1] / MU_STEPS;
+    }
+    return sqrt(length2) * (high - low) + ends.length_slack * high;
+}
+
+static lr_image *make_map(bool is_smooth)
+{
+    const lr_grid grid = lr_grid_centred((const int[3]){28, 26, 20}, (const double[3]){1, 1, 1});
+    lr_image *mu = lr_image_create(&grid, NULL);
+    assert_non_null(mu);
+    for (int64_t v = 0; v < lr_grid_num_voxels(&grid); v++) {
+        double p[3];
+        lr_grid_voxel_centre(&grid, v, p);
+        const double r2 = p[0] * p[0] + p[1] * p[1] + 2 * p[2] * p[2];
+        const bool in_box = fabs(p[0]) < 8 && fabs(p[1] - 1) < 6 && fabs(p[2]) < 7;
+        mu->values[v] = is_smooth ? (float)(0.02 * exp(-r2 / 50)) : in_box ? 0.02f : 0.0f;
+    }
+    return mu;
+}
+
+/* A x of activity everywhere. The caller frees it. */
+static float *project(const struct fixture *fixture, const lr_operator_params *params)
+{
+    lr_operator *op = fixture_operator(params);
+    const int64_t num_voxels = lr_grid_num_voxels(&fixture->grid);
+    float *image = calloc((size_t)num_voxels, sizeof(*image));
+    float *data = calloc((size_t)fixture->lors->count, sizeof(*data));
+    assert_true(image != NULL && data != NULL);
+    for (int64_t v = 0; v < num_voxels; v++) {
+        image[v] = 1.0f;
+    }
+    assert_int_equal(lr_operator_forward(op, image, data), LR_OK);
+    lr_operator_destroy(op);
+    free(image);
+    return data;
+}
+
+/* What the comparison of a mode and a map comes to. */
+struct findings {
+    double worst, of_bound; /* largest |ln ratio|, and of its bound */
+    double difference2, size2;
+    double bounds, difference;
+    int count;
+};
+
+static void compare(const struct fixture *fixture, const lr_image *mu, lr_mode mode,
+                    struct findings *found)
+{
+    lr_attenuation *attenuation =
+        lr_attenuation_create(&(lr_attenuation_params){.lors = fixture->lors, .mu = mu});
+    assert_non_null(attenuation);
+    const lr_lor_source factors = lr_attenuation_source(attenuation);
+    lr_operator_params params = fixture_params(fixture, "cpu", NULL);
+    params.mode = mode;
+    params.rays = 3;
+    lr_operator_params marching = params;
+    params.factors = &factors;
+    marching.mu = mu;
+    marching.mu_steps = MU_STEPS;
+    float *by_factor = project(fixture, &params), *by_line = project(fixture, &marching);
+    for (int64_t l = 0; l < fixture->lors->count; l++) {
+        assert_true((by_factor[l] > 0.0f) == (by_line[l] > 0.0f));
+        if (by_factor[l] == 0.0f) {
+            continue;
+        }
+        const double ratio = fabs(log((double)by_line[l] / by_factor[l]));
+        const double bound = bound_of(fixture->lors, mu, l);
+        if (!(ratio <= bound + 1e-6)) { /* 1e-6: floats */
+            fail_msg("%s, LOR %lld: ln of the ratio %.4g, bound %.4g", fixture->name, (long long)l,
+                     ratio, bound);
+        }
+        found->worst = fmax(found->worst, ratio);
+        found->of_bound = fmax(found->of_bound, bound > 0.0 ? ratio / bound : 0.0);
+        found->difference2 += pow((double)by_line[l] - by_factor[l], 2.0);
+        found->size2 += pow(by_line[l], 2.0);
+        found->bounds += bound;
+        found->difference += ratio;
+        found->count++;
+    }
+    free(by_factor);
+    free(by_line);
+    lr_attenuation_destroy(attenuation);
+}
+
+/* A bound that nothing comes near says little: of each kind of map some LOR must reach a twentieth
+ * of its own, and the mean one stay below that of all attenuation, some 15 mm of 0.02 per mm. */
+static void check(bool is_smooth)
+{
+    lr_image *mu = make_map(is_smooth);
+    for (int mode = LR_MODE_SAMPLED; mode <= LR_MODE_EXACT; mode++) {
+        struct findings found = {0};
+        for (int kind = FIXTURE_OPPOSED; kind < FIXTURE_COUNT; kind++) {
+            struct fixture fixture;
+            fixture_init(&fixture, (enum fixture_kind)kind);
+            compare(&fixture, mu, (lr_mode)mode, &found);
+            fixture_finish(&fixture);
+        }
+        print_message("%s map, %s mode, %d LORs: ln of ratio %.4f in the mean and %.4f at most, "
+                      "bound %.4f in the mean, %.2f of a bound reached; relative L2 %.2g\n",
+                      is_smooth ? "smooth" : "sharp", mode == LR_MODE_EXACT ? "exact" : "sampled",
+                      found.count, found.difference / found.count, found.worst,
+                      found.bounds / found.count, found.of_bound,
+                      sqrt(found.difference2 / found.size2));
+        assert_true(found.count > 1000);
+        assert_true(found.of_bound > 0.05);
+        assert_true(found.bounds / found.count < 0.3);
+    }
+    lr_image_destroy(mu);
+}
+
+static void smooth_map(void **unused)
+{
+    (void)unused;
+    check(true);
+}
+
+static void box_with_sharp_edges(void **unused)
+{
+    (void)unused;
+    check(false);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(smooth_map),
+        cmocka_unit_test(box_with_sharp_edges),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Products of crystals' values and products of sources, LOR by LOR. */
+#include "fixtures.h"
+
+#include "model/fans.h"
+
+/* The product, from the definition. */
+static double expected_product(const lr_crystal_product *product, int64_t l)
+{
+    const lr_scanner *scanner = product->lors->scanner;
+    const lr_lor lor = lr_lors_describe(product->lors, l);
+    const int a = lor.q * scanner->modules[lor.module_i].crystals[0] + lor.p;
+    const int b = lor.s * scanner->modules[lor.module_j].crystals[0] + lor.r;
+    return lr_lors_in_coincidence(product->lors, l)
+               ? product->scale * product->values[scanner->first_crystal[lor.module_i] + a] *
+                     product->values[scanner->first_crystal[lor.module_j] + b]
+               : 0.0;
+}
+
+static float *random_values(int64_t count, uint64_t *state)
+{
+    float *values = calloc((size_t)count, sizeof(*values));
+    assert_non_null(values);
+    for (int64_t k = 0; k < count; k++) {
+        values[k] = (float)(0.5 + test_random(state));
+    }
+    return values;
+}
+
+static void products_are_products(void **unused)
+{
+    (void)unused;
+    uint64_t state = test_seed();
+    for (int kind = 0; kind < FIXTURE_COUNT; kind++) {
+        struct fixture fixture;
+        fixture_init(&fixture, (enum fixture_kind)kind);
+        const int64_t count = fixture.lors->count;
+        float *values = random_values(fixture.scanner->num_crystals, &state);
+        float *found = random_values(count, &state);
+        lr_crystal_product product = {fixture.lors, values, 1.75};
+        const lr_lor_source source = lr_crystal_product_source(&product);
+        const int64_t begin = count / 3;
+        const lr_lor_span range = {.first = begin, .count = count - begin};
+        assert_int_equal(source.get(source.user, &range, found), LR_OK);
+        double sum = 0.0;
+        for (int64_t l = 0; l < count; l++) {
+            const double expected = expected_product(&product, l);
+            sum += expected;
+            if (l >= begin) {
+                assert_true(found[l - begin] == (float)expected);
+            }
+        }
+        assert_close(lr_crystal_product_sum(&product, 1), sum, 1e-12);
+        assert_close(lr_crystal_product_sum(&product, 2), sum, 1e-12);
+        int64_t numbers[100];
+        for (int k = 0; k < 100; k++) { /* with jumps over modules and back to back */
+            numbers[k] = k < 50 ? k * (count - 100) / 50 : count - 100 + k;
+        }
+        const lr_lor_span list = {.numbers = numbers, .count = 100};
+        assert_int_equal(source.get(source.user, &list, found), LR_OK);
+        for (int k = 0; k < 100; k++) {
+            assert_true(found[k] == (float)expected_product(&product, numbers[k]));
+        }
+        free(values);
+        free(found);
+        fixture_finish(&fixture);
+    }
+}
+
+/* The sum over a clinical scanner's 3e8 LORs, of ones: how many are in coincidence. */
+static void sum_of_a_large_scanner(void **unused)
+{
+    (void)unused;
+    lr_scanner *scanner = lr_scanner_read("siemens-mmr", NULL);
+    lr_lors *lors = lr_lors_create(scanner, NULL);
+    assert_non_null(lors);
+    float *ones = calloc((size_t)scanner->num_crystals, sizeof(*ones));
+    assert_non_null(ones);
+    for (int c = 0; c < scanner->num_crystals; c++) {
+        ones[c] = 1.0f;
+    }
+    const lr_crystal_product product = {lors, ones, 1.0};
+    /* 56 modules, each with those at least 9 places away; 4084 of 64 x 64 pairs of rings */
+    assert_true(lr_crystal_product_sum(&product, 0) == 56.0 * 39 / 2 * 8 * 8 * 4084);
+    free(ones);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+}
+
+static void lors_of_another_scanner_are_refused(void **unused)
+{
+    (void)unused;
+    struct fixture fixture;
+    fixture_init(&fixture, FIXTURE_RING);
+    float values[160] = {0}, found[2];
+    lr_crystal_product product = {fixture.lors, values, 1.0};
+    const lr_lor_source source = lr_crystal_product_source(&product);
+    const lr_lor_span behind = {.first = fixture.lors->count - 1, .count = 2};
+    const lr_lor_span before = {.first = -1, .count = 1};
+    const lr_lor_span nothing = {.first = fixture.lors->count, .count = 0};
+    assert_int_equal(source.get(source.user, &behind, found), LR_USAGE);
+    assert_int_equal(source.get(source.user, &before, found), LR_USAGE);
+    assert_int_equal(source.get(source.user, &nothing, found), LR_OK);
+    fixture_finish(&fixture);
+}
+
+/* --- products of sources --- */
+
+static lr_status get_number(void *user, const lr_lor_span *span, float *values)
+{
+    for (int64_t k = 0; k < span->count; k++) {
+        const int64_t lor = span->numbers ? span->numbers[k] : span->first + k;
+        values[k] = *(const float *)user + (float)(lor % 7);
+    }
+    return LR_OK;
+}
+
+static lr_status fail_to_get(void *user, const lr_lor_span *span, float *values)
+{
+    (void)user;
+    (void)span;
+    (void)values;
+    return LR_FAILED;
+}
+
+/* More LORs than are held at a time. */
+static void sources_are_multiplied(void **unused)
+{
+    (void)unused;
+    enum { COUNT = 2500000, FIRST = 12345 };
+    float offsets[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    lr_source_product product = {.num_sources = 4};
+    for (int k = 0; k < 8; k++) {
+        product.sources[k] = (lr_lor_source){get_number, &offsets[k]};
+    }
+    product.sources[2].get = NULL;
+    const lr_lor_source source = lr_source_product_source(&product);
+    float *values = calloc(COUNT, sizeof(*values));
+    int64_t *numbers = calloc(COUNT, sizeof(*numbers));
+    assert_true(values != NULL && numbers != NULL);
+    for (int64_t k = 0; k < COUNT; k++) {
+        numbers[k] = FIRST + 3 * k;
+    }
+    for (int listed = 0; listed < 2; listed++) {
+        const lr_lor_span span = {listed ? numbers : NULL, FIRST, COUNT};
+        assert_int_equal(source.get(source.user, &span, values), LR_OK);
+        for (int64_t k = 0; k < COUNT; k++) {
+            const float n = (float)((FIRST + (listed ? 3 * k : k)) % 7);
+            assert_true(values[k] == (1 + n) * (2 + n) * (4 + n)); /* whole numbers: exact */
+        }
+    }
+    const lr_lor_span some = {NULL, 0, 3};
+    product.num_sources = 0;
+    assert_int_equal(source.get(source.user, &some, values), LR_OK);
+    assert_true(values[0] == 1 && values[2] == 1);
+    product.num_sources = 8;
+    assert_int_equal(source.get(source.user, &some, values), LR_OK);
+    assert_true(values[0] == 13440); /* 8! / 3 */
+    product.num_sources = 9;
+    assert_int_equal(source.get(source.user, &some, values), LR_USAGE);
+    product.num_sources = 2;
+    product.sources[1].get = fail_to_get;
+    assert_int_equal(source.get(source.user, &some, values), LR_FAILED);
+    free(values);
+    free(numbers);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(products_are_products),
+        cmocka_unit_test(sum_of_a_large_scanner),
+        cmocka_unit_test(lors_of_another_scanner_are_refused),
+        cmocka_unit_test(sources_are_multiplied),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,343 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Expected randoms from delayeds that are drawn here from known singles rates. */
+#include "fixtures.h"
+
+/* Six modules in each of two rings, 5 x 4 crystals each; module and ring differences are limited, so
+ * that crystals at the ends have smaller fans. */
+enum { NUM_CRYSTALS = 240, NUM_MODULES = 12, NU = 5, NV = 4 };
+
+struct session {
+    struct fixture fixture;
+    double singles[NUM_CRYSTALS];
+    lr_lor_data *delayeds; /* dense */
+};
+
+/* What a singles rate depends on. */
+enum pattern { BY_CRYSTAL, BY_PLACE, BY_COLUMN, UNIFORM };
+
+static double single(enum pattern pattern, int m, int n, uint64_t *state)
+{
+    static const double columns[NU] = {1.3, 1.0, 0.8, 1.1, 1.5};
+    const double ring = (m / 6) * NV + n / NU;
+    switch (pattern) {
+    case BY_CRYSTAL:
+        return 0.5 + test_random(state);
+    case BY_PLACE:
+        return columns[n % NU] * (1.0 + 0.1 * ring);
+    case BY_COLUMN:
+        return columns[n % NU];
+    default:
+        return 1.0;
+    }
+}
+
+static double truth(const struct session *s, int64_t l)
+{
+    const lr_lor lor = lr_lors_describe(s->fixture.lors, l);
+    return lr_lors_in_coincidence(s->fixture.lors, l)
+               ? s->singles[lor.module_i * 20 + lor.q * NU + lor.p] *
+                     s->singles[lor.module_j * 20 + lor.s * NU + lor.r]
+               : 0.0;
+}
+
+static double sum_of(const lr_lor_data *data)
+{
+    double sum = 0.0;
+    for (int64_t k = 0; k < data->count; k++) {
+        sum += data->values[k];
+    }
+    return sum;
+}
+
+/* Delayeds as they are expected, `total` of them. */
+static void session_init(struct session *s, enum pattern pattern, double total)
+{
+    uint64_t state = 7;
+    *s = (struct session){0};
+    fixture_init(&s->fixture, FIXTURE_TWO_RINGS);
+    assert_int_equal(s->fixture.scanner->num_crystals, NUM_CRYSTALS);
+    for (int c = 0; c < NUM_CRYSTALS; c++) {
+        s->singles[c] = single(pattern, c / 20, c % 20, &state);
+    }
+    s->delayeds = lr_lor_data_create(s->fixture.lors, NULL);
+    assert_non_null(s->delayeds);
+    double sum = 0.0;
+    for (int64_t l = 0; l < s->delayeds->count; l++) {
+        sum += truth(s, l);
+    }
+    for (int c = 0; c < NUM_CRYSTALS; c++) {
+        s->singles[c] *= sqrt(total / sum);
+    }
+    for (int64_t l = 0; l < s->delayeds->count; l++) {
+        s->delayeds->values[l] = (float)truth(s, l);
+    }
+}
+
+static void session_finish(struct session *s)
+{
+    lr_lor_data_destroy(s->delayeds);
+    fixture_finish(&s->fixture);
+}
+
+static lr_randoms *estimate(const struct session *s)
+{
+    struct test_log log;
+    test_log_init(&log);
+    lr_randoms *randoms = lr_randoms_estimate(s->fixture.lors, s->delayeds, &log.log);
+    if (randoms == NULL) {
+        fail_msg("no randoms: %s", log.error);
+    }
+    return randoms;
+}
+
+/* r of every LOR. The caller frees it. */
+static float *values_of(lr_randoms *randoms, const lr_lors *lors)
+{
+    float *values = calloc((size_t)lors->count, sizeof(*values));
+    assert_non_null(values);
+    const lr_lor_source source = lr_crystal_product_source(&randoms->product);
+    const lr_lor_span all = {.count = lors->count};
+    assert_int_equal(source.get(source.user, &all, values), LR_OK);
+    return values;
+}
+
+/* --- laws --- */
+
+/* Sums over the LORs of each crystal. */
+static void sum_fans(const lr_lors *lors, const float *values, double *fans)
+{
+    for (int64_t l = 0; l < lors->count; l++) {
+        const lr_lor lor = lr_lors_describe(lors, l);
+        fans[lor.module_i * 20 + lor.q * NU + lor.p] += values[l];
+        fans[lor.module_j * 20 + lor.s * NU + lor.r] += values[l];
+    }
+}
+
+/* What singles rates give is found again, whatever the fans' sizes; 1e-5: fan sums to 1e-7, and
+ * what is measured is float. Sums over LORs of floats hold to 1e-6. */
+static void expected_delayeds_give_their_rates(void **unused)
+{
+    (void)unused;
+    static const double totals[4] = {20000, 4000, 500, 60};
+    static const int pooled[4] = {1, 6, 48, 240};
+    for (int pattern = BY_CRYSTAL; pattern <= UNIFORM; pattern++) {
+        struct session s;
+        session_init(&s, (enum pattern)pattern, totals[pattern]);
+        lr_randoms *randoms = estimate(&s);
+        assert_int_equal(randoms->pooled, pooled[pattern]);
+        float *values = values_of(randoms, s.fixture.lors);
+        double sum = 0.0;
+        for (int64_t l = 0; l < s.delayeds->count; l++) {
+            assert_close(values[l], s.delayeds->values[l], 1e-5);
+            sum += values[l];
+        }
+        assert_close(sum, sum_of(s.delayeds), 1e-6);
+        assert_close(randoms->delayeds, sum_of(s.delayeds), 1e-12);
+        free(values);
+        lr_randoms_destroy(randoms);
+        session_finish(&s);
+    }
+}
+
+/* Not pooled, r has the fan sums that were measured, noise and all. */
+static void fan_sums_are_kept(void **unused)
+{
+    (void)unused;
+    struct session s;
+    session_init(&s, BY_CRYSTAL, 20000);
+    assert_int_equal(lr_poisson(s.delayeds->values, s.delayeds->count, test_seed(), NULL), LR_OK);
+    lr_randoms *randoms = estimate(&s);
+    assert_int_equal(randoms->pooled, 1);
+    float *values = values_of(randoms, s.fixture.lors);
+    double measured[NUM_CRYSTALS] = {0}, estimated[NUM_CRYSTALS] = {0};
+    sum_fans(s.fixture.lors, s.delayeds->values, measured);
+    sum_fans(s.fixture.lors, values, estimated);
+    for (int c = 0; c < NUM_CRYSTALS; c++) {
+        assert_close(measured[c], estimated[c], 1e-5);
+    }
+    free(values);
+    lr_randoms_destroy(randoms);
+    session_finish(&s);
+}
+
+/* --- statistics --- */
+
+/* Sum over groups of (estimated / true rate - 1)^2 times the ends counted in the group: one for each
+ * group, since a rate is as good as the counts it is made of. */
+static double chi_square(const struct session *s, const lr_randoms *randoms)
+{
+    double ends[NUM_CRYSTALS] = {0}, chi2 = 0.0;
+    float *expected = calloc((size_t)s->delayeds->count, sizeof(*expected));
+    assert_non_null(expected);
+    for (int64_t l = 0; l < s->delayeds->count; l++) {
+        expected[l] = (float)truth(s, l);
+    }
+    sum_fans(s->fixture.lors, expected, ends);
+    for (int c = 0; c < NUM_CRYSTALS; c++) {
+        const double rate = sqrt(randoms->product.scale) * randoms->values[c];
+        chi2 += pow(rate / s->singles[c] - 1.0, 2.0) * ends[c];
+    }
+    free(expected);
+    return chi2;
+}
+
+/* The chi-square of n rates is n, give or take sqrt(2 n); five of these are allowed. */
+static void drawn_delayeds_give_the_rates_within_statistics(void **unused)
+{
+    (void)unused;
+    static const double totals[3] = {20000, 4000, 500};
+    static const int pooled[3] = {1, 6, 48};
+    const uint64_t seed = test_seed();
+    for (int pattern = BY_CRYSTAL; pattern <= BY_COLUMN; pattern++) {
+        enum { DRAWS = 20 };
+        double chi2 = 0.0;
+        for (uint64_t draw = 0; draw < DRAWS; draw++) {
+            struct session s;
+            session_init(&s, (enum pattern)pattern, totals[pattern]);
+            assert_int_equal(
+                lr_poisson(s.delayeds->values, s.delayeds->count, seed + 100 * draw, NULL), LR_OK);
+            lr_randoms *randoms = estimate(&s);
+            assert_int_equal(randoms->pooled, pooled[pattern]);
+            chi2 += chi_square(&s, randoms);
+            lr_randoms_destroy(randoms);
+            session_finish(&s);
+        }
+        const double groups = (double)DRAWS * NUM_CRYSTALS / pooled[pattern];
+        print_message("pooled %d: chi-square %.1f of %.0f rates\n", pooled[pattern], chi2, groups);
+        assert_true(fabs(chi2 - groups) < 5.0 * sqrt(2.0 * groups));
+    }
+}
+
+/* Nor do the delayeds themselves miss r by more than Poisson numbers do. A Poisson number's
+ * (n - r)^2 / r has the variance 2 + 1 / r. */
+static void drawn_delayeds_fit_the_estimate(void **unused)
+{
+    (void)unused;
+    struct session s;
+    session_init(&s, BY_CRYSTAL, 20000);
+    assert_int_equal(lr_poisson(s.delayeds->values, s.delayeds->count, test_seed(), NULL), LR_OK);
+    lr_randoms *randoms = estimate(&s);
+    float *values = values_of(randoms, s.fixture.lors);
+    double chi2 = 0.0, variance = 0.0, freedom = -NUM_CRYSTALS;
+    for (int64_t l = 0; l < s.delayeds->count; l++) {
+        if (values[l] > 0.0f) {
+            chi2 += pow(s.delayeds->values[l] - values[l], 2.0) / values[l];
+            variance += 2.0 + 1.0 / values[l];
+            freedom += 1.0;
+        }
+    }
+    print_message("chi-square %.0f of %.0f\n", chi2, freedom);
+    assert_true(fabs(chi2 - freedom) < 5.0 * sqrt(variance));
+    free(values);
+    lr_randoms_destroy(randoms);
+    session_finish(&s);
+}
+
+/* --- pooling --- */
+
+/* 50 ends in the mean group decide, to the count. */
+static void counts_decide_on_pooling(void **unused)
+{
+    (void)unused;
+    static const double totals[6] = {6010, 5990, 1010, 990, 130, 120};
+    static const int pooled[6] = {1, 6, 6, 48, 48, 240};
+    for (int k = 0; k < 6; k++) {
+        struct session s;
+        session_init(&s, UNIFORM, totals[k]);
+        lr_randoms *randoms = estimate(&s);
+        assert_int_equal(randoms->pooled, pooled[k]);
+        lr_randoms_destroy(randoms);
+        session_finish(&s);
+    }
+}
+
+static lr_lor_data draw_events(const lr_lors *lors, int64_t num_events)
+{
+    uint64_t state = test_seed();
+    int64_t *events = calloc((size_t)num_events, sizeof(*events));
+    assert_non_null(events);
+    for (int64_t k = 0; k < num_events; k++) {
+        do {
+            events[k] = (int64_t)(test_random(&state) * (double)lors->count);
+        } while (!lr_lors_in_coincidence(lors, events[k]));
+    }
+    lr_lor_data *binned = lr_lor_data_bin(events, num_events, NULL);
+    assert_non_null(binned);
+    free(events);
+    const lr_lor_data data = *binned;
+    free(binned);
+    return data;
+}
+
+/* As many delayeds as in a measurement of a second: 2.5 a crystal. Blocks of one panel that differ
+ * in width or place are not pooled with each other. */
+static void clinical_scanner(void **unused)
+{
+    (void)unused;
+    static const char *const names[2] = {"siemens-mmr", "safir-dual-ring-prototype"};
+    static const int num_delayeds[2] = {35320, 9000};
+    static const int pooled[2] = {56, 12};
+    for (int k = 0; k < 2; k++) {
+        lr_scanner *scanner = lr_scanner_read(names[k], NULL);
+        lr_lors *lors = lr_lors_create(scanner, NULL);
+        assert_non_null(lors);
+        lr_lor_data delayeds = draw_events(lors, num_delayeds[k]);
+        lr_randoms *randoms = lr_randoms_estimate(lors, &delayeds, NULL);
+        assert_non_null(randoms);
+        assert_int_equal(randoms->pooled, pooled[k]);
+        assert_true(randoms->delayeds == num_delayeds[k]);
+        assert_close(lr_crystal_product_sum(&randoms->product, 0), num_delayeds[k], 1e-12);
+        const int first = scanner->first_crystal[scanner->num_modules / 2];
+        for (int c = 0; c < 64 && k == 0; c++) { /* the same place in another module */
+            assert_true(randoms->values[c] == randoms->values[first + c]);
+        }
+        free(delayeds.index);
+        free(delayeds.values);
+        lr_randoms_destroy(randoms);
+        lr_lors_destroy(lors);
+        lr_scanner_destroy(scanner);
+    }
+}
+
+/* --- bad input --- */
+
+static void bad_delayeds_are_refused(void **unused)
+{
+    (void)unused;
+    struct test_log log;
+    test_log_init(&log);
+    struct session s;
+    session_init(&s, UNIFORM, 1000);
+    s.delayeds->values[5] = -1.0f;
+    assert_null(lr_randoms_estimate(s.fixture.lors, s.delayeds, &log.log));
+    assert_int_equal(log.status, LR_BAD_INPUT);
+    assert_non_null(strstr(log.error, "the delayeds of LOR 5 "));
+    memset(s.delayeds->values, 0, (size_t)s.delayeds->count * sizeof(float));
+    assert_null(lr_randoms_estimate(s.fixture.lors, s.delayeds, &log.log));
+    assert_non_null(strstr(log.error, "no delayed coincidences"));
+    int64_t outside = 0; /* out of coincidence */
+    while (lr_lors_in_coincidence(s.fixture.lors, outside)) {
+        outside++;
+    }
+    s.delayeds->values[outside] = 3.0f;
+    assert_null(lr_randoms_estimate(s.fixture.lors, s.delayeds, &log.log));
+    assert_non_null(strstr(log.warning, "3 delayeds lie in LORs out of coincidence"));
+    lr_randoms_destroy(NULL);
+    session_finish(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(expected_delayeds_give_their_rates),
+        cmocka_unit_test(fan_sums_are_kept),
+        cmocka_unit_test(drawn_delayeds_give_the_rates_within_statistics),
+        cmocka_unit_test(drawn_delayeds_fit_the_estimate),
+        cmocka_unit_test(counts_decide_on_pooling),
+        cmocka_unit_test(clinical_scanner),
+        cmocka_unit_test(bad_delayeds_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

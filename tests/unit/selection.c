@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Selections of LORs against a plain table of flags: checked, counted, walked over, searched. */
+#include "scanners.h"
+
+#include "model/selection.h"
+
+struct world {
+    lr_scanner *scanner;
+    lr_lors *lors;
+    struct test_log log;
+    int64_t *numbers; /* [lors->count] room for lists */
+    int32_t *pairs;   /* [lors->num_pairs] */
+    bool *chosen;     /* [lors->count] */
+};
+
+static void world_init(struct world *world)
+{
+    static const int crystals[2] = {3, 2};
+    const lr_ring ring = plain_ring(40.0, 7, crystals, 4.0, 4.0, 10.0);
+    *world = (struct world){0};
+    test_log_init(&world->log);
+    world->scanner = lr_scanner_create_ring(&(lr_scanner_params){.log = &world->log.log}, &ring);
+    world->lors = lr_lors_create(world->scanner, &world->log.log);
+    assert_non_null(world->lors);
+    assert_int_equal(world->lors->num_pairs, 21);
+    world->numbers = calloc((size_t)world->lors->count, sizeof(*world->numbers));
+    world->pairs = calloc((size_t)world->lors->num_pairs, sizeof(*world->pairs));
+    world->chosen = calloc((size_t)world->lors->count, sizeof(*world->chosen));
+    assert_true(world->numbers != NULL && world->pairs != NULL && world->chosen != NULL);
+}
+
+static void world_finish(struct world *world)
+{
+    free(world->numbers);
+    free(world->pairs);
+    free(world->chosen);
+    lr_lors_destroy(world->lors);
+    lr_scanner_destroy(world->scanner);
+}
+
+/* A random selection of about `share` of all: LORs, or module pairs. Marks what is chosen. */
+static lr_selection choose(struct world *world, bool by_pairs, double share, uint64_t *state)
+{
+    const lr_lors *lors = world->lors;
+    lr_selection selection = {0};
+    memset(world->chosen, 0, (size_t)lors->count * sizeof(*world->chosen));
+    if (by_pairs) {
+        selection.pairs = world->pairs;
+    } else {
+        selection.lors = world->numbers;
+    }
+    for (int64_t pair = 0; by_pairs && pair < lors->num_pairs; pair++) {
+        if (test_random(state) < share) {
+            world->pairs[selection.num_pairs++] = (int32_t)pair;
+            for (int64_t lor = lors->offsets[pair]; lor < lors->offsets[pair + 1]; lor++) {
+                world->chosen[lor] = true;
+            }
+        }
+    }
+    for (int64_t lor = 0; !by_pairs && lor < lors->count; lor++) {
+        world->chosen[lor] = test_random(state) < share;
+        if (world->chosen[lor]) {
+            world->numbers[selection.num_lors++] = lor;
+        }
+    }
+    return selection;
+}
+
+/* Every chosen LOR of the window comes once, in order, at its position. */
+static void check_walk(const struct world *world, struct lr_selection_walk walk)
+{
+    const int64_t begin = walk.begin, end = walk.end > 0 ? walk.end : world->lors->count;
+    int64_t lor = 0, position = 0;
+    while (lr_selection_next(&walk)) {
+        assert_true(walk.span.count > 0 && (walk.longest == 0 || walk.span.count <= walk.longest));
+        for (int64_t k = 0; k < walk.span.count; k++, lor++, position++) {
+            for (; !world->chosen[lor] || lor < begin; lor++) {
+                position += world->chosen[lor];
+            }
+            assert_true(lor < end);
+            assert_int_equal(walk.span.numbers ? walk.span.numbers[k] : walk.span.first + k, lor);
+            assert_int_equal(walk.position + k, position);
+            assert_int_equal(lr_selection_lor(world->lors, walk.selection, position), lor);
+        }
+    }
+    for (; lor < end; lor++) {
+        assert_false(world->chosen[lor] && lor >= begin);
+    }
+}
+
+static void check_find(const struct world *world, const lr_selection *selection, uint64_t *state)
+{
+    struct lr_selection_finder every = {.lors = world->lors, .selection = selection};
+    struct lr_selection_finder some = every;
+    int64_t position = 0;
+    for (int64_t lor = 0; lor < world->lors->count; lor++) {
+        const int64_t expected = world->chosen[lor] ? position++ : -1;
+        assert_int_equal(lr_selection_find(&every, lor), expected);
+        if (test_random(state) < 0.1) {
+            assert_int_equal(lr_selection_find(&some, lor), expected);
+        }
+    }
+    assert_int_equal(lr_selection_count(world->lors, selection), position);
+}
+
+static void check_selection(const struct world *world, const lr_selection *selection,
+                            uint64_t *state)
+{
+    const int64_t count = world->lors->count;
+    assert_int_equal(lr_selection_check(world->lors, selection, NULL), LR_OK);
+    check_find(world, selection, state);
+    for (int k = 0; k < 20; k++) {
+        const int64_t a = (int64_t)(test_random(state) * (double)count);
+        const int64_t b = a + 1 + (int64_t)(test_random(state) * (double)(count - a));
+        struct lr_selection_walk walk = {.lors = world->lors, .selection = selection};
+        walk.longest = k % 4 * 7;
+        check_walk(world, walk);
+        walk.begin = a;
+        walk.end = b < count ? b : count;
+        check_walk(world, walk);
+    }
+}
+
+static void test_every_selection_is_its_flags(void **unused)
+{
+    (void)unused;
+    static const double shares[] = {0.0, 0.03, 0.5, 0.95, 1.0};
+    uint64_t state = test_seed();
+    struct world world;
+    world_init(&world);
+    for (int k = 0; k < 5; k++) {
+        for (int by_pairs = 0; by_pairs < 2; by_pairs++) {
+            const lr_selection selection = choose(&world, by_pairs, shares[k], &state);
+            check_selection(&world, &selection, &state);
+        }
+    }
+    memset(world.chosen, 1, (size_t)world.lors->count);
+    check_selection(&world, NULL, &state);
+    check_selection(&world, &(lr_selection){0}, &state);
+    world_finish(&world);
+}
+
+static void expect_refusal(struct world *world, lr_selection selection, const char *words)
+{
+    assert_int_equal(lr_selection_check(world->lors, &selection, &world->log.log), LR_USAGE);
+    if (strstr(world->log.error, words) == NULL) {
+        fail_msg("\"%s\" does not say \"%s\"", world->log.error, words);
+    }
+}
+
+static void test_faults_are_named(void **unused)
+{
+    (void)unused;
+    struct world world;
+    world_init(&world);
+    const int64_t lors[] = {4, 9, 9, 7, 756}; /* 21 pairs of 36 */
+    const int64_t negative[] = {-1};
+    const int32_t pairs[] = {0, 20, 21, 3, 2};
+    const lr_selection both = {lors, 1, pairs, 1};
+    expect_refusal(&world, both, "one of the two");
+    expect_refusal(&world, (lr_selection){lors, 3, NULL, 0}, "entry 2 of a selection is LOR 9");
+    expect_refusal(&world, (lr_selection){lors + 2, 2, NULL, 0}, "LOR 7 after 9");
+    expect_refusal(&world, (lr_selection){lors + 3, 2, NULL, 0}, "LOR 756: the scanner has 0 to");
+    expect_refusal(&world, (lr_selection){negative, 1, NULL, 0}, "LOR -1");
+    expect_refusal(&world, (lr_selection){NULL, 0, pairs, 3}, "module pair 21: the scanner has 0");
+    expect_refusal(&world, (lr_selection){NULL, 0, pairs + 3, 2}, "module pair 2 after 3");
+    expect_refusal(&world, (lr_selection){NULL, 3, NULL, 0}, "3 LORs needs their list");
+    expect_refusal(&world, (lr_selection){NULL, 0, NULL, 2}, "2 module pairs needs their list");
+    expect_refusal(&world, (lr_selection){lors, -2, NULL, 0}, "-2 LORs");
+    world_finish(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_selection_is_its_flags),
+        cmocka_unit_test(test_faults_are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

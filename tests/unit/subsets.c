@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Subsets of module pairs, and sums over fans. */
+#include "fixtures.h"
+
+#include "model/coincidence.h"
+#include "model/fans.h"
+
+enum { NUM_WAVES = 3, NUM_DISTANCES = 3 };
+
+/* --- fans --- */
+
+/* Every LOR of every fixture, one by one. */
+static void fans_are_sums_over_lors(void **unused)
+{
+    (void)unused;
+    uint64_t state = test_seed();
+    for (int kind = 0; kind < FIXTURE_COUNT; kind++) {
+        struct fixture fixture;
+        fixture_init(&fixture, (enum fixture_kind)kind);
+        const lr_lors *lors = fixture.lors;
+        const int64_t num = fixture.scanner->num_crystals;
+        double *values = fixture_doubles(num), *expected = fixture_doubles(num);
+        double *fans = fixture_doubles(num), *again = fixture_doubles(num);
+        fixture_fill(values, num, (double[2]){0.5, 2.0}, &state);
+        for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
+            int64_t in_coincidence = 0;
+            for (int64_t l = lors->offsets[pair]; l < lors->offsets[pair + 1]; l++) {
+                if (!lr_lors_in_coincidence(lors, l)) {
+                    continue;
+                }
+                const lr_lor lor = lr_lors_describe(lors, l);
+                const lr_scanner *scanner = fixture.scanner;
+                const int c = scanner->first_crystal[lor.module_i] +
+                              lor.q * scanner->modules[lor.module_i].crystals[0] + lor.p;
+                const int d = scanner->first_crystal[lor.module_j] +
+                              lor.s * scanner->modules[lor.module_j].crystals[0] + lor.r;
+                expected[c] += values[d];
+                expected[d] += values[c];
+                in_coincidence++;
+            }
+            assert_int_equal(lr_pair_num_coincidences(lors, pair), in_coincidence);
+        }
+        assert_int_equal(lr_crystal_fans(lors, values, fans, 1, NULL), LR_OK);
+        assert_int_equal(lr_crystal_fans(lors, values, again, 3, NULL), LR_OK);
+        assert_memory_equal(fans, again, (size_t)num * sizeof(double));
+        for (int64_t c = 0; c < num; c++) {
+            assert_close(fans[c], expected[c], 1e-12);
+        }
+        free(values);
+        free(expected);
+        free(fans);
+        free(again);
+        fixture_finish(&fixture);
+    }
+}
+
+/* Tilted modules within a field of view: their rules do not part into columns and rings. */
+static void fans_of_masks_that_do_not_part(void **unused)
+{
+    (void)unused;
+    struct fixture fixture;
+    fixture_init(&fixture, FIXTURE_TILTED);
+    lr_scanner *scanner =
+        lr_scanner_create(&(lr_scanner_params){.modules = fixture.scanner->modules,
+                                               .num_modules = 2,
+                                               .coincidence = {.field_of_view_mm = 6}});
+    lr_lors *lors = lr_lors_create(scanner, NULL);
+    assert_int_equal(lors->masks->pairs[0].kind, LR_MASK_FULL);
+    double ones[40], fans[40], expected[40] = {0};
+    assert_int_equal(scanner->num_crystals, 40);
+    for (int c = 0; c < 40; c++) {
+        ones[c] = 1.0;
+    }
+    for (int a = 0; a < 20; a++) {
+        for (int b = 0; b < 20; b++) {
+            const bool counts = lr_lors_in_coincidence(lors, a * 20 + b);
+            expected[a] += counts;
+            expected[20 + b] += counts;
+        }
+    }
+    assert_int_equal(lr_crystal_fans(lors, ones, fans, 2, NULL), LR_OK);
+    assert_memory_equal(fans, expected, sizeof(fans));
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+    fixture_finish(&fixture);
+}
+
+/* --- subsets --- */
+
+/* LORs of each subset: all, by distance from the axis, and the sums of exp(2 i m direction), m = 1,
+ * 2, 3, in which a bundle of parallel lines is as long as its LORs are many. */
+struct shares {
+    double all, distances[NUM_DISTANCES], waves[NUM_WAVES][2];
+};
+
+static void add_pair(const lr_lors *lors, int64_t pair, double radius, struct shares *shares)
+{
+    const double *a = lors->scanner->modules[lors->pairs[pair][0]].centre_mm;
+    const double *b = lors->scanner->modules[lors->pairs[pair][1]].centre_mm;
+    const double count = (double)lr_pair_num_coincidences(lors, pair);
+    const double dx = b[0] - a[0], dy = b[1] - a[1];
+    shares->all += count;
+    if (hypot(dx, dy) < 1.0) {
+        return; /* along the axis: no direction around it */
+    }
+    for (int m = 1; m <= NUM_WAVES; m++) {
+        shares->waves[m - 1][0] += count * cos(2 * m * atan2(dy, dx));
+        shares->waves[m - 1][1] += count * sin(2 * m * atan2(dy, dx));
+    }
+    const double distance = fabs(a[0] * dy - a[1] * dx) / hypot(dx, dy);
+    const int far = (int)(NUM_DISTANCES * distance / radius);
+    shares->distances[far < NUM_DISTANCES ? far : NUM_DISTANCES - 1] += count;
+}
+
+/* Largest relative distance of a subset's share from the mean. */
+static double spread(const struct shares *shares, int subsets, size_t offset)
+{
+    double mean = 0.0, worst = 0.0;
+    for (int k = 0; k < subsets; k++) {
+        mean += *(const double *)((const char *)&shares[k] + offset) / subsets;
+    }
+    for (int k = 0; k < subsets && mean > 0.0; k++) {
+        const double share = *(const double *)((const char *)&shares[k] + offset);
+        worst = fmax(worst, fabs(share / mean - 1.0));
+    }
+    return worst;
+}
+
+/* Largest wave of a subset over its LORs. The scanners are symmetric: the mean wave is 0. */
+static double largest_wave(const struct shares *shares, int subsets)
+{
+    double worst = 0.0;
+    for (int k = 0; k < subsets; k++) {
+        for (int m = 0; m < NUM_WAVES; m++) {
+            const double *wave = shares[k].waves[m];
+            worst = fmax(worst, hypot(wave[0], wave[1]) / shares[k].all);
+        }
+    }
+    return worst;
+}
+
+struct balance {
+    double all, waves, distances;
+};
+
+static struct balance weigh(const lr_lors *lors, int subsets)
+{
+    int32_t *subset_of = calloc((size_t)lors->num_pairs, sizeof(*subset_of));
+    struct shares *shares = calloc((size_t)subsets, sizeof(*shares));
+    assert_true(subset_of != NULL && shares != NULL);
+    assert_int_equal(lr_osem_subsets(lors, subsets, subset_of), LR_OK);
+    const double *centre = lors->scanner->modules[0].centre_mm;
+    for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
+        assert_true(subset_of[pair] >= 0 && subset_of[pair] < subsets);
+        add_pair(lors, pair, hypot(centre[0], centre[1]), &shares[subset_of[pair]]);
+    }
+    struct balance balance = {spread(shares, subsets, offsetof(struct shares, all)),
+                              largest_wave(shares, subsets), 0.0};
+    for (int k = 0; k < NUM_DISTANCES; k++) {
+        const size_t offset = offsetof(struct shares, distances) + (size_t)k * sizeof(double);
+        balance.distances = fmax(balance.distances, spread(shares, subsets, offset));
+    }
+    free(subset_of);
+    free(shares);
+    return balance;
+}
+
+/* Whole pairs can be shared out to within one pair. Directions and distances are held to 5 % and
+ * four pairs: as many, and more, of a scanner share each direction and distance. */
+static void subsets_are_balanced(void **unused)
+{
+    (void)unused;
+    static const char *const names[] = {"ge-explore-vista-dr", "siemens-mmr",
+                                        "safir-dual-ring-prototype", "penn-labr3"};
+    static const int counts[] = {2, 3, 4, 6, 7, 8, 9, 14, 21};
+    for (int n = 0; n < 4; n++) {
+        struct test_log log;
+        test_log_init(&log);
+        lr_scanner *scanner = lr_scanner_read(names[n], &log.log);
+        if (scanner == NULL) {
+            fail_msg("%s: %s", names[n], log.error);
+        }
+        lr_lors *lors = lr_lors_create(scanner, NULL);
+        for (int k = 0; k < 9; k++) {
+            const double pair = (double)counts[k] / (double)lors->num_pairs;
+            const struct balance balance = weigh(lors, counts[k]);
+            print_message("%s, %d subsets of %lld pairs: LORs to %.1f %%, directions %.1f %%, "
+                          "distances %.1f %%\n",
+                          names[n], counts[k], (long long)lors->num_pairs, 100 * balance.all,
+                          100 * balance.waves, 100 * balance.distances);
+            assert_true(balance.all <= 0.01 + pair);
+            assert_true(balance.waves <= 0.05 + 4.0 * pair);
+            assert_true(balance.distances <= 0.05 + 4.0 * NUM_DISTANCES * pair);
+        }
+        lr_lors_destroy(lors);
+        lr_scanner_destroy(scanner);
+    }
+}
+
+static void too_many_subsets_are_refused(void **unused)
+{
+    (void)unused;
+    struct fixture fixture;
+    fixture_init(&fixture, FIXTURE_TWO_RINGS);
+    const int num_pairs = (int)fixture.lors->num_pairs;
+    int32_t *subset_of = calloc((size_t)num_pairs, sizeof(*subset_of));
+    int *sizes = calloc((size_t)num_pairs, sizeof(*sizes));
+    assert_true(subset_of != NULL && sizes != NULL);
+    assert_int_equal(lr_osem_subsets(fixture.lors, 0, subset_of), LR_USAGE);
+    assert_int_equal(lr_osem_subsets(fixture.lors, num_pairs + 1, subset_of), LR_USAGE);
+    assert_int_equal(lr_osem_subsets(fixture.lors, num_pairs, subset_of), LR_OK);
+    for (int pair = 0; pair < num_pairs; pair++) {
+        assert_true(sizes[subset_of[pair]]++ == 0); /* one each */
+    }
+    assert_int_equal(lr_osem_subsets(fixture.lors, 1, subset_of), LR_OK);
+    for (int pair = 0; pair < num_pairs; pair++) {
+        assert_int_equal(subset_of[pair], 0);
+    }
+    free(subset_of);
+    free(sizes);
+    fixture_finish(&fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fans_are_sums_over_lors),
+        cmocka_unit_test(fans_of_masks_that_do_not_part),
+        cmocka_unit_test(subsets_are_balanced),
+        cmocka_unit_test(too_many_subsets_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
