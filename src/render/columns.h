@@ -24,6 +24,8 @@ enum lr_columns_program {
     LR_COLUMNS_ONES, /* back, of values that are all 1 */
     LR_COLUMNS_TO_FILE,
     LR_COLUMNS_FROM_FILE,
+    LR_COLUMNS_LIST_FORWARD, /* of columns_list.c */
+    LR_COLUMNS_LIST_BACK,
     LR_NUM_COLUMNS_PROGRAMS
 };
 
@@ -62,5 +64,8 @@ lr_status lr_columns_forward(struct lr_columns *columns, const struct lr_pair_li
                              const float *image, float *data);
 lr_status lr_columns_back(struct lr_columns *columns, const struct lr_pair_list *list,
                           const float *data, float *image);
+
+/* A program of the passes, made when first asked for. errors: NULL, logged. */
+struct gl_program *lr_columns_program(struct lr_columns *columns, enum lr_columns_program which);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "render/columns_list.h"
 #include "render/sweep.h"
 
 #include <stdio.h>
@@ -142,6 +143,33 @@ static lr_status back(void *self, const void *data, void *image)
     return status;
 }
 
+/* Parts need the columns: other passes go through the image, whatever few LORs are asked for. */
+static lr_status forward_part(void *self, const lr_selection *part, const void *image, void *values)
+{
+    struct lr_compute *compute = self;
+    const struct lr_pair_list pairs = {part->pairs, part->num_pairs};
+    const struct lr_lor_list list = {part->lors, part->num_lors};
+    LR_TRY(gl_context_make_current(compute->ctx));
+    const lr_status status = part->lors != NULL
+                                 ? lr_columns_list_forward(compute->columns, &list, image, values)
+                                 : lr_columns_forward(compute->columns, &pairs, image, values);
+    gl_context_release(compute->ctx);
+    return status;
+}
+
+static lr_status back_part(void *self, const lr_selection *part, const void *values, void *image)
+{
+    struct lr_compute *compute = self;
+    const struct lr_pair_list pairs = {part->pairs, part->num_pairs};
+    const struct lr_lor_list list = {part->lors, part->num_lors};
+    LR_TRY(gl_context_make_current(compute->ctx));
+    const lr_status status = part->lors != NULL
+                                 ? lr_columns_list_back(compute->columns, &list, values, image)
+                                 : lr_columns_back(compute->columns, &pairs, values, image);
+    gl_context_release(compute->ctx);
+    return status;
+}
+
 static double device_seconds(void *self)
 {
     const struct lr_compute *compute = self;
@@ -181,6 +209,17 @@ static const struct lr_backend_fns fns = {
     .destroy = destroy,
 };
 
+static const struct lr_backend_fns fns_with_parts = {
+    .name = "compute",
+    .forward = forward,
+    .back = back,
+    .rows = rows,
+    .forward_part = forward_part,
+    .back_part = back_part,
+    .device_seconds = device_seconds,
+    .destroy = destroy,
+};
+
 /* LOR numbers on the device are 32 bit; rows need all of them in one window. */
 static lr_status check_lors(const struct lr_backend_params *params)
 {
@@ -214,7 +253,7 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params,
         free(compute);
         return status;
     }
-    backend->fns = &fns;
+    backend->fns = compute->columns ? &fns_with_parts : &fns;
     backend->self = compute;
     snprintf(backend->device, sizeof(backend->device), "%s",
              gl_context_limits(compute->ctx)->renderer);
