@@ -32,9 +32,6 @@ enum { WINDOW_ENTRIES = 1 << 20, PART_GROUPS = 8192, PART_GROUPS_SOFTWARE = 256 
 /* llvmpipe ends all loops of a thread after 65,535 turns altogether. */
 enum { MOST_TURNS_SOFTWARE = 60000 };
 
-/* What a factor of 2^-8 at a time makes room for, where sums overflow. */
-enum { EXPONENT_STEP = 8 };
-
 /* Some entries of the list. */
 struct window {
     struct lr_columns *columns;
@@ -278,19 +275,18 @@ static lr_status add_windows(struct lr_columns *columns, const struct lr_lor_lis
 static lr_status fill_sums(struct lr_columns *columns, const struct lr_lor_list *list,
                            const float *values, struct lr_fixed *sums)
 {
-    bool overflowed = true;
     int exponent = values != NULL ? lr_fixed_exponent(values, list->count) : 0;
-    while (overflowed) {
+    do {
         LR_TRY(
             lr_fixed_init(sums, columns->ctx, lr_grid_num_voxels(columns->params.grid), exponent));
         lr_status status = add_windows(columns, list, values, sums);
-        status = status == LR_OK ? lr_fixed_overflowed(sums, &overflowed) : status;
-        if (status != LR_OK || overflowed) {
+        status = status == LR_OK ? lr_fixed_overflowed(sums, &sums->overflowed) : status;
+        if (status != LR_OK || sums->overflowed) {
             lr_fixed_finish(sums);
         }
         LR_TRY(status);
-        exponent += EXPONENT_STEP;
-    }
+        exponent += LR_FIXED_STEP;
+    } while (sums->overflowed);
     return LR_OK;
 }
 

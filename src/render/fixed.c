@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/vec.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,6 +14,9 @@ enum { HEAD_BYTES = 8 };
 
 /* Of 1 on the device. */
 enum { BITS = 61 };
+
+/* How much larger than guessed the largest element may be; overflows are noticed beyond that. */
+static const double guess_margin = 16.0;
 
 /* Sums read at a time. */
 enum { PIECE = 1 << 16 };
@@ -29,7 +33,7 @@ lr_status lr_fixed_init(struct lr_fixed *fixed, struct gl_context *ctx, int64_t 
 void lr_fixed_finish(struct lr_fixed *fixed)
 {
     gl_buffer_destroy(fixed->buffer);
-    *fixed = (struct lr_fixed){0};
+    fixed->buffer = NULL;
 }
 
 lr_status lr_fixed_overflowed(const struct lr_fixed *fixed, bool *overflowed)
@@ -71,5 +75,47 @@ int lr_fixed_exponent(const float *values, int64_t count)
         largest = fabsf(values[k]) > largest ? fabsf(values[k]) : largest;
     }
     frexpf(largest, &exponent);
+    return exponent;
+}
+
+int64_t lr_fixed_most(int64_t floats)
+{
+    const int64_t most = (floats * (int64_t)sizeof(float) - HEAD_BYTES) / LR_FIXED_BYTES;
+    return most > 0 ? most : 1;
+}
+
+static double largest_face(const lr_scanner *scanner)
+{
+    double largest = 0.0;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const double *face = scanner->modules[m].face_mm;
+        largest = fmax(largest, face[0] * face[1]);
+    }
+    return largest;
+}
+
+static double nearest_pair(const lr_lors *lors)
+{
+    double nearest = INFINITY;
+    for (int64_t k = 0; k < lors->num_pairs; k++) {
+        double way[3];
+        vec_sub(lors->scanner->modules[lors->pairs[k][0]].centre_mm,
+                lors->scanner->modules[lors->pairs[k][1]].centre_mm, way);
+        nearest = fmin(nearest, vec_length(way));
+    }
+    return nearest;
+}
+
+int lr_fixed_sum_exponent(const struct lr_backend_params *params, const float *image)
+{
+    const int64_t num_voxels = lr_grid_num_voxels(params->grid);
+    const double half_way = 0.5 * nearest_pair(params->lors);
+    const double part = largest_face(params->scanner) / (6.283185307179586 * half_way * half_way);
+    double sum = 0.0;
+    int exponent = 0;
+    for (int64_t k = 0; k < num_voxels; k++) {
+        sum += fabs((double)image[k]);
+    }
+    frexp(sum * fmin(1.0, guess_margin * part), &exponent);
     return exponent;
 }
