@@ -96,9 +96,9 @@ LR_API void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid
                                         int samples[3]);
 
 /* data = A image. image: [num_voxels], data: [num_lors], overwritten. One call at a time per
- * operator. With `factors` n the matrix is diag(n) A in all that follows, pictures excepted. Same input, same bits, whatever the number of threads; only the compute backend
- * without a stored matrix adds in any order, unless `deterministic`, and repeats to 2e-6 of each
- * value.
+ * operator. With `factors` n the matrix is diag(n) A in all that follows, pictures excepted. Same
+ * input, same bits, whatever the number of threads; only the compute backend without a stored
+ * matrix adds in any order, unless `deterministic`, and repeats to 2e-6 of each value.
  * errors: LR_BAD_INPUT for an array with a value that is not finite, or a factor that is negative
  * or not finite; LR_NO_DEVICE when the device is lost; LR_CANCELLED. */
 LR_API lr_status lr_operator_forward(lr_operator *op, const float *image, float *data);
