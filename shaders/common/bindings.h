@@ -40,6 +40,9 @@
 #define LR_GROUP_SIZE 64
 #define LR_MAX_TARGETS 96
 
+/* threads that work on one LOR of a list */
+#define LR_LIST_SHARE 8
+
 /* strips of a pair of modules that a column pass holds at once */
 #define LR_MAX_STRIPS 256
 

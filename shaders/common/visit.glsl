@@ -32,7 +32,9 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
     int mu_steps;
     vec4 mu_origin_mm;
     vec4 mu_per_mm;
-    vec4 stopping; // attenuation of crystals in 1/mm, depth of the detection plane
+    vec2 stopping; // attenuation of crystals in 1/mm, depth of the detection plane
+    float fixed_scale; // of terms, in fixed point
+    float pass_unused;
 };
 
 #ifdef PENETRATION

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
+#include "render/columns_image.h"
 #include "render/columns_scene.h"
 #include "render/columns_stacks.h"
 #include "render/correspondence.h"
@@ -28,7 +29,7 @@ struct window {
 };
 
 /* Threads of a group: of those that reorder, and at most. Strips that a group holds at most. */
-enum { GROUP = 64, MAX_FORWARD_GROUP = 256, MAX_BACK_GROUP = 128, MAX_STRIPS = 256 };
+enum { GROUP = LR_GROUP_SIZE, MAX_FORWARD_GROUP = 256, MAX_BACK_GROUP = 128, MAX_STRIPS = 256 };
 
 /* Cells along a column whose edges fit what every device shares within a group. */
 enum { MAX_CELLS = 1500 };
@@ -55,6 +56,8 @@ static const struct {
     [LR_COLUMNS_TO_FILE] = {"columns_order.comp", "TO_FILE", "values to file order"},
     [LR_COLUMNS_FROM_FILE] = {"columns_order.comp", NULL, "values to column order"},
     [LR_COLUMNS_ROWS] = {"columns_rows.comp", NULL, "matrix elements by columns"},
+    [LR_COLUMNS_LIST_FORWARD] = {"columns_list_forward.comp", NULL, "forward by LORs"},
+    [LR_COLUMNS_LIST_BACK] = {"columns_list_back.comp", NULL, "back by LORs"},
 };
 
 /* The defines of a program; the numbers' texts live beside them. */
@@ -99,7 +102,7 @@ static void fill_defines(const struct lr_columns *columns, enum lr_columns_progr
     defines->list[next].name = descriptions[which].define;
 }
 
-struct gl_program *lr_columns_get_program(struct lr_columns *columns, enum lr_columns_program which)
+struct gl_program *lr_columns_program(struct lr_columns *columns, enum lr_columns_program which)
 {
     struct defines defines;
     if (columns->programs[which] == NULL) {
@@ -295,7 +298,7 @@ struct step {
 static lr_status run_pass(const struct window *window, enum lr_columns_program which,
                           const struct step *step)
 {
-    struct gl_program *program = lr_columns_get_program(window->columns, which);
+    struct gl_program *program = lr_columns_program(window->columns, which);
     if (program == NULL) {
         return LR_FAILED;
     }
@@ -449,67 +452,6 @@ int lr_columns_rows_pairs(const struct lr_columns *columns, int begin)
     return end;
 }
 
-/* --- images --- */
-
-/* Copies between the grid's order and the columns' one. */
-static void reorder_image(const struct lr_columns *columns, float *grid_order, float *column_order,
-                          bool to_columns)
-{
-    const int *size = columns->params.grid->size;
-    const int64_t strides[3] = {1, size[0], (int64_t)size[0] * size[1]};
-    const int a = columns->across[0], b = columns->across[1], c = columns->axis;
-    float *next = column_order;
-    for (int y = 0; y < size[b]; y++) {
-        for (int x = 0; x < size[a]; x++) {
-            float *voxel = grid_order + x * strides[a] + y * strides[b];
-            for (int z = 0; z < size[c]; z++, next++, voxel += strides[c]) {
-                if (to_columns) {
-                    *next = *voxel;
-                } else {
-                    *voxel = *next;
-                }
-            }
-        }
-    }
-}
-
-static float *make_staging(const struct lr_columns *columns)
-{
-    return lr_alloc(lr_grid_num_voxels(columns->params.grid), sizeof(float), "an image in columns",
-                    columns->params.log);
-}
-
-static int64_t image_bytes(const struct lr_columns *columns)
-{
-    return lr_grid_num_voxels(columns->params.grid) * (int64_t)sizeof(float);
-}
-
-static lr_status upload_image(struct lr_columns *columns, const float *image)
-{
-    float *staging = make_staging(columns);
-    if (staging == NULL) {
-        return LR_FAILED;
-    }
-    reorder_image(columns, (float *)(uintptr_t)image, staging, true);
-    const lr_status status = gl_buffer_upload(columns->image, 0, image_bytes(columns), staging);
-    free(staging);
-    return status;
-}
-
-static lr_status read_image(const struct lr_columns *columns, float *image)
-{
-    float *staging = make_staging(columns);
-    if (staging == NULL) {
-        return LR_FAILED;
-    }
-    const lr_status status = gl_buffer_read(columns->image, 0, image_bytes(columns), staging);
-    if (status == LR_OK) {
-        reorder_image(columns, image, staging, false);
-    }
-    free(staging);
-    return status;
-}
-
 /* --- projections --- */
 
 static lr_status forward_window(struct window *window, float *data)
@@ -528,7 +470,7 @@ lr_status lr_columns_forward(struct lr_columns *columns, const struct lr_pair_li
 {
     struct window window = open_list(columns, list);
     columns->device_seconds = 0.0;
-    LR_TRY(upload_image(columns, image));
+    LR_TRY(lr_columns_upload_image(columns, image));
     while (next_window(&window, columns->max_window)) {
         const lr_status status = forward_window(&window, data);
         close_window(&window);
@@ -597,7 +539,7 @@ lr_status lr_columns_back(struct lr_columns *columns, const struct lr_pair_list 
     }
     const lr_status status = back_windows(&window, data);
     lr_stack_order_finish(&order);
-    return status == LR_OK ? read_image(columns, image) : status;
+    return status == LR_OK ? lr_columns_read_image(columns, image) : status;
 }
 
 /* --- life --- */
@@ -667,7 +609,7 @@ static lr_status init(struct lr_columns *columns)
     columns->image = gl_buffer_create(
         columns->ctx,
         &(struct gl_buffer_params){.label = "image in columns",
-                                   .size_bytes = columns->shares * image_bytes(columns)});
+                                   .size_bytes = columns->shares * lr_columns_image_bytes(columns)});
     columns->timer = gl_timer_create(columns->ctx, "column passes");
     if (columns->image == NULL || columns->timer == NULL) {
         return LR_FAILED;

@@ -29,6 +29,8 @@ enum lr_columns_program {
     LR_COLUMNS_TO_FILE,
     LR_COLUMNS_FROM_FILE,
     LR_COLUMNS_ROWS, /* elements of single points */
+    LR_COLUMNS_LIST_FORWARD, /* of columns_list.c */
+    LR_COLUMNS_LIST_BACK,
     LR_NUM_COLUMNS_PROGRAMS
 };
 
@@ -75,7 +77,7 @@ lr_status lr_columns_back(struct lr_columns *columns, const struct lr_pair_list 
 
 /* For what else runs column passes (render/columns_rows.h). A program is made when first asked for;
  * errors: NULL, logged. */
-struct gl_program *lr_columns_get_program(struct lr_columns *columns,
+struct gl_program *lr_columns_program(struct lr_columns *columns,
                                           enum lr_columns_program which);
 
 /* Puts modules, the grid's points and masks into a pass. */

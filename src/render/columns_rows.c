@@ -118,7 +118,7 @@ struct share {
 static lr_status run_share(const struct listing *listing, const struct share *share)
 {
     struct lr_columns *columns = listing->columns;
-    struct gl_program *program = lr_columns_get_program(columns, LR_COLUMNS_ROWS);
+    struct gl_program *program = lr_columns_program(columns, LR_COLUMNS_ROWS);
     if (program == NULL) {
         return LR_FAILED;
     }

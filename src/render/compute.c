@@ -16,7 +16,7 @@ struct visit_pass {
     int32_t mu_steps;
     float mu_origin_mm[4];
     float mu_per_mm[4];
-    float crystal_mu_per_mm, detection_depth_mm, unused[2];
+    float crystal_mu_per_mm, detection_depth_mm, fixed_scale, unused;
 };
 _Static_assert(sizeof(struct visit_pass) == 64, "the shaders' layout");
 
@@ -166,6 +166,9 @@ static lr_status make_program(struct lr_compute *compute, enum lr_compute_pass w
     if (compute->scene.mu != NULL) {
         rays.defines[next++].name = "ABSORPTION";
     }
+    if (which == LR_COMPUTE_FORWARD && compute->params.deterministic) {
+        rays.defines[next++].name = "FIXED";
+    }
     compute->programs[which] = gl_program_create(
         compute->ctx, &(struct gl_program_params){
                           .compute = names[which], .defines = rays.defines, .label = names[which]});
@@ -199,6 +202,7 @@ static struct visit_pass pass_uniforms(const struct lr_compute *compute,
         .num_draws = (uint32_t)batch->num_draws,
         .num_lors = (uint32_t)(output->num_lors < UINT32_MAX ? output->num_lors : UINT32_MAX - 1),
         .capacity = (uint32_t)output->capacity,
+        .fixed_scale = output->fixed_scale,
         .mu_steps = scene->mu_steps,
         .crystal_mu_per_mm = (float)scene->scanner->crystal_mu_per_mm,
         .detection_depth_mm = (float)scene->scanner->detection_depth_mm,

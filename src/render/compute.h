@@ -43,6 +43,7 @@ struct lr_compute_output {
     const struct gl_buffer *buffer; /* LOR values, or the element list */
     int64_t num_lors;               /* in the LOR window */
     int64_t capacity;               /* of the element list */
+    float fixed_scale;              /* of terms, where LOR values are in fixed point */
 };
 
 /* Runs one pass over the uploaded batch. */

@@ -7,9 +7,12 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "render/columns_list.h"
 #include "render/columns_rows.h"
+#include "render/fixed.h"
 #include "render/sweep.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,10 +41,9 @@ static lr_status forward_batch(void *user, const struct lr_batch *batch)
 }
 
 static lr_status forward_window(struct lr_compute *compute, const struct lr_plan_work *work,
-                                const struct gl_buffer *lors)
+                                const struct lr_compute_output *output)
 {
-    struct projection at = {.compute = compute,
-                            .output = {.buffer = lors, .num_lors = work->window.num_lors}};
+    struct projection at = {.compute = compute, .output = *output};
     const struct lr_sweep sweep = {.params = &compute->params,
                                    .plan = compute->plan,
                                    .what = "projecting forward",
@@ -50,20 +52,56 @@ static lr_status forward_window(struct lr_compute *compute, const struct lr_plan
     return lr_sweep_run(&sweep, work);
 }
 
+static lr_status forward_floats(struct lr_compute *compute, const struct lr_plan_work *work,
+                                float *values)
+{
+    const int64_t count = work->window.num_lors;
+    const struct lr_compute_output output = {.buffer = make_values(compute, "LOR values", count),
+                                             .num_lors = count};
+    lr_status status = output.buffer ? forward_window(compute, work, &output) : LR_FAILED;
+    if (status == LR_OK) {
+        status = gl_buffer_read(output.buffer, 0, count * (int64_t)sizeof(float), values);
+    }
+    gl_buffer_destroy((struct gl_buffer *)(uintptr_t)output.buffer);
+    return status;
+}
+
+/* One attempt at values that do not depend on the order of additions. */
+static lr_status try_fixed(struct lr_compute *compute, const struct lr_plan_work *work,
+                           struct lr_fixed *sums, float *values)
+{
+    const struct lr_compute_output output = {.buffer = sums->buffer,
+                                             .num_lors = sums->count,
+                                             .fixed_scale = ldexpf(1.0f, -sums->exponent)};
+    LR_TRY(forward_window(compute, work, &output));
+    LR_TRY(lr_fixed_overflowed(sums, &sums->overflowed));
+    return sums->overflowed ? LR_OK : lr_fixed_read(sums, values);
+}
+
+static lr_status forward_fixed(struct lr_compute *compute, const struct lr_plan_work *work,
+                               float *values)
+{
+    struct lr_fixed sums = {.overflowed = true};
+    for (int exponent = lr_fixed_sum_exponent(&compute->params, work->emission); sums.overflowed;
+         exponent += LR_FIXED_STEP) {
+        LR_TRY(lr_fixed_init(&sums, compute->ctx, work->window.num_lors, exponent));
+        const lr_status status = try_fixed(compute, work, &sums, values);
+        lr_fixed_finish(&sums);
+        LR_TRY(status);
+    }
+    return LR_OK;
+}
+
 static lr_status forward_windows(struct lr_compute *compute, const float *image, float *data)
 {
     const struct lr_rows rows = lr_sweep_voxels(&compute->params);
     struct lr_plan_work work = {.rows = &rows, .emission = image};
-    while (lr_plan_next_window(compute->params.lors, compute->max_window, &work.window)) {
+    const bool fixed = compute->params.deterministic;
+    const int64_t most = fixed ? lr_fixed_most(compute->max_window) : compute->max_window;
+    while (lr_plan_next_window(compute->params.lors, most, &work.window)) {
+        float *values = data + work.window.first_lor;
         LR_TRY(lr_scene_set_window(&compute->scene, &work.window));
-        struct gl_buffer *lors = make_values(compute, "LOR values", work.window.num_lors);
-        lr_status status = lors ? forward_window(compute, &work, lors) : LR_FAILED;
-        if (status == LR_OK) {
-            status = gl_buffer_read(lors, 0, work.window.num_lors * (int64_t)sizeof(float),
-                                    data + work.window.first_lor);
-        }
-        gl_buffer_destroy(lors);
-        LR_TRY(status);
+        LR_TRY((fixed ? forward_fixed : forward_floats)(compute, &work, values));
     }
     return LR_OK;
 }
@@ -179,6 +217,33 @@ static lr_status back(void *self, const void *data, void *image)
     return status;
 }
 
+/* Parts need the columns: other passes go through the image, whatever few LORs are asked for. */
+static lr_status forward_part(void *self, const lr_selection *part, const void *image, void *values)
+{
+    struct lr_compute *compute = self;
+    const struct lr_pair_list pairs = {part->pairs, part->num_pairs};
+    const struct lr_lor_list list = {part->lors, part->num_lors};
+    LR_TRY(gl_context_make_current(compute->ctx));
+    const lr_status status = part->lors != NULL
+                                 ? lr_columns_list_forward(compute->columns, &list, image, values)
+                                 : lr_columns_forward(compute->columns, &pairs, image, values);
+    gl_context_release(compute->ctx);
+    return status;
+}
+
+static lr_status back_part(void *self, const lr_selection *part, const void *values, void *image)
+{
+    struct lr_compute *compute = self;
+    const struct lr_pair_list pairs = {part->pairs, part->num_pairs};
+    const struct lr_lor_list list = {part->lors, part->num_lors};
+    LR_TRY(gl_context_make_current(compute->ctx));
+    const lr_status status = part->lors != NULL
+                                 ? lr_columns_list_back(compute->columns, &list, values, image)
+                                 : lr_columns_back(compute->columns, &pairs, values, image);
+    gl_context_release(compute->ctx);
+    return status;
+}
+
 static double device_seconds(void *self)
 {
     const struct lr_compute *compute = self;
@@ -225,6 +290,17 @@ static const struct lr_backend_fns fns = {
     .destroy = destroy,
 };
 
+static const struct lr_backend_fns fns_with_parts = {
+    .name = "compute",
+    .forward = forward,
+    .back = back,
+    .rows = rows,
+    .forward_part = forward_part,
+    .back_part = back_part,
+    .device_seconds = device_seconds,
+    .destroy = destroy,
+};
+
 /* LOR numbers on the device are 32 bit; rows need all of them in one window. */
 static lr_status check_lors(const struct lr_backend_params *params)
 {
@@ -258,7 +334,7 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params,
         free(compute);
         return status;
     }
-    backend->fns = &fns;
+    backend->fns = compute->columns ? &fns_with_parts : &fns;
     backend->self = compute;
     snprintf(backend->device, sizeof(backend->device), "%s",
              gl_context_limits(compute->ctx)->renderer);
