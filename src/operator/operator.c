@@ -16,6 +16,7 @@ static const struct lr_backend_choice builtin_choices[] = {
     {"raster", false, lr_raster_backend_create},
     {"cpu", true, lr_cpu_backend_create},
     {"compute", true, lr_compute_backend_create},
+    {"native", true, lr_native_backend_create},
 };
 
 struct choices {

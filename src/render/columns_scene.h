@@ -7,9 +7,6 @@
 
 #include "render/columns.h"
 
-/* The grid axis that every pair of modules shares, or -1. */
-int lr_columns_axis(const lr_lors *lors);
-
 /* Uploads what does not depend on the pairs. */
 lr_status lr_columns_upload_scene(struct lr_columns *columns);
 
