@@ -22,7 +22,7 @@ const struct cli_option common_grid_options[] = {
 };
 
 const struct cli_option common_operator_options[] = {
-    {"--backend", "NAME", "auto, cpu, raster or compute; default auto", false},
+    {"--backend", "NAME", "auto, cpu, raster, compute or native; default auto", false},
     {"--device", "N", "which usable device of loraster info; default 0", false},
     {"--mode", "NAME", "sampled (lines) or exact (solid angles); default sampled", false},
     {"--rays", "R", "R x R lines over each crystal face; default 4", false},
@@ -41,7 +41,7 @@ static const int64_t at_least_zero[2] = {0, INT_MAX};
 
 static const char *read_backend(struct cli_args *args)
 {
-    static const char *const names[] = {"auto", "cpu", "raster", "compute", NULL};
+    static const char *const names[] = {"auto", "cpu", "raster", "compute", "native", NULL};
     return names[args_word(args, "--backend", names, 0)];
 }
 

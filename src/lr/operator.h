@@ -35,7 +35,7 @@ typedef enum lr_store {
 typedef struct lr_operator_params {
     const lr_lors *lors; /* required; names the scanner */
     const lr_grid *grid; /* required; copied */
-    const char *backend; /* NULL or "auto", "cpu", "raster", "compute" */
+    const char *backend; /* NULL or "auto", "cpu", "raster", "compute", "native" */
     lr_mode mode;
     int rays;                     /* R; 0 = 4. Unused by exact mode */
     int samples[3];               /* points per voxel and axis; 0 = as many as keep their spacing
@@ -58,7 +58,7 @@ typedef struct lr_operator_params {
 
 /* What an operator turned out to be. Strings live as long as the operator. */
 typedef struct lr_operator_info {
-    const char *backend; /* "cpu", "raster" or "compute" */
+    const char *backend; /* "cpu", "raster", "compute" or "native" */
     const char *device;  /* "CPU, 2 threads"; "llvmpipe (LLVM 15.0.6, 256 bits)" */
     bool stored;         /* whether the matrix is kept */
     int64_t num_voxels, num_lors;
@@ -105,7 +105,7 @@ LR_API lr_status lr_operator_back_f64(lr_operator *op, const double *data, doubl
 LR_API lr_status lr_operator_sensitivity(lr_operator *op, float *image);
 
 /* The same for some LORs only: values holds lr_selection_count numbers in the selection's order.
- * What is not selected is neither computed nor held, where the backend can do so (compute), and
+ * What is not selected is neither computed nor held, where the backend can do so (compute, native), and
  * otherwise picked from all. errors: LR_USAGE for a selection that is not ascending. */
 LR_API lr_status lr_operator_forward_part(lr_operator *op, const lr_selection *part,
                                           const float *image, float *values);

@@ -26,12 +26,12 @@ struct source {
 struct window {
     struct lr_native *native;
     const struct lr_native_pairs *list;
-    const float *values;      /* the caller's; NULL: 1 */
-    int64_t begin, end;       /* in the list */
-    int64_t first_value;      /* the caller's, of the pair at `begin` */
-    int64_t num_values;       /* the caller's, of the window */
-    int64_t held;             /* values that need memory */
-    struct source *sources;   /* [list->num] */
+    const float *values;    /* the caller's; NULL: 1 */
+    int64_t begin, end;     /* in the list */
+    int64_t first_value;    /* the caller's, of the pair at `begin` */
+    int64_t num_values;     /* the caller's, of the window */
+    int64_t held;           /* values that need memory */
+    struct source *sources; /* [list->num] */
     float *memory;
     double *sums; /* [across 1][across 0][along] */
     int jobs_per_row;
@@ -65,15 +65,20 @@ static bool next_window(struct window *window, int64_t most)
     return window->end > window->begin;
 }
 
+/* Values that a window holds at most: as many as the limit allows, if not all, and at least those of
+ * any one pair. */
 static int64_t max_held(const struct window *window, int64_t limit_bytes)
 {
-    const int64_t most = limit_bytes / (int64_t)sizeof(float);
-    int64_t all = 0;
-    for (int64_t k = 0; k < window->list->num && all < most; k++) {
+    const int64_t limit = limit_bytes / (int64_t)sizeof(float);
+    int64_t all = 0, largest = 0;
+    for (int64_t k = 0; k < window->list->num; k++) {
         const int64_t pair = lr_native_pair_at(window->list, k);
-        all += is_held(window, pair) ? lr_native_pair_values(window->native, pair) : 0;
+        const int64_t num = is_held(window, pair) ? lr_native_pair_values(window->native, pair) : 0;
+        all += num;
+        largest = num > largest ? num : largest;
     }
-    return all < most ? all : most;
+    const int64_t most = all < limit ? all : limit;
+    return most > largest ? most : largest;
 }
 
 /* values: of the pair, NULL: 1. */
@@ -138,11 +143,10 @@ static lr_status gather(void *user, const struct lr_native_part *part)
 {
     const struct target *target = user;
     const struct source *source = target->source;
-    const float found =
-        source->blocks == NULL
-            ? target->kernels->sum(part->weight, part->count)
-            : target->kernels->dot(part->weight, part->offset, part->count,
-                                   source->blocks + part->block * source->step);
+    const float found = source->blocks == NULL
+                            ? target->kernels->sum(part->weight, part->count)
+                            : target->kernels->dot(part->weight, part->offset, part->count,
+                                                   source->blocks + part->block * source->step);
     target->sums[part->k / target->samples] += (double)found;
     return LR_OK;
 }
@@ -164,11 +168,10 @@ static lr_status visit_row(const struct window *window, struct lr_native_view *v
     const int begin = columns[0] > at[0] ? columns[0] : at[0];
     const int end = columns[1] < at[1] ? columns[1] : at[1];
     for (int x = begin; x < end; x++) {
-        const int64_t voxel = (int64_t)(y / scene->num_samples[1]) * scene->num_voxels[0] +
-                              x / scene->num_samples[0];
+        const int64_t voxel =
+            (int64_t)(y / scene->num_samples[1]) * scene->num_voxels[0] + x / scene->num_samples[0];
         target->sums = window->sums + voxel * scene->num_voxels[2];
-        const struct lr_native_column column = {.point = {scene->points[0][x],
-                                                          scene->points[1][y]},
+        const struct lr_native_column column = {.point = {scene->points[0][x], scene->points[1][y]},
                                                 .along = scene->points[2],
                                                 .count = scene->num_points[2]};
         LR_TRY(lr_native_visit_column(view, visit, &column));
@@ -182,8 +185,8 @@ static lr_status gather_job(void *user, int64_t job, struct lr_native_view *view
     const struct lr_native_scene *scene = view->scene;
     const int row = (int)(job / window->jobs_per_row);
     const int first = (int)(job % window->jobs_per_row) * JOB_VOXELS;
-    const int last = first + JOB_VOXELS < scene->num_voxels[0] ? first + JOB_VOXELS
-                                                               : scene->num_voxels[0];
+    const int last =
+        first + JOB_VOXELS < scene->num_voxels[0] ? first + JOB_VOXELS : scene->num_voxels[0];
     struct target target = {.kernels = view->kernels, .samples = scene->num_samples[2]};
     for (int64_t k = window->begin; k < window->end; k++) {
         const int64_t pair = lr_native_pair_at(window->list, k);
@@ -226,12 +229,7 @@ static lr_status project(struct window *window, float *image)
             ? scene->params.max_memory_bytes
             : WINDOW_BYTES;
     const int64_t most = max_held(window, limit);
-    int64_t largest = most;
-    for (int64_t k = 0; most > 0 && k < window->list->num; k++) {
-        const int64_t num = lr_native_pair_values(window->native, lr_native_pair_at(window->list, k));
-        largest = num > largest ? num : largest;
-    }
-    window->memory = lr_alloc(largest, sizeof(*window->memory), "LOR values", scene->params.log);
+    window->memory = lr_alloc(most, sizeof(*window->memory), "LOR values", scene->params.log);
     if (window->memory == NULL) {
         return LR_FAILED;
     }

@@ -12,7 +12,7 @@
 #include <math.h>
 
 /* Overlaps thinner than this part of a cell are rounding. */
-#define LR_NATIVE_THIN 2e-7f
+#define LR_NATIVE_THIN 1e-6f
 
 /* What a primary cell and the shadow of a secondary one share: middle and height along the axis. Its
  * edges have first moments over the strip's width; how much more of it lies towards one end is their
@@ -54,9 +54,10 @@ static inline void lr_native_clamped_line(float middle, float rise, float half, 
 
 /* q_middle: of the primary cell from the module's start; below: the secondary cell's lower edge from
  * its module's start. base: where the secondary's start stands on the primary, from its start. */
-static inline struct lr_native_overlap
-lr_native_bent_overlap(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
-                       const struct lr_native_starts *starts, const float at[2])
+static inline struct lr_native_overlap lr_native_bent_overlap(const struct lr_native_strip *strip,
+                                                              const struct lr_native_axial *axial,
+                                                              const struct lr_native_starts *starts,
+                                                              const float at[2])
 {
     const float q_middle = at[0], below = at[1], above = below + axial->face_b;
     float upper[2], lower[2];
@@ -76,10 +77,8 @@ lr_native_straight_overlap(const struct lr_native_strip *strip, const struct lr_
 {
     const float q_middle = at[0], below = at[1], above = below + axial->face_b;
     const float half = axial->half_a;
-    const float upper =
-        lr_native_clamp(starts->base - below * strip->tau - q_middle, -half, half);
-    const float lower =
-        lr_native_clamp(starts->base - above * strip->tau - q_middle, -half, half);
+    const float upper = lr_native_clamp(starts->base - below * strip->tau - q_middle, -half, half);
+    const float lower = lr_native_clamp(starts->base - above * strip->tau - q_middle, -half, half);
     return (struct lr_native_overlap){starts->a + q_middle + 0.5f * (upper + lower), upper - lower,
                                       0.0f, 0.0f};
 }

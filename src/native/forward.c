@@ -18,8 +18,8 @@
 enum { JOBS_PER_THREAD = 8 };
 
 struct job {
-    int64_t entry; /* of the list of pairs */
-    int begin, end; /* columns of its module i */
+    int64_t entry;       /* of the list of pairs */
+    int begin, end;      /* columns of its module i */
     int64_t first_value; /* of the pair, in the caller's array */
 };
 
@@ -205,9 +205,8 @@ lr_status lr_native_forward(struct lr_native *native, const struct lr_native_pai
     float *columns = lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*columns),
                               "an image in columns", log);
     forward.jobs = lr_alloc(forward.num_jobs, sizeof(*forward.jobs), "a list of work", log);
-    const lr_status status = columns != NULL && forward.jobs != NULL
-                                 ? project(&forward, image, columns)
-                                 : LR_FAILED;
+    const lr_status status =
+        columns != NULL && forward.jobs != NULL ? project(&forward, image, columns) : LR_FAILED;
     free(forward.jobs);
     free(columns);
     return status;

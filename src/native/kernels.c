@@ -4,14 +4,16 @@
 
 #include "native/kernels_list.h"
 
-const struct lr_native_kernels *lr_native_choose_kernels(void)
+const struct lr_native_kernels *lr_native_kernels_at(int index)
 {
 #ifdef LR_NATIVE_AVX2
     if (__builtin_cpu_supports("avx2")) {
-        return &lr_native_kernels_avx2;
+        return index == 0   ? &lr_native_kernels_avx2
+               : index == 1 ? &lr_native_kernels_baseline
+                            : NULL;
     }
 #endif
-    return &lr_native_kernels_baseline;
+    return index == 0 ? &lr_native_kernels_baseline : NULL;
 }
 
 int64_t lr_native_max_slots(const struct lr_native_scene *scene)

@@ -17,7 +17,7 @@ struct lr_native_axial {
     float half_a;   /* half the face, or the part of it that is looked at */
     float middle_a; /* of that, in the first cell */
     float pitch_b, face_b;
-    float gap_b;           /* from a cell's edge to its face */
+    float gap_b; /* from a cell's edge to its face */
     int num_a, num_b;
     int stride_a, stride_b; /* of values, from cell to cell */
     double exact_pitch_a, exact_face_a, exact_pitch_b, exact_face_b;
@@ -52,8 +52,8 @@ struct lr_native_kernels {
     float (*dot)(const float *weight, const int32_t *offset, int count, const float *block);
 };
 
-/* The best that this processor runs. */
-const struct lr_native_kernels *lr_native_choose_kernels(void);
+/* Those that this processor runs, the best first; NULL behind the last. */
+const struct lr_native_kernels *lr_native_kernels_at(int index);
 
 /* Slots that one strip and point may fill. */
 int64_t lr_native_max_slots(const struct lr_native_scene *scene);
@@ -69,9 +69,8 @@ static inline void lr_native_look_at(struct lr_native_axial *axial, int part, in
 static inline struct lr_native_starts lr_native_start(const struct lr_native_strip *strip,
                                                       const double starts[2])
 {
-    return (struct lr_native_starts){
-        starts[0], starts[1], (float)starts[0], (float)starts[1],
-        (float)(-starts[1] * strip->tau_exactly - starts[0])};
+    return (struct lr_native_starts){starts[0], starts[1], (float)starts[0], (float)starts[1],
+                                     (float)(-starts[1] * strip->tau_exactly - starts[0])};
 }
 
 #endif

@@ -13,8 +13,8 @@ static void primary_cells(const struct lr_native_strip *strip, const struct lr_n
     const float low = starts->base - end * strip->tau - bend * fabsf(starts->b + end);
     const float high = starts->base + bend * fabsf(starts->b);
     const float num = (float)axial->num_a;
-    cells[0] = (int)lr_native_clamp(low / axial->pitch_a, 0.0f, num);
-    cells[1] = (int)lr_native_clamp(high / axial->pitch_a + 1.0f, 0.0f, num) - 1;
+    cells[0] = (int)lr_native_clamp(low / axial->pitch_a - 1e-3f, 0.0f, num);
+    cells[1] = (int)lr_native_clamp(high / axial->pitch_a + 1.001f, 0.0f, num) - 1;
 }
 
 static int round_up(int count)
@@ -22,31 +22,58 @@ static int round_up(int count)
     return (count + LR_NATIVE_LANES - 1) & ~(LR_NATIVE_LANES - 1);
 }
 
+/* Loops run over this many cells at a time. */
+enum { GROUP = 8 };
+
 /* The first cell of the secondary that each primary cell from `begin` on may be seen through.
  * Returns how many more there are at most. */
-static int find_secondary_cells(const struct lr_native_strip *strip,
-                                const struct lr_native_axial *axial,
-                                const struct lr_native_starts *starts, const int cells[2],
-                                int32_t *restrict first)
+static inline int find_secondary_cells(const struct lr_native_strip *strip,
+                                       const struct lr_native_axial *axial,
+                                       const struct lr_native_starts *starts, int begin,
+                                       int32_t first[GROUP])
 {
     const float bend = 0.5f * fabsf(strip->dtau), half = axial->half_a;
-    const float near = 1.0f / lr_native_most(strip->tau - bend, 1e-6f * strip->tau), far = 1.0f / (strip->tau + bend);
-    const float scale = 1.0f / axial->pitch_b, pitch = axial->pitch_a;
-    const float middle_a = axial->middle_a;
-    const float start_a = starts->a, start_b = starts->b, last = (float)(axial->num_b - 1);
-    const int begin = cells[0], count = round_up(cells[1] - cells[0] + 1);
-    int32_t most = 0;
-    for (int m = 0; m < count; m++) {
-        const float middle = start_a + ((float)(begin + m) * pitch + middle_a);
+    const float near = 1.0f / lr_native_most(strip->tau - bend, 1e-6f * strip->tau);
+    const float far = 1.0f / (strip->tau + bend), scale = 1.0f / axial->pitch_b;
+    const float last = (float)(axial->num_b - 1);
+    int32_t most = 0, more[GROUP];
+    for (int m = 0; m < GROUP; m++) {
+        const float middle = starts->a + ((float)(begin + m) * axial->pitch_a + axial->middle_a);
         const float low = middle - half, high = middle + half;
-        const float from = (-high * (high > 0.0f ? near : far) - start_b) * scale;
-        const float to = (-low * (low > 0.0f ? far : near) - start_b) * scale;
+        const float from = (-high * (high > 0.0f ? near : far) - starts->b) * scale;
+        const float to = (-low * (low > 0.0f ? far : near) - starts->b) * scale;
         const int32_t one = (int32_t)lr_native_clamp(from - 1e-3f, 0.0f, last);
         const int32_t end = (int32_t)lr_native_clamp(to + 1e-3f, 0.0f, last);
         first[m] = one;
-        most = end - one > most ? end - one : most;
+        more[m] = end - one;
+    }
+    for (int m = 0; m < GROUP; m++) {
+        most = more[m] > most ? more[m] : most;
     }
     return most;
+}
+
+/* Cells begin .. begin + GROUP - 1 of the primary, those up to `end`, with the n-th after their
+ * first ones of the secondary. */
+static inline void weigh_group(const struct lr_native_strip *strip,
+                               const struct lr_native_axial *axial,
+                               const struct lr_native_starts *starts, const int at[3],
+                               const int32_t first[GROUP], float *restrict weight,
+                               int32_t *restrict offset)
+{
+    const int begin = at[0], end = at[1], n = at[2], last = axial->num_b - 1;
+    const float thin = LR_NATIVE_THIN * axial->half_a;
+    for (int m = 0; m < GROUP; m++) {
+        const int q = begin + m, s = first[m] + n;
+        const float place[2] = {(float)q * axial->pitch_a + axial->middle_a,
+                                (float)s * axial->pitch_b + axial->gap_b};
+        const struct lr_native_overlap overlap =
+            lr_native_bent_overlap(strip, axial, starts, place);
+        const float found = lr_native_weight(strip, &overlap);
+        const float kept = overlap.height > thin ? found : 0.0f;
+        weight[m] = q <= end && s <= last ? kept : 0.0f;
+        offset[m] = (q < end ? q : end) * axial->stride_a + (s < last ? s : last) * axial->stride_b;
+    }
 }
 
 static int exact(const struct lr_native_strip *strip_at, const struct lr_native_axial *axial_at,
@@ -55,32 +82,17 @@ static int exact(const struct lr_native_strip *strip_at, const struct lr_native_
     const struct lr_native_strip strip = *strip_at;
     const struct lr_native_axial axial = *axial_at;
     const struct lr_native_starts starts = *starts_at;
-    int cells[2];
+    int cells[2], count = 0;
     primary_cells(&strip, &axial, &starts, cells);
-    if (cells[1] < cells[0]) {
-        return 0;
-    }
-    const int32_t *restrict first = slots->scratch;
-    const int extra = find_secondary_cells(&strip, &axial, &starts, cells, slots->scratch);
-    const int begin = cells[0], end = cells[1], count = round_up(end - begin + 1);
-    const int last = axial.num_b - 1;
-    const float thin = LR_NATIVE_THIN * axial.half_a;
-    for (int n = 0; n <= extra; n++) {
-        float *restrict weight = slots->weight + n * count;
-        int32_t *restrict offset = slots->offset + n * count;
-        for (int m = 0; m < count; m++) {
-            const int q = begin + m, s = first[m] + n;
-            const float at[2] = {(float)q * axial.pitch_a + axial.middle_a,
-                                 (float)s * axial.pitch_b + axial.gap_b};
-            const struct lr_native_overlap overlap =
-                lr_native_bent_overlap(&strip, &axial, &starts, at);
-            const float found = lr_native_weight(&strip, &overlap);
-            const float kept = overlap.height > thin ? found : 0.0f;
-            weight[m] = q <= end && s <= last ? kept : 0.0f;
-            offset[m] = (q < end ? q : end) * axial.stride_a + (s < last ? s : last) * axial.stride_b;
+    for (int begin = cells[0]; begin <= cells[1]; begin += GROUP) {
+        int32_t first[GROUP];
+        const int extra = find_secondary_cells(&strip, &axial, &starts, begin, first);
+        for (int n = 0; n <= extra; n++, count += GROUP) {
+            weigh_group(&strip, &axial, &starts, (const int[3]){begin, cells[1], n}, first,
+                        slots->weight + count, slots->offset + count);
         }
     }
-    return (extra + 1) * count;
+    return count;
 }
 
 static int sampled(const struct lr_native_strip *strip_at, const struct lr_native_axial *axial_at,

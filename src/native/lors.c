@@ -93,8 +93,7 @@ static lr_status fill(struct lors *lors, const struct lr_native_lors *list, cons
         struct entry entry = make_entry(scene, list->numbers[k], &pair);
         entry.position = k;
         entry.value = values != NULL ? values[k] : 1.0f;
-        if (entry.value != 0.0f &&
-            lr_native_allowed(scene, pair, entry.columns, entry.cells)) {
+        if (entry.value != 0.0f && lr_native_allowed(scene, pair, entry.columns, entry.cells)) {
             lors->entries[lors->num++] = entry;
         }
     }
@@ -166,7 +165,7 @@ static float exact_element(const struct meeting *meeting, const struct lr_native
 
 /* What line `ray` of cell q carries to cell s. */
 static float sampled_element(const struct meeting *meeting, const struct lr_native_starts *starts,
-                          const int cells[2], int ray)
+                             const int cells[2], int ray)
 {
     const struct lr_native_strip *strip = meeting->strip;
     const struct lr_native_axial *axial = &meeting->axial;
@@ -177,19 +176,17 @@ static float sampled_element(const struct meeting *meeting, const struct lr_nati
     }
     const int met = place < axial->num_b ? (int)place : axial->num_b - 1;
     return met == cells[1] && lr_native_line_meets(axial, place, met)
-               ? (float)(axial->exact_face_a / axial->rays) *
-                     lr_native_line_weight(strip, (float)y)
+               ? (float)(axial->exact_face_a / axial->rays) * lr_native_line_weight(strip, (float)y)
                : 0.0f;
 }
 
 static void add(const struct meeting *meeting, const struct entry *entry, int k, float weight)
 {
     const struct lr_native_scene *scene = meeting->view->scene;
-    const int64_t voxel =
-        ((int64_t)(meeting->y / scene->num_samples[1]) * scene->num_voxels[0] +
-         meeting->x / scene->num_samples[0]) *
-            scene->num_voxels[2] +
-        k / scene->num_samples[2];
+    const int64_t voxel = ((int64_t)(meeting->y / scene->num_samples[1]) * scene->num_voxels[0] +
+                           meeting->x / scene->num_samples[0]) *
+                              scene->num_voxels[2] +
+                          k / scene->num_samples[2];
     if (meeting->totals != NULL) {
         meeting->totals[entry->position] += weight * meeting->lors->columns[voxel];
     } else {
@@ -265,8 +262,7 @@ static void meet_column(struct meeting *meeting, const int64_t group[2])
     }
     const double *along = scene->points[2];
     const bool at_start = lr_native_farther_is_i(scene, pair, point, along[0]);
-    const bool at_end =
-        lr_native_farther_is_i(scene, pair, point, along[scene->num_points[2] - 1]);
+    const bool at_end = lr_native_farther_is_i(scene, pair, point, along[scene->num_points[2] - 1]);
     meeting->i_is_primary = at_start;
     meet_roles(meeting, sides, group);
     if (at_end != at_start) {
@@ -388,8 +384,7 @@ lr_status lr_native_forward_lors(struct lr_native *native, const struct lr_nativ
 
 /* --- back --- */
 
-static lr_status back_all(struct lors *lors, const struct lr_native_lors *list,
-                          const float *values)
+static lr_status back_all(struct lors *lors, const struct lr_native_lors *list, const float *values)
 {
     const int rows = lors->native->scene.num_voxels[1];
     const int64_t jobs = (int64_t)JOBS_PER_THREAD * lors->native->num_views;

@@ -143,8 +143,7 @@ lr_status lr_native_rows(struct lr_native *native, const struct lr_rows *rows,
     struct lr_row_delivery delivery = {.sink = sink, .log = log};
     struct stretch stretch = {.native = native, .rows = rows};
     stretch.out = lr_alloc(length, sizeof(*stretch.out), "matrix rows", log);
-    const lr_status status =
-        stretch.out != NULL ? deliver(&stretch, &delivery, length) : LR_FAILED;
+    const lr_status status = stretch.out != NULL ? deliver(&stretch, &delivery, length) : LR_FAILED;
     for (int64_t k = 0; stretch.out != NULL && k < length; k++) {
         lr_elements_finish(&stretch.out[k]);
     }

@@ -22,8 +22,8 @@ static void do_jobs(void *user, int64_t begin, int64_t end, int worker)
 {
     struct batch *batch = user;
     for (int64_t k = begin; k < end && atomic_load(&batch->status) == LR_OK; k++) {
-        const lr_status status = batch->work->job(batch->work->user, batch->first + k,
-                                                  &batch->native->views[worker]);
+        const lr_status status =
+            batch->work->job(batch->work->user, batch->first + k, &batch->native->views[worker]);
         int good = LR_OK;
         if (status != LR_OK) {
             atomic_compare_exchange_strong(&batch->status, &good, (int)status);

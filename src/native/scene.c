@@ -77,8 +77,8 @@ static void describe_module(const struct lr_native_scene *scene, int index,
 static lr_status make_modules(struct lr_native_scene *scene)
 {
     const lr_scanner *scanner = scene->params.scanner;
-    scene->modules = lr_alloc(scanner->num_modules, sizeof(*scene->modules), "the modules",
-                              scene->params.log);
+    scene->modules =
+        lr_alloc(scanner->num_modules, sizeof(*scene->modules), "the modules", scene->params.log);
     if (scene->modules == NULL) {
         return LR_FAILED;
     }
@@ -151,8 +151,8 @@ static float *make_table(const struct lr_native_scene *scene, int64_t index, boo
 {
     const struct lr_native_pair *pair = &scene->pairs[index];
     const int num_i = scene->modules[pair->i].num_cells, num_j = scene->modules[pair->j].num_cells;
-    float *table = lr_alloc((int64_t)num_i * num_j, sizeof(*table), "coincidence masks",
-                            scene->params.log);
+    float *table =
+        lr_alloc((int64_t)num_i * num_j, sizeof(*table), "coincidence masks", scene->params.log);
     *full = true;
     for (int k = 0; table != NULL && k < num_i * num_j; k++) {
         table[k] = cells_allowed(scene, index, k / num_j, k % num_j) ? 1.0f : 0.0f;
@@ -222,8 +222,8 @@ static lr_status make_tables(struct lr_native_scene *scene)
 static lr_status make_pairs(struct lr_native_scene *scene)
 {
     const lr_lors *lors = scene->params.lors;
-    scene->pairs = lr_alloc(lors->num_pairs, sizeof(*scene->pairs), "pairs of modules",
-                            scene->params.log);
+    scene->pairs =
+        lr_alloc(lors->num_pairs, sizeof(*scene->pairs), "pairs of modules", scene->params.log);
     if (scene->pairs == NULL) {
         return LR_FAILED;
     }
@@ -268,8 +268,7 @@ lr_status lr_native_scene_init(struct lr_native_scene *scene,
                                const struct lr_backend_params *params)
 {
     LR_TRY(check(params));
-    *scene = (struct lr_native_scene){.params = *params,
-                                      .axis = lr_lors_axial_axis(params->lors)};
+    *scene = (struct lr_native_scene){.params = *params, .axis = lr_lors_axial_axis(params->lors)};
     scene->across[0] = scene->axis == 0 ? 1 : 0;
     scene->across[1] = scene->axis == 2 ? 1 : 2;
     lr_status status = make_modules(scene);

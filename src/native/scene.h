@@ -34,14 +34,14 @@ struct lr_native_scene {
     int axis;      /* of the grid, along the columns */
     int across[2]; /* the other two */
     struct lr_native_module *modules;
-    struct lr_native_pair *pairs;      /* the order of lr_lors.pairs */
-    float **tables;                    /* that pairs point to */
+    struct lr_native_pair *pairs; /* the order of lr_lors.pairs */
+    float **tables;               /* that pairs point to */
     int num_tables;
     int num_points[3], num_samples[3]; /* across (2), along: sample points, and those of a voxel */
     int num_voxels[3];                 /* likewise */
     double *points[3];                 /* [num_points] coordinates */
     double spacing[3];
-    int num_all_samples;               /* of a voxel */
+    int num_all_samples; /* of a voxel */
 };
 
 /* errors: LR_USAGE when columns cannot project this, with a sentence; LR_FAILED. On failure nothing

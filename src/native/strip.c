@@ -23,12 +23,10 @@ static double dot(const double a[2], const double b[2])
     return a[0] * b[0] + a[1] * b[1];
 }
 
-static struct lr_native_side make_side(const struct lr_native_module *module,
-                                       const double point[2])
+static struct lr_native_side make_side(const struct lr_native_module *module, const double point[2])
 {
     struct lr_native_side side = {
-        .module = module,
-        .centre = {module->centre[0] - point[0], module->centre[1] - point[1]}};
+        .module = module, .centre = {module->centre[0] - point[0], module->centre[1] - point[1]}};
     side.foot = dot(module->tangent, side.centre);
     side.height = -dot(module->normal, side.centre);
     return side;

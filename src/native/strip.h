@@ -25,7 +25,8 @@ struct lr_native_crossing {
     bool i_is_primary;
     double tau[2];       /* at the coordinate 0 of the primary, and its slope */
     double on_second[2]; /* the secondary's coordinate is -(x + y u) / tau(u) - secondary.foot */
-    double reach[2], on_first[2]; /* the primary's is -height (z + w w) / (x + y w) - primary.foot */
+    double reach[2],
+        on_first[2]; /* the primary's is -height (z + w w) / (x + y w) - primary.foot */
 };
 
 struct lr_native_strip {

@@ -24,12 +24,12 @@ static void *align(void *memory)
 
 lr_status lr_native_view_init(struct lr_native_view *view, const struct lr_native_scene *scene)
 {
-    const int64_t slots = (lr_native_max_slots(scene) + LR_NATIVE_LANES - 1) / LR_NATIVE_LANES *
-                          LR_NATIVE_LANES;
+    const int64_t slots =
+        (lr_native_max_slots(scene) + LR_NATIVE_LANES - 1) / LR_NATIVE_LANES * LR_NATIVE_LANES;
     *view = (struct lr_native_view){
-        .scene = scene, .kernels = lr_native_choose_kernels(), .flat.key.pair = -1};
-    view->strips = lr_alloc(lr_native_max_strips(scene), sizeof(*view->strips), "strips",
-                            scene->params.log);
+        .scene = scene, .kernels = lr_native_kernels_at(0), .flat.key.pair = -1};
+    view->strips =
+        lr_alloc(lr_native_max_strips(scene), sizeof(*view->strips), "strips", scene->params.log);
     view->memory = lr_alloc(3 * slots + ALIGNMENT, sizeof(float), "elements", scene->params.log);
     if (view->strips == NULL || view->memory == NULL) {
         lr_native_view_finish(view);
@@ -166,8 +166,7 @@ static lr_status visit_strips(struct scan *scan)
 {
     for (int n = 0; n < scan->num_strips; n++) {
         const struct lr_native_strip *strip = &scan->view->strips[n];
-        if (lr_native_columns_allowed(scan->view->scene, scan->visit->pair, strip->ci,
-                                      strip->cj)) {
+        if (lr_native_columns_allowed(scan->view->scene, scan->visit->pair, strip->ci, strip->cj)) {
             LR_TRY(visit_strip(scan, strip));
         }
     }
@@ -202,9 +201,9 @@ bool lr_native_farther_is_i(const struct lr_native_scene *scene, int64_t pair,
     for (int n = 0; n < 2; n++) {
         const struct lr_native_module *module =
             &scene->modules[n == 0 ? scene->pairs[pair].i : scene->pairs[pair].j];
-        const double away[3] = {
-            module->centre[0] - point[0], module->centre[1] - point[1],
-            module->start_along + 0.5 * module->num_cells * module->pitch_along - along};
+        const double away[3] = {module->centre[0] - point[0], module->centre[1] - point[1],
+                                module->start_along +
+                                    0.5 * module->num_cells * module->pitch_along - along};
         squared[n] = away[0] * away[0] + away[1] * away[1] + away[2] * away[2];
     }
     return squared[0] - squared[1] >= -TIE * fmax(squared[0], squared[1]);
@@ -216,8 +215,8 @@ static lr_status visit_runs(struct scan *scan, const struct lr_native_side sides
     const struct lr_native_column *column = scan->column;
     const struct lr_native_scene *scene = scan->view->scene;
     for (int begin = 0, end; begin < column->count; begin = end) {
-        scan->i_is_primary = lr_native_farther_is_i(scene, scan->visit->pair, column->point,
-                                                    column->along[begin]);
+        scan->i_is_primary =
+            lr_native_farther_is_i(scene, scan->visit->pair, column->point, column->along[begin]);
         for (end = begin + 1; end < column->count; end++) {
             if (lr_native_farther_is_i(scene, scan->visit->pair, column->point,
                                        column->along[end]) != scan->i_is_primary) {

@@ -10,10 +10,10 @@
 
 /* A column of sample points. */
 struct lr_native_column {
-    double point[2];      /* across */
-    const double *along;  /* [count] */
+    double point[2];     /* across */
+    const double *along; /* [count] */
     int count;
-    const float *wanted;  /* [count] points where this is 0 are passed over; NULL = none */
+    const float *wanted; /* [count] points where this is 0 are passed over; NULL = none */
 };
 
 /* The elements of point k and the crystal columns of a block (native/scene.h), whose value at

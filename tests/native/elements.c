@@ -5,7 +5,7 @@
  * in float against the double oracle. */
 #include "test.h"
 
-#include "render/scanners.h"
+#include "native/turned.h"
 
 /* Exact mode, of each point's row: relative L2, and the worst over the scanner's largest. */
 static const double exact_l2 = 1e-5, exact_worst = 1e-4;
@@ -136,23 +136,6 @@ static bool check_scanner(const struct scanner_case *at, uint64_t *state)
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
     return is_taken;
-}
-
-/* A ring of modules with u along the axis and v across. */
-static lr_scanner *create_turned(void)
-{
-    const lr_module shape = {
-        .crystals = {5, 7}, .pitch_mm = {2.4, 2.1}, .face_mm = {2.2, 2.1}, .depth_mm = 8};
-    lr_module modules[6];
-    for (int m = 0; m < 6; m++) {
-        modules[m] =
-            place_module(&shape, &(struct placement){60 * m + 8, 30, m % 2, 0, 0, m % 3 ? 90 : 270});
-        for (int k = 0; k < 3; k++) { /* rotations leave rounding */
-            modules[m].u[k] = k == 2 ? (modules[m].u[k] > 0 ? 1 : -1) : 0;
-        }
-        modules[m].v[2] = 0;
-    }
-    return scanner_of(modules, 6, 20);
 }
 
 static void test_every_kind_of_scanner(void **unused)
