@@ -18,6 +18,7 @@ MAY_INCLUDE = {
     "io": ["model/"],
     "picture": ["model/"],
     "cpu": ["model/", "operator/backend.h"],
+    "native": ["model/", "operator/backend.h"],
     "gl": [],
     "render": ["model/", "gl/", "operator/backend.h"],
     "operator": ["model/", "io/notes.h"],

@@ -22,7 +22,7 @@ const struct cli_option common_grid_options[] = {
 };
 
 const struct cli_option common_operator_options[] = {
-    {"--backend", "NAME", "cpu, raster, compute; default auto, the fastest here", false},
+    {"--backend", "NAME", "cpu, raster, compute, native; default auto: the fastest", false},
     {"--device", "N", "which usable device of loraster info; default 0", false},
     {"--mode", "NAME", "sampled (lines), exact (solid angles); default auto: exact if it can",
      false},
@@ -44,7 +44,7 @@ static const int64_t at_least_zero[2] = {0, INT_MAX};
 
 static const char *read_backend(struct cli_args *args)
 {
-    static const char *const names[] = {"auto", "cpu", "raster", "compute", NULL};
+    static const char *const names[] = {"auto", "cpu", "raster", "compute", "native", NULL};
     return names[args_word(args, "--backend", names, 0)];
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_DEVICES = 32, NUM_BACKENDS = 3 };
+enum { MAX_DEVICES = 32, NUM_BACKENDS = 4 };
 
 /* What came of asking for an operator by a backend's name. */
 struct trial {
@@ -92,6 +92,7 @@ static void investigate(struct findings *found, int device, const lr_log *log)
     found->backends[0] = try_backend("raster", 2, device);
     found->backends[1] = try_backend("cpu", 2, device);
     found->backends[2] = try_backend("compute", 2, device);
+    found->backends[3] = try_backend("native", 2, device);
 }
 
 static void print_device(const lr_device *device, int index)
@@ -205,7 +206,7 @@ static const struct trial *wanted(const struct findings *found, const char *back
 
 static lr_status run(struct cli_args *args)
 {
-    static const char *const names[] = {"auto", "cpu", "raster", "compute", NULL};
+    static const char *const names[] = {"auto", "cpu", "raster", "compute", "native", NULL};
     static const int64_t range[2] = {0, MAX_DEVICES};
     struct findings found = {0};
     const char *backend = names[args_word(args, "--backend", names, 0)];

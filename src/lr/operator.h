@@ -37,7 +37,7 @@ typedef enum lr_store {
 typedef struct lr_operator_params {
     const lr_lors *lors; /* required; names the scanner */
     const lr_grid *grid; /* required; copied */
-    const char *backend; /* "cpu", "raster", "compute"; NULL or "auto": of those that have what is
+    const char *backend; /* "cpu", "raster", "compute", "native"; NULL or "auto": of those that have what is
                             asked for here and find a device, the fastest by a trial of about a
                             second, kept in a file (docs/formats.md, LORASTER_CACHE) */
     lr_mode mode;
@@ -65,7 +65,7 @@ typedef struct lr_operator_params {
 
 /* What an operator turned out to be. Strings live as long as the operator. */
 typedef struct lr_operator_info {
-    const char *backend; /* "cpu", "raster" or "compute" */
+    const char *backend; /* "cpu", "raster", "compute" or "native" */
     const char *device;  /* "CPU, 2 threads"; "llvmpipe (LLVM 15.0.6, 256 bits)" */
     lr_mode mode;        /* sampled or exact */
     bool stored;         /* whether the matrix is kept */
@@ -116,7 +116,8 @@ LR_API lr_status lr_operator_back_f64(lr_operator *op, const double *data, doubl
 LR_API lr_status lr_operator_sensitivity(lr_operator *op, float *image);
 
 /* The same for some LORs only: values holds lr_selection_count numbers in the selection's order.
- * What is not selected is neither computed nor held (compute, stored matrices), computed but not
+ * What is not selected is neither computed nor held (compute, native, stored
+ * matrices), computed but not
  * held (cpu), or computed, held and picked from all (raster). An empty selection gives nothing, or
  * an image of 0.
  * errors: as above; LR_USAGE for a selection that is not ascending or leaves the range. */

@@ -63,5 +63,7 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params,
                                     struct lr_backend *backend);
 lr_status lr_raster_backend_create(const struct lr_backend_params *params,
                                    struct lr_backend *backend);
+lr_status lr_native_backend_create(const struct lr_backend_params *params,
+                                   struct lr_backend *backend);
 
 #endif

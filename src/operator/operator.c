@@ -18,6 +18,7 @@ static const struct lr_backend_choice builtin_choices[] = {
      .create = lr_compute_backend_create},
     {.name = "raster", .create = lr_raster_backend_create},
     {.name = "cpu", .has_exact = true, .has_penetration = true, .create = lr_cpu_backend_create},
+    {.name = "native", .has_exact = true, .create = lr_native_backend_create},
 };
 
 static lr_status store_matrix(struct lr_operator *op, lr_store store)

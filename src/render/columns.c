@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
+#include "model/arrangement.h"
 #include "render/columns_image.h"
 #include "render/columns_scene.h"
 #include "render/columns_stacks.h"
@@ -546,7 +547,7 @@ lr_status lr_columns_back(struct lr_columns *columns, const struct lr_pair_list 
 
 bool lr_columns_serve(const struct lr_backend_params *params)
 {
-    const int axis = lr_columns_axis(params->lors);
+    const int axis = lr_lors_axial_axis(params->lors);
     return axis >= 0 && params->samples[axis] <= MAX_BACK_GROUP &&
            lr_columns_most_cells(params->scanner) <= MAX_CELLS;
 }
@@ -627,7 +628,7 @@ struct lr_columns *lr_columns_create(struct gl_context *ctx, const struct lr_bac
     }
     columns->params = *params;
     columns->ctx = ctx;
-    columns->axis = lr_columns_axis(params->lors);
+    columns->axis = lr_lors_axial_axis(params->lors);
     columns->across[0] = columns->axis == 0 ? 1 : 0;
     columns->across[1] = columns->axis == 2 ? 1 : 2;
     columns->max_window = max_window;

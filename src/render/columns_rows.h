@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Matrix rows of exact mode by the arithmetic of the column projections: docs/method.md,
- * section 9. */
+ * section 8. */
 #ifndef LR_RENDER_COLUMNS_ROWS_H
 #define LR_RENDER_COLUMNS_ROWS_H
 

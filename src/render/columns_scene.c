@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "common/bindings.h"
+#include "model/arrangement.h"
 #include "model/coincidence.h"
 #include "render/columns_stacks.h"
 
@@ -34,47 +35,11 @@ struct column_mask {
     uint32_t kind, offset_a, offset_b, unused;
 };
 
-/* How far a unit axis may lie from the grid's. */
-static const double axis_tolerance = 1e-9;
-
-static bool lies_along(const double direction[3], int axis)
-{
-    return fabs(fabs(direction[axis]) - 1.0) <= axis_tolerance;
-}
-
-/* Which of a module's axes lies along the grid axis: 0 = u, 1 = v, -1 = none. */
-static int axial_of(const lr_module *module, int axis)
-{
-    return lies_along(module->v, axis) ? 1 : lies_along(module->u, axis) ? 0 : -1;
-}
-
-static bool pair_fits(const lr_lors *lors, int64_t pair, int axis)
-{
-    const lr_module *i = &lors->scanner->modules[lors->pairs[pair][0]];
-    const lr_module *j = &lors->scanner->modules[lors->pairs[pair][1]];
-    const int on_i = axial_of(i, axis), on_j = axial_of(j, axis);
-    return on_i >= 0 && on_i == on_j;
-}
-
-int lr_columns_axis(const lr_lors *lors)
-{
-    for (int axis = 2; axis >= 0; axis--) {
-        int64_t pair = 0;
-        while (pair < lors->num_pairs && pair_fits(lors, pair, axis)) {
-            pair++;
-        }
-        if (pair == lors->num_pairs) {
-            return axis;
-        }
-    }
-    return -1;
-}
-
 static struct column_module describe_module(const struct lr_columns *columns, int index)
 {
     const lr_scanner *scanner = columns->params.scanner;
     const lr_module *module = &scanner->modules[index];
-    const int along = axial_of(module, columns->axis) == 0 ? 0 : 1, over = 1 - along;
+    const int along = lr_module_axial(module, columns->axis) == 0 ? 0 : 1, over = 1 - along;
     const double *tangent = over == 0 ? module->u : module->v;
     const double *axial = along == 0 ? module->u : module->v;
     struct column_module out = {
@@ -150,7 +115,7 @@ static struct gl_buffer *upload_modules(const struct lr_columns *columns)
         return NULL;
     }
     for (int m = 0; m < count; m++) {
-        const bool fits = axial_of(&columns->params.scanner->modules[m], columns->axis) >= 0;
+        const bool fits = lr_module_axial(&columns->params.scanner->modules[m], columns->axis) >= 0;
         modules[m] = fits ? describe_module(columns, m) : (struct column_module){0};
     }
     struct gl_buffer *buffer =

@@ -7,9 +7,6 @@
 
 #include "render/columns.h"
 
-/* The grid axis that every pair of modules shares, or -1. */
-int lr_columns_axis(const lr_lors *lors);
-
 /* Whether, seen from some point of the grid, faces of crystals may be so large that the expansion of
  * shaders/common/columns_exact.glsl is too coarse: where the grid comes near both modules of a pair
  * at once. An overlap is no larger than the farther face. */

@@ -3,8 +3,8 @@
 #include "render/compute.h"
 
 #include "base/log.h"
-#include "base/vec.h"
 #include "common/bindings.h"
+#include "model/arrangement.h"
 #include "render/correspondence.h"
 #include "render/penetration.h"
 
@@ -22,36 +22,6 @@ _Static_assert(sizeof(struct visit_pass) == 64, "the shaders' layout");
 
 /* Images in a batch: enough groups to fill a device. */
 enum { BATCH_IMAGES = 16384, BATCH_IMAGES_SOFTWARE = 2048 };
-
-/* How far a corner may stand behind another module's plane and still count as on it, mm. */
-static const double plane_tolerance_mm = 1e-6;
-
-static bool is_behind(const lr_scanner *scanner, int module, int other)
-{
-    const lr_module *plane = &scanner->modules[module], *box = &scanner->modules[other];
-    double from[3], centre[3], offset[3];
-    lr_scanner_detection_centre(scanner, module, from);
-    lr_scanner_detection_centre(scanner, other, centre);
-    vec_sub(centre, from, offset);
-    const double reach =
-        fabs(vec_dot(plane->normal, box->u)) * 0.5 * box->crystals[0] * box->pitch_mm[0] +
-        fabs(vec_dot(plane->normal, box->v)) * 0.5 * box->crystals[1] * box->pitch_mm[1];
-    return vec_dot(plane->normal, offset) - reach < -plane_tolerance_mm;
-}
-
-/* Where every module lies in front of every other one's plane, as in a ring, no line meets two
- * modules on one side of a point between them. */
-static bool may_hide(const lr_scanner *scanner)
-{
-    for (int i = 0; i < scanner->num_modules; i++) {
-        for (int j = 0; j < scanner->num_modules; j++) {
-            if (i != j && is_behind(scanner, i, j)) {
-                return true;
-            }
-        }
-    }
-    return false;
-}
 
 /* Columns know neither nearer modules nor absorption along the line. */
 static bool columns_serve(const struct lr_compute *compute)
@@ -93,7 +63,7 @@ static lr_status build(struct lr_compute *compute)
             ? params->max_memory_bytes
             : limits->max_storage_bytes;
     compute->max_window = limit / (int64_t)sizeof(float);
-    compute->blockers = may_hide(params->scanner);
+    compute->blockers = lr_modules_may_hide(params->scanner);
     compute->plan = lr_plan_create(&(struct lr_plan_params){
         .lors = params->lors,
         .rays = params->rays,

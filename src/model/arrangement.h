@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * How the modules of a scanner stand to each other, for backends that need it simple. */
+#ifndef LR_MODEL_ARRANGEMENT_H
+#define LR_MODEL_ARRANGEMENT_H
+
+#include <lr/lors.h>
+
+/* Whether a module may hide another one from a point. Where every module lies in front of every
+ * other one's plane, as in a ring, no line meets two modules on one side of a point between
+ * them. */
+bool lr_modules_may_hide(const lr_scanner *scanner);
+
+/* Which of a module's axes lies along a grid axis: 0 = u, 1 = v, -1 = none. */
+int lr_module_axial(const lr_module *module, int axis);
+
+/* The grid axis along which both modules of every pair have the same one of their axes; -1 where
+ * there is none. Of several the last. */
+int lr_lors_axial_axis(const lr_lors *lors);
+
+#endif

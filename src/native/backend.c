@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The native backend: projections by columns on the processor's vector units, in single precision
+ * (docs/method.md, section 8). */
+#include "native/native.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct lr_native_pairs all_pairs(const struct lr_native *native)
+{
+    return (struct lr_native_pairs){NULL, native->scene.params.lors->num_pairs};
+}
+
+static lr_status forward(void *self, const void *image, void *data)
+{
+    const struct lr_native_pairs all = all_pairs(self);
+    return lr_native_forward(self, &all, image, data);
+}
+
+static lr_status back(void *self, const void *data, void *image)
+{
+    const struct lr_native_pairs all = all_pairs(self);
+    return lr_native_back(self, &all, data, image);
+}
+
+static lr_status forward_part(void *self, const lr_selection *part, const void *image, void *values)
+{
+    if (part->lors != NULL) {
+        const struct lr_native_lors lors = {part->lors, part->num_lors};
+        return lr_native_forward_lors(self, &lors, image, values);
+    }
+    const struct lr_native_pairs pairs = {part->pairs, part->num_pairs};
+    return lr_native_forward(self, &pairs, image, values);
+}
+
+static lr_status back_part(void *self, const lr_selection *part, const void *values, void *image)
+{
+    if (part->lors != NULL) {
+        const struct lr_native_lors lors = {part->lors, part->num_lors};
+        return lr_native_back_lors(self, &lors, values, image);
+    }
+    const struct lr_native_pairs pairs = {part->pairs, part->num_pairs};
+    return lr_native_back(self, &pairs, values, image);
+}
+
+static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
+{
+    return lr_native_rows(self, wanted, sink);
+}
+
+static void finish(struct lr_native *native)
+{
+    for (int k = 0; k < native->num_views; k++) {
+        lr_native_view_finish(&native->views[k]);
+    }
+    free(native->views);
+    lr_native_scene_finish(&native->scene);
+}
+
+static void destroy(void *self)
+{
+    finish(self);
+    free(self);
+}
+
+static lr_status init(struct lr_native *native, const struct lr_backend_params *params)
+{
+    LR_TRY(lr_native_scene_init(&native->scene, params));
+    native->views = lr_alloc(params->threads, sizeof(*native->views), "threads", params->log);
+    lr_status status = native->views != NULL ? LR_OK : LR_FAILED;
+    while (status == LR_OK && native->num_views < params->threads) {
+        status = lr_native_view_init(&native->views[native->num_views], &native->scene);
+        native->num_views += status == LR_OK;
+    }
+    if (status != LR_OK) {
+        finish(native);
+    }
+    return status;
+}
+
+lr_status lr_native_backend_create(const struct lr_backend_params *params,
+                                   struct lr_backend *backend)
+{
+    static const struct lr_backend_fns fns = {
+        .name = "native",
+        .forward = forward,
+        .back = back,
+        .rows = rows,
+        .forward_part = forward_part,
+        .back_part = back_part,
+        .destroy = destroy,
+    };
+    struct lr_native *native = lr_alloc(1, sizeof(*native), "the native backend", params->log);
+    if (native == NULL) {
+        return LR_FAILED;
+    }
+    const lr_status status = init(native, params);
+    if (status != LR_OK) {
+        free(native);
+        return status;
+    }
+    backend->fns = &fns;
+    backend->self = native;
+    snprintf(backend->device, sizeof(backend->device), "CPU, %d thread%s, %s", params->threads,
+             params->threads == 1 ? "" : "s", native->views[0].kernels->name);
+    return LR_OK;
+}

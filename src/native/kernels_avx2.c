@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The kernels as compiled with the flags of AVX2 (CMakeLists.txt). */
+#define KERNELS lr_native_kernels_avx2
+#define KERNELS_NAME "AVX2"
+
+#include "native/kernels_list.h"
+
+#include "native/kernels_body.h"

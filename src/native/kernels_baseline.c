@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The kernels as every processor of the architecture runs them. */
+#define KERNELS lr_native_kernels_baseline
+#define KERNELS_NAME "baseline"
+
+#include "native/kernels_list.h"
+
+#include "native/kernels_body.h"

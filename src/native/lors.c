@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Projections of single LORs: each looks for the sample points in its own tube. LORs of the same
+ * crystal columns share the columns of points and their strips. */
+#include "native/native.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "native/element.h"
+
+#include <stdlib.h>
+
+/* LORs that are sorted at a time. */
+#define STRETCH ((int64_t)1 << 22)
+
+/* Jobs that every thread should have. */
+enum { JOBS_PER_THREAD = 8, GROUPS_PER_JOB = 64 };
+
+struct entry {
+    int32_t pair;
+    int32_t columns[2]; /* of i and j */
+    int32_t cells[2];
+    float value;
+    int64_t position; /* among the caller's values */
+};
+
+struct lors {
+    struct lr_native *native;
+    struct entry *entries;
+    int64_t num;
+    int64_t *groups; /* [num_groups + 1] first entries with the same pair and columns */
+    int64_t num_groups;
+    const float *columns; /* image, forward */
+    double *sums;         /* image, back */
+    int rows_per_job;     /* of voxels, back */
+};
+
+/* --- sorting --- */
+
+static int compare(const void *one, const void *other)
+{
+    const struct entry *a = one, *b = other;
+    const int64_t key_a[4] = {a->pair, a->columns[0], a->columns[1], a->position};
+    const int64_t key_b[4] = {b->pair, b->columns[0], b->columns[1], b->position};
+    for (int k = 0; k < 4; k++) {
+        if (key_a[k] != key_b[k]) {
+            return key_a[k] < key_b[k] ? -1 : 1;
+        }
+    }
+    return 0;
+}
+
+/* Column and cell of a crystal within its module. */
+static void place_crystal(const struct lr_native_module *module, int crystal, int32_t *column,
+                          int32_t *cell)
+{
+    const int along = crystal / abs(module->step_along) % module->num_cells;
+    *column = crystal / module->step % module->num_columns;
+    *cell = module->step_along > 0 ? along : module->num_cells - 1 - along;
+}
+
+/* pair: where to begin to look for the LOR's. */
+static struct entry make_entry(const struct lr_native_scene *scene, int64_t lor, int64_t *pair)
+{
+    const lr_lors *lors = scene->params.lors;
+    while (lor >= lors->offsets[*pair + 1]) {
+        (*pair)++;
+    }
+    const struct lr_native_pair *at = &scene->pairs[*pair];
+    const struct lr_native_module *i = &scene->modules[at->i], *j = &scene->modules[at->j];
+    const int64_t crystals = (int64_t)j->num_columns * j->num_cells;
+    const int64_t within = lor - lors->offsets[*pair];
+    struct entry entry = {.pair = (int32_t)*pair};
+    place_crystal(i, (int)(within / crystals), &entry.columns[0], &entry.cells[0]);
+    place_crystal(j, (int)(within % crystals), &entry.columns[1], &entry.cells[1]);
+    return entry;
+}
+
+static bool same_group(const struct entry *a, const struct entry *b)
+{
+    return a->pair == b->pair && a->columns[0] == b->columns[0] && a->columns[1] == b->columns[1];
+}
+
+/* Entries of the LORs begin .. end-1 in coincidence; those with the value 0 are left out. */
+static lr_status fill(struct lors *lors, const struct lr_native_lors *list, const float *values,
+                      const int64_t stretch[2])
+{
+    const struct lr_native_scene *scene = &lors->native->scene;
+    int64_t pair = 0;
+    lors->num = lors->num_groups = 0;
+    for (int64_t k = stretch[0]; k < stretch[1]; k++) {
+        struct entry entry = make_entry(scene, list->numbers[k], &pair);
+        entry.position = k;
+        entry.value = values != NULL ? values[k] : 1.0f;
+        if (entry.value != 0.0f && lr_native_allowed(scene, pair, entry.columns, entry.cells)) {
+            lors->entries[lors->num++] = entry;
+        }
+    }
+    qsort(lors->entries, (size_t)lors->num, sizeof(*lors->entries), compare);
+    for (int64_t k = 0; k < lors->num; k++) {
+        if (k == 0 || !same_group(&lors->entries[k - 1], &lors->entries[k])) {
+            lors->groups[lors->num_groups++] = k;
+        }
+    }
+    lors->groups[lors->num_groups] = lors->num;
+    return LR_OK;
+}
+
+/* --- one column of points --- */
+
+/* A strip of a group on a column of points. */
+struct meeting {
+    const struct lors *lors;
+    struct lr_native_view *view;
+    const struct lr_native_strip *strip;
+    struct lr_native_axial axial;
+    bool i_is_primary;
+    int x, y;
+    double starts[2];
+    float *totals; /* [entries of the group], forward */
+};
+
+/* Points that cells q of the primary and s of the secondary may see, with room for rounding: first,
+ * last. */
+static void find_points(const struct meeting *meeting, int q, int s, int points[2])
+{
+    const struct lr_native_scene *scene = meeting->view->scene;
+    const struct lr_native_axial *axial = &meeting->axial;
+    const double bend = 0.5 * fabs((double)meeting->strip->dtau), slack = 1e-3 * scene->spacing[2];
+    const double on_a = meeting->starts[0] + (q + 0.5) * axial->exact_pitch_a;
+    const double on_b = meeting->starts[1] + (s + 0.5) * axial->exact_pitch_b;
+    double low = HUGE_VAL, high = -HUGE_VAL;
+    for (int k = 0; k < 2; k++) {
+        const double tau = fmax(meeting->strip->tau_exactly + (k == 0 ? -bend : bend), 0.0);
+        const double middle = (on_a + on_b * tau) / (1.0 + tau);
+        const double reach = 0.5 * (axial->exact_face_a + axial->exact_face_b * tau) / (1.0 + tau);
+        low = fmin(low, middle - reach);
+        high = fmax(high, middle + reach);
+    }
+    const double first = scene->points[2][0], num = scene->num_points[2];
+    points[0] = (int)fmin(fmax(ceil((low - slack - first) / scene->spacing[2]), 0.0), num);
+    points[1] = (int)fmin(fmax(floor((high + slack - first) / scene->spacing[2]), -1.0), num - 1.0);
+}
+
+/* What one part of cell q shows through cell s. */
+static float exact_element(const struct meeting *meeting, const struct lr_native_starts *starts,
+                           const int cells[2], int part)
+{
+    const struct lr_native_strip *strip = meeting->strip;
+    struct lr_native_axial axial = meeting->axial;
+    lr_native_look_at(&axial, part, strip->parts);
+    const float at[2] = {(float)cells[0] * axial.pitch_a + axial.middle_a,
+                         (float)cells[1] * axial.pitch_b + axial.gap_b};
+    const bool is_straight = strip->dtau == 0.0f;
+    const struct lr_native_overlap overlap =
+        is_straight ? lr_native_straight_overlap(strip, &axial, starts, at)
+                    : lr_native_bent_overlap(strip, &axial, starts, at);
+    if (!(overlap.height > LR_NATIVE_THIN * axial.half_a)) {
+        return 0.0f;
+    }
+    return is_straight ? lr_native_straight_weight(strip, overlap.y, overlap.height)
+                       : lr_native_weight(strip, &overlap);
+}
+
+/* What line `ray` of cell q carries to cell s. */
+static float sampled_element(const struct meeting *meeting, const struct lr_native_starts *starts,
+                             const int cells[2], int ray)
+{
+    const struct lr_native_strip *strip = meeting->strip;
+    const struct lr_native_axial *axial = &meeting->axial;
+    const double y = lr_native_line_start(axial, starts->exact_a, cells[0], ray);
+    const double place = lr_native_line_place(strip, axial, starts->exact_b, y);
+    if (!(place >= 0.0 && place <= axial->num_b)) {
+        return 0.0f;
+    }
+    const int met = place < axial->num_b ? (int)place : axial->num_b - 1;
+    return met == cells[1] && lr_native_line_meets(axial, place, met)
+               ? (float)(axial->exact_face_a / axial->rays) * lr_native_line_weight(strip, (float)y)
+               : 0.0f;
+}
+
+static void add(const struct meeting *meeting, const struct entry *entry, int k, float weight)
+{
+    const struct lr_native_scene *scene = meeting->view->scene;
+    const int64_t voxel = ((int64_t)(meeting->y / scene->num_samples[1]) * scene->num_voxels[0] +
+                           meeting->x / scene->num_samples[0]) *
+                              scene->num_voxels[2] +
+                          k / scene->num_samples[2];
+    if (meeting->totals != NULL) {
+        meeting->totals[entry->position] += weight * meeting->lors->columns[voxel];
+    } else {
+        meeting->lors->sums[voxel] += (double)(weight * entry->value);
+    }
+}
+
+static void meet_entry(const struct meeting *meeting, const struct entry *entry)
+{
+    const struct lr_native_scene *scene = meeting->view->scene;
+    const bool is_exact = scene->params.mode == LR_MODE_EXACT;
+    const int primary = meeting->i_is_primary ? 0 : 1;
+    const int cells[2] = {entry->cells[primary], entry->cells[1 - primary]};
+    int points[2];
+    find_points(meeting, cells[0], cells[1], points);
+    for (int k = points[0]; k <= points[1]; k++) {
+        const double z = scene->points[2][k];
+        const double place[2] = {scene->points[0][meeting->x], scene->points[1][meeting->y]};
+        if (!is_exact &&
+            lr_native_farther_is_i(scene, entry->pair, place, z) != meeting->i_is_primary) {
+            continue;
+        }
+        const struct lr_native_starts starts = lr_native_start(
+            meeting->strip, (const double[2]){meeting->starts[0] - z, meeting->starts[1] - z});
+        const int turns = is_exact ? meeting->strip->parts : scene->params.rays;
+        for (int n = 0; n < turns; n++) {
+            const float weight = is_exact ? exact_element(meeting, &starts, cells, n)
+                                          : sampled_element(meeting, &starts, cells, n);
+            if (weight != 0.0f) {
+                add(meeting, entry, k, weight);
+            }
+        }
+    }
+}
+
+static void meet_roles(struct meeting *meeting, const struct lr_native_side sides[2],
+                       const int64_t group[2])
+{
+    struct lr_native_view *view = meeting->view;
+    const struct entry *entries = meeting->lors->entries;
+    const struct entry *first = &entries[group[0]];
+    const struct lr_native_crossing crossing = lr_native_cross(sides, meeting->i_is_primary);
+    const struct lr_native_range range = {{first->columns[0], first->columns[1]},
+                                          {first->columns[0] + 1, first->columns[1] + 1}};
+    const int num = lr_native_find_strips(view->scene, &crossing, &range, view->strips);
+    if (num == 0) {
+        return;
+    }
+    meeting->axial = lr_native_make_axial(view->scene, first->pair, meeting->i_is_primary);
+    meeting->starts[0] = crossing.primary.module->start_along;
+    meeting->starts[1] = crossing.secondary.module->start_along;
+    for (int n = 0; n < num; n++) {
+        meeting->strip = &view->strips[n];
+        for (int64_t k = group[0]; k < group[1]; k++) {
+            meet_entry(meeting, &entries[k]);
+        }
+    }
+}
+
+static void meet_column(struct meeting *meeting, const int64_t group[2])
+{
+    const struct lr_native_scene *scene = meeting->view->scene;
+    const int64_t pair = meeting->lors->entries[group[0]].pair;
+    const double point[2] = {scene->points[0][meeting->x], scene->points[1][meeting->y]};
+    struct lr_native_side sides[2];
+    if (!lr_native_sees(scene, pair, point, sides)) {
+        return;
+    }
+    if (scene->params.mode == LR_MODE_EXACT) {
+        meeting->i_is_primary = sides[0].height >= sides[1].height;
+        meet_roles(meeting, sides, group);
+        return;
+    }
+    const double *along = scene->points[2];
+    const bool at_start = lr_native_farther_is_i(scene, pair, point, along[0]);
+    const bool at_end = lr_native_farther_is_i(scene, pair, point, along[scene->num_points[2] - 1]);
+    meeting->i_is_primary = at_start;
+    meet_roles(meeting, sides, group);
+    if (at_end != at_start) {
+        meeting->i_is_primary = at_end;
+        meet_roles(meeting, sides, group);
+    }
+}
+
+/* A group on the rows of points begin .. end-1. */
+static void meet_group(struct meeting *meeting, int64_t number, const int between[2])
+{
+    const struct lors *lors = meeting->lors;
+    const struct lr_native_scene *scene = meeting->view->scene;
+    const int64_t group[2] = {lors->groups[number], lors->groups[number + 1]};
+    const struct entry *first = &lors->entries[group[0]];
+    const struct lr_native_range range = {{first->columns[0], first->columns[1]},
+                                          {first->columns[0] + 1, first->columns[1] + 1}};
+    const struct lr_native_hull hull = lr_native_make_hull(scene, first->pair, &range);
+    int rows[2], columns[2];
+    lr_native_hull_rows(scene, &hull, rows);
+    const int begin = rows[0] > between[0] ? rows[0] : between[0];
+    const int end = rows[1] < between[1] ? rows[1] : between[1];
+    for (meeting->y = begin; meeting->y < end; meeting->y++) {
+        lr_native_hull_columns(scene, &hull, meeting->y, columns);
+        for (meeting->x = columns[0]; meeting->x < columns[1]; meeting->x++) {
+            meet_column(meeting, group);
+        }
+    }
+}
+
+/* --- jobs --- */
+
+struct forward {
+    struct lors lors;
+    float *values;
+};
+
+static lr_status forward_job(void *user, int64_t job, struct lr_native_view *view)
+{
+    const struct forward *forward = user;
+    const struct lors *lors = &forward->lors;
+    struct meeting meeting = {.lors = lors, .view = view, .totals = forward->values};
+    const int between[2] = {0, view->scene->num_points[1]};
+    const int64_t end = (job + 1) * GROUPS_PER_JOB;
+    for (int64_t k = job * GROUPS_PER_JOB; k < end && k < lors->num_groups; k++) {
+        meet_group(&meeting, k, between);
+    }
+    return LR_OK;
+}
+
+static lr_status back_job(void *user, int64_t job, struct lr_native_view *view)
+{
+    const struct lors *lors = user;
+    struct meeting meeting = {.lors = lors, .view = view};
+    const int rows = lors->rows_per_job * view->scene->num_samples[1];
+    const int first = (int)job * rows, all = view->scene->num_points[1];
+    const int between[2] = {first, first + rows < all ? first + rows : all};
+    for (int64_t k = 0; k < lors->num_groups; k++) {
+        meet_group(&meeting, k, between);
+    }
+    return LR_OK;
+}
+
+static lr_status open_lors(struct lors *lors, const struct lr_native_lors *list)
+{
+    const lr_log *log = lors->native->scene.params.log;
+    const int64_t most = list->num < STRETCH ? list->num : STRETCH;
+    lors->entries = lr_alloc(most, sizeof(*lors->entries), "LORs", log);
+    lors->groups = lr_alloc(most + 1, sizeof(*lors->groups), "LORs", log);
+    return lors->entries != NULL && lors->groups != NULL ? LR_OK : LR_FAILED;
+}
+
+static void close_lors(struct lors *lors)
+{
+    free(lors->entries);
+    free(lors->groups);
+}
+
+/* --- forward --- */
+
+static lr_status forward_all(struct forward *forward, const struct lr_native_lors *list)
+{
+    struct lr_native *native = forward->lors.native;
+    const float scale = 1.0f / (float)native->scene.num_all_samples;
+    const double total = (double)list->num;
+    for (int64_t begin = 0; begin < list->num; begin += STRETCH) {
+        const int64_t end = begin + STRETCH < list->num ? begin + STRETCH : list->num;
+        const struct lr_native_work work = {"projecting forward", (double)begin / total,
+                                            (double)(end - begin) / total, forward_job, forward};
+        LR_TRY(fill(&forward->lors, list, NULL, (const int64_t[2]){begin, end}));
+        for (int64_t k = begin; k < end; k++) {
+            forward->values[k] = 0.0f;
+        }
+        LR_TRY(lr_native_run(native, &work,
+                             (forward->lors.num_groups + GROUPS_PER_JOB - 1) / GROUPS_PER_JOB));
+        for (int64_t k = begin; k < end; k++) {
+            forward->values[k] *= scale;
+        }
+    }
+    return LR_OK;
+}
+
+lr_status lr_native_forward_lors(struct lr_native *native, const struct lr_native_lors *list,
+                                 const float *image, float *values)
+{
+    struct forward forward = {.lors.native = native, .values = values};
+    float *columns = lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*columns),
+                              "an image in columns", native->scene.params.log);
+    lr_status status = columns != NULL ? open_lors(&forward.lors, list) : LR_FAILED;
+    if (status == LR_OK) {
+        lr_native_to_columns(&native->scene, image, columns);
+        forward.lors.columns = columns;
+        status = forward_all(&forward, list);
+    }
+    close_lors(&forward.lors);
+    free(columns);
+    return status;
+}
+
+/* --- back --- */
+
+static lr_status back_all(struct lors *lors, const struct lr_native_lors *list, const float *values)
+{
+    const int rows = lors->native->scene.num_voxels[1];
+    const int64_t jobs = (int64_t)JOBS_PER_THREAD * lors->native->num_views;
+    const double total = (double)list->num;
+    lors->rows_per_job = (int)((rows + jobs - 1) / jobs);
+    for (int64_t begin = 0; begin < list->num; begin += STRETCH) {
+        const int64_t end = begin + STRETCH < list->num ? begin + STRETCH : list->num;
+        const struct lr_native_work work = {"back-projecting", (double)begin / total,
+                                            (double)(end - begin) / total, back_job, lors};
+        LR_TRY(fill(lors, list, values, (const int64_t[2]){begin, end}));
+        LR_TRY(lr_native_run(lors->native, &work,
+                             (rows + lors->rows_per_job - 1) / lors->rows_per_job));
+    }
+    return LR_OK;
+}
+
+lr_status lr_native_back_lors(struct lr_native *native, const struct lr_native_lors *list,
+                              const float *values, float *image)
+{
+    struct lors lors = {.native = native};
+    lors.sums = lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*lors.sums),
+                         "an image in columns", native->scene.params.log);
+    lr_status status = lors.sums != NULL ? open_lors(&lors, list) : LR_FAILED;
+    if (status == LR_OK) {
+        status = back_all(&lors, list, values);
+    }
+    if (status == LR_OK) {
+        lr_native_from_columns(&native->scene, lors.sums, image);
+    }
+    close_lors(&lors);
+    free(lors.sums);
+    return status;
+}
