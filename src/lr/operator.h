@@ -37,7 +37,8 @@ typedef enum lr_store {
 typedef struct lr_operator_params {
     const lr_lors *lors; /* required; names the scanner */
     const lr_grid *grid; /* required; copied */
-    const char *backend; /* "cpu", "raster", "compute", "native"; NULL or "auto": of those that have what is
+    const char *
+        backend; /* "cpu", "raster", "compute", "native"; NULL or "auto": of those that have what is
                             asked for here and find a device, the fastest by a trial of about a
                             second, kept in a file (docs/formats.md, LORASTER_CACHE) */
     lr_mode mode;

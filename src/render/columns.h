@@ -28,7 +28,8 @@ enum lr_columns_program {
     LR_COLUMNS_SUM, /* of back's shares */
     LR_COLUMNS_TO_FILE,
     LR_COLUMNS_FROM_FILE,
-    LR_COLUMNS_ROWS, /* elements of single points */
+    LR_COLUMNS_ROWS,         /* elements of the grid's points */
+    LR_COLUMNS_POINT_ROWS,   /* and of points anywhere, also near modules */
     LR_COLUMNS_LIST_FORWARD, /* of columns_list.c */
     LR_COLUMNS_LIST_BACK,
     LR_NUM_COLUMNS_PROGRAMS
@@ -41,7 +42,7 @@ struct lr_columns {
     struct gl_context *ctx; /* the backend's */
     int axis;               /* of the grid, along the columns */
     int across[2];
-    bool may_be_near; /* whether an overlap may be too large for its expansion */
+    bool may_be_near;              /* whether an overlap may be too large for its expansion */
     bool has_masks;                /* whether some pair has LORs out of coincidence */
     int forward_group, back_group; /* threads of a group */
     int strips;                    /* that a group holds at once */
@@ -77,8 +78,7 @@ lr_status lr_columns_back(struct lr_columns *columns, const struct lr_pair_list 
 
 /* For what else runs column passes (render/columns_rows.h). A program is made when first asked for;
  * errors: NULL, logged. */
-struct gl_program *lr_columns_program(struct lr_columns *columns,
-                                          enum lr_columns_program which);
+struct gl_program *lr_columns_program(struct lr_columns *columns, enum lr_columns_program which);
 
 /* Puts modules, the grid's points and masks into a pass. */
 void lr_columns_bind_scene(const struct lr_columns *columns, struct gl_pass *pass);

@@ -32,6 +32,7 @@ enum { MOST_ENTRIES = 1 << 24 };
 /* State of one call of lr_columns_read_rows. */
 struct listing {
     struct lr_columns *columns;
+    enum lr_columns_program which;
     double factor;  /* 1 / points per row */
     int max_points; /* of a batch */
     point_parts *points;
@@ -118,7 +119,7 @@ struct share {
 static lr_status run_share(const struct listing *listing, const struct share *share)
 {
     struct lr_columns *columns = listing->columns;
-    struct gl_program *program = lr_columns_program(columns, LR_COLUMNS_ROWS);
+    struct gl_program *program = lr_columns_program(columns, listing->which);
     if (program == NULL) {
         return LR_FAILED;
     }
@@ -318,7 +319,9 @@ static void close_listing(struct listing *listing)
 lr_status lr_columns_read_rows(struct lr_columns *columns, const struct lr_rows *rows,
                                const lr_row_sink *sink)
 {
-    struct listing listing = {.columns = columns, .factor = 1.0 / lr_rows_per_row(rows)};
+    struct listing listing = {.columns = columns,
+                              .which = rows->grid ? LR_COLUMNS_ROWS : LR_COLUMNS_POINT_ROWS,
+                              .factor = 1.0 / lr_rows_per_row(rows)};
     lr_status status = open_listing(&listing, rows);
     if (status == LR_OK) {
         const struct lr_row_batches batches = {

@@ -100,7 +100,7 @@ static void for_all(const struct laws *laws, law *check)
     for (int kind = 0; kind < FIXTURE_COUNT; kind++) {
         struct bench bench;
         bench_init(&bench, laws, kind);
-        const int last = !is_taken(&bench)  ? LR_MODE_SAMPLED - 1
+        const int last = !is_taken(&bench) ? LR_MODE_SAMPLED - 1
                          : laws->has_exact ? LR_MODE_EXACT
                                            : LR_MODE_SAMPLED;
         for (int mode = LR_MODE_SAMPLED; mode <= last; mode++) {

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The programs of the column passes, made when first asked for. */
+#include "common/bindings.h"
+#include "render/columns.h"
+#include "render/columns_stacks.h"
+
+#include <stdio.h>
+
+static const struct {
+    const char *shader, *define, *label;
+} descriptions[LR_NUM_COLUMNS_PROGRAMS] = {
+    [LR_COLUMNS_FORWARD] = {"columns_forward.comp", NULL, "forward by columns"},
+    [LR_COLUMNS_BACK] = {"columns_back.comp", NULL, "back by columns"},
+    [LR_COLUMNS_ONES] = {"columns_back.comp", "ONES", "sensitivity by columns"},
+    [LR_COLUMNS_BACK_EXACT] = {"columns_back_exact.comp", NULL, "back by stacks"},
+    [LR_COLUMNS_TO_STACKS] = {"columns_stack_order.comp", NULL, "values to stack order"},
+    [LR_COLUMNS_ONES_TO_STACKS] = {"columns_stack_order.comp", "ONES", "ones in stack order"},
+    [LR_COLUMNS_SUM] = {"columns_sum.comp", NULL, "sum of shares"},
+    [LR_COLUMNS_TO_FILE] = {"columns_order.comp", "TO_FILE", "values to file order"},
+    [LR_COLUMNS_FROM_FILE] = {"columns_order.comp", NULL, "values to column order"},
+    [LR_COLUMNS_ROWS] = {"columns_rows.comp", NULL, "matrix elements by columns"},
+    [LR_COLUMNS_POINT_ROWS] = {"columns_rows.comp", NULL, "matrix elements of points"},
+    [LR_COLUMNS_LIST_FORWARD] = {"columns_list_forward.comp", NULL, "forward by LORs"},
+    [LR_COLUMNS_LIST_BACK] = {"columns_list_back.comp", NULL, "back by LORs"},
+};
+
+/* The defines of a program; the numbers' texts live beside them. */
+struct defines {
+    char rays[16], group[16], strips[16], edges[16];
+    struct gl_define list[10];
+};
+
+static int group_size(const struct lr_columns *columns, enum lr_columns_program which)
+{
+    return which == LR_COLUMNS_FORWARD ? columns->forward_group
+           : which == LR_COLUMNS_BACK || which == LR_COLUMNS_ONES || which == LR_COLUMNS_BACK_EXACT
+               ? columns->back_group
+               : LR_GROUP_SIZE;
+}
+
+static void fill_defines(const struct lr_columns *columns, enum lr_columns_program which,
+                         struct defines *defines)
+{
+    int next = 0;
+    *defines = (struct defines){0};
+    snprintf(defines->rays, sizeof(defines->rays), "%d", columns->params.rays);
+    snprintf(defines->group, sizeof(defines->group), "%d", group_size(columns, which));
+    snprintf(defines->strips, sizeof(defines->strips), "%d", columns->strips);
+    defines->list[next++] = (struct gl_define){"RAYS", defines->rays};
+    defines->list[next++] = (struct gl_define){"COLUMN_GROUP", defines->group};
+    snprintf(defines->edges, sizeof(defines->edges), "%d", columns->stacks->most_cells + 2);
+    defines->list[next++] = (struct gl_define){"COLUMN_STRIPS", defines->strips};
+    defines->list[next++] = (struct gl_define){"COLUMN_EDGES", defines->edges};
+    if (columns->params.mode == LR_MODE_EXACT) {
+        defines->list[next++].name = "EXACT";
+    }
+    if (columns->may_be_near || which == LR_COLUMNS_POINT_ROWS) {
+        defines->list[next++].name = "NEAR";
+    }
+    if (columns->has_masks) {
+        defines->list[next++].name = "MASKS";
+    }
+    if (columns->params.samples[columns->axis] == 1) {
+        defines->list[next++].name = "ONE_POINT_ALONG";
+    }
+    defines->list[next].name = descriptions[which].define;
+}
+
+struct gl_program *lr_columns_program(struct lr_columns *columns, enum lr_columns_program which)
+{
+    struct defines defines;
+    if (columns->programs[which] == NULL) {
+        fill_defines(columns, which, &defines);
+        columns->programs[which] = gl_program_create(
+            columns->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
+                                                      .defines = defines.list,
+                                                      .label = descriptions[which].label});
+    }
+    return columns->programs[which];
+}
