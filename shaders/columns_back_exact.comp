@@ -12,7 +12,7 @@
 // shape:     groups (voxels across 0, voxels across 1, shares of the stacks x stretches along the
 //            column)
 // invariant: sums are added in a fixed order
-// variants:  EXACT=1; EXACT=1 NEAR=1
+// variants:  EXACT=1; EXACT=1 NEAR=1 STEEP=1
 #ifndef EXACT
 #define EXACT 1
 #endif
@@ -109,12 +109,14 @@ void walk_on(inout Place place, Strip strip, Stack a, Stack b, float along)
     bool up = !down && upper_end(strip, above) > fma(-SLACK, a.face, place.q_low);
     place.s += down ? -1 : up ? 1 : 0;
     place.s_low = down ? below : up ? above : place.s_low;
+#ifdef STEEP
     while (up && !strip.gentle) { // where it is, one step is enough
         above = from_point(b, place.s + 1, along);
         up = upper_end(strip, above) > fma(-SLACK, a.face, place.q_low);
         place.s += up ? 1 : 0;
         place.s_low = up ? above : place.s_low;
     }
+#endif
 }
 
 // What strip n gives to the two points at `along` from the column's first one.

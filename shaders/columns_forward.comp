@@ -9,7 +9,7 @@
 // writes:    LOR values in column order
 // shape:     groups (transaxial crystal pairs, stretches of axial crystal pairs, pairs of modules)
 // invariant: sums are added in a fixed order
-// variants:  EXACT=1; EXACT=1 NEAR=1; RAYS=4; EXACT=1 MASKS=1 ONE_POINT_ALONG=1
+// variants:  EXACT=1; EXACT=1 NEAR=1 STEEP=1; RAYS=4; EXACT=1 MASKS=1 ONE_POINT_ALONG=1
 #include "common/columns.glsl"
 #include "common/columns_tube.glsl"
 

@@ -8,7 +8,7 @@
 // adds to:   voxel sums [across 1][across 0][along] in fixed point
 // shape:     LR_LIST_SHARE threads a LOR
 // invariant: sums do not depend on the order of their terms
-// variants:  EXACT=1; EXACT=1 NEAR=1; RAYS=4; EXACT=1 MASKS=1
+// variants:  EXACT=1; EXACT=1 NEAR=1 STEEP=1; RAYS=4; EXACT=1 MASKS=1
 #include "common/columns_list.glsl"
 #define FIXED_BINDING LR_BIND_COLUMN_IMAGE
 #include "common/fixed.glsl"

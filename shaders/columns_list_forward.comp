@@ -8,7 +8,7 @@
 // adds to:   values of the list
 // shape:     LR_LIST_SHARE threads a LOR
 // invariant: sums are added in a fixed order
-// variants:  EXACT=1; EXACT=1 NEAR=1; RAYS=4; EXACT=1 MASKS=1
+// variants:  EXACT=1; EXACT=1 NEAR=1 STEEP=1; RAYS=4; EXACT=1 MASKS=1
 #include "common/columns_list.glsl"
 
 layout(std430, binding = LR_BIND_COLUMN_IMAGE) readonly buffer Image {

@@ -8,7 +8,7 @@
 // reads:    column modules, pairs and points, masks
 // writes:   how many elements there are, and those that fit: point, LOR, bits of the weight
 // shape:    one group a point
-// variants: EXACT=1; EXACT=1 NEAR=1; EXACT=1 MASKS=1
+// variants: EXACT=1; EXACT=1 NEAR=1 STEEP=1; EXACT=1 MASKS=1
 #define POINT_LIST
 #ifndef EXACT
 #define EXACT

@@ -91,7 +91,8 @@ Crossing make_crossing(Side i, Side j, bool i_is_primary)
     }
     Side a = crossing.primary, b = crossing.secondary;
     crossing.visible = a.height > 0.0 && b.height > 0.0;
-    crossing.tau = vec2(dot(b.normal, a.centre), dot(b.normal, a.tangent)) / b.height;
+    float turned = dot(b.normal, a.tangent); // what rounding leaves of parallel modules is none
+    crossing.tau = vec2(dot(b.normal, a.centre), abs(turned) > 1e-7 ? turned : 0.0) / b.height;
     crossing.on_second = vec2(dot(b.tangent, a.centre), dot(b.tangent, a.tangent));
     crossing.reach = vec2(dot(a.normal, b.centre), dot(a.normal, b.tangent));
     float turn = cross_of(a.tangent, a.normal) > 0.0 ? -1.0 : 1.0;

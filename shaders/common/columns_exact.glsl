@@ -132,12 +132,15 @@ float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 low)
 #endif
     vec2 rises = -vec2(b0, b1) * strip.dtau;
     vec3 upper, lower;
-    if (strip.gentle || max(abs(b0), abs(b1)) * abs(strip.dtau) <= a.face) {
-        upper = gently_clamped_line(middles.x, rises.x, half_cell);
-        lower = gently_clamped_line(middles.y, rises.y, half_cell);
-    } else {
+#ifdef STEEP
+    if (!strip.gentle && max(abs(b0), abs(b1)) * abs(strip.dtau) > a.face) {
         upper = clamped_line(middles.x, rises.x, half_cell);
         lower = clamped_line(middles.y, rises.y, half_cell);
+    } else
+#endif
+    {
+        upper = gently_clamped_line(middles.x, rises.x, half_cell);
+        lower = gently_clamped_line(middles.y, rises.y, half_cell);
     }
     float height = max(upper.x - lower.x, 0.0);
     float y = middle + 0.5 * (upper.x + lower.x);

@@ -559,6 +559,7 @@ struct lr_columns *lr_columns_create(struct gl_context *ctx, const struct lr_bac
     columns->max_window = max_window;
     size_groups(columns);
     columns->may_be_near = params->mode == LR_MODE_EXACT && lr_columns_may_be_near(columns);
+    columns->may_be_steep = params->mode == LR_MODE_EXACT && lr_columns_may_be_steep(columns);
     if (init(columns) != LR_OK) {
         lr_columns_destroy(columns);
         return NULL;

@@ -43,6 +43,7 @@ struct lr_columns {
     int axis;               /* of the grid, along the columns */
     int across[2];
     bool may_be_near;              /* whether an overlap may be too large for its expansion */
+    bool may_be_steep;             /* whether an edge may cross a whole cell within a strip */
     bool has_masks;                /* whether some pair has LORs out of coincidence */
     int forward_group, back_group; /* threads of a group */
     int strips;                    /* that a group holds at once */

@@ -29,7 +29,7 @@ static const struct {
 /* The defines of a program; the numbers' texts live beside them. */
 struct defines {
     char rays[16], group[16], strips[16], edges[16];
-    struct gl_define list[10];
+    struct gl_define list[11];
 };
 
 static int group_size(const struct lr_columns *columns, enum lr_columns_program which)
@@ -58,6 +58,9 @@ static void fill_defines(const struct lr_columns *columns, enum lr_columns_progr
     }
     if (columns->may_be_near || which == LR_COLUMNS_POINT_ROWS) {
         defines->list[next++].name = "NEAR";
+    }
+    if (columns->may_be_steep || which == LR_COLUMNS_POINT_ROWS) {
+        defines->list[next++].name = "STEEP";
     }
     if (columns->has_masks) {
         defines->list[next++].name = "MASKS";

@@ -99,6 +99,43 @@ bool lr_columns_may_be_near(const struct lr_columns *columns)
     return face > near_size * nearest * nearest;
 }
 
+/* Farthest that a cell of the module may be from a point, along the columns. */
+static double reach_along_mm(const struct lr_columns *columns, int index)
+{
+    const lr_grid *grid = columns->params.grid;
+    const lr_module *module = &columns->params.scanner->modules[index];
+    const int axis = columns->axis, along = axial_of(module, axis);
+    const double half_grid = 0.5 * grid->size[axis] * grid->voxel_mm[axis];
+    const double middle = grid->origin_mm[axis] - 0.5 * grid->voxel_mm[axis] + half_grid;
+    double centre[3];
+    lr_scanner_detection_centre(columns->params.scanner, index, centre);
+    return fabs(centre[axis] - middle) + half_grid +
+           0.5 * module->crystals[along] * module->pitch_mm[along];
+}
+
+/* tau changes by |n_b . t_a| w / h_b over a strip of width w. */
+static bool pair_may_be_steep(const struct lr_columns *columns, int a, int b)
+{
+    const lr_scanner *scanner = columns->params.scanner;
+    const lr_module *primary = &scanner->modules[a], *secondary = &scanner->modules[b];
+    const int along = axial_of(primary, columns->axis);
+    const double *tangent = along == 1 ? primary->u : primary->v;
+    const double rise = fabs(vec_dot(secondary->normal, tangent)) * primary->face_mm[1 - along] *
+                        reach_along_mm(columns, b);
+    return rise > primary->face_mm[along] * gap_mm(columns->params.grid, scanner, b);
+}
+
+bool lr_columns_may_be_steep(const struct lr_columns *columns)
+{
+    const lr_lors *lors = columns->params.lors;
+    for (int64_t k = 0; k < lors->num_pairs; k++) {
+        if (pair_may_be_steep(columns, lors->pairs[k][0], lors->pairs[k][1])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static struct gl_buffer *upload(const struct lr_columns *columns, const char *label,
                                 const void *data, int64_t bytes)
 {
