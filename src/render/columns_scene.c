@@ -104,7 +104,7 @@ static double reach_along_mm(const struct lr_columns *columns, int index)
 {
     const lr_grid *grid = columns->params.grid;
     const lr_module *module = &columns->params.scanner->modules[index];
-    const int axis = columns->axis, along = axial_of(module, axis);
+    const int axis = columns->axis, along = lr_module_axial(module, axis);
     const double half_grid = 0.5 * grid->size[axis] * grid->voxel_mm[axis];
     const double middle = grid->origin_mm[axis] - 0.5 * grid->voxel_mm[axis] + half_grid;
     double centre[3];
@@ -118,7 +118,7 @@ static bool pair_may_be_steep(const struct lr_columns *columns, int a, int b)
 {
     const lr_scanner *scanner = columns->params.scanner;
     const lr_module *primary = &scanner->modules[a], *secondary = &scanner->modules[b];
-    const int along = axial_of(primary, columns->axis);
+    const int along = lr_module_axial(primary, columns->axis);
     const double *tangent = along == 1 ? primary->u : primary->v;
     const double rise = fabs(vec_dot(secondary->normal, tangent)) * primary->face_mm[1 - along] *
                         reach_along_mm(columns, b);
