@@ -142,7 +142,7 @@ static void place_cells(const struct lr_native_axial *axial, int end,
     for (int m = 0; m < count; m++) {
         const int32_t on_a = q[m] < end ? q[m] : end, on_b = s[m] < last ? s[m] : last;
         offset[m] = on_a * stride_a + on_b * stride_b;
-        weight[m] *= (on_a == q[m]) & (on_b == s[m]) ? 1.0f : 0.0f;
+        weight[m] *= ((on_a == q[m]) & (on_b == s[m])) ? 1.0f : 0.0f;
     }
 }
 
