@@ -35,7 +35,9 @@ struct lr_native_starts {
 struct lr_native_slots {
     float *weight;
     int32_t *offset;
-    int32_t *scratch; /* [num_a rounded up] */
+    int64_t capacity; /* slots */
+    int32_t *scratch; /* working memory, [3][capacity] */
+    float *overlaps;  /* likewise, [4][capacity] */
 };
 
 struct lr_native_kernels {

@@ -19,79 +19,146 @@ static void primary_cells(const struct lr_native_strip *strip, const struct lr_n
 
 static int round_up(int count)
 {
-    return (count + LR_NATIVE_LANES - 1) & ~(LR_NATIVE_LANES - 1);
+    return count <= 0 ? 0 : (count + LR_NATIVE_LANES - 1) & ~(LR_NATIVE_LANES - 1);
 }
 
 /* Loops run over this many cells at a time. */
 enum { GROUP = 8 };
 
-/* The first cell of the secondary that each primary cell from `begin` on may be seen through.
- * Returns how many more there are at most. */
-static inline int find_secondary_cells(const struct lr_native_strip *strip,
-                                       const struct lr_native_axial *axial,
-                                       const struct lr_native_starts *starts, int begin,
-                                       int32_t first[GROUP])
+/* The first cell of the secondary that each of `count` primary cells from `begin` on may be seen
+ * through, and the last one. */
+static void find_secondary_cells(const struct lr_native_strip *strip,
+                                 const struct lr_native_axial *axial,
+                                 const struct lr_native_starts *starts, const int cells[2],
+                                 int32_t *restrict ends[2])
 {
     const float bend = 0.5f * fabsf(strip->dtau), half = axial->half_a;
     const float near = 1.0f / lr_native_most(strip->tau - bend, 1e-6f * strip->tau);
     const float far = 1.0f / (strip->tau + bend), scale = 1.0f / axial->pitch_b;
-    const float last = (float)(axial->num_b - 1);
-    int32_t most = 0, more[GROUP];
-    for (int m = 0; m < GROUP; m++) {
-        const float middle = starts->a + ((float)(begin + m) * axial->pitch_a + axial->middle_a);
+    const float pitch = axial->pitch_a, start_a = starts->a + axial->middle_a;
+    const float start_b = starts->b, last_cell = (float)(axial->num_b - 1);
+    const int begin = cells[0], count = round_up(cells[1] - cells[0] + 1);
+    int32_t *restrict first = ends[0], *restrict last = ends[1];
+    for (int m = 0; m < count; m++) {
+        const float middle = start_a + (float)(begin + m) * pitch;
         const float low = middle - half, high = middle + half;
-        const float from = (-high * (high > 0.0f ? near : far) - starts->b) * scale;
-        const float to = (-low * (low > 0.0f ? far : near) - starts->b) * scale;
-        const int32_t one = (int32_t)lr_native_clamp(from - 1e-3f, 0.0f, last);
-        const int32_t end = (int32_t)lr_native_clamp(to + 1e-3f, 0.0f, last);
-        first[m] = one;
-        more[m] = end - one;
+        const float from = (-high * (high > 0.0f ? near : far) - start_b) * scale;
+        const float to = (-low * (low > 0.0f ? far : near) - start_b) * scale;
+        first[m] = (int32_t)lr_native_clamp(from - 1e-3f, 0.0f, last_cell);
+        last[m] = (int32_t)lr_native_clamp(to + 1e-3f, 0.0f, last_cell);
     }
+}
+
+/* How many more than one cell a group has at most. */
+static inline int count_extra(const int32_t *first, const int32_t *last)
+{
+    int32_t most = 0;
     for (int m = 0; m < GROUP; m++) {
-        most = more[m] > most ? more[m] : most;
+        most = last[m] - first[m] > most ? last[m] - first[m] : most;
     }
     return most;
 }
 
-/* Cells begin .. begin + GROUP - 1 of the primary, those up to `end`, with the n-th after their
- * first ones of the secondary. */
-static inline void weigh_group(const struct lr_native_strip *strip,
-                               const struct lr_native_axial *axial,
-                               const struct lr_native_starts *starts, const int at[3],
-                               const int32_t first[GROUP], float *restrict weight,
-                               int32_t *restrict offset)
+/* The arrays of exact mode, [slots] each. Loops that are short keep more of them under way. */
+struct exact_lists {
+    int32_t *q, *s; /* cells; beyond the modules' where a group is filled up */
+    float *y, *height, *more, *lean;
+};
+
+static struct exact_lists open_lists(const struct lr_native_slots *slots)
 {
-    const int begin = at[0], end = at[1], n = at[2], last = axial->num_b - 1;
-    const float thin = LR_NATIVE_THIN * axial->half_a;
-    for (int m = 0; m < GROUP; m++) {
-        const int q = begin + m, s = first[m] + n;
-        const float place[2] = {(float)q * axial->pitch_a + axial->middle_a,
-                                (float)s * axial->pitch_b + axial->gap_b};
-        const struct lr_native_overlap overlap =
-            lr_native_bent_overlap(strip, axial, starts, place);
-        const float found = lr_native_weight(strip, &overlap);
-        const float kept = overlap.height > thin ? found : 0.0f;
-        weight[m] = q <= end && s <= last ? kept : 0.0f;
-        offset[m] = (q < end ? q : end) * axial->stride_a + (s < last ? s : last) * axial->stride_b;
-    }
+    const int64_t step = slots->capacity;
+    int32_t *cells = slots->scratch + step;
+    float *overlaps = slots->overlaps;
+    return (struct exact_lists){cells,           cells + step,        overlaps,
+                                overlaps + step, overlaps + 2 * step, overlaps + 3 * step};
 }
 
-static int exact(const struct lr_native_strip *strip_at, const struct lr_native_axial *axial_at,
-                 const struct lr_native_starts *starts_at, const struct lr_native_slots *slots)
+/* Every cell of the primary, in groups, with those of the secondary that any of its group may be
+ * seen through. Returns how many slots that makes. */
+static int list_cells(const int cells[2], const int32_t *restrict first,
+                      const int32_t *restrict last, const struct exact_lists *lists)
+{
+    int32_t *restrict q = lists->q, *restrict s = lists->s;
+    int count = 0;
+    for (int at = 0; at <= cells[1] - cells[0]; at += GROUP) {
+        const int extra = count_extra(first + at, last + at);
+        for (int n = 0; n <= extra; n++, count += GROUP) {
+            for (int m = 0; m < GROUP; m++) {
+                q[count + m] = cells[0] + at + m;
+                s[count + m] = first[at + m] + n;
+            }
+        }
+    }
+    return count;
+}
+
+static void overlap_cells(const struct lr_native_strip *strip_at,
+                          const struct lr_native_axial *axial_at,
+                          const struct lr_native_starts *starts_at, const struct exact_lists *lists,
+                          int count)
 {
     const struct lr_native_strip strip = *strip_at;
     const struct lr_native_axial axial = *axial_at;
     const struct lr_native_starts starts = *starts_at;
-    int cells[2], count = 0;
-    primary_cells(&strip, &axial, &starts, cells);
-    for (int begin = cells[0]; begin <= cells[1]; begin += GROUP) {
-        int32_t first[GROUP];
-        const int extra = find_secondary_cells(&strip, &axial, &starts, begin, first);
-        for (int n = 0; n <= extra; n++, count += GROUP) {
-            weigh_group(&strip, &axial, &starts, (const int[3]){begin, cells[1], n}, first,
-                        slots->weight + count, slots->offset + count);
-        }
+    const int32_t *restrict q = lists->q, *restrict s = lists->s;
+    float *restrict y = lists->y, *restrict height = lists->height;
+    float *restrict more = lists->more, *restrict lean = lists->lean;
+    for (int m = 0; m < count; m++) {
+        const float at[2] = {(float)q[m] * axial.pitch_a + axial.middle_a,
+                             (float)s[m] * axial.pitch_b + axial.gap_b};
+        const struct lr_native_overlap overlap =
+            lr_native_bent_overlap(&strip, &axial, &starts, at);
+        y[m] = overlap.y;
+        height[m] = overlap.height;
+        more[m] = overlap.more;
+        lean[m] = overlap.lean;
     }
+}
+
+static void weigh_overlaps(const struct lr_native_strip *strip_at, float thin,
+                           const struct exact_lists *lists, int count, float *restrict weight)
+{
+    const struct lr_native_strip strip = *strip_at;
+    const float *restrict y = lists->y, *restrict height = lists->height;
+    const float *restrict more = lists->more, *restrict lean = lists->lean;
+    for (int m = 0; m < count; m++) {
+        const struct lr_native_overlap overlap = {y[m], height[m], more[m], lean[m]};
+        const float counts = height[m] > thin ? 1.0f : 0.0f;
+        weight[m] = lr_native_weight(&strip, &overlap) * counts;
+    }
+}
+
+/* Where the values stand; slots beyond the modules get a place of others, and no weight. */
+static void place_cells(const struct lr_native_axial *axial, int end,
+                        const struct exact_lists *lists, int count,
+                        const struct lr_native_slots *slots)
+{
+    const int32_t *restrict q = lists->q, *restrict s = lists->s;
+    const int32_t last = axial->num_b - 1;
+    const int32_t stride_a = axial->stride_a, stride_b = axial->stride_b;
+    int32_t *restrict offset = slots->offset;
+    float *restrict weight = slots->weight;
+    for (int m = 0; m < count; m++) {
+        const int32_t on_a = q[m] < end ? q[m] : end, on_b = s[m] < last ? s[m] : last;
+        offset[m] = on_a * stride_a + on_b * stride_b;
+        weight[m] *= ((on_a == q[m]) & (on_b == s[m])) ? 1.0f : 0.0f;
+    }
+}
+
+static int exact(const struct lr_native_strip *strip, const struct lr_native_axial *axial,
+                 const struct lr_native_starts *starts, const struct lr_native_slots *slots)
+{
+    const struct exact_lists lists = open_lists(slots);
+    int32_t *ends[2] = {slots->scratch, slots->scratch + round_up(axial->num_a)};
+    int cells[2];
+    primary_cells(strip, axial, starts, cells);
+    find_secondary_cells(strip, axial, starts, cells, ends);
+    /* A multiple of the group, which the compiler shall see. */
+    const int count = list_cells(cells, ends[0], ends[1], &lists) & ~(GROUP - 1);
+    overlap_cells(strip, axial, starts, &lists, count);
+    weigh_overlaps(strip, LR_NATIVE_THIN * axial->half_a, &lists, count, slots->weight);
+    place_cells(axial, cells[1], &lists, count, slots);
     return count;
 }
 
@@ -137,6 +204,10 @@ static void straight(const struct lr_native_strip *strip_at, const float *overla
     }
 }
 
+/* Keeps the compiler from merging turns of a loop by permuting what they load: the loop inside is a
+ * vector as it is. */
+#define ONE_BY_ONE __asm__ volatile("")
+
 /* Always the same order, whatever the width of vectors. */
 static float add_lanes(const float lanes[8])
 {
@@ -151,6 +222,7 @@ static float sum(const float *restrict weight, int count)
         for (int k = 0; k < 8; k++) {
             lanes[k] += weight[m + k];
         }
+        ONE_BY_ONE;
     }
     return add_lanes(lanes);
 }
@@ -160,9 +232,14 @@ static float dot(const float *restrict weight, const int32_t *restrict offset, i
 {
     float lanes[8] = {0.0f};
     for (int m = 0; m < count; m += 8) {
+        float values[8];
         for (int k = 0; k < 8; k++) {
-            lanes[k] += weight[m + k] * block[offset[m + k]];
+            values[k] = block[offset[m + k]];
         }
+        for (int k = 0; k < 8; k++) {
+            lanes[k] += weight[m + k] * values[k];
+        }
+        ONE_BY_ONE;
     }
     return add_lanes(lanes);
 }

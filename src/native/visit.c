@@ -30,13 +30,15 @@ lr_status lr_native_view_init(struct lr_native_view *view, const struct lr_nativ
         .scene = scene, .kernels = lr_native_kernels_at(0), .flat.key.pair = -1};
     view->strips =
         lr_alloc(lr_native_max_strips(scene), sizeof(*view->strips), "strips", scene->params.log);
-    view->memory = lr_alloc(3 * slots + ALIGNMENT, sizeof(float), "elements", scene->params.log);
+    view->memory = lr_alloc(9 * slots + ALIGNMENT, sizeof(float), "elements", scene->params.log);
     if (view->strips == NULL || view->memory == NULL) {
         lr_native_view_finish(view);
         return LR_FAILED;
     }
+    view->slots.capacity = slots;
     view->slots.weight = align(view->memory);
-    view->slots.offset = (int32_t *)(view->slots.weight + slots);
+    view->slots.overlaps = view->slots.weight + slots;
+    view->slots.offset = (int32_t *)(view->slots.overlaps + 4 * slots);
     view->slots.scratch = view->slots.offset + slots;
     return LR_OK;
 }

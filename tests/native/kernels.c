@@ -17,12 +17,14 @@ struct found {
     int count;
     float weight[MOST];
     int32_t offset[MOST];
-    int32_t scratch[MOST];
+    int32_t scratch[3 * MOST];
+    float overlaps[4 * MOST];
 };
 
 static struct lr_native_slots slots_of(struct found *found)
 {
-    return (struct lr_native_slots){found->weight, found->offset, found->scratch};
+    return (struct lr_native_slots){found->weight, found->offset, MOST, found->scratch,
+                                    found->overlaps};
 }
 
 static struct lr_native_axial random_axial(uint64_t *state)
