@@ -196,7 +196,7 @@ class Info(ProgramTest):
 
     def test_text(self):
         text = self.good("info").stdout
-        self.assertRegex(text, r"auto takes (cpu|compute) ")
+        self.assertRegex(text, r"auto takes (cpu|compute|native) ")
         self.assertIn("cpu", text)
 
     def test_requirement(self):
