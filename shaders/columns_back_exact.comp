@@ -34,8 +34,8 @@ shared float partial[2 * COLUMN_GROUP];
 
 int thread;
 
-// A stack along the column: where the edges of its cells' faces stand, from the first point. Beyond
-// both ends stands an edge far away, so that a walk needs no other bounds.
+// A stack along the column: where the edges of its cells' faces stand, from the first point. An edge
+// far away beyond both ends lets a walk look at its neighbours there too.
 struct Stack {
     int edges, count;
     float face;
@@ -81,7 +81,7 @@ int last_cell(Stack stack, float low)
     while (cell > 0 && edges[stack.edges + cell] > low) {
         cell--;
     }
-    while (edges[stack.edges + cell + 1] <= low) {
+    while (cell < stack.count - 1 && edges[stack.edges + cell + 1] <= low) {
         cell++;
     }
     return cell;
@@ -102,17 +102,17 @@ Place begin_walk(Strip strip, Stack a, Stack b, float along)
 void walk_on(inout Place place, Strip strip, Stack a, Stack b, float along)
 {
     float below = from_point(b, place.s - 1, along);
-    bool down = lower_end(strip, below + b.face) < fma(1.0 + SLACK, a.face, place.q_low);
+    bool down = place.s > 0 && lower_end(strip, below + b.face) < fma(1.0 + SLACK, a.face, place.q_low);
     place.q += down ? 0 : 1;
     place.q_low = from_point(a, place.q, along);
     float above = from_point(b, place.s + 1, along);
-    bool up = !down && upper_end(strip, above) > fma(-SLACK, a.face, place.q_low);
+    bool up = !down && place.s < b.count - 1 && upper_end(strip, above) > fma(-SLACK, a.face, place.q_low);
     place.s += down ? -1 : up ? 1 : 0;
     place.s_low = down ? below : up ? above : place.s_low;
 #ifdef STEEP
     while (up && !strip.gentle) { // where it is, one step is enough
         above = from_point(b, place.s + 1, along);
-        up = upper_end(strip, above) > fma(-SLACK, a.face, place.q_low);
+        up = place.s < b.count - 1 && upper_end(strip, above) > fma(-SLACK, a.face, place.q_low);
         place.s += up ? 1 : 0;
         place.s_low = up ? above : place.s_low;
     }
@@ -135,11 +135,11 @@ vec2 strip_sums(int n, Stack a, Stack b, vec2 along)
     }
     vec2 result = vec2(0.0);
     float sum = 0.0;
-    while (place.q_low < place.stop) {
+    while (place.q < a.count && place.q_low < place.stop) {
         float value = lors[strip.first + uint(place.q * b.count + place.s)];
         sum += value * axial_weight(strip, face_a, face_b, ivec2(0), vec2(place.q_low, place.s_low));
         walk_on(place, strip, a, b, here);
-        if (place.q_low >= place.stop && !second) {
+        if ((place.q >= a.count || place.q_low >= place.stop) && !second) {
             place = other;
             here = along.y;
             second = true;
