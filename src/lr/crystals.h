@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#ifndef LR_CRYSTALS_H
+#define LR_CRYSTALS_H
+
+#include <lr/scanner.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A scanner as other programs list it: crystal by crystal. Our frame, millimetres. */
+typedef struct lr_crystal {
+    double centre_mm[3]; /* of the crystal's volume */
+    double axes[3][3];   /* unit vectors along u, v and depth; a zero vector = not known. Their
+                            signs mean nothing */
+    double size_mm[3];   /* along u, v and depth; 0 = not known */
+    int group;           /* crystals of one group are known to belong together (a PETSIRD module, a
+                            CASToR rsector); -1 = not known. Groups never share a module */
+} lr_crystal;
+
+/* Zero fields are defaults. */
+typedef struct lr_crystal_list {
+    const lr_crystal *crystals; /* [num_crystals] */
+    int num_crystals;
+    const char *name;  /* of the scanner */
+    double face_mm[2]; /* of crystals whose size is not known; 0 = the pitch found */
+    double depth_mm;   /* the same; 0 is an error where it is needed */
+    lr_coincidence coincidence;
+    double detection_depth_mm, tof_resolution_ps, crystal_mu_per_mm;
+    const char *source;
+    double tolerance_mm; /* largest distance of a crystal from its place; 0 = 0.05 */
+    const lr_log *log;
+} lr_crystal_list;
+
+/* Turns a crystal list back into flat, uniform modules: finds panels, the axes and pitches of
+ * their grids, and cuts a panel into blocks where gaps between crystals are wider. Places around
+ * the ring and rings are filled in where the modules form rings.
+ *
+ * crystal_of: [num_crystals], the scanner's number of each crystal of the list; may be NULL.
+ * residual_mm: the largest distance between a crystal of the list and its place; may be NULL.
+ * errors: NULL (LR_BAD_INPUT) where no such modules lie within the tolerance: the sentence names
+ *         the crystals that lie farthest off, and by how much. */
+LR_API lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_of,
+                                            double *residual_mm);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
