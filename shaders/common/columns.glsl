@@ -262,7 +262,7 @@ Strip sampled_strip(Crossing crossing, int p, int ray, out int r)
 
 // A module along the column, seen from one of its points.
 struct Axial {
-    int edges;   // number of its first one
+    int first;   // number of its first cell among all
     float along; // from the column's origin to the point
     float base;  // from there to the first cell's edge
     float start; // from the point to it
@@ -284,10 +284,10 @@ Axial axial_from(Axial axial, int k)
 Axial make_axial(ColumnModule module, int stride)
 {
     Axial axial;
-    axial.edges = int(module.rest.w);
+    axial.first = int(module.rest.w);
     axial.pitch = module.cells.z;
     axial.face = module.cells.w;
-    axial.base = stack_edges[axial.edges] - 0.5 * (axial.pitch - axial.face);
+    axial.base = stack_middles[axial.first] - 0.5 * axial.pitch;
     axial.count = module.counts.y;
     axial.step = module.centre.w > 0.0 ? stride : -stride;
     axial.origin = module.centre.w > 0.0 ? 0 : (axial.count - 1) * stride;
@@ -299,12 +299,18 @@ float cell_middle(Axial axial, int k)
     return fma(float(k) + 0.5, axial.pitch, axial.start);
 }
 
-// From the point to the lower edge of cell k's face. Every pass gets the same bits for the same
-// place: an element's overlap may be far smaller than its terms.
+// From the point to the middle of cell k. Every pass gets the same bits for the same place, and for
+// its mirror image: an element's overlap may be far smaller than its terms.
+float cell_place(Axial axial, int k)
+{
+    precise float place = stack_middles[axial.first + k] - axial.along;
+    return place;
+}
+
+// To the lower edge of its face.
 float cell_low(Axial axial, int k)
 {
-    precise float low = stack_edges[axial.edges + k] - axial.along;
-    return low;
+    return cell_place(axial, k) - 0.5 * axial.face;
 }
 
 // Number of the cell at a place from the point.

@@ -14,8 +14,8 @@
 #ifndef COLUMN_STRIPS
 #define COLUMN_STRIPS 64
 #endif
-#ifndef COLUMN_EDGES
-#define COLUMN_EDGES 66
+#ifndef COLUMN_CELLS
+#define COLUMN_CELLS 66
 #endif
 
 layout(local_size_x = COLUMN_GROUP) in;
@@ -24,7 +24,7 @@ layout(local_size_x = COLUMN_GROUP) in;
 // columns. Axial crystals are counted along the column here, whatever the module's v.
 struct ColumnModule {
     vec4 centre; // across (2), along; w: +1 where crystals are numbered along the column, else -1
-    vec4 rest;   // what rounding the centre to float left over; w: number of its first edge
+    vec4 rest;   // what rounding the centre to float left over; w: number of its first cell
     vec4 frame;  // tangent (2), inward normal (2)
     vec4 cells;  // transaxial pitch and face, axial pitch and face
     ivec4 counts; // crystals transaxial and axial; steps of the crystal number along them
@@ -40,7 +40,8 @@ struct ColumnPair {
     uint i, j;  // i < j
     uint first; // in the window
     uint mask;  // index of its mask; LR_NONE where all LORs are in coincidence
-    uvec4 unused;
+    uint swapped; // exact mode: 1 where j is the primary, so that every pass has the same elements
+    uint unused[3];
     dvec4 closer; // distance² to i less distance² to j of a point: w + xyz . (across, along)
 };
 layout(std430, binding = LR_BIND_COLUMN_PAIRS) readonly buffer ColumnPairs {
@@ -62,13 +63,13 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
     ivec4 count;       // pairs of the window, for rows their end; end of back's points across, for
                        // rows elements that the list has room for; shares, voxels
     vec4 spacing_mm;   // of points, across (2), along
-    vec4 origin;       // along the columns, of edges: a float and what its rounding left over
+    vec4 origin;       // along the columns, of cells: a float and what its rounding left over
 };
 
-// Along the column, from its origin: the lower edges of faces, those of a stack of modules one after
-// the other, between two that are far away.
-layout(std430, binding = LR_BIND_COLUMN_EDGES) readonly buffer StackEdges {
-    float stack_edges[];
+// Along the column, from its origin: the middles of cells, those of a stack of modules one after the
+// other, between two that are far away.
+layout(std430, binding = LR_BIND_COLUMN_MIDDLES) readonly buffer StackMiddles {
+    float stack_middles[];
 };
 
 int point_across(int axis, int k)

@@ -289,7 +289,7 @@ static lr_status open_listing(struct listing *listing, const struct lr_rows *row
     LR_TRY(size_batches(listing, rows));
     const int64_t points = listing->max_points;
     listing->pair_buffer =
-        lr_columns_upload_pairs(columns, &all, 0, columns->params.lors->num_pairs);
+        lr_columns_upload_pairs(columns, &all, 0, columns->params.lors->num_pairs, NULL);
     listing->point_buffer = gl_buffer_create(
         columns->ctx,
         &(struct gl_buffer_params){.label = "points of the batch",

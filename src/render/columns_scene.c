@@ -16,7 +16,7 @@
 /* `struct ColumnModule`. */
 struct column_module {
     float centre[3], sign;
-    float rest[3], first_edge;
+    float rest[3], first_cell;
     float tangent[2], normal[2];
     float pitch_across, face_across, pitch_along, face_along;
     int32_t count_across, count_along, step_across, step_along;
@@ -25,8 +25,8 @@ _Static_assert(sizeof(struct column_module) == 80, "the shaders' layout");
 
 /* `struct ColumnPair`. */
 struct column_pair {
-    uint32_t i, j, first, mask;
-    uint32_t unused[4];
+    uint32_t i, j, first, mask, swapped;
+    uint32_t unused[3];
     double closer[4];
 };
 _Static_assert(sizeof(struct column_pair) == 64, "the shaders' layout");
@@ -53,7 +53,7 @@ static struct column_module describe_module(const struct lr_columns *columns, in
         .step_across = over == 0 ? 1 : module->crystals[0],
         .step_along = along == 0 ? 1 : module->crystals[0],
     };
-    out.first_edge = (float)lr_columns_first_edge(columns, index);
+    out.first_cell = (float)lr_columns_first_cell(columns, index);
     double centre[3];
     lr_scanner_detection_centre(scanner, index, centre);
     for (int k = 0; k < 2; k++) {
@@ -175,6 +175,13 @@ double lr_columns_coordinate(const struct lr_columns *columns, int axis, int k)
     return grid->origin_mm[axis] + (k / samples + offset) * grid->voxel_mm[axis];
 }
 
+double lr_columns_origin(const struct lr_columns *columns)
+{
+    const int last = lr_columns_num_points(columns, columns->axis) - 1;
+    return 0.5 * (lr_columns_coordinate(columns, columns->axis, 0) +
+                  lr_columns_coordinate(columns, columns->axis, last));
+}
+
 static struct gl_buffer *upload_points(const struct lr_columns *columns)
 {
     const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
@@ -243,7 +250,7 @@ static void fill_closer(const struct lr_columns *columns, struct column_pair *pa
 
 struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns,
                                           const struct lr_pair_list *list, int64_t begin,
-                                          int64_t end)
+                                          int64_t end, const int64_t *first_values)
 {
     const lr_lors *lors = columns->params.lors;
     struct column_pair *pairs =
@@ -258,8 +265,9 @@ struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns,
         const bool is_masked = lors->masks->pairs[pair].kind != LR_MASK_ALL;
         *out = (struct column_pair){.i = (uint32_t)lors->pairs[pair][0],
                                     .j = (uint32_t)lors->pairs[pair][1],
-                                    .first = (uint32_t)first,
-                                    .mask = is_masked ? (uint32_t)pair : LR_NONE};
+                                    .first = (uint32_t)(first_values ? first_values[k] : first),
+                                    .mask = is_masked ? (uint32_t)pair : LR_NONE,
+                                    .swapped = lr_columns_is_swapped(columns, pair)};
         fill_closer(columns, out);
         first += lors->offsets[pair + 1] - lors->offsets[pair];
     }
@@ -279,7 +287,6 @@ struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns)
         pass.spacing_mm[k] =
             (float)(columns->params.grid->voxel_mm[axes[k]] / columns->params.samples[axes[k]]);
     }
-    lr_split_float(lr_columns_coordinate(columns, columns->axis, 0), &pass.origin[0],
-                   &pass.origin[1]);
+    lr_split_float(lr_columns_origin(columns), &pass.origin[0], &pass.origin[1]);
     return pass;
 }
