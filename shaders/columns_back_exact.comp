@@ -7,15 +7,15 @@
 // the column, alike and evenly spaced, are one stack: their strips are the same. A thread has two
 // points that see about as many cells together as those of any other thread: the ends of a column
 // see few and its middle many. With MIRROR stacks and points are symmetric along the column, and
-// the two points' mirror images, which have the same elements, are the thread's too. Threads that
-// are left over share the strips of each pair of stacks.
+// the two points' mirror images, which have the same elements, are the thread's too. Where a column
+// leaves threads over, a group has several columns side by side.
 //
 // reads:     column modules, stacks and points, LOR values in stack order, 0 out of coincidence
 // adds to:   voxel sums [share][across 1][across 0][along]
-// shape:     groups (voxels across 0, voxels across 1, shares of the stacks x stretches along the
-//            column)
+// shape:     groups (voxels across 0 / columns of a group, voxels across 1, shares of the stacks x
+//            stretches along the column)
 // invariant: sums are added in a fixed order
-// variants:  EXACT=1; EXACT=1 NEAR=1 STEEP=1; EXACT=1 MIRROR=1
+// variants:  EXACT=1; EXACT=1 NEAR=1; EXACT=1 MIRROR=1
 #ifndef EXACT
 #define EXACT 1
 #endif
@@ -30,23 +30,23 @@ layout(std430, binding = LR_BIND_OUTPUT) readonly buffer Lors {
     float lors[];
 };
 
-STRIP_STORE(COLUMN_STRIPS)
+STRIP_STORE(COLUMN_COLUMNS * COLUMN_STRIPS)
 shared float middles[2 * COLUMN_CELLS]; // of the cells of the two stacks
 shared uint seen[COLUMN_GROUP / 32];
-shared float partial[4 * COLUMN_GROUP]; // [parts][points of the stretch]
+shared float partial[4 * COLUMN_GROUP]; // [columns][points of the stretch]
 
 int thread;
 
-// What threads of the group have: a slot is two points, and each has `parts` threads.
+// What threads of the group have: a slot of a column is two points of it.
 struct Task {
     int begin, points; // of the stretch
-    int slots, parts;
-    int part;      // of the thread; above parts: none
-    ivec2 mine;    // points of the slot, from `begin`; -1: none
-    vec2 along;    // where they are, from the column's first point
+    int slots;
+    int slot, column;  // the thread's; column of the group
+    ivec2 mine;        // points of the slot, from `begin`; -1: none
+    vec2 along;        // where they are, from the column's origin
 };
 
-Task make_task(int stretch)
+Task make_task(int stretch, int columns)
 {
     Task task;
 #ifdef MIRROR
@@ -60,19 +60,17 @@ Task make_task(int stretch)
     int half_way = task.points;
 #endif
     task.slots = (half_way + 1) / 2;
-    task.parts = COLUMN_GROUP / task.slots;
-    task.part = thread / task.slots;
-    bool works = task.part < task.parts;
-    task.part = works ? task.part : 1 << 20; // has no strips either
-    int slot = thread % task.slots;
+    task.slot = thread % task.slots;
+    task.column = min(thread / task.slots, COLUMN_COLUMNS - 1);
+    bool works = thread < columns * task.slots;
 #ifdef MIRROR
-    int other = half_way - 1 - slot;
-    bool has_other = other > slot;
+    int other = half_way - 1 - task.slot;
+    bool has_other = other > task.slot;
 #else
-    int other = slot + task.slots;
+    int other = task.slot + task.slots;
     bool has_other = other < half_way;
 #endif
-    task.mine = ivec2(works ? slot : -1, works && has_other ? other : -1);
+    task.mine = ivec2(works ? task.slot : -1, works && has_other ? other : -1);
     // Threads without a point look from far outside and see nothing.
     task.along = vec2(task.mine.x >= 0 ? way_along(task.begin + task.mine.x) : 1e6,
                       task.mine.y >= 0 ? way_along(task.begin + task.mine.y) : 1e6);
@@ -164,14 +162,6 @@ void walk_on(inout Place place, Strip strip, Stack a, Stack b, float along)
     place.at_q = down ? place.at_q : next;
     place.s += up ? 1 : stay ? 0 : -1;
     place.at_s = up ? above : stay ? place.at_s : below;
-#ifdef STEEP
-    while (up && !strip.gentle) { // where it is, one step is enough
-        above = from_point(b, place.s + 1, along);
-        up = upper_end(strip, above - b.half_face) > reach;
-        place.s += up ? 1 : 0;
-        place.at_s = up ? above : place.at_s;
-    }
-#endif
 }
 
 bool goes_on(Place place, Stack a)
@@ -179,10 +169,9 @@ bool goes_on(Place place, Stack a)
     return place.at_q < place.stop && place.q < a.count && place.s >= 0;
 }
 
-// What strip n gives to the thread's two points, and to their mirror images.
-vec4 strip_sums(int n, Stack a, Stack b, vec2 along)
+// What a strip of one piece gives to the thread's two points, and to their mirror images.
+vec4 piece_sums(Strip strip, Stack a, Stack b, vec2 along)
 {
-    Strip strip = STRIP_GET(n);
     Axial face_a, face_b;
     face_a.face = 2.0 * a.half_face;
     face_b.face = 2.0 * b.half_face;
@@ -217,13 +206,23 @@ vec4 strip_sums(int n, Stack a, Stack b, vec2 along)
     return result;
 }
 
+vec4 strip_sums(int n, Stack a, Stack b, vec2 along)
+{
+    Strip strip = STRIP_GET(n);
+    vec4 result = vec4(0.0);
+    for (int k = 0; k < strip.pieces; k++) {
+        result += piece_sums(strip_piece(strip, k), a, b, along);
+    }
+    return result;
+}
+
 // Every strip has its place, whatever thread finds it: strips are met in order, one after the other
 // along both modules.
-void fill_strips(StackPair pair, Crossing crossing, int begin)
+void fill_strips(StackPair pair, Crossing crossing, Task task, int begin)
 {
-    int axial = pair.count_a * pair.count_b;
+    int axial = pair.count_a * pair.count_b, store = task.column * COLUMN_STRIPS;
     bool back = runs_back(crossing);
-    for (int p = thread; p < crossing.primary.count; p += COLUMN_GROUP) {
+    for (int p = task.slot; p < crossing.primary.count; p += task.slots) {
         float u = crystal_middle(crossing.primary, p);
         float half_face = 0.5 * crossing.primary.face;
         ivec2 range = columns_between(crossing, u - half_face, u + half_face);
@@ -232,7 +231,7 @@ void fill_strips(StackPair pair, Crossing crossing, int begin)
             Strip strip = exact_strip(crossing, p, r);
             if (strip.width > 0.0 && place >= 0 && place < COLUMN_STRIPS) {
                 strip.first = pair.first + uint((p * crossing.secondary.count + r) * axial);
-                STRIP_PUT(place, strip)
+                STRIP_PUT(store + place, strip)
             }
         }
     }
@@ -258,13 +257,16 @@ vec4 stacks_sums(StackPair pair, vec4 across, Task task)
     for (int begin = 0; begin < total; begin += COLUMN_STRIPS) {
         int here = min(total - begin, COLUMN_STRIPS);
         barrier();
-        for (int n = thread; n < here; n += COLUMN_GROUP) {
+        for (int n = thread; n < COLUMN_COLUMNS * COLUMN_STRIPS; n += COLUMN_GROUP) {
             strip_shapes[n].x = 0.0;
         }
         barrier();
-        fill_strips(pair, crossing, begin);
+        if (task.mine.x >= 0) {
+            fill_strips(pair, crossing, task, begin);
+        }
         barrier();
-        for (int n = task.part; n < here; n += task.parts) {
+        int store = task.column * COLUMN_STRIPS;
+        for (int n = store; n < store + here; n++) {
             if (strip_shapes[n].x > 0.0) {
                 result += strip_sums(n, a, b, task.along);
             }
@@ -273,7 +275,8 @@ vec4 stacks_sums(StackPair pair, vec4 across, Task task)
     return result;
 }
 
-// One column: stacks are looked at COLUMN_GROUP at a time, and those seen are visited in order.
+// A column of the thread's: stacks are looked at COLUMN_GROUP at a time, and those seen from any
+// column of the group are visited in order.
 vec4 column_sums(vec4 across, Task task, int share)
 {
     vec4 result = vec4(0.0);
@@ -285,9 +288,11 @@ vec4 column_sums(vec4 across, Task task, int share)
             seen[thread] = 0u;
         }
         barrier();
-        int candidate = (begin + thread) * shares + share;
-        if (candidate < count.x && overlaps(see_stacks(stack_pairs[candidate], across))) {
-            atomicOr(seen[thread >> 5], 1u << (thread & 31));
+        for (int k = task.slot; k < min(COLUMN_GROUP, mine - begin); k += task.slots) {
+            int candidate = (begin + k) * shares + share;
+            if (overlaps(see_stacks(stack_pairs[candidate], across))) {
+                atomicOr(seen[k >> 5], 1u << (k & 31));
+            }
         }
         barrier();
         for (int word = 0; word < COLUMN_GROUP / 32; word++) {
@@ -303,7 +308,7 @@ vec4 column_sums(vec4 across, Task task, int share)
 // Leaves the sums of the thread's points, and of their mirror images, where others find them.
 void keep(Task task, vec4 result)
 {
-    int row = task.part * task.points;
+    int row = task.column * task.points;
     for (int k = 0; k < 2; k++) {
         int point = task.mine[k];
         if (point >= 0) {
@@ -318,35 +323,37 @@ void keep(Task task, vec4 result)
     }
 }
 
-void add_to_voxels(Task task, int row)
+// row: of the group's first column.
+void add_to_voxels(Task task, int columns, int row)
 {
     ivec3 n = num_samples.xyz;
-    for (int voxel = thread; voxel < task.points / n.z; voxel += COLUMN_GROUP) {
+    int here = task.points / n.z, all = num_points.z / n.z;
+    for (int k = thread; k < columns * here; k += COLUMN_GROUP) {
         float whole = 0.0;
-        for (int part = 0; part < task.parts; part++) {
-            for (int m = 0; m < n.z; m++) {
-                whole += partial[part * task.points + voxel * n.z + m];
-            }
+        for (int m = 0; m < n.z; m++) {
+            whole += partial[k * n.z + m];
         }
-        sums[row + task.begin / n.z + voxel] += whole / float(n.x * n.y * n.z);
+        int voxel = k / here * all + task.begin / n.z + k % here;
+        sums[row + voxel] += whole / float(n.x * n.y * n.z);
     }
 }
 
 void main()
 {
     thread = int(gl_LocalInvocationIndex);
-    ivec3 n = num_samples.xyz;
+    ivec3 n = num_samples.xyz, size = num_points.xyz / n;
     int share = int(gl_WorkGroupID.z) % count.z;
-    Task task = make_task(int(gl_WorkGroupID.z) / count.z);
+    ivec2 group = ivec2(gl_WorkGroupID.x * COLUMN_COLUMNS, first.y + int(gl_WorkGroupID.y));
+    int columns = min(size.x - group.x, COLUMN_COLUMNS);
+    Task task = make_task(int(gl_WorkGroupID.z) / count.z, columns);
+    int column = group.x + min(task.column, columns - 1);
     vec4 result = vec4(0.0);
-    ivec2 group = ivec2(gl_WorkGroupID.x, first.y + int(gl_WorkGroupID.y));
     for (int c = first.z; c < count.y; c++) {
-        ivec2 at = group * n.xy + ivec2(c % n.x, c / n.x);
+        ivec2 at = ivec2(column, group.y) * n.xy + ivec2(c % n.x, c / n.x);
         vec2 x = column_points[point_across(0, at.x)], y = column_points[point_across(1, at.y)];
         result += column_sums(vec4(x.x, y.x, x.y, y.y), task, share);
     }
     keep(task, result);
     barrier();
-    ivec3 size = num_points.xyz / n;
-    add_to_voxels(task, ((share * size.y + group.y) * size.x + group.x) * size.z);
+    add_to_voxels(task, columns, ((share * size.y + group.y) * size.x + group.x) * size.z);
 }

@@ -62,7 +62,7 @@ float column_sum(ColumnPair pair, int n, Cells cells)
     int k = int(range.x);
     float sum = 0.0;
     for (float at = range.x; at <= range.y; at += 1.0) {
-        if (strip.gentle ||
+        if (strip.pieces == 1 ||
             farther_is_i(pair, column_across(columns[n]), k) == strip.i_is_primary) {
             float weight = axial_weight(strip, axial_from(cells.a, k), axial_from(cells.b, k),
                                         cells.qs, vec2(0.0));

@@ -11,7 +11,7 @@
 // writes:    LOR values in stack order
 // shape:     groups (transaxial crystal pairs, stretches of axial crystal pairs, pairs of stacks)
 // invariant: sums are added in a fixed order
-// variants:  ; NEAR=1 STEEP=1; MIRROR=1 ONE_POINT_ALONG=1
+// variants:  ; NEAR=1; MIRROR=1 ONE_POINT_ALONG=1
 #ifndef EXACT
 #define EXACT 1
 #endif
@@ -53,25 +53,31 @@ float voxel_value(int row, int k)
 #endif
 }
 
-// Sum over the points of column n; and what the LOR's mirror image sees.
-vec2 column_sum(int n, Cells cells)
+// Sum over points of column n, from the first to the last one; and what the LOR's mirror image sees.
+vec2 piece_sum(Strip strip, int row, ivec2 range, Cells cells)
 {
-    Strip strip = STRIP_GET(n);
     Axial a, b;
     a.face = cells.faces.x;
     b.face = cells.faces.y;
-    vec2 range = points_between(shares[n], cells.low, cells.faces);
-    int row = rows[n];
-    int k = int(range.x);
     vec2 sum = vec2(0.0);
-    for (float next = range.x; next <= range.y; next += 1.0) {
+    for (int k = range.x; k <= range.y; k++) {
         precise vec2 at = cells.middles - way_along(k);
         float weight = axial_weight(strip, a, b, ivec2(0), at);
         sum.x = fma(weight, voxel_value(row, k), sum.x);
 #ifdef MIRROR
         sum.y = fma(weight, voxel_value(row, num_points.z - 1 - k), sum.y);
 #endif
-        k++;
+    }
+    return sum;
+}
+
+vec2 column_sum(int n, Cells cells)
+{
+    Strip strip = STRIP_GET(n);
+    ivec2 range = ivec2(floor(points_between(shares[n], cells.low, cells.faces)));
+    vec2 sum = piece_sum(strip_piece(strip, 0), rows[n], range, cells);
+    for (int k = 1; k < strip.pieces; k++) {
+        sum += piece_sum(strip_piece(strip, k), rows[n], range, cells);
     }
     return sum;
 }

@@ -8,7 +8,7 @@
 // reads:    column modules, pairs and points, masks
 // writes:   how many elements there are, and those that fit: point, LOR, bits of the weight
 // shape:    one group a point
-// variants: EXACT=1; EXACT=1 NEAR=1 STEEP=1; EXACT=1 MASKS=1
+// variants: EXACT=1; EXACT=1 NEAR=1; EXACT=1 MASKS=1
 #define POINT_LIST
 #ifndef EXACT
 #define EXACT
@@ -80,7 +80,7 @@ void list_cell(Pair at, Strip strip, int q)
             continue;
         }
 #endif
-        float weight = axial_weight(strip, at.a, at.b, ivec2(q, s), vec2(cell_place(at.a, q), cell_place(at.b, s)));
+        float weight = whole_weight(strip, at.a, at.b, vec2(cell_place(at.a, q), cell_place(at.b, s)));
         if (weight > 0.0) {
             emit(file_number(at, strip, ivec2(q, s)), weight);
         }

@@ -9,35 +9,18 @@ float with_sign_of(float size, float other)
     return uintBitsToFloat(floatBitsToUint(size) ^ (floatBitsToUint(other) & 0x80000000u));
 }
 
-// A line over the strip, clamped to -half .. half: its mean, 12 times its first moment over the
-// strip's width (-1/2 .. 1/2), and 12 times its variance. middle: where it is at the strip's middle;
-// rise: from one end to the other.
+// A line over the strip, clamped to -half .. half, of which it meets one end at most: its mean, 12
+// times its first moment over the strip's width (-1/2 .. 1/2), and 12 times its variance. middle:
+// where it is at the strip's middle; rise: from one end to the other.
 vec3 clamped_line(float middle, float rise, float half_cell)
-{
-    float steep = abs(rise);
-    float inverse = 1.0 / max(steep, 1e-20);
-    float above = abs(middle) + half_cell, over = abs(middle) - half_cell;
-    float f = clamp(fma(above, inverse, 0.5), 0.0, 1.0); // share of the width above -half
-    float g = clamp(fma(over, inverse, 0.5), 0.0, 1.0);  // and above half
-    float ff = f * f, gg = g * g;
-    float beyond = max(over - 0.5 * steep, 0.0) + 0.5 * steep * gg; // mean above half
-    float mean = max(above - 0.5 * steep, 0.0) + 0.5 * steep * ff - beyond - half_cell;
-    float moment = rise * (ff * fma(-2.0, f, 3.0) - gg * fma(-2.0, g, 3.0));
-    float variance = steep * steep * (ff * f * fma(-3.0, f, 4.0) - gg * g * fma(-3.0, g, 4.0)) -
-                     24.0 * beyond * (half_cell - mean);
-    return vec3(with_sign_of(mean, middle), moment, max(variance, 0.0));
-}
-
-// The same for a line that meets one end of the cell at most. Of the variance, whose terms are the
-// smallest, f (3 - 2 f) stands for f (4 - 3 f): it is right where the line meets no end.
-vec3 gently_clamped_line(float middle, float rise, float half_cell)
 {
     float half_steep = 0.5 * abs(rise);
     float within = half_cell + half_steep - abs(middle); // of the line's inner end
     float f = clamp(within * (1.0 / max(abs(rise), 1e-20)), 0.0, 1.0); // share of it inside
     float mean = fma(-f, fma(-half_steep, f, within), half_cell);
-    float moment = rise * (f * f * fma(-2.0, f, 3.0));
-    return vec3(with_sign_of(mean, middle), moment, rise * moment * f);
+    float part = rise * f * f;
+    return vec3(with_sign_of(mean, middle), part * fma(-2.0, f, 3.0),
+                part * (rise * f) * fma(-3.0, f, 4.0));
 }
 
 #ifdef NEAR // some overlap may be large, seen from the point
@@ -134,17 +117,8 @@ float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 at)
     }
 #endif
     vec2 rises = -vec2(b0, b1) * strip.dtau;
-    vec3 upper, lower;
-#ifdef STEEP
-    if (!strip.gentle && max(abs(b0), abs(b1)) * abs(strip.dtau) > a.face) {
-        upper = clamped_line(middles.x, rises.x, half_cell);
-        lower = clamped_line(middles.y, rises.y, half_cell);
-    } else
-#endif
-    {
-        upper = gently_clamped_line(middles.x, rises.x, half_cell);
-        lower = gently_clamped_line(middles.y, rises.y, half_cell);
-    }
+    vec3 upper = clamped_line(middles.x, rises.x, half_cell);
+    vec3 lower = clamped_line(middles.y, rises.y, half_cell);
     float height = max(upper.x - lower.x, 0.0);
     float y = middle + 0.5 * (upper.x + lower.x);
     float yy = y * y;
@@ -162,4 +136,14 @@ float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 at)
                  curve * fma(0.25 * height, height, 0.125 * sum.z) + 2.5 * y * slant * sum.y;
     float bent = fma(height * inverse, bend, height) - fma(slant, less.y, 1.5 * y * part * less.z);
     return strip.share * inverse * root * bent;
+}
+
+// The same for a strip of any number of pieces.
+float whole_weight(Strip strip, Axial a, Axial b, vec2 at)
+{
+    float sum = 0.0;
+    for (int k = 0; k < strip.pieces; k++) {
+        sum += axial_weight(strip_piece(strip, k), a, b, ivec2(0), at);
+    }
+    return sum;
 }

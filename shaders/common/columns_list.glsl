@@ -78,9 +78,9 @@ void visit_strip(ColumnPair pair, Strip strip, ivec2 column, Cells cells)
         }
 #ifdef EXACT
         precise vec2 at = cells.middles - way_along(k);
-        sum += axial_weight(strip, cells.a, cells.b, cells.qs, at);
+        sum += whole_weight(strip, cells.a, cells.b, at);
 #else
-        if (strip.gentle || farther_is_i(pair, column_across(column), k) == strip.i_is_primary) {
+        if (strip.pieces == 1 || farther_is_i(pair, column_across(column), k) == strip.i_is_primary) {
             sum += axial_weight(strip, axial_from(cells.a, k), axial_from(cells.b, k), cells.qs,
                                 vec2(0.0));
         }
@@ -120,7 +120,7 @@ void visit_role(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs, bool i_is_pr
         int met;
         Strip strip = sampled_strip(crossing, pr.x, ray, met);
         if (met == pr.y) {
-            strip.gentle = whole;
+            strip.pieces = whole ? 1 : 0;
             visit_strip(pair, strip, column, cells);
         }
     }

@@ -14,6 +14,9 @@
 #ifndef COLUMN_STRIPS
 #define COLUMN_STRIPS 64
 #endif
+#ifndef COLUMN_COLUMNS
+#define COLUMN_COLUMNS 1
+#endif
 #ifndef COLUMN_CELLS
 #define COLUMN_CELLS 66
 #endif
@@ -49,7 +52,7 @@ layout(std430, binding = LR_BIND_COLUMN_PAIRS) readonly buffer ColumnPairs {
 };
 
 // Coordinates of the sample points, each a float and what its rounding left over: first those of the
-// two axes across, then along the columns. With POINT_LIST: of single points, two across and one
+// two axes across, then along the columns; then the way to these from the column's origin. With POINT_LIST: of single points, two across and one
 // along each; the group's one is a column of its own.
 layout(std430, binding = LR_BIND_COLUMN_POINTS) readonly buffer ColumnPoints {
     vec2 column_points[];
@@ -103,6 +106,10 @@ float difference(float a, float a_rest, float b, float b_rest)
 // From the column's origin to its point k.
 float way_along(int k)
 {
+#ifdef POINT_LIST
     vec2 point = point_along(k);
     return difference(point.x, point.y, origin.x, origin.y);
+#else
+    return column_points[num_points.x + num_points.y + num_points.z + k].x;
+#endif
 }

@@ -132,7 +132,7 @@ Strip tube_strip(ColumnPair pair, Tube tube, ivec2 column, int candidate)
     if (met != (i_is_primary ? tube.pr.y : tube.pr.x)) {
         return no_strip;
     }
-    strip.gentle = first && last;
+    strip.pieces = first && last ? 1 : 0;
     return strip;
 }
 #endif

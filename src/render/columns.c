@@ -22,7 +22,8 @@ enum {
     MAX_FORWARD_GROUP = 256,
     MAX_EXACT_FORWARD_GROUP = 384,
     MAX_BACK_GROUP = 128,
-    MAX_STRIPS = 256
+    MAX_STRIPS = 256,
+    MAX_HELD_STRIPS = 256
 };
 
 /* Cells along a column whose places fit what every device shares within a group. */
@@ -186,7 +187,7 @@ static lr_status back_pass(const struct lr_window *window, enum lr_columns_progr
     const struct parts parts = {
         .which = which,
         .what = "projecting back",
-        .groups = {size[columns->across[0]], 1,
+        .groups = {divide_up(size[columns->across[0]], columns->back_columns), 1,
                    columns->shares * divide_up(size[columns->axis], voxels)},
         .divided = 1,
         .first = 1,
@@ -354,8 +355,8 @@ enum { THREADS_WANTED = 1 << 20, MOST_SHARES = 8 };
 static int count_shares(const struct lr_columns *columns)
 {
     const int *size = columns->params.grid->size;
-    const int64_t threads =
-        (int64_t)size[columns->across[0]] * size[columns->across[1]] * columns->back_group;
+    const int64_t threads = (int64_t)divide_up(size[columns->across[0]], columns->back_columns) *
+                            size[columns->across[1]] * columns->back_group;
     const int64_t shares = THREADS_WANTED / (threads > 0 ? threads : 1);
     const int64_t most = columns->params.lors->num_pairs < MOST_SHARES
                              ? columns->params.lors->num_pairs
@@ -393,14 +394,18 @@ static bool is_mirrored(const struct lr_columns *columns)
            lr_columns_are_mirrored(columns);
 }
 
-/* A thread has two points of a column, or of half a column, which are its slot; a group that is a
- * little larger than the slots leaves threads idle, a much larger one lets them share. */
-static int back_group(int slots)
+/* A thread has two points of a column, or of half a column, which are its slot. A group that is much
+ * larger than a column's slots has several columns. */
+static void size_back_groups(struct lr_columns *columns, int slots)
 {
     const int least = round_to_group(slots, MAX_BACK_GROUP);
     const int most = 2 * least < MAX_BACK_GROUP ? 2 * least : MAX_BACK_GROUP;
     const int group = fitting_group(slots, most, true);
-    return group > least ? group : least;
+    columns->back_group = group > least ? group : least;
+    const int fit =
+        columns->back_group / (slots < columns->back_group ? slots : columns->back_group);
+    const int held = MAX_HELD_STRIPS / columns->strips;
+    columns->back_columns = fit < held ? fit : held;
 }
 
 static void size_exact_groups(struct lr_columns *columns)
@@ -410,7 +415,7 @@ static void size_exact_groups(struct lr_columns *columns)
     const int64_t cells = (int64_t)columns->stacks->most_cells * columns->stacks->most_cells;
     columns->forward_group =
         fitting_group((cells + halves - 1) / halves, MAX_EXACT_FORWARD_GROUP, false);
-    columns->back_group = back_group((divide_up(points, halves) + 1) / 2);
+    size_back_groups(columns, (divide_up(points, halves) + 1) / 2);
     columns->shares = count_shares(columns);
 }
 
@@ -434,6 +439,7 @@ static void size_groups(struct lr_columns *columns)
     columns->forward_group = round_to_group((int64_t)most[1] * most[1], MAX_FORWARD_GROUP);
     columns->back_group =
         round_to_group(lr_columns_num_points(columns, columns->axis), MAX_BACK_GROUP);
+    columns->back_columns = 1;
     columns->shares = 1;
 }
 
@@ -477,7 +483,6 @@ struct lr_columns *lr_columns_create(struct gl_context *ctx, const struct lr_bac
     columns->across[1] = columns->axis == 2 ? 1 : 2;
     columns->max_window = max_window;
     columns->may_be_near = params->mode == LR_MODE_EXACT && lr_columns_may_be_near(columns);
-    columns->may_be_steep = params->mode == LR_MODE_EXACT && lr_columns_may_be_steep(columns);
     if (init(columns) != LR_OK) {
         lr_columns_destroy(columns);
         return NULL;

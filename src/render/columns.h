@@ -44,11 +44,11 @@ struct lr_columns {
     struct gl_context *ctx; /* the backend's */
     int axis;               /* of the grid, along the columns */
     int across[2];
-    bool may_be_near;  /* whether an overlap may be too large for its expansion */
-    bool may_be_steep; /* whether an edge may cross a whole cell within a strip */
-    bool has_masks;    /* whether some pair has LORs out of coincidence */
-    bool is_mirrored;  /* in exact mode: stacks and points are symmetric along the columns */
+    bool may_be_near; /* whether an overlap may be too large for its expansion */
+    bool has_masks;   /* whether some pair has LORs out of coincidence */
+    bool is_mirrored; /* in exact mode: stacks and points are symmetric along the columns */
     int forward_group, back_group; /* threads of a group */
+    int back_columns;              /* of a group of back in exact mode */
     int strips;                    /* that a group holds at once */
     int64_t max_window;            /* values */
     struct gl_buffer *modules, *points, *cells, *mask_entries, *mask_words;

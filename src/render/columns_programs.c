@@ -31,8 +31,8 @@ static const struct {
 
 /* The defines of a program; the numbers' texts live beside them. */
 struct defines {
-    char rays[16], group[16], strips[16], cells[16];
-    struct gl_define list[12];
+    char rays[16], group[16], strips[16], cells[16], columns[16];
+    struct gl_define list[13];
 };
 
 static int group_size(const struct lr_columns *columns, enum lr_columns_program which)
@@ -54,16 +54,15 @@ static void fill_defines(const struct lr_columns *columns, enum lr_columns_progr
     defines->list[next++] = (struct gl_define){"RAYS", defines->rays};
     defines->list[next++] = (struct gl_define){"COLUMN_GROUP", defines->group};
     snprintf(defines->cells, sizeof(defines->cells), "%d", columns->stacks->most_cells + 2);
+    snprintf(defines->columns, sizeof(defines->columns), "%d", columns->back_columns);
     defines->list[next++] = (struct gl_define){"COLUMN_STRIPS", defines->strips};
+    defines->list[next++] = (struct gl_define){"COLUMN_COLUMNS", defines->columns};
     defines->list[next++] = (struct gl_define){"COLUMN_CELLS", defines->cells};
     if (columns->params.mode == LR_MODE_EXACT) {
         defines->list[next++].name = "EXACT";
     }
     if (columns->may_be_near || which == LR_COLUMNS_POINT_ROWS) {
         defines->list[next++].name = "NEAR";
-    }
-    if (columns->may_be_steep || which == LR_COLUMNS_POINT_ROWS) {
-        defines->list[next++].name = "STEEP";
     }
     if (columns->has_masks) {
         defines->list[next++].name = "MASKS";

@@ -99,43 +99,6 @@ bool lr_columns_may_be_near(const struct lr_columns *columns)
     return face > near_size * nearest * nearest;
 }
 
-/* Farthest that a cell of the module may be from a point, along the columns. */
-static double reach_along_mm(const struct lr_columns *columns, int index)
-{
-    const lr_grid *grid = columns->params.grid;
-    const lr_module *module = &columns->params.scanner->modules[index];
-    const int axis = columns->axis, along = lr_module_axial(module, axis);
-    const double half_grid = 0.5 * grid->size[axis] * grid->voxel_mm[axis];
-    const double middle = grid->origin_mm[axis] - 0.5 * grid->voxel_mm[axis] + half_grid;
-    double centre[3];
-    lr_scanner_detection_centre(columns->params.scanner, index, centre);
-    return fabs(centre[axis] - middle) + half_grid +
-           0.5 * module->crystals[along] * module->pitch_mm[along];
-}
-
-/* tau changes by |n_b . t_a| w / h_b over a strip of width w. */
-static bool pair_may_be_steep(const struct lr_columns *columns, int a, int b)
-{
-    const lr_scanner *scanner = columns->params.scanner;
-    const lr_module *primary = &scanner->modules[a], *secondary = &scanner->modules[b];
-    const int along = lr_module_axial(primary, columns->axis);
-    const double *tangent = along == 1 ? primary->u : primary->v;
-    const double rise = fabs(vec_dot(secondary->normal, tangent)) * primary->face_mm[1 - along] *
-                        reach_along_mm(columns, b);
-    return rise > primary->face_mm[along] * gap_mm(columns->params.grid, scanner, b);
-}
-
-bool lr_columns_may_be_steep(const struct lr_columns *columns)
-{
-    const lr_lors *lors = columns->params.lors;
-    for (int64_t k = 0; k < lors->num_pairs; k++) {
-        if (pair_may_be_steep(columns, lors->pairs[k][0], lors->pairs[k][1])) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static struct gl_buffer *upload(const struct lr_columns *columns, const char *label,
                                 const void *data, int64_t bytes)
 {
@@ -182,10 +145,19 @@ double lr_columns_origin(const struct lr_columns *columns)
                   lr_columns_coordinate(columns, columns->axis, last));
 }
 
+/* As `difference` of the shaders, to the bit: passes over single points have no table. */
+static float way_from(const float point[2], const float origin[2])
+{
+    const float leading = point[0] - origin[0];
+    const float trailing = point[1] - origin[1];
+    return leading + trailing;
+}
+
 static struct gl_buffer *upload_points(const struct lr_columns *columns)
 {
     const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
-    int64_t count = 0;
+    const int num_along = lr_columns_num_points(columns, columns->axis);
+    int64_t count = num_along;
     for (int k = 0; k < 3; k++) {
         count += lr_columns_num_points(columns, axes[k]);
     }
@@ -200,6 +172,11 @@ static struct gl_buffer *upload_points(const struct lr_columns *columns)
             lr_split_float(lr_columns_coordinate(columns, axes[a], k), &points[next][0],
                            &points[next][1]);
         }
+    }
+    float origin[2];
+    lr_split_float(lr_columns_origin(columns), &origin[0], &origin[1]);
+    for (; next < count; next++) {
+        points[next][0] = way_from(points[next - num_along], origin);
     }
     struct gl_buffer *buffer =
         upload(columns, "column points", points, count * (int64_t)sizeof(*points));

@@ -12,10 +12,6 @@
  * pair at once. An overlap is no larger than the farther face. */
 bool lr_columns_may_be_near(const struct lr_columns *columns);
 
-/* Whether the edge of a secondary cell may rise by more than a primary cell over a strip: where
- * modules that are turned against each other stand near the grid. */
-bool lr_columns_may_be_steep(const struct lr_columns *columns);
-
 /* Uploads what does not depend on the pairs. */
 lr_status lr_columns_upload_scene(struct lr_columns *columns);
 
