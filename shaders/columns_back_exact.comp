@@ -8,14 +8,16 @@
 // points that see about as many cells together as those of any other thread: the ends of a column
 // see few and its middle many. With MIRROR stacks and points are symmetric along the column, and
 // the two points' mirror images, which have the same elements, are the thread's too. Where a column
-// leaves threads over, a group has several columns side by side.
+// leaves threads over, a group has several columns side by side. With HALF_TURN all that is there
+// comes back after half a turn about the grid's middle: a column's image has the same elements with
+// the images of the LORs.
 //
 // reads:     column modules, stacks and points, LOR values in stack order, 0 out of coincidence
 // adds to:   voxel sums [share][across 1][across 0][along]
 // shape:     groups (voxels across 0 / columns of a group, voxels across 1, shares of the stacks x
 //            stretches along the column)
 // invariant: sums are added in a fixed order
-// variants:  EXACT=1; EXACT=1 NEAR=1; EXACT=1 MIRROR=1
+// variants:  EXACT=1; EXACT=1 NEAR=1; EXACT=1 MIRROR=1; EXACT=1 MIRROR=1 HALF_TURN=1
 #ifndef EXACT
 #define EXACT 1
 #endif
@@ -32,8 +34,11 @@ layout(std430, binding = LR_BIND_OUTPUT) readonly buffer Lors {
 
 STRIP_STORE(COLUMN_COLUMNS * COLUMN_STRIPS)
 shared float middles[2 * COLUMN_CELLS]; // of the cells of the two stacks
+#ifdef HALF_TURN
+shared uint strip_images[COLUMN_COLUMNS * COLUMN_STRIPS]; // first values of the images' blocks
+#endif
 shared uint seen[COLUMN_GROUP / 32];
-shared float partial[4 * COLUMN_GROUP]; // [columns][points of the stretch]
+shared float partial[8 * COLUMN_GROUP]; // [images][columns][points of the stretch]
 
 int thread;
 
@@ -164,56 +169,88 @@ void walk_on(inout Place place, Strip strip, Stack a, Stack b, float along)
     place.at_s = up ? above : stay ? place.at_s : below;
 }
 
-bool goes_on(Place place, Stack a)
+// Beyond the last q there is a cell that is too far; where s is below its first one, q has gone on,
+// and there is a value, too, whose weight is 0.
+bool goes_on(Place place)
 {
-    return place.at_q < place.stop && place.q < a.count && place.s >= 0;
+    return place.at_q < place.stop;
 }
 
-// What a strip of one piece gives to the thread's two points, and to their mirror images.
-vec4 piece_sums(Strip strip, Stack a, Stack b, vec2 along)
+// Sums of two points; z, w and image: of their mirror images, and of those after half a turn.
+struct PointSums {
+    vec4 own, image;
+};
+
+// The values of cells q, s of strip n, of their mirror image, and of both after half a turn.
+vec4 values_of(int n, StackPair pair, ivec2 qs)
 {
+    uint first = strip_places[n].x;
+    int last = pair.count_a * pair.count_b - 1, at = qs.x * pair.count_b + qs.y;
+    vec4 values = vec4(lors[first + uint(at)], 0.0, 0.0, 0.0);
+#ifdef MIRROR
+    values.y = lors[first + uint(last - at)];
+#endif
+#ifdef HALF_TURN
+    int place = image_place(pair, qs);
+    values.z = lors[strip_images[n] + uint(place)];
+#ifdef MIRROR
+    values.w = lors[strip_images[n] + uint(last - place)];
+#endif
+#endif
+    return values;
+}
+
+// What a piece of strip n gives to the thread's two points.
+PointSums piece_sums(int n, Strip strip, StackPair pair, Task task)
+{
+    Stack a = make_stack(1, pair.count_a, pair.a);
+    Stack b = make_stack(COLUMN_CELLS + 1, pair.count_b, pair.b);
     Axial face_a, face_b;
     face_a.face = 2.0 * a.half_face;
     face_b.face = 2.0 * b.half_face;
-    uint last = strip.first + uint(a.count * b.count - 1);
-    Place place = begin_walk(strip, a, b, along.x), other = begin_walk(strip, a, b, along.y);
-    float here = along.x;
-    bool second = !goes_on(place, a);
+    Place place = begin_walk(strip, a, b, task.along.x), other = begin_walk(strip, a, b, task.along.y);
+    float here = task.along.x;
+    bool second = !goes_on(place);
     if (second) {
         place = other;
-        here = along.y;
+        here = task.along.y;
     }
-    vec4 result = vec4(0.0);
-    vec2 sum = vec2(0.0);
-    while (goes_on(place, a)) {
-        uint at = uint(place.q * b.count + place.s);
-        float weight =
-            axial_weight(strip, face_a, face_b, ivec2(0), vec2(place.at_q, place.at_s));
-        sum.x += lors[strip.first + at] * weight;
-#ifdef MIRROR
-        sum.y += lors[last - at] * weight;
-#endif
+    PointSums result = PointSums(vec4(0.0), vec4(0.0));
+    vec4 sum = vec4(0.0);
+    while (goes_on(place)) {
+        vec4 values = values_of(n, pair, ivec2(place.q, place.s));
+        vec2 at = vec2(place.at_q, place.at_s);
         walk_on(place, strip, a, b, here);
-        if (!second && !goes_on(place, a)) {
+        sum += axial_weight(strip, face_a, face_b, ivec2(0), at) * values;
+        if (!second && !goes_on(place)) {
             place = other;
-            here = along.y;
+            here = task.along.y;
             second = true;
-            result.xz = sum;
-            sum = vec2(0.0);
+            result.own.xz = sum.xy;
+            result.image.xz = sum.zw;
+            sum = vec4(0.0);
         }
     }
-    result.yw = sum;
+    result.own.yw = sum.xy;
+    result.image.yw = sum.zw;
     return result;
 }
 
-vec4 strip_sums(int n, Stack a, Stack b, vec2 along)
+void add(inout PointSums to, PointSums more)
 {
-    Strip strip = STRIP_GET(n);
-    vec4 result = vec4(0.0);
-    for (int k = 0; k < strip.pieces; k++) {
-        result += piece_sums(strip_piece(strip, k), a, b, along);
-    }
-    return result;
+    to.own += more.own;
+#ifdef HALF_TURN
+    to.image += more.image;
+#endif
+}
+
+void add_strip(inout PointSums result, int n, StackPair pair, Task task)
+{
+    int pieces = strip_pieces(n), k = 0;
+    do {
+        Strip strip = STRIP_GET(n);
+        add(result, piece_sums(n, strip_piece(strip, k), pair, task));
+    } while (++k < pieces);
 }
 
 // Every strip has its place, whatever thread finds it: strips are met in order, one after the other
@@ -232,6 +269,10 @@ void fill_strips(StackPair pair, Crossing crossing, Task task, int begin)
             if (strip.width > 0.0 && place >= 0 && place < COLUMN_STRIPS) {
                 strip.first = pair.first + uint((p * crossing.secondary.count + r) * axial);
                 STRIP_PUT(store + place, strip)
+#ifdef HALF_TURN
+                strip_images[store + place] = image_block(
+                    pair, ivec2(p, r), ivec2(crossing.primary.count, crossing.secondary.count));
+#endif
             }
         }
     }
@@ -243,16 +284,13 @@ Crossing see_stacks(StackPair pair, vec4 across)
                          make_side(column_modules[pair.b], across.xy, across.zw), true);
 }
 
-vec4 stacks_sums(StackPair pair, vec4 across, Task task)
+void add_stacks(inout PointSums result, StackPair pair, vec4 across, Task task)
 {
     Crossing crossing = see_stacks(pair, across);
     barrier();
     fill_middles(0, pair.first_a, pair.count_a);
     fill_middles(COLUMN_CELLS, pair.first_b, pair.count_b);
     barrier();
-    Stack a = make_stack(1, pair.count_a, pair.a);
-    Stack b = make_stack(COLUMN_CELLS + 1, pair.count_b, pair.b);
-    vec4 result = vec4(0.0);
     int total = crossing.primary.count + crossing.secondary.count - 1;
     for (int begin = 0; begin < total; begin += COLUMN_STRIPS) {
         int here = min(total - begin, COLUMN_STRIPS);
@@ -268,18 +306,16 @@ vec4 stacks_sums(StackPair pair, vec4 across, Task task)
         int store = task.column * COLUMN_STRIPS;
         for (int n = store; n < store + here; n++) {
             if (strip_shapes[n].x > 0.0) {
-                result += strip_sums(n, a, b, task.along);
+                add_strip(result, n, pair, task);
             }
         }
     }
-    return result;
 }
 
 // A column of the thread's: stacks are looked at COLUMN_GROUP at a time, and those seen from any
 // column of the group are visited in order.
-vec4 column_sums(vec4 across, Task task, int share)
+void add_column(inout PointSums result, vec4 across, Task task, int share)
 {
-    vec4 result = vec4(0.0);
     int shares = count.z;
     int mine = (count.x - share + shares - 1) / shares;
     for (int begin = 0; begin < mine; begin += COLUMN_GROUP) {
@@ -298,17 +334,15 @@ vec4 column_sums(vec4 across, Task task, int share)
         for (int word = 0; word < COLUMN_GROUP / 32; word++) {
             for (uint bits = seen[word]; bits != 0u; bits &= bits - 1u) {
                 int next = (begin + 32 * word + findLSB(bits)) * shares + share;
-                result += stacks_sums(stack_pairs[next], across, task);
+                add_stacks(result, stack_pairs[next], across, task);
             }
         }
     }
-    return result;
 }
 
 // Leaves the sums of the thread's points, and of their mirror images, where others find them.
-void keep(Task task, vec4 result)
+void keep(Task task, vec4 result, int row)
 {
-    int row = task.column * task.points;
     for (int k = 0; k < 2; k++) {
         int point = task.mine[k];
         if (point >= 0) {
@@ -323,18 +357,30 @@ void keep(Task task, vec4 result)
     }
 }
 
-// row: of the group's first column.
-void add_to_voxels(Task task, int columns, int row)
+// Adds what is kept from `kept` on to the voxels of a column.
+void add_to_column(Task task, int kept, int column)
 {
     ivec3 n = num_samples.xyz;
-    int here = task.points / n.z, all = num_points.z / n.z;
-    for (int k = thread; k < columns * here; k += COLUMN_GROUP) {
+    for (int k = thread; k < task.points / n.z; k += COLUMN_GROUP) {
         float whole = 0.0;
         for (int m = 0; m < n.z; m++) {
-            whole += partial[k * n.z + m];
+            whole += partial[kept + k * n.z + m];
         }
-        int voxel = k / here * all + task.begin / n.z + k % here;
-        sums[row + voxel] += whole / float(n.x * n.y * n.z);
+        sums[column * (num_points.z / n.z) + task.begin / n.z + k] += whole / float(n.x * n.y * n.z);
+    }
+}
+
+void add_to_voxels(Task task, int columns, ivec3 size, int share, ivec2 group)
+{
+    int all = size.x * size.y, first_column = group.y * size.x + group.x;
+    for (int c = 0; c < columns; c++) {
+        add_to_column(task, c * task.points, share * all + first_column + c);
+#ifdef HALF_TURN
+        if (2 * group.y + 1 != size.y) { // the row in the middle is its own image
+            add_to_column(task, (COLUMN_COLUMNS + c) * task.points,
+                          share * all + all - 1 - first_column - c);
+        }
+#endif
     }
 }
 
@@ -347,13 +393,16 @@ void main()
     int columns = min(size.x - group.x, COLUMN_COLUMNS);
     Task task = make_task(int(gl_WorkGroupID.z) / count.z, columns);
     int column = group.x + min(task.column, columns - 1);
-    vec4 result = vec4(0.0);
+    PointSums result = PointSums(vec4(0.0), vec4(0.0));
     for (int c = first.z; c < count.y; c++) {
         ivec2 at = ivec2(column, group.y) * n.xy + ivec2(c % n.x, c / n.x);
         vec2 x = column_points[point_across(0, at.x)], y = column_points[point_across(1, at.y)];
-        result += column_sums(vec4(x.x, y.x, x.y, y.y), task, share);
+        add_column(result, vec4(x.x, y.x, x.y, y.y), task, share);
     }
-    keep(task, result);
+    keep(task, result.own, task.column * task.points);
+#ifdef HALF_TURN
+    keep(task, result.image, (COLUMN_COLUMNS + task.column) * task.points);
+#endif
     barrier();
-    add_to_voxels(task, columns, ((share * size.y + group.y) * size.x + group.x) * size.z);
+    add_to_voxels(task, columns, size, share, group);
 }

@@ -5,7 +5,8 @@
 // Forward projection in exact mode of the pairs of modules that columns.glsl describes: each LOR
 // gathers its elements times the voxels they belong to. Stacks are those of columns_back_exact.comp.
 // With MIRROR stacks and points are symmetric along the columns, and a thread has a LOR and its
-// mirror image, which have the same elements.
+// mirror image, which have the same elements. So has the image of both after half a turn about the
+// grid's middle, where there is one.
 //
 // reads:     column modules, stacks and points, image [across 1][across 0][along]
 // writes:    LOR values in stack order
@@ -53,32 +54,42 @@ float voxel_value(int row, int k)
 #endif
 }
 
-// Sum over points of column n, from the first to the last one; and what the LOR's mirror image sees.
-vec2 piece_sum(Strip strip, int row, ivec2 range, Cells cells)
+// Sum over points of column n, from the first to the last one; what the LOR's mirror image sees, and
+// the same after half a turn.
+vec4 piece_sum(Strip strip, int row, ivec2 range, Cells cells)
 {
+    int turned = num_points.x / num_samples.x * (num_points.y / num_samples.y) - 1;
+    turned = turned * (num_points.z / num_samples.z) - row;
     Axial a, b;
     a.face = cells.faces.x;
     b.face = cells.faces.y;
-    vec2 sum = vec2(0.0);
+    vec4 sum = vec4(0.0);
     for (int k = range.x; k <= range.y; k++) {
+        vec4 values;
+        values.x = voxel_value(row, k);
+        values.z = voxel_value(turned, k);
+#ifdef MIRROR
+        values.y = voxel_value(row, num_points.z - 1 - k);
+        values.w = voxel_value(turned, num_points.z - 1 - k);
+#else
+        values.yw = vec2(0.0);
+#endif
         precise vec2 at = cells.middles - way_along(k);
         float weight = axial_weight(strip, a, b, ivec2(0), at);
-        sum.x = fma(weight, voxel_value(row, k), sum.x);
-#ifdef MIRROR
-        sum.y = fma(weight, voxel_value(row, num_points.z - 1 - k), sum.y);
-#endif
+        sum += weight * values;
     }
     return sum;
 }
 
-vec2 column_sum(int n, Cells cells)
+vec4 column_sum(int n, Cells cells)
 {
-    Strip strip = STRIP_GET(n);
     ivec2 range = ivec2(floor(points_between(shares[n], cells.low, cells.faces)));
-    vec2 sum = piece_sum(strip_piece(strip, 0), rows[n], range, cells);
-    for (int k = 1; k < strip.pieces; k++) {
+    vec4 sum = vec4(0.0);
+    int pieces = strip_pieces(n), k = 0;
+    do {
+        Strip strip = STRIP_GET(n);
         sum += piece_sum(strip_piece(strip, k), rows[n], range, cells);
-    }
+    } while (++k < pieces);
     return sum;
 }
 
@@ -124,9 +135,9 @@ void find_strips(Tube tube, int begin)
     barrier();
 }
 
-vec2 tube_sum(Tube tube, Cells cells, bool wanted)
+vec4 tube_sum(Tube tube, Cells cells, bool wanted)
 {
-    vec2 sum = vec2(0.0);
+    vec4 sum = vec4(0.0);
     for (int begin = 0; begin < tube.count; begin += COLUMN_GROUP) {
         find_strips(tube, begin);
         for (int word = 0; wanted && word < (COLUMN_GROUP + 31) / 32; word++) {
@@ -138,9 +149,21 @@ vec2 tube_sum(Tube tube, Cells cells, bool wanted)
     return sum;
 }
 
+// A LOR of a block and its mirror image.
+void write_both(uint block, int at, int num_axial, vec2 sum)
+{
+    lors[block + uint(at)] = sum.x;
+#ifdef MIRROR
+    if (at != num_axial - 1 - at) {
+        lors[block + uint(num_axial - 1 - at)] = sum.y;
+    }
+#endif
+}
+
 void main()
 {
-    StackPair stacks = stack_pairs[first.x + int(gl_WorkGroupID.z)];
+    int pair = first.x + int(gl_WorkGroupID.z);
+    StackPair stacks = stack_pairs[pair];
     ivec2 across = ivec2(column_modules[stacks.a].counts.x, column_modules[stacks.b].counts.x);
     int pr = int(gl_WorkGroupID.x), num_axial = stacks.count_a * stacks.count_b;
     int first_qs = int(gl_WorkGroupID.y) * COLUMN_GROUP;
@@ -149,22 +172,20 @@ void main()
 #else
     int end = num_axial;
 #endif
-    if (pr >= across.x * across.y || first_qs >= end) {
+    if (pr >= across.x * across.y || first_qs >= end ||
+        (stacks.image != LR_NONE && int(stacks.image) < pair)) { // its image does the work
         return;
     }
     int at = first_qs + int(gl_LocalInvocationIndex);
     ivec2 qs = ivec2(min(at, end - 1) / stacks.count_b, min(at, end - 1) % stacks.count_b);
     bool wanted = at < end && is_wanted(stacks, qs);
     Tube tube = make_tube(stacks.a, stacks.b, ivec2(pr / across.y, pr % across.y));
-    vec2 sum = tube_sum(tube, make_cells(stacks, qs), wanted);
+    vec4 sum = tube_sum(tube, make_cells(stacks, qs), wanted);
     if (wanted) {
         sum /= float(num_samples.x * num_samples.y * num_samples.z);
-        uint block = stacks.first + uint(pr * num_axial);
-        lors[block + uint(at)] = sum.x;
-#ifdef MIRROR
-        if (at != num_axial - 1 - at) {
-            lors[block + uint(num_axial - 1 - at)] = sum.y;
+        write_both(stacks.first + uint(pr * num_axial), at, num_axial, sum.xy);
+        if (stacks.image != LR_NONE && int(stacks.image) != pair) {
+            write_both(image_block(stacks, tube.pr, across), image_place(stacks, qs), num_axial, sum.zw);
         }
-#endif
     }
 }

@@ -218,6 +218,8 @@ Strip make_strip(Crossing crossing, float u0, float u1)
           strip_bends[n].w, strip_bends[n].xyz, strip_places[n].x, (strip_places[n].y & 1u) != 0u,       \
           int(strip_places[n].y >> 1))
 
+#define strip_pieces(n) int(strip_places[n].y >> 1)
+
 // One of the pieces of a strip.
 Strip strip_piece(Strip strip, int k)
 {

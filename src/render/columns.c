@@ -191,7 +191,8 @@ static lr_status back_pass(const struct lr_window *window, enum lr_columns_progr
                    columns->shares * divide_up(size[columns->axis], voxels)},
         .divided = 1,
         .first = 1,
-        .count = size[columns->across[1]],
+        .count = which == LR_COLUMNS_BACK_HALF_TURN ? (size[columns->across[1]] + 1) / 2
+                                                    : size[columns->across[1]],
         .points = samples[columns->across[0]] * samples[columns->across[1]]};
     return run_parts(window, &parts);
 }
@@ -301,7 +302,8 @@ static lr_status back_exact(struct lr_window *window, const float *data)
     LR_TRY(lr_window_open_stacks(window, data, false));
     gl_timer_begin(window->columns->timer);
     LR_TRY(reorder(window, data == NULL ? LR_COLUMNS_ONES_TO_STACKS : LR_COLUMNS_TO_STACKS));
-    LR_TRY(back_pass(window, LR_COLUMNS_BACK_EXACT));
+    LR_TRY(back_pass(window, window->stacks.has_half_turn ? LR_COLUMNS_BACK_HALF_TURN
+                                                          : LR_COLUMNS_BACK_EXACT));
     LR_TRY(sum_shares(window));
     gl_timer_end(window->columns->timer);
     return LR_OK;

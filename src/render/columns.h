@@ -24,6 +24,7 @@ enum lr_columns_program {
     LR_COLUMNS_BACK, /* in sampled mode */
     LR_COLUMNS_ONES, /* back in sampled mode, of values that are all 1 */
     LR_COLUMNS_BACK_EXACT,
+    LR_COLUMNS_BACK_HALF_TURN, /* where every pair of stacks has its image */
     LR_COLUMNS_TO_STACKS,
     LR_COLUMNS_ONES_TO_STACKS,
     LR_COLUMNS_STACKS_TO_FILE,

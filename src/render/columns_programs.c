@@ -16,6 +16,8 @@ static const struct {
     [LR_COLUMNS_BACK] = {"columns_back.comp", NULL, "back by columns"},
     [LR_COLUMNS_ONES] = {"columns_back.comp", "ONES", "sensitivity by columns"},
     [LR_COLUMNS_BACK_EXACT] = {"columns_back_exact.comp", NULL, "back by stacks"},
+    [LR_COLUMNS_BACK_HALF_TURN] = {"columns_back_exact.comp", "HALF_TURN",
+                                   "back by stacks and their images"},
     [LR_COLUMNS_TO_STACKS] = {"columns_stack_order.comp", NULL, "values to stack order"},
     [LR_COLUMNS_ONES_TO_STACKS] = {"columns_stack_order.comp", "ONES", "ones in stack order"},
     [LR_COLUMNS_STACKS_TO_FILE] = {"columns_stack_order.comp", "TO_FILE",
@@ -38,7 +40,8 @@ struct defines {
 static int group_size(const struct lr_columns *columns, enum lr_columns_program which)
 {
     return which == LR_COLUMNS_FORWARD || which == LR_COLUMNS_FORWARD_EXACT ? columns->forward_group
-           : which == LR_COLUMNS_BACK || which == LR_COLUMNS_ONES || which == LR_COLUMNS_BACK_EXACT
+           : which == LR_COLUMNS_BACK || which == LR_COLUMNS_ONES ||
+                   which == LR_COLUMNS_BACK_EXACT || which == LR_COLUMNS_BACK_HALF_TURN
                ? columns->back_group
                : LR_GROUP_SIZE;
 }

@@ -35,6 +35,24 @@ struct column_mask {
     uint32_t kind, offset_a, offset_b, unused;
 };
 
+/* Half a turn of a module's description; what it stands for is the same to rounding. */
+static struct column_module turn_module(const struct lr_columns *columns, int index,
+                                        struct column_module module)
+{
+    const lr_grid *grid = columns->params.grid;
+    double centre[3];
+    lr_scanner_detection_centre(columns->params.scanner, index, centre);
+    for (int k = 0; k < 2; k++) {
+        const int axis = columns->across[k];
+        const double middle =
+            grid->origin_mm[axis] + 0.5 * (grid->size[axis] - 1) * grid->voxel_mm[axis];
+        lr_split_float(2.0 * middle - centre[axis], &module.centre[k], &module.rest[k]);
+        module.tangent[k] = -module.tangent[k];
+        module.normal[k] = -module.normal[k];
+    }
+    return module;
+}
+
 static struct column_module describe_module(const struct lr_columns *columns, int index)
 {
     const lr_scanner *scanner = columns->params.scanner;
@@ -106,6 +124,22 @@ static struct gl_buffer *upload(const struct lr_columns *columns, const char *la
                                               .label = label, .size_bytes = bytes, .data = data});
 }
 
+/* Where an earlier module is this one after half a turn, its numbers are used, so that both see the
+ * same to the bit. */
+static void make_image(const struct lr_columns *columns, int index, struct column_module *modules)
+{
+    const struct lr_columns_stacks *stacks = columns->stacks;
+    if (!stacks->has_half_turn || stacks->stack_of[index] < 0) {
+        return;
+    }
+    const int turned = lr_columns_turned_module(columns, index);
+    if (turned < index) {
+        const float first_cell = modules[index].first_cell;
+        modules[index] = turn_module(columns, turned, modules[turned]);
+        modules[index].first_cell = first_cell;
+    }
+}
+
 static struct gl_buffer *upload_modules(const struct lr_columns *columns)
 {
     const int count = columns->params.scanner->num_modules;
@@ -117,6 +151,7 @@ static struct gl_buffer *upload_modules(const struct lr_columns *columns)
     for (int m = 0; m < count; m++) {
         const bool fits = lr_module_axial(&columns->params.scanner->modules[m], columns->axis) >= 0;
         modules[m] = fits ? describe_module(columns, m) : (struct column_module){0};
+        make_image(columns, m, modules);
     }
     struct gl_buffer *buffer =
         upload(columns, "column modules", modules, count * (int64_t)sizeof(*modules));

@@ -15,8 +15,9 @@ struct stack_pair {
     uint32_t a, b;
     int32_t count_a, count_b, first_a, first_b;
     uint32_t first, present;
+    uint32_t image, image_first, image_swapped, unused;
 };
-_Static_assert(sizeof(struct stack_pair) == 32, "the shaders' layout");
+_Static_assert(sizeof(struct stack_pair) == 48, "the shaders' layout");
 
 /* `struct StackMember`. */
 struct stack_member {
@@ -144,6 +145,75 @@ static void find_stacks(struct lr_columns_stacks *stacks, const struct lr_column
     }
 }
 
+/* --- images after half a turn --- */
+
+static double middle_of_stack(const struct lr_columns *columns,
+                              const struct lr_columns_stacks *stacks, int stack)
+{
+    const int places = stacks->count[stack] - 1;
+    return along(columns, stacks->first[stack]) +
+           (places > 0 ? 0.5 * places * stacks->spacing_mm[stack] : 0.0);
+}
+
+static double middle_of_grid(const struct lr_columns *columns, int axis)
+{
+    const lr_grid *grid = columns->params.grid;
+    return grid->origin_mm[axis] + 0.5 * (grid->size[axis] - 1) * grid->voxel_mm[axis];
+}
+
+/* Whether an axis of two modules is turned round across the columns and the same along them. */
+static bool is_turned(const struct lr_columns *columns, const double one[3], const double other[3])
+{
+    return fabs(one[columns->across[0]] + other[columns->across[0]]) < 1e-9 &&
+           fabs(one[columns->across[1]] + other[columns->across[1]]) < 1e-9 &&
+           fabs(one[columns->axis] - other[columns->axis]) < 1e-9;
+}
+
+static bool are_images(const struct lr_columns *columns, const struct lr_columns_stacks *stacks,
+                       int a, int b)
+{
+    const lr_module *one = &columns->params.scanner->modules[stacks->first[a]];
+    const lr_module *other = &columns->params.scanner->modules[stacks->first[b]];
+    double from[3], to[3];
+    lr_scanner_detection_centre(columns->params.scanner, stacks->first[a], from);
+    lr_scanner_detection_centre(columns->params.scanner, stacks->first[b], to);
+    bool turned = same_cells(one, other) && is_turned(columns, one->u, other->u) &&
+                  is_turned(columns, one->v, other->v) &&
+                  is_turned(columns, one->normal, other->normal);
+    for (int k = 0; k < 2; k++) {
+        const int axis = columns->across[k];
+        turned = turned && fabs(from[axis] + to[axis] - 2.0 * middle_of_grid(columns, axis)) <=
+                               place_tolerance_mm;
+    }
+    return turned && stacks->count[a] == stacks->count[b] &&
+           fabs(stacks->spacing_mm[a] - stacks->spacing_mm[b]) <= place_tolerance_mm &&
+           fabs(middle_of_stack(columns, stacks, a) - middle_of_stack(columns, stacks, b)) <=
+               place_tolerance_mm;
+}
+
+static void find_images(struct lr_columns_stacks *stacks, const struct lr_columns *columns)
+{
+    stacks->has_half_turn = columns->params.mode == LR_MODE_EXACT;
+    for (int a = 0; a < stacks->num_stacks; a++) {
+        stacks->image[a] = -1;
+        for (int b = 0; b < stacks->num_stacks && stacks->image[a] < 0; b++) {
+            stacks->image[a] = are_images(columns, stacks, a, b) ? b : -1;
+        }
+        stacks->has_half_turn = stacks->has_half_turn && stacks->image[a] >= 0;
+    }
+}
+
+int lr_columns_turned_module(const struct lr_columns *columns, int module)
+{
+    const struct lr_columns_stacks *stacks = columns->stacks;
+    int turned = 0;
+    while (stacks->stack_of[turned] != stacks->image[stacks->stack_of[module]] ||
+           stacks->place_of[turned] != stacks->place_of[module]) {
+        turned++;
+    }
+    return turned;
+}
+
 lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct lr_columns *columns)
 {
     const int count = columns->params.scanner->num_modules;
@@ -153,17 +223,19 @@ lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct 
         .place_of = lr_alloc(count, sizeof(int), "stacks of modules", log),
         .first = lr_alloc(count, sizeof(int), "stacks of modules", log),
         .count = lr_alloc(count, sizeof(int), "stacks of modules", log),
+        .image = lr_alloc(count, sizeof(int), "stacks of modules", log),
         .first_cell = lr_alloc(count, sizeof(int), "stacks of modules", log),
         .spacing_mm = lr_alloc(count, sizeof(double), "stacks of modules", log)};
     int *members = lr_alloc(count, sizeof(int), "stacks of modules", log);
     if (!stacks->stack_of || !stacks->place_of || !stacks->first || !stacks->count ||
-        !stacks->first_cell || !stacks->spacing_mm || !members) {
+        !stacks->first_cell || !stacks->image || !stacks->spacing_mm || !members) {
         free(members);
         lr_columns_stacks_finish(stacks);
         return LR_FAILED;
     }
     find_stacks(stacks, columns, members);
     free(members);
+    find_images(stacks, columns);
     return LR_OK;
 }
 
@@ -173,6 +245,7 @@ void lr_columns_stacks_finish(struct lr_columns_stacks *stacks)
     free(stacks->place_of);
     free(stacks->first);
     free(stacks->count);
+    free(stacks->image);
     free(stacks->first_cell);
     free(stacks->spacing_mm);
     *stacks = (struct lr_columns_stacks){0};
@@ -206,14 +279,6 @@ static int cells_along(const struct lr_columns *columns, int stack)
 /* A cell beyond a stack's end, mm: farther than any, near enough for float. */
 static const double far_cell_mm = 1e7;
 
-static double middle_of_stack(const struct lr_columns *columns, int stack)
-{
-    const struct lr_columns_stacks *stacks = columns->stacks;
-    const int places = stacks->count[stack] - 1;
-    return along(columns, stacks->first[stack]) +
-           (places > 0 ? 0.5 * places * stacks->spacing_mm[stack] : 0.0);
-}
-
 /* Counted from the stack's middle, so that mirror images differ in nothing but their sign. */
 static void fill_cells(const struct lr_columns *columns, int stack, float *middles)
 {
@@ -221,7 +286,7 @@ static void fill_cells(const struct lr_columns *columns, int stack, float *middl
     const lr_module *module = &columns->params.scanner->modules[stacks->first[stack]];
     const int axis = along_axis(columns, module), cells = module->crystals[axis];
     const double last_place = 0.5 * (stacks->count[stack] - 1), last_cell = 0.5 * (cells - 1);
-    const double away = middle_of_stack(columns, stack) - lr_columns_origin(columns);
+    const double away = middle_of_stack(columns, stacks, stack) - lr_columns_origin(columns);
     const double start = columns->is_mirrored ? 0.0 : away;
     middles[0] = (float)-far_cell_mm;
     for (int k = 0; k < cells_along(columns, stack); k++) {
@@ -235,7 +300,8 @@ static void fill_cells(const struct lr_columns *columns, int stack, float *middl
 bool lr_columns_are_mirrored(const struct lr_columns *columns)
 {
     for (int k = 0; k < columns->stacks->num_stacks; k++) {
-        if (fabs(middle_of_stack(columns, k) - lr_columns_origin(columns)) > place_tolerance_mm) {
+        if (fabs(middle_of_stack(columns, columns->stacks, k) - lr_columns_origin(columns)) >
+            place_tolerance_mm) {
             return false;
         }
     }
@@ -377,6 +443,7 @@ void lr_stack_order_finish(struct lr_stack_order *order)
 struct making {
     const struct lr_columns *columns;
     struct stack_pair *pairs;
+    struct stack_key *keys; /* of the pairs, ascending */
     struct stack_member *members;
     int num_pairs, num_members;
     int64_t num_values;
@@ -391,6 +458,7 @@ static int64_t crystals_of(const struct lr_columns *columns, int stack)
 static void add_stack_pair(struct making *making, const struct stack_key *key)
 {
     const struct lr_columns_stacks *stacks = making->columns->stacks;
+    making->keys[making->num_pairs] = *key;
     making->pairs[making->num_pairs++] =
         (struct stack_pair){.a = (uint32_t)stacks->first[key->a],
                             .b = (uint32_t)stacks->first[key->b],
@@ -426,6 +494,40 @@ static void add_member(struct making *making, int64_t pair)
                               .swapped = swapped};
 }
 
+static int compare_keys(const void *a, const void *b)
+{
+    const struct stack_key *one = a, *other = b;
+    return one->a != other->a ? one->a - other->a : one->b - other->b;
+}
+
+/* Notes the image of a pair; false where it is not there. */
+static bool note_image(struct making *making, int index)
+{
+    const struct lr_columns_stacks *stacks = making->columns->stacks;
+    const int a = stacks->image[making->keys[index].a], b = stacks->image[making->keys[index].b];
+    const struct stack_key key = {a < b ? a : b, a < b ? b : a, a > b};
+    const struct stack_key *found =
+        bsearch(&key, making->keys, (size_t)making->num_pairs, sizeof(key), compare_keys);
+    const int image = found != NULL ? (int)(found - making->keys) : -1;
+    struct stack_pair *pair = &making->pairs[index];
+    pair->image = image >= 0 ? (uint32_t)image : LR_NONE;
+    pair->image_first = image >= 0 ? making->pairs[image].first : 0;
+    pair->image_swapped = key.swapped;
+    return image >= 0;
+}
+
+static bool note_images(struct making *making)
+{
+    bool all = making->columns->stacks->has_half_turn;
+    for (int k = 0; k < making->num_pairs; k++) {
+        making->pairs[k].image = LR_NONE;
+    }
+    for (int k = 0; making->columns->stacks->has_half_turn && k < making->num_pairs; k++) {
+        all = note_image(making, k) && all;
+    }
+    return all;
+}
+
 static struct gl_buffer *upload(const struct making *making, const char *label, const void *data,
                                 int64_t bytes)
 {
@@ -443,13 +545,16 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns,
     struct making making = {.columns = columns};
     making.pairs = lr_alloc(most, sizeof(*making.pairs), "pairs of stacks", log);
     making.members = lr_alloc(most, sizeof(*making.members), "pairs of stacks", log);
-    for (int64_t k = range[0]; making.pairs && making.members && k < range[1]; k++) {
+    making.keys = lr_alloc(most, sizeof(*making.keys), "pairs of stacks", log);
+    const bool has_memory = making.pairs && making.members && making.keys;
+    for (int64_t k = range[0]; has_memory && k < range[1]; k++) {
         const struct stack_key key = key_of(columns, list->pairs[k]);
         if (k == range[0] || !lr_columns_same_stacks(columns, list->pairs[k - 1], list->pairs[k])) {
             add_stack_pair(&making, &key);
         }
         add_member(&making, list->pairs[k]);
     }
+    buffers->has_half_turn = has_memory && note_images(&making);
     buffers->num_pairs = making.num_pairs;
     buffers->num_values = making.num_values;
     buffers->pairs = upload(&making, "pairs of stacks", making.pairs,
@@ -458,5 +563,6 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns,
                               making.num_members * (int64_t)sizeof(*making.members));
     free(making.pairs);
     free(making.members);
+    free(making.keys);
     return buffers->pairs && buffers->members ? LR_OK : LR_FAILED;
 }

@@ -16,6 +16,8 @@ struct lr_columns_stacks {
     int *place_of;      /* [num_modules]: from the stack's lowest module */
     int *first;         /* [num_stacks]: lowest module */
     int *count;         /* [num_stacks] */
+    int *image;         /* [num_stacks]: after half a turn about the grid's middle; -1 = none */
+    bool has_half_turn; /* whether all of them have one */
     int *first_cell;    /* [num_stacks]: where its cells begin on the device */
     double *spacing_mm; /* [num_stacks] */
 };
@@ -31,6 +33,9 @@ int64_t lr_columns_most_cells(const lr_scanner *scanner);
 /* The middles of all cells along the columns, as shaders/common/columns_stacks.glsl declares them;
  * notes where those of each stack begin. */
 struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns);
+
+/* The module that half a turn puts in a module's place. Needs stacks->has_half_turn. */
+int lr_columns_turned_module(const struct lr_columns *columns, int module);
 
 /* Number of the first cell of a module, once they are uploaded. */
 int lr_columns_first_cell(const struct lr_columns *columns, int module);
@@ -62,6 +67,7 @@ struct lr_stack_buffers {
     struct gl_buffer *pairs, *members;
     int num_pairs;
     int64_t num_values; /* in stack order */
+    bool has_half_turn; /* whether the image of every pair after half a turn is there too */
 };
 lr_status lr_columns_upload_stacks(const struct lr_columns *columns,
                                    const struct lr_pair_list *list, const int64_t range[2],
