@@ -221,56 +221,9 @@ static lr_status run_check(struct cli_args *args)
     return status;
 }
 
-static lr_status list_preset(const char *preset, struct report *report, struct json *json)
-{
-    lr_scanner *scanner = lr_scanner_read(preset, &report->log);
-    if (scanner == NULL) {
-        return report_reason(report);
-    }
-    if (json != NULL) {
-        json_open(json, NULL, '{');
-        json_text(json, "preset", preset);
-        json_text(json, "name", scanner->name);
-        json_int(json, "num_modules", scanner->num_modules);
-        json_int(json, "num_crystals", scanner->num_crystals);
-        json_close(json, '}');
-    } else {
-        printf("%-28s %s: %d modules, %d crystals\n", preset, scanner->name, scanner->num_modules,
-               scanner->num_crystals);
-    }
-    lr_scanner_destroy(scanner);
-    return LR_OK;
-}
-
-static lr_status run_list(struct cli_args *args)
-{
-    const char *const *presets = lr_scanner_presets();
-    lr_status status = LR_OK;
-    struct json json = {stdout, false};
-    if (args->report->json) {
-        json = common_json_begin("scanner list");
-        json_open(&json, "scanners", '[');
-    }
-    for (int k = 0; presets[k] != NULL && status == LR_OK; k++) {
-        status = list_preset(presets[k], args->report, args->report->json ? &json : NULL);
-    }
-    if (args->report->json) {
-        json_close(&json, ']');
-        common_json_end(&json);
-    }
-    return status;
-}
-
 static const struct cli_option show_options[] = {
     {"--crystals", NULL, "one line per crystal: module p q x_mm y_mm z_mm nx ny nz", false},
     {0},
-};
-
-static const struct cli_syntax list_syntax = {
-    .verb = "scanner list",
-    .summary = "Lists the built-in scanners.",
-    .example = "loraster scanner list",
-    .groups = {COMMON_GENERAL_GROUP},
 };
 
 static const struct cli_syntax show_syntax = {
@@ -289,6 +242,5 @@ static const struct cli_syntax check_syntax = {
     .groups = {COMMON_GENERAL_GROUP},
 };
 
-const struct cli_verb verb_scanner_list = {&list_syntax, run_list};
 const struct cli_verb verb_scanner_show = {&show_syntax, run_show};
 const struct cli_verb verb_scanner_check = {&check_syntax, run_check};

@@ -117,11 +117,22 @@ class Usage(ProgramTest):
 class Scanner(ProgramTest):
     def test_list(self):
         names = [s["preset"] for s in self.json("scanner", "list")["scanners"]]
-        self.assertGreaterEqual(len(names), 4)
+        self.assertGreaterEqual(len(names), 13)
         for name in ["ge-explore-vista-dr", "safir-dual-ring-prototype"]:
             self.assertIn(name, names)
-        text = self.good("scanner", "list").stdout
-        self.assertEqual([line.split()[0] for line in text.splitlines()], names)
+        lines = self.good("scanner", "list").stdout.splitlines()
+        self.assertEqual(lines[0].split()[:3], ["preset", "crystals", "LORs"])
+        self.assertEqual([line.split()[0] for line in lines[1:]], names)
+
+    def test_list_agrees_with_show(self):
+        for entry in self.json("scanner", "list")["scanners"]:
+            shown = self.json("scanner", "show", entry["preset"])
+            for key in ["name", "num_modules", "num_crystals", "num_lors", "tof_resolution_ps"]:
+                self.assertEqual(entry[key], shown[key], f"{entry['preset']}: {key}")
+            low, high = shown["axial_mm"]
+            self.assertAlmostEqual(entry["axial_length_mm"], high - low, places=9)
+            self.assertLessEqual(entry["radius_mm"], shown["radius_mm"][0] + 1e-9)
+            self.assertEqual(entry["num_unverified"], shown["source"].count("unverified: "))
 
     def test_every_preset_opens(self):
         for entry in self.json("scanner", "list")["scanners"]:
