@@ -505,8 +505,7 @@ static void finish(struct draft *draft, struct lr_yaml *yaml)
     lr_yaml_destroy(yaml);
 }
 
-/* Takes over `yaml`; NULL gives NULL. */
-static lr_scanner *read_scanner(struct lr_yaml *yaml)
+lr_scanner *lr_scanner_parse(struct lr_yaml *yaml)
 {
     struct draft draft = {0};
     lr_scanner *scanner = NULL;
@@ -532,11 +531,11 @@ lr_scanner_draft *lr_scanner_draft_parse(struct lr_yaml *yaml)
 
 lr_scanner *lr_scanner_read_file(const char *path, const lr_log *log)
 {
-    return read_scanner(lr_yaml_read(path, log));
+    return lr_scanner_parse(lr_yaml_read(path, log));
 }
 
 lr_scanner *lr_scanner_read_text(const char *name, const char *text, int64_t text_bytes,
                                  const lr_log *log)
 {
-    return read_scanner(lr_yaml_parse(name, text, text_bytes, log));
+    return lr_scanner_parse(lr_yaml_parse(name, text, text_bytes, log));
 }

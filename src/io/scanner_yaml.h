@@ -21,8 +21,10 @@ lr_scanner *lr_scanner_read_file(const char *path, const lr_log *log);
 lr_scanner *lr_scanner_read_text(const char *name, const char *text, int64_t text_bytes,
                                  const lr_log *log);
 
-/* What the file says, whether or not it makes a scanner. Takes over `yaml` (io/yaml.h), whose log
- * it uses; NULL gives NULL. */
+/* As above from a document (io/yaml.h), which is taken over; NULL gives NULL. */
+lr_scanner *lr_scanner_parse(struct lr_yaml *yaml);
+
+/* What the document says, whether or not it makes a scanner. Takes it over; NULL gives NULL. */
 lr_scanner_draft *lr_scanner_draft_parse(struct lr_yaml *yaml);
 
 #endif

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Black-box tests of what all verbs share, and of info and scanner. See program.py for how a test
 runs the program, and CMakeLists.txt for the other topics."""
+import json
 import math
 import os
 import re
@@ -181,6 +182,29 @@ class Scanner(ProgramTest):
         self.assertEqual(self.json("scanner", "show", "penn-labr3")["crystal_mu_per_mm"], 0.047)
         self.assertIn("0.047/mm at 511 keV: 75.6 %",
                       self.good("scanner", "show", "penn-labr3").stdout)
+
+    def test_check_of_what_looks_wrong(self):
+        """A diameter for the radius: exit code 3, the suspicion on stderr, and as JSON."""
+        ring = ("ring: {radius_mm: 174, modules: 12}\nmodule: {crystals: [39, 81], "
+                "pitch_mm: [1.17, 1.17], face_mm: [1.12, 1.12], depth_mm: 13}\n")
+        self.write("wrong.yaml", ring)
+        self.refuse(3, ["suspect radius: ", "looks like the diameter", "1 thing looks wrong"],
+                    "scanner", "check", "./wrong.yaml")
+        done = self.run_program("scanner", "check", "./wrong.yaml", "--json")
+        self.assertEqual(done.returncode, 3)
+        found = json.loads(done.stdout)
+        self.assertIs(found["good"], False)
+        self.assertEqual([(f["severity"], f["kind"]) for f in found["findings"]],
+                         [("suspect", "radius"), ("note", "size")])
+        self.write("right.yaml", ring.replace("174", "87.2"))
+        self.assertIn("right.yaml: good: ", self.good("scanner", "check", "./right.yaml").stdout)
+
+    def test_check_of_a_grid(self):
+        grid = ["--grid", "64,64,16", "--voxel-mm", "4"]
+        self.refuse(3, "voxels would lie within the crystals", "scanner", "check", self.scanner,
+                    *grid)
+        self.refuse(2, "--voxel-mm", "scanner", "check", self.scanner, *grid[:2])
+        self.refuse(2, "--grid", "scanner", "check", self.scanner, *grid[2:])
 
     def test_check(self):
         self.assertIn("good", self.good("scanner", "check", self.scanner).stdout)
