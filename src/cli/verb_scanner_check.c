@@ -78,10 +78,20 @@ static void print_findings(const struct check *check, const char *name)
     }
 }
 
+/* The file was read before: its warnings are known. */
+static void pass_errors(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    const lr_log *log = user;
+    if (level == LR_LOG_ERROR) {
+        log->write(log->user, level, status, sentence);
+    }
+}
+
 /* The scanner itself; where there is none, the sentence names file and line. */
 static lr_status open_scanner(struct check *check, struct cli_args *args)
 {
-    check->setup.scanner = lr_scanner_read(args->positional[0], &args->report->log);
+    const lr_log errors = {pass_errors, &args->report->log};
+    check->setup.scanner = lr_scanner_read(args->positional[0], &errors);
     if (check->setup.scanner != NULL) {
         check->setup.lors = lr_lors_create(check->setup.scanner, &args->report->log);
     }

@@ -14,9 +14,16 @@
 #include <sys/stat.h>
 
 static const char *const yaml_endings[] = {".yaml", ".yml", NULL};
+static const char *const geom_endings[] = {".geom", NULL};
+static const char *const hscan_endings[] = {".hscan", NULL};
 
+/* The first that recognises a file reads it; YAML, the first row, is what nothing else is. */
 static const struct lr_scanner_format formats[] = {
     {"YAML", yaml_endings, NULL, lr_scanner_read_file, lr_scanner_yaml_write},
+    {"CASToR .geom", geom_endings, lr_geom_recognises, lr_geom_read, lr_geom_write},
+    {"CASToR .hscan", hscan_endings, lr_hscan_recognises, lr_hscan_read, lr_hscan_write},
+    {"STIR header", NULL, lr_stir_header_recognises, lr_stir_header_read, NULL},
+    {"STIR crystal map", NULL, lr_stir_map_recognises, lr_stir_map_read, NULL},
 };
 enum { NUM_FORMATS = sizeof(formats) / sizeof(formats[0]) };
 

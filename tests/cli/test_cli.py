@@ -10,8 +10,8 @@ import re
 from bad_input import BadInput, FullDisk, ScannerFiles
 from program import GRID, ProgramTest, main
 
-VERBS = ["info", "scanner list", "scanner show", "scanner check", "render", "matrix", "project",
-         "backproject", "sensitivity", "simulate", "recon", "bench correspondence", "demo"]
+VERBS = ["info", "scanner list", "scanner show", "scanner check", "scanner convert", "render",
+         "matrix", "project", "backproject", "sensitivity", "simulate", "recon", "bench correspondence", "demo"]
 
 class Usage(ProgramTest):
     def test_help_lists_verbs(self):
@@ -199,6 +199,26 @@ class Scanner(ProgramTest):
         self.write("right.yaml", ring.replace("174", "87.2"))
         self.assertIn("right.yaml: good: ", self.good("scanner", "check", "./right.yaml").stdout)
 
+    def test_convert(self):
+        """There and back: the same crystals in the same order; and a .lut beside a .hscan."""
+        crystals = self.good("scanner", "show", self.scanner, "--crystals").stdout
+        for name in ["a.yaml", "b.geom", "c.hscan"]:
+            self.good("scanner", "convert", self.scanner, name)
+            self.good("scanner", "convert", f"./{name}", "back.yaml")
+            found = self.good("scanner", "show", "./back.yaml", "--crystals").stdout
+            for line, wanted in zip(found.splitlines()[1:], crystals.splitlines()[1:]):
+                for a, b in zip(line.split(), wanted.split()):
+                    self.assertAlmostEqual(float(a), float(b), delta=1e-5)
+        self.assertEqual(os.path.getsize(self.path("c.lut")), 128 * 24)
+        found = self.json("scanner", "convert", self.scanner, "d.yaml")
+        self.assertEqual((found["num_crystals"], found["output"]), (128, "d.yaml"))
+
+    def test_convert_refuses(self):
+        self.refuse(2, [".yaml", ".geom", ".hscan"], "scanner", "convert", self.scanner, "x.txt")
+        self.refuse(2, "needs", "scanner", "convert", self.scanner)
+        self.refuse(3, ".hscan", "scanner", "convert", "two-opposed-modules", "x.geom")
+        self.refuse(1, "nowhere", "scanner", "convert", self.scanner, "nowhere/x.yaml")
+
     def test_check_of_a_grid(self):
         grid = ["--grid", "64,64,16", "--voxel-mm", "4"]
         self.refuse(3, "voxels would lie within the crystals", "scanner", "check", self.scanner,
@@ -282,6 +302,7 @@ class Json(ProgramTest):
         commands = [
             ["info"], ["scanner", "list"], ["scanner", "show", self.scanner, "--crystals"],
             ["scanner", "check", self.scanner],
+            ["scanner", "convert", self.scanner, "converted.yaml"],
             ["matrix", *self.on_ring, "--at", "0,0,0", "-o", self.path("m.tsv")],
             ["project", *self.on_ring, "--image", self.image(), "-o", self.path("p.h5")],
             ["backproject", *self.on_ring, *GRID, "--data", data, "-o", self.path("b.nii")],
