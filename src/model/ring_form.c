@@ -13,13 +13,13 @@
 static const double degree = 3.14159265358979323846 / 180;
 static const double same_mm = 1e-6;
 
-/* The shortest decimal within `off` of a value. */
-static double shorten(double value, double off)
+/* The shortest decimal that a value may stand for after some rounding. */
+static double shorten(double value)
 {
     double power = 1;
-    for (int decimals = 0; decimals < 13; decimals++, power *= 10) {
+    for (int decimals = 0; decimals < 15; decimals++, power *= 10) {
         const double rounded = round(value * power) / power;
-        if (fabs(rounded - value) <= off) {
+        if (fabs(rounded - value) <= 1e-13 * fmax(1, fabs(value))) {
             return rounded;
         }
     }
@@ -86,24 +86,22 @@ static double block_gap(const lr_scanner *scanner, const lr_ring *ring, int axis
 static void read_numbers(const lr_scanner *scanner, lr_ring *ring, int panel)
 {
     const lr_module *first = &scanner->modules[0];
-    const double turns = 0.05 * same_mm / (1 + fabs(vec_length(first->centre_mm)));
     ring->modules = scanner->num_positions;
     ring->rings = scanner->num_modules / (scanner->num_positions * panel);
-    ring->radius_mm = shorten(-vec_dot(first->normal, first->centre_mm), 0.1 * same_mm);
+    ring->radius_mm = shorten(-vec_dot(first->normal, first->centre_mm));
     double angle = atan2(-first->normal[1], -first->normal[0]) / degree;
     angle += angle < -1e-12 ? 360 : 0;
-    ring->first_angle_deg = shorten(angle, turns / degree);
+    ring->first_angle_deg = shorten(angle);
     if (ring->rings > 1) {
         const lr_module *above = &scanner->modules[panel * scanner->num_positions];
-        ring->ring_pitch_mm =
-            shorten(above->centre_mm[2] - first->centre_mm[2], 0.1 * same_mm / ring->rings);
+        ring->ring_pitch_mm = shorten(above->centre_mm[2] - first->centre_mm[2]);
     }
     ring->depth_mm = first->depth_mm;
     for (int k = 0; k < 2; k++) {
         ring->pitch_mm[k] = first->pitch_mm[k];
         ring->face_mm[k] = first->face_mm[k];
         const double gap = block_gap(scanner, ring, k);
-        ring->block_gap_mm[k] = gap > 0 ? shorten(gap, 0.1 * same_mm / ring->blocks[k]) : 0;
+        ring->block_gap_mm[k] = gap > 0 ? shorten(gap) : 0;
     }
 }
 
