@@ -4,10 +4,10 @@
 
 #include "base/log.h"
 #include "io/c_locale.h"
+#include "io/keyed_text.h"
 #include "io/scanner_yaml.h"
 #include "io/yaml.h"
 
-#include <ctype.h>
 #include <lr/io.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,20 +26,6 @@ static const struct lr_scanner_format formats[] = {
     {"STIR crystal map", NULL, lr_stir_map_recognises, lr_stir_map_read, NULL},
 };
 enum { NUM_FORMATS = sizeof(formats) / sizeof(formats[0]) };
-
-bool lr_path_ends_with(const char *path, const char *ending)
-{
-    const size_t length = strlen(path), tail = strlen(ending);
-    if (length < tail) {
-        return false;
-    }
-    for (size_t k = 0; k < tail; k++) {
-        if (tolower((unsigned char)path[length - tail + k]) != tolower((unsigned char)ending[k])) {
-            return false;
-        }
-    }
-    return true;
-}
 
 /* What cannot be read has an empty head: the format's reader says why. */
 static void read_head(const char *path, struct lr_file_head *head)
