@@ -38,6 +38,8 @@ typedef struct lr_crystal_list {
  * the ring and rings are filled in where the modules form rings of three places or more: the first
  * place is that of the list's first crystal, and an axial gap of a pitch or more separates rings.
  *
+ * Rings whose panels differ by no more than the list's rounding or noise become exactly regular.
+ *
  * Crystals without known axes face the scanner's axis where their panel is one crystal wide.
  * Crystals whose known axes differ are never in one module, so a curved panel that says where each
  * column looks becomes modules of one column; without that it is refused.

@@ -338,7 +338,7 @@ static void safir_header_and_map_are_the_preset(void **state)
     for (int m = 0; m < preset->num_modules; m++) { /* STIR has no faces */
         preset->modules[m].face_mm[0] = preset->modules[m].face_mm[1] = 2.2;
     }
-    assert_same_modules(preset, scanner, 1e-4);
+    assert_same_modules(preset, scanner, 1e-12);
     assert_close(scanner->detection_depth_mm, 6.5, 1e-12);
     lr_scanner_destroy(scanner);
     lr_scanner_destroy(preset);

@@ -498,10 +498,10 @@ static void safir_map_is_the_preset(void **state)
     }
     print_message("residual %.3g mm\n", residual_mm);
     assert_true(residual_mm < 0.01);
-    assert_same_scanner(preset, scanner, 1e-4);
+    assert_same_scanner(preset, scanner, 1e-12);
     assert_crystals_are_there(&exploded, scanner, crystal_of, 1e-4);
     for (int m = 0; m < 48; m++) {
-        assert_same_module(&preset->modules[m], &scanner->modules[m], 1e-4);
+        assert_same_module(&preset->modules[m], &scanner->modules[m], 1e-12);
         assert_int_equal(preset->modules[m].position, scanner->modules[m].position);
     }
     free(crystal_of);
@@ -574,8 +574,8 @@ static void petsird_boxes(void **state)
     for (int m = 0; m < 16; m++) {
         const lr_module *module = &scanner->modules[m];
         assert_int_equal(module->crystals[0], 4);
-        assert_close(hypot(module->centre_mm[0], module->centre_mm[1]), 60, 1e-6);
-        assert_close(module->pitch_mm[0], 4, 1e-5);
+        assert_close(hypot(module->centre_mm[0], module->centre_mm[1]), 60, 1e-12);
+        assert_close(module->pitch_mm[0], 4, 1e-9);
         assert_close(module->face_mm[1], 4, 1e-5);
         assert_close(module->depth_mm, 20, 1e-5);
         assert_int_equal(module->ring, m / 8);
