@@ -7,7 +7,9 @@
 #define LR_LR_H
 
 #include <lr/compare.h>
+#include <lr/crystals.h>
 #include <lr/device.h>
+#include <lr/doctor.h>
 #include <lr/factors.h>
 #include <lr/grid.h>
 #include <lr/io.h>
