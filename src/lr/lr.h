@@ -8,6 +8,7 @@
 
 #include <lr/compare.h>
 #include <lr/device.h>
+#include <lr/events.h>
 #include <lr/factors.h>
 #include <lr/grid.h>
 #include <lr/io.h>
