@@ -13,7 +13,8 @@ static const double pi = 3.14159265358979323846;
 struct place {
     int crystal, ring;
     int64_t azimuth; /* in 1e-6 degrees, 0 .. 360e6 - 1 */
-    double z_mm, radius_mm;
+    int64_t radius;  /* in 0.01 mm */
+    double z_mm;
 };
 
 static int compare_z(const void *a, const void *b)
@@ -34,8 +35,8 @@ static int compare_places(const void *a, const void *b)
     if (left->azimuth != right->azimuth) {
         return left->azimuth < right->azimuth ? -1 : 1;
     }
-    if (fabs(left->radius_mm - right->radius_mm) > ring_gap_mm) {
-        return left->radius_mm < right->radius_mm ? -1 : 1;
+    if (left->radius != right->radius) {
+        return left->radius < right->radius ? -1 : 1;
     }
     return left->crystal < right->crystal ? -1 : left->crystal > right->crystal;
 }
@@ -49,7 +50,7 @@ static struct place place_of(int crystal, const double centre_mm[3])
         .crystal = crystal,
         .azimuth = (steps + turn) % turn,
         .z_mm = centre_mm[2],
-        .radius_mm = hypot(centre_mm[0], centre_mm[1]),
+        .radius = (int64_t)llround(hypot(centre_mm[0], centre_mm[1]) / ring_gap_mm),
     };
 }
 
