@@ -7,6 +7,7 @@
 #define LR_LR_H
 
 #include <lr/compare.h>
+#include <lr/crystals.h>
 #include <lr/device.h>
 #include <lr/events.h>
 #include <lr/factors.h>

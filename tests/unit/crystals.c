@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Scanners taken apart into crystals and put together again, and what cannot be. */
+#include "test.h"
+
+#include <time.h>
+
+/* What a list tells of its crystals besides their centres. */
+enum knowledge { CENTRES, DEPTH_AXES, EVERYTHING };
+
+struct exploded {
+    lr_crystal *crystals; /* [count] */
+    int count;
+};
+
+static void fill_crystal(const lr_module *module, int cell, enum knowledge knowledge,
+                         lr_crystal *crystal)
+{
+    *crystal = (lr_crystal){.group = -1};
+    lr_module_crystal_centre(module, cell % module->crystals[0], cell / module->crystals[0],
+                             crystal->centre_mm);
+    for (int k = 0; k < 3; k++) {
+        const double sign = cell % 2 ? -1 : 1; /* signs mean nothing */
+        crystal->axes[2][k] = knowledge >= DEPTH_AXES ? sign * module->normal[k] : 0;
+        crystal->axes[0][k] = knowledge == EVERYTHING ? sign * module->u[k] : 0;
+        crystal->axes[1][k] = knowledge == EVERYTHING ? -module->v[k] : 0;
+    }
+    if (knowledge == EVERYTHING) {
+        crystal->size_mm[0] = module->face_mm[0];
+        crystal->size_mm[1] = module->face_mm[1];
+        crystal->size_mm[2] = module->depth_mm;
+    }
+}
+
+static struct exploded explode(const lr_scanner *scanner, enum knowledge knowledge)
+{
+    struct exploded exploded = {malloc((size_t)scanner->num_crystals * sizeof(lr_crystal)), 0};
+    assert_non_null(exploded.crystals);
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        for (int cell = 0; cell < module->crystals[0] * module->crystals[1]; cell++) {
+            lr_crystal *crystal = &exploded.crystals[exploded.count++];
+            fill_crystal(module, cell, knowledge, crystal);
+        }
+    }
+    return exploded;
+}
+
+static void shuffle(struct exploded *exploded, uint64_t *state)
+{
+    for (int k = exploded->count - 1; k > 0; k--) {
+        const int other = (int)(test_random(state) * (k + 1));
+        const lr_crystal kept = exploded->crystals[k];
+        exploded->crystals[k] = exploded->crystals[other];
+        exploded->crystals[other] = kept;
+    }
+}
+
+static lr_crystal_list list_of(const struct exploded *exploded, const lr_scanner *scanner,
+                               const lr_log *log)
+{
+    return (lr_crystal_list){
+        .crystals = exploded->crystals,
+        .num_crystals = exploded->count,
+        .name = scanner->name,
+        .face_mm = {scanner->modules[0].face_mm[0], scanner->modules[0].face_mm[1]},
+        .depth_mm = scanner->modules[0].depth_mm,
+        .coincidence = scanner->coincidence,
+        .detection_depth_mm = scanner->detection_depth_mm,
+        .log = log};
+}
+
+static double distance(const double a[3], const double b[3])
+{
+    return sqrt(pow(a[0] - b[0], 2) + pow(a[1] - b[1], 2) + pow(a[2] - b[2], 2));
+}
+
+static int find_module(const lr_scanner *scanner, const double centre_mm[3])
+{
+    int nearest = 0;
+    for (int m = 1; m < scanner->num_modules; m++) {
+        if (distance(scanner->modules[m].centre_mm, centre_mm) <
+            distance(scanner->modules[nearest].centre_mm, centre_mm)) {
+            nearest = m;
+        }
+    }
+    return nearest;
+}
+
+/* u runs with the angle in rings; elsewhere its sign is anyone's choice. */
+static void assert_same_module(const lr_module *a, const lr_module *b, double most_mm)
+{
+    const double minus_u[3] = {-b->u[0], -b->u[1], -b->u[2]};
+    assert_true(distance(a->centre_mm, b->centre_mm) <= most_mm);
+    assert_true(distance(a->u, b->u) <= most_mm || distance(a->u, minus_u) <= most_mm);
+    assert_true(distance(a->v, b->v) <= most_mm);
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(a->crystals[k], b->crystals[k]);
+        assert_true(fabs(a->pitch_mm[k] - b->pitch_mm[k]) <= most_mm);
+        assert_true(fabs(a->face_mm[k] - b->face_mm[k]) <= most_mm);
+    }
+    assert_true(fabs(a->depth_mm - b->depth_mm) <= most_mm);
+    assert_int_equal(a->ring, b->ring);
+    assert_int_equal(a->first_crystal_ring, b->first_crystal_ring);
+}
+
+/* The same modules; places around a ring may begin elsewhere. */
+static void assert_same_scanner(const lr_scanner *scanner, const lr_scanner *rebuilt,
+                                double most_mm)
+{
+    assert_int_equal(scanner->num_modules, rebuilt->num_modules);
+    assert_int_equal(scanner->num_positions, rebuilt->num_positions);
+    int turn = -1;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *was = &scanner->modules[m];
+        const lr_module *is = &rebuilt->modules[find_module(rebuilt, was->centre_mm)];
+        assert_same_module(was, is, most_mm);
+        if (scanner->num_positions > 0) {
+            const int n = scanner->num_positions;
+            turn = turn < 0 ? (is->position - was->position + n) % n : turn;
+            assert_true(distance(was->u, is->u) <= most_mm);
+            assert_int_equal(is->position, (was->position + turn) % n);
+        }
+    }
+}
+
+static void assert_crystals_are_there(const struct exploded *exploded, const lr_scanner *rebuilt,
+                                      const int *crystal_of, double most_mm)
+{
+    char *taken = calloc((size_t)exploded->count, 1);
+    for (int c = 0; c < exploded->count; c++) {
+        const int m = lr_scanner_module_of(rebuilt, crystal_of[c]);
+        const int cell = crystal_of[c] - rebuilt->first_crystal[m];
+        const int nu = rebuilt->modules[m].crystals[0];
+        double centre[3];
+        lr_module_crystal_centre(&rebuilt->modules[m], cell % nu, cell / nu, centre);
+        assert_true(distance(centre, exploded->crystals[c].centre_mm) <= most_mm);
+        assert_false(taken[crystal_of[c]]);
+        taken[crystal_of[c]] = 1;
+    }
+    free(taken);
+}
+
+static void rebuild(const lr_scanner *scanner, struct exploded *exploded)
+{
+    struct test_log log;
+    test_log_init(&log);
+    int *crystal_of = malloc((size_t)exploded->count * sizeof(int));
+    double residual_mm = -1;
+    const lr_crystal_list list = list_of(exploded, scanner, &log.log);
+    lr_scanner *rebuilt = lr_scanner_from_crystals(&list, crystal_of, &residual_mm);
+    if (rebuilt == NULL) {
+        fail_msg("%s", log.error);
+    }
+    assert_true(residual_mm >= 0 && residual_mm < 1e-8);
+    assert_same_scanner(scanner, rebuilt, 1e-7);
+    assert_crystals_are_there(exploded, rebuilt, crystal_of, 1e-7);
+    free(crystal_of);
+    lr_scanner_destroy(rebuilt);
+}
+
+static void presets_come_back(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed();
+    for (const char *const *name = lr_scanner_presets(); *name != NULL; name++) {
+        lr_scanner *scanner = lr_scanner_read(*name, NULL);
+        assert_non_null(scanner);
+        for (int knowledge = CENTRES; knowledge <= EVERYTHING; knowledge++) {
+            struct exploded exploded = explode(scanner, knowledge);
+            shuffle(&exploded, &seed);
+            const clock_t start = clock();
+            rebuild(scanner, &exploded);
+            print_message("%s, %d crystals: %.2f s\n", *name, exploded.count,
+                          (double)(clock() - start) / CLOCKS_PER_SEC);
+            free(exploded.crystals);
+        }
+        lr_scanner_destroy(scanner);
+    }
+}
+
+/* In the order of the scanner's own numbers, every crystal keeps its number. */
+static void numbers_are_kept(void **state)
+{
+    (void)state;
+    for (const char *const *name = lr_scanner_presets(); *name != NULL; name++) {
+        lr_scanner *scanner = lr_scanner_read(*name, NULL);
+        struct exploded exploded = explode(scanner, CENTRES);
+        const lr_crystal_list list = list_of(&exploded, scanner, NULL);
+        int *crystal_of = malloc((size_t)exploded.count * sizeof(int));
+        lr_scanner *rebuilt = lr_scanner_from_crystals(&list, crystal_of, NULL);
+        assert_non_null(rebuilt);
+        for (int c = 0; c < exploded.count; c++) {
+            assert_true(crystal_of[c] == c || scanner->num_positions == 0);
+        }
+        free(crystal_of);
+        free(exploded.crystals);
+        lr_scanner_destroy(rebuilt);
+        lr_scanner_destroy(scanner);
+    }
+}
+
+/* Modules that no symmetry makes alike: tilted, of other sizes and depths, in groups. */
+static void unequal_modules_come_back(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed();
+    lr_module modules[3] = {
+        {.centre_mm = {61, 3, -4},
+         .u = {0, 1, 0},
+         .v = {0, 0, 1},
+         .crystals = {5, 3},
+         .pitch_mm = {2, 3},
+         .face_mm = {1.8, 2.5},
+         .depth_mm = 9},
+        {.centre_mm = {-40, 31, 7},
+         .u = {-0.6, -0.8, 0},
+         .v = {0, 0, 1},
+         .crystals = {4, 7},
+         .pitch_mm = {2.2, 1.7},
+         .face_mm = {2.2, 1.7},
+         .depth_mm = 12},
+        {.centre_mm = {-11, -53, 12},
+         .u = {1, 0, 0},
+         .v = {0, -0.28, 0.96},
+         .crystals = {1, 6},
+         .pitch_mm = {3, 2},
+         .face_mm = {3, 1.9},
+         .depth_mm = 7},
+    };
+    const lr_scanner_params params = {.modules = modules, .num_modules = 3};
+    lr_scanner *scanner = lr_scanner_create(&params);
+    assert_non_null(scanner);
+    struct exploded exploded = explode(scanner, EVERYTHING);
+    rebuild(scanner, &exploded);
+    for (int c = 0; c < exploded.count; c++) {
+        exploded.crystals[c].group = lr_scanner_module_of(scanner, c);
+    }
+    shuffle(&exploded, &seed);
+    rebuild(scanner, &exploded);
+    free(exploded.crystals);
+    lr_scanner_destroy(scanner);
+}
+
+/* Groups keep modules apart that would make one: two halves that touch. */
+static void groups_never_share_a_module(void **state)
+{
+    (void)state;
+    lr_scanner *scanner = lr_scanner_read("two-opposed-modules", NULL);
+    struct exploded exploded = explode(scanner, EVERYTHING);
+    for (int c = 0; c < exploded.count; c++) {
+        exploded.crystals[c].group = exploded.crystals[c].centre_mm[0] > 8;
+        exploded.crystals[c].size_mm[0] = 4.3;
+    }
+    struct test_log log;
+    test_log_init(&log);
+    const lr_crystal_list list = list_of(&exploded, scanner, &log.log);
+    double residual_mm;
+    lr_scanner *rebuilt = lr_scanner_from_crystals(&list, NULL, &residual_mm);
+    if (rebuilt == NULL) {
+        fail_msg("%s", log.error);
+    }
+    assert_int_equal(rebuilt->num_modules, 4);
+    assert_true(residual_mm < 1e-6);
+    free(exploded.crystals);
+    lr_scanner_destroy(rebuilt);
+    lr_scanner_destroy(scanner);
+}
+
+static lr_scanner *rebuild_with_noise(double noise_mm, uint64_t *seed, double *residual_mm,
+                                      struct test_log *log)
+{
+    lr_scanner *scanner = lr_scanner_read("ge-explore-vista-dr", NULL);
+    struct exploded exploded = explode(scanner, CENTRES);
+    for (int c = 0; c < exploded.count; c++) {
+        for (int k = 0; k < 3; k++) {
+            exploded.crystals[c].centre_mm[k] += noise_mm * (2 * test_random(seed) - 1);
+        }
+    }
+    const lr_crystal_list list = list_of(&exploded, scanner, &log->log);
+    lr_scanner *rebuilt = lr_scanner_from_crystals(&list, NULL, residual_mm);
+    if (rebuilt != NULL) {
+        assert_same_scanner(scanner, rebuilt, 2 * noise_mm);
+    }
+    free(exploded.crystals);
+    lr_scanner_destroy(scanner);
+    return rebuilt;
+}
+
+/* Measured positions: what is off is reported, and refused where it is too much. */
+static void noise_is_a_residual(void **state)
+{
+    (void)state;
+    struct test_log log;
+    test_log_init(&log);
+    uint64_t seed = test_seed();
+    double residual_mm;
+    lr_scanner *rebuilt = rebuild_with_noise(0.02, &seed, &residual_mm, &log);
+    if (rebuilt == NULL) {
+        fail_msg("%s", log.error);
+    }
+    assert_true(residual_mm > 0.02 && residual_mm < 0.05);
+    lr_scanner_destroy(rebuilt);
+    rebuilt = rebuild_with_noise(0.05, &seed, &residual_mm, &log);
+    assert_null(rebuilt);
+    assert_int_equal(log.status, LR_BAD_INPUT);
+    assert_non_null(strstr(log.error, "off the flat panel that fits best"));
+    assert_true(residual_mm > 0.05 && residual_mm < 0.1);
+}
+
+/* An arc of 20 columns of 6 crystals, 4 mm apart on a radius of 330 mm, and its opposite. */
+static struct exploded curved(double radius_mm)
+{
+    struct exploded exploded = {calloc(240, sizeof(lr_crystal)), 0};
+    for (int side = 0; side < 2; side++) {
+        for (int p = 0; p < 20; p++) {
+            for (int q = 0; q < 6; q++) {
+                const double angle = side * 3.14159265358979 + (p - 9.5) * 4 / radius_mm;
+                exploded.crystals[exploded.count++] = (lr_crystal){
+                    .centre_mm = {radius_mm * cos(angle), radius_mm * sin(angle), 4 * q},
+                    .group = -1};
+            }
+        }
+    }
+    return exploded;
+}
+
+static void curved_panels_are_refused(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 3; k++) {
+        struct test_log log;
+        test_log_init(&log);
+        const double radius_mm = (double[]){330, 80, 60}[k];
+        struct exploded exploded = curved(radius_mm);
+        const lr_crystal_list list = {.crystals = exploded.crystals,
+                                      .num_crystals = exploded.count,
+                                      .depth_mm = 20,
+                                      .log = &log.log};
+        double residual_mm = 0;
+        assert_null(lr_scanner_from_crystals(&list, NULL, &residual_mm));
+        assert_int_equal(log.status, LR_BAD_INPUT);
+        if (strstr(log.error, "curved") == NULL) {
+            fail_msg("%s", log.error);
+        }
+        /* From the mean plane of an arc its ends are 2/3 of the sagitta off. */
+        const double half = 9.5 * 4 / radius_mm, sagitta = radius_mm * (1 - cos(half));
+        assert_close(residual_mm, sagitta * 2 / 3, 0.12);
+        free(exploded.crystals);
+    }
+}
+
+/* Curved once more, but each column says where it looks: flat modules one column wide. */
+static void known_axes_part_a_curved_panel(void **state)
+{
+    (void)state;
+    struct exploded exploded = curved(330);
+    for (int c = 0; c < exploded.count; c++) {
+        lr_crystal *crystal = &exploded.crystals[c];
+        const double r = hypot(crystal->centre_mm[0], crystal->centre_mm[1]);
+        crystal->axes[2][0] = -crystal->centre_mm[0] / r;
+        crystal->axes[2][1] = -crystal->centre_mm[1] / r;
+    }
+    struct test_log log;
+    test_log_init(&log);
+    const lr_crystal_list list = {.crystals = exploded.crystals,
+                                  .num_crystals = exploded.count,
+                                  .depth_mm = 20,
+                                  .face_mm = {3.7, 3.8},
+                                  .log = &log.log};
+    lr_scanner *scanner = lr_scanner_from_crystals(&list, NULL, NULL);
+    if (scanner == NULL) {
+        fail_msg("%s", log.error);
+    }
+    assert_int_equal(scanner->num_modules, 40);
+    assert_int_equal(scanner->modules[0].crystals[1], 6);
+    assert_close(scanner->modules[0].face_mm[0], 3.7, 1e-9);
+    free(exploded.crystals);
+    lr_scanner_destroy(scanner);
+}
+
+static void spoil_missing(lr_crystal_list *list, lr_crystal *crystals)
+{
+    crystals[100] = crystals[list->num_crystals - 1];
+    list->num_crystals--;
+}
+
+static void spoil_twin(lr_crystal_list *list, lr_crystal *crystals)
+{
+    (void)list;
+    crystals[7] = crystals[9];
+}
+
+static void spoil_nan(lr_crystal_list *list, lr_crystal *crystals)
+{
+    (void)list;
+    crystals[3].centre_mm[1] = NAN;
+}
+
+static void spoil_far(lr_crystal_list *list, lr_crystal *crystals)
+{
+    (void)list;
+    crystals[3].centre_mm[1] = 1e30;
+}
+
+static void spoil_depth(lr_crystal_list *list, lr_crystal *crystals)
+{
+    (void)crystals;
+    list->depth_mm = 0;
+}
+
+static void spoil_size(lr_crystal_list *list, lr_crystal *crystals)
+{
+    (void)list;
+    crystals[30].size_mm[0] = 1.1;
+}
+
+static void spoil_axis(lr_crystal_list *list, lr_crystal *crystals)
+{
+    for (int c = 0; c < list->num_crystals; c++) {
+        crystals[c].axes[0][0] = 0.6;
+        crystals[c].axes[0][2] = 0.8;
+        crystals[c].axes[1][0] = -0.8;
+        crystals[c].axes[1][2] = 0.6;
+    }
+}
+
+static void spoil_count(lr_crystal_list *list, lr_crystal *crystals)
+{
+    (void)crystals;
+    list->num_crystals = 0;
+}
+
+static void faults_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        void (*spoil)(lr_crystal_list *list, lr_crystal *crystals);
+        const char *expected;
+    } cases[] = {
+        {spoil_missing, "do not fill a grid"},
+        {spoil_twin, "crystals 7 and 9 have the same centre"},
+        {spoil_nan, "the centre of crystal 3"},
+        {spoil_far, "within 1 km"},
+        {spoil_depth, "give their depth"},
+        {spoil_size, "crystals of a panel must be alike"},
+        {spoil_axis, "turned by 53.1 degrees"},
+        {spoil_count, "a coincidence needs two"},
+    };
+    lr_scanner *scanner = lr_scanner_read("two-opposed-modules", NULL);
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        struct test_log log;
+        test_log_init(&log);
+        struct exploded exploded = explode(scanner, CENTRES);
+        lr_crystal_list list = list_of(&exploded, scanner, &log.log);
+        cases[k].spoil(&list, exploded.crystals);
+        assert_null(lr_scanner_from_crystals(&list, NULL, NULL));
+        assert_int_equal(log.status, LR_BAD_INPUT);
+        if (strstr(log.error, cases[k].expected) == NULL) {
+            fail_msg("expected '%s', found '%s'", cases[k].expected, log.error);
+        }
+        free(exploded.crystals);
+    }
+    lr_scanner_destroy(scanner);
+}
+
+/* The published map: centres only, four decimals, detectors counted the other way round. */
+static void safir_map_is_the_preset(void **state)
+{
+    char path[1024];
+    (void)state;
+    if (test_data(path, "safir/DualRingPrototype_crystal_map.txt") == NULL) {
+        skip();
+    }
+    struct exploded exploded = {calloc(2880, sizeof(lr_crystal)), 0};
+    FILE *file = fopen(path, "r");
+    char line[256];
+    while (fgets(line, sizeof(line), file) != NULL) {
+        double at[3];
+        if (sscanf(line, "%*d %*d %*d %lf %lf %lf", &at[0], &at[1], &at[2]) == 3) {
+            assert_true(exploded.count < 2880);
+            exploded.crystals[exploded.count++] =
+                (lr_crystal){.centre_mm = {at[0], at[1], at[2]}, .group = -1};
+        }
+    }
+    fclose(file);
+    assert_int_equal(exploded.count, 2880);
+    struct test_log log;
+    test_log_init(&log);
+    lr_scanner *preset = lr_scanner_read("safir-dual-ring-prototype", NULL);
+    const lr_crystal_list list = list_of(&exploded, preset, &log.log);
+    double residual_mm;
+    int *crystal_of = malloc(2880 * sizeof(int));
+    lr_scanner *scanner = lr_scanner_from_crystals(&list, crystal_of, &residual_mm);
+    if (scanner == NULL) {
+        fail_msg("%s", log.error);
+    }
+    print_message("residual %.3g mm\n", residual_mm);
+    assert_true(residual_mm < 0.01);
+    assert_same_scanner(preset, scanner, 1e-4);
+    assert_crystals_are_there(&exploded, scanner, crystal_of, 1e-4);
+    for (int m = 0; m < 48; m++) {
+        assert_same_module(&preset->modules[m], &scanner->modules[m], 1e-4);
+        assert_int_equal(preset->modules[m].position, scanner->modules[m].position);
+    }
+    free(crystal_of);
+    free(exploded.crystals);
+    lr_scanner_destroy(scanner);
+    lr_scanner_destroy(preset);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(presets_come_back),
+        cmocka_unit_test(numbers_are_kept),
+        cmocka_unit_test(unequal_modules_come_back),
+        cmocka_unit_test(groups_never_share_a_module),
+        cmocka_unit_test(noise_is_a_residual),
+        cmocka_unit_test(curved_panels_are_refused),
+        cmocka_unit_test(known_axes_part_a_curved_panel),
+        cmocka_unit_test(faults_are_named),
+        cmocka_unit_test(safir_map_is_the_preset),
+    };
+    return cmocka_run_group_tests_name("crystals", tests, NULL, NULL);
+}
