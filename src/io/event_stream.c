@@ -4,6 +4,8 @@
 
 #include "base/log.h"
 
+#include <stddef.h>
+
 lr_status lr_event_stream_flush(struct lr_event_stream *stream)
 {
     const int count = stream->waiting;

@@ -8,9 +8,12 @@
 #include "io/event_stream.h"
 #include "io/lor_sums.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* --- recognising --- */
 
@@ -25,15 +28,23 @@ static bool begins_with(const char *start, size_t length, const char *signature,
     return length >= bytes && memcmp(start, signature, bytes) == 0;
 }
 
+/* Nothing of what is no regular file: opening a pipe would wait for its other end. */
+static size_t read_start(const char *path, char *start, size_t room)
+{
+    struct stat facts;
+    FILE *file = stat(path, &facts) == 0 && S_ISREG(facts.st_mode) ? fopen(path, "rb") : NULL;
+    const size_t length = file != NULL ? fread(start, 1, room, file) : 0;
+    if (file != NULL) {
+        fclose(file);
+    }
+    return length;
+}
+
 lr_events_format lr_events_recognise(const char *path)
 {
     static const char safir[] = "SAFIR CListModeData";
     char start[4096] = "";
-    FILE *file = fopen(path, "rb");
-    const size_t length = file != NULL ? fread(start, 1, sizeof(start) - 1, file) : 0;
-    if (file != NULL) {
-        fclose(file);
-    }
+    const size_t length = read_start(path, start, sizeof(start) - 1);
     if (begins_with(start, length, safir, sizeof(safir))) {
         return LR_EVENTS_SAFIR;
     }
@@ -66,12 +77,11 @@ const char *lr_events_format_name(lr_events_format format)
 static lr_status refuse_unknown(const lr_events_source *source)
 {
     char start[8] = "";
-    FILE *file = fopen(source->path, "rb");
-    const size_t length = file != NULL ? fread(start, 1, sizeof(start), file) : 0;
-    if (file == NULL) {
-        return lr_error(source->log, LR_BAD_INPUT, "%s: cannot be opened", source->path);
+    const size_t length = read_start(source->path, start, sizeof(start));
+    if (access(source->path, R_OK) != 0) {
+        return lr_error(source->log, LR_BAD_INPUT, "%s: cannot be opened: %s", source->path,
+                        strerror(errno));
     }
-    fclose(file);
     if (begins_with(start, length, "\x89HDF\r\n\x1a\n", 8)) {
         return lr_error(source->log, LR_BAD_INPUT,
                         "%s: is HDF5: PETSIRD is read in its binary encoding, to which PETSIRD's "

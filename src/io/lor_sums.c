@@ -72,8 +72,7 @@ static void merge_into(lr_lor_data *out, const lr_lor_data *a, const lr_lor_data
         const bool from_a = j == b->count || (i < a->count && a->index[i] <= b->index[j]);
         const bool from_b = i == a->count || (j < b->count && b->index[j] <= a->index[i]);
         out->index[out->count] = from_a ? a->index[i] : b->index[j];
-        out->values[out->count++] =
-            (from_a ? a->values[i] : 0) + (from_b ? b->values[j] : 0);
+        out->values[out->count++] = (from_a ? a->values[i] : 0) + (from_b ? b->values[j] : 0);
         i += from_a;
         j += from_b;
     }
@@ -82,9 +81,8 @@ static void merge_into(lr_lor_data *out, const lr_lor_data *a, const lr_lor_data
 /* Brings what waits into the sums. */
 static lr_status take_in(struct lr_lor_sums *sums, const lr_log *log)
 {
-    lr_lor_data *fresh = sums->weights != NULL
-                             ? bin_weighted(sums, log)
-                             : lr_lor_data_bin(sums->lors, sums->waiting, log);
+    lr_lor_data *fresh = sums->weights != NULL ? bin_weighted(sums, log)
+                                               : lr_lor_data_bin(sums->lors, sums->waiting, log);
     sums->waiting = 0;
     if (fresh == NULL || sums->sums == NULL) {
         sums->sums = fresh != NULL ? fresh : sums->sums;

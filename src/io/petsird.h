@@ -35,9 +35,9 @@ struct lr_petsird_type {
 struct lr_petsird_pair {
     int num_edges; /* 0 = not given */
     float *edges_mm;
-    double resolution_mm;     /* FWHM; 0 = not given */
-    int64_t rows, columns;    /* of the mask; 0 = there is none */
-    unsigned char *excluded;  /* owned [rows][columns]: 0 = not said, 1 = excluded, 2 = not */
+    double resolution_mm;    /* FWHM; 0 = not given */
+    int64_t rows, columns;   /* of the mask; 0 = there is none */
+    unsigned char *excluded; /* owned [rows][columns]: 0 = not said, 1 = excluded, 2 = not */
 };
 
 /* Smallest and largest of some numbers. */
@@ -89,9 +89,6 @@ lr_scanner *lr_petsird_scanner(const struct lr_petsird *petsird);
 
 /* Reads the scanner of a file. errors: NULL, logged. */
 lr_scanner *lr_petsird_scanner_read(const char *path, const lr_log *log);
-
-/* Half of the way that light goes in a picosecond: mm of place along the line for a ps of time. */
-#define LR_MM_PER_PS (0.5 * 0.299792458)
 
 /* --- the schemas that are written (assets/petsird) --- */
 

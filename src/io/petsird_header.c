@@ -186,8 +186,7 @@ static lr_status take_elements(void *user, struct lr_yardl_input *input,
 static lr_status take_module(void *user, struct lr_yardl_input *input,
                              const struct lr_yardl_type *type)
 {
-    static const struct lr_yardl_field fields[] = {{"detectingElements", true, take_elements},
-                                                   {0}};
+    static const struct lr_yardl_field fields[] = {{"detectingElements", true, take_elements}, {0}};
     return lr_yardl_record(input, type, fields, user);
 }
 

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "io/c_locale.h"
 #include "io/nearest.h"
+#include "io/petsird.h"
 #include "io/presets.h"
 #include "io/scanner_yaml.h"
 
@@ -91,7 +92,9 @@ lr_scanner *lr_scanner_read(const char *name_or_path, const lr_log *log)
 {
     const struct lr_c_locale locale = lr_c_locale_enter();
     lr_scanner *scanner = is_preset_name(name_or_path) ? read_preset(name_or_path, log)
-                                                       : lr_scanner_read_file(name_or_path, log);
+                          : lr_events_recognise(name_or_path) == LR_EVENTS_PETSIRD
+                              ? lr_petsird_scanner_read(name_or_path, log)
+                              : lr_scanner_read_file(name_or_path, log);
     lr_c_locale_leave(locale);
     return scanner;
 }

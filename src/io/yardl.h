@@ -14,7 +14,7 @@
 /* --- the schema --- */
 
 enum lr_yardl_kind {
-    LR_YARDL_BYTE,     /* bool, uint8 */
+    LR_YARDL_BYTE, /* bool, uint8 */
     LR_YARDL_INT8,
     LR_YARDL_UNSIGNED, /* base-128 number */
     LR_YARDL_SIGNED,   /* the same, zig-zag; also dates, times and enumerations */
@@ -38,8 +38,8 @@ struct lr_yardl_part {
 struct lr_yardl_type {
     enum lr_yardl_kind kind;
     bool is_stream;
-    int rank;       /* of a list: 1 = a vector or stream, -1 = it stands in the file */
-    bool is_fixed;  /* the sizes of a list are `dims`, and do not stand in the file */
+    int rank;      /* of a list: 1 = a vector or stream, -1 = it stands in the file */
+    bool is_fixed; /* the sizes of a list are `dims`, and do not stand in the file */
     int num_parts;
     int64_t dims[LR_YARDL_MAX_RANK];
     struct lr_yardl_part *parts;

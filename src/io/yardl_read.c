@@ -199,8 +199,9 @@ struct lr_yardl_schema *lr_yardl_read_schema(struct lr_yardl_input *input)
         return NULL;
     }
     if (length > (uint64_t)lr_yardl_left(input)) {
-        (void)lr_yardl_error(input, "a schema of %llu bytes is to follow, and the file has %lld "
-                                    "more: it is truncated, copy it again",
+        (void)lr_yardl_error(input,
+                             "a schema of %llu bytes is to follow, and the file has %lld "
+                             "more: it is truncated, copy it again",
                              (unsigned long long)length, (long long)lr_yardl_left(input));
         return NULL;
     }

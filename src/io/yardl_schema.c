@@ -113,8 +113,8 @@ static struct lr_yardl_type *new_type(struct lr_yardl_schema *schema, enum lr_ya
     }
     if (schema->num_types == schema->room) {
         const int room = 2 * schema->room + 256;
-        void *types = lr_resize(schema->types, room, sizeof(*schema->types), "a schema",
-                                schema->log);
+        void *types =
+            lr_resize(schema->types, room, sizeof(*schema->types), "a schema", schema->log);
         if (types == NULL) {
             return NULL;
         }
@@ -149,15 +149,24 @@ static const struct primitive {
     int bytes; /* least number */
     bool same;
 } primitives[] = {
-    {"bool", LR_YARDL_BYTE, 1, true},           {"uint8", LR_YARDL_BYTE, 1, true},
-    {"int8", LR_YARDL_INT8, 1, true},           {"uint16", LR_YARDL_UNSIGNED, 1, false},
-    {"uint32", LR_YARDL_UNSIGNED, 1, false},    {"uint64", LR_YARDL_UNSIGNED, 1, false},
-    {"size", LR_YARDL_UNSIGNED, 1, false},      {"int16", LR_YARDL_SIGNED, 1, false},
-    {"int32", LR_YARDL_SIGNED, 1, false},       {"int64", LR_YARDL_SIGNED, 1, false},
-    {"date", LR_YARDL_SIGNED, 1, false},        {"time", LR_YARDL_SIGNED, 1, false},
-    {"datetime", LR_YARDL_SIGNED, 1, false},    {"float32", LR_YARDL_FLOAT32, 4, true},
-    {"float64", LR_YARDL_FLOAT64, 8, true},     {"complexfloat32", LR_YARDL_COMPLEX, 8, true},
-    {"complexfloat64", LR_YARDL_COMPLEX, 16, true}, {"string", LR_YARDL_STRING, 1, false},
+    {"bool", LR_YARDL_BYTE, 1, true},
+    {"uint8", LR_YARDL_BYTE, 1, true},
+    {"int8", LR_YARDL_INT8, 1, true},
+    {"uint16", LR_YARDL_UNSIGNED, 1, false},
+    {"uint32", LR_YARDL_UNSIGNED, 1, false},
+    {"uint64", LR_YARDL_UNSIGNED, 1, false},
+    {"size", LR_YARDL_UNSIGNED, 1, false},
+    {"int16", LR_YARDL_SIGNED, 1, false},
+    {"int32", LR_YARDL_SIGNED, 1, false},
+    {"int64", LR_YARDL_SIGNED, 1, false},
+    {"date", LR_YARDL_SIGNED, 1, false},
+    {"time", LR_YARDL_SIGNED, 1, false},
+    {"datetime", LR_YARDL_SIGNED, 1, false},
+    {"float32", LR_YARDL_FLOAT32, 4, true},
+    {"float64", LR_YARDL_FLOAT64, 8, true},
+    {"complexfloat32", LR_YARDL_COMPLEX, 8, true},
+    {"complexfloat64", LR_YARDL_COMPLEX, 16, true},
+    {"string", LR_YARDL_STRING, 1, false},
 };
 
 static struct lr_yardl_type *resolve(struct lr_yardl_schema *schema, struct fy_node *node,
@@ -467,8 +476,9 @@ struct lr_yardl_schema *lr_yardl_schema_parse(const char *name, const char *text
                                               int64_t text_bytes, const lr_log *log)
 {
     if (text_bytes > MAX_TEXT) {
-        lr_error(log, LR_BAD_INPUT, "%s: its schema has %lld bytes, more than 256 KiB: it is damaged",
-                 name, (long long)text_bytes);
+        lr_error(log, LR_BAD_INPUT,
+                 "%s: its schema has %lld bytes, more than 256 KiB: it is damaged", name,
+                 (long long)text_bytes);
         return NULL;
     }
     if (check_text(name, text, text_bytes, log) != LR_OK) {
