@@ -9,13 +9,14 @@
 #include <string.h>
 
 static const struct cli_verb *const verbs[] = {
-    &verb_info,         &verb_scanner_list,
-    &verb_scanner_show, &verb_scanner_check,
-    &verb_render,       &verb_matrix,
-    &verb_project,      &verb_backproject,
-    &verb_sensitivity,  &verb_simulate,
-    &verb_recon,        &verb_bench_correspondence,
-    &verb_demo,         NULL,
+    &verb_info,           &verb_scanner_list,
+    &verb_scanner_show,   &verb_scanner_check,
+    &verb_render,         &verb_matrix,
+    &verb_project,        &verb_backproject,
+    &verb_sensitivity,    &verb_simulate,
+    &verb_recon,          &verb_events_show,
+    &verb_events_convert, &verb_bench_correspondence,
+    &verb_demo,           NULL,
 };
 
 static void print_help(void)
@@ -46,7 +47,8 @@ static int match_verb(const struct cli_verb *verb, char *const *argv)
 /* The first word alone of a verb that has two. */
 static bool is_family(const char *word)
 {
-    return strcmp(word, "scanner") == 0 || strcmp(word, "bench") == 0;
+    return strcmp(word, "scanner") == 0 || strcmp(word, "events") == 0 ||
+           strcmp(word, "bench") == 0;
 }
 
 /* "list, show, check": the second words that go with the first. */

@@ -75,12 +75,13 @@ LR_API void lr_events_info_finish(lr_events_info *info);
 /* A list-mode file and what belongs to it. Zero fields are defaults. */
 typedef struct lr_events_source {
     const char *path;
-    lr_events_format format;   /* 0 = as lr_events_recognise says */
-    const char *companion;     /* SAFIR: STIR's crystal map; Siemens: the text header; CASToR: the
-                                  .lut of its scanner. NULL = the one beside the events, as
+    lr_events_format format; /* 0 = as lr_events_recognise says */
+    const char *
+        companion; /* SAFIR: STIR's crystal map; Siemens: the text header. NULL = the one beside the events, as
                                   docs/formats.md says; PETSIRD needs none */
-    const lr_scanner *scanner; /* required. SAFIR, PETSIRD and CASToR with a .lut name crystals by
-                                  their places: each must be one of the scanner's */
+    const lr_scanner *scanner; /* SAFIR and PETSIRD name crystals by their places, which must be
+                                  those of the scanner's. NULL, for PETSIRD and CASToR only:
+                                  crystals keep the numbers of the file */
     const lr_log *log;
 } lr_events_source;
 
@@ -137,8 +138,8 @@ LR_API lr_events_writer *lr_events_writer_create(const lr_events_writer_params *
  * time block come before its delayeds; weights must be whole and are written as that many events;
  * a time of flight goes to the bin that holds it: bins of info, or else as many as cover the
  * longest line, a fifth of the resolution wide. Schema v0.10.0 exchanges a and b, and the sign of
- * tof_mm, where a's number in the file is the lower. CASToR: weights other than 1, and
- * delayeds, are errors (LR_USAGE). */
+ * tof_mm, where a's number in the file is the lower. CASToR: delayeds are left out, with a
+ * warning. errors of take: LR_USAGE for weights that are not whole. */
 LR_API lr_event_sink lr_events_writer_sink(lr_events_writer *writer);
 
 /* Completes the file and puts it in place; frees the writer in any case. */
@@ -147,10 +148,14 @@ LR_API lr_status lr_events_writer_finish(lr_events_writer *writer);
 /* Gives up: nothing is left behind. NULL is allowed. */
 LR_API void lr_events_writer_abandon(lr_events_writer *writer);
 
-/* CASToR histogram (.Cdh, .Cdf) of counts per LOR, dense or sparse; LORs without counts are left
- * out. duration_s is written to the header. */
+typedef struct lr_castor_histogram {
+    const lr_lor_data *data; /* counts per LOR, dense or sparse */
+    double duration_s;       /* for the header; 0 = 1 ms */
+} lr_castor_histogram;
+
+/* CASToR histogram (.Cdh, with the data in .Cdf beside it); LORs without counts are left out. */
 LR_API lr_status lr_castor_histogram_write(const char *path, const lr_lors *lors,
-                                           const lr_lor_data *data, const lr_log *log);
+                                           const lr_castor_histogram *histogram, const lr_log *log);
 
 /* --- single formats --- */
 
