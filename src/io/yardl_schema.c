@@ -491,7 +491,9 @@ struct lr_yardl_schema *lr_yardl_schema_parse(const char *name, const char *text
     schema->log = log;
     schema->path = name;
     schema->text = lr_alloc(text_bytes + 1, 1, "a schema", log);
-    if (schema->text != NULL) {
+    if (schema->text != NULL && text_bytes == 0) {
+        (void)bad(schema, "has no protocol", "");
+    } else if (schema->text != NULL) {
         memcpy(schema->text, text, (size_t)text_bytes);
         schema->yaml = lr_yaml_parse(name, text, text_bytes, log);
     }
