@@ -123,12 +123,17 @@ static lr_status take_histogram_event(struct reader *reader, const unsigned char
 
 /* --- the data --- */
 
-static lr_status check_size(const struct reader *reader, FILE *file)
+/* Asked of the path, for opening a pipe would wait for its other end. */
+static lr_status check_size(const struct reader *reader)
 {
     struct stat facts;
     const struct lr_castor_header *header = &reader->header;
     const int64_t each = lr_castor_event_bytes(header);
-    if (fstat(fileno(file), &facts) != 0 || !S_ISREG(facts.st_mode)) {
+    if (stat(header->data_path, &facts) != 0) {
+        return lr_error(reader->log, LR_BAD_INPUT, "%s, which %s names, cannot be opened: %s",
+                        header->data_path, reader->source->path, strerror(errno));
+    }
+    if (!S_ISREG(facts.st_mode)) {
         return lr_error(reader->log, LR_BAD_INPUT, "%s: is no regular file: give a CASToR .Cdf",
                         header->data_path);
     }
@@ -169,15 +174,16 @@ static lr_status read_events(struct reader *reader, FILE *file)
 
 static lr_status read_data(struct reader *reader)
 {
+    LR_TRY(check_size(reader));
+    if (reader->stream->sink == NULL) {
+        return LR_OK;
+    }
     FILE *file = fopen(reader->header.data_path, "rb");
     if (file == NULL) {
         return lr_error(reader->log, LR_BAD_INPUT, "%s, which %s names, cannot be opened: %s",
                         reader->header.data_path, reader->source->path, strerror(errno));
     }
-    lr_status status = check_size(reader, file);
-    if (status == LR_OK && reader->stream->sink != NULL) {
-        status = read_events(reader, file);
-    }
+    const lr_status status = read_events(reader, file);
     fclose(file);
     return status;
 }
