@@ -1,39 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "common.h"
+#include "scanner_summary.h"
 #include "verbs.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-
-/* What a person wants to know of a scanner at a glance. */
-struct summary {
-    double radius_mm[2]; /* least and greatest distance of a front face's centre from the axis */
-    double axial_mm[2];  /* lowest and highest z of the front faces' corners */
-    int64_t num_lors;    /* numbered ones */
-    int64_t num_pairs;
-};
-
-static void add_module(struct summary *summary, const lr_module *module)
-{
-    const double radius = hypot(module->centre_mm[0], module->centre_mm[1]);
-    const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]) +
-                               module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]));
-    summary->radius_mm[0] = fmin(summary->radius_mm[0], radius);
-    summary->radius_mm[1] = fmax(summary->radius_mm[1], radius);
-    summary->axial_mm[0] = fmin(summary->axial_mm[0], module->centre_mm[2] - half);
-    summary->axial_mm[1] = fmax(summary->axial_mm[1], module->centre_mm[2] + half);
-}
-
-static struct summary summarise(const lr_scanner *scanner, const lr_lors *lors)
-{
-    struct summary summary = {{INFINITY, 0}, {INFINITY, -INFINITY}, lors->count, lors->num_pairs};
-    for (int m = 0; m < scanner->num_modules; m++) {
-        add_module(&summary, &scanner->modules[m]);
-    }
-    return summary;
-}
 
 static void print_rules(const lr_coincidence *rules)
 {
@@ -54,7 +27,7 @@ static void print_rules(const lr_coincidence *rules)
     printf("%s\n", *separator ? "" : "every pair of modules");
 }
 
-static void print_summary(const lr_scanner *scanner, const struct summary *summary)
+static void print_summary(const lr_scanner *scanner, const struct scanner_summary *summary)
 {
     const lr_module *first = &scanner->modules[0];
     printf("name           %s\n", scanner->name);
@@ -85,33 +58,6 @@ static void print_summary(const lr_scanner *scanner, const struct summary *summa
         printf("time of flight none\n");
     }
     printf("source         %s\n", scanner->source ? scanner->source : "not given");
-}
-
-static void summary_json(const lr_scanner *scanner, const struct summary *summary,
-                         struct json *json)
-{
-    const lr_coincidence *rules = &scanner->coincidence;
-    json_text(json, "name", scanner->name);
-    json_int(json, "num_modules", scanner->num_modules);
-    json_int(json, "num_positions", scanner->num_positions);
-    json_int(json, "num_crystals", scanner->num_crystals);
-    json_int(json, "num_lors", summary->num_lors);
-    json_int(json, "num_pairs", summary->num_pairs);
-    json_numbers(json, "radius_mm", summary->radius_mm, 2);
-    json_numbers(json, "axial_mm", summary->axial_mm, 2);
-    json_number(json, "detection_depth_mm", scanner->detection_depth_mm);
-    json_number(json, "tof_resolution_ps", scanner->tof_resolution_ps);
-    json_number(json, "crystal_mu_per_mm",
-                scanner->crystal_mu_per_mm > 0 ? scanner->crystal_mu_per_mm : NAN);
-    json_open(json, "coincidence", '{');
-    json_number(json, "field_of_view_mm",
-                rules->field_of_view_mm > 0 ? rules->field_of_view_mm : NAN);
-    json_number(json, "min_module_difference",
-                rules->min_module_difference > 0 ? rules->min_module_difference : NAN);
-    json_number(json, "max_ring_difference",
-                rules->limits_ring_difference ? rules->max_ring_difference : NAN);
-    json_close(json, '}');
-    json_text(json, "source", scanner->source);
 }
 
 /* Calls `take` for each crystal in the order of its number. */
@@ -157,11 +103,11 @@ static void crystal_json(struct json *json, int module, const int cell[2], const
 
 static void show(const struct cli_args *args, const lr_scanner *scanner, const lr_lors *lors)
 {
-    const struct summary summary = summarise(scanner, lors);
+    const struct scanner_summary summary = scanner_summarise(scanner, lors);
     const bool crystals = args_has(args, "--crystals");
     if (args->report->json) {
         struct json json = common_json_begin("scanner show");
-        summary_json(scanner, &summary, &json);
+        scanner_summary_json(scanner, &summary, &json);
         if (crystals) {
             json_open(&json, "crystals", '[');
             visit_crystals(scanner, &json, crystal_json);
@@ -202,75 +148,9 @@ static lr_status run_show(struct cli_args *args)
     return status;
 }
 
-static lr_status run_check(struct cli_args *args)
-{
-    struct setup setup = {0};
-    const lr_status status = open_scanner(args, &setup);
-    if (status == LR_OK && args->report->json) {
-        const struct summary summary = summarise(setup.scanner, setup.lors);
-        struct json json = common_json_begin("scanner check");
-        json_bool(&json, "good", true);
-        summary_json(setup.scanner, &summary, &json);
-        common_json_end(&json);
-    } else if (status == LR_OK) {
-        printf("%s: good: %s, %d modules, %d crystals, %lld LORs\n", args->positional[0],
-               setup.scanner->name, setup.scanner->num_modules, setup.scanner->num_crystals,
-               (long long)setup.lors->count);
-    }
-    setup_finish(&setup);
-    return status;
-}
-
-static lr_status list_preset(const char *preset, struct report *report, struct json *json)
-{
-    lr_scanner *scanner = lr_scanner_read(preset, &report->log);
-    if (scanner == NULL) {
-        return report_reason(report);
-    }
-    if (json != NULL) {
-        json_open(json, NULL, '{');
-        json_text(json, "preset", preset);
-        json_text(json, "name", scanner->name);
-        json_int(json, "num_modules", scanner->num_modules);
-        json_int(json, "num_crystals", scanner->num_crystals);
-        json_close(json, '}');
-    } else {
-        printf("%-28s %s: %d modules, %d crystals\n", preset, scanner->name, scanner->num_modules,
-               scanner->num_crystals);
-    }
-    lr_scanner_destroy(scanner);
-    return LR_OK;
-}
-
-static lr_status run_list(struct cli_args *args)
-{
-    const char *const *presets = lr_scanner_presets();
-    lr_status status = LR_OK;
-    struct json json = {stdout, false};
-    if (args->report->json) {
-        json = common_json_begin("scanner list");
-        json_open(&json, "scanners", '[');
-    }
-    for (int k = 0; presets[k] != NULL && status == LR_OK; k++) {
-        status = list_preset(presets[k], args->report, args->report->json ? &json : NULL);
-    }
-    if (args->report->json) {
-        json_close(&json, ']');
-        common_json_end(&json);
-    }
-    return status;
-}
-
 static const struct cli_option show_options[] = {
     {"--crystals", NULL, "one line per crystal: module p q x_mm y_mm z_mm nx ny nz", false},
     {0},
-};
-
-static const struct cli_syntax list_syntax = {
-    .verb = "scanner list",
-    .summary = "Lists the built-in scanners.",
-    .example = "loraster scanner list",
-    .groups = {COMMON_GENERAL_GROUP},
 };
 
 static const struct cli_syntax show_syntax = {
@@ -281,14 +161,4 @@ static const struct cli_syntax show_syntax = {
     .groups = {{"output", show_options}, COMMON_GENERAL_GROUP},
 };
 
-static const struct cli_syntax check_syntax = {
-    .verb = "scanner check",
-    .positionals = "FILE",
-    .summary = "Says whether a scanner file is good, and what is wrong with it.",
-    .example = "loraster scanner check my-scanner.yaml",
-    .groups = {COMMON_GENERAL_GROUP},
-};
-
-const struct cli_verb verb_scanner_list = {&list_syntax, run_list};
 const struct cli_verb verb_scanner_show = {&show_syntax, run_show};
-const struct cli_verb verb_scanner_check = {&check_syntax, run_check};

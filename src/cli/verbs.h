@@ -16,6 +16,7 @@ extern const struct cli_verb verb_info;
 extern const struct cli_verb verb_scanner_list;
 extern const struct cli_verb verb_scanner_show;
 extern const struct cli_verb verb_scanner_check;
+extern const struct cli_verb verb_scanner_convert;
 extern const struct cli_verb verb_render;
 extern const struct cli_verb verb_matrix;
 extern const struct cli_verb verb_project;

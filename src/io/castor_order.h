@@ -5,11 +5,11 @@
 
 #include <lr/scanner.h>
 
-/* How CASToR numbers the crystals of a scanner here: layer by layer (we have one), ring by ring,
- * azimuth by azimuth. Crystals whose centres are within 0.01 mm of the next lower one along z
- * belong to one ring; rings ascend with z, azimuths from +x towards +y from 0 to 360 degrees; at the
- * same azimuth (to 1e-6 degrees) the one nearer to the axis comes first, then the lower number.
- * Our frame throughout. The .lut writer and the .Cdf reader and writer share this.
+/* How CASToR numbers the crystals of a scanner that we write for it: layer by layer (we have one),
+ * ring by ring, azimuth by azimuth. Rings are those of lr_module.first_crystal_ring and ascend with
+ * z; around a ring, places ascend (in our frame from +x towards +y, beginning with place 0), and
+ * crystals within a place ascend along its u axis. This is the order of the .lut that we write, and
+ * of the one that CASToR makes of our .geom. Scanners without places keep their own numbers.
  *
  * order: [num_crystals], order[k] = our number of CASToR's crystal k.
  * errors: LR_FAILED without memory, logged. */

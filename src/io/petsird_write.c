@@ -6,9 +6,11 @@
 #include "base/mem.h"
 #include "io/events_writers.h"
 #include "io/petsird_layout.h"
+#include "io/scanner_formats.h"
 #include "io/yardl_write.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_WAITING = 1 << 18 };
 
@@ -215,4 +217,25 @@ void lr_petsird_writer_abandon(struct lr_petsird_writer *writer)
 {
     lr_output_abandon(&writer->output);
     destroy(writer);
+}
+
+/* --- a scanner alone --- */
+
+bool lr_petsird_recognises(const struct lr_file_head *head)
+{
+    return lr_path_ends_with(head->path, ".petsird") ||
+           (head->count >= 5 && memcmp(head->bytes, "yardl", 5) == 0);
+}
+
+lr_status lr_petsird_scanner_write(const char *path, const lr_scanner *scanner, const lr_log *log)
+{
+    lr_lors *lors = lr_lors_create(scanner, log);
+    if (lors == NULL) {
+        return LR_FAILED;
+    }
+    const lr_events_writer_params params = {.path = path, .lors = lors, .log = log};
+    struct lr_petsird_writer *writer = lr_petsird_writer_create(&params);
+    const lr_status status = writer != NULL ? lr_petsird_writer_finish(writer) : LR_FAILED;
+    lr_lors_destroy(lors);
+    return status;
 }

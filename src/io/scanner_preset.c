@@ -4,9 +4,10 @@
 #include "base/mem.h"
 #include "io/c_locale.h"
 #include "io/nearest.h"
-#include "io/petsird.h"
 #include "io/presets.h"
+#include "io/scanner_formats.h"
 #include "io/scanner_yaml.h"
+#include "io/yaml.h"
 
 #include <lr/io.h>
 #include <stdio.h>
@@ -72,31 +73,41 @@ static void refuse_name(const char *name, const lr_log *log)
     }
 }
 
-static lr_scanner *read_preset(const char *name, const lr_log *log)
+/* The preset's text, from the folder of assets or built in. */
+static struct lr_yaml *open_preset(const char *name, const lr_log *log)
 {
     char *path = find_override(name, log);
     if (path != NULL) {
-        lr_scanner *scanner = lr_scanner_read_file(path, log);
+        struct lr_yaml *yaml = lr_yaml_read(path, log);
         free(path);
-        return scanner;
+        return yaml;
     }
     const struct lr_preset *preset = find_builtin(name);
     if (preset == NULL) {
         refuse_name(name, log);
         return NULL;
     }
-    return lr_scanner_read_text(preset->name, preset->text, (int64_t)strlen(preset->text), log);
+    return lr_yaml_parse(preset->name, preset->text, (int64_t)strlen(preset->text), log);
 }
 
 lr_scanner *lr_scanner_read(const char *name_or_path, const lr_log *log)
 {
     const struct lr_c_locale locale = lr_c_locale_enter();
-    lr_scanner *scanner = is_preset_name(name_or_path) ? read_preset(name_or_path, log)
-                          : lr_events_recognise(name_or_path) == LR_EVENTS_PETSIRD
-                              ? lr_petsird_scanner_read(name_or_path, log)
-                              : lr_scanner_read_file(name_or_path, log);
+    lr_scanner *scanner = is_preset_name(name_or_path)
+                              ? lr_scanner_parse(open_preset(name_or_path, log))
+                              : lr_scanner_file_read(name_or_path, log);
     lr_c_locale_leave(locale);
     return scanner;
+}
+
+lr_scanner_draft *lr_scanner_draft_read(const char *name_or_path, const lr_log *log)
+{
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    lr_scanner_draft *draft = is_preset_name(name_or_path)
+                                  ? lr_scanner_draft_parse(open_preset(name_or_path, log))
+                                  : lr_scanner_draft_file_read(name_or_path, log);
+    lr_c_locale_leave(locale);
+    return draft;
 }
 
 const char *const *lr_scanner_presets(void)

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "io/yaml.h"
+#include "model/scanner_ring.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,8 @@ struct draft {
     lr_scanner_params params;
     lr_module *list;
     lr_ring description;
+    double axial_length_mm;
+    struct fy_node *positions;
     int *block_crystals[2];
 };
 
@@ -133,6 +136,24 @@ static lr_status set_axes(const struct draft *draft, struct fy_node *u_key, stru
     return normalise(draft, v_key, "v", module->v);
 }
 
+/* A normal is only there to be checked: it must be orthogonal to the axes. */
+static lr_status set_normal(const struct draft *draft, struct fy_node *key, lr_module *module)
+{
+    if (key == NULL) {
+        return LR_OK;
+    }
+    LR_TRY(normalise(draft, key, "normal", module->normal));
+    double product[3];
+    vec_cross(module->u, module->v, product);
+    const double angle = angle_between(product, module->normal);
+    if (fabs(sin(angle)) > max_tilt_rad) {
+        return lr_yaml_error(draft->yaml, key,
+                             "'normal' is not orthogonal to 'u' and 'v': leave it out, it follows "
+                             "from them");
+    }
+    return LR_OK;
+}
+
 static lr_status count_crystals(const struct draft *draft, struct fy_node *at, int64_t panels,
                                 int64_t per_panel, int64_t *total)
 {
@@ -150,6 +171,8 @@ static lr_status read_module(const struct draft *draft, struct fy_node *node, lr
                              int64_t *total)
 {
     struct fy_node *u_key = NULL, *v_key = NULL, *crystals_key = NULL;
+    struct fy_node *normal_key = NULL, *position_key = NULL;
+    const bool in_ring = draft->positions != NULL;
     const struct lr_yaml_field fields[] = {
         {"center_mm", "centre_mm", LR_YAML_VECTOR, true, module->centre_mm, NULL},
         {"u", NULL, LR_YAML_VECTOR, true, module->u, &u_key},
@@ -158,10 +181,20 @@ static lr_status read_module(const struct draft *draft, struct fy_node *node, lr
         {"pitch_mm", NULL, LR_YAML_POSITIVE_PAIR, true, module->pitch_mm, NULL},
         {"face_mm", NULL, LR_YAML_POSITIVE_PAIR, true, module->face_mm, NULL},
         {"depth_mm", NULL, LR_YAML_POSITIVE, true, &module->depth_mm, NULL},
+        {"normal", NULL, LR_YAML_VECTOR, false, module->normal, &normal_key},
+        {"position", NULL, LR_YAML_INDEX, in_ring, &module->position, &position_key},
+        {"ring", NULL, LR_YAML_INDEX, in_ring, &module->ring, NULL},
+        {"first_crystal_ring", NULL, LR_YAML_INDEX, in_ring, &module->first_crystal_ring, NULL},
     };
     const struct lr_yaml_mapping mapping = {node, node, "a module"};
     LR_TRY(lr_yaml_read_fields(draft->yaml, &mapping, fields, NUM_FIELDS(fields)));
+    if (position_key != NULL && !in_ring) {
+        return lr_yaml_error(draft->yaml, position_key,
+                             "a place around the ring needs 'num_positions', the number of places, "
+                             "beside 'modules'");
+    }
     LR_TRY(set_axes(draft, u_key, v_key, module));
+    LR_TRY(set_normal(draft, normal_key, module));
     return count_crystals(draft, crystals_key, module->crystals[0], module->crystals[1], total);
 }
 
@@ -169,12 +202,13 @@ static lr_status refuse_ring_rules(const struct draft *draft)
 {
     struct fy_node *at =
         draft->module_difference ? draft->module_difference : draft->ring_difference;
-    if (at == NULL) {
+    if (at == NULL || draft->positions != NULL) {
         return LR_OK;
     }
     return lr_yaml_error(draft->yaml, at,
                          "this rule counts modules around a ring, and 'modules' lists them freely: "
-                         "use 'field_of_view_mm', or the 'ring' form");
+                         "use 'field_of_view_mm', or the 'ring' form, or give 'num_positions' and "
+                         "each module's 'position'");
 }
 
 static lr_status read_modules(struct draft *draft)
@@ -366,6 +400,11 @@ static lr_status read_form(struct draft *draft)
     if (modules != NULL) {
         return read_modules(draft);
     }
+    if (draft->positions != NULL) {
+        return lr_yaml_error(yaml, draft->positions,
+                             "'num_positions' goes with 'modules'; a 'ring' has its own: remove "
+                             "it");
+    }
     if (ring == NULL) {
         return lr_yaml_error(yaml, lr_yaml_root(yaml),
                              "a scanner needs either 'ring' with 'module', or 'modules'");
@@ -390,6 +429,9 @@ static lr_status read_draft(struct draft *draft)
          NULL},
         {"crystal_mu_per_mm", NULL, LR_YAML_POSITIVE, false, &draft->params.crystal_mu_per_mm,
          NULL},
+        {"axial_length_mm", NULL, LR_YAML_POSITIVE, false, &draft->axial_length_mm, NULL},
+        {"num_positions", NULL, LR_YAML_COUNT, false, &draft->params.num_positions,
+         &draft->positions},
         {"tof", NULL, LR_YAML_NODE, false, &draft->tof.value, &draft->tof.key},
         {"source", NULL, LR_YAML_NODE, false, &draft->source.value, &draft->source.key},
         {"unverified", NULL, LR_YAML_NODE, false, &draft->unverified.value, &draft->unverified.key},
@@ -410,20 +452,60 @@ static void write_placed(void *user, lr_log_level level, lr_status status, const
     lr_yaml_say(placed->yaml, placed->at, level, status, sentence);
 }
 
+static struct placed_log place_log(const struct draft *draft)
+{
+    return (struct placed_log){
+        {write_placed, NULL}, draft->yaml, draft->ring.key ? draft->ring.key : draft->modules.key};
+}
+
 static lr_scanner *create_scanner(struct draft *draft)
 {
-    const bool is_ring = draft->ring.key != NULL;
-    struct placed_log placed = {
-        {write_placed, &placed}, draft->yaml, is_ring ? draft->ring.key : draft->modules.key};
+    struct placed_log placed = place_log(draft);
+    placed.log.user = &placed;
     draft->params.name = draft->name;
     draft->params.source = draft->text;
     draft->params.log = &placed.log;
-    return is_ring ? lr_scanner_create_ring(&draft->params, &draft->description)
-                   : lr_scanner_create(&draft->params);
+    return draft->ring.key != NULL ? lr_scanner_create_ring(&draft->params, &draft->description)
+                                   : lr_scanner_create(&draft->params);
 }
 
-/* Takes over `yaml`; NULL gives NULL. */
-static lr_scanner *read_scanner(struct lr_yaml *yaml)
+/* Hands everything that was read over. */
+static lr_scanner_draft *create_draft(struct draft *draft)
+{
+    struct placed_log placed = place_log(draft);
+    placed.log.user = &placed;
+    if (draft->ring.key != NULL) {
+        draft->list = lr_ring_expand(draft->name ? draft->name : "unnamed scanner",
+                                     &draft->description, &draft->params.num_modules, &placed.log);
+        draft->params.num_positions = draft->description.modules;
+    }
+    lr_scanner_draft *result =
+        draft->list == NULL ? NULL
+                            : lr_alloc(1, sizeof(*result), "a scanner", lr_yaml_log(draft->yaml));
+    if (result == NULL) {
+        return NULL;
+    }
+    result->params = draft->params;
+    result->params.name = draft->name;
+    result->params.source = draft->text;
+    result->params.modules = draft->list;
+    result->axial_length_mm = draft->axial_length_mm;
+    draft->name = draft->text = NULL;
+    draft->list = NULL;
+    return result;
+}
+
+static void finish(struct draft *draft, struct lr_yaml *yaml)
+{
+    free(draft->block_crystals[0]);
+    free(draft->block_crystals[1]);
+    free(draft->list);
+    free(draft->name);
+    free(draft->text);
+    lr_yaml_destroy(yaml);
+}
+
+lr_scanner *lr_scanner_parse(struct lr_yaml *yaml)
 {
     struct draft draft = {0};
     lr_scanner *scanner = NULL;
@@ -431,22 +513,29 @@ static lr_scanner *read_scanner(struct lr_yaml *yaml)
     if (yaml != NULL && read_draft(&draft) == LR_OK) {
         scanner = create_scanner(&draft);
     }
-    free(draft.block_crystals[0]);
-    free(draft.block_crystals[1]);
-    free(draft.list);
-    free(draft.name);
-    free(draft.text);
-    lr_yaml_destroy(yaml);
+    finish(&draft, yaml);
     return scanner;
+}
+
+lr_scanner_draft *lr_scanner_draft_parse(struct lr_yaml *yaml)
+{
+    struct draft draft = {0};
+    lr_scanner_draft *result = NULL;
+    draft.yaml = yaml;
+    if (yaml != NULL && read_draft(&draft) == LR_OK) {
+        result = create_draft(&draft);
+    }
+    finish(&draft, yaml);
+    return result;
 }
 
 lr_scanner *lr_scanner_read_file(const char *path, const lr_log *log)
 {
-    return read_scanner(lr_yaml_read(path, log));
+    return lr_scanner_parse(lr_yaml_read(path, log));
 }
 
 lr_scanner *lr_scanner_read_text(const char *name, const char *text, int64_t text_bytes,
                                  const lr_log *log)
 {
-    return read_scanner(lr_yaml_parse(name, text, text_bytes, log));
+    return lr_scanner_parse(lr_yaml_parse(name, text, text_bytes, log));
 }

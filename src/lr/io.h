@@ -3,6 +3,7 @@
 #ifndef LR_IO_H
 #define LR_IO_H
 
+#include <lr/doctor.h>
 #include <lr/events.h>
 #include <lr/grid.h>
 #include <lr/lors.h>
@@ -24,10 +25,20 @@ extern "C" {
 
 /* --- scanners --- */
 
-/* A preset's name ("ge-explore-vista-dr") or the path of a YAML file. A name without a slash or a
- * dot is a preset. LORASTER_ASSETS names a folder whose scanners/ is searched before the built-in
- * presets. */
+/* A preset's name ("ge-explore-vista-dr") or the path of a file; its format is told from its name
+ * and content: YAML, PETSIRD, CASToR (.geom, .hscan with its .lut), STIR (crystal map, scanner
+ * block of a projection-data header). A name without a slash or a dot is a preset. LORASTER_ASSETS names a
+ * folder whose scanners/ is searched before the built-in presets. */
 LR_API lr_scanner *lr_scanner_read(const char *name_or_path, const lr_log *log);
+
+/* The same for a scanner that may be wrong, to be examined (lr/doctor.h). Only YAML gives more
+ * than lr_scanner_read; files of other formats are refused where that refuses them. */
+LR_API lr_scanner_draft *lr_scanner_draft_read(const char *name_or_path, const lr_log *log);
+
+/* Writes a scanner; the ending decides: .yaml (or .yml), .geom, .hscan (with .lut beside it),
+ * .petsird (without events).
+ * errors: LR_USAGE for other endings, LR_BAD_INPUT for a scanner that the format cannot hold. */
+LR_API lr_status lr_scanner_write(const char *path, const lr_scanner *scanner, const lr_log *log);
 
 /* Names of the built-in presets, NULL at the end. */
 LR_API const char *const *lr_scanner_presets(void);

@@ -79,7 +79,9 @@ static int by_row(const void *a, const void *b)
     const struct stand *left = a, *right = b;
     return left->position != right->position ? compare(left->position, right->position)
            : left->row != right->row         ? compare(left->row, right->row)
-                                             : compare(left->across_mm, right->across_mm);
+           : fabs(left->across_mm - right->across_mm) > 0.5
+               ? compare(left->across_mm, right->across_mm)
+               : compare(left->radius_mm, right->radius_mm); /* layers, one behind the other */
 }
 
 static int by_ring(const void *a, const void *b)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "model/scanner_ring.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -182,22 +183,30 @@ static void fill_panels(const struct layout *layout, lr_module *modules)
     }
 }
 
-lr_scanner *lr_scanner_create_ring(const lr_scanner_params *params, const lr_ring *ring)
+lr_module *lr_ring_expand(const char *title, const lr_ring *ring, int *num_modules,
+                          const lr_log *log)
 {
-    const char *const title = lr_scanner_title(params);
     struct layout layout;
-    if (check_ring(title, ring, &layout, params->log) != LR_OK) {
+    if (check_ring(title, ring, &layout, log) != LR_OK) {
         return NULL;
     }
-    const int count = layout.rings * ring->modules * layout.blocks[0] * layout.blocks[1];
-    lr_module *modules = lr_alloc(count, sizeof(*modules), "the modules", params->log);
+    *num_modules = layout.rings * ring->modules * layout.blocks[0] * layout.blocks[1];
+    lr_module *modules = lr_alloc(*num_modules, sizeof(*modules), "the modules", log);
+    if (modules != NULL) {
+        fill_panels(&layout, modules);
+    }
+    return modules;
+}
+
+lr_scanner *lr_scanner_create_ring(const lr_scanner_params *params, const lr_ring *ring)
+{
+    lr_scanner_params expanded = *params;
+    lr_module *modules =
+        lr_ring_expand(lr_scanner_title(params), ring, &expanded.num_modules, params->log);
     if (modules == NULL) {
         return NULL;
     }
-    fill_panels(&layout, modules);
-    lr_scanner_params expanded = *params;
     expanded.modules = modules;
-    expanded.num_modules = count;
     expanded.num_positions = ring->modules;
     lr_scanner *scanner = lr_scanner_create(&expanded);
     free(modules);

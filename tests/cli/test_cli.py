@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Black-box tests of what all verbs share, and of info and scanner. See program.py for how a test
 runs the program, and CMakeLists.txt for the other topics."""
+import json
 import math
 import os
 import re
@@ -9,8 +10,8 @@ import re
 from bad_input import BadInput, FullDisk, ScannerFiles
 from program import GRID, ProgramTest, main
 
-VERBS = ["info", "scanner list", "scanner show", "scanner check", "render", "matrix", "project",
-         "backproject", "sensitivity", "simulate", "recon", "bench correspondence", "demo"]
+VERBS = ["info", "scanner list", "scanner show", "scanner check", "scanner convert", "render",
+         "matrix", "project", "backproject", "sensitivity", "simulate", "recon", "bench correspondence", "demo"]
 
 class Usage(ProgramTest):
     def test_help_lists_verbs(self):
@@ -117,11 +118,22 @@ class Usage(ProgramTest):
 class Scanner(ProgramTest):
     def test_list(self):
         names = [s["preset"] for s in self.json("scanner", "list")["scanners"]]
-        self.assertGreaterEqual(len(names), 4)
+        self.assertGreaterEqual(len(names), 13)
         for name in ["ge-explore-vista-dr", "safir-dual-ring-prototype"]:
             self.assertIn(name, names)
-        text = self.good("scanner", "list").stdout
-        self.assertEqual([line.split()[0] for line in text.splitlines()], names)
+        lines = self.good("scanner", "list").stdout.splitlines()
+        self.assertEqual(lines[0].split()[:3], ["preset", "crystals", "LORs"])
+        self.assertEqual([line.split()[0] for line in lines[1:]], names)
+
+    def test_list_agrees_with_show(self):
+        for entry in self.json("scanner", "list")["scanners"]:
+            shown = self.json("scanner", "show", entry["preset"])
+            for key in ["name", "num_modules", "num_crystals", "num_lors", "tof_resolution_ps"]:
+                self.assertEqual(entry[key], shown[key], f"{entry['preset']}: {key}")
+            low, high = shown["axial_mm"]
+            self.assertAlmostEqual(entry["axial_length_mm"], high - low, places=9)
+            self.assertLessEqual(entry["radius_mm"], shown["radius_mm"][0] + 1e-9)
+            self.assertEqual(entry["num_unverified"], shown["source"].count("unverified: "))
 
     def test_every_preset_opens(self):
         for entry in self.json("scanner", "list")["scanners"]:
@@ -170,6 +182,49 @@ class Scanner(ProgramTest):
         self.assertEqual(self.json("scanner", "show", "penn-labr3")["crystal_mu_per_mm"], 0.047)
         self.assertIn("0.047/mm at 511 keV: 75.6 %",
                       self.good("scanner", "show", "penn-labr3").stdout)
+
+    def test_check_of_what_looks_wrong(self):
+        """A diameter for the radius: exit code 3, the suspicion on stderr, and as JSON."""
+        ring = ("ring: {radius_mm: 174, modules: 12}\nmodule: {crystals: [39, 81], "
+                "pitch_mm: [1.17, 1.17], face_mm: [1.12, 1.12], depth_mm: 13}\n")
+        self.write("wrong.yaml", ring)
+        self.refuse(3, ["suspect radius: ", "looks like the diameter", "1 thing looks wrong"],
+                    "scanner", "check", "./wrong.yaml")
+        done = self.run_program("scanner", "check", "./wrong.yaml", "--json")
+        self.assertEqual(done.returncode, 3)
+        found = json.loads(done.stdout)
+        self.assertIs(found["good"], False)
+        self.assertEqual([(f["severity"], f["kind"]) for f in found["findings"]],
+                         [("suspect", "radius"), ("note", "size")])
+        self.write("right.yaml", ring.replace("174", "87.2"))
+        self.assertIn("right.yaml: good: ", self.good("scanner", "check", "./right.yaml").stdout)
+
+    def test_convert(self):
+        """There and back: the same crystals in the same order; and a .lut beside a .hscan."""
+        crystals = self.good("scanner", "show", self.scanner, "--crystals").stdout
+        for name in ["a.yaml", "b.geom", "c.hscan"]:
+            self.good("scanner", "convert", self.scanner, name)
+            self.good("scanner", "convert", f"./{name}", "back.yaml")
+            found = self.good("scanner", "show", "./back.yaml", "--crystals").stdout
+            for line, wanted in zip(found.splitlines()[1:], crystals.splitlines()[1:]):
+                for a, b in zip(line.split(), wanted.split()):
+                    self.assertAlmostEqual(float(a), float(b), delta=1e-5)
+        self.assertEqual(os.path.getsize(self.path("c.lut")), 128 * 24)
+        found = self.json("scanner", "convert", self.scanner, "d.yaml")
+        self.assertEqual((found["num_crystals"], found["output"]), (128, "d.yaml"))
+
+    def test_convert_refuses(self):
+        self.refuse(2, [".yaml", ".geom", ".hscan"], "scanner", "convert", self.scanner, "x.txt")
+        self.refuse(2, "needs", "scanner", "convert", self.scanner)
+        self.refuse(3, ".hscan", "scanner", "convert", "two-opposed-modules", "x.geom")
+        self.refuse(1, "nowhere", "scanner", "convert", self.scanner, "nowhere/x.yaml")
+
+    def test_check_of_a_grid(self):
+        grid = ["--grid", "64,64,16", "--voxel-mm", "4"]
+        self.refuse(3, "voxels would lie within the crystals", "scanner", "check", self.scanner,
+                    *grid)
+        self.refuse(2, "--voxel-mm", "scanner", "check", self.scanner, *grid[:2])
+        self.refuse(2, "--grid", "scanner", "check", self.scanner, *grid[2:])
 
     def test_check(self):
         self.assertIn("good", self.good("scanner", "check", self.scanner).stdout)
@@ -247,6 +302,7 @@ class Json(ProgramTest):
         commands = [
             ["info"], ["scanner", "list"], ["scanner", "show", self.scanner, "--crystals"],
             ["scanner", "check", self.scanner],
+            ["scanner", "convert", self.scanner, "converted.yaml"],
             ["matrix", *self.on_ring, "--at", "0,0,0", "-o", self.path("m.tsv")],
             ["project", *self.on_ring, "--image", self.image(), "-o", self.path("p.h5")],
             ["backproject", *self.on_ring, *GRID, "--data", data, "-o", self.path("b.nii")],

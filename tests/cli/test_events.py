@@ -76,10 +76,12 @@ class Castor(ProgramTest):
         return name
 
     def castor_places(self):
-        """The crystals by ring and azimuth."""
+        """The crystals by ring and azimuth, beginning with the first module."""
         from math import atan2, pi
         places = crystals_of(self, self.scanner)
-        return sorted(places, key=lambda p: (round(p[2], 3), round(atan2(p[1], p[0]) % (2 * pi), 9)))
+        start = -pi / 8  # half a module before the first of eight
+        return sorted(places, key=lambda p: (round(p[2], 3),
+                                             round((atan2(p[1], p[0]) - start) % (2 * pi), 9)))
 
     def show(self, path, *more):
         return self.json("events", "show", path, *more)

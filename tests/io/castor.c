@@ -12,6 +12,7 @@
 
 #define HEADER "castor_test.Cdh"
 #define DATA "castor_test.Cdf"
+#define SCANNER "castor_test_scanner"
 
 static const double pi = 3.14159265358979323846;
 
@@ -79,6 +80,7 @@ static void centre_of(const lr_scanner *scanner, int crystal, double centre[3])
 
 /* --- the order --- */
 
+/* Rings ascend along z; around a ring azimuths ascend from the first module's. */
 static void crystals_go_by_ring_and_azimuth(void **state)
 {
     struct fixture *fixture = *state;
@@ -90,11 +92,13 @@ static void crystals_go_by_ring_and_azimuth(void **state)
     lr_castor_place(order, AROUND * RINGS, place);
     double last_z = -INFINITY;
     for (int ring = 0; ring < RINGS; ring++) {
-        double last_angle = -1;
+        double last_angle = 0;
         for (int k = 0; k < AROUND; k++) {
             double centre[3];
             centre_of(scanner, order[ring * AROUND + k], centre);
-            const double angle = fmod(atan2(centre[1], centre[0]) + 2 * pi, 2 * pi);
+            /* from half a module before the first one's middle */
+            const double angle =
+                fmod(atan2(centre[1], centre[0]) - (33 - 180.0 / 7) * pi / 180 + 4 * pi, 2 * pi);
             assert_true(angle > last_angle);
             assert_true(k == 0 ? centre[2] > last_z + 1 : fabs(centre[2] - last_z) < 1e-9);
             assert_int_equal(place[order[ring * AROUND + k]], ring * AROUND + k);
@@ -102,6 +106,32 @@ static void crystals_go_by_ring_and_azimuth(void **state)
             last_z = centre[2];
         }
     }
+}
+
+/* The table of the scanner lists its crystals in this order, x reversed. */
+static void tables_have_the_same_order(void **state)
+{
+    struct fixture *fixture = *state;
+    const lr_scanner *scanner = fixture->scanner;
+    int order[84];
+    unsigned char row[24];
+    assert_int_equal(lr_castor_order(scanner, order, NULL), LR_OK);
+    assert_int_equal(lr_scanner_write(SCANNER ".hscan", scanner, &fixture->log.log), LR_OK);
+    FILE *file = fopen(SCANNER ".lut", "rb");
+    assert_non_null(file);
+    for (int c = 0; c < 84; c++) {
+        double centre[3];
+        float found[3];
+        assert_int_equal(fread(row, 1, sizeof(row), file), sizeof(row));
+        memcpy(found, row, sizeof(found)); /* a little-endian machine */
+        centre_of(scanner, order[c], centre);
+        assert_true(fabs(found[0] + centre[0]) < 1e-5);
+        assert_true(fabs(found[1] - centre[1]) < 1e-5 && fabs(found[2] - centre[2]) < 1e-5);
+    }
+    assert_int_equal(fread(row, 1, 1, file), 0);
+    fclose(file);
+    remove(SCANNER ".lut");
+    remove(SCANNER ".hscan");
 }
 
 /* --- list mode --- */
@@ -457,6 +487,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(crystals_go_by_ring_and_azimuth),
+        cmocka_unit_test(tables_have_the_same_order),
         cmocka_unit_test(list_mode_comes_back),
         cmocka_unit_test(delayeds_are_told),
         cmocka_unit_test(every_flag_moves_the_rest),

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Text headers of "key : value" or "key := value" lines, as CASToR and Interfile have them. */
+#ifndef LR_IO_KEYED_TEXT_H
+#define LR_IO_KEYED_TEXT_H
+
+#include <lr/log.h>
+#include <stddef.h>
+
+/* Headers are a few KiB; larger files are refused. */
+#define LR_KEYED_TEXT_MAX_BYTES (4 << 20)
+
+struct lr_keyed_line {
+    const char *key;   /* lower case; runs of blanks, '_', '!' and '%' are one blank */
+    const char *value; /* trimmed */
+    int number;        /* of the line, from 1 */
+};
+
+/* A loaded header; keeps path and log. */
+struct lr_keyed_text {
+    const char *path;
+    const lr_log *log;
+    char *bytes;
+    struct lr_keyed_line *lines; /* [count] */
+    int count;
+};
+
+struct lr_keyed_dialect {
+    const char *separator; /* ":" or ":=" */
+    char comment;          /* from here to the end of the line; '#' or ';' */
+    const char *what;      /* in sentences: "a CASToR scanner file" */
+};
+
+/* Reads a header. Memory: at most 24 times the file's size.
+ * errors: LR_BAD_INPUT for what is no regular file, too large, or holds no such line; *text holds
+ *         nothing then. */
+lr_status lr_keyed_text_read(struct lr_keyed_text *text, const char *path,
+                             const struct lr_keyed_dialect *dialect, const lr_log *log);
+void lr_keyed_text_finish(struct lr_keyed_text *text);
+
+/* The line of that key, or else the first whose key contains it; NULL when there is none. */
+const struct lr_keyed_line *lr_keyed_text_find(const struct lr_keyed_text *text, const char *key);
+
+/* A number, with the range it must lie in. */
+struct lr_keyed_number {
+    const char *key;
+    double least, most;
+    bool required; /* else *value stays as it is where the key or its value is missing */
+    bool whole;
+};
+
+/* Element `index` of a comma-separated value; a single element stands for all.
+ * errors: LR_BAD_INPUT, with file and line. */
+lr_status lr_keyed_text_number(const struct lr_keyed_text *text,
+                               const struct lr_keyed_number *number, int index, double *value);
+
+/* Logs "file:line: sentence"; line NULL = the file. Evaluates to LR_BAD_INPUT. */
+lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_keyed_line *line,
+                              const char *format, ...) LR_PRINTF(3, 4);
+
+/* A whole regular file, a zero byte after it; NULL, logged, for anything else and for one of more
+ * than `most` bytes. */
+char *lr_file_bytes(const char *path, int64_t most, int64_t *count, const lr_log *log);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What the parts of the geometry doctor share (lr/doctor.h). Each examines one thing and adds
+ * findings. */
+#ifndef LR_MODEL_DOCTOR_H
+#define LR_MODEL_DOCTOR_H
+
+#include <lr/doctor.h>
+
+/* The modules met when going around the scanner at the height of the first one. */
+struct lr_belt {
+    int *modules; /* [count] by the angle of their centres */
+    int count;
+    double radius_mm; /* median distance of the front planes from the axis */
+    double width_mm;  /* sum of the modules' widths */
+    bool closed;      /* they look at the axis from all around */
+};
+
+struct lr_examination {
+    const lr_scanner_draft *draft;
+    const lr_grid *grid; /* NULL = not known */
+    lr_module *modules;  /* [draft->params.num_modules] with inward normals */
+    struct lr_belt belt;
+    double low_mm, high_mm; /* along z, outer edges of the front faces */
+    lr_diagnosis *diagnosis;
+    bool failed; /* memory was short; logged */
+    const lr_log *log;
+};
+
+/* What a finding is about, before its sentence. */
+struct lr_finding_head {
+    lr_severity severity;
+    lr_finding_kind kind;
+    int modules[2];
+    const char *remedy;
+};
+
+void lr_examination_add(struct lr_examination *examination, const struct lr_finding_head *head,
+                        const char *format, ...) LR_PRINTF(3, 4);
+
+/* At most so many findings of one kind are spelled out. */
+enum { LR_FINDINGS_SPELLED = 3 };
+
+/* "and 12 more like these", where `count` exceeds that. */
+void lr_examination_rest(struct lr_examination *examination, const struct lr_finding_head *head,
+                         int count);
+
+/* Whether a ratio is another number to within 15 %. */
+bool lr_is_about(double ratio, double number);
+
+void lr_examine_arc(struct lr_examination *examination);
+void lr_examine_units(struct lr_examination *examination);
+void lr_examine_gaps(struct lr_examination *examination);
+void lr_examine_overlaps(struct lr_examination *examination);
+void lr_examine_length(struct lr_examination *examination);
+void lr_examine_normals(struct lr_examination *examination);
+void lr_examine_handedness(struct lr_examination *examination);
+void lr_examine_rules(struct lr_examination *examination);
+void lr_examine_grid(struct lr_examination *examination);
+void lr_examine_size(struct lr_examination *examination);
+
+#endif
