@@ -22,7 +22,9 @@ static lr_events_format choose_format(const struct recon_request *request)
     if (request->header != NULL) {
         return LR_EVENTS_SIEMENS;
     }
-    return request->crystal_map != NULL ? LR_EVENTS_SAFIR : LR_EVENTS_UNKNOWN;
+    const bool is_map =
+        request->crystal_map != NULL && lr_events_recognise(request->events) != LR_EVENTS_CASTOR;
+    return is_map ? LR_EVENTS_SAFIR : LR_EVENTS_UNKNOWN;
 }
 
 static lr_status read_events(struct recon *recon)

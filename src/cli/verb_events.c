@@ -43,9 +43,10 @@ static void choose_format(struct opened *opened, const char *crystal_map, const 
 {
     lr_events_source *source = &opened->source;
     source->companion = crystal_map != NULL ? crystal_map : header;
-    source->format = crystal_map != NULL ? LR_EVENTS_SAFIR
-                     : header != NULL    ? LR_EVENTS_SIEMENS
-                                         : lr_events_recognise(source->path);
+    source->format = header != NULL ? LR_EVENTS_SIEMENS : lr_events_recognise(source->path);
+    if (crystal_map != NULL && source->format != LR_EVENTS_CASTOR) {
+        source->format = LR_EVENTS_SAFIR;
+    }
 }
 
 static struct opened read_command(struct cli_args *args, int positionals)
@@ -276,8 +277,8 @@ static lr_status run_convert(struct cli_args *args)
 
 #define SOURCE_OPTIONS                                                                             \
     {"--scanner", "NAME|FILE", "whose events they are; a PETSIRD file brings its own", false},     \
-        {"--crystal-map", "FILE", "of SAFIR events; default: *crystal_map.txt beside them",        \
-         false},                                                                                   \
+        {"--crystal-map", "FILE",                                                                  \
+         "of SAFIR (*crystal_map.txt) or CASToR (.lut); default: the one beside", false},          \
     {                                                                                              \
         "--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", false \
     }

@@ -222,7 +222,8 @@ static lr_status run(struct cli_args *args)
 static const struct cli_option input_options[] = {
     {"--data", "FILE", "LOR data (HDF5)", false},
     {"--events", "FILE", "list mode instead: PETSIRD, CASToR (.Cdh), SAFIR, Siemens (.l)", false},
-    {"--crystal-map", "FILE", "of SAFIR events; default: *crystal_map.txt beside them", false},
+    {"--crystal-map", "FILE",
+     "of SAFIR (*crystal_map.txt) or CASToR (.lut); default: the one beside", false},
     {"--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", false},
     {"-o", "IMAGE", "image to write (.nii, .nii.gz): emissions per voxel", false},
     {"--png", "FILE", "also draw three slices through the centre of the activity", false},

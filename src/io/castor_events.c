@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "io/castor_header.h"
 #include "io/castor_order.h"
+#include "io/castor_table.h"
 #include "io/event_stream.h"
 #include "io/light.h"
 
@@ -19,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 enum { BUFFER_BYTES = 1 << 16 };
 
@@ -27,8 +29,8 @@ struct reader {
     const lr_log *log;
     struct lr_event_stream *stream;
     struct lr_castor_header header;
-    int num_crystals; /* 0 = numbers of the file are kept */
-    int *order;       /* owned [num_crystals] our number of theirs; NULL = kept */
+    int num_crystals; /* of the file's scanner, where order is there */
+    int *order;       /* owned [num_crystals] our number of theirs, -1 = none; NULL = kept */
     lr_event_counts *counts;
     struct lr_event_times times;
     int64_t number; /* of the event */
@@ -57,7 +59,9 @@ static bool take_crystals(struct reader *reader, const unsigned char *ids, lr_ev
     for (int k = 0; k < 2; k++) {
         const uint32_t id = word_at(ids + 4 * k);
         const bool kept = reader->order == NULL && id <= INT32_MAX;
-        if (!kept && (reader->order == NULL || id >= (uint32_t)reader->num_crystals)) {
+        const bool found =
+            reader->order != NULL && id < (uint32_t)reader->num_crystals && reader->order[id] >= 0;
+        if (!kept && !found) {
             if (reader->counts->unknown_crystals++ == 0) {
                 snprintf(reader->first_unknown, sizeof(reader->first_unknown),
                          "event %lld with crystal %u", (long long)reader->number, (unsigned)id);
@@ -236,11 +240,40 @@ static lr_status fill_info(const struct reader *reader, lr_events_info *info)
     return LR_OK;
 }
 
+/* The table beside the header that has the scanner's name; NULL, to be freed. */
+static char *find_table(const struct reader *reader)
+{
+    const char *path = reader->source->path, *slash = strrchr(path, '/');
+    const int lead = slash != NULL ? (int)(slash - path) + 1 : 0;
+    const size_t bytes = (size_t)lead + strlen(reader->header.scanner) + sizeof(".lut");
+    const bool named =
+        reader->header.scanner[0] != '\0' && strchr(reader->header.scanner, '/') == NULL;
+    char *table = named ? lr_alloc((int64_t)bytes, 1, "a path", reader->log) : NULL;
+    if (table != NULL) {
+        snprintf(table, bytes, "%.*s%s.lut", lead, path, reader->header.scanner);
+        if (access(table, F_OK) != 0) {
+            free(table);
+            return NULL;
+        }
+    }
+    return table;
+}
+
+/* By the look-up table that is named or lies beside the header, else in our own order. */
 static lr_status number_crystals(struct reader *reader)
 {
     const lr_scanner *scanner = reader->source->scanner;
+    const char *given = reader->source->companion;
     if (scanner == NULL) {
         return LR_OK;
+    }
+    char *found = given == NULL ? find_table(reader) : NULL;
+    if (given != NULL || found != NULL) {
+        const lr_status status =
+            lr_castor_table_match(given != NULL ? given : found, scanner, &reader->order,
+                                  &reader->num_crystals, reader->log);
+        free(found);
+        return status;
     }
     reader->num_crystals = scanner->num_crystals;
     reader->order =

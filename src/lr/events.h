@@ -76,10 +76,11 @@ LR_API void lr_events_info_finish(lr_events_info *info);
 typedef struct lr_events_source {
     const char *path;
     lr_events_format format; /* 0 = as lr_events_recognise says */
-    const char *
-        companion; /* SAFIR: STIR's crystal map; Siemens: the text header. NULL = the one beside the events, as
+    const char *companion;   /* SAFIR: STIR's crystal map; Siemens: the text header; CASToR: the
+                                  .lut of its scanner. NULL = the one beside the events, as
                                   docs/formats.md says; PETSIRD needs none */
-    const lr_scanner *scanner; /* SAFIR and PETSIRD name crystals by their places, which must be
+    const lr_scanner
+        *scanner; /* SAFIR, PETSIRD and a .lut name crystals by their places, which must be
                                   those of the scanner's. NULL, for PETSIRD and CASToR only:
                                   crystals keep the numbers of the file */
     const lr_log *log;

@@ -200,6 +200,48 @@ static void list_mode_comes_back(void **state)
     }
 }
 
+/* Crystals in the order of a table, which is none of ours: its rows reversed, and one elsewhere. */
+static void tables_name_crystals(void **state)
+{
+    struct fixture *fixture = *state;
+    const lr_scanner *scanner = fixture->scanner;
+    static unsigned char rows[84][24], turned[84][24];
+    int order[84];
+    assert_int_equal(lr_castor_order(scanner, order, NULL), LR_OK);
+    assert_int_equal(lr_scanner_write(SCANNER ".hscan", scanner, &fixture->log.log), LR_OK);
+    FILE *file = fopen(SCANNER ".lut", "rb");
+    assert_int_equal(fread(rows, 1, sizeof(rows), file), sizeof(rows));
+    fclose(file);
+    for (int c = 0; c < 84; c++) {
+        memcpy(turned[83 - c], rows[c], 24);
+    }
+    memset(turned[5], 0, 24);
+    write_file(SCANNER ".lut", turned, sizeof(turned));
+    write_header("Data filename: " DATA "\nNumber of events: 2\nData mode: list-mode\n"
+                 "Scanner name: " SCANNER "\n");
+    unsigned char bytes[24] = {0};
+    const uint32_t ids[2][2] = {{3, 40}, {5, 41}};
+    for (int n = 0; n < 2; n++) {
+        for (int k = 0; k < 8; k++) {
+            bytes[12 * n + 4 + k] = (unsigned char)(ids[n][k / 4] >> (8 * (k % 4)));
+        }
+    }
+    write_file(DATA, bytes, sizeof(bytes));
+    lr_event_list *list = read_list(fixture, scanner);
+    assert_int_equal(list->count, 1);
+    assert_int_equal(list->events[0].crystals[0], order[80]);
+    assert_int_equal(list->events[0].crystals[1], order[43]);
+    assert_int_equal(list->info.counts.unknown_crystals, 1);
+    assert_int_equal(fixture->log.num_warnings, 2);
+    lr_event_list_destroy(list);
+    write_file(SCANNER ".lut", turned, sizeof(turned) - 1);
+    const lr_events_source source = {.path = HEADER, .scanner = scanner, .log = &fixture->log.log};
+    assert_null(lr_event_list_read(&source));
+    assert_non_null(strstr(fixture->log.error, "truncated"));
+    remove(SCANNER ".lut");
+    remove(SCANNER ".hscan");
+}
+
 /* Delayeds are left out and told of. */
 static void delayeds_are_told(void **state)
 {
@@ -489,6 +531,7 @@ int main(void)
         cmocka_unit_test(crystals_go_by_ring_and_azimuth),
         cmocka_unit_test(tables_have_the_same_order),
         cmocka_unit_test(list_mode_comes_back),
+        cmocka_unit_test(tables_name_crystals),
         cmocka_unit_test(delayeds_are_told),
         cmocka_unit_test(every_flag_moves_the_rest),
         cmocka_unit_test(histograms_have_bins),
