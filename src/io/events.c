@@ -93,8 +93,9 @@ static lr_status refuse_unknown(const lr_events_source *source)
                         "%s: are CASToR data: give their header, the .Cdh", source->path);
     }
     return lr_error(source->log, LR_BAD_INPUT,
-                    "%s: is none of SAFIR list mode, PETSIRD and CASToR by its first bytes, and "
-                    "not Siemens list mode by its name (.l)",
+                    "%s: is neither SAFIR list mode, PETSIRD nor CASToR by its first bytes, nor "
+                    "Siemens list mode by its name (.l): give its crystal map (--crystal-map) or "
+                    "its header (--header) to say which it is",
                     source->path);
 }
 
