@@ -116,6 +116,20 @@ typedef struct lr_prompts_delayeds {
 LR_API lr_status lr_events_bin(const lr_events_source *source, const lr_lors *lors,
                                lr_prompts_delayeds *data, lr_events_info *info);
 
+/* Counts per LOR, as a measurement of one event after the other. */
+typedef struct lr_list_params {
+    const lr_lors *lors;     /* required */
+    const lr_lor_data *data; /* required; whole counts, dense or sparse */
+    double duration_s;       /* 0 = 60 */
+    uint64_t seed;           /* decides order and times */
+    const lr_log *log;
+} lr_list_params;
+
+/* Makes prompts of the counts, in a random order, at times that are uniform over the duration and
+ * ascend; without time of flight. 8 bytes of memory an event.
+ * errors: LR_BAD_INPUT for counts that are not whole or negative; what the sink returns. */
+LR_API lr_status lr_events_from_counts(const lr_list_params *params, const lr_event_sink *sink);
+
 /* --- writing --- */
 
 /* Takes events as they come and writes a PETSIRD or CASToR file; holds at most the events of one

@@ -8,7 +8,7 @@ import struct
 from pathlib import Path
 
 import yardl
-from program import CPU, ProgramTest, main, read_nifti
+from program import GRID, ProgramTest, main, read_nifti
 
 MM_PER_PS = 0.149896229
 
@@ -209,6 +209,47 @@ class Convert(Castor):
             self.assertEqual(image, images[0])
 
 
+class Simulate(Castor):
+    """List mode of a phantom: the counts of its LOR data, whatever the format."""
+
+    def test_same_counts(self):
+        with_seed = ["simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", "5000",
+                     "--seed", "7", "-o"]
+        counts = self.json(*with_seed, "y.h5")["counts"]
+        grid = ["--grid", "6,5,3", "--voxel-mm", "3,3,4", "--iterations", "2", "-o", "x.nii"]
+        self.good("recon", *self.on_ring, "--data", "y.h5", *grid)
+        image = read_nifti(self.path("x.nii"))[3]
+        for name in ("y.petsird", "y.Cdh"):
+            self.assertEqual(self.json(*with_seed, name, "--duration", "20")["counts"], counts)
+            found = self.show(name)
+            self.assertEqual(found["prompts"], counts)
+            # 5000 uniform times: the last is within 20 / 5000 s of the end but for e^-n.
+            self.assertTrue(19.9 < found["duration_s"] <= 20.001, found["duration_s"])
+            self.good("recon", *self.on_ring, "--events", name, *grid)
+            self.assertEqual(read_nifti(self.path("x.nii"))[3], image)
+
+    def test_times_and_order_are_random(self):
+        """Times of a uniform process (Kolmogorov and Smirnov), LORs without a trend in time."""
+        self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", "5000",
+                  "--seed", "3", "-o", "y.Cdh", "--duration", "100")
+        raw = Path(self.path("y.Cdf")).read_bytes()
+        events = list(struct.iter_unpack("<III", raw))
+        times = [event[0] / 100e3 for event in events]
+        self.assertEqual(times, sorted(times))
+        n = len(times)
+        off = max(abs(t - (k + 0.5) / n) for k, t in enumerate(times))
+        self.assertLess(off, 2.0 / n ** 0.5)  # 99.93 % of uniform samples are below 2
+        halves = [sum(event[1] for event in part) / len(part)
+                  for part in (events[:n // 2], events[n // 2:])]
+        spread = (sum((event[1] - sum(halves) / 2) ** 2 for event in events) / n) ** 0.5
+        self.assertLess(abs(halves[0] - halves[1]), 4 * spread * 2 / n ** 0.5)
+
+    def test_refusals(self):
+        simulate = ["simulate", *self.on_ring, "--phantom", "spheres", *GRID]
+        self.refuse(2, "--expected", *simulate, "--expected", "-o", "y.petsird")
+        self.refuse(2, "--duration", *simulate, "--duration", "3", "-o", "y.h5")
+
+
 class Versions(Castor):
     """Files of versions that never were: fields renamed, moved, added, made optional."""
 
@@ -313,4 +354,4 @@ class Versions(Castor):
 
 
 if __name__ == "__main__":
-    main({"show": Show, "convert": Convert, "versions": Versions})
+    main({"show": Show, "convert": Convert, "versions": Versions, "simulate": Simulate})
