@@ -38,7 +38,16 @@ static lr_status read_events(struct recon *recon)
         .log = &recon->setup.report->log,
     };
     lr_prompts_delayeds found;
-    CLI_TRY(lr_events_bin(&source, recon->setup.lors, &found, NULL));
+    lr_events_info info;
+    const lr_status status = lr_events_bin(&source, recon->setup.lors, &found, &info);
+    const bool has_tof = info.has_tof;
+    lr_events_info_finish(&info);
+    if (status != LR_OK) {
+        return status;
+    }
+    if (has_tof) {
+        report_info(recon->setup.report, "%s: its times of flight are not used", request->events);
+    }
     inputs->data = found.prompts;
     inputs->delayeds = found.delayeds;
     inputs->events = found.counts;

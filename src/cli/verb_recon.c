@@ -238,7 +238,7 @@ static const struct cli_option algorithm_options[] = {
     {"--initial", "IMAGE", "image to start from; default: ones", false},
     {"--additive", "FILE", "expected randoms and scatter per LOR (HDF5)", false},
     {"--randoms", "HOW", "auto (by fan sums where the events have delayeds) or none", false},
-    {"--efficiencies", "FILE", "one number per crystal (.npy or text)", false},
+    {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird)", false},
     {"--mu-as", "HOW", "--mu as factors (one per LOR) or along lines; default factors", false},
     {0},
 };

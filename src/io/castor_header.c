@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/c_locale.h"
+#include "io/clean_text.h"
 
 #include <errno.h>
 #include <math.h>
@@ -246,6 +247,7 @@ static lr_status read_header(const struct text *text, struct lr_castor_header *h
     char name[MAX_LINE] = "";
     if (find(text, "Scanner name", name)) {
         snprintf(header->scanner, sizeof(header->scanner), "%.63s", name);
+        lr_clean_text(header->scanner);
     }
     header->num_events = -1;
     if (!find(text, "Number of events", name)) {

@@ -28,6 +28,8 @@ struct lr_petsird_type {
     int64_t first_crystal; /* of this type, in the file's order */
     int64_t num_energies;  /* detection bins of an element */
     double energy_kev[2];
+    float *efficiencies; /* owned [num_efficiencies], of detection bins; NULL = not given */
+    int64_t num_efficiencies;
 };
 
 /* Of a pair of module types: edges of its time-of-flight bins, and which modules are out of
@@ -86,6 +88,18 @@ bool lr_petsird_allows(const struct lr_petsird *petsird, const int types[2],
 /* The scanner of a header, by lr_scanner_from_crystals, with the coincidence rule that says the
  * same as the file's mask of modules, where one does. errors: NULL, logged. */
 lr_scanner *lr_petsird_scanner(const struct lr_petsird *petsird);
+
+/* Where the crystals of a file are in a scanner: numbers[num_crystals], -1 for those that have none
+ * of its crystals within 0.1 mm, which is told in a warning.
+ * errors: LR_BAD_INPUT when there is none at all; LR_FAILED without memory. */
+lr_status lr_petsird_match(const struct lr_petsird *petsird, const lr_scanner *scanner,
+                           int32_t *numbers);
+
+/* One number for each crystal of a scanner, as lr_crystal_values_read: the efficiencies of a file's
+ * detection bins, the mean of those of an element with several energies.
+ * errors: LR_BAD_INPUT for a file without them, and where a crystal has none. */
+lr_status lr_petsird_values_read(const char *path, const lr_scanner *scanner, float *values,
+                                 const lr_log *log);
 
 /* Reads the scanner of a file. errors: NULL, logged. */
 lr_scanner *lr_petsird_scanner_read(const char *path, const lr_log *log);

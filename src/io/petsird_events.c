@@ -7,7 +7,6 @@
  * (model/DetectorInformation.yml, model/ScannerInformation.yml, helpers/petsird_helpers.h). */
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/centre_index.h"
 #include "io/event_stream.h"
 #include "io/light.h"
 #include "io/petsird.h"
@@ -16,10 +15,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* How far a crystal may be from the scanner's: the tolerance with which crystal lists become
- * modules, and the rounding of the file's numbers. */
-static const double reach_mm = 0.1;
 
 struct reader {
     struct lr_petsird petsird;
@@ -38,35 +33,6 @@ struct reader {
 
 /* --- crystals --- */
 
-static lr_status match_crystals(struct reader *reader, const struct lr_centre_index *index)
-{
-    const struct lr_petsird *petsird = &reader->petsird;
-    int64_t found = 0, first = -1;
-    for (int64_t k = 0; k < petsird->num_crystals; k++) {
-        double centre_mm[3];
-        lr_petsird_centre(petsird, k, centre_mm);
-        reader->crystal_of[k] = lr_centre_index_find(index, centre_mm, reach_mm);
-        found += reader->crystal_of[k] >= 0;
-        first = reader->crystal_of[k] < 0 && first < 0 ? k : first;
-    }
-    if (first < 0) {
-        return LR_OK;
-    }
-    double centre_mm[3];
-    lr_petsird_centre(petsird, first, centre_mm);
-    const bool none = found == 0;
-    lr_log_write(
-        petsird->log, none ? LR_LOG_ERROR : LR_LOG_WARNING, none ? LR_BAD_INPUT : LR_OK,
-        "%s: %lld of its %lld crystals are none of %s's, first the one at (%g, %g, %g) mm, "
-        "from which the nearest is %.4g mm away: %s",
-        petsird->path, (long long)(petsird->num_crystals - found), (long long)petsird->num_crystals,
-        reader->source->scanner->name, centre_mm[0], centre_mm[1], centre_mm[2],
-        lr_centre_index_distance(index, centre_mm),
-        none ? "the file is another scanner's, its own is read with --scanner FILE"
-             : "their events are left out");
-    return none ? LR_BAD_INPUT : LR_OK;
-}
-
 /* Without a scanner crystals keep the file's numbers. */
 static lr_status number_crystals(struct reader *reader)
 {
@@ -82,11 +48,7 @@ static lr_status number_crystals(struct reader *reader)
         }
         return LR_OK;
     }
-    struct lr_centre_index index;
-    LR_TRY(lr_centre_index_init(&index, reader->source->scanner, reader->petsird.log));
-    const lr_status status = match_crystals(reader, &index);
-    lr_centre_index_finish(&index);
-    return status;
+    return lr_petsird_match(&reader->petsird, reader->source->scanner, reader->crystal_of);
 }
 
 /* --- one event --- */

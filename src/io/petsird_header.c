@@ -29,7 +29,8 @@ static lr_status read_floats(struct lr_yardl_input *input, const struct lr_yardl
         double value;
         LR_TRY(lr_yardl_number(input, item, &value));
         if (!isfinite(value)) {
-            return lr_yardl_error(input, "a place or edge is not finite: the file is damaged");
+            return lr_yardl_error(input,
+                                  "a place, edge or efficiency is not finite: the file is damaged");
         }
         values[k] = (float)value;
     }
@@ -258,6 +259,7 @@ static lr_status take_type_matrix(const struct type_matrix *matrix,
     return LR_OK;
 }
 
+/* An array of floats, owned by the caller. */
 struct edges {
     struct lr_petsird *petsird;
     float **values;
@@ -271,7 +273,7 @@ static lr_status take_edges(void *user, struct lr_yardl_input *input,
     struct lr_yardl_list list;
     LR_TRY(lr_yardl_list(input, type, &list));
     if (list.count > 0 && list.item->least_bytes < 4) {
-        return lr_yardl_error(input, "the schema has no edges of bins where they are needed");
+        return lr_yardl_error(input, "the schema has no numbers where they are needed");
     }
     free(*edges->values);
     *edges->values = lr_alloc(list.count, sizeof(**edges->values), "edges", edges->petsird->log);
@@ -424,10 +426,35 @@ static lr_status take_calibration(void *user, struct lr_yardl_input *input,
     return lr_yardl_number(input, type, &((struct lr_petsird *)user)->calibration);
 }
 
+static void widen(struct lr_petsird_range *range, const float *values, int64_t count)
+{
+    for (int64_t k = 0; k < count; k++, range->count++) {
+        range->low = range->count == 0 || values[k] < range->low ? values[k] : range->low;
+        range->high = range->count == 0 || values[k] > range->high ? values[k] : range->high;
+    }
+}
+
 static lr_status take_bin_efficiencies(void *user, struct lr_yardl_input *input,
                                        const struct lr_yardl_type *type)
 {
-    return survey(input, type, &((struct lr_petsird *)user)->bin_efficiencies);
+    struct lr_petsird *petsird = user;
+    struct lr_yardl_list list;
+    LR_TRY(lr_yardl_list(input, type, &list));
+    for (int64_t k = 0; k < list.count; k++) {
+        float *values = NULL;
+        struct edges into = {petsird, &values, 0};
+        lr_status status = take_edges(&into, input, list.item);
+        if (status == LR_OK && k < petsird->num_types) {
+            widen(&petsird->bin_efficiencies, values, into.count);
+            free(petsird->types[k].efficiencies);
+            petsird->types[k].efficiencies = values;
+            petsird->types[k].num_efficiencies = into.count;
+            continue;
+        }
+        free(values);
+        LR_TRY(status);
+    }
+    return LR_OK;
 }
 
 static lr_status take_pair_efficiencies(void *user, struct lr_yardl_input *input,
@@ -556,6 +583,7 @@ void lr_petsird_close(struct lr_petsird *petsird)
     for (int k = 0; petsird->types != NULL && k < petsird->num_types; k++) {
         free(petsird->types[k].elements);
         free(petsird->types[k].modules);
+        free(petsird->types[k].efficiencies);
     }
     for (int k = 0; petsird->pairs != NULL && k < petsird->num_types * petsird->num_types; k++) {
         free(petsird->pairs[k].edges_mm);

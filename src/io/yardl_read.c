@@ -6,6 +6,7 @@
  * behind their sizes, fields one after the other. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "io/clean_text.h"
 #include "io/yardl.h"
 
 #include <errno.h>
@@ -313,8 +314,9 @@ lr_status lr_yardl_text(struct lr_yardl_input *input, const struct lr_yardl_type
     LR_TRY(take_bytes(input, text, kept));
     text[kept] = '\0';
     for (int64_t k = 0; k < kept; k++) {
-        text[k] = (unsigned char)text[k] < 0x20 || text[k] == 0x7f ? ' ' : text[k];
+        text[k] = text[k] == '\0' ? ' ' : text[k];
     }
+    lr_clean_text(text);
     return take_bytes(input, NULL, bytes - kept);
 }
 

@@ -69,7 +69,8 @@ LR_API lr_lor_data *lr_lor_data_read(const char *path, const lr_lors *lors, cons
 /* One number for each crystal of the scanner, in the order of its numbers: module by module,
  * q * nu + p within each. path: a NumPy array (.npy, float32 or float64 little endian, num_crystals
  * elements of any shape in C order) or text (numbers between blanks, commas or line ends, '#'
- * begins a comment). values: [num_crystals], overwritten; nothing is promised of it after an error.
+ * begins a comment), or a PETSIRD file with efficiencies of its detection bins, by the places of its
+ * crystals. values: [num_crystals], overwritten; nothing is promised of it after an error.
  * errors: LR_BAD_INPUT for another number of them, and for negative or non-finite ones. */
 LR_API lr_status lr_crystal_values_read(const char *path, const lr_scanner *scanner, float *values,
                                         const lr_log *log);

@@ -345,6 +345,59 @@ class Versions(Castor):
         self.refuse(3, ["new.petsird", "no right boxes", "mm off"], "scanner", "show",
                     "./new.petsird")
 
+    def test_efficiencies(self):
+        """Of detection bins, two energies to an element: the mean, where the crystal stands."""
+        model, header, blocks = self.base()
+        scanner = header["scanner"]
+        scanner["eventEnergyBinEdges"] = [{"edges": ([3], [400.0, 500.0, 600.0])}]
+        scanner["detectionEfficiencies"]["detectionBinEfficiencies"] = [
+            ([256], [0.5 + k // 2 / 256 + (0.1 if k % 2 else -0.1) for k in range(256)])]
+        for _, block in blocks:
+            for row in block["promptEvents"]:
+                for events in row:
+                    for event in events:
+                        event["detectionBins"] = [2 * b + 1 for b in event["detectionBins"]]
+        self.expect_as_before(model, header, blocks)
+        places = centres_of(header)[0]
+        ours = crystals_of(self, self.scanner)
+        expected = []
+        for place in ours:
+            far = [max(abs(a - b) for a, b in zip(place, other)) for other in places]
+            expected.append(0.5 + far.index(min(far)) / 256)
+        self.write("e.txt", "\n".join(map(str, expected)))
+        images = []
+        for name in ("e.txt", "new.petsird"):
+            self.good("recon", *self.on_ring, "--events", "a.petsird", "--efficiencies", name,
+                      *GRID, "--iterations", "2", "-o", "x.nii")
+            images.append(read_nifti(self.path("x.nii"))[3])
+        for one, other in zip(*images):
+            self.assertAlmostEqual(one, other, delta=1e-5 * max(images[0]))
+        done = self.good("recon", *self.on_ring, "--events", "new.petsird", *GRID,
+                         "--iterations", "1", "-o", "x.nii")
+        self.assertIn("efficiencies of detection bins (256 numbers, 0.4 to", done.stderr)
+        self.assertIn("2 energy bins", done.stderr)
+        self.refuse(3, "no efficiencies", "recon", *self.on_ring, "--events", "a.petsird",
+                    "--efficiencies", "a.petsird", *GRID, "-o", "x2.nii")
+
+    def test_names(self):
+        """Names are UTF-8 in JSON, whatever bytes the file has."""
+        model, header, blocks = self.base()
+        header["scanner"]["modelName"] = "L\u00e4nge \u2014 x"
+        yardl.write_file(self.path("new.petsird"), json.dumps(model), header, blocks)
+        self.assertEqual(self.show("new.petsird")["scanner"], "L\u00e4nge \u2014 x")
+        raw = Path(self.path("new.petsird")).read_bytes()
+        Path(self.path("new.petsird")).write_bytes(raw.replace(b"\xc3\xa4", b"\xff\x07"))
+        self.assertEqual(self.show("new.petsird")["scanner"], "L? nge \u2014 x")
+
+    def test_scanners_alone(self):
+        self.good("scanner", "convert", self.scanner, "s.petsird")
+        self.assertEqual(self.show("s.petsird")["prompts"], 0)
+        before, after = crystals_of(self, self.scanner), crystals_of(self, "./s.petsird")
+        self.assertEqual(len(before), len(after))
+        for place in before:
+            self.assertLess(min(max(abs(a - b) for a, b in zip(place, other)) for other in after),
+                            1e-4)
+
     def test_corners_in_any_order(self):
         model, header, blocks = self.base()
         for kind in header["scanner"]["scannerGeometry"]["replicatedModules"]:
