@@ -28,7 +28,7 @@ static void finding_json(const lr_finding *finding, struct json *json)
     json_close(json, '}');
 }
 
-static void write_json(const struct check *check)
+static void write_json(const struct check *check, const char *png)
 {
     struct json json = common_json_begin("scanner check");
     json_bool(&json, "good", check->setup.lors != NULL && check->diagnosis->num_suspects == 0);
@@ -37,6 +37,7 @@ static void write_json(const struct check *check)
         finding_json(&check->diagnosis->findings[k], &json);
     }
     json_close(&json, ']');
+    json_text(&json, "picture", png);
     if (check->setup.lors != NULL) {
         const struct scanner_summary summary =
             scanner_summarise(check->setup.scanner, check->setup.lors);
@@ -98,8 +99,27 @@ static lr_status open_scanner(struct check *check, struct cli_args *args)
     return check->setup.lors != NULL ? LR_OK : report_reason(args->report);
 }
 
+/* Also of a scanner that looks wrong: that is what the picture is for. */
+static lr_status draw(const struct check *check, const char *path)
+{
+    struct report *report = check->setup.report;
+    const lr_diagnosis_params params = {.draft = check->draft,
+                                        .diagnosis = check->diagnosis,
+                                        .grid = check->setup.params.grid,
+                                        .log = &report->log};
+    lr_picture *picture = lr_picture_diagnosis(&params);
+    if (picture == NULL) {
+        return report_reason(report);
+    }
+    const lr_status status = lr_png_write(path, picture->rgb, picture->size, &report->log);
+    lr_picture_destroy(picture);
+    return status;
+}
+
 static lr_status examine(struct check *check, struct cli_args *args)
 {
+    static const char *const endings[] = {".png", NULL};
+    const char *png = args_text(args, "--png");
     const bool has_grid = args_has(args, "--grid") || args_has(args, "--like") ||
                           args_has(args, "--voxel-mm") || args_has(args, "--origin-mm");
     check->setup.report = args->report;
@@ -107,6 +127,9 @@ static lr_status examine(struct check *check, struct cli_args *args)
         CLI_TRY(setup_grid(&check->setup, args, NULL));
     }
     CLI_TRY(args->status);
+    if (png != NULL) {
+        CLI_TRY(common_check_output(args->report, png, endings));
+    }
     check->draft = lr_scanner_draft_read(args->positional[0], &args->report->log);
     if (check->draft == NULL) {
         return report_reason(args->report);
@@ -116,12 +139,15 @@ static lr_status examine(struct check *check, struct cli_args *args)
     if (check->diagnosis == NULL) {
         return report_reason(args->report);
     }
+    if (png != NULL) {
+        CLI_TRY(draw(check, png));
+    }
     const lr_status status = open_scanner(check, args);
     if (status == LR_FAILED) {
         return status;
     }
     if (args->report->json) {
-        write_json(check);
+        write_json(check, png);
     } else {
         print_findings(check, args->positional[0]);
     }
@@ -147,13 +173,18 @@ static lr_status run_check(struct cli_args *args)
     return status;
 }
 
+static const struct cli_option check_options[] = {
+    {"--png", "FILE", "also draw the modules, with what looks wrong in red", false},
+    {0},
+};
+
 static const struct cli_syntax check_syntax = {
     .verb = "scanner check",
     .positionals = "NAME|FILE",
     .summary = "Looks for errors in a scanner's geometry: wrong units, a diameter for the radius, "
                "overlaps, gaps, mirrored numbering; exit code 3 when something looks wrong.",
     .example = "loraster scanner check my-scanner.yaml --grid 128,128,64 --voxel-mm 4",
-    .groups = {COMMON_GRID_GROUP, COMMON_GENERAL_GROUP},
+    .groups = {COMMON_GRID_GROUP, {"output", check_options}, COMMON_GENERAL_GROUP},
 };
 
 const struct cli_verb verb_scanner_check = {&check_syntax, run_check};

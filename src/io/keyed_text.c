@@ -16,6 +16,20 @@
 
 /* --- files --- */
 
+bool lr_path_ends_with(const char *path, const char *ending)
+{
+    const size_t length = strlen(path), tail = strlen(ending);
+    if (length < tail) {
+        return false;
+    }
+    for (size_t k = 0; k < tail; k++) {
+        if (tolower((unsigned char)path[length - tail + k]) != tolower((unsigned char)ending[k])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static lr_status check_file(const char *path, int64_t most, int64_t *count, const lr_log *log)
 {
     struct stat facts;

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/events_writers.h"
+#include "io/keyed_text.h"
 #include "io/petsird_layout.h"
 #include "io/scanner_formats.h"
 #include "io/yardl_write.h"

@@ -4,11 +4,11 @@
 
 #include "base/log.h"
 #include "io/c_locale.h"
+#include "io/keyed_text.h"
 #include "io/petsird.h"
 #include "io/scanner_yaml.h"
 #include "io/yaml.h"
 
-#include <ctype.h>
 #include <lr/io.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,28 +22,14 @@ static const char *const petsird_endings[] = {".petsird", NULL};
 /* The first that recognises a file reads it; YAML, the first row, is what nothing else is. */
 static const struct lr_scanner_format formats[] = {
     {"YAML", yaml_endings, NULL, lr_scanner_read_file, lr_scanner_yaml_write},
-    {"PETSIRD", petsird_endings, lr_petsird_recognises, lr_petsird_scanner_read,
-     lr_petsird_scanner_write},
     {"CASToR .geom", geom_endings, lr_geom_recognises, lr_geom_read, lr_geom_write},
     {"CASToR .hscan", hscan_endings, lr_hscan_recognises, lr_hscan_read, lr_hscan_write},
     {"STIR header", NULL, lr_stir_header_recognises, lr_stir_header_read, NULL},
     {"STIR crystal map", NULL, lr_stir_map_recognises, lr_stir_map_read, NULL},
+    {"PETSIRD", petsird_endings, lr_petsird_recognises, lr_petsird_scanner_read,
+     lr_petsird_scanner_write},
 };
 enum { NUM_FORMATS = sizeof(formats) / sizeof(formats[0]) };
-
-bool lr_path_ends_with(const char *path, const char *ending)
-{
-    const size_t length = strlen(path), tail = strlen(ending);
-    if (length < tail) {
-        return false;
-    }
-    for (size_t k = 0; k < tail; k++) {
-        if (tolower((unsigned char)path[length - tail + k]) != tolower((unsigned char)ending[k])) {
-            return false;
-        }
-    }
-    return true;
-}
 
 /* What cannot be read has an empty head: the format's reader says why. */
 static void read_head(const char *path, struct lr_file_head *head)

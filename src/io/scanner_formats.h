@@ -30,9 +30,6 @@ struct lr_scanner_format {
 lr_scanner *lr_scanner_file_read(const char *path, const lr_log *log);
 lr_scanner_draft *lr_scanner_draft_file_read(const char *path, const lr_log *log);
 
-/* Whether a path ends so, without regard to case. */
-bool lr_path_ends_with(const char *path, const char *ending);
-
 /* The readers and writers. Frames are converted here, once: docs/formats.md says from what. */
 
 /* CASToR's generated geometry. The file is read line by line: memory goes with the number of

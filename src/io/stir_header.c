@@ -234,7 +234,8 @@ static lr_status list_cylinder(struct draft *draft)
     draft->block_mm[0] = per_block * draft->crystal_mm[0];
     draft->block_mm[1] = draft->per_block[1] * draft->ring_mm;
     const struct panel first = {.angle = pi / 2 + draft->tilt_deg * pi / 180 +
-                                         pi * (per_block - 1) / draft->places,
+                                         pi * (per_block - 1 + draft->missing[0]) / draft->places,
+                                .shift_mm = -0.5 * draft->missing[0] * draft->crystal_mm[0],
                                 .radius_mm = draft->radius_mm};
     return list_panels(draft, per_block, &first);
 }

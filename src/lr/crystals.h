@@ -35,10 +35,18 @@ typedef struct lr_crystal_list {
 
 /* Turns a crystal list back into flat, uniform modules: finds panels, the axes and pitches of
  * their grids, and cuts a panel into blocks where gaps between crystals are wider. Places around
- * the ring and rings are filled in where the modules form rings.
+ * the ring and rings are filled in where the modules form rings of three places or more: the first
+ * place is that of the list's first crystal, and an axial gap of a pitch or more separates rings.
+ *
+ * Rings whose panels differ by no more than the list's rounding or noise become exactly regular.
+ *
+ * Crystals without known axes face the scanner's axis where their panel is one crystal wide.
+ * Crystals whose known axes differ are never in one module, so a curved panel that says where each
+ * column looks becomes modules of one column; without that it is refused.
  *
  * crystal_of: [num_crystals], the scanner's number of each crystal of the list; may be NULL.
- * residual_mm: the largest distance between a crystal of the list and its place; may be NULL.
+ * residual_mm: the largest distance between a crystal of the list and its place, also where that
+ *              is the reason of refusal; may be NULL.
  * errors: NULL (LR_BAD_INPUT) where no such modules lie within the tolerance: the sentence names
  *         the crystals that lie farthest off, and by how much. */
 LR_API lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_of,

@@ -4,6 +4,7 @@
 #define LR_PICTURE_H
 
 #include <lr/compare.h>
+#include <lr/doctor.h>
 #include <lr/grid.h>
 #include <lr/operator.h>
 #include <lr/scanner.h>
@@ -177,6 +178,22 @@ typedef struct lr_slice_params {
 
 /* A new picture of one slice of an image on white; or NULL, logged. */
 LR_API lr_picture *lr_picture_slice(const lr_slice_params *params);
+
+/* --- examined scanners --- */
+
+/* Zero fields are none. */
+typedef struct lr_diagnosis_params {
+    const lr_scanner_draft *draft;
+    const lr_diagnosis *diagnosis; /* of that draft */
+    const lr_grid *grid;           /* drawn when given */
+    const lr_log *log;
+} lr_diagnosis_params;
+
+/* A new picture on white, or NULL, logged: the modules' boxes seen along the axis (x to the right,
+ * y upwards, from +z) and from the side (z to the right, y upwards), the field of view as a circle,
+ * the grid as a rectangle, and the findings below. Modules that a suspicion concerns are red and
+ * numbered. */
+LR_API lr_picture *lr_picture_diagnosis(const lr_diagnosis_params *params);
 
 /* --- panels --- */
 

@@ -85,12 +85,12 @@ static void snap_upright(struct lr_crystal_fit *fit)
     vec_cross(u, v, outward);
 }
 
-static double snap(double value, double most_off)
+double lr_shortest_decimal(double value, double off)
 {
     double power = 1;
-    for (int decimals = 0; decimals < 9; decimals++, power *= 10) {
+    for (int decimals = 0; decimals < 12; decimals++, power *= 10) {
         const double rounded = round(value * power) / power;
-        if (rounded > 0 && fabs(rounded - value) <= most_off) {
+        if (fabs(rounded - value) <= off) {
             return rounded;
         }
     }
@@ -170,7 +170,7 @@ static lr_status find_pitch(struct lr_crystal_fit *fit, int axis)
     cut_segments(fit, axis, step, gap);
     double pitch = regress_pitch(fit, axis);
     if (pitch > 0) {
-        fit->pitch_mm[axis] = snap(pitch, 2 * fit->snap_mm / n);
+        fit->pitch_mm[axis] = lr_shortest_decimal(pitch, fmin(2 * fit->snap_mm / n, 0.1 * pitch));
         return LR_OK;
     }
     const double known = fit->size_mm[axis] > 0 ? fit->size_mm[axis] : list->face_mm[axis];

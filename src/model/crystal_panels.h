@@ -9,6 +9,8 @@
 
 #include "model/point_hash.h"
 
+#include <stddef.h>
+
 /* More modules than this are refused: the table of module pairs grows with their square. */
 #define LR_MAX_CRYSTAL_MODULES 65536
 
@@ -78,5 +80,19 @@ lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel,
  * num_positions: places around the ring, 0 = no ring. */
 lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tolerance_mm,
                                     int *num_positions, const lr_log *log);
+
+/* The largest distance of a crystal from its place so far, and what it may be. */
+struct lr_crystal_bounds {
+    double off_mm, tolerance_mm;
+};
+
+/* Makes the arranged blocks of a ring exactly alike where the crystals then lie hardly farther off
+ * their places (half more, and 1e-4 mm); else leaves them as they are. */
+lr_status lr_crystal_blocks_idealise(struct lr_crystal_blocks *blocks, int num_positions,
+                                     const struct lr_crystal_growth *growth,
+                                     struct lr_crystal_bounds *bounds);
+
+/* The shortest decimal within `off` of a value. */
+double lr_shortest_decimal(double value, double off);
 
 #endif

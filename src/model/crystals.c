@@ -235,6 +235,14 @@ static lr_scanner *build(struct draft *draft, int *crystal_of)
                                   draft->list->log) != LR_OK) {
         return NULL;
     }
+    if (draft->num_positions > 0) {
+        struct lr_crystal_bounds bounds = {draft->off_mm, draft->tolerance_mm};
+        if (lr_crystal_blocks_idealise(&draft->blocks, draft->num_positions, &draft->growth,
+                                       &bounds) != LR_OK) {
+            return NULL;
+        }
+        draft->off_mm = bounds.off_mm;
+    }
     lr_scanner *scanner = create(draft);
     if (scanner != NULL && crystal_of != NULL &&
         number_crystals(draft, scanner, crystal_of) != LR_OK) {

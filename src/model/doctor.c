@@ -109,10 +109,41 @@ static bool is_level(const lr_module *module, double z)
     return fabs(module->centre_mm[2] - z) <= half;
 }
 
+/* Whether `back` is a deeper layer of crystals behind `front`. */
+static bool is_behind(const lr_module *back, const lr_module *front)
+{
+    double way[3];
+    vec_sub(back->centre_mm, front->centre_mm, way);
+    return vec_dot(back->normal, front->normal) > 0.9998 &&
+           plane_distance(back) > plane_distance(front) + 0.5 * front->depth_mm &&
+           fabs(vec_dot(way, front->u)) < 0.5 * front->crystals[0] * front->pitch_mm[0];
+}
+
 struct direction {
     double angle;
     int module;
 };
+
+/* Leaves out layers of crystals behind others: they fill no more of the circumference. */
+static int drop_layers(const struct lr_examination *examination, struct direction *directions,
+                       int count)
+{
+    int kept = 0;
+    for (int a = 0; a < count; a++) {
+        const lr_module *module = &examination->modules[directions[a].module];
+        bool behind = false;
+        for (int b = 0; b < count && !behind; b++) {
+            /* Those that were left out are behind one that was kept. */
+            behind = b < kept || b >= a
+                         ? is_behind(module, &examination->modules[directions[b].module])
+                         : false;
+        }
+        if (!behind) {
+            directions[kept++] = directions[a];
+        }
+    }
+    return kept;
+}
 
 static int compare_directions(const void *a, const void *b)
 {
@@ -158,6 +189,7 @@ static bool find_belt(struct lr_examination *examination)
         }
     }
     if (good) {
+        belt->count = drop_layers(examination, directions, belt->count);
         finish_belt(examination, directions, scratch);
     }
     free(directions);

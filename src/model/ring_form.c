@@ -11,15 +11,14 @@
 #include <string.h>
 
 static const double degree = 3.14159265358979323846 / 180;
-static const double same_mm = 1e-6;
 
-/* The shortest decimal within `off` of a value. */
-static double shorten(double value, double off)
+/* The shortest decimal that a value may stand for after rounding by a share of it. */
+static double shorten(double value, double share)
 {
     double power = 1;
-    for (int decimals = 0; decimals < 13; decimals++, power *= 10) {
+    for (int decimals = 0; decimals < 15; decimals++, power *= 10) {
         const double rounded = round(value * power) / power;
-        if (fabs(rounded - value) <= off) {
+        if (fabs(rounded - value) <= share * fmax(1, fabs(value))) {
             return rounded;
         }
     }
@@ -83,27 +82,25 @@ static double block_gap(const lr_scanner *scanner, const lr_ring *ring, int axis
            0.5 * (a->crystals[axis] + b->crystals[axis]) * a->pitch_mm[axis];
 }
 
-static void read_numbers(const lr_scanner *scanner, lr_ring *ring, int panel)
+static void read_numbers(const lr_scanner *scanner, lr_ring *ring, int panel, double share)
 {
     const lr_module *first = &scanner->modules[0];
-    const double turns = 0.05 * same_mm / (1 + fabs(vec_length(first->centre_mm)));
     ring->modules = scanner->num_positions;
     ring->rings = scanner->num_modules / (scanner->num_positions * panel);
-    ring->radius_mm = shorten(-vec_dot(first->normal, first->centre_mm), 0.1 * same_mm);
+    ring->radius_mm = shorten(-vec_dot(first->normal, first->centre_mm), share);
     double angle = atan2(-first->normal[1], -first->normal[0]) / degree;
     angle += angle < -1e-12 ? 360 : 0;
-    ring->first_angle_deg = shorten(angle, turns / degree);
+    ring->first_angle_deg = shorten(angle, share);
     if (ring->rings > 1) {
         const lr_module *above = &scanner->modules[panel * scanner->num_positions];
-        ring->ring_pitch_mm =
-            shorten(above->centre_mm[2] - first->centre_mm[2], 0.1 * same_mm / ring->rings);
+        ring->ring_pitch_mm = shorten(above->centre_mm[2] - first->centre_mm[2], share);
     }
     ring->depth_mm = first->depth_mm;
     for (int k = 0; k < 2; k++) {
         ring->pitch_mm[k] = first->pitch_mm[k];
         ring->face_mm[k] = first->face_mm[k];
         const double gap = block_gap(scanner, ring, k);
-        ring->block_gap_mm[k] = gap > 0 ? shorten(gap, 0.1 * same_mm / ring->blocks[k]) : 0;
+        ring->block_gap_mm[k] = gap > 0 ? shorten(gap, share) : 0;
     }
 }
 
@@ -117,26 +114,40 @@ static bool is_near(const double *a, const double *b, int count, double off)
     return true;
 }
 
-static bool is_same(const lr_module *a, const lr_module *b)
+static bool is_same(const lr_module *a, const lr_module *b, double same_mm)
 {
-    return is_near(a->centre_mm, b->centre_mm, 3, same_mm) && is_near(a->u, b->u, 3, 1e-9) &&
-           is_near(a->v, b->v, 3, 1e-9) && is_near(a->pitch_mm, b->pitch_mm, 2, 0) &&
-           is_near(a->face_mm, b->face_mm, 2, 0) && a->depth_mm == b->depth_mm &&
-           a->crystals[0] == b->crystals[0] && a->crystals[1] == b->crystals[1] &&
-           a->position == b->position && a->ring == b->ring &&
+    return is_near(a->centre_mm, b->centre_mm, 3, same_mm) &&
+           is_near(a->u, b->u, 3, fmax(1e-15, 1e-3 * same_mm)) &&
+           is_near(a->v, b->v, 3, fmax(1e-15, 1e-3 * same_mm)) &&
+           is_near(a->pitch_mm, b->pitch_mm, 2, 0) && is_near(a->face_mm, b->face_mm, 2, 0) &&
+           a->depth_mm == b->depth_mm && a->crystals[0] == b->crystals[0] &&
+           a->crystals[1] == b->crystals[1] && a->position == b->position && a->ring == b->ring &&
            a->first_crystal_ring == b->first_crystal_ring;
 }
 
-static bool is_the_scanner(const lr_scanner *scanner, const lr_ring *ring)
+static bool is_the_scanner(const lr_scanner *scanner, const lr_ring *ring, double same_mm)
 {
     int count = 0;
     lr_module *modules = lr_ring_expand("", ring, &count, NULL);
     bool same = modules != NULL && count == scanner->num_modules;
     for (int m = 0; m < count && same; m++) {
-        same = is_same(&modules[m], &scanner->modules[m]);
+        same = is_same(&modules[m], &scanner->modules[m], same_mm);
     }
     free(modules);
     return same;
+}
+
+/* Short numbers that give the scanner to the last bits; else any that give it to 1e-6 mm. */
+static bool try_numbers(const lr_scanner *scanner, struct lr_ring_form *form, int panel)
+{
+    static const double shares[] = {1e-13, 4e-15, 1e-15, 0};
+    for (int k = 0; k < 4; k++) {
+        read_numbers(scanner, &form->ring, panel, shares[k]);
+        if (is_the_scanner(scanner, &form->ring, k < 3 ? 1e-13 : 1e-6)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 lr_status lr_ring_form_find(const lr_scanner *scanner, struct lr_ring_form *form, bool *found,
@@ -152,8 +163,7 @@ lr_status lr_ring_form_find(const lr_scanner *scanner, struct lr_ring_form *form
     }
     const lr_status status = count_blocks(scanner, form, panel, log);
     if (status == LR_OK) {
-        read_numbers(scanner, &form->ring, panel);
-        *found = is_the_scanner(scanner, &form->ring);
+        *found = try_numbers(scanner, form, panel);
     }
     if (!*found) {
         lr_ring_form_finish(form);

@@ -19,7 +19,7 @@ struct lr_ring_form {
 };
 
 /* Finds the ring whose modules are the scanner's, in its order, to within 1e-6 mm. Numbers are
- * rounded to the shortest decimals that still fit.
+ * the shortest decimals that they may stand for after rounding (1e-13).
  * found: whether there is one; *form holds nothing otherwise.
  * errors: LR_FAILED when memory is short. */
 lr_status lr_ring_form_find(const lr_scanner *scanner, struct lr_ring_form *form, bool *found,

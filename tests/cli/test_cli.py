@@ -196,6 +196,11 @@ class Scanner(ProgramTest):
         self.assertIs(found["good"], False)
         self.assertEqual([(f["severity"], f["kind"]) for f in found["findings"]],
                          [("suspect", "radius"), ("note", "size")])
+        done = self.run_program("scanner", "check", "./wrong.yaml", "--png", "wrong.png")
+        self.assertEqual(done.returncode, 3)
+        with open(self.path("wrong.png"), "rb") as file:
+            self.assertEqual(file.read(8), b"\x89PNG\r\n\x1a\n")
+        self.refuse(2, ".png", "scanner", "check", "./wrong.yaml", "--png", "wrong.jpg")
         self.write("right.yaml", ring.replace("174", "87.2"))
         self.assertIn("right.yaml: good: ", self.good("scanner", "check", "./right.yaml").stdout)
 

@@ -332,6 +332,30 @@ static void modules_that_stand_wrong(void **state)
            "counterclockwise");
 }
 
+/* Two layers of crystals, one behind the other, fill the ring once. */
+static void layers_are_no_second_ring(void **state)
+{
+    (void)state;
+    char yaml[16384] = "modules:\n";
+    for (int k = 0; k < 32; k++) {
+        const double angle = (k % 16) * acos(-1.0) / 8, c = cos(angle), s = sin(angle);
+        const double radius = k < 16 ? 130 : 140;
+        const size_t used = strlen(yaml);
+        snprintf(yaml + used, sizeof(yaml) - used,
+                 "  - {center_mm: [%.15g, %.15g, 0], u: [%.15g, %.15g, 0], v: [0, 0, 1], crystals: "
+                 "[10, 10], pitch_mm: [5, 5], face_mm: [5, 5], depth_mm: 10}\n",
+                 radius * c, radius * s, -s, c);
+    }
+    lr_scanner_draft *draft = parse(yaml);
+    lr_diagnosis *diagnosis = lr_scanner_examine(draft, NULL, NULL);
+    if (diagnosis->num_suspects > 0) {
+        print(diagnosis);
+    }
+    assert_int_equal(diagnosis->num_suspects, 0);
+    lr_diagnosis_destroy(diagnosis);
+    lr_scanner_draft_destroy(draft);
+}
+
 static void a_sound_list_is_sound(void **state)
 {
     (void)state;
@@ -357,6 +381,7 @@ int main(void)
         cmocka_unit_test(grids),
         cmocka_unit_test(what_is_impossible_is_said),
         cmocka_unit_test(modules_that_stand_wrong),
+        cmocka_unit_test(layers_are_no_second_ring),
         cmocka_unit_test(a_sound_list_is_sound),
     };
     return cmocka_run_group_tests_name("geometry doctor", tests, NULL, NULL);

@@ -498,16 +498,128 @@ static void safir_map_is_the_preset(void **state)
     }
     print_message("residual %.3g mm\n", residual_mm);
     assert_true(residual_mm < 0.01);
-    assert_same_scanner(preset, scanner, 1e-4);
+    assert_same_scanner(preset, scanner, 1e-12);
     assert_crystals_are_there(&exploded, scanner, crystal_of, 1e-4);
     for (int m = 0; m < 48; m++) {
-        assert_same_module(&preset->modules[m], &scanner->modules[m], 1e-4);
+        assert_same_module(&preset->modules[m], &scanner->modules[m], 1e-12);
         assert_int_equal(preset->modules[m].position, scanner->modules[m].position);
     }
     free(crystal_of);
     free(exploded.crystals);
     lr_scanner_destroy(scanner);
     lr_scanner_destroy(preset);
+}
+
+/* A crystal from the corners of its box, as PETSIRD's helpers order them: the inner face, then the
+ * outer one. */
+static lr_crystal box_crystal(double corners[8][3], int group)
+{
+    static const int ends[3] = {3, 1, 4}; /* from corner 0 along u, v and depth */
+    lr_crystal crystal = {.group = group};
+    for (int k = 0; k < 3; k++) {
+        crystal.size_mm[k] = distance(corners[0], corners[ends[k]]);
+        for (int a = 0; a < 3; a++) {
+            crystal.axes[k][a] = (corners[ends[k]][a] - corners[0][a]) / crystal.size_mm[k];
+        }
+    }
+    for (int c = 0; c < 8; c++) {
+        for (int a = 0; a < 3; a++) {
+            crystal.centre_mm[a] += corners[c][a] / 8;
+        }
+    }
+    return crystal;
+}
+
+/* The official generator's scanner: two rings of 8 modules of 4 x 4 crystals that touch,
+ * 5 decimals. */
+static void petsird_boxes(void **state)
+{
+    char path[1024], line[1024];
+    (void)state;
+    if (test_data(path, "petsird/small_cpp_v0.9.1.corners.txt") == NULL) {
+        skip();
+    }
+    lr_crystal crystals[256];
+    int count = 0;
+    FILE *file = fopen(path, "r");
+    while (fgets(line, sizeof(line), file) != NULL && count < 256) {
+        double corners[8][3];
+        char *at = line;
+        if (line[0] == '#') {
+            continue;
+        }
+        strtol(at, &at, 10);
+        const int module = (int)strtol(at, &at, 10);
+        strtol(at, &at, 10);
+        for (int k = 0; k < 24; k++) {
+            corners[k / 3][k % 3] = strtod(at, &at);
+        }
+        crystals[count++] = box_crystal(corners, module);
+    }
+    fclose(file);
+    assert_int_equal(count, 256);
+    struct test_log log;
+    test_log_init(&log);
+    const lr_crystal_list list = {.crystals = crystals, .num_crystals = 256, .log = &log.log};
+    int crystal_of[256];
+    double residual_mm;
+    lr_scanner *scanner = lr_scanner_from_crystals(&list, crystal_of, &residual_mm);
+    if (scanner == NULL) {
+        fail_msg("%s", log.error);
+    }
+    print_message("residual %.3g mm\n", residual_mm);
+    assert_true(residual_mm < 2e-5);
+    assert_int_equal(scanner->num_modules, 16);
+    assert_int_equal(scanner->num_positions, 8);
+    for (int m = 0; m < 16; m++) {
+        const lr_module *module = &scanner->modules[m];
+        assert_int_equal(module->crystals[0], 4);
+        assert_close(hypot(module->centre_mm[0], module->centre_mm[1]), 60, 1e-12);
+        assert_close(module->pitch_mm[0], 4, 1e-9);
+        assert_close(module->face_mm[1], 4, 1e-5);
+        assert_close(module->depth_mm, 20, 1e-5);
+        assert_int_equal(module->ring, m / 8);
+        assert_int_equal(module->position, m % 8);
+    }
+    const struct exploded exploded = {crystals, 256};
+    assert_crystals_are_there(&exploded, scanner, crystal_of, 1e-4);
+    lr_scanner_destroy(scanner);
+}
+
+/* Modules that touch, with centres as float32 has them: no overlap is left, nothing moves. */
+static void touching_modules_do_not_overlap(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed();
+    struct exploded exploded = {calloc(4 * 36, sizeof(lr_crystal)), 0};
+    for (int m = 0; m < 4; m++) {
+        for (int n = 0; n < 36; n++) {
+            lr_crystal *crystal = &exploded.crystals[exploded.count++];
+            *crystal = (lr_crystal){
+                .centre_mm = {m < 2 ? 310 : -310, 3.3 * (n % 6) + 19.8 * (m % 2), 3.3 * (n / 6)},
+                .axes = {{0, 1, 0}, {0, 0, 1}, {1, 0, 0}},
+                .size_mm = {3.3, 3.3, 20},
+                .group = m};
+            for (int k = 0; k < 3; k++) {
+                crystal->centre_mm[k] += 3e-5 * (test_random(&seed) - 0.5);
+            }
+        }
+    }
+    struct test_log log;
+    test_log_init(&log);
+    const lr_crystal_list list = {
+        .crystals = exploded.crystals, .num_crystals = exploded.count, .log = &log.log};
+    double residual_mm;
+    int crystal_of[4 * 36];
+    lr_scanner *scanner = lr_scanner_from_crystals(&list, crystal_of, &residual_mm);
+    if (scanner == NULL) {
+        fail_msg("%s", log.error);
+    }
+    assert_int_equal(scanner->num_modules, 4);
+    assert_true(residual_mm < 1e-4);
+    assert_crystals_are_there(&exploded, scanner, crystal_of, 1e-4);
+    free(exploded.crystals);
+    lr_scanner_destroy(scanner);
 }
 
 int main(void)
@@ -522,6 +634,8 @@ int main(void)
         cmocka_unit_test(known_axes_part_a_curved_panel),
         cmocka_unit_test(faults_are_named),
         cmocka_unit_test(safir_map_is_the_preset),
+        cmocka_unit_test(petsird_boxes),
+        cmocka_unit_test(touching_modules_do_not_overlap),
     };
     return cmocka_run_group_tests_name("crystals", tests, NULL, NULL);
 }
