@@ -749,6 +749,59 @@ static void other_scanners_are_told(void **state)
     lr_scanner_destroy(scanner);
 }
 
+static lr_status stop_at_once(void *user, const lr_event *events, int64_t count)
+{
+    (void)events;
+    *(int64_t *)user += count;
+    return LR_CANCELLED;
+}
+
+/* A sink that wants no more ends the reading with its own status. */
+static void sinks_may_stop(void **state)
+{
+    struct fixture *fixture = *state;
+    int64_t count = 0;
+    const lr_event_sink sink = {stop_at_once, &count};
+    write_bytes(fixture->bytes, fixture->count);
+    const lr_events_source source = {.path = FILE_NAME, .log = &fixture->log.log};
+    assert_int_equal(lr_events_read(&source, &sink, NULL), LR_CANCELLED);
+    assert_true(count > 0);
+}
+
+/* Of a scanner that lacks two of the file's modules, the events of the others are kept. */
+static void events_of_lost_modules_are_left_out(void **state)
+{
+    struct fixture *fixture = *state;
+    enum { COUNT = 1000 };
+    test_log_init(&fixture->log);
+    lr_scanner *whole = lopsided(&fixture->log.log);
+    lr_lors *lors = lr_lors_create(whole, &fixture->log.log);
+    const lr_scanner_params params = {
+        .name = "half", .modules = whole->modules, .num_modules = 2, .log = &fixture->log.log};
+    lr_scanner *half = lr_scanner_create(&params);
+    assert_non_null(half);
+    lr_event *events = random_events(whole, COUNT, false);
+    write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = lors}, events, COUNT);
+    int64_t kept = 0;
+    for (int k = 0; k < COUNT; k++) { /* both scanners number the first two modules alike */
+        kept += events[k].crystals[0] < half->num_crystals &&
+                events[k].crystals[1] < half->num_crystals;
+    }
+    const lr_events_source source = {.path = FILE_NAME, .scanner = half, .log = &fixture->log.log};
+    lr_event_list *list = lr_event_list_read(&source);
+    assert_non_null(list);
+    assert_true(kept > 0 && kept < COUNT);
+    assert_int_equal(list->count, kept);
+    assert_int_equal(list->info.counts.unknown_crystals, COUNT - kept);
+    assert_int_equal(list->info.counts.prompts + list->info.counts.delayeds, COUNT);
+    assert_int_equal(fixture->log.num_warnings, 2); /* crystals, then events */
+    lr_event_list_destroy(list);
+    free(events);
+    lr_scanner_destroy(half);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(whole);
+}
+
 /* A file of ours with events of both kinds. */
 static void make_bytes(struct fixture *fixture)
 {
@@ -795,6 +848,8 @@ int main(void)
         cmocka_unit_test(schemas_that_explode_are_refused),
         cmocka_unit_test(bad_requests_are_refused),
         cmocka_unit_test(other_scanners_are_told),
+        cmocka_unit_test(sinks_may_stop),
+        cmocka_unit_test(events_of_lost_modules_are_left_out),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
