@@ -260,6 +260,10 @@ static lr_status run_convert(struct cli_args *args)
     if (histogram && args->num_positional == 2 && !common_ends_with(args->positional[1], ".Cdh")) {
         args_complain(args, "--histogram belongs to CASToR, whose headers end in .Cdh");
     }
+    if (args_has(args, "--petsird-version") && args->num_positional == 2 &&
+        !common_ends_with(args->positional[1], ".petsird")) {
+        args_complain(args, "--petsird-version belongs to a PETSIRD file (.petsird)");
+    }
     lr_status status = args->status == LR_OK ? open_both(args, &opened) : args->status;
     if (status == LR_OK) {
         const char *output = args->positional[1];

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { BUFFER_BYTES = 1 << 16, MAGIC_BYTES = 9, MAX_EMPTY_ITEMS = 1 << 16, MAX_SENTENCE = 600 };
+enum { BUFFER_BYTES = 1 << 16, MAGIC_BYTES = 9, MAX_SENTENCE = 600 };
 
 struct lr_yardl_input {
     char *path;
@@ -322,12 +322,13 @@ lr_status lr_yardl_text(struct lr_yardl_input *input, const struct lr_yardl_type
 
 /* --- lists, unions, records --- */
 
-/* Whether the file can hold so many items. */
+/* Whether the file can hold so many items. None of no bytes: lists of them, within each other, would
+ * be walked through for ever. */
 static lr_status check_count(struct lr_yardl_input *input, const struct lr_yardl_type *item,
                              int64_t count)
 {
     const int64_t left = lr_yardl_left(input);
-    const int64_t most = item->least_bytes > 0 ? left / item->least_bytes : MAX_EMPTY_ITEMS;
+    const int64_t most = item->least_bytes > 0 ? left / item->least_bytes : 0;
     return count <= most ? LR_OK
                          : lr_yardl_error(input,
                                           "%lld items are to follow, which the %lld bytes that the "

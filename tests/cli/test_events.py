@@ -189,6 +189,8 @@ class Convert(Castor):
         self.refuse(2, [".petsird", ".Cdh"], *to, "a.txt", "--scanner", self.scanner)
         self.refuse(2, "--histogram", *to, "a.petsird", "--scanner", self.scanner, "--histogram")
         self.refuse(2, "petsird-version", *to, "a.petsird", "--petsird-version", "0.7")
+        self.refuse(2, "--petsird-version", *to, "a.Cdh", "--scanner", self.scanner,
+                    "--petsird-version", "0.10")
         Path(self.path("in.Cdf")).write_bytes(b"1234")
         self.refuse(3, "in.Cdf", *to, "a.petsird", "--scanner", self.scanner)
 

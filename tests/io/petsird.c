@@ -682,6 +682,36 @@ static void schemas_are_distrusted(void **state)
     }
 }
 
+/* Lists of nothing within each other: 2^64 items that take no byte. */
+static void lists_of_nothing_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    write_schema(
+        STEPS("\"P.A\"") TYPE("A", "\"fields\":[{\"name\":\"scanner\",\"type\":\"P.B\"}]") "," TYPE(
+            "B",
+            "\"fields\":[{\"name\":\"detectionEfficiencies\",\"type\":"
+            "\"P.C\"},{\"name\":\"scannerGeometry\",\"type\":\"P.E\"}]") "," TYPE("C",
+                                                                                  "\"fields\":[{"
+                                                                                  "\"name\":"
+                                                                                  "\"modulePairEffi"
+                                                                                  "cienciesVectors"
+                                                                                  "\","
+                                                                                  "\"type\":{"
+                                                                                  "\"vector\":{"
+                                                                                  "\"length\":"
+                                                                                  "4294967296,"
+                                                                                  "\"items\":"
+                                                                                  "{\"vector\":{"
+                                                                                  "\"length\":"
+                                                                                  "4294967296,"
+                                                                                  "\"items\":\"P."
+                                                                                  "E\"}}}}"
+                                                                                  "}]") "," TYPE("E",
+                                                                                                 "\"fields\":[]") "]}",
+        "", 0);
+    expect(fixture, "./" FILE_NAME, "4294967296 items are to follow");
+}
+
 /* Types that double at each of 40 levels, and a depth that no stack would hold. */
 static void schemas_that_explode_are_refused(void **state)
 {
@@ -845,6 +875,7 @@ int main(void)
         cmocka_unit_test(truncated_files_are_refused),
         cmocka_unit_test(random_bytes_are_survived),
         cmocka_unit_test(schemas_are_distrusted),
+        cmocka_unit_test(lists_of_nothing_are_refused),
         cmocka_unit_test(schemas_that_explode_are_refused),
         cmocka_unit_test(bad_requests_are_refused),
         cmocka_unit_test(other_scanners_are_told),
