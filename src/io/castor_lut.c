@@ -208,6 +208,24 @@ static lr_status read_table(struct draft *draft)
     return status;
 }
 
+/* Angles between orientations become places around the ring, where there are such. */
+static lr_status set_rules(const struct draft *draft, lr_scanner *scanner)
+{
+    double least_deg = 0;
+    const struct lr_keyed_number angle = {"min angle difference", 0, 180, false, false};
+    LR_TRY(lr_keyed_text_number(&draft->text, &angle, 0, &least_deg));
+    const int difference = (int)ceil(least_deg * scanner->num_positions / 360 - 1e-9);
+    if (least_deg > 0 && scanner->num_positions == 0) {
+        lr_warn(draft->text.log,
+                "%s: 'min angle difference' is left out: modules of this scanner have no places "
+                "around a full ring",
+                draft->text.path);
+    }
+    scanner->coincidence.min_module_difference =
+        difference > scanner->num_positions / 2 ? scanner->num_positions / 2 : difference;
+    return LR_OK;
+}
+
 static lr_scanner *build(struct draft *draft)
 {
     char stem[128];
@@ -226,7 +244,12 @@ static lr_scanner *build(struct draft *draft)
         .detection_depth_mm = depth >= 0 ? depth : 0.5 * draft->size_mm[0][2],
         .source = "a CASToR look-up table",
         .log = draft->text.log};
-    return lr_scanner_from_crystals(&list, NULL, NULL);
+    lr_scanner *scanner = lr_scanner_from_crystals(&list, NULL, NULL);
+    if (scanner != NULL && set_rules(draft, scanner) != LR_OK) {
+        lr_scanner_destroy(scanner);
+        return NULL;
+    }
+    return scanner;
 }
 
 lr_scanner *lr_hscan_read(const char *path, const lr_log *log)
@@ -372,6 +395,9 @@ lr_status lr_hscan_write(const char *path, const lr_scanner *scanner, const lr_l
     lr_status status = write_table(table, scanner, log);
     if (status == LR_OK) {
         status = write_header(path, scanner, log);
+        if (status != LR_OK) {
+            remove(table); /* of no use alone */
+        }
     }
     free(table);
     return status;

@@ -203,6 +203,8 @@ static void hscan_comes_back(void **state)
     lr_scanner *scanner = turned_ring();
     lr_scanner *back = there_and_back(scanner, "ring.hscan");
     assert_same_modules(scanner, back, 2e-5); /* float32 of 60 mm: 4e-6 */
+    assert_int_equal(back->coincidence.min_module_difference, 2);
+    assert_close(back->detection_depth_mm, 2.5, 1e-12);
     lr_scanner_destroy(back);
     lr_scanner_destroy(scanner);
     scanner = odd_list();
@@ -409,6 +411,38 @@ static void mmr_header_is_the_preset(void **state)
                      preset->coincidence.max_ring_difference);
     lr_scanner_destroy(scanner);
     lr_scanner_destroy(preset);
+}
+
+/* 55 rings of 672 places, of which every 14th is virtual both ways: 32,448 crystals are left. */
+static void mct_lacks_its_virtual_crystals(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "!INTERFILE :=\nScanner type := Siemens mCT\nNumber of rings := 55\nNumber of detectors "
+        "per ring := 672\nInner ring diameter (cm) := 84.2\nAverage depth of interaction (cm) := "
+        "0.7\nDistance between rings (cm) := 0.4054\nMaximum number of non-arc-corrected bins := "
+        "400\nNumber of crystals per block in axial direction := 14\nNumber of crystals per block "
+        "in transaxial direction := 14\nTOF timing resolution (ps) := 555\n";
+    struct test_log log;
+    struct test_folder folder;
+    char path[128];
+    test_log_init(&log);
+    folder_init(&folder);
+    bytes_write(folder_file(&folder, path, "mct.hs"), text, sizeof(text) - 1);
+    lr_scanner *scanner = checked(lr_scanner_read(path, &log.log), &log);
+    assert_int_equal(scanner->num_crystals, 32448);
+    assert_int_equal(scanner->num_modules, 48 * 4);
+    assert_int_equal(scanner->num_positions, 48);
+    assert_int_equal(scanner->modules[48].ring, 1);
+    assert_int_equal(scanner->modules[48].first_crystal_ring, 13);
+    assert_close(scanner->modules[48].centre_mm[2] - scanner->modules[0].centre_mm[2], 14 * 4.054,
+                 1e-9);
+    assert_close(scanner->modules[0].centre_mm[2] + scanner->modules[191].centre_mm[2] + 1, 1,
+                 1e-9);
+    assert_int_equal(scanner->coincidence.min_module_difference, 9);
+    assert_close(scanner->tof_resolution_ps, 555, 0);
+    lr_scanner_destroy(scanner);
+    folder_finish(&folder);
 }
 
 #define BLOCKS                                                                                     \
@@ -658,6 +692,7 @@ int main(void)
         cmocka_unit_test(safir_header_and_map_are_the_preset),
         cmocka_unit_test(maps_need_a_depth),
         cmocka_unit_test(mmr_header_is_the_preset),
+        cmocka_unit_test(mct_lacks_its_virtual_crystals),
         cmocka_unit_test(blocks_on_a_cylinder),
         cmocka_unit_test(damaged_files),
         cmocka_unit_test(damaged_tables),
