@@ -401,6 +401,17 @@ static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner 
 
 /* --- the scanner --- */
 
+/* PETSIRD's own helpers put a detection in the middle of its crystal; of the shortest crystals where
+ * they differ. */
+static double middle_mm(const lr_crystal *crystals, int64_t count)
+{
+    double depth_mm = INFINITY;
+    for (int64_t k = 0; k < count; k++) {
+        depth_mm = fmin(depth_mm, crystals[k].size_mm[2]);
+    }
+    return 0.5 * depth_mm;
+}
+
 static lr_scanner *build(const struct lr_petsird *petsird, const lr_crystal *crystals,
                          int *crystal_of)
 {
@@ -410,6 +421,7 @@ static lr_scanner *build(const struct lr_petsird *petsird, const lr_crystal *cry
         .crystals = crystals,
         .num_crystals = (int)petsird->num_crystals,
         .name = petsird->name[0] != '\0' ? petsird->name : NULL,
+        .detection_depth_mm = middle_mm(crystals, petsird->num_crystals),
         .tof_resolution_ps = petsird->pairs[0].num_edges > 2 ? fwhm_mm / LR_MM_PER_PS : 0,
         .source = "a PETSIRD file",
         .log = petsird->log,

@@ -116,6 +116,7 @@ static void corners_are_the_official_ones(void **state)
     assert_string_equal(scanner->name, "PETSIRD_TEST");
     /* 9.4 mm of place are 9.4 / (c/2) ps; the mask excludes modules of one angle. */
     assert_close(scanner->tof_resolution_ps, 9.4 / 0.149896229, 1e-7);
+    assert_close(scanner->detection_depth_mm, 10, 1e-6);
     assert_int_equal(scanner->num_positions, 8);
     assert_int_equal(scanner->coincidence.min_module_difference, 1);
     lr_scanner_destroy(scanner);
