@@ -458,6 +458,27 @@ static struct placed_log place_log(const struct draft *draft)
         {write_placed, NULL}, draft->yaml, draft->ring.key ? draft->ring.key : draft->modules.key};
 }
 
+/* Backends count on as many modules at each place. */
+static lr_status check_places(const struct draft *draft)
+{
+    const int places = draft->params.num_positions, count = draft->params.num_modules;
+    if (draft->positions == NULL) {
+        return LR_OK;
+    }
+    int *found = places <= count ? lr_alloc(places, sizeof(*found), "places", NULL) : NULL;
+    bool even = found != NULL && count % places == 0;
+    for (int m = 0; m < count && even; m++) {
+        const int place = draft->list[m].position;
+        even = place < places && ++found[place] <= count / places;
+    }
+    free(found);
+    return even ? LR_OK
+                : lr_yaml_error(draft->yaml, draft->positions,
+                                "%d modules do not stand evenly at places 0 to %d: give as many at "
+                                "each place, or leave 'num_positions' and 'position' out",
+                                count, places - 1);
+}
+
 static lr_scanner *create_scanner(struct draft *draft)
 {
     struct placed_log placed = place_log(draft);
@@ -465,6 +486,9 @@ static lr_scanner *create_scanner(struct draft *draft)
     draft->params.name = draft->name;
     draft->params.source = draft->text;
     draft->params.log = &placed.log;
+    if (check_places(draft) != LR_OK) {
+        return NULL;
+    }
     return draft->ring.key != NULL ? lr_scanner_create_ring(&draft->params, &draft->description)
                                    : lr_scanner_create(&draft->params);
 }

@@ -101,7 +101,7 @@ void lr_examine_arc(struct lr_examination *examination)
         {-1, -1},
         "check the radius, the number of modules, the crystals in each and their pitch"};
     lr_examination_add(examination, &head,
-                       "the crystals around (%d modules) come to %.6g mm, %.0f %% of the "
+                       "the crystals around (%d modules) come to %.6g mm, %.1f %% of the "
                        "circumference at a radius of %.6g mm, %s",
                        belt->count, belt->width_mm, 100 * ratio, belt->radius_mm,
                        ratio > 1 ? "more than there is room for"

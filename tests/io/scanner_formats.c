@@ -182,6 +182,50 @@ static void presets_as_yaml_are_identical(void **state)
     }
 }
 
+/* Places of a list: as many modules at each, and only together with their number. */
+static void places_are_even(void **state)
+{
+    (void)state;
+    static const char head[] = "modules:\n";
+    static const char module[] =
+        "  - {center_mm: [%d, 0, 0], u: [0, 1, 0], v: [0, 0, 1], crystals: [2, 2], pitch_mm: [4, "
+        "4], "
+        "face_mm: [4, 4], depth_mm: 9, position: %d, ring: 0, first_crystal_ring: 0}\n";
+    static const struct {
+        const char *first;
+        int places[2];
+        const char *words; /* NULL = good */
+    } cases[] = {
+        {"num_positions: 2\n", {0, 1}, NULL},
+        {"num_positions: 2\n", {1, 1}, "do not stand evenly at places 0 to 1"},
+        {"num_positions: 3\n", {0, 1}, "do not stand evenly"},
+        {"num_positions: 2000000000\n", {0, 1}, "do not stand evenly"},
+        {"num_positions: 2\n", {0, 7}, "do not stand evenly"},
+        {"", {0, 1}, "needs 'num_positions'"},
+    };
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        char text[2048];
+        struct test_log log;
+        struct test_folder folder;
+        char path[128];
+        test_log_init(&log);
+        folder_init(&folder);
+        int used = snprintf(text, sizeof(text), "%s%s", cases[k].first, head);
+        for (int m = 0; m < 2; m++) {
+            used += snprintf(text + used, sizeof(text) - (size_t)used, module, m ? -50 : 50,
+                             cases[k].places[m]);
+        }
+        bytes_write(folder_file(&folder, path, "x.yaml"), text, (size_t)used);
+        lr_scanner *scanner = lr_scanner_read(path, &log.log);
+        assert_true((scanner != NULL) == (cases[k].words == NULL));
+        if (cases[k].words != NULL && strstr(log.error, cases[k].words) == NULL) {
+            fail_msg("expected '%s', found '%s'", cases[k].words, log.error);
+        }
+        lr_scanner_destroy(scanner);
+        folder_finish(&folder);
+    }
+}
+
 /* --- CASToR --- */
 
 static void geom_comes_back(void **state)
@@ -683,6 +727,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(yaml_is_identical),
         cmocka_unit_test(presets_as_yaml_are_identical),
+        cmocka_unit_test(places_are_even),
         cmocka_unit_test(geom_comes_back),
         cmocka_unit_test(hscan_comes_back),
         cmocka_unit_test(geom_stands_as_castor_has_it),
