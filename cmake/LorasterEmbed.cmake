@@ -27,3 +27,16 @@ function(lr_embed_presets out presets)
         VERBATIM)
     set(${out} ${c_file} PARENT_SCOPE)
 endfunction()
+
+# Schemas of PETSIRD, byte for byte.
+function(lr_embed_petsird out schemas)
+    set(c_file ${CMAKE_CURRENT_BINARY_DIR}/embedded_petsird.c)
+    add_custom_command(
+        OUTPUT ${c_file}
+        COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/tools/embed_presets.py
+                --kind petsird --output ${c_file} ${schemas}
+        DEPENDS ${schemas} ${CMAKE_CURRENT_SOURCE_DIR}/tools/embed_presets.py
+        COMMENT "Embedding the schemas of PETSIRD"
+        VERBATIM)
+    set(${out} ${c_file} PARENT_SCOPE)
+endfunction()

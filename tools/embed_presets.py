@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 # Copyright The LORaster authors
-"""Writes the C file that holds the scanner presets (declared in src/io/presets.h).
+"""Writes the C file that holds the scanner presets, or other texts (declared in src/io/presets.h).
 
 usage: embed_presets.py --output FILE preset.yaml...
+       embed_presets.py --output FILE --kind petsird schema_v0.9.1.json...
 
 A preset's name is its file's stem. The output depends on the files' names and bytes alone: presets
 are sorted by name, and neither times nor folders enter it.
@@ -14,17 +15,23 @@ import re
 import sys
 
 BYTES_PER_LINE = 20
+# Kind: ending of the files, their names, and of the C names lr_..._table, lr_..._names, lr_num_...
+KINDS = {
+    "presets": (".yaml", r"[a-z0-9-]+", "preset", "presets", "assets/scanners"),
+    "petsird": (".json", r"[a-z0-9._-]+", "petsird", "petsird", "assets/petsird"),
+}
 
 
 def fail(sentence):
     sys.exit(f"embed_presets: {sentence}")
 
 
-def read_preset(path):
+def read_preset(path, kind):
     """Name and bytes of one preset; its text has to be ASCII, so that C needs no escapes."""
     name, ending = os.path.splitext(os.path.basename(path))
-    if ending != ".yaml" or not re.fullmatch(r"[a-z0-9-]+", name):
-        fail(f"{path}: a preset is named by lower-case letters, digits and '-', with .yaml behind")
+    wanted, pattern = KINDS[kind][:2]
+    if ending != wanted or not re.fullmatch(pattern, name):
+        fail(f"{path}: a name must match {pattern}, with {wanted} behind")
     try:
         with open(path, "rb") as file:
             text = file.read()
@@ -45,12 +52,13 @@ def array_lines(index, text):
     yield "};"
 
 
-def c_file(presets):
+def c_file(presets, kind):
+    _, _, one, many, folder = KINDS[kind]
     lines = [
         "/* SPDX-License-Identifier: Apache-2.0",
         " * Copyright The LORaster authors",
         " *",
-        " * Written by tools/embed_presets.py from assets/scanners; do not edit. */",
+        f" * Written by tools/embed_presets.py from {folder}; do not edit. */",
         '#include "io/presets.h"',
         "",
         "#include <stddef.h>",
@@ -59,26 +67,27 @@ def c_file(presets):
     for index, (_, text) in enumerate(presets):
         lines += array_lines(index, text)
         lines.append("")
-    lines.append("const struct lr_preset lr_preset_table[] = {")
+    lines.append(f"const struct lr_preset lr_{one}_table[] = {{")
     lines += [f'    {{"{name}", text_{index}}},' for index, (name, _) in enumerate(presets)]
-    lines += ["    {NULL, NULL},", "};", "", "const char *const lr_preset_names[] = {"]
+    lines += ["    {NULL, NULL},", "};", "", f"const char *const lr_{one}_names[] = {{"]
     lines += [f'    "{name}",' for name, _ in presets]
-    lines += ["    NULL,", "};", "", f"const int lr_num_presets = {len(presets)};"]
+    lines += ["    NULL,", "};", "", f"const int lr_num_{many} = {len(presets)};"]
     return "\n".join(lines) + "\n"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--output", required=True, help="the C file to write")
-    parser.add_argument("presets", nargs="*", help="YAML files")
+    parser.add_argument("--kind", choices=sorted(KINDS), default="presets")
+    parser.add_argument("presets", nargs="*", help="YAML files, or JSON files of another kind")
     arguments = parser.parse_args()
-    presets = sorted(read_preset(path) for path in arguments.presets)
+    presets = sorted(read_preset(path, arguments.kind) for path in arguments.presets)
     for (name, _), (after, _) in zip(presets, presets[1:]):
         if name == after:
             fail(f"two presets are named {name}")
     beside = arguments.output + ".part"
     with open(beside, "w", encoding="ascii", newline="\n") as file:
-        file.write(c_file(presets))
+        file.write(c_file(presets, arguments.kind))
     os.replace(beside, arguments.output)
 
 

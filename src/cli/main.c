@@ -21,6 +21,8 @@ static const struct cli_verb *const verbs[] = {
     &verb_sensitivity,
     &verb_simulate,
     &verb_recon,
+    &verb_events_show,
+    &verb_events_convert,
     &verb_bench_correspondence,
     &verb_demo,
     NULL,
@@ -54,7 +56,8 @@ static int match_verb(const struct cli_verb *verb, char *const *argv)
 /* The first word alone of a verb that has two. */
 static bool is_family(const char *word)
 {
-    return strcmp(word, "scanner") == 0 || strcmp(word, "bench") == 0;
+    return strcmp(word, "scanner") == 0 || strcmp(word, "events") == 0 ||
+           strcmp(word, "bench") == 0;
 }
 
 /* "list, show, check": the second words that go with the first. */

@@ -22,46 +22,36 @@ static lr_events_format choose_format(const struct recon_request *request)
     if (request->header != NULL) {
         return LR_EVENTS_SIEMENS;
     }
-    return request->crystal_map != NULL ? LR_EVENTS_SAFIR : lr_events_recognise(request->events);
-}
-
-static lr_status read_siemens(struct recon *recon)
-{
-    const lr_siemens_files files = {recon->request.events, recon->request.header};
-    lr_prompts_delayeds found;
-    CLI_TRY(lr_siemens_read(&files, recon->setup.lors, &found, &recon->setup.report->log));
-    recon->inputs.data = found.prompts;
-    recon->inputs.delayeds = found.delayeds;
-    recon->inputs.events = found.counts;
-    return LR_OK;
-}
-
-static lr_status read_safir(struct recon *recon)
-{
-    const lr_safir_files files = {recon->request.events, recon->request.crystal_map};
-    recon->inputs.data =
-        lr_safir_read(&files, recon->setup.lors, &recon->inputs.events, &recon->setup.report->log);
-    return recon->inputs.data != NULL ? LR_OK : report_reason(recon->setup.report);
+    const bool is_map =
+        request->crystal_map != NULL && lr_events_recognise(request->events) != LR_EVENTS_CASTOR;
+    return is_map ? LR_EVENTS_SAFIR : LR_EVENTS_UNKNOWN;
 }
 
 static lr_status read_events(struct recon *recon)
 {
-    const char *path = recon->request.events;
-    switch (choose_format(&recon->request)) {
-    case LR_EVENTS_SIEMENS:
-        CLI_TRY(read_siemens(recon));
-        break;
-    case LR_EVENTS_SAFIR:
-        CLI_TRY(read_safir(recon));
-        break;
-    default:
-        return report_error(recon->setup.report, LR_BAD_INPUT,
-                            "%s: is neither SAFIR list mode (no such signature) nor Siemens list "
-                            "mode (its name does not end in .l): give its --crystal-map or its "
-                            "--header to say which it is",
-                            path);
+    const struct recon_request *request = &recon->request;
+    struct recon_inputs *inputs = &recon->inputs;
+    const lr_events_source source = {
+        .path = request->events,
+        .format = choose_format(request),
+        .companion = request->header != NULL ? request->header : request->crystal_map,
+        .log = &recon->setup.report->log,
+    };
+    lr_prompts_delayeds found;
+    lr_events_info info;
+    const lr_status status = lr_events_bin(&source, recon->setup.lors, &found, &info);
+    const bool has_tof = info.has_tof;
+    lr_events_info_finish(&info);
+    if (status != LR_OK) {
+        return status;
     }
-    say_events(recon->setup.report, path, &recon->inputs.events);
+    if (has_tof) {
+        report_info(recon->setup.report, "%s: its times of flight are not used", request->events);
+    }
+    inputs->data = found.prompts;
+    inputs->delayeds = found.delayeds;
+    inputs->events = found.counts;
+    say_events(recon->setup.report, request->events, &inputs->events);
     return LR_OK;
 }
 

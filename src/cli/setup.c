@@ -9,8 +9,8 @@
 #include <string.h>
 
 const struct cli_option common_scanner_options[] = {
-    {"--scanner", "NAME|FILE", "a preset (loraster scanner list) or a file: YAML, CASToR, STIR",
-     false},
+    {"--scanner", "NAME|FILE",
+     "a preset (loraster scanner list) or a file: YAML, PETSIRD, CASToR, STIR", false},
     {0},
 };
 

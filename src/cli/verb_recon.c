@@ -221,8 +221,9 @@ static lr_status run(struct cli_args *args)
 
 static const struct cli_option input_options[] = {
     {"--data", "FILE", "LOR data (HDF5)", false},
-    {"--events", "FILE", "list mode instead: SAFIR (.clm.safir) or Siemens (.l)", false},
-    {"--crystal-map", "FILE", "of SAFIR events; default: *crystal_map.txt beside them", false},
+    {"--events", "FILE", "list mode instead: PETSIRD, CASToR (.Cdh), SAFIR, Siemens (.l)", false},
+    {"--crystal-map", "FILE",
+     "of SAFIR (*crystal_map.txt) or CASToR (.lut); default: the one beside", false},
     {"--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", false},
     {"-o", "IMAGE", "image to write (.nii, .nii.gz): emissions per voxel", false},
     {"--png", "FILE", "also draw three slices through the centre of the activity", false},
@@ -237,7 +238,7 @@ static const struct cli_option algorithm_options[] = {
     {"--initial", "IMAGE", "image to start from; default: ones", false},
     {"--additive", "FILE", "expected randoms and scatter per LOR (HDF5)", false},
     {"--randoms", "HOW", "auto (by fan sums where the events have delayeds) or none", false},
-    {"--efficiencies", "FILE", "one number per crystal (.npy or text)", false},
+    {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird)", false},
     {"--mu-as", "HOW", "--mu as factors (one per LOR) or along lines; default factors", false},
     {0},
 };

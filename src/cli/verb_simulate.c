@@ -15,7 +15,8 @@ static const char labels_phantom[] = "colin27";
 struct request {
     const char *phantom, *image, *labels, *output, *truth;
     double counts; /* 0 = as they come */
-    bool expected;
+    double duration_s;
+    bool expected, is_list;
     uint64_t seed;
 };
 
@@ -51,6 +52,22 @@ static void check_source(struct cli_args *args, const struct request *request)
     }
 }
 
+/* List mode is asked for by the output's ending. */
+static void check_list(struct cli_args *args, struct request *request)
+{
+    static const int64_t range[2] = {1, 4000000};
+    request->is_list =
+        common_ends_with(request->output, ".petsird") || common_ends_with(request->output, ".Cdh");
+    request->duration_s = (double)args_int(args, "--duration", 60, range);
+    if (request->is_list && request->expected) {
+        args_complain(args, "--expected gives no events: write LOR data (HDF5) instead of %s",
+                      request->output);
+    }
+    if (!request->is_list && args_has(args, "--duration")) {
+        args_complain(args, "--duration belongs to list mode (.petsird, .Cdh)");
+    }
+}
+
 static struct request read_request(struct cli_args *args)
 {
     static const int64_t counts_range[2] = {1, 1000000000000};
@@ -66,6 +83,7 @@ static struct request read_request(struct cli_args *args)
         .seed = (uint64_t)args_int(args, "--seed", 1, seed_range),
     };
     check_source(args, &request);
+    check_list(args, &request);
     if (request.expected && args_has(args, "--seed")) {
         args_complain(args, "--expected draws nothing: leave out --seed");
     }
@@ -126,6 +144,31 @@ static lr_status scale_to_counts(struct setup *setup, const struct request *requ
     return LR_OK;
 }
 
+static lr_status write_list(struct setup *setup, const struct request *request,
+                            const lr_lor_data *data)
+{
+    const lr_log *log = &setup->report->log;
+    const lr_events_info info = {.duration_s = request->duration_s};
+    const lr_events_writer_params params = {
+        .path = request->output, .lors = setup->lors, .info = &info, .log = log};
+    const lr_list_params list = {.lors = setup->lors,
+                                 .data = data,
+                                 .duration_s = request->duration_s,
+                                 .seed = request->seed,
+                                 .log = log};
+    lr_events_writer *writer = lr_events_writer_create(&params);
+    if (writer == NULL) {
+        return report_reason(setup->report);
+    }
+    const lr_event_sink sink = lr_events_writer_sink(writer);
+    const lr_status status = lr_events_from_counts(&list, &sink);
+    if (status != LR_OK) {
+        lr_events_writer_abandon(writer);
+        return status;
+    }
+    return lr_events_writer_finish(writer);
+}
+
 static lr_status fill_data(struct setup *setup, const struct request *request, lr_image *activity,
                            lr_lor_data *data)
 {
@@ -139,7 +182,8 @@ static lr_status fill_data(struct setup *setup, const struct request *request, l
     if (request->truth != NULL) {
         CLI_TRY(lr_image_write(request->truth, activity, log));
     }
-    return lr_lor_data_write(request->output, setup->lors, data, log);
+    return request->is_list ? write_list(setup, request, data)
+                            : lr_lor_data_write(request->output, setup->lors, data, log);
 }
 
 static void report_result(const struct setup *setup, const struct request *request, double sum)
@@ -167,7 +211,8 @@ static lr_status simulate(struct cli_args *args, struct setup *setup, const stru
                           lr_image **activity)
 {
     CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
-    CLI_TRY(common_check_hdf5_output(args->report, request->output));
+    CLI_TRY(request->is_list ? common_check_output(args->report, request->output, NULL)
+                             : common_check_hdf5_output(args->report, request->output));
     if (request->truth != NULL) {
         CLI_TRY(common_check_output(args->report, request->truth, common_image_endings));
     }
@@ -205,7 +250,8 @@ static const struct cli_option options[] = {
     {"--expected", NULL, "write the expectation instead of Poisson counts", false},
     {"--seed", "N", "of the Poisson counts; default 1", false},
     {"--truth", "IMAGE", "also write the activity, as emissions per voxel", false},
-    {"-o", "FILE", "LOR data to write (HDF5)", false},
+    {"-o", "FILE", "LOR data to write (HDF5), or list mode (.petsird, .Cdh)", false},
+    {"--duration", "S", "of list mode, seconds; default 60", false},
     {0},
 };
 

@@ -24,6 +24,8 @@ extern const struct cli_verb verb_backproject;
 extern const struct cli_verb verb_sensitivity;
 extern const struct cli_verb verb_simulate;
 extern const struct cli_verb verb_recon;
+extern const struct cli_verb verb_events_show;
+extern const struct cli_verb verb_events_convert;
 extern const struct cli_verb verb_bench_correspondence;
 extern const struct cli_verb verb_demo;
 

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "io/castor_order.h"
 #include "io/keyed_text.h"
 #include "io/listed_crystals.h"
 #include "io/output.h"
@@ -270,42 +271,22 @@ lr_scanner *lr_hscan_read(const char *path, const lr_log *log)
 
 /* --- writing --- */
 
-/* One crystal's row and where it comes in CASToR's order: ring, place, across. */
-struct row {
-    int ring, position;
-    double across_mm;
-    float numbers[6];
-};
-
-static int compare_rows(const void *a, const void *b)
+/* Our crystal's six numbers, in CASToR's frame; the orientation points outwards. */
+static void fill_row(const lr_scanner *scanner, int crystal, unsigned char bytes[ROW_BYTES])
 {
-    const struct row *left = a, *right = b;
-    if (left->ring != right->ring) {
-        return left->ring < right->ring ? -1 : 1;
-    }
-    if (left->position != right->position) {
-        return left->position < right->position ? -1 : 1;
-    }
-    return left->across_mm < right->across_mm ? -1 : left->across_mm > right->across_mm;
-}
-
-/* Scanners without places keep the order of their own numbers. */
-static void fill_rows(const lr_scanner *scanner, struct row *rows)
-{
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        const int nu = module->crystals[0];
-        for (int n = 0; n < nu * module->crystals[1]; n++, rows++) {
-            double centre[3];
-            lr_module_crystal_centre(module, n % nu, n / nu, centre);
-            *rows = (struct row){.ring = module->first_crystal_ring + n / nu,
-                                 .position = module->position,
-                                 .across_mm = vec_dot(module->u, centre)};
-            for (int k = 0; k < 3; k++) {
-                rows->numbers[k] = (float)(k == 0 ? -centre[k] : centre[k]);
-                rows->numbers[3 + k] =
-                    (float)(k == 0 ? module->normal[k] : -module->normal[k]); /* outwards */
-            }
+    const int m = lr_scanner_module_of(scanner, crystal);
+    const lr_module *module = &scanner->modules[m];
+    const int within = crystal - scanner->first_crystal[m];
+    double centre[3];
+    lr_module_crystal_centre(module, within % module->crystals[0], within / module->crystals[0],
+                             centre);
+    for (int k = 0; k < 6; k++) {
+        const double number = k < 3 ? centre[k] : -module->normal[k - 3];
+        const float single = (float)(k % 3 == 0 ? -number : number);
+        uint32_t word;
+        memcpy(&word, &single, sizeof(word));
+        for (int b = 0; b < 4; b++) {
+            bytes[4 * k + b] = (unsigned char)(word >> 8 * b);
         }
     }
 }
@@ -313,27 +294,20 @@ static void fill_rows(const lr_scanner *scanner, struct row *rows)
 static lr_status write_table(const char *path, const lr_scanner *scanner, const lr_log *log)
 {
     struct lr_output output;
-    struct row *rows = lr_alloc(scanner->num_crystals, sizeof(*rows), "a look-up table", log);
-    if (rows == NULL) {
+    int *order = lr_alloc(scanner->num_crystals, sizeof(*order), "a look-up table", log);
+    if (order == NULL) {
         return LR_FAILED;
     }
-    fill_rows(scanner, rows);
-    if (scanner->num_positions > 0) {
-        qsort(rows, (size_t)scanner->num_crystals, sizeof(*rows), compare_rows);
+    lr_status status = lr_castor_order(scanner, order, log);
+    if (status == LR_OK) {
+        status = lr_output_open(&output, path, log);
     }
-    lr_status status = lr_output_open(&output, path, log);
     for (int c = 0; c < scanner->num_crystals && status == LR_OK; c++) {
         unsigned char bytes[ROW_BYTES];
-        for (int k = 0; k < 6; k++) {
-            uint32_t word;
-            memcpy(&word, &rows[c].numbers[k], sizeof(word));
-            for (int b = 0; b < 4; b++) {
-                bytes[4 * k + b] = (unsigned char)(word >> 8 * b);
-            }
-        }
+        fill_row(scanner, order[c], bytes);
         lr_output_write(&output, bytes, sizeof(bytes));
     }
-    free(rows);
+    free(order);
     return status == LR_OK ? lr_output_finish(&output) : status;
 }
 

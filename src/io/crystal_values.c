@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/c_locale.h"
+#include "io/petsird.h"
 
 #include <errno.h>
 #include <float.h>
@@ -258,6 +259,9 @@ static lr_status read_file(struct reader *reader)
 lr_status lr_crystal_values_read(const char *path, const lr_scanner *scanner, float *values,
                                  const lr_log *log)
 {
+    if (lr_events_recognise(path) == LR_EVENTS_PETSIRD) {
+        return lr_petsird_values_read(path, scanner, values, log);
+    }
     struct reader reader = {.path = path, .log = log, .scanner = scanner, .values = values};
     reader.file = fopen(path, "rb");
     if (reader.file == NULL) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The scanner presets that the build embeds (tools/embed_presets.py writes the tables). */
+ * The scanner presets and schemas that the build embeds (tools/embed_presets.py writes the
+ * tables). */
 #ifndef LR_IO_PRESETS_H
 #define LR_IO_PRESETS_H
 
@@ -14,5 +15,10 @@ struct lr_preset {
 extern const struct lr_preset lr_preset_table[];
 extern const char *const lr_preset_names[];
 extern const int lr_num_presets;
+
+/* The schemas of PETSIRD (assets/petsird), by file stem: "schema_v0.9.1". */
+extern const struct lr_preset lr_petsird_table[];
+extern const char *const lr_petsird_names[];
+extern const int lr_num_petsird;
 
 #endif

@@ -8,11 +8,10 @@
 #include "base/mem.h"
 #include "io/c_locale.h"
 #include "io/crystal_map.h"
-#include "io/event_list.h"
+#include "io/event_stream.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <lr/io.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,12 +23,14 @@ static const char signature_text[] = "SAFIR CListModeData";
 /* A file being read. */
 struct reader {
     const char *path;
-    const lr_lors *lors;
+    const lr_events_source *source;
     const lr_log *log;
     struct lr_crystal_map map;
+    struct lr_event_stream *stream;
     lr_event_counts counts;
+    struct lr_event_times times;
+    uint64_t time_ms; /* of the last time mark */
     int64_t num_records;
-    struct lr_event_list events;
     uint64_t first_unknown;       /* the first event that names an unknown crystal, */
     int64_t first_unknown_record; /* and where */
 };
@@ -122,11 +123,11 @@ static uint32_t key_of(uint64_t record, bool is_b)
     return lr_crystal_key(ring, detector, layer);
 }
 
-static lr_status take_prompt(struct reader *reader, uint64_t record)
+static lr_status take_event(struct reader *reader, uint64_t record, bool is_delayed)
 {
     const int a = lr_crystal_map_find(&reader->map, key_of(record, false));
     const int b = lr_crystal_map_find(&reader->map, key_of(record, true));
-    reader->counts.prompts++;
+    *(is_delayed ? &reader->counts.delayeds : &reader->counts.prompts) += 1;
     if (a < 0 || b < 0) {
         if (reader->counts.unknown_crystals++ == 0) {
             reader->first_unknown = record;
@@ -134,12 +135,8 @@ static lr_status take_prompt(struct reader *reader, uint64_t record)
         }
         return LR_OK;
     }
-    const int64_t lor = lr_lors_number(reader->lors, a, b);
-    if (lor < 0 || !lr_lors_in_coincidence(reader->lors, lor)) {
-        reader->counts.not_in_coincidence++;
-        return LR_OK;
-    }
-    return lr_event_list_add(&reader->events, lor, reader->log);
+    const lr_event event = {{a, b}, 0, 1, (uint32_t)reader->time_ms, is_delayed};
+    return lr_event_stream_add(reader->stream, &event);
 }
 
 static lr_status take_record(struct reader *reader, uint64_t record)
@@ -147,10 +144,10 @@ static lr_status take_record(struct reader *reader, uint64_t record)
     lr_status status = LR_OK;
     if (record >> 63 & 1) {
         reader->counts.time_marks++;
-    } else if (record >> 62 & 1) {
-        reader->counts.delayeds++;
+        reader->time_ms = record & UINT64_C(0xffffffffffff);
+        lr_event_times_add(&reader->times, reader->time_ms);
     } else {
-        status = take_prompt(reader, record);
+        status = take_event(reader, record, (record >> 62 & 1) != 0);
     }
     reader->num_records++;
     return status;
@@ -222,13 +219,15 @@ static lr_status report_unknown(const struct reader *reader)
     if (counts->unknown_crystals == 0) {
         return LR_OK;
     }
+    const int64_t events = counts->prompts + counts->delayeds;
     const bool is_b = lr_crystal_map_find(&reader->map, key_of(reader->first_unknown, false)) >= 0;
     const uint32_t key = key_of(reader->first_unknown, is_b);
-    const bool all = counts->unknown_crystals == counts->prompts;
+    const bool all = counts->unknown_crystals == events;
     lr_log_write(reader->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
-                 "%s: %lld of %lld prompts name crystals that the crystal map lacks, first record "
+                 "%s: %lld of %lld %s name crystals that the crystal map lacks, first record "
                  "%lld with ring %u, detector %u, layer %u: %s",
-                 reader->path, (long long)counts->unknown_crystals, (long long)counts->prompts,
+                 reader->path, (long long)counts->unknown_crystals, (long long)events,
+                 counts->delayeds > 0 ? "events" : "prompts",
                  (long long)reader->first_unknown_record, (unsigned)(key >> 20),
                  (unsigned)(key >> 4 & 0xffff), (unsigned)(key & 15),
                  all ? "the map belongs to another scanner" : "they are left out");
@@ -241,46 +240,67 @@ static lr_status read_map(struct reader *reader, const char *crystal_map)
     const char *path = crystal_map ? crystal_map : found;
     lr_status status = LR_BAD_INPUT;
     if (path != NULL) {
-        status = lr_crystal_map_read(path, reader->lors->scanner, &reader->map, reader->log);
+        status = lr_crystal_map_read(path, reader->source->scanner, &reader->map, reader->log);
     }
     free(found);
     return status;
 }
 
-static lr_status read_file(struct reader *reader, FILE *file, const char *crystal_map)
+static lr_status read_file(struct reader *reader, FILE *file)
 {
     LR_TRY(check_signature(reader, file));
-    LR_TRY(read_map(reader, crystal_map));
+    LR_TRY(read_map(reader, reader->source->companion));
+    if (reader->stream->sink == NULL) {
+        return LR_OK;
+    }
     LR_TRY(read_records(reader, file));
+    LR_TRY(lr_event_stream_flush(reader->stream));
     return report_unknown(reader);
 }
 
-static lr_status read_all(struct reader *reader, const char *crystal_map)
+static lr_status read_all(struct reader *reader)
 {
     FILE *file = fopen(reader->path, "rb");
     if (file == NULL) {
         return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be opened: %s", reader->path,
                         strerror(errno));
     }
-    const lr_status status = read_file(reader, file, crystal_map);
+    const lr_status status = read_file(reader, file);
     fclose(file);
+    return status;
+}
+
+lr_status lr_safir_events(const lr_events_source *source, struct lr_event_stream *stream)
+{
+    struct reader reader = {
+        .path = source->path, .source = source, .log = source->log, .stream = stream};
+    LR_TRY(lr_events_need_scanner(source));
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    const lr_status status = read_all(&reader);
+    stream->info->counts = reader.counts;
+    stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);
+    lr_crystal_map_finish(&reader.map);
+    lr_c_locale_leave(locale);
     return status;
 }
 
 lr_lor_data *lr_safir_read(const lr_safir_files *files, const lr_lors *lors,
                            lr_event_counts *counts, const lr_log *log)
 {
-    struct reader reader = {.path = files->events, .lors = lors, .log = log};
-    const struct lr_c_locale locale = lr_c_locale_enter();
-    lr_lor_data *data = NULL;
-    if (read_all(&reader, files->crystal_map) == LR_OK) {
-        data = lr_lor_data_bin(reader.events.lors, reader.events.count, log);
+    const lr_events_source source = {
+        .path = files->events,
+        .format = LR_EVENTS_SAFIR,
+        .companion = files->crystal_map,
+        .scanner = lors->scanner,
+        .log = log,
+    };
+    lr_prompts_delayeds data;
+    if (lr_events_bin(&source, lors, &data, NULL) != LR_OK) {
+        return NULL;
     }
-    if (data != NULL && counts != NULL) {
-        *counts = reader.counts;
+    lr_lor_data_destroy(data.delayeds);
+    if (counts != NULL) {
+        *counts = data.counts;
     }
-    lr_crystal_map_finish(&reader.map);
-    lr_event_list_finish(&reader.events);
-    lr_c_locale_leave(locale);
-    return data;
+    return data.prompts;
 }

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "io/c_locale.h"
 #include "io/keyed_text.h"
+#include "io/petsird.h"
 #include "io/scanner_yaml.h"
 #include "io/yaml.h"
 
@@ -16,6 +17,7 @@
 static const char *const yaml_endings[] = {".yaml", ".yml", NULL};
 static const char *const geom_endings[] = {".geom", NULL};
 static const char *const hscan_endings[] = {".hscan", NULL};
+static const char *const petsird_endings[] = {".petsird", NULL};
 
 /* The first that recognises a file reads it; YAML, the first row, is what nothing else is. */
 static const struct lr_scanner_format formats[] = {
@@ -24,6 +26,8 @@ static const struct lr_scanner_format formats[] = {
     {"CASToR .hscan", hscan_endings, lr_hscan_recognises, lr_hscan_read, lr_hscan_write},
     {"STIR header", NULL, lr_stir_header_recognises, lr_stir_header_read, NULL},
     {"STIR crystal map", NULL, lr_stir_map_recognises, lr_stir_map_read, NULL},
+    {"PETSIRD", petsird_endings, lr_petsird_recognises, lr_petsird_scanner_read,
+     lr_petsird_scanner_write},
 };
 enum { NUM_FORMATS = sizeof(formats) / sizeof(formats[0]) };
 

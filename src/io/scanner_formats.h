@@ -52,6 +52,10 @@ lr_scanner *lr_stir_map_read(const char *path, const lr_log *log);
 bool lr_stir_header_recognises(const struct lr_file_head *head);
 lr_scanner *lr_stir_header_read(const char *path, const lr_log *log);
 
+/* PETSIRD: io/petsird.h has the reader. Written by the schema v0.9.1, without events. */
+bool lr_petsird_recognises(const struct lr_file_head *head);
+lr_status lr_petsird_scanner_write(const char *path, const lr_scanner *scanner, const lr_log *log);
+
 /* YAML. */
 lr_status lr_scanner_yaml_write(const char *path, const lr_scanner *scanner, const lr_log *log);
 

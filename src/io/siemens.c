@@ -8,11 +8,10 @@
  * numbering for sinograms without arc correction (docs/formats.md). */
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/event_list.h"
+#include "io/event_stream.h"
 #include "io/siemens_header.h"
 
 #include <errno.h>
-#include <lr/io.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,13 +35,15 @@ struct layout {
 
 struct reader {
     const char *path;
-    const lr_lors *lors;
+    const lr_scanner *scanner;
     const lr_log *log;
     struct lr_siemens_header header;
     struct layout layout;
+    struct lr_event_stream *stream;
     lr_event_counts counts;
+    struct lr_event_times times;
+    uint32_t time_ms; /* of the last time mark */
     int64_t num_words;
-    struct lr_event_list prompts, delayeds;
     uint32_t first_unknown;     /* the first word that names no crystals, */
     int64_t first_unknown_word; /* and where */
 };
@@ -52,7 +53,7 @@ struct reader {
 /* Measures the ring; every position must hold the same number of crystals in one module. */
 static lr_status measure_scanner(struct reader *reader)
 {
-    const lr_scanner *scanner = reader->lors->scanner;
+    const lr_scanner *scanner = reader->scanner;
     struct layout *layout = &reader->layout;
     const int across = scanner->modules[0].crystals[0];
     for (int m = 0; m < scanner->num_modules; m++) {
@@ -92,7 +93,7 @@ static bool enter_module(struct layout *layout, const lr_scanner *scanner, int m
 
 static lr_status number_crystals(struct reader *reader)
 {
-    const lr_scanner *scanner = reader->lors->scanner;
+    const lr_scanner *scanner = reader->scanner;
     struct layout *layout = &reader->layout;
     const int64_t count = (int64_t)layout->rings * layout->around;
     layout->crystals = lr_alloc(count, sizeof(*layout->crystals), "crystal numbers", reader->log);
@@ -120,7 +121,7 @@ static lr_status disagree(const struct reader *reader, const char *what, int64_t
 {
     return lr_error(reader->log, LR_BAD_INPUT,
                     "%s: the header gives %lld %s where %s has %lld: it belongs to another scanner",
-                    reader->header.path, (long long)header, what, reader->lors->scanner->name,
+                    reader->header.path, (long long)header, what, reader->scanner->name,
                     (long long)scanner);
 }
 
@@ -157,7 +158,7 @@ static lr_status settle_bins(struct reader *reader)
         return lr_error(reader->log, LR_BAD_INPUT,
                         "%s: how many bins a projection of %s has is not known: name the header "
                         "that belongs to it, with its 'number of projections'",
-                        reader->path, reader->lors->scanner->name);
+                        reader->path, reader->scanner->name);
     }
     const int64_t bins = header->bins >= 0 ? header->bins : MMR_BINS;
     if (bins < 1 || bins > layout->around) {
@@ -190,7 +191,7 @@ static lr_status settle_sinogram(struct reader *reader)
         return lr_error(reader->log, LR_BAD_INPUT,
                         "%s: a ring of %s has %d crystals with the virtual ones, and sinograms "
                         "need an even number",
-                        reader->path, reader->lors->scanner->name, layout->around);
+                        reader->path, reader->scanner->name, layout->around);
     }
     layout->views = layout->around / 2;
     if (header->rings >= 0 && header->rings != layout->rings) {
@@ -257,10 +258,11 @@ static void crystals_of(const struct layout *layout, uint32_t address, int32_t c
     crystals[1] = layout->crystals[(int64_t)rings[1] * layout->around + second];
 }
 
-static lr_status take_event(struct reader *reader, uint32_t word, struct lr_event_list *list)
+static lr_status take_event(struct reader *reader, uint32_t word, bool is_delayed)
 {
     int32_t crystals[2];
     crystals_of(&reader->layout, word & 0x3fffffff, crystals);
+    *(is_delayed ? &reader->counts.delayeds : &reader->counts.prompts) += 1;
     if (crystals[0] < 0 || crystals[1] < 0) {
         if (reader->counts.unknown_crystals++ == 0) {
             reader->first_unknown = word;
@@ -268,23 +270,19 @@ static lr_status take_event(struct reader *reader, uint32_t word, struct lr_even
         }
         return LR_OK;
     }
-    const int64_t lor = lr_lors_number(reader->lors, crystals[0], crystals[1]);
-    if (lor < 0 || !lr_lors_in_coincidence(reader->lors, lor)) {
-        reader->counts.not_in_coincidence++;
-        return LR_OK;
-    }
-    return lr_event_list_add(list, lor, reader->log);
+    const lr_event event = {{crystals[0], crystals[1]}, 0, 1, reader->time_ms, is_delayed};
+    return lr_event_stream_add(reader->stream, &event);
 }
 
 static lr_status take_word(struct reader *reader, uint32_t word)
 {
     lr_status status = LR_OK;
     if (word >> 31 == 0) {
-        const bool prompt = (word >> 30 & 1) != 0;
-        *(prompt ? &reader->counts.prompts : &reader->counts.delayeds) += 1;
-        status = take_event(reader, word, prompt ? &reader->prompts : &reader->delayeds);
+        status = take_event(reader, word, (word >> 30 & 1) == 0);
     } else if ((word >> 29 & 3) == 0) {
         reader->counts.time_marks++;
+        reader->time_ms = word & 0x1fffffff;
+        lr_event_times_add(&reader->times, reader->time_ms);
     } else {
         reader->counts.other_words++;
     }
@@ -372,7 +370,7 @@ static lr_status report_unknown(const struct reader *reader)
                  "%s: %lld of %lld events name crystals that %s lacks, first word %lld (0x%08x): "
                  "%s",
                  reader->path, (long long)counts->unknown_crystals, (long long)events,
-                 reader->lors->scanner->name, (long long)reader->first_unknown_word,
+                 reader->scanner->name, (long long)reader->first_unknown_word,
                  (unsigned)reader->first_unknown,
                  all ? "the file belongs to another scanner" : "they are left out");
     return all ? LR_BAD_INPUT : LR_OK;
@@ -388,7 +386,11 @@ static lr_status read_from(struct reader *reader, FILE *file)
                         "skipped",
                         reader->path, (long long)offset);
     }
+    if (reader->stream->sink == NULL) {
+        return LR_OK;
+    }
     LR_TRY(read_words(reader, file));
+    LR_TRY(lr_event_stream_flush(reader->stream));
     return report_unknown(reader);
 }
 
@@ -410,34 +412,29 @@ static lr_status read_all(struct reader *reader, const char *header)
     return status;
 }
 
-static lr_status bin_events(const struct reader *reader, lr_prompts_delayeds *data)
+lr_status lr_siemens_events(const lr_events_source *source, struct lr_event_stream *stream)
 {
-    lr_lor_data *prompts =
-        lr_lor_data_bin(reader->prompts.lors, reader->prompts.count, reader->log);
-    lr_lor_data *delayeds =
-        lr_lor_data_bin(reader->delayeds.lors, reader->delayeds.count, reader->log);
-    if (prompts == NULL || delayeds == NULL) {
-        lr_lor_data_destroy(prompts);
-        lr_lor_data_destroy(delayeds);
-        return LR_FAILED;
-    }
-    *data = (lr_prompts_delayeds){prompts, delayeds, reader->counts};
-    return LR_OK;
+    struct reader reader = {
+        .path = source->path, .scanner = source->scanner, .log = source->log, .stream = stream};
+    LR_TRY(lr_events_need_scanner(source));
+    const lr_status status = read_all(&reader, source->companion);
+    stream->info->counts = reader.counts;
+    stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);
+    lr_siemens_header_finish(&reader.header);
+    free(reader.layout.crystals);
+    free(reader.layout.ring_of);
+    return status;
 }
 
 lr_status lr_siemens_read(const lr_siemens_files *files, const lr_lors *lors,
                           lr_prompts_delayeds *data, const lr_log *log)
 {
-    struct reader reader = {.path = files->events, .lors = lors, .log = log};
-    *data = (lr_prompts_delayeds){0};
-    lr_status status = read_all(&reader, files->header);
-    if (status == LR_OK) {
-        status = bin_events(&reader, data);
-    }
-    lr_siemens_header_finish(&reader.header);
-    free(reader.layout.crystals);
-    free(reader.layout.ring_of);
-    lr_event_list_finish(&reader.prompts);
-    lr_event_list_finish(&reader.delayeds);
-    return status;
+    const lr_events_source source = {
+        .path = files->events,
+        .format = LR_EVENTS_SIEMENS,
+        .companion = files->header,
+        .scanner = lors->scanner,
+        .log = log,
+    };
+    return lr_events_bin(&source, lors, data, NULL);
 }

@@ -4,6 +4,7 @@
 #define LR_IO_H
 
 #include <lr/doctor.h>
+#include <lr/events.h>
 #include <lr/grid.h>
 #include <lr/lors.h>
 #include <lr/operator.h>
@@ -25,8 +26,8 @@ extern "C" {
 /* --- scanners --- */
 
 /* A preset's name ("ge-explore-vista-dr") or the path of a file; its format is told from its name
- * and content: YAML, CASToR (.geom, .hscan with its .lut), STIR (crystal map, scanner block of a
- * projection-data header). A name without a slash or a dot is a preset. LORASTER_ASSETS names a
+ * and content: YAML, PETSIRD, CASToR (.geom, .hscan with its .lut), STIR (crystal map, scanner
+ * block of a projection-data header). A name without a slash or a dot is a preset. LORASTER_ASSETS names a
  * folder whose scanners/ is searched before the built-in presets. */
 LR_API lr_scanner *lr_scanner_read(const char *name_or_path, const lr_log *log);
 
@@ -34,7 +35,8 @@ LR_API lr_scanner *lr_scanner_read(const char *name_or_path, const lr_log *log);
  * than lr_scanner_read; files of other formats are refused where that refuses them. */
 LR_API lr_scanner_draft *lr_scanner_draft_read(const char *name_or_path, const lr_log *log);
 
-/* Writes a scanner; the ending decides: .yaml (or .yml), .geom, .hscan (with .lut beside it).
+/* Writes a scanner; the ending decides: .yaml (or .yml), .geom, .hscan (with .lut beside it),
+ * .petsird (without events).
  * errors: LR_USAGE for other endings, LR_BAD_INPUT for a scanner that the format cannot hold. */
 LR_API lr_status lr_scanner_write(const char *path, const lr_scanner *scanner, const lr_log *log);
 
@@ -62,65 +64,13 @@ LR_API lr_status lr_lor_data_write(const char *path, const lr_lors *lors, const 
 /* Refuses a file whose scanner's pairs differ from `lors`. */
 LR_API lr_lor_data *lr_lor_data_read(const char *path, const lr_lors *lors, const lr_log *log);
 
-/* --- events --- */
-
-/* What a list-mode file held. */
-typedef struct lr_event_counts {
-    int64_t prompts, delayeds, time_marks;
-    int64_t unknown_crystals; /* events naming a crystal that the scanner lacks */
-    int64_t not_in_coincidence;
-    int64_t other_words; /* tags of other kinds, which are passed over */
-} lr_event_counts;
-
-typedef enum lr_events_format {
-    LR_EVENTS_UNKNOWN = 0,
-    LR_EVENTS_SAFIR,  /* begins with that signature, or ends in .safir */
-    LR_EVENTS_SIEMENS /* has no such signature and ends in .l */
-} lr_events_format;
-
-/* What a list-mode file looks like, by its first bytes and its name; errors are left to the
- * readers. */
-LR_API lr_events_format lr_events_recognise(const char *path);
-
-/* Paths of a SAFIR acquisition. */
-typedef struct lr_safir_files {
-    const char *events;      /* .clm.safir list mode */
-    const char *crystal_map; /* STIR's text map ("ring det [layer] x y z", mm); NULL = the file
-                                beside the events whose name ends in crystal_map.txt */
-} lr_safir_files;
-
-/* Each crystal of the map must lie within 0.01 mm of one of the scanner's. Prompts in coincidence
- * are counted into sparse data. counts may be NULL. */
-LR_API lr_lor_data *lr_safir_read(const lr_safir_files *files, const lr_lors *lors,
-                                  lr_event_counts *counts, const lr_log *log);
-
-/* Siemens 32-bit list mode (.l) without time of flight, with or without its text header. Bins are
- * spelled out as docs/formats.md says: crystals per ring and module of the scanner, one virtual
- * crystal per module around the ring, planes of span 1 in segment order 0, -1, +1, ... The header
- * says how many bins a projection has and the largest ring difference; without one, those of a
- * Biograph mMR are taken where the scanner is as large. A header that contradicts the scanner is an
- * error. Counts of unknown crystals and of events out of coincidence are of both kinds. */
-typedef struct lr_siemens_files {
-    const char *events; /* .l */
-    const char *header; /* NULL = the one beside the events, when there is one: EVENTS.hdr, or the
-                           one *.hdr* of its folder that names the events as its data file */
-} lr_siemens_files;
-
-/* What an acquisition gave: sparse data, the caller's. On failure nothing is returned. */
-typedef struct lr_prompts_delayeds {
-    lr_lor_data *prompts, *delayeds;
-    lr_event_counts counts;
-} lr_prompts_delayeds;
-
-LR_API lr_status lr_siemens_read(const lr_siemens_files *files, const lr_lors *lors,
-                                 lr_prompts_delayeds *data, const lr_log *log);
-
 /* --- numbers per crystal --- */
 
 /* One number for each crystal of the scanner, in the order of its numbers: module by module,
  * q * nu + p within each. path: a NumPy array (.npy, float32 or float64 little endian, num_crystals
  * elements of any shape in C order) or text (numbers between blanks, commas or line ends, '#'
- * begins a comment). values: [num_crystals], overwritten; nothing is promised of it after an error.
+ * begins a comment), or a PETSIRD file with efficiencies of its detection bins, by the places of its
+ * crystals. values: [num_crystals], overwritten; nothing is promised of it after an error.
  * errors: LR_BAD_INPUT for another number of them, and for negative or non-finite ones. */
 LR_API lr_status lr_crystal_values_read(const char *path, const lr_scanner *scanner, float *values,
                                         const lr_log *log);

@@ -10,6 +10,7 @@
 #include <lr/crystals.h>
 #include <lr/device.h>
 #include <lr/doctor.h>
+#include <lr/events.h>
 #include <lr/factors.h>
 #include <lr/grid.h>
 #include <lr/io.h>

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "common.h"
+#include "verbs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A list-mode file, as the command line names it, with the scanner that goes with it. */
+struct opened {
+    struct report *report;
+    lr_events_source source;
+    lr_scanner *scanner;
+    lr_lors *lors;
+    lr_events_info info;
+};
+
+static void close_events(struct opened *opened)
+{
+    lr_events_info_finish(&opened->info);
+    lr_lors_destroy(opened->lors);
+    lr_scanner_destroy(opened->scanner);
+}
+
+/* The scanner that is named, or else the one that a PETSIRD file brings along; NULL is allowed. */
+static lr_status open_scanner(struct opened *opened, const char *name)
+{
+    const char *path = name;
+    if (path == NULL && opened->source.format == LR_EVENTS_PETSIRD) {
+        path = opened->source.path;
+    }
+    if (path == NULL) {
+        return LR_OK;
+    }
+    opened->scanner = lr_scanner_read(path, &opened->report->log);
+    opened->source.scanner = opened->scanner;
+    return opened->scanner != NULL ? LR_OK : report_reason(opened->report);
+}
+
+/* With a crystal map or a header the format follows from it. */
+static void choose_format(struct opened *opened, const char *crystal_map, const char *header)
+{
+    lr_events_source *source = &opened->source;
+    source->companion = crystal_map != NULL ? crystal_map : header;
+    source->format = header != NULL ? LR_EVENTS_SIEMENS : lr_events_recognise(source->path);
+    if (crystal_map != NULL && source->format != LR_EVENTS_CASTOR) {
+        source->format = LR_EVENTS_SAFIR;
+    }
+}
+
+static struct opened read_command(struct cli_args *args, int positionals)
+{
+    struct opened opened = {.report = args->report};
+    const char *crystal_map = args_text(args, "--crystal-map");
+    const char *header = args_text(args, "--header");
+    if (args->num_positional != positionals) {
+        args_complain(args, "%s needs %s", args->syntax->verb, args->syntax->positionals);
+    } else {
+        opened.source.path = args->positional[0];
+        opened.source.log = &args->report->log;
+        choose_format(&opened, crystal_map, header);
+    }
+    if (crystal_map != NULL && header != NULL) {
+        args_complain(args, "--header is of Siemens list mode and --crystal-map of SAFIR's: give "
+                            "one of them");
+    }
+    return opened;
+}
+
+/* --- show --- */
+
+/* What is counted beyond what the reader counts. */
+struct tally {
+    double tof_low_mm, tof_high_mm;
+    int64_t events;
+    double weight[2]; /* of prompts and delayeds */
+};
+
+static lr_status tally_events(void *user, const lr_event *events, int64_t count)
+{
+    struct tally *tally = user;
+    for (int64_t k = 0; k < count; k++) {
+        tally->tof_low_mm = fmin(tally->tof_low_mm, events[k].tof_mm);
+        tally->tof_high_mm = fmax(tally->tof_high_mm, events[k].tof_mm);
+        tally->weight[events[k].is_delayed ? 1 : 0] += events[k].weight;
+    }
+    tally->events += count;
+    return LR_OK;
+}
+
+static void print_tof(const lr_events_info *info, const struct tally *tally)
+{
+    printf("time of flight ");
+    if (!info->has_tof) {
+        puts("none");
+        return;
+    }
+    if (info->num_tof_bins > 0) {
+        printf("%d bins from %g to %g mm; ", info->num_tof_bins, info->tof_edges_mm[0],
+               info->tof_edges_mm[info->num_tof_bins]);
+    }
+    if (info->tof_resolution_ps > 0) {
+        printf("%.6g ps FWHM; ", info->tof_resolution_ps);
+    }
+    printf("events %g to %g mm from the middle\n", tally->tof_low_mm, tally->tof_high_mm);
+}
+
+static void print_events(const lr_events_info *info, const struct tally *tally)
+{
+    const lr_event_counts *counts = &info->counts;
+    printf("format         %s%s%s\n", lr_events_format_name(info->format),
+           info->version[0] != '\0' ? ", " : "", info->version);
+    printf("scanner        %s\n", info->scanner[0] != '\0' ? info->scanner : "not named");
+    printf("prompts        %lld\n", (long long)counts->prompts);
+    printf("delayeds       %lld\n", (long long)counts->delayeds);
+    if (tally->weight[0] + tally->weight[1] != (double)tally->events) {
+        printf("counts         %.9g\n", tally->weight[0] + tally->weight[1]);
+    }
+    printf("left out       %lld of unknown crystals\n", (long long)counts->unknown_crystals);
+    printf("time marks     %lld\n", (long long)counts->time_marks);
+    printf("duration       %.6g s\n", info->duration_s);
+    print_tof(info, tally);
+    if (info->energy_kev[1] > 0) {
+        printf("energies       %g to %g keV\n", info->energy_kev[0], info->energy_kev[1]);
+    }
+}
+
+static void json_events(const lr_events_info *info, const struct tally *tally, struct json *json)
+{
+    const lr_event_counts *counts = &info->counts;
+    json_text(json, "format", lr_events_format_name(info->format));
+    json_text(json, "format_version", info->version[0] != '\0' ? info->version : NULL);
+    json_text(json, "scanner", info->scanner[0] != '\0' ? info->scanner : NULL);
+    json_int(json, "prompts", counts->prompts);
+    json_int(json, "delayeds", counts->delayeds);
+    json_number(json, "counts", tally->weight[0] + tally->weight[1]);
+    json_int(json, "unknown_crystals", counts->unknown_crystals);
+    json_int(json, "time_marks", counts->time_marks);
+    json_int(json, "other_words", counts->other_words);
+    json_number(json, "duration_s", info->duration_s);
+    json_bool(json, "has_tof", info->has_tof);
+    json_int(json, "num_tof_bins", info->num_tof_bins);
+    json_number(json, "tof_resolution_ps",
+                info->tof_resolution_ps > 0 ? info->tof_resolution_ps : NAN);
+    if (info->energy_kev[1] > 0) {
+        json_numbers(json, "energy_kev", info->energy_kev, 2);
+    } else {
+        json_number(json, "energy_kev", NAN);
+    }
+}
+
+static lr_status run_show(struct cli_args *args)
+{
+    struct opened opened = read_command(args, 1);
+    struct tally tally = {.tof_low_mm = INFINITY, .tof_high_mm = -INFINITY};
+    const lr_event_sink sink = {tally_events, &tally};
+    lr_status status = args->status;
+    if (status == LR_OK) {
+        const char *scanner = args_text(args, "--scanner");
+        status = scanner != NULL ? open_scanner(&opened, scanner) : LR_OK;
+    }
+    if (status == LR_OK) {
+        status = lr_events_read(&opened.source, &sink, &opened.info);
+    }
+    if (status == LR_OK && args->report->json) {
+        struct json json = common_json_begin("events show");
+        json_events(&opened.info, &tally, &json);
+        common_json_end(&json);
+    } else if (status == LR_OK) {
+        print_events(&opened.info, &tally);
+    }
+    close_events(&opened);
+    return status;
+}
+
+/* --- convert --- */
+
+static lr_status open_both(struct cli_args *args, struct opened *opened)
+{
+    CLI_TRY(open_scanner(opened, args_text(args, "--scanner")));
+    if (opened->scanner == NULL) {
+        args_complain(args, "%s names no places of crystals: give its --scanner",
+                      opened->source.path);
+        return args->status;
+    }
+    opened->lors = lr_lors_create(opened->scanner, &args->report->log);
+    if (opened->lors == NULL) {
+        return report_reason(args->report);
+    }
+    CLI_TRY(common_check_output(args->report, args->positional[1], NULL));
+    return LR_OK;
+}
+
+static lr_status convert_list(struct opened *opened, const char *output, int petsird_minor)
+{
+    lr_events_info before = {0};
+    lr_status status = lr_events_read(&opened->source, NULL, &before);
+    const lr_events_writer_params params = {
+        .path = output,
+        .lors = opened->lors,
+        .info = &before,
+        .petsird_minor = petsird_minor,
+        .log = &opened->report->log,
+    };
+    lr_events_writer *writer = status == LR_OK ? lr_events_writer_create(&params) : NULL;
+    if (status == LR_OK && writer == NULL) {
+        status = report_reason(opened->report);
+    }
+    if (writer != NULL) {
+        const lr_event_sink sink = lr_events_writer_sink(writer);
+        status = lr_events_read(&opened->source, &sink, &opened->info);
+        if (status == LR_OK) {
+            status = lr_events_writer_finish(writer);
+        } else {
+            lr_events_writer_abandon(writer);
+        }
+    }
+    lr_events_info_finish(&before);
+    return status;
+}
+
+static lr_status convert_histogram(struct opened *opened, const char *output)
+{
+    lr_prompts_delayeds data;
+    CLI_TRY(lr_events_bin(&opened->source, opened->lors, &data, &opened->info));
+    const lr_castor_histogram histogram = {data.prompts, opened->info.duration_s};
+    const lr_status status =
+        lr_castor_histogram_write(output, opened->lors, &histogram, &opened->report->log);
+    lr_lor_data_destroy(data.prompts);
+    lr_lor_data_destroy(data.delayeds);
+    return status;
+}
+
+static void report_conversion(const struct opened *opened, const char *output)
+{
+    const lr_event_counts *counts = &opened->info.counts;
+    report_clear(opened->report);
+    if (opened->report->json) {
+        struct json json = common_json_begin("events convert");
+        json_text(&json, "output", output);
+        json_int(&json, "prompts", counts->prompts);
+        json_int(&json, "delayeds", counts->delayeds);
+        json_int(&json, "unknown_crystals", counts->unknown_crystals);
+        json_int(&json, "not_in_coincidence", counts->not_in_coincidence);
+        common_json_end(&json);
+    } else {
+        printf("%s: of %s, %lld prompts and %lld delayeds, less %lld of unknown crystals\n", output,
+               opened->source.path, (long long)counts->prompts, (long long)counts->delayeds,
+               (long long)counts->unknown_crystals);
+    }
+}
+
+static lr_status run_convert(struct cli_args *args)
+{
+    static const char *const versions[] = {"0.9", "0.10", NULL};
+    struct opened opened = read_command(args, 2);
+    const int version = args_word(args, "--petsird-version", versions, 0);
+    const bool histogram = args_has(args, "--histogram");
+    if (histogram && args->num_positional == 2 && !common_ends_with(args->positional[1], ".Cdh")) {
+        args_complain(args, "--histogram belongs to CASToR, whose headers end in .Cdh");
+    }
+    if (args_has(args, "--petsird-version") && args->num_positional == 2 &&
+        !common_ends_with(args->positional[1], ".petsird")) {
+        args_complain(args, "--petsird-version belongs to a PETSIRD file (.petsird)");
+    }
+    lr_status status = args->status == LR_OK ? open_both(args, &opened) : args->status;
+    if (status == LR_OK) {
+        const char *output = args->positional[1];
+        status = histogram ? convert_histogram(&opened, output)
+                           : convert_list(&opened, output, version == 1 ? 10 : 9);
+    }
+    if (status == LR_OK) {
+        report_conversion(&opened, args->positional[1]);
+    }
+    close_events(&opened);
+    return status;
+}
+
+/* --- the command line --- */
+
+#define SOURCE_OPTIONS                                                                             \
+    {"--scanner", "NAME|FILE", "whose events they are; a PETSIRD file brings its own", false},     \
+        {"--crystal-map", "FILE",                                                                  \
+         "of SAFIR (*crystal_map.txt) or CASToR (.lut); default: the one beside", false},          \
+    {                                                                                              \
+        "--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", false \
+    }
+
+static const struct cli_option show_options[] = {SOURCE_OPTIONS, {0}};
+
+static const struct cli_option convert_options[] = {
+    SOURCE_OPTIONS,
+    {"--petsird-version", "V", "schema of a PETSIRD file: 0.9 (v0.9.1) or 0.10; default 0.9",
+     false},
+    {"--histogram", NULL, "sum events per LOR and write a CASToR histogram", false},
+    {0}};
+
+static const struct cli_syntax show_syntax = {
+    .verb = "events show",
+    .positionals = "FILE",
+    .summary = "Counts what is in a list-mode file.",
+    .example = "loraster events show small.petsird",
+    .groups = {{"input", show_options}, COMMON_GENERAL_GROUP},
+};
+
+static const struct cli_syntax convert_syntax = {
+    .verb = "events convert",
+    .positionals = "IN OUT",
+    .summary = "Writes list mode as PETSIRD (.petsird) or CASToR (.Cdh with .Cdf).",
+    .example = "loraster events convert small_listmode_file.l head.petsird --scanner siemens-mmr",
+    .groups = {{"input and output", convert_options}, COMMON_GENERAL_GROUP},
+};
+
+const struct cli_verb verb_events_show = {&show_syntax, run_show};
+const struct cli_verb verb_events_convert = {&convert_syntax, run_convert};

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#ifndef LR_IO_CASTOR_ORDER_H
+#define LR_IO_CASTOR_ORDER_H
+
+#include <lr/scanner.h>
+
+/* How CASToR numbers the crystals of a scanner that we write for it: layer by layer (we have one),
+ * ring by ring, azimuth by azimuth. Rings are those of lr_module.first_crystal_ring and ascend with
+ * z; around a ring, places ascend (in our frame from +x towards +y, beginning with place 0), and
+ * crystals within a place ascend along its u axis. This is the order of the .lut that we write, and
+ * of the one that CASToR makes of our .geom. Scanners without places keep their own numbers.
+ *
+ * order: [num_crystals], order[k] = our number of CASToR's crystal k.
+ * errors: LR_FAILED without memory, logged. */
+lr_status lr_castor_order(const lr_scanner *scanner, int *order, const lr_log *log);
+
+/* The other way round: place[crystal] = CASToR's number of our crystal. */
+void lr_castor_place(const int *order, int num_crystals, int *place);
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What the readers of list mode share: events on their way from a file to a sink. */
+#ifndef LR_IO_EVENT_STREAM_H
+#define LR_IO_EVENT_STREAM_H
+
+#include <lr/events.h>
+
+enum { LR_EVENTS_AT_ONCE = 1024 };
+
+/* Events are collected and handed on some at a time. One thread. */
+struct lr_event_stream {
+    const lr_event_sink *sink; /* NULL = only what stands before the events is asked for */
+    lr_events_info *info;      /* never NULL; its counts are the reader's to keep */
+    int waiting;
+    lr_event events[LR_EVENTS_AT_ONCE];
+};
+
+/* One event of a file; a status other than LR_OK is the sink's and ends the reading. */
+lr_status lr_event_stream_add(struct lr_event_stream *stream, const lr_event *event);
+
+/* Hands on what waits. */
+lr_status lr_event_stream_flush(struct lr_event_stream *stream);
+
+/* Keeps the first and last time for a duration that the file does not tell. Zero is no time yet. */
+struct lr_event_times {
+    bool any;
+    uint64_t first_ms, last_ms;
+};
+
+static inline void lr_event_times_add(struct lr_event_times *times, uint64_t time_ms)
+{
+    if (!times->any) {
+        times->any = true;
+        times->first_ms = times->last_ms = time_ms;
+    }
+    times->first_ms = time_ms < times->first_ms ? time_ms : times->first_ms;
+    times->last_ms = time_ms > times->last_ms ? time_ms : times->last_ms;
+}
+
+/* The readers, one per format: fill in the stream's info, then hand on the events and count them.
+ * Each flushes the stream before it judges the file as a whole. */
+lr_status lr_safir_events(const lr_events_source *source, struct lr_event_stream *stream);
+lr_status lr_siemens_events(const lr_events_source *source, struct lr_event_stream *stream);
+lr_status lr_petsird_events(const lr_events_source *source, struct lr_event_stream *stream);
+lr_status lr_castor_events(const lr_events_source *source, struct lr_event_stream *stream);
+
+/* Tells of events whose crystals the scanner lacks; LR_BAD_INPUT where all are such. */
+lr_status lr_events_judge_unknown(const lr_events_source *source, const lr_event_counts *counts,
+                                  const char *first);
+
+/* Makes sure that a scanner is there, for formats whose crystals mean nothing without one. */
+lr_status lr_events_need_scanner(const lr_events_source *source);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/events_writers.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct lr_events_writer {
+    struct lr_petsird_writer *petsird; /* one of the two */
+    struct lr_castor_writer *castor;
+};
+
+static bool ends_with(const char *text, const char *ending)
+{
+    const size_t length = strlen(text), tail = strlen(ending);
+    return length > tail && strcmp(text + length - tail, ending) == 0;
+}
+
+static lr_events_format format_of(const char *path)
+{
+    if (ends_with(path, ".petsird")) {
+        return LR_EVENTS_PETSIRD;
+    }
+    return ends_with(path, ".Cdh") || ends_with(path, ".cdh") ? LR_EVENTS_CASTOR
+                                                              : LR_EVENTS_UNKNOWN;
+}
+
+lr_status lr_event_repeats(const lr_event *event, const char *path, int64_t *repeats,
+                           const lr_log *log)
+{
+    const double weight = event->weight;
+    *repeats = 0;
+    if (!(weight >= 0 && weight <= 1e9) || weight != floor(weight)) {
+        return lr_error(log, LR_USAGE,
+                        "%s: list mode holds whole events, and one of weight %g was to be written: "
+                        "write a CASToR histogram instead",
+                        path, weight);
+    }
+    *repeats = (int64_t)weight;
+    return LR_OK;
+}
+
+lr_events_writer *lr_events_writer_create(const lr_events_writer_params *params)
+{
+    const lr_events_format format =
+        params->format != LR_EVENTS_UNKNOWN ? params->format : format_of(params->path);
+    if (format != LR_EVENTS_PETSIRD && format != LR_EVENTS_CASTOR) {
+        lr_error(params->log, LR_USAGE,
+                 "%s: events are written to PETSIRD (.petsird) and CASToR (.Cdh) files",
+                 params->path);
+        return NULL;
+    }
+    lr_events_writer *writer = lr_alloc(1, sizeof(*writer), "a writer", params->log);
+    if (writer == NULL) {
+        return NULL;
+    }
+    if (format == LR_EVENTS_PETSIRD) {
+        writer->petsird = lr_petsird_writer_create(params);
+    } else {
+        writer->castor = lr_castor_writer_create(params);
+    }
+    if (writer->petsird == NULL && writer->castor == NULL) {
+        free(writer);
+        return NULL;
+    }
+    return writer;
+}
+
+lr_event_sink lr_events_writer_sink(lr_events_writer *writer)
+{
+    return writer->petsird != NULL ? (lr_event_sink){lr_petsird_writer_take, writer->petsird}
+                                   : (lr_event_sink){lr_castor_writer_take, writer->castor};
+}
+
+lr_status lr_events_writer_finish(lr_events_writer *writer)
+{
+    const lr_status status = writer->petsird != NULL ? lr_petsird_writer_finish(writer->petsird)
+                                                     : lr_castor_writer_finish(writer->castor);
+    free(writer);
+    return status;
+}
+
+void lr_events_writer_abandon(lr_events_writer *writer)
+{
+    if (writer == NULL) {
+        return;
+    }
+    if (writer->petsird != NULL) {
+        lr_petsird_writer_abandon(writer->petsird);
+    } else {
+        lr_castor_writer_abandon(writer->castor);
+    }
+    free(writer);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * A scanner as PETSIRD lays it out: modules sorted into types of equal ones, crystals numbered
+ * within their type. */
+#ifndef LR_IO_PETSIRD_LAYOUT_H
+#define LR_IO_PETSIRD_LAYOUT_H
+
+#include "io/output.h"
+
+#include <lr/events.h>
+
+struct lr_petsird_layout {
+    const lr_lors *lors;
+    int num_types;
+    int *type_of;    /* owned [num_modules] */
+    int *index_of;   /* owned [num_modules] place of a module within its type */
+    int *example;    /* owned [num_types] first module of a type */
+    int *count;      /* owned [num_types] modules */
+    float *edges_mm; /* owned [num_edges] of time-of-flight bins; 2 = no time of flight */
+    int num_edges;
+    double resolution_mm; /* FWHM; 0 = none */
+    double energy_kev[2];
+    int minor; /* schema: 9 or 10 */
+};
+
+/* errors: LR_USAGE for more than 64 types of modules; LR_FAILED without memory. Finish it in any
+ * case. */
+lr_status lr_petsird_layout_init(struct lr_petsird_layout *layout,
+                                 const lr_events_writer_params *params);
+void lr_petsird_layout_finish(struct lr_petsird_layout *layout);
+
+/* Writes magic, version, schema and header. */
+void lr_petsird_put_header(const struct lr_petsird_layout *layout, struct lr_output *output);
+
+#endif

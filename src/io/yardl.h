@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Files in yardl's compact binary encoding, read by the schema that they carry: whatever its
+ * version, the values that are asked for by name are found and the others passed over. Memory for
+ * the schema's text is twice its length, and its types take 160 bytes each, at most 2^14 of them;
+ * counts in the file are trusted only as far as the bytes that are left can hold so many. */
+#ifndef LR_IO_YARDL_H
+#define LR_IO_YARDL_H
+
+#include <lr/log.h>
+#include <stddef.h>
+
+/* --- the schema --- */
+
+enum lr_yardl_kind {
+    LR_YARDL_BYTE, /* bool, uint8 */
+    LR_YARDL_INT8,
+    LR_YARDL_UNSIGNED, /* base-128 number */
+    LR_YARDL_SIGNED,   /* the same, zig-zag; also dates, times and enumerations */
+    LR_YARDL_FLOAT32,
+    LR_YARDL_FLOAT64,
+    LR_YARDL_COMPLEX, /* 8 or 16 bytes, passed over only */
+    LR_YARDL_STRING,
+    LR_YARDL_RECORD, /* parts = fields */
+    LR_YARDL_UNION,  /* parts = cases; a part without a type is null. Optional values too */
+    LR_YARDL_LIST,   /* vector, array or stream of `item` */
+    LR_YARDL_MAP     /* parts = key and value */
+};
+
+enum { LR_YARDL_MAX_RANK = 8 };
+
+struct lr_yardl_part {
+    const char *name; /* of a field, or a case's tag */
+    const struct lr_yardl_type *type;
+};
+
+struct lr_yardl_type {
+    enum lr_yardl_kind kind;
+    bool is_stream;
+    int rank;      /* of a list: 1 = a vector or stream, -1 = it stands in the file */
+    bool is_fixed; /* the sizes of a list are `dims`, and do not stand in the file */
+    int num_parts;
+    int64_t dims[LR_YARDL_MAX_RANK];
+    struct lr_yardl_part *parts;
+    const struct lr_yardl_type *item;
+    int64_t least_bytes; /* that a value takes in the file */
+    bool same_bytes;     /* whether every value takes as many */
+};
+
+/* A protocol: its steps are the parts of a record. */
+struct lr_yardl_schema;
+
+/* Reads a schema in JSON, at most 256 KiB and 64 levels deep; the text is copied. `name`: the file's,
+ * for sentences. errors: NULL, logged. */
+struct lr_yardl_schema *lr_yardl_schema_parse(const char *name, const char *text,
+                                              int64_t text_bytes, const lr_log *log);
+void lr_yardl_schema_destroy(struct lr_yardl_schema *schema); /* NULL is allowed */
+
+const struct lr_yardl_type *lr_yardl_schema_protocol(const struct lr_yardl_schema *schema);
+/* The protocol's name and the schema's text, byte for byte, with a zero at its end. */
+const char *lr_yardl_schema_name(const struct lr_yardl_schema *schema);
+const char *lr_yardl_schema_text(const struct lr_yardl_schema *schema);
+
+/* --- values --- */
+
+/* A file being read from its begin to its end. */
+struct lr_yardl_input;
+
+/* Opens a file and reads its magic and version; its schema follows. errors: NULL, logged, for
+ * anything but a regular file that begins so. */
+struct lr_yardl_input *lr_yardl_open(const char *path, const lr_log *log);
+void lr_yardl_close(struct lr_yardl_input *input); /* NULL is allowed */
+
+struct lr_yardl_schema *lr_yardl_read_schema(struct lr_yardl_input *input);
+
+/* Logs "PATH: at byte N: sentence"; evaluates to LR_BAD_INPUT. */
+lr_status lr_yardl_error(struct lr_yardl_input *input, const char *format, ...) LR_PRINTF(2, 3);
+
+/* Bytes that are left of the file. */
+int64_t lr_yardl_left(const struct lr_yardl_input *input);
+
+/* One value of that type each; LR_BAD_INPUT, logged, when the file ends within it or the schema has
+ * another kind of type there. */
+lr_status lr_yardl_skip(struct lr_yardl_input *input, const struct lr_yardl_type *type);
+lr_status lr_yardl_number(struct lr_yardl_input *input, const struct lr_yardl_type *type,
+                          double *value);
+lr_status lr_yardl_integer(struct lr_yardl_input *input, const struct lr_yardl_type *type,
+                           int64_t *value);
+/* Cut to `room` bytes with the zero at its end, and cleaned (io/clean_text.h). */
+lr_status lr_yardl_text(struct lr_yardl_input *input, const struct lr_yardl_type *type, char *text,
+                        size_t room);
+
+/* A list's sizes; its `count` items follow. With an optional list that is null, count = 0 and rank
+ * = 0. A stream's items come in blocks: ask again until count is 0. */
+struct lr_yardl_list {
+    const struct lr_yardl_type *item;
+    int64_t count;
+    int rank;
+    int64_t dims[LR_YARDL_MAX_RANK];
+};
+lr_status lr_yardl_list(struct lr_yardl_input *input, const struct lr_yardl_type *type,
+                        struct lr_yardl_list *list);
+
+/* Which case of a union follows: its part, or one of type NULL for null. A type that is no union is
+ * its own only case, with the name "". */
+lr_status lr_yardl_case(struct lr_yardl_input *input, const struct lr_yardl_type *type,
+                        struct lr_yardl_part *chosen);
+
+/* A field that is asked for. take reads its value, all of it. */
+struct lr_yardl_field {
+    const char *name;
+    bool required;
+    lr_status (*take)(void *user, struct lr_yardl_input *input, const struct lr_yardl_type *type);
+};
+
+/* Walks a record: hands out the fields asked for in the file's order, passes over the others.
+ * fields: an entry without name is the last. An optional record that is null hands out nothing.
+ * errors: LR_BAD_INPUT when the schema lacks a required field; what a `take` returns. */
+lr_status lr_yardl_record(struct lr_yardl_input *input, const struct lr_yardl_type *type,
+                          const struct lr_yardl_field *fields, void *user);
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#ifndef LR_EVENTS_H
+#define LR_EVENTS_H
+
+#include <lr/lors.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* List mode: events one by one. Formats: docs/formats.md. Ownership, errors and threads are those
+ * of lr/io.h. */
+
+/* One coincidence, or one bin of a histogram. */
+typedef struct lr_event {
+    int32_t crystals[2]; /* a and b, numbers over the whole scanner, in the file's order */
+    float tof_mm;        /* c/2 (t_a - t_b) of the times of arrival: where the annihilation lies on
+                            the line from a to b, from its middle, positive towards b (negative =
+                            crystal a was hit first); 0 without time of flight. A binned difference
+                            is the middle of its bin */
+    float weight;        /* 1 in list mode; counts in a histogram */
+    uint32_t time_ms;    /* since the file's zero of time */
+    bool is_delayed;     /* a delayed coincidence; else a prompt */
+} lr_event;
+
+/* Takes events in the order of the file, some at a time; the array lives during the call. Another
+ * status than LR_OK ends the reading with that status. */
+typedef struct lr_event_sink {
+    lr_status (*take)(void *user, const lr_event *events, int64_t count);
+    void *user;
+} lr_event_sink;
+
+typedef enum lr_events_format {
+    LR_EVENTS_UNKNOWN = 0,
+    LR_EVENTS_SAFIR,   /* begins with that signature, or ends in .safir */
+    LR_EVENTS_SIEMENS, /* is none of the others and ends in .l */
+    LR_EVENTS_PETSIRD, /* begins with "yardl": PETSIRD's binary encoding, any version */
+    LR_EVENTS_CASTOR   /* a .Cdh text header: list mode or histogram; its data lie beside it */
+} lr_events_format;
+
+/* What a list-mode file looks like, by its first bytes and its name; errors are left to the
+ * readers. */
+LR_API lr_events_format lr_events_recognise(const char *path);
+
+/* "SAFIR", "Siemens", "PETSIRD", "CASToR"; "unknown". */
+LR_API const char *lr_events_format_name(lr_events_format format);
+
+/* What a list-mode file held. */
+typedef struct lr_event_counts {
+    int64_t prompts, delayeds, time_marks;
+    int64_t unknown_crystals;   /* events naming a crystal that the scanner lacks */
+    int64_t not_in_coincidence; /* lr_events_bin and the readers that bin; else 0 */
+    int64_t other_words;        /* tags of other kinds, which are passed over */
+} lr_event_counts;
+
+/* What is known of a list-mode file; zero means not known. */
+typedef struct lr_events_info {
+    lr_events_format format;
+    char version[32];    /* "0.9.1", "list mode", "histogram" */
+    char scanner[64];    /* the name that the file gives its scanner */
+    float *tof_edges_mm; /* owned [num_tof_bins + 1] ascending edges of tof_mm; NULL = none */
+    int num_tof_bins;    /* 0 = no time of flight, or not binned */
+    bool has_tof;        /* whether tof_mm means something */
+    double tof_resolution_ps;
+    double energy_kev[2];   /* window */
+    double duration_s;      /* as the file tells, or else from its first to its last time */
+    lr_event_counts counts; /* filled in by reading the events */
+    double weight;          /* sum over the events, of both kinds */
+} lr_events_info;
+
+/* Frees what it owns; zero is allowed. */
+LR_API void lr_events_info_finish(lr_events_info *info);
+
+/* A list-mode file and what belongs to it. Zero fields are defaults. */
+typedef struct lr_events_source {
+    const char *path;
+    lr_events_format format; /* 0 = as lr_events_recognise says */
+    const char *companion;   /* SAFIR: STIR's crystal map; Siemens: the text header; CASToR: the
+                                  .lut of its scanner. NULL = the one beside the events, as
+                                  docs/formats.md says; PETSIRD needs none */
+    const lr_scanner
+        *scanner; /* SAFIR, PETSIRD and a .lut name crystals by their places, which must be
+                                  those of the scanner's. NULL, for PETSIRD and CASToR only:
+                                  crystals keep the numbers of the file */
+    const lr_log *log;
+} lr_events_source;
+
+/* Reads a file from its begin to its end and hands its events on; none of it needs to fit memory.
+ * Events that name crystals which the scanner lacks are counted, told of in a warning and left out;
+ * a file that has no others is an error. What the file knows beyond lr_event (corrections, further
+ * energy bins, motion) is told of in warnings and passed over. sink NULL: only what stands before
+ * the events is read. info: overwritten, finish it in any case; may be NULL. */
+LR_API lr_status lr_events_read(const lr_events_source *source, const lr_event_sink *sink,
+                                lr_events_info *info);
+
+/* All events of a file; destroy it. */
+typedef struct lr_event_list {
+    int64_t count;
+    lr_event *events; /* owned [count] */
+    lr_events_info info;
+} lr_event_list;
+
+LR_API lr_event_list *lr_event_list_read(const lr_events_source *source);
+LR_API void lr_event_list_destroy(lr_event_list *list); /* NULL is allowed */
+
+/* What an acquisition gave: sparse data, the caller's. On failure nothing is returned. */
+typedef struct lr_prompts_delayeds {
+    lr_lor_data *prompts, *delayeds;
+    lr_event_counts counts;
+} lr_prompts_delayeds;
+
+/* Reads a file and sums the weights of its prompts and of its delayeds per LOR; times and time of
+ * flight are dropped. Events out of coincidence are counted and left out. lors->scanner takes the
+ * place of the source's. info may be NULL. */
+LR_API lr_status lr_events_bin(const lr_events_source *source, const lr_lors *lors,
+                               lr_prompts_delayeds *data, lr_events_info *info);
+
+/* Counts per LOR, as a measurement of one event after the other. */
+typedef struct lr_list_params {
+    const lr_lors *lors;     /* required */
+    const lr_lor_data *data; /* required; whole counts, dense or sparse */
+    double duration_s;       /* 0 = 60 */
+    uint64_t seed;           /* decides order and times */
+    const lr_log *log;
+} lr_list_params;
+
+/* Makes prompts of the counts, in a random order, at times that are uniform over the duration and
+ * ascend; without time of flight. 8 bytes of memory an event.
+ * errors: LR_BAD_INPUT for counts that are not whole or negative; what the sink returns. */
+LR_API lr_status lr_events_from_counts(const lr_list_params *params, const lr_event_sink *sink);
+
+/* --- writing --- */
+
+/* Takes events as they come and writes a PETSIRD or CASToR file; holds at most the events of one
+ * time block (PETSIRD: those of a millisecond, at most 2^18). */
+typedef struct lr_events_writer lr_events_writer;
+
+typedef struct lr_events_writer_params {
+    const char *path;           /* .petsird, or .Cdh, with the data in .Cdf beside it */
+    lr_events_format format;    /* 0 = by the path's ending */
+    const lr_lors *lors;        /* required: its scanner, and which modules are in coincidence */
+    const lr_events_info *info; /* time of flight, energy window and duration; NULL = none */
+    int petsird_minor;          /* schema: 0 or 9 = v0.9.1, which STIR and others read; 10 =
+                                   v0.10.0 */
+    const lr_log *log;
+} lr_events_writer_params;
+
+/* errors: NULL; LR_USAGE for another format or schema; LR_FAILED where nothing can be written. */
+LR_API lr_events_writer *lr_events_writer_create(const lr_events_writer_params *params);
+
+/* Give this to lr_events_read. Events must be in the order of their times. PETSIRD: prompts of a
+ * time block come before its delayeds; weights must be whole and are written as that many events;
+ * a time of flight goes to the bin that holds it: bins of info, or else as many as cover the
+ * longest line, a fifth of the resolution wide. Schema v0.10.0 exchanges a and b, and the sign of
+ * tof_mm, where a's number in the file is the lower. CASToR: delayeds are left out, with a
+ * warning. errors of take: LR_USAGE for weights that are not whole. */
+LR_API lr_event_sink lr_events_writer_sink(lr_events_writer *writer);
+
+/* Completes the file and puts it in place; frees the writer in any case. */
+LR_API lr_status lr_events_writer_finish(lr_events_writer *writer);
+
+/* Gives up: nothing is left behind. NULL is allowed. */
+LR_API void lr_events_writer_abandon(lr_events_writer *writer);
+
+typedef struct lr_castor_histogram {
+    const lr_lor_data *data; /* counts per LOR, dense or sparse */
+    double duration_s;       /* for the header; 0 = 1 ms */
+} lr_castor_histogram;
+
+/* CASToR histogram (.Cdh, with the data in .Cdf beside it); LORs without counts are left out. */
+LR_API lr_status lr_castor_histogram_write(const char *path, const lr_lors *lors,
+                                           const lr_castor_histogram *histogram, const lr_log *log);
+
+/* --- single formats --- */
+
+/* Paths of a SAFIR acquisition. */
+typedef struct lr_safir_files {
+    const char *events;      /* .clm.safir list mode */
+    const char *crystal_map; /* STIR's text map ("ring det [layer] x y z", mm); NULL = the file
+                                beside the events whose name ends in crystal_map.txt */
+} lr_safir_files;
+
+/* Each crystal of the map must lie within 0.01 mm of one of the scanner's. Prompts in coincidence
+ * are counted into sparse data. counts may be NULL. */
+LR_API lr_lor_data *lr_safir_read(const lr_safir_files *files, const lr_lors *lors,
+                                  lr_event_counts *counts, const lr_log *log);
+
+/* Siemens 32-bit list mode (.l) without time of flight, with or without its text header. Bins are
+ * spelled out as docs/formats.md says: crystals per ring and module of the scanner, one virtual
+ * crystal per module around the ring, planes of span 1 in segment order 0, -1, +1, ... The header
+ * says how many bins a projection has and the largest ring difference; without one, those of a
+ * Biograph mMR are taken where the scanner is as large. A header that contradicts the scanner is an
+ * error. Counts of unknown crystals and of events out of coincidence are of both kinds. */
+typedef struct lr_siemens_files {
+    const char *events; /* .l */
+    const char *header; /* NULL = the one beside the events, when there is one: EVENTS.hdr, or the
+                           one *.hdr* of its folder that names the events as its data file */
+} lr_siemens_files;
+
+LR_API lr_status lr_siemens_read(const lr_siemens_files *files, const lr_lors *lors,
+                                 lr_prompts_delayeds *data, const lr_log *log);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

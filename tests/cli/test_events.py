@@ -1,0 +1,412 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""List mode: `events show` and `events convert`, PETSIRD files as another decoder reads them, and
+reconstructions of one acquisition from every format."""
+import json
+import os
+import struct
+from pathlib import Path
+
+import yardl
+from program import GRID, ProgramTest, main, read_nifti
+
+MM_PER_PS = 0.149896229
+
+
+def inputs(case, name):
+    folder = Path(os.environ.get("LORASTER_DATA", case.source_root / "../shared/data"))
+    if not (folder / name).exists():
+        case.skipTest(f"no {folder / name}; set LORASTER_DATA to the folder of real inputs")
+    return folder / name
+
+
+def crystals_of(case, scanner):
+    """Places of the crystals in the order of their numbers."""
+    return [row[3:6] for row in case.json("scanner", "show", scanner, "--crystals")["crystals"]]
+
+
+def transform(matrix, point):
+    flat = matrix["matrix"][1]
+    return [sum(flat[4 * k + m] * point[m] for m in range(3)) + flat[4 * k + 3] for k in range(3)]
+
+
+def centres_of(header):
+    """Places of the crystals of a decoded file, [type][module * elements + element]."""
+    found = []
+    for kind in header["scanner"]["scannerGeometry"]["replicatedModules"]:
+        elements = kind["object"]["detectingElements"]
+        corners = [c["c"][1] for c in elements["object"]["shape"]["corners"]]
+        middle = [sum(c[k] for c in corners) / 8 for k in range(3)]
+        found.append([transform(module, transform(element, middle))
+                      for module in kind["transforms"] for element in elements["transforms"]])
+    return found
+
+
+def event_places(header, blocks):
+    """(time, delayed, place a, place b, tof in mm) of all coincidences, places to 0.001 mm."""
+    centres = centres_of(header)
+    edges = header["scanner"]["tofBinEdges"][0][0]["edges"][1]
+    found = []
+    for name, block in blocks:
+        assert name == "EventTimeBlock", name
+        for delayed, lists in enumerate((block["promptEvents"], block["delayedEvents"])):
+            for a, row in enumerate(lists):
+                for b, events in enumerate(row):
+                    for event in events:
+                        one, two = event["detectionBins"]
+                        tof = 0.5 * (edges[event["tofIdx"]] + edges[event["tofIdx"] + 1])
+                        found.append((block["timeInterval"]["start"], delayed,
+                                      tuple(round(x, 3) for x in centres[a][one]),
+                                      tuple(round(x, 3) for x in centres[b][two]), round(tof, 3)))
+    return found
+
+
+class Castor(ProgramTest):
+    """A CASToR list is the source of all that follows: 40 events on the small ring."""
+
+    def make_castor(self, name="in.Cdh", tof=False):
+        self.events = [(7 * k // 3, (5 * k) % 64, (64 + 17 * k) % 128, 10.0 * k - 150)
+                       for k in range(40)]
+        data = b"".join(struct.pack("<I", t) + (struct.pack("<f", ps) if tof else b"") +
+                        struct.pack("<II", a, b) for t, a, b, ps in self.events)
+        self.write(name, f"Data filename: {name[:-1]}f\nNumber of events: 40\n"
+                   "Data mode: list-mode\nData type: PET\nScanner name: ring\n"
+                   f"TOF information flag: {int(tof)}\nTOF resolution (ps): 200\n")
+        Path(self.path(name[:-1] + "f")).write_bytes(data)
+        return name
+
+    def castor_places(self):
+        """The crystals by ring and azimuth, beginning with the first module."""
+        from math import atan2, pi
+        places = crystals_of(self, self.scanner)
+        start = -pi / 8  # half a module before the first of eight
+        return sorted(places, key=lambda p: (round(p[2], 3),
+                                             round((atan2(p[1], p[0]) - start) % (2 * pi), 9)))
+
+    def show(self, path, *more):
+        return self.json("events", "show", path, *more)
+
+
+class Show(Castor):
+    def test_castor(self):
+        found = self.show(self.make_castor(tof=True))
+        self.assertEqual(found["format"], "CASToR")
+        self.assertEqual(found["prompts"], 40)
+        self.assertEqual(found["delayeds"], 0)
+        self.assertTrue(found["has_tof"])
+        self.assertEqual(found["tof_resolution_ps"], 200)
+        text = self.good("events", "show", "in.Cdh").stdout
+        self.assertIn("prompts        40\n", text)
+        self.assertIn("time of flight 200 ps FWHM; events -22.4844 to 35.9751 mm", text)
+
+    def test_official(self):
+        path = inputs(self, "petsird/small_cpp_v0.9.1.petsird")
+        found = self.show(path)
+        self.assertEqual((found["format"], found["format_version"]), ("PETSIRD", "0.9.1"))
+        self.assertEqual((found["prompts"], found["num_tof_bins"]), (273, 11))
+        self.assertAlmostEqual(found["tof_resolution_ps"], 9.4 / MM_PER_PS, 4)
+        scanner = self.json("scanner", "show", path)
+        self.assertEqual((scanner["num_crystals"], scanner["num_positions"]), (256, 8))
+
+    def test_others_need_their_scanner(self):
+        path = inputs(self, "mmr/small_listmode_file.l")
+        self.refuse(2, "name its scanner", "events", "show", path)
+        found = self.show(path, "--scanner", "siemens-mmr")
+        self.assertEqual((found["prompts"], found["delayeds"]), (218881, 35320))
+        path = inputs(self, "safir/coincidencesLM.clm.safir")
+        self.assertEqual(self.show(path, "--scanner", "safir-dual-ring-prototype")["prompts"], 1408)
+
+    def test_refusals(self):
+        self.refuse(3, "gone.petsird", "events", "show", "gone.petsird")
+        self.write("x.petsird", "")
+        self.refuse(3, "x.petsird", "events", "show", "x.petsird")
+        self.write("x.h5", "\x89HDF")
+        Path(self.path("x.h5")).write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(100))
+        self.refuse(3, ["x.h5", "HDF5"], "events", "show", "x.h5")
+        self.make_castor()
+        self.refuse(3, ["in.Cdf", "give their header"], "events", "show", "in.Cdf")
+        self.refuse(2, "needs FILE", "events", "show")
+        self.refuse(2, "events needs one of show, convert", "events")
+
+
+class Convert(Castor):
+    def expect_same(self, path, tof):
+        """What the other decoder finds, against the list that it was made of."""
+        text, header, blocks = yardl.read_file(self.path(path))
+        places = self.castor_places()
+        expected = []
+        for time, a, b, ps in self.events:
+            expected.append((time, 0, tuple(round(x, 3) for x in places[a]),
+                             tuple(round(x, 3) for x in places[b]),
+                             MM_PER_PS * ps if tof else 0))
+        found = event_places(header, blocks)
+        self.assertEqual(len(found), len(expected))
+        edges = header["scanner"]["tofBinEdges"][0][0]["edges"][1]
+        width = edges[1] - edges[0]
+        for want in expected:
+            mirror = (*want[:2], want[3], want[2], -want[4])
+            near = [f for f in found for w in (want, mirror)
+                    if f[:4] == w[:4] and (not tof or abs(f[4] - w[4]) <= 0.5 * width + 1e-3)]
+            self.assertTrue(near, want)
+        return text
+
+    def test_petsird(self):
+        for tof in (False, True):
+            source = self.make_castor(tof=tof)
+            for version, schema in (("0.9", "v0.9.1"), ("0.10", "v0.10.0")):
+                self.good("events", "convert", source, "out.petsird", "--scanner", self.scanner,
+                          "--petsird-version", version)
+                text = self.expect_same("out.petsird", tof)
+                asset = self.source_root / "assets" / "petsird" / f"schema_{schema}.json"
+                self.assertEqual(text.encode(), asset.read_bytes())
+                found = self.show("out.petsird")
+                self.assertEqual(found["format_version"], schema[1:])
+                self.assertEqual((found["prompts"], found["has_tof"]), (40, tof))
+
+    def test_there_and_back(self):
+        """Crystals and times come back to the byte; so does the data file."""
+        before = Path(self.path(self.make_castor()[:-1] + "f")).read_bytes()
+        self.good("events", "convert", "in.Cdh", "a.petsird", "--scanner", self.scanner)
+        self.good("events", "convert", "a.petsird", "b.Cdh", "--scanner", self.scanner)
+        self.assertEqual(Path(self.path("b.Cdf")).read_bytes(), before)
+        self.good("events", "convert", "b.Cdh", "c.petsird", "--scanner", self.scanner)
+        self.assertEqual(Path(self.path("c.petsird")).read_bytes(),
+                         Path(self.path("a.petsird")).read_bytes())
+
+    def test_histogram(self):
+        self.make_castor()
+        self.good("events", "convert", "in.Cdh", "h.Cdh", "--scanner", self.scanner, "--histogram")
+        found = self.show("h.Cdh")
+        done = self.json("events", "convert", "in.Cdh", "h.Cdh", "--scanner", self.scanner,
+                         "--histogram")
+        self.assertEqual(found["format_version"], "histogram")
+        self.assertEqual(found["counts"], 40 - done["not_in_coincidence"])
+
+    def test_refusals(self):
+        self.make_castor()
+        to = ["events", "convert", "in.Cdh"]
+        self.refuse(2, "give its --scanner", *to, "a.petsird")
+        self.refuse(2, [".petsird", ".Cdh"], *to, "a.txt", "--scanner", self.scanner)
+        self.refuse(2, "--histogram", *to, "a.petsird", "--scanner", self.scanner, "--histogram")
+        self.refuse(2, "petsird-version", *to, "a.petsird", "--petsird-version", "0.7")
+        self.refuse(2, "--petsird-version", *to, "a.Cdh", "--scanner", self.scanner,
+                    "--petsird-version", "0.10")
+        Path(self.path("in.Cdf")).write_bytes(b"1234")
+        self.refuse(3, "in.Cdf", *to, "a.petsird", "--scanner", self.scanner)
+
+    def test_reconstructions_agree(self):
+        """The same events from every format give the same image."""
+        self.make_castor()
+        self.good("events", "convert", "in.Cdh", "a.petsird", "--scanner", self.scanner)
+        self.good("events", "convert", "in.Cdh", "b.petsird", "--scanner", self.scanner,
+                  "--petsird-version", "0.10")
+        self.good("events", "convert", "in.Cdh", "h.Cdh", "--scanner", self.scanner, "--histogram")
+        images = []
+        for events in ("in.Cdh", "a.petsird", "b.petsird", "h.Cdh"):
+            self.good("recon", *self.on_ring, "--events", events, "--grid", "6,5,3", "--voxel-mm",
+                      "3,3,4", "--iterations", "2", "-o", "x.nii")
+            images.append(read_nifti(self.path("x.nii"))[3])
+        self.assertGreater(max(images[0]), 0)
+        for image in images[1:]:
+            self.assertEqual(image, images[0])
+
+
+class Simulate(Castor):
+    """List mode of a phantom: the counts of its LOR data, whatever the format."""
+
+    def test_same_counts(self):
+        with_seed = ["simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", "5000",
+                     "--seed", "7", "-o"]
+        counts = self.json(*with_seed, "y.h5")["counts"]
+        grid = ["--grid", "6,5,3", "--voxel-mm", "3,3,4", "--iterations", "2", "-o", "x.nii"]
+        self.good("recon", *self.on_ring, "--data", "y.h5", *grid)
+        image = read_nifti(self.path("x.nii"))[3]
+        for name in ("y.petsird", "y.Cdh"):
+            self.assertEqual(self.json(*with_seed, name, "--duration", "20")["counts"], counts)
+            found = self.show(name)
+            self.assertEqual(found["prompts"], counts)
+            # 5000 uniform times: the last is within 20 / 5000 s of the end but for e^-n.
+            self.assertTrue(19.9 < found["duration_s"] <= 20.001, found["duration_s"])
+            self.good("recon", *self.on_ring, "--events", name, *grid)
+            self.assertEqual(read_nifti(self.path("x.nii"))[3], image)
+
+    def test_times_and_order_are_random(self):
+        """Times of a uniform process (Kolmogorov and Smirnov), LORs without a trend in time."""
+        self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", "5000",
+                  "--seed", "3", "-o", "y.Cdh", "--duration", "100")
+        raw = Path(self.path("y.Cdf")).read_bytes()
+        events = list(struct.iter_unpack("<III", raw))
+        times = [event[0] / 100e3 for event in events]
+        self.assertEqual(times, sorted(times))
+        n = len(times)
+        off = max(abs(t - (k + 0.5) / n) for k, t in enumerate(times))
+        self.assertLess(off, 2.0 / n ** 0.5)  # 99.93 % of uniform samples are below 2
+        halves = [sum(event[1] for event in part) / len(part)
+                  for part in (events[:n // 2], events[n // 2:])]
+        spread = (sum((event[1] - sum(halves) / 2) ** 2 for event in events) / n) ** 0.5
+        self.assertLess(abs(halves[0] - halves[1]), 4 * spread * 2 / n ** 0.5)
+
+    def test_refusals(self):
+        simulate = ["simulate", *self.on_ring, "--phantom", "spheres", *GRID]
+        self.refuse(2, "--expected", *simulate, "--expected", "-o", "y.petsird")
+        self.refuse(2, "--duration", *simulate, "--duration", "3", "-o", "y.h5")
+
+
+class Versions(Castor):
+    """Files of versions that never were: fields renamed, moved, added, made optional."""
+
+    def base(self):
+        self.make_castor(tof=True)
+        self.good("events", "convert", "in.Cdh", "a.petsird", "--scanner", self.scanner)
+        text, header, blocks = yardl.read_file(self.path("a.petsird"))
+        return json.loads(text), header, blocks
+
+    def type_of(self, model, name):
+        return next(t for t in model["types"] if t["name"] == name)
+
+    def expect_as_before(self, model, header, blocks):
+        yardl.write_file(self.path("new.petsird"), json.dumps(model), header, blocks)
+        self.good("events", "convert", "a.petsird", "before.Cdh", "--scanner", self.scanner)
+        self.good("events", "convert", "new.petsird", "after.Cdh", "--scanner", self.scanner)
+        self.assertEqual(Path(self.path("after.Cdf")).read_bytes(),
+                         Path(self.path("before.Cdf")).read_bytes())
+        self.assertEqual(self.show("new.petsird")["format_version"], "other")
+        self.assertEqual(crystals_of(self, "./new.petsird"), crystals_of(self, "./a.petsird"))
+
+    def test_rewritten(self):
+        """The encoder of this test writes the very bytes that it read."""
+        model, header, blocks = self.base()
+        text, _, _ = yardl.read_file(self.path("a.petsird"))
+        yardl.write_file(self.path("same.petsird"), text, header, blocks)
+        self.assertEqual(Path(self.path("same.petsird")).read_bytes(),
+                         Path(self.path("a.petsird")).read_bytes())
+
+    def test_fields_added(self):
+        model, header, blocks = self.base()
+        extra = {"name": "extra", "type": {"vector": {"items": [None, "string", ]}}}
+        for name in ("ScannerInformation", "CoincidenceEvent", "EventTimeBlock", "BoxShape"):
+            self.type_of(model, name)["fields"].insert(0, extra)
+        added = ["word", None, "x" * 300]
+        header["scanner"]["extra"] = added
+        for kind in header["scanner"]["scannerGeometry"]["replicatedModules"]:
+            kind["object"]["detectingElements"]["object"]["shape"]["extra"] = added
+        for _, block in blocks:
+            block["extra"] = added
+            for row in block["promptEvents"] + block["delayedEvents"]:
+                for events in row:
+                    for event in events:
+                        event["extra"] = []
+        self.expect_as_before(model, header, blocks)
+
+    def test_fields_moved_removed_and_optional(self):
+        model, header, blocks = self.base()
+        scanner = self.type_of(model, "ScannerInformation")["fields"]
+        scanner[:] = [f for f in scanner if "Policy" not in f["name"] and
+                      "Stored" not in f["name"] and f["name"] != "modelName"]
+        block = self.type_of(model, "EventTimeBlock")["fields"]
+        block[:] = [block[0]] + [{**f, "type": [None, f["type"]]} for f in reversed(block[1:3])]
+        event = self.type_of(model, "CoincidenceEvent")["fields"]
+        event.reverse()
+        self.type_of(model, "TimeInterval")["fields"] = [
+            {"name": "start", "type": "int64"}, {"name": "stop", "type": "uint64"}]
+        self.expect_as_before(model, header, blocks)
+
+    def test_other_blocks(self):
+        """Movements are told of, other blocks passed over; a case is found by its tag."""
+        model, header, blocks = self.base()
+        self.type_of(model, "TimeBlock")["type"].reverse()
+        move = ("BedMovementTimeBlock", {"timeInterval": {"start": 0, "stop": 1}, "transform":
+                                         {"matrix": ([3, 4], [0.0] * 12)}})
+        signal = ("ExternalSignalTimeBlock", {"timeInterval": {"start": 0, "stop": 1},
+                                              "signalID": 900, "signalValues": [1.5] * 1000})
+        self.expect_as_before(model, header, [move, *blocks, signal])
+        done = self.good("events", "show", "new.petsird")
+        self.assertIn("tells 1 times of movements", done.stderr)
+
+    def test_rows_beyond_the_types(self):
+        """One official writer repeats the last row."""
+        model, header, blocks = self.base()
+        for _, block in blocks:
+            block["promptEvents"].append(block["promptEvents"][-1])
+        self.expect_as_before(model, header, blocks)
+
+    def test_what_is_needed(self):
+        model, header, blocks = self.base()
+        fields = self.type_of(model, "CoincidenceEvent")["fields"]
+        fields[:] = [f for f in fields if f["name"] != "detectionBins"]
+        yardl.write_file(self.path("new.petsird"), json.dumps(model), header, blocks)
+        self.refuse(3, ["new.petsird", "detectionBins"], "events", "show", "new.petsird")
+
+    def test_tapered_crystals(self):
+        model, header, blocks = self.base()
+        kind = header["scanner"]["scannerGeometry"]["replicatedModules"][0]
+        shape = kind["object"]["detectingElements"]["object"]["shape"]
+        corner = shape["corners"][5]["c"][1]
+        corner[1] += 0.4
+        yardl.write_file(self.path("new.petsird"), json.dumps(model), header, blocks)
+        self.refuse(3, ["new.petsird", "no right boxes", "mm off"], "scanner", "show",
+                    "./new.petsird")
+
+    def test_efficiencies(self):
+        """Of detection bins, two energies to an element: the mean, where the crystal stands."""
+        model, header, blocks = self.base()
+        scanner = header["scanner"]
+        scanner["eventEnergyBinEdges"] = [{"edges": ([3], [400.0, 500.0, 600.0])}]
+        scanner["detectionEfficiencies"]["detectionBinEfficiencies"] = [
+            ([256], [0.5 + k // 2 / 256 + (0.1 if k % 2 else -0.1) for k in range(256)])]
+        for _, block in blocks:
+            for row in block["promptEvents"]:
+                for events in row:
+                    for event in events:
+                        event["detectionBins"] = [2 * b + 1 for b in event["detectionBins"]]
+        self.expect_as_before(model, header, blocks)
+        places = centres_of(header)[0]
+        ours = crystals_of(self, self.scanner)
+        expected = []
+        for place in ours:
+            far = [max(abs(a - b) for a, b in zip(place, other)) for other in places]
+            expected.append(0.5 + far.index(min(far)) / 256)
+        self.write("e.txt", "\n".join(map(str, expected)))
+        images = []
+        for name in ("e.txt", "new.petsird"):
+            self.good("recon", *self.on_ring, "--events", "a.petsird", "--efficiencies", name,
+                      *GRID, "--iterations", "2", "-o", "x.nii")
+            images.append(read_nifti(self.path("x.nii"))[3])
+        for one, other in zip(*images):
+            self.assertAlmostEqual(one, other, delta=1e-5 * max(images[0]))
+        done = self.good("recon", *self.on_ring, "--events", "new.petsird", *GRID,
+                         "--iterations", "1", "-o", "x.nii")
+        self.assertIn("efficiencies of detection bins (256 numbers, 0.4 to", done.stderr)
+        self.assertIn("2 energy bins", done.stderr)
+        self.refuse(3, "no efficiencies", "recon", *self.on_ring, "--events", "a.petsird",
+                    "--efficiencies", "a.petsird", *GRID, "-o", "x2.nii")
+
+    def test_names(self):
+        """Names are UTF-8 in JSON, whatever bytes the file has."""
+        model, header, blocks = self.base()
+        header["scanner"]["modelName"] = "L\u00e4nge \u2014 x"
+        yardl.write_file(self.path("new.petsird"), json.dumps(model), header, blocks)
+        self.assertEqual(self.show("new.petsird")["scanner"], "L\u00e4nge \u2014 x")
+        raw = Path(self.path("new.petsird")).read_bytes()
+        Path(self.path("new.petsird")).write_bytes(raw.replace(b"\xc3\xa4", b"\xff\x07"))
+        self.assertEqual(self.show("new.petsird")["scanner"], "L? nge \u2014 x")
+
+    def test_scanners_alone(self):
+        self.good("scanner", "convert", self.scanner, "s.petsird")
+        self.assertEqual(self.show("s.petsird")["prompts"], 0)
+        before, after = crystals_of(self, self.scanner), crystals_of(self, "./s.petsird")
+        self.assertEqual(len(before), len(after))
+        for place in before:
+            self.assertLess(min(max(abs(a - b) for a, b in zip(place, other)) for other in after),
+                            1e-4)
+
+    def test_corners_in_any_order(self):
+        model, header, blocks = self.base()
+        for kind in header["scanner"]["scannerGeometry"]["replicatedModules"]:
+            shape = kind["object"]["detectingElements"]["object"]["shape"]
+            shape["corners"] = [shape["corners"][k] for k in (6, 1, 4, 3, 0, 7, 2, 5)]
+        self.expect_as_before(model, header, blocks)
+
+
+if __name__ == "__main__":
+    main({"show": Show, "convert": Convert, "versions": Versions, "simulate": Simulate})

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What the tests of PETSIRD share: the official file, a lopsided scanner and events of it. */
+#ifndef LR_TESTS_IO_PETSIRD_FILE_H
+#define LR_TESTS_IO_PETSIRD_FILE_H
+
+#include "test.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define OFFICIAL "petsird/small_cpp_v0.9.1.petsird"
+
+struct fixture {
+    struct test_log log;
+    unsigned char *bytes; /* of the official file, or of one of ours where that is absent */
+    size_t count, first;  /* and where the header begins */
+};
+
+static inline unsigned char *read_bytes(const char *path, size_t *count)
+{
+    struct stat facts;
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    assert_int_equal(fstat(fileno(file), &facts), 0);
+    *count = (size_t)facts.st_size;
+    unsigned char *bytes = malloc(*count + 1);
+    assert_non_null(bytes);
+    assert_int_equal(fread(bytes, 1, *count, file), *count);
+    fclose(file);
+    return bytes;
+}
+
+static inline void write_bytes(const void *bytes, size_t count)
+{
+    FILE *file = fopen(FILE_NAME, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(bytes, 1, count, file), count);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Skips where the official files are absent. */
+static const char *official(struct fixture *fixture, char path[1024], const char *name)
+{
+    test_log_init(&fixture->log);
+    if (test_data(path, name) == NULL) {
+        skip();
+    }
+    return path;
+}
+
+/* Three kinds of modules, one tilted, one whose axes are left-handed, none like its mirror image. */
+static inline lr_scanner *lopsided(const lr_log *log)
+{
+    const double c = cos(0.3), s = sin(0.3);
+    const lr_module modules[4] = {
+        {.centre_mm = {60, 3, 5},
+         .u = {0, 1, 0},
+         .v = {0, 0, 1},
+         .crystals = {3, 5},
+         .pitch_mm = {2, 3},
+         .face_mm = {1.9, 2.7},
+         .depth_mm = 10},
+        {.centre_mm = {-55, 1, -2},
+         .u = {0, 1, 0},
+         .v = {0, 0, 1},
+         .crystals = {3, 5},
+         .pitch_mm = {2, 3},
+         .face_mm = {1.9, 2.7},
+         .depth_mm = 10},
+        {.centre_mm = {4, 70, 1},
+         .u = {c, 0, s},
+         .v = {-s, 0, c},
+         .crystals = {4, 2},
+         .pitch_mm = {2.5, 2.2},
+         .face_mm = {2.5, 2},
+         .depth_mm = 12},
+        {.centre_mm = {-7, -66, 8},
+         .u = {1, 0, 0},
+         .v = {0, 0, 1},
+         .crystals = {3, 5},
+         .pitch_mm = {2, 3},
+         .face_mm = {1.9, 2.7},
+         .depth_mm = 10},
+    };
+    const lr_scanner_params params = {.name = "lopsided",
+                                      .modules = modules,
+                                      .num_modules = 4,
+                                      .tof_resolution_ps = 300,
+                                      .log = log};
+    return lr_scanner_create(&params);
+}
+
+static const float even_edges[] = {-60, -31, -8, 8, 31, 60};
+
+/* Any two crystals of different modules; times ascend and repeat. */
+static inline lr_event *random_events(const lr_scanner *scanner, int count, bool tof)
+{
+    uint64_t seed = test_seed();
+    lr_event *events = calloc((size_t)count, sizeof(*events));
+    assert_non_null(events);
+    for (int k = 0; k < count; k++) {
+        lr_event *event = &events[k];
+        do {
+            event->crystals[0] = (int32_t)(test_random(&seed) * scanner->num_crystals);
+            event->crystals[1] = (int32_t)(test_random(&seed) * scanner->num_crystals);
+        } while (lr_scanner_module_of(scanner, event->crystals[0]) ==
+                 lr_scanner_module_of(scanner, event->crystals[1]));
+        const int bin = (int)(test_random(&seed) * 5);
+        event->tof_mm = tof ? (float)(0.5 * ((double)even_edges[bin] + even_edges[bin + 1])) : 0;
+        event->time_ms = (uint32_t)(70000 + k / 7 * 3);
+        event->is_delayed = test_random(&seed) < 0.3;
+        event->weight = 1;
+    }
+    return events;
+}
+
+static inline void write_events(const lr_events_writer_params *params, const lr_event *events,
+                                int count)
+{
+    lr_events_writer *writer = lr_events_writer_create(params);
+    assert_non_null(writer);
+    const lr_event_sink sink = lr_events_writer_sink(writer);
+    assert_int_equal(sink.take(sink.user, events, count / 2), LR_OK);
+    assert_int_equal(sink.take(sink.user, events + count / 2, count - count / 2), LR_OK);
+    assert_int_equal(lr_events_writer_finish(writer), LR_OK);
+}
+
+/* A file of ours with events of both kinds. */
+static inline void make_bytes(struct fixture *fixture)
+{
+    lr_scanner *scanner = lopsided(&fixture->log.log);
+    lr_lors *lors = lr_lors_create(scanner, &fixture->log.log);
+    lr_event *events = random_events(scanner, 400, false);
+    write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = lors}, events, 400);
+    fixture->bytes = read_bytes(FILE_NAME, &fixture->count);
+    free(events);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+}
+
+static inline int set_up(void **state)
+{
+    static struct fixture fixture;
+    char path[1024];
+    test_log_init(&fixture.log);
+    fixture.first = 11 + 10629;
+    if (test_data(path, OFFICIAL) != NULL) {
+        fixture.bytes = read_bytes(path, &fixture.count);
+    } else {
+        make_bytes(&fixture);
+    }
+    *state = &fixture;
+    return 0;
+}
+
+static inline int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    free(fixture->bytes);
+    remove(FILE_NAME);
+    return 0;
+}
+
+#endif
