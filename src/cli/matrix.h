@@ -24,6 +24,9 @@ struct matrix_choice {
 /* Reads the options; texts are looked at when scanner and grid are known. */
 void matrix_choice_read(struct cli_args *args, struct matrix_choice *choice);
 
+/* --threshold, 0 to 1; 0 = not given. */
+double matrix_read_threshold(struct cli_args *args);
+
 /* Whether --region names an image; reads it then. Its grid may stand for --grid. */
 lr_status matrix_choice_open(struct matrix_choice *choice, struct report *report);
 

@@ -38,6 +38,24 @@ void matrix_choice_read(struct cli_args *args, struct matrix_choice *choice)
     }
 }
 
+double matrix_read_threshold(struct cli_args *args)
+{
+    const char *text = args_text(args, "--threshold");
+    char *end = NULL;
+    if (text == NULL) {
+        return 0;
+    }
+    const double threshold = strtod(text, &end);
+    if (end == text || *end != '\0' || !(threshold >= 0 && threshold <= 1)) {
+        args_complain(args,
+                      "--threshold %s: a share of each row's largest element is needed, 0 to 1, "
+                      "such as 0.01",
+                      text);
+        return 0;
+    }
+    return threshold;
+}
+
 /* --- lists of numbers --- */
 
 /* A number at *text, which goes on behind it; false when there is none. */

@@ -62,22 +62,6 @@ static lr_matrix_format format_of(const char *path)
     return LR_MATRIX_TSV;
 }
 
-static void read_threshold(struct cli_args *args, struct request *request)
-{
-    const char *text = args_text(args, "--threshold");
-    char *end = NULL;
-    if (text == NULL) {
-        return;
-    }
-    request->threshold = strtod(text, &end);
-    if (end == text || *end != '\0' || !(request->threshold >= 0 && request->threshold <= 1)) {
-        args_complain(args,
-                      "--threshold %s: a share of each row's largest element is needed, 0 to 1, "
-                      "such as 0.01",
-                      text);
-    }
-}
-
 static void check_tube(struct cli_args *args, const struct request *request)
 {
     static const char *const others[] = {"--at",     "--by",     "--rows",      "--region",
@@ -101,7 +85,7 @@ static lr_status read_request(struct cli_args *args, struct request *request)
     request->compress = (int)args_int(args, "--compress", 0, levels);
     request->resumes = args_has(args, "--resume");
     matrix_choice_read(args, &request->choice);
-    read_threshold(args, request);
+    request->threshold = matrix_read_threshold(args);
     check_tube(args, request);
     if (request->compress > 0 && request->format != LR_MATRIX_HDF5) {
         args_complain(args, "--compress is for HDF5 (.h5)");

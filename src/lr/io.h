@@ -183,6 +183,48 @@ LR_API void lr_matrix_writer_abandon(lr_matrix_writer *writer);
  * errors: LR_USAGE for tsv, of which nothing is left; LR_FAILED as lr_matrix_writer_finish. */
 LR_API lr_status lr_matrix_writer_leave(lr_matrix_writer *writer);
 
+/* A matrix file open for reading: HDF5 as written here, or .npz as scipy.sparse.save_npz writes it
+ * without compression. Elements are read in pieces: memory is that of the longest row and of what
+ * the file lists about itself, at most 16 times its bytes. One thread at a time. */
+typedef struct lr_matrix_file lr_matrix_file;
+
+/* What the file says of itself. Arrays and strings live as long as the file. Of npz only the numbers
+ * of rows, columns and elements are known. */
+typedef struct lr_matrix_file_info {
+    int64_t num_rows, num_columns, num_elements;
+    bool is_described; /* the fields below are known */
+    bool by_lor;       /* rows are LORs and columns voxels, else the other way round */
+    lr_grid grid;      /* of voxels; size 0: rows are points */
+    int64_t row_begin; /* the first row is this voxel; or, where voxels is set, they are these */
+    const int64_t *voxels;        /* [num_rows], or NULL */
+    const double (*points_mm)[3]; /* [num_rows], or NULL */
+    lr_selection part;            /* LORs whose elements are in it; zero: all */
+    lr_mode mode;                 /* auto where it is not known */
+    int rays, samples[3], mu_steps;
+    double threshold, dropped_sum;
+    const char *backend, *description, *factors; /* "" where not known; factors "none" */
+} lr_matrix_file_info;
+
+/* errors: NULL, logged: LR_BAD_INPUT for a file that is missing, damaged or no matrix, and for arrays
+ * whose sizes do not go together. */
+LR_API lr_matrix_file *lr_matrix_file_open(const char *path, const lr_log *log);
+LR_API const lr_matrix_file_info *lr_matrix_file_get_info(const lr_matrix_file *file);
+LR_API void lr_matrix_file_close(lr_matrix_file *file); /* NULL is allowed */
+
+/* Whether the file is of this scanner, and what it says of rows and columns fits it. npz: whether it
+ * has as many columns as the scanner has LORs. errors: LR_BAD_INPUT with the first difference. */
+LR_API lr_status lr_matrix_file_check_scanner(const lr_matrix_file *file, const lr_lors *lors);
+
+/* Hands all rows to the sink, lr_row.row counted from 0, elements as they stand in the file.
+ * errors: LR_BAD_INPUT, naming the row, for row starts that do not ascend to the number of elements,
+ * columns that do not ascend or are out of range, and values that are negative or not finite; what
+ * the sink returns; LR_CANCELLED. */
+LR_API lr_status lr_matrix_file_rows(lr_matrix_file *file, const lr_row_sink *sink,
+                                     const lr_progress *progress);
+
+/* The scanner that is written in an HDF5 file (/scanner). errors: NULL, logged. */
+LR_API lr_scanner *lr_scanner_read_hdf5(const char *path, const lr_log *log);
+
 /* --- pictures and arrays --- */
 
 /* 8-bit RGB PNG; rgb: [height][width][3], first row on top. */
