@@ -151,6 +151,8 @@ typedef struct lr_matrix_writer_params {
     int compress;     /* hdf5: level of deflate, 1 .. 9; 0 = none, which is fast to write */
     bool resumes;     /* go on with what another run left, made with the same params; not tsv */
     const lr_operator_info *info; /* recorded, NULL = not */
+    double expected_elements;     /* roughly, 0 = not known: from 2^31 on they are kept as hdf5 is
+                                     going to need them, and need not be copied in the end */
     const char *factors;          /* what rows were multiplied by, in words; NULL = nothing */
     const lr_log *log;
 } lr_matrix_writer_params;
