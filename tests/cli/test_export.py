@@ -297,6 +297,21 @@ class Choose(ExportTest):
         self.good("matrix", "verify", path, "--efficiencies", self.path("e.npy"))
         self.assertIn("--efficiencies", self.good("matrix", "verify", path).stderr)
 
+    def test_npz_has_a_limit(self):
+        self.refuse(2, "4 GiB", "matrix", *self.on[:-4], "--grid", "1100,1000,1000", "--voxel-mm",
+                    "0.01", "-o", "x.npz")
+
+    def test_text_of_lors(self):
+        """A line of text is the same element whichever side the rows are."""
+        lines = [sorted(Path(self.export("m.tsv", *more)).read_text().splitlines())
+                 for more in ([], ["--by", "lor"])]
+        elements = [{tuple(line.split("\t")[:10]): float(line.split("\t")[10])
+                     for line in text if not line.startswith("row")} for text in lines]
+        self.assertEqual(set(elements[0]), set(elements[1]))
+        self.assertEqual(len(elements[0]), self.whole.nnz)
+        for key, value in elements[0].items():
+            self.assertLess(abs(elements[1][key] / value - 1), 1e-7)
+
     def test_tube(self):
         self.good("matrix", *self.on, "--lor", "0,1,2,4,3,0", "-o", self.path("t.nii.gz"))
         pairs, offsets = self.pairs_of(self.path("whole.h5"))
@@ -383,7 +398,7 @@ class Resume(ExportTest):
 
     def test_fresh_start(self):
         self.start_and_stop(signal.SIGKILL, "m.h5")
-        self.good("matrix", *self.on, "-o", "m.h5")
+        self.assertIn("begun anew", self.good("matrix", *self.on, "-o", "m.h5").stderr)
         self.assertEqual(sorted(p.name for p in self.folder.glob("m.h5*")), ["m.h5"])
 
 
