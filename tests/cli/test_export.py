@@ -326,7 +326,7 @@ class Choose(ExportTest):
 
 class Resume(ExportTest):
     """A run that is stopped or killed leaves what another goes on with; the end is the same."""
-    LARGE = ["--scanner", "ge-explore-vista-dr", "--grid", "40,40,6", "--voxel-mm", "1,1,0.65",
+    LARGE = ["--scanner", "ge-explore-vista-dr", "--grid", "30,30,6", "--voxel-mm", "1.3,1.3,0.65",
              "--backend", "native", "--mode", "exact", "--threads", "1"]
 
     def start_and_stop(self, number, name, *more):
@@ -336,7 +336,7 @@ class Resume(ExportTest):
         part = self.folder / f"{name}.part"
         end = time.monotonic() + 120
         while process.poll() is None and time.monotonic() < end:
-            if part.exists() and part.stat().st_size > 20e6:
+            if part.exists() and part.stat().st_size > 12e6:
                 process.send_signal(number)
                 break
             time.sleep(0.002)
@@ -363,7 +363,7 @@ class Resume(ExportTest):
                          Path(self.path("whole.h5")).read_bytes())
 
     def test_rows_of_lors(self):
-        more = ["--by", "lor", "--pairs", "0-9,1-10,18-27,19-28,2-11,20-29", "--grid", "40,40,60"]
+        more = ["--by", "lor", "--pairs", "0-9,1-10,18-27,19-28,2-11,20-29", "--grid", "40,40,40"]
         large = [x for x in self.LARGE]
         del large[large.index("--grid"):large.index("--grid") + 2]
         self.LARGE = large
