@@ -341,7 +341,9 @@ lr_scanner *lr_hdf5_get_scanner(const struct lr_hdf5_input *in)
     if (lr_hdf5_shape(in, "/scanner/crystals", true, shape, 2) != LR_OK) {
         return NULL;
     }
-    if (shape[0] < 2 || shape[0] > most_modules) {
+    hsize_t file_bytes = 0; /* /scanner is not compressed: two numbers of 4 bytes a module */
+    (void)H5Fget_filesize(in->file, &file_bytes);
+    if (shape[0] < 2 || shape[0] > most_modules || (hsize_t)shape[0] * 8 > file_bytes) {
         (void)lr_error(in->log, LR_BAD_INPUT, "%s cannot have a scanner of %lld modules", in->path,
                        (long long)shape[0]);
         return NULL;

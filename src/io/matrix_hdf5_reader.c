@@ -115,8 +115,8 @@ static double get_number(const struct csr *csr, const char *name)
     return get_numbers(csr, name, H5T_NATIVE_DOUBLE, 1, &number) ? number : 0.0;
 }
 
-/* A list that the file has of itself, or NULL. bytes: of a number in memory, at least 4; width: of an
- * entry. No more is taken than the file could hold. */
+/* A list that the file has of itself, or NULL. width: numbers of an entry. Lists are not compressed,
+ * so that no more memory is taken than the file has bytes. */
 static lr_status get_list(struct csr *csr, const char *name, hid_t native, int width, void **list,
                           int64_t *count)
 {
@@ -127,7 +127,8 @@ static lr_status get_list(struct csr *csr, const char *name, hid_t native, int w
     }
     const bool whole = native != H5T_NATIVE_DOUBLE;
     LR_TRY(lr_hdf5_shape(&csr->in, name, whole, shape, width > 1 ? 2 : 1));
-    if ((width > 1 && shape[1] != width) || shape[0] > csr->file_bytes) {
+    const int64_t bytes = width * (int64_t)H5Tget_size(native);
+    if ((width > 1 && shape[1] != width) || shape[0] > csr->file_bytes / bytes) {
         return refuse(csr, "a list of its rows or LORs is larger than the file");
     }
     *count = shape[0];

@@ -134,6 +134,7 @@ typedef enum lr_matrix_format {
  * the file, and can be gone on with by another run (`resumes`); docs/formats.md. */
 typedef struct lr_matrix_writer lr_matrix_writer;
 
+/* Grid and points are copied; LORs, lists and texts must outlive the writer. */
 typedef struct lr_matrix_writer_params {
     const char *path;
     lr_matrix_format format;
@@ -186,8 +187,8 @@ LR_API void lr_matrix_writer_abandon(lr_matrix_writer *writer);
 LR_API lr_status lr_matrix_writer_leave(lr_matrix_writer *writer);
 
 /* A matrix file open for reading: HDF5 as written here, or .npz as scipy.sparse.save_npz writes it
- * without compression. Elements are read in pieces: memory is that of the longest row and of what
- * the file lists about itself, at most 16 times its bytes. One thread at a time. */
+ * without compression. Elements are read in pieces: memory is that of the longest row, 16 bytes an
+ * element, and of what the file lists about itself, at most its own bytes. One thread at a time. */
 typedef struct lr_matrix_file lr_matrix_file;
 
 /* What the file says of itself. Arrays and strings live as long as the file. Of npz only the numbers
@@ -224,7 +225,8 @@ LR_API lr_status lr_matrix_file_check_scanner(const lr_matrix_file *file, const 
 LR_API lr_status lr_matrix_file_rows(lr_matrix_file *file, const lr_row_sink *sink,
                                      const lr_progress *progress);
 
-/* The scanner that is written in an HDF5 file (/scanner). errors: NULL, logged. */
+/* The scanner that is written in an HDF5 file (/scanner); memory of at most 32 times the file's bytes.
+ * errors: NULL, logged. */
 LR_API lr_scanner *lr_scanner_read_hdf5(const char *path, const lr_log *log);
 
 /* --- pictures and arrays --- */
