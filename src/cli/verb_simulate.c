@@ -89,7 +89,7 @@ static lr_status make_activity(struct cli_args *args, struct setup *setup,
 {
     const lr_log *log = &setup->report->log;
     if (request->image != NULL) {
-        *activity = lr_image_read(request->image, log);
+        *activity = setup_read_image(setup, args, request->image);
         return *activity != NULL ? setup_grid(setup, args, &(*activity)->grid)
                                  : report_reason(setup->report);
     }
@@ -167,7 +167,7 @@ static lr_status simulate(struct cli_args *args, struct setup *setup, const stru
                           lr_image **activity)
 {
     CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
-    CLI_TRY(common_check_hdf5_output(args->report, request->output));
+    CLI_TRY(common_check_data_output(args->report, request->output));
     if (request->truth != NULL) {
         CLI_TRY(common_check_output(args->report, request->truth, common_image_endings));
     }
@@ -205,7 +205,7 @@ static const struct cli_option options[] = {
     {"--expected", NULL, "write the expectation instead of Poisson counts", false},
     {"--seed", "N", "of the Poisson counts; default 1", false},
     {"--truth", "IMAGE", "also write the activity, as emissions per voxel", false},
-    {"-o", "FILE", "LOR data to write (HDF5)", false},
+    {"-o", "FILE", "LOR data to write (HDF5, or STIR's .hs)", false},
     {0},
 };
 

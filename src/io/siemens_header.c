@@ -111,8 +111,8 @@ static bool belongs(const struct search *search, const char *path)
         return false;
     }
     const char *name = lr_interfile_text(&file, "name of data file", 0);
-    const bool found = name != NULL && strcmp(name, search->name) == 0 &&
-                       take_header(&file, &header) == LR_OK;
+    const bool found =
+        name != NULL && strcmp(name, search->name) == 0 && take_header(&file, &header) == LR_OK;
     lr_interfile_finish(&file);
     return found;
 }

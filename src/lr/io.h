@@ -31,16 +31,30 @@ LR_API lr_scanner *lr_scanner_read(const char *name_or_path, const lr_log *log);
 /* Names of the built-in presets, NULL at the end. */
 LR_API const char *const *lr_scanner_presets(void);
 
-/* --- images: NIfTI-1, .nii or .nii.gz, float32, our frame = RAS+ millimetres --- */
+/* --- images: the format by the name's ending, else by how the file begins ---
+ *
+ *     .nii .nii.gz   NIfTI-1, our frame = RAS+ millimetres
+ *     .hv  + .v      Interfile as STIR has it
+ *     .hdr + .img    Interfile as CASToR has it
+ *     .mhd + .raw, .mha   MetaImage (ITK): LPS
+ *     .npy           NumPy [nz][ny][nx], without a grid: written, and read with lr_image_read_on
+ *
+ * float32 is written; readers take other number types and byte orders, bring axes into the order
+ * and direction of our frame and refuse oblique grids, several volumes and non-finite values
+ * (docs/formats.md). Readers take at most 4 bytes of memory for each byte of voxels in the file,
+ * and some MiB; compressed NIfTI: for each byte that it expands to. */
 
-/* Any NIfTI number type; scaling applied; axes brought into the order and direction of our frame.
- * Refuses oblique grids, 4-D data and non-finite values. */
 LR_API lr_image *lr_image_read(const char *path, const lr_log *log);
+
+/* The same; an .npy array, which says nothing of where its voxels are, is taken to lie on `grid`,
+ * which other formats do not use. NULL: there is none. */
+LR_API lr_image *lr_image_read_on(const char *path, const lr_grid *grid, const lr_log *log);
 
 /* Reads the grid only. */
 LR_API lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log);
 
-/* path must end in .nii or .nii.gz. Values must be finite; at most 32,767 voxels along an axis. */
+/* Of a header and its voxels neither appears unless both are on the disk. Values must be finite;
+ * NIfTI has at most 32,767 voxels along an axis. errors: LR_USAGE for another ending. */
 LR_API lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *log);
 
 /* --- LOR data: HDF5 --- */

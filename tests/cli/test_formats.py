@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Images, projection data and matrices in the formats of STIR, CASToR, ITK and NumPy, written by the
+program and decoded here from docs/formats.md alone."""
+import importlib.util
+import sys
+import unittest
+from pathlib import Path
+
+from program import CPU, ProgramTest, main, read_nifti
+
+try:
+    import numpy as np
+except ImportError:
+    print("skipped: no numpy")
+    sys.exit(77)
+
+ENDINGS = (".hv", ".hdr", ".mhd", ".mha", ".npy")
+# Odd and even sizes, no two alike, and off centre along each axis.
+ODD_GRID = ["--grid", "6,5,4", "--voxel-mm", "3,2,4", "--origin-mm", "-6.5,-3.25,-4.75"]
+
+
+def header_of(path):
+    """The keys of a header of "key := value" or "key = value" lines, lower case."""
+    keys = {}
+    for line in Path(path).read_bytes().split(b"ElementDataFile", 1)[0].decode().splitlines():
+        sign = ":=" if ":=" in line else "="
+        if sign in line:
+            key, value = line.split(sign, 1)
+            keys[key.strip().lstrip("!").lower()] = value.strip()
+    return keys
+
+
+def by_index(keys, key):
+    return [float(keys[f"{key} [{i}]"]) for i in (1, 2, 3)]
+
+
+def coordinates(size, first, step):
+    """x, y, z of each voxel of an array [z][y][x], as arrays along the axes."""
+    return [first[k] + step[k] * np.arange(size[k]) for k in range(3)]
+
+
+def read_interfile(path):
+    """(values [z][y][x], x, y, z in our frame)."""
+    keys = header_of(path)
+    size = [int(n) for n in by_index(keys, "matrix size")]
+    step = by_index(keys, "scaling factor (mm/pixel)")
+    offset = by_index(keys, "first pixel offset (mm)")
+    raw = Path(path).parent / keys["name of data file"]
+    assert raw.stat().st_size == 4 * np.prod(size)
+    values = np.fromfile(raw, "<f4").reshape(size[::-1])
+    if path.endswith(".hdr"):  # the middle is at the offset; x runs against ours
+        first = [offset[k] - (size[k] - 1) / 2 * step[k] for k in range(3)]
+        x, y, z = coordinates(size, first, step)
+        return values, -x, y, z
+    first = [offset[0], offset[1], offset[2] - (size[2] - 1) / 2 * step[2]]
+    x, y, z = coordinates(size, first, step)
+    return values, -x, -y, -z
+
+
+def read_metaimage(path):
+    keys = header_of(path)
+    numbers = {k: [float(n) for n in keys[k].split()]
+               for k in ("dimsize", "elementspacing", "offset", "transformmatrix")}
+    size = [int(n) for n in numbers["dimsize"]]
+    assert numbers["transformmatrix"] == [1, 0, 0, 0, 1, 0, 0, 0, 1]
+    assert keys["elementtype"] == "MET_FLOAT" and keys["compresseddata"] == "False"
+    raw = Path(path).read_bytes()
+    if path.endswith(".mhd"):
+        assert raw.endswith(b"ElementDataFile = " + Path(path).stem.encode() + b".raw\n")
+        raw = Path(path).with_suffix(".raw").read_bytes()
+    else:
+        raw = raw.split(b"ElementDataFile = LOCAL\n", 1)[1]
+    values = np.frombuffer(raw, "<f4").reshape(size[::-1])
+    x, y, z = coordinates(size, numbers["offset"], numbers["elementspacing"])
+    return values, -x, -y, z  # ITK is LPS
+
+
+def in_order(values, x, y, z):
+    """The array with all three coordinates increasing."""
+    flip = [slice(None, None, -1 if len(c) > 1 and c[1] < c[0] else 1) for c in (z, y, x)]
+    return values[tuple(flip)], np.sort(x), np.sort(y), np.sort(z)
+
+
+class Images(ProgramTest):
+    def reference(self):
+        """The sensitivity of the ring as NIfTI: an image without any symmetry."""
+        path = self.path("reference.nii")
+        self.good("sensitivity", *self.on_ring, *ODD_GRID, "-o", path)
+        size, voxel, first, values = read_nifti(path)
+        return path, np.array(values, "f4").reshape(size[::-1]), size, voxel, first
+
+    def test_written_images(self):
+        _, expected, size, voxel, first = self.reference()
+        for ending in ENDINGS:
+            path = self.path("out" + ending)
+            self.good("sensitivity", *self.on_ring, *ODD_GRID, "-o", path)
+            if ending == ".npy":
+                self.assertTrue(np.array_equal(np.load(path), expected))
+                continue
+            read = read_metaimage if ending.startswith(".mh") else read_interfile
+            values, *places = in_order(*read(path))
+            self.assertTrue(np.array_equal(values, expected), ending)
+            for k in range(3):
+                self.assertTrue(np.allclose(places[k], first[k] + voxel[k] * np.arange(size[k]),
+                                            atol=1e-5), (ending, k, places[k]))
+
+    def test_images_are_read(self):
+        """project gives the same data whatever the format of the image, the map and the grid."""
+        reference, *_ = self.reference()
+        image = ["--image", reference]
+        self.good("project", *self.on_ring, *image, "-o", "expected.h5")
+        expected = Path(self.path("expected.h5")).read_bytes()
+        mu = ["--mu", reference, "--mu-unit", "1/mm"]
+        self.good("project", *self.on_ring, *image, *mu, "-o", "attenuated.h5")
+        attenuated = Path(self.path("attenuated.h5")).read_bytes()
+        self.assertNotEqual(expected, attenuated)
+        for ending in ENDINGS:
+            path = self.path("x" + ending)
+            self.good("sensitivity", *self.on_ring, *ODD_GRID, "-o", path)
+            grid = ODD_GRID if ending == ".npy" else []
+            sums = [self.json(*verb, "-o", "data.h5")[key] for verb, key in (
+                (("project", *self.on_ring, "--image", reference), "sum"),
+                (("project", *self.on_ring, "--image", path, *grid), "sum"),
+                (("simulate", *self.on_ring, "--image", path, *grid, "--expected"), "counts"))]
+            self.assertAlmostEqual(sums[1] / sums[0], 1, delta=1e-6, msg=ending)
+            self.assertAlmostEqual(sums[2] / sums[0], 1, delta=1e-6, msg=ending)
+            sums = [self.json("project", *self.on_ring, *image, "--mu", m, *grid, "--mu-unit",
+                              "1/mm", "-o", "data.h5")["sum"] for m in (reference, path)]
+            self.assertAlmostEqual(sums[1] / sums[0], 1, delta=1e-6, msg=ending)
+            if ending != ".npy":
+                like = self.json("backproject", *self.on_ring, "--data", "data.h5", "--like", path,
+                                 "-o", "back" + ending)["grid"]
+                self.assertEqual(like["size"], [6, 5, 4])
+                for k, first in enumerate((-6.5, -3.25, -4.75)):
+                    self.assertAlmostEqual(like["origin_mm"][k], first, places=9)
+
+    def test_recon(self):
+        reference, *_ = self.reference()
+        self.good("simulate", *self.on_ring, "--image", reference, "--counts", "5000", "-o", "y.h5")
+        run = ["recon", *self.on_ring, "--data", "y.h5", *ODD_GRID, "--iterations", "2"]
+        self.good(*run, "-o", "x.nii")
+        size, _, _, values = read_nifti(self.path("x.nii"))
+        expected = np.array(values, "f4").reshape(size[::-1])
+        for ending in ENDINGS:
+            self.good(*run, "-o", "x" + ending, "--save-every", "2", "--initial",
+                      self.ones(ending))
+            self.assertTrue(Path(self.path("x.iter2" + ending)).exists())
+        self.assertTrue(np.allclose(np.load(self.path("x.npy")), expected, rtol=1e-6))
+        self.assertTrue(np.allclose(in_order(*read_interfile(self.path("x.hv")))[0], expected,
+                                    rtol=1e-6))
+
+    def ones(self, ending):
+        """An image of ones on ODD_GRID, by way of the program's own formats."""
+        np.save(self.path("ones.npy"), np.ones((4, 5, 6), "<f4"))
+        if ending == ".npy":
+            return self.path("ones.npy")
+        path = self.path("ones" + ending)
+        self.good("simulate", *self.on_ring, "--image", self.path("ones.npy"), *ODD_GRID,
+                  "--expected", "--truth", path, "-o", "unused.h5")
+        return path
+
+    def test_refusals(self):
+        np.save(self.path("a.npy"), np.ones((4, 5, 6), "<f4"))
+        project = ["project", *self.on_ring, "--image"]
+        self.refuse(3, "does not say where its voxels are", *project, "a.npy", "-o", "y.h5")
+        self.refuse(3, ["[nz][ny][nx] = [5][4][6]"], *project, "a.npy", "--grid", "6,4,5",
+                    "--voxel-mm", "1", "-o", "y.h5")
+        self.refuse(2, [".hv, .hdr, .mhd, .mha or .npy"], "sensitivity", *self.on_ring, *ODD_GRID,
+                    "-o", "a.png")
+        self.write("a.hv", "!INTERFILE :=\nname of data file := a.v\n")
+        self.refuse(3, "matrix size [1]", *project, "a.hv", "-o", "y.h5")
+
+    def test_other_programs(self):
+        """SimpleITK finds each voxel where we say it is."""
+        if importlib.util.find_spec("SimpleITK") is None:
+            self.skipTest("no SimpleITK")
+        import SimpleITK
+        _, expected, size, voxel, first = self.reference()
+        for ending in (".mhd", ".mha"):
+            path = self.path("s" + ending)
+            self.good("sensitivity", *self.on_ring, *ODD_GRID, "-o", path)
+            image = SimpleITK.ReadImage(path)
+            for at in np.ndindex(*size):
+                right, front, head = (first[k] + voxel[k] * at[k] for k in range(3))
+                index = image.TransformPhysicalPointToIndex((-right, -front, head))
+                self.assertEqual(image[index], expected[at[::-1]])
+
+
+if __name__ == "__main__":
+    main({"images": Images})
