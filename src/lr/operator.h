@@ -155,6 +155,31 @@ typedef struct lr_row_sink {
 LR_API lr_status lr_operator_rows(lr_operator *op, int64_t begin, int64_t end,
                                   const lr_row_sink *sink);
 
+/* Some rows, and of each the elements of some LORs. Zero fields: no row, every LOR. */
+typedef struct lr_row_choice {
+    int64_t begin, end;       /* voxels begin <= row < end; or, where voxels is set, */
+    const int64_t *voxels;    /* these, ascending and without repeats */
+    int64_t num_voxels;       /* of that list */
+    const lr_selection *part; /* elements of other LORs are left out; NULL = none is */
+} lr_row_choice;
+
+/* The same for these rows and LORs. What is not selected is not computed by native where whole
+ * module pairs are left out; others compute whole rows.
+ * errors: LR_USAGE for lists that are not ascending or leave the range. */
+LR_API lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice,
+                                       const lr_row_sink *sink);
+
+/* The matrix by its other side: a row for each selected LOR (NULL: for all), in ascending order,
+ * those without elements too. In each lr_row, `row` is the LOR, `lor` are voxels (rows of the grid,
+ * sorted) and `probability` are the elements, which have passed single precision.
+ * Voxel rows are computed for some LORs at a time and turned over in memory, within
+ * max_memory_bytes of the operator: the more of it, the fewer times. A pass costs native what the
+ * module pairs at hand do, and other backends all rows. `factors` count.
+ * errors: LR_USAGE for a selection that is not ascending or leaves the range, or a grid of 2^32
+ * voxels or more; LR_FAILED when memory does not do for a single LOR; LR_CANCELLED. */
+LR_API lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part,
+                                      const lr_row_sink *sink);
+
 /* Rows of single points anywhere (one sample each). points_mm: [num_points][3]. */
 LR_API lr_status lr_operator_point_rows(lr_operator *op, const double (*points_mm)[3],
                                         int64_t num_points, const lr_row_sink *sink);

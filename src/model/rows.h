@@ -12,6 +12,9 @@ struct lr_rows {
     int samples[3];
     const double (*points_mm)[3]; /* [end] */
     int64_t begin, end;
+    const int32_t *pairs; /* [num_pairs], ascending: elements of other module pairs are not wanted;
+                             NULL = all. A backend may pass over it (operator/backend.h). */
+    int64_t num_pairs;
 };
 
 /* Sample points per row. */

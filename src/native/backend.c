@@ -88,6 +88,7 @@ lr_status lr_native_backend_create(const struct lr_backend_params *params,
 {
     static const struct lr_backend_fns fns = {
         .name = "native",
+        .heeds_pairs = true,
         .forward = forward,
         .back = back,
         .rows = rows,

@@ -7,147 +7,393 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "model/elements.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 
-/* Rows of a stretch for each thread. */
-enum { ROWS_PER_THREAD = 16, MOST_ROWS = 256 };
+/* Rows of a stretch for each thread: so few at first, and then as many as have about so many
+ * elements together. */
+enum { FIRST_ROWS = 8, MOST_ROWS = 512, STRETCH_ELEMENTS = 1 << 19 };
+
+/* Sums of a pair are kept in an array of all its LORs where it has at most so many, else sorted. */
+#define MOST_DENSE ((int64_t)1 << 17)
+
+/* A finished row. */
+struct finished {
+    int64_t count, capacity;
+    int64_t *lor;
+    double *probability;
+};
+
+/* Where in a pair the LORs of a block's cells stand, after that of its first cells. */
+struct places {
+    int cells[2];
+    int64_t steps[2];
+    int32_t *at; /* [cells[0] * cells[1]] */
+};
+
+/* Working memory of one thread. */
+struct worker {
+    double *sum;       /* [most_dense] of the pair at hand; 0 between pairs */
+    uint64_t *touched; /* [most_dense / 64 + 1] one bit for each LOR that has a sum */
+    struct places places;
+    struct lr_elements sparse;
+    struct lr_native_column *columns; /* [num_columns] sample points of the row at hand */
+    double *along;                    /* theirs; the same for all */
+};
 
 struct stretch {
     struct lr_native *native;
     const struct lr_rows *rows;
     int64_t first;
-    struct lr_elements *out; /* [rows of the stretch] */
+    struct worker *workers; /* [num_views] */
+    struct finished *out;   /* [rows of the stretch] */
+    int64_t most_dense;     /* LORs of the largest pair that is summed so */
+    int num_columns;        /* of a row: sample points that lie above each other are one column */
+    atomic_int status;      /* the first that is not LR_OK */
 };
 
-/* --- one row --- */
+/* --- one pair --- */
 
 struct target {
     const struct lr_native_scene *scene;
-    int64_t pair;
-    struct lr_elements *elements;
+    struct worker *worker;
+    int64_t pair, crystals_j;
+    bool is_dense, is_full;
+    bool found; /* a part has come */
 };
+
+static lr_status prepare_places(struct places *places, const struct target *target,
+                                const lr_log *log)
+{
+    const struct lr_native_pair *pair = &target->scene->pairs[target->pair];
+    const struct lr_native_module *i = &target->scene->modules[pair->i];
+    const struct lr_native_module *j = &target->scene->modules[pair->j];
+    const int64_t steps[2] = {i->step_along * target->crystals_j, j->step_along};
+    if (places->at != NULL && places->cells[0] == i->num_cells &&
+        places->cells[1] == j->num_cells && places->steps[0] == steps[0] &&
+        places->steps[1] == steps[1]) {
+        return LR_OK;
+    }
+    free(places->at);
+    *places = (struct places){{i->num_cells, j->num_cells}, {steps[0], steps[1]}, NULL};
+    places->at = lr_alloc((int64_t)i->num_cells * j->num_cells, sizeof(*places->at), "cells", log);
+    for (int q = 0; places->at != NULL && q < i->num_cells; q++) {
+        for (int s = 0; s < j->num_cells; s++) {
+            places->at[q * j->num_cells + s] = (int32_t)(q * steps[0] + s * steps[1]);
+        }
+    }
+    return places->at != NULL ? LR_OK : LR_FAILED;
+}
+
+/* Whether the rules let a cell of the block count. */
+static bool is_allowed(const struct target *target, const struct lr_native_part *part, int cell)
+{
+    const struct lr_native_pair *pair = &target->scene->pairs[target->pair];
+    const int num_cells = target->scene->modules[pair->j].num_cells;
+    if (pair->along != NULL && pair->along[cell] == 0.0f) {
+        return false;
+    }
+    return !target->is_full ||
+           lr_native_allowed(target->scene, target->pair, (const int[2]){part->ci, part->cj},
+                             (const int[2]){cell / num_cells, cell % num_cells});
+}
 
 static lr_status add(void *user, const struct lr_native_part *part)
 {
-    const struct target *target = user;
+    struct target *target = user;
+    struct worker *worker = target->worker;
     const struct lr_native_scene *scene = target->scene;
     const struct lr_native_pair *pair = &scene->pairs[target->pair];
-    const struct lr_native_module *i = &scene->modules[pair->i], *j = &scene->modules[pair->j];
-    const int64_t first = scene->params.lors->offsets[target->pair];
-    const int64_t crystals = (int64_t)j->num_columns * j->num_cells;
-    const bool is_full = lr_native_mask_is_full(scene, target->pair);
+    const int64_t base =
+        lr_native_crystal(&scene->modules[pair->i], part->ci, 0) * target->crystals_j +
+        lr_native_crystal(&scene->modules[pair->j], part->cj, 0);
+    const bool is_open = pair->along == NULL && !target->is_full;
+    if (!target->found) {
+        target->found = true;
+        LR_TRY(prepare_places(&worker->places, target, scene->params.log));
+    }
     for (int n = 0; n < part->count; n++) {
-        const int cell = part->offset[n], q = cell / j->num_cells, s = cell % j->num_cells;
-        if (!(part->weight[n] > 0.0f) || (pair->along != NULL && pair->along[cell] == 0.0f) ||
-            (is_full && !lr_native_allowed(scene, target->pair, (const int[2]){part->ci, part->cj},
-                                           (const int[2]){q, s}))) {
+        const int cell = part->offset[n];
+        if (!(part->weight[n] > 0.0f) || (!is_open && !is_allowed(target, part, cell))) {
             continue;
         }
-        const int64_t lor = first + lr_native_crystal(i, part->ci, q) * crystals +
-                            lr_native_crystal(j, part->cj, s);
-        LR_TRY(lr_elements_add(target->elements, lor, (double)part->weight[n], scene->params.log));
+        const int64_t at = base + worker->places.at[cell];
+        if (target->is_dense) {
+            worker->sum[at] += (double)part->weight[n];
+            worker->touched[at >> 6] |= (uint64_t)1 << (at & 63);
+        } else {
+            LR_TRY(
+                lr_elements_add(&worker->sparse, at, (double)part->weight[n], scene->params.log));
+        }
     }
     return LR_OK;
 }
 
-static lr_status add_column(struct lr_native_view *view, const struct lr_native_column *column,
-                            struct lr_elements *elements)
+/* Which bit of a word that is not 0 is the lowest: by the product with a de Bruijn sequence. */
+static int lowest_bit(uint64_t word)
 {
-    const struct lr_native_scene *scene = view->scene;
-    struct target target = {.scene = scene, .elements = elements};
-    struct lr_native_visit visit = {.take = add, .user = &target};
-    for (int64_t pair = 0; pair < scene->params.lors->num_pairs; pair++) {
-        target.pair = visit.pair = pair;
-        visit.range = lr_native_whole_pair(scene, pair);
-        LR_TRY(lr_native_visit_column(view, &visit, column));
+    static const unsigned char places[64] = {
+        0,  1,  2,  53, 3,  7,  54, 27, 4,  38, 41, 8,  34, 55, 48, 28, 62, 5,  39, 46, 44, 42,
+        22, 9,  24, 35, 59, 56, 49, 18, 29, 11, 63, 52, 6,  26, 37, 40, 33, 47, 61, 45, 43, 21,
+        23, 58, 17, 10, 51, 25, 36, 32, 60, 20, 57, 16, 50, 31, 19, 15, 30, 14, 13, 12};
+    return places[((word & (~word + 1)) * 0x022fdd63cc95386du) >> 58];
+}
+
+static lr_status make_room(struct finished *out, int64_t more, const lr_log *log)
+{
+    if (out->count + more <= out->capacity) {
+        return LR_OK;
+    }
+    const int64_t capacity = 2 * (out->count + more);
+    int64_t *lor = lr_resize(out->lor, capacity, sizeof(*lor), "a matrix row", log);
+    out->lor = lor != NULL ? lor : out->lor;
+    double *probability =
+        lr_resize(out->probability, capacity, sizeof(*probability), "a matrix row", log);
+    out->probability = probability != NULL ? probability : out->probability;
+    if (lor == NULL || probability == NULL) {
+        return LR_FAILED;
+    }
+    out->capacity = capacity;
+    return LR_OK;
+}
+
+static void put(struct finished *out, int64_t lor, double value)
+{
+    if (value > 0.0) {
+        out->lor[out->count] = lor;
+        out->probability[out->count++] = value;
+    }
+}
+
+/* The pair's sums, in order, to the row; they are 0 afterwards. */
+static lr_status collect_dense(const struct target *target, double scale, struct finished *out)
+{
+    const int64_t *offsets = target->scene->params.lors->offsets;
+    const int64_t first = offsets[target->pair], count = offsets[target->pair + 1] - first;
+    struct worker *worker = target->worker;
+    for (int64_t word = 0; word <= (count - 1) >> 6; word++) {
+        uint64_t bits = worker->touched[word];
+        if (bits == 0) {
+            continue;
+        }
+        LR_TRY(make_room(out, 64, target->scene->params.log));
+        worker->touched[word] = 0;
+        for (; bits != 0; bits &= bits - 1) {
+            const int64_t at = word * 64 + lowest_bit(bits);
+            put(out, first + at, worker->sum[at] * scale);
+            worker->sum[at] = 0.0;
+        }
     }
     return LR_OK;
 }
 
-/* Sample points of a row that lie above each other are one column. */
-static lr_status add_row(struct lr_native_view *view, const struct lr_rows *rows, int64_t row,
-                         struct lr_elements *elements, double *along)
+static lr_status collect_sparse(const struct target *target, double scale, struct finished *out)
 {
-    const struct lr_native_scene *scene = view->scene;
+    const lr_log *log = target->scene->params.log;
+    const int64_t *offsets = target->scene->params.lors->offsets;
+    const int64_t first = offsets[target->pair];
+    struct lr_elements *sparse = &target->worker->sparse;
+    LR_TRY(lr_elements_merge(sparse, offsets[target->pair + 1] - first, log));
+    LR_TRY(make_room(out, sparse->count, log));
+    for (int64_t k = 0; k < sparse->count; k++) {
+        put(out, first + sparse->list[k].lor, sparse->list[k].value * scale);
+    }
+    sparse->count = 0;
+    return LR_OK;
+}
+
+/* --- one row --- */
+
+static void place_columns(const struct stretch *stretch, int64_t row, struct worker *worker)
+{
+    const struct lr_native_scene *scene = &stretch->native->scene;
+    const struct lr_rows *rows = stretch->rows;
     const int one[3] = {1, 1, 1};
     const int *num = rows->grid ? rows->samples : one;
     const int strides[3] = {1, num[0], num[0] * num[1]};
     const int a = scene->across[0], b = scene->across[1], c = scene->axis;
-    for (int n = 0; n < num[a] * num[b]; n++) {
-        struct lr_native_column column = {.along = along, .count = num[c]};
-        const int first = n % num[a] * strides[a] + n / num[a] * strides[b];
-        for (int k = 0; k < num[c]; k++) {
-            double point[3];
-            lr_rows_point(rows, row, first + k * strides[c], point);
-            column.point[0] = point[a];
-            column.point[1] = point[b];
-            along[k] = point[c];
-        }
-        view->flat.key.pair = -1; /* the points are others now */
-        LR_TRY(add_column(view, &column, elements));
+    double point[3];
+    for (int n = 0; n < stretch->num_columns; n++) {
+        lr_rows_point(rows, row, n % num[a] * strides[a] + n / num[a] * strides[b], point);
+        worker->columns[n] = (struct lr_native_column){
+            .point = {point[a], point[b]}, .along = worker->along, .count = num[c]};
+    }
+    for (int k = 0; k < num[c]; k++) {
+        lr_rows_point(rows, row, k * strides[c], point);
+        worker->along[k] = point[c];
+    }
+}
+
+static lr_status add_pair(const struct stretch *stretch, struct lr_native_view *view,
+                          struct target *target, struct finished *out)
+{
+    const struct lr_native_scene *scene = view->scene;
+    const struct lr_native_pair *pair = &scene->pairs[target->pair];
+    const struct lr_native_module *j = &scene->modules[pair->j];
+    const int64_t *offsets = scene->params.lors->offsets;
+    const double scale = 1.0 / lr_rows_per_row(stretch->rows);
+    const struct lr_native_visit visit = {target->pair, lr_native_whole_pair(scene, target->pair),
+                                          add, target};
+    target->crystals_j = (int64_t)j->num_columns * j->num_cells;
+    target->is_dense = offsets[target->pair + 1] - offsets[target->pair] <= stretch->most_dense;
+    target->is_full = lr_native_mask_is_full(scene, target->pair);
+    target->found = false;
+    for (int n = 0; n < stretch->num_columns; n++) {
+        LR_TRY(lr_native_visit_column(view, &visit, &target->worker->columns[n]));
+    }
+    if (!target->found) {
+        return LR_OK;
+    }
+    return target->is_dense ? collect_dense(target, scale, out)
+                            : collect_sparse(target, scale, out);
+}
+
+static lr_status compute_row(const struct stretch *stretch, int64_t row, int number,
+                             struct finished *out)
+{
+    struct lr_native *native = stretch->native;
+    struct lr_native_view *view = &native->views[number];
+    const struct lr_rows *rows = stretch->rows;
+    const int64_t num =
+        rows->pairs != NULL ? rows->num_pairs : native->scene.params.lors->num_pairs;
+    struct target target = {.scene = &native->scene, .worker = &stretch->workers[number]};
+    place_columns(stretch, row, target.worker);
+    view->flat.key.pair = -1; /* the points are others now */
+    out->count = 0;
+    for (int64_t k = 0; k < num; k++) {
+        target.pair = rows->pairs != NULL ? rows->pairs[k] : k;
+        LR_TRY(add_pair(stretch, view, &target, out));
     }
     return LR_OK;
 }
 
-static lr_status row_job(void *user, int64_t job, struct lr_native_view *view)
+static void compute_share(void *user, int64_t begin, int64_t end, int number)
 {
-    const struct stretch *stretch = user;
-    const struct lr_native_scene *scene = view->scene;
-    const lr_log *log = scene->params.log;
-    const int num_points = lr_rows_per_row(stretch->rows);
-    struct lr_elements collected = {0};
-    double *along = lr_alloc(num_points, sizeof(*along), "points", log);
-    lr_status status = along != NULL ? LR_OK : LR_FAILED;
-    if (status == LR_OK) {
-        status = add_row(view, stretch->rows, stretch->first + job, &collected, along);
+    struct stretch *stretch = user;
+    for (int64_t k = begin; k < end && atomic_load(&stretch->status) == LR_OK; k++) {
+        const lr_status status = compute_row(stretch, stretch->first + k, number, &stretch->out[k]);
+        int good = LR_OK;
+        if (status != LR_OK) {
+            atomic_compare_exchange_strong(&stretch->status, &good, (int)status);
+        }
     }
-    if (status == LR_OK) {
-        status = lr_elements_merge(&collected, scene->params.lors->count, log);
-    }
-    if (status == LR_OK) {
-        status = lr_elements_assign(&stretch->out[job], &collected, 1.0 / num_points, log);
-    }
-    free(along);
-    lr_elements_finish(&collected);
-    return status;
 }
 
 /* --- all of them --- */
 
-static lr_status deliver(struct stretch *stretch, struct lr_row_delivery *delivery, int64_t length)
+/* Rows of the next stretch, after one of `num` rows. */
+static int64_t choose_length(const struct stretch *stretch, int64_t num, int64_t elements)
+{
+    const int64_t most = (int64_t)MOST_ROWS * stretch->native->num_views;
+    const int64_t least = (int64_t)FIRST_ROWS * stretch->native->num_views;
+    const double fitting = (double)STRETCH_ELEMENTS * stretch->native->num_views * (double)num /
+                           (double)(elements + 1);
+    const double wanted = fitting < (double)(4 * num) ? fitting : (double)(4 * num);
+    return wanted >= (double)most ? most : wanted <= (double)least ? least : (int64_t)wanted;
+}
+
+static lr_status deliver(struct stretch *stretch, const lr_row_sink *sink)
 {
     const struct lr_rows *rows = stretch->rows;
+    const lr_progress *progress = stretch->native->scene.params.progress;
     const double total = (double)(rows->end - rows->begin);
-    for (stretch->first = rows->begin; stretch->first < rows->end; stretch->first += length) {
-        const int64_t left = rows->end - stretch->first;
-        const int64_t num = left < length ? left : length;
-        const struct lr_native_work work = {"computing matrix rows",
-                                            (double)(stretch->first - rows->begin) / total,
-                                            (double)num / total, row_job, stretch};
-        LR_TRY(lr_native_run(stretch->native, &work, num));
+    int64_t length = choose_length(stretch, 1, 0);
+    for (stretch->first = rows->begin; stretch->first < rows->end;) {
+        LR_TRY(lr_progress_report(progress, "computing matrix rows",
+                                  (double)(stretch->first - rows->begin), total));
+        const int64_t left = rows->end - stretch->first, num = left < length ? left : length;
+        const int64_t share = num / (4 * stretch->native->num_views);
+        lr_parallel_for(stretch->native->num_views, num, share > 0 ? share : 1, compute_share,
+                        stretch);
+        LR_TRY((lr_status)atomic_load(&stretch->status));
+        int64_t elements = 0;
         for (int64_t k = 0; k < num; k++) {
-            LR_TRY(lr_row_deliver(delivery, stretch->first + k, &stretch->out[k]));
+            const struct finished *out = &stretch->out[k];
+            const lr_row row = {stretch->first + k, out->count, out->lor, out->probability};
+            elements += out->count;
+            LR_TRY(sink->take(sink->user, &row));
         }
+        stretch->first += num;
+        length = choose_length(stretch, num, elements);
     }
     return LR_OK;
+}
+
+static int64_t find_most_dense(const lr_lors *lors)
+{
+    int64_t most = 0;
+    for (int64_t k = 0; k < lors->num_pairs; k++) {
+        const int64_t count = lors->offsets[k + 1] - lors->offsets[k];
+        most = count <= MOST_DENSE && count > most ? count : most;
+    }
+    return most;
+}
+
+static lr_status make_worker(const struct stretch *stretch, struct worker *worker)
+{
+    const struct lr_native_scene *scene = &stretch->native->scene;
+    const struct lr_rows *rows = stretch->rows;
+    const lr_log *log = scene->params.log;
+    worker->sum = lr_alloc(stretch->most_dense, sizeof(*worker->sum), "sums", log);
+    worker->touched = lr_alloc(stretch->most_dense / 64 + 1, sizeof(*worker->touched), "sums", log);
+    worker->columns = lr_alloc(stretch->num_columns, sizeof(*worker->columns), "points", log);
+    worker->along = lr_alloc(rows->grid ? rows->samples[scene->axis] : 1, sizeof(*worker->along),
+                             "points", log);
+    return worker->sum && worker->touched && worker->columns && worker->along ? LR_OK : LR_FAILED;
+}
+
+static lr_status make_workers(struct stretch *stretch)
+{
+    const lr_log *log = stretch->native->scene.params.log;
+    const int num = stretch->native->num_views;
+    stretch->workers = lr_alloc(num, sizeof(*stretch->workers), "threads", log);
+    stretch->out = lr_alloc((int64_t)MOST_ROWS * num, sizeof(*stretch->out), "matrix rows", log);
+    lr_status status = stretch->workers && stretch->out ? LR_OK : LR_FAILED;
+    for (int k = 0; k < num && status == LR_OK; k++) {
+        status = make_worker(stretch, &stretch->workers[k]);
+    }
+    return status;
+}
+
+static void release(struct stretch *stretch)
+{
+    const int num = stretch->native->num_views;
+    for (int k = 0; stretch->workers != NULL && k < num; k++) {
+        struct worker *worker = &stretch->workers[k];
+        free(worker->sum);
+        free(worker->touched);
+        free(worker->places.at);
+        free(worker->columns);
+        free(worker->along);
+        lr_elements_finish(&worker->sparse);
+    }
+    for (int64_t k = 0; stretch->out != NULL && k < (int64_t)MOST_ROWS * num; k++) {
+        free(stretch->out[k].lor);
+        free(stretch->out[k].probability);
+    }
+    free(stretch->workers);
+    free(stretch->out);
 }
 
 lr_status lr_native_rows(struct lr_native *native, const struct lr_rows *rows,
                          const lr_row_sink *sink)
 {
-    const lr_log *log = native->scene.params.log;
-    const int64_t wanted = (int64_t)ROWS_PER_THREAD * native->num_views;
-    const int64_t length = wanted < MOST_ROWS ? wanted : MOST_ROWS;
-    struct lr_row_delivery delivery = {.sink = sink, .log = log};
-    struct stretch stretch = {.native = native, .rows = rows};
-    stretch.out = lr_alloc(length, sizeof(*stretch.out), "matrix rows", log);
-    const lr_status status = stretch.out != NULL ? deliver(&stretch, &delivery, length) : LR_FAILED;
-    for (int64_t k = 0; stretch.out != NULL && k < length; k++) {
-        lr_elements_finish(&stretch.out[k]);
+    const struct lr_native_scene *scene = &native->scene;
+    struct stretch stretch = {.native = native,
+                              .rows = rows,
+                              .most_dense = find_most_dense(scene->params.lors),
+                              .num_columns = 1};
+    if (rows->grid != NULL) {
+        stretch.num_columns = rows->samples[scene->across[0]] * rows->samples[scene->across[1]];
     }
-    free(stretch.out);
-    lr_row_delivery_finish(&delivery);
+    atomic_init(&stretch.status, LR_OK);
+    lr_status status = make_workers(&stretch);
+    if (status == LR_OK) {
+        status = deliver(&stretch, sink);
+    }
+    release(&stretch);
     return status;
 }

@@ -36,6 +36,8 @@ struct lr_backend_fns {
     const char *name;
     bool computes_in_double;
     bool goes_by_rows; /* a projection computes every row whole: a part takes as long as all */
+    bool heeds_pairs;  /* `rows` leaves out the elements of other pairs than rows->pairs; else the
+                          facade does */
     lr_status (*forward)(void *self, const void *image, void *data);
     lr_status (*back)(void *self, const void *data, void *image);
     lr_status (*rows)(void *self, const struct lr_rows *rows, const lr_row_sink *sink);

@@ -2,10 +2,11 @@
  * Copyright The LORaster authors
  *
  * Rows and pictures: checked here, computed by the backend. */
-#include "operator/facade.h"
+#include "operator/rows.h"
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "model/selection.h"
 #include "operator/scaling.h"
 
 #include <math.h>
@@ -15,21 +16,22 @@
 struct counted_sink {
     const lr_row_sink *sink;
     const lr_progress *progress;
-    int64_t begin, end;
+    int64_t done, total;
 };
 
 static lr_status take_and_count(void *user, const lr_row *row)
 {
-    const struct counted_sink *counted = user;
+    struct counted_sink *counted = user;
     LR_TRY(counted->sink->take(counted->sink->user, row));
-    return lr_progress_report(counted->progress, "computing matrix rows",
-                              (double)(row->row + 1 - counted->begin),
-                              (double)(counted->end - counted->begin));
+    counted->done++;
+    return lr_progress_report(counted->progress, "computing matrix rows", (double)counted->done,
+                              (double)counted->total);
 }
 
-/* Stands before a sink and multiplies each element by its LOR's factor. */
-struct scaled_sink {
+/* Stands before a sink and hands on some elements of each row, multiplied by their factors. */
+struct altered_sink {
     const struct lr_operator *op;
+    const lr_selection *part; /* NULL: all LORs */
     const lr_row_sink *sink;
     int64_t capacity;
     float *factors;      /* [capacity] */
@@ -37,74 +39,142 @@ struct scaled_sink {
     double *probability; /* [capacity] */
 };
 
-static void scaled_sink_finish(struct scaled_sink *scaled)
+static void altered_sink_finish(struct altered_sink *altered)
 {
-    free(scaled->factors);
-    free(scaled->lor);
-    free(scaled->probability);
+    free(altered->factors);
+    free(altered->lor);
+    free(altered->probability);
 }
 
-static lr_status make_room(struct scaled_sink *scaled, int64_t count)
+static lr_status make_room(struct altered_sink *altered, int64_t count)
 {
-    const lr_log *log = scaled->op->params.log;
-    if (count <= scaled->capacity) {
+    const lr_log *log = altered->op->params.log;
+    if (count <= altered->capacity) {
         return LR_OK;
     }
-    scaled_sink_finish(scaled);
-    scaled->capacity = 2 * count;
-    scaled->factors = lr_alloc(scaled->capacity, sizeof(*scaled->factors), "a matrix row", log);
-    scaled->lor = lr_alloc(scaled->capacity, sizeof(*scaled->lor), "a matrix row", log);
-    scaled->probability =
-        lr_alloc(scaled->capacity, sizeof(*scaled->probability), "a matrix row", log);
-    return scaled->factors && scaled->lor && scaled->probability ? LR_OK : LR_FAILED;
+    altered_sink_finish(altered);
+    altered->capacity = 2 * count;
+    altered->factors = lr_alloc(altered->capacity, sizeof(*altered->factors), "a matrix row", log);
+    altered->lor = lr_alloc(altered->capacity, sizeof(*altered->lor), "a matrix row", log);
+    altered->probability =
+        lr_alloc(altered->capacity, sizeof(*altered->probability), "a matrix row", log);
+    return altered->factors && altered->lor && altered->probability ? LR_OK : LR_FAILED;
 }
 
-static lr_status take_and_scale(void *user, const lr_row *row)
+static int64_t pick(struct altered_sink *altered, const lr_row *row)
 {
-    struct scaled_sink *scaled = user;
-    LR_TRY(make_room(scaled, row->count));
-    const lr_lor_span span = {.numbers = row->lor, .count = row->count};
-    if (row->count > 0) {
-        LR_TRY(lr_scaling_get(scaled->op, &span, scaled->factors));
-    }
-    lr_row out = {.row = row->row, .lor = scaled->lor, .probability = scaled->probability};
+    struct lr_selection_finder finder = {.lors = altered->op->params.lors,
+                                         .selection = altered->part};
+    int64_t count = 0;
     for (int64_t k = 0; k < row->count; k++) {
-        const double element = (double)scaled->factors[k] * row->probability[k];
-        if (element > 0.0) {
-            scaled->lor[out.count] = row->lor[k];
-            scaled->probability[out.count++] = element;
+        if (lr_selection_find(&finder, row->lor[k]) >= 0) {
+            altered->lor[count] = row->lor[k];
+            altered->probability[count++] = row->probability[k];
         }
     }
-    return scaled->sink->take(scaled->sink->user, &out);
+    return count;
 }
 
-static lr_status run_backend(lr_operator *op, const struct lr_rows *rows, const lr_row_sink *sink)
+/* Multiplies the first `count` elements by their factors; returns how many are not 0. */
+static lr_status scale(struct altered_sink *altered, int64_t *count)
+{
+    const lr_lor_span span = {.numbers = altered->lor, .count = *count};
+    if (!lr_has_factors(altered->op) || span.count == 0) {
+        return LR_OK;
+    }
+    LR_TRY(lr_scaling_get(altered->op, &span, altered->factors));
+    *count = 0;
+    for (int64_t k = 0; k < span.count; k++) {
+        const double element = (double)altered->factors[k] * altered->probability[k];
+        if (element > 0.0) {
+            altered->lor[*count] = altered->lor[k];
+            altered->probability[(*count)++] = element;
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status take_and_alter(void *user, const lr_row *row)
+{
+    struct altered_sink *altered = user;
+    LR_TRY(make_room(altered, row->count));
+    int64_t count = pick(altered, row);
+    LR_TRY(scale(altered, &count));
+    const lr_row out = {row->row, count, altered->lor, altered->probability};
+    return altered->sink->take(altered->sink->user, &out);
+}
+
+static lr_status run_backend(struct lr_operator *op, const struct lr_rows *rows,
+                             const lr_selection *part, const lr_row_sink *sink)
 {
     const struct lr_backend *backend = &op->backend;
-    if (!lr_has_factors(op)) {
+    const bool is_whole = part == NULL || (part->pairs != NULL && backend->fns->heeds_pairs);
+    if (is_whole && !lr_has_factors(op)) {
         return backend->fns->rows(backend->self, rows, sink);
     }
-    struct scaled_sink scaled = {.op = op, .sink = sink};
-    const lr_row_sink outer = {take_and_scale, &scaled};
+    struct altered_sink altered = {.op = op, .part = is_whole ? NULL : part, .sink = sink};
+    const lr_row_sink outer = {take_and_alter, &altered};
     const lr_status status = backend->fns->rows(backend->self, rows, &outer);
-    scaled_sink_finish(&scaled);
+    altered_sink_finish(&altered);
     return status;
 }
 
-static lr_status run_rows(lr_operator *op, const struct lr_rows *rows, const lr_row_sink *sink)
+/* The module pairs of single LORs. pairs: [num_lors] */
+static int64_t pairs_of_lors(const struct lr_operator *op, const lr_selection *part, int32_t *pairs)
+{
+    const lr_lors *lors = op->params.lors;
+    int64_t count = 0;
+    int32_t pair = 0;
+    for (int64_t k = 0; k < part->num_lors; k++) {
+        while (part->lors[k] >= lors->offsets[pair + 1]) {
+            pair++;
+        }
+        if (count == 0 || pairs[count - 1] != pair) {
+            pairs[count++] = pair;
+        }
+    }
+    return count;
+}
+
+lr_status lr_rows_run(struct lr_operator *op, const struct lr_rows *rows, const lr_selection *part,
+                      const lr_row_sink *sink)
+{
+    struct lr_rows wanted = *rows;
+    int32_t *pairs = NULL;
+    part = lr_selection_is_all(part) ? NULL : part;
+    if (part != NULL && part->pairs != NULL) {
+        wanted.pairs = part->pairs;
+        wanted.num_pairs = part->num_pairs;
+    } else if (part != NULL) {
+        pairs = lr_alloc(part->num_lors + 1, sizeof(*pairs), "module pairs", op->params.log);
+        if (pairs == NULL) {
+            return LR_FAILED;
+        }
+        wanted.pairs = pairs;
+        wanted.num_pairs = pairs_of_lors(op, part, pairs);
+    }
+    op->hush.is_silent = true;
+    const lr_status status = run_backend(op, &wanted, part, sink);
+    op->hush.is_silent = false;
+    free(pairs);
+    return status;
+}
+
+struct lr_rows lr_rows_of_voxels(const struct lr_operator *op, int64_t begin, int64_t end)
+{
+    struct lr_rows rows = {.grid = &op->grid, .begin = begin, .end = end};
+    for (int k = 0; k < 3; k++) {
+        rows.samples[k] = op->params.samples[k];
+    }
+    return rows;
+}
+
+lr_status lr_rows_check_sink(const struct lr_operator *op, const lr_row_sink *sink)
 {
     if (sink == NULL || sink->take == NULL) {
         return lr_error(op->params.log, LR_USAGE, "matrix rows need a sink that takes them");
     }
-    if (rows->begin == rows->end) {
-        return LR_OK;
-    }
-    struct counted_sink counted = {sink, op->hush.to, rows->begin, rows->end};
-    const lr_row_sink outer = {take_and_count, &counted};
-    op->hush.is_silent = true;
-    const lr_status status = run_backend(op, rows, &outer);
-    op->hush.is_silent = false;
-    return status;
+    return LR_OK;
 }
 
 static bool is_finite_point(const double point_mm[3])
@@ -112,23 +182,73 @@ static bool is_finite_point(const double point_mm[3])
     return isfinite(point_mm[0]) && isfinite(point_mm[1]) && isfinite(point_mm[2]);
 }
 
-lr_status lr_operator_rows(lr_operator *op, int64_t begin, int64_t end, const lr_row_sink *sink)
+static lr_status check_voxel(const struct lr_operator *op, int64_t begin, int64_t end)
 {
     if (begin < 0 || end < begin || end > op->info.num_voxels) {
         return lr_error(op->params.log, LR_USAGE,
                         "rows %lld to %lld do not exist: the grid has rows 0 to %lld",
                         (long long)begin, (long long)end - 1, (long long)op->info.num_voxels - 1);
     }
-    struct lr_rows rows = {.grid = &op->grid, .begin = begin, .end = end};
-    for (int k = 0; k < 3; k++) {
-        rows.samples[k] = op->params.samples[k];
+    return LR_OK;
+}
+
+static lr_status check_choice(const struct lr_operator *op, const lr_row_choice *choice)
+{
+    LR_TRY(lr_selection_check(op->params.lors, choice->part, op->params.log));
+    if (choice->voxels == NULL) {
+        return check_voxel(op, choice->begin, choice->end);
     }
-    return run_rows(op, &rows, sink);
+    for (int64_t k = 0; k < choice->num_voxels; k++) {
+        LR_TRY(check_voxel(op, choice->voxels[k], choice->voxels[k] + 1));
+        if (k > 0 && choice->voxels[k] <= choice->voxels[k - 1]) {
+            return lr_error(op->params.log, LR_USAGE,
+                            "voxel %lld is listed after %lld: list rows in ascending order, each "
+                            "once",
+                            (long long)choice->voxels[k], (long long)choice->voxels[k - 1]);
+        }
+    }
+    return LR_OK;
+}
+
+/* Voxels that follow each other are computed together. */
+static lr_status run_listed(struct lr_operator *op, const lr_row_choice *choice,
+                            const lr_row_sink *sink)
+{
+    const int64_t *voxels = choice->voxels;
+    for (int64_t k = 0, end; k < choice->num_voxels; k = end) {
+        for (end = k + 1; end < choice->num_voxels && voxels[end] == voxels[end - 1] + 1; end++) {
+        }
+        const struct lr_rows rows = lr_rows_of_voxels(op, voxels[k], voxels[end - 1] + 1);
+        LR_TRY(lr_rows_run(op, &rows, choice->part, sink));
+    }
+    return LR_OK;
+}
+
+lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice,
+                                const lr_row_sink *sink)
+{
+    LR_TRY(lr_rows_check_sink(op, sink));
+    LR_TRY(check_choice(op, choice));
+    struct counted_sink counted = {.sink = sink, .progress = op->hush.to};
+    const lr_row_sink outer = {take_and_count, &counted};
+    if (choice->voxels != NULL) {
+        counted.total = choice->num_voxels;
+        return run_listed(op, choice, &outer);
+    }
+    counted.total = choice->end - choice->begin;
+    const struct lr_rows rows = lr_rows_of_voxels(op, choice->begin, choice->end);
+    return counted.total > 0 ? lr_rows_run(op, &rows, choice->part, &outer) : LR_OK;
+}
+
+lr_status lr_operator_rows(lr_operator *op, int64_t begin, int64_t end, const lr_row_sink *sink)
+{
+    return lr_operator_rows_part(op, &(lr_row_choice){.begin = begin, .end = end}, sink);
 }
 
 lr_status lr_operator_point_rows(lr_operator *op, const double (*points_mm)[3], int64_t num_points,
                                  const lr_row_sink *sink)
 {
+    LR_TRY(lr_rows_check_sink(op, sink));
     if (num_points < 0 || (num_points > 0 && points_mm == NULL)) {
         return lr_error(op->params.log, LR_USAGE, "there are no %lld points to compute rows for",
                         (long long)num_points);
@@ -141,7 +261,9 @@ lr_status lr_operator_point_rows(lr_operator *op, const double (*points_mm)[3], 
         }
     }
     const struct lr_rows rows = {.points_mm = points_mm, .samples = {1, 1, 1}, .end = num_points};
-    return run_rows(op, &rows, sink);
+    struct counted_sink counted = {.sink = sink, .progress = op->hush.to, .total = num_points};
+    const lr_row_sink outer = {take_and_count, &counted};
+    return num_points > 0 ? lr_rows_run(op, &rows, NULL, &outer) : LR_OK;
 }
 
 lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], int module,
