@@ -57,13 +57,19 @@ LR_API lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log
  * NIfTI has at most 32,767 voxels along an axis. errors: LR_USAGE for another ending. */
 LR_API lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *log);
 
-/* --- LOR data: HDF5 --- */
+/* --- LOR data: HDF5, or STIR's projection data where the name ends in .hs --- */
 
-/* Writes dense data dense and sparse data sparse, with /scanner and the numbering of LORs. */
+/* HDF5: writes dense data dense and sparse data sparse, with /scanner and the numbering of LORs.
+ * .hs: a header and float32 bins beside it (.s) of span 1 without mashing, for scanners of full
+ * rings; LORs of two crystals in the same place of different rings have no bin, and what they hold
+ * is left out with a warning. */
 LR_API lr_status lr_lor_data_write(const char *path, const lr_lors *lors, const lr_lor_data *data,
                                    const lr_log *log);
 
-/* Refuses a file whose scanner's pairs differ from `lors`. */
+/* HDF5: refuses a file whose scanner's pairs differ from `lors`. .hs: refuses other numbers of
+ * crystals, arc correction and time of flight; a bin of several pairs of crystals (axial
+ * compression, mashed views) is spread evenly over those in coincidence, with a warning; takes
+ * 28 bytes for each LOR with counts, or 4 for each LOR of the scanner once a sixth have counts. */
 LR_API lr_lor_data *lr_lor_data_read(const char *path, const lr_lors *lors, const lr_log *log);
 
 /* --- events --- */
