@@ -187,5 +187,119 @@ class Images(ProgramTest):
                 self.assertEqual(image[index], expected[at[::-1]])
 
 
+# 32 x 4 crystals around, 2 x 3 rings; begun where no crystal stands at 90 degrees.
+FINE_RING = """\
+name: fine ring
+ring: {radius_mm: 82, modules: 32, first_angle_deg: 11, rings: 2, ring_pitch_mm: 12.2}
+module: {crystals: [4, 3], pitch_mm: [4, 4], face_mm: [3.9, 3.9], depth_mm: 10}
+coincidence: {min_module_difference: 6}
+"""
+
+
+class ProjectionData:
+    """A .hs file taken apart with numpy: bins[segment] is [axial][view][t]."""
+
+    def __init__(self, path):
+        keys = header_of(path)
+        assert keys["matrix axis label [4]"] == "segment"
+        assert keys["matrix axis label [3]"] == "axial coordinate"
+        assert keys["matrix axis label [2]"] == "view"
+        assert keys["matrix axis label [1]"] == "tangential coordinate"
+        assert keys["applied corrections"] == "{None}" and keys["number format"] == "float"
+        lists = [[int(n) for n in keys[key].strip("{}").split(",")] for key in (
+            "matrix size [3]", "minimum ring difference per segment",
+            "maximum ring difference per segment")]
+        self.axial, self.differences = lists[0], lists[1]
+        assert lists[1] == lists[2] == sorted(lists[1])  # span 1, ascending
+        self.views, self.num_t = int(keys["matrix size [2]"]), int(keys["matrix size [1]"])
+        self.around = int(keys["number of detectors per ring"])
+        self.radius_mm = (5 * float(keys["inner ring diameter (cm)"]) +
+                          10 * float(keys["average depth of interaction (cm)"]))
+        self.pitch_mm = 10 * float(keys["distance between rings (cm)"])
+        self.offset = np.deg2rad(float(keys["view offset (degrees)"]))
+        raw = np.fromfile(Path(path).parent / keys["name of data file"], "<f4")
+        assert raw.size == sum(self.axial) * self.views * self.num_t
+        ends = np.cumsum([0] + self.axial) * self.views * self.num_t
+        self.bins = [raw[ends[k]:ends[k + 1]].reshape(n, self.views, self.num_t)
+                     for k, n in enumerate(self.axial)]
+        self.t = np.arange(self.num_t) - self.num_t // 2
+
+
+class Projections(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.scanner = self.write("fine.yaml", FINE_RING)
+        self.on_ring = ["--scanner", self.scanner, *CPU, "--threads", "1"]
+
+    def point(self, place, ending=".hs"):
+        """The projection of a small voxel at that place, in our frame."""
+        np.save(self.path("point.npy"), np.full((1, 1, 1), 1e6, "<f4"))
+        self.good("project", *self.on_ring, "--image", "point.npy", "--grid", "1,1,1",
+                  "--voxel-mm", "0.5", "--origin-mm", ",".join(map(str, place)), "-o",
+                  "point" + ending)
+        return self.path("point" + ending)
+
+    def test_point_source(self):
+        """Counts of a point lie where STIR's formulas put its lines: in each view the tangential
+        positions are about s, in each segment the axial ones about m - a tan(theta)."""
+        for place in ((19.5, -31.25, 4.3), (-26, -7.5, -6), (3, 37, 7.9)):
+            data = ProjectionData(self.point(place))
+            x, y, z = (-c for c in place)  # STIR's axes run against ours
+            phi = np.arange(data.views) * np.pi / data.views + data.offset
+            s = x * np.cos(phi) + y * np.sin(phi)
+            along = x * np.sin(phi) - y * np.cos(phi)
+            total = sum(b.sum(axis=0) for b in data.bins)  # [view][t]
+            self.assertGreater(total.sum(), 0)
+            mean_t = (total * data.t).sum(axis=1) / total.sum(axis=1)
+            expected_t = np.arcsin(s / data.radius_mm) * data.around / np.pi
+            # A wrong sign is many bins off, and numbering shifted by a crystal a whole bin in the
+            # mean over views; gaps between modules and flat panels move counts by parts of a bin.
+            self.assertLess(np.abs(mean_t - expected_t).max(), 0.75, place)
+            self.assertLess(np.abs((mean_t - expected_t).mean()), 0.25, place)
+            checked = 0
+            for k, difference in enumerate(data.differences):
+                by_axial = data.bins[k].sum(axis=2)  # [axial][view]
+                tan_theta = difference * data.pitch_mm / (2 * np.sqrt(data.radius_mm ** 2 - s ** 2))
+                m = z + along * tan_theta
+                expected = m / data.pitch_mm + (data.axial[k] - 1) / 2
+                inside = (by_axial.sum(axis=0) > 0) & (expected > 0.7) & (
+                    expected < data.axial[k] - 1.7)
+                if not inside.any():
+                    continue
+                mean = (np.arange(data.axial[k])[:, None] * by_axial).sum(axis=0)[inside]
+                mean = mean / by_axial.sum(axis=0)[inside]
+                self.assertLess(np.abs(mean - expected[inside]).max(), 0.75, (place, difference))
+                checked += inside.sum()
+            self.assertGreater(checked, 100)
+
+    def test_same_as_hdf5(self):
+        """recon and backproject give the same image from .hs and from HDF5."""
+        grid = ["--grid", "8,7,4", "--voxel-mm", "6,6,5"]
+        for name in ("y.h5", "y.hs"):
+            self.good("simulate", *self.on_ring, "--phantom", "spheres", *grid, "--counts", "3000",
+                      "-o", name)
+        images = {}
+        for name in ("y.h5", "y.hs"):
+            self.good("recon", *self.on_ring, "--data", name, *grid, "--iterations", "2", "-o",
+                      "x.npy")
+            images[name] = np.load(self.path("x.npy"))
+            self.good("backproject", *self.on_ring, "--data", name, *grid, "-o", "b.npy")
+            images["back " + name] = np.load(self.path("b.npy"))
+        self.assertTrue(np.allclose(images["y.h5"], images["y.hs"], rtol=1e-5))
+        self.assertTrue(np.array_equal(images["back y.h5"], images["back y.hs"]))
+
+    def test_refusals(self):
+        self.good("simulate", *self.on_ring, "--phantom", "spheres", "--grid", "8,7,4",
+                  "--voxel-mm", "6,6,5", "-o", "y.hs")
+        other = self.write("other.yaml", FINE_RING.replace("modules: 32", "modules: 30"))
+        self.refuse(3, ["y.hs", "belongs to another scanner"], "recon", "--scanner", other, *CPU,
+                    "--data", "y.hs", "--grid", "8,7,4", "--voxel-mm", "6,6,5", "-o", "x.nii")
+        flat = ["--scanner", "two-opposed-modules", *CPU]
+        self.refuse(3, "full rings", "simulate", *flat, "--phantom", "point", "--grid", "4,4,4",
+                    "--voxel-mm", "2", "-o", "z.hs")
+        self.refuse(3, "name the header", "recon", *self.on_ring, "--data", "y.s", "--grid",
+                    "8,7,4", "--voxel-mm", "6,6,5", "-o", "x.nii")
+
+
 if __name__ == "__main__":
-    main({"images": Images})
+    main({"images": Images, "projection_data": Projections})
