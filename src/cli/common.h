@@ -57,6 +57,11 @@ struct setup {
  * `store` is what --store defaults to. The values of args read before are checked too. */
 lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store store);
 
+/* The same, with a scanner that stands in for --scanner where that is not given; it is the setup's
+ * from here on. NULL = --scanner must be given. */
+lr_status setup_scanner_or(struct setup *setup, struct cli_args *args, lr_store store,
+                           lr_scanner *fallback);
+
 /* Reads the grid from --grid, --like, or else takes `image`'s (may be NULL); when both are there
  * they must agree. */
 lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *image);

@@ -9,13 +9,11 @@
 #include <string.h>
 
 static const struct cli_verb *const verbs[] = {
-    &verb_info,         &verb_scanner_list,
-    &verb_scanner_show, &verb_scanner_check,
-    &verb_render,       &verb_matrix,
-    &verb_project,      &verb_backproject,
-    &verb_sensitivity,  &verb_simulate,
-    &verb_recon,        &verb_bench_correspondence,
-    &verb_demo,         NULL,
+    &verb_info,     &verb_scanner_list,  &verb_scanner_show,         &verb_scanner_check,
+    &verb_render,   &verb_matrix_verify, /* before its first word alone */
+    &verb_matrix,   &verb_project,       &verb_backproject,          &verb_sensitivity,
+    &verb_simulate, &verb_recon,         &verb_bench_correspondence, &verb_demo,
+    NULL,
 };
 
 static void print_help(void)

@@ -168,13 +168,24 @@ static lr_status read_mu(struct setup *setup, struct cli_args *args, enum mu_uni
 
 lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store store)
 {
+    return setup_scanner_or(setup, args, store, NULL);
+}
+
+lr_status setup_scanner_or(struct setup *setup, struct cli_args *args, lr_store store,
+                           lr_scanner *fallback)
+{
     static const char *const units[] = {"auto", "1/mm", "1/cm", NULL};
     setup->report = args->report;
-    const char *name = args_required(args, "--scanner");
+    const bool is_named = fallback == NULL || args_has(args, "--scanner");
+    setup->scanner = fallback;
+    const char *name = is_named ? args_required(args, "--scanner") : NULL;
     read_params(setup, args, store);
     const enum mu_unit unit = (enum mu_unit)args_word(args, "--mu-unit", units, MU_BY_VALUE);
     CLI_TRY(args->status);
-    setup->scanner = lr_scanner_read(name, &setup->report->log);
+    if (is_named) {
+        lr_scanner_destroy(setup->scanner);
+        setup->scanner = lr_scanner_read(name, &setup->report->log);
+    }
     if (setup->scanner == NULL) {
         return report_reason(setup->report);
     }

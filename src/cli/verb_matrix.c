@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "common.h"
+#include "matrix.h"
 #include "verbs.h"
 
 #include <limits.h>
@@ -8,13 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char *const formats[] = {"tsv", "hdf5", "npz", "mtx", NULL};
+
 /* What to write, as the command line says it. */
 struct request {
-    const char *output;
+    const char *output, *tube; /* tube: of --lor, "module,p,q,module,r,s" */
     lr_matrix_format format;
     double (*points_mm)[3]; /* owned; NULL = the grid's voxels */
     int64_t num_points;
+    struct matrix_choice choice;
+    struct matrix_factors factors;
+    double threshold;
+    int compress;
+    bool resumes;
+    double start_s;
 };
+
+/* --- the command line --- */
 
 static lr_status read_points(struct cli_args *args, struct request *request)
 {
@@ -33,45 +43,71 @@ static lr_status read_points(struct cli_args *args, struct request *request)
     return args->status;
 }
 
+static lr_matrix_format format_of(const char *path)
+{
+    static const struct {
+        const char *ending;
+        lr_matrix_format format;
+    } endings[] = {
+        {".h5", LR_MATRIX_HDF5},
+        {".hdf5", LR_MATRIX_HDF5},
+        {".npz", LR_MATRIX_NPZ},
+        {".mtx", LR_MATRIX_MTX},
+    };
+    for (size_t k = 0; k < sizeof(endings) / sizeof(endings[0]); k++) {
+        if (common_ends_with(path, endings[k].ending)) {
+            return endings[k].format;
+        }
+    }
+    return LR_MATRIX_TSV;
+}
+
+static void check_tube(struct cli_args *args, const struct request *request)
+{
+    static const char *const others[] = {"--at",     "--by",     "--rows",      "--region",
+                                         "--pairs",  "--lors",   "--threshold", "--compress",
+                                         "--format", "--resume", NULL};
+    for (int k = 0; request->tube != NULL && others[k] != NULL; k++) {
+        if (args_has(args, others[k])) {
+            args_complain(args, "--lor writes the image of one LOR: leave out %s", others[k]);
+        }
+    }
+}
+
 static lr_status read_request(struct cli_args *args, struct request *request)
 {
-    static const char *const formats[] = {"tsv", "hdf5", NULL};
+    static const int64_t levels[2] = {0, 9};
+    request->start_s = report_seconds();
     request->output = args_required(args, "-o");
-    const bool hdf5 =
-        common_ends_with(request->output, ".h5") || common_ends_with(request->output, ".hdf5");
-    request->format = (lr_matrix_format)args_word(args, "--format", formats,
-                                                  hdf5 ? LR_MATRIX_HDF5 : LR_MATRIX_TSV);
+    request->tube = args_text(args, "--lor");
+    request->format =
+        (lr_matrix_format)args_word(args, "--format", formats, (int)format_of(request->output));
+    request->compress = (int)args_int(args, "--compress", 0, levels);
+    request->resumes = args_has(args, "--resume");
+    matrix_choice_read(args, &request->choice);
+    request->threshold = matrix_read_threshold(args);
+    check_tube(args, request);
+    if (request->compress > 0 && request->format != LR_MATRIX_HDF5) {
+        args_complain(args, "--compress is for HDF5 (.h5)");
+    }
+    if (request->resumes && (request->format == LR_MATRIX_TSV || args_count(args, "--at") > 0)) {
+        args_complain(args, "--resume is for rows of a grid in HDF5, npz or mtx");
+    }
     return read_points(args, request);
 }
 
-/* Counts what passes on its way to the writer. */
-struct tally {
-    lr_row_sink next;
-    int64_t rows, elements, empty_rows;
-    double sum;
-};
-
-static lr_status count_row(void *user, const lr_row *row)
-{
-    struct tally *tally = user;
-    tally->rows++;
-    tally->elements += row->count;
-    tally->empty_rows += row->count == 0;
-    for (int64_t k = 0; k < row->count; k++) {
-        tally->sum += row->probability[k];
-    }
-    return tally->next.take(tally->next.user, row);
-}
+/* --- writing --- */
 
 static void describe(const struct setup *setup, char *text, size_t size)
 {
     const lr_operator_info *info = lr_operator_get_info(setup->op);
+    const char *penetration = setup->params.penetration ? ", penetration" : "";
     if (info->mode == LR_MODE_EXACT) {
         snprintf(text, size, "backend %s, mode exact, samples %d,%d,%d", info->backend,
                  info->samples[0], info->samples[1], info->samples[2]);
     } else {
-        snprintf(text, size, "backend %s, mode sampled, rays %d, samples %d,%d,%d", info->backend,
-                 info->rays, info->samples[0], info->samples[1], info->samples[2]);
+        snprintf(text, size, "backend %s, mode sampled, rays %d, samples %d,%d,%d%s", info->backend,
+                 info->rays, info->samples[0], info->samples[1], info->samples[2], penetration);
     }
 }
 
@@ -79,22 +115,139 @@ static lr_matrix_writer *open_writer(const struct setup *setup, const struct req
                                      const char *description)
 {
     const bool points = request->num_points > 0;
+    const struct matrix_choice *choice = &request->choice;
     const lr_matrix_writer_params params = {
         .path = request->output,
         .format = request->format,
         .lors = setup->lors,
         .grid = points ? NULL : &setup->grid,
-        .end = points ? 0 : lr_grid_num_voxels(&setup->grid),
+        .begin = choice->begin,
+        .end = choice->end,
         .points_mm = (const double(*)[3])request->points_mm,
         .num_points = request->num_points,
         .description = description,
+        .voxels = choice->voxels,
+        .num_voxels = choice->num_voxels,
+        .by_lor = choice->by_lor,
+        .part = points ? NULL : &choice->part,
+        .threshold = request->threshold,
+        .compress = request->compress,
+        .resumes = request->resumes,
+        .info = lr_operator_get_info(setup->op),
+        .factors = request->factors.words,
         .log = &setup->report->log,
     };
     return lr_matrix_writer_create(&params);
 }
 
+/* Hands on the rows that are not there yet. */
+struct gate {
+    lr_row_sink next;
+    int64_t skipped, to_skip;
+};
+
+static lr_status pass(void *user, const lr_row *row)
+{
+    struct gate *gate = user;
+    if (gate->skipped < gate->to_skip) {
+        gate->skipped++;
+        return LR_OK;
+    }
+    return gate->next.take(gate->next.user, row);
+}
+
+/* Rows of voxels from the `done`-th on. */
+static lr_status run_voxels(const struct setup *setup, const struct matrix_choice *choice,
+                            int64_t done, const lr_row_sink *sink)
+{
+    lr_row_choice rows = {.begin = choice->begin + done, .end = choice->end, .part = &choice->part};
+    if (choice->voxels != NULL) {
+        rows.voxels = choice->voxels + done;
+        rows.num_voxels = choice->num_voxels - done;
+        if (rows.num_voxels == 0) {
+            return LR_OK;
+        }
+    }
+    return lr_operator_rows_part(setup->op, &rows, sink);
+}
+
+/* Rows of LORs from the `done`-th of some module pairs on: pairs before it are left out. */
+static lr_status run_pairs(const struct setup *setup, const struct matrix_choice *choice,
+                           struct gate *gate, int64_t done)
+{
+    const lr_lors *lors = setup->lors;
+    const bool is_all = choice->part_pairs == NULL;
+    const int64_t num = is_all ? lors->num_pairs : choice->part.num_pairs;
+    int32_t *pairs = calloc((size_t)num + 1, sizeof(*pairs));
+    if (pairs == NULL) {
+        return report_error(setup->report, LR_FAILED, "no memory for a list of pairs");
+    }
+    lr_selection rest = {.pairs = pairs};
+    int64_t before = 0;
+    for (int64_t k = 0; k < num; k++) {
+        const int32_t pair = is_all ? (int32_t)k : choice->part_pairs[k];
+        const int64_t size = lors->offsets[pair + 1] - lors->offsets[pair];
+        if (before + size > done) {
+            gate->to_skip = rest.num_pairs == 0 ? done - before : gate->to_skip;
+            pairs[rest.num_pairs++] = pair;
+        }
+        before += size;
+    }
+    const lr_row_sink sink = {pass, gate};
+    const lr_status status =
+        rest.num_pairs > 0 ? lr_operator_lor_rows(setup->op, &rest, &sink) : LR_OK;
+    free(pairs);
+    return status;
+}
+
+static lr_status run_lors(const struct setup *setup, const struct matrix_choice *choice,
+                          struct gate *gate, int64_t done)
+{
+    if (choice->part_lors == NULL) {
+        return run_pairs(setup, choice, gate, done);
+    }
+    const lr_selection rest = {.lors = choice->part_lors + done,
+                               .num_lors = choice->part.num_lors - done};
+    return rest.num_lors > 0 ? lr_operator_lor_rows(setup->op, &rest, &gate->next) : LR_OK;
+}
+
+static lr_status run_rows(const struct setup *setup, const struct request *request,
+                          lr_matrix_writer *writer)
+{
+    struct gate gate = {.next = lr_matrix_writer_sink(writer)};
+    const int64_t done = lr_matrix_writer_get_written(writer).rows;
+    if (request->num_points > 0) {
+        return lr_operator_point_rows(setup->op, (const double(*)[3])request->points_mm,
+                                      request->num_points, &gate.next);
+    }
+    if (request->resumes) {
+        report_info(setup->report, "going on after %lld rows of an earlier run", (long long)done);
+    }
+    return request->choice.by_lor ? run_lors(setup, &request->choice, &gate, done)
+                                  : run_voxels(setup, &request->choice, done, &gate.next);
+}
+
+/* After Ctrl-C what there is stays, for --resume. */
+static lr_status stop_writing(const struct setup *setup, const struct request *request,
+                              lr_matrix_writer *writer, lr_status status)
+{
+    const int64_t rows = lr_matrix_writer_get_written(writer).rows;
+    const bool can_resume = request->format != LR_MATRIX_TSV && request->num_points == 0;
+    if (status != LR_CANCELLED || !can_resume || rows == 0) {
+        lr_matrix_writer_abandon(writer);
+        return status;
+    }
+    if (lr_matrix_writer_leave(writer) == LR_OK) {
+        report_warn(setup->report,
+                    "stopped after %lld rows, which are in %s.part and %s.part-rows: the same "
+                    "command with --resume goes on from there",
+                    (long long)rows, request->output, request->output);
+    }
+    return status;
+}
+
 static lr_status write_rows(const struct setup *setup, const struct request *request,
-                            struct tally *tally)
+                            lr_matrix_written *written)
 {
     char description[256];
     describe(setup, description, sizeof(description));
@@ -102,53 +255,70 @@ static lr_status write_rows(const struct setup *setup, const struct request *req
     if (writer == NULL) {
         return report_reason(setup->report);
     }
-    tally->next = lr_matrix_writer_sink(writer);
-    const lr_row_sink sink = {count_row, tally};
-    lr_status status = LR_OK;
-    if (request->num_points > 0) {
-        status = lr_operator_point_rows(setup->op, (const double(*)[3])request->points_mm,
-                                        request->num_points, &sink);
-    } else {
-        status = lr_operator_rows(setup->op, 0, lr_grid_num_voxels(&setup->grid), &sink);
-    }
+    const lr_status status = run_rows(setup, request, writer);
+    *written = lr_matrix_writer_get_written(writer);
     if (status != LR_OK) {
-        lr_matrix_writer_abandon(writer);
-        return status;
+        return stop_writing(setup, request, writer, status);
     }
     return lr_matrix_writer_finish(writer);
 }
 
+/* --- what came of it --- */
+
 /* Where points lie is the user's choice alone; grids are judged when the operator is made. */
 static void warn_of_empty_rows(const struct setup *setup, const struct request *request,
-                               const struct tally *tally)
+                               const lr_matrix_written *written)
 {
-    if (request->num_points > 0 && tally->empty_rows > 0) {
+    if (request->num_points > 0 && written->empty_rows > 0) {
         report_warn(setup->report,
                     "%lld of %lld points have no element: no line through them joins two modules "
                     "in coincidence",
-                    (long long)tally->empty_rows, (long long)tally->rows);
+                    (long long)written->empty_rows, (long long)written->rows);
     }
 }
 
+static const char *rows_are(const struct request *request)
+{
+    return request->num_points > 0 ? "points" : request->choice.by_lor ? "LORs" : "voxels";
+}
+
+static void report_json(const struct setup *setup, const struct request *request,
+                        const lr_matrix_written *written)
+{
+    struct json json = common_json_begin("matrix");
+    setup_json(setup, &json);
+    json_text(&json, "output", request->output);
+    json_text(&json, "format", formats[request->format]);
+    json_text(&json, "rows_are", rows_are(request));
+    json_int(&json, "rows", written->rows);
+    json_int(&json, "elements", written->elements);
+    json_number(&json, "sum", written->sum);
+    json_number(&json, "threshold", request->threshold);
+    json_int(&json, "dropped_elements", written->dropped_elements);
+    json_number(&json, "dropped_sum", written->dropped_sum);
+    json_text(&json, "factors", request->factors.words);
+    json_number(&json, "seconds", report_seconds() - request->start_s);
+    json_int(&json, "peak_memory_bytes", common_peak_memory());
+    common_json_end(&json);
+}
+
 static void report_result(const struct setup *setup, const struct request *request,
-                          const struct tally *tally)
+                          const lr_matrix_written *written)
 {
     char line[PATH_MAX + 128];
     report_clear(setup->report);
+    if (written->dropped_elements > 0) {
+        report_info(setup->report,
+                    "threshold %g: %lld elements dropped, %.3g %% of the weight of the rows",
+                    request->threshold, (long long)written->dropped_elements,
+                    100 * written->dropped_sum / (written->dropped_sum + written->sum));
+    }
     if (setup->report->json) {
-        struct json json = common_json_begin("matrix");
-        setup_json(setup, &json);
-        json_text(&json, "output", request->output);
-        json_text(&json, "format", request->format == LR_MATRIX_HDF5 ? "hdf5" : "tsv");
-        json_text(&json, "rows_are", request->num_points > 0 ? "points" : "voxels");
-        json_int(&json, "rows", tally->rows);
-        json_int(&json, "elements", tally->elements);
-        json_number(&json, "sum", tally->sum);
-        common_json_end(&json);
+        report_json(setup, request, written);
         return;
     }
     snprintf(line, sizeof(line), "%s: %lld rows, %lld elements, sum %.9g", request->output,
-             (long long)tally->rows, (long long)tally->elements, tally->sum);
+             (long long)written->rows, (long long)written->elements, written->sum);
     if (common_is_standard_output(request->output)) {
         report_info(setup->report, "%s", line); /* the rows have standard output to themselves */
     } else {
@@ -156,24 +326,47 @@ static void report_result(const struct setup *setup, const struct request *reque
     }
 }
 
-static lr_status write_matrix(struct cli_args *args, struct setup *setup,
-                              const struct request *request)
+/* --- the whole --- */
+
+static lr_status check_output(struct report *report, const struct request *request)
+{
+    if (request->tube != NULL) {
+        return common_check_output(report, request->output, common_image_endings);
+    }
+    return request->format == LR_MATRIX_TSV ? common_check_output(report, request->output, NULL)
+                                            : common_check_hdf5_output(report, request->output);
+}
+
+static lr_status prepare(struct cli_args *args, struct setup *setup, struct request *request)
 {
     const bool has_grid = args_has(args, "--grid") || args_has(args, "--like");
     CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
-    CLI_TRY(request->format == LR_MATRIX_HDF5
-                ? common_check_hdf5_output(args->report, request->output)
-                : common_check_output(args->report, request->output, NULL));
+    CLI_TRY(check_output(args->report, request));
+    CLI_TRY(matrix_choice_open(&request->choice, args->report));
     if (request->num_points > 0 && !has_grid) {
         setup_point_grid(setup);
     } else {
-        CLI_TRY(setup_grid(setup, args, NULL));
+        const lr_image *mask = request->choice.mask;
+        CLI_TRY(setup_grid(setup, args, mask != NULL ? &mask->grid : NULL));
+        CLI_TRY(matrix_choice_complete(&request->choice, setup));
     }
-    CLI_TRY(setup_operator(setup));
-    struct tally tally = {0};
-    CLI_TRY(write_rows(setup, request, &tally));
-    warn_of_empty_rows(setup, request, &tally);
-    report_result(setup, request, &tally);
+    CLI_TRY(matrix_factors_read(&request->factors, args, setup));
+    if (request->tube != NULL && matrix_find_lor(setup, request->tube) < 0) {
+        return LR_USAGE;
+    }
+    return setup_operator(setup);
+}
+
+static lr_status write_matrix(struct cli_args *args, struct setup *setup, struct request *request)
+{
+    CLI_TRY(prepare(args, setup, request));
+    if (request->tube != NULL) {
+        return matrix_write_tube(setup, request->tube, request->output);
+    }
+    lr_matrix_written written = {0};
+    CLI_TRY(write_rows(setup, request, &written));
+    warn_of_empty_rows(setup, request, &written);
+    report_result(setup, request, &written);
     return LR_OK;
 }
 
@@ -186,14 +379,32 @@ static lr_status run(struct cli_args *args)
         status = write_matrix(args, &setup, &request);
     }
     free(request.points_mm);
+    lr_operator_destroy(setup.op); /* before the factors that it asks */
+    setup.op = NULL;
+    matrix_factors_finish(&request.factors);
+    matrix_choice_finish(&request.choice);
     setup_finish(&setup);
     return status;
 }
 
-static const struct cli_option options[] = {
+static const struct cli_option row_options[] = {
+    {"--by", "SIDE", "rows are voxels (voxel) or LORs (lor); default voxel", false},
+    {"--rows", "FIRST:LAST", "only voxel rows FIRST to LAST - 1", false},
+    {"--region", "REGION",
+     "voxels above 0 in an image, or box:X0,Y0,Z0,X1,Y1,Z1, sphere:X,Y,Z,R (mm)", false},
+    {"--pairs", "LIST|FILE", "only LORs of these module pairs: 0-18,3-20", false},
+    {"--lors", "LIST|FILE", "with --by lor, only these: 12,40,100:200 (200 is not)", false},
     {"--at", "X,Y,Z", "a point in mm, one sample; without it the grid's voxels", true},
-    {"--format", "NAME", "tsv or hdf5; default by the name's ending, else tsv", false},
-    {"-o", "FILE", "file to write (.tsv, .h5)", false},
+    {"--lor", "M,P,Q,M,R,S", "one LOR's elements as an image (-o FILE.nii.gz)", false},
+    {"--threshold", "T", "drop elements below T times their row's largest", false},
+    {0},
+};
+
+static const struct cli_option output_options[] = {
+    {"-o", "FILE", "file to write (.h5, .npz, .mtx, .tsv)", false},
+    {"--format", "NAME", "hdf5, npz, mtx or tsv; default by the name's ending, else tsv", false},
+    {"--compress", "LEVEL", "of HDF5, 1 to 9; default 0, none, which is far faster", false},
+    {"--resume", NULL, "go on with what a stopped run left (not tsv)", false},
     {0},
 };
 
@@ -201,7 +412,9 @@ static const struct cli_syntax syntax = {
     .verb = "matrix",
     .summary = "Writes rows of the system matrix: what points or voxels give to each LOR.",
     .example = "loraster matrix --scanner ge-explore-vista-dr --at 0,0,0 --at 5,0,2 -o rows.tsv",
-    .groups = {{"rows and output", options},
+    .groups = {{"rows", row_options},
+               {"output", output_options},
+               {"factors", matrix_factor_options},
                COMMON_SCANNER_GROUP,
                COMMON_GRID_GROUP,
                COMMON_OPERATOR_GROUP,

@@ -18,6 +18,7 @@ extern const struct cli_verb verb_scanner_show;
 extern const struct cli_verb verb_scanner_check;
 extern const struct cli_verb verb_render;
 extern const struct cli_verb verb_matrix;
+extern const struct cli_verb verb_matrix_verify;
 extern const struct cli_verb verb_project;
 extern const struct cli_verb verb_backproject;
 extern const struct cli_verb verb_sensitivity;

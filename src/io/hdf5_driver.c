@@ -12,12 +12,14 @@
 struct driven_file {
     H5FD_t base;
     struct lr_output *output;
+    struct lr_hdf5_layout *layout; /* NULL = none */
     haddr_t end_allocated, end_written;
 };
 
 /* The driver's entry in a file access list, copied by HDF5. */
 struct driver_info {
     struct lr_output *output;
+    struct lr_hdf5_layout *layout;
 };
 
 static H5FD_t *open_file(const char *name, unsigned flags, hid_t access, haddr_t max_address)
@@ -31,6 +33,7 @@ static H5FD_t *open_file(const char *name, unsigned flags, hid_t access, haddr_t
         return NULL;
     }
     file->output = info->output;
+    file->layout = info->layout;
     return &file->base;
 }
 
@@ -40,11 +43,14 @@ static herr_t close_file(H5FD_t *base)
     return 0;
 }
 
+/* With a layout every piece of storage is asked for on its own. */
 static herr_t query(const H5FD_t *base, unsigned long *flags)
 {
-    (void)base;
-    *flags = H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE |
-             H5FD_FEAT_AGGREGATE_SMALLDATA;
+    const struct driven_file *file = (const struct driven_file *)base;
+    *flags = H5FD_FEAT_ACCUMULATE_METADATA | H5FD_FEAT_DATA_SIEVE;
+    if (file == NULL || file->layout == NULL) {
+        *flags |= H5FD_FEAT_AGGREGATE_METADATA | H5FD_FEAT_AGGREGATE_SMALLDATA;
+    }
     return 0;
 }
 
@@ -59,6 +65,24 @@ static herr_t set_allocated(H5FD_t *base, H5FD_mem_t type, haddr_t address)
     (void)type;
     ((struct driven_file *)base)->end_allocated = address;
     return 0;
+}
+
+static haddr_t allocate(H5FD_t *base, H5FD_mem_t type, hid_t transfer, hsize_t size)
+{
+    (void)transfer;
+    struct driven_file *file = (struct driven_file *)base;
+    struct lr_hdf5_layout *layout = file->layout;
+    if (layout != NULL && layout->places && type == H5FD_MEM_DRAW && size == layout->chunk_bytes) {
+        const haddr_t at = layout->next;
+        layout->next += layout->stride;
+        return at;
+    }
+    if (layout != NULL && file->end_allocated > 0 && file->end_allocated < layout->end) {
+        file->end_allocated = layout->end;
+    }
+    const haddr_t at = file->end_allocated;
+    file->end_allocated += size;
+    return at;
 }
 
 static haddr_t get_end(const H5FD_t *base, H5FD_mem_t type)
@@ -133,7 +157,7 @@ static herr_t truncate_file(H5FD_t *base, hid_t transfer, hbool_t closing)
     return 0;
 }
 
-hid_t lr_hdf5_driver_set(hid_t access, struct lr_output *output)
+hid_t lr_hdf5_driver_set(hid_t access, struct lr_output *output, struct lr_hdf5_layout *layout)
 {
     static const H5FD_class_t class = {
         .name = "loraster",
@@ -144,6 +168,7 @@ hid_t lr_hdf5_driver_set(hid_t access, struct lr_output *output)
         .close = close_file,
         .query = query,
         .get_eoa = get_allocated,
+        .alloc = allocate,
         .set_eoa = set_allocated,
         .get_eof = get_end,
         .read = read_bytes,
@@ -152,7 +177,7 @@ hid_t lr_hdf5_driver_set(hid_t access, struct lr_output *output)
         .fl_map = H5FD_FLMAP_DICHOTOMY,
     };
     const hid_t driver = H5FDregister(&class);
-    const struct driver_info info = {output};
+    const struct driver_info info = {output, layout};
     if (driver >= 0 && H5Pset_driver(access, driver, &info) < 0) {
         H5FDunregister(driver);
         return -1;

@@ -75,10 +75,10 @@ static bool put_root(hid_t file, const char *content)
 }
 
 /* Makes the HDF5 file on an open output. */
-static bool create_file(struct lr_hdf5_output *out)
+static bool create_file(struct lr_hdf5_output *out, struct lr_hdf5_layout *layout)
 {
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    out->driver = access < 0 ? -1 : lr_hdf5_driver_set(access, &out->output);
+    out->driver = access < 0 ? -1 : lr_hdf5_driver_set(access, &out->output, layout);
     if (out->driver >= 0) {
         out->file = H5Fcreate(out->output.temporary, H5F_ACC_TRUNC, H5P_DEFAULT, access);
     }
@@ -99,8 +99,16 @@ lr_status lr_hdf5_output_open(struct lr_hdf5_output *out, const char *path, cons
             log, LR_USAGE,
             "cannot write HDF5 to %s: it is a device or a pipe: give the name of a file", path);
     }
+    return lr_hdf5_output_begin(out, content, NULL);
+}
+
+lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content,
+                               struct lr_hdf5_layout *layout)
+{
+    out->driver = out->file = -1;
+    out->broken = false;
     out->quiet = lr_hdf5_hush();
-    if (!create_file(out) || !put_root(out->file, content)) {
+    if (!create_file(out, layout) || !put_root(out->file, content)) {
         (void)lr_hdf5_output_fail(out, "the file");
         lr_hdf5_output_abandon(out);
         return LR_FAILED;
@@ -221,16 +229,14 @@ bool lr_hdf5_put_array(hid_t group, const char *name, hid_t native, const int64_
     return done;
 }
 
-/* A layout of chunks, when asked with bytes shuffled and lightly compressed. */
-static hid_t chunked_layout(bool compressed)
+/* A layout of chunks of shuffled and compressed bytes. */
+static hid_t compressed_layout(int level)
 {
     const hsize_t chunk = lr_hdf5_chunk;
     const hid_t layout = plain_layout();
     H5Pset_chunk(layout, 1, &chunk);
-    if (compressed) {
-        H5Pset_shuffle(layout);
-        H5Pset_deflate(layout, 1);
-    }
+    H5Pset_shuffle(layout);
+    H5Pset_deflate(layout, (unsigned)level);
     return layout;
 }
 
@@ -253,79 +259,51 @@ bool lr_hdf5_put_values(hid_t group, const char *name, const float *values, int6
     }
     const hsize_t extent = (hsize_t)count;
     const hid_t space = H5Screate_simple(1, &extent, NULL);
-    const hid_t layout = chunked_layout(true);
+    const hid_t layout = compressed_layout(1);
     const bool done = put_dataset(group, name, H5T_NATIVE_FLOAT, space, layout, values);
     H5Pclose(layout);
     H5Sclose(space);
     return done;
 }
 
-bool lr_hdf5_stream_open(struct lr_hdf5_stream *stream, hid_t group, const char *name, hid_t native)
+bool lr_hdf5_series_open(struct lr_hdf5_series *series, hid_t group, const char *name, hid_t native,
+                         int64_t count, int level)
 {
-    *stream = (struct lr_hdf5_stream){.dataset = -1, .native = native, .size = H5Tget_size(native)};
-    stream->buffer = malloc(stream->size * lr_hdf5_chunk);
-    if (stream->buffer == NULL) {
-        return false;
-    }
-    const hsize_t extent = 0, largest = H5S_UNLIMITED;
-    const hid_t space = H5Screate_simple(1, &extent, &largest);
-    const hid_t layout = chunked_layout(H5Tget_class(native) == H5T_INTEGER);
+    const hsize_t extent = (hsize_t)count;
+    const hid_t space = H5Screate_simple(1, &extent, NULL);
+    const hid_t layout = level > 0 && count > 0 ? compressed_layout(level) : plain_layout();
     const hid_t type = lr_hdf5_file_type(native);
-    stream->dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, layout, H5P_DEFAULT);
+    *series = (struct lr_hdf5_series){.native = native};
+    series->dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, layout, H5P_DEFAULT);
     H5Tclose(type);
     H5Pclose(layout);
     H5Sclose(space);
-    return stream->dataset >= 0;
+    return series->dataset >= 0;
 }
 
-bool lr_hdf5_stream_flush(struct lr_hdf5_stream *stream)
+bool lr_hdf5_series_append(struct lr_hdf5_series *series, const void *numbers, int64_t count)
 {
-    if (stream->used == 0) {
+    const hsize_t start = (hsize_t)series->written, extent = (hsize_t)count;
+    if (count == 0) {
         return true;
     }
-    const hsize_t start = (hsize_t)stream->written, count = (hsize_t)stream->used;
-    const hsize_t extent = start + count;
-    if (H5Dset_extent(stream->dataset, &extent) < 0) {
-        return false;
-    }
-    const hid_t file_space = H5Dget_space(stream->dataset);
-    const hid_t memory_space = H5Screate_simple(1, &count, NULL);
+    const hid_t file_space = H5Dget_space(series->dataset);
+    const hid_t memory_space = H5Screate_simple(1, &extent, NULL);
     const bool done =
-        H5Sselect_hyperslab(file_space, H5S_SELECT_SET, &start, NULL, &count, NULL) >= 0 &&
-        H5Dwrite(stream->dataset, stream->native, memory_space, file_space, H5P_DEFAULT,
-                 stream->buffer) >= 0;
+        H5Sselect_hyperslab(file_space, H5S_SELECT_SET, &start, NULL, &extent, NULL) >= 0 &&
+        H5Dwrite(series->dataset, series->native, memory_space, file_space, H5P_DEFAULT, numbers) >=
+            0;
     H5Sclose(memory_space);
     H5Sclose(file_space);
-    stream->written += stream->used;
-    stream->used = 0;
+    series->written += count;
     return done;
 }
 
-bool lr_hdf5_stream_append(struct lr_hdf5_stream *stream, const void *numbers, int64_t count)
+bool lr_hdf5_series_close(struct lr_hdf5_series *series)
 {
-    const unsigned char *bytes = numbers;
-    while (count > 0) {
-        const int room = lr_hdf5_chunk - stream->used;
-        const int taken = count < room ? (int)count : room;
-        memcpy(stream->buffer + (size_t)stream->used * stream->size, bytes,
-               (size_t)taken * stream->size);
-        stream->used += taken;
-        bytes += (size_t)taken * stream->size;
-        count -= taken;
-        if (stream->used == lr_hdf5_chunk && !lr_hdf5_stream_flush(stream)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-void lr_hdf5_stream_close(struct lr_hdf5_stream *stream)
-{
-    if (stream->buffer != NULL && stream->dataset >= 0) {
-        H5Dclose(stream->dataset);
-    }
-    free(stream->buffer);
-    *stream = (struct lr_hdf5_stream){0};
+    const bool done = series->dataset < 0 || H5Dclose(series->dataset) >= 0;
+    series->dataset = -1;
+    return done;
 }
 
 /* --- reading --- */

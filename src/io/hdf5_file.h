@@ -6,6 +6,7 @@
 #ifndef LR_IO_HDF5_FILE_H
 #define LR_IO_HDF5_FILE_H
 
+#include "io/hdf5_driver.h"
 #include "io/output.h"
 
 #include <hdf5.h>
@@ -38,6 +39,10 @@ struct lr_hdf5_output {
 lr_status lr_hdf5_output_open(struct lr_hdf5_output *out, const char *path, const char *content,
                               const lr_log *log);
 
+/* The same on an output that is open, whose bytes within the layout (NULL: none) stay. */
+lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content,
+                               struct lr_hdf5_layout *layout);
+
 /* Logs, once per file, that HDF5 refused a step; always LR_FAILED. */
 lr_status lr_hdf5_output_fail(struct lr_hdf5_output *out, const char *what);
 
@@ -63,25 +68,21 @@ bool lr_hdf5_put_array(hid_t group, const char *name, hid_t native, const int64_
                        const void *numbers); /* shape[1] = 0: one dimension */
 bool lr_hdf5_put_values(hid_t group, const char *name, const float *values, int64_t count);
 
-/* A one-dimensional chunked dataset that grows. `buffer` holds one chunk. */
-struct lr_hdf5_stream {
+/* A one-dimensional dataset of known length that is written in pieces, one after the other. */
+struct lr_hdf5_series {
     hid_t dataset, native;
-    size_t size; /* of one number in memory */
     int64_t written;
-    int used;
-    unsigned char *buffer;
 };
-enum { lr_hdf5_chunk = 1 << 15 }; /* numbers */
 
-/* Whole numbers are compressed; the digits of probabilities would not get much smaller. */
-bool lr_hdf5_stream_open(struct lr_hdf5_stream *stream, hid_t group, const char *name,
-                         hid_t native);
+/* level: of compression, 1 .. 9, in chunks of shuffled bytes; 0 = contiguous. */
+bool lr_hdf5_series_open(struct lr_hdf5_series *series, hid_t group, const char *name, hid_t native,
+                         int64_t count, int level);
 /* Appends numbers of the native type. */
-bool lr_hdf5_stream_append(struct lr_hdf5_stream *stream, const void *numbers, int64_t count);
-/* Writes what is left in the buffer; may be called again. */
-bool lr_hdf5_stream_flush(struct lr_hdf5_stream *stream);
-/* Closes and frees; what was not flushed is dropped. A zeroed stream is allowed. */
-void lr_hdf5_stream_close(struct lr_hdf5_stream *stream);
+bool lr_hdf5_series_append(struct lr_hdf5_series *series, const void *numbers, int64_t count);
+/* A series that never was opened is allowed where its dataset is negative. */
+bool lr_hdf5_series_close(struct lr_hdf5_series *series);
+
+enum { lr_hdf5_chunk = 1 << 15 /* numbers, where they are compressed */ };
 
 /* --- reading --- */
 

@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 
+#include <lr/io.h>
+
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -267,4 +269,101 @@ lr_status lr_hdf5_check_scanner(const struct lr_hdf5_input *in, const lr_lors *l
     }
     LR_TRY(compare_pairs(in, lors));
     return compare_offsets(in, lors);
+}
+
+/* --- reading --- */
+
+enum { most_modules = 1 << 20 };
+
+static lr_status read_column(const struct lr_hdf5_input *in, const struct column *column,
+                             lr_module *modules, int num_modules)
+{
+    char name[64];
+    int64_t shape[2];
+    snprintf(name, sizeof(name), "/scanner/%s", column->name);
+    LR_TRY(lr_hdf5_shape(in, name, column->whole, shape, column->length > 1 ? 2 : 1));
+    if (shape[0] != num_modules || (column->length > 1 && shape[1] != column->length)) {
+        return lr_error(in->log, LR_BAD_INPUT,
+                        "%s in %s must have %d numbers for each of %d modules", name, in->path,
+                        column->length, num_modules);
+    }
+    const size_t bytes = bytes_of(column);
+    unsigned char *numbers = lr_alloc(num_modules, bytes, "a scanner's modules", in->log);
+    if (numbers == NULL) {
+        return LR_FAILED;
+    }
+    const lr_status status = lr_hdf5_get(in, name, native_of(column), numbers);
+    for (int m = 0; m < num_modules && status == LR_OK; m++) {
+        memcpy((unsigned char *)&modules[m] + column->offset, numbers + bytes * (size_t)m, bytes);
+    }
+    free(numbers);
+    return status;
+}
+
+/* Numbers that are not there are 0. */
+static double read_rule(const struct lr_hdf5_input *in, const char *name, double fallback)
+{
+    double number;
+    return lr_hdf5_get_number(in, "/scanner", name, &number) && isfinite(number) &&
+                   fabs(number) < 1e9
+               ? number
+               : fallback;
+}
+
+static lr_scanner *make_scanner(const struct lr_hdf5_input *in, const lr_module *modules,
+                                int num_modules)
+{
+    char name[256] = "", source[4096] = "";
+    (void)lr_hdf5_get_string(in, "/scanner", "name", name, sizeof(name));
+    const bool has_source = lr_hdf5_get_string(in, "/scanner", "source", source, sizeof(source));
+    const int ring_difference = (int)read_rule(in, "max_ring_difference", -1);
+    const lr_scanner_params params = {
+        .name = name,
+        .modules = modules,
+        .num_modules = num_modules,
+        .num_positions = (int)read_rule(in, "num_positions", 0),
+        .coincidence = {.field_of_view_mm = read_rule(in, "field_of_view_mm", 0),
+                        .min_module_difference = (int)read_rule(in, "min_module_difference", 0),
+                        .limits_ring_difference = ring_difference >= 0,
+                        .max_ring_difference = ring_difference >= 0 ? ring_difference : 0},
+        .detection_depth_mm = read_rule(in, "detection_depth_mm", 0),
+        .tof_resolution_ps = read_rule(in, "tof_resolution_ps", 0),
+        .crystal_mu_per_mm = read_rule(in, "crystal_mu_per_mm", 0),
+        .source = has_source ? source : NULL,
+        .log = in->log,
+    };
+    return lr_scanner_create(&params);
+}
+
+lr_scanner *lr_hdf5_get_scanner(const struct lr_hdf5_input *in)
+{
+    int64_t shape[2];
+    if (lr_hdf5_shape(in, "/scanner/crystals", true, shape, 2) != LR_OK) {
+        return NULL;
+    }
+    if (shape[0] < 2 || shape[0] > most_modules) {
+        (void)lr_error(in->log, LR_BAD_INPUT, "%s cannot have a scanner of %lld modules", in->path,
+                       (long long)shape[0]);
+        return NULL;
+    }
+    const int num_modules = (int)shape[0];
+    lr_module *modules = lr_alloc(num_modules, sizeof(*modules), "a scanner's modules", in->log);
+    lr_status status = modules != NULL ? LR_OK : LR_FAILED;
+    for (int c = 0; c < num_columns && status == LR_OK; c++) {
+        status = read_column(in, &columns[c], modules, num_modules);
+    }
+    lr_scanner *scanner = status == LR_OK ? make_scanner(in, modules, num_modules) : NULL;
+    free(modules);
+    return scanner;
+}
+
+lr_scanner *lr_scanner_read_hdf5(const char *path, const lr_log *log)
+{
+    struct lr_hdf5_input in;
+    if (lr_hdf5_input_open(&in, path, log) != LR_OK) {
+        return NULL;
+    }
+    lr_scanner *scanner = lr_hdf5_get_scanner(&in);
+    lr_hdf5_input_close(&in);
+    return scanner;
 }

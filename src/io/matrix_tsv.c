@@ -35,15 +35,35 @@ void *lr_matrix_tsv_create(const lr_matrix_writer_params *params)
     return tsv;
 }
 
-static lr_status write_elements(struct tsv *tsv, const lr_row *row, const char *start)
+/* "row x y z" of a voxel or point. */
+static void format_start(const struct tsv *tsv, int64_t row, char start[128])
+{
+    double centre[3];
+    lr_matrix_row_centre(tsv->params, row, centre);
+    snprintf(start, 128, "%lld\t%.9g\t%.9g\t%.9g", (long long)row, centre[0], centre[1], centre[2]);
+}
+
+static lr_status write_element(struct tsv *tsv, const char *start, int64_t number, double value)
 {
     char line[320];
+    const lr_lor lor = lr_lors_describe(tsv->params->lors, number);
+    const int length = snprintf(line, sizeof(line), "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.9g\n", start,
+                                lor.module_i, lor.p, lor.q, lor.module_j, lor.r, lor.s, value);
+    return lr_output_write(&tsv->output, line, (size_t)length);
+}
+
+static lr_status write_row(struct tsv *tsv, const lr_row *row)
+{
+    const bool by_lor = tsv->params->by_lor;
+    char start[128];
+    if (!by_lor) {
+        format_start(tsv, row->row, start);
+    }
     for (int64_t n = 0; n < row->count; n++) {
-        const lr_lor lor = lr_lors_describe(tsv->params->lors, row->lor[n]);
-        const int length =
-            snprintf(line, sizeof(line), "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%.9g\n", start, lor.module_i,
-                     lor.p, lor.q, lor.module_j, lor.r, lor.s, row->probability[n]);
-        LR_TRY(lr_output_write(&tsv->output, line, (size_t)length));
+        if (by_lor) {
+            format_start(tsv, row->lor[n], start);
+        }
+        LR_TRY(write_element(tsv, start, by_lor ? row->row : row->lor[n], row->probability[n]));
     }
     return LR_OK;
 }
@@ -51,13 +71,8 @@ static lr_status write_elements(struct tsv *tsv, const lr_row *row, const char *
 static lr_status take(void *self, const lr_row *row)
 {
     struct tsv *tsv = self;
-    double centre[3];
-    char start[128];
-    lr_matrix_row_centre(tsv->params, row->row, centre);
     const struct lr_c_locale locale = lr_c_locale_enter();
-    snprintf(start, sizeof(start), "%lld\t%.9g\t%.9g\t%.9g", (long long)row->row, centre[0],
-             centre[1], centre[2]);
-    const lr_status status = write_elements(tsv, row, start);
+    const lr_status status = write_row(tsv, row);
     lr_c_locale_leave(locale);
     return status;
 }

@@ -4,18 +4,30 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "model/selection.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* What a plain zip archive holds, less its heads. */
+#define MOST_NPZ_BYTES ((int64_t)UINT32_MAX - 65536)
 
 struct lr_matrix_writer {
     lr_matrix_writer_params params; /* its grid and points are the writer's own copies */
     lr_grid grid;
     double (*points_mm)[3];
-    const struct lr_matrix_fns *fns;
-    void *self;
-    int64_t next_row; /* rows before this have been taken, or were left out and are empty */
+    int64_t num_rows, num_columns, index_limit;
+    void *tsv; /* text that is written as it comes; or NULL and: */
+    struct lr_matrix_store store;
+    lr_matrix_written written;
+    int64_t next_row;   /* rows before this have been taken, or were left out and are empty */
+    int64_t next_place; /* the same, counted from the first */
+    struct lr_selection_finder finder; /* of places of LORs */
+    int64_t capacity;                  /* of the arrays of a row without what is dropped */
+    int64_t *kept;
+    double *kept_values;
 };
 
 void lr_matrix_row_centre(const lr_matrix_writer_params *params, int64_t row, double centre_mm[3])
@@ -27,25 +39,39 @@ void lr_matrix_row_centre(const lr_matrix_writer_params *params, int64_t row, do
     memcpy(centre_mm, params->points_mm[row], 3 * sizeof(double));
 }
 
-static lr_status check_params(const lr_matrix_writer_params *params)
+/* --- parameters --- */
+
+static lr_status check_voxels(const lr_matrix_writer_params *params)
 {
-    const lr_log *log = params->log;
-    if (params->lors == NULL || (params->grid == NULL) == (params->points_mm == NULL)) {
-        return lr_error(log, LR_USAGE,
-                        "a matrix file needs a scanner's LORs and either a grid or points");
+    const int64_t num_voxels = lr_grid_num_voxels(params->grid);
+    for (int64_t k = 0; k < params->num_voxels; k++) {
+        const int64_t voxel = params->voxels[k], before = k > 0 ? params->voxels[k - 1] : -1;
+        if (voxel <= before || voxel >= num_voxels) {
+            return lr_error(
+                params->log, LR_USAGE,
+                "voxel %lld of the matrix's rows comes after %lld: they must ascend and "
+                "stay below %lld",
+                (long long)voxel, (long long)before, (long long)num_voxels);
+        }
     }
-    if (params->format != LR_MATRIX_TSV && params->format != LR_MATRIX_HDF5) {
-        return lr_error(log, LR_USAGE, "there is no matrix format %d", (int)params->format);
+    return params->num_voxels > 0
+               ? LR_OK
+               : lr_error(params->log, LR_USAGE, "a matrix file needs at least one voxel");
+}
+
+static lr_status check_grid_rows(const lr_matrix_writer_params *params)
+{
+    LR_TRY(lr_grid_check(params->grid, params->log));
+    LR_TRY(lr_selection_check(params->lors, params->part, params->log));
+    if (params->by_lor) {
+        return LR_OK;
     }
-    if (params->grid == NULL) {
-        return params->num_points > 0
-                   ? LR_OK
-                   : lr_error(log, LR_USAGE, "a matrix file needs at least one point");
+    if (params->voxels != NULL) {
+        return check_voxels(params);
     }
-    LR_TRY(lr_grid_check(params->grid, log));
     const int64_t num_voxels = lr_grid_num_voxels(params->grid);
     if (params->begin < 0 || params->begin >= params->end || params->end > num_voxels) {
-        return lr_error(log, LR_USAGE,
+        return lr_error(params->log, LR_USAGE,
                         "rows %lld to %lld of the matrix make no sense: the grid has rows 0 to "
                         "%lld",
                         (long long)params->begin, (long long)params->end - 1,
@@ -54,13 +80,46 @@ static lr_status check_params(const lr_matrix_writer_params *params)
     return LR_OK;
 }
 
+static lr_status check_params(const lr_matrix_writer_params *params)
+{
+    const lr_log *log = params->log;
+    if (params->lors == NULL || (params->grid == NULL) == (params->points_mm == NULL)) {
+        return lr_error(log, LR_USAGE,
+                        "a matrix file needs a scanner's LORs and either a grid or points");
+    }
+    if ((int)params->format < LR_MATRIX_TSV || params->format > LR_MATRIX_MTX) {
+        return lr_error(log, LR_USAGE, "there is no matrix format %d", (int)params->format);
+    }
+    if (!(params->threshold >= 0.0 && params->threshold <= 1.0) || params->compress < 0 ||
+        params->compress > 9) {
+        return lr_error(log, LR_USAGE,
+                        "a threshold of %g or compression %d makes no sense: a share of the row's "
+                        "largest element, 0 to 1, and a level, 0 to 9, are needed",
+                        params->threshold, params->compress);
+    }
+    if (params->resumes && params->format == LR_MATRIX_TSV) {
+        return lr_error(log, LR_USAGE, "%s: tsv cannot be gone on with: use HDF5, npz or mtx",
+                        params->path ? params->path : "a matrix");
+    }
+    if (params->grid != NULL) {
+        return check_grid_rows(params);
+    }
+    return params->num_points > 0 ? LR_OK
+                                  : lr_error(log, LR_USAGE,
+                                             "a matrix file needs at least one "
+                                             "point");
+}
+
 /* Copies what the caller may free before the writer is done. */
 static lr_status copy_params(lr_matrix_writer *writer, const lr_matrix_writer_params *params)
 {
     writer->params = *params;
+    writer->num_columns = params->lors->count;
     if (params->grid != NULL) {
         writer->grid = *params->grid;
         writer->params.grid = &writer->grid;
+        writer->num_rows =
+            params->voxels != NULL ? params->num_voxels : params->end - params->begin;
     } else {
         writer->points_mm =
             lr_alloc(params->num_points, sizeof(*writer->points_mm), "points", params->log);
@@ -72,18 +131,131 @@ static lr_status copy_params(lr_matrix_writer *writer, const lr_matrix_writer_pa
         writer->params.points_mm = (const double(*)[3])writer->points_mm;
         writer->params.begin = 0;
         writer->params.end = params->num_points;
+        writer->num_rows = params->num_points;
     }
-    writer->next_row = writer->params.begin;
+    if (params->by_lor) {
+        writer->num_rows = lr_selection_count(params->lors, params->part);
+        writer->num_columns = lr_grid_num_voxels(params->grid);
+    }
+    writer->finder = (struct lr_selection_finder){.lors = params->lors, .selection = params->part};
     return LR_OK;
 }
+
+/* --- the key: what a writer that resumes must have in common with the one before --- */
+
+/* FNV-1a, 64 bits. */
+static uint64_t hash(uint64_t before, const void *from, size_t bytes)
+{
+    const unsigned char *at = from;
+    uint64_t number = before != 0 ? before : 0xcbf29ce484222325u;
+    for (size_t k = 0; k < bytes; k++) {
+        number = (number ^ at[k]) * 0x100000001b3u;
+    }
+    return number;
+}
+
+static uint64_t hash_scanner(const lr_lors *lors)
+{
+    const lr_scanner *scanner = lors->scanner;
+    uint64_t number = hash(0, &scanner->detection_depth_mm, sizeof(double));
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        number = hash(number, module->centre_mm, sizeof(module->centre_mm));
+        number = hash(number, module->u, sizeof(module->u));
+        number = hash(number, module->v, sizeof(module->v));
+        number = hash(number, module->crystals, sizeof(module->crystals));
+        number = hash(number, module->pitch_mm, sizeof(module->pitch_mm));
+        number = hash(number, module->face_mm, sizeof(module->face_mm));
+    }
+    number = hash(number, &scanner->coincidence.field_of_view_mm, sizeof(double));
+    return hash(number, lors->offsets, (size_t)(lors->num_pairs + 1) * sizeof(*lors->offsets));
+}
+
+static uint64_t hash_rows(const lr_matrix_writer *writer)
+{
+    const lr_matrix_writer_params *params = &writer->params;
+    const lr_selection *part = params->part;
+    uint64_t number = hash(0, &params->begin, sizeof(params->begin));
+    number = hash(number, &writer->num_rows, sizeof(writer->num_rows));
+    if (params->voxels != NULL) {
+        number = hash(number, params->voxels, (size_t)params->num_voxels * sizeof(int64_t));
+    }
+    if (params->points_mm != NULL) {
+        number = hash(number, params->points_mm, (size_t)params->num_points * 3 * sizeof(double));
+    }
+    if (part != NULL && part->lors != NULL) {
+        number = hash(number, part->lors, (size_t)part->num_lors * sizeof(*part->lors));
+    }
+    if (part != NULL && part->pairs != NULL) {
+        number = hash(number, part->pairs, (size_t)part->num_pairs * sizeof(*part->pairs));
+    }
+    return number;
+}
+
+static void make_key(const lr_matrix_writer *writer, char *key, size_t bytes)
+{
+    const lr_matrix_writer_params *params = &writer->params;
+    const lr_grid none = {{0}, {0}, {0}}, *grid = params->grid != NULL ? params->grid : &none;
+    snprintf(key, bytes,
+             "version %s; scanner %s (%016llx); grid %d,%d,%d of %.17g,%.17g,%.17g mm at "
+             "%.17g,%.17g,%.17g; %s; factors %s; rows of %s (%016llx); threshold %.17g",
+             lr_version(), params->lors->scanner->name ? params->lors->scanner->name : "",
+             (unsigned long long)hash_scanner(params->lors), grid->size[0], grid->size[1],
+             grid->size[2], grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2],
+             grid->origin_mm[0], grid->origin_mm[1], grid->origin_mm[2],
+             params->description ? params->description : "",
+             params->factors ? params->factors : "none",
+             params->by_lor         ? "LORs"
+             : params->grid != NULL ? "voxels"
+                                    : "points",
+             (unsigned long long)hash_rows(writer), params->threshold);
+}
+
+/* --- making --- */
 
 static void release(lr_matrix_writer *writer)
 {
     free(writer->points_mm);
+    free(writer->kept);
+    free(writer->kept_values);
     free(writer);
 }
 
-lr_matrix_writer *lr_matrix_writer_create(const lr_matrix_writer_params *params)
+static lr_status check_npz(const lr_matrix_writer *writer, int64_t elements)
+{
+    const int64_t width = writer->num_columns > writer->index_limit ? 8 : 4;
+    if (writer->params.format != LR_MATRIX_NPZ ||
+        elements * (width + 4) + (writer->num_rows + 1) * width <= MOST_NPZ_BYTES) {
+        return LR_OK;
+    }
+    return lr_error(writer->params.log, LR_USAGE,
+                    "%s: %lld rows and %lld elements are more than the 4 GiB that a plain zip "
+                    "archive holds: write HDF5 (.h5) instead",
+                    writer->params.path, (long long)writer->num_rows, (long long)elements);
+}
+
+static lr_status open_store(lr_matrix_writer *writer)
+{
+    const lr_matrix_writer_params *params = &writer->params;
+    char key[4000];
+    make_key(writer, key, sizeof(key));
+    const struct lr_matrix_store_params store = {
+        .path = params->path,
+        .key = key,
+        .num_rows = writer->num_rows,
+        .wide = writer->num_columns > writer->index_limit,
+        .resumes = params->resumes,
+        .log = params->log,
+    };
+    LR_TRY(check_npz(writer, 0));
+    LR_TRY(lr_matrix_store_open(&writer->store, &store));
+    writer->store.params.key = NULL; /* has been read */
+    writer->next_place = writer->store.totals.rows;
+    return LR_OK;
+}
+
+lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *params,
+                                                 int64_t index_limit)
 {
     if (check_params(params) != LR_OK) {
         return NULL;
@@ -92,49 +264,145 @@ lr_matrix_writer *lr_matrix_writer_create(const lr_matrix_writer_params *params)
     if (writer == NULL) {
         return NULL;
     }
-    if (copy_params(writer, params) == LR_OK) {
-        const bool text = params->format == LR_MATRIX_TSV;
-        writer->fns = text ? &lr_matrix_tsv_fns : &lr_matrix_hdf5_fns;
-        writer->self = text ? lr_matrix_tsv_create(&writer->params)
-                            : lr_matrix_hdf5_create(&writer->params, INT32_MAX);
+    writer->index_limit = index_limit;
+    bool done = copy_params(writer, params) == LR_OK;
+    if (done && params->format == LR_MATRIX_TSV) {
+        writer->tsv = lr_matrix_tsv_create(&writer->params);
+        done = writer->tsv != NULL;
+    } else if (done) {
+        done = open_store(writer) == LR_OK;
     }
-    if (writer->self == NULL) {
+    if (!done) {
         release(writer);
         return NULL;
     }
     return writer;
 }
 
-/* A wrong row is an error of the program that makes them, but a silent one would spoil the file. */
-static lr_status check_row(const lr_matrix_writer *writer, const lr_row *row)
+lr_matrix_writer *lr_matrix_writer_create(const lr_matrix_writer_params *params)
+{
+    return lr_matrix_writer_create_within(params, INT32_MAX);
+}
+
+lr_matrix_written lr_matrix_writer_get_written(const lr_matrix_writer *writer)
+{
+    lr_matrix_written written = writer->written;
+    if (writer->tsv == NULL) {
+        const struct lr_matrix_totals *totals = &writer->store.totals;
+        written.rows = totals->rows;
+        written.elements = totals->elements;
+        written.sum = totals->sum;
+        written.dropped_elements = totals->dropped_elements;
+        written.dropped_sum = totals->dropped_sum;
+    }
+    return written;
+}
+
+/* --- rows --- */
+
+/* The row's place from the first, or -1. */
+static int64_t find_place(lr_matrix_writer *writer, int64_t row)
 {
     const lr_matrix_writer_params *params = &writer->params;
-    if (row->row < writer->next_row || row->row >= params->end || row->count < 0) {
-        return lr_error(params->log, LR_USAGE,
-                        "row %lld came to %s out of order: expected %lld to %lld",
-                        (long long)row->row, params->path, (long long)writer->next_row,
-                        (long long)params->end - 1);
+    if (params->by_lor) {
+        return row >= 0 && row < params->lors->count ? lr_selection_find(&writer->finder, row) : -1;
+    }
+    if (params->voxels == NULL) {
+        return row - params->begin;
+    }
+    int64_t place = writer->next_place;
+    while (place < params->num_voxels && params->voxels[place] < row) {
+        place++;
+    }
+    return place < params->num_voxels && params->voxels[place] == row ? place : -1;
+}
+
+static lr_status refuse_element(const lr_matrix_writer *writer, const lr_row *row, int64_t n)
+{
+    const char *what = writer->params.by_lor ? "voxel" : "LOR";
+    return lr_error(writer->params.log, LR_USAGE,
+                    "row %lld for %s has %s %lld with probability %g after %s %lld",
+                    (long long)row->row, writer->params.path, what, (long long)row->lor[n],
+                    row->probability[n], what, n > 0 ? (long long)row->lor[n - 1] : -1LL);
+}
+
+/* A wrong row is an error of the program that makes them, but a silent one would spoil the file.
+ * Gives the row's place and its largest element. */
+static lr_status check_row(lr_matrix_writer *writer, const lr_row *row, int64_t *place,
+                           double *largest)
+{
+    *place = find_place(writer, row->row);
+    if (row->row < writer->next_row || *place < writer->next_place || *place >= writer->num_rows ||
+        row->count < 0) {
+        return lr_error(writer->params.log, LR_USAGE,
+                        "row %lld came to %s out of order: %lld of %lld rows are there",
+                        (long long)row->row, writer->params.path, (long long)writer->next_place,
+                        (long long)writer->num_rows);
     }
     int64_t before = -1;
+    *largest = 0.0;
     for (int64_t n = 0; n < row->count; n++) {
-        if (row->lor[n] <= before || row->lor[n] >= params->lors->count ||
-            !isfinite(row->probability[n])) {
-            return lr_error(params->log, LR_USAGE,
-                            "row %lld for %s has LOR %lld with probability %g after LOR %lld",
-                            (long long)row->row, params->path, (long long)row->lor[n],
-                            row->probability[n], (long long)before);
+        const double value = row->probability[n];
+        if (row->lor[n] <= before || row->lor[n] >= writer->num_columns || !isfinite(value)) {
+            return refuse_element(writer, row, n);
         }
         before = row->lor[n];
+        *largest = value > *largest ? value : *largest;
     }
     return LR_OK;
+}
+
+static lr_status make_room(lr_matrix_writer *writer, int64_t count)
+{
+    if (count <= writer->capacity) {
+        return LR_OK;
+    }
+    const lr_log *log = writer->params.log;
+    free(writer->kept);
+    free(writer->kept_values);
+    writer->kept = lr_alloc(2 * count, sizeof(*writer->kept), "a matrix row", log);
+    writer->kept_values = lr_alloc(2 * count, sizeof(*writer->kept_values), "a matrix row", log);
+    writer->capacity = writer->kept != NULL && writer->kept_values != NULL ? 2 * count : 0;
+    return writer->capacity > 0 ? LR_OK : LR_FAILED;
+}
+
+static lr_status take_text(lr_matrix_writer *writer, const lr_row *row, double least)
+{
+    lr_matrix_written *written = &writer->written;
+    LR_TRY(make_room(writer, row->count));
+    int64_t count = 0;
+    for (int64_t n = 0; n < row->count; n++) {
+        if (row->probability[n] < least) {
+            written->dropped_elements++;
+            written->dropped_sum += row->probability[n];
+            continue;
+        }
+        writer->kept[count] = row->lor[n];
+        writer->kept_values[count++] = row->probability[n];
+        written->sum += row->probability[n];
+    }
+    written->rows++;
+    written->elements += count;
+    const lr_row kept = {row->row, count, writer->kept, writer->kept_values};
+    return lr_matrix_tsv_fns.take(writer->tsv, &kept);
 }
 
 static lr_status take(void *user, const lr_row *row)
 {
     lr_matrix_writer *writer = user;
-    LR_TRY(check_row(writer, row));
+    int64_t place = 0;
+    double largest = 0.0;
+    LR_TRY(check_row(writer, row, &place, &largest));
+    const double least = writer->params.threshold * largest;
+    writer->written.empty_rows += row->count == 0;
     writer->next_row = row->row + 1;
-    return writer->fns->take(writer->self, row);
+    writer->next_place = place + 1;
+    if (writer->tsv != NULL) {
+        return take_text(writer, row, least);
+    }
+    LR_TRY(lr_matrix_store_pass(&writer->store, place));
+    LR_TRY(lr_matrix_store_append(&writer->store, row, least));
+    return check_npz(writer, writer->store.totals.elements);
 }
 
 lr_row_sink lr_matrix_writer_sink(lr_matrix_writer *writer)
@@ -142,17 +410,75 @@ lr_row_sink lr_matrix_writer_sink(lr_matrix_writer *writer)
     return (lr_row_sink){.take = take, .user = writer};
 }
 
+/* --- ends --- */
+
+static lr_status write_format(const struct lr_matrix_content *content)
+{
+    switch (content->params->format) {
+    case LR_MATRIX_NPZ:
+        return lr_matrix_npz_write(content);
+    case LR_MATRIX_MTX:
+        return lr_matrix_mtx_write(content);
+    default:
+        return lr_matrix_hdf5_write(content);
+    }
+}
+
+static lr_status finish_store(lr_matrix_writer *writer)
+{
+    const struct lr_matrix_content content = {.params = &writer->params,
+                                              .store = &writer->store,
+                                              .num_rows = writer->num_rows,
+                                              .num_columns = writer->num_columns,
+                                              .index_limit = writer->index_limit};
+    lr_status status = writer->store.output.error == 0 ? LR_OK : LR_FAILED;
+    if (status == LR_OK) {
+        status = lr_matrix_store_pass(&writer->store, writer->num_rows);
+    }
+    if (status == LR_OK) {
+        status = lr_matrix_store_checkpoint(&writer->store);
+    }
+    if (status == LR_OK) {
+        status = write_format(&content);
+    }
+    lr_matrix_store_abandon(&writer->store);
+    return status;
+}
+
 lr_status lr_matrix_writer_finish(lr_matrix_writer *writer)
 {
-    const lr_status status = writer->fns->finish(writer->self);
+    const lr_status status =
+        writer->tsv != NULL ? lr_matrix_tsv_fns.finish(writer->tsv) : finish_store(writer);
     release(writer);
     return status;
 }
 
 void lr_matrix_writer_abandon(lr_matrix_writer *writer)
 {
-    if (writer != NULL) {
-        writer->fns->abandon(writer->self);
-        release(writer);
+    if (writer == NULL) {
+        return;
     }
+    if (writer->tsv != NULL) {
+        lr_matrix_tsv_fns.abandon(writer->tsv);
+    } else {
+        lr_matrix_store_abandon(&writer->store);
+    }
+    release(writer);
+}
+
+lr_status lr_matrix_writer_leave(lr_matrix_writer *writer)
+{
+    lr_status status = LR_USAGE;
+    if (writer->tsv != NULL) {
+        lr_matrix_tsv_fns.abandon(writer->tsv);
+    } else {
+        status = lr_matrix_store_checkpoint(&writer->store);
+        if (status == LR_OK) {
+            lr_matrix_store_leave(&writer->store);
+        } else {
+            lr_matrix_store_abandon(&writer->store);
+        }
+    }
+    release(writer);
+    return status;
 }

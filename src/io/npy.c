@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * NumPy array files, format version 1.0 (numpy.org, "A simple file format for NumPy arrays"). */
+#include "io/npy.h"
 #include "base/log.h"
 #include "io/output.h"
 
@@ -10,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { max_dims = 32, max_header = 1024, alignment = 64, prefix_bytes = 10, piece = 4096 };
+enum { max_dims = 32, alignment = 64, prefix_bytes = 10, piece = 4096 };
 
 /* Number of elements, or -1 when a size is negative or the product cannot be held. */
 static int64_t num_elements(const int64_t *shape, int num_dims)
@@ -25,14 +26,13 @@ static int64_t num_elements(const int64_t *shape, int num_dims)
     return count;
 }
 
-/* Fills the header and returns its bytes, a multiple of 64 so that the data is aligned. */
-static size_t format_header(unsigned char header[max_header], const int64_t *shape, int num_dims)
+size_t lr_npy_header(unsigned char header[lr_npy_header_bytes], const char *type,
+                     const int64_t *shape, int num_dims)
 {
     char *text = (char *)header + prefix_bytes;
-    const size_t room = max_header - prefix_bytes;
-    size_t used = (size_t)snprintf(text, room,
-                                   "{'descr': '<f4', 'fortran_order': False, "
-                                   "'shape': (");
+    const size_t room = lr_npy_header_bytes - prefix_bytes;
+    size_t used =
+        (size_t)snprintf(text, room, "{'descr': '%s', 'fortran_order': False, 'shape': (", type);
     for (int k = 0; k < num_dims; k++) {
         used += (size_t)snprintf(text + used, room - used, "%lld%s", (long long)shape[k],
                                  k + 1 < num_dims ? ", "
@@ -78,8 +78,8 @@ lr_status lr_npy_write(const char *path, const lr_array *array, const lr_log *lo
         return lr_error(log, LR_USAGE, "the shape of the array for %s is negative or too large",
                         path ? path : "an .npy file");
     }
-    unsigned char header[max_header];
-    const size_t header_bytes = format_header(header, array->shape, num_dims);
+    unsigned char header[lr_npy_header_bytes];
+    const size_t header_bytes = lr_npy_header(header, "<f4", array->shape, num_dims);
     struct lr_output output;
     LR_TRY(lr_output_open(&output, path, log));
     if (lr_output_write(&output, header, header_bytes) == LR_OK) {

@@ -152,6 +152,81 @@ lr_status lr_output_open(struct lr_output *output, const char *path, const lr_lo
     return LR_OK;
 }
 
+/* Whether this process is the only one that has the file; it stays so until it is closed. */
+static bool take_hold(int file)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    return fcntl(file, F_SETLK, &lock) == 0 || (errno != EACCES && errno != EAGAIN);
+}
+
+static lr_status open_named(struct lr_output *output, const struct lr_output_name *name)
+{
+    const size_t bytes = strlen(output->target) + strlen(name->ending) + 2;
+    output->temporary = lr_alloc((int64_t)bytes, 1, "a file name", output->log);
+    if (output->temporary == NULL) {
+        return LR_FAILED;
+    }
+    snprintf(output->temporary, bytes, "%s.%s", output->target, name->ending);
+    output->file = open(output->temporary, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (output->file < 0) {
+        complain_open(output, errno);
+        return LR_FAILED;
+    }
+    if (!take_hold(output->file)) {
+        return lr_error(output->log, LR_FAILED,
+                        "cannot write %s: another program is just writing it (it has %s open): "
+                        "wait for it, or choose another name",
+                        output->path, output->temporary);
+    }
+    if (!name->keeps && ftruncate(output->file, 0) != 0) {
+        complain_open(output, errno);
+        return LR_FAILED;
+    }
+    return LR_OK;
+}
+
+static lr_status check_regular(const struct lr_output *output)
+{
+    struct stat info;
+    if (stat(output->target, &info) != 0) {
+        return LR_OK;
+    }
+    if (S_ISDIR(info.st_mode)) {
+        complain_open(output, EISDIR);
+        return LR_FAILED;
+    }
+    return S_ISREG(info.st_mode)
+               ? LR_OK
+               : lr_error(output->log, LR_USAGE,
+                          "cannot write %s: it is a device or a pipe: give the name of a file",
+                          output->path);
+}
+
+lr_status lr_output_open_named(struct lr_output *output, const struct lr_output_name *name,
+                               const lr_log *log)
+{
+    *output = (struct lr_output){.file = -1, .log = log};
+    if (name->path == NULL || name->path[0] == '\0') {
+        return lr_error(log, LR_USAGE, "an output file needs a name");
+    }
+    output->path = lr_copy_string(name->path, log);
+    output->target = follow_links(name->path, log);
+    output->buffer = lr_alloc(buffer_bytes, 1, "an output buffer", log);
+    lr_status status = output->path != NULL && output->target != NULL && output->buffer != NULL
+                           ? LR_OK
+                           : LR_FAILED;
+    if (status == LR_OK) {
+        status = check_regular(output);
+    }
+    if (status == LR_OK) {
+        status = open_named(output, name);
+    }
+    if (status != LR_OK) {
+        lr_output_leave(output);
+    }
+    return status;
+}
+
 lr_status lr_output_fail(struct lr_output *output, int error)
 {
     if (output->error != 0) {
@@ -272,6 +347,14 @@ lr_status lr_output_finish_all(struct lr_output *const *outputs, int count)
 lr_status lr_output_finish(struct lr_output *output)
 {
     return lr_output_finish_all(&output, 1);
+}
+
+void lr_output_leave(struct lr_output *output)
+{
+    if (output->file >= 0) {
+        close(output->file);
+    }
+    release(output);
 }
 
 void lr_output_abandon(struct lr_output *output)

@@ -137,30 +137,60 @@ LR_API lr_status lr_crystal_values_read(const char *path, const lr_scanner *scan
 
 /* --- matrix rows --- */
 
-typedef enum lr_matrix_format { LR_MATRIX_TSV = 0, LR_MATRIX_HDF5 } lr_matrix_format;
+typedef enum lr_matrix_format {
+    LR_MATRIX_TSV = 0,
+    LR_MATRIX_HDF5,
+    LR_MATRIX_NPZ,
+    LR_MATRIX_MTX
+} lr_matrix_format;
 
 /* A file that takes rows as they come; never holds the matrix in memory.
  * tsv:  a header line, then `row x_mm y_mm z_mm module_i p q module_j r s probability`,
- *       9 significant digits, tab separated.
- * hdf5: group /matrix in CSR as scipy and anndata write it. */
+ *       9 significant digits, tab separated; row, x, y and z are those of the voxel or point.
+ * hdf5: group /matrix in CSR as scipy and anndata write it.
+ * npz:  what scipy.sparse.load_npz reads; at most 4 GiB.
+ * mtx:  Matrix Market coordinates, counted from 1.
+ * All but tsv have elements in single precision, gather them in PATH.part and PATH.part-rows beside
+ * the file, and can be gone on with by another run (`resumes`); docs/formats.md. */
 typedef struct lr_matrix_writer lr_matrix_writer;
 
 typedef struct lr_matrix_writer_params {
     const char *path;
     lr_matrix_format format;
     const lr_lors *lors;
-    const lr_grid *grid; /* rows are its voxels begin <= row < end; or NULL and: */
+    const lr_grid *grid; /* rows are its voxels begin <= row < end; or NULL and points_mm */
     int64_t begin, end;
     const double (*points_mm)[3]; /* rows are these points */
     int64_t num_points;
     const char *description; /* mode, rays, samples: stored as an attribute */
+    const int64_t *voxels;   /* rows are these voxels of the grid instead, ascending */
+    int64_t num_voxels;
+    bool by_lor;              /* rows are the LORs of `part`, columns all voxels of the grid */
+    const lr_selection *part; /* LORs whose elements come; NULL = all. Recorded */
+    double threshold; /* elements below this share of their row's largest are dropped; 0 = none */
+    int compress;     /* hdf5: level of deflate, 1 .. 9; 0 = none, which is fast to write */
+    bool resumes;     /* go on with what another run left, made with the same params; not tsv */
+    const lr_operator_info *info; /* recorded, NULL = not */
+    const char *factors;          /* what rows were multiplied by, in words; NULL = nothing */
     const lr_log *log;
 } lr_matrix_writer_params;
+
+/* What a writer has taken so far, in this run and those it went on with. */
+typedef struct lr_matrix_written {
+    int64_t rows, elements, empty_rows;
+    double sum;               /* of the elements kept */
+    int64_t dropped_elements; /* below the threshold */
+    double dropped_sum;
+} lr_matrix_written;
 
 /* Opens the file; errors: NULL for a path or rows that make no sense, or a disk that is full. */
 LR_API lr_matrix_writer *lr_matrix_writer_create(const lr_matrix_writer_params *params);
 
-/* Give this to lr_operator_rows or lr_operator_point_rows. */
+/* rows: those that need not come again, counted from the first; 0 unless resuming. */
+LR_API lr_matrix_written lr_matrix_writer_get_written(const lr_matrix_writer *writer);
+
+/* Give this to lr_operator_rows, lr_operator_rows_part, lr_operator_lor_rows or
+ * lr_operator_point_rows. */
 LR_API lr_row_sink lr_matrix_writer_sink(lr_matrix_writer *writer);
 
 /* Completes the file and puts it in place; frees the writer in any case. */
@@ -168,6 +198,52 @@ LR_API lr_status lr_matrix_writer_finish(lr_matrix_writer *writer);
 
 /* Gives up: nothing is left behind. NULL is allowed. */
 LR_API void lr_matrix_writer_abandon(lr_matrix_writer *writer);
+
+/* Stops for now: what has come is kept beside the file, for a writer that resumes. Frees the writer.
+ * errors: LR_USAGE for tsv, of which nothing is left; LR_FAILED as lr_matrix_writer_finish. */
+LR_API lr_status lr_matrix_writer_leave(lr_matrix_writer *writer);
+
+/* A matrix file open for reading: HDF5 as written here, or .npz as scipy.sparse.save_npz writes it
+ * without compression. Elements are read in pieces: memory is that of the longest row and of what
+ * the file lists about itself, at most 16 times its bytes. One thread at a time. */
+typedef struct lr_matrix_file lr_matrix_file;
+
+/* What the file says of itself. Arrays and strings live as long as the file. Of npz only the numbers
+ * of rows, columns and elements are known. */
+typedef struct lr_matrix_file_info {
+    int64_t num_rows, num_columns, num_elements;
+    bool is_described; /* the fields below are known */
+    bool by_lor;       /* rows are LORs and columns voxels, else the other way round */
+    lr_grid grid;      /* of voxels; size 0: rows are points */
+    int64_t row_begin; /* the first row is this voxel; or, where voxels is set, they are these */
+    const int64_t *voxels;        /* [num_rows], or NULL */
+    const double (*points_mm)[3]; /* [num_rows], or NULL */
+    lr_selection part;            /* LORs whose elements are in it; zero: all */
+    lr_mode mode;                 /* auto where it is not known */
+    int rays, samples[3], mu_steps;
+    double threshold, dropped_sum;
+    const char *backend, *description, *factors; /* "" where not known; factors "none" */
+} lr_matrix_file_info;
+
+/* errors: NULL, logged: LR_BAD_INPUT for a file that is missing, damaged or no matrix, and for arrays
+ * whose sizes do not go together. */
+LR_API lr_matrix_file *lr_matrix_file_open(const char *path, const lr_log *log);
+LR_API const lr_matrix_file_info *lr_matrix_file_get_info(const lr_matrix_file *file);
+LR_API void lr_matrix_file_close(lr_matrix_file *file); /* NULL is allowed */
+
+/* Whether the file is of this scanner, and what it says of rows and columns fits it. npz: whether it
+ * has as many columns as the scanner has LORs. errors: LR_BAD_INPUT with the first difference. */
+LR_API lr_status lr_matrix_file_check_scanner(const lr_matrix_file *file, const lr_lors *lors);
+
+/* Hands all rows to the sink, lr_row.row counted from 0, elements as they stand in the file.
+ * errors: LR_BAD_INPUT, naming the row, for row starts that do not ascend to the number of elements,
+ * columns that do not ascend or are out of range, and values that are negative or not finite; what
+ * the sink returns; LR_CANCELLED. */
+LR_API lr_status lr_matrix_file_rows(lr_matrix_file *file, const lr_row_sink *sink,
+                                     const lr_progress *progress);
+
+/* The scanner that is written in an HDF5 file (/scanner). errors: NULL, logged. */
+LR_API lr_scanner *lr_scanner_read_hdf5(const char *path, const lr_log *log);
 
 /* --- pictures and arrays --- */
 

@@ -9,7 +9,8 @@ import re
 from bad_input import BadInput, FullDisk, ScannerFiles
 from program import GRID, ProgramTest, main
 
-VERBS = ["info", "scanner list", "scanner show", "scanner check", "render", "matrix", "project",
+VERBS = ["info", "scanner list", "scanner show", "scanner check", "render", "matrix",
+         "matrix verify", "project",
          "backproject", "sensitivity", "simulate", "recon", "bench correspondence", "demo"]
 
 class Usage(ProgramTest):

@@ -187,11 +187,11 @@ class Images(ProgramTest):
                 self.assertEqual(image[index], expected[at[::-1]])
 
 
-# 32 x 4 crystals around, 2 x 3 rings; begun where no crystal stands at 90 degrees.
+# 32 x 4 crystals around, 2 x 8 rings; begun where no crystal stands at 90 degrees.
 FINE_RING = """\
 name: fine ring
-ring: {radius_mm: 82, modules: 32, first_angle_deg: 11, rings: 2, ring_pitch_mm: 12.2}
-module: {crystals: [4, 3], pitch_mm: [4, 4], face_mm: [3.9, 3.9], depth_mm: 10}
+ring: {radius_mm: 82, modules: 32, first_angle_deg: 11, rings: 2, ring_pitch_mm: 32.2}
+module: {crystals: [4, 8], pitch_mm: [4, 4], face_mm: [3.9, 3.9], depth_mm: 10}
 coincidence: {min_module_difference: 6}
 """
 
@@ -242,7 +242,7 @@ class Projections(ProgramTest):
     def test_point_source(self):
         """Counts of a point lie where STIR's formulas put its lines: in each view the tangential
         positions are about s, in each segment the axial ones about m - a tan(theta)."""
-        for place in ((19.5, -31.25, 4.3), (-26, -7.5, -6), (3, 37, 7.9)):
+        for place in ((19.5, -31.25, 9.3), (-26, -7.5, -13), (3, 37, 4.9)):
             data = ProjectionData(self.point(place))
             x, y, z = (-c for c in place)  # STIR's axes run against ours
             phi = np.arange(data.views) * np.pi / data.views + data.offset

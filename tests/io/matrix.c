@@ -205,12 +205,9 @@ static void test_wide_indices(void **state)
                               total_before_last};
     for (int n = 0; n < 4; n++) {
         lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
-        void *self = lr_matrix_hdf5_create(&params, limits[n]);
-        assert_non_null(self);
-        for (int row = 0; row < num_rows; row++) {
-            assert_int_equal(lr_matrix_hdf5_fns.take(self, &s->rows[row]), LR_OK);
-        }
-        assert_int_equal(lr_matrix_hdf5_fns.finish(self), LR_OK);
+        lr_matrix_writer *writer = lr_matrix_writer_create_within(&params, limits[n]);
+        assert_non_null(writer);
+        assert_int_equal(write_rows(s, writer), LR_OK);
         assert_csr(s, H5T_STD_I64LE);
     }
     assert_int_equal(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
@@ -246,15 +243,14 @@ static void test_long_rows(void **state)
         ones[n] = 1.0 / (double)(n + 1);
     }
     for (int wide = 0; wide < 2; wide++) { /* the second time int64 from the second row on */
-        void *self = NULL;
-        params.begin = 0;
-        params.end = 2;
-        self = lr_matrix_hdf5_create(&params, wide ? count : INT32_MAX);
+        lr_matrix_writer *writer =
+            lr_matrix_writer_create_within(&params, wide ? count : INT32_MAX);
+        const lr_row_sink sink = lr_matrix_writer_sink(writer);
         for (int64_t row = 0; row < 2; row++) {
             const lr_row full = {row, count, all, ones};
-            assert_int_equal(lr_matrix_hdf5_fns.take(self, &full), LR_OK);
+            assert_int_equal(sink.take(sink.user, &full), LR_OK);
         }
-        assert_int_equal(lr_matrix_hdf5_fns.finish(self), LR_OK);
+        assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
         const hid_t file = H5Fopen(s->path, H5F_ACC_RDONLY, H5P_DEFAULT);
         const hid_t type = wide ? H5T_STD_I64LE : H5T_STD_I32LE;
         assert_int_equal(

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The verb matrix's parts: verb_matrix.c runs it, matrix_choice.c reads which rows and LORs are
+ * meant, matrix_factors.c what they are multiplied by, matrix_tube.c draws a single LOR. */
+#ifndef LR_CLI_MATRIX_H
+#define LR_CLI_MATRIX_H
+
+#include "common.h"
+
+/* Which rows and LORs, as the command line says it. Zero: all voxels, all LORs. */
+struct matrix_choice {
+    bool by_lor;
+    const char *rows, *region, *pairs, *lors; /* texts of the options, NULL = not given */
+    int64_t begin, end;                       /* voxels begin <= row < end, or: */
+    int64_t *voxels;                          /* owned [num_voxels] */
+    int64_t num_voxels;
+    lr_image *mask; /* of --region IMAGE */
+    lr_selection part;
+    int32_t *part_pairs; /* owned, what part points to */
+    int64_t *part_lors;
+};
+
+/* Reads the options; texts are looked at when scanner and grid are known. */
+void matrix_choice_read(struct cli_args *args, struct matrix_choice *choice);
+
+/* --threshold, 0 to 1; 0 = not given. */
+double matrix_read_threshold(struct cli_args *args);
+
+/* Whether --region names an image; reads it then. Its grid may stand for --grid. */
+lr_status matrix_choice_open(struct matrix_choice *choice, struct report *report);
+
+/* Fills in rows and LORs, with the setup's scanner and grid. */
+lr_status matrix_choice_complete(struct matrix_choice *choice, const struct setup *setup);
+
+void matrix_choice_finish(struct matrix_choice *choice);
+
+/* Efficiencies and attenuation per LOR. Zero is valid; must not move. */
+struct matrix_factors {
+    float *efficiencies; /* owned [num_crystals] */
+    lr_crystal_product product;
+    lr_attenuation *attenuation;
+    lr_source_product sources;
+    lr_lor_source source;
+    char words[512]; /* what they are, for the file; "none" */
+};
+
+extern const struct cli_option matrix_factor_options[];
+
+/* Reads --efficiencies and --mu-as, and hands what they give to setup->params. The setup has its
+ * scanner and its map. */
+lr_status matrix_factors_read(struct matrix_factors *factors, struct cli_args *args,
+                              struct setup *setup);
+void matrix_factors_finish(struct matrix_factors *factors);
+
+/* Writes the tube of response of one LOR, "module,p,q,module,r,s", as an image. The setup has its
+ * operator. */
+lr_status matrix_write_tube(const struct setup *setup, const char *lor, const char *path);
+
+/* Checks such a text: the LOR, or -1, reported. */
+int64_t matrix_find_lor(const struct setup *setup, const char *text);
+
+#endif

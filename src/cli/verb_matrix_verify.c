@@ -1,0 +1,563 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Looks through a matrix file: its structure as it is read, its sums against the sensitivity, and
+ * some rows against the reference. */
+#include "matrix.h"
+#include "verbs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What an exact row may differ from the reference's, relative L2; a sampled one, whose lines at the
+ * edges of faces meet one crystal or the next depending on rounding; and sums, over the largest. */
+#define EXACT_LIMIT 1e-5
+#define SAMPLED_LIMIT 0.02
+#define EXACT_SUM_LIMIT 3e-5
+#define SAMPLED_SUM_LIMIT 3e-3
+
+enum { DEFAULT_SAMPLES = 6, MOST_SAMPLES = 1000 };
+
+/* A voxel or point whose row is compared. */
+struct sample {
+    int64_t place; /* row of the file, or voxel where rows are LORs */
+    int64_t count, capacity;
+    int64_t *lor; /* owned */
+    double *probability;
+    double largest;
+};
+
+struct verify {
+    struct setup setup;
+    struct matrix_factors factors;
+    const char *path;
+    lr_matrix_file *file;
+    const lr_matrix_file_info *info;
+    lr_matrix_file_info given; /* info, completed by the command line where the file does not say */
+    double *sums;              /* of each row; where rows are LORs, of each voxel */
+    int64_t num_sums;
+    struct matrix_choice choice; /* what the rows of npz are */
+    int64_t entry, entry_begin;  /* of the part's pairs: that of the row at hand */
+    struct sample *samples;      /* ascending places */
+    int num_samples;
+    double sum, worst_sum, worst_row;
+    bool compares; /* elements, not only the structure */
+};
+
+/* --- reading --- */
+
+static lr_status keep(struct verify *verify, struct sample *sample, int64_t lor, double value)
+{
+    if (sample->count == sample->capacity) {
+        const size_t room = sample->capacity > 0 ? 2 * (size_t)sample->capacity : 1024;
+        int64_t *list = realloc(sample->lor, room * sizeof(*list));
+        sample->lor = list != NULL ? list : sample->lor;
+        double *values = realloc(sample->probability, room * sizeof(*values));
+        sample->probability = values != NULL ? values : sample->probability;
+        if (list == NULL || values == NULL) {
+            return report_error(verify->setup.report, LR_FAILED, "no memory for a row");
+        }
+        sample->capacity = (int64_t)room;
+    }
+    sample->lor[sample->count] = lor;
+    sample->probability[sample->count++] = value;
+    return LR_OK;
+}
+
+static int compare_places(const void *a, const void *b)
+{
+    const int64_t x = ((const struct sample *)a)->place, y = ((const struct sample *)b)->place;
+    return (x > y) - (x < y);
+}
+
+static struct sample *find_sample(const struct verify *verify, int64_t place)
+{
+    const struct sample key = {.place = place};
+    return bsearch(&key, verify->samples, (size_t)verify->num_samples, sizeof(key), compare_places);
+}
+
+/* The LOR that a row is of; rows come in ascending order. */
+static int64_t lor_of(struct verify *verify, int64_t row)
+{
+    const lr_selection *part = &verify->given.part;
+    const int64_t *offsets = verify->setup.lors->offsets;
+    if (part->lors != NULL) {
+        return part->lors[row];
+    }
+    if (part->pairs == NULL) {
+        return row;
+    }
+    for (;; verify->entry++) {
+        const int32_t pair = part->pairs[verify->entry];
+        const int64_t inside = row - verify->entry_begin;
+        if (inside < offsets[pair + 1] - offsets[pair]) {
+            return offsets[pair] + inside;
+        }
+        verify->entry_begin += offsets[pair + 1] - offsets[pair];
+    }
+}
+
+static lr_status take_lor_row(struct verify *verify, const lr_row *row)
+{
+    const int64_t lor = row->count > 0 ? lor_of(verify, row->row) : 0;
+    for (int64_t k = 0; k < row->count; k++) {
+        verify->sums[row->lor[k]] += row->probability[k];
+        struct sample *sample = find_sample(verify, row->lor[k]);
+        if (sample != NULL) {
+            CLI_TRY(keep(verify, sample, lor, row->probability[k]));
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status take(void *user, const lr_row *row)
+{
+    struct verify *verify = user;
+    if (verify->given.by_lor) {
+        return take_lor_row(verify, row);
+    }
+    struct sample *sample = find_sample(verify, row->row);
+    for (int64_t k = 0; k < row->count; k++) {
+        verify->sums[row->row] += row->probability[k];
+        if (sample != NULL) {
+            CLI_TRY(keep(verify, sample, row->lor[k], row->probability[k]));
+        }
+    }
+    return LR_OK;
+}
+
+/* Places spread by the golden section, from the middle on. */
+static lr_status choose_samples(struct verify *verify, int wanted)
+{
+    const int64_t count = wanted < verify->num_sums ? wanted : verify->num_sums;
+    verify->samples = calloc((size_t)count + 1, sizeof(*verify->samples));
+    verify->sums = calloc((size_t)verify->num_sums + 1, sizeof(*verify->sums));
+    if (verify->samples == NULL || verify->sums == NULL) {
+        return report_error(verify->setup.report, LR_FAILED, "no memory for %lld rows",
+                            (long long)verify->num_sums);
+    }
+    for (int64_t k = 0; k < count; k++) {
+        const double turns = 0.5 + (double)k * 0.6180339887498949;
+        const double share = turns - floor(turns);
+        const int64_t place =
+            count == verify->num_sums ? k : (int64_t)(share * (double)verify->num_sums);
+        verify->samples[k].place = place;
+    }
+    qsort(verify->samples, (size_t)count, sizeof(*verify->samples), compare_places);
+    for (int64_t k = 0; k < count; k++) { /* without repeats */
+        if (k == 0 || verify->samples[k].place != verify->samples[verify->num_samples - 1].place) {
+            verify->samples[verify->num_samples++] = verify->samples[k];
+        }
+    }
+    return LR_OK;
+}
+
+/* --- sums --- */
+
+/* The voxel whose sum stands at a place. */
+static int64_t voxel_at(const struct verify *verify, int64_t place)
+{
+    const lr_matrix_file_info *info = &verify->given;
+    return info->by_lor           ? place
+           : info->voxels != NULL ? info->voxels[place]
+                                  : info->row_begin + place;
+}
+
+static lr_status complain_sum(struct verify *verify, int64_t place, double expected, double largest)
+{
+    double at[3];
+    const int64_t voxel = voxel_at(verify, place);
+    lr_grid_voxel_centre(&verify->setup.grid, voxel, at);
+    return report_error(verify->setup.report, LR_BAD_INPUT,
+                        "%s: the elements of voxel %lld at (%g, %g, %g) mm add up to %.7g, and its "
+                        "sensitivity is %.7g: they differ by %.2g of the largest sensitivity",
+                        verify->path, (long long)voxel, at[0], at[1], at[2], verify->sums[place],
+                        expected, fabs(verify->sums[place] - expected) / largest);
+}
+
+/* What was dropped is known in all, not of each voxel. */
+static lr_status compare_sums(struct verify *verify, const float *sensitivity)
+{
+    const bool exact = verify->given.mode == LR_MODE_EXACT;
+    const double limit = exact ? EXACT_SUM_LIMIT : SAMPLED_SUM_LIMIT;
+    const bool has_dropped = verify->given.threshold > 0;
+    double largest = 0, total = 0, expected_total = 0;
+    int64_t worst = 0;
+    for (int64_t k = 0; k < verify->num_sums; k++) {
+        const double expected = (double)sensitivity[voxel_at(verify, k)];
+        largest = fmax(largest, expected);
+        total += verify->sums[k];
+        expected_total += expected;
+    }
+    for (int64_t k = 0; k < verify->num_sums; k++) {
+        const double more = verify->sums[k] - (double)sensitivity[voxel_at(verify, k)];
+        const double gap = (has_dropped ? fmax(more, 0) : fabs(more)) / largest;
+        if (gap > verify->worst_sum) {
+            verify->worst_sum = gap;
+            worst = k;
+        }
+    }
+    if (!(verify->worst_sum <= limit)) {
+        return complain_sum(verify, worst, (double)sensitivity[voxel_at(verify, worst)], largest);
+    }
+    total += verify->given.dropped_sum;
+    if (has_dropped && !verify->given.is_described) {
+        return LR_OK; /* how much was dropped is not known */
+    }
+    if (!(fabs(total - expected_total) <= limit * expected_total)) {
+        return report_error(verify->setup.report, LR_BAD_INPUT,
+                            "%s: all elements add up to %.7g, with what it says was dropped, and "
+                            "all sensitivities to %.7g",
+                            verify->path, total, expected_total);
+    }
+    return LR_OK;
+}
+
+static lr_status check_sums(struct verify *verify)
+{
+    float *sensitivity = common_floats(verify->setup.report,
+                                       lr_grid_num_voxels(&verify->setup.grid), "the sensitivity");
+    if (sensitivity == NULL) {
+        return LR_FAILED;
+    }
+    lr_status status = setup_operator(&verify->setup);
+    if (status == LR_OK) {
+        status = lr_operator_sensitivity_part(verify->setup.op, &verify->given.part, sensitivity);
+    }
+    if (status == LR_OK) {
+        status = compare_sums(verify, sensitivity);
+    }
+    free(sensitivity);
+    return status;
+}
+
+/* --- rows --- */
+
+/* The reference's row without what the threshold drops. Where rows are LORs that is not known of
+ * single elements: those that the file lacks are then left out. */
+static lr_status thin_out(const struct verify *verify, const struct sample *sample,
+                          const lr_row *row, struct sample *out)
+{
+    double largest = 0;
+    for (int64_t k = 0; k < row->count; k++) {
+        largest = fmax(largest, row->probability[k]);
+    }
+    const double least = verify->given.threshold * largest * (1 + 1e-4);
+    int64_t at = 0;
+    for (int64_t k = 0; k < row->count; k++) {
+        while (at < sample->count && sample->lor[at] < row->lor[k]) {
+            at++;
+        }
+        const bool there = at < sample->count && sample->lor[at] == row->lor[k];
+        const bool may_lack =
+            verify->given.threshold > 0 && (verify->given.by_lor || row->probability[k] < least);
+        if (there || !may_lack) {
+            CLI_TRY(
+                keep((struct verify *)(uintptr_t)verify, out, row->lor[k], row->probability[k]));
+        }
+    }
+    return LR_OK;
+}
+
+/* Where rows of the reference are taken. */
+struct oracle {
+    struct verify *verify;
+    int next; /* sample */
+};
+
+static lr_status complain_row(const struct verify *verify, const struct sample *sample,
+                              const lr_row_error *error, double limit)
+{
+    const char *mode = verify->given.mode == LR_MODE_EXACT ? "exact" : "sampled";
+    return report_error(verify->setup.report, LR_BAD_INPUT,
+                        "%s: %s %lld has elements that differ from those of backend cpu, mode %s, "
+                        "by %.2g (relative L2; at most %g is rounding): %lld of %lld are missing, "
+                        "%lld should not be there",
+                        verify->path, verify->given.points_mm != NULL ? "point" : "voxel",
+                        (long long)(verify->given.points_mm != NULL
+                                        ? sample->place
+                                        : voxel_at(verify, sample->place)),
+                        mode, error->relative_l2, limit, (long long)error->num_missed,
+                        (long long)error->num_elements, (long long)error->num_unexpected);
+}
+
+static lr_status compare_row(void *user, const lr_row *row)
+{
+    struct oracle *oracle = user;
+    struct verify *verify = oracle->verify;
+    const struct sample *sample = &verify->samples[oracle->next++];
+    struct sample reference = {0};
+    CLI_TRY(thin_out(verify, sample, row, &reference));
+    const lr_row found = {0, sample->count, sample->lor, sample->probability};
+    const lr_row expected = {0, reference.count, reference.lor, reference.probability};
+    const lr_row_error error = lr_row_compare(&found, &expected);
+    const bool exact = verify->given.mode == LR_MODE_EXACT;
+    const double limit = exact ? EXACT_LIMIT : SAMPLED_LIMIT;
+    const bool both_empty = found.count == 0 && expected.count == 0;
+    lr_status status = LR_OK;
+    if (!both_empty && !(error.relative_l2 <= limit)) {
+        status = complain_row(verify, sample, &error, limit);
+    } else if (!both_empty) {
+        verify->worst_row = fmax(verify->worst_row, error.relative_l2);
+    }
+    free(reference.lor);
+    free(reference.probability);
+    return status;
+}
+
+static lr_status run_oracle(struct verify *verify, lr_operator *op)
+{
+    struct oracle oracle = {verify, 0};
+    const lr_row_sink sink = {compare_row, &oracle};
+    if (verify->given.points_mm != NULL) {
+        for (int k = 0; k < verify->num_samples; k++) {
+            CLI_TRY(lr_operator_point_rows(op, &verify->given.points_mm[verify->samples[k].place],
+                                           1, &sink));
+        }
+        return LR_OK;
+    }
+    int64_t voxels[MOST_SAMPLES];
+    for (int k = 0; k < verify->num_samples; k++) {
+        voxels[k] = voxel_at(verify, verify->samples[k].place);
+    }
+    const lr_row_choice choice = {
+        .voxels = voxels, .num_voxels = verify->num_samples, .part = &verify->given.part};
+    return verify->num_samples > 0 ? lr_operator_rows_part(op, &choice, &sink) : LR_OK;
+}
+
+static lr_status check_rows(struct verify *verify)
+{
+    lr_operator_params params = verify->setup.params;
+    params.backend = "cpu";
+    params.store = LR_STORE_NO;
+    lr_operator *op = lr_operator_create(&params);
+    if (op == NULL) {
+        return report_reason(verify->setup.report);
+    }
+    const lr_status status = run_oracle(verify, op);
+    lr_operator_destroy(op);
+    return status;
+}
+
+/* --- the file and the command line --- */
+
+static lr_status open_scanner(struct verify *verify, struct cli_args *args)
+{
+    lr_scanner *scanner = NULL;
+    if (verify->info->is_described) {
+        scanner = lr_scanner_read_hdf5(verify->path, &args->report->log);
+        if (scanner == NULL) {
+            return report_reason(args->report);
+        }
+    }
+    CLI_TRY(setup_scanner_or(&verify->setup, args, LR_STORE_NO, scanner));
+    return verify->info->is_described
+               ? lr_matrix_file_check_scanner(verify->file, verify->setup.lors)
+               : LR_OK;
+}
+
+/* npz says nothing: the command line must. */
+static lr_status take_model(struct verify *verify, struct cli_args *args)
+{
+    lr_matrix_file_info *given = &verify->given;
+    struct matrix_choice *choice = &verify->choice;
+    lr_operator_params *params = &verify->setup.params;
+    matrix_choice_read(args, choice);
+    given->threshold = matrix_read_threshold(args);
+    CLI_TRY(args->status);
+    CLI_TRY(matrix_choice_open(choice, args->report));
+    CLI_TRY(setup_grid(&verify->setup, args, choice->mask != NULL ? &choice->mask->grid : NULL));
+    CLI_TRY(matrix_choice_complete(choice, &verify->setup));
+    given->grid = verify->setup.grid;
+    given->row_begin = choice->begin;
+    given->voxels = choice->voxels;
+    given->part = choice->part;
+    given->by_lor = choice->by_lor;
+    given->mode = params->mode != LR_MODE_AUTO ? params->mode : LR_MODE_EXACT;
+    params->mode = given->mode;
+    const int64_t num_voxels = lr_grid_num_voxels(&given->grid);
+    const int64_t rows = given->by_lor ? lr_selection_count(verify->setup.lors, &given->part)
+                         : given->voxels != NULL ? choice->num_voxels
+                                                 : choice->end - choice->begin;
+    const int64_t columns = given->by_lor ? num_voxels : verify->setup.lors->count;
+    if (rows != given->num_rows || columns != given->num_columns) {
+        return report_error(args->report, LR_BAD_INPUT,
+                            "%s has %lld rows and %lld columns; scanner, grid and rows that are "
+                            "given have %lld and %lld: give those it was made with",
+                            verify->path, (long long)given->num_rows, (long long)given->num_columns,
+                            (long long)rows, (long long)columns);
+    }
+    return LR_OK;
+}
+
+/* What the file says goes before. */
+static lr_status complete_model(struct verify *verify, struct cli_args *args)
+{
+    lr_operator_params *params = &verify->setup.params;
+    lr_matrix_file_info *given = &verify->given;
+    *given = *verify->info;
+    if (!given->is_described) {
+        return take_model(verify, args);
+    }
+    if (given->points_mm != NULL) {
+        setup_point_grid(&verify->setup);
+    } else {
+        verify->setup.grid = given->grid;
+        params->grid = &verify->setup.grid;
+    }
+    given->mode = given->mode != LR_MODE_AUTO ? given->mode : LR_MODE_EXACT;
+    params->mode = given->mode;
+    params->rays = given->rays;
+    params->mu_steps = given->mu_steps;
+    params->penetration = strstr(given->description, "penetration") != NULL;
+    memcpy(params->samples, given->samples, sizeof(params->samples));
+    return LR_OK;
+}
+
+/* Elements that were multiplied by what is not given here cannot be compared. */
+static lr_status complete_factors(struct verify *verify, struct cli_args *args)
+{
+    CLI_TRY(matrix_factors_read(&verify->factors, args, &verify->setup));
+    const bool has = strcmp(verify->given.factors, "none") != 0;
+    const bool gives = strcmp(verify->factors.words, "none") != 0;
+    verify->compares = !has || gives;
+    if (!verify->compares) {
+        report_warn(verify->setup.report,
+                    "%s was made with %s: give the same --efficiencies, --mu and --mu-as to have "
+                    "its elements compared; only its structure is looked at",
+                    verify->path, verify->given.factors);
+    } else if (gives && verify->given.is_described && !has) {
+        return report_error(verify->setup.report, LR_BAD_INPUT,
+                            "%s was made without efficiencies and attenuation: leave them out",
+                            verify->path);
+    }
+    return LR_OK;
+}
+
+static void report_good(const struct verify *verify)
+{
+    struct report *report = verify->setup.report;
+    const lr_matrix_file_info *info = &verify->given;
+    const char *rows = info->points_mm != NULL ? "points" : info->by_lor ? "LORs" : "voxels";
+    report_clear(report);
+    if (report->json) {
+        struct json json = common_json_begin("matrix verify");
+        json_bool(&json, "good", true);
+        json_text(&json, "file", verify->path);
+        json_text(&json, "scanner", verify->setup.scanner->name);
+        json_text(&json, "rows_are", rows);
+        json_int(&json, "rows", info->num_rows);
+        json_int(&json, "elements", info->num_elements);
+        json_number(&json, "sum", verify->sum);
+        json_text(&json, "mode", info->mode == LR_MODE_EXACT ? "exact" : "sampled");
+        json_number(&json, "sum_error",
+                    verify->compares && info->points_mm == NULL ? verify->worst_sum : NAN);
+        json_number(&json, "row_error", verify->compares ? verify->worst_row : NAN);
+        json_int(&json, "rows_compared", verify->compares ? verify->num_samples : 0);
+        common_json_end(&json);
+        return;
+    }
+    printf("%s: good: %lld rows of %s, %lld elements, sum %.9g\n", verify->path,
+           (long long)info->num_rows, rows, (long long)info->num_elements, verify->sum);
+    if (verify->compares && info->points_mm == NULL) {
+        printf("sums differ from the sensitivity by %.2g of its largest%s\n", verify->worst_sum,
+               info->threshold > 0 ? ", where they exceed it" : "");
+    }
+    if (verify->compares) {
+        printf("%d %s differ from backend cpu, mode %s, by %.2g at most (relative L2)\n",
+               verify->num_samples, info->points_mm != NULL ? "points" : "voxels",
+               info->mode == LR_MODE_EXACT ? "exact" : "sampled", verify->worst_row);
+    }
+}
+
+static lr_status verify_file(struct verify *verify, struct cli_args *args)
+{
+    static const int64_t range[2] = {1, MOST_SAMPLES};
+    const int wanted = (int)args_int(args, "--compare", DEFAULT_SAMPLES, range);
+    CLI_TRY(args->status);
+    verify->file = lr_matrix_file_open(verify->path, &args->report->log);
+    if (verify->file == NULL) {
+        return report_reason(args->report);
+    }
+    verify->info = lr_matrix_file_get_info(verify->file);
+    CLI_TRY(open_scanner(verify, args));
+    CLI_TRY(complete_model(verify, args));
+    CLI_TRY(complete_factors(verify, args));
+    verify->num_sums = verify->given.by_lor ? verify->given.num_columns : verify->given.num_rows;
+    CLI_TRY(choose_samples(verify, wanted));
+    const lr_row_sink sink = {take, verify};
+    CLI_TRY(lr_matrix_file_rows(verify->file, &sink, &args->report->progress));
+    for (int64_t k = 0; k < verify->num_sums; k++) {
+        verify->sum += verify->sums[k];
+    }
+    if (verify->compares && verify->given.points_mm == NULL) {
+        CLI_TRY(check_sums(verify));
+    }
+    if (verify->compares) {
+        CLI_TRY(check_rows(verify));
+    }
+    report_good(verify);
+    return LR_OK;
+}
+
+static void release(struct verify *verify)
+{
+    for (int k = 0; k < verify->num_samples; k++) {
+        free(verify->samples[k].lor);
+        free(verify->samples[k].probability);
+    }
+    free(verify->samples);
+    free(verify->sums);
+    lr_operator_destroy(verify->setup.op); /* before the factors that it asks */
+    verify->setup.op = NULL;
+    matrix_factors_finish(&verify->factors);
+    matrix_choice_finish(&verify->choice);
+    setup_finish(&verify->setup);
+    lr_matrix_file_close(verify->file);
+}
+
+static lr_status run(struct cli_args *args)
+{
+    struct verify verify = {.path = args->num_positional > 0 ? args->positional[0] : NULL};
+    if (verify.path == NULL || args->num_positional > 1) {
+        return report_error(args->report, LR_USAGE,
+                            "matrix verify needs the name of one file (.h5, .npz)");
+    }
+    verify.setup.report = args->report;
+    const lr_status status = verify_file(&verify, args);
+    release(&verify);
+    return status;
+}
+
+static const struct cli_option options[] = {
+    {"--compare", "N", "voxels or points whose elements are compared; default 6", false},
+    {0},
+};
+
+static const struct cli_option npz_options[] = {
+    {"--by", "SIDE", "voxel or lor, as it was made; likewise those that follow", false},
+    {"--rows", "FIRST:LAST", "voxel rows FIRST to LAST - 1", false},
+    {"--region", "REGION", "voxels above 0 in an image, or in a box or sphere", false},
+    {"--pairs", "LIST|FILE", "module pairs", false},
+    {"--lors", "LIST|FILE", "LORs", false},
+    {"--threshold", "T", "share of the row's largest below which elements were dropped", false},
+    {0},
+};
+
+static const struct cli_syntax syntax = {
+    .verb = "matrix verify",
+    .positionals = "FILE",
+    .summary = "Checks a matrix file: structure, sums, and rows against the reference.",
+    .example = "loraster matrix verify matrix.h5",
+    .groups = {{"verify", options},
+               {"what .npz holds (HDF5 says so itself)", npz_options},
+               {"factors", matrix_factor_options},
+               COMMON_SCANNER_GROUP,
+               COMMON_GRID_GROUP,
+               COMMON_OPERATOR_GROUP,
+               COMMON_GENERAL_GROUP},
+};
+
+const struct cli_verb verb_matrix_verify = {&syntax, run};
