@@ -30,7 +30,8 @@ static lr_status refuse(const struct csr *csr, const char *what)
     return lr_error(csr->in.log, LR_BAD_INPUT, "%s: %s: see docs/formats.md", csr->in.path, what);
 }
 
-static lr_status read_numbers(void *self, enum lr_matrix_array array, const int64_t range[2], void *numbers)
+static lr_status read_numbers(void *self, enum lr_matrix_array array, const int64_t range[2],
+                              void *numbers)
 {
     struct csr *csr = self;
     const hsize_t start = (hsize_t)range[0], count = (hsize_t)range[1];

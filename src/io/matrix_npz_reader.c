@@ -88,7 +88,8 @@ static double real_at(const unsigned char *bytes, int size)
     return size == 4 ? (double)single : number;
 }
 
-static lr_status read_numbers(void *self, enum lr_matrix_array which, const int64_t range[2], void *numbers)
+static lr_status read_numbers(void *self, enum lr_matrix_array which, const int64_t range[2],
+                              void *numbers)
 {
     const struct npz *npz = self;
     const struct array *array = &npz->arrays[which];

@@ -141,7 +141,8 @@ typedef enum lr_matrix_format {
     LR_MATRIX_TSV = 0,
     LR_MATRIX_HDF5,
     LR_MATRIX_NPZ,
-    LR_MATRIX_MTX
+    LR_MATRIX_MTX,
+    LR_MATRIX_STIR
 } lr_matrix_format;
 
 /* A file that takes rows as they come; never holds the matrix in memory.
@@ -150,7 +151,10 @@ typedef enum lr_matrix_format {
  * hdf5: group /matrix in CSR as scipy and anndata write it.
  * npz:  what scipy.sparse.load_npz reads; at most 4 GiB.
  * mtx:  Matrix Market coordinates, counted from 1.
- * All but tsv have elements in single precision, gather them in PATH.part and PATH.part-rows beside
+ * stir: NAME.hpm, NAME.pm and templates beside them, as STIR's projection matrix from file; rows of
+ *       LORs only, scanners of full rings, at most 10,000 voxels a LOR; elements are probabilities
+ *       in single precision.
+ * hdf5, npz and mtx have elements in single precision, gather them in PATH.part and PATH.part-rows beside
  * the file, and can be gone on with by another run (`resumes`); docs/formats.md. */
 typedef struct lr_matrix_writer lr_matrix_writer;
 
@@ -169,7 +173,8 @@ typedef struct lr_matrix_writer_params {
     const lr_selection *part; /* LORs whose elements come; NULL = all. Recorded */
     double threshold; /* elements below this share of their row's largest are dropped; 0 = none */
     int compress;     /* hdf5: level of deflate, 1 .. 9; 0 = none, which is fast to write */
-    bool resumes;     /* go on with what another run left, made with the same params; not tsv */
+    bool
+        resumes; /* go on with what another run left, made with the same params; hdf5, npz and mtx */
     const lr_operator_info *info; /* recorded, NULL = not */
     const char *factors;          /* what rows were multiplied by, in words; NULL = nothing */
     const lr_log *log;
@@ -200,7 +205,7 @@ LR_API lr_status lr_matrix_writer_finish(lr_matrix_writer *writer);
 LR_API void lr_matrix_writer_abandon(lr_matrix_writer *writer);
 
 /* Stops for now: what has come is kept beside the file, for a writer that resumes. Frees the writer.
- * errors: LR_USAGE for tsv, of which nothing is left; LR_FAILED as lr_matrix_writer_finish. */
+ * errors: LR_USAGE for tsv and stir, of which nothing is left; LR_FAILED as lr_matrix_writer_finish. */
 LR_API lr_status lr_matrix_writer_leave(lr_matrix_writer *writer);
 
 /* A matrix file open for reading: HDF5 as written here, or .npz as scipy.sparse.save_npz writes it

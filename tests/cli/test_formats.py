@@ -301,5 +301,104 @@ class Projections(ProgramTest):
                     "8,7,4", "--voxel-mm", "6,6,5", "-o", "x.nii")
 
 
+class StirMatrix(ProgramTest):
+    """NAME.hpm and NAME.pm, decoded here from docs/formats.md alone."""
+
+    def setUp(self):
+        super().setUp()
+        self.scanner = self.write("fine.yaml", FINE_RING.replace("[4, 8]", "[4, 3]")
+                                  .replace("32.2", "12.2"))
+        self.on_ring = ["--scanner", self.scanner, *CPU, "--threads", "1"]
+
+    def read_matrix(self, name):
+        """{(segment, view, axial, t): (indices [n][3] of z, y, x, values)} and the header."""
+        text = Path(self.path(name)).read_text()
+        lines = text.splitlines()
+        self.assertEqual(lines[0], "Projection Matrix By Bin From File Parameters :=")
+        self.assertEqual(lines[-1], "End Projection Matrix By Bin From File Parameters :=")
+        keys = header_of(self.path(name))
+        self.assertEqual((keys["version"], keys["symmetries type"]), ("1.0", "none"))
+        raw = Path(self.path(keys["data_filename"])).read_bytes()
+        rows, at = {}, 0
+        element = np.dtype([("index", "<i2", 3), ("value", "<f4")])
+        while at < len(raw):
+            *bin_, count = np.frombuffer(raw, "<i4", 5, at)
+            self.assertTrue(0 < count <= 10000)
+            elements = np.frombuffer(raw, element, count, at + 20)
+            at += 20 + 10 * count
+            key = tuple(int(n) for n in bin_)
+            self.assertNotIn(key, rows)
+            rows[key] = (elements["index"], elements["value"])
+        self.assertEqual(at, len(raw))
+        return rows, keys
+
+    def project(self, rows, data, values):
+        """The bins of `data` anew: rows times the image's values [z][y][x] as STIR indexes them."""
+        expected = [np.zeros_like(b, "f8") for b in data.bins]
+        middle = [0, values.shape[1] // 2, values.shape[2] // 2]
+        for (segment, view, axial, t), (index, elements) in rows.items():
+            at = index + np.array(middle)
+            self.assertTrue((at >= 0).all() and (at < values.shape).all())
+            k = data.differences.index(segment)
+            expected[k][axial, view, t + data.num_t // 2] = (
+                elements.astype("f8") * values[at[:, 0], at[:, 1], at[:, 2]]).sum()
+        return expected
+
+    def test_against_project(self):
+        """The rows give what `project` gives, bin by bin, for an image without any symmetry."""
+        grid = ["--grid", "6,5,4", "--voxel-mm", "7,6,5", "--origin-mm", "-15.5,-13.25,-6.75"]
+        self.good("matrix", *self.on_ring, *grid, "--format", "stir", "-o", "m.hpm")
+        found = {p.name for p in self.folder.iterdir()}
+        self.assertEqual(found - {"ring.yaml"}, {"fine.yaml", "m.hpm", "m.pm", "m_template.hs", "m_template.s",
+                                 "m_template.hv", "m_template.v"})
+        np.save(self.path("x.npy"), np.random.default_rng(3).random((4, 5, 6)).astype("<f4"))
+        self.good("simulate", *self.on_ring, "--image", "x.npy", *grid, "--expected", "--truth",
+                  "x.hv", "-o", "y.hs")
+        rows, keys = self.read_matrix("m.hpm")
+        values, x, y, z = read_interfile(self.path("x.hv"))
+        data = ProjectionData(self.path("y.hs"))
+        expected = self.project(rows, data, values)
+        largest = max(b.max() for b in data.bins)
+        self.assertGreater(largest, 0)
+        for k, bins in enumerate(data.bins):
+            self.assertLess(np.abs(bins - expected[k]).max(), 1e-6 * largest, data.differences[k])
+        # templates: the same bins and the same voxels as the files of the program itself
+        template = header_of(self.path(keys["template proj data filename"]))
+        own = header_of(self.path("y.hs"))
+        del template["name of data file"], own["name of data file"]
+        self.assertEqual(template, own)
+        ones, *places = read_interfile(self.path(keys["template density filename"]))
+        self.assertTrue((ones == 1).all() and ones.shape == (4, 5, 6))
+        for a, b in zip(places, (x, y, z)):
+            self.assertTrue(np.allclose(a, b, atol=1e-9))
+
+    def test_parts_and_limits(self):
+        grid = ["--grid", "6,5,4", "--voxel-mm", "7,6,5"]
+        one = self.json("matrix", *self.on_ring, *grid, "-o", "a.hpm")
+        self.assertEqual((one["format"], one["rows_are"]), ("stir", "LORs"))
+        rows, _ = self.read_matrix("a.hpm")
+        self.assertEqual(sum(len(v) for _, v in rows.values()), one["elements"])
+        self.assertAlmostEqual(sum(float(v.sum(dtype="f8")) for _, v in rows.values()) / one["sum"],
+                               1, delta=1e-6)
+        some = self.json("matrix", *self.on_ring, *grid, "--pairs", "0-16", "--threshold", "0.5",
+                         "-o", "b.hpm")
+        part, _ = self.read_matrix("b.hpm")
+        self.assertEqual(sum(len(v) for _, v in part.values()), some["elements"])
+        self.assertTrue(0 < len(part) < len(rows) and set(part) <= set(rows))
+        for bin_, (_, values) in part.items():
+            self.assertTrue(np.isin(values, rows[bin_][1]).all())
+        self.refuse(2, "leave out --by voxel", "matrix", *self.on_ring, *grid, "--by", "voxel",
+                    "-o", "c.hpm")
+        self.refuse(2, "--at", "matrix", *self.on_ring, "--at", "0,0,0", "-o", "c.hpm")
+        self.refuse(2, ".hpm", "matrix", *self.on_ring, *grid, "--format", "stir", "-o", "c.pm")
+        self.refuse(2, "--resume", "matrix", *self.on_ring, *grid, "--resume", "-o", "c.hpm")
+        self.refuse(3, "full rings", "matrix", "--scanner", "two-opposed-modules", *CPU, *grid, "-o",
+                    "c.hpm")
+        # 12,800 small voxels within the 4 mm that one pair of crystals sees amid the ring
+        self.refuse(3, ["voxels", "at most 10000 a bin"], "matrix", *self.on_ring, "--pairs", "0-16",
+                    "--grid", "40,40,8", "--voxel-mm", "0.3,0.03,0.1", "--origin-mm",
+                    "-6,1.45,-6.5", "--samples", "1", "-o", "c.hpm")
+
+
 if __name__ == "__main__":
-    main({"images": Images, "projection_data": Projections})
+    main({"images": Images, "projection_data": Projections, "stir_matrix": StirMatrix})
