@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * libFuzzer target: any bytes are a NumPy image or one sentence about bad input. */
-#include "image.h"
+#include "files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
 

@@ -3,8 +3,8 @@
  *
  * What the fuzz targets of readers share: bytes become a file in a folder of their own, and a
  * reader gives a result or one sentence about bad input. Not part of CTest. */
-#ifndef LR_FUZZ_IMAGE_H
-#define LR_FUZZ_IMAGE_H
+#ifndef LR_FUZZ_FILES_H
+#define LR_FUZZ_FILES_H
 
 #include <lr/lr.h>
 
