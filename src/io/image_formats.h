@@ -82,7 +82,7 @@ lr_image *lr_voxels_read(const struct lr_voxels *voxels, const struct lr_image_l
                          const lr_log *log);
 
 /* Bytes of an open file, or -1 for what has none, as a folder. */
-int64_t lr_file_bytes(const char *path);
+int64_t lr_file_length(const char *path);
 
 /* --- writing --- */
 

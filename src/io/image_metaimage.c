@@ -309,7 +309,7 @@ static lr_image *read_values(const struct meta *meta, const struct lr_image_layo
         voxels.offset_bytes = meta->header_bytes;
     } else if (meta->header_bytes < 0) { /* the voxels end with the file */
         const int64_t rest =
-            lr_file_bytes(path) - lr_grid_num_voxels(&layout->grid) * meta->type.bytes;
+            lr_file_length(path) - lr_grid_num_voxels(&layout->grid) * meta->type.bytes;
         voxels.offset_bytes = rest > 0 ? rest : 0;
     }
     lr_image *image = lr_voxels_read(&voxels, layout, meta->log);

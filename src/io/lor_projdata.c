@@ -153,7 +153,7 @@ static lr_status check_length(const struct reader *reader)
 {
     const struct lr_projdata_file *file = &reader->file;
     const int64_t bins = lr_projdata_num_bins(&reader->projdata);
-    const int64_t found = lr_file_bytes(file->data_path);
+    const int64_t found = lr_file_length(file->data_path);
     if (found < 0) {
         return lr_error(reader->log, LR_BAD_INPUT,
                         "cannot open the bins %s that %s names: it is missing or no plain file",

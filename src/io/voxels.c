@@ -14,7 +14,7 @@
 
 /* --- names --- */
 
-int64_t lr_file_bytes(const char *path)
+int64_t lr_file_length(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) ? (int64_t)status.st_size : -1;
@@ -50,7 +50,7 @@ static lr_status check_length(const struct lr_voxels *voxels, const struct lr_im
                               const lr_log *log)
 {
     const int64_t count = lr_grid_num_voxels(&layout->grid);
-    const int64_t found = lr_file_bytes(voxels->path);
+    const int64_t found = lr_file_length(voxels->path);
     if (found < 0) {
         struct stat status;
         const bool there = stat(voxels->path, &status) == 0;
