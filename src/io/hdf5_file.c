@@ -229,10 +229,10 @@ bool lr_hdf5_put_array(hid_t group, const char *name, hid_t native, const int64_
     return done;
 }
 
-/* A layout of chunks of shuffled and compressed bytes. */
-static hid_t compressed_layout(int level)
+/* A layout of chunks of shuffled and compressed bytes; a chunk is no longer than the dataset. */
+static hid_t compressed_layout(int64_t count, int level)
 {
-    const hsize_t chunk = lr_hdf5_chunk;
+    const hsize_t chunk = count < lr_hdf5_chunk ? (hsize_t)count : (hsize_t)lr_hdf5_chunk;
     const hid_t layout = plain_layout();
     H5Pset_chunk(layout, 1, &chunk);
     H5Pset_shuffle(layout);
@@ -259,7 +259,7 @@ bool lr_hdf5_put_values(hid_t group, const char *name, const float *values, int6
     }
     const hsize_t extent = (hsize_t)count;
     const hid_t space = H5Screate_simple(1, &extent, NULL);
-    const hid_t layout = compressed_layout(1);
+    const hid_t layout = compressed_layout(count, 1);
     const bool done = put_dataset(group, name, H5T_NATIVE_FLOAT, space, layout, values);
     H5Pclose(layout);
     H5Sclose(space);
@@ -271,7 +271,7 @@ bool lr_hdf5_series_open(struct lr_hdf5_series *series, hid_t group, const char 
 {
     const hsize_t extent = (hsize_t)count;
     const hid_t space = H5Screate_simple(1, &extent, NULL);
-    const hid_t layout = level > 0 && count > 0 ? compressed_layout(level) : plain_layout();
+    const hid_t layout = level > 0 && count > 0 ? compressed_layout(count, level) : plain_layout();
     const hid_t type = lr_hdf5_file_type(native);
     *series = (struct lr_hdf5_series){.native = native};
     series->dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, layout, H5P_DEFAULT);

@@ -249,6 +249,9 @@ class Json(ProgramTest):
             ["info"], ["scanner", "list"], ["scanner", "show", self.scanner, "--crystals"],
             ["scanner", "check", self.scanner],
             ["matrix", *self.on_ring, "--at", "0,0,0", "-o", self.path("m.tsv")],
+            ["matrix", *self.on_ring, *GRID, "-o", self.path("m.h5")],
+            ["matrix", *self.on_ring, *GRID, "--lor", "0,1,2,4,3,0", "-o", self.path("t.nii")],
+            ["matrix", "verify", self.path("m.h5")],
             ["project", *self.on_ring, "--image", self.image(), "-o", self.path("p.h5")],
             ["backproject", *self.on_ring, *GRID, "--data", data, "-o", self.path("b.nii")],
             ["sensitivity", *self.on_ring, *GRID, "-o", self.path("s.nii")],
@@ -259,8 +262,8 @@ class Json(ProgramTest):
         ]
         for command in commands:
             found = self.json(*command)
-            self.assertEqual(found["verb"], " ".join(command[:2]) if command[0] == "scanner"
-                             else command[0])
+            self.assertEqual(found["verb"], " ".join(command[:2])
+                             if command[0] == "scanner" or "verify" in command else command[0])
             for key in self.keys(found):
                 self.assertIn(f"`{key}`", section, f"{command[0]}: key {key}")
 

@@ -242,9 +242,10 @@ static void test_long_rows(void **state)
         all[n] = n;
         ones[n] = 1.0 / (double)(n + 1);
     }
-    for (int wide = 0; wide < 2; wide++) { /* the second time int64 from the second row on */
-        lr_matrix_writer *writer =
-            lr_matrix_writer_create_within(&params, wide ? count : INT32_MAX);
+    /* int32; int64 because of the elements, known too late; int64 because of the columns */
+    const int64_t limits[3] = {INT32_MAX, count, count - 1};
+    for (int wide = 0; wide < 3; wide++) {
+        lr_matrix_writer *writer = lr_matrix_writer_create_within(&params, limits[wide]);
         const lr_row_sink sink = lr_matrix_writer_sink(writer);
         for (int64_t row = 0; row < 2; row++) {
             const lr_row full = {row, count, all, ones};
@@ -271,6 +272,136 @@ static void test_long_rows(void **state)
     free(all);
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
+}
+
+/* Where the reader's rows are compared with those that went in. */
+struct check {
+    const struct setup *s;
+    int64_t next;
+};
+
+static lr_status check_row(void *user, const lr_row *row)
+{
+    struct check *check = user;
+    const struct setup *s = check->s;
+    assert_int_equal(row->row, check->next++);
+    int n = 0;
+    while (n < num_rows && s->rows[n].row != row->row + 2) {
+        n++;
+    }
+    assert_int_equal(row->count, n < num_rows ? s->rows[n].count : 0);
+    for (int64_t k = 0; k < row->count; k++) {
+        assert_int_equal(row->lor[k], s->lor[n][k]);
+        assert_true(row->probability[k] == (double)(float)s->probability[n][k]);
+    }
+    return LR_OK;
+}
+
+/* What was written is read, from each format that can be. */
+static void test_read(void **state)
+{
+    struct setup *s = *state;
+    const lr_matrix_format formats[2] = {LR_MATRIX_HDF5, LR_MATRIX_NPZ};
+    for (int k = 0; k < 2; k++) {
+        const lr_matrix_writer_params params = params_of(s, formats[k]);
+        assert_int_equal(write_rows(s, lr_matrix_writer_create(&params)), LR_OK);
+        lr_matrix_file *file = lr_matrix_file_open(s->path, &s->log.log);
+        assert_non_null(file);
+        const lr_matrix_file_info *info = lr_matrix_file_get_info(file);
+        assert_int_equal(info->num_rows, 7);
+        assert_int_equal(info->num_columns, s->lors->count);
+        assert_int_equal(info->is_described, formats[k] == LR_MATRIX_HDF5);
+        assert_int_equal(lr_matrix_file_check_scanner(file, s->lors), LR_OK);
+        struct check check = {s, 0};
+        const lr_row_sink sink = {check_row, &check};
+        assert_int_equal(lr_matrix_file_rows(file, &sink, NULL), LR_OK);
+        assert_int_equal(check.next, 7);
+        lr_matrix_file_close(file);
+    }
+    lr_scanner *scanner = NULL;
+    const lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
+    assert_int_equal(write_rows(s, lr_matrix_writer_create(&params)), LR_OK);
+    scanner = lr_scanner_read_hdf5(s->path, &s->log.log);
+    assert_non_null(scanner);
+    assert_int_equal(scanner->num_modules, s->scanner->num_modules);
+    assert_memory_equal(scanner->modules, s->scanner->modules,
+                        (size_t)scanner->num_modules * sizeof(lr_module));
+    lr_scanner_destroy(scanner);
+}
+
+/* Rows that come in three runs, whatever is cut off the end of what the first two left. */
+static void test_resume(void **state)
+{
+    struct setup *s = *state;
+    char whole[128], rows[160];
+    folder_file(&s->folder, whole, "whole");
+    snprintf(rows, sizeof(rows), "%s.part-rows", s->path);
+    lr_matrix_writer_params params = params_of(s, LR_MATRIX_HDF5);
+    params.path = whole;
+    assert_int_equal(write_rows(s, lr_matrix_writer_create(&params)), LR_OK);
+    params.path = s->path;
+    for (int cut = 0; cut < 14; cut++) { /* a run's addition has 72 bytes */
+        params.resumes = false;
+        for (int run = 0; run < 3; run++) {
+            lr_matrix_writer *writer = lr_matrix_writer_create(&params);
+            assert_non_null(writer);
+            params.resumes = true;
+            const lr_row_sink sink = lr_matrix_writer_sink(writer);
+            const int64_t done = lr_matrix_writer_get_written(writer).rows;
+            assert_true(cut > 0 || done == (run == 0 ? 0 : s->rows[2 * run - 1].row - 1));
+            for (int n = 0; n < 2 * run + 2; n++) {
+                if (s->rows[n].row - 2 >= done) {
+                    assert_int_equal(sink.take(sink.user, &s->rows[n]), LR_OK);
+                }
+            }
+            if (run == 2) {
+                assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
+                continue;
+            }
+            assert_int_equal(lr_matrix_writer_leave(writer), LR_OK);
+            struct stat status;
+            assert_int_equal(stat(rows, &status), 0);
+            assert_int_equal(truncate(rows, status.st_size - 5 * cut), 0);
+        }
+        assert_same_bytes(s->path, whole);
+    }
+    assert_int_equal(folder_visit(&s->folder, false), 2);
+    params.description = "sampled";
+    params.resumes = false;
+    assert_int_equal(lr_matrix_writer_leave(lr_matrix_writer_create(&params)), LR_OK);
+    params.resumes = true;
+    params.description = "exact";
+    assert_null(lr_matrix_writer_create(&params));
+    assert_non_null(strstr(s->log.error, "it was begun with sampled, and now it is exact"));
+    assert_int_equal(s->log.status, LR_USAGE);
+}
+
+static void test_threshold(void **state)
+{
+    struct setup *s = *state;
+    int64_t kept[2];
+    double dropped[2];
+    for (int format = 0; format < 2; format++) {
+        lr_matrix_writer_params params = params_of(s, (lr_matrix_format)format);
+        params.threshold = 0.25;
+        lr_matrix_writer *writer = lr_matrix_writer_create(&params);
+        const lr_row_sink sink = lr_matrix_writer_sink(writer);
+        double sum = 0;
+        for (int n = 0; n < num_rows; n++) {
+            assert_int_equal(sink.take(sink.user, &s->rows[n]), LR_OK);
+            for (int64_t k = 0; k < s->rows[n].count; k++) {
+                sum += s->probability[n][k];
+            }
+        }
+        const lr_matrix_written written = lr_matrix_writer_get_written(writer);
+        assert_true(written.dropped_elements > 0);
+        assert_close(written.sum + written.dropped_sum, sum, 1e-12);
+        kept[format] = written.elements;
+        dropped[format] = written.dropped_sum;
+        assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
+    }
+    assert_int_equal(kept[0], kept[1]);
+    assert_close(dropped[0], dropped[1], 1e-14);
 }
 
 static void assert_row_refused(struct setup *s, const lr_row *before, const lr_row *row)
@@ -372,7 +503,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_tsv),       TEST(test_hdf5),       TEST(test_wide_indices),
         TEST(test_long_rows), TEST(test_wrong_rows), TEST(test_wrong_params),
-        TEST(test_disk_full), TEST(test_same_bytes),
+        TEST(test_disk_full), TEST(test_same_bytes), TEST(test_read),
+        TEST(test_resume),    TEST(test_threshold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,496 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Matrix files in the programs that read them: numpy, scipy, h5py, anndata, torch, octave; against
+project, backproject and recon; stopped and gone on with; verified."""
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+from pathlib import Path
+
+from program import GRID, NUM_VOXELS, ProgramTest, main, read_nifti
+
+try:
+    import h5py
+    import numpy as np
+    import scipy.io
+    import scipy.sparse as sparse
+    MISSING = None
+except ImportError as error:
+    MISSING = f"numpy, scipy and h5py are needed: {error}"
+
+# Two modules with 4 x 4 crystals each at odd places: no symmetry hides a swap of axes.
+LOPSIDED = """\
+name: lopsided
+modules:
+  - {center_mm: [40, 3, 1], u: [0, 1, 0], v: [0, 0, 1], crystals: [5, 3], pitch_mm: [4, 5],
+     face_mm: [3.8, 4.6], depth_mm: 10}
+  - {center_mm: [-45, -2, 2], u: [0, 1, 0], v: [0, 0, 1], crystals: [4, 4], pitch_mm: [4, 4],
+     face_mm: [3.8, 3.8], depth_mm: 10}
+  - {center_mm: [2, 50, -1], u: [1, 0, 0], v: [0, 0, 1], crystals: [3, 4], pitch_mm: [5, 4],
+     face_mm: [4.6, 3.8], depth_mm: 10}
+"""
+
+
+@unittest.skipIf(MISSING, MISSING)
+class ExportTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.lopsided = self.write("lopsided.yaml", LOPSIDED)
+        self.on = ["--scanner", self.scanner, "--backend", "native", "--mode", "exact", *GRID]
+        self.on_lopsided = ["--scanner", self.lopsided, "--backend", "native", "--mode", "exact",
+                            *GRID]
+
+    def export(self, name, *more, on=None):
+        self.good("matrix", *(on or self.on), "-o", self.path(name), *more)
+        return self.path(name)
+
+    def load(self, path):
+        """The /matrix of an HDF5 file as scipy has it."""
+        with h5py.File(path) as file:
+            group = file["matrix"]
+            self.assertEqual(group["indptr"].dtype, group["indices"].dtype)
+            return sparse.csr_matrix((group["data"][:], group["indices"][:], group["indptr"][:]),
+                                     shape=tuple(group.attrs["shape"]))
+
+    def values(self, path):
+        return np.array(read_nifti(path)[3], dtype=np.float64)
+
+    def same(self, a, b, tolerance=0.0):
+        gap = abs(a - b)
+        largest = gap.max() if gap.nnz else 0.0
+        self.assertEqual(a.shape, b.shape)
+        self.assertLessEqual(largest, tolerance * abs(b).max())
+
+
+class Load(ExportTest):
+    def test_formats_hold_the_same(self):
+        a = self.load(self.export("m.h5"))
+        self.assertEqual(a.shape[0], NUM_VOXELS)
+        self.assertTrue(a.has_sorted_indices)
+        self.assertGreater(a.nnz, 1000)
+        self.same(sparse.load_npz(self.export("m.npz")), a)
+        self.same(self.load(self.export("c.h5", "--compress", "4")), a)
+        self.same(sparse.csr_matrix(scipy.io.mmread(self.export("m.mtx")), dtype=np.float32), a)
+        self.assertEqual(len(Path(self.export("m.tsv")).read_text().splitlines()), a.nnz + 1)
+
+    def test_numpy_alone(self):
+        with np.load(self.export("m.npz")) as file:
+            self.assertEqual(file["format"].item(), b"csr")
+            self.assertEqual(file["data"].dtype, np.float32)
+            self.assertEqual(file["indptr"][-1], len(file["indices"]))
+            self.assertEqual(len(file["indptr"]), file["shape"][0] + 1)
+
+    def test_binsparse_links_are_the_same_arrays(self):
+        with h5py.File(self.export("m.h5")) as file:
+            head = json.loads(file["binsparse"].attrs["binsparse"])["binsparse"]
+            for link, name in (("pointers_to_1", "indptr"), ("indices_1", "indices"),
+                               ("values", "data")):
+                self.assertEqual(file["binsparse"][link], file["matrix"][name])
+                self.assertEqual(head["data_types"][link], str(file["matrix"][name].dtype))
+            self.assertEqual(head["format"], "CSR")
+            self.assertEqual(head["number_of_stored_values"], len(file["matrix/data"]))
+            self.assertEqual(head["shape"], list(file["matrix"].attrs["shape"]))
+
+    def test_attributes(self):
+        with h5py.File(self.export("m.h5", "--samples", "2,1,1")) as file:
+            said = file["matrix"].attrs
+            self.assertEqual((said["mode"], said["backend"], said["rows"], said["factors"]),
+                             ("exact", "native", "voxels", "none"))
+            self.assertEqual(list(said["samples"]), [2, 1, 1])
+            self.assertEqual(list(said["grid_size"]), [6, 5, 3])
+            self.assertEqual(file.attrs["program"], "LORaster")
+            self.assertIn("right-handed", file.attrs["frame"])
+            self.assertEqual(file["lor/offsets"][-1], said["shape"][1])
+
+    def elsewhere(self, module, script, path):
+        """What a script prints as JSON, by an interpreter that has the module."""
+        for program in (sys.executable, "/usr/bin/python3"):
+            if not os.path.exists(program):
+                continue
+            if subprocess.run([program, "-c", f"import {module}"], capture_output=True,
+                              check=False).returncode == 0:
+                done = subprocess.run([program, "-c", script, path], capture_output=True,
+                                      text=True, check=False)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                return json.loads(done.stdout.splitlines()[-1])
+        return self.skipTest(f"no interpreter here has {module}")
+
+    def test_anndata(self):
+        path = self.export("m.h5")
+        a = self.load(path)
+        found = self.elsewhere("anndata", """
+import json, sys, h5py
+try:
+    from anndata.io import read_elem
+except ImportError:
+    from anndata.experimental import read_elem
+a = read_elem(h5py.File(sys.argv[1])["matrix"])
+print(json.dumps([type(a).__name__, list(a.shape), int(a.nnz), float(a.data.sum(dtype="f8"))]))
+""", path)
+        self.assertTrue(found[0].startswith("csr_"), found)
+        self.assertEqual(found[1:3], [list(a.shape), a.nnz])
+        self.assertAlmostEqual(found[3], a.data.sum(dtype="f8"), places=9)
+
+    def test_torch(self):
+        path = self.export("m.h5")
+        found = self.elsewhere("torch", """
+import json, sys, h5py, torch
+m = h5py.File(sys.argv[1])["matrix"]
+a = torch.sparse_csr_tensor(torch.from_numpy(m["indptr"][:]), torch.from_numpy(m["indices"][:]),
+                            torch.from_numpy(m["data"][:]), tuple(int(n) for n in m.attrs["shape"]))
+print(json.dumps([float(x) for x in a @ torch.ones(a.shape[1])]))
+""", path)
+        expected = self.load(path) @ np.ones(self.load(path).shape[1])
+        self.assertLess(np.abs(np.array(found) - expected).max(), 1e-5 * expected.max())
+
+    def test_octave(self):
+        octave = shutil.which("octave-cli") or shutil.which("octave")
+        if octave is None:
+            self.skipTest("octave is not installed")
+        path = self.export("m.mtx")
+        script = (f"f = fopen('{path}'); fgetl(f); fgetl(f); fgetl(f); "
+                  "t = fscanf(f, '%f', [3, Inf]); printf('%.9g', sum(t(3, :)));")
+        done = subprocess.run([octave, "--eval", script], capture_output=True, text=True,
+                              check=True)
+        self.assertAlmostEqual(float(done.stdout), self.load(self.export("m.h5")).sum(), places=6)
+
+
+class Agree(ExportTest):
+    """The file's matrix is the one that the other verbs apply."""
+
+    def check(self, on):
+        rng = np.random.default_rng(3)
+        image = rng.uniform(0.1, 1, NUM_VOXELS)
+        x = self.image("x.nii", list(image))
+        a = self.load(self.export("m.h5", on=on))
+        by_lor = self.load(self.export("l.h5", "--by", "lor", on=on))
+        self.same(by_lor, sparse.csr_matrix(a.T), 0)
+        self.good("project", *on[:-4], "--image", x, "-o", self.path("y.h5"))
+        with h5py.File(self.path("y.h5")) as file:
+            y = file["lor/values"][:].astype(np.float64)
+        expected = a.T.astype(np.float64) @ np.float32(image)
+        self.assertLess(np.abs(y - expected).max(), 1e-6 * expected.max())
+        self.good("backproject", *on, "--data", self.path("y.h5"), "-o", self.path("b.nii"))
+        back = a.astype(np.float64) @ np.float32(y)
+        self.assertLess(np.abs(self.values(self.path("b.nii")) - back).max(), 1e-6 * back.max())
+
+    def test_ring(self):
+        self.check(self.on)
+
+    def test_lopsided(self):
+        self.check(self.on_lopsided)
+
+    def test_mlem_in_scipy(self):
+        data = self.expected_counts("y.h5", 100000)
+        a = self.load(self.export("m.h5")).astype(np.float64)
+        with h5py.File(data) as file:
+            y = np.zeros(a.shape[1])
+            if "index" in file["lor"]:
+                y[file["lor/index"][:]] = file["lor/values"][:]
+            else:
+                y = file["lor/values"][:].astype(np.float64)
+        sensitivity = a.sum(axis=1).A1
+        x = np.ones(NUM_VOXELS)
+        for _ in range(10):
+            estimate = a.T @ x
+            ratio = np.divide(y, estimate, out=np.zeros_like(y), where=estimate > 0)
+            x *= np.divide(a @ ratio, sensitivity, out=np.zeros_like(x), where=sensitivity > 0)
+        self.good("recon", *self.on, "--data", data, "--algorithm", "mlem", "--iterations", "10",
+                  "-o", self.path("r.nii"))
+        found = self.values(self.path("r.nii"))
+        scale = found.sum() / x.sum()  # recon may start from another level; iterations do not care
+        self.assertLess(abs(scale - 1), 1e-4)
+        self.assertLess(np.abs(found - x).max(), 1e-4 * x.max())
+
+
+class Choose(ExportTest):
+    def setUp(self):
+        super().setUp()
+        self.whole = self.load(self.export("whole.h5"))
+
+    def test_rows(self):
+        self.same(self.load(self.export("r.h5", "--rows", "7:31")), self.whole[7:31])
+        self.refuse(2, "--rows", "matrix", *self.on, "--rows", "7:1000", "-o", "x.h5")
+        self.refuse(2, "--rows", "matrix", *self.on, "--rows", "9:9", "-o", "x.h5")
+        self.refuse(2, "exclude", "matrix", *self.on, "--rows", "1:2", "--region",
+                    "sphere:0,0,0,1", "-o", "x.h5")
+
+    def test_regions(self):
+        centres = np.array([[-7.5 + 3 * x, -6 + 3 * y, -4 + 4 * z]
+                            for z in range(3) for y in range(5) for x in range(6)])
+        for text, inside in (
+                ("sphere:1,0.5,0,5", ((centres - [1, 0.5, 0]) ** 2).sum(1) <= 25),
+                ("box:-5,-4,-1,2,7,5", ((centres >= [-5, -4, -1]) & (centres <= [2, 7, 5])).all(1))):
+            path = self.export("r.h5", "--region", text)
+            self.same(self.load(path), self.whole[np.flatnonzero(inside)])
+            with h5py.File(path) as file:
+                self.assertEqual(list(file["matrix/voxels"]), list(np.flatnonzero(inside)))
+        mask = [1.0 if k % 7 == 2 else 0.0 for k in range(NUM_VOXELS)]
+        image = self.image("mask.nii.gz", mask)
+        path = self.path("r.h5")
+        self.good("matrix", *self.on[:-4], "--region", image, "-o", path)  # its grid, too
+        self.same(self.load(path), self.whole[np.flatnonzero(mask)])
+        self.refuse(2, "holds no voxel", "matrix", *self.on, "--region", "sphere:900,0,0,1", "-o",
+                    "x.h5")
+
+    def pairs_of(self, path):
+        with h5py.File(path) as file:
+            return [tuple(p) for p in file["lor/pairs"]], file["lor/offsets"][:]
+
+    def test_pairs(self):
+        pairs, offsets = self.pairs_of(self.path("whole.h5"))
+        chosen = [1, 3, len(pairs) - 1]
+        text = ",".join(f"{pairs[k][1]}-{pairs[k][0]}" for k in reversed(chosen))  # any order
+        keep = np.zeros(self.whole.shape[1], bool)
+        for k in chosen:
+            keep[offsets[k]:offsets[k + 1]] = True
+        expected = sparse.csr_matrix(self.whole @ sparse.diags(keep.astype(np.float32)))
+        expected.eliminate_zeros()
+        listed = self.write("pairs.txt", "# pairs\n" + "\n".join(
+            f"{pairs[k][0]} {pairs[k][1]}" for k in chosen))
+        for given in (text, listed):
+            path = self.export("p.h5", "--pairs", given)
+            self.same(self.load(path), expected)
+            with h5py.File(path) as file:
+                self.assertEqual(list(file["matrix/pairs"]), chosen)
+        by_lor = self.load(self.export("l.h5", "--by", "lor", "--pairs", text))
+        self.same(by_lor, sparse.csr_matrix(self.whole.T)[np.flatnonzero(keep)])
+        self.refuse(2, "not in coincidence", "matrix", *self.on, "--pairs", "0-1", "-o", "x.h5")
+        self.refuse(2, "does not exist", "matrix", *self.on, "--pairs", "0-99", "-o", "x.h5")
+
+    def test_lors(self):
+        turned = sparse.csr_matrix(self.whole.T)
+        path = self.export("l.h5", "--lors", "7,100:140,3", "--max-memory", "64K")
+        self.same(self.load(path), turned[[3, 7, *range(100, 140)]])
+        self.refuse(2, "--lors", "matrix", *self.on, "--lors", "5:3", "-o", "x.h5")
+
+    def test_threshold(self):
+        found = self.json("matrix", *self.on, "--threshold", "0.2", "-o", self.path("t.h5"))
+        kept = self.load(self.path("t.h5"))
+        expected = self.whole.copy()
+        for row in range(expected.shape[0]):
+            part = expected.data[expected.indptr[row]:expected.indptr[row + 1]]
+            part[part < np.float32(0.2) * part.max(initial=0)] = 0
+        expected.eliminate_zeros()
+        self.assertLessEqual(abs(kept - expected).count_nonzero(), 2)  # at the threshold itself
+        self.assertEqual(found["dropped_elements"], self.whole.nnz - kept.nnz)
+        self.assertAlmostEqual(found["dropped_sum"] + found["sum"], self.whole.sum(dtype="f8"), 6)
+        with h5py.File(self.path("t.h5")) as file:
+            self.assertEqual(file["matrix"].attrs["threshold"], 0.2)
+            self.assertAlmostEqual(file["matrix"].attrs["dropped_sum"], found["dropped_sum"], 12)
+
+    def test_factors(self):
+        values = np.random.default_rng(2).uniform(0.5, 1.5, 8 * 16).astype(np.float32)
+        np.save(self.path("e.npy"), values)
+        path = self.export("e.h5", "--efficiencies", self.path("e.npy"))
+        pairs, offsets = self.pairs_of(path)
+        factor = np.zeros(self.whole.shape[1])
+        for k, (i, j) in enumerate(pairs):
+            factor[offsets[k]:offsets[k + 1]] = np.outer(values[16 * i:16 * i + 16],
+                                                         values[16 * j:16 * j + 16]).ravel()
+        self.same(self.load(path), sparse.csr_matrix(self.whole @ sparse.diags(factor)), 1e-6)
+        self.good("matrix", "verify", path, "--efficiencies", self.path("e.npy"))
+        self.assertIn("--efficiencies", self.good("matrix", "verify", path).stderr)
+
+    def test_tube(self):
+        self.good("matrix", *self.on, "--lor", "0,1,2,4,3,0", "-o", self.path("t.nii.gz"))
+        pairs, offsets = self.pairs_of(self.path("whole.h5"))
+        lor = offsets[pairs.index((0, 4))] + (2 * 4 + 1) * 16 + 3
+        tube = self.whole[:, [lor]].toarray()[:, 0]
+        self.assertGreater(tube.max(), 0)
+        self.assertTrue((self.values(self.path("t.nii.gz")) == tube).all())
+        self.refuse(2, "crystal 9, 0", "matrix", *self.on, "--lor", "0,9,0,4,0,0", "-o", "x.nii")
+        self.refuse(2, "must end in .nii", "matrix", *self.on, "--lor", "0,1,0,4,0,0", "-o",
+                    "x.h5")
+
+
+class Resume(ExportTest):
+    """A run that is stopped or killed leaves what another goes on with; the end is the same."""
+    LARGE = ["--scanner", "ge-explore-vista-dr", "--grid", "40,40,6", "--voxel-mm", "1,1,0.65",
+             "--backend", "native", "--mode", "exact", "--threads", "1"]
+
+    def start_and_stop(self, number, name, *more):
+        """Ends the run by a signal once it has written a block; what it said."""
+        process = subprocess.Popen([self.program, "matrix", *self.LARGE, "-o", name, *more],
+                                   cwd=self.folder, stderr=subprocess.PIPE, text=True)
+        part = self.folder / f"{name}.part"
+        end = time.monotonic() + 120
+        while process.poll() is None and time.monotonic() < end:
+            if part.exists() and part.stat().st_size > 20e6:
+                process.send_signal(number)
+                break
+            time.sleep(0.002)
+        said = process.communicate(timeout=120)[1]
+        if process.returncode == 0:
+            self.skipTest("the run was over before it could be stopped")
+        self.assertEqual(process.returncode, 1 if number == signal.SIGINT else -number, said)
+        self.assertFalse((self.folder / name).exists())
+        return said
+
+    def test_stop_and_kill(self):
+        self.good("matrix", *self.LARGE, "-o", "whole.h5")
+        said = self.start_and_stop(signal.SIGINT, "m.h5")
+        self.assertIn("--resume", said)
+        self.assertIn("stopped after", said)
+        self.start_and_stop(signal.SIGKILL, "m.h5", "--resume")
+        done = self.run_program("matrix", *self.LARGE, "-o", "m.h5", "--resume", "--threshold",
+                                "0.5")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("threshold 0.5", done.stderr)
+        self.good("matrix", *self.LARGE, "-o", "m.h5", "--resume")
+        self.assertEqual(sorted(p.name for p in self.folder.glob("m.h5*")), ["m.h5"])
+        self.assertEqual(Path(self.path("m.h5")).read_bytes(),
+                         Path(self.path("whole.h5")).read_bytes())
+
+    def test_rows_of_lors(self):
+        more = ["--by", "lor", "--pairs", "0-9,1-10,18-27,19-28,2-11,20-29", "--grid", "40,40,60"]
+        large = [x for x in self.LARGE]
+        del large[large.index("--grid"):large.index("--grid") + 2]
+        self.LARGE = large
+        self.good("matrix", *large, *more, "-o", "whole.npz")
+        self.start_and_stop(signal.SIGINT, "m.npz", *more)
+        self.good("matrix", *large, *more, "-o", "m.npz", "--resume")
+        self.assertEqual(Path(self.path("m.npz")).read_bytes(),
+                         Path(self.path("whole.npz")).read_bytes())
+
+    def test_damaged_state(self):
+        """A state that was cut anywhere gives the same end, or is refused."""
+        self.good("matrix", *self.on, "-o", "whole.h5")
+        expected = self.load(self.path("whole.h5"))
+        self.start_and_stop(signal.SIGINT, "m.h5")
+        rows = Path(self.path("m.h5.part-rows"))
+        good = rows.read_bytes()
+        self.assertEqual(expected.shape[0], NUM_VOXELS)
+        for share in (0, 1, 17, 33, 50, 63):
+            rows.write_bytes(good[:len(good) * share // 64])
+            done = self.run_program("matrix", *self.LARGE, "-o", "m.h5", "--resume", "--rows",
+                                    "0:1")
+            self.assertEqual(done.returncode, 2, done.stderr)
+        rows.write_bytes(good[:-5])
+        done = self.good("matrix", *self.LARGE, "-o", "m.h5", "--resume")
+        self.good("matrix", *self.LARGE, "-o", "again.h5")
+        self.assertEqual(Path(self.path("m.h5")).read_bytes(),
+                         Path(self.path("again.h5")).read_bytes())
+
+    def test_nothing_to_resume(self):
+        self.refuse(2, "nothing to go on with", "matrix", *self.on, "-o", "m.h5", "--resume")
+        self.refuse(2, "--resume", "matrix", *self.on, "-o", "m.tsv", "--resume")
+
+    def test_fresh_start(self):
+        self.start_and_stop(signal.SIGKILL, "m.h5")
+        self.good("matrix", *self.on, "-o", "m.h5")
+        self.assertEqual(sorted(p.name for p in self.folder.glob("m.h5*")), ["m.h5"])
+
+
+class Verify(ExportTest):
+    def good_file(self, *arguments, on=None):
+        path = self.export("m.h5", *arguments, on=on)
+        found = self.json("matrix", "verify", path)
+        self.assertTrue(found["good"])
+        return found
+
+    def test_good_files(self):
+        found = self.good_file()
+        self.assertLess(found["row_error"], 1e-5)
+        self.assertGreater(found["row_error"], 0)
+        self.good_file("--by", "lor")
+        self.good_file("--rows", "8:60", "--pairs", "0-4,1-5", "--threshold", "0.1")
+        self.good_file("--region", "sphere:0,0,0,6", "--samples", "2,2,2")
+        self.good_file("--by", "lor", "--pairs", "0-4,2-6", "--threshold", "0.1")
+        self.good_file("--compress", "3", on=self.on_lopsided)
+        self.good("matrix", *self.on_ring, "--mode", "sampled", "--rays", "3", *GRID, "-o",
+                  self.path("s.h5"))
+        self.assertEqual(self.json("matrix", "verify", self.path("s.h5"))["mode"], "sampled")
+        self.good("matrix", *self.on_ring, "--at", "0,0,0", "--at", "1,2,3", "-o",
+                  self.path("p.h5"))
+        self.assertEqual(self.json("matrix", "verify", self.path("p.h5"))["rows_are"], "points")
+
+    def test_npz(self):
+        path = self.export("m.npz", "--rows", "5:50")
+        self.good("matrix", "verify", path, *self.on, "--rows", "5:50")
+        self.refuse(3, "rows", "matrix", "verify", path, *self.on)
+        self.refuse(3, "differ", "matrix", "verify", path, *self.on, "--rows", "6:51")
+        np.savez_compressed(self.path("c.npz"), indptr=[0])
+        self.refuse(3, "compress", "matrix", "verify", "c.npz", *self.on)
+
+    def spoil(self, words, change):
+        path = self.export("m.h5")
+        with h5py.File(path, "r+") as file:
+            change(file["matrix"])
+        self.refuse(3, words, "matrix", "verify", path)
+
+    def test_spoilt_files(self):
+        def negative(m):
+            m["data"][17] = -1e-6
+
+        def not_finite(m):
+            m["data"][17] = np.nan
+
+        def unsorted(m):
+            m["indices"][0:2] = m["indices"][0:2][::-1]
+
+        def out_of_range(m):
+            m["indices"][m["indptr"][1] - 1] = m.attrs["shape"][1]
+
+        def falling(m):
+            m["indptr"][4] = 0
+
+        def scaled(m):
+            m["data"][:] *= 1.0002
+
+        def one_row_scaled(m):
+            row = slice(m["indptr"][40], m["indptr"][41])
+            m["data"][row] = m["data"][row] * 1.01
+
+        def exchanged(m):  # all sums stay
+            row = slice(m["indptr"][44], m["indptr"][45])
+            m["data"][row] = m["data"][row][::-1]
+
+        def too_short(m):
+            data = m["data"][:-1]
+            del m["data"]
+            m["data"] = data
+
+        for words, change in (("probability", negative), ("probability", not_finite),
+                              ("ascend", unsorted), ("below", out_of_range),
+                              ("indptr", falling), ("sensitivity", scaled),
+                              ("sensitivity", one_row_scaled), ("as many", too_short)):
+            with self.subTest(change.__name__):
+                self.spoil(words, change)
+        path = self.export("x.h5")
+        with h5py.File(path, "r+") as file:
+            exchanged(file["matrix"])
+        self.refuse(3, "backend cpu", "matrix", "verify", path, "--compare", "90")
+
+    def test_other_scanner(self):
+        path = self.export("m.h5")
+        self.refuse(3, "another scanner", "matrix", "verify", path, "--scanner", self.lopsided)
+
+    def test_files_that_are_none(self):
+        """Truncated anywhere, empty, noise, a folder: a sentence and exit code 3."""
+        for name in ("m.h5", "m.npz"):
+            raw = Path(self.export(name)).read_bytes()
+            for n in range(0, 64):
+                Path(self.path("t")).write_bytes(raw[:len(raw) * n // 64])
+                self.refuse(3, "t", "matrix", "verify", "t", *self.on)
+            rng = np.random.default_rng(5)
+            for _ in range(60 if name == "m.npz" else 0):  # HDF5's own library does not bear it
+                bad = bytearray(raw)
+                for place in rng.integers(0, len(raw), 30):
+                    bad[place] = rng.integers(0, 256)
+                Path(self.path("t")).write_bytes(bad)
+                self.assertIn(self.run_program("matrix", "verify", "t", *self.on).returncode,
+                              (0, 3))
+        Path(self.path("t")).write_bytes(os.urandom(5000))
+        self.refuse(3, "t", "matrix", "verify", "t", *self.on)
+        self.refuse(3, "", "matrix", "verify", str(self.folder), *self.on)
+        self.refuse(2, "one file", "matrix", "verify")
+
+
+if __name__ == "__main__":
+    main({"load": Load, "agree": Agree, "choose": Choose, "resume": Resume, "verify": Verify})
