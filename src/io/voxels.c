@@ -61,12 +61,11 @@ static lr_status check_length(const struct lr_voxels *voxels, const struct lr_im
     if (voxels->offset_bytes > found ||
         (found - voxels->offset_bytes) / voxels->type.bytes < count) {
         return lr_error(log, LR_BAD_INPUT,
-                        "%s is truncated: %d x %d x %d voxels of %d bytes after byte %lld need "
-                        "%lld bytes, and it has %lld: get it again",
+                        "%s is truncated: %d x %d x %d voxels of %d bytes are %lld bytes, and "
+                        "from byte %lld on it has fewer, %lld in all: get it again",
                         voxels->path, layout->size[0], layout->size[1], layout->size[2],
-                        voxels->type.bytes, (long long)voxels->offset_bytes,
-                        (long long)(voxels->offset_bytes + count * voxels->type.bytes),
-                        (long long)found);
+                        voxels->type.bytes, (long long)(count * voxels->type.bytes),
+                        (long long)voxels->offset_bytes, (long long)found);
     }
     return LR_OK;
 }
