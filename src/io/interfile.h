@@ -29,7 +29,8 @@ struct lr_interfile {
     bool has_start; /* begins with INTERFILE */
 };
 
-/* Reads a whole header; at most 8 MiB and 64 KiB a line, in memory of some four times its size.
+/* Reads a whole header; at most 8 MiB and 64 KiB a line, in memory of at most 16 times
+ * its size and 256 KiB.
  * errors: LR_BAD_INPUT, a sentence with the path; nothing to finish then. */
 lr_status lr_interfile_read(struct lr_interfile *file, const char *path, const lr_log *log);
 

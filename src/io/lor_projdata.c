@@ -174,6 +174,7 @@ static void warn_of_reach(const struct reader *reader)
 {
     const struct lr_projdata *projdata = &reader->projdata;
     const struct lr_sinogram_rings *rings = &projdata->rings;
+    const double depth_mm = reader->lors->scanner->modules[0].depth_mm;
     int reach[2], difference = 0;
     lr_projdata_reach(projdata, reader->lors, reach);
     for (int k = 0; k < projdata->num_segments; k++) {
@@ -187,7 +188,7 @@ static void warn_of_reach(const struct reader *reader)
                 "%d: those beyond are taken as measured without counts; a field_of_view_mm of %.1f "
                 "in the scanner's description leaves them out",
                 reader->path, last_t, reach[0],
-                2.0 * rings->radius_mm * sin(pi * (last_t + 0.5) / rings->around));
+                (2.0 * rings->radius_mm + depth_mm) * sin(pi * (last_t + 0.5) / rings->around));
     }
     if (reach[1] > difference) {
         lr_warn(reader->log,

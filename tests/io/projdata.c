@@ -356,12 +356,50 @@ static void test_view_offset(void **state)
     folder_finish(&folder);
 }
 
+/* The field of view that a warning advises leaves out what the file does not have, and no more. */
+static void test_advice(void **state)
+{
+    (void)state;
+    struct test_folder folder;
+    char path[128];
+    static float bins[span_bins];
+    folder_init(&folder);
+    lr_scanner *scanner = top_ring();
+    lr_lors *lors = lors_of(scanner);
+    bins[16 * 3 * 40 + 20] = 1;
+    bytes_write(folder_file(&folder, path, "bins.s"), bins, sizeof(bins));
+    write_header(folder_file(&folder, path, "a.hs"), BY_VIEW, "");
+    struct test_log log;
+    test_log_init(&log);
+    lr_lor_data_destroy(lr_lor_data_read(path, lors, &log.log));
+    const char *advice = strstr(log.warning, "a field_of_view_mm of ");
+    assert_non_null(advice);
+    const lr_scanner_params params = {
+        .name = "narrow",
+        .modules = scanner->modules,
+        .num_modules = scanner->num_modules,
+        .num_positions = scanner->num_positions,
+        .coincidence = {.field_of_view_mm = atof(advice + 22), .min_module_difference = 2}};
+    lr_scanner *narrow = lr_scanner_create(&params);
+    lr_lors *fewer = lors_of(narrow);
+    lr_lor_data_destroy(read_good(path, fewer, 1)); /* that of compressed data */
+    struct lr_projdata projdata;
+    assert_int_equal(lr_projdata_create(&projdata, fewer, NULL), LR_OK);
+    assert_int_equal(projdata.num_t, 39); /* -19 to 19 of the file's -20 to 19 */
+    lr_projdata_finish(&projdata);
+    lr_lors_destroy(fewer);
+    lr_scanner_destroy(narrow);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+    folder_finish(&folder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bins),        cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_places),      cmocka_unit_test(test_compressed),
-        cmocka_unit_test(test_view_offset),
+        cmocka_unit_test(test_view_offset), cmocka_unit_test(test_advice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
