@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Images, projection data and matrices in the formats of STIR, CASToR, ITK and NumPy, written by the
-program and decoded here from docs/formats.md alone."""
+"""Images, projection data and matrices in the formats of STIR, CASToR, ITK and NumPy, written by
+the program and decoded here from docs/formats.md alone."""
 import importlib.util
 import sys
 import unittest
@@ -239,38 +239,57 @@ class Projections(ProgramTest):
                   "point" + ending)
         return self.path("point" + ending)
 
-    def test_point_source(self):
-        """Counts of a point lie where STIR's formulas put its lines: in each view the tangential
-        positions are about s, in each segment the axial ones about m - a tan(theta)."""
-        for place in ((19.5, -31.25, 9.3), (-26, -7.5, -13), (3, 37, 4.9)):
-            data = ProjectionData(self.point(place))
-            x, y, z = (-c for c in place)  # STIR's axes run against ours
-            phi = np.arange(data.views) * np.pi / data.views + data.offset
-            s = x * np.cos(phi) + y * np.sin(phi)
-            along = x * np.sin(phi) - y * np.cos(phi)
-            total = sum(b.sum(axis=0) for b in data.bins)  # [view][t]
-            self.assertGreater(total.sum(), 0)
-            mean_t = (total * data.t).sum(axis=1) / total.sum(axis=1)
-            expected_t = np.arcsin(s / data.radius_mm) * data.around / np.pi
-            # A wrong sign is many bins off, and numbering shifted by a crystal a whole bin in the
-            # mean over views; gaps between modules and flat panels move counts by parts of a bin.
-            self.assertLess(np.abs(mean_t - expected_t).max(), 0.75, place)
-            self.assertLess(np.abs((mean_t - expected_t).mean()), 0.25, place)
-            checked = 0
-            for k, difference in enumerate(data.differences):
-                by_axial = data.bins[k].sum(axis=2)  # [axial][view]
-                tan_theta = difference * data.pitch_mm / (2 * np.sqrt(data.radius_mm ** 2 - s ** 2))
-                m = z + along * tan_theta
-                expected = m / data.pitch_mm + (data.axial[k] - 1) / 2
-                inside = (by_axial.sum(axis=0) > 0) & (expected > 0.7) & (
-                    expected < data.axial[k] - 1.7)
-                if not inside.any():
-                    continue
+    def check_place(self, data, x, y, z):
+        """Counts of a point at x, y, z of STIR's axes lie where its formulas put the lines: in each
+        view the tangential positions are about s, in each segment the axial ones about m, where
+        z = m - a tan(theta)."""
+        phi = np.arange(data.views) * np.pi / data.views + data.offset
+        s = x * np.cos(phi) + y * np.sin(phi)
+        along = x * np.sin(phi) - y * np.cos(phi)
+        total = sum(b.sum(axis=0) for b in data.bins)  # [view][t]
+        self.assertGreater(total.sum(), 0)
+        mean_t = (total * data.t).sum(axis=1) / total.sum(axis=1)
+        expected_t = np.arcsin(s / data.radius_mm) * data.around / np.pi
+        # A wrong sign is many bins off, and numbering shifted by a crystal a whole bin in the mean
+        # over views; gaps between modules and flat panels move counts by parts of a bin.
+        self.assertLess(np.abs(mean_t - expected_t).max(), 0.75)
+        self.assertLess(np.abs((mean_t - expected_t).mean()), 0.25)
+        checked = 0
+        for k, difference in enumerate(data.differences):
+            by_axial = data.bins[k].sum(axis=2)  # [axial][view]
+            tan_theta = difference * data.pitch_mm / (2 * np.sqrt(data.radius_mm ** 2 - s ** 2))
+            expected = (z + along * tan_theta) / data.pitch_mm + (data.axial[k] - 1) / 2
+            inside = (by_axial.sum(axis=0) > 0) & (expected > 0.7) & (
+                expected < data.axial[k] - 1.7)
+            if inside.any():
                 mean = (np.arange(data.axial[k])[:, None] * by_axial).sum(axis=0)[inside]
                 mean = mean / by_axial.sum(axis=0)[inside]
-                self.assertLess(np.abs(mean - expected[inside]).max(), 0.75, (place, difference))
+                self.assertLess(np.abs(mean - expected[inside]).max(), 0.75, difference)
                 checked += inside.sum()
-            self.assertGreater(checked, 100)
+        self.assertGreater(checked, 100)
+
+    def test_point_source(self):
+        for place in ((19.5, -31.25, 9.3), (-26, -7.5, -13), (3, 37, 4.9)):
+            # STIR's axes run against ours
+            self.check_place(ProjectionData(self.point(place)), *(-c for c in place))
+
+    def test_image_and_projection_agree(self):
+        """What STIR would see: the voxel of a .hv file and the bins of a .hs file, by its rules."""
+        image = np.zeros((4, 3, 6), "<f4")
+        image[1, 2, 4] = 1e6
+        np.save(self.path("x.npy"), image)
+        self.good("simulate", *self.on_ring, "--image", "x.npy", "--grid", "6,3,4", "--voxel-mm",
+                  "5,4,3", "--origin-mm", "-33,17,4", "--samples", "1",
+                  "--expected", "--truth", "x.hv", "-o", "y.hs")
+        keys = header_of(self.path("x.hv"))
+        size = [int(n) for n in by_index(keys, "matrix size")]
+        step, first = (by_index(keys, key) for key in (
+            "scaling factor (mm/pixel)", "first pixel offset (mm)"))
+        voxels = np.fromfile(self.path("x.v"), "<f4").reshape(size[::-1])
+        (at,) = np.argwhere(voxels)
+        x, y = (first[k] + step[k] * at[2 - k] for k in (0, 1))
+        z = first[2] + step[2] * (at[0] - (size[2] - 1) / 2)
+        self.check_place(ProjectionData(self.path("y.hs")), x, y, z)
 
     def test_same_as_hdf5(self):
         """recon and backproject give the same image from .hs and from HDF5."""
@@ -349,8 +368,9 @@ class StirMatrix(ProgramTest):
         grid = ["--grid", "6,5,4", "--voxel-mm", "7,6,5", "--origin-mm", "-15.5,-13.25,-6.75"]
         self.good("matrix", *self.on_ring, *grid, "--format", "stir", "-o", "m.hpm")
         found = {p.name for p in self.folder.iterdir()}
-        self.assertEqual(found - {"ring.yaml"}, {"fine.yaml", "m.hpm", "m.pm", "m_template.hs", "m_template.s",
-                                 "m_template.hv", "m_template.v"})
+        self.assertEqual(found - {"ring.yaml", "fine.yaml"},
+                         {"m.hpm", "m.pm", "m_template.hs", "m_template.s", "m_template.hv",
+                          "m_template.v"})
         np.save(self.path("x.npy"), np.random.default_rng(3).random((4, 5, 6)).astype("<f4"))
         self.good("simulate", *self.on_ring, "--image", "x.npy", *grid, "--expected", "--truth",
                   "x.hv", "-o", "y.hs")
@@ -392,11 +412,11 @@ class StirMatrix(ProgramTest):
         self.refuse(2, "--at", "matrix", *self.on_ring, "--at", "0,0,0", "-o", "c.hpm")
         self.refuse(2, ".hpm", "matrix", *self.on_ring, *grid, "--format", "stir", "-o", "c.pm")
         self.refuse(2, "--resume", "matrix", *self.on_ring, *grid, "--resume", "-o", "c.hpm")
-        self.refuse(3, "full rings", "matrix", "--scanner", "two-opposed-modules", *CPU, *grid, "-o",
-                    "c.hpm")
+        self.refuse(3, "full rings", "matrix", "--scanner", "two-opposed-modules", *CPU, *grid,
+                    "-o", "c.hpm")
         # 12,800 small voxels within the 4 mm that one pair of crystals sees amid the ring
-        self.refuse(3, ["voxels", "at most 10000 a bin"], "matrix", *self.on_ring, "--pairs", "0-16",
-                    "--grid", "40,40,8", "--voxel-mm", "0.3,0.03,0.1", "--origin-mm",
+        self.refuse(3, ["voxels", "at most 10000 a bin"], "matrix", *self.on_ring, "--pairs",
+                    "0-16", "--grid", "40,40,8", "--voxel-mm", "0.3,0.03,0.1", "--origin-mm",
                     "-6,1.45,-6.5", "--samples", "1", "-o", "c.hpm")
 
 
