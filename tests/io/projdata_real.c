@@ -157,14 +157,20 @@ static void test_damage(void **state)
 
 /* --- real files --- */
 
+static void skip_without(const char *name)
+{
+    char path[1024];
+    if (test_data(path, name) == NULL) {
+        skip();
+    }
+}
+
 static lr_status try_header(const char *name, const lr_scanner *scanner, struct test_log *log,
                             struct lr_projdata *projdata)
 {
     char path[1024];
     struct lr_projdata_file file;
-    if (test_data(path, name) == NULL) {
-        skip();
-    }
+    assert_non_null(test_data(path, name));
     test_log_init(log);
     const lr_status status = lr_projdata_read(projdata, &file, path, scanner, &log->log);
     if (status == LR_OK) {
@@ -181,6 +187,7 @@ static void test_mmr_headers(void **state)
     static const struct lr_sinogram_gaps one = {1, 0};
     const char *const names[] = {"interfile/Siemens_mMR_seg2.hs", "interfile/template_span11.hs"};
     const int planes[] = {314, 837}, ring_pairs[] = {314, 4084};
+    skip_without(names[0]);
     lr_scanner *scanner = lr_scanner_read("siemens-mmr", NULL);
     struct lr_sinogram_rings list_mode;
     struct test_log log;
@@ -225,6 +232,7 @@ static void test_other_headers(void **state)
         {"interfile/smalllong.hs", "is arc-corrected"},
         {"interfile/mMR_sinogram.s.hdr", "no projection data as STIR writes them"},
     };
+    skip_without(cases[0][0]);
     lr_scanner *scanner = lr_scanner_read("siemens-mmr", NULL);
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         struct test_log log;
