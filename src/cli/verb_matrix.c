@@ -130,6 +130,36 @@ static void describe(const struct setup *setup, char *text, size_t size)
     }
 }
 
+static lr_status count_elements(void *user, const lr_row *row)
+{
+    *(double *)user += (double)row->count;
+    return LR_OK;
+}
+
+/* Elements that there are going to be, by a few rows; 0 where they cannot be many. */
+static double expect_elements(const struct setup *setup, const struct matrix_choice *choice)
+{
+    enum { ROWS = 12 };
+    const int64_t num_voxels = lr_grid_num_voxels(&setup->grid);
+    const int64_t begin = choice->by_lor ? 0 : choice->begin;
+    const int64_t num = choice->by_lor           ? num_voxels
+                        : choice->voxels != NULL ? choice->num_voxels
+                                                 : choice->end - begin;
+    int64_t voxels[ROWS];
+    double elements = 0;
+    if ((double)num * (double)setup->lors->count < 0x1p31 || num < 1000) {
+        return 0;
+    }
+    for (int k = 0; k < ROWS; k++) {
+        const int64_t place = (2 * k + 1) * num / (2 * ROWS);
+        voxels[k] = choice->voxels != NULL ? choice->voxels[place] : begin + place;
+    }
+    const lr_row_choice rows = {.voxels = voxels, .num_voxels = ROWS, .part = &choice->part};
+    const lr_row_sink sink = {count_elements, &elements};
+    const lr_status status = lr_operator_rows_part(setup->op, &rows, &sink);
+    return status == LR_OK ? elements / ROWS * (double)num : 0;
+}
+
 static lr_matrix_writer *open_writer(const struct setup *setup, const struct request *request,
                                      const char *description)
 {
@@ -152,6 +182,8 @@ static lr_matrix_writer *open_writer(const struct setup *setup, const struct req
         .threshold = request->threshold,
         .compress = request->compress,
         .resumes = request->resumes,
+        .expected_elements =
+            points || request->format != LR_MATRIX_HDF5 ? 0 : expect_elements(setup, choice),
         .info = lr_operator_get_info(setup->op),
         .factors = request->factors.words,
         .log = &setup->report->log,

@@ -215,6 +215,35 @@ static lr_status compare_sums(struct verify *verify, const float *sensitivity)
     return LR_OK;
 }
 
+static lr_status sum_row(void *user, const lr_row *row)
+{
+    float *sensitivity = user;
+    double sum = 0;
+    for (int64_t k = 0; k < row->count; k++) {
+        sum += row->probability[k];
+    }
+    sensitivity[row->row] = (float)sum;
+    return LR_OK;
+}
+
+/* Of a few voxels the sums of their rows; of many the whole image, which is faster then. */
+static lr_status find_sensitivity(const struct verify *verify, float *sensitivity)
+{
+    const lr_matrix_file_info *info = &verify->given;
+    if (info->by_lor || 4 * info->num_rows > lr_grid_num_voxels(&verify->setup.grid)) {
+        return lr_operator_sensitivity_part(verify->setup.op, &info->part, sensitivity);
+    }
+    const lr_row_choice choice = {
+        .begin = info->row_begin,
+        .end = info->row_begin + info->num_rows,
+        .voxels = info->voxels,
+        .num_voxels = info->voxels != NULL ? info->num_rows : 0,
+        .part = &info->part,
+    };
+    const lr_row_sink sink = {sum_row, sensitivity};
+    return lr_operator_rows_part(verify->setup.op, &choice, &sink);
+}
+
 static lr_status check_sums(struct verify *verify)
 {
     float *sensitivity = common_floats(verify->setup.report,
@@ -224,7 +253,7 @@ static lr_status check_sums(struct verify *verify)
     }
     lr_status status = setup_operator(&verify->setup);
     if (status == LR_OK) {
-        status = lr_operator_sensitivity_part(verify->setup.op, &verify->given.part, sensitivity);
+        status = find_sensitivity(verify, sensitivity);
     }
     if (status == LR_OK) {
         status = compare_sums(verify, sensitivity);
@@ -237,8 +266,8 @@ static lr_status check_sums(struct verify *verify)
 
 /* The reference's row without what the threshold drops. Where rows are LORs that is not known of
  * single elements: those that the file lacks are then left out. */
-static lr_status thin_out(const struct verify *verify, const struct sample *sample,
-                          const lr_row *row, struct sample *out)
+static lr_status thin_out(struct verify *verify, const struct sample *sample, const lr_row *row,
+                          struct sample *out)
 {
     double largest = 0;
     for (int64_t k = 0; k < row->count; k++) {
@@ -346,7 +375,7 @@ static lr_status check_rows(struct verify *verify)
 static lr_status open_scanner(struct verify *verify, struct cli_args *args)
 {
     lr_scanner *scanner = NULL;
-    if (verify->info->is_described) {
+    if (verify->info->is_described && !args_has(args, "--scanner")) {
         scanner = lr_scanner_read_hdf5(verify->path, &args->report->log);
         if (scanner == NULL) {
             return report_reason(args->report);

@@ -340,6 +340,19 @@ static void release(struct lr_matrix_store *store)
     store->counts = NULL;
 }
 
+/* What another run left is lost when this one does not go on with it. */
+static lr_status empty_part(struct lr_matrix_store *store)
+{
+    const int file = store->output.file;
+    if (lseek(file, 0, SEEK_END) > 0) {
+        lr_warn(store->params.log,
+                "%s was left by a run that was stopped, and is begun anew: resuming would have "
+                "gone on with it",
+                store->output.temporary);
+    }
+    return ftruncate(file, 0) == 0 ? LR_OK : lr_output_fail(&store->output, errno);
+}
+
 /* Without what this call has made: an empty TARGET.part where there was none. */
 static void undo_open(struct lr_matrix_store *store, bool had_part)
 {
@@ -355,11 +368,13 @@ lr_status lr_matrix_store_open(struct lr_matrix_store *store,
 {
     *store = (struct lr_matrix_store){
         .params = *params, .rows_file = -1, .segments_begin = sizeof(struct head)};
-    const struct lr_output_name name = {params->path, "part", params->resumes};
-    LR_TRY(lr_output_open_named(&store->output, &name, params->log));
+    LR_TRY(lr_output_open_named(&store->output, params->path, "part", params->log));
     store->checkpoint_s = lr_clock_seconds();
     const bool had_part = params->resumes && lseek(store->output.file, 0, SEEK_END) > 0;
-    lr_status status = make_buffers(store);
+    lr_status status = params->resumes ? LR_OK : empty_part(store);
+    if (status == LR_OK) {
+        status = make_buffers(store);
+    }
     if (status == LR_OK) {
         status = open_rows(store);
     }

@@ -251,7 +251,9 @@ static lr_status open_store(lr_matrix_writer *writer)
         .path = params->path,
         .key = key,
         .num_rows = writer->num_rows,
-        .wide = writer->num_columns > writer->index_limit,
+        .wide = writer->num_columns > writer->index_limit ||
+                (params->format == LR_MATRIX_HDF5 &&
+                 params->expected_elements > (double)writer->index_limit),
         .resumes = params->resumes,
         .log = params->log,
     };

@@ -159,14 +159,14 @@ static bool take_hold(int file)
     return fcntl(file, F_SETLK, &lock) == 0 || (errno != EACCES && errno != EAGAIN);
 }
 
-static lr_status open_named(struct lr_output *output, const struct lr_output_name *name)
+static lr_status open_named(struct lr_output *output, const char *ending)
 {
-    const size_t bytes = strlen(output->target) + strlen(name->ending) + 2;
+    const size_t bytes = strlen(output->target) + strlen(ending) + 2;
     output->temporary = lr_alloc((int64_t)bytes, 1, "a file name", output->log);
     if (output->temporary == NULL) {
         return LR_FAILED;
     }
-    snprintf(output->temporary, bytes, "%s.%s", output->target, name->ending);
+    snprintf(output->temporary, bytes, "%s.%s", output->target, ending);
     output->file = open(output->temporary, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (output->file < 0) {
         complain_open(output, errno);
@@ -177,10 +177,6 @@ static lr_status open_named(struct lr_output *output, const struct lr_output_nam
                         "cannot write %s: another program is just writing it (it has %s open): "
                         "wait for it, or choose another name",
                         output->path, output->temporary);
-    }
-    if (!name->keeps && ftruncate(output->file, 0) != 0) {
-        complain_open(output, errno);
-        return LR_FAILED;
     }
     return LR_OK;
 }
@@ -202,15 +198,15 @@ static lr_status check_regular(const struct lr_output *output)
                           output->path);
 }
 
-lr_status lr_output_open_named(struct lr_output *output, const struct lr_output_name *name,
+lr_status lr_output_open_named(struct lr_output *output, const char *path, const char *ending,
                                const lr_log *log)
 {
     *output = (struct lr_output){.file = -1, .log = log};
-    if (name->path == NULL || name->path[0] == '\0') {
+    if (path == NULL || path[0] == '\0') {
         return lr_error(log, LR_USAGE, "an output file needs a name");
     }
-    output->path = lr_copy_string(name->path, log);
-    output->target = follow_links(name->path, log);
+    output->path = lr_copy_string(path, log);
+    output->target = follow_links(path, log);
     output->buffer = lr_alloc(buffer_bytes, 1, "an output buffer", log);
     lr_status status = output->path != NULL && output->target != NULL && output->buffer != NULL
                            ? LR_OK
@@ -219,7 +215,7 @@ lr_status lr_output_open_named(struct lr_output *output, const struct lr_output_
         status = check_regular(output);
     }
     if (status == LR_OK) {
-        status = open_named(output, name);
+        status = open_named(output, ending);
     }
     if (status != LR_OK) {
         lr_output_leave(output);

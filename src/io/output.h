@@ -26,18 +26,14 @@ struct lr_output {
  * errors: LR_USAGE for an empty path, LR_FAILED for everything the system refuses. */
 lr_status lr_output_open(struct lr_output *output, const char *path, const lr_log *log);
 
-/* The same with a hidden file of the caller's naming, PATH.ENDING, which another run may go on with:
- * `keeps` takes it as it is when it is there, else it is emptied. One program at a time may have it
- * open. errors: as lr_output_open; LR_USAGE for a device or a pipe, LR_FAILED while another program
- * has it. */
-struct lr_output_name {
-    const char *path, *ending;
-    bool keeps;
-};
-lr_status lr_output_open_named(struct lr_output *output, const struct lr_output_name *name,
+/* The same with a file beside the target of the caller's naming, PATH.ENDING, which another run may
+ * go on with: when it is there it is taken as it is. One program at a time may have it open.
+ * errors: as lr_output_open; LR_USAGE for a device or a pipe, LR_FAILED while another program has
+ * it. */
+lr_status lr_output_open_named(struct lr_output *output, const char *path, const char *ending,
                                const lr_log *log);
 
-/* Closes the file and leaves it where it is, under its hidden name. */
+/* Closes the file and leaves it where it is, under that name. */
 void lr_output_leave(struct lr_output *output);
 
 /* Appends bytes. The first failure is logged; from then on nothing is written any more and every

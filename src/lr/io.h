@@ -176,6 +176,8 @@ typedef struct lr_matrix_writer_params {
     bool
         resumes; /* go on with what another run left, made with the same params; hdf5, npz and mtx */
     const lr_operator_info *info; /* recorded, NULL = not */
+    double expected_elements;     /* roughly, 0 = not known: from 2^31 on they are kept as hdf5 is
+                                     going to need them, and need not be copied in the end */
     const char *factors;          /* what rows were multiplied by, in words; NULL = nothing */
     const lr_log *log;
 } lr_matrix_writer_params;

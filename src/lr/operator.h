@@ -163,8 +163,9 @@ typedef struct lr_row_choice {
     const lr_selection *part; /* elements of other LORs are left out; NULL = none is */
 } lr_row_choice;
 
-/* The same for these rows and LORs. What is not selected is not computed by native where whole
- * module pairs are left out; others compute whole rows.
+/* The same for these rows and LORs. Where whole module pairs are left out, native does not compute
+ * them, compute and raster leave out what lies before and behind those that are wanted, and often
+ * what is between; cpu computes whole rows.
  * errors: LR_USAGE for lists that are not ascending or leave the range. */
 LR_API lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice,
                                        const lr_row_sink *sink);
@@ -173,8 +174,8 @@ LR_API lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *cho
  * those without elements too. In each lr_row, `row` is the LOR, `lor` are voxels (rows of the grid,
  * sorted) and `probability` are the elements, which have passed single precision.
  * Voxel rows are computed for some LORs at a time and turned over in memory, within
- * max_memory_bytes of the operator: the more of it, the fewer times. A pass costs native what the
- * module pairs at hand do, and other backends all rows. `factors` count.
+ * max_memory_bytes of the operator: the more of it, the fewer times. A pass costs what rows of
+ * the module pairs at hand do (above). `factors` count.
  * errors: LR_USAGE for a selection that is not ascending or leaves the range, or a grid of 2^32
  * voxels or more; LR_FAILED when memory does not do for a single LOR; LR_CANCELLED. */
 LR_API lr_status lr_operator_lor_rows(lr_operator *op, const lr_selection *part,

@@ -29,9 +29,15 @@ typedef float point_parts[3][2];
 enum { HEAD_BYTES = 16, ROOM = 3, MOST_POINTS = 4096, FEWEST_ENTRIES = 1024 };
 enum { MOST_ENTRIES = 1 << 24 };
 
+/* Runs of consecutive module pairs that are asked for one by one; scattered ones are computed with
+ * those between them. */
+enum { MOST_RUNS = 64 };
+
 /* State of one call of lr_columns_read_rows. */
 struct listing {
     struct lr_columns *columns;
+    int runs[MOST_RUNS][2]; /* pairs begin .. end-1 */
+    int num_runs;
     enum lr_columns_program which;
     double factor;  /* 1 / points per row */
     int max_points; /* of a batch */
@@ -145,17 +151,26 @@ static lr_status run_share(const struct listing *listing, const struct share *sh
     return gl_pass_run(columns->ctx, &pass);
 }
 
-/* Lists the elements of some points with all pairs. */
+static lr_status run_pairs(const struct listing *listing, struct share *share, const int run[2])
+{
+    share->end_pair = run[0];
+    while (share->end_pair < run[1]) {
+        share->begin_pair = share->end_pair;
+        const int end = lr_columns_rows_pairs(listing->columns, share->begin_pair);
+        share->end_pair = end < run[1] ? end : run[1];
+        LR_TRY(run_share(listing, share));
+    }
+    return LR_OK;
+}
+
+/* Lists the elements of some points with the pairs that are wanted. */
 static lr_status run_points(const struct listing *listing, int first_point, int end_point)
 {
     static const uint32_t zero[HEAD_BYTES / 4] = {0};
     struct share share = {.first_point = first_point, .end_point = end_point};
     LR_TRY(gl_buffer_upload(listing->list, 0, HEAD_BYTES, zero));
-    const int num_pairs = (int)listing->columns->params.lors->num_pairs;
-    while (share.end_pair < num_pairs) {
-        share.begin_pair = share.end_pair;
-        share.end_pair = lr_columns_rows_pairs(listing->columns, share.begin_pair);
-        LR_TRY(run_share(listing, &share));
+    for (int k = 0; k < listing->num_runs; k++) {
+        LR_TRY(run_pairs(listing, &share, listing->runs[k]));
     }
     return LR_OK;
 }
@@ -282,10 +297,32 @@ static lr_status size_batches(struct listing *listing, const struct lr_rows *row
     return make_list(listing, smaller(most, listing->max_points * per_point));
 }
 
+static void find_runs(struct listing *listing, const struct lr_rows *rows)
+{
+    int(*runs)[2] = listing->runs;
+    const int64_t num = rows->num_pairs;
+    if (rows->pairs == NULL) {
+        runs[0][1] = (int)listing->columns->params.lors->num_pairs;
+        listing->num_runs = 1;
+        return;
+    }
+    for (int64_t k = 0; k < num; k++) {
+        const int pair = rows->pairs[k], last = listing->num_runs - 1;
+        if (last >= 0 && (runs[last][1] == pair || last == MOST_RUNS - 1)) {
+            runs[last][1] = pair + 1;
+        } else {
+            runs[last + 1][0] = pair;
+            runs[last + 1][1] = pair + 1;
+            listing->num_runs++;
+        }
+    }
+}
+
 static lr_status open_listing(struct listing *listing, const struct lr_rows *rows)
 {
     struct lr_columns *columns = listing->columns;
     const struct lr_pair_list all = {0};
+    find_runs(listing, rows);
     LR_TRY(size_batches(listing, rows));
     const int64_t points = listing->max_points;
     listing->pair_buffer =

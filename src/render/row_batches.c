@@ -123,7 +123,11 @@ static lr_status read_all(struct reading *reading)
 bool lr_row_batches_plan(struct lr_plan *plan, const struct lr_rows *rows,
                          struct lr_plan_cursor *cursor, struct lr_batch *batch)
 {
-    const struct lr_plan_work work = {.rows = rows, .window = lr_plan_all_lors(plan->lors)};
+    struct lr_plan_work work = {.rows = rows, .window = lr_plan_all_lors(plan->lors)};
+    if (rows->pairs != NULL) { /* images that show none from the first to the last are left out */
+        work.window.first_pair = rows->num_pairs > 0 ? rows->pairs[0] : 0;
+        work.window.end_pair = rows->num_pairs > 0 ? rows->pairs[rows->num_pairs - 1] + 1 : 0;
+    }
     return lr_plan_next(plan, &work, cursor, batch);
 }
 

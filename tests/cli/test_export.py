@@ -297,6 +297,21 @@ class Choose(ExportTest):
         self.good("matrix", "verify", path, "--efficiencies", self.path("e.npy"))
         self.assertIn("--efficiencies", self.good("matrix", "verify", path).stderr)
 
+    def test_npz_has_a_limit(self):
+        self.refuse(2, "4 GiB", "matrix", *self.on[:-4], "--grid", "1100,1000,1000", "--voxel-mm",
+                    "0.01", "-o", "x.npz")
+
+    def test_text_of_lors(self):
+        """A line of text is the same element whichever side the rows are."""
+        lines = [sorted(Path(self.export("m.tsv", *more)).read_text().splitlines())
+                 for more in ([], ["--by", "lor"])]
+        elements = [{tuple(line.split("\t")[:10]): float(line.split("\t")[10])
+                     for line in text if not line.startswith("row")} for text in lines]
+        self.assertEqual(set(elements[0]), set(elements[1]))
+        self.assertEqual(len(elements[0]), self.whole.nnz)
+        for key, value in elements[0].items():
+            self.assertLess(abs(elements[1][key] / value - 1), 1e-7)
+
     def test_tube(self):
         self.good("matrix", *self.on, "--lor", "0,1,2,4,3,0", "-o", self.path("t.nii.gz"))
         pairs, offsets = self.pairs_of(self.path("whole.h5"))
@@ -383,7 +398,7 @@ class Resume(ExportTest):
 
     def test_fresh_start(self):
         self.start_and_stop(signal.SIGKILL, "m.h5")
-        self.good("matrix", *self.on, "-o", "m.h5")
+        self.assertIn("begun anew", self.good("matrix", *self.on, "-o", "m.h5").stderr)
         self.assertEqual(sorted(p.name for p in self.folder.glob("m.h5*")), ["m.h5"])
 
 
@@ -409,6 +424,28 @@ class Verify(ExportTest):
         self.good("matrix", *self.on_ring, "--at", "0,0,0", "--at", "1,2,3", "-o",
                   self.path("p.h5"))
         self.assertEqual(self.json("matrix", "verify", self.path("p.h5"))["rows_are"], "points")
+
+    def test_backends(self):
+        """Every backend's file is good, in each mode it has."""
+        for backend in ("cpu", "raster", "compute", "native"):
+            for mode in ("sampled", "exact") if backend != "raster" else ("sampled",):
+                path = self.path(f"{backend}.h5")
+                done = self.run_program("matrix", "--scanner", self.scanner, "--backend", backend,
+                                        "--mode", mode, *GRID, "-o", path)
+                if done.returncode == 4:
+                    print(f"skipped: no device for {backend}")
+                    continue
+                self.assertEqual(done.returncode, 0, done.stderr)
+                found = self.json("matrix", "verify", path, "--backend", "cpu")
+                self.assertEqual(found["mode"], mode)
+
+    def test_large_modules(self):
+        """Pairs of 2^20 LORs: native sorts their elements instead of adding them in place."""
+        for more in (["--rows", "3000:3200"], ["--rows", "1000:1100", "--samples", "2,1,3"]):
+            path = self.export("m.h5", *more, on=[
+                "--scanner", "two-opposed-modules", "--backend", "native", "--mode", "exact",
+                "--grid", "32,32,32", "--voxel-mm", "0.45,1,0.45"])
+            self.assertLess(self.json("matrix", "verify", path)["row_error"], 1e-5)
 
     def test_npz(self):
         path = self.export("m.npz", "--rows", "5:50")
