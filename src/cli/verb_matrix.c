@@ -397,7 +397,7 @@ static lr_status prepare(struct cli_args *args, struct setup *setup, struct requ
     const bool has_grid = args_has(args, "--grid") || args_has(args, "--like");
     CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
     CLI_TRY(check_output(args->report, request));
-    CLI_TRY(matrix_choice_open(&request->choice, args->report));
+    CLI_TRY(matrix_choice_open(&request->choice, setup, args));
     if (request->num_points > 0 && !has_grid) {
         setup_point_grid(setup);
     } else {

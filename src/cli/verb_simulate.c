@@ -74,7 +74,7 @@ static struct request read_request(struct cli_args *args)
 
 static lr_image *draw_labels(struct setup *setup, const char *path)
 {
-    lr_image *labels = lr_image_read(path, &setup->report->log);
+    lr_image *labels = lr_image_read_on(path, &setup->grid, &setup->report->log);
     if (labels == NULL) {
         return NULL;
     }

@@ -160,6 +160,26 @@ class Images(ProgramTest):
                   "--expected", "--truth", path, "-o", "unused.h5")
         return path
 
+    def test_regions(self):
+        """matrix --region and --lor take and give images of all formats."""
+        mask = np.zeros((4, 5, 6), "<f4")
+        mask[1, 2, 3] = mask[2, 0, 4] = 1
+        np.save(self.path("mask.npy"), mask)
+        self.good("simulate", *self.on_ring, "--image", "mask.npy", *ODD_GRID, "--expected",
+                  "--truth", "mask.hv", "-o", "unused.h5")
+        tables = []
+        for name in ("mask.npy", "mask.hv"):
+            self.good("matrix", *self.on_ring, *ODD_GRID, "--region", name, "-o", "rows.tsv")
+            tables.append(np.loadtxt(self.path("rows.tsv"), skiprows=1))
+        self.assertEqual(set(tables[0][:, 0]), {3 + 6 * (2 + 5 * 1), 4 + 6 * (0 + 5 * 2)})
+        self.assertTrue(np.allclose(*tables, rtol=1e-8))
+        lor = ["matrix", *self.on_ring, *ODD_GRID, "--lor", "0,1,2,4,3,0"]
+        for name in ("tube.npy", "tube.hv"):
+            self.good(*lor, "-o", name)
+        tube = np.load(self.path("tube.npy"))
+        self.assertGreater(tube.sum(), 0)
+        self.assertTrue(np.array_equal(in_order(*read_interfile(self.path("tube.hv")))[0], tube))
+
     def test_refusals(self):
         np.save(self.path("a.npy"), np.ones((4, 5, 6), "<f4"))
         project = ["project", *self.on_ring, "--image"]
