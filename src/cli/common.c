@@ -19,7 +19,8 @@ const struct cli_option common_general_options[] = {
     {0},
 };
 
-const char *const common_image_endings[] = {".nii", ".nii.gz", NULL};
+const char *const common_image_endings[] = {".nii", ".nii.gz", ".hv",  ".hdr",
+                                            ".mhd", ".mha",    ".npy", NULL};
 
 void common_json_open(struct json *json, const char *verb)
 {
@@ -63,8 +64,13 @@ static lr_status check_ending(struct report *report, const char *path, const cha
             return LR_OK;
         }
     }
-    return report_error(report, LR_USAGE, "%s: the name must end in %s%s%s", path, endings[0],
-                        endings[1] ? " or " : "", endings[1] ? endings[1] : "");
+    char list[128] = "";
+    for (int k = 0; endings[k] != NULL; k++) {
+        const size_t used = strlen(list);
+        const char *between = k == 0 ? "" : endings[k + 1] == NULL ? " or " : ", ";
+        snprintf(list + used, sizeof(list) - used, "%s%s", between, endings[k]);
+    }
+    return report_error(report, LR_USAGE, "%s: the name must end in %s", path, list);
 }
 
 lr_status common_check_output(struct report *report, const char *path, const char *const *endings)
@@ -119,6 +125,13 @@ lr_status common_check_hdf5_output(struct report *report, const char *path)
                             path);
     }
     return LR_OK;
+}
+
+lr_status common_check_data_output(struct report *report, const char *path)
+{
+    static const char *const endings[] = {".hs", NULL};
+    return common_ends_with(path, endings[0]) ? common_check_output(report, path, endings)
+                                              : common_check_hdf5_output(report, path);
 }
 
 bool common_is_standard_output(const char *path)

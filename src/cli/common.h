@@ -66,6 +66,10 @@ lr_status setup_scanner_or(struct setup *setup, struct cli_args *args, lr_store 
  * they must agree. */
 lr_status setup_grid(struct setup *setup, struct cli_args *args, const lr_grid *image);
 
+/* Reads an image; one without a grid of its own (.npy) lies on that of --grid or --like. NULL,
+ * reported. */
+lr_image *setup_read_image(struct setup *setup, struct cli_args *args, const char *path);
+
 /* Whether two grids have the same voxels, to a thousandth of an edge. */
 bool setup_same_grid(const lr_grid *a, const lr_grid *b);
 
@@ -93,11 +97,14 @@ void common_json_grid(struct json *json, const char *key, const lr_grid *grid);
 /* Checks before long work that `path` can be created, and that it ends in one of `endings`
  * (NULL at the end; NULL = any). With --json it must not be standard output. */
 lr_status common_check_output(struct report *report, const char *path, const char *const *endings);
-extern const char *const common_image_endings[]; /* .nii .nii.gz */
+extern const char *const common_image_endings[]; /* those that lr_image_write knows */
 
 /* As common_check_output for an HDF5 file, which no device or pipe can hold, and which must not
  * have an image's name: that is rather the input, given twice by mistake. */
 lr_status common_check_hdf5_output(struct report *report, const char *path);
+
+/* As common_check_output for LOR data: Interfile (.hs) or HDF5. */
+lr_status common_check_data_output(struct report *report, const char *path);
 
 /* Whether `path` is what standard output is connected to, as /dev/stdout is. */
 bool common_is_standard_output(const char *path);

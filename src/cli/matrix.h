@@ -28,7 +28,8 @@ void matrix_choice_read(struct cli_args *args, struct matrix_choice *choice);
 double matrix_read_threshold(struct cli_args *args);
 
 /* Whether --region names an image; reads it then. Its grid may stand for --grid. */
-lr_status matrix_choice_open(struct matrix_choice *choice, struct report *report);
+lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup,
+                             struct cli_args *args);
 
 /* Fills in rows and LORs, with the setup's scanner and grid. */
 lr_status matrix_choice_complete(struct matrix_choice *choice, const struct setup *setup);

@@ -350,13 +350,14 @@ static bool is_shape(const char *region)
     return strncmp(region, "box:", 4) == 0 || strncmp(region, "sphere:", 7) == 0;
 }
 
-lr_status matrix_choice_open(struct matrix_choice *choice, struct report *report)
+lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup,
+                             struct cli_args *args)
 {
     if (choice->region == NULL || is_shape(choice->region)) {
         return LR_OK;
     }
-    choice->mask = lr_image_read(choice->region, &report->log);
-    return choice->mask != NULL ? LR_OK : report_reason(report);
+    choice->mask = setup_read_image(setup, args, choice->region);
+    return choice->mask != NULL ? LR_OK : report_reason(args->report);
 }
 
 static lr_status complete_region(struct matrix_choice *choice, const struct setup *setup)

@@ -91,7 +91,7 @@ static void report_tube(const struct setup *setup, const struct tube *tube, int6
         struct json json = common_json_begin("matrix");
         setup_json(setup, &json);
         json_text(&json, "output", path);
-        json_text(&json, "format", "nifti");
+        json_text(&json, "format", "image");
         json_text(&json, "rows_are", "LORs");
         json_int(&json, "lor", lor);
         json_int(&json, "rows", 1);

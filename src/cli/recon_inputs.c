@@ -169,7 +169,8 @@ static lr_status read_initial(struct recon *recon)
     if (path == NULL) {
         return LR_OK;
     }
-    lr_image *initial = recon->inputs.initial = lr_image_read(path, &setup->report->log);
+    lr_image *initial = recon->inputs.initial =
+        lr_image_read_on(path, &setup->grid, &setup->report->log);
     if (initial == NULL) {
         return report_reason(setup->report);
     }

@@ -18,7 +18,7 @@ const struct cli_option common_grid_options[] = {
     {"--grid", "NX,NY,NZ", "number of voxels", false},
     {"--voxel-mm", "DX,DY,DZ", "edges of a voxel in mm; one number for a cube", false},
     {"--origin-mm", "X,Y,Z", "centre of the first voxel; default: grid centred", false},
-    {"--like", "IMAGE", "the grid of this NIfTI image instead", false},
+    {"--like", "IMAGE", "the grid of this image instead", false},
     {0},
 };
 
@@ -82,6 +82,55 @@ static void read_params(struct setup *setup, struct cli_args *args, lr_store sto
     }
 }
 
+/* --grid, --voxel-mm, --origin-mm. Returns whether they were given. */
+static bool read_explicit_grid(struct cli_args *args, lr_grid *grid)
+{
+    int size[3] = {0};
+    double voxel_mm[3] = {0}, origin_mm[3];
+    const int count = args_sizes(args, "--grid", size);
+    const bool has_voxel = args_triple(args, "--voxel-mm", true, voxel_mm);
+    const bool has_origin = args_triple(args, "--origin-mm", false, origin_mm);
+    if (!args_has(args, "--grid")) {
+        if (has_voxel || has_origin) {
+            args_complain(args, "--voxel-mm and --origin-mm need --grid NX,NY,NZ");
+        }
+        return false;
+    }
+    if (count == 1) {
+        args_complain(args, "--grid %s: three numbers are needed, such as --grid 96,96,8",
+                      args_text(args, "--grid"));
+    }
+    if (!has_voxel) {
+        args_complain(args, "--grid needs --voxel-mm DX,DY,DZ");
+    }
+    for (int k = 0; k < 3 && has_voxel; k++) {
+        if (!(voxel_mm[k] > 0)) {
+            args_complain(args, "--voxel-mm %s: edges must be positive",
+                          args_text(args, "--voxel-mm"));
+        }
+    }
+    *grid = lr_grid_centred(size, voxel_mm);
+    if (has_origin) {
+        memcpy(grid->origin_mm, origin_mm, sizeof(origin_mm));
+    }
+    return true;
+}
+
+lr_image *setup_read_image(struct setup *setup, struct cli_args *args, const char *path)
+{
+    const lr_log *log = &setup->report->log;
+    const char *like = args_text(args, "--like");
+    lr_grid grid = {0};
+    if (!common_ends_with(path, ".npy")) {
+        return lr_image_read(path, log);
+    }
+    if (like != NULL) {
+        return lr_grid_read(like, &grid, log) == LR_OK ? lr_image_read_on(path, &grid, log) : NULL;
+    }
+    const bool given = read_explicit_grid(args, &grid);
+    return args->status == LR_OK ? lr_image_read_on(path, given ? &grid : NULL, log) : NULL;
+}
+
 enum mu_unit { MU_BY_VALUE, MU_PER_MM, MU_PER_CM };
 
 /* Nothing scanned reaches this in 1/mm (titanium has 0.04), and water in 1/cm exceeds it. */
@@ -98,9 +147,10 @@ static float largest_value(const lr_image *image)
 }
 
 /* The map in 1/mm, as the library wants it. */
-static lr_status read_mu(struct setup *setup, const char *path, enum mu_unit unit)
+static lr_status read_mu(struct setup *setup, struct cli_args *args, enum mu_unit unit)
 {
-    setup->mu = lr_image_read(path, &setup->report->log);
+    const char *path = args_text(args, "--mu");
+    setup->mu = setup_read_image(setup, args, path);
     if (setup->mu == NULL) {
         return report_reason(setup->report);
     }
@@ -145,42 +195,7 @@ lr_status setup_scanner_or(struct setup *setup, struct cli_args *args, lr_store 
         return report_reason(setup->report);
     }
     setup->params.lors = setup->lors;
-    const char *mu = args_text(args, "--mu");
-    return mu != NULL ? read_mu(setup, mu, unit) : LR_OK;
-}
-
-/* --grid, --voxel-mm, --origin-mm. Returns whether they were given. */
-static bool read_explicit_grid(struct cli_args *args, lr_grid *grid)
-{
-    int size[3] = {0};
-    double voxel_mm[3] = {0}, origin_mm[3];
-    const int count = args_sizes(args, "--grid", size);
-    const bool has_voxel = args_triple(args, "--voxel-mm", true, voxel_mm);
-    const bool has_origin = args_triple(args, "--origin-mm", false, origin_mm);
-    if (!args_has(args, "--grid")) {
-        if (has_voxel || has_origin) {
-            args_complain(args, "--voxel-mm and --origin-mm need --grid NX,NY,NZ");
-        }
-        return false;
-    }
-    if (count == 1) {
-        args_complain(args, "--grid %s: three numbers are needed, such as --grid 96,96,8",
-                      args_text(args, "--grid"));
-    }
-    if (!has_voxel) {
-        args_complain(args, "--grid needs --voxel-mm DX,DY,DZ");
-    }
-    for (int k = 0; k < 3 && has_voxel; k++) {
-        if (!(voxel_mm[k] > 0)) {
-            args_complain(args, "--voxel-mm %s: edges must be positive",
-                          args_text(args, "--voxel-mm"));
-        }
-    }
-    *grid = lr_grid_centred(size, voxel_mm);
-    if (has_origin) {
-        memcpy(grid->origin_mm, origin_mm, sizeof(origin_mm));
-    }
-    return true;
+    return args_has(args, "--mu") ? read_mu(setup, args, unit) : LR_OK;
 }
 
 bool setup_same_grid(const lr_grid *a, const lr_grid *b)

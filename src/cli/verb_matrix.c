@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const formats[] = {"tsv", "hdf5", "npz", "mtx", NULL};
+static const char *const formats[] = {"tsv", "hdf5", "npz", "mtx", "stir", NULL};
 
 /* What to write, as the command line says it. */
 struct request {
@@ -49,10 +49,8 @@ static lr_matrix_format format_of(const char *path)
         const char *ending;
         lr_matrix_format format;
     } endings[] = {
-        {".h5", LR_MATRIX_HDF5},
-        {".hdf5", LR_MATRIX_HDF5},
-        {".npz", LR_MATRIX_NPZ},
-        {".mtx", LR_MATRIX_MTX},
+        {".h5", LR_MATRIX_HDF5}, {".hdf5", LR_MATRIX_HDF5}, {".npz", LR_MATRIX_NPZ},
+        {".mtx", LR_MATRIX_MTX}, {".hpm", LR_MATRIX_STIR},
     };
     for (size_t k = 0; k < sizeof(endings) / sizeof(endings[0]); k++) {
         if (common_ends_with(path, endings[k].ending)) {
@@ -60,6 +58,26 @@ static lr_matrix_format format_of(const char *path)
         }
     }
     return LR_MATRIX_TSV;
+}
+
+/* Written as they come: nothing is left to go on with. */
+static bool is_stream(lr_matrix_format format)
+{
+    return format == LR_MATRIX_TSV || format == LR_MATRIX_STIR;
+}
+
+/* STIR keeps rows of LORs. */
+static void check_stir(struct cli_args *args, struct request *request)
+{
+    if (request->format != LR_MATRIX_STIR) {
+        return;
+    }
+    if ((args_has(args, "--by") && !request->choice.by_lor) || args_has(args, "--at") ||
+        args_has(args, "--rows") || args_has(args, "--region")) {
+        args_complain(args, "STIR's matrix files have rows of LORs: leave out --by voxel, --at, "
+                            "--rows and --region");
+    }
+    request->choice.by_lor = true;
 }
 
 static void check_tube(struct cli_args *args, const struct request *request)
@@ -86,11 +104,12 @@ static lr_status read_request(struct cli_args *args, struct request *request)
     request->resumes = args_has(args, "--resume");
     matrix_choice_read(args, &request->choice);
     request->threshold = matrix_read_threshold(args);
+    check_stir(args, request);
     check_tube(args, request);
     if (request->compress > 0 && request->format != LR_MATRIX_HDF5) {
         args_complain(args, "--compress is for HDF5 (.h5)");
     }
-    if (request->resumes && (request->format == LR_MATRIX_TSV || args_count(args, "--at") > 0)) {
+    if (request->resumes && (is_stream(request->format) || args_count(args, "--at") > 0)) {
         args_complain(args, "--resume is for rows of a grid in HDF5, npz or mtx");
     }
     return read_points(args, request);
@@ -264,7 +283,7 @@ static lr_status stop_writing(const struct setup *setup, const struct request *r
                               lr_matrix_writer *writer, lr_status status)
 {
     const int64_t rows = lr_matrix_writer_get_written(writer).rows;
-    const bool can_resume = request->format != LR_MATRIX_TSV && request->num_points == 0;
+    const bool can_resume = !is_stream(request->format) && request->num_points == 0;
     if (status != LR_CANCELLED || !can_resume || rows == 0) {
         lr_matrix_writer_abandon(writer);
         return status;
@@ -365,6 +384,10 @@ static lr_status check_output(struct report *report, const struct request *reque
     if (request->tube != NULL) {
         return common_check_output(report, request->output, common_image_endings);
     }
+    if (request->format == LR_MATRIX_STIR) {
+        static const char *const stir_endings[] = {".hpm", NULL};
+        return common_check_output(report, request->output, stir_endings);
+    }
     return request->format == LR_MATRIX_TSV ? common_check_output(report, request->output, NULL)
                                             : common_check_hdf5_output(report, request->output);
 }
@@ -374,7 +397,7 @@ static lr_status prepare(struct cli_args *args, struct setup *setup, struct requ
     const bool has_grid = args_has(args, "--grid") || args_has(args, "--like");
     CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
     CLI_TRY(check_output(args->report, request));
-    CLI_TRY(matrix_choice_open(&request->choice, args->report));
+    CLI_TRY(matrix_choice_open(&request->choice, setup, args));
     if (request->num_points > 0 && !has_grid) {
         setup_point_grid(setup);
     } else {
@@ -433,10 +456,11 @@ static const struct cli_option row_options[] = {
 };
 
 static const struct cli_option output_options[] = {
-    {"-o", "FILE", "file to write (.h5, .npz, .mtx, .tsv)", false},
-    {"--format", "NAME", "hdf5, npz, mtx or tsv; default by the name's ending, else tsv", false},
+    {"-o", "FILE", "file to write (.h5, .npz, .mtx, .tsv, .hpm of STIR)", false},
+    {"--format", "NAME", "hdf5, npz, mtx, stir or tsv; default by the name's ending, else tsv",
+     false},
     {"--compress", "LEVEL", "of HDF5, 1 to 9; default 0, none, which is far faster", false},
-    {"--resume", NULL, "go on with what a stopped run left (not tsv)", false},
+    {"--resume", NULL, "go on with what a stopped run left (not tsv, stir)", false},
     {0},
 };
 

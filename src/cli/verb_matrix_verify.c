@@ -396,7 +396,7 @@ static lr_status take_model(struct verify *verify, struct cli_args *args)
     matrix_choice_read(args, choice);
     given->threshold = matrix_read_threshold(args);
     CLI_TRY(args->status);
-    CLI_TRY(matrix_choice_open(choice, args->report));
+    CLI_TRY(matrix_choice_open(choice, &verify->setup, args));
     CLI_TRY(setup_grid(&verify->setup, args, choice->mask != NULL ? &choice->mask->grid : NULL));
     CLI_TRY(matrix_choice_complete(choice, &verify->setup));
     given->grid = verify->setup.grid;

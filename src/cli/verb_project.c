@@ -53,10 +53,10 @@ static lr_status run_project(struct cli_args *args)
     lr_image *image = NULL;
     lr_status status = setup_scanner(&setup, args, LR_STORE_NO);
     if (status == LR_OK) {
-        status = common_check_hdf5_output(args->report, output);
+        status = common_check_data_output(args->report, output);
     }
     if (status == LR_OK) {
-        image = lr_image_read(path, &args->report->log);
+        image = setup_read_image(&setup, args, path);
         status = image != NULL ? project_image(args, &setup, image, output)
                                : report_reason(args->report);
     }
@@ -143,19 +143,19 @@ static lr_status run_sensitivity(struct cli_args *args)
 }
 
 static const struct cli_option project_options[] = {
-    {"--image", "IMAGE", "NIfTI image; its grid is used", false},
-    {"-o", "FILE", "LOR data to write (HDF5)", false},
+    {"--image", "IMAGE", "its grid is used, or that of --grid where it has none (.npy)", false},
+    {"-o", "FILE", "LOR data to write (HDF5, or STIR's .hs)", false},
     {0},
 };
 
 static const struct cli_option backproject_options[] = {
-    {"--data", "FILE", "LOR data (HDF5)", false},
-    {"-o", "IMAGE", "image to write (.nii, .nii.gz)", false},
+    {"--data", "FILE", "LOR data (HDF5, or STIR's .hs)", false},
+    {"-o", "IMAGE", "image to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", false},
     {0},
 };
 
 static const struct cli_option sensitivity_options[] = {
-    {"-o", "IMAGE", "image to write (.nii, .nii.gz)", false},
+    {"-o", "IMAGE", "image to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", false},
     {0},
 };
 

@@ -87,7 +87,7 @@ static struct recon_request read_request(struct cli_args *args)
 /* OUT.nii.gz and 5 give OUT.iter5.nii.gz. */
 static void iteration_path(char path[PATH_MAX], const char *output, int number)
 {
-    const char *ending = common_ends_with(output, ".nii.gz") ? ".nii.gz" : ".nii";
+    const char *ending = common_ends_with(output, ".nii.gz") ? ".nii.gz" : strrchr(output, '.');
     const int stem = (int)(strlen(output) - strlen(ending));
     snprintf(path, PATH_MAX, "%.*s.iter%d%s", stem, output, number, ending);
 }
@@ -220,14 +220,15 @@ static lr_status run(struct cli_args *args)
 }
 
 static const struct cli_option input_options[] = {
-    {"--data", "FILE", "LOR data (HDF5)", false},
+    {"--data", "FILE", "LOR data (HDF5, or STIR's .hs)", false},
     {"--events", "FILE", "list mode instead: PETSIRD, CASToR (.Cdh), SAFIR, Siemens (.l)", false},
     {"--crystal-map", "FILE",
      "of SAFIR (*crystal_map.txt) or CASToR (.lut); default: the one beside", false},
     {"--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", false},
-    {"-o", "IMAGE", "image to write (.nii, .nii.gz): emissions per voxel", false},
+    {"-o", "IMAGE", "image to write (.nii.gz, .hv, .mhd, .npy ...): emissions per voxel", false},
     {"--png", "FILE", "also draw three slices through the centre of the activity", false},
-    {"--save-every", "K", "also write every K-th iteration, as NAME.iterK.nii.gz", false},
+    {"--save-every", "K", "also write every K-th iteration, as NAME.iterK before the ending",
+     false},
     {0},
 };
 
@@ -236,7 +237,7 @@ static const struct cli_option algorithm_options[] = {
     {"--iterations", "N", "default 10, and 3 of osem", false},
     {"--subsets", "N", "of osem; default 7", false},
     {"--initial", "IMAGE", "image to start from; default: ones", false},
-    {"--additive", "FILE", "expected randoms and scatter per LOR (HDF5)", false},
+    {"--additive", "FILE", "expected randoms and scatter per LOR (HDF5, or .hs)", false},
     {"--randoms", "HOW", "auto (by fan sums where the events have delayeds) or none", false},
     {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird)", false},
     {"--mu-as", "HOW", "--mu as factors (one per LOR) or along lines; default factors", false},

@@ -92,7 +92,7 @@ static struct request read_request(struct cli_args *args)
 
 static lr_image *draw_labels(struct setup *setup, const char *path)
 {
-    lr_image *labels = lr_image_read(path, &setup->report->log);
+    lr_image *labels = lr_image_read_on(path, &setup->grid, &setup->report->log);
     if (labels == NULL) {
         return NULL;
     }
@@ -107,7 +107,7 @@ static lr_status make_activity(struct cli_args *args, struct setup *setup,
 {
     const lr_log *log = &setup->report->log;
     if (request->image != NULL) {
-        *activity = lr_image_read(request->image, log);
+        *activity = setup_read_image(setup, args, request->image);
         return *activity != NULL ? setup_grid(setup, args, &(*activity)->grid)
                                  : report_reason(setup->report);
     }
@@ -212,7 +212,7 @@ static lr_status simulate(struct cli_args *args, struct setup *setup, const stru
 {
     CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
     CLI_TRY(request->is_list ? common_check_output(args->report, request->output, NULL)
-                             : common_check_hdf5_output(args->report, request->output));
+                             : common_check_data_output(args->report, request->output));
     if (request->truth != NULL) {
         CLI_TRY(common_check_output(args->report, request->truth, common_image_endings));
     }
@@ -250,7 +250,7 @@ static const struct cli_option options[] = {
     {"--expected", NULL, "write the expectation instead of Poisson counts", false},
     {"--seed", "N", "of the Poisson counts; default 1", false},
     {"--truth", "IMAGE", "also write the activity, as emissions per voxel", false},
-    {"-o", "FILE", "LOR data to write (HDF5), or list mode (.petsird, .Cdh)", false},
+    {"-o", "FILE", "LOR data (HDF5, STIR's .hs) or list mode (.petsird, .Cdh)", false},
     {"--duration", "S", "of list mode, seconds; default 60", false},
     {0},
 };

@@ -3,8 +3,8 @@
  *
  * One number per crystal, as NumPy writes it (format versions 1.0 to 3.0) or as text. */
 #include "base/log.h"
-#include "base/mem.h"
 #include "io/c_locale.h"
+#include "io/npy_header.h"
 #include "io/petsird.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_HEADER = 65536, MAX_WORD = 64 };
+enum { MAX_WORD = 64 };
 
 struct reader {
     const char *path;
@@ -67,125 +67,39 @@ static lr_status truncated(const struct reader *reader)
 
 /* --- .npy --- */
 
-/* Length of the header's text; -1 when the file ends before. */
-static int64_t header_length(struct reader *reader)
+static lr_status check_array(const struct reader *reader, const struct lr_npy_header *header)
 {
-    unsigned char bytes[6]; /* version, then two or four bytes */
-    if (fread(bytes, 1, 4, reader->file) != 4) {
-        return -1;
-    }
-    if (bytes[0] == 1) {
-        return bytes[2] | bytes[3] << 8;
-    }
-    if (fread(bytes + 4, 1, 2, reader->file) != 2) {
-        return -1;
-    }
-    return (int64_t)bytes[2] | (int64_t)bytes[3] << 8 | (int64_t)bytes[4] << 16 |
-           (int64_t)bytes[5] << 24;
-}
-
-/* What follows a key of the header, blanks skipped; NULL when it is missing. */
-static const char *value_of(const char *header, const char *key)
-{
-    const char *at = strstr(header, key);
-    if (at == NULL) {
-        return NULL;
-    }
-    at += strlen(key);
-    return at + strspn(at, " :");
-}
-
-/* Product of "(2, 3)"; -1 for anything else. */
-static int64_t product_of(const char *shape)
-{
-    int64_t product = 1;
-    if (shape == NULL || *shape != '(') {
-        return -1;
-    }
-    for (shape++; *shape != ')'; shape += strspn(shape, " ,")) {
-        char *end = NULL;
-        const long long size = strtoll(shape, &end, 10);
-        if (end == shape || size < 0 || size > INT32_MAX || product > INT64_MAX / (size + 1)) {
-            return -1;
-        }
-        product *= size;
-        shape = end;
-    }
-    return product;
-}
-
-/* Bytes of an element: 4 or 8; 0 for other kinds. */
-static int element_bytes(const char *descr)
-{
-    if (descr != NULL && strncmp(descr, "'<f4'", 5) == 0) {
-        return 4;
-    }
-    return descr != NULL && strncmp(descr, "'<f8'", 5) == 0 ? 8 : 0;
-}
-
-static lr_status parse_header(const struct reader *reader, const char *header, int *bytes)
-{
-    const char *order = value_of(header, "'fortran_order'");
-    const int64_t count = product_of(value_of(header, "'shape'"));
-    *bytes = element_bytes(value_of(header, "'descr'"));
-    if (*bytes == 0) {
+    if (header->type.kind != LR_KIND_FLOAT || header->type.big_endian ||
+        !lr_number_type_is_valid(&header->type)) {
         return lr_error(reader->log, LR_BAD_INPUT,
                         "%s: its numbers are not float32 or float64, little endian: save it with "
                         "astype('<f4')",
                         reader->path);
     }
-    if (count < 0 || order == NULL) {
-        return lr_error(reader->log, LR_BAD_INPUT, "%s: its header is damaged: copy it again",
-                        reader->path);
-    }
-    if (strncmp(order, "False", 5) != 0) {
+    if (header->fortran_order) {
         return lr_error(reader->log, LR_BAD_INPUT,
                         "%s: is in Fortran order: save it with numpy.ascontiguousarray",
                         reader->path);
     }
-    return count == reader->scanner->num_crystals ? LR_OK : wrong_count(reader, count);
-}
-
-static lr_status read_elements(struct reader *reader, int bytes)
-{
-    unsigned char raw[8];
-    for (int k = 0; k < reader->scanner->num_crystals; k++) {
-        uint64_t bits = 0;
-        float single;
-        double value;
-        if (fread(raw, 1, (size_t)bytes, reader->file) != (size_t)bytes) {
-            return truncated(reader);
-        }
-        for (int b = bytes - 1; b >= 0; b--) {
-            bits = bits << 8 | raw[b];
-        }
-        const uint32_t low = (uint32_t)bits;
-        memcpy(&single, &low, sizeof(single));
-        memcpy(&value, &bits, sizeof(value));
-        LR_TRY(keep(reader, bytes == 4 ? (double)single : value));
-    }
-    return LR_OK;
+    return header->count == reader->scanner->num_crystals ? LR_OK
+                                                          : wrong_count(reader, header->count);
 }
 
 static lr_status read_array(struct reader *reader)
 {
-    int bytes = 0;
-    const int64_t length = header_length(reader);
-    if (length < 0 || length > MAX_HEADER) {
-        return truncated(reader);
+    struct lr_npy_header header;
+    unsigned char raw[8];
+    LR_TRY(lr_npy_header_read(reader->file, reader->path, &header, reader->log));
+    LR_TRY(check_array(reader, &header));
+    for (int k = 0; k < reader->scanner->num_crystals; k++) {
+        double value;
+        if (fread(raw, 1, (size_t)header.type.bytes, reader->file) != (size_t)header.type.bytes) {
+            return truncated(reader);
+        }
+        lr_numbers_convert(&header.type, raw, 1, &value);
+        LR_TRY(keep(reader, value));
     }
-    char *header = lr_alloc(length + 1, 1, "a header", reader->log);
-    if (header == NULL) {
-        return LR_FAILED;
-    }
-    lr_status status = LR_OK;
-    if (fread(header, 1, (size_t)length, reader->file) != (size_t)length) {
-        status = truncated(reader);
-    } else {
-        status = parse_header(reader, header, &bytes);
-    }
-    free(header);
-    return status == LR_OK ? read_elements(reader, bytes) : status;
+    return LR_OK;
 }
 
 /* --- text --- */
@@ -243,17 +157,10 @@ static lr_status read_text(struct reader *reader)
 
 static lr_status read_file(struct reader *reader)
 {
-    static const char magic[] = "\x93NUMPY";
-    char start[sizeof(magic) - 1];
-    const size_t length = fread(start, 1, sizeof(start), reader->file);
-    if (length == sizeof(start) && memcmp(start, magic, sizeof(start)) == 0) {
+    if (lr_npy_begins(reader->file)) {
         return read_array(reader);
     }
-    if (ferror(reader->file)) {
-        return truncated(reader);
-    }
-    rewind(reader->file);
-    return read_text(reader);
+    return ferror(reader->file) ? truncated(reader) : read_text(reader);
 }
 
 lr_status lr_crystal_values_read(const char *path, const lr_scanner *scanner, float *values,

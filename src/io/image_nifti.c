@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/deflate.h"
-#include "io/output.h"
+#include "io/image_formats.h"
 
 #include <lr/io.h>
 
@@ -20,17 +20,6 @@
 
 enum { header_bytes = 348, data_offset = 352, max_nifti_size = 32767 };
 
-/* Largest angle between a voxel axis and an axis of our frame that still counts as along it. */
-static const double max_tilt = 1e-4;
-
-/* How a file's voxels lie in our frame. Index f counts the file's axes, k ours. */
-struct layout {
-    int size[3];     /* of the file's axes */
-    int axis[3];     /* ours, for each of the file's */
-    bool flipped[3]; /* the file's axis runs against ours */
-    lr_grid grid;    /* in our order and direction */
-};
-
 /* An open file, past its header. */
 struct source {
     gzFile file; /* zlib reads plain files too */
@@ -38,7 +27,7 @@ struct source {
     const lr_log *log;
     nifti_1_header header; /* in this machine's byte order */
     bool swapped;
-    struct layout layout;
+    struct lr_image_layout layout;
 };
 
 /* --- header --- */
@@ -170,57 +159,13 @@ static void read_affine(const struct source *source, double affine[3][4])
     }
 }
 
-/* Finds which of our axes the file's axis f runs along. */
-static lr_status match_axis(struct source *source, double affine[3][4], int f)
-{
-    double length2 = 0.0;
-    int main_axis = 0;
-    for (int k = 0; k < 3; k++) {
-        length2 += affine[k][f] * affine[k][f];
-        if (fabs(affine[k][f]) > fabs(affine[main_axis][f])) {
-            main_axis = k;
-        }
-    }
-    const double along = affine[main_axis][f];
-    if (!isfinite(length2) || !(along * along > 1e-24)) {
-        return lr_error(source->log, LR_BAD_INPUT,
-                        "%s has a voxel size of %g mm along its axis %d: repair its sform",
-                        source->path, sqrt(length2), f + 1);
-    }
-    const double across2 = length2 - along * along;
-    const double tilt = atan2(sqrt(across2 > 0.0 ? across2 : 0.0), fabs(along));
-    if (tilt > max_tilt) {
-        return lr_error(source->log, LR_BAD_INPUT,
-                        "%s is oblique or sheared: its axis %d is turned by %.3g degrees against "
-                        "x, y and z: resample it onto a straight grid",
-                        source->path, f + 1, tilt * 57.29577951308232);
-    }
-    source->layout.axis[f] = main_axis;
-    source->layout.flipped[f] = along < 0.0;
-    source->layout.grid.size[main_axis] = source->layout.size[f];
-    source->layout.grid.voxel_mm[main_axis] = fabs(along);
-    return LR_OK;
-}
-
 static lr_status read_layout(struct source *source)
 {
-    struct layout *layout = &source->layout;
-    double affine[3][4];
-    read_affine(source, affine);
-    for (int f = 0; f < 3; f++) {
-        LR_TRY(match_axis(source, affine, f));
-    }
-    const int *axis = layout->axis;
-    if (axis[0] == axis[1] || axis[1] == axis[2] || axis[0] == axis[2]) {
-        return lr_error(source->log, LR_BAD_INPUT,
-                        "%s has two axes along the same direction: repair its sform", source->path);
-    }
-    for (int f = 0; f < 3; f++) {
-        const int k = axis[f];
-        const double back = layout->flipped[f] ? layout->size[f] - 1 : 0;
-        layout->grid.origin_mm[k] = affine[k][3] - back * layout->grid.voxel_mm[k];
-    }
-    return lr_grid_check(&layout->grid, source->log);
+    const int *size = source->layout.size;
+    struct lr_image_place place = {
+        .path = source->path, .field = "sform", .size = {size[0], size[1], size[2]}};
+    read_affine(source, place.affine);
+    return lr_image_layout_find(&place, &source->layout, source->log);
 }
 
 static lr_status open_source(struct source *source, const char *path, const lr_log *log)
@@ -251,79 +196,42 @@ static lr_status open_source(struct source *source, const char *path, const lr_l
 
 /* --- values --- */
 
-/* Bytes of a number of that NIfTI type; 0 for colours, complex and long double ones. */
-static int bytes_of(int datatype)
+/* The kind of numbers of a NIfTI type; not valid for colours, complex and long double ones. */
+static struct lr_number_type type_of(const struct source *source)
 {
-    switch (datatype) {
-    case DT_UINT8:
-    case DT_INT8:
-        return 1;
-    case DT_INT16:
-    case DT_UINT16:
-        return 2;
-    case DT_INT32:
-    case DT_UINT32:
-    case DT_FLOAT32:
-        return 4;
-    case DT_FLOAT64:
-    case DT_INT64:
-    case DT_UINT64:
-        return 8;
-    default:
-        return 0;
+    static const struct {
+        int datatype;
+        struct lr_number_type type;
+    } known[] = {
+        {DT_UINT8, {LR_KIND_UNSIGNED, 1, false}},  {DT_INT8, {LR_KIND_SIGNED, 1, false}},
+        {DT_UINT16, {LR_KIND_UNSIGNED, 2, false}}, {DT_INT16, {LR_KIND_SIGNED, 2, false}},
+        {DT_UINT32, {LR_KIND_UNSIGNED, 4, false}}, {DT_INT32, {LR_KIND_SIGNED, 4, false}},
+        {DT_UINT64, {LR_KIND_UNSIGNED, 8, false}}, {DT_INT64, {LR_KIND_SIGNED, 8, false}},
+        {DT_FLOAT32, {LR_KIND_FLOAT, 4, false}},   {DT_FLOAT64, {LR_KIND_FLOAT, 8, false}}};
+    const unsigned one = 1;
+    const bool little_host = *(const unsigned char *)&one == 1;
+    struct lr_number_type type = {LR_KIND_NONE, 0, source->swapped == little_host};
+    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
+        if (known[k].datatype == source->header.datatype) {
+            type.kind = known[k].type.kind;
+            type.bytes = known[k].type.bytes;
+        }
     }
+    return type;
 }
-
-#define CONVERT(type)                                                                              \
-    for (int n = 0; n < count; n++) {                                                              \
-        type number;                                                                               \
-        memcpy(&number, raw + (size_t)n * sizeof(number), sizeof(number));                         \
-        numbers[n] = (double)number;                                                               \
-    }                                                                                              \
-    break
-
-static void convert(const unsigned char *raw, int datatype, int count, double *numbers)
-{
-    switch (datatype) {
-    case DT_UINT8:
-        CONVERT(uint8_t);
-    case DT_INT8:
-        CONVERT(int8_t);
-    case DT_INT16:
-        CONVERT(int16_t);
-    case DT_UINT16:
-        CONVERT(uint16_t);
-    case DT_INT32:
-        CONVERT(int32_t);
-    case DT_UINT32:
-        CONVERT(uint32_t);
-    case DT_FLOAT32:
-        CONVERT(float);
-    case DT_FLOAT64:
-        CONVERT(double);
-    case DT_INT64:
-        CONVERT(int64_t);
-    case DT_UINT64:
-        CONVERT(uint64_t);
-    default:
-        break;
-    }
-}
-
-#undef CONVERT
 
 /* One line along the file's first axis, and room for it. */
 struct line {
     unsigned char *raw;
     double *numbers;
-    int bytes; /* of one number */
+    struct lr_number_type type;
     double slope, intercept;
 };
 
 static lr_status read_line(struct source *source, struct line *line, int64_t number)
 {
     const int count = source->layout.size[0];
-    const unsigned bytes = (unsigned)(count * line->bytes);
+    const unsigned bytes = (unsigned)(count * line->type.bytes);
     const int got = gzread(source->file, line->raw, bytes);
     if (got < 0 || (unsigned)got != bytes) {
         const int64_t total = (int64_t)source->layout.size[1] * source->layout.size[2];
@@ -332,39 +240,9 @@ static lr_status read_line(struct source *source, struct line *line, int64_t num
                         "again",
                         source->path, (long long)number + 1, (long long)total);
     }
-    if (source->swapped && line->bytes > 1) {
-        nifti_swap_Nbytes((size_t)count, line->bytes, line->raw);
-    }
-    convert(line->raw, source->header.datatype, count, line->numbers);
+    lr_numbers_convert(&line->type, line->raw, count, line->numbers);
     for (int n = 0; n < count; n++) {
         line->numbers[n] = line->numbers[n] * line->slope + line->intercept;
-    }
-    return LR_OK;
-}
-
-/* Places a line in the image; `at` is the line's place along the file's axes 1 and 2. */
-static lr_status place_line(const struct source *source, const struct line *line, const int at[3],
-                            lr_image *image)
-{
-    const struct layout *layout = &source->layout;
-    const int64_t strides[3] = {1, layout->grid.size[0],
-                                (int64_t)layout->grid.size[0] * layout->grid.size[1]};
-    int64_t start = 0, step = 0;
-    for (int f = 0; f < 3; f++) {
-        const int64_t stride = strides[layout->axis[f]];
-        const int first = layout->flipped[f] ? layout->size[f] - 1 - at[f] : at[f];
-        start += stride * first;
-        step = f == 0 ? (layout->flipped[f] ? -stride : stride) : step;
-    }
-    for (int n = 0; n < layout->size[0]; n++) {
-        const float value = (float)line->numbers[n];
-        if (!isfinite(value)) {
-            return lr_error(source->log, LR_BAD_INPUT,
-                            "%s holds %g in its voxel (%d, %d, %d), counted from 0 as stored: "
-                            "replace it with a finite number",
-                            source->path, line->numbers[n], n, at[1], at[2]);
-        }
-        image->values[start + n * step] = value;
     }
     return LR_OK;
 }
@@ -397,7 +275,8 @@ static lr_status read_lines(struct source *source, struct line *line, lr_image *
     for (int at2 = 0; at2 < size[2]; at2++) {
         for (int at1 = 0; at1 < size[1]; at1++) {
             LR_TRY(read_line(source, line, (int64_t)at2 * size[1] + at1));
-            LR_TRY(place_line(source, line, (int[3]){0, at1, at2}, image));
+            const struct lr_image_line put = {source->path, line->numbers, {0, at1, at2}};
+            LR_TRY(lr_image_layout_put(&source->layout, &put, image, source->log));
         }
     }
     return check_end(source);
@@ -406,8 +285,8 @@ static lr_status read_lines(struct source *source, struct line *line, lr_image *
 static lr_status seek_values(struct source *source, struct line *line)
 {
     const nifti_1_header *header = &source->header;
-    line->bytes = bytes_of(header->datatype);
-    if (line->bytes == 0) {
+    line->type = type_of(source);
+    if (!lr_number_type_is_valid(&line->type)) {
         return lr_error(source->log, LR_BAD_INPUT,
                         "%s holds numbers of the type %s: convert them to float32", source->path,
                         nifti_datatype_string(header->datatype));
@@ -434,7 +313,7 @@ static lr_status read_values(struct source *source, lr_image *image)
     struct line line = {0};
     LR_TRY(seek_values(source, &line));
     const int count = source->layout.size[0];
-    line.raw = lr_alloc(count, (size_t)line.bytes, "a line of voxels", source->log);
+    line.raw = lr_alloc(count, (size_t)line.type.bytes, "a line of voxels", source->log);
     line.numbers = lr_alloc(count, sizeof(double), "a line of voxels", source->log);
     lr_status status = LR_FAILED;
     if (line.raw != NULL && line.numbers != NULL) {
@@ -446,22 +325,6 @@ static lr_status read_values(struct source *source, lr_image *image)
 }
 
 /* --- writing --- */
-
-/* Any voxel that the reader would refuse. */
-static lr_status check_values(const char *path, const lr_image *image, const lr_log *log)
-{
-    const int64_t count = lr_grid_num_voxels(&image->grid);
-    for (int64_t row = 0; row < count; row++) {
-        if (!isfinite(image->values[row])) {
-            const int *size = image->grid.size;
-            return lr_error(
-                log, LR_BAD_INPUT, "the image for %s holds %g in voxel (%lld, %lld, %lld)", path,
-                (double)image->values[row], (long long)(row % size[0]),
-                (long long)(row / size[0] % size[1]), (long long)(row / size[0] / size[1]));
-        }
-    }
-    return LR_OK;
-}
 
 static void fill_header(nifti_1_header *header, const lr_grid *grid)
 {
@@ -492,12 +355,6 @@ static void fill_header(nifti_1_header *header, const lr_grid *grid)
     memcpy(header->magic, "n+1", 4);
 }
 
-static bool ends_with(const char *path, const char *ending)
-{
-    const size_t length = strlen(path), tail = strlen(ending);
-    return length >= tail && strcmp(path + length - tail, ending) == 0;
-}
-
 static lr_status write_parts(struct lr_output *output, bool compressed, const lr_image *image)
 {
     nifti_1_header header;
@@ -515,9 +372,9 @@ static lr_status write_parts(struct lr_output *output, bool compressed, const lr
     return LR_OK;
 }
 
-/* --- public --- */
+/* --- the format --- */
 
-lr_image *lr_image_read(const char *path, const lr_log *log)
+static lr_image *read_image(const char *path, const lr_log *log)
 {
     struct source source;
     if (open_source(&source, path, log) != LR_OK) {
@@ -532,7 +389,7 @@ lr_image *lr_image_read(const char *path, const lr_log *log)
     return image;
 }
 
-lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log)
+static lr_status read_grid(const char *path, lr_grid *grid, const lr_log *log)
 {
     struct source source;
     LR_TRY(open_source(&source, path, log));
@@ -541,14 +398,8 @@ lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log)
     return LR_OK;
 }
 
-lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *log)
+static lr_status write_image(const char *path, const lr_image *image, const lr_log *log)
 {
-    const bool compressed = path != NULL && ends_with(path, ".gz");
-    if (path == NULL || !(ends_with(path, ".nii") || ends_with(path, ".nii.gz"))) {
-        return lr_error(log, LR_USAGE, "the image file %s must end in .nii or .nii.gz",
-                        path ? path : "(none)");
-    }
-    LR_TRY(lr_grid_check(&image->grid, log));
     for (int k = 0; k < 3; k++) {
         if (image->grid.size[k] > max_nifti_size) {
             return lr_error(log, LR_BAD_INPUT,
@@ -556,12 +407,13 @@ lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *
                             image->grid.size[k], "xyz"[k], max_nifti_size);
         }
     }
-    LR_TRY(check_values(path, image, log));
     struct lr_output output;
     LR_TRY(lr_output_open(&output, path, log));
-    if (write_parts(&output, compressed, image) != LR_OK) {
+    if (write_parts(&output, lr_path_ends(path, ".gz"), image) != LR_OK) {
         lr_output_abandon(&output);
         return LR_FAILED;
     }
     return lr_output_finish(&output);
 }
+
+const struct lr_image_format lr_image_nifti = {read_image, read_grid, write_image};

@@ -5,43 +5,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/hdf5_scanner.h"
+#include "io/lor_formats.h"
 
-#include <lr/io.h>
-
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* --- writing --- */
-
-/* What the reader would refuse; `what` is in the sentences. */
-static lr_status check_data(const char *what, const lr_lors *lors, const lr_lor_data *data,
-                            const lr_log *log)
-{
-    if (data->index == NULL && data->count != lors->count) {
-        return lr_error(log, LR_BAD_INPUT, "%s has %lld values, the scanner %s has %lld LORs", what,
-                        (long long)data->count, lors->scanner->name, (long long)lors->count);
-    }
-    for (int64_t n = 0; n < data->count; n++) {
-        const int64_t lor = data->index == NULL ? n : data->index[n];
-        if (data->index != NULL && (lor < 0 || lor >= lors->count)) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "%s names LOR %lld at place %lld, but they run from 0 to %lld", what,
-                            (long long)lor, (long long)n, (long long)lors->count - 1);
-        }
-        if (data->index != NULL && n > 0 && lor <= data->index[n - 1]) {
-            return lr_error(log, LR_BAD_INPUT,
-                            "%s lists LOR %lld after %lld at place %lld: LORs must be sorted and "
-                            "listed once",
-                            what, (long long)lor, (long long)data->index[n - 1], (long long)n);
-        }
-        if (!isfinite(data->values[n])) {
-            return lr_error(log, LR_BAD_INPUT, "%s holds %g for LOR %lld: values must be finite",
-                            what, (double)data->values[n], (long long)lor);
-        }
-    }
-    return LR_OK;
-}
 
 static bool put_data(struct lr_hdf5_output *out, const lr_lors *lors, const lr_lor_data *data)
 {
@@ -62,10 +31,9 @@ static bool put_data(struct lr_hdf5_output *out, const lr_lors *lors, const lr_l
     return H5Gclose(group) >= 0 && done;
 }
 
-lr_status lr_lor_data_write(const char *path, const lr_lors *lors, const lr_lor_data *data,
+lr_status lr_lor_hdf5_write(const char *path, const lr_lors *lors, const lr_lor_data *data,
                             const lr_log *log)
 {
-    LR_TRY(check_data("the LOR data to be written", lors, data, log));
     struct lr_hdf5_output out;
     LR_TRY(lr_hdf5_output_open(&out, path, "LOR data", log));
     if (!put_data(&out, lors, data)) {
@@ -129,14 +97,14 @@ static lr_lor_data *read_data(const struct lr_hdf5_input *in, const lr_lors *lor
     if (data->values == NULL || (sparse && data->index == NULL) ||
         lr_hdf5_get(in, "/lor/values", H5T_NATIVE_FLOAT, data->values) != LR_OK ||
         (sparse && lr_hdf5_get(in, "/lor/index", H5T_NATIVE_INT64, data->index) != LR_OK) ||
-        check_data(in->path, lors, data, in->log) != LR_OK) {
+        lr_lor_file_check(in->path, lors, data, in->log) != LR_OK) {
         lr_lor_data_destroy(data);
         return NULL;
     }
     return data;
 }
 
-lr_lor_data *lr_lor_data_read(const char *path, const lr_lors *lors, const lr_log *log)
+lr_lor_data *lr_lor_hdf5_read(const char *path, const lr_lors *lors, const lr_log *log)
 {
     struct lr_hdf5_input in;
     if (lr_hdf5_input_open(&in, path, log) != LR_OK) {

@@ -19,7 +19,8 @@ struct lr_matrix_writer {
     lr_grid grid;
     double (*points_mm)[3];
     int64_t num_rows, num_columns, index_limit;
-    void *tsv; /* text that is written as it comes; or NULL and: */
+    void *stream;                    /* what is written as it comes; or NULL and a store */
+    const struct lr_matrix_fns *fns; /* of the stream */
     struct lr_matrix_store store;
     lr_matrix_written written;
     int64_t next_row;   /* rows before this have been taken, or were left out and are empty */
@@ -80,6 +81,12 @@ static lr_status check_grid_rows(const lr_matrix_writer_params *params)
     return LR_OK;
 }
 
+/* Written as it comes. */
+static bool is_stream(lr_matrix_format format)
+{
+    return format == LR_MATRIX_TSV || format == LR_MATRIX_STIR;
+}
+
 static lr_status check_params(const lr_matrix_writer_params *params)
 {
     const lr_log *log = params->log;
@@ -87,7 +94,7 @@ static lr_status check_params(const lr_matrix_writer_params *params)
         return lr_error(log, LR_USAGE,
                         "a matrix file needs a scanner's LORs and either a grid or points");
     }
-    if ((int)params->format < LR_MATRIX_TSV || params->format > LR_MATRIX_MTX) {
+    if ((int)params->format < LR_MATRIX_TSV || params->format > LR_MATRIX_STIR) {
         return lr_error(log, LR_USAGE, "there is no matrix format %d", (int)params->format);
     }
     if (!(params->threshold >= 0.0 && params->threshold <= 1.0) || params->compress < 0 ||
@@ -97,8 +104,9 @@ static lr_status check_params(const lr_matrix_writer_params *params)
                         "largest element, 0 to 1, and a level, 0 to 9, are needed",
                         params->threshold, params->compress);
     }
-    if (params->resumes && params->format == LR_MATRIX_TSV) {
-        return lr_error(log, LR_USAGE, "%s: tsv cannot be gone on with: use HDF5, npz or mtx",
+    if (params->resumes && is_stream(params->format)) {
+        return lr_error(log, LR_USAGE,
+                        "%s: tsv and STIR's files cannot be gone on with: use HDF5, npz or mtx",
                         params->path ? params->path : "a matrix");
     }
     if (params->grid != NULL) {
@@ -268,9 +276,12 @@ lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *
     }
     writer->index_limit = index_limit;
     bool done = copy_params(writer, params) == LR_OK;
-    if (done && params->format == LR_MATRIX_TSV) {
-        writer->tsv = lr_matrix_tsv_create(&writer->params);
-        done = writer->tsv != NULL;
+    if (done && is_stream(params->format)) {
+        const bool stir = params->format == LR_MATRIX_STIR;
+        writer->fns = stir ? &lr_matrix_stir_fns : &lr_matrix_tsv_fns;
+        writer->stream =
+            stir ? lr_matrix_stir_create(&writer->params) : lr_matrix_tsv_create(&writer->params);
+        done = writer->stream != NULL;
     } else if (done) {
         done = open_store(writer) == LR_OK;
     }
@@ -289,7 +300,7 @@ lr_matrix_writer *lr_matrix_writer_create(const lr_matrix_writer_params *params)
 lr_matrix_written lr_matrix_writer_get_written(const lr_matrix_writer *writer)
 {
     lr_matrix_written written = writer->written;
-    if (writer->tsv == NULL) {
+    if (writer->stream == NULL) {
         const struct lr_matrix_totals *totals = &writer->store.totals;
         written.rows = totals->rows;
         written.elements = totals->elements;
@@ -386,7 +397,7 @@ static lr_status take_text(lr_matrix_writer *writer, const lr_row *row, double l
     written->rows++;
     written->elements += count;
     const lr_row kept = {row->row, count, writer->kept, writer->kept_values};
-    return lr_matrix_tsv_fns.take(writer->tsv, &kept);
+    return writer->fns->take(writer->stream, &kept);
 }
 
 static lr_status take(void *user, const lr_row *row)
@@ -399,7 +410,7 @@ static lr_status take(void *user, const lr_row *row)
     writer->written.empty_rows += row->count == 0;
     writer->next_row = row->row + 1;
     writer->next_place = place + 1;
-    if (writer->tsv != NULL) {
+    if (writer->stream != NULL) {
         return take_text(writer, row, least);
     }
     LR_TRY(lr_matrix_store_pass(&writer->store, place));
@@ -450,7 +461,7 @@ static lr_status finish_store(lr_matrix_writer *writer)
 lr_status lr_matrix_writer_finish(lr_matrix_writer *writer)
 {
     const lr_status status =
-        writer->tsv != NULL ? lr_matrix_tsv_fns.finish(writer->tsv) : finish_store(writer);
+        writer->stream != NULL ? writer->fns->finish(writer->stream) : finish_store(writer);
     release(writer);
     return status;
 }
@@ -460,8 +471,8 @@ void lr_matrix_writer_abandon(lr_matrix_writer *writer)
     if (writer == NULL) {
         return;
     }
-    if (writer->tsv != NULL) {
-        lr_matrix_tsv_fns.abandon(writer->tsv);
+    if (writer->stream != NULL) {
+        writer->fns->abandon(writer->stream);
     } else {
         lr_matrix_store_abandon(&writer->store);
     }
@@ -471,8 +482,8 @@ void lr_matrix_writer_abandon(lr_matrix_writer *writer)
 lr_status lr_matrix_writer_leave(lr_matrix_writer *writer)
 {
     lr_status status = LR_USAGE;
-    if (writer->tsv != NULL) {
-        lr_matrix_tsv_fns.abandon(writer->tsv);
+    if (writer->stream != NULL) {
+        writer->fns->abandon(writer->stream);
     } else {
         status = lr_matrix_store_checkpoint(&writer->store);
         if (status == LR_OK) {

@@ -9,7 +9,7 @@
 
 #include <lr/io.h>
 
-/* Text that is written as it comes. `take` gets rows that the front has checked: ascending, among
+/* What is written as it comes. `take` gets rows that the front has checked: ascending, among
  * those announced, columns sorted and in range. finish and abandon free `self`. */
 struct lr_matrix_fns {
     lr_status (*take)(void *self, const lr_row *row);
@@ -24,6 +24,10 @@ void lr_matrix_row_centre(const lr_matrix_writer_params *params, int64_t row, do
  * live as long as the writer. NULL, logged, on failure. */
 void *lr_matrix_tsv_create(const lr_matrix_writer_params *params);
 extern const struct lr_matrix_fns lr_matrix_tsv_fns;
+
+/* The same for STIR's files, whose names and limits it checks. */
+void *lr_matrix_stir_create(const lr_matrix_writer_params *params);
+extern const struct lr_matrix_fns lr_matrix_stir_fns;
 
 /* What the other formats are made of, when all rows are there. */
 struct lr_matrix_content {

@@ -312,11 +312,12 @@ static lr_status settle(struct lr_output *output)
     return output->error == 0 ? LR_OK : LR_FAILED;
 }
 
-lr_status lr_output_finish(struct lr_output *output)
+/* Renames, or removes where something failed. */
+static lr_status put_in_place(struct lr_output *output, bool good)
 {
-    lr_status status = settle(output);
+    lr_status status = good ? LR_OK : LR_FAILED;
     if (output->temporary != NULL) {
-        if (status == LR_OK && rename(output->temporary, output->target) != 0) {
+        if (good && rename(output->temporary, output->target) != 0) {
             status = lr_output_fail(output, errno);
         }
         if (status != LR_OK) {
@@ -325,6 +326,23 @@ lr_status lr_output_finish(struct lr_output *output)
     }
     release(output);
     return status;
+}
+
+lr_status lr_output_finish_all(struct lr_output *const *outputs, int count)
+{
+    bool good = true;
+    for (int k = 0; k < count; k++) {
+        good = settle(outputs[k]) == LR_OK && good;
+    }
+    for (int k = 0; k < count; k++) {
+        good = put_in_place(outputs[k], good) == LR_OK && good;
+    }
+    return good ? LR_OK : LR_FAILED;
+}
+
+lr_status lr_output_finish(struct lr_output *output)
+{
+    return lr_output_finish_all(&output, 1);
 }
 
 void lr_output_leave(struct lr_output *output)

@@ -48,6 +48,10 @@ lr_status lr_output_fail(struct lr_output *output, int error);
  * removes what was written and returns LR_FAILED. Either way the output is closed. */
 lr_status lr_output_finish(struct lr_output *output);
 
+/* The same for files that belong together: none is put in place before all are on the disk. A
+ * header goes last. */
+lr_status lr_output_finish_all(struct lr_output *const *outputs, int count);
+
 /* Gives up: closes the file and removes what was written. Allowed after a failed open. */
 void lr_output_abandon(struct lr_output *output);
 

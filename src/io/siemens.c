@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "io/event_stream.h"
 #include "io/siemens_header.h"
+#include "io/sinogram.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -26,10 +27,9 @@ static const char header_text[] = "!INTERFILE";
 
 /* How addresses come from crystals. */
 struct layout {
-    int around, rings; /* crystals per ring with the virtual ones, crystal rings */
+    struct lr_sinogram_rings sinogram;
     int bins, views, max_ring_difference;
     int64_t num_planes;
-    int32_t *crystals;     /* owned [rings][around] number over the whole scanner; -1 = virtual */
     int32_t (*ring_of)[2]; /* owned [num_planes] rings of det1 and det2, as the file counts them */
 };
 
@@ -50,66 +50,18 @@ struct reader {
 
 /* --- the scanner --- */
 
-/* Measures the ring; every position must hold the same number of crystals in one module. */
-static lr_status measure_scanner(struct reader *reader)
-{
-    const lr_scanner *scanner = reader->scanner;
-    struct layout *layout = &reader->layout;
-    const int across = scanner->modules[0].crystals[0];
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        const int rings = module->first_crystal_ring + module->crystals[1];
-        layout->rings = rings > layout->rings ? rings : layout->rings;
-        if (scanner->num_positions == 0 || module->crystals[0] != across) {
-            return lr_error(reader->log, LR_BAD_INPUT,
-                            "%s: Siemens list mode numbers the crystals of a ring of equal "
-                            "modules, and %s is not one",
-                            reader->path, scanner->name);
-        }
-    }
-    layout->around = scanner->num_positions * (across + 1);
-    return LR_OK;
-}
-
-/* Enters one module. The file's crystal rings run from the far end of the bore towards the bed's,
- * which is against our +z (docs/formats.md). Returns false when a place is taken. */
-static bool enter_module(struct layout *layout, const lr_scanner *scanner, int m)
-{
-    const lr_module *module = &scanner->modules[m];
-    const int first = module->position * (module->crystals[0] + 1) + 1; /* the virtual one is 0 */
-    int32_t number = scanner->first_crystal[m];
-    for (int q = 0; q < module->crystals[1]; q++) {
-        const int ring = layout->rings - 1 - (module->first_crystal_ring + q);
-        for (int p = 0; p < module->crystals[0]; p++) {
-            int32_t *place = &layout->crystals[(int64_t)ring * layout->around + first + p];
-            if (*place >= 0) {
-                return false;
-            }
-            *place = number++;
-        }
-    }
-    return true;
-}
-
+/* One virtual crystal precedes each module, and place 0 is that of position 0. */
 static lr_status number_crystals(struct reader *reader)
 {
+    const struct lr_sinogram_gaps gaps = {1, 0};
     const lr_scanner *scanner = reader->scanner;
-    struct layout *layout = &reader->layout;
-    const int64_t count = (int64_t)layout->rings * layout->around;
-    layout->crystals = lr_alloc(count, sizeof(*layout->crystals), "crystal numbers", reader->log);
-    if (layout->crystals == NULL) {
-        return LR_FAILED;
-    }
-    for (int64_t k = 0; k < count; k++) {
-        layout->crystals[k] = -1;
-    }
-    for (int m = 0; m < scanner->num_modules; m++) {
-        if (!enter_module(layout, scanner, m)) {
-            return lr_error(reader->log, LR_BAD_INPUT,
-                            "%s: Siemens list mode has one module at each place around a ring, "
-                            "and %s has panels of several blocks",
-                            reader->path, scanner->name);
-        }
+    struct lr_sinogram_rings *sinogram = &reader->layout.sinogram;
+    LR_TRY(lr_sinogram_rings_create(sinogram, scanner, &gaps, reader->path, reader->log));
+    if (sinogram->around != scanner->num_positions * (scanner->modules[0].crystals[0] + 1)) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: Siemens list mode numbers the crystals of a ring with one module at "
+                        "each place, and %s is not one: it has panels of several blocks",
+                        reader->path, scanner->name);
     }
     return LR_OK;
 }
@@ -153,7 +105,8 @@ static lr_status settle_bins(struct reader *reader)
 {
     const struct lr_siemens_header *header = &reader->header;
     struct layout *layout = &reader->layout;
-    const bool is_mmr = layout->around == MMR_CRYSTALS_AROUND && layout->rings == MMR_RINGS;
+    const bool is_mmr =
+        layout->sinogram.around == MMR_CRYSTALS_AROUND && layout->sinogram.rings == MMR_RINGS;
     if (header->bins < 0 && !is_mmr) {
         return lr_error(reader->log, LR_BAD_INPUT,
                         "%s: how many bins a projection of %s has is not known: name the header "
@@ -161,8 +114,8 @@ static lr_status settle_bins(struct reader *reader)
                         reader->path, reader->scanner->name);
     }
     const int64_t bins = header->bins >= 0 ? header->bins : MMR_BINS;
-    if (bins < 1 || bins > layout->around) {
-        return disagree(reader, "bins a projection", bins, layout->around);
+    if (bins < 1 || bins > layout->sinogram.around) {
+        return disagree(reader, "bins a projection", bins, layout->sinogram.around);
     }
     layout->bins = (int)bins;
     return LR_OK;
@@ -172,11 +125,12 @@ static lr_status settle_ring_difference(struct reader *reader)
 {
     const struct lr_siemens_header *header = &reader->header;
     struct layout *layout = &reader->layout;
-    const bool is_mmr = layout->around == MMR_CRYSTALS_AROUND && layout->rings == MMR_RINGS;
-    const int64_t usual = is_mmr ? MMR_RING_DIFFERENCE : layout->rings - 1;
+    const bool is_mmr =
+        layout->sinogram.around == MMR_CRYSTALS_AROUND && layout->sinogram.rings == MMR_RINGS;
+    const int64_t usual = is_mmr ? MMR_RING_DIFFERENCE : layout->sinogram.rings - 1;
     const int64_t largest = header->max_ring_difference >= 0 ? header->max_ring_difference : usual;
-    if (largest >= layout->rings) {
-        return disagree(reader, "as largest ring difference", largest, layout->rings);
+    if (largest >= layout->sinogram.rings) {
+        return disagree(reader, "as largest ring difference", largest, layout->sinogram.rings);
     }
     layout->max_ring_difference = (int)largest;
     return LR_OK;
@@ -187,15 +141,9 @@ static lr_status settle_sinogram(struct reader *reader)
     const struct lr_siemens_header *header = &reader->header;
     struct layout *layout = &reader->layout;
     LR_TRY(check_format(reader));
-    if (layout->around % 2 != 0) {
-        return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: a ring of %s has %d crystals with the virtual ones, and sinograms "
-                        "need an even number",
-                        reader->path, reader->scanner->name, layout->around);
-    }
-    layout->views = layout->around / 2;
-    if (header->rings >= 0 && header->rings != layout->rings) {
-        return disagree(reader, "rings", header->rings, layout->rings);
+    layout->views = layout->sinogram.around / 2;
+    if (header->rings >= 0 && header->rings != layout->sinogram.rings) {
+        return disagree(reader, "rings", header->rings, layout->sinogram.rings);
     }
     if (header->views >= 0 && header->views != layout->views) {
         return disagree(reader, "views", header->views, layout->views);
@@ -209,7 +157,8 @@ static lr_status number_planes(struct reader *reader)
 {
     struct layout *layout = &reader->layout;
     const int largest = layout->max_ring_difference;
-    layout->num_planes = (2 * (int64_t)largest + 1) * layout->rings - largest * (largest + 1);
+    layout->num_planes =
+        (2 * (int64_t)largest + 1) * layout->sinogram.rings - largest * (largest + 1);
     layout->ring_of =
         lr_alloc(layout->num_planes, sizeof(*layout->ring_of), "sinogram planes", reader->log);
     if (layout->ring_of == NULL) {
@@ -219,7 +168,7 @@ static lr_status number_planes(struct reader *reader)
     for (int k = 0; k <= 2 * largest; k++) {
         const int apart = (k + 1) / 2;
         const int lead = k % 2 == 1 ? apart : 0, lag = apart - lead; /* odd k: negative segments */
-        for (int a = 0; a < layout->rings - apart; a++, plane++) {
+        for (int a = 0; a < layout->sinogram.rings - apart; a++, plane++) {
             layout->ring_of[plane][0] = (int32_t)(a + lead);
             layout->ring_of[plane][1] = (int32_t)(a + lag);
         }
@@ -229,9 +178,8 @@ static lr_status number_planes(struct reader *reader)
 
 static lr_status make_layout(struct reader *reader)
 {
-    LR_TRY(measure_scanner(reader));
-    LR_TRY(settle_sinogram(reader));
     LR_TRY(number_crystals(reader));
+    LR_TRY(settle_sinogram(reader));
     return number_planes(reader);
 }
 
@@ -247,15 +195,10 @@ static void crystals_of(const struct layout *layout, uint32_t address, int32_t c
     if (plane >= layout->num_planes) {
         return;
     }
-    /* t from -bins/2; floor(t / 2) and floor((t + 1) / 2) around the ring, without remainders of
-     * negative numbers. */
-    const int shifted = bin - layout->bins / 2 + 2 * layout->around;
-    const int first = (view + shifted / 2) % layout->around;
-    const int second =
-        (view + 2 * layout->around - (shifted + 1) / 2 + layout->views) % layout->around;
-    const int32_t *rings = layout->ring_of[plane];
-    crystals[0] = layout->crystals[(int64_t)rings[0] * layout->around + first];
-    crystals[1] = layout->crystals[(int64_t)rings[1] * layout->around + second];
+    int places[2];
+    lr_sinogram_places(layout->sinogram.around,
+                       &(struct lr_sinogram_bin){view, bin - layout->bins / 2}, places);
+    lr_sinogram_crystals(&layout->sinogram, places, layout->ring_of[plane], crystals);
 }
 
 static lr_status take_event(struct reader *reader, uint32_t word, bool is_delayed)
@@ -421,7 +364,7 @@ lr_status lr_siemens_events(const lr_events_source *source, struct lr_event_stre
     stream->info->counts = reader.counts;
     stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);
     lr_siemens_header_finish(&reader.header);
-    free(reader.layout.crystals);
+    lr_sinogram_rings_finish(&reader.layout.sinogram);
     free(reader.layout.ring_of);
     return status;
 }

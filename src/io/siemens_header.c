@@ -4,55 +4,33 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "io/interfile.h"
 
-#include <ctype.h>
 #include <dirent.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_LINE = 4096, MAX_LINES = 10000 };
+enum { MAX_NAME = 4096 };
 
-/* A header being read. */
-struct draft {
-    const char *path;
-    const lr_log *log;
-    struct lr_siemens_header *header;
-    char data_file[MAX_LINE]; /* "" = not named */
-    int line;
-};
+static const struct lr_siemens_header empty = {NULL, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
-/* --- keys --- */
+/* --- one file --- */
 
-/* Keys are compared without case, and runs of blanks, '_', '!' and '%' count as one blank. */
-static void normalise(const char *text, const char *end, char out[MAX_LINE])
+/* A number that may not be negative. */
+static lr_status take_number(const struct lr_interfile *file, const char *key, int64_t *number)
 {
-    size_t used = 0;
-    for (; text < end && used + 1 < MAX_LINE; text++) {
-        const bool blank = isspace((unsigned char)*text) || strchr("_!%", *text) != NULL;
-        if (!blank) {
-            out[used++] = (char)tolower((unsigned char)*text);
-        } else if (used > 0 && out[used - 1] != ' ') {
-            out[used++] = ' ';
-        }
+    LR_TRY(lr_interfile_integer(file, key, 0, number));
+    const char *value = lr_interfile_text(file, key, 0);
+    if (value != NULL && *number < 0) {
+        return lr_error(file->log, LR_BAD_INPUT,
+                        "%s:%d: '%s' must be a whole number, found '%.64s'", file->path,
+                        lr_interfile_line(file, key, 0), key, value);
     }
-    used -= used > 0 && out[used - 1] == ' ';
-    out[used] = '\0';
+    return LR_OK;
 }
 
-static char *trim(char *text)
-{
-    text += strspn(text, " \t");
-    size_t length = strlen(text);
-    while (length > 0 && isspace((unsigned char)text[length - 1])) {
-        text[--length] = '\0';
-    }
-    return text;
-}
-
-/* Where the number of that key goes; NULL for keys that do not matter here. */
-static int64_t *number_of(struct lr_siemens_header *header, const char *key)
+static lr_status take_numbers(const struct lr_interfile *file, struct lr_siemens_header *header)
 {
     const struct {
         const char *key;
@@ -69,100 +47,39 @@ static int64_t *number_of(struct lr_siemens_header *header, const char *key)
         {"total listmode word counts", &header->num_words},
     };
     for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
-        if (strcmp(key, known[k].key) == 0) {
-            return known[k].value;
-        }
-    }
-    return NULL;
-}
-
-static lr_status take_number(const struct draft *draft, const char *key, const char *value,
-                             int64_t *number)
-{
-    char *end = NULL;
-    errno = 0;
-    const long long found = strtoll(value, &end, 10);
-    if (end == value || *end != '\0' || errno != 0 || found < 0) {
-        return lr_error(draft->log, LR_BAD_INPUT, "%s:%d: '%s' must be a whole number, found '%s'",
-                        draft->path, draft->line, key, value);
-    }
-    *number = found;
-    return LR_OK;
-}
-
-static lr_status take_line(struct draft *draft, char *line)
-{
-    char key[MAX_LINE];
-    char *sign = strstr(line, ":=");
-    if (sign == NULL || *line == ';') {
-        return LR_OK;
-    }
-    normalise(line, sign, key);
-    const char *value = trim(sign + 2);
-    int64_t *number = number_of(draft->header, key);
-    if (number != NULL) {
-        return take_number(draft, key, value, number);
-    }
-    if (strcmp(key, "name of data file") == 0) {
-        snprintf(draft->data_file, sizeof(draft->data_file), "%s", value);
-    } else if (strcmp(key, "data format") == 0 && strcmp(value, "CoincidenceList") != 0) {
-        return lr_error(draft->log, LR_BAD_INPUT,
-                        "%s:%d: the header describes '%s', not list mode (CoincidenceList)",
-                        draft->path, draft->line, value);
+        LR_TRY(take_number(file, known[k].key, known[k].value));
     }
     return LR_OK;
 }
 
-/* --- one file --- */
-
-static lr_status read_lines(struct draft *draft, FILE *file)
+static lr_status take_header(const struct lr_interfile *file, struct lr_siemens_header *header)
 {
-    char line[MAX_LINE], key[MAX_LINE];
-    while (fgets(line, sizeof(line), file) != NULL) {
-        draft->line++;
-        normalise(line, line + strcspn(line, ":="), key);
-        if (draft->line == 1 && strcmp(key, "interfile") != 0) {
-            return lr_error(draft->log, LR_BAD_INPUT,
-                            "%s: does not begin with '!INTERFILE', so it is no Siemens header",
-                            draft->path);
-        }
-        if (strlen(line) + 1 == sizeof(line) || draft->line > MAX_LINES) {
-            return lr_error(draft->log, LR_BAD_INPUT,
-                            "%s:%d: lines go on and on: this is no Siemens header", draft->path,
-                            draft->line);
-        }
-        LR_TRY(take_line(draft, line));
+    *header = empty;
+    if (!file->has_start) {
+        return lr_error(file->log, LR_BAD_INPUT,
+                        "%s: does not begin with '!INTERFILE', so it is no Siemens header",
+                        file->path);
     }
-    if (ferror(file)) {
-        return lr_error(draft->log, LR_BAD_INPUT, "%s: cannot be read: %s", draft->path,
-                        strerror(errno));
+    const char *format = lr_interfile_text(file, "data format", 0);
+    if (format != NULL && strcmp(format, "CoincidenceList") != 0) {
+        return lr_error(file->log, LR_BAD_INPUT,
+                        "%s:%d: the header describes '%.64s', not list mode (CoincidenceList)",
+                        file->path, lr_interfile_line(file, "data format", 0), format);
     }
-    if (draft->line == 0) {
-        return lr_error(draft->log, LR_BAD_INPUT, "%s: the header is empty: copy it again",
-                        draft->path);
-    }
-    return LR_OK;
-}
-
-static lr_status read_draft(struct draft *draft)
-{
-    *draft->header = (struct lr_siemens_header){NULL, -1, -1, -1, -1, -1, -1, -1, -1, -1};
-    FILE *file = fopen(draft->path, "rb");
-    if (file == NULL) {
-        return lr_error(draft->log, LR_BAD_INPUT, "%s: the header cannot be opened: %s",
-                        draft->path, strerror(errno));
-    }
-    const lr_status status = read_lines(draft, file);
-    fclose(file);
-    return status;
+    return take_numbers(file, header);
 }
 
 static lr_status read_named(const char *path, struct lr_siemens_header *header, const lr_log *log)
 {
-    struct draft draft = {.path = path, .log = log, .header = header};
-    LR_TRY(read_draft(&draft));
-    header->path = lr_copy_string(path, log);
-    return header->path != NULL ? LR_OK : LR_FAILED;
+    struct lr_interfile file;
+    LR_TRY(lr_interfile_read(&file, path, log));
+    const lr_status status = take_header(&file, header);
+    if (status == LR_OK) {
+        header->path = file.path;
+        file.path = NULL;
+    }
+    lr_interfile_finish(&file);
+    return status;
 }
 
 /* --- beside the events --- */
@@ -189,8 +106,15 @@ static char *join(const struct search *search, const char *name)
 static bool belongs(const struct search *search, const char *path)
 {
     struct lr_siemens_header header;
-    struct draft draft = {.path = path, .header = &header};
-    return read_draft(&draft) == LR_OK && strcmp(draft.data_file, search->name) == 0;
+    struct lr_interfile file;
+    if (lr_interfile_read(&file, path, NULL) != LR_OK) {
+        return false;
+    }
+    const char *name = lr_interfile_text(&file, "name of data file", 0);
+    const bool found =
+        name != NULL && strcmp(name, search->name) == 0 && take_header(&file, &header) == LR_OK;
+    lr_interfile_finish(&file);
+    return found;
 }
 
 static bool is_header_name(const char *name)
@@ -243,7 +167,7 @@ static lr_status search_folder(struct search *search)
 /* EVENTS.hdr goes before all others. */
 static lr_status search_beside(struct search *search)
 {
-    char own[MAX_LINE];
+    char own[MAX_NAME];
     snprintf(own, sizeof(own), "%s.hdr", search->name);
     search->found = join(search, own);
     if (search->found == NULL) {
@@ -274,7 +198,7 @@ static lr_status find_beside(struct search *search)
 lr_status lr_siemens_header_read(const char *path, const char *events,
                                  struct lr_siemens_header *header, const lr_log *log)
 {
-    *header = (struct lr_siemens_header){NULL, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+    *header = empty;
     if (path != NULL) {
         return read_named(path, header, log);
     }

@@ -43,25 +43,45 @@ LR_API lr_status lr_scanner_write(const char *path, const lr_scanner *scanner, c
 /* Names of the built-in presets, NULL at the end. */
 LR_API const char *const *lr_scanner_presets(void);
 
-/* --- images: NIfTI-1, .nii or .nii.gz, float32, our frame = RAS+ millimetres --- */
+/* --- images: the format by the name's ending, else by how the file begins ---
+ *
+ *     .nii .nii.gz   NIfTI-1, our frame = RAS+ millimetres
+ *     .hv  + .v      Interfile as STIR has it
+ *     .hdr + .img    Interfile as CASToR has it
+ *     .mhd + .raw, .mha   MetaImage (ITK): LPS
+ *     .npy           NumPy [nz][ny][nx], without a grid: written, and read with lr_image_read_on
+ *
+ * float32 is written; readers take other number types and byte orders, bring axes into the order
+ * and direction of our frame and refuse oblique grids, several volumes and non-finite values
+ * (docs/formats.md). Readers take at most 4 bytes of memory for each byte of voxels in the file,
+ * and some MiB; compressed NIfTI: for each byte that it expands to. */
 
-/* Any NIfTI number type; scaling applied; axes brought into the order and direction of our frame.
- * Refuses oblique grids, 4-D data and non-finite values. */
 LR_API lr_image *lr_image_read(const char *path, const lr_log *log);
+
+/* The same; an .npy array, which says nothing of where its voxels are, is taken to lie on `grid`,
+ * which other formats do not use. NULL: there is none. */
+LR_API lr_image *lr_image_read_on(const char *path, const lr_grid *grid, const lr_log *log);
 
 /* Reads the grid only. */
 LR_API lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log);
 
-/* path must end in .nii or .nii.gz. Values must be finite; at most 32,767 voxels along an axis. */
+/* Of a header and its voxels neither appears unless both are on the disk. Values must be finite;
+ * NIfTI has at most 32,767 voxels along an axis. errors: LR_USAGE for another ending. */
 LR_API lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *log);
 
-/* --- LOR data: HDF5 --- */
+/* --- LOR data: HDF5, or STIR's projection data where the name ends in .hs --- */
 
-/* Writes dense data dense and sparse data sparse, with /scanner and the numbering of LORs. */
+/* HDF5: writes dense data dense and sparse data sparse, with /scanner and the numbering of LORs.
+ * .hs: a header and float32 bins beside it (.s) of span 1 without mashing, for scanners of full
+ * rings; LORs of two crystals in the same place of different rings have no bin, and what they hold
+ * is left out with a warning. */
 LR_API lr_status lr_lor_data_write(const char *path, const lr_lors *lors, const lr_lor_data *data,
                                    const lr_log *log);
 
-/* Refuses a file whose scanner's pairs differ from `lors`. */
+/* HDF5: refuses a file whose scanner's pairs differ from `lors`. .hs: refuses other numbers of
+ * crystals, arc correction and time of flight; a bin of several pairs of crystals (axial
+ * compression, mashed views) is spread evenly over those in coincidence, with a warning; takes
+ * 28 bytes for each LOR with counts, or 4 for each LOR of the scanner once a sixth have counts. */
 LR_API lr_lor_data *lr_lor_data_read(const char *path, const lr_lors *lors, const lr_log *log);
 
 /* --- numbers per crystal --- */
@@ -81,7 +101,8 @@ typedef enum lr_matrix_format {
     LR_MATRIX_TSV = 0,
     LR_MATRIX_HDF5,
     LR_MATRIX_NPZ,
-    LR_MATRIX_MTX
+    LR_MATRIX_MTX,
+    LR_MATRIX_STIR
 } lr_matrix_format;
 
 /* A file that takes rows as they come; never holds the matrix in memory.
@@ -90,7 +111,10 @@ typedef enum lr_matrix_format {
  * hdf5: group /matrix in CSR as scipy and anndata write it.
  * npz:  what scipy.sparse.load_npz reads; at most 4 GiB.
  * mtx:  Matrix Market coordinates, counted from 1.
- * All but tsv have elements in single precision, gather them in PATH.part and PATH.part-rows beside
+ * stir: NAME.hpm, NAME.pm and templates beside them, as STIR's projection matrix from file; rows of
+ *       LORs only, scanners of full rings, at most 10,000 voxels a LOR; elements are probabilities
+ *       in single precision.
+ * hdf5, npz and mtx have elements in single precision, gather them in PATH.part and PATH.part-rows beside
  * the file, and can be gone on with by another run (`resumes`); docs/formats.md. */
 typedef struct lr_matrix_writer lr_matrix_writer;
 
@@ -110,7 +134,8 @@ typedef struct lr_matrix_writer_params {
     const lr_selection *part; /* LORs whose elements come; NULL = all. Recorded */
     double threshold; /* elements below this share of their row's largest are dropped; 0 = none */
     int compress;     /* hdf5: level of deflate, 1 .. 9; 0 = none, which is fast to write */
-    bool resumes;     /* go on with what another run left, made with the same params; not tsv */
+    bool
+        resumes; /* go on with what another run left, made with the same params; hdf5, npz and mtx */
     const lr_operator_info *info; /* recorded, NULL = not */
     double expected_elements;     /* roughly, 0 = not known: from 2^31 on they are kept as hdf5 is
                                      going to need them, and need not be copied in the end */
@@ -143,7 +168,7 @@ LR_API lr_status lr_matrix_writer_finish(lr_matrix_writer *writer);
 LR_API void lr_matrix_writer_abandon(lr_matrix_writer *writer);
 
 /* Stops for now: what has come is kept beside the file, for a writer that resumes. Frees the writer.
- * errors: LR_USAGE for tsv, of which nothing is left; LR_FAILED as lr_matrix_writer_finish. */
+ * errors: LR_USAGE for tsv and stir, of which nothing is left; LR_FAILED as lr_matrix_writer_finish. */
 LR_API lr_status lr_matrix_writer_leave(lr_matrix_writer *writer);
 
 /* A matrix file open for reading: HDF5 as written here, or .npz as scipy.sparse.save_npz writes it

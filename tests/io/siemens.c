@@ -408,7 +408,7 @@ static void wrong_headers_are_refused(void **state)
         expect(fixture, HEADER, cases[k][1]);
         expect(fixture, NULL, cases[k][1]); /* it lies beside the events */
     }
-    char line[5000];
+    static char line[70000];
     memset(line, 'a', sizeof(line));
     memcpy(line, "!INTERFILE\n", 11);
     write_bytes(HEADER, line, sizeof(line));

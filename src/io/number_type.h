@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Numbers as files hold them, of any kind and byte order. */
+#ifndef LR_IO_NUMBER_TYPE_H
+#define LR_IO_NUMBER_TYPE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum lr_number_kind { LR_KIND_NONE = 0, LR_KIND_SIGNED, LR_KIND_UNSIGNED, LR_KIND_FLOAT };
+
+struct lr_number_type {
+    enum lr_number_kind kind;
+    int bytes; /* 1, 2, 4 or 8; 4 or 8 for LR_KIND_FLOAT */
+    bool big_endian;
+};
+
+/* Whether such numbers exist. */
+bool lr_number_type_is_valid(const struct lr_number_type *type);
+
+/* numbers[k] = the k-th of `count` numbers in raw. raw: [count * type->bytes]. */
+void lr_numbers_convert(const struct lr_number_type *type, const unsigned char *raw, int64_t count,
+                        double *numbers);
+
+/* A float32 as little-endian bytes, on every machine. */
+void lr_float_bytes(float value, unsigned char bytes[4]);
+
+#endif

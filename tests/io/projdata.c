@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * STIR's projection data: what is written comes back; STIR's own formulas put each bin's line onto
+ * the two crystals of its LOR; compressed data keep their counts. */
+#include "io/projdata_files.h"
+
+/* --- scanners --- */
+
+/* Two rings of 20 panels of 2 + 1 crystals by 2, begun at an odd angle; there is one virtual place
+ * in each panel and one virtual ring. No axis is symmetric in what is measured. */
+static lr_scanner *uneven_ring(void)
+{
+    const int blocks_u[2] = {2, 1}, blocks_v = 2;
+    const lr_ring ring = {.radius_mm = 51.3,
+                          .modules = 20,
+                          .first_angle_deg = 23,
+                          .rings = 2,
+                          .ring_pitch_mm = 15,
+                          .blocks = {2, 1},
+                          .block_crystals = {blocks_u, &blocks_v},
+                          .block_gap_mm = {0.2, 0},
+                          .pitch_mm = {4, 5},
+                          .face_mm = {3.8, 4.8},
+                          .depth_mm = 10};
+    const lr_scanner_params params = {.name = "uneven ring",
+                                      .coincidence = {.min_module_difference = 4}};
+    lr_scanner *scanner = lr_scanner_create_ring(&params, &ring);
+    assert_non_null(scanner);
+    return scanner;
+}
+
+static void crystal_centre(const lr_scanner *scanner, int crystal, double centre_mm[3])
+{
+    const int m = lr_scanner_module_of(scanner, crystal);
+    const int within = crystal - scanner->first_crystal[m];
+    const int nu = scanner->modules[m].crystals[0];
+    lr_module_crystal_centre(&scanner->modules[m], within % nu, within / nu, centre_mm);
+}
+
+/* --- headers, as a reader of STIR's guide would take them apart --- */
+
+static const char *after(const char *header, const char *key)
+{
+    const char *at = strstr(header, key);
+    if (at == NULL) {
+        fail_msg("no '%s' in the header", key);
+        return "";
+    }
+    at = strstr(at, ":=") + 2;
+    return at + strspn(at, " {");
+}
+
+struct header {
+    int rings, around, views, bins, segments, least[64], most[64], axial[64];
+    double radius_mm, pitch_mm, offset_deg;
+};
+
+static void scan_list(const char *at, int count, int *numbers)
+{
+    for (int k = 0; k < count; k++) {
+        char *end = NULL;
+        numbers[k] = (int)strtol(at, &end, 10);
+        assert_true(end != at);
+        at = end + 1;
+    }
+}
+
+static struct header read_header(const char *path)
+{
+    size_t count;
+    struct header h;
+    unsigned char *bytes = bytes_read(path, &count);
+    bytes[count] = '\0';
+    const char *text = (const char *)bytes;
+    h.rings = atoi(after(text, "Number of rings"));
+    h.around = atoi(after(text, "Number of detectors per ring"));
+    h.segments = atoi(after(text, "!matrix size [4]"));
+    h.views = atoi(after(text, "!matrix size [2]"));
+    h.bins = atoi(after(text, "!matrix size [1]"));
+    h.radius_mm = 5 * atof(after(text, "Inner ring diameter (cm)")) +
+                  10 * atof(after(text, "Average depth of interaction (cm)"));
+    h.pitch_mm = 10 * atof(after(text, "Distance between rings (cm)"));
+    h.offset_deg = atof(after(text, "View offset (degrees)"));
+    assert_int_equal(strncmp(after(text, "matrix axis label [2]"), "view", 4), 0);
+    assert_int_equal(strncmp(after(text, "matrix axis label [3]"), "axial coordinate", 16), 0);
+    assert_int_equal(strncmp(after(text, "applied corrections"), "None}", 5), 0);
+    assert_true(h.segments <= 64);
+    scan_list(after(text, "!matrix size [3]"), h.segments, h.axial);
+    scan_list(after(text, "minimum ring difference"), h.segments, h.least);
+    scan_list(after(text, "maximum ring difference"), h.segments, h.most);
+    free(bytes);
+    return h;
+}
+
+/* --- laws --- */
+
+/* Pairs of places and bins are the same set, for any number of places. */
+static void test_bins(void **state)
+{
+    (void)state;
+    const int sizes[] = {2, 4, 6, 10, 64, 234};
+    for (int n = 0; n < 6; n++) {
+        const int around = sizes[n];
+        int *seen = calloc((size_t)(around * around), sizeof(int));
+        assert_non_null(seen);
+        for (int view = 0; view < around / 2; view++) {
+            for (int t = 1 - around / 2; t < around / 2; t++) {
+                struct lr_sinogram_bin bin = {view, t}, back;
+                int places[2];
+                lr_sinogram_places(around, &bin, places);
+                assert_true(places[0] != places[1]);
+                assert_int_equal(seen[places[0] * around + places[1]]++, 0);
+                assert_int_equal(seen[places[1] * around + places[0]]++, 0);
+                assert_false(lr_sinogram_bin_of(around, places, &back));
+                assert_true(back.view == view && back.t == t);
+                assert_true(lr_sinogram_bin_of(around, (int[2]){places[1], places[0]}, &back));
+                assert_true(back.view == view && back.t == t);
+                /* the published formula, with shifts of negative numbers that round down */
+                const int half = (int)floor(t / 2.0), other = (int)floor((t + 1) / 2.0);
+                assert_int_equal(places[0], (view + half + around) % around);
+                assert_int_equal(places[1], (view - other + around / 2 + around) % around);
+            }
+        }
+        free(seen);
+    }
+}
+
+static void test_round_trip(void **state)
+{
+    (void)state;
+    struct test_folder folder;
+    char path[128], other[128];
+    folder_init(&folder);
+    lr_scanner *scanners[3] = {uneven_ring(), even_ring(16, 7), even_ring(9, -100)};
+    for (int n = 0; n < 3; n++) {
+        lr_lors *lors = lors_of(scanners[n]);
+        lr_lor_data *data = numbered(lors);
+        folder_file(&folder, path, "dense.hs");
+        assert_int_equal(lr_lor_data_write(path, lors, data, NULL), LR_OK);
+        lr_lor_data *back = read_good(path, lors, 0);
+        assert_null(back->index);
+        assert_same_counts(lors, data, back);
+        lr_lor_data_destroy(back);
+
+        int64_t index[40]; /* some of them, sparse: the same file as when dense */
+        float values[40];
+        lr_lor_data sparse = {0, index, values};
+        for (int64_t lor = 17; lor < lors->count; lor += lors->count / 37) {
+            if (data->values[lor] != 0) {
+                index[sparse.count] = lor;
+                values[sparse.count++] = data->values[lor];
+            }
+        }
+        assert_true(sparse.count > 10);
+        folder_file(&folder, other, "sparse.hs");
+        assert_int_equal(lr_lor_data_write(other, lors, &sparse, NULL), LR_OK);
+        back = read_good(other, lors, 0);
+        assert_int_equal(back->count, sparse.count);
+        assert_same_counts(lors, &sparse, back);
+        lr_lor_data *dense = lr_lor_data_expand(back, lors, NULL);
+        assert_int_equal(lr_lor_data_write(path, lors, dense, NULL), LR_OK);
+        assert_same_bytes(folder_file(&folder, path, "dense.s"),
+                          folder_file(&folder, other, "sparse.s"));
+        lr_lor_data_destroy(dense);
+        lr_lor_data_destroy(back);
+        lr_lor_data_destroy(data);
+        lr_lors_destroy(lors);
+        lr_scanner_destroy(scanners[n]);
+    }
+    folder_finish(&folder);
+}
+
+/* Where STIR has the two ends of a bin's line (LORInAxialAndNoArcCorrSinogramCoordinates and
+ * ProjDataInfoCylindrical), turned into our frame: x, y and z run against its own. */
+static void stir_ends(const struct header *h, const int bin[4], double ends_mm[2][3])
+{
+    const int segment = bin[0], axial = bin[1], view = bin[2], t = bin[3];
+    const double phi = view * pi / h->views + h->offset_deg * pi / 180;
+    const double beta = t * pi / h->around;
+    const double psi[2] = {phi + beta, phi - beta + pi};
+    const double m = (axial - 0.5 * (h->axial[segment] - 1)) * h->pitch_mm;
+    const double apart = 0.5 * h->least[segment] * h->pitch_mm; /* ring of det2 less det1's */
+    for (int e = 0; e < 2; e++) {
+        ends_mm[e][0] = -h->radius_mm * sin(psi[e]);
+        ends_mm[e][1] = h->radius_mm * cos(psi[e]);
+        ends_mm[e][2] = -(m + (e == 0 ? -apart : apart));
+    }
+}
+
+static double distance_mm(const double a[3], const double b[3])
+{
+    return sqrt((a[0] - b[0]) * (a[0] - b[0]) + (a[1] - b[1]) * (a[1] - b[1]) +
+                (a[2] - b[2]) * (a[2] - b[2]));
+}
+
+/* The bin that holds `value`, by the header alone. */
+static void find_bin(const struct header *h, const float *bins, float value, int bin[4])
+{
+    int64_t at = 0;
+    for (bin[0] = 0; bin[0] < h->segments; bin[0]++) {
+        for (bin[1] = 0; bin[1] < h->axial[bin[0]]; bin[1]++) {
+            for (bin[2] = 0; bin[2] < h->views; bin[2]++) {
+                for (int n = 0; n < h->bins; n++, at++) {
+                    if (bins[at] == value) {
+                        bin[3] = n - h->bins / 2;
+                        return;
+                    }
+                }
+            }
+        }
+    }
+    fail_msg("no bin holds %g", (double)value);
+}
+
+/* Crystals of a LOR at the ends of its bin's line; a flip or a shift by one crystal would show. */
+static void test_places(void **state)
+{
+    (void)state;
+    struct test_folder folder;
+    char path[128];
+    folder_init(&folder);
+    lr_scanner *scanners[2] = {uneven_ring(), even_ring(24, 7)};
+    for (int n = 0; n < 2; n++) {
+        lr_lors *lors = lors_of(scanners[n]);
+        lr_lor_data *data = numbered(lors);
+        size_t count;
+        double worst_mm = 0;
+        assert_int_equal(lr_lor_data_write(folder_file(&folder, path, "a.hs"), lors, data, NULL),
+                         LR_OK);
+        const struct header h = read_header(path);
+        float *bins = (float *)(void *)bytes_read(folder_file(&folder, path, "a.s"), &count);
+        for (int64_t lor = 5; lor < lors->count; lor += lors->count / 97) {
+            int bin[4] = {0};
+            int32_t crystals[2];
+            double ends_mm[2][3], a_mm[3], b_mm[3];
+            if (data->values[lor] == 0) {
+                continue;
+            }
+            find_bin(&h, bins, data->values[lor], bin);
+            stir_ends(&h, bin, ends_mm);
+            crystals_of(lors, lor, crystals);
+            crystal_centre(lors->scanner, crystals[0], a_mm);
+            crystal_centre(lors->scanner, crystals[1], b_mm);
+            const double straight =
+                fmax(distance_mm(a_mm, ends_mm[0]), distance_mm(b_mm, ends_mm[1]));
+            const double crossed =
+                fmax(distance_mm(a_mm, ends_mm[1]), distance_mm(b_mm, ends_mm[0]));
+            worst_mm = fmax(worst_mm, fmin(straight, crossed));
+        }
+        print_message("%s: crystals within %.2f mm of their places\n", scanners[n]->name, worst_mm);
+        /* The centre lies 5 mm behind the face. Beside that, gaps and flat panels displace crystals
+         * by less than half of the 4 mm that the next one is away. */
+        assert_true(worst_mm < hypot(5.0, 2.0) + 0.7);
+        free(bins);
+        lr_lor_data_destroy(data);
+        lr_lors_destroy(lors);
+        lr_scanner_destroy(scanners[n]);
+    }
+    folder_finish(&folder);
+}
+
+/* --- compressed data --- */
+
+/* Span 3 and two views in one: each bin's counts go to the LORs that STIR would sum into it, in
+ * equal parts, and none is lost. */
+static void test_compressed(void **state)
+{
+    (void)state;
+    struct test_folder folder;
+    char path[128];
+    static float bins[span_bins];
+    folder_init(&folder);
+    lr_scanner *scanner = top_ring();
+    lr_lors *lors = lors_of(scanner);
+    write_header(folder_file(&folder, path, "a.hs"), BY_VIEW, "");
+    /* segment 1 (ring differences -1, 0, 1), view 5, axial position 3, t = -3 */
+    const int at = 16 * 3 * 40 + (5 * 7 + 3) * 40 + 17;
+    bins[at] = 12;
+    bytes_write(folder_file(&folder, path, "bins.s"), bins, sizeof(bins));
+    lr_lor_data *data = read_good(folder_file(&folder, path, "a.hs"), lors, 2);
+    /* sum of rings 3: (2, 1) and (1, 2); 0 has the other parity. Two views of each. */
+    assert_int_equal(data->count, 4);
+    for (int n = 0; n < 4; n++) {
+        int32_t crystals[2];
+        int ring[2], place[2];
+        assert_true(data->values[n] == 3.0f);
+        crystals_of(lors, data->index[n], crystals);
+        for (int e = 0; e < 2; e++) {
+            const int m = lr_scanner_module_of(scanner, crystals[e]);
+            const int within = crystals[e] - scanner->first_crystal[m];
+            ring[e] = 3 - within / 4;
+            place[e] = 4 * m + within % 4;
+        }
+        assert_int_equal(ring[0] + ring[1], 3);
+        assert_true(ring[0] != ring[1] && abs(ring[0] - ring[1]) == 1);
+        /* det1 = view + floor(-3/2), det2 = view - floor(-2/2) + 32, views 10 and 11 */
+        const int low = place[0] < place[1] ? place[0] : place[1];
+        const int high = place[0] + place[1] - low;
+        assert_true((low == 8 && high == 43) || (low == 9 && high == 44));
+    }
+    lr_lor_data_destroy(data);
+    double sum = 0, found = 0;
+    for (int n = 0; n < span_bins; n++) {
+        bins[n] = (float)(n % 7);
+        sum += bins[n];
+    }
+    bytes_write(folder_file(&folder, path, "bins.s"), bins, sizeof(bins));
+    data = read_good(folder_file(&folder, path, "a.hs"), lors, 2);
+    assert_null(data->index);
+    for (int64_t n = 0; n < data->count; n++) {
+        found += data->values[n];
+    }
+    assert_close(found, sum, 1e-6); /* single precision of each share */
+    lr_lor_data_destroy(data);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+    folder_finish(&folder);
+}
+
+/* View offsets turn the numbering by whole crystals. */
+static void test_view_offset(void **state)
+{
+    (void)state;
+    struct test_folder folder;
+    char path[128], more[64];
+    static float bins[span_bins];
+    folder_init(&folder);
+    lr_scanner *scanner = top_ring();
+    lr_lors *lors = lors_of(scanner);
+    bins[16 * 3 * 40 + (0 * 7 + 0) * 40 + 20] = 2; /* view 0, t = 0: 0 - 32 and 1 - 33 */
+    bytes_write(folder_file(&folder, path, "bins.s"), bins, sizeof(bins));
+    for (int turn = -3; turn < 70; turn += 5) {
+        snprintf(more, sizeof(more), "View offset (degrees) := %.9g\n", turn * 360.0 / 64);
+        write_header(folder_file(&folder, path, "a.hs"), BY_VIEW, more);
+        lr_lor_data *data = read_good(path, lors, 2);
+        assert_int_equal(data->count, 2);
+        for (int n = 0; n < 2; n++) {
+            int32_t crystals[2];
+            double a_mm[3];
+            crystals_of(lors, data->index[n], crystals);
+            crystal_centre(scanner, crystals[0], a_mm);
+            const double angle = atan2(a_mm[1], a_mm[0]) * 180 / pi;
+            const double place = (angle - 90) / (360.0 / 64) - turn;
+            const double off = fmod(place + 32 * 100, 32); /* either end */
+            assert_true(off < 1.3 || off > 31.7);
+            assert_true(a_mm[2] > 7); /* ring 0 is the farthest along our z */
+        }
+        lr_lor_data_destroy(data);
+    }
+    snprintf(more, sizeof(more), "View offset (degrees) := 2\n"); /* a third of a crystal */
+    write_header(folder_file(&folder, path, "a.hs"), BY_VIEW, more);
+    lr_lor_data_destroy(read_good(path, lors, 3));
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+    folder_finish(&folder);
+}
+
+/* The field of view that a warning advises leaves out what the file does not have, and no more. */
+static void test_advice(void **state)
+{
+    (void)state;
+    struct test_folder folder;
+    char path[128];
+    static float bins[span_bins];
+    folder_init(&folder);
+    lr_scanner *scanner = top_ring();
+    lr_lors *lors = lors_of(scanner);
+    bins[16 * 3 * 40 + 20] = 1;
+    bytes_write(folder_file(&folder, path, "bins.s"), bins, sizeof(bins));
+    write_header(folder_file(&folder, path, "a.hs"), BY_VIEW, "");
+    struct test_log log;
+    test_log_init(&log);
+    lr_lor_data_destroy(lr_lor_data_read(path, lors, &log.log));
+    const char *advice = strstr(log.warning, "a field_of_view_mm of ");
+    assert_non_null(advice);
+    const lr_scanner_params params = {
+        .name = "narrow",
+        .modules = scanner->modules,
+        .num_modules = scanner->num_modules,
+        .num_positions = scanner->num_positions,
+        .coincidence = {.field_of_view_mm = atof(advice + 22), .min_module_difference = 2}};
+    lr_scanner *narrow = lr_scanner_create(&params);
+    lr_lors *fewer = lors_of(narrow);
+    lr_lor_data_destroy(read_good(path, fewer, 1)); /* that of compressed data */
+    struct lr_projdata projdata;
+    assert_int_equal(lr_projdata_create(&projdata, fewer, NULL), LR_OK);
+    assert_int_equal(projdata.num_t, 39); /* -19 to 19 of the file's -20 to 19 */
+    lr_projdata_finish(&projdata);
+    lr_lors_destroy(fewer);
+    lr_scanner_destroy(narrow);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+    folder_finish(&folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bins),        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_places),      cmocka_unit_test(test_compressed),
+        cmocka_unit_test(test_view_offset), cmocka_unit_test(test_advice),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

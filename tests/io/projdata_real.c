@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * STIR's projection data: files that cannot be right are refused with a sentence, real headers mean
+ * what they say, and real data keep their counts. */
+#include "io/projdata_files.h"
+
+/* --- refusals and damage --- */
+
+static void assert_refused(const char *path, const lr_lors *lors, const char *words)
+{
+    struct test_log log;
+    test_log_init(&log);
+    lr_lor_data *data = lr_lor_data_read(path, lors, &log.log);
+    if (data != NULL || strstr(log.error, words) == NULL || log.status != LR_BAD_INPUT) {
+        fail_msg("expected \"%s\", got \"%s\" (%d)", words, log.error, log.status);
+    }
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"applied corrections := {arc correction}\n", "is arc-corrected"},
+        {"applied corrections := {attenuation, Arc_Corrected}\n", "is arc-corrected"},
+        {"number of dimensions := 5\n", "time of flight"},
+        {"matrix axis label [5] := timing positions\n", "time of flight"},
+        {"number of time frames := 2\n", "several time frames"},
+        {"number of detector layers := 2\n", "several time frames or detector layers"},
+        {"matrix axis label [1] := x\n", "no projection data as STIR"},
+        {"matrix axis label [2] := view\n", "its axes must be"},
+        {"Number of rings := 5\n", "gives 5 rings where even ring has 4"},
+        {"Number of rings := 0\n", "does not say the number of rings"},
+        {"Number of detectors per ring := 66\n", "gives 66 detectors per ring where even ring has "
+                                                 "64 in 16 modules"},
+        {"Number of detectors per ring := 48\n", "belongs to another scanner"},
+        {"Number of detectors per ring := 6400000000\n", "belongs to another scanner"},
+        {"!matrix size [3] := 17\n", "has 17 views"},
+        {"!matrix size [3] := 0\n", "has 0 views"},
+        {"!matrix size [1] := 65\n", "has 65 tangential positions"},
+        {"!matrix size [1] := {3,4}\n", "must be a whole number"},
+        {"!matrix size [2] := {3,7}\n", "there must be as many of each"},
+        {"!matrix size [2] := {3,7,4}\n",
+         "segment 3 of the file has ring differences 2 to 3 and 4"},
+        {"!matrix size [2] := {3,9,3}\n", "segment 2"},
+        {"!matrix size [2] := {3,7\n", "must be a list"},
+        {"minimum ring difference per segment := {-3, -1, 9}\n", "segment 3"},
+        {"minimum ring difference per segment := {}\n", "lists 0 least"},
+        {"name of data file := none\n", "missing or no plain file"},
+        {"name of data file := .\n", "missing or no plain file"},
+        {"data offset in bytes[1] := 4\n", "is truncated"},
+        {"number format := bit\n", "format 'bit'"},
+        {"Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Generic\n",
+         "by a map that it does not name"},
+        {"Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic) := Generic\n"
+         "Name of crystal map := none.txt\n",
+         "none.txt"},
+    };
+    struct test_folder folder;
+    char path[128];
+    static float bins[span_bins];
+    folder_init(&folder);
+    lr_scanner *scanner = top_ring();
+    lr_lors *lors = lors_of(scanner);
+    bins[7] = 1;
+    bytes_write(folder_file(&folder, path, "bins.s"), bins, sizeof(bins));
+    assert_refused(path, lors, "name the header, which ends in .hs");
+    folder_file(&folder, path, "a.hs");
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        write_header(path, BY_VIEW, cases[k][0]);
+        assert_refused(path, lors, cases[k][1]);
+    }
+    write_header(path, BY_VIEW, "View offset (degrees) := 0\n");
+    lr_lor_data_destroy(read_good(path, lors, 2));
+    bins[9] = NAN;
+    bytes_write(folder_file(&folder, path, "bins.s"), bins, sizeof(bins));
+    assert_refused(folder_file(&folder, path, "a.hs"), lors, "holds nan in view 0");
+    assert_refused("no/such.hs", lors, "No such file");
+    bytes_write(path, "", 0);
+    assert_refused(path, lors, "the header is empty");
+
+    const char *const presets[] = {"two-opposed-modules"}; /* no ring */
+    lr_scanner *flat = lr_scanner_read(presets[0], NULL);
+    lr_lors *flat_lors = lors_of(flat);
+    write_header(path, BY_VIEW, "");
+    assert_refused(path, flat_lors, "is not one");
+    struct test_log log;
+    test_log_init(&log);
+    lr_lor_data *data = lr_lor_data_create(flat_lors, NULL);
+    assert_int_equal(lr_lor_data_write(path, flat_lors, data, &log.log), LR_BAD_INPUT);
+    assert_non_null(strstr(log.error, "full rings of equal modules"));
+    lr_lor_data_destroy(data);
+    lr_lors_destroy(flat_lors);
+    lr_scanner_destroy(flat);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+    folder_finish(&folder);
+}
+
+/* Cut at any byte (the bins at each 64th) and with bytes replaced: data or a sentence. */
+static void test_damage(void **state)
+{
+    (void)state;
+    struct test_folder folder;
+    char path[128], file[128];
+    uint64_t seed = test_seed();
+    folder_init(&folder);
+    lr_scanner *scanner = top_ring();
+    lr_lors *lors = lors_of(scanner);
+    lr_lor_data *data = numbered(lors);
+    for (int n = 0; n < 2; n++) {
+        size_t count;
+        folder_file(&folder, path, "a.hs");
+        folder_file(&folder, file, n == 0 ? "a.hs" : "a.s");
+        assert_int_equal(lr_lor_data_write(path, lors, data, NULL), LR_OK);
+        unsigned char *bytes = bytes_read(file, &count);
+        const size_t step = n == 0 ? 1 : count / 64;
+        for (size_t length = 0; length < count; length += step) {
+            struct test_log log;
+            test_log_init(&log);
+            bytes_write(file, bytes, length);
+            lr_lor_data *back = lr_lor_data_read(path, lors, &log.log);
+            const bool refused = back == NULL && log.status == LR_BAD_INPUT;
+            if ((back == NULL && !refused) || (n == 1 && !refused)) {
+                fail_msg("%s cut to %zu of %zu bytes: \"%s\"", file, length, count, log.error);
+            }
+            lr_lor_data_destroy(back);
+        }
+        for (int round = 0; round < (n == 0 ? 300 : 20); round++) {
+            struct test_log log;
+            test_log_init(&log);
+            const size_t at = (size_t)(test_random(&seed) * (double)count);
+            const unsigned char kept = bytes[at];
+            bytes[at] = (unsigned char)(test_random(&seed) * 256);
+            bytes_write(file, bytes, count);
+            bytes[at] = kept;
+            lr_lor_data *back = lr_lor_data_read(path, lors, &log.log);
+            assert_true(back != NULL || log.status == LR_BAD_INPUT);
+            lr_lor_data_destroy(back);
+        }
+        free(bytes);
+    }
+    assert_int_equal(folder_visit(&folder, true), 2);
+    const struct rlimit before = disk_fill(20000);
+    struct test_log log;
+    test_log_init(&log);
+    assert_int_equal(lr_lor_data_write(folder_file(&folder, path, "a.hs"), lors, data, &log.log),
+                     LR_FAILED);
+    disk_empty(before);
+    assert_int_equal(log.status, LR_FAILED);
+    assert_int_equal(folder_visit(&folder, false), 0);
+    lr_lor_data_destroy(data);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+    folder_finish(&folder);
+}
+
+/* --- real files --- */
+
+static void skip_without(const char *name)
+{
+    char path[1024];
+    if (test_data(path, name) == NULL) {
+        skip();
+    }
+}
+
+static lr_status try_header(const char *name, const lr_scanner *scanner, struct test_log *log,
+                            struct lr_projdata *projdata)
+{
+    char path[1024];
+    struct lr_projdata_file file;
+    assert_non_null(test_data(path, name));
+    test_log_init(log);
+    const lr_status status = lr_projdata_read(projdata, &file, path, scanner, &log->log);
+    if (status == LR_OK) {
+        lr_projdata_file_finish(&file);
+    }
+    return status;
+}
+
+/* Headers of a Biograph mMR: the crystals are those of its list mode, and span 11 combines all 4,084
+ * pairs of rings up to 60 apart. */
+static void test_mmr_headers(void **state)
+{
+    (void)state;
+    static const struct lr_sinogram_gaps one = {1, 0};
+    const char *const names[] = {"interfile/Siemens_mMR_seg2.hs", "interfile/template_span11.hs"};
+    const int planes[] = {314, 837}, ring_pairs[] = {314, 4084};
+    skip_without(names[0]);
+    lr_scanner *scanner = lr_scanner_read("siemens-mmr", NULL);
+    struct lr_sinogram_rings list_mode;
+    struct test_log log;
+    assert_int_equal(lr_sinogram_rings_create(&list_mode, scanner, &one, "", NULL), LR_OK);
+    for (int n = 0; n < 2; n++) {
+        struct lr_projdata projdata;
+        if (try_header(names[n], scanner, &log, &projdata) != LR_OK) {
+            fail_msg("%s", log.error);
+        }
+        assert_int_equal(log.num_warnings, 0);
+        assert_int_equal(projdata.rings.around, 504);
+        assert_memory_equal(projdata.rings.crystals, list_mode.crystals, 504 * 64 * 4);
+        assert_int_equal(lr_projdata_num_bins(&projdata), (int64_t)planes[n] * 252 * 344);
+        assert_true(projdata.first_t == -172 && projdata.by_view && projdata.mashing == 1);
+        int pairs[64][2], count = 0;
+        bool *seen = calloc(64 * 64, sizeof(bool));
+        for (int k = 0; k < projdata.num_segments; k++) {
+            for (int axial = 0; axial < projdata.segments[k].num_axial; axial++) {
+                const int more =
+                    lr_projdata_ring_pairs(&projdata, &projdata.segments[k], axial, pairs);
+                assert_true(more >= 1 && more <= (n == 0 ? 1 : 6));
+                for (int m = 0; m < more; m++) {
+                    assert_false(seen[pairs[m][0] * 64 + pairs[m][1]]);
+                    seen[pairs[m][0] * 64 + pairs[m][1]] = true;
+                }
+                count += more;
+            }
+        }
+        assert_int_equal(count, ring_pairs[n]);
+        free(seen);
+        lr_projdata_finish(&projdata);
+    }
+    lr_sinogram_rings_finish(&list_mode);
+    lr_scanner_destroy(scanner);
+}
+
+static void test_other_headers(void **state)
+{
+    (void)state;
+    static const char *const cases[][2] = {
+        {"interfile/PET_TOF_Interfile_header_Signa_PETMR.hs", "time of flight"},
+        {"interfile/smalllong.hs", "is arc-corrected"},
+        {"interfile/mMR_sinogram.s.hdr", "no projection data as STIR writes them"},
+    };
+    skip_without(cases[0][0]);
+    lr_scanner *scanner = lr_scanner_read("siemens-mmr", NULL);
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        struct test_log log;
+        struct lr_projdata projdata;
+        assert_int_equal(try_header(cases[k][0], scanner, &log, &projdata), LR_BAD_INPUT);
+        assert_non_null(strstr(log.error, cases[k][1]));
+    }
+    lr_scanner_destroy(scanner);
+}
+
+/* The bins of smalllong.s, taken as those of 128 crystals in 14 rings before arc correction: one
+ * segment of ring differences -8 to 8. Its counts are neither lost nor moved to other rings. */
+static void test_real_bins(void **state)
+{
+    (void)state;
+    char path[1024], data[1024];
+    size_t count;
+    struct test_folder folder;
+    if (test_data(path, "interfile/smalllong.hs") == NULL ||
+        test_data(data, "interfile/smalllong.s") == NULL) {
+        skip();
+    }
+    const int crystals[2] = {8, 14};
+    const lr_ring ring = {.radius_mm = 300,
+                          .modules = 16,
+                          .first_angle_deg = 90 + 3.5 * 360 / 128,
+                          .block_crystals = {&crystals[0], &crystals[1]},
+                          .pitch_mm = {14.7, 6.54},
+                          .face_mm = {14, 6},
+                          .depth_mm = 20};
+    lr_scanner *scanner = lr_scanner_create_ring(&(lr_scanner_params){.name = "small long"}, &ring);
+    lr_lors *lors = lors_of(scanner);
+    folder_init(&folder);
+    unsigned char *text = bytes_read(path, &count);
+    text[count] = '\0';
+    memcpy(strstr((char *)text, "{arc correction}"), "{None}          ", 16);
+    memcpy(strstr((char *)text, ":= 112") + 3, "128", 3);
+    bytes_write(folder_file(&folder, path, "smalllong.hs"), text, count);
+    free(text);
+    text = bytes_read(data, &count);
+    assert_int_equal(count, 27 * 64 * 75 * 4);
+    bytes_write(folder_file(&folder, data, "smalllong.s"), text, count);
+    const float *bins = (const float *)(const void *)text;
+    lr_lor_data *found = read_good(path, lors, 3);
+    lr_lor_data *dense = lr_lor_data_expand(found, lors, NULL);
+    double expected[27] = {0}, sums[27] = {0}, total = 0;
+    for (int n = 0; n < 27 * 64 * 75; n++) {
+        expected[n / 75 % 27] += bins[n];
+        total += bins[n];
+    }
+    assert_true(total > 0);
+    for (int64_t lor = 0; lor < lors->count; lor++) {
+        if (dense->values[lor] != 0) {
+            const lr_lor ends = lr_lors_describe(lors, lor);
+            sums[26 - ends.q - ends.s] += dense->values[lor];
+        }
+    }
+    for (int axial = 0; axial < 27; axial++) {
+        assert_close(sums[axial], expected[axial], 1e-5);
+    }
+    print_message("%.6g counts in %lld LORs\n", total, (long long)found->count);
+    free(text);
+    lr_lor_data_destroy(dense);
+    lr_lor_data_destroy(found);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+    folder_finish(&folder);
+}
+
+/* A real acquisition binned here by STIR's formula for the detectors that its records name, under
+ * STIR's header with a crystal map: the same LORs as from the records. */
+static void test_generic_geometry(void **state)
+{
+    (void)state;
+    char events[1024], map[1024], header[1024];
+    if (test_data(events, "safir/coincidencesLM.clm.safir") == NULL ||
+        test_data(map, "safir/DualRingPrototype_crystal_map.txt") == NULL ||
+        test_data(header, "safir/muppet.hs") == NULL) {
+        skip();
+    }
+    enum { views = 90, bins = 160, rings = 16 };
+    struct test_folder folder;
+    char path[128];
+    size_t count;
+    folder_init(&folder);
+    lr_scanner *scanner = lr_scanner_read("safir-dual-ring-prototype", NULL);
+    lr_lors *lors = lors_of(scanner);
+    lr_lor_data *expected = lr_safir_read(&(lr_safir_files){events, map}, lors, NULL, NULL);
+    assert_non_null(expected);
+    float *counts = calloc((size_t)rings * rings * views * bins, sizeof(float));
+    unsigned char *records = bytes_read(events, &count);
+    for (size_t at = 32; at + 8 <= count; at += 8) {
+        uint64_t word;
+        memcpy(&word, records + at, 8);
+        if (word >> 62 != 0) {
+            continue; /* time marks and delayed ones */
+        }
+        int ring[2] = {(int)(word & 255), (int)(word >> 8 & 255)};
+        int det[2] = {(int)(word >> 16 & 65535), (int)(word >> 32 & 65535)};
+        int t = (det[0] - det[1] + 270) % 180, view = (det[0] - (t >> 1) + 180) % 180;
+        bool swap = false; /* STIR's own ranges, from its source */
+        if (view < 90 && t >= 90) {
+            t = 180 - t;
+            swap = true;
+        } else if (view >= 90) {
+            view -= 90;
+            swap = t < 90;
+            t = t >= 90 ? t - 180 : -t;
+        }
+        const int r1 = ring[swap], r2 = ring[!swap], segment = r2 - r1;
+        int plane = r1 < r2 ? r1 : r2;
+        for (int s = -15; s < segment; s++) {
+            plane += 16 - abs(s);
+        }
+        const int before = plane - (r1 < r2 ? r1 : r2), axials = 16 - abs(segment);
+        if (t >= -80 && t < 80) { /* segment, view, axial, t */
+            counts[((int64_t)before * views + view * axials + (plane - before)) * bins + t + 80]++;
+        }
+    }
+    bytes_write(folder_file(&folder, path, "muppet.s"), counts,
+                (size_t)rings * rings * views * bins * sizeof(float));
+    free(records);
+    records = bytes_read(map, &count);
+    bytes_write(folder_file(&folder, path, "DualRingPrototype_crystal_map.txt"), records, count);
+    free(records);
+    records = bytes_read(header, &count);
+    bytes_write(folder_file(&folder, path, "muppet.hs"), records, count);
+    struct test_log log;
+    test_log_init(&log);
+    lr_lor_data *found = lr_lor_data_read(path, lors, &log.log);
+    if (found == NULL) {
+        fail_msg("%s", log.error);
+    }
+    print_message("%lld LORs with counts\n", (long long)found->count);
+    assert_same_counts(lors, expected, found);
+    free(records);
+    free(counts);
+    lr_lor_data_destroy(expected);
+    lr_lor_data_destroy(found);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+    folder_finish(&folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_mmr_headers), cmocka_unit_test(test_other_headers),
+        cmocka_unit_test(test_real_bins),   cmocka_unit_test(test_generic_geometry),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
