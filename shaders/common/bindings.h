@@ -30,6 +30,12 @@
 #define LR_BIND_COLUMN_IMAGE 7
 #define LR_BIND_COLUMN_EDGES 10
 
+/* storage buffers of the passes by pairs; masks as above */
+#define LR_BIND_PAIR_MODULES 0
+#define LR_BIND_PAIR_LIST 1
+#define LR_BIND_PAIR_IMAGE 7
+#define LR_BIND_PAIR_STATE 8
+
 /* texture units */
 #define LR_UNIT_CORRESPONDENCE 0
 #define LR_UNIT_LORS 1

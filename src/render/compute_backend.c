@@ -140,6 +140,9 @@ static lr_status project_forward(struct lr_compute *compute, const float *image,
     if (compute->columns != NULL) {
         return lr_columns_forward(compute->columns, &all, image, data);
     }
+    if (compute->pairs != NULL) {
+        return lr_pairs_forward(compute->pairs, &all, image, data);
+    }
     return compute->params.deterministic ? forward_in_order(compute, image, data)
                                          : forward_windows(compute, image, data);
 }
@@ -206,13 +209,21 @@ static lr_status back_batches(struct lr_compute *compute, const float *data, flo
     return status;
 }
 
+static lr_status project_back(struct lr_compute *compute, const float *data, float *image)
+{
+    const struct lr_pair_list all = {0};
+    if (compute->columns != NULL) {
+        return lr_columns_back(compute->columns, &all, data, image);
+    }
+    return compute->pairs != NULL ? lr_pairs_back(compute->pairs, &all, data, image)
+                                  : back_batches(compute, data, image);
+}
+
 static lr_status back(void *self, const void *data, void *image)
 {
     struct lr_compute *compute = self;
-    const struct lr_pair_list all = {0};
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = compute->columns ? lr_columns_back(compute->columns, &all, data, image)
-                                              : back_batches(compute, data, image);
+    const lr_status status = project_back(compute, data, image);
     gl_context_release(compute->ctx);
     return status;
 }
@@ -247,7 +258,9 @@ static lr_status back_part(void *self, const lr_selection *part, const void *val
 static double device_seconds(void *self)
 {
     const struct lr_compute *compute = self;
-    return compute->columns ? compute->columns->device_seconds : 0.0;
+    return compute->columns ? compute->columns->device_seconds
+           : compute->pairs ? compute->pairs->device_seconds
+                            : 0.0;
 }
 
 static lr_status read_rows(struct lr_compute *compute, const struct lr_rows *wanted,
