@@ -17,7 +17,7 @@ void emit(uint lor, float weight);
 struct Plane {
     vec2 foot;   // of the point
     vec2 pitch, face; // mm
-    vec2 part;   // face / pitch
+    vec2 part, scale; // face / pitch, pitch / face
     vec2 last;   // crystal
     float squared; // height of the point over it, mm^2
     float density; // height * face area / 2 pi
@@ -48,10 +48,12 @@ struct Quad {
 
 const Quad no_quad = Quad(vec4(0.0), vec4(0.0), vec4(0.0), vec4(0.0), vec2(0.0), vec2(-1.0));
 
-// Which LOR: crystal c of the farther module is at first + c * step.
+// Which LOR: crystals c and d of the nearer and the farther module are at
+// first + c * near_step + d * far_step in the window.
 struct Numbers {
-    uint first;   // of the pair, in the window
+    uint first;
     uint near_step, far_step;
+    int near_width; // crystals along u
 };
 
 // --- opening a pair ---
@@ -137,6 +139,7 @@ bool open_pair(ModulePair pair, dvec3 point, out Walk walk, out Plane plane, out
     plane.pitch = vec2(far.cells.xy);
     plane.face = vec2(far.cells.zw);
     plane.part = plane.face / plane.pitch;
+    plane.scale = plane.pitch / plane.face;
     plane.last = vec2(far.crystals.xy - 1);
     plane.squared = float(height * height);
     plane.density = float(height) * plane.face.x * plane.face.y / 6.283185307179586;
@@ -168,6 +171,7 @@ bool open_pair(ModulePair pair, dvec3 point, out Walk walk, out Plane plane, out
     numbers.first = pair.first;
     numbers.near_step = near_is_i ? num_far : 1u;
     numbers.far_step = near_is_i ? 1u : num_near;
+    numbers.near_width = near.crystals.x;
     return true;
 }
 
@@ -229,8 +233,8 @@ Quad make_quad(vec3 a, vec3 b, vec3 c, vec3 d, vec2 cell, Plane plane)
     vec2 high = vec2(max(max(x.x, x.y), max(x.z, x.w)), max(max(y.x, y.y), max(y.z, y.w)));
     quad.low = max(floor(low - plane.part) + 1.0, -cell);
     quad.high = min(ceil(high) - 1.0, plane.last - cell);
-    quad.x = x / plane.part.x;
-    quad.y = y / plane.part.y;
+    quad.x = x * plane.scale.x;
+    quad.y = y * plane.scale.y;
     vec4 dx = quad.x.yzwx - quad.x, dy = quad.y.yzwx - quad.y;
     quad.rise = dy / not_zero(dx);
     quad.run = dx / not_zero(dy);
@@ -391,6 +395,14 @@ bool is_allowed(ModulePair pair, bool near_is_i, ivec2 near, ivec2 far)
 }
 #endif
 
+// The LOR of the walk's crystal and one of the farther module.
+uint lor_of(Numbers numbers, Walk walk, Plane plane, vec2 cell)
+{
+    ivec2 far = ivec2(walk.cell + cell);
+    return numbers.first + uint(walk.at.y * numbers.near_width + walk.at.x) * numbers.near_step +
+           uint(far.y * plane.width + far.x) * numbers.far_step;
+}
+
 // Emits the elements of one pair; a LOR may come in parts.
 void visit_pair(ModulePair pair, dvec3 point)
 {
@@ -401,8 +413,8 @@ void visit_pair(ModulePair pair, dvec3 point)
         return;
     }
     Quad quad = no_quad;
-    vec2 cell = vec2(0.0);
-    int near_width = pair_modules[numbers.far_step == 1u ? pair.i : pair.j].crystals.x;
+    vec2 cell = vec2(0.0), offset = vec2(0.0);
+    uint lor = 0u, row = 0u, row_step = numbers.far_step * uint(plane.width);
     bool done = false;
 #ifdef NEAR
     float part = 0.0, parts = 1.0;
@@ -411,25 +423,20 @@ void visit_pair(ModulePair pair, dvec3 point)
         if (cell.y > quad.high.y) {
             done = !next_quad(walk, plane, quad);
             cell = quad.low;
+            offset = (walk.cell + 0.5 * plane.part - plane.foot) * plane.pitch;
+            row = lor_of(numbers, walk, plane, cell);
+            lor = row;
         }
         if (!done && cell.y <= quad.high.y) {
-            vec2 shift = cell / plane.part;
-            vec2 at = (walk.cell + cell + 0.5 * plane.part - plane.foot) * plane.pitch;
-            vec2 far = walk.cell + cell;
-            uint near_crystal = uint(walk.at.y * near_width + walk.at.x);
-            uint far_crystal = uint(int(far.y) * plane.width + int(far.x));
-            uint lor = numbers.first + near_crystal * numbers.near_step +
-                       far_crystal * numbers.far_step;
-#ifdef MASKS
-            bool allowed = is_allowed(pair, numbers.far_step == 1u, walk.at, ivec2(far));
-#else
-            const bool allowed = true;
-#endif
+            vec2 shift = cell * plane.scale;
+            vec2 at = fma(cell, plane.pitch, offset);
 #ifdef NEAR
             parts = part == 0.0 ? count_parts(plane, at) : parts;
-            vec2 which = vec2(mod(part, parts), floor(part / parts));
+            vec2 which = vec2(0.0, floor((part + 0.5) / parts));
+            which.x = part - which.y * parts;
             vec2 face = plane.face / parts;
-            Density density = make_density(plane, at + (which + 0.5) * face - 0.5 * plane.face, face);
+            Density density =
+                make_density(plane, at + (which + 0.5) * face - 0.5 * plane.face, face);
             float share = integrate(density, fma(quad.x - shift.x, vec4(parts), vec4(-which.x)),
                                     fma(quad.y - shift.y, vec4(parts), vec4(-which.y)), quad.rise,
                                     quad.run) /
@@ -439,17 +446,24 @@ void visit_pair(ModulePair pair, dvec3 point)
             part = whole ? 0.0 : part;
 #else
             Density density = make_density(plane, at, plane.face);
-            float share = integrate(density, quad.x - shift.x, quad.y - shift.y, quad.rise, quad.run);
+            float share =
+                integrate(density, quad.x - shift.x, quad.y - shift.y, quad.rise, quad.run);
             const bool whole = true;
 #endif
-            if (allowed) {
+#ifdef MASKS
+            if (is_allowed(pair, numbers.far_step == 1u, walk.at, ivec2(walk.cell + cell)))
+#endif
+            {
                 emit(lor, share * density.middle);
             }
             if (whole) {
                 cell.x += 1.0;
+                lor += numbers.far_step;
             }
             if (cell.x > quad.high.x) {
                 cell = vec2(quad.low.x, cell.y + 1.0);
+                row += row_step;
+                lor = row;
             }
         }
     }

@@ -174,8 +174,8 @@ static int rows_of_step(const struct lr_pairs *pairs, const int32_t modules[2])
     const lr_module *i = &pairs->params.scanner->modules[modules[0]];
     const lr_module *j = &pairs->params.scanner->modules[modules[1]];
     const int rows = larger(i->crystals[1], j->crystals[1]);
-    const int64_t crystals = larger((int)crystals_of(pairs, modules[0]),
-                                    (int)crystals_of(pairs, modules[1]));
+    const int64_t crystals =
+        larger((int)crystals_of(pairs, modules[0]), (int)crystals_of(pairs, modules[1]));
     const int64_t turns = larger(i->crystals[0], j->crystals[0]) * (crystals + 1);
     const int64_t most = MOST_TURNS_SOFTWARE / turns;
     return !gl_context_limits(pairs->ctx)->software || most > rows ? rows
@@ -345,8 +345,8 @@ lr_status lr_pairs_forward(struct lr_pairs *pairs, const struct lr_pair_list *li
         lr_status status = open_window(&window);
         if (status == LR_OK) {
             float *values = data + window.first_value;
-            status = fixed ? forward_fixed(&window, exponent, values)
-                           : forward_floats(&window, values);
+            status =
+                fixed ? forward_fixed(&window, exponent, values) : forward_floats(&window, values);
         }
         close_window(&window);
         LR_TRY(status);

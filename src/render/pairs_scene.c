@@ -37,8 +37,7 @@ static struct pair_module describe_module(const lr_scanner *scanner, int index)
 {
     const lr_module *module = &scanner->modules[index];
     struct pair_module out = {
-        .cells = {module->pitch_mm[0], module->pitch_mm[1], module->face_mm[0],
-                  module->face_mm[1]},
+        .cells = {module->pitch_mm[0], module->pitch_mm[1], module->face_mm[0], module->face_mm[1]},
         .crystals = {module->crystals[0], module->crystals[1],
                      module->crystals[0] * module->crystals[1], 0},
     };
@@ -174,8 +173,7 @@ struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs,
 {
     const lr_lors *lors = pairs->params.lors;
     const int64_t count = range[1] - range[0];
-    struct module_pair *out =
-        lr_alloc(count, sizeof(*out), "pairs of modules", pairs->params.log);
+    struct module_pair *out = lr_alloc(count, sizeof(*out), "pairs of modules", pairs->params.log);
     if (out == NULL) {
         return NULL;
     }
