@@ -35,6 +35,7 @@
 #define LR_BIND_PAIR_LIST 1
 #define LR_BIND_PAIR_IMAGE 7
 #define LR_BIND_PAIR_STATE 8
+#define LR_BIND_PAIR_POINTS 10
 
 /* texture units */
 #define LR_UNIT_CORRESPONDENCE 0

@@ -403,6 +403,9 @@ uint lor_of(Numbers numbers, Walk walk, Plane plane, vec2 cell)
            uint(far.y * plane.width + far.x) * numbers.far_step;
 }
 
+// Overlaps of no more than this part of a face are rounding.
+const float NOTHING = 3e-7;
+
 // Emits the elements of one pair; a LOR may come in parts.
 void visit_pair(ModulePair pair, dvec3 point)
 {
@@ -439,8 +442,8 @@ void visit_pair(ModulePair pair, dvec3 point)
                 make_density(plane, at + (which + 0.5) * face - 0.5 * plane.face, face);
             float share = integrate(density, fma(quad.x - shift.x, vec4(parts), vec4(-which.x)),
                                     fma(quad.y - shift.y, vec4(parts), vec4(-which.y)), quad.rise,
-                                    quad.run) /
-                          (parts * parts);
+                                    quad.run);
+            float scale = density.middle / (parts * parts);
             part += 1.0;
             bool whole = part >= parts * parts;
             part = whole ? 0.0 : part;
@@ -448,13 +451,16 @@ void visit_pair(ModulePair pair, dvec3 point)
             Density density = make_density(plane, at, plane.face);
             float share =
                 integrate(density, quad.x - shift.x, quad.y - shift.y, quad.rise, quad.run);
+            float scale = density.middle;
             const bool whole = true;
 #endif
 #ifdef MASKS
-            if (is_allowed(pair, numbers.far_step == 1u, walk.at, ivec2(walk.cell + cell)))
+            if (!is_allowed(pair, numbers.far_step == 1u, walk.at, ivec2(walk.cell + cell))) {
+                share = 0.0;
+            }
 #endif
-            {
-                emit(lor, share * density.middle);
+            if (share > NOTHING) {
+                emit(lor, share * scale);
             }
             if (whole) {
                 cell.x += 1.0;

@@ -10,6 +10,7 @@
 #include "render/columns_list.h"
 #include "render/columns_rows.h"
 #include "render/fixed.h"
+#include "render/pairs_rows.h"
 #include "render/sweep.h"
 
 #include <math.h>
@@ -269,6 +270,9 @@ static lr_status read_rows(struct lr_compute *compute, const struct lr_rows *wan
     const struct lr_lor_window all = lr_plan_all_lors(compute->params.lors);
     if (compute->columns && compute->params.mode == LR_MODE_EXACT) {
         return lr_columns_read_rows(compute->columns, wanted, sink);
+    }
+    if (compute->pairs != NULL) {
+        return lr_pairs_read_rows(compute->pairs, wanted, sink);
     }
     LR_TRY(lr_scene_set_window(&compute->scene, &all));
     return lr_compute_read_rows(compute, wanted, sink);

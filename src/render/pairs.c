@@ -8,6 +8,7 @@
 #include "render/fixed.h"
 #include "render/pairs_scene.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,19 +84,27 @@ static void close_window(struct window *window)
 
 /* --- passes --- */
 
-static struct gl_program *find_program(struct lr_pairs *pairs, enum lr_pairs_program which)
+static const struct {
+    const char *shader, *label;
+} descriptions[LR_NUM_PAIRS_PROGRAMS] = {
+    [LR_PAIRS_FORWARD] = {"pairs_forward.comp", "forward by pairs"},
+    [LR_PAIRS_BACK] = {"pairs_back.comp", "back by pairs"},
+    [LR_PAIRS_ROWS] = {"pairs_rows.comp", "matrix elements by pairs"},
+    [LR_PAIRS_POINT_ROWS] = {"pairs_rows.comp", "matrix elements of points by pairs"},
+};
+
+struct gl_program *lr_pairs_program(struct lr_pairs *pairs, enum lr_pairs_program which)
 {
-    static const char *const shaders[] = {"pairs_forward.comp", "pairs_back.comp"};
-    static const char *const labels[] = {"forward by pairs", "back by pairs"};
+    const bool anywhere = which == LR_PAIRS_POINT_ROWS;
     struct gl_define defines[5] = {{0}};
     int next = 0;
     if (pairs->programs[which] != NULL) {
         return pairs->programs[which];
     }
-    if (pairs->may_be_near) {
+    if (pairs->may_be_near || anywhere) {
         defines[next++].name = "NEAR";
     }
-    if (pairs->meets_horizon) {
+    if (pairs->meets_horizon || anywhere) {
         defines[next++].name = "HORIZON";
     }
     if (pairs->has_masks) {
@@ -105,9 +114,18 @@ static struct gl_program *find_program(struct lr_pairs *pairs, enum lr_pairs_pro
         defines[next].name = "FIXED";
     }
     pairs->programs[which] = gl_program_create(
-        pairs->ctx, &(struct gl_program_params){
-                        .compute = shaders[which], .defines = defines, .label = labels[which]});
+        pairs->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
+                                                .defines = defines,
+                                                .label = descriptions[which].label});
     return pairs->programs[which];
+}
+
+void lr_pairs_bind_scene(const struct lr_pairs *pairs, struct gl_pass *pass)
+{
+    pass->buffers[LR_BIND_PAIR_MODULES].buffer = pairs->modules;
+    pass->buffers[LR_BIND_MASK_ENTRIES].buffer = pairs->mask_entries;
+    pass->buffers[LR_BIND_MASK_WORDS].buffer = pairs->mask_words;
+    pass->buffers[LR_BIND_PAIR_STATE].buffer = pairs->state;
 }
 
 /* What one dispatch does: pairs of the window, rows of the nearer modules' crystals, slabs of
@@ -126,7 +144,7 @@ static lr_status run_step(const struct window *window, enum lr_pairs_program whi
                           const struct step *step)
 {
     struct lr_pairs *pairs = window->pairs;
-    struct gl_program *program = find_program(pairs, which);
+    struct gl_program *program = lr_pairs_program(pairs, which);
     if (program == NULL) {
         return LR_FAILED;
     }
@@ -146,12 +164,9 @@ static lr_status run_step(const struct window *window, enum lr_pairs_program whi
         .groups = {divide_up(uniforms.num_voxels[0], BLOCK),
                    divide_up(uniforms.num_voxels[1], BLOCK), step->slabs[1] - step->slabs[0]},
         .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
-    pass.buffers[LR_BIND_PAIR_MODULES].buffer = pairs->modules;
+    lr_pairs_bind_scene(pairs, &pass);
     pass.buffers[LR_BIND_PAIR_LIST].buffer = window->modules;
-    pass.buffers[LR_BIND_MASK_ENTRIES].buffer = pairs->mask_entries;
-    pass.buffers[LR_BIND_MASK_WORDS].buffer = pairs->mask_words;
     pass.buffers[LR_BIND_PAIR_IMAGE].buffer = pairs->image;
-    pass.buffers[LR_BIND_PAIR_STATE].buffer = pairs->state;
     pass.buffers[LR_BIND_OUTPUT].buffer = window->values;
     return gl_pass_run(pairs->ctx, &pass);
 }
@@ -181,6 +196,28 @@ static int rows_of_step(const struct lr_pairs *pairs, const int32_t modules[2])
     return !gl_context_limits(pairs->ctx)->software || most > rows ? rows
            : most > 1                                              ? (int)most
                                                                    : 1;
+}
+
+static int height_of(const struct lr_pairs *pairs, const int32_t modules[2])
+{
+    const lr_module *all = pairs->params.scanner->modules;
+    return larger(all[modules[0]].crystals[1], all[modules[1]].crystals[1]);
+}
+
+int lr_pairs_rows_at_once(const struct lr_pairs *pairs, int *height)
+{
+    const lr_lors *lors = pairs->params.lors;
+    int rows = INT_MAX;
+    *height = 1;
+    for (int64_t k = 0; k < lors->num_pairs; k++) {
+        const int here = rows_of_step(pairs, lors->pairs[k]),
+                  high = height_of(pairs, lors->pairs[k]);
+        if (here < high) {
+            rows = here < rows ? here : rows;
+        }
+        *height = larger(*height, high);
+    }
+    return rows < *height ? rows : *height;
 }
 
 /* Pairs from `begin` on that one dispatch visits. */
@@ -231,13 +268,11 @@ static lr_status run_pairs(const struct window *window, enum lr_pairs_program wh
     const struct lr_pairs *pairs = window->pairs;
     const int slabs = divide_up(pairs->params.grid->size[2], BLOCK);
     const int per_step = slabs_of_step(window, step->pairs);
-    int rows = 1, height = 1;
+    int rows = 1, height = 1; /* a step of several pairs has all rows of each */
     for (int k = step->pairs[0]; k < step->pairs[1]; k++) {
-        const int64_t pair = pair_at(window, window->range[0] + k);
-        const int32_t *modules = pairs->params.lors->pairs[pair];
+        const int32_t *modules = pairs->params.lors->pairs[pair_at(window, window->range[0] + k)];
         rows = larger(rows, rows_of_step(pairs, modules));
-        height = larger(height, pairs->params.scanner->modules[modules[0]].crystals[1]);
-        height = larger(height, pairs->params.scanner->modules[modules[1]].crystals[1]);
+        height = larger(height, height_of(pairs, modules));
     }
     for (int slab = 0; slab < slabs; slab += per_step) {
         step->slabs[0] = slab;
@@ -271,7 +306,7 @@ static lr_status run_window(const struct window *window, enum lr_pairs_program w
     return LR_OK;
 }
 
-static lr_status check_finished(const struct lr_pairs *pairs)
+lr_status lr_pairs_check_finished(const struct lr_pairs *pairs)
 {
     uint32_t unfinished = 0;
     LR_TRY(gl_buffer_read(pairs->state, 0, sizeof(unfinished), &unfinished));
@@ -352,7 +387,7 @@ lr_status lr_pairs_forward(struct lr_pairs *pairs, const struct lr_pair_list *li
         LR_TRY(status);
         pairs->device_seconds += gl_timer_seconds(pairs->timer);
     }
-    return check_finished(pairs);
+    return lr_pairs_check_finished(pairs);
 }
 
 static lr_status back_window(struct window *window, const float *data)
@@ -387,7 +422,7 @@ lr_status lr_pairs_back(struct lr_pairs *pairs, const struct lr_pair_list *list,
         LR_TRY(status);
         pairs->device_seconds += gl_timer_seconds(pairs->timer);
     }
-    LR_TRY(check_finished(pairs));
+    LR_TRY(lr_pairs_check_finished(pairs));
     return gl_buffer_read(pairs->image, 0, bytes, image);
 }
 

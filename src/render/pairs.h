@@ -12,7 +12,13 @@
 #include "operator/backend.h"
 #include "render/columns.h"
 
-enum lr_pairs_program { LR_PAIRS_FORWARD = 0, LR_PAIRS_BACK, LR_NUM_PAIRS_PROGRAMS };
+enum lr_pairs_program {
+    LR_PAIRS_FORWARD = 0,
+    LR_PAIRS_BACK,
+    LR_PAIRS_ROWS,       /* elements of the grid's points */
+    LR_PAIRS_POINT_ROWS, /* and of points anywhere */
+    LR_NUM_PAIRS_PROGRAMS
+};
 
 struct lr_pairs {
     struct lr_backend_params params;
@@ -43,5 +49,19 @@ lr_status lr_pairs_forward(struct lr_pairs *pairs, const struct lr_pair_list *li
                            const float *image, float *data);
 lr_status lr_pairs_back(struct lr_pairs *pairs, const struct lr_pair_list *list, const float *data,
                         float *image);
+
+/* For what else runs such passes (render/pairs_rows.h). A program is made when first asked for;
+ * errors: NULL, logged. */
+struct gl_program *lr_pairs_program(struct lr_pairs *pairs, enum lr_pairs_program which);
+
+/* Puts modules and masks into a pass. */
+void lr_pairs_bind_scene(const struct lr_pairs *pairs, struct gl_pass *pass);
+
+/* Rows of crystals that a thread may visit of any one pair in one dispatch; *height: of those there
+ * are at most. */
+int lr_pairs_rows_at_once(const struct lr_pairs *pairs, int *height);
+
+/* errors: LR_FAILED, logged, where the device ended a thread before it was done. */
+lr_status lr_pairs_check_finished(const struct lr_pairs *pairs);
 
 #endif

@@ -9,7 +9,7 @@
 
 /* The block of shaders/common/pairs_scene.glsl. */
 struct lr_pairs_pass {
-    int32_t num_voxels[4], num_samples[4], range[4], unused[4];
+    int32_t num_voxels[4], num_samples[4], range[4], list[4];
     double first_voxel[4], voxel[4];
     float scale[4];
 };
