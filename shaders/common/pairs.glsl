@@ -35,6 +35,7 @@ struct Walk {
     ivec2 at;
     vec3 here, row;        // of crystal `at` and of the row's first one: its face's first corner
     vec2 cell, row_cell;   // whole
+    float height;          // of crystal 0, as here.z
     float least;           // height below which a place cannot be seen on the plane
     bool half_done;        // whether the first triangle of a crystal cut in two has been visited
 };
@@ -166,6 +167,7 @@ bool open_pair(ModulePair pair, dvec3 point, out Walk walk, out Plane plane, out
     walk.here = walk.row;
     walk.at = walk.first - ivec2(1, 0);
     walk.half_done = false;
+    walk.height = float(first.z - double(walk.first.x) * along_u.z - double(walk.first.y) * along_v.z);
 
     uint num_far = uint(far.crystals.z), num_near = uint(near.crystals.z);
     numbers.first = pair.first;
@@ -196,6 +198,13 @@ void count_from_here(inout Walk walk, Plane plane)
     walk.cell += shift;
 }
 
+// Its rounding must not add up: it multiplies the cells that places are counted from.
+float height_at(Walk walk)
+{
+    return fma(float(walk.at.x), walk.along_u.z,
+               fma(float(walk.at.y), walk.along_v.z, walk.height));
+}
+
 // To the next crystal; false where there is none.
 bool walk_on(inout Walk walk, Plane plane)
 {
@@ -204,6 +213,7 @@ bool walk_on(inout Walk walk, Plane plane)
             walk.here += step_for(walk.along_u, walk.rest.xy, walk.cell);
         }
         walk.at.x++;
+        walk.here.z = height_at(walk);
         count_from_here(walk, plane);
         return true;
     }
@@ -213,6 +223,7 @@ bool walk_on(inout Walk walk, Plane plane)
     walk.at = ivec2(walk.first.x, walk.at.y + 1);
     walk.here = walk.row + step_for(walk.along_v, walk.rest.zw, walk.row_cell);
     walk.cell = walk.row_cell;
+    walk.here.z = height_at(walk);
     count_from_here(walk, plane);
     walk.row = walk.here;
     walk.row_cell = walk.cell;

@@ -10,11 +10,6 @@
 /* Of one row: relative L2, and the worst element over the row's largest. */
 static const double row_l2 = 1e-5, row_worst = 1e-4;
 
-/* At 1 mm from a module (test_point's points 3 and 4), crystals that stand 100 mm behind the point are
- * seen through parts of it that are 1/100 as large: its edges lie hundreds of crystals away on their
- * plane, where a float is good to 3e-5 of one. */
-static const double close_l2 = 4e-5;
-
 /* A point that sees little more than rims has overlaps that are mostly rounding of coordinates: rows
  * count as no smaller than this share of the scanner's largest one. */
 static const double least_row = 0.1;
@@ -133,19 +128,13 @@ static struct size distance_of(const float *a, const float *b, int64_t count)
     return size;
 }
 
-static void check_within(const char *what, const struct size *size, const struct size *distance,
-                         double most_l2)
+static void check_distance(const char *what, const struct size *size, const struct size *distance)
 {
     const double l2 = distance->norm / size->norm, worst = distance->largest / size->largest;
     print_message("%s: L2 %.1e, worst %.1e of the largest\n", what, l2, worst);
-    if (!(l2 <= most_l2 && worst <= row_worst)) {
+    if (!(l2 <= row_l2 && worst <= row_worst)) {
         fail_msg("%s: L2 %.2g, an element %.2g of the largest", what, l2, worst);
     }
-}
-
-static void check_distance(const char *what, const struct size *size, const struct size *distance)
-{
-    check_within(what, size, distance, row_l2);
 }
 
 /* Two voxels along each axis, one of them around the point, the other one towards the centre: grids
@@ -192,7 +181,7 @@ static bool compare_rows(const char *name, const lr_lors *lors, const double (*p
         snprintf(what, sizeof(what), "%s at (%.4g, %.4g, %.4g)", name, points[k][0], points[k][1],
                  points[k][2]);
         if (largest.norm > 0) {
-            check_within(what, &size, &distance, k == 3 || k == 4 ? close_l2 : row_l2);
+            check_distance(what, &size, &distance);
         } else {
             assert_true(distance.norm == 0);
         }
