@@ -5,14 +5,17 @@
 // Back-projection in exact mode of the pairs of modules that columns.glsl describes: each voxel
 // gathers its elements times the values of their LORs. Modules that stand behind each other along
 // the column, alike and evenly spaced, are one stack: their strips are the same. A thread has two
-// points, half a column apart, because the ends of a column see few cells and its middle many.
+// points that see about as many cells together as those of any other thread: the ends of a column
+// see few and its middle many. With MIRROR stacks and points are symmetric along the column, and
+// the two points' mirror images, which have the same elements, are the thread's too. Where a column
+// leaves threads over, a group has several columns side by side.
 //
 // reads:     column modules, stacks and points, LOR values in stack order, 0 out of coincidence
 // adds to:   voxel sums [share][across 1][across 0][along]
-// shape:     groups (voxels across 0, voxels across 1, shares of the stacks x stretches along the
-//            column)
+// shape:     groups (voxels across 0 / columns of a group, voxels across 1, shares of the stacks x
+//            stretches along the column)
 // invariant: sums are added in a fixed order
-// variants:  EXACT=1; EXACT=1 NEAR=1 STEEP=1
+// variants:  EXACT=1; EXACT=1 NEAR=1; EXACT=1 MIRROR=1
 #ifndef EXACT
 #define EXACT 1
 #endif
@@ -27,32 +30,72 @@ layout(std430, binding = LR_BIND_OUTPUT) readonly buffer Lors {
     float lors[];
 };
 
-STRIP_STORE(COLUMN_STRIPS)
-shared float edges[2 * COLUMN_EDGES]; // of the two stacks
+STRIP_STORE(COLUMN_COLUMNS * COLUMN_STRIPS)
+shared float middles[2 * COLUMN_CELLS]; // of the cells of the two stacks
 shared uint seen[COLUMN_GROUP / 32];
-shared float partial[2 * COLUMN_GROUP];
+shared float partial[4 * COLUMN_GROUP]; // [columns][points of the stretch]
 
 int thread;
 
-// A stack along the column: where the edges of its cells' faces stand, from the first point. An edge
+// What threads of the group have: a slot of a column is two points of it.
+struct Task {
+    int begin, points; // of the stretch
+    int slots;
+    int slot, column;  // the thread's; column of the group
+    ivec2 mine;        // points of the slot, from `begin`; -1: none
+    vec2 along;        // where they are, from the column's origin
+};
+
+Task make_task(int stretch, int columns)
+{
+    Task task;
+#ifdef MIRROR
+    task.begin = 0;
+    task.points = num_points.z;
+    int half_way = (num_points.z + 1) / 2;
+#else
+    int most = 2 * COLUMN_GROUP / num_samples.z * num_samples.z; // whole voxels
+    task.begin = stretch * most;
+    task.points = min(num_points.z - task.begin, most);
+    int half_way = task.points;
+#endif
+    task.slots = (half_way + 1) / 2;
+    task.slot = thread % task.slots;
+    task.column = min(thread / task.slots, COLUMN_COLUMNS - 1);
+    bool works = thread < columns * task.slots;
+#ifdef MIRROR
+    int other = half_way - 1 - task.slot;
+    bool has_other = other > task.slot;
+#else
+    int other = task.slot + task.slots;
+    bool has_other = other < half_way;
+#endif
+    task.mine = ivec2(works ? task.slot : -1, works && has_other ? other : -1);
+    // Threads without a point look from far outside and see nothing.
+    task.along = vec2(task.mine.x >= 0 ? way_along(task.begin + task.mine.x) : 1e6,
+                      task.mine.y >= 0 ? way_along(task.begin + task.mine.y) : 1e6);
+    return task;
+}
+
+// A stack along the column: where the middles of its cells stand, from the column's origin. A cell
 // far away beyond both ends lets a walk look at its neighbours there too.
 struct Stack {
-    int edges, count;
-    float face;
-    float low, high; // ends
+    int first, count;
+    float half_face;
+    float low, high; // middles of the cells at its ends
 };
 
 Stack make_stack(int at, int count, uint module)
 {
-    float face = column_modules[module].cells.w;
-    return Stack(at, count, face, edges[at], edges[at + count - 1] + face);
+    return Stack(at, count, 0.5 * column_modules[module].cells.w, middles[at],
+                 middles[at + count - 1]);
 }
 
-// Copies the edges of a stack, with the one beyond each end.
-void fill_edges(int to, int from, int count)
+// Copies the middles of a stack's cells, with the one beyond each end.
+void fill_middles(int to, int from, int count)
 {
     for (int k = thread; k < count + 2; k += COLUMN_GROUP) {
-        edges[to + k] = stack_edges[from - 1 + k];
+        middles[to + k] = stack_middles[from - 1 + k];
     }
 }
 
@@ -60,104 +103,126 @@ void fill_edges(int to, int from, int count)
 // since lines cross, s of stack b downwards.
 struct Place {
     int q, s;
-    float q_low, s_low; // edges of their faces, from the point
-    float stop;         // a cell of a from here on sees nothing of b
+    float at_q, at_s; // their middles, from the point
+    float stop;       // a cell of a from here on sees nothing of b
 };
 
-// The lower edge of a cell's face; see cell_low.
+// The middle of a cell; see cell_place.
 float from_point(Stack stack, int cell, float along)
 {
-    precise float low = edges[stack.edges + cell] - along;
-    return low;
+    precise float place = middles[stack.first + cell] - along;
+    return place;
 }
 
-// The last cell whose face begins at or before `low`; the first one where there is none. guess: its
-// number were all cells evenly spaced.
-int last_cell(Stack stack, float low)
+// The last cell whose middle is at or before `place`; the first one where there is none.
+int last_cell(Stack stack, float place)
 {
-    low = min(low, stack.high);
-    float share = (low - stack.low) / (stack.high - stack.low);
+    place = min(place, stack.high);
+    float share = (place - stack.low) / max(stack.high - stack.low, 1e-6);
     int cell = int(clamp(share * float(stack.count), 0.0, float(stack.count - 1)));
-    while (cell > 0 && edges[stack.edges + cell] > low) {
+    while (cell > 0 && middles[stack.first + cell] > place) {
         cell--;
     }
-    while (cell < stack.count - 1 && edges[stack.edges + cell + 1] <= low) {
+    while (cell < stack.count - 1 && middles[stack.first + cell + 1] <= place) {
         cell++;
     }
     return cell;
 }
 
+// Half a face, and by how much cells that are visited may miss each other.
+float generous(Stack stack)
+{
+    return (1.0 + 2.0 * SLACK) * stack.half_face;
+}
+
 Place begin_walk(Strip strip, Stack a, Stack b, float along)
 {
     Place place;
-    place.q = last_cell(a, lower_end(strip, b.high - along) + along - SLACK * a.face);
-    place.q_low = from_point(a, place.q, along);
-    float tau = strip.tau + (place.q_low > 0.0 ? 0.5 : -0.5) * abs(strip.dtau);
-    place.s = last_cell(b, along - place.q_low / tau + SLACK * b.face);
-    place.s_low = from_point(b, place.s, along);
-    place.stop = upper_end(strip, b.low - along) + SLACK * a.face;
+    float start = lower_end(strip, b.high + b.half_face - along);
+    place.q = last_cell(a, start + along + (1.0 - 2.0 * SLACK) * a.half_face);
+    place.at_q = from_point(a, place.q, along);
+    float low = place.at_q - a.half_face;
+    float tau = strip.tau + (low > 0.0 ? 0.5 : -0.5) * abs(strip.dtau);
+    place.s = last_cell(b, along - low / tau + generous(b));
+    place.at_s = from_point(b, place.s, along);
+    place.stop = upper_end(strip, b.low - b.half_face - along) + generous(a);
     return place;
 }
 
 void walk_on(inout Place place, Strip strip, Stack a, Stack b, float along)
 {
     float below = from_point(b, place.s - 1, along);
-    bool down = place.s > 0 && lower_end(strip, below + b.face) < fma(1.0 + SLACK, a.face, place.q_low);
-    place.q += down ? 0 : 1;
-    place.q_low = from_point(a, place.q, along);
     float above = from_point(b, place.s + 1, along);
-    bool up = !down && place.s < b.count - 1 && upper_end(strip, above) > fma(-SLACK, a.face, place.q_low);
-    place.s += down ? -1 : up ? 1 : 0;
-    place.s_low = down ? below : up ? above : place.s_low;
-#ifdef STEEP
-    while (up && !strip.gentle) { // where it is, one step is enough
-        above = from_point(b, place.s + 1, along);
-        up = place.s < b.count - 1 && upper_end(strip, above) > fma(-SLACK, a.face, place.q_low);
-        place.s += up ? 1 : 0;
-        place.s_low = up ? above : place.s_low;
-    }
-#endif
+    float next = from_point(a, place.q + 1, along);
+    float reach = next - generous(a);
+    bool down = lower_end(strip, below + b.half_face) < place.at_q + generous(a);
+    bool up = !down && upper_end(strip, above - b.half_face) > reach;
+    bool stay = !down && upper_end(strip, place.at_s - b.half_face) > reach;
+    place.q += down ? 0 : 1;
+    place.at_q = down ? place.at_q : next;
+    place.s += up ? 1 : stay ? 0 : -1;
+    place.at_s = up ? above : stay ? place.at_s : below;
 }
 
-// What strip n gives to the two points at `along` from the column's first one.
-vec2 strip_sums(int n, Stack a, Stack b, vec2 along)
+bool goes_on(Place place, Stack a)
 {
-    Strip strip = STRIP_GET(n);
+    return place.at_q < place.stop && place.q < a.count && place.s >= 0;
+}
+
+// What a strip of one piece gives to the thread's two points, and to their mirror images.
+vec4 piece_sums(Strip strip, Stack a, Stack b, vec2 along)
+{
     Axial face_a, face_b;
-    face_a.face = a.face;
-    face_b.face = b.face;
+    face_a.face = 2.0 * a.half_face;
+    face_b.face = 2.0 * b.half_face;
+    uint last = strip.first + uint(a.count * b.count - 1);
     Place place = begin_walk(strip, a, b, along.x), other = begin_walk(strip, a, b, along.y);
     float here = along.x;
-    bool second = place.q_low >= place.stop;
+    bool second = !goes_on(place, a);
     if (second) {
         place = other;
         here = along.y;
     }
-    vec2 result = vec2(0.0);
-    float sum = 0.0;
-    while (place.q < a.count && place.q_low < place.stop) {
-        float value = lors[strip.first + uint(place.q * b.count + place.s)];
-        sum += value * axial_weight(strip, face_a, face_b, ivec2(0), vec2(place.q_low, place.s_low));
+    vec4 result = vec4(0.0);
+    vec2 sum = vec2(0.0);
+    while (goes_on(place, a)) {
+        uint at = uint(place.q * b.count + place.s);
+        float weight =
+            axial_weight(strip, face_a, face_b, ivec2(0), vec2(place.at_q, place.at_s));
+        sum.x += lors[strip.first + at] * weight;
+#ifdef MIRROR
+        sum.y += lors[last - at] * weight;
+#endif
         walk_on(place, strip, a, b, here);
-        if ((place.q >= a.count || place.q_low >= place.stop) && !second) {
+        if (!second && !goes_on(place, a)) {
             place = other;
             here = along.y;
             second = true;
-            result.x = sum;
-            sum = 0.0;
+            result.xz = sum;
+            sum = vec2(0.0);
         }
     }
-    result.y = sum;
+    result.yw = sum;
+    return result;
+}
+
+vec4 strip_sums(int n, Stack a, Stack b, vec2 along)
+{
+    Strip strip = STRIP_GET(n);
+    vec4 result = vec4(0.0);
+    for (int k = 0; k < strip.pieces; k++) {
+        result += piece_sums(strip_piece(strip, k), a, b, along);
+    }
     return result;
 }
 
 // Every strip has its place, whatever thread finds it: strips are met in order, one after the other
 // along both modules.
-void fill_strips(StackPair pair, Crossing crossing, int begin)
+void fill_strips(StackPair pair, Crossing crossing, Task task, int begin)
 {
-    int axial = pair.count_a * pair.count_b;
+    int axial = pair.count_a * pair.count_b, store = task.column * COLUMN_STRIPS;
     bool back = runs_back(crossing);
-    for (int p = thread; p < crossing.primary.count; p += COLUMN_GROUP) {
+    for (int p = task.slot; p < crossing.primary.count; p += task.slots) {
         float u = crystal_middle(crossing.primary, p);
         float half_face = 0.5 * crossing.primary.face;
         ivec2 range = columns_between(crossing, u - half_face, u + half_face);
@@ -166,7 +231,7 @@ void fill_strips(StackPair pair, Crossing crossing, int begin)
             Strip strip = exact_strip(crossing, p, r);
             if (strip.width > 0.0 && place >= 0 && place < COLUMN_STRIPS) {
                 strip.first = pair.first + uint((p * crossing.secondary.count + r) * axial);
-                STRIP_PUT(place, strip)
+                STRIP_PUT(store + place, strip)
             }
         }
     }
@@ -178,42 +243,43 @@ Crossing see_stacks(StackPair pair, vec4 across)
                          make_side(column_modules[pair.b], across.xy, across.zw), true);
 }
 
-vec2 stacks_sums(StackPair pair, vec4 across, ivec2 points)
+vec4 stacks_sums(StackPair pair, vec4 across, Task task)
 {
     Crossing crossing = see_stacks(pair, across);
     barrier();
-    fill_edges(0, pair.edges_a, pair.count_a);
-    fill_edges(COLUMN_EDGES, pair.edges_b, pair.count_b);
+    fill_middles(0, pair.first_a, pair.count_a);
+    fill_middles(COLUMN_CELLS, pair.first_b, pair.count_b);
     barrier();
     Stack a = make_stack(1, pair.count_a, pair.a);
-    Stack b = make_stack(COLUMN_EDGES + 1, pair.count_b, pair.b);
-    // Threads without a point look from far outside and see nothing.
-    vec2 along = vec2(points.x < num_points.z ? way_along(points.x) : 1e6,
-                      points.y < num_points.z ? way_along(points.y) : 1e6);
-    vec2 result = vec2(0.0);
+    Stack b = make_stack(COLUMN_CELLS + 1, pair.count_b, pair.b);
+    vec4 result = vec4(0.0);
     int total = crossing.primary.count + crossing.secondary.count - 1;
     for (int begin = 0; begin < total; begin += COLUMN_STRIPS) {
         int here = min(total - begin, COLUMN_STRIPS);
         barrier();
-        for (int n = thread; n < here; n += COLUMN_GROUP) {
+        for (int n = thread; n < COLUMN_COLUMNS * COLUMN_STRIPS; n += COLUMN_GROUP) {
             strip_shapes[n].x = 0.0;
         }
         barrier();
-        fill_strips(pair, crossing, begin);
+        if (task.mine.x >= 0) {
+            fill_strips(pair, crossing, task, begin);
+        }
         barrier();
-        for (int n = 0; n < here; n++) {
+        int store = task.column * COLUMN_STRIPS;
+        for (int n = store; n < store + here; n++) {
             if (strip_shapes[n].x > 0.0) {
-                result += strip_sums(n, a, b, along);
+                result += strip_sums(n, a, b, task.along);
             }
         }
     }
     return result;
 }
 
-// One column: stacks are looked at COLUMN_GROUP at a time, and those seen are visited in order.
-vec2 column_sums(vec4 across, ivec2 points, int share)
+// A column of the thread's: stacks are looked at COLUMN_GROUP at a time, and those seen from any
+// column of the group are visited in order.
+vec4 column_sums(vec4 across, Task task, int share)
 {
-    vec2 result = vec2(0.0);
+    vec4 result = vec4(0.0);
     int shares = count.z;
     int mine = (count.x - share + shares - 1) / shares;
     for (int begin = 0; begin < mine; begin += COLUMN_GROUP) {
@@ -222,52 +288,72 @@ vec2 column_sums(vec4 across, ivec2 points, int share)
             seen[thread] = 0u;
         }
         barrier();
-        int candidate = (begin + thread) * shares + share;
-        if (candidate < count.x && overlaps(see_stacks(stack_pairs[candidate], across))) {
-            atomicOr(seen[thread >> 5], 1u << (thread & 31));
+        for (int k = task.slot; k < min(COLUMN_GROUP, mine - begin); k += task.slots) {
+            int candidate = (begin + k) * shares + share;
+            if (overlaps(see_stacks(stack_pairs[candidate], across))) {
+                atomicOr(seen[k >> 5], 1u << (k & 31));
+            }
         }
         barrier();
         for (int word = 0; word < COLUMN_GROUP / 32; word++) {
             for (uint bits = seen[word]; bits != 0u; bits &= bits - 1u) {
                 int next = (begin + 32 * word + findLSB(bits)) * shares + share;
-                result += stacks_sums(stack_pairs[next], across, points);
+                result += stacks_sums(stack_pairs[next], across, task);
             }
         }
     }
     return result;
 }
 
+// Leaves the sums of the thread's points, and of their mirror images, where others find them.
+void keep(Task task, vec4 result)
+{
+    int row = task.column * task.points;
+    for (int k = 0; k < 2; k++) {
+        int point = task.mine[k];
+        if (point >= 0) {
+            partial[row + point] = result[k];
+#ifdef MIRROR
+            int image = task.points - 1 - point;
+            if (image != point) {
+                partial[row + image] = result[2 + k];
+            }
+#endif
+        }
+    }
+}
+
+// row: of the group's first column.
+void add_to_voxels(Task task, int columns, int row)
+{
+    ivec3 n = num_samples.xyz;
+    int here = task.points / n.z, all = num_points.z / n.z;
+    for (int k = thread; k < columns * here; k += COLUMN_GROUP) {
+        float whole = 0.0;
+        for (int m = 0; m < n.z; m++) {
+            whole += partial[k * n.z + m];
+        }
+        int voxel = k / here * all + task.begin / n.z + k % here;
+        sums[row + voxel] += whole / float(n.x * n.y * n.z);
+    }
+}
+
 void main()
 {
     thread = int(gl_LocalInvocationIndex);
-    ivec3 n = num_samples.xyz;
-    int most = 2 * COLUMN_GROUP / n.z * n.z; // points of a stretch, whole voxels
+    ivec3 n = num_samples.xyz, size = num_points.xyz / n;
     int share = int(gl_WorkGroupID.z) % count.z;
-    int begin = int(gl_WorkGroupID.z) / count.z * most;
-    int here = min(num_points.z - begin, most);
-    int half_way = (here + 1) / 2;
-    ivec2 mine = ivec2(thread, thread + half_way);
-    ivec2 points = ivec2(mine.x < half_way ? begin + mine.x : num_points.z,
-                         mine.x < half_way && mine.y < here ? begin + mine.y : num_points.z);
-    vec2 result = vec2(0.0);
-    ivec2 group = ivec2(gl_WorkGroupID.x, first.y + int(gl_WorkGroupID.y));
+    ivec2 group = ivec2(gl_WorkGroupID.x * COLUMN_COLUMNS, first.y + int(gl_WorkGroupID.y));
+    int columns = min(size.x - group.x, COLUMN_COLUMNS);
+    Task task = make_task(int(gl_WorkGroupID.z) / count.z, columns);
+    int column = group.x + min(task.column, columns - 1);
+    vec4 result = vec4(0.0);
     for (int c = first.z; c < count.y; c++) {
-        ivec2 at = group * n.xy + ivec2(c % n.x, c / n.x);
+        ivec2 at = ivec2(column, group.y) * n.xy + ivec2(c % n.x, c / n.x);
         vec2 x = column_points[point_across(0, at.x)], y = column_points[point_across(1, at.y)];
-        result += column_sums(vec4(x.x, y.x, x.y, y.y), points, share);
+        result += column_sums(vec4(x.x, y.x, x.y, y.y), task, share);
     }
-    if (mine.x < half_way) {
-        partial[mine.x] = result.x;
-        partial[mine.y] = result.y;
-    }
+    keep(task, result);
     barrier();
-    ivec3 size = num_points.xyz / n;
-    int row = ((share * size.y + group.y) * size.x + group.x) * size.z;
-    for (int voxel = thread; voxel < here / n.z; voxel += COLUMN_GROUP) {
-        float whole = 0.0;
-        for (int m = 0; m < n.z; m++) {
-            whole += partial[voxel * n.z + m];
-        }
-        sums[row + begin / n.z + voxel] += whole / float(n.x * n.y * n.z);
-    }
+    add_to_voxels(task, columns, ((share * size.y + group.y) * size.x + group.x) * size.z);
 }

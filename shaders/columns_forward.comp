@@ -2,14 +2,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Forward projection of the pairs of modules that columns.glsl describes: each LOR gathers its
-// elements times the voxels they belong to, all in one thread.
+// Forward projection in sampled mode of the pairs of modules that columns.glsl describes: each LOR
+// gathers its elements times the voxels they belong to, all in one thread.
 //
 // reads:     column modules, pairs and points, masks, image [across 1][across 0][along]
 // writes:    LOR values in column order
 // shape:     groups (transaxial crystal pairs, stretches of axial crystal pairs, pairs of modules)
 // invariant: sums are added in a fixed order
-// variants:  EXACT=1; EXACT=1 NEAR=1 STEEP=1; RAYS=4; EXACT=1 MASKS=1 ONE_POINT_ALONG=1
+// variants:  RAYS=4; RAYS=2 MASKS=1 ONE_POINT_ALONG=1
 #include "common/columns.glsl"
 #include "common/columns_tube.glsl"
 
@@ -24,22 +24,18 @@ STRIP_STORE(COLUMN_GROUP)
 shared uint hits[(COLUMN_GROUP + 31) / 32]; // which candidates have a strip
 shared vec2 shares[COLUMN_GROUP];
 shared int rows[COLUMN_GROUP]; // of the strips: first voxel of the column
-#ifndef EXACT
 shared ivec2 columns[COLUMN_GROUP];
-#endif
 
 // The thread's LOR: its axial cells as primary and secondary.
 struct Cells {
     Axial a, b;
     ivec2 qs;
-    vec2 edges; // of their faces, from the column's origin
-    vec2 low;   // and from its first point
+    vec2 low; // edges of their faces, from the column's first point
 };
 
 Cells make_cells(Axial a, Axial b, ivec2 qs)
 {
-    vec2 edges = vec2(stack_edges[a.edges + qs.x], stack_edges[b.edges + qs.y]);
-    return Cells(a, b, qs, edges, edges - a.along);
+    return Cells(a, b, qs, vec2(cell_low(a, qs.x), cell_low(b, qs.y)));
 }
 
 int first_voxel(ivec2 column)
@@ -66,18 +62,12 @@ float column_sum(ColumnPair pair, int n, Cells cells)
     int k = int(range.x);
     float sum = 0.0;
     for (float at = range.x; at <= range.y; at += 1.0) {
-#ifdef EXACT
-        precise vec2 low = cells.edges - way_along(k);
-        float weight = axial_weight(strip, cells.a, cells.b, cells.qs, low);
-        sum = fma(weight, voxel_value(row, k), sum);
-#else
-        if (strip.gentle ||
+        if (strip.pieces == 1 ||
             farther_is_i(pair, column_across(columns[n]), k) == strip.i_is_primary) {
             float weight = axial_weight(strip, axial_from(cells.a, k), axial_from(cells.b, k),
                                         cells.qs, vec2(0.0));
             sum = fma(weight, voxel_value(row, k), sum);
         }
-#endif
         k++;
     }
     return sum;
@@ -95,15 +85,13 @@ void main()
         return;
     }
     int qs = first_qs + thread;
-    Tube tube = make_tube(pair, ivec2(pr / j.counts.x, pr % j.counts.x));
+    Tube tube = make_tube(pair.i, pair.j, ivec2(pr / j.counts.x, pr % j.counts.x));
     Axial on_i = make_axial(i, j.counts.y), on_j = make_axial(j, 1);
     ivec2 cells = ivec2(qs / j.counts.y, qs % j.counts.y);
     cells.x = i.centre.w > 0.0 ? cells.x : i.counts.y - 1 - cells.x;
     cells.y = j.centre.w > 0.0 ? cells.y : j.counts.y - 1 - cells.y;
     Cells forth = make_cells(on_i, on_j, cells);
-#ifndef EXACT
     Cells back = make_cells(on_j, on_i, cells.yx);
-#endif
     float sum = 0.0;
     for (int begin = 0; begin < tube.count; begin += COLUMN_GROUP) {
         barrier();
@@ -118,9 +106,7 @@ void main()
                 STRIP_PUT(thread, strip)
                 shares[thread] = strip_shares(strip);
                 rows[thread] = first_voxel(column);
-#ifndef EXACT
                 columns[thread] = column;
-#endif
                 atomicOr(hits[thread >> 5], 1u << (thread & 31));
             }
         }
@@ -128,12 +114,8 @@ void main()
         for (int word = 0; qs < num_axial && word < (COLUMN_GROUP + 31) / 32; word++) {
             for (uint bits = hits[word]; bits != 0u; bits &= bits - 1u) {
                 int n = 32 * word + findLSB(bits);
-#ifdef EXACT
-                sum += column_sum(pair, n, forth);
-#else
                 sum += strip_places[n].y % 2u != 0u ? column_sum(pair, n, forth)
                                                     : column_sum(pair, n, back);
-#endif
             }
         }
     }

@@ -8,7 +8,7 @@
 // reads:    column modules, pairs and points, masks
 // writes:   how many elements there are, and those that fit: point, LOR, bits of the weight
 // shape:    one group a point
-// variants: EXACT=1; EXACT=1 NEAR=1 STEEP=1; EXACT=1 MASKS=1
+// variants: EXACT=1; EXACT=1 NEAR=1; EXACT=1 MASKS=1
 #define POINT_LIST
 #ifndef EXACT
 #define EXACT
@@ -24,11 +24,12 @@ layout(std430, binding = LR_BIND_OUTPUT) buffer Elements {
 
 shared uint seen[COLUMN_GROUP / 32];
 
-// A pair of modules; i is the primary.
+// A pair of modules, and what is along the column of its primary and secondary.
 struct Pair {
     ColumnPair pair;
     ColumnModule i, j;
     Axial a, b;
+    bool i_is_primary;
 };
 
 Pair get_pair(int k)
@@ -37,8 +38,15 @@ Pair get_pair(int k)
     at.pair = column_pairs[k];
     at.i = column_modules[at.pair.i];
     at.j = column_modules[at.pair.j];
-    at.a = axial_from(make_axial(at.i, at.j.counts.y), 0);
-    at.b = axial_from(make_axial(at.j, 1), 0);
+    at.i_is_primary = at.pair.swapped == 0u;
+    Axial i = axial_from(make_axial(at.i, at.j.counts.y), 0);
+    Axial j = axial_from(make_axial(at.j, 1), 0);
+    at.a = i;
+    at.b = j;
+    if (!at.i_is_primary) {
+        at.a = j;
+        at.b = i;
+    }
     return at;
 }
 
@@ -72,7 +80,7 @@ void list_cell(Pair at, Strip strip, int q)
             continue;
         }
 #endif
-        float weight = axial_weight(strip, at.a, at.b, ivec2(q, s), vec2(q_low, cell_low(at.b, s)));
+        float weight = whole_weight(strip, at.a, at.b, vec2(cell_place(at.a, q), cell_place(at.b, s)));
         if (weight > 0.0) {
             emit(file_number(at, strip, ivec2(q, s)), weight);
         }
@@ -100,7 +108,7 @@ bool overlaps_along(Crossing crossing, Axial a, Axial b)
 bool is_seen(int k)
 {
     Pair at = get_pair(k);
-    Crossing crossing = see_pair(at.pair, point_across_columns(), true);
+    Crossing crossing = see_pair(at.pair, point_across_columns(), at.i_is_primary);
     return overlaps(crossing) && overlaps_along(crossing, at.a, at.b);
 }
 
@@ -108,7 +116,7 @@ bool is_seen(int k)
 void visit_pair(int k)
 {
     Pair at = get_pair(k);
-    Crossing crossing = see_pair(at.pair, point_across_columns(), true);
+    Crossing crossing = see_pair(at.pair, point_across_columns(), at.i_is_primary);
     int total = num_strips(crossing);
     for (int begin = 0; begin < total; begin += STRIPS) {
         int here = min(total - begin, STRIPS);

@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// LOR values from the files' order to that of stacks; 0 out of coincidence.
+// LOR values from the files' order to that of stacks, or back (TO_FILE); 0 out of coincidence.
 //
-// reads:    column modules, pairs and stacks, masks, values in file order (ONES: all 1)
-// writes:   values in stack order
+// reads:    column modules, pairs and stacks, masks, values in one order (ONES: all 1)
+// writes:   values in the other
 // shape:    groups (values of a pair / group size, 1, pairs of modules)
-// variants: MASKS=1; ONES=1
+// variants: MASKS=1; ONES=1; TO_FILE=1 MASKS=1
 #define EXACT 1
 #include "common/columns.glsl"
 #include "common/columns_stacks.glsl"
@@ -27,22 +27,35 @@ ivec2 crystal(ColumnModule module, int across, int along)
     return ivec2(across, module.centre.w > 0.0 ? along : module.counts.y - 1 - along);
 }
 
-float value_of(ColumnPair pair, ivec2 on_i, ivec2 on_j)
+bool in_coincidence(ColumnPair pair, ivec2 on_i, ivec2 on_j)
 {
-    ColumnModule i = column_modules[pair.i], j = column_modules[pair.j];
 #ifdef MASKS
+    ColumnModule i = column_modules[pair.i], j = column_modules[pair.j];
     bool turned = i.counts.z != 1; // crystals are numbered along the column first
-    if (pair.mask != LR_NONE &&
-        !(turned ? mask_bits(mask_entries[pair.mask], on_i.yx, i.counts.yx, on_j.yx, j.counts.yx)
-                 : mask_bits(mask_entries[pair.mask], on_i, i.counts.xy, on_j, j.counts.xy))) {
-        return 0.0;
-    }
-#endif
-#ifdef ONES
-    return 1.0;
+    return pair.mask == LR_NONE ||
+           (turned ? mask_bits(mask_entries[pair.mask], on_i.yx, i.counts.yx, on_j.yx, j.counts.yx)
+                   : mask_bits(mask_entries[pair.mask], on_i, i.counts.xy, on_j, j.counts.xy));
 #else
-    int a = on_i.x * i.counts.z + on_i.y * i.counts.w, b = on_j.x * j.counts.z + on_j.y * j.counts.w;
-    return from[pair.first + uint(a * j.counts.x * j.counts.y + b)];
+    return true;
+#endif
+}
+
+uint file_place(ColumnPair pair, ivec2 on_i, ivec2 on_j)
+{
+    ivec4 i = column_modules[pair.i].counts, j = column_modules[pair.j].counts;
+    int a = on_i.x * i.z + on_i.y * i.w, b = on_j.x * j.z + on_j.y * j.w;
+    return pair.first + uint(a * j.x * j.y + b);
+}
+
+void move(ColumnPair pair, ivec2 on_i, ivec2 on_j, uint stack_place)
+{
+    bool counts = in_coincidence(pair, on_i, on_j);
+#ifdef ONES
+    to[stack_place] = counts ? 1.0 : 0.0;
+#elif defined(TO_FILE)
+    to[file_place(pair, on_i, on_j)] = counts ? from[stack_place] : 0.0;
+#else
+    to[stack_place] = counts ? from[file_place(pair, on_i, on_j)] : 0.0;
 #endif
 }
 
@@ -66,7 +79,6 @@ void main()
                  int(member.place_b) * b.counts.y + on_b.y;
         on_a = crystal(a, on_a.x, on_a.y);
         on_b = crystal(b, on_b.x, on_b.y);
-        to[stacks.first + uint(at)] =
-            swapped ? value_of(pair, on_b, on_a) : value_of(pair, on_a, on_b);
+        move(pair, swapped ? on_b : on_a, swapped ? on_a : on_b, stacks.first + uint(at));
     }
 }

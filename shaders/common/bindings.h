@@ -28,7 +28,7 @@
 #define LR_BIND_COLUMN_LIST 5
 #define LR_BIND_COLUMN_STACKS 6
 #define LR_BIND_COLUMN_IMAGE 7
-#define LR_BIND_COLUMN_EDGES 10
+#define LR_BIND_COLUMN_MIDDLES 10
 
 /* storage buffers of the passes by pairs; masks as above */
 #define LR_BIND_PAIR_MODULES 0

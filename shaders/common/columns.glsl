@@ -179,11 +179,12 @@ struct Strip {
                    // coordinate from the column's foot and w the width
     uint first;    // value of the axial crystals 0, 0 counted along the column
     bool i_is_primary;
-    bool gentle;   // exact: no line of an edge crosses a whole cell of the primary; sampled: the
-                   // roles are the same for every point of the column
+    int pieces;    // exact: of equal width, within which no line of an edge crosses a whole cell
+                   // of the primary; sampled: 1 where the roles are the same for every point of
+                   // the column, else 0
 };
 
-const Strip no_strip = Strip(0.0, 1.0, 0.0, 1.0, 0.0, vec3(0.0), 0u, false, false);
+const Strip no_strip = Strip(0.0, 1.0, 0.0, 1.0, 0.0, vec3(0.0), 0u, false, 1);
 
 Strip make_strip(Crossing crossing, float u0, float u1)
 {
@@ -198,7 +199,7 @@ Strip make_strip(Crossing crossing, float u0, float u1)
     strip.bend = vec3(0.625 * x * x * strip.width, 0.125 * strip.width, 3.0 * x) * strip.width;
     strip.first = 0u;
     strip.i_is_primary = crossing.i_is_primary;
-    strip.gentle = abs(strip.dtau) * crossing.reach_along <= crossing.primary.face_along;
+    strip.pieces = max(int(ceil(abs(strip.dtau) * crossing.reach_along / crossing.primary.face_along)), 1);
     return strip;
 }
 
@@ -210,12 +211,30 @@ Strip make_strip(Crossing crossing, float u0, float u1)
 #define STRIP_PUT(n, strip)                                                                        \
     strip_shapes[n] = vec4(strip.width, strip.tau, strip.dtau, strip.squared);                     \
     strip_bends[n] = vec4(strip.bend, strip.share);                                                \
-    strip_places[n] = uvec2(strip.first, (strip.i_is_primary ? 1u : 0u) + (strip.gentle ? 2u : 0u));
+    strip_places[n] = uvec2(strip.first, (strip.i_is_primary ? 1u : 0u) + 2u * uint(strip.pieces));
 
 #define STRIP_GET(n)                                                                               \
     Strip(strip_shapes[n].x, strip_shapes[n].y, strip_shapes[n].z, strip_shapes[n].w,              \
           strip_bends[n].w, strip_bends[n].xyz, strip_places[n].x, (strip_places[n].y & 1u) != 0u,       \
-          strip_places[n].y > 1u)
+          int(strip_places[n].y >> 1))
+
+// One of the pieces of a strip.
+Strip strip_piece(Strip strip, int k)
+{
+    if (strip.pieces == 1) {
+        return strip;
+    }
+    float part = 1.0 / float(strip.pieces), away = fma(float(k) + 0.5, part, -0.5);
+    float whole_x = strip.bend.z / (3.0 * strip.width), x = fma(away, strip.width, whole_x);
+    Strip piece = strip;
+    piece.width *= part;
+    piece.tau += away * strip.dtau;
+    piece.dtau *= part;
+    piece.squared += x * x - whole_x * whole_x;
+    piece.share *= part;
+    piece.bend = vec3(0.625 * x * x * piece.width, 0.125 * piece.width, 3.0 * x) * piece.width;
+    return piece;
+}
 
 // First value of the block of transaxial crystals p of the primary and r of the secondary.
 uint strip_block(ColumnPair pair, Crossing crossing, int p, int r)
@@ -262,7 +281,7 @@ Strip sampled_strip(Crossing crossing, int p, int ray, out int r)
 
 // A module along the column, seen from one of its points.
 struct Axial {
-    int edges;   // number of its first one
+    int first;   // number of its first cell among all
     float along; // from the column's origin to the point
     float base;  // from there to the first cell's edge
     float start; // from the point to it
@@ -284,10 +303,10 @@ Axial axial_from(Axial axial, int k)
 Axial make_axial(ColumnModule module, int stride)
 {
     Axial axial;
-    axial.edges = int(module.rest.w);
+    axial.first = int(module.rest.w);
     axial.pitch = module.cells.z;
     axial.face = module.cells.w;
-    axial.base = stack_edges[axial.edges] - 0.5 * (axial.pitch - axial.face);
+    axial.base = stack_middles[axial.first] - 0.5 * axial.pitch;
     axial.count = module.counts.y;
     axial.step = module.centre.w > 0.0 ? stride : -stride;
     axial.origin = module.centre.w > 0.0 ? 0 : (axial.count - 1) * stride;
@@ -299,12 +318,18 @@ float cell_middle(Axial axial, int k)
     return fma(float(k) + 0.5, axial.pitch, axial.start);
 }
 
-// From the point to the lower edge of cell k's face. Every pass gets the same bits for the same
-// place: an element's overlap may be far smaller than its terms.
+// From the point to the middle of cell k. Every pass gets the same bits for the same place, and for
+// its mirror image: an element's overlap may be far smaller than its terms.
+float cell_place(Axial axial, int k)
+{
+    precise float place = stack_middles[axial.first + k] - axial.along;
+    return place;
+}
+
+// To the lower edge of its face.
 float cell_low(Axial axial, int k)
 {
-    precise float low = stack_edges[axial.edges + k] - axial.along;
-    return low;
+    return cell_place(axial, k) - 0.5 * axial.face;
 }
 
 // Number of the cell at a place from the point.

@@ -4,37 +4,23 @@
 // Exact mode of columns.glsl: within a strip a primary cell is a rectangle and a secondary one lies
 // between two lines, so that their overlap integrates in closed form.
 
-// A line over the strip, clamped to -half .. half: its mean, its first moment over the strip's width
-// (-1/2 .. 1/2), and its variance. middle: where it is at the strip's middle; rise: from one end to
-// the other.
-vec3 clamped_line(float middle, float rise, float half_cell)
+float with_sign_of(float size, float other)
 {
-    float steep = abs(rise);
-    float inverse = 1.0 / max(steep, 1e-20);
-    float above = middle + half_cell, over = middle - half_cell;
-    float f = clamp(fma(above, inverse, 0.5), 0.0, 1.0); // share of the width above -half
-    float g = clamp(fma(over, inverse, 0.5), 0.0, 1.0);  // and above half
-    float ff = f * f, gg = g * g;
-    float beyond = max(over - 0.5 * steep, 0.0) + 0.5 * steep * gg; // mean above half
-    float mean = max(above - 0.5 * steep, 0.0) + 0.5 * steep * ff - beyond - half_cell;
-    float moment = rise * (1.0 / 12.0) * (ff * fma(-2.0, f, 3.0) - gg * fma(-2.0, g, 3.0));
-    float variance = steep * steep * (1.0 / 12.0) *
-                         (ff * f * fma(-3.0, f, 4.0) - gg * g * fma(-3.0, g, 4.0)) -
-                     2.0 * beyond * (half_cell - mean);
-    return vec3(mean, moment, max(variance, 0.0));
+    return uintBitsToFloat(floatBitsToUint(size) ^ (floatBitsToUint(other) & 0x80000000u));
 }
 
-// The same for a line that meets one end of the cell at most.
-vec3 gently_clamped_line(float middle, float rise, float half_cell)
+// A line over the strip, clamped to -half .. half, of which it meets one end at most: its mean, 12
+// times its first moment over the strip's width (-1/2 .. 1/2), and 12 times its variance. middle:
+// where it is at the strip's middle; rise: from one end to the other.
+vec3 clamped_line(float middle, float rise, float half_cell)
 {
-    float steep = abs(rise);
-    float within = half_cell - abs(middle);
-    float f = clamp(fma(within, 1.0 / max(steep, 1e-20), 0.5), 0.0, 1.0); // share of it inside
-    float ff = f * f;
-    float kept = max(within - 0.5 * steep, 0.0) + 0.5 * steep * ff;
-    float mean = half_cell - kept;
-    return vec3(middle < 0.0 ? -mean : mean, rise * (1.0 / 12.0) * ff * fma(-2.0, f, 3.0),
-                rise * rise * (1.0 / 12.0) * ff * f * fma(-3.0, f, 4.0));
+    float half_steep = 0.5 * abs(rise);
+    float within = half_cell + half_steep - abs(middle); // of the line's inner end
+    float f = clamp(within * (1.0 / max(abs(rise), 1e-20)), 0.0, 1.0); // share of it inside
+    float mean = fma(-f, fma(-half_steep, f, within), half_cell);
+    float part = rise * f * f;
+    return vec3(with_sign_of(mean, middle), part * fma(-2.0, f, 3.0),
+                part * (rise * f) * fma(-3.0, f, 4.0));
 }
 
 #ifdef NEAR // some overlap may be large, seen from the point
@@ -118,12 +104,12 @@ float parallel_weight(Strip strip, float middle, float half_cell, vec2 ends)
 }
 
 // Solid angle / 2 pi of what cell q of the primary shows through s of the secondary, whose faces
-// begin at `low`: overlap times density at its middle, with the terms of second order.
-float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 low)
+// middles are `at`: overlap times density at its middle, with the terms of second order. Not a bit
+// of it changes when `at` is turned round.
+float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 at)
 {
-    float a0 = low.x, b0 = low.y;
-    float half_cell = 0.5 * a.face;
-    float middle = a0 + half_cell, b1 = b0 + b.face;
+    float half_cell = 0.5 * a.face, middle = at.x;
+    float b0 = at.y - 0.5 * b.face, b1 = at.y + 0.5 * b.face;
     vec2 middles = vec2(fma(-b0, strip.tau, -middle), fma(-b1, strip.tau, -middle));
 #ifndef NEAR
     if (strip.dtau == 0.0) {
@@ -131,17 +117,8 @@ float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 low)
     }
 #endif
     vec2 rises = -vec2(b0, b1) * strip.dtau;
-    vec3 upper, lower;
-#ifdef STEEP
-    if (!strip.gentle && max(abs(b0), abs(b1)) * abs(strip.dtau) > a.face) {
-        upper = clamped_line(middles.x, rises.x, half_cell);
-        lower = clamped_line(middles.y, rises.y, half_cell);
-    } else
-#endif
-    {
-        upper = gently_clamped_line(middles.x, rises.x, half_cell);
-        lower = gently_clamped_line(middles.y, rises.y, half_cell);
-    }
+    vec3 upper = clamped_line(middles.x, rises.x, half_cell);
+    vec3 lower = clamped_line(middles.y, rises.y, half_cell);
     float height = max(upper.x - lower.x, 0.0);
     float y = middle + 0.5 * (upper.x + lower.x);
     float yy = y * y;
@@ -149,14 +126,24 @@ float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 low)
     float inverse = root * root;
 #ifdef NEAR
     if (fma(strip.width, strip.width, height * height) * inverse > NEAR_SIZE) {
-        return near_weight(strip, a0, a.face, middles, rises);
+        return near_weight(strip, middle - half_cell, a.face, middles, rises);
     }
 #endif
     float curve = fma(2.5 * yy, inverse, -0.5); // 1/6 of the density's second derivative along y
     vec3 sum = upper + lower, less = upper - lower;
-    float bend = fma(strip.bend.x, inverse, -strip.bend.y) + 0.25 * height * height * curve +
-                 1.5 * curve * sum.z + 2.5 * y * inverse * strip.bend.z * sum.y;
-    float bent = height * fma(bend, inverse, 1.0) -
-                 inverse * (strip.bend.z * less.y + 1.5 * y * less.z);
+    float part = inverse * (1.0 / 12.0), slant = part * strip.bend.z;
+    float bend = fma(strip.bend.x, inverse, -strip.bend.y) +
+                 curve * fma(0.25 * height, height, 0.125 * sum.z) + 2.5 * y * slant * sum.y;
+    float bent = fma(height * inverse, bend, height) - fma(slant, less.y, 1.5 * y * part * less.z);
     return strip.share * inverse * root * bent;
+}
+
+// The same for a strip of any number of pieces.
+float whole_weight(Strip strip, Axial a, Axial b, vec2 at)
+{
+    float sum = 0.0;
+    for (int k = 0; k < strip.pieces; k++) {
+        sum += axial_weight(strip_piece(strip, k), a, b, ivec2(0), at);
+    }
+    return sum;
 }

@@ -46,14 +46,14 @@ ivec2 crystal_numbers(ColumnModule module, uint crystal)
 struct Cells {
     Axial a, b;
     ivec2 qs;
-    vec2 edges; // of their faces, from the column's origin
-    vec2 low;   // and from its first point
+    vec2 middles; // from the column's origin
+    vec2 low;     // edges of their faces, from its first point
 };
 
 Cells make_cells(Axial a, Axial b, ivec2 qs)
 {
-    vec2 edges = vec2(stack_edges[a.edges + qs.x], stack_edges[b.edges + qs.y]);
-    return Cells(a, b, qs, edges, edges - a.along);
+    vec2 middles = vec2(stack_middles[a.first + qs.x], stack_middles[b.first + qs.y]);
+    return Cells(a, b, qs, middles, middles - a.along - 0.5 * vec2(a.face, b.face));
 }
 
 int first_voxel(ivec2 column)
@@ -77,10 +77,10 @@ void visit_strip(ColumnPair pair, Strip strip, ivec2 column, Cells cells)
             sum = 0.0;
         }
 #ifdef EXACT
-        precise vec2 low = cells.edges - way_along(k);
-        sum += axial_weight(strip, cells.a, cells.b, cells.qs, low);
+        precise vec2 at = cells.middles - way_along(k);
+        sum += whole_weight(strip, cells.a, cells.b, at);
 #else
-        if (strip.gentle || farther_is_i(pair, column_across(column), k) == strip.i_is_primary) {
+        if (strip.pieces == 1 || farther_is_i(pair, column_across(column), k) == strip.i_is_primary) {
             sum += axial_weight(strip, axial_from(cells.a, k), axial_from(cells.b, k), cells.qs,
                                 vec2(0.0));
         }
@@ -94,17 +94,17 @@ void visit_strip(ColumnPair pair, Strip strip, ivec2 column, Cells cells)
 #ifdef EXACT
 void visit_column(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs)
 {
-    Strip strip = tube_strip(pair, tube, column, 0);
+    Strip strip = tube_strip(tube, column);
     if (strip.width > 0.0) {
-        ColumnModule i = column_modules[pair.i], j = column_modules[pair.j];
-        visit_strip(pair, strip, column, make_cells(make_axial(i, 1), make_axial(j, 1), qs));
+        Axial a = make_axial(column_modules[tube.i], 1), b = make_axial(column_modules[tube.j], 1);
+        visit_strip(pair, strip, column, make_cells(a, b, pair.swapped != 0u ? qs.yx : qs));
     }
 }
 #else
 // The lines of the column in one of the roles, in which it has its first or its last point.
 void visit_role(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs, bool i_is_primary, bool whole)
 {
-    Crossing crossing = tube_crossing(pair, column, i_is_primary);
+    Crossing crossing = tube_crossing(tube, column, i_is_primary);
     if (!crossing.visible) {
         return;
     }
@@ -120,7 +120,7 @@ void visit_role(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs, bool i_is_pr
         int met;
         Strip strip = sampled_strip(crossing, pr.x, ray, met);
         if (met == pr.y) {
-            strip.gentle = whole;
+            strip.pieces = whole ? 1 : 0;
             visit_strip(pair, strip, column, cells);
         }
     }
@@ -167,7 +167,8 @@ void visit_entry(Entry entry)
     if (!entry_counts(pair, on_i.x * j.counts.x + on_j.x, qs)) {
         return;
     }
-    Tube tube = make_tube(pair, ivec2(on_i.x, on_j.x));
+    Tube tube = pair.swapped != 0u ? make_tube(pair.j, pair.i, ivec2(on_j.x, on_i.x))
+                                   : make_tube(pair.i, pair.j, ivec2(on_i.x, on_j.x));
     int places = tube.count / TRIES;
     if (places > count.y && thread_of_entry() == 0) {
         atomicMax(most_places, uint(places));

@@ -7,7 +7,7 @@
 // Sum over the lines through cell q of the primary that meet the face of cell s of the secondary.
 // Only the cells' numbers count, so that every pass finds the same lines on the same side of an
 // edge.
-float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 low)
+float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 at)
 {
     float sum = 0.0;
     float spacing = a.face / float(RAYS);

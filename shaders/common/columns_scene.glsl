@@ -14,8 +14,11 @@
 #ifndef COLUMN_STRIPS
 #define COLUMN_STRIPS 64
 #endif
-#ifndef COLUMN_EDGES
-#define COLUMN_EDGES 66
+#ifndef COLUMN_COLUMNS
+#define COLUMN_COLUMNS 1
+#endif
+#ifndef COLUMN_CELLS
+#define COLUMN_CELLS 66
 #endif
 
 layout(local_size_x = COLUMN_GROUP) in;
@@ -24,7 +27,7 @@ layout(local_size_x = COLUMN_GROUP) in;
 // columns. Axial crystals are counted along the column here, whatever the module's v.
 struct ColumnModule {
     vec4 centre; // across (2), along; w: +1 where crystals are numbered along the column, else -1
-    vec4 rest;   // what rounding the centre to float left over; w: number of its first edge
+    vec4 rest;   // what rounding the centre to float left over; w: number of its first cell
     vec4 frame;  // tangent (2), inward normal (2)
     vec4 cells;  // transaxial pitch and face, axial pitch and face
     ivec4 counts; // crystals transaxial and axial; steps of the crystal number along them
@@ -40,7 +43,8 @@ struct ColumnPair {
     uint i, j;  // i < j
     uint first; // in the window
     uint mask;  // index of its mask; LR_NONE where all LORs are in coincidence
-    uvec4 unused;
+    uint swapped; // exact mode: 1 where j is the primary, so that every pass has the same elements
+    uint unused[3];
     dvec4 closer; // distance² to i less distance² to j of a point: w + xyz . (across, along)
 };
 layout(std430, binding = LR_BIND_COLUMN_PAIRS) readonly buffer ColumnPairs {
@@ -48,7 +52,7 @@ layout(std430, binding = LR_BIND_COLUMN_PAIRS) readonly buffer ColumnPairs {
 };
 
 // Coordinates of the sample points, each a float and what its rounding left over: first those of the
-// two axes across, then along the columns. With POINT_LIST: of single points, two across and one
+// two axes across, then along the columns; then the way to these from the column's origin. With POINT_LIST: of single points, two across and one
 // along each; the group's one is a column of its own.
 layout(std430, binding = LR_BIND_COLUMN_POINTS) readonly buffer ColumnPoints {
     vec2 column_points[];
@@ -62,13 +66,13 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
     ivec4 count;       // pairs of the window, for rows their end; end of back's points across, for
                        // rows elements that the list has room for; shares, voxels
     vec4 spacing_mm;   // of points, across (2), along
-    vec4 origin;       // along the columns, of edges: a float and what its rounding left over
+    vec4 origin;       // along the columns, of cells: a float and what its rounding left over
 };
 
-// Along the column, from its origin: the lower edges of faces, those of a stack of modules one after
-// the other, between two that are far away.
-layout(std430, binding = LR_BIND_COLUMN_EDGES) readonly buffer StackEdges {
-    float stack_edges[];
+// Along the column, from its origin: the middles of cells, those of a stack of modules one after the
+// other, between two that are far away.
+layout(std430, binding = LR_BIND_COLUMN_MIDDLES) readonly buffer StackMiddles {
+    float stack_middles[];
 };
 
 int point_across(int axis, int k)
@@ -102,6 +106,10 @@ float difference(float a, float a_rest, float b, float b_rest)
 // From the column's origin to its point k.
 float way_along(int k)
 {
+#ifdef POINT_LIST
     vec2 point = point_along(k);
     return difference(point.x, point.y, origin.x, origin.y);
+#else
+    return column_points[num_points.x + num_points.y + num_points.z + k].x;
+#endif
 }

@@ -5,14 +5,14 @@
 // crystals p of a and r of b across, Q of a and S of b along the whole stacks, counted along the
 // column, stand at first + ((p nr + r) nQ + Q) nS + S.
 
-// Stacks a and b: their lowest modules along the column, their cells along it, and where the edges
+// Stacks a and b: their lowest modules along the column, their cells along it, and where the middles
 // of those begin.
 struct StackPair {
     uint a, b;
     int count_a, count_b;
-    int edges_a, edges_b;
+    int first_a, first_b;
     uint first;
-    uint unused;
+    uint present; // bit (m nb + n) mod 32 where a module pair of places m and n is in the window
 };
 layout(std430, binding = LR_BIND_COLUMN_STACKS) readonly buffer StackPairs {
     StackPair stack_pairs[];

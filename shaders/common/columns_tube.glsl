@@ -5,7 +5,8 @@
 // in slabs along the axis across which it runs rather than along. Needs common/columns.glsl.
 
 struct Tube {
-    ivec2 pr;         // crystal columns of i and j
+    uint i, j;        // modules
+    ivec2 pr;         // crystal columns of them
     int slab_axis;    // 0 or 1; the other one is lateral
     int first_slab;
     int width;        // columns of a slab that are tried
@@ -59,12 +60,14 @@ void bound_tube(inout Tube tube, vec2 from[2], vec2 to[2])
     tube.count = max(last - tube.first_slab + 1, 0) * tube.width * TRIES;
 }
 
-Tube make_tube(ColumnPair pair, ivec2 pr)
+Tube make_tube(uint module_i, uint module_j, ivec2 pr)
 {
-    ColumnModule i = column_modules[pair.i], j = column_modules[pair.j];
+    ColumnModule i = column_modules[module_i], j = column_modules[module_j];
     vec2 on_i = segment_middle(i, pr.x), on_j = segment_middle(j, pr.y);
     vec2 half_i = 0.5 * i.cells.y * i.frame.xy, half_j = 0.5 * j.cells.y * j.frame.xy;
     Tube tube;
+    tube.i = module_i;
+    tube.j = module_j;
     tube.pr = pr;
     vec2 way = abs(in_points(on_j) - in_points(on_i));
     tube.slab_axis = way.x > way.y ? 0 : 1;
@@ -98,19 +101,19 @@ vec4 column_across(ivec2 column)
     return vec4(a.x, b.x, a.y, b.y);
 }
 
-Crossing tube_crossing(ColumnPair pair, ivec2 column, bool i_is_primary)
+Crossing tube_crossing(Tube tube, ivec2 column, bool i_is_primary)
 {
     vec4 across = column_across(column);
-    return make_crossing(make_side(column_modules[pair.i], across.xy, across.zw),
-                         make_side(column_modules[pair.j], across.xy, across.zw), i_is_primary);
+    return make_crossing(make_side(column_modules[tube.i], across.xy, across.zw),
+                         make_side(column_modules[tube.j], across.xy, across.zw), i_is_primary);
 }
 
 // The strip of the tube's crystal columns on a column; width 0 where there is none. In exact mode
-// the solid angle is the same in either role, and i is always the primary.
+// the solid angle is the same in either role, and i is the primary.
 #ifdef EXACT
-Strip tube_strip(ColumnPair pair, Tube tube, ivec2 column, int candidate)
+Strip tube_strip(Tube tube, ivec2 column)
 {
-    Crossing crossing = tube_crossing(pair, column, true);
+    Crossing crossing = tube_crossing(tube, column, true);
     return crossing.visible ? exact_strip(crossing, tube.pr.x, tube.pr.y) : no_strip;
 }
 #else
@@ -119,7 +122,7 @@ Strip tube_strip(ColumnPair pair, Tube tube, ivec2 column, int candidate)
     bool i_is_primary = candidate % TRIES < RAYS;
     bool first = farther_is_i(pair, column_across(column), 0) == i_is_primary;
     bool last = farther_is_i(pair, column_across(column), num_points.z - 1) == i_is_primary;
-    Crossing crossing = tube_crossing(pair, column, i_is_primary);
+    Crossing crossing = tube_crossing(tube, column, i_is_primary);
     if (!(first || last) || !crossing.visible) {
         return no_strip;
     }
@@ -129,7 +132,7 @@ Strip tube_strip(ColumnPair pair, Tube tube, ivec2 column, int candidate)
     if (met != (i_is_primary ? tube.pr.y : tube.pr.x)) {
         return no_strip;
     }
-    strip.gentle = first && last;
+    strip.pieces = first && last ? 1 : 0;
     return strip;
 }
 #endif

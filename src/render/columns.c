@@ -9,190 +9,29 @@
 #include "render/columns_image.h"
 #include "render/columns_scene.h"
 #include "render/columns_stacks.h"
+#include "render/columns_window.h"
 #include "render/correspondence.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Module pairs handled together, and their values in both orders. */
-struct window {
-    struct lr_columns *columns;
-    const struct lr_pair_list *list;
-    int64_t begin, end; /* in the list */
-    int64_t first_value, num_values;
-    int most_across, most_along; /* crystal pairs of a module pair */
-    int64_t turns, most_turns;   /* of loops in a thread, about and at most */
-    const int64_t *sources;      /* [list] where a pair's values begin in the data; NULL: in turn */
-    struct lr_stack_buffers stacks;          /* back in exact mode */
-    struct gl_buffer *pairs, *file, *column; /* values in the files' and the column order */
+/* Threads of a group: of those that reorder, and at most. Strips that a group holds at most. */
+enum {
+    GROUP = LR_GROUP_SIZE,
+    MAX_FORWARD_GROUP = 256,
+    MAX_EXACT_FORWARD_GROUP = 384,
+    MAX_BACK_GROUP = 128,
+    MAX_STRIPS = 256,
+    MAX_HELD_STRIPS = 256
 };
 
-/* Threads of a group: of those that reorder, and at most. Strips that a group holds at most. */
-enum { GROUP = LR_GROUP_SIZE, MAX_FORWARD_GROUP = 256, MAX_BACK_GROUP = 128, MAX_STRIPS = 256 };
-
-/* Cells along a column whose edges fit what every device shares within a group. */
+/* Cells along a column whose places fit what every device shares within a group. */
 enum { MAX_CELLS = 1500 };
 
 /* A dispatch is to be large enough to fill a device, and short enough that a projection can be
  * stopped and shows progress. */
 enum { GROUPS_OF_A_PART = 1 << 17, PARTS_SOFTWARE = 64 };
-
-/* llvmpipe ends all loops of a thread after 65,535 turns altogether. */
-enum { MOST_TURNS_SOFTWARE = 60000 };
-
-/* --- windows --- */
-
-static int64_t list_length(const struct window *window)
-{
-    return window->list->pairs ? window->list->num_pairs : window->columns->params.lors->num_pairs;
-}
-
-static int64_t pair_at(const struct window *window, int64_t k)
-{
-    return window->list->pairs ? window->list->pairs[k] : k;
-}
-
-static int64_t values_of(const struct window *window, int64_t k)
-{
-    const int64_t *offsets = window->columns->params.lors->offsets;
-    const int64_t pair = pair_at(window, k);
-    return offsets[pair + 1] - offsets[pair];
-}
-
-/* Crystals of a module: across the columns, and along them. */
-static void count_crystals(const struct lr_columns *columns, int module, int counts[2])
-{
-    const lr_module *m = &columns->params.scanner->modules[module];
-    const int along = fabs(m->v[columns->axis]) > fabs(m->u[columns->axis]) ? 1 : 0;
-    counts[0] = m->crystals[1 - along];
-    counts[1] = m->crystals[along];
-}
-
-static int modules_like(const struct lr_columns *columns, int module)
-{
-    const int stack = columns->stacks->stack_of[module];
-    return stack < 0 ? 1 : columns->stacks->count[stack];
-}
-
-static void measure_pair(struct window *window, int64_t k)
-{
-    const int32_t *pair = window->columns->params.lors->pairs[pair_at(window, k)];
-    int i[2], j[2];
-    count_crystals(window->columns, pair[0], i);
-    count_crystals(window->columns, pair[1], j);
-    window->most_across = i[0] * j[0] > window->most_across ? i[0] * j[0] : window->most_across;
-    window->most_along = i[1] * j[1] > window->most_along ? i[1] * j[1] : window->most_along;
-    i[1] *= modules_like(window->columns, pair[0]);
-    j[1] *= modules_like(window->columns, pair[1]);
-    window->turns += 50 + (int64_t)(i[0] + j[0]) * (4 + 3 * (i[1] + j[1])) +
-                     (window->columns->params.mode == LR_MODE_SAMPLED
-                          ? 2 * window->columns->params.rays * (int64_t)(i[0] + j[0]) * i[1] *
-                                (window->columns->params.rays + 3)
-                          : 0);
-}
-
-/* Whether pair k goes into the window: what is in it may not grow too large, and pairs of the same
- * stacks stay together. */
-static bool goes_in(const struct window *window, int64_t k, int64_t max_values)
-{
-    if (k == window->begin) {
-        return true;
-    }
-    if (window->sources != NULL &&
-        lr_columns_same_stacks(window->columns, pair_at(window, k - 1), pair_at(window, k))) {
-        return true;
-    }
-    return window->num_values + values_of(window, k) <= max_values &&
-           2 * window->turns <= window->most_turns;
-}
-
-/* The next pairs whose values fit a buffer; false when none is left. */
-static bool next_window(struct window *window, int64_t max_values)
-{
-    window->begin = window->end;
-    window->first_value += window->num_values;
-    window->num_values = 0;
-    window->most_across = window->most_along = 0;
-    window->turns = 0;
-    while (window->end < list_length(window) && goes_in(window, window->end, max_values)) {
-        window->num_values += values_of(window, window->end);
-        measure_pair(window, window->end++);
-    }
-    return window->end > window->begin;
-}
-
-static struct gl_buffer *make_values(const struct window *window, const char *label,
-                                     const float *data)
-{
-    return gl_buffer_create(
-        window->columns->ctx,
-        &(struct gl_buffer_params){.label = label,
-                                   .size_bytes = window->num_values * (int64_t)sizeof(float),
-                                   .data = data});
-}
-
-static struct window open_list(struct lr_columns *columns, const struct lr_pair_list *list)
-{
-    const bool software = gl_context_limits(columns->ctx)->software;
-    return (struct window){
-        .columns = columns, .list = list, .most_turns = software ? MOST_TURNS_SOFTWARE : INT64_MAX};
-}
-
-static void close_window(struct window *window)
-{
-    gl_buffer_destroy(window->column);
-    gl_buffer_destroy(window->file);
-    gl_buffer_destroy(window->pairs);
-    gl_buffer_destroy(window->stacks.pairs);
-    gl_buffer_destroy(window->stacks.members);
-    window->stacks = (struct lr_stack_buffers){0};
-    window->column = window->file = window->pairs = NULL;
-}
-
-/* The values of the window's pairs, one pair after the other. */
-static float *collect_values(const struct window *window, const float *data)
-{
-    float *values = lr_alloc(window->num_values, sizeof(*values), "a window of LOR values",
-                             window->columns->params.log);
-    float *next = values;
-    for (int64_t k = window->begin; values != NULL && k < window->end; k++) {
-        memcpy(next, data + window->sources[k], (size_t)values_of(window, k) * sizeof(*values));
-        next += values_of(window, k);
-    }
-    return values;
-}
-
-static lr_status open_window(struct window *window, const float *data)
-{
-    window->pairs =
-        lr_columns_upload_pairs(window->columns, window->list, window->begin, window->end);
-    window->file =
-        make_values(window, "LOR values in file order", data ? data + window->first_value : NULL);
-    window->column = make_values(window, "LOR values in column order", NULL);
-    return window->pairs && window->file && window->column ? LR_OK : LR_FAILED;
-}
-
-/* For back in exact mode; data NULL: every value is 1. */
-static lr_status open_stacks(struct window *window, const float *data)
-{
-    const struct lr_columns *columns = window->columns;
-    const int64_t range[2] = {window->begin, window->end};
-    float *values = data != NULL ? collect_values(window, data) : NULL;
-    if (data != NULL && values == NULL) {
-        return LR_FAILED;
-    }
-    window->pairs = lr_columns_upload_pairs(columns, window->list, window->begin, window->end);
-    window->file = values ? make_values(window, "LOR values in file order", values) : NULL;
-    free(values);
-    LR_TRY(lr_columns_upload_stacks(columns, window->list, range, &window->stacks));
-    window->column = gl_buffer_create(
-        columns->ctx, &(struct gl_buffer_params){.label = "LOR values in stack order",
-                                                 .size_bytes = window->stacks.num_values *
-                                                               (int64_t)sizeof(float)});
-    const bool complete = window->pairs && window->column && (data == NULL || window->file);
-    return complete ? LR_OK : LR_FAILED;
-}
 
 /* --- passes --- */
 
@@ -202,10 +41,10 @@ void lr_columns_bind_scene(const struct lr_columns *columns, struct gl_pass *pas
     pass->buffers[LR_BIND_COLUMN_POINTS].buffer = columns->points;
     pass->buffers[LR_BIND_MASK_ENTRIES].buffer = columns->mask_entries;
     pass->buffers[LR_BIND_MASK_WORDS].buffer = columns->mask_words;
-    pass->buffers[LR_BIND_COLUMN_EDGES].buffer = columns->edges;
+    pass->buffers[LR_BIND_COLUMN_MIDDLES].buffer = columns->cells;
 }
 
-static void bind_window(const struct window *window, struct gl_pass *pass)
+static void bind_window(const struct lr_window *window, struct gl_pass *pass)
 {
     lr_columns_bind_scene(window->columns, pass);
     pass->buffers[LR_BIND_COLUMN_PAIRS].buffer = window->pairs;
@@ -221,7 +60,7 @@ struct step {
     int first_point, end_point;
 };
 
-static lr_status run_pass(const struct window *window, enum lr_columns_program which,
+static lr_status run_pass(const struct lr_window *window, enum lr_columns_program which,
                           const struct step *step)
 {
     struct gl_program *program = lr_columns_program(window->columns, which);
@@ -245,7 +84,7 @@ static lr_status run_pass(const struct window *window, enum lr_columns_program w
                            .barriers =
                                GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     bind_window(window, &pass);
-    const bool to_file = which == LR_COLUMNS_TO_FILE;
+    const bool to_file = which == LR_COLUMNS_TO_FILE || which == LR_COLUMNS_STACKS_TO_FILE;
     pass.buffers[LR_BIND_SUMS].buffer = to_file ? window->column : window->file;
     pass.buffers[LR_BIND_OUTPUT].buffer = to_file ? window->file : window->column;
     return gl_pass_run(window->columns->ctx, &pass);
@@ -256,7 +95,7 @@ static int divide_up(int64_t count, int64_t size)
     return (int)((count + size - 1) / size);
 }
 
-static lr_status reorder(const struct window *window, enum lr_columns_program which)
+static lr_status reorder(const struct lr_window *window, enum lr_columns_program which)
 {
     const int most = window->most_across * window->most_along;
     const int pairs = (int)(window->end - window->begin);
@@ -275,14 +114,14 @@ struct parts {
     int points; /* across, of a voxel */
 };
 
-static lr_status report(const struct window *window, const char *what, double share)
+static lr_status report(const struct lr_window *window, const char *what, double share)
 {
-    const int64_t all = list_length(window);
+    const int64_t all = lr_window_list_length(window);
     const double done = (double)window->begin + share * (double)(window->end - window->begin);
     return lr_progress_report(window->columns->params.progress, what, done / (double)all, 1.0);
 }
 
-static int part_size(const struct window *window, const struct parts *parts)
+static int part_size(const struct lr_window *window, const struct parts *parts)
 {
     if (gl_context_limits(window->columns->ctx)->software) {
         return divide_up(parts->count, PARTS_SOFTWARE);
@@ -292,7 +131,8 @@ static int part_size(const struct window *window, const struct parts *parts)
 }
 
 /* All points across at once; one by one where a thread would else turn too often. */
-static lr_status run_part(const struct window *window, const struct parts *parts, struct step *step)
+static lr_status run_part(const struct lr_window *window, const struct parts *parts,
+                          struct step *step)
 {
     const bool software = gl_context_limits(window->columns->ctx)->software;
     const int points = software ? 1 : parts->points;
@@ -304,7 +144,7 @@ static lr_status run_part(const struct window *window, const struct parts *parts
     return LR_OK;
 }
 
-static lr_status run_parts(const struct window *window, const struct parts *parts)
+static lr_status run_parts(const struct lr_window *window, const struct parts *parts)
 {
     const int size = part_size(window, parts);
     for (int begin = 0; begin < parts->count; begin += size) {
@@ -318,31 +158,36 @@ static lr_status run_parts(const struct window *window, const struct parts *part
     return LR_OK;
 }
 
-static lr_status forward_pass(const struct window *window)
+static lr_status forward_pass(const struct lr_window *window)
 {
+    const struct lr_columns *columns = window->columns;
+    const bool exact = columns->params.mode == LR_MODE_EXACT;
+    const int along = !exact                 ? window->most_along
+                      : columns->is_mirrored ? (window->most_stacked + 1) / 2
+                                             : window->most_stacked;
     const struct parts parts = {
-        .which = LR_COLUMNS_FORWARD,
+        .which = exact ? LR_COLUMNS_FORWARD_EXACT : LR_COLUMNS_FORWARD,
         .what = "projecting forward",
-        .groups = {window->most_across,
-                   divide_up(window->most_along, window->columns->forward_group), 1},
+        .groups = {window->most_across, divide_up(along, columns->forward_group), 1},
         .divided = 2,
         .first = 0,
-        .count = (int)(window->end - window->begin),
+        .count = exact ? window->stacks.num_pairs : (int)(window->end - window->begin),
         .points = 1};
     return run_parts(window, &parts);
 }
 
-static lr_status back_pass(const struct window *window, enum lr_columns_program which)
+static lr_status back_pass(const struct lr_window *window, enum lr_columns_program which)
 {
     const struct lr_columns *columns = window->columns;
     const int *size = columns->params.grid->size, *samples = columns->params.samples;
-    const int points =
-        columns->params.mode == LR_MODE_EXACT ? 2 * columns->back_group : columns->back_group;
+    const int points = columns->is_mirrored                    ? 4 * columns->back_group
+                       : columns->params.mode == LR_MODE_EXACT ? 2 * columns->back_group
+                                                               : columns->back_group;
     const int voxels = points / samples[columns->axis];
     const struct parts parts = {
         .which = which,
         .what = "projecting back",
-        .groups = {size[columns->across[0]], 1,
+        .groups = {divide_up(size[columns->across[0]], columns->back_columns), 1,
                    columns->shares * divide_up(size[columns->axis], voxels)},
         .divided = 1,
         .first = 1,
@@ -356,8 +201,8 @@ static int64_t turns_of_rows(const struct lr_columns *columns, int pair)
 {
     const int32_t *modules = columns->params.lors->pairs[pair];
     int i[2], j[2];
-    count_crystals(columns, modules[0], i);
-    count_crystals(columns, modules[1], j);
+    lr_columns_count_crystals(columns, modules[0], i);
+    lr_columns_count_crystals(columns, modules[1], j);
     const int strips = i[0] + j[0];
     return 4 + divide_up(strips, columns->strips) + divide_up(strips, GROUP) +
            divide_up(i[0], GROUP) * (int64_t)(1 + j[0]) +
@@ -372,7 +217,7 @@ int lr_columns_rows_pairs(const struct lr_columns *columns, int begin)
     }
     int64_t turns = 0;
     int end = begin;
-    while (end < num_pairs && (end == begin || turns <= MOST_TURNS_SOFTWARE)) {
+    while (end < num_pairs && (end == begin || turns <= LR_MOST_TURNS_SOFTWARE)) {
         turns += turns_of_rows(columns, end++);
     }
     return end;
@@ -380,34 +225,58 @@ int lr_columns_rows_pairs(const struct lr_columns *columns, int begin)
 
 /* --- projections --- */
 
-static lr_status forward_window(struct window *window, float *data)
+static lr_status forward_window(struct lr_window *window, float *data)
 {
-    LR_TRY(open_window(window, NULL));
+    const bool exact = window->columns->params.mode == LR_MODE_EXACT;
+    LR_TRY(exact ? lr_window_open_stacks(window, NULL, true) : lr_window_open(window, NULL));
     gl_timer_begin(window->columns->timer);
+    if (exact) {
+        gl_buffer_clear(window->file, 0); // pairs within a stack are not visited
+    }
     LR_TRY(forward_pass(window));
-    LR_TRY(reorder(window, LR_COLUMNS_TO_FILE));
+    LR_TRY(reorder(window, exact ? LR_COLUMNS_STACKS_TO_FILE : LR_COLUMNS_TO_FILE));
     gl_timer_end(window->columns->timer);
-    return gl_buffer_read(window->file, 0, window->num_values * (int64_t)sizeof(float),
-                          data + window->first_value);
+    return lr_window_read(window, data);
+}
+
+static lr_status forward_windows(struct lr_window *window, float *data)
+{
+    while (lr_window_next(window)) {
+        const lr_status status = forward_window(window, data);
+        lr_window_close(window);
+        LR_TRY(status);
+        window->columns->device_seconds += gl_timer_seconds(window->columns->timer);
+    }
+    return LR_OK;
+}
+
+/* In exact mode pairs are handled stack by stack. */
+static lr_status order_pairs(const struct lr_columns *columns, const struct lr_pair_list *list,
+                             struct lr_stack_order *order)
+{
+    const bool exact = columns->params.mode == LR_MODE_EXACT;
+    return exact ? lr_columns_order_by_stacks(columns, list, order) : LR_OK;
 }
 
 lr_status lr_columns_forward(struct lr_columns *columns, const struct lr_pair_list *list,
                              const float *image, float *data)
 {
-    struct window window = open_list(columns, list);
+    struct lr_stack_order order = {0};
+    const bool exact = columns->params.mode == LR_MODE_EXACT;
     columns->device_seconds = 0.0;
     LR_TRY(lr_columns_upload_image(columns, image));
-    while (next_window(&window, columns->max_window)) {
-        const lr_status status = forward_window(&window, data);
-        close_window(&window);
-        LR_TRY(status);
-        columns->device_seconds += gl_timer_seconds(columns->timer);
+    LR_TRY(order_pairs(columns, list, &order));
+    if (exact) { // pairs within a stack are left out
+        memset(data, 0, (size_t)order.num_sources * sizeof(*data));
     }
-    return LR_OK;
+    struct lr_window window = lr_window_begin(columns, list, exact ? &order : NULL);
+    const lr_status status = forward_windows(&window, data);
+    lr_stack_order_finish(&order);
+    return status;
 }
 
 /* The sum is then the first share, and the others begin at zero again. */
-static lr_status sum_shares(const struct window *window)
+static lr_status sum_shares(const struct lr_window *window)
 {
     struct lr_columns *columns = window->columns;
     const int64_t voxels = lr_grid_num_voxels(columns->params.grid);
@@ -415,9 +284,9 @@ static lr_status sum_shares(const struct window *window)
     return columns->shares > 1 ? run_pass(window, LR_COLUMNS_SUM, &step) : LR_OK;
 }
 
-static lr_status back_sampled(struct window *window, const float *data)
+static lr_status back_sampled(struct lr_window *window, const float *data)
 {
-    LR_TRY(open_window(window, data));
+    LR_TRY(lr_window_open(window, data));
     gl_timer_begin(window->columns->timer);
     if (data != NULL) {
         LR_TRY(reorder(window, LR_COLUMNS_FROM_FILE));
@@ -427,9 +296,9 @@ static lr_status back_sampled(struct window *window, const float *data)
     return LR_OK;
 }
 
-static lr_status back_exact(struct window *window, const float *data)
+static lr_status back_exact(struct lr_window *window, const float *data)
 {
-    LR_TRY(open_stacks(window, data));
+    LR_TRY(lr_window_open_stacks(window, data, false));
     gl_timer_begin(window->columns->timer);
     LR_TRY(reorder(window, data == NULL ? LR_COLUMNS_ONES_TO_STACKS : LR_COLUMNS_TO_STACKS));
     LR_TRY(back_pass(window, LR_COLUMNS_BACK_EXACT));
@@ -438,13 +307,13 @@ static lr_status back_exact(struct window *window, const float *data)
     return LR_OK;
 }
 
-static lr_status back_windows(struct window *window, const float *data)
+static lr_status back_windows(struct lr_window *window, const float *data)
 {
     struct lr_columns *columns = window->columns;
     const bool exact = columns->params.mode == LR_MODE_EXACT;
-    while (next_window(window, columns->max_window)) {
+    while (lr_window_next(window)) {
         const lr_status status = exact ? back_exact(window, data) : back_sampled(window, data);
-        close_window(window);
+        lr_window_close(window);
         LR_TRY(status);
         columns->device_seconds += gl_timer_seconds(columns->timer);
     }
@@ -454,15 +323,12 @@ static lr_status back_windows(struct window *window, const float *data)
 lr_status lr_columns_back(struct lr_columns *columns, const struct lr_pair_list *list,
                           const float *data, float *image)
 {
-    struct window window = open_list(columns, list);
     struct lr_stack_order order = {0};
+    const bool exact = columns->params.mode == LR_MODE_EXACT;
     columns->device_seconds = 0.0;
     gl_buffer_clear(columns->image, 0);
-    if (columns->params.mode == LR_MODE_EXACT) {
-        LR_TRY(lr_columns_order_by_stacks(columns, list, &order));
-        window.list = &order.list;
-        window.sources = order.sources;
-    }
+    LR_TRY(order_pairs(columns, list, &order));
+    struct lr_window window = lr_window_begin(columns, list, exact ? &order : NULL);
     const lr_status status = back_windows(&window, data);
     lr_stack_order_finish(&order);
     return status == LR_OK ? lr_columns_read_image(columns, image) : status;
@@ -489,8 +355,8 @@ enum { THREADS_WANTED = 1 << 20, MOST_SHARES = 8 };
 static int count_shares(const struct lr_columns *columns)
 {
     const int *size = columns->params.grid->size;
-    const int64_t threads = (int64_t)size[columns->across[0]] * size[columns->across[1]] *
-                            lr_columns_num_points(columns, columns->axis) / 2;
+    const int64_t threads = (int64_t)divide_up(size[columns->across[0]], columns->back_columns) *
+                            size[columns->across[1]] * columns->back_group;
     const int64_t shares = THREADS_WANTED / (threads > 0 ? threads : 1);
     const int64_t most = columns->params.lors->num_pairs < MOST_SHARES
                              ? columns->params.lors->num_pairs
@@ -501,23 +367,80 @@ static int count_shares(const struct lr_columns *columns)
     return (int)(shares < most ? shares : most);
 }
 
+/* Threads of a group, at most `most`, so that most of them have work. shared: threads that are left
+ * over help the others, and a small group serves as well as a large one. */
+static int fitting_group(int64_t work, int most, bool shared)
+{
+    double best = 0.0;
+    int group = 32;
+    for (int size = 32; size <= most; size += 32) {
+        const int64_t rounds = (work + size - 1) / size;
+        const int64_t times = shared && work < size ? size / work : 1;
+        const double used = (double)(times * work) / (double)(rounds * size);
+        if (used > best || (used == best && !shared)) {
+            best = used;
+            group = size;
+        }
+    }
+    return group;
+}
+
+/* Whether halves of columns are taken as mirror images: four points a thread, a column a group. What
+ * is near has a closed form that is not the same bits when it is turned round. */
+static bool is_mirrored(const struct lr_columns *columns)
+{
+    return columns->params.mode == LR_MODE_EXACT && !columns->may_be_near &&
+           lr_columns_num_points(columns, columns->axis) <= 4 * MAX_BACK_GROUP &&
+           lr_columns_are_mirrored(columns);
+}
+
+/* A thread has two points of a column, or of half a column, which are its slot. A group that is much
+ * larger than a column's slots has several columns. */
+static void size_back_groups(struct lr_columns *columns, int slots)
+{
+    const int least = round_to_group(slots, MAX_BACK_GROUP);
+    const int most = 2 * least < MAX_BACK_GROUP ? 2 * least : MAX_BACK_GROUP;
+    const int group = fitting_group(slots, most, true);
+    columns->back_group = group > least ? group : least;
+    const int fit =
+        columns->back_group / (slots < columns->back_group ? slots : columns->back_group);
+    const int held = MAX_HELD_STRIPS / columns->strips;
+    columns->back_columns = fit < held ? fit : held;
+}
+
+static void size_exact_groups(struct lr_columns *columns)
+{
+    const int points = lr_columns_num_points(columns, columns->axis);
+    const int halves = columns->is_mirrored ? 2 : 1;
+    const int64_t cells = (int64_t)columns->stacks->most_cells * columns->stacks->most_cells;
+    columns->forward_group =
+        fitting_group((cells + halves - 1) / halves, MAX_EXACT_FORWARD_GROUP, false);
+    size_back_groups(columns, (divide_up(points, halves) + 1) / 2);
+    columns->shares = count_shares(columns);
+}
+
 /* Groups as large as what they work on. */
 static void size_groups(struct lr_columns *columns)
 {
     const lr_scanner *scanner = columns->params.scanner;
     int most[2] = {1, 1}, counts[2];
     for (int m = 0; m < scanner->num_modules; m++) {
-        count_crystals(columns, m, counts);
+        lr_columns_count_crystals(columns, m, counts);
         most[0] = counts[0] > most[0] ? counts[0] : most[0];
         most[1] = counts[1] > most[1] ? counts[1] : most[1];
     }
     const bool exact = columns->params.mode == LR_MODE_EXACT;
     const int64_t strips = exact ? 2 * (int64_t)most[0] : most[0] * (int64_t)columns->params.rays;
     columns->strips = round_to_group(strips, MAX_STRIPS);
+    if (exact) {
+        size_exact_groups(columns);
+        return;
+    }
     columns->forward_group = round_to_group((int64_t)most[1] * most[1], MAX_FORWARD_GROUP);
-    const int points = lr_columns_num_points(columns, columns->axis);
-    columns->back_group = round_to_group(exact ? (points + 1) / 2 : points, MAX_BACK_GROUP);
-    columns->shares = exact ? count_shares(columns) : 1;
+    columns->back_group =
+        round_to_group(lr_columns_num_points(columns, columns->axis), MAX_BACK_GROUP);
+    columns->back_columns = 1;
+    columns->shares = 1;
 }
 
 static lr_status init(struct lr_columns *columns)
@@ -528,10 +451,12 @@ static lr_status init(struct lr_columns *columns)
         return LR_FAILED;
     }
     LR_TRY(lr_columns_stacks_init(columns->stacks, columns));
-    columns->edges = lr_columns_upload_edges(columns);
-    if (columns->edges == NULL) {
+    columns->is_mirrored = is_mirrored(columns);
+    columns->cells = lr_columns_upload_cells(columns);
+    if (columns->cells == NULL) {
         return LR_FAILED;
     }
+    size_groups(columns);
     columns->image = gl_buffer_create(
         columns->ctx, &(struct gl_buffer_params){.label = "image in columns",
                                                  .size_bytes = columns->shares *
@@ -557,9 +482,7 @@ struct lr_columns *lr_columns_create(struct gl_context *ctx, const struct lr_bac
     columns->across[0] = columns->axis == 0 ? 1 : 0;
     columns->across[1] = columns->axis == 2 ? 1 : 2;
     columns->max_window = max_window;
-    size_groups(columns);
     columns->may_be_near = params->mode == LR_MODE_EXACT && lr_columns_may_be_near(columns);
-    columns->may_be_steep = params->mode == LR_MODE_EXACT && lr_columns_may_be_steep(columns);
     if (init(columns) != LR_OK) {
         lr_columns_destroy(columns);
         return NULL;
@@ -584,7 +507,7 @@ void lr_columns_destroy(struct lr_columns *columns)
     gl_buffer_destroy(columns->mask_words);
     gl_buffer_destroy(columns->mask_entries);
     gl_buffer_destroy(columns->points);
-    gl_buffer_destroy(columns->edges);
+    gl_buffer_destroy(columns->cells);
     gl_buffer_destroy(columns->modules);
     free(columns);
 }

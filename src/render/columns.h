@@ -19,12 +19,14 @@ struct lr_columns_pass {
 _Static_assert(sizeof(struct lr_columns_pass) == 96, "the shaders' layout");
 
 enum lr_columns_program {
-    LR_COLUMNS_FORWARD = 0,
+    LR_COLUMNS_FORWARD = 0, /* in sampled mode */
+    LR_COLUMNS_FORWARD_EXACT,
     LR_COLUMNS_BACK, /* in sampled mode */
     LR_COLUMNS_ONES, /* back in sampled mode, of values that are all 1 */
     LR_COLUMNS_BACK_EXACT,
     LR_COLUMNS_TO_STACKS,
     LR_COLUMNS_ONES_TO_STACKS,
+    LR_COLUMNS_STACKS_TO_FILE,
     LR_COLUMNS_SUM, /* of back's shares */
     LR_COLUMNS_TO_FILE,
     LR_COLUMNS_FROM_FILE,
@@ -42,13 +44,14 @@ struct lr_columns {
     struct gl_context *ctx; /* the backend's */
     int axis;               /* of the grid, along the columns */
     int across[2];
-    bool may_be_near;              /* whether an overlap may be too large for its expansion */
-    bool may_be_steep;             /* whether an edge may cross a whole cell within a strip */
-    bool has_masks;                /* whether some pair has LORs out of coincidence */
+    bool may_be_near; /* whether an overlap may be too large for its expansion */
+    bool has_masks;   /* whether some pair has LORs out of coincidence */
+    bool is_mirrored; /* in exact mode: stacks and points are symmetric along the columns */
     int forward_group, back_group; /* threads of a group */
+    int back_columns;              /* of a group of back in exact mode */
     int strips;                    /* that a group holds at once */
     int64_t max_window;            /* values */
-    struct gl_buffer *modules, *points, *edges, *mask_entries, *mask_words;
+    struct gl_buffer *modules, *points, *cells, *mask_entries, *mask_words;
     int shares; /* groups that a column is divided among in back, each with sums of its own */
     struct gl_buffer *image;          /* [shares][across 1][across 0][along]: input or output */
     struct lr_columns_stacks *stacks; /* owned */

@@ -93,7 +93,7 @@ static lr_status upload_window(struct window *window, const float *values, int e
                                        .size_bytes = (count + 1) * (int64_t)sizeof(struct entry),
                                        .data = staging});
         const struct lr_pair_list pairs = {window->pairs, window->num_pairs};
-        window->pair_buffer = lr_columns_upload_pairs(columns, &pairs, 0, window->num_pairs);
+        window->pair_buffer = lr_columns_upload_pairs(columns, &pairs, 0, window->num_pairs, NULL);
     }
     free(staging);
     return window->entries != NULL && window->pair_buffer != NULL ? LR_OK : LR_FAILED;

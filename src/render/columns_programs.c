@@ -12,11 +12,14 @@ static const struct {
     const char *shader, *define, *label;
 } descriptions[LR_NUM_COLUMNS_PROGRAMS] = {
     [LR_COLUMNS_FORWARD] = {"columns_forward.comp", NULL, "forward by columns"},
+    [LR_COLUMNS_FORWARD_EXACT] = {"columns_forward_exact.comp", NULL, "forward by stacks"},
     [LR_COLUMNS_BACK] = {"columns_back.comp", NULL, "back by columns"},
     [LR_COLUMNS_ONES] = {"columns_back.comp", "ONES", "sensitivity by columns"},
     [LR_COLUMNS_BACK_EXACT] = {"columns_back_exact.comp", NULL, "back by stacks"},
     [LR_COLUMNS_TO_STACKS] = {"columns_stack_order.comp", NULL, "values to stack order"},
     [LR_COLUMNS_ONES_TO_STACKS] = {"columns_stack_order.comp", "ONES", "ones in stack order"},
+    [LR_COLUMNS_STACKS_TO_FILE] = {"columns_stack_order.comp", "TO_FILE",
+                                   "values of stacks to file order"},
     [LR_COLUMNS_SUM] = {"columns_sum.comp", NULL, "sum of shares"},
     [LR_COLUMNS_TO_FILE] = {"columns_order.comp", "TO_FILE", "values to file order"},
     [LR_COLUMNS_FROM_FILE] = {"columns_order.comp", NULL, "values to column order"},
@@ -28,13 +31,13 @@ static const struct {
 
 /* The defines of a program; the numbers' texts live beside them. */
 struct defines {
-    char rays[16], group[16], strips[16], edges[16];
-    struct gl_define list[11];
+    char rays[16], group[16], strips[16], cells[16], columns[16];
+    struct gl_define list[13];
 };
 
 static int group_size(const struct lr_columns *columns, enum lr_columns_program which)
 {
-    return which == LR_COLUMNS_FORWARD ? columns->forward_group
+    return which == LR_COLUMNS_FORWARD || which == LR_COLUMNS_FORWARD_EXACT ? columns->forward_group
            : which == LR_COLUMNS_BACK || which == LR_COLUMNS_ONES || which == LR_COLUMNS_BACK_EXACT
                ? columns->back_group
                : LR_GROUP_SIZE;
@@ -50,20 +53,22 @@ static void fill_defines(const struct lr_columns *columns, enum lr_columns_progr
     snprintf(defines->strips, sizeof(defines->strips), "%d", columns->strips);
     defines->list[next++] = (struct gl_define){"RAYS", defines->rays};
     defines->list[next++] = (struct gl_define){"COLUMN_GROUP", defines->group};
-    snprintf(defines->edges, sizeof(defines->edges), "%d", columns->stacks->most_cells + 2);
+    snprintf(defines->cells, sizeof(defines->cells), "%d", columns->stacks->most_cells + 2);
+    snprintf(defines->columns, sizeof(defines->columns), "%d", columns->back_columns);
     defines->list[next++] = (struct gl_define){"COLUMN_STRIPS", defines->strips};
-    defines->list[next++] = (struct gl_define){"COLUMN_EDGES", defines->edges};
+    defines->list[next++] = (struct gl_define){"COLUMN_COLUMNS", defines->columns};
+    defines->list[next++] = (struct gl_define){"COLUMN_CELLS", defines->cells};
     if (columns->params.mode == LR_MODE_EXACT) {
         defines->list[next++].name = "EXACT";
     }
     if (columns->may_be_near || which == LR_COLUMNS_POINT_ROWS) {
         defines->list[next++].name = "NEAR";
     }
-    if (columns->may_be_steep || which == LR_COLUMNS_POINT_ROWS) {
-        defines->list[next++].name = "STEEP";
-    }
     if (columns->has_masks) {
         defines->list[next++].name = "MASKS";
+    }
+    if (columns->is_mirrored) {
+        defines->list[next++].name = "MIRROR";
     }
     if (columns->params.samples[columns->axis] == 1) {
         defines->list[next++].name = "ONE_POINT_ALONG";

@@ -89,7 +89,8 @@ lr_status lr_columns_read_rows(struct lr_columns *columns, const struct lr_rows 
                                            .place = place_point,
                                            .run = run_points,
                                            .user = &listing};
-    listing.pairs = lr_columns_upload_pairs(columns, &all, 0, columns->params.lors->num_pairs);
+    listing.pairs =
+        lr_columns_upload_pairs(columns, &all, 0, columns->params.lors->num_pairs, NULL);
     const lr_status status =
         listing.pairs != NULL ? lr_point_lists_read_rows(&lister, rows, sink) : LR_FAILED;
     gl_buffer_destroy(listing.pairs);

@@ -16,7 +16,7 @@
 /* `struct ColumnModule`. */
 struct column_module {
     float centre[3], sign;
-    float rest[3], first_edge;
+    float rest[3], first_cell;
     float tangent[2], normal[2];
     float pitch_across, face_across, pitch_along, face_along;
     int32_t count_across, count_along, step_across, step_along;
@@ -25,8 +25,8 @@ _Static_assert(sizeof(struct column_module) == 80, "the shaders' layout");
 
 /* `struct ColumnPair`. */
 struct column_pair {
-    uint32_t i, j, first, mask;
-    uint32_t unused[4];
+    uint32_t i, j, first, mask, swapped;
+    uint32_t unused[3];
     double closer[4];
 };
 _Static_assert(sizeof(struct column_pair) == 64, "the shaders' layout");
@@ -53,7 +53,7 @@ static struct column_module describe_module(const struct lr_columns *columns, in
         .step_across = over == 0 ? 1 : module->crystals[0],
         .step_along = along == 0 ? 1 : module->crystals[0],
     };
-    out.first_edge = (float)lr_columns_first_edge(columns, index);
+    out.first_cell = (float)lr_columns_first_cell(columns, index);
     double centre[3];
     lr_scanner_detection_centre(scanner, index, centre);
     for (int k = 0; k < 2; k++) {
@@ -99,43 +99,6 @@ bool lr_columns_may_be_near(const struct lr_columns *columns)
     return face > near_size * nearest * nearest;
 }
 
-/* Farthest that a cell of the module may be from a point, along the columns. */
-static double reach_along_mm(const struct lr_columns *columns, int index)
-{
-    const lr_grid *grid = columns->params.grid;
-    const lr_module *module = &columns->params.scanner->modules[index];
-    const int axis = columns->axis, along = lr_module_axial(module, axis);
-    const double half_grid = 0.5 * grid->size[axis] * grid->voxel_mm[axis];
-    const double middle = grid->origin_mm[axis] - 0.5 * grid->voxel_mm[axis] + half_grid;
-    double centre[3];
-    lr_scanner_detection_centre(columns->params.scanner, index, centre);
-    return fabs(centre[axis] - middle) + half_grid +
-           0.5 * module->crystals[along] * module->pitch_mm[along];
-}
-
-/* tau changes by |n_b . t_a| w / h_b over a strip of width w. */
-static bool pair_may_be_steep(const struct lr_columns *columns, int a, int b)
-{
-    const lr_scanner *scanner = columns->params.scanner;
-    const lr_module *primary = &scanner->modules[a], *secondary = &scanner->modules[b];
-    const int along = lr_module_axial(primary, columns->axis);
-    const double *tangent = along == 1 ? primary->u : primary->v;
-    const double rise = fabs(vec_dot(secondary->normal, tangent)) * primary->face_mm[1 - along] *
-                        reach_along_mm(columns, b);
-    return rise > primary->face_mm[along] * gap_mm(columns->params.grid, scanner, b);
-}
-
-bool lr_columns_may_be_steep(const struct lr_columns *columns)
-{
-    const lr_lors *lors = columns->params.lors;
-    for (int64_t k = 0; k < lors->num_pairs; k++) {
-        if (pair_may_be_steep(columns, lors->pairs[k][0], lors->pairs[k][1])) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static struct gl_buffer *upload(const struct lr_columns *columns, const char *label,
                                 const void *data, int64_t bytes)
 {
@@ -175,10 +138,26 @@ double lr_columns_coordinate(const struct lr_columns *columns, int axis, int k)
     return grid->origin_mm[axis] + (k / samples + offset) * grid->voxel_mm[axis];
 }
 
+double lr_columns_origin(const struct lr_columns *columns)
+{
+    const int last = lr_columns_num_points(columns, columns->axis) - 1;
+    return 0.5 * (lr_columns_coordinate(columns, columns->axis, 0) +
+                  lr_columns_coordinate(columns, columns->axis, last));
+}
+
+/* As `difference` of the shaders, to the bit: passes over single points have no table. */
+static float way_from(const float point[2], const float origin[2])
+{
+    const float leading = point[0] - origin[0];
+    const float trailing = point[1] - origin[1];
+    return leading + trailing;
+}
+
 static struct gl_buffer *upload_points(const struct lr_columns *columns)
 {
     const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
-    int64_t count = 0;
+    const int num_along = lr_columns_num_points(columns, columns->axis);
+    int64_t count = num_along;
     for (int k = 0; k < 3; k++) {
         count += lr_columns_num_points(columns, axes[k]);
     }
@@ -193,6 +172,11 @@ static struct gl_buffer *upload_points(const struct lr_columns *columns)
             lr_split_float(lr_columns_coordinate(columns, axes[a], k), &points[next][0],
                            &points[next][1]);
         }
+    }
+    float origin[2];
+    lr_split_float(lr_columns_origin(columns), &origin[0], &origin[1]);
+    for (; next < count; next++) {
+        points[next][0] = way_from(points[next - num_along], origin);
     }
     struct gl_buffer *buffer =
         upload(columns, "column points", points, count * (int64_t)sizeof(*points));
@@ -243,7 +227,7 @@ static void fill_closer(const struct lr_columns *columns, struct column_pair *pa
 
 struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns,
                                           const struct lr_pair_list *list, int64_t begin,
-                                          int64_t end)
+                                          int64_t end, const int64_t *first_values)
 {
     const lr_lors *lors = columns->params.lors;
     struct column_pair *pairs =
@@ -258,8 +242,9 @@ struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns,
         const bool is_masked = lors->masks->pairs[pair].kind != LR_MASK_ALL;
         *out = (struct column_pair){.i = (uint32_t)lors->pairs[pair][0],
                                     .j = (uint32_t)lors->pairs[pair][1],
-                                    .first = (uint32_t)first,
-                                    .mask = is_masked ? (uint32_t)pair : LR_NONE};
+                                    .first = (uint32_t)(first_values ? first_values[k] : first),
+                                    .mask = is_masked ? (uint32_t)pair : LR_NONE,
+                                    .swapped = lr_columns_is_swapped(columns, pair)};
         fill_closer(columns, out);
         first += lors->offsets[pair + 1] - lors->offsets[pair];
     }
@@ -279,7 +264,6 @@ struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns)
         pass.spacing_mm[k] =
             (float)(columns->params.grid->voxel_mm[axes[k]] / columns->params.samples[axes[k]]);
     }
-    lr_split_float(lr_columns_coordinate(columns, columns->axis, 0), &pass.origin[0],
-                   &pass.origin[1]);
+    lr_split_float(lr_columns_origin(columns), &pass.origin[0], &pass.origin[1]);
     return pass;
 }

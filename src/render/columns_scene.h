@@ -7,28 +7,28 @@
 
 #include "render/columns.h"
 
-/* Whether, seen from some point of the grid, faces of crystals may be so large that the expansion of
- * shaders/common/columns_exact.glsl is too coarse: where the grid comes near both modules of a pair
- * at once. An overlap is no larger than the farther face. */
+/* Whether, seen from some point of the grid, faces of crystals may be so large that the expansion
+ * of shaders/common/columns_exact.glsl is too coarse: where the grid comes near both modules of a
+ * pair at once. An overlap is no larger than the farther face. */
 bool lr_columns_may_be_near(const struct lr_columns *columns);
-
-/* Whether the edge of a secondary cell may rise by more than a primary cell over a strip: where modules
- * that are turned against each other stand near the grid. */
-bool lr_columns_may_be_steep(const struct lr_columns *columns);
 
 /* Uploads what does not depend on the pairs. */
 lr_status lr_columns_upload_scene(struct lr_columns *columns);
 
-/* Module pairs list[begin .. end-1], their values counted from the first one's. */
+/* Module pairs list[begin .. end-1]. first_values: [list], where their values begin; NULL: one after
+ * the other. */
 struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns,
                                           const struct lr_pair_list *list, int64_t begin,
-                                          int64_t end);
+                                          int64_t end, const int64_t *first_values);
 
 /* Sample points of the grid along one of its axes. */
 int lr_columns_num_points(const struct lr_columns *columns, int axis);
 
 /* Sample point k along an axis of the grid, mm. */
 double lr_columns_coordinate(const struct lr_columns *columns, int axis, int k);
+
+/* Along the columns: the middle of the grid's points, from where places are counted, mm. */
+double lr_columns_origin(const struct lr_columns *columns);
 
 /* The uniforms of every pass, without `first` and `count`. */
 struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns);

@@ -13,8 +13,8 @@
 /* `struct StackPair` of shaders/common/columns_stacks.glsl. */
 struct stack_pair {
     uint32_t a, b;
-    int32_t count_a, count_b, edges_a, edges_b;
-    uint32_t first, unused;
+    int32_t count_a, count_b, first_a, first_b;
+    uint32_t first, present;
 };
 _Static_assert(sizeof(struct stack_pair) == 32, "the shaders' layout");
 
@@ -153,11 +153,11 @@ lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct 
         .place_of = lr_alloc(count, sizeof(int), "stacks of modules", log),
         .first = lr_alloc(count, sizeof(int), "stacks of modules", log),
         .count = lr_alloc(count, sizeof(int), "stacks of modules", log),
-        .edges = lr_alloc(count, sizeof(int), "stacks of modules", log),
+        .first_cell = lr_alloc(count, sizeof(int), "stacks of modules", log),
         .spacing_mm = lr_alloc(count, sizeof(double), "stacks of modules", log)};
     int *members = lr_alloc(count, sizeof(int), "stacks of modules", log);
     if (!stacks->stack_of || !stacks->place_of || !stacks->first || !stacks->count ||
-        !stacks->edges || !stacks->spacing_mm || !members) {
+        !stacks->first_cell || !stacks->spacing_mm || !members) {
         free(members);
         lr_columns_stacks_finish(stacks);
         return LR_FAILED;
@@ -173,12 +173,12 @@ void lr_columns_stacks_finish(struct lr_columns_stacks *stacks)
     free(stacks->place_of);
     free(stacks->first);
     free(stacks->count);
-    free(stacks->edges);
+    free(stacks->first_cell);
     free(stacks->spacing_mm);
     *stacks = (struct lr_columns_stacks){0};
 }
 
-/* --- edges of cells --- */
+/* --- places of cells --- */
 
 int64_t lr_columns_most_cells(const lr_scanner *scanner)
 {
@@ -203,55 +203,75 @@ static int cells_along(const struct lr_columns *columns, int stack)
     return columns->stacks->count[stack] * module->crystals[along_axis(columns, module)];
 }
 
-/* An edge beyond a stack's end, mm: farther than any, near enough for float. */
-static const double far_edge_mm = 1e7;
+/* A cell beyond a stack's end, mm: farther than any, near enough for float. */
+static const double far_cell_mm = 1e7;
 
-static void fill_edges(const struct lr_columns *columns, int stack, float *edges)
+static double middle_of_stack(const struct lr_columns *columns, int stack)
+{
+    const struct lr_columns_stacks *stacks = columns->stacks;
+    const int places = stacks->count[stack] - 1;
+    return along(columns, stacks->first[stack]) +
+           (places > 0 ? 0.5 * places * stacks->spacing_mm[stack] : 0.0);
+}
+
+/* Counted from the stack's middle, so that mirror images differ in nothing but their sign. */
+static void fill_cells(const struct lr_columns *columns, int stack, float *middles)
 {
     const struct lr_columns_stacks *stacks = columns->stacks;
     const lr_module *module = &columns->params.scanner->modules[stacks->first[stack]];
     const int axis = along_axis(columns, module), cells = module->crystals[axis];
-    const double pitch = module->pitch_mm[axis];
-    const double start = along(columns, stacks->first[stack]) - 0.5 * cells * pitch +
-                         0.5 * (pitch - module->face_mm[axis]) -
-                         lr_columns_coordinate(columns, columns->axis, 0);
-    edges[0] = (float)-far_edge_mm;
+    const double last_place = 0.5 * (stacks->count[stack] - 1), last_cell = 0.5 * (cells - 1);
+    const double away = middle_of_stack(columns, stack) - lr_columns_origin(columns);
+    const double start = columns->is_mirrored ? 0.0 : away;
+    middles[0] = (float)-far_cell_mm;
     for (int k = 0; k < cells_along(columns, stack); k++) {
-        edges[1 + k] = (float)(start + k / cells * stacks->spacing_mm[stack] + k % cells * pitch);
+        const double place = (k / cells - last_place) * stacks->spacing_mm[stack] +
+                             (k % cells - last_cell) * module->pitch_mm[axis];
+        middles[1 + k] = (float)(start + place);
     }
-    edges[1 + cells_along(columns, stack)] = (float)far_edge_mm;
+    middles[1 + cells_along(columns, stack)] = (float)far_cell_mm;
 }
 
-struct gl_buffer *lr_columns_upload_edges(const struct lr_columns *columns)
+bool lr_columns_are_mirrored(const struct lr_columns *columns)
+{
+    for (int k = 0; k < columns->stacks->num_stacks; k++) {
+        if (fabs(middle_of_stack(columns, k) - lr_columns_origin(columns)) > place_tolerance_mm) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns)
 {
     struct lr_columns_stacks *stacks = columns->stacks;
     int64_t total = 0;
     for (int k = 0; k < stacks->num_stacks; k++) {
-        stacks->edges[k] = (int)total + 1;
+        stacks->first_cell[k] = (int)total + 1;
         total += cells_along(columns, k) + 2;
         stacks->most_cells = cells_along(columns, k) > stacks->most_cells ? cells_along(columns, k)
                                                                           : stacks->most_cells;
     }
-    float *edges = lr_alloc(total, sizeof(*edges), "edges of crystals", columns->params.log);
-    if (edges == NULL) {
+    float *middles = lr_alloc(total, sizeof(*middles), "places of crystals", columns->params.log);
+    if (middles == NULL) {
         return NULL;
     }
     for (int k = 0; k < stacks->num_stacks; k++) {
-        fill_edges(columns, k, edges + stacks->edges[k] - 1);
+        fill_cells(columns, k, middles + stacks->first_cell[k] - 1);
     }
     struct gl_buffer *buffer = gl_buffer_create(
-        columns->ctx, &(struct gl_buffer_params){.label = "edges of crystals",
-                                                 .size_bytes = total * (int64_t)sizeof(*edges),
-                                                 .data = edges});
-    free(edges);
+        columns->ctx, &(struct gl_buffer_params){.label = "places of crystals",
+                                                 .size_bytes = total * (int64_t)sizeof(*middles),
+                                                 .data = middles});
+    free(middles);
     return buffer;
 }
 
-int lr_columns_first_edge(const struct lr_columns *columns, int module)
+int lr_columns_first_cell(const struct lr_columns *columns, int module)
 {
     const struct lr_columns_stacks *stacks = columns->stacks;
     const lr_module *m = &columns->params.scanner->modules[module];
-    return stacks->edges[stacks->stack_of[module]] +
+    return stacks->first_cell[stacks->stack_of[module]] +
            stacks->place_of[module] * m->crystals[along_axis(columns, m)];
 }
 
@@ -268,6 +288,11 @@ static struct stack_key key_of(const struct lr_columns *columns, int64_t pair)
     const int32_t *modules = columns->params.lors->pairs[pair];
     const int i = columns->stacks->stack_of[modules[0]], j = columns->stacks->stack_of[modules[1]];
     return i <= j ? (struct stack_key){i, j, false} : (struct stack_key){j, i, true};
+}
+
+bool lr_columns_is_swapped(const struct lr_columns *columns, int64_t pair)
+{
+    return columns->params.mode == LR_MODE_EXACT && key_of(columns, pair).swapped;
 }
 
 bool lr_columns_same_stacks(const struct lr_columns *columns, int64_t pair, int64_t other)
@@ -331,6 +356,12 @@ lr_status lr_columns_order_by_stacks(const struct lr_columns *columns,
         order->sources[k] = pairs[k].source;
     }
     order->list = (struct lr_pair_list){order->pairs, count};
+    order->num_sources = 0;
+    for (int64_t k = 0; k < length; k++) {
+        const int64_t pair = list->pairs != NULL ? list->pairs[k] : k;
+        order->num_sources +=
+            columns->params.lors->offsets[pair + 1] - columns->params.lors->offsets[pair];
+    }
     free(pairs);
     return LR_OK;
 }
@@ -365,18 +396,29 @@ static void add_stack_pair(struct making *making, const struct stack_key *key)
                             .b = (uint32_t)stacks->first[key->b],
                             .count_a = cells_along(making->columns, key->a),
                             .count_b = cells_along(making->columns, key->b),
-                            .edges_a = stacks->edges[key->a],
-                            .edges_b = stacks->edges[key->b],
+                            .first_a = stacks->first_cell[key->a],
+                            .first_b = stacks->first_cell[key->b],
                             .first = (uint32_t)making->num_values};
     making->num_values +=
         crystals_of(making->columns, key->a) * crystals_of(making->columns, key->b);
+}
+
+/* As the shader's. */
+static uint32_t present_bit(const struct lr_columns_stacks *stacks, const struct stack_key *key,
+                            const int32_t modules[2])
+{
+    const int m = stacks->place_of[modules[key->swapped ? 1 : 0]];
+    const int n = stacks->place_of[modules[key->swapped ? 0 : 1]];
+    return (uint32_t)1 << ((m * stacks->count[key->b] + n) & 31);
 }
 
 static void add_member(struct making *making, int64_t pair)
 {
     const struct lr_columns_stacks *stacks = making->columns->stacks;
     const int32_t *modules = making->columns->params.lors->pairs[pair];
-    const bool swapped = key_of(making->columns, pair).swapped;
+    const struct stack_key key = key_of(making->columns, pair);
+    const bool swapped = key.swapped;
+    making->pairs[making->num_pairs - 1].present |= present_bit(stacks, &key, modules);
     making->members[making->num_members++] =
         (struct stack_member){.pair = (uint32_t)(making->num_pairs - 1),
                               .place_a = (uint32_t)stacks->place_of[modules[swapped ? 1 : 0]],

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Modules behind each other along the columns, alike and evenly spaced: one stack, whose strips
- * are worked out once (shaders/columns_back_exact.comp). */
+ * are worked out once (shaders/columns_forward_exact.comp, columns_back_exact.comp). */
 #ifndef LR_RENDER_COLUMNS_STACKS_H
 #define LR_RENDER_COLUMNS_STACKS_H
 
@@ -16,7 +16,7 @@ struct lr_columns_stacks {
     int *place_of;      /* [num_modules]: from the stack's lowest module */
     int *first;         /* [num_stacks]: lowest module */
     int *count;         /* [num_stacks] */
-    int *edges;         /* [num_stacks]: where the edges of its cells begin on the device */
+    int *first_cell;    /* [num_stacks]: where its cells begin on the device */
     double *spacing_mm; /* [num_stacks] */
 };
 
@@ -28,24 +28,32 @@ void lr_columns_stacks_finish(struct lr_columns_stacks *stacks);
 /* A bound of the cells that a stack may have, for scanners of any make. */
 int64_t lr_columns_most_cells(const lr_scanner *scanner);
 
-/* The edges of all cells along the columns, as shaders/common/columns_stacks.glsl declares them;
+/* The middles of all cells along the columns, as shaders/common/columns_stacks.glsl declares them;
  * notes where those of each stack begin. */
-struct gl_buffer *lr_columns_upload_edges(const struct lr_columns *columns);
+struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns);
 
-/* Number of the first edge of a module, once they are uploaded. */
-int lr_columns_first_edge(const struct lr_columns *columns, int module);
+/* Number of the first cell of a module, once they are uploaded. */
+int lr_columns_first_cell(const struct lr_columns *columns, int module);
 
 /* Module pairs sorted so that those of the same stacks follow each other, and where the values of
  * each begin in the data of the list that was given. Pairs within a stack are left out: its modules
  * lie in one plane and see nothing of each other. */
 struct lr_stack_order {
     struct lr_pair_list list;
-    int32_t *pairs;   /* owned; list.pairs */
-    int64_t *sources; /* owned */
+    int32_t *pairs;      /* owned; list.pairs */
+    int64_t *sources;    /* owned */
+    int64_t num_sources; /* values of the data */
 };
 lr_status lr_columns_order_by_stacks(const struct lr_columns *columns,
                                      const struct lr_pair_list *list, struct lr_stack_order *order);
 void lr_stack_order_finish(struct lr_stack_order *order);
+
+/* Whether all stacks and the grid's points have one middle along the columns, so that a crystal
+ * pair sees of a point what its mirror image sees of the point's. */
+bool lr_columns_are_mirrored(const struct lr_columns *columns);
+
+/* Whether the higher module of a pair is the primary in exact mode: that of the lower stack is. */
+bool lr_columns_is_swapped(const struct lr_columns *columns, int64_t pair);
 
 bool lr_columns_same_stacks(const struct lr_columns *columns, int64_t pair, int64_t other);
 

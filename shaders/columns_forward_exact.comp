@@ -1,0 +1,170 @@
+#version 450 core
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Forward projection in exact mode of the pairs of modules that columns.glsl describes: each LOR
+// gathers its elements times the voxels they belong to. Stacks are those of columns_back_exact.comp.
+// With MIRROR stacks and points are symmetric along the columns, and a thread has a LOR and its
+// mirror image, which have the same elements.
+//
+// reads:     column modules, stacks and points, image [across 1][across 0][along]
+// writes:    LOR values in stack order
+// shape:     groups (transaxial crystal pairs, stretches of axial crystal pairs, pairs of stacks)
+// invariant: sums are added in a fixed order
+// variants:  ; NEAR=1; MIRROR=1 ONE_POINT_ALONG=1
+#ifndef EXACT
+#define EXACT 1
+#endif
+#include "common/columns.glsl"
+#include "common/columns_stacks.glsl"
+#include "common/columns_tube.glsl"
+
+layout(std430, binding = LR_BIND_COLUMN_IMAGE) readonly buffer Image {
+    float voxels[];
+};
+layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Lors {
+    float lors[];
+};
+
+STRIP_STORE(COLUMN_GROUP)
+shared uint hits[(COLUMN_GROUP + 31) / 32]; // which candidates have a strip
+shared vec2 shares[COLUMN_GROUP];
+shared int rows[COLUMN_GROUP]; // of the strips: first voxel of the column
+
+// The thread's LOR along the columns.
+struct Cells {
+    vec2 middles; // of its cells, from the column's origin
+    vec2 low;     // edges of their faces, from its first point
+    vec2 faces;
+};
+
+int first_voxel(ivec2 column)
+{
+    ivec2 voxel = column / num_samples.xy;
+    return (voxel.y * (num_points.x / num_samples.x) + voxel.x) * (num_points.z / num_samples.z);
+}
+
+float voxel_value(int row, int k)
+{
+#ifdef ONE_POINT_ALONG
+    return voxels[row + k];
+#else
+    return voxels[row + k / num_samples.z];
+#endif
+}
+
+// Sum over points of column n, from the first to the last one; and what the LOR's mirror image sees.
+vec2 piece_sum(Strip strip, int row, ivec2 range, Cells cells)
+{
+    Axial a, b;
+    a.face = cells.faces.x;
+    b.face = cells.faces.y;
+    vec2 sum = vec2(0.0);
+    for (int k = range.x; k <= range.y; k++) {
+        precise vec2 at = cells.middles - way_along(k);
+        float weight = axial_weight(strip, a, b, ivec2(0), at);
+        sum.x = fma(weight, voxel_value(row, k), sum.x);
+#ifdef MIRROR
+        sum.y = fma(weight, voxel_value(row, num_points.z - 1 - k), sum.y);
+#endif
+    }
+    return sum;
+}
+
+vec2 column_sum(int n, Cells cells)
+{
+    Strip strip = STRIP_GET(n);
+    ivec2 range = ivec2(floor(points_between(shares[n], cells.low, cells.faces)));
+    vec2 sum = piece_sum(strip_piece(strip, 0), rows[n], range, cells);
+    for (int k = 1; k < strip.pieces; k++) {
+        sum += piece_sum(strip_piece(strip, k), rows[n], range, cells);
+    }
+    return sum;
+}
+
+// Whether the window has the module pair of cells Q, S of the stacks, or that of their mirror image.
+bool is_wanted(StackPair stacks, ivec2 qs)
+{
+    ivec2 cells = ivec2(column_modules[stacks.a].counts.y, column_modules[stacks.b].counts.y);
+    ivec2 modules = ivec2(stacks.count_a, stacks.count_b) / cells;
+    ivec2 place = qs / cells, image = modules - 1 - place;
+    uint bits = 1u << (place.x * modules.y + place.y & 31);
+#ifdef MIRROR
+    bits |= 1u << (image.x * modules.y + image.y & 31);
+#endif
+    return (stacks.present & bits) != 0u;
+}
+
+Cells make_cells(StackPair stacks, ivec2 qs)
+{
+    vec2 middles = vec2(stack_middles[stacks.first_a + qs.x], stack_middles[stacks.first_b + qs.y]);
+    vec2 faces = vec2(column_modules[stacks.a].cells.w, column_modules[stacks.b].cells.w);
+    return Cells(middles, middles - way_along(0) - 0.5 * faces, faces);
+}
+
+// Which of the candidates from `begin` on have a strip; the strips are then there for all threads.
+void find_strips(Tube tube, int begin)
+{
+    int thread = int(gl_LocalInvocationIndex);
+    barrier();
+    if (thread < (COLUMN_GROUP + 31) / 32) {
+        hits[thread] = 0u;
+    }
+    barrier();
+    ivec2 column = begin + thread < tube.count ? tube_column(tube, begin + thread) : ivec2(-1);
+    if (column.x >= 0) {
+        Strip strip = tube_strip(tube, column);
+        if (strip.width > 0.0) {
+            STRIP_PUT(thread, strip)
+            shares[thread] = strip_shares(strip);
+            rows[thread] = first_voxel(column);
+            atomicOr(hits[thread >> 5], 1u << (thread & 31));
+        }
+    }
+    barrier();
+}
+
+vec2 tube_sum(Tube tube, Cells cells, bool wanted)
+{
+    vec2 sum = vec2(0.0);
+    for (int begin = 0; begin < tube.count; begin += COLUMN_GROUP) {
+        find_strips(tube, begin);
+        for (int word = 0; wanted && word < (COLUMN_GROUP + 31) / 32; word++) {
+            for (uint bits = hits[word]; bits != 0u; bits &= bits - 1u) {
+                sum += column_sum(32 * word + findLSB(bits), cells);
+            }
+        }
+    }
+    return sum;
+}
+
+void main()
+{
+    StackPair stacks = stack_pairs[first.x + int(gl_WorkGroupID.z)];
+    ivec2 across = ivec2(column_modules[stacks.a].counts.x, column_modules[stacks.b].counts.x);
+    int pr = int(gl_WorkGroupID.x), num_axial = stacks.count_a * stacks.count_b;
+    int first_qs = int(gl_WorkGroupID.y) * COLUMN_GROUP;
+#ifdef MIRROR
+    int end = (num_axial + 1) / 2;
+#else
+    int end = num_axial;
+#endif
+    if (pr >= across.x * across.y || first_qs >= end) {
+        return;
+    }
+    int at = first_qs + int(gl_LocalInvocationIndex);
+    ivec2 qs = ivec2(min(at, end - 1) / stacks.count_b, min(at, end - 1) % stacks.count_b);
+    bool wanted = at < end && is_wanted(stacks, qs);
+    Tube tube = make_tube(stacks.a, stacks.b, ivec2(pr / across.y, pr % across.y));
+    vec2 sum = tube_sum(tube, make_cells(stacks, qs), wanted);
+    if (wanted) {
+        sum /= float(num_samples.x * num_samples.y * num_samples.z);
+        uint block = stacks.first + uint(pr * num_axial);
+        lors[block + uint(at)] = sum.x;
+#ifdef MIRROR
+        if (at != num_axial - 1 - at) {
+            lors[block + uint(num_axial - 1 - at)] = sum.y;
+        }
+#endif
+    }
+}
