@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Projections by pairs of modules, exact, on scanners whose modules lean: against the cpu backend
- * row by row and as a whole, adjoint, and with the same bits where that is asked for. */
+ * row by row and as a whole, adjoint, in parts, and with the same bits where that is asked for. */
 #include "stage.h"
 
 #include "model/arrangement.h"
@@ -66,6 +66,7 @@ struct question {
     const lr_grid *grid;
     const int *samples;
     bool deterministic;
+    int64_t max_memory_bytes;
 };
 
 static lr_operator *open_operator(const struct question *question, const char *backend,
@@ -79,6 +80,7 @@ static lr_operator *open_operator(const struct question *question, const char *b
         .mode = LR_MODE_EXACT,
         .samples = {question->samples[0], question->samples[1], question->samples[2]},
         .deterministic = question->deterministic,
+        .max_memory_bytes = question->max_memory_bytes,
         .store = LR_STORE_NO,
         .log = &log->log});
     if (op == NULL) {
@@ -166,7 +168,7 @@ static bool compare_rows(const char *name, const lr_lors *lors, const double (*p
         lr_grid grid;
         float image[8] = {0};
         image[grid_around(points[k], &grid)] = 1;
-        const struct question question = {lors, &grid, one_sample, false};
+        const struct question question = {lors, &grid, one_sample, false, 0};
         expected[k] = forward(&question, "cpu", image);
         found[k] = forward(&question, "compute", image);
         sizes[k] = distance_of(expected[k], NULL, lors->count);
@@ -269,7 +271,7 @@ static void check_projections(const struct scanner_case *at, uint64_t *state)
     grid.origin_mm[0] += 0.7 * edge;
     grid.origin_mm[1] -= 0.4 * edge;
     grid.origin_mm[2] += 0.9 * edge;
-    const struct question question = {lors, &grid, samples, false};
+    const struct question question = {lors, &grid, samples, false, 0};
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     float *image = test_alloc(num_voxels, sizeof(*image));
     float *data = test_alloc(lors->count, sizeof(*data));
@@ -321,7 +323,7 @@ static void test_deterministic(void **unused)
     float *image = test_alloc(num_voxels, sizeof(*image)), *sums[ROUNDS];
     fill(image, num_voxels, &state);
     for (int k = 0; k < ROUNDS; k++) {
-        const struct question question = {lors, &grid, samples, k > 0};
+        const struct question question = {lors, &grid, samples, k > 0, 0};
         sums[k] = forward(&question, "compute", image);
     }
     double largest = 0;
@@ -342,6 +344,101 @@ static void test_deterministic(void **unused)
     lr_scanner_destroy(scanner);
 }
 
+/* --- parts --- */
+
+/* A selection and its LORs. */
+struct part {
+    lr_selection selection;
+    int64_t *lors; /* [count] */
+    int32_t *pairs;
+    int64_t count;
+};
+
+/* Every third pair, or of every third pair each fifth LOR. */
+static void choose(const lr_lors *lors, bool by_pairs, struct part *part)
+{
+    *part = (struct part){.lors = test_alloc(lors->count, sizeof(*part->lors)),
+                          .pairs = test_alloc(lors->num_pairs, sizeof(*part->pairs))};
+    int64_t num_pairs = 0;
+    for (int64_t pair = 1; pair < lors->num_pairs; pair += 3) {
+        part->pairs[num_pairs++] = (int32_t)pair;
+        for (int64_t lor = lors->offsets[pair]; lor < lors->offsets[pair + 1];
+             lor += by_pairs ? 1 : 5) {
+            part->lors[part->count++] = lor;
+        }
+    }
+    part->selection = by_pairs ? (lr_selection){.pairs = part->pairs, .num_pairs = num_pairs}
+                               : (lr_selection){.lors = part->lors, .num_lors = part->count};
+}
+
+static void check_near(const float *a, const float *b, int64_t count)
+{
+    const struct size size = distance_of(b, NULL, count), distance = distance_of(a, b, count);
+    assert_true(size.largest > 0);
+    assert_true(distance.largest <= 2e-6 * size.largest);
+}
+
+/* Forward of a part is that of all at its LORs; back is that of its values among zeros, also where
+ * they are all 1. */
+static void check_part(const struct question *question, const struct part *part, uint64_t *state)
+{
+    struct test_log log;
+    const int64_t num_voxels = lr_grid_num_voxels(question->grid), count = part->count;
+    const struct question whole = {question->lors, question->grid, question->samples, false, 0};
+    lr_operator *op = open_operator(question, "compute", &log);
+    float *image = test_alloc(num_voxels, sizeof(*image)),
+          *values = test_alloc(count, sizeof(*values));
+    float *picked = test_alloc(count, sizeof(*picked)), *sum = test_alloc(num_voxels, sizeof(*sum));
+    float *among = test_alloc(question->lors->count, sizeof(*among));
+    fill(image, num_voxels, state);
+    float *all = forward(&whole, "compute", image);
+    for (int64_t k = 0; k < count; k++) {
+        picked[k] = all[part->lors[k]];
+    }
+    assert_int_equal(lr_operator_forward_part(op, &part->selection, image, values), LR_OK);
+    check_near(values, picked, count);
+    for (int ones = 0; ones < 2; ones++) {
+        for (int64_t k = 0; k < count; k++) {
+            values[k] = ones ? 1.0f : (float)test_random(state);
+            among[part->lors[k]] = values[k];
+        }
+        float *expected = back(&whole, "compute", among);
+        assert_int_equal(ones ? lr_operator_sensitivity_part(op, &part->selection, sum)
+                              : lr_operator_back_part(op, &part->selection, values, sum),
+                         LR_OK);
+        check_near(sum, expected, num_voxels);
+        free(expected);
+    }
+    float *owned[] = {image, values, picked, sum, among, all};
+    for (int k = 0; k < 6; k++) {
+        free(owned[k]);
+    }
+    lr_operator_destroy(op);
+}
+
+/* In one window, and in windows of three pairs of 42 x 42 LORs each. */
+static void test_parts(void **unused)
+{
+    (void)unused;
+    static const int samples[3] = {1, 1, 2};
+    uint64_t state = test_seed();
+    lr_scanner *scanner = create_barrel();
+    lr_lors *lors = lr_lors_create(scanner, NULL);
+    const lr_grid grid = lr_grid_centred((const int[3]){6, 5, 4}, (const double[3]){3, 3, 4});
+    assert_true(lors->num_pairs > 30 && lors->offsets[1] == 42 * 42);
+    for (int k = 0; k < 4; k++) {
+        const struct question question = {lors, &grid, samples, false,
+                                          k < 2 ? 0 : 3 * 42 * 42 * (int64_t)sizeof(float)};
+        struct part part;
+        choose(lors, k % 2 == 0, &part);
+        check_part(&question, &part, &state);
+        free(part.lors);
+        free(part.pairs);
+    }
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+}
+
 int main(void)
 {
     struct gl_context *ctx = stage_context();
@@ -350,9 +447,8 @@ int main(void)
     }
     stage_leave(ctx);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_projections),
-        cmocka_unit_test(test_deterministic),
+        cmocka_unit_test(test_rows),           cmocka_unit_test(test_projections),
+        cmocka_unit_test(test_deterministic),  cmocka_unit_test(test_parts),
         cmocka_unit_test(test_random_modules),
     };
     return cmocka_run_group_tests_name("render_pairs", tests, NULL, NULL);
