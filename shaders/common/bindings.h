@@ -30,6 +30,13 @@
 #define LR_BIND_COLUMN_IMAGE 7
 #define LR_BIND_COLUMN_MIDDLES 10
 
+/* storage buffers of the passes by pairs; masks as above */
+#define LR_BIND_PAIR_MODULES 0
+#define LR_BIND_PAIR_LIST 1
+#define LR_BIND_PAIR_IMAGE 7
+#define LR_BIND_PAIR_STATE 8
+#define LR_BIND_PAIR_POINTS 10
+
 /* texture units */
 #define LR_UNIT_CORRESPONDENCE 0
 #define LR_UNIT_LORS 1

@@ -117,10 +117,11 @@ LR_API lr_status lr_operator_back_f64(lr_operator *op, const double *data, doubl
 LR_API lr_status lr_operator_sensitivity(lr_operator *op, float *image);
 
 /* The same for some LORs only: values holds lr_selection_count numbers in the selection's order.
- * What is not selected is neither computed nor held (compute, native, stored
- * matrices), computed but not
- * held (cpu), or computed, held and picked from all (raster). An empty selection gives nothing, or
- * an image of 0.
+ * What is not selected is neither computed nor held (native, stored matrices, and compute where it
+ * goes by columns or by pairs of modules: docs/method.md, sections 8 and 9), computed but not held
+ * (cpu), or computed, held and picked from all (raster, and compute elsewhere). By pairs of modules,
+ * single LORs are picked from all LORs of their pairs. An empty selection gives nothing, or an image
+ * of 0.
  * errors: as above; LR_USAGE for a selection that is not ascending or leaves the range. */
 LR_API lr_status lr_operator_forward_part(lr_operator *op, const lr_selection *part,
                                           const float *image, float *values);

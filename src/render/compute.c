@@ -85,6 +85,10 @@ static lr_status build(struct lr_compute *compute)
         compute->columns = lr_columns_create(compute->ctx, params, compute->max_window);
         return compute->columns ? LR_OK : LR_FAILED;
     }
+    if (!compute->blockers && lr_pairs_serve(params)) {
+        compute->pairs = lr_pairs_create(compute->ctx, params, compute->max_window);
+        return compute->pairs ? LR_OK : LR_FAILED;
+    }
     return LR_OK;
 }
 
@@ -99,6 +103,7 @@ lr_status lr_compute_init(struct lr_compute *compute)
 
 void lr_compute_finish(struct lr_compute *compute)
 {
+    lr_pairs_destroy(compute->pairs);
     lr_columns_destroy(compute->columns);
     gl_buffer_destroy(compute->boxes);
     gl_buffer_destroy(compute->sums);

@@ -8,6 +8,7 @@
 
 #include "operator/backend.h"
 #include "render/columns.h"
+#include "render/pairs.h"
 #include "render/scene.h"
 
 enum lr_compute_pass {
@@ -29,6 +30,7 @@ struct lr_compute {
     struct gl_buffer *boxes;    /* of the modules, with crystal penetration; else NULL */
     int64_t max_window;         /* LORs */
     struct lr_columns *columns; /* where the scanner lets them project; else NULL */
+    struct lr_pairs *pairs;     /* where these do, and columns do not; else NULL */
 };
 
 /* The context is current. On failure *compute holds nothing but ctx. */

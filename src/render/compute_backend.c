@@ -10,6 +10,8 @@
 #include "render/columns_list.h"
 #include "render/columns_rows.h"
 #include "render/fixed.h"
+#include "render/pairs_list.h"
+#include "render/pairs_rows.h"
 #include "render/sweep.h"
 
 #include <math.h>
@@ -140,6 +142,9 @@ static lr_status project_forward(struct lr_compute *compute, const float *image,
     if (compute->columns != NULL) {
         return lr_columns_forward(compute->columns, &all, image, data);
     }
+    if (compute->pairs != NULL) {
+        return lr_pairs_forward(compute->pairs, &all, image, data);
+    }
     return compute->params.deterministic ? forward_in_order(compute, image, data)
                                          : forward_windows(compute, image, data);
 }
@@ -206,40 +211,66 @@ static lr_status back_batches(struct lr_compute *compute, const float *data, flo
     return status;
 }
 
+static lr_status project_back(struct lr_compute *compute, const float *data, float *image)
+{
+    const struct lr_pair_list all = {0};
+    if (compute->columns != NULL) {
+        return lr_columns_back(compute->columns, &all, data, image);
+    }
+    return compute->pairs != NULL ? lr_pairs_back(compute->pairs, &all, data, image)
+                                  : back_batches(compute, data, image);
+}
+
 static lr_status back(void *self, const void *data, void *image)
 {
     struct lr_compute *compute = self;
-    const struct lr_pair_list all = {0};
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = compute->columns ? lr_columns_back(compute->columns, &all, data, image)
-                                              : back_batches(compute, data, image);
+    const lr_status status = project_back(compute, data, image);
     gl_context_release(compute->ctx);
     return status;
 }
 
-/* Parts need the columns: other passes go through the image, whatever few LORs are asked for. */
+/* Parts need columns or pairs: other passes go through the image, whatever few LORs are asked for. */
+static lr_status project_part_forward(struct lr_compute *compute, const lr_selection *part,
+                                      const float *image, float *values)
+{
+    const struct lr_pair_list pairs = {part->pairs, part->num_pairs};
+    const struct lr_lor_list list = {part->lors, part->num_lors};
+    if (compute->columns != NULL) {
+        return part->lors != NULL ? lr_columns_list_forward(compute->columns, &list, image, values)
+                                  : lr_columns_forward(compute->columns, &pairs, image, values);
+    }
+    return part->lors != NULL ? lr_pairs_list_forward(compute->pairs, &list, image, values)
+                              : lr_pairs_forward(compute->pairs, &pairs, image, values);
+}
+
 static lr_status forward_part(void *self, const lr_selection *part, const void *image, void *values)
 {
     struct lr_compute *compute = self;
-    const struct lr_pair_list pairs = {part->pairs, part->num_pairs};
-    const struct lr_lor_list list = {part->lors, part->num_lors};
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = part->lors != NULL
-                                 ? lr_columns_list_forward(compute->columns, &list, image, values)
-                                 : lr_columns_forward(compute->columns, &pairs, image, values);
+    const lr_status status = project_part_forward(compute, part, image, values);
     gl_context_release(compute->ctx);
     return status;
+}
+
+static lr_status project_part_back(struct lr_compute *compute, const lr_selection *part,
+                                   const float *values, float *image)
+{
+    const struct lr_pair_list pairs = {part->pairs, part->num_pairs};
+    const struct lr_lor_list list = {part->lors, part->num_lors};
+    if (compute->columns != NULL) {
+        return part->lors != NULL ? lr_columns_list_back(compute->columns, &list, values, image)
+                                  : lr_columns_back(compute->columns, &pairs, values, image);
+    }
+    return part->lors != NULL ? lr_pairs_list_back(compute->pairs, &list, values, image)
+                              : lr_pairs_back(compute->pairs, &pairs, values, image);
 }
 
 static lr_status back_part(void *self, const lr_selection *part, const void *values, void *image)
 {
     struct lr_compute *compute = self;
-    const struct lr_pair_list pairs = {part->pairs, part->num_pairs};
-    const struct lr_lor_list list = {part->lors, part->num_lors};
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = part->lors != NULL
-                                 ? lr_columns_list_back(compute->columns, &list, values, image)
-                                 : lr_columns_back(compute->columns, &pairs, values, image);
+    const lr_status status = project_part_back(compute, part, values, image);
     gl_context_release(compute->ctx);
     return status;
 }
@@ -247,7 +278,9 @@ static lr_status back_part(void *self, const lr_selection *part, const void *val
 static double device_seconds(void *self)
 {
     const struct lr_compute *compute = self;
-    return compute->columns ? compute->columns->device_seconds : 0.0;
+    return compute->columns ? compute->columns->device_seconds
+           : compute->pairs ? compute->pairs->device_seconds
+                            : 0.0;
 }
 
 static lr_status read_rows(struct lr_compute *compute, const struct lr_rows *wanted,
@@ -256,6 +289,9 @@ static lr_status read_rows(struct lr_compute *compute, const struct lr_rows *wan
     const struct lr_lor_window all = lr_plan_all_lors(compute->params.lors);
     if (compute->columns && compute->params.mode == LR_MODE_EXACT) {
         return lr_columns_read_rows(compute->columns, wanted, sink);
+    }
+    if (compute->pairs != NULL) {
+        return lr_pairs_read_rows(compute->pairs, wanted, sink);
     }
     LR_TRY(lr_scene_set_window(&compute->scene, &all));
     return lr_compute_read_rows(compute, wanted, sink);
@@ -334,7 +370,7 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params,
         free(compute);
         return status;
     }
-    backend->fns = compute->columns ? &fns_with_parts : &fns;
+    backend->fns = compute->columns || compute->pairs ? &fns_with_parts : &fns;
     backend->self = compute;
     snprintf(backend->device, sizeof(backend->device), "%s",
              gl_context_limits(compute->ctx)->renderer);

@@ -27,9 +27,9 @@ static const struct lr_backend_choice strangers[] = {
     {.name = "fake64", .create = fake_double_create},
 };
 
-enum { NUM_FIXTURES = 3 };
+enum { NUM_FIXTURES = 4 };
 static const enum fixture_kind fixtures[NUM_FIXTURES] = {FIXTURE_OPPOSED, FIXTURE_RING,
-                                                         FIXTURE_TWO_RINGS};
+                                                         FIXTURE_TWO_RINGS, FIXTURE_TILTED};
 
 /* Factors made of a hash of the LOR; about one of eight is 0. */
 struct source {

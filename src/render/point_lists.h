@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Matrix rows from passes that list the elements of sample points, in any order and as many as there
+ * are, in a buffer on the device. */
+#ifndef LR_RENDER_POINT_LISTS_H
+#define LR_RENDER_POINT_LISTS_H
+
+#include "gl/resource.h"
+#include "operator/backend.h"
+
+/* What a pass reads and appends to. */
+struct lr_point_list {
+    const struct gl_buffer *points; /* of the batch */
+    const struct gl_buffer *list; /* a head of 16 bytes, its first word the number of elements, then
+                                       elements of 16: point, LOR, bits of the weight, unused */
+    int64_t capacity;             /* elements; those beyond are counted and not kept */
+    int first_point, end_point;   /* to be listed, and how they are numbered */
+};
+
+struct lr_point_lister {
+    struct gl_context *ctx;
+    const struct lr_backend_params *params;
+    int64_t max_window; /* floats that a buffer may hold */
+    int64_t point_bytes;
+    void (*place)(void *user, const double point_mm[3], void *point);
+    /* Repeats of a LOR in a point come from one thread. */
+    lr_status (*run)(void *user, const struct lr_point_list *list);
+    void *user;
+};
+
+/* Every element of the rows, in order, to the sink; the context is current. */
+lr_status lr_point_lists_read_rows(const struct lr_point_lister *lister, const struct lr_rows *rows,
+                                   const lr_row_sink *sink);
+
+#endif
