@@ -8,11 +8,12 @@
 // mirror image, which have the same elements. So has the image of both after half a turn about the
 // grid's middle, where there is one.
 //
-// reads:     column modules, stacks and points, image [across 1][across 0][along]
+// reads:     column modules, stacks and points, image [across 1][across 0][along], or with PACKED
+//            that of columns_pack.comp
 // writes:    LOR values in stack order
 // shape:     groups (transaxial crystal pairs, stretches of axial crystal pairs, pairs of stacks)
 // invariant: sums are added in a fixed order
-// variants:  ; NEAR=1; MIRROR=1 ONE_POINT_ALONG=1
+// variants:  ; NEAR=1; MIRROR=1 ONE_POINT_ALONG=1; MIRROR=1 PACKED=1
 #ifndef EXACT
 #define EXACT 1
 #endif
@@ -20,9 +21,15 @@
 #include "common/columns_stacks.glsl"
 #include "common/columns_tube.glsl"
 
+#ifdef PACKED
+layout(std430, binding = LR_BIND_SUMS) readonly buffer Packed {
+    vec4 packed_voxels[]; // of columns_pack.comp
+};
+#else
 layout(std430, binding = LR_BIND_COLUMN_IMAGE) readonly buffer Image {
     float voxels[];
 };
+#endif
 layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Lors {
     float lors[];
 };
@@ -45,12 +52,23 @@ int first_voxel(ivec2 column)
     return (voxel.y * (num_points.x / num_samples.x) + voxel.x) * (num_points.z / num_samples.z);
 }
 
-float voxel_value(int row, int k)
+// Point k of a column, its mirror image, and both after half a turn.
+vec4 values_at(int row, int k)
 {
-#ifdef ONE_POINT_ALONG
-    return voxels[row + k];
+#ifndef ONE_POINT_ALONG
+    k /= num_samples.z;
+#endif
+#ifdef PACKED
+    return packed_voxels[row + k];
 #else
-    return voxels[row + k / num_samples.z];
+    int along = num_points.z / num_samples.z;
+    int turned = (num_points.x / num_samples.x * (num_points.y / num_samples.y) - 1) * along - row;
+    vec4 values = vec4(voxels[row + k], 0.0, voxels[turned + k], 0.0);
+#ifdef MIRROR
+    values.y = voxels[row + along - 1 - k];
+    values.w = voxels[turned + along - 1 - k];
+#endif
+    return values;
 #endif
 }
 
@@ -58,22 +76,12 @@ float voxel_value(int row, int k)
 // the same after half a turn.
 vec4 piece_sum(Strip strip, int row, ivec2 range, Cells cells)
 {
-    int turned = num_points.x / num_samples.x * (num_points.y / num_samples.y) - 1;
-    turned = turned * (num_points.z / num_samples.z) - row;
     Axial a, b;
     a.face = cells.faces.x;
     b.face = cells.faces.y;
     vec4 sum = vec4(0.0);
     for (int k = range.x; k <= range.y; k++) {
-        vec4 values;
-        values.x = voxel_value(row, k);
-        values.z = voxel_value(turned, k);
-#ifdef MIRROR
-        values.y = voxel_value(row, num_points.z - 1 - k);
-        values.w = voxel_value(turned, num_points.z - 1 - k);
-#else
-        values.yw = vec2(0.0);
-#endif
+        vec4 values = values_at(row, k);
         precise vec2 at = cells.middles - way_along(k);
         float weight = axial_weight(strip, a, b, ivec2(0), at);
         sum += weight * values;

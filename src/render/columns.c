@@ -87,6 +87,11 @@ static lr_status run_pass(const struct lr_window *window, enum lr_columns_progra
     const bool to_file = which == LR_COLUMNS_TO_FILE || which == LR_COLUMNS_STACKS_TO_FILE;
     pass.buffers[LR_BIND_SUMS].buffer = to_file ? window->column : window->file;
     pass.buffers[LR_BIND_OUTPUT].buffer = to_file ? window->file : window->column;
+    if (which == LR_COLUMNS_PACK) {
+        pass.buffers[LR_BIND_OUTPUT].buffer = window->columns->packed;
+    } else if (which == LR_COLUMNS_FORWARD_EXACT && window->columns->packed != NULL) {
+        pass.buffers[LR_BIND_SUMS].buffer = window->columns->packed;
+    }
     return gl_pass_run(window->columns->ctx, &pass);
 }
 
@@ -226,14 +231,21 @@ int lr_columns_rows_pairs(const struct lr_columns *columns, int begin)
 
 /* --- projections --- */
 
+/* Each voxel together with its images, so that forward needs one read for all of them. */
+static lr_status pack_image(const struct lr_window *window)
+{
+    const struct lr_columns *columns = window->columns;
+    const int64_t voxels = lr_grid_num_voxels(columns->params.grid);
+    const struct step step = {.groups = {divide_up(voxels, GROUP), 1, 1}};
+    return columns->packed != NULL ? run_pass(window, LR_COLUMNS_PACK, &step) : LR_OK;
+}
+
 static lr_status forward_window(struct lr_window *window, float *data)
 {
     const bool exact = window->columns->params.mode == LR_MODE_EXACT;
     LR_TRY(exact ? lr_window_open_stacks(window, NULL, true) : lr_window_open(window, NULL));
     gl_timer_begin(window->columns->timer);
-    if (exact) {
-        gl_buffer_clear(window->file, 0); // pairs within a stack are not visited
-    }
+    LR_TRY(exact ? pack_image(window) : LR_OK);
     LR_TRY(forward_pass(window));
     LR_TRY(reorder(window, exact ? LR_COLUMNS_STACKS_TO_FILE : LR_COLUMNS_TO_FILE));
     gl_timer_end(window->columns->timer);
@@ -267,12 +279,12 @@ lr_status lr_columns_forward(struct lr_columns *columns, const struct lr_pair_li
     columns->device_seconds = 0.0;
     LR_TRY(lr_columns_upload_image(columns, image));
     LR_TRY(order_pairs(columns, list, &order));
-    if (exact) { // pairs within a stack are left out
-        memset(data, 0, (size_t)order.num_sources * sizeof(*data));
-    }
     struct lr_window window = lr_window_begin(columns, list, exact ? &order : NULL);
     const lr_status status = forward_windows(&window, data);
     lr_stack_order_finish(&order);
+    if (exact) {
+        lr_columns_clear_left_out(columns, list, data);
+    }
     return status;
 }
 
@@ -445,6 +457,18 @@ static void size_groups(struct lr_columns *columns)
     columns->shares = 1;
 }
 
+static int64_t packed_bytes(const struct lr_columns *columns)
+{
+    return 4 * (int64_t)sizeof(float) * lr_grid_num_voxels(columns->params.grid);
+}
+
+static bool can_pack(const struct lr_columns *columns)
+{
+    const struct gl_limits *limits = gl_context_limits(columns->ctx);
+    return columns->params.mode == LR_MODE_EXACT &&
+           packed_bytes(columns) <= limits->max_storage_bytes;
+}
+
 static lr_status init(struct lr_columns *columns)
 {
     columns->stacks =
@@ -463,6 +487,14 @@ static lr_status init(struct lr_columns *columns)
         columns->ctx, &(struct gl_buffer_params){.label = "image in columns",
                                                  .size_bytes = columns->shares *
                                                                lr_columns_image_bytes(columns)});
+    if (can_pack(columns)) {
+        columns->packed = gl_buffer_create(
+            columns->ctx, &(struct gl_buffer_params){.label = "image with its images",
+                                                     .size_bytes = packed_bytes(columns)});
+        if (columns->packed == NULL) {
+            return LR_FAILED;
+        }
+    }
     columns->timer = gl_timer_create(columns->ctx, "column passes");
     if (columns->image == NULL || columns->timer == NULL) {
         return LR_FAILED;
@@ -510,6 +542,7 @@ void lr_columns_destroy(struct lr_columns *columns)
     gl_buffer_destroy(columns->mask_entries);
     gl_buffer_destroy(columns->points);
     gl_buffer_destroy(columns->cells);
+    gl_buffer_destroy(columns->packed);
     gl_buffer_destroy(columns->modules);
     free(columns);
 }

@@ -20,6 +20,7 @@ _Static_assert(sizeof(struct lr_columns_pass) == 96, "the shaders' layout");
 
 enum lr_columns_program {
     LR_COLUMNS_FORWARD = 0, /* in sampled mode */
+    LR_COLUMNS_PACK,        /* before the next one, where there is memory for it */
     LR_COLUMNS_FORWARD_EXACT,
     LR_COLUMNS_BACK, /* in sampled mode */
     LR_COLUMNS_ONES, /* back in sampled mode, of values that are all 1 */
@@ -53,6 +54,7 @@ struct lr_columns {
     int strips;                    /* that a group holds at once */
     int64_t max_window;            /* values */
     struct gl_buffer *modules, *points, *cells, *mask_entries, *mask_words;
+    struct gl_buffer *packed; /* four values a voxel, or NULL */
     int shares; /* groups that a column is divided among in back, each with sums of its own */
     struct gl_buffer *image;          /* [shares][across 1][across 0][along]: input or output */
     struct lr_columns_stacks *stacks; /* owned */

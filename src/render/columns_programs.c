@@ -12,6 +12,7 @@ static const struct {
     const char *shader, *define, *label;
 } descriptions[LR_NUM_COLUMNS_PROGRAMS] = {
     [LR_COLUMNS_FORWARD] = {"columns_forward.comp", NULL, "forward by columns"},
+    [LR_COLUMNS_PACK] = {"columns_pack.comp", NULL, "image with its images"},
     [LR_COLUMNS_FORWARD_EXACT] = {"columns_forward_exact.comp", NULL, "forward by stacks"},
     [LR_COLUMNS_BACK] = {"columns_back.comp", NULL, "back by columns"},
     [LR_COLUMNS_ONES] = {"columns_back.comp", "ONES", "sensitivity by columns"},
@@ -34,7 +35,7 @@ static const struct {
 /* The defines of a program; the numbers' texts live beside them. */
 struct defines {
     char rays[16], group[16], strips[16], cells[16], columns[16];
-    struct gl_define list[13];
+    struct gl_define list[14];
 };
 
 static int group_size(const struct lr_columns *columns, enum lr_columns_program which)
@@ -72,6 +73,9 @@ static void fill_defines(const struct lr_columns *columns, enum lr_columns_progr
     }
     if (columns->is_mirrored) {
         defines->list[next++].name = "MIRROR";
+    }
+    if (columns->packed != NULL) {
+        defines->list[next++].name = "PACKED";
     }
     if (columns->params.samples[columns->axis] == 1) {
         defines->list[next++].name = "ONE_POINT_ALONG";

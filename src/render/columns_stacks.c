@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* `struct StackPair` of shaders/common/columns_stacks.glsl. */
 struct stack_pair {
@@ -430,6 +431,23 @@ lr_status lr_columns_order_by_stacks(const struct lr_columns *columns,
     }
     free(pairs);
     return LR_OK;
+}
+
+void lr_columns_clear_left_out(const struct lr_columns *columns, const struct lr_pair_list *list,
+                               float *data)
+{
+    const lr_lors *lors = columns->params.lors;
+    const int64_t length = list->pairs != NULL ? list->num_pairs : lors->num_pairs;
+    int64_t source = 0;
+    for (int64_t k = 0; k < length; k++) {
+        const int64_t pair = list->pairs != NULL ? list->pairs[k] : k;
+        const int64_t values = lors->offsets[pair + 1] - lors->offsets[pair];
+        const struct stack_key key = key_of(columns, pair);
+        if (key.a == key.b) {
+            memset(data + source, 0, (size_t)values * sizeof(*data));
+        }
+        source += values;
+    }
 }
 
 void lr_stack_order_finish(struct lr_stack_order *order)
