@@ -169,11 +169,10 @@ void walk_on(inout Place place, Strip strip, Stack a, Stack b, float along)
     place.at_s = up ? above : stay ? place.at_s : below;
 }
 
-// Beyond the last q there is a cell that is too far; where s is below its first one, q has gone on,
-// and there is a value, too, whose weight is 0.
-bool goes_on(Place place)
+// Bounds are explicit: where a column touches a module's plane nothing else ends a walk.
+bool goes_on(Place place, Stack a)
 {
-    return place.at_q < place.stop;
+    return place.at_q < place.stop && place.q < a.count && place.s >= 0;
 }
 
 // Sums of two points; z, w and image: of their mirror images, and of those after half a turn.
@@ -210,19 +209,19 @@ PointSums piece_sums(int n, Strip strip, StackPair pair, Task task)
     face_b.face = 2.0 * b.half_face;
     Place place = begin_walk(strip, a, b, task.along.x), other = begin_walk(strip, a, b, task.along.y);
     float here = task.along.x;
-    bool second = !goes_on(place);
+    bool second = !goes_on(place, a);
     if (second) {
         place = other;
         here = task.along.y;
     }
     PointSums result = PointSums(vec4(0.0), vec4(0.0));
     vec4 sum = vec4(0.0);
-    while (goes_on(place)) {
+    while (goes_on(place, a)) {
         vec4 values = values_of(n, pair, ivec2(place.q, place.s));
         vec2 at = vec2(place.at_q, place.at_s);
         walk_on(place, strip, a, b, here);
         sum += axial_weight(strip, face_a, face_b, ivec2(0), at) * values;
-        if (!second && !goes_on(place)) {
+        if (!second && !goes_on(place, a)) {
             place = other;
             here = task.along.y;
             second = true;
