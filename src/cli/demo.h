@@ -31,7 +31,7 @@ struct demo {
     bool quick;
     const char *folder;
     uint64_t seed;
-    const char *backend; /* of the reconstruction: "raster", or "cpu" without OpenGL */
+    const char *backend; /* of the pictures: "raster", or "cpu" without OpenGL; then "auto" */
     lr_image *truth;     /* phantom, as emissions per voxel */
     lr_image *sensitivity, *image;
     lr_lor_data *data;
@@ -42,7 +42,7 @@ struct demo {
     lr_operator_info info; /* of the reconstruction's operator; strings live as long as it */
 };
 
-/* Creates an operator of `params`, by raster or, where that finds no device, by cpu, which is
+/* Creates an operator of `params` by demo->backend or, where that finds no device, by cpu, which is
  * said. NULL, reported, on failure. */
 lr_operator *demo_operator(struct demo *demo, lr_operator_params params);
 
