@@ -15,7 +15,7 @@
 static const char scanner_name[] = "ge-explore-vista-dr";
 static const char phantom_name[] = "derenzo";
 
-static const struct demo_scale full_scale = {{104, 104, 8}, 0.42, 4e7, 36, {1, 5, 15}};
+static const struct demo_scale full_scale = {{100, 100, 8}, 0.44, 4e7, 32, {1, 5, 15}};
 static const struct demo_scale quick_scale = {{48, 48, 2}, 0.9, 4e6, 8, {1, 2, 4}};
 
 const char *demo_path(const struct demo *demo, const char *name, char *path, size_t size)

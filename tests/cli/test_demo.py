@@ -19,7 +19,7 @@ PROGRAM = str(Path(sys.argv[1]).resolve())
 FULL = "--full" in sys.argv[2:]
 # Smallest rods that must stand apart, mm, and number of voxels across.
 LEAST_ROD_MM = 2.4 if FULL else 4.0
-ACROSS = 104 if FULL else 48
+ACROSS = 100 if FULL else 48
 FILES = (["panel.png", "correspondence.png", "image.nii.gz", "phantom.nii.gz", "figures.txt"] +
          [f"voxel_{k}_{what}.png" for k in (1, 2, 3)
           for what in ("colour", "weight", "weight_absorbed")])
