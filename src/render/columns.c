@@ -92,7 +92,10 @@ static lr_status run_pass(const struct lr_window *window, enum lr_columns_progra
     } else if (which == LR_COLUMNS_FORWARD_EXACT && window->columns->packed != NULL) {
         pass.buffers[LR_BIND_SUMS].buffer = window->columns->packed;
     }
-    return gl_pass_run(window->columns->ctx, &pass);
+    gl_stopwatch_begin(window->columns->watch);
+    const lr_status status = gl_pass_run(window->columns->ctx, &pass);
+    gl_stopwatch_end(window->columns->watch);
+    return status;
 }
 
 static int divide_up(int64_t count, int64_t size)
@@ -244,11 +247,9 @@ static lr_status forward_window(struct lr_window *window, float *data)
 {
     const bool exact = window->columns->params.mode == LR_MODE_EXACT;
     LR_TRY(exact ? lr_window_open_stacks(window, NULL, true) : lr_window_open(window, NULL));
-    gl_timer_begin(window->columns->timer);
     LR_TRY(exact ? pack_image(window) : LR_OK);
     LR_TRY(forward_pass(window));
     LR_TRY(reorder(window, exact ? LR_COLUMNS_STACKS_TO_FILE : LR_COLUMNS_TO_FILE));
-    gl_timer_end(window->columns->timer);
     return lr_window_read(window, data);
 }
 
@@ -258,7 +259,6 @@ static lr_status forward_windows(struct lr_window *window, float *data)
         const lr_status status = forward_window(window, data);
         lr_window_close(window);
         LR_TRY(status);
-        window->columns->device_seconds += gl_timer_seconds(window->columns->timer);
     }
     return LR_OK;
 }
@@ -276,11 +276,12 @@ lr_status lr_columns_forward(struct lr_columns *columns, const struct lr_pair_li
 {
     struct lr_stack_order order = {0};
     const bool exact = columns->params.mode == LR_MODE_EXACT;
-    columns->device_seconds = 0.0;
+    gl_stopwatch_reset(columns->watch);
     LR_TRY(lr_columns_upload_image(columns, image));
     LR_TRY(order_pairs(columns, list, &order));
     struct lr_window window = lr_window_begin(columns, list, exact ? &order : NULL);
     const lr_status status = forward_windows(&window, data);
+    columns->device_seconds = gl_stopwatch_seconds(columns->watch);
     lr_stack_order_finish(&order);
     if (exact) {
         lr_columns_clear_left_out(columns, list, data);
@@ -300,24 +301,20 @@ static lr_status sum_shares(const struct lr_window *window)
 static lr_status back_sampled(struct lr_window *window, const float *data)
 {
     LR_TRY(lr_window_open(window, data));
-    gl_timer_begin(window->columns->timer);
     if (data != NULL) {
         LR_TRY(reorder(window, LR_COLUMNS_FROM_FILE));
     }
     LR_TRY(back_pass(window, data == NULL ? LR_COLUMNS_ONES : LR_COLUMNS_BACK));
-    gl_timer_end(window->columns->timer);
     return LR_OK;
 }
 
 static lr_status back_exact(struct lr_window *window, const float *data)
 {
     LR_TRY(lr_window_open_stacks(window, data, false));
-    gl_timer_begin(window->columns->timer);
     LR_TRY(reorder(window, data == NULL ? LR_COLUMNS_ONES_TO_STACKS : LR_COLUMNS_TO_STACKS));
     LR_TRY(back_pass(window, window->stacks.has_half_turn ? LR_COLUMNS_BACK_HALF_TURN
                                                           : LR_COLUMNS_BACK_EXACT));
     LR_TRY(sum_shares(window));
-    gl_timer_end(window->columns->timer);
     return LR_OK;
 }
 
@@ -329,7 +326,6 @@ static lr_status back_windows(struct lr_window *window, const float *data)
         const lr_status status = exact ? back_exact(window, data) : back_sampled(window, data);
         lr_window_close(window);
         LR_TRY(status);
-        columns->device_seconds += gl_timer_seconds(columns->timer);
     }
     return LR_OK;
 }
@@ -339,11 +335,12 @@ lr_status lr_columns_back(struct lr_columns *columns, const struct lr_pair_list 
 {
     struct lr_stack_order order = {0};
     const bool exact = columns->params.mode == LR_MODE_EXACT;
-    columns->device_seconds = 0.0;
+    gl_stopwatch_reset(columns->watch);
     gl_buffer_clear(columns->image, 0);
     LR_TRY(order_pairs(columns, list, &order));
     struct lr_window window = lr_window_begin(columns, list, exact ? &order : NULL);
     const lr_status status = back_windows(&window, data);
+    columns->device_seconds = gl_stopwatch_seconds(columns->watch);
     lr_stack_order_finish(&order);
     return status == LR_OK ? lr_columns_read_image(columns, image) : status;
 }
@@ -495,8 +492,8 @@ static lr_status init(struct lr_columns *columns)
             return LR_FAILED;
         }
     }
-    columns->timer = gl_timer_create(columns->ctx, "column passes");
-    if (columns->image == NULL || columns->timer == NULL) {
+    columns->watch = gl_stopwatch_create(columns->ctx, "column passes");
+    if (columns->image == NULL || columns->watch == NULL) {
         return LR_FAILED;
     }
     return lr_columns_upload_scene(columns);
@@ -536,7 +533,7 @@ void lr_columns_destroy(struct lr_columns *columns)
         lr_columns_stacks_finish(columns->stacks);
         free(columns->stacks);
     }
-    gl_timer_destroy(columns->timer);
+    gl_stopwatch_destroy(columns->watch);
     gl_buffer_destroy(columns->image);
     gl_buffer_destroy(columns->mask_words);
     gl_buffer_destroy(columns->mask_entries);

@@ -59,8 +59,8 @@ struct lr_columns {
     struct gl_buffer *image;          /* [shares][across 1][across 0][along]: input or output */
     struct lr_columns_stacks *stacks; /* owned */
     struct gl_program *programs[LR_NUM_COLUMNS_PROGRAMS];
-    struct gl_timer *timer;
-    double device_seconds; /* of the last projection */
+    struct gl_stopwatch *watch; /* laps are passes, so that waiting for the host does not count */
+    double device_seconds;      /* of the last projection */
 };
 
 /* Whether columns can project: in every pair both modules have the same in-plane axis (u or v)

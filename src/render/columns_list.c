@@ -205,9 +205,9 @@ static lr_status run_window(const struct window *window)
 
 static lr_status time_window(const struct window *window)
 {
-    gl_timer_begin(window->columns->timer);
+    gl_stopwatch_begin(window->columns->watch);
     const lr_status status = run_window(window);
-    gl_timer_end(window->columns->timer);
+    gl_stopwatch_end(window->columns->watch);
     return status;
 }
 
@@ -237,7 +237,7 @@ lr_status lr_columns_list_forward(struct lr_columns *columns, const struct lr_lo
                             .list = list,
                             .which = LR_COLUMNS_LIST_FORWARD,
                             .image = columns->image};
-    columns->device_seconds = 0.0;
+    gl_stopwatch_reset(columns->watch);
     LR_TRY(lr_columns_upload_image(columns, image));
     while (next_window(&window)) {
         lr_status status = upload_window(&window, NULL, 0);
@@ -245,7 +245,7 @@ lr_status lr_columns_list_forward(struct lr_columns *columns, const struct lr_lo
         status = status == LR_OK ? read_values(&window, values) : status;
         close_window(&window);
         LR_TRY(status);
-        columns->device_seconds += gl_timer_seconds(columns->timer);
+        columns->device_seconds = gl_stopwatch_seconds(columns->watch);
     }
     return LR_OK;
 }
@@ -262,7 +262,7 @@ static lr_status add_windows(struct lr_columns *columns, const struct lr_lor_lis
         status = status == LR_OK ? time_window(&window) : status;
         close_window(&window);
         LR_TRY(status);
-        columns->device_seconds += gl_timer_seconds(columns->timer);
+        columns->device_seconds = gl_stopwatch_seconds(columns->watch);
     }
     return LR_OK;
 }
@@ -291,7 +291,7 @@ lr_status lr_columns_list_back(struct lr_columns *columns, const struct lr_lor_l
                                const float *values, float *image)
 {
     struct lr_fixed sums;
-    columns->device_seconds = 0.0;
+    gl_stopwatch_reset(columns->watch);
     LR_TRY(fill_sums(columns, list, values, &sums));
     const lr_status status = lr_columns_read_sums(columns, &sums, image);
     lr_fixed_finish(&sums);
