@@ -13,7 +13,7 @@
 // writes:    LOR values in stack order
 // shape:     groups (transaxial crystal pairs, stretches of axial crystal pairs, pairs of stacks)
 // invariant: sums are added in a fixed order
-// variants:  ; NEAR=1; MIRROR=1 ONE_POINT_ALONG=1; MIRROR=1 PACKED=1
+// variants:  ; NEAR=1; MIRROR=1 ONE_POINT_ALONG=1; MIRROR=1 HALF_TURN=1; MIRROR=1 HALF_TURN=1 PACKED=1
 #ifndef EXACT
 #define EXACT 1
 #endif
@@ -62,11 +62,16 @@ vec4 values_at(int row, int k)
     return packed_voxels[row + k];
 #else
     int along = num_points.z / num_samples.z;
-    int turned = (num_points.x / num_samples.x * (num_points.y / num_samples.y) - 1) * along - row;
-    vec4 values = vec4(voxels[row + k], 0.0, voxels[turned + k], 0.0);
+    vec4 values = vec4(voxels[row + k], 0.0, 0.0, 0.0);
 #ifdef MIRROR
     values.y = voxels[row + along - 1 - k];
+#endif
+#ifdef HALF_TURN
+    int turned = (num_points.x / num_samples.x * (num_points.y / num_samples.y) - 1) * along - row;
+    values.z = voxels[turned + k];
+#ifdef MIRROR
     values.w = voxels[turned + along - 1 - k];
+#endif
 #endif
     return values;
 #endif
@@ -192,8 +197,10 @@ void main()
     if (wanted) {
         sum /= float(num_samples.x * num_samples.y * num_samples.z);
         write_both(stacks.first + uint(pr * num_axial), at, num_axial, sum.xy);
+#ifdef HALF_TURN
         if (stacks.image != LR_NONE && int(stacks.image) != pair) {
             write_both(image_block(stacks, tube.pr, across), image_place(stacks, qs), num_axial, sum.zw);
         }
+#endif
     }
 }

@@ -135,7 +135,7 @@ float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 at)
     float bend = fma(strip.bend.x, inverse, -strip.bend.y) +
                  curve * fma(0.25 * height, height, 0.125 * sum.z) + 2.5 * y * slant * sum.y;
     float bent = fma(height * inverse, bend, height) - fma(slant, less.y, 1.5 * y * part * less.z);
-    return strip.share * inverse * root * bent;
+    return strip.share * inverse * root * max(bent, 0.0); // of a corner it may be less than nothing
 }
 
 // The same for a strip of any number of pieces.

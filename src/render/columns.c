@@ -462,7 +462,7 @@ static int64_t packed_bytes(const struct lr_columns *columns)
 static bool can_pack(const struct lr_columns *columns)
 {
     const struct gl_limits *limits = gl_context_limits(columns->ctx);
-    return columns->params.mode == LR_MODE_EXACT &&
+    return columns->params.mode == LR_MODE_EXACT && columns->stacks->has_half_turn &&
            packed_bytes(columns) <= limits->max_storage_bytes;
 }
 

@@ -35,7 +35,7 @@ static const struct {
 /* The defines of a program; the numbers' texts live beside them. */
 struct defines {
     char rays[16], group[16], strips[16], cells[16], columns[16];
-    struct gl_define list[14];
+    struct gl_define list[15];
 };
 
 static int group_size(const struct lr_columns *columns, enum lr_columns_program which)
@@ -76,6 +76,9 @@ static void fill_defines(const struct lr_columns *columns, enum lr_columns_progr
     }
     if (columns->packed != NULL) {
         defines->list[next++].name = "PACKED";
+    }
+    if (which == LR_COLUMNS_FORWARD_EXACT && columns->stacks->has_half_turn) {
+        defines->list[next++].name = "HALF_TURN";
     }
     if (columns->params.samples[columns->axis] == 1) {
         defines->list[next++].name = "ONE_POINT_ALONG";

@@ -194,7 +194,8 @@ static bool are_images(const struct lr_columns *columns, const struct lr_columns
 
 static void find_images(struct lr_columns_stacks *stacks, const struct lr_columns *columns)
 {
-    stacks->has_half_turn = columns->params.mode == LR_MODE_EXACT;
+    /* The only pair of two modules is its own image. */
+    stacks->has_half_turn = columns->params.mode == LR_MODE_EXACT && stacks->num_stacks > 2;
     for (int a = 0; a < stacks->num_stacks; a++) {
         stacks->image[a] = -1;
         for (int b = 0; b < stacks->num_stacks && stacks->image[a] < 0; b++) {
