@@ -266,9 +266,6 @@ static lr_status time_projections(struct trial *trial, const struct lr_operator 
 {
     double first = 0.0, seconds = 0.0;
     LR_TRY(time_both(trial, &first));
-    if (first >= SLOW_SECONDS) { // a driver may have compiled shaders, which it does once
-        LR_TRY(time_both(trial, &first));
-    }
     seconds = first;
     for (int size = 0;
          size < NUM_SIZES - 1 && first < SLOW_SECONDS && seconds - first < ENOUGH_SECONDS;) {
