@@ -6,7 +6,7 @@
 #ifndef LR_CLI_MATRIX_H
 #define LR_CLI_MATRIX_H
 
-#include "common.h"
+#include "lor_factors.h"
 
 /* Which rows and LORs, as the command line says it. Zero: all voxels, all LORs. */
 struct matrix_choice {
@@ -36,13 +36,9 @@ lr_status matrix_choice_complete(struct matrix_choice *choice, const struct setu
 
 void matrix_choice_finish(struct matrix_choice *choice);
 
-/* Efficiencies and attenuation per LOR. Zero is valid; must not move. */
+/* What LORs are multiplied by. Zero is valid; must not move. */
 struct matrix_factors {
-    float *efficiencies; /* owned [num_crystals] */
-    lr_crystal_product product;
-    lr_attenuation *attenuation;
-    lr_source_product sources;
-    lr_lor_source source;
+    struct lor_factors lor;
     char words[512]; /* what they are, for the file; "none" */
 };
 

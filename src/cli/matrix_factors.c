@@ -3,7 +3,6 @@
 #include "matrix.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 const struct cli_option matrix_factor_options[] = {
@@ -20,42 +19,6 @@ static void say(struct matrix_factors *factors, const char *what, const char *pa
              what, path);
 }
 
-static lr_status read_efficiencies(struct matrix_factors *factors, const char *path,
-                                   struct setup *setup)
-{
-    const lr_scanner *scanner = setup->scanner;
-    factors->efficiencies =
-        common_floats(setup->report, scanner->num_crystals, "crystal efficiencies");
-    if (factors->efficiencies == NULL) {
-        return LR_FAILED;
-    }
-    CLI_TRY(lr_crystal_values_read(path, scanner, factors->efficiencies, &setup->report->log));
-    factors->product = (lr_crystal_product){setup->lors, factors->efficiencies, 1};
-    factors->sources.sources[factors->sources.num_sources++] =
-        lr_crystal_product_source(&factors->product);
-    say(factors, "efficiencies", path);
-    return LR_OK;
-}
-
-static lr_status attenuate(struct matrix_factors *factors, const char *path, struct setup *setup)
-{
-    const lr_attenuation_params params = {
-        .lors = setup->lors,
-        .mu = setup->mu,
-        .threads = setup->params.threads,
-        .log = &setup->report->log,
-    };
-    setup->params.mu = NULL;
-    factors->attenuation = lr_attenuation_create(&params);
-    if (factors->attenuation == NULL) {
-        return report_reason(setup->report);
-    }
-    factors->sources.sources[factors->sources.num_sources++] =
-        lr_attenuation_source(factors->attenuation);
-    say(factors, "attenuation factors", path);
-    return LR_OK;
-}
-
 lr_status matrix_factors_read(struct matrix_factors *factors, struct cli_args *args,
                               struct setup *setup)
 {
@@ -67,17 +30,16 @@ lr_status matrix_factors_read(struct matrix_factors *factors, struct cli_args *a
     }
     CLI_TRY(args->status);
     if (efficiencies != NULL) {
-        CLI_TRY(read_efficiencies(factors, efficiencies, setup));
+        CLI_TRY(lor_factors_efficiencies(&factors->lor, efficiencies, setup));
+        say(factors, "efficiencies", efficiencies);
     }
     if (mu != NULL && as_factors) {
-        CLI_TRY(attenuate(factors, mu, setup));
+        CLI_TRY(lor_factors_attenuate(&factors->lor, setup));
+        say(factors, "attenuation factors", mu);
     } else if (mu != NULL) {
         say(factors, "attenuation along lines", mu);
     }
-    if (factors->sources.num_sources > 0) {
-        factors->source = lr_source_product_source(&factors->sources);
-        setup->params.factors = &factors->source;
-    }
+    lor_factors_give(&factors->lor, setup);
     if (factors->words[0] == '\0') {
         strcpy(factors->words, "none");
     }
@@ -86,7 +48,6 @@ lr_status matrix_factors_read(struct matrix_factors *factors, struct cli_args *a
 
 void matrix_factors_finish(struct matrix_factors *factors)
 {
-    lr_attenuation_destroy(factors->attenuation);
-    free(factors->efficiencies);
-    *factors = (struct matrix_factors){.efficiencies = NULL};
+    lor_factors_finish(&factors->lor);
+    factors->words[0] = '\0';
 }

@@ -6,7 +6,7 @@
 #ifndef LR_CLI_RECON_H
 #define LR_CLI_RECON_H
 
-#include "common.h"
+#include "lor_factors.h"
 
 enum recon_algorithm { RECON_MLEM, RECON_OSEM };
 enum recon_randoms { RECON_RANDOMS_AUTO, RECON_RANDOMS_NONE };
@@ -27,11 +27,7 @@ struct recon_inputs {
     lr_lor_data *data, *delayeds, *additive; /* delayeds: NULL where the data have none */
     lr_image *initial;
     lr_event_counts events;
-    float *efficiencies; /* owned [num_crystals]; NULL = none */
-    lr_crystal_product efficiency_product;
-    lr_attenuation *attenuation;
-    lr_source_product factors;
-    lr_lor_source factors_source;
+    struct lor_factors factors;
     lr_randoms *randoms;
 };
 

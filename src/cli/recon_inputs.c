@@ -100,63 +100,28 @@ static lr_status read_additive(struct recon *recon)
 
 /* --- factors --- */
 
-static void add_factor(struct recon_inputs *inputs, lr_lor_source source)
-{
-    inputs->factors.sources[inputs->factors.num_sources++] = source;
-}
-
 static lr_status read_efficiencies(struct recon *recon)
 {
-    struct recon_inputs *inputs = &recon->inputs;
-    const lr_scanner *scanner = recon->setup.scanner;
-    struct report *report = recon->setup.report;
+    const struct setup *setup = &recon->setup;
+    struct lor_factors *factors = &recon->inputs.factors;
     const char *path = recon->request.efficiencies;
-    inputs->efficiencies = common_floats(report, scanner->num_crystals, "crystal efficiencies");
-    if (inputs->efficiencies == NULL) {
-        return LR_FAILED;
-    }
-    CLI_TRY(lr_crystal_values_read(path, scanner, inputs->efficiencies, &report->log));
-    inputs->efficiency_product = (lr_crystal_product){recon->setup.lors, inputs->efficiencies, 1};
-    add_factor(inputs, lr_crystal_product_source(&inputs->efficiency_product));
-    report_info(report, "%s: efficiencies of %d crystals, %g on average", path,
-                scanner->num_crystals,
-                common_sum(inputs->efficiencies, scanner->num_crystals) / scanner->num_crystals);
-    return LR_OK;
-}
-
-/* The map as factors per LOR instead of samples along each line. */
-static lr_status attenuate_lors(struct recon *recon)
-{
-    struct recon_inputs *inputs = &recon->inputs;
-    struct setup *setup = &recon->setup;
-    const lr_attenuation_params params = {
-        .lors = setup->lors,
-        .mu = setup->mu,
-        .threads = setup->params.threads,
-        .log = &setup->report->log,
-    };
-    setup->params.mu = NULL;
-    inputs->attenuation = lr_attenuation_create(&params);
-    if (inputs->attenuation == NULL) {
-        return report_reason(setup->report);
-    }
-    add_factor(inputs, lr_attenuation_source(inputs->attenuation));
+    const int count = setup->scanner->num_crystals;
+    CLI_TRY(lor_factors_efficiencies(factors, path, setup));
+    report_info(setup->report, "%s: efficiencies of %d crystals, %g on average", path, count,
+                common_sum(factors->efficiencies, count) / count);
     return LR_OK;
 }
 
 static lr_status read_factors(struct recon *recon)
 {
-    struct recon_inputs *inputs = &recon->inputs;
+    struct lor_factors *factors = &recon->inputs.factors;
     if (recon->request.efficiencies != NULL) {
         CLI_TRY(read_efficiencies(recon));
     }
     if (recon->setup.mu != NULL && recon->request.mu_as == RECON_MU_FACTORS) {
-        CLI_TRY(attenuate_lors(recon));
+        CLI_TRY(lor_factors_attenuate(factors, &recon->setup));
     }
-    if (inputs->factors.num_sources > 0) {
-        inputs->factors_source = lr_source_product_source(&inputs->factors);
-        recon->setup.params.factors = &inputs->factors_source;
-    }
+    lor_factors_give(factors, &recon->setup);
     return LR_OK;
 }
 
@@ -194,8 +159,7 @@ lr_status recon_read_inputs(struct recon *recon)
 void recon_finish_inputs(struct recon_inputs *inputs)
 {
     lr_randoms_destroy(inputs->randoms);
-    lr_attenuation_destroy(inputs->attenuation);
-    free(inputs->efficiencies);
+    lor_factors_finish(&inputs->factors);
     lr_image_destroy(inputs->initial);
     lr_lor_data_destroy(inputs->additive);
     lr_lor_data_destroy(inputs->delayeds);

@@ -379,7 +379,7 @@ static int count_shares(const struct lr_columns *columns)
 }
 
 /* Threads of a group, at most `most`, so that most of them have work. shared: threads that are left
- * over help the others, and a small group serves as well as a large one. */
+ * over do the same for a neighbour, and a small group serves as well as a large one. */
 static int fitting_group(int64_t work, int most, bool shared)
 {
     double best = 0.0;

@@ -39,14 +39,12 @@ struct column_mask {
 static struct column_module turn_module(const struct lr_columns *columns, int index,
                                         struct column_module module)
 {
-    const lr_grid *grid = columns->params.grid;
     double centre[3];
     lr_scanner_detection_centre(columns->params.scanner, index, centre);
     for (int k = 0; k < 2; k++) {
         const int axis = columns->across[k];
-        const double middle =
-            grid->origin_mm[axis] + 0.5 * (grid->size[axis] - 1) * grid->voxel_mm[axis];
-        lr_split_float(2.0 * middle - centre[axis], &module.centre[k], &module.rest[k]);
+        const double turned = 2.0 * lr_columns_middle(columns, axis) - centre[axis];
+        lr_split_float(turned, &module.centre[k], &module.rest[k]);
         module.tangent[k] = -module.tangent[k];
         module.normal[k] = -module.normal[k];
     }
@@ -177,11 +175,11 @@ double lr_columns_coordinate(const struct lr_columns *columns, int axis, int k)
     return grid->origin_mm[axis] + (k / samples + offset) * grid->voxel_mm[axis];
 }
 
-double lr_columns_origin(const struct lr_columns *columns)
+double lr_columns_middle(const struct lr_columns *columns, int axis)
 {
-    const int last = lr_columns_num_points(columns, columns->axis) - 1;
-    return 0.5 * (lr_columns_coordinate(columns, columns->axis, 0) +
-                  lr_columns_coordinate(columns, columns->axis, last));
+    const int last = lr_columns_num_points(columns, axis) - 1;
+    return 0.5 *
+           (lr_columns_coordinate(columns, axis, 0) + lr_columns_coordinate(columns, axis, last));
 }
 
 /* As `difference` of the shaders, to the bit: passes over single points have no table. */
@@ -213,7 +211,7 @@ static struct gl_buffer *upload_points(const struct lr_columns *columns)
         }
     }
     float origin[2];
-    lr_split_float(lr_columns_origin(columns), &origin[0], &origin[1]);
+    lr_split_float(lr_columns_middle(columns, columns->axis), &origin[0], &origin[1]);
     for (; next < count; next++) {
         points[next][0] = way_from(points[next - num_along], origin);
     }
@@ -303,6 +301,6 @@ struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns)
         pass.spacing_mm[k] =
             (float)(columns->params.grid->voxel_mm[axes[k]] / columns->params.samples[axes[k]]);
     }
-    lr_split_float(lr_columns_origin(columns), &pass.origin[0], &pass.origin[1]);
+    lr_split_float(lr_columns_middle(columns, columns->axis), &pass.origin[0], &pass.origin[1]);
     return pass;
 }

@@ -27,8 +27,8 @@ int lr_columns_num_points(const struct lr_columns *columns, int axis);
 /* Sample point k along an axis of the grid, mm. */
 double lr_columns_coordinate(const struct lr_columns *columns, int axis, int k);
 
-/* Along the columns: the middle of the grid's points, from where places are counted, mm. */
-double lr_columns_origin(const struct lr_columns *columns);
+/* The middle of the grid's points along an axis, mm; places along the columns are counted from it. */
+double lr_columns_middle(const struct lr_columns *columns, int axis);
 
 /* The uniforms of every pass, without `first` and `count`. */
 struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns);

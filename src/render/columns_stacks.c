@@ -156,12 +156,6 @@ static double middle_of_stack(const struct lr_columns *columns,
            (places > 0 ? 0.5 * places * stacks->spacing_mm[stack] : 0.0);
 }
 
-static double middle_of_grid(const struct lr_columns *columns, int axis)
-{
-    const lr_grid *grid = columns->params.grid;
-    return grid->origin_mm[axis] + 0.5 * (grid->size[axis] - 1) * grid->voxel_mm[axis];
-}
-
 /* Whether an axis of two modules is turned round across the columns and the same along them. */
 static bool is_turned(const struct lr_columns *columns, const double one[3], const double other[3])
 {
@@ -183,7 +177,7 @@ static bool are_images(const struct lr_columns *columns, const struct lr_columns
                   is_turned(columns, one->normal, other->normal);
     for (int k = 0; k < 2; k++) {
         const int axis = columns->across[k];
-        turned = turned && fabs(from[axis] + to[axis] - 2.0 * middle_of_grid(columns, axis)) <=
+        turned = turned && fabs(from[axis] + to[axis] - 2.0 * lr_columns_middle(columns, axis)) <=
                                place_tolerance_mm;
     }
     return turned && stacks->count[a] == stacks->count[b] &&
@@ -288,7 +282,8 @@ static void fill_cells(const struct lr_columns *columns, int stack, float *middl
     const lr_module *module = &columns->params.scanner->modules[stacks->first[stack]];
     const int axis = along_axis(columns, module), cells = module->crystals[axis];
     const double last_place = 0.5 * (stacks->count[stack] - 1), last_cell = 0.5 * (cells - 1);
-    const double away = middle_of_stack(columns, stacks, stack) - lr_columns_origin(columns);
+    const double away =
+        middle_of_stack(columns, stacks, stack) - lr_columns_middle(columns, columns->axis);
     const double start = columns->is_mirrored ? 0.0 : away;
     middles[0] = (float)-far_cell_mm;
     for (int k = 0; k < cells_along(columns, stack); k++) {
@@ -302,8 +297,8 @@ static void fill_cells(const struct lr_columns *columns, int stack, float *middl
 bool lr_columns_are_mirrored(const struct lr_columns *columns)
 {
     for (int k = 0; k < columns->stacks->num_stacks; k++) {
-        if (fabs(middle_of_stack(columns, columns->stacks, k) - lr_columns_origin(columns)) >
-            place_tolerance_mm) {
+        if (fabs(middle_of_stack(columns, columns->stacks, k) -
+                 lr_columns_middle(columns, columns->axis)) > place_tolerance_mm) {
             return false;
         }
     }
