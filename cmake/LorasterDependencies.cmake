@@ -12,6 +12,13 @@ find_path(NIFTI_INCLUDE_DIR nifti1_io.h PATH_SUFFIXES nifti REQUIRED)
 find_library(NIFTI_LIBRARY niftiio REQUIRED)
 find_library(ZNZ_LIBRARY znz REQUIRED)
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
+# The viewer is left out where these are missing.
+pkg_check_modules(GLFW IMPORTED_TARGET glfw3)
+pkg_check_modules(IMGUI IMPORTED_TARGET imgui)
+find_path(CGLM_INCLUDE_DIR cglm/cglm.h)
+# What `loraster bench direct` compares with, if it is there.
+pkg_check_modules(FFTWF IMPORTED_TARGET fftw3f)
+find_library(FFTWF_THREADS fftw3f_threads)
 find_program(GLSLANG_VALIDATOR glslangValidator REQUIRED)
 
 add_library(lr_dependencies INTERFACE)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs those packages of packages.txt that are missing: install_packages.sh PURPOSE...
-# where a purpose is build, run or test; default: build run. Says what it does; does nothing when nothing is missing.
+# where a purpose is build, run, test or reproduce; default: build run. Says what it does; does nothing when nothing is missing.
 set -euo pipefail
 [ $# -gt 0 ] || set -- build run
 list="$(dirname "$0")/packages.txt"

@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing, builds and runs all tests:
 #   1. gcc, release, warnings are errors: build, ctest (with the layer check)
-#   2. clang, warnings are errors: build; fuzz targets: build, 5 seconds each
+#   2. clang, warnings are errors: build; fuzz targets: build, 3 seconds each
 #   3. clang-format
 #   4. address and undefined-behaviour sanitizers: build, ctest
-#   --full runs the fuzz targets for a minute each and adds the demo at full size, with its limits of 5 minutes and 6 GiB, and the acquisition
+#   --full runs the fuzz targets for a minute each and adds the viewer under the thread sanitizer, the demo at full size, with its limits of 5 minutes and 6 GiB, and the acquisition
 #   of a Biograph mMR with its limits of 10 minutes and 4 GiB.
 # Ends with a summary; the exit code is 0 only when every step is good.
 set -uo pipefail
@@ -21,8 +21,22 @@ case "${1:-}" in
     ;;
 esac
 jobs=${LORASTER_JOBS:-$(nproc)}
-fuzz_seconds=5
-[ "$full" = yes ] && fuzz_seconds=60
+fuzz_seconds=3
+# Numbers that shorter tests also hold, and pictures that take minutes.
+long_tests="analytic_penetration_photons cli.method direct_photons direct_recon.textures
+    direct_fftw.textures operator_laws.poison operator_laws.raster view.gallery_slow"
+# Tests of numbers, minutes with sanitizers, whose C code runs in a shorter test too.
+twins="analytic_projection cli.bench cli.compare cli.context_loss cli.demo cli.direct_bench
+    cli.export_resume cli.export_verify cli.projection_data cli.recon_siemens cli.stir_matrix
+    cuda_kernels direct_project.cpu direct_project.textures direct_recon.cpu gl_embed_shaders
+    io_projdata_real layers.planted native_elements native_projections operator_choose
+    operator_context_loss.raster operator_laws.compute operator_parts.compute
+    operator_parts.fake64 operator_parts.poison operator_parts.raster operator_row_parts.native
+    operator_row_parts.raster recon_attenuation recon_osem.cpu recon_osem.raster render_compute
+    render_lists render_pairs render_penetration render_projections unit_randoms view.gallery"
+if [ "$full" = yes ]; then
+    fuzz_seconds=60 long_tests="" twins=""
+fi
 mkdir -p build
 summary=()
 failed=0
@@ -41,22 +55,28 @@ step() {
     [ "$verdict" = good ]
 }
 
+# run_ctest FOLDER [LEFT_OUT...]
 run_ctest() {
-    local folder=$1 log=build/ctest-$(basename "$1").log code skipped
-    ctest --test-dir "$folder" -j "$jobs" --output-on-failure --no-tests=error 2>&1 | tee "$log"
+    local folder=$1 log=build/ctest-$(basename "$1").log code skipped left_out
+    shift
+    left_out="^($(sed 's/[.]/[.]/g; s/ /|/g' <<< "$*"))\$"
+    ctest --test-dir "$folder" -j "$jobs" -E "$left_out" --output-on-failure --no-tests=error 2>&1 |
+        tee "$log"
     code=${PIPESTATUS[0]}
     summary+=("$(grep -E 'tests passed' "$log" | sed 's/^/    /')")
     # CTest says nothing of cases that a test program skips; their reasons are in its own log.
     mapfile -t skipped < <(grep -h '^skipped: ' "$folder/Testing/Temporary/LastTest.log" | sort -u)
     summary+=("${skipped[@]/#/    }")
+    [ $# -eq 0 ] || summary+=("$(fold -s -w 90 <<< "left out without --full: $*" | sed 's/^/    /')")
     return "$code"
 }
 
 build_release() { cmake --preset release && cmake --build --preset release -j "$jobs"; }
 build_asan() { cmake --preset asan && cmake --build --preset asan -j "$jobs"; }
 build_clang() {
-    CC=clang CXX=clang++ cmake -S . -B build/clang -G Ninja -DCMAKE_BUILD_TYPE=Release \
-        -DLORASTER_WERROR=ON && cmake --build build/clang -j "$jobs"
+    CC=clang CXX=clang++ cmake -S . -B build/clang -G Ninja -DCMAKE_BUILD_TYPE=None \
+        -DLORASTER_WERROR=ON -DLORASTER_CUDA=OFF &&
+        cmake --build build/clang -j "$jobs"
 }
 build_fuzz() {
     CC=clang CXX=clang++ cmake -S . -B build/fuzz -G Ninja -DCMAKE_BUILD_TYPE=Release \
@@ -67,7 +87,17 @@ fuzz() { ./tools/fuzz.sh build/release/loraster build/fuzz "$fuzz_seconds"; }
 ctest_asan() {
     # Mesa and LLVM keep what they allocate for the life of the process; our own leaks still count.
     LSAN_OPTIONS="suppressions=$PWD/tools/lsan.supp:print_suppressions=0" \
-    UBSAN_OPTIONS=print_stacktrace=1 run_ctest build/asan
+    UBSAN_OPTIONS=print_stacktrace=1 run_ctest build/asan $long_tests $twins
+}
+# The viewer alone: what it does beside its window, and whatever hands do to it.
+view_in_threads() {
+    cmake --preset tsan && cmake --build --preset tsan -j "$jobs" --target loraster || return 1
+    local topic code=0
+    for topic in threads random; do
+        TSAN_OPTIONS="suppressions=$PWD/tools/tsan.supp exitcode=66" \
+            python3 -B tests/viewer/test_random.py build/tsan/loraster . "$topic" || code=1
+    done
+    return "$code"
 }
 demo_in_limits() { python3 -B tests/cli/test_demo.py build/release/loraster --full; }
 head_in_limits() {
@@ -78,11 +108,12 @@ head_in_limits() {
 }
 
 step "packages" ./tools/install_packages.sh build run test
-step "gcc release build" build_release && step "gcc release tests" run_ctest build/release
+step "gcc release build" build_release && step "gcc release tests" run_ctest build/release $long_tests
 step "clang build" build_clang
 step "fuzz build" build_fuzz && step "fuzzing" fuzz
 step "clang-format" ./tools/check_format.sh
 step "sanitizer build" build_asan && step "sanitizer tests" ctest_asan
+[ "$full" = yes ] && step "viewer, thread sanitizer" view_in_threads
 [ "$full" = yes ] && step "demo within its limits" demo_in_limits
 [ "$full" = yes ] && step "head within its limits" head_in_limits
 

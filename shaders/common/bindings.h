@@ -37,6 +37,45 @@
 #define LR_BIND_PAIR_STATE 8
 #define LR_BIND_PAIR_POINTS 10
 
+/* of the passes over images that stay: a slot, another, what comes of them */
+#define LR_BIND_KEPT_IMAGE 0
+#define LR_BIND_KEPT_OTHER 1
+#define LR_BIND_KEPT_BACK 2
+#define LR_BIND_KEPT_RESULT 3
+#define LR_IMAGE_KEPT_COPY 0
+
+/* of the passes of the family direct: storage buffers, texture units, image units */
+#define LR_BIND_DIRECT_STEPS 0
+#define LR_BIND_DIRECT_VALUES 1
+#define LR_BIND_DIRECT_OFFSETS 2
+#define LR_BIND_DIRECT_KERNELS 3
+#define LR_BIND_DIRECT_PROFILES 4
+#define LR_BIND_DIRECT_SOURCE 5
+#define LR_BIND_DIRECT_TARGET 6
+#define LR_BIND_DIRECT_SENSITIVITY 7
+#define LR_UNIT_DIRECT_SOURCE 0
+#define LR_UNIT_DIRECT_MAP 1
+#define LR_UNIT_DIRECT_COUNTS 2
+#define LR_UNIT_DIRECT_ADDITIVE 3
+#define LR_UNIT_DIRECT_FACTORS 4
+#define LR_IMAGE_DIRECT_TARGET 0
+
+/* storage buffers of depositions, and what becomes of an event */
+#define LR_BIND_DEPOSIT_EVENTS 0
+#define LR_BIND_DEPOSIT_CRYSTALS 1
+#define LR_BIND_DEPOSIT_BORDERS 2
+#define LR_BIND_DEPOSIT_TALLIES 3
+#define LR_BIND_DEPOSIT_SUMS 4
+#define LR_DEPOSIT_TALLY_DONE 0
+#define LR_DEPOSIT_TALLY_TILTED 1
+#define LR_DEPOSIT_TALLY_OUTSIDE 2
+
+/* what updates of the family direct do to a texel */
+#define LR_DIRECT_DO_RAMLA 0
+#define LR_DIRECT_DO_EM 1
+#define LR_DIRECT_DO_SENSITIVITY 2
+#define LR_DIRECT_DO_ADD 3
+
 /* texture units */
 #define LR_UNIT_CORRESPONDENCE 0
 #define LR_UNIT_LORS 1
@@ -49,6 +88,16 @@
 
 /* threads that work on one LOR of a list */
 #define LR_LIST_SHARE 8
+
+/* threads of a group of the family direct; neighbouring outputs and quads of slices of a thread,
+ * for which its shaders are written out */
+#define LR_DIRECT_GROUP 128
+#define LR_DIRECT_OUTPUTS 4
+#define LR_DIRECT_QUADS 2
+
+/* of a step of a gather: bit 4 r + j asks for offset r of output j; this one says that the step is
+ * the first one of its column */
+#define LR_DIRECT_FRESH 0x10000
 
 /* strips of a pair of modules that a column pass holds at once */
 #define LR_MAX_STRIPS 256

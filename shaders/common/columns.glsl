@@ -186,6 +186,17 @@ struct Strip {
 
 const Strip no_strip = Strip(0.0, 1.0, 0.0, 1.0, 0.0, vec3(0.0), 0u, false, 1);
 
+// Lines of edges that lie so far along the secondary that they pass beyond the primary's ends all
+// over the strip do not count: seen from a point close to the secondary these are nearly all.
+int count_pieces(Crossing crossing, Strip strip)
+{
+    float least = strip.tau - 0.5 * abs(strip.dtau), far = crossing.reach_along;
+    if (least * far > crossing.primary.reach_along) {
+        far = crossing.primary.reach_along / least;
+    }
+    return max(int(ceil(abs(strip.dtau) * far / crossing.primary.face_along)), 1);
+}
+
 Strip make_strip(Crossing crossing, float u0, float u1)
 {
     float middle = 0.5 * (u0 + u1);
@@ -199,7 +210,7 @@ Strip make_strip(Crossing crossing, float u0, float u1)
     strip.bend = vec3(0.625 * x * x * strip.width, 0.125 * strip.width, 3.0 * x) * strip.width;
     strip.first = 0u;
     strip.i_is_primary = crossing.i_is_primary;
-    strip.pieces = max(int(ceil(abs(strip.dtau) * crossing.reach_along / crossing.primary.face_along)), 1);
+    strip.pieces = count_pieces(crossing, strip);
     return strip;
 }
 

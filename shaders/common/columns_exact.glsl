@@ -46,41 +46,40 @@ float triangle_angle(vec3 a, vec3 b, vec3 c, float doubled_area)
     return 2.0 * arc_of(a.z * doubled_area, across);
 }
 
-// Of the trapezoid from `corner` on, `width` along x, whose sides are heights.x and heights.y.
-float trapezoid_angle(vec3 corner, float width, vec2 heights)
+// One of the four triangles that make up what lies below a line within a cell, whose corner at the
+// strip's beginning is `corner`: of the trapezoid where the line is in the cell (0, 1), and of the
+// rectangle where it is above (2, 3).
+float angle_below(vec3 corner, vec2 size, vec2 line, int which)
 {
-    vec3 b = corner + vec3(width, 0.0, 0.0), c = b + vec3(0.0, heights.y, 0.0);
-    vec3 d = corner + vec3(0.0, heights.x, 0.0);
-    return triangle_angle(corner, b, c, width * heights.y) +
-           triangle_angle(corner, c, d, width * heights.x);
-}
-
-// Solid angle below the line within the cell: a trapezoid where the line is in the cell and a
-// rectangle where it is above. corner: the cell's, at the strip's beginning.
-float angle_below(vec3 corner, float width, float middle, float rise, float face)
-{
-    float steep = abs(rise), above = middle + 0.5 * face;
+    float middle = line.x, steep = abs(line.y), above = middle + 0.5 * size.y;
     float inverse = 1.0 / max(steep, 1e-20);
     float f = clamp(fma(above, inverse, 0.5), 0.0, 1.0);
-    float g = clamp(fma(above - face, inverse, 0.5), 0.0, 1.0);
-    vec2 heights = clamp(vec2(above - 0.5 * steep, above + 0.5 * steep), 0.0, face);
-    bool rises = rise > 0.0;
-    vec2 from = rises ? vec2(1.0 - f, 1.0 - g) : vec2(g, 0.0);
-    return trapezoid_angle(corner + vec3(from.x * width, 0.0, 0.0), (f - g) * width,
-                           rises ? heights : heights.yx) +
-           trapezoid_angle(corner + vec3(from.y * width, 0.0, 0.0), g * width, vec2(face));
+    float g = clamp(fma(above - size.y, inverse, 0.5), 0.0, 1.0);
+    vec2 heights = clamp(vec2(above - 0.5 * steep, above + 0.5 * steep), 0.0, size.y);
+    bool rises = line.y > 0.0, whole = which >= 2;
+    heights = whole ? vec2(size.y) : rises ? heights : heights.yx;
+    float width = (whole ? g : f - g) * size.x;
+    float from = rises ? (whole ? 1.0 - g : 1.0 - f) : (whole ? 0.0 : g);
+    vec3 a = corner + vec3(from * size.x, 0.0, 0.0), c = a + vec3(width, heights.y, 0.0);
+    bool second = (which & 1) != 0;
+    vec3 b = second ? c : a + vec3(width, 0.0, 0.0), d = second ? a + vec3(0.0, heights.x, 0.0) : c;
+    return triangle_angle(a, b, d, width * (second ? heights.x : heights.y));
 }
 
-// The weight of an overlap that is large, seen from the point, in closed form.
+// The weight of an overlap that is large, seen from the point, in closed form. The loop's bound is
+// one that compilers do not know: the triangles written out eight times take them seconds.
 float near_weight(Strip strip, float a0, float face, vec2 middles, vec2 rises)
 {
     float height = strip.share * 6.283185307179586 / strip.width;
     float x = strip.bend.z / (3.0 * strip.width);
     vec3 corner = vec3(x - 0.5 * strip.width, a0, height);
-    return max(angle_below(corner, strip.width, middles.x, rises.x, face) -
-                   angle_below(corner, strip.width, middles.y, rises.y, face),
-               0.0) /
-           6.283185307179586;
+    vec2 sums = vec2(0.0); // alike to the bit where neither line is in the cell
+    for (int k = 0; k < min(num_points.z, 1) * 8; k++) {
+        vec2 line = k >= 4 ? vec2(middles.y, rises.y) : vec2(middles.x, rises.x);
+        float angle = angle_below(corner, vec2(strip.width, face), line, k & 3);
+        sums += k >= 4 ? vec2(0.0, angle) : vec2(angle, 0.0);
+    }
+    return max(sums.x - sums.y, 0.0) / 6.283185307179586;
 }
 
 // Squared size of an overlap seen from the point, radian^2, from which on the expansion is too

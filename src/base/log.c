@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static void write_formatted(const lr_log *log, lr_log_level level, lr_status status,
                             const char *format, va_list arguments)
@@ -31,6 +32,29 @@ lr_status lr_error(const lr_log *log, lr_status status, const char *format, ...)
     write_formatted(log, LR_LOG_ERROR, status, format, arguments);
     va_end(arguments);
     return status;
+}
+
+/* Files beside each other share their names but for the endings. */
+static bool mentions(const char *sentence, const char *path)
+{
+    char stem[1024];
+    const char *slash = strrchr(path, '/'), *dot = strrchr(path, '.');
+    const bool has_ending = dot != NULL && dot > path && (slash == NULL || dot > slash + 1);
+    snprintf(stem, sizeof(stem), "%.*s", has_ending ? (int)(dot - path) : (int)strlen(path), path);
+    return strstr(sentence, stem) != NULL;
+}
+
+static void write_named(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    const struct lr_named_log *named = user;
+    const bool names = level < LR_LOG_WARNING || mentions(sentence, named->path);
+    lr_log_write(named->to, level, status, "%s%s%s", names ? "" : named->path, names ? "" : ": ",
+                 sentence);
+}
+
+void lr_log_name(struct lr_named_log *named, const char *path, const lr_log *to)
+{
+    *named = (struct lr_named_log){{write_named, named}, to, path != NULL ? path : ""};
 }
 
 lr_status lr_progress_report(const lr_progress *progress, const char *what, double done,

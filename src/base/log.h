@@ -17,6 +17,16 @@ void lr_log_write(const lr_log *log, lr_log_level level, lr_status status, const
  * `return lr_error(log, LR_BAD_INPUT, "...")`. */
 lr_status lr_error(const lr_log *log, lr_status status, const char *format, ...) LR_PRINTF(3, 4);
 
+/* A log whose warnings and errors say which file they are about, where they do not anyway: for
+ * readers that hand numbers of a file to code that knows no files. Pass &named.log; lives as long as
+ * `to` and `path`. */
+struct lr_named_log {
+    lr_log log;
+    const lr_log *to;
+    const char *path;
+};
+void lr_log_name(struct lr_named_log *named, const char *path, const lr_log *to);
+
 /* Returns early from a function of type lr_status. */
 #define LR_TRY(call)                                                                               \
     do {                                                                                           \

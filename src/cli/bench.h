@@ -87,9 +87,6 @@ struct bench_accuracy {
 lr_status bench_sample_compare(const struct bench_sample *sample, lr_operator *op,
                                struct bench_accuracy *accuracy);
 
-/* A number in [0, 1) that depends on the two alone. */
-double bench_random(uint64_t seed, int64_t index);
-
 /* --- one combination of workload, backend and mode --- */
 
 enum bench_outcome { BENCH_MEASURED, BENCH_SKIPPED, BENCH_FAILED };
@@ -172,6 +169,9 @@ double bench_seconds(const struct bench_direction *direction);
  * not known. */
 int bench_model_ceilings(const struct bench_result *result, int direction,
                          struct bench_ceiling ceilings[BENCH_MAX_CEILINGS]);
+
+/* Multiplications fused with additions count as two; 0 on a device whose ceiling is not known. */
+double bench_flop_ceiling(const char *device);
 
 /* --- what is said --- */
 

@@ -117,7 +117,7 @@ enum { IMAGE_STREAM = 1, DATA_STREAM = 2 };
 static void fill(float *values, int64_t count, uint64_t seed)
 {
     for (int64_t k = 0; k < count; k++) {
-        values[k] = (float)bench_random(seed, k);
+        values[k] = (float)common_random(seed, k);
     }
 }
 
@@ -125,7 +125,7 @@ static double dot_with_random(const float *values, int64_t count, uint64_t seed)
 {
     double sum = 0;
     for (int64_t k = 0; k < count; k++) {
-        sum += values[k] * (double)(float)bench_random(seed, k);
+        sum += values[k] * (double)(float)common_random(seed, k);
     }
     return sum;
 }

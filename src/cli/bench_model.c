@@ -48,6 +48,12 @@ static const struct device_ceilings *find_ceilings(const char *device)
     return NULL;
 }
 
+double bench_flop_ceiling(const char *device)
+{
+    const struct device_ceilings *known = find_ceilings(device);
+    return known != NULL ? known->flop_per_s : 0;
+}
+
 double bench_seconds(const struct bench_direction *direction)
 {
     return direction->device_s > 0 ? direction->device_s : direction->wall_s;

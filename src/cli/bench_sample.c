@@ -12,22 +12,6 @@
 
 enum { COUNTED_VOXELS = 240 };
 
-/* --- random numbers --- */
-
-/* SplitMix64 (Steele, Lea, Flood, Fast splittable pseudorandom number generators, 2014). */
-static uint64_t mix(uint64_t state)
-{
-    state += UINT64_C(0x9e3779b97f4a7c15);
-    state = (state ^ (state >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    state = (state ^ (state >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return state ^ (state >> 31);
-}
-
-double bench_random(uint64_t seed, int64_t index)
-{
-    return (double)(mix(mix(seed) + (uint64_t)index) >> 11) * 0x1p-53;
-}
-
 /* --- drawing voxels --- */
 
 static bool is_among(const int64_t *rows, int count, int64_t row)
@@ -46,7 +30,7 @@ static void draw_rows(int64_t *rows, int num, int64_t total, uint64_t seed)
     int64_t drawn = 0;
     for (int k = 0; k < num; k++) {
         do {
-            rows[k] = (int64_t)(bench_random(seed, drawn++) * (double)total);
+            rows[k] = (int64_t)(common_random(seed, drawn++) * (double)total);
         } while (is_among(rows, k, rows[k]));
     }
 }

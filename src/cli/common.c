@@ -15,6 +15,7 @@
 const struct cli_option common_general_options[] = {
     {"--json", NULL, "one JSON object on standard output", false},
     {"--quiet", NULL, "only warnings and errors", false},
+    {"--verbose", NULL, "also what the drivers, shaders and trials say, with the seconds", false},
     {"--help", NULL, "this page", false},
     {0},
 };
@@ -106,6 +107,19 @@ lr_status common_check_output(struct report *report, const char *path, const cha
     return LR_OK;
 }
 
+lr_status common_check_other(struct report *report, const char *input, const char *output)
+{
+    struct stat in, out;
+    if (stat(input, &in) == 0 && stat(output, &out) == 0 && S_ISREG(in.st_mode) &&
+        in.st_dev == out.st_dev && in.st_ino == out.st_ino) {
+        return report_error(report, LR_USAGE,
+                            "%s is the input too, which would be lost: give the output another "
+                            "name",
+                            output);
+    }
+    return LR_OK;
+}
+
 lr_status common_check_hdf5_output(struct report *report, const char *path)
 {
     struct stat status;
@@ -155,6 +169,24 @@ lr_status common_make_folder(struct report *report, const char *path)
                         strerror(reason));
 }
 
+lr_status common_write_iteration(struct report *report, const struct common_iteration *iteration)
+{
+    char path[PATH_MAX];
+    const char *output = iteration->output;
+    const char *ending = common_ends_with(output, ".nii.gz") ? ".nii.gz" : strrchr(output, '.');
+    const int stem = (int)(strlen(output) - strlen(ending));
+    lr_image *copy = lr_image_create(iteration->grid, &report->log);
+    if (copy == NULL) {
+        return report_reason(report);
+    }
+    memcpy(copy->values, iteration->values,
+           (size_t)lr_grid_num_voxels(iteration->grid) * sizeof(*copy->values));
+    snprintf(path, sizeof(path), "%.*s.iter%d%s", stem, output, iteration->number, ending);
+    const lr_status status = lr_image_write(path, copy, &report->log);
+    lr_image_destroy(copy);
+    return status;
+}
+
 float *common_floats(struct report *report, int64_t count, const char *what)
 {
     float *values = calloc((size_t)(count > 0 ? count : 1), sizeof(*values));
@@ -192,4 +224,18 @@ int64_t common_peak_memory(void)
 {
     struct rusage usage;
     return getrusage(RUSAGE_SELF, &usage) == 0 ? (int64_t)usage.ru_maxrss * 1024 : 0;
+}
+
+/* SplitMix64 (Steele, Lea, Flood, Fast splittable pseudorandom number generators, 2014). */
+static uint64_t mix(uint64_t state)
+{
+    state += UINT64_C(0x9e3779b97f4a7c15);
+    state = (state ^ (state >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    state = (state ^ (state >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return state ^ (state >> 31);
+}
+
+double common_random(uint64_t seed, int64_t index)
+{
+    return (double)(mix(mix(seed) + (uint64_t)index) >> 11) * 0x1p-53;
 }

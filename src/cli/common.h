@@ -99,12 +99,25 @@ void common_json_grid(struct json *json, const char *key, const lr_grid *grid);
 lr_status common_check_output(struct report *report, const char *path, const char *const *endings);
 extern const char *const common_image_endings[]; /* those that lr_image_write knows */
 
+/* LR_USAGE where both are one file, which would be lost. */
+lr_status common_check_other(struct report *report, const char *input, const char *output);
+
 /* As common_check_output for an HDF5 file, which no device or pipe can hold, and which must not
  * have an image's name: that is rather the input, given twice by mistake. */
 lr_status common_check_hdf5_output(struct report *report, const char *path);
 
 /* As common_check_output for LOR data: Interfile (.hs) or HDF5. */
 lr_status common_check_data_output(struct report *report, const char *path);
+
+/* An image amid a reconstruction, written beside the output: OUT.nii.gz and 5 give
+ * OUT.iter5.nii.gz. */
+struct common_iteration {
+    const char *output;
+    int number;
+    const lr_grid *grid;
+    const float *values;
+};
+lr_status common_write_iteration(struct report *report, const struct common_iteration *iteration);
 
 /* Whether `path` is what standard output is connected to, as /dev/stdout is. */
 bool common_is_standard_output(const char *path);
@@ -125,5 +138,8 @@ int64_t common_peak_memory(void);
 
 /* Creates a folder unless it is there. */
 lr_status common_make_folder(struct report *report, const char *path);
+
+/* Uniform in 0 <= x < 1: number `index` of the sequence that the seed begins. */
+double common_random(uint64_t seed, int64_t index);
 
 #endif

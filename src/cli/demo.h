@@ -12,7 +12,7 @@ struct demo_scale {
     int grid[3];
     double voxel_mm;
     double counts;
-    int iterations;
+    int iterations, subsets;
     int shown[3]; /* iterations in the panel before the last */
 };
 

@@ -20,11 +20,18 @@ static const struct cli_verb *const verbs[] = {
     &verb_project,
     &verb_backproject,
     &verb_sensitivity,
+    &verb_phantom,
     &verb_simulate,
     &verb_recon,
     &verb_events_show,
     &verb_events_convert,
+    &verb_direct_lut,
+    &verb_direct_deposit,
+    &verb_direct_project,
+    &verb_direct_recon,
     &verb_bench_correspondence,
+    &verb_bench_direct,
+    &verb_view,
     &verb_demo,
     NULL,
 };
@@ -58,7 +65,7 @@ static int match_verb(const struct cli_verb *verb, char *const *argv)
 static bool is_family(const char *word)
 {
     return strcmp(word, "scanner") == 0 || strcmp(word, "events") == 0 ||
-           strcmp(word, "bench") == 0;
+           strcmp(word, "bench") == 0 || strcmp(word, "direct") == 0;
 }
 
 /* "list, show, check": the second words that go with the first. */
@@ -110,6 +117,7 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
     struct cli_args args;
     lr_status status = args_parse(&args, verb->syntax, report, argv);
     report->quiet = args_has(&args, "--quiet");
+    report->verbose = args_has(&args, "--verbose");
     report->json = args_has(&args, "--json");
     if (args.help) {
         args_print_help(verb->syntax);

@@ -2,10 +2,12 @@
  * Copyright The LORaster authors
  *
  * The verb recon's parts: verb_recon.c runs it, recon_inputs.c reads what was measured and what is
- * known of each LOR, recon_report.c says what came of it and draws it. */
+ * known of each LOR, recon_direct.c does so for the family direct, recon_report.c says what came of it
+ * and draws it. */
 #ifndef LR_CLI_RECON_H
 #define LR_CLI_RECON_H
 
+#include "direct.h"
 #include "lor_factors.h"
 
 enum recon_algorithm { RECON_MLEM, RECON_OSEM };
@@ -16,6 +18,7 @@ enum recon_mu { RECON_MU_FACTORS, RECON_MU_LINES };
 struct recon_request {
     const char *data, *events, *crystal_map, *header;
     const char *additive, *efficiencies, *initial, *output, *picture;
+    bool is_direct; /* the family */
     enum recon_algorithm algorithm;
     enum recon_randoms randoms;
     enum recon_mu mu_as;
@@ -40,11 +43,23 @@ struct recon {
     lr_iteration *history; /* owned [iterations], without images */
     int num_done;
     double start_s;
+    struct direct_setup direct;      /* of the family direct */
+    lr_histo_images *direct_factors; /* owned; NULL = none */
 };
 
 /* Reads the measurement, and all that goes with it, and hands factors to setup.params. */
 lr_status recon_read_inputs(struct recon *recon);
 void recon_finish_inputs(struct recon_inputs *inputs);
+
+/* The image to start from, if one is asked for. */
+lr_status recon_read_initial(struct recon *recon);
+
+/* Complains about options of the other family. */
+void recon_check_family(struct cli_args *args, bool is_direct);
+
+/* The same for the family direct: reads histo-images and makes projector and operator. */
+lr_status recon_open_direct(struct recon *recon, struct cli_args *args);
+void recon_finish_direct(struct recon *recon); /* after the operator */
 
 /* Says what came of it: a line or a JSON object on standard output. */
 void recon_report(const struct recon *recon, bool stopped);

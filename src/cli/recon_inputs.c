@@ -127,7 +127,7 @@ static lr_status read_factors(struct recon *recon)
 
 /* --- the rest --- */
 
-static lr_status read_initial(struct recon *recon)
+lr_status recon_read_initial(struct recon *recon)
 {
     struct setup *setup = &recon->setup;
     const char *path = recon->request.initial;
@@ -153,7 +153,7 @@ lr_status recon_read_inputs(struct recon *recon)
     CLI_TRY(read_measurement(recon));
     CLI_TRY(read_additive(recon));
     CLI_TRY(read_factors(recon));
-    return read_initial(recon);
+    return recon_read_initial(recon);
 }
 
 void recon_finish_inputs(struct recon_inputs *inputs)

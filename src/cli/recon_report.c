@@ -166,7 +166,8 @@ lr_status recon_draw(const struct recon *recon)
     struct album album = {.report = recon->setup.report};
     char title[160];
     snprintf(title, sizeof(title), "%.60s: %d iterations, %.4g emissions",
-             recon->setup.scanner->name, recon->num_done, emissions(recon));
+             recon->setup.scanner != NULL ? recon->setup.scanner->name : "histo-images",
+             recon->num_done, emissions(recon));
     lr_status status = add_slices(recon, &album);
     if (status == LR_OK) {
         status = album_write(&album, recon->request.picture, 3, title);

@@ -70,10 +70,13 @@ static void write_sentence(void *user, lr_log_level level, lr_status status, con
     if (level == LR_LOG_ERROR) {
         report->status = status;
     }
-    if (level == LR_LOG_DEBUG || (level == LR_LOG_INFO && report->quiet)) {
+    if ((level == LR_LOG_DEBUG && !report->verbose) || (level == LR_LOG_INFO && report->quiet)) {
         return;
     }
     report_clear(report);
+    if (report->verbose) {
+        fprintf(stderr, "%8.3f s ", report_seconds() - report->start_s);
+    }
     fprintf(stderr, "loraster: %s%s\n", words[level], sentence);
 }
 
@@ -110,7 +113,7 @@ static bool show_progress(void *user, const char *what, double done, double tota
 
 void report_init(struct report *report)
 {
-    *report = (struct report){0};
+    *report = (struct report){.start_s = report_seconds()};
     report->log = (lr_log){write_sentence, report};
     report->progress = (lr_progress){show_progress, report};
     report->terminal = isatty(STDERR_FILENO) == 1;

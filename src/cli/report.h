@@ -16,10 +16,11 @@ struct report {
     lr_log log;
     lr_progress progress;
     bool quiet;       /* drop information and progress, keep warnings and errors */
+    bool verbose;     /* debugging sentences too, with the seconds since the start */
     bool json;        /* stdout carries one JSON object; see json.h */
     bool terminal;    /* stderr is one: draw progress */
     lr_status status; /* of the last error sentence */
-    double phase_start_s, drawn_s, last_done;
+    double start_s, phase_start_s, drawn_s, last_done;
     char phase[96];
     bool line_drawn;
 };

@@ -295,13 +295,15 @@ void setup_finish(struct setup *setup)
 
 void setup_json(const struct setup *setup, struct json *json)
 {
-    json_text(json, "scanner", setup->scanner->name);
+    json_text(json, "scanner", setup->scanner != NULL ? setup->scanner->name : NULL);
     common_json_grid(json, "grid", &setup->grid);
     const lr_operator_info *info = lr_operator_get_info(setup->op);
+    const bool is_direct = info->lors->scanner == NULL;
     json_open(json, "operator", '{');
+    json_text(json, "family", is_direct ? "direct" : "correspondence");
     json_text(json, "backend", info->backend);
     json_text(json, "device", info->device);
-    json_text(json, "mode", info->mode == LR_MODE_EXACT ? "exact" : "sampled");
+    json_text(json, "mode", is_direct ? NULL : info->mode == LR_MODE_EXACT ? "exact" : "sampled");
     json_int(json, "rays", info->rays);
     json_ints(json, "samples", info->samples, 3);
     json_int(json, "mu_steps", info->mu_steps);

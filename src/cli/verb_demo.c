@@ -15,8 +15,8 @@
 static const char scanner_name[] = "ge-explore-vista-dr";
 static const char phantom_name[] = "derenzo";
 
-static const struct demo_scale full_scale = {{100, 100, 8}, 0.44, 4e7, 32, {1, 5, 15}};
-static const struct demo_scale quick_scale = {{48, 48, 2}, 0.9, 4e6, 8, {1, 2, 4}};
+static const struct demo_scale full_scale = {{100, 100, 8}, 0.44, 4e7, 10, 4, {1, 2, 5}};
+static const struct demo_scale quick_scale = {{48, 48, 2}, 0.9, 4e6, 4, 2, {1, 2, 3}};
 
 const char *demo_path(const struct demo *demo, const char *name, char *path, size_t size)
 {
@@ -198,9 +198,10 @@ static lr_status reconstruct(struct demo *demo)
     lr_image *result = lr_image_create(&setup->grid, &setup->report->log);
     lr_status status = report_reason(setup->report);
     if (demo->image != NULL && result != NULL) {
-        status = lr_mlem(&(lr_mlem_params){.op = setup->op,
+        status = lr_osem(&(lr_osem_params){.op = setup->op,
                                            .data = demo->data,
                                            .iterations = demo->scale->iterations,
+                                           .subsets = demo->scale->subsets,
                                            .iteration = on_iteration,
                                            .user = demo,
                                            .log = &setup->report->log,

@@ -178,6 +178,11 @@ static lr_status run_show(struct cli_args *args)
 
 static lr_status open_both(struct cli_args *args, struct opened *opened)
 {
+    CLI_TRY(common_check_other(args->report, opened->source.path, args->positional[1]));
+    if (opened->source.format == LR_EVENTS_UNKNOWN) {
+        (void)lr_events_read(&opened->source, NULL, NULL); /* says why */
+        return report_reason(args->report);
+    }
     CLI_TRY(open_scanner(opened, args_text(args, "--scanner")));
     if (opened->scanner == NULL) {
         args_complain(args, "%s names no places of crystals: give its --scanner",

@@ -60,6 +60,20 @@ static lr_matrix_format format_of(const char *path)
     return LR_MATRIX_TSV;
 }
 
+/* Text is what a name without an ending means, and not what one with a strange ending does. */
+static void tell_ending(struct cli_args *args, const struct request *request)
+{
+    const char *slash = strrchr(request->output, '/');
+    const char *dot = strrchr(slash != NULL ? slash : request->output, '.');
+    if (request->format == LR_MATRIX_TSV && request->tube == NULL && dot != NULL &&
+        !args_has(args, "--format") && strcmp(dot, ".tsv") != 0 && strcmp(dot, ".txt") != 0) {
+        report_warn(args->report,
+                    "%s: %s is no ending of a matrix file (.h5, .npz, .mtx, .hpm, .tsv): "
+                    "tab-separated text is written; give --format tsv if that is meant",
+                    request->output, dot);
+    }
+}
+
 /* Written as they come: nothing is left to go on with. */
 static bool is_stream(lr_matrix_format format)
 {
@@ -397,6 +411,7 @@ static lr_status prepare(struct cli_args *args, struct setup *setup, struct requ
     const bool has_grid = args_has(args, "--grid") || args_has(args, "--like");
     CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
     CLI_TRY(check_output(args->report, request));
+    tell_ending(args, request);
     CLI_TRY(matrix_choice_open(&request->choice, setup, args));
     if (request->num_points > 0 && !has_grid) {
         setup_point_grid(setup);

@@ -43,6 +43,7 @@ struct verify {
     struct sample *samples;      /* ascending places */
     int num_samples;
     double sum, worst_sum, worst_row;
+    uint64_t seed;
     bool compares; /* elements, not only the structure */
 };
 
@@ -128,7 +129,7 @@ static lr_status take(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* Places spread by the golden section, from the middle on. */
+/* Random places, as the seed decides; all of them where they are few. */
 static lr_status choose_samples(struct verify *verify, int wanted)
 {
     const int64_t count = wanted < verify->num_sums ? wanted : verify->num_sums;
@@ -139,11 +140,8 @@ static lr_status choose_samples(struct verify *verify, int wanted)
                             (long long)verify->num_sums);
     }
     for (int64_t k = 0; k < count; k++) {
-        const double turns = 0.5 + (double)k * 0.6180339887498949;
-        const double share = turns - floor(turns);
-        const int64_t place =
-            count == verify->num_sums ? k : (int64_t)(share * (double)verify->num_sums);
-        verify->samples[k].place = place;
+        const int64_t drawn = (int64_t)(common_random(verify->seed, k) * (double)verify->num_sums);
+        verify->samples[k].place = count == verify->num_sums ? k : drawn;
     }
     qsort(verify->samples, (size_t)count, sizeof(*verify->samples), compare_places);
     for (int64_t k = 0; k < count; k++) { /* without repeats */
@@ -303,13 +301,14 @@ static lr_status complain_row(const struct verify *verify, const struct sample *
     return report_error(verify->setup.report, LR_BAD_INPUT,
                         "%s: %s %lld has elements that differ from those of backend cpu, mode %s, "
                         "by %.2g (relative L2; at most %g is rounding): %lld of %lld are missing, "
-                        "%lld should not be there",
+                        "%lld should not be there (--seed %llu)",
                         verify->path, verify->given.points_mm != NULL ? "point" : "voxel",
                         (long long)(verify->given.points_mm != NULL
                                         ? sample->place
                                         : voxel_at(verify, sample->place)),
                         mode, error->relative_l2, limit, (long long)error->num_missed,
-                        (long long)error->num_elements, (long long)error->num_unexpected);
+                        (long long)error->num_elements, (long long)error->num_unexpected,
+                        (unsigned long long)verify->seed);
 }
 
 static lr_status compare_row(void *user, const lr_row *row)
@@ -485,6 +484,7 @@ static void report_good(const struct verify *verify)
                     verify->compares && info->points_mm == NULL ? verify->worst_sum : NAN);
         json_number(&json, "row_error", verify->compares ? verify->worst_row : NAN);
         json_int(&json, "rows_compared", verify->compares ? verify->num_samples : 0);
+        json_int(&json, "seed", (int64_t)verify->seed);
         common_json_end(&json);
         return;
     }
@@ -495,16 +495,19 @@ static void report_good(const struct verify *verify)
                info->threshold > 0 ? ", where they exceed it" : "");
     }
     if (verify->compares) {
-        printf("%d %s differ from backend cpu, mode %s, by %.2g at most (relative L2)\n",
+        printf("%d %s, drawn with --seed %llu, differ from backend cpu, mode %s, by %.2g at most "
+               "(relative L2)\n",
                verify->num_samples, info->points_mm != NULL ? "points" : "voxels",
-               info->mode == LR_MODE_EXACT ? "exact" : "sampled", verify->worst_row);
+               (unsigned long long)verify->seed, info->mode == LR_MODE_EXACT ? "exact" : "sampled",
+               verify->worst_row);
     }
 }
 
 static lr_status verify_file(struct verify *verify, struct cli_args *args)
 {
-    static const int64_t range[2] = {1, MOST_SAMPLES};
+    static const int64_t range[2] = {1, MOST_SAMPLES}, seeds[2] = {0, INT64_MAX};
     const int wanted = (int)args_int(args, "--compare", DEFAULT_SAMPLES, range);
+    verify->seed = (uint64_t)args_int(args, "--seed", 1, seeds);
     CLI_TRY(args->status);
     verify->file = lr_matrix_file_open(verify->path, &args->report->log);
     if (verify->file == NULL) {
@@ -561,7 +564,8 @@ static lr_status run(struct cli_args *args)
 }
 
 static const struct cli_option options[] = {
-    {"--compare", "N", "voxels or points whose elements are compared; default 6", false},
+    {"--compare", "N", "random voxels or points whose elements are compared; default 6", false},
+    {"--seed", "N", "decides which; default 1", false},
     {0},
 };
 

@@ -14,6 +14,10 @@ static const char *const picture_endings[] = {".png", NULL};
 
 static void check_measurement(struct cli_args *args, const struct recon_request *request)
 {
+    if (request->is_direct) {
+        args_required(args, "--data");
+        return;
+    }
     if ((request->data != NULL) == (request->events != NULL)) {
         args_complain(args, "recon needs either --data FILE or --events FILE");
     }
@@ -58,14 +62,17 @@ static void read_model(struct cli_args *args, struct recon_request *request)
         (enum recon_randoms)args_word(args, "--randoms", randoms, RECON_RANDOMS_AUTO);
     request->mu_as = (enum recon_mu)args_word(args, "--mu-as", mu_as, RECON_MU_FACTORS);
     const bool osem = request->algorithm == RECON_OSEM;
+    const int usual = request->is_direct ? 10 : 7;
     request->iterations = (int)args_int(args, "--iterations", osem ? 3 : 10, range);
-    request->subsets = (int)args_int(args, "--subsets", osem ? 7 : 1, range);
+    request->subsets = (int)args_int(args, "--subsets", osem ? usual : 1, range);
     request->save_every = (int)args_int(args, "--save-every", 0, range);
 }
 
 static struct recon_request read_request(struct cli_args *args)
 {
+    static const char *const families[] = {"correspondence", "direct", NULL};
     struct recon_request request = {
+        .is_direct = args_word(args, "--operator", families, 0) == 1,
         .data = args_text(args, "--data"),
         .events = args_text(args, "--events"),
         .crystal_map = args_text(args, "--crystal-map"),
@@ -77,6 +84,7 @@ static struct recon_request read_request(struct cli_args *args)
         .picture = args_text(args, "--png"),
     };
     read_model(args, &request);
+    recon_check_family(args, request.is_direct);
     check_measurement(args, &request);
     check_model(args, &request);
     return request;
@@ -84,27 +92,13 @@ static struct recon_request read_request(struct cli_args *args)
 
 /* --- iterating --- */
 
-/* OUT.nii.gz and 5 give OUT.iter5.nii.gz. */
-static void iteration_path(char path[PATH_MAX], const char *output, int number)
-{
-    const char *ending = common_ends_with(output, ".nii.gz") ? ".nii.gz" : strrchr(output, '.');
-    const int stem = (int)(strlen(output) - strlen(ending));
-    snprintf(path, PATH_MAX, "%.*s.iter%d%s", stem, output, number, ending);
-}
-
 static lr_status save_iteration(const struct recon *recon, const lr_iteration *done)
 {
-    char path[PATH_MAX];
-    const int64_t count = lr_grid_num_voxels(&recon->setup.grid);
-    lr_image *copy = lr_image_create(&recon->setup.grid, &recon->setup.report->log);
-    if (copy == NULL) {
-        return report_reason(recon->setup.report);
-    }
-    memcpy(copy->values, done->image, (size_t)count * sizeof(*copy->values));
-    iteration_path(path, recon->request.output, done->number);
-    const lr_status status = lr_image_write(path, copy, &recon->setup.report->log);
-    lr_image_destroy(copy);
-    return status;
+    return common_write_iteration(recon->setup.report,
+                                  &(struct common_iteration){.output = recon->request.output,
+                                                             .number = done->number,
+                                                             .grid = &recon->setup.grid,
+                                                             .values = done->image});
 }
 
 static lr_status on_iteration(void *user, const lr_iteration *done)
@@ -190,19 +184,33 @@ static lr_status check_outputs(struct report *report, const struct recon_request
                                     : LR_OK;
 }
 
-static lr_status reconstruct(struct cli_args *args, struct recon *recon)
+/* Scanner, data and operator. */
+static lr_status open_all(struct cli_args *args, struct recon *recon)
 {
     struct setup *setup = &recon->setup;
+    if (recon->request.is_direct) {
+        CLI_TRY(check_outputs(args->report, &recon->request));
+        CLI_TRY(recon_open_direct(recon, args));
+        return recon_read_initial(recon);
+    }
     CLI_TRY(setup_scanner(setup, args, LR_STORE_AUTO));
     CLI_TRY(check_outputs(args->report, &recon->request));
     CLI_TRY(setup_grid(setup, args, NULL));
-    CLI_TRY(recon_read_inputs(recon));
+    return recon_read_inputs(recon);
+}
+
+static lr_status reconstruct(struct cli_args *args, struct recon *recon)
+{
+    struct setup *setup = &recon->setup;
+    CLI_TRY(open_all(args, recon));
     recon->image = lr_image_create(&setup->grid, &setup->report->log);
     recon->history = calloc((size_t)recon->request.iterations, sizeof(*recon->history));
     if (recon->image == NULL || recon->history == NULL) {
         return report_error(setup->report, LR_FAILED, "no memory for the image");
     }
-    CLI_TRY(setup_operator(setup));
+    if (setup->op == NULL) {
+        CLI_TRY(setup_operator(setup));
+    }
     return conclude(recon, iterate(recon));
 }
 
@@ -214,13 +222,16 @@ static lr_status run(struct cli_args *args)
     lr_image_destroy(recon.image);
     lr_operator_destroy(recon.setup.op); /* before the factors that it asks */
     recon.setup.op = NULL;
+    recon_finish_direct(&recon);
     recon_finish_inputs(&recon.inputs);
     setup_finish(&recon.setup);
     return status;
 }
 
 static const struct cli_option input_options[] = {
-    {"--data", "FILE", "LOR data (HDF5, or STIR's .hs)", false},
+    {"--operator", "FAMILY", "correspondence, or direct: histo-images; default correspondence",
+     false},
+    {"--data", "FILE", "LOR data (HDF5, or STIR's .hs); direct: histo-images (HDF5)", false},
     {"--events", "FILE", "list mode instead: PETSIRD, CASToR (.Cdh), SAFIR, Siemens (.l)", false},
     {"--crystal-map", "FILE",
      "of SAFIR (*crystal_map.txt) or CASToR (.lut); default: the one beside", false},
@@ -235,9 +246,10 @@ static const struct cli_option input_options[] = {
 static const struct cli_option algorithm_options[] = {
     {"--algorithm", "NAME", "mlem or osem; default mlem", false},
     {"--iterations", "N", "default 10, and 3 of osem", false},
-    {"--subsets", "N", "of osem; default 7", false},
+    {"--subsets", "N", "of osem; default 7, of direct 10", false},
     {"--initial", "IMAGE", "image to start from; default: ones", false},
-    {"--additive", "FILE", "expected randoms and scatter per LOR (HDF5, or .hs)", false},
+    {"--additive", "FILE", "expected randoms and scatter, as --data", false},
+    {"--factors", "FILE", "direct: attenuation, efficiencies, geometry: histo-images", false},
     {"--randoms", "HOW", "auto (by fan sums where the events have delayeds) or none", false},
     {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird)", false},
     {"--mu-as", "HOW", "--mu as factors (one per LOR) or along lines; default factors", false},
@@ -255,6 +267,7 @@ static const struct cli_syntax syntax = {
                COMMON_SCANNER_GROUP,
                COMMON_GRID_GROUP,
                COMMON_OPERATOR_GROUP,
+               {"kernel of --operator direct", direct_kernel_options},
                COMMON_GENERAL_GROUP},
 };
 

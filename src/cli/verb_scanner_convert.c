@@ -25,6 +25,7 @@ static void tell(const struct setup *setup, const struct cli_args *args)
 static lr_status convert(struct setup *setup, struct cli_args *args)
 {
     setup->report = args->report;
+    CLI_TRY(common_check_other(args->report, args->positional[0], args->positional[1]));
     setup->scanner = lr_scanner_read(args->positional[0], &args->report->log);
     if (setup->scanner == NULL) {
         return report_reason(args->report);

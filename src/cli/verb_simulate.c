@@ -243,7 +243,7 @@ static lr_status run(struct cli_args *args)
 }
 
 static const struct cli_option options[] = {
-    {"--phantom", "NAME", "derenzo, spheres, point, or colin27 with --labels", false},
+    {"--phantom", "NAME", "derenzo, spheres, six-spheres, point, or colin27 with --labels", false},
     {"--labels", "IMAGE", "label image of colin27 (0 air .. 4 CSF)", false},
     {"--image", "IMAGE", "activity per voxel instead of a phantom; its grid is used", false},
     {"--counts", "N", "scale the expectation to N counts in all", false},

@@ -23,11 +23,18 @@ extern const struct cli_verb verb_matrix_verify;
 extern const struct cli_verb verb_project;
 extern const struct cli_verb verb_backproject;
 extern const struct cli_verb verb_sensitivity;
+extern const struct cli_verb verb_phantom;
 extern const struct cli_verb verb_simulate;
 extern const struct cli_verb verb_recon;
 extern const struct cli_verb verb_events_show;
 extern const struct cli_verb verb_events_convert;
 extern const struct cli_verb verb_bench_correspondence;
+extern const struct cli_verb verb_direct_lut;
+extern const struct cli_verb verb_direct_deposit;
+extern const struct cli_verb verb_direct_project;
+extern const struct cli_verb verb_direct_recon;
+extern const struct cli_verb verb_bench_direct;
 extern const struct cli_verb verb_demo;
+extern const struct cli_verb verb_view;
 
 #endif

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "gl/context_private.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,15 +134,21 @@ static void read_limits(struct gl_limits *limits)
     }
 }
 
-/* GLEW asks for a GLX display after everything else is loaded; there is none here. Its table is
- * the process's, and serves every context once it is filled. */
+/* GLEW's table of functions is the process's, so its guard is too. */
+static pthread_mutex_t table_guard = PTHREAD_MUTEX_INITIALIZER;
+
+/* GLEW asks for a GLX display after everything else is loaded; there is none here. Its table serves
+ * every context once it is filled. */
 static bool load_functions(void)
 {
-    if (GLEW_VERSION_4_5 && glCreateTextures != NULL) {
-        return true;
+    pthread_mutex_lock(&table_guard);
+    bool loaded = GLEW_VERSION_4_5 && glCreateTextures != NULL;
+    if (!loaded) {
+        const GLenum result = glewInit();
+        loaded = result == GLEW_OK || result == GLEW_ERROR_NO_GLX_DISPLAY;
     }
-    const GLenum result = glewInit();
-    return result == GLEW_OK || result == GLEW_ERROR_NO_GLX_DISPLAY;
+    pthread_mutex_unlock(&table_guard);
+    return loaded;
 }
 
 lr_status gl_context_start(struct gl_context *ctx, char *reason, size_t capacity)
@@ -185,19 +192,28 @@ struct gl_context *gl_context_adopt(const struct gl_context_params *params)
 
 /* ---- use ---- */
 
+/* Its own; the context is current. */
+static void delete_objects(struct gl_context *ctx)
+{
+    glDeleteVertexArrays(1, &ctx->vertex_array);
+    gl_stream_finish(ctx);
+    glDeleteBuffers(1, &ctx->staging_buffer);
+}
+
 void gl_context_destroy(struct gl_context *ctx)
 {
     if (ctx == NULL) {
         return;
     }
     if (ctx->adopted) {
-        glDeleteVertexArrays(1, &ctx->vertex_array);
-        gl_stream_finish(ctx);
-        glDeleteBuffers(1, &ctx->staging_buffer);
+        delete_objects(ctx);
         if (ctx->debug) {
             gl_debug_remove(ctx);
         }
     } else {
+        if (ctx->is_shared && gl_context_make_current(ctx) == LR_OK) {
+            delete_objects(ctx);
+        }
         if (ctx->times_current > 0) {
             ctx->times_current = 1;
             gl_context_release(ctx);

@@ -3,8 +3,8 @@
  *
  * OpenGL 4.5 core contexts without a window, through EGL.
  *
- * Threads: a context belongs to one thread at a time. Contexts are created one at a time (GLEW's
- * function table is shared by the process). Everything in this folder that takes a context, or
+ * Threads: a context belongs to one thread at a time. Threads may create contexts at the same time
+ * (GLEW's function table, which the process shares, has a guard). Everything in this folder that takes a context, or
  * an object made with one, wants that context current on the calling thread; the exceptions are
  * gl_context_create, _destroy, _limits, _log, _saw_error and gl_shader_source_*. */
 #ifndef LR_GL_CONTEXT_H
@@ -19,9 +19,11 @@
 struct gl_context;
 
 struct gl_context_params {
-    int device;        /* the Nth usable way to OpenGL, in the order of lr_device_list */
-    const lr_log *log; /* kept; outlives the context */
-    bool debug;        /* asks the driver for its messages and checks every pass for errors */
+    int device; /* the Nth usable way to OpenGL, in the order of lr_device_list */
+    const lr_shared_context *shared; /* NULL = none; else textures, buffers, programs and fences are
+                                        those of both contexts, and `device` is ignored */
+    const lr_log *log;               /* kept; outlives the context */
+    bool debug; /* asks the driver for its messages and checks every pass for errors */
 };
 
 /* What the driver can do. Sizes in texels, bytes where named so. */
@@ -46,14 +48,18 @@ struct gl_limits {
 /* Opens the Nth usable way to OpenGL: EGL devices (hardware before software), then
  * EGL_MESA_platform_surfaceless, then the default display with a 1 x 1 pbuffer. The context is
  * not current afterwards, and what was current before still is.
- * errors: NULL; LR_NO_DEVICE with what to install when there is no OpenGL 4.5, LR_USAGE with a
- * list of what exists when `device` is out of range. */
+ * errors: NULL; LR_NO_DEVICE with what to install when there is no OpenGL 4.5, or when the context
+ * to share with does not let it; LR_USAGE with a list of what exists when `device` is out of range. */
 struct gl_context *gl_context_create(const struct gl_context_params *params);
 
 /* Wraps the context that is current on this thread (a window's). It is neither made current nor
  * destroyed by us; gl_context_make_current brings its state to the baseline of pass.h.
  * errors: NULL; LR_NO_DEVICE when none is current or it is older than 4.5. `device` is ignored. */
 struct gl_context *gl_context_adopt(const struct gl_context_params *params);
+
+/* What names the context to others that are to share its objects. It is current on this thread.
+ * false: EGL does not know of it, as for a window made by other means. */
+bool gl_context_share(lr_shared_context *shared);
 
 /* Frees the context and everything still in it; objects made with it must be destroyed before.
  * If it is current, what was current before it becomes current again. NULL is allowed. */

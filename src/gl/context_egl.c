@@ -22,14 +22,11 @@ static void describe(lr_device *found, const struct gl_limits *limits)
     found->memory_bytes = limits->memory_bytes;
 }
 
-static bool start(struct gl_context *ctx, const struct egl_way *way, char *reason, size_t capacity)
+/* What is open in ctx->egl. */
+static bool start_opened(struct gl_context *ctx, char *reason, size_t capacity)
 {
-    if (!egl_context_open(&ctx->egl, way, ctx->debug, reason, capacity)) {
-        return false;
-    }
     bool started = egl_context_make_current(&ctx->egl, &ctx->before, reason, capacity);
     if (started) {
-        ctx->limits.software = way->software;
         started = gl_context_start(ctx, reason, capacity) == LR_OK;
         egl_context_restore(&ctx->egl, &ctx->before);
     }
@@ -39,18 +36,63 @@ static bool start(struct gl_context *ctx, const struct egl_way *way, char *reaso
     return started;
 }
 
+static bool start(struct gl_context *ctx, const struct egl_way *way, char *reason, size_t capacity)
+{
+    ctx->limits.software = way->software;
+    return egl_context_open(&ctx->egl, way, ctx->debug, reason, capacity) &&
+           start_opened(ctx, reason, capacity);
+}
+
+static struct gl_context *make(const struct gl_context_params *params)
+{
+    struct gl_context *ctx = lr_alloc(1, sizeof(*ctx), "an OpenGL context", params->log);
+    if (ctx != NULL) {
+        ctx->log = params->log;
+        ctx->debug = params->debug;
+    }
+    return ctx;
+}
+
+bool gl_context_share(lr_shared_context *shared)
+{
+    struct egl_share current;
+    if (!egl_context_current(&current)) {
+        return false;
+    }
+    *shared = (lr_shared_context){current.display, current.context};
+    return true;
+}
+
+static struct gl_context *create_beside(const struct gl_context_params *params)
+{
+    const struct egl_share share = {params->shared->display, params->shared->context};
+    char reason[256] = "no OpenGL";
+    struct gl_context *ctx = make(params);
+    if (ctx == NULL) {
+        return NULL;
+    }
+    ctx->is_shared = true;
+    if (!egl_context_open_beside(&ctx->egl, &share, ctx->debug, reason, sizeof(reason)) ||
+        !start_opened(ctx, reason, sizeof(reason))) {
+        lr_error(params->log, LR_NO_DEVICE,
+                 "no OpenGL context can be made that shares objects with the one given: %s",
+                 reason);
+        free(ctx);
+        return NULL;
+    }
+    return ctx;
+}
+
 struct gl_context *gl_context_try(const struct egl_way *way, const struct gl_context_params *params,
                                   lr_device *found)
 {
     *found = (lr_device){.software = way->software};
     gl_copy_text(found->way, sizeof(found->way), way->name);
-    struct gl_context *ctx = lr_alloc(1, sizeof(*ctx), "an OpenGL context", params->log);
+    struct gl_context *ctx = make(params);
     if (ctx == NULL) {
         gl_copy_text(found->reason, sizeof(found->reason), "no memory");
         return NULL;
     }
-    ctx->log = params->log;
-    ctx->debug = params->debug;
     if (!start(ctx, way, found->reason, sizeof(found->reason))) {
         free(ctx);
         return NULL;
@@ -90,6 +132,9 @@ static void report_none(const lr_log *log, const char *refusals)
 
 struct gl_context *gl_context_create(const struct gl_context_params *params)
 {
+    if (params->shared != NULL) {
+        return create_beside(params);
+    }
     struct egl_way ways[EGL_WAY_MAX];
     const int num_ways = egl_ways_find(ways);
     char usable[600] = "", refusals[600] = "";

@@ -13,6 +13,7 @@ struct gl_context {
     const lr_log *log;
     bool debug;
     bool adopted;
+    bool is_shared; /* its objects outlive it */
     bool saw_error;
     int times_current; /* nested gl_context_make_current */
     struct egl_context egl;

@@ -154,8 +154,9 @@ static bool choose_config(const struct egl_context *egl, bool pbuffer, EGLConfig
            has_word(eglQueryString(egl->display, EGL_EXTENSIONS), "EGL_KHR_no_config_context");
 }
 
-/* A driver that cannot tell of resets refuses the attribute; it is asked again without. */
-static bool make_context(struct egl_context *egl, EGLConfig config, bool debug)
+/* A driver that cannot tell of resets refuses the attribute; it is asked again without. So it is
+ * beside a context that was made without. */
+static bool make_context(struct egl_context *egl, EGLConfig config, EGLContext share, bool debug)
 {
     for (int tells_resets = 1; tells_resets >= 0; tells_resets--) {
         const EGLint wanted[] = {EGL_CONTEXT_MAJOR_VERSION_KHR,
@@ -170,7 +171,7 @@ static bool make_context(struct egl_context *egl, EGLConfig config, bool debug)
                                               : EGL_NONE,
                                  EGL_LOSE_CONTEXT_ON_RESET_KHR,
                                  EGL_NONE};
-        egl->context = eglCreateContext(egl->display, config, EGL_NO_CONTEXT, wanted);
+        egl->context = eglCreateContext(egl->display, config, share, wanted);
         if (egl->context != EGL_NO_CONTEXT) {
             return true;
         }
@@ -178,15 +179,15 @@ static bool make_context(struct egl_context *egl, EGLConfig config, bool debug)
     return false;
 }
 
-static bool fill_display(struct egl_context *egl, bool pbuffer, bool debug, char *reason,
-                         size_t capacity)
+static bool fill_display(struct egl_context *egl, EGLContext share, bool pbuffer, bool debug,
+                         char *reason, size_t capacity)
 {
     EGLConfig config = EGL_NO_CONFIG_KHR;
     if (!choose_config(egl, pbuffer, &config)) {
         snprintf(reason, capacity, "no configuration renders OpenGL");
         return false;
     }
-    if (!make_context(egl, config, debug)) {
+    if (!make_context(egl, config, share, debug)) {
         snprintf(reason, capacity, "OpenGL 4.5 core is refused (%s)", error_name(eglGetError()));
         return false;
     }
@@ -202,6 +203,15 @@ static bool fill_display(struct egl_context *egl, bool pbuffer, bool debug, char
     return true;
 }
 
+/* On the display that is open in *egl. */
+static bool fill_opened(struct egl_context *egl, EGLContext share, bool pbuffer, bool debug,
+                        char *reason, size_t capacity)
+{
+    const char *has = eglQueryString(egl->display, EGL_EXTENSIONS);
+    const bool needs = pbuffer || !has_word(has, "EGL_KHR_surfaceless_context");
+    return fill_display(egl, share, needs, debug, reason, capacity);
+}
+
 bool egl_context_open(struct egl_context *egl, const struct egl_way *way, bool debug, char *reason,
                       size_t capacity)
 {
@@ -211,13 +221,25 @@ bool egl_context_open(struct egl_context *egl, const struct egl_way *way, bool d
         snprintf(reason, capacity, "no EGL driver offers OpenGL");
         return false;
     }
-    bool opened = open_display(egl, way, reason, capacity);
-    if (opened) {
-        const char *has = eglQueryString(egl->display, EGL_EXTENSIONS);
-        const bool pbuffer =
-            way->kind == EGL_WAY_PBUFFER || !has_word(has, "EGL_KHR_surfaceless_context");
-        opened = fill_display(egl, pbuffer, debug, reason, capacity);
+    const bool opened =
+        open_display(egl, way, reason, capacity) &&
+        fill_opened(egl, EGL_NO_CONTEXT, way->kind == EGL_WAY_PBUFFER, debug, reason, capacity);
+    if (api != EGL_NONE) {
+        eglBindAPI(api);
     }
+    if (!opened) {
+        egl_context_close(egl);
+    }
+    return opened;
+}
+
+bool egl_context_open_beside(struct egl_context *egl, const struct egl_share *share, bool debug,
+                             char *reason, size_t capacity)
+{
+    *egl = (struct egl_context){share->display, EGL_NO_CONTEXT, EGL_NO_SURFACE, false};
+    const EGLenum api = eglQueryAPI();
+    const bool opened = eglBindAPI(EGL_OPENGL_API) &&
+                        fill_opened(egl, share->context, false, debug, reason, capacity);
     if (api != EGL_NONE) {
         eglBindAPI(api);
     }
@@ -250,6 +272,19 @@ static void note_current(struct egl_current *current)
     current->context = eglGetCurrentContext();
     current->draw = eglGetCurrentSurface(EGL_DRAW);
     current->read = eglGetCurrentSurface(EGL_READ);
+}
+
+bool egl_context_current(struct egl_share *current)
+{
+    const EGLenum api = eglQueryAPI();
+    if (!eglBindAPI(EGL_OPENGL_API)) {
+        return false;
+    }
+    *current = (struct egl_share){eglGetCurrentDisplay(), eglGetCurrentContext()};
+    if (api != EGL_NONE) {
+        eglBindAPI(api);
+    }
+    return current->context != EGL_NO_CONTEXT;
 }
 
 bool egl_context_make_current(const struct egl_context *egl, struct egl_current *before,

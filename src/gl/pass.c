@@ -66,6 +66,19 @@ static bool is_compute(const struct gl_pass *pass)
     return size[0] > 0;
 }
 
+static lr_status check_indices(struct gl_context *ctx, const struct gl_pass *pass)
+{
+    const struct gl_range *range = &pass->indices;
+    if (range->buffer != NULL &&
+        (range->offset < 0 || range->offset % 4 != 0 ||
+         4 * (int64_t)pass->vertices > range->buffer->size_bytes - range->offset)) {
+        return lr_error(ctx->log, LR_USAGE, "%s: %d indices at %lld of %s (%lld bytes) lie outside",
+                        pass->label, pass->vertices, (long long)range->offset, range->buffer->label,
+                        (long long)range->buffer->size_bytes);
+    }
+    return LR_OK;
+}
+
 static lr_status check_draw(struct gl_context *ctx, const struct gl_pass *pass)
 {
     if (pass->target == NULL) {
@@ -88,7 +101,7 @@ static lr_status check_draw(struct gl_context *ctx, const struct gl_pass *pass)
         return lr_error(ctx->log, LR_USAGE, "%s: %s has no depth to test against", pass->label,
                         pass->target->label);
     }
-    return LR_OK;
+    return check_indices(ctx, pass);
 }
 
 static lr_status check_dispatch(struct gl_context *ctx, const struct gl_pass *pass)
@@ -146,8 +159,26 @@ static lr_status check_feedback(struct gl_context *ctx, const struct gl_pass *pa
     return LR_OK;
 }
 
+static lr_status check_loans(const struct gl_context *ctx, const struct gl_pass *pass)
+{
+    for (int k = 0; k < GL_PASS_BUFFERS; k++) {
+        const struct gl_buffer *buffer = pass->buffers[k].buffer;
+        LR_TRY(buffer ? gl_loan_check(ctx, buffer->loan, buffer->label) : LR_OK);
+    }
+    for (int k = 0; k < GL_PASS_TEXTURES; k++) {
+        const struct gl_texture *texture = pass->textures[k];
+        LR_TRY(texture ? gl_loan_check(ctx, texture->loan, texture->label) : LR_OK);
+    }
+    for (int k = 0; k < GL_PASS_IMAGES; k++) {
+        const struct gl_texture *texture = pass->images[k].texture;
+        LR_TRY(texture ? gl_loan_check(ctx, texture->loan, texture->label) : LR_OK);
+    }
+    return LR_OK;
+}
+
 static lr_status check(struct gl_context *ctx, const struct gl_pass *pass)
 {
+    LR_TRY(check_loans(ctx, pass));
     LR_TRY(is_compute(pass) ? check_dispatch(ctx, pass) : check_draw(ctx, pass));
     for (int k = 0; k < GL_PASS_BUFFERS; k++) {
         LR_TRY(check_range(ctx, pass, k));
@@ -249,6 +280,15 @@ static void set_draw_state(struct gl_context *ctx, const struct gl_pass *pass)
         glBlendEquation(GL_FUNC_ADD);
         glBlendFunc(GL_ONE, GL_ONE);
     }
+    if (pass->blending == GL_BLENDING_OVER) {
+        glEnable(GL_BLEND);
+        glBlendEquation(GL_FUNC_ADD);
+        glBlendFuncSeparate(GL_SRC_ALPHA, GL_ONE_MINUS_SRC_ALPHA, GL_ONE, GL_ONE_MINUS_SRC_ALPHA);
+    }
+    if (!is_zero(pass->scissor, 4)) {
+        glEnable(GL_SCISSOR_TEST);
+        glScissor(pass->scissor[0], pass->scissor[1], pass->scissor[2], pass->scissor[3]);
+    }
     if (pass->depth_test) {
         glEnable(GL_DEPTH_TEST);
     }
@@ -270,8 +310,21 @@ static void reset_draw_state(const struct gl_pass *pass)
     }
     glDisable(GL_DEPTH_TEST);
     glDisable(GL_BLEND);
+    glDisable(GL_SCISSOR_TEST);
     glBindFramebuffer(GL_DRAW_FRAMEBUFFER, 0);
     glBindVertexArray(0);
+}
+
+static void draw_vertices(const struct gl_pass *pass)
+{
+    if (pass->indices.buffer == NULL) {
+        glDrawArraysInstanced(pass->primitive, 0, pass->vertices, pass->instances);
+        return;
+    }
+    glBindBuffer(GL_ELEMENT_ARRAY_BUFFER, pass->indices.buffer->name);
+    glDrawElementsInstanced(pass->primitive, pass->vertices, GL_UNSIGNED_INT,
+                            (const void *)(uintptr_t)pass->indices.offset, pass->instances);
+    glBindBuffer(GL_ELEMENT_ARRAY_BUFFER, 0);
 }
 
 static void issue(struct gl_context *ctx, const struct gl_pass *pass)
@@ -282,7 +335,7 @@ static void issue(struct gl_context *ctx, const struct gl_pass *pass)
         return;
     }
     set_draw_state(ctx, pass);
-    glDrawArraysInstanced(pass->primitive, 0, pass->vertices, pass->instances);
+    draw_vertices(pass);
     reset_draw_state(pass);
 }
 

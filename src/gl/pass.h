@@ -17,7 +17,9 @@ enum { GL_PASS_BUFFERS = 12, GL_PASS_TEXTURES = 12, GL_PASS_IMAGES = 4 };
 
 enum gl_blending {
     GL_BLENDING_OFF = 0,
-    GL_BLENDING_ADD /* destination + source, in every channel */
+    GL_BLENDING_ADD, /* destination + source, in every channel */
+    GL_BLENDING_OVER /* source over destination by the source's alpha, not multiplied in; the
+                        destination's alpha is covered likewise */
 };
 
 /* A buffer, or part of one. An offset is a multiple of gl_limits.storage_alignment. */
@@ -46,6 +48,7 @@ struct gl_pass {
 
     struct gl_target *target; /* a draw's; NULL for compute */
     int viewport[4];          /* x, y, width, height; all 0 = the whole target */
+    int scissor[4]; /* nothing is drawn outside; all 0 = no limit. Clipped to the target */
     enum gl_blending blending;
     bool depth_test;         /* nearer wins (GL_LESS), and depth is written */
     bool depth_zero_to_one;  /* clip space z in 0 .. 1: the finer choice with a float depth */
@@ -53,6 +56,7 @@ struct gl_pass {
                                  llvmpipe clips by others that it finds written */
     GLenum primitive;        /* 0 = GL_POINTS; vertices are pulled, there are no attributes */
     int vertices, instances; /* either 0: nothing is drawn */
+    struct gl_range indices; /* gl_VertexID comes from there, uint32_t; no buffer = 0, 1, 2 ... */
 
     int groups[3];       /* a dispatch's; any 0: nothing runs */
     GLbitfield barriers; /* glMemoryBarrier after the pass, for what reads its results */

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "gl/program.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "gl/compile_log.h"
@@ -174,10 +175,12 @@ struct gl_program *gl_program_create(struct gl_context *ctx, const struct gl_pro
     gl_copy_text(program->label, sizeof(program->label), params->label);
     program->name = glCreateProgram();
     glObjectLabel(GL_PROGRAM, program->name, -1, program->label);
+    const double start = lr_clock_seconds();
     if (build(program, params) != LR_OK) {
         gl_program_destroy(program);
         return NULL;
     }
+    lr_debug(ctx->log, "program %s: built in %.3f s", program->label, lr_clock_seconds() - start);
     return program;
 }
 

@@ -12,6 +12,24 @@
 /* Drivers take sizes of transfers as int. */
 static const int64_t max_read_bytes = (int64_t)1 << 30;
 
+/* ---- loans ---- */
+
+lr_status gl_loan_check(const struct gl_context *ctx, const struct gl_loan *loan, const char *label)
+{
+    if (loan == NULL || !loan->is_out) {
+        return LR_OK;
+    }
+    return lr_error(ctx->log, LR_USAGE, "%s is out on a loan: OpenGL may use it when it is back",
+                    label);
+}
+
+static void end_loan(struct gl_loan *loan)
+{
+    if (loan != NULL) {
+        loan->end(loan);
+    }
+}
+
 /* ---- textures: creating ---- */
 
 static bool fits(const struct gl_texture *texture)
@@ -94,7 +112,7 @@ static void set_sampling(const struct gl_texture *texture, const struct gl_textu
     glTextureParameteri(texture->name, GL_TEXTURE_WRAP_R, wrap);
 }
 
-static lr_status allocate(struct gl_texture *texture)
+static lr_status allocate(struct gl_texture *texture, bool is_unset)
 {
     const int *size = texture->size;
     LR_TRY(check_memory(texture->ctx, texture->label, gl_texture_bytes(texture)));
@@ -105,7 +123,7 @@ static lr_status allocate(struct gl_texture *texture)
         glTextureStorage3D(texture->name, 1, texture->format, size[0], size[1], size[2]);
     }
     GLenum error = glGetError();
-    if (error == GL_NO_ERROR) {
+    if (error == GL_NO_ERROR && !is_unset) {
         gl_texture_clear(texture, NULL);
         error = glGetError();
     }
@@ -114,7 +132,8 @@ static lr_status allocate(struct gl_texture *texture)
                : report_allocation(texture->ctx, texture->label, gl_texture_bytes(texture), error);
 }
 
-struct gl_texture *gl_texture_create(struct gl_context *ctx, const struct gl_texture_params *params)
+static struct gl_texture *make_texture(struct gl_context *ctx,
+                                       const struct gl_texture_params *params)
 {
     struct gl_texture *texture = lr_alloc(1, sizeof(*texture), params->label, ctx->log);
     if (texture == NULL) {
@@ -126,10 +145,30 @@ struct gl_texture *gl_texture_create(struct gl_context *ctx, const struct gl_tex
         free(texture);
         return NULL;
     }
+    return texture;
+}
+
+struct gl_texture *gl_texture_borrow(struct gl_context *ctx, GLuint name,
+                                     const struct gl_texture_params *params)
+{
+    struct gl_texture *texture = make_texture(ctx, params);
+    if (texture != NULL) {
+        texture->name = name;
+        texture->is_borrowed = true;
+    }
+    return texture;
+}
+
+struct gl_texture *gl_texture_create(struct gl_context *ctx, const struct gl_texture_params *params)
+{
+    struct gl_texture *texture = make_texture(ctx, params);
+    if (texture == NULL) {
+        return NULL;
+    }
     glCreateTextures(texture->target, 1, &texture->name);
     glObjectLabel(GL_TEXTURE, texture->name, -1, texture->label);
     set_sampling(texture, params);
-    if (allocate(texture) != LR_OK) {
+    if (allocate(texture, params->is_unset) != LR_OK) {
         gl_texture_destroy(texture);
         return NULL;
     }
@@ -139,7 +178,10 @@ struct gl_texture *gl_texture_create(struct gl_context *ctx, const struct gl_tex
 void gl_texture_destroy(struct gl_texture *texture)
 {
     if (texture != NULL) {
-        glDeleteTextures(1, &texture->name);
+        end_loan(texture->loan);
+        if (!texture->is_borrowed) {
+            glDeleteTextures(1, &texture->name);
+        }
         free(texture);
     }
 }
@@ -221,6 +263,7 @@ lr_status gl_texture_upload_rect(struct gl_texture *texture, const struct gl_box
                                  const void *texels)
 {
     struct gl_box box;
+    LR_TRY(gl_loan_check(texture->ctx, texture->loan, texture->label));
     LR_TRY(resolve(texture, asked, &box));
     const int64_t row_bytes = (int64_t)box.width * texture->texel_bytes;
     const int64_t rows = (int64_t)box.height * box.depth;
@@ -243,6 +286,7 @@ lr_status gl_texture_read(const struct gl_texture *texture, const struct gl_box 
                           void *texels)
 {
     struct gl_box box;
+    LR_TRY(gl_loan_check(texture->ctx, texture->loan, texture->label));
     LR_TRY(resolve(texture, asked, &box));
     const int64_t row_bytes = (int64_t)box.width * texture->texel_bytes;
     const int64_t rows = (int64_t)box.height * box.depth;
@@ -259,6 +303,9 @@ lr_status gl_texture_read(const struct gl_texture *texture, const struct gl_box 
 void gl_texture_clear(struct gl_texture *texture, const void *texel)
 {
     const struct gl_format *format = gl_format_find(texture->format);
+    if (gl_loan_check(texture->ctx, texture->loan, texture->label) != LR_OK) {
+        return;
+    }
     glClearTexImage(texture->name, 0, format->pixel, format->type, texel);
 }
 
@@ -318,6 +365,7 @@ struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffe
 void gl_buffer_destroy(struct gl_buffer *buffer)
 {
     if (buffer != NULL) {
+        end_loan(buffer->loan);
         glDeleteBuffers(1, &buffer->name);
         free(buffer);
     }
@@ -349,6 +397,7 @@ static lr_status stream_to(struct gl_buffer *buffer, int64_t offset, int64_t byt
 lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t bytes,
                            const void *data)
 {
+    LR_TRY(gl_loan_check(buffer->ctx, buffer->loan, buffer->label));
     LR_TRY(check_range(buffer, offset, bytes));
     glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
     LR_TRY(stream_to(buffer, offset, bytes, data));
@@ -379,6 +428,7 @@ static lr_status ensure_staging(struct gl_context *ctx)
  * stays there. */
 lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t bytes, void *data)
 {
+    LR_TRY(gl_loan_check(buffer->ctx, buffer->loan, buffer->label));
     LR_TRY(check_range(buffer, offset, bytes));
     LR_TRY(ensure_staging(buffer->ctx));
     const GLuint staging = buffer->ctx->staging_buffer;
@@ -393,9 +443,17 @@ lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t
 }
 
 /* Larger pieces are cleared by the processor in some drivers. */
+void gl_buffer_copy(const struct gl_buffer *from, struct gl_buffer *to, int64_t bytes)
+{
+    glCopyNamedBufferSubData(from->name, to->name, 0, 0, (GLsizeiptr)bytes);
+}
+
 void gl_buffer_clear(struct gl_buffer *buffer, uint32_t word)
 {
     const int64_t bytes = storage_bytes(buffer->size_bytes);
+    if (gl_loan_check(buffer->ctx, buffer->loan, buffer->label) != LR_OK) {
+        return;
+    }
     glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
     for (int64_t done = 0; done < bytes; done += CLEAR_BYTES) {
         const int64_t rest = bytes - done;

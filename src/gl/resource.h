@@ -27,12 +27,20 @@ struct gl_box {
     int width, height, depth;
 };
 
+/* What another interface, such as CUDA, holds of a texture or buffer. While it is out, passes and
+ * transfers refuse the object with LR_USAGE; destroying the object ends it. */
+struct gl_loan {
+    bool is_out;
+    void (*end)(struct gl_loan *loan);
+};
+
 struct gl_texture_params {
     const char *label; /* required */
     GLenum target;     /* GL_TEXTURE_2D, _2D_ARRAY or _3D; 0 = GL_TEXTURE_2D */
     GLenum format;
     int width, height, depth; /* depth: slices or layers; 0 = 1 */
     bool linear;              /* samplers interpolate; default: nearest texel */
+    bool is_unset;            /* contents are what they are, until they are uploaded */
     bool zero_outside;        /* samplers read 0 outside; default: the nearest edge texel */
 };
 
@@ -42,10 +50,17 @@ struct gl_texture {
     GLenum target, format;
     int size[3];
     int texel_bytes;
+    bool is_borrowed;
     char label[64];
+    struct gl_loan *loan; /* NULL = none; the lender sets it */
 };
 
-/* Contents are zero. */
+/* A texture of another context that shares its objects with this one, made there with the same
+ * params (or by OpenGL alike). Destroying leaves it. */
+struct gl_texture *gl_texture_borrow(struct gl_context *ctx, GLuint name,
+                                     const struct gl_texture_params *params);
+
+/* Contents are zero, but for is_unset. */
 struct gl_texture *gl_texture_create(struct gl_context *ctx,
                                      const struct gl_texture_params *params);
 void gl_texture_destroy(struct gl_texture *texture); /* NULL is allowed */
@@ -74,7 +89,12 @@ struct gl_buffer {
     GLuint name;
     int64_t size_bytes;
     char label[64];
+    struct gl_loan *loan; /* NULL = none; the lender sets it */
 };
+
+/* Whether an object is not out on a loan; errors: LR_USAGE, logged. */
+lr_status gl_loan_check(const struct gl_context *ctx, const struct gl_loan *loan,
+                        const char *label);
 
 /* A size of 0 is rounded up to 4 bytes. */
 struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffer_params *params);
@@ -83,6 +103,9 @@ void gl_buffer_destroy(struct gl_buffer *buffer); /* NULL is allowed */
 lr_status gl_buffer_upload(struct gl_buffer *buffer, int64_t offset, int64_t bytes,
                            const void *data);
 lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t bytes, void *data);
+
+/* The first bytes of a buffer to those of another, in the order of commands. */
+void gl_buffer_copy(const struct gl_buffer *from, struct gl_buffer *to, int64_t bytes);
 
 /* Sets every 32-bit word to `word`. */
 void gl_buffer_clear(struct gl_buffer *buffer, uint32_t word);
@@ -129,5 +152,8 @@ struct gl_clear {
 
 /* Clears every attachment (all attached layers). NULL: colours to 0, depth to 1. */
 void gl_target_clear(struct gl_target *target, const struct gl_clear *clear);
+
+/* Copies colour 0 into the framebuffer of that OpenGL name (0: the window's), of the same size. */
+void gl_target_show(const struct gl_target *target, GLuint framebuffer);
 
 #endif

@@ -204,3 +204,11 @@ void gl_target_clear(struct gl_target *target, const struct gl_clear *asked)
         glDisable(GL_SCISSOR_TEST);
     }
 }
+
+void gl_target_show(const struct gl_target *target, GLuint framebuffer)
+{
+    const int *size = target->size;
+    glNamedFramebufferReadBuffer(target->name, GL_COLOR_ATTACHMENT0);
+    glBlitNamedFramebuffer(target->name, framebuffer, 0, 0, size[0], size[1], 0, 0, size[0],
+                           size[1], GL_COLOR_BUFFER_BIT, GL_NEAREST);
+}

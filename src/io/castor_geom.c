@@ -4,6 +4,7 @@
  * CASToR's generated geometry (.geom). Sources: iScannerPET.cc of CASToR 3.1.1 for keys, places and
  * the order of crystals. CASToR's frame is left-handed; its x is reversed here. */
 #include "base/log.h"
+#include "io/castor_order.h"
 #include "io/keyed_text.h"
 #include "io/listed_crystals.h"
 #include "io/output.h"
@@ -16,7 +17,7 @@
 #include <string.h>
 
 static const double degree = 3.14159265358979323846 / 180;
-static const struct lr_keyed_dialect dialect = {":", '#', "a CASToR scanner file"};
+static const struct lr_keyed_dialect dialect = {":", '#', "a CASToR scanner file", false};
 
 enum { MAX_LAYERS = 16, MAX_SHIFTS = 4096 };
 
@@ -377,6 +378,9 @@ lr_status lr_geom_write(const char *path, const lr_scanner *scanner, const lr_lo
         lr_output_write(&output, text, (size_t)length);
         put_geometry(&output, scanner, &form.ring);
         status = lr_output_finish(&output);
+    }
+    if (status == LR_OK) {
+        lr_castor_tell_lost(path, scanner, true, log);
     }
     lr_ring_form_finish(&form);
     return status;

@@ -6,22 +6,11 @@
 #include "base/mem.h"
 #include "io/c_locale.h"
 #include "io/clean_text.h"
+#include "io/keyed_text.h"
 
-#include <errno.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-
-enum { MAX_TEXT = 1 << 16, MAX_LINE = 4096 };
-
-/* A header's text. */
-struct text {
-    const char *path;
-    const lr_log *log;
-    char *bytes; /* owned, zero terminated */
-};
 
 bool lr_castor_header_is(const char *start, size_t length)
 {
@@ -37,199 +26,140 @@ bool lr_castor_header_is(const char *start, size_t length)
     return false;
 }
 
-/* --- the text --- */
-
-static lr_status read_file(struct text *text, FILE *file)
-{
-    text->bytes = lr_alloc(MAX_TEXT + 1, 1, "a header", text->log);
-    if (text->bytes == NULL) {
-        return LR_FAILED;
-    }
-    const size_t length = fread(text->bytes, 1, MAX_TEXT + 1, file);
-    if (ferror(file)) {
-        return lr_error(text->log, LR_BAD_INPUT, "%s: cannot be read: %s", text->path,
-                        strerror(errno));
-    }
-    const size_t checked = length < MAX_TEXT ? length : MAX_TEXT;
-    if (length > MAX_TEXT || !lr_castor_header_is(text->bytes, checked)) {
-        return lr_error(text->log, LR_BAD_INPUT,
-                        "%s: is no CASToR data header, a text with 'Data filename'%s", text->path,
-                        length == 0 ? ": it is empty" : "");
-    }
-    text->bytes[checked] = '\0';
-    return LR_OK;
-}
-
-static lr_status read_text(struct text *text)
-{
-    struct stat facts;
-    if (stat(text->path, &facts) != 0) {
-        return lr_error(text->log, LR_BAD_INPUT, "%s: cannot be opened: %s", text->path,
-                        strerror(errno));
-    }
-    if (!S_ISREG(facts.st_mode)) {
-        return lr_error(text->log, LR_BAD_INPUT, "%s: is %s: give a CASToR data header", text->path,
-                        S_ISDIR(facts.st_mode) ? "a folder" : "no regular file");
-    }
-    FILE *file = fopen(text->path, "rb");
-    if (file == NULL) {
-        return lr_error(text->log, LR_BAD_INPUT, "%s: cannot be opened: %s", text->path,
-                        strerror(errno));
-    }
-    const lr_status status = read_file(text, file);
-    fclose(file);
-    return status;
-}
-
-/* Copies the value of a key, without blanks around it; false where there is none. */
-static bool find(const struct text *text, const char *key, char value[MAX_LINE])
-{
-    for (const char *line = text->bytes; *line != '\0';) {
-        const size_t whole = strcspn(line, "\r\n"), length = strcspn(line, "#\r\n");
-        const char *colon = memchr(line, ':', length);
-        const char *at = strstr(line, key);
-        if (colon != NULL && at != NULL && at < colon) {
-            const char *from = colon + 1;
-            size_t count = length - (size_t)(from - line);
-            while (count > 0 && strchr(" \t", *from) != NULL) {
-                from++;
-                count--;
-            }
-            while (count > 0 && strchr(" \t", from[count - 1]) != NULL) {
-                count--;
-            }
-            count = count < MAX_LINE - 1 ? count : MAX_LINE - 1;
-            memcpy(value, from, count);
-            value[count] = '\0';
-            return true;
-        }
-        line += whole;
-        line += strspn(line, "\r\n");
-    }
-    return false;
-}
-
 /* --- values --- */
 
-static lr_status number(const struct text *text, const char *key, double *value)
+static const char *value_of(const struct lr_keyed_text *text, const char *key)
 {
-    char found[MAX_LINE], *end;
-    if (!find(text, key, found)) {
-        return LR_OK;
-    }
-    const double read = strtod(found, &end);
-    if (end == found || *end != '\0' || !isfinite(read)) {
-        return lr_error(text->log, LR_BAD_INPUT, "%s: '%s: %.60s' is no number", text->path, key,
-                        found);
-    }
-    *value = read;
-    return LR_OK;
+    const struct lr_keyed_line *line = lr_keyed_text_find(text, key);
+    return line != NULL ? line->value : "";
 }
 
-static lr_status whole(const struct text *text, const char *key, const int64_t range[2],
+static lr_status number(const struct lr_keyed_text *text, const char *key, double *value)
+{
+    const struct lr_keyed_number any = {.key = key, .least = -1e300, .most = 1e300};
+    return lr_keyed_text_number(text, &any, 0, value);
+}
+
+static lr_status whole(const struct lr_keyed_text *text, struct lr_keyed_number number,
                        int64_t *value)
 {
     double read = (double)*value;
-    LR_TRY(number(text, key, &read));
-    if (!(read >= (double)range[0] && read <= (double)range[1]) || read != floor(read)) {
-        return lr_error(text->log, LR_BAD_INPUT, "%s: '%s' is %g: it must be whole, %lld to %lld",
-                        text->path, key, read, (long long)range[0], (long long)range[1]);
-    }
+    number.whole = true;
+    LR_TRY(lr_keyed_text_number(text, &number, 0, &read));
     *value = (int64_t)read;
     return LR_OK;
 }
 
-static lr_status flag(const struct text *text, const char *key, bool *value)
+static lr_status flag(const struct lr_keyed_text *text, const char *key, bool *value)
 {
-    static const int64_t range[2] = {0, 1};
     int64_t read = 0;
-    LR_TRY(whole(text, key, range, &read));
+    LR_TRY(whole(text, (struct lr_keyed_number){.key = key, .most = 1}, &read));
     *value = read != 0;
     return LR_OK;
 }
 
-static lr_status read_mode(const struct text *text, struct lr_castor_header *header)
+static bool is_one_of(const char *word, const char *const *words)
 {
-    char mode[MAX_LINE] = "", type[MAX_LINE] = "PET";
-    (void)find(text, "Data type", type);
-    if (!find(text, "Data mode", mode)) {
-        return lr_error(text->log, LR_BAD_INPUT, "%s: has no 'Data mode'", text->path);
+    for (; *words != NULL; words++) {
+        if (strcmp(word, *words) == 0) {
+            return true;
+        }
     }
-    if (strcmp(type, "PET") != 0 && strcmp(type, "0") != 0) {
-        return lr_error(text->log, LR_BAD_INPUT, "%s: data of type '%.40s': only PET can be read",
-                        text->path, type);
+    return false;
+}
+
+static lr_status read_mode(const struct lr_keyed_text *text, struct lr_castor_header *header)
+{
+    static const char *const lists[] = {"list-mode", "listmode", "list", "0", NULL};
+    static const char *const histograms[] = {"histogram", "histo", "1", NULL};
+    static const char *const pet[] = {"PET", "0", "", NULL};
+    const struct lr_keyed_line *line = lr_keyed_text_find(text, "data mode");
+    const char *type = value_of(text, "data type");
+    if (line == NULL) {
+        return lr_keyed_text_error(text, NULL, "has no 'Data mode'");
     }
-    const bool list = strcmp(mode, "list-mode") == 0 || strcmp(mode, "listmode") == 0 ||
-                      strcmp(mode, "list") == 0 || strcmp(mode, "0") == 0;
-    const bool histogram =
-        strcmp(mode, "histogram") == 0 || strcmp(mode, "histo") == 0 || strcmp(mode, "1") == 0;
-    if (!list && !histogram) {
-        return lr_error(text->log, LR_BAD_INPUT,
-                        "%s: data mode '%.40s': only list mode and histograms can be read",
-                        text->path, mode);
+    if (!is_one_of(type, pet)) {
+        return lr_keyed_text_error(text, NULL, "data of type '%.40s': only PET can be read", type);
     }
-    header->mode = list ? LR_CASTOR_LIST : LR_CASTOR_HISTOGRAM;
+    const bool is_list = is_one_of(line->value, lists);
+    if (!is_list && !is_one_of(line->value, histograms)) {
+        return lr_keyed_text_error(text, line,
+                                   "data mode '%.40s': only list mode and histograms can be read",
+                                   line->value);
+    }
+    header->mode = is_list ? LR_CASTOR_LIST : LR_CASTOR_HISTOGRAM;
     return LR_OK;
 }
 
-static lr_status read_flags(const struct text *text, struct lr_castor_header *header)
+static lr_status read_flags(const struct lr_keyed_text *text, struct lr_castor_header *header)
 {
-    LR_TRY(flag(text, "Attenuation correction flag", &header->has_attenuation));
-    LR_TRY(flag(text, "Normalization correction flag", &header->has_normalization));
-    LR_TRY(flag(text, "Scatter correction flag", &header->has_scatter));
-    LR_TRY(flag(text, "Random correction flag", &header->has_randoms));
-    LR_TRY(flag(text, "TOF information flag", &header->has_tof));
-    return flag(text, "Coincidence kind flag", &header->has_kind);
+    LR_TRY(flag(text, "attenuation correction flag", &header->has_attenuation));
+    LR_TRY(flag(text, "normalization correction flag", &header->has_normalization));
+    LR_TRY(flag(text, "scatter correction flag", &header->has_scatter));
+    LR_TRY(flag(text, "random correction flag", &header->has_randoms));
+    LR_TRY(flag(text, "tof information flag", &header->has_tof));
+    return flag(text, "coincidence kind flag", &header->has_kind);
 }
 
-static lr_status read_tof(const struct text *text, struct lr_castor_header *header)
+static lr_status read_tof(const struct lr_keyed_text *text, struct lr_castor_header *header)
 {
-    static const int64_t range[2] = {1, LR_CASTOR_MAX_TOF_BINS};
+    const struct lr_keyed_number range = {
+        .key = "histo tof number of bins", .least = 1, .most = LR_CASTOR_MAX_TOF_BINS};
     int64_t bins = 1;
-    LR_TRY(number(text, "TOF resolution (ps)", &header->tof_resolution_ps));
-    LR_TRY(number(text, "List TOF measurement range (ps)", &header->tof_range_ps));
-    LR_TRY(number(text, "List TOF quantization bin size (ps)", &header->tof_quantisation_ps));
-    LR_TRY(number(text, "Histo TOF bin size (ps)", &header->tof_bin_ps));
-    LR_TRY(whole(text, "Histo TOF number of bins", range, &bins));
+    LR_TRY(number(text, "tof resolution (ps)", &header->tof_resolution_ps));
+    LR_TRY(number(text, "list tof measurement range (ps)", &header->tof_range_ps));
+    LR_TRY(number(text, "list tof quantization bin size (ps)", &header->tof_quantisation_ps));
+    LR_TRY(number(text, "histo tof bin size (ps)", &header->tof_bin_ps));
+    LR_TRY(whole(text, range, &bins));
     header->num_tof_bins = (int)bins;
     if (header->mode == LR_CASTOR_HISTOGRAM && bins > 1 && !(header->tof_bin_ps > 0)) {
-        return lr_error(text->log, LR_BAD_INPUT,
-                        "%s: has %d time-of-flight bins and no 'Histo TOF bin size (ps)'",
-                        text->path, header->num_tof_bins);
+        return lr_keyed_text_error(text, NULL,
+                                   "has %d time-of-flight bins and no 'Histo TOF bin size (ps)'",
+                                   header->num_tof_bins);
     }
     return LR_OK;
+}
+
+/* Keys that begin with the word POI, with a value that is not all zeros and words. */
+static bool has_points(const struct lr_keyed_text *text)
+{
+    for (int k = 0; k < text->count; k++) {
+        const struct lr_keyed_line *line = &text->lines[k];
+        if (strncmp(line->key, "poi", 3) == 0 && (line->key[3] == ' ' || line->key[3] == '\0') &&
+            strpbrk(line->value, "123456789") != NULL) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* What makes events longer in ways that are not read. */
-static lr_status check_rest(const struct text *text)
+static lr_status check_rest(const struct lr_keyed_text *text)
 {
-    static const int64_t lines_range[2] = {1, INT32_MAX};
+    const struct lr_keyed_number range = {
+        .key = "maximum number of lines per event", .least = 1, .most = INT32_MAX};
     int64_t lines = 1;
     bool point = false;
-    char poi[MAX_LINE];
-    LR_TRY(whole(text, "Maximum number of lines per event", lines_range, &lines));
+    LR_TRY(whole(text, range, &lines));
     if (lines > 1) {
-        return lr_error(text->log, LR_BAD_INPUT,
-                        "%s: events of up to %lld lines: only those of one pair of crystals can be "
-                        "read",
-                        text->path, (long long)lines);
+        return lr_keyed_text_error(
+            text, NULL,
+            "events of up to %lld lines: only those of one pair of crystals can be read",
+            (long long)lines);
     }
-    LR_TRY(flag(text, "Emission point flag", &point));
-    if (point || (find(text, "POI", poi) && strpbrk(poi, "123456789") != NULL)) {
-        return lr_error(text->log, LR_BAD_INPUT,
-                        "%s: events with points of interaction or emission cannot be read",
-                        text->path);
-    }
-    return LR_OK;
+    LR_TRY(flag(text, "emission point flag", &point));
+    return !point && !has_points(text)
+               ? LR_OK
+               : lr_keyed_text_error(
+                     text, NULL, "events with points of interaction or emission cannot be read");
 }
 
-static lr_status find_data(const struct text *text, struct lr_castor_header *header)
+static lr_status find_data(const struct lr_keyed_text *text, struct lr_castor_header *header)
 {
-    char name[MAX_LINE] = "";
+    const char *name = value_of(text, "data filename");
     const char *slash = strrchr(text->path, '/');
-    if (!find(text, "Data filename", name) || name[0] == '\0') {
-        return lr_error(text->log, LR_BAD_INPUT, "%s: names no data file ('Data filename')",
-                        text->path);
+    if (name[0] == '\0') {
+        return lr_keyed_text_error(text, NULL, "names no data file ('Data filename')");
     }
     const int lead = name[0] != '/' && slash != NULL ? (int)(slash - text->path) + 1 : 0;
     const size_t bytes = (size_t)lead + strlen(name) + 1;
@@ -241,21 +171,19 @@ static lr_status find_data(const struct text *text, struct lr_castor_header *hea
     return LR_OK;
 }
 
-static lr_status read_header(const struct text *text, struct lr_castor_header *header)
+static lr_status read_header(const struct lr_keyed_text *text, struct lr_castor_header *header)
 {
-    static const int64_t range[2] = {0, INT64_C(1) << 52};
-    char name[MAX_LINE] = "";
-    if (find(text, "Scanner name", name)) {
-        snprintf(header->scanner, sizeof(header->scanner), "%.63s", name);
-        lr_clean_text(header->scanner);
+    const struct lr_keyed_number events = {
+        .key = "number of events", .most = 0x1p52, .required = true};
+    if (lr_keyed_text_find(text, "data filename") == NULL) {
+        return lr_keyed_text_error(text, NULL,
+                                   "is no CASToR data header, a text with 'Data filename'");
     }
-    header->num_events = -1;
-    if (!find(text, "Number of events", name)) {
-        return lr_error(text->log, LR_BAD_INPUT, "%s: has no 'Number of events'", text->path);
-    }
-    LR_TRY(whole(text, "Number of events", range, &header->num_events));
-    LR_TRY(number(text, "Start time (s)", &header->start_s));
-    LR_TRY(number(text, "Duration (s)", &header->duration_s));
+    snprintf(header->scanner, sizeof(header->scanner), "%.63s", value_of(text, "scanner name"));
+    lr_clean_text(header->scanner);
+    LR_TRY(whole(text, events, &header->num_events));
+    LR_TRY(number(text, "start time (s)", &header->start_s));
+    LR_TRY(number(text, "duration (s)", &header->duration_s));
     LR_TRY(read_mode(text, header));
     LR_TRY(read_flags(text, header));
     LR_TRY(read_tof(text, header));
@@ -266,14 +194,16 @@ static lr_status read_header(const struct text *text, struct lr_castor_header *h
 lr_status lr_castor_header_read(const char *path, struct lr_castor_header *header,
                                 const lr_log *log)
 {
-    struct text text = {path, log, NULL};
+    static const struct lr_keyed_dialect dialect = {
+        .separator = ":", .comment = '#', .what = "a CASToR data header"};
+    struct lr_keyed_text text;
     const struct lr_c_locale locale = lr_c_locale_enter();
     *header = (struct lr_castor_header){0};
-    lr_status status = read_text(&text);
+    lr_status status = lr_keyed_text_read(&text, path, &dialect, log);
     if (status == LR_OK) {
         status = read_header(&text, header);
+        lr_keyed_text_finish(&text);
     }
-    free(text.bytes);
     lr_c_locale_leave(locale);
     return status;
 }

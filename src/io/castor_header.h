@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * CASToR's data header (.Cdh): lines "key: value", '#' begins a comment. A key is found where the
- * text before the colon contains it. Headers above 64 KiB are not read. */
+ * CASToR's data header (.Cdh): lines "key: value", '#' begins a comment (io/keyed_text.h). */
 #ifndef LR_IO_CASTOR_HEADER_H
 #define LR_IO_CASTOR_HEADER_H
 

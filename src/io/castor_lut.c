@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct lr_keyed_dialect dialect = {":", '#', "a CASToR look-up table's header"};
+static const struct lr_keyed_dialect dialect = {":", '#', "a CASToR look-up table's header", false};
 
 enum { MAX_LAYERS = 16, ROW_BYTES = 24 };
 
@@ -358,7 +358,7 @@ static lr_status write_header(const char *path, const lr_scanner *scanner, const
     put(&output, "scanner radius", radius);
     put(&output, "mean depth of interaction", scanner->detection_depth_mm);
     put(&output, "min angle difference",
-        rules->min_module_difference > 0
+        rules->min_module_difference > 0 && scanner->num_positions > 0
             ? (rules->min_module_difference - 0.5) * 360 / scanner->num_positions
             : 0);
     put(&output, "voxels number transaxial", 2 * ceil(field / module->pitch_mm[0]));
@@ -398,6 +398,9 @@ lr_status lr_hscan_write(const char *path, const lr_scanner *scanner, const lr_l
         if (status != LR_OK) {
             remove(table); /* of no use alone */
         }
+    }
+    if (status == LR_OK) {
+        lr_castor_tell_lost(path, scanner, scanner->num_positions > 0, log);
     }
     free(table);
     return status;

@@ -2,10 +2,13 @@
  * Copyright The LORaster authors */
 #include "io/castor_order.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct place {
     int crystal, ring, position;
@@ -65,5 +68,42 @@ void lr_castor_place(const int *order, int num_crystals, int *place)
 {
     for (int k = 0; k < num_crystals; k++) {
         place[order[k]] = k;
+    }
+}
+
+/* "a, b and c" would need to look ahead: "a; b; c". */
+static void add_lost(char lost[512], const char *format, double value)
+{
+    const size_t used = strlen(lost);
+    const size_t comma = used > 0 ? 2 : 0;
+    snprintf(lost + used, 512 - used, "%s", used > 0 ? "; " : "");
+    snprintf(lost + used + comma, 512 - used - comma, format, value);
+}
+
+void lr_castor_tell_lost(const char *path, const lr_scanner *scanner, bool keeps_places,
+                         const lr_log *log)
+{
+    const lr_coincidence *rules = &scanner->coincidence;
+    char lost[512] = "";
+    if (rules->min_module_difference > 0 && !keeps_places) {
+        add_lost(lost, "min_module_difference %g, as its modules have no places around a ring",
+                 rules->min_module_difference);
+    }
+    if (rules->field_of_view_mm > 0) {
+        add_lost(lost, "field_of_view_mm %g as a rule of coincidence (it is that of images there)",
+                 rules->field_of_view_mm);
+    }
+    if (rules->limits_ring_difference) {
+        add_lost(lost, "max_ring_difference %g", rules->max_ring_difference);
+    }
+    if (scanner->tof_resolution_ps > 0) {
+        add_lost(lost, "tof_resolution_ps %g", scanner->tof_resolution_ps);
+    }
+    if (scanner->crystal_mu_per_mm > 0) {
+        add_lost(lost, "crystal_mu_per_mm %g", scanner->crystal_mu_per_mm);
+    }
+    if (lost[0] != '\0') {
+        lr_warn(log, "%s: CASToR's format has no place for %s: keep the scanner as YAML too", path,
+                lost);
     }
 }

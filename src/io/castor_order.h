@@ -18,4 +18,9 @@ lr_status lr_castor_order(const lr_scanner *scanner, int *order, const lr_log *l
 /* The other way round: place[crystal] = CASToR's number of our crystal. */
 void lr_castor_place(const int *order, int num_crystals, int *place);
 
+/* Tells, in one warning, what of a scanner its CASToR file cannot hold. keeps_places: whether a reader
+ * of the file finds the places around the ring again, which min_module_difference counts. */
+void lr_castor_tell_lost(const char *path, const lr_scanner *scanner, bool keeps_places,
+                         const lr_log *log);
+
 #endif

@@ -92,6 +92,11 @@ static lr_status refuse_unknown(const lr_events_source *source)
         return lr_error(source->log, LR_BAD_INPUT,
                         "%s: are CASToR data: give their header, the .Cdh", source->path);
     }
+    struct stat facts;
+    if (stat(source->path, &facts) == 0 && !S_ISREG(facts.st_mode)) {
+        return lr_error(source->log, LR_BAD_INPUT, "%s: is %s: give a file", source->path,
+                        S_ISDIR(facts.st_mode) ? "a folder" : "no regular file");
+    }
     return lr_error(source->log, LR_BAD_INPUT,
                     "%s: is neither SAFIR list mode, PETSIRD nor CASToR by its first bytes, nor "
                     "Siemens list mode by its name (.l): give its crystal map (--crystal-map) or "

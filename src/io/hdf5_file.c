@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct lr_hdf5_quiet lr_hdf5_hush(void)
+static struct lr_hdf5_quiet hush(void)
 {
     struct lr_hdf5_quiet quiet = {0};
     H5Eget_auto2(H5E_DEFAULT, &quiet.print, &quiet.user);
@@ -20,7 +20,7 @@ struct lr_hdf5_quiet lr_hdf5_hush(void)
     return quiet;
 }
 
-void lr_hdf5_restore(struct lr_hdf5_quiet quiet)
+static void restore(struct lr_hdf5_quiet quiet)
 {
     H5Eset_auto2(H5E_DEFAULT, quiet.print, quiet.user);
 }
@@ -33,7 +33,8 @@ static herr_t take_first(unsigned number, const H5E_error2_t *error, void *user)
     return 0;
 }
 
-const char *lr_hdf5_reason(char text[200])
+/* The innermost reason on HDF5's error stack, one line; "" when there is none. */
+static void get_reason(char text[200])
 {
     text[0] = '\0';
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_first, text);
@@ -42,17 +43,14 @@ const char *lr_hdf5_reason(char text[200])
             *c = ' ';
         }
     }
-    return text;
 }
-
-/* --- writing --- */
 
 lr_status lr_hdf5_output_fail(struct lr_hdf5_output *out, const char *what)
 {
     if (out->output.error == 0 && !out->broken) {
         char text[200];
         out->broken = true;
-        lr_hdf5_reason(text);
+        get_reason(text);
         lr_log_write(out->output.log, LR_LOG_ERROR, LR_FAILED, "cannot write %s to %s: %s%s", what,
                      out->output.path, text[0] != '\0' ? "HDF5 says: " : "no memory", text);
     }
@@ -107,7 +105,7 @@ lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content,
 {
     out->driver = out->file = -1;
     out->broken = false;
-    out->quiet = lr_hdf5_hush();
+    out->quiet = hush();
     if (!create_file(out, layout) || !put_root(out->file, content)) {
         (void)lr_hdf5_output_fail(out, "the file");
         lr_hdf5_output_abandon(out);
@@ -125,7 +123,7 @@ static void close_file(struct lr_hdf5_output *out)
         H5FDunregister(out->driver);
     }
     out->file = out->driver = -1;
-    lr_hdf5_restore(out->quiet);
+    restore(out->quiet);
 }
 
 lr_status lr_hdf5_output_finish(struct lr_hdf5_output *out)
@@ -303,178 +301,5 @@ bool lr_hdf5_series_close(struct lr_hdf5_series *series)
 {
     const bool done = series->dataset < 0 || H5Dclose(series->dataset) >= 0;
     series->dataset = -1;
-    return done;
-}
-
-/* --- reading --- */
-
-static lr_status complain_open(const char *path, const lr_log *log)
-{
-    FILE *file = fopen(path, "rb");
-    char text[200];
-    if (file == NULL) {
-        return lr_error(log, LR_BAD_INPUT, "cannot open %s: %s", path, lr_error_text(errno, text));
-    }
-    fclose(file);
-    if (H5Fis_hdf5(path) <= 0) {
-        return lr_error(log, LR_BAD_INPUT, "%s is not an HDF5 file, or its beginning is damaged",
-                        path);
-    }
-    return lr_error(log, LR_BAD_INPUT, "%s is truncated or damaged: HDF5 says \"%s\": get it again",
-                    path, lr_hdf5_reason(text));
-}
-
-lr_status lr_hdf5_input_open(struct lr_hdf5_input *in, const char *path, const lr_log *log)
-{
-    *in = (struct lr_hdf5_input){.log = log, .path = path, .file = -1};
-    if (path == NULL || path[0] == '\0') {
-        return lr_error(log, LR_USAGE, "an input file needs a name");
-    }
-    in->quiet = lr_hdf5_hush();
-    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-    H5Pset_fclose_degree(access, H5F_CLOSE_STRONG);
-    in->file = H5Fopen(path, H5F_ACC_RDONLY, access);
-    H5Pclose(access);
-    if (in->file >= 0) {
-        return LR_OK;
-    }
-    const lr_status status = complain_open(path, log);
-    lr_hdf5_restore(in->quiet);
-    return status;
-}
-
-void lr_hdf5_input_close(struct lr_hdf5_input *in)
-{
-    H5Fclose(in->file);
-    in->file = -1;
-    lr_hdf5_restore(in->quiet);
-}
-
-bool lr_hdf5_has(const struct lr_hdf5_input *in, const char *name)
-{
-    return H5Oexists_by_name(in->file, name, H5P_DEFAULT) > 0;
-}
-
-static lr_status check_dataset(const struct lr_hdf5_input *in, const char *name, bool whole,
-                               hid_t dataset, int64_t shape[2], int rank)
-{
-    const hid_t type = H5Dget_type(dataset);
-    const hid_t space = H5Dget_space(dataset);
-    const H5T_class_t class = H5Tget_class(type);
-    hsize_t extent[H5S_MAX_RANK] = {0};
-    const int dims = H5Sget_simple_extent_dims(space, extent, NULL);
-    H5Sclose(space);
-    H5Tclose(type);
-    if (class != H5T_INTEGER && (whole || class != H5T_FLOAT)) {
-        return lr_error(in->log, LR_BAD_INPUT, "%s in %s must hold %s", name, in->path,
-                        whole ? "whole numbers" : "numbers");
-    }
-    if (dims != rank || extent[0] > INT64_MAX || extent[1] > INT64_MAX) {
-        return lr_error(in->log, LR_BAD_INPUT, "%s in %s must have %d dimension%s, not %d", name,
-                        in->path, rank, rank == 1 ? "" : "s", dims);
-    }
-    shape[0] = (int64_t)extent[0];
-    shape[1] = rank > 1 ? (int64_t)extent[1] : 0;
-    return LR_OK;
-}
-
-lr_status lr_hdf5_shape(const struct lr_hdf5_input *in, const char *name, bool whole,
-                        int64_t shape[2], int rank)
-{
-    const hid_t dataset = H5Dopen2(in->file, name, H5P_DEFAULT);
-    if (dataset < 0) {
-        return lr_error(in->log, LR_BAD_INPUT, "%s has no dataset %s: see docs/formats.md",
-                        in->path, name);
-    }
-    const lr_status status = check_dataset(in, name, whole, dataset, shape, rank);
-    H5Dclose(dataset);
-    return status;
-}
-
-lr_status lr_hdf5_get(const struct lr_hdf5_input *in, const char *name, hid_t native, void *numbers)
-{
-    const hid_t dataset = H5Dopen2(in->file, name, H5P_DEFAULT);
-    const bool done =
-        dataset >= 0 && H5Dread(dataset, native, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0;
-    char text[200];
-    const char *reason = done ? "" : lr_hdf5_reason(text);
-    if (!done) {
-        lr_log_write(in->log, LR_LOG_ERROR, LR_BAD_INPUT,
-                     "%s in %s cannot be read: HDF5 says \"%s\": get the file again", name,
-                     in->path, reason);
-    }
-    if (dataset >= 0) {
-        H5Dclose(dataset);
-    }
-    return done ? LR_OK : LR_BAD_INPUT;
-}
-
-/* Reads a string of variable or fixed length. */
-static bool read_string(hid_t attribute, hid_t type, char *text, size_t bytes)
-{
-    if (H5Tget_class(type) != H5T_STRING) {
-        return false;
-    }
-    if (H5Tis_variable_str(type) > 0) {
-        char *string = NULL;
-        if (H5Aread(attribute, type, &string) < 0 || string == NULL) {
-            return false;
-        }
-        snprintf(text, bytes, "%s", string);
-        H5free_memory(string);
-        return true;
-    }
-    const size_t size = H5Tget_size(type);
-    char *string = calloc(size + 1, 1);
-    const bool done = string != NULL && H5Aread(attribute, type, string) >= 0;
-    if (done) {
-        snprintf(text, bytes, "%s", string);
-    }
-    free(string);
-    return done;
-}
-
-/* An attribute that holds one element, or a negative number. */
-static hid_t open_scalar(const struct lr_hdf5_input *in, const char *name, const char *attribute)
-{
-    if (H5Aexists_by_name(in->file, name, attribute, H5P_DEFAULT) <= 0) {
-        return -1;
-    }
-    const hid_t opened = H5Aopen_by_name(in->file, name, attribute, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t space = opened < 0 ? -1 : H5Aget_space(opened);
-    const bool single = space >= 0 && H5Sget_simple_extent_npoints(space) == 1;
-    if (space >= 0) {
-        H5Sclose(space);
-    }
-    if (opened >= 0 && !single) {
-        H5Aclose(opened);
-        return -1;
-    }
-    return opened;
-}
-
-bool lr_hdf5_get_string(const struct lr_hdf5_input *in, const char *name, const char *attribute,
-                        char *text, size_t bytes)
-{
-    const hid_t opened = open_scalar(in, name, attribute);
-    if (opened < 0) {
-        return false;
-    }
-    const hid_t type = H5Aget_type(opened);
-    const bool done = read_string(opened, type, text, bytes);
-    H5Tclose(type);
-    H5Aclose(opened);
-    return done;
-}
-
-bool lr_hdf5_get_number(const struct lr_hdf5_input *in, const char *name, const char *attribute,
-                        double *number)
-{
-    const hid_t opened = open_scalar(in, name, attribute);
-    if (opened < 0) {
-        return false;
-    }
-    const bool done = H5Aread(opened, H5T_NATIVE_DOUBLE, number) >= 0;
-    H5Aclose(opened);
     return done;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * HDF5 files: made whole or not at all, read with sentences. HDF5 keeps global state; where its
+ * HDF5 files, made whole or not at all; io/hdf5_input.h reads them. HDF5 keeps global state; where its
  * library is built without thread safety, one thread of a program may be in here at a time. */
 #ifndef LR_IO_HDF5_FILE_H
 #define LR_IO_HDF5_FILE_H
@@ -11,18 +11,11 @@
 
 #include <hdf5.h>
 
-/* HDF5's own printing of errors, put aside between hush and restore. */
+/* HDF5's own printing of errors, put aside while a file is written. */
 struct lr_hdf5_quiet {
     H5E_auto2_t print;
     void *user;
 };
-struct lr_hdf5_quiet lr_hdf5_hush(void);
-void lr_hdf5_restore(struct lr_hdf5_quiet quiet);
-
-/* The innermost reason on HDF5's error stack, one line; "" when there is none. */
-const char *lr_hdf5_reason(char text[200]);
-
-/* --- writing --- */
 
 /* An HDF5 file being written through an lr_output. HDF5 1.10 crashes when closing a file fails, so
  * its bytes pass a driver of our own that remembers the first failure and lets HDF5 finish in
@@ -83,38 +76,5 @@ bool lr_hdf5_series_append(struct lr_hdf5_series *series, const void *numbers, i
 bool lr_hdf5_series_close(struct lr_hdf5_series *series);
 
 enum { lr_hdf5_chunk = 1 << 15 /* numbers, where they are compressed */ };
-
-/* --- reading --- */
-
-/* An HDF5 file open for reading, quiet until closed. */
-struct lr_hdf5_input {
-    const lr_log *log;
-    const char *path; /* the caller's */
-    struct lr_hdf5_quiet quiet;
-    hid_t file;
-};
-
-/* errors: LR_BAD_INPUT, logged, for a file that is missing, no HDF5, or truncated. */
-lr_status lr_hdf5_input_open(struct lr_hdf5_input *in, const char *path, const lr_log *log);
-void lr_hdf5_input_close(struct lr_hdf5_input *in);
-
-bool lr_hdf5_has(const struct lr_hdf5_input *in, const char *name);
-
-/* Checks that `name` is a dataset of numbers (whole ones when asked) with `rank` dimensions, and
- * gives its shape. errors: LR_BAD_INPUT, logged. */
-lr_status lr_hdf5_shape(const struct lr_hdf5_input *in, const char *name, bool whole,
-                        int64_t shape[2], int rank);
-
-/* Reads all of a dataset that was checked so, converted to the native type. */
-lr_status lr_hdf5_get(const struct lr_hdf5_input *in, const char *name, hid_t native,
-                      void *numbers);
-
-/* A string attribute of the object `name`, cut to fit; false when it is not there. */
-bool lr_hdf5_get_string(const struct lr_hdf5_input *in, const char *name, const char *attribute,
-                        char *text, size_t bytes);
-
-/* A scalar number attribute; false when it is not there. */
-bool lr_hdf5_get_number(const struct lr_hdf5_input *in, const char *name, const char *attribute,
-                        double *number);
 
 #endif

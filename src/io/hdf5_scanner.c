@@ -153,7 +153,7 @@ static lr_status compare_column(const struct lr_hdf5_input *in, const lr_scanner
     if (numbers == NULL) {
         return LR_FAILED;
     }
-    lr_status status = lr_hdf5_get(in, name, H5T_NATIVE_DOUBLE, numbers);
+    lr_status status = lr_hdf5_get(in, name, LR_HDF5_DOUBLE, shape, numbers);
     for (int n = 0; n < count && status == LR_OK; n++) {
         const int m = n / column->length, k = n % column->length;
         const double own = number_of(&scanner->modules[m], column, k);
@@ -171,7 +171,7 @@ static lr_status compare_column(const struct lr_hdf5_input *in, const lr_scanner
 static void compare_rule(const struct lr_hdf5_input *in, const char *rule, double own)
 {
     double number;
-    if (lr_hdf5_get_number(in, "/scanner", rule, &number) && fabs(number - own) > 1e-6) {
+    if (lr_hdf5_get_double(in, "/scanner", rule, 1, &number) && fabs(number - own) > 1e-6) {
         lr_warn(in->log, "%s was made with %s = %.9g, the scanner here has %.9g", in->path, rule,
                 number, own);
     }
@@ -182,7 +182,7 @@ static void compare_mu(const struct lr_hdf5_input *in, const lr_scanner *scanner
 {
     double number;
     if (scanner->crystal_mu_per_mm > 0 &&
-        lr_hdf5_get_number(in, "/scanner", "crystal_mu_per_mm", &number) && number > 0) {
+        lr_hdf5_get_double(in, "/scanner", "crystal_mu_per_mm", 1, &number) && number > 0) {
         compare_rule(in, "crystal_mu_per_mm", scanner->crystal_mu_per_mm);
     }
 }
@@ -216,7 +216,7 @@ static lr_status compare_pairs(const struct lr_hdf5_input *in, const lr_lors *lo
     if (pairs == NULL) {
         return LR_FAILED;
     }
-    lr_status status = lr_hdf5_get(in, "/lor/pairs", H5T_NATIVE_INT64, pairs);
+    lr_status status = lr_hdf5_get(in, "/lor/pairs", LR_HDF5_INT64, shape, pairs);
     for (int64_t k = 0; k < lors->num_pairs && status == LR_OK; k++) {
         if (pairs[2 * k] != lors->pairs[k][0] || pairs[2 * k + 1] != lors->pairs[k][1]) {
             status = lr_error(in->log, LR_BAD_INPUT,
@@ -245,7 +245,7 @@ static lr_status compare_offsets(const struct lr_hdf5_input *in, const lr_lors *
     if (offsets == NULL) {
         return LR_FAILED;
     }
-    lr_status status = lr_hdf5_get(in, "/lor/offsets", H5T_NATIVE_INT64, offsets);
+    lr_status status = lr_hdf5_get(in, "/lor/offsets", LR_HDF5_INT64, shape, offsets);
     for (int64_t k = 0; k <= lors->num_pairs && status == LR_OK; k++) {
         if (k > 0 && offsets[k] < offsets[k - 1]) {
             status = lr_error(in->log, LR_BAD_INPUT, "/lor/offsets in %s falls at %lld", in->path,
@@ -292,7 +292,8 @@ static lr_status read_column(const struct lr_hdf5_input *in, const struct column
     if (numbers == NULL) {
         return LR_FAILED;
     }
-    const lr_status status = lr_hdf5_get(in, name, native_of(column), numbers);
+    const lr_status status =
+        lr_hdf5_get(in, name, column->whole ? LR_HDF5_INT32 : LR_HDF5_DOUBLE, shape, numbers);
     for (int m = 0; m < num_modules && status == LR_OK; m++) {
         memcpy((unsigned char *)&modules[m] + column->offset, numbers + bytes * (size_t)m, bytes);
     }
@@ -304,7 +305,7 @@ static lr_status read_column(const struct lr_hdf5_input *in, const struct column
 static double read_rule(const struct lr_hdf5_input *in, const char *name, double fallback)
 {
     double number;
-    return lr_hdf5_get_number(in, "/scanner", name, &number) && isfinite(number) &&
+    return lr_hdf5_get_double(in, "/scanner", name, 1, &number) && isfinite(number) &&
                    fabs(number) < 1e9
                ? number
                : fallback;
@@ -313,6 +314,8 @@ static double read_rule(const struct lr_hdf5_input *in, const char *name, double
 static lr_scanner *make_scanner(const struct lr_hdf5_input *in, const lr_module *modules,
                                 int num_modules)
 {
+    struct lr_named_log named;
+    lr_log_name(&named, in->path, in->log);
     char name[256] = "", source[4096] = "";
     (void)lr_hdf5_get_string(in, "/scanner", "name", name, sizeof(name));
     const bool has_source = lr_hdf5_get_string(in, "/scanner", "source", source, sizeof(source));
@@ -330,7 +333,7 @@ static lr_scanner *make_scanner(const struct lr_hdf5_input *in, const lr_module 
         .tof_resolution_ps = read_rule(in, "tof_resolution_ps", 0),
         .crystal_mu_per_mm = read_rule(in, "crystal_mu_per_mm", 0),
         .source = has_source ? source : NULL,
-        .log = in->log,
+        .log = &named.log,
     };
     return lr_scanner_create(&params);
 }
@@ -341,9 +344,8 @@ lr_scanner *lr_hdf5_get_scanner(const struct lr_hdf5_input *in)
     if (lr_hdf5_shape(in, "/scanner/crystals", true, shape, 2) != LR_OK) {
         return NULL;
     }
-    hsize_t file_bytes = 0; /* /scanner is not compressed: two numbers of 4 bytes a module */
-    (void)H5Fget_filesize(in->file, &file_bytes);
-    if (shape[0] < 2 || shape[0] > most_modules || (hsize_t)shape[0] * 8 > file_bytes) {
+    /* /scanner is not compressed: two numbers of 4 bytes a module */
+    if (shape[0] < 2 || shape[0] > most_modules || shape[0] * 8 > in->file_bytes) {
         (void)lr_error(in->log, LR_BAD_INPUT, "%s cannot have a scanner of %lld modules", in->path,
                        (long long)shape[0]);
         return NULL;
@@ -355,6 +357,10 @@ lr_scanner *lr_hdf5_get_scanner(const struct lr_hdf5_input *in)
         status = read_column(in, &columns[c], modules, num_modules);
     }
     lr_scanner *scanner = status == LR_OK ? make_scanner(in, modules, num_modules) : NULL;
+    if (scanner != NULL && lr_hdf5_input_check(in) != LR_OK) {
+        lr_scanner_destroy(scanner);
+        scanner = NULL;
+    }
     free(modules);
     return scanner;
 }

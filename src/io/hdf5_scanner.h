@@ -7,6 +7,7 @@
 #define LR_IO_HDF5_SCANNER_H
 
 #include "io/hdf5_file.h"
+#include "io/hdf5_input.h"
 
 #include <lr/lors.h>
 

@@ -101,10 +101,18 @@ static const struct lr_image_format *format_to_read(const char *path, const lr_l
     return other_hdr ? &lr_image_nifti : endings[k].format; /* which says what is wrong with it */
 }
 
+/* The rules of a grid know nothing of files. */
+static lr_image *read_format(const struct lr_image_format *format, const char *path,
+                             const lr_log *log)
+{
+    struct lr_named_log named;
+    lr_log_name(&named, path, log);
+    return format != NULL ? format->read(path, &named.log) : NULL;
+}
+
 lr_image *lr_image_read(const char *path, const lr_log *log)
 {
-    const struct lr_image_format *format = format_to_read(path, log);
-    return format != NULL ? format->read(path, log) : NULL;
+    return read_format(format_to_read(path, log), path, log);
 }
 
 lr_image *lr_image_read_on(const char *path, const lr_grid *grid, const lr_log *log)
@@ -113,7 +121,7 @@ lr_image *lr_image_read_on(const char *path, const lr_grid *grid, const lr_log *
     if (format == &lr_image_npy && grid != NULL) {
         return lr_grid_check(grid, log) == LR_OK ? lr_npy_image_read(path, grid, log) : NULL;
     }
-    return format != NULL ? format->read(path, log) : NULL;
+    return read_format(format, path, log);
 }
 
 lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log)
@@ -122,7 +130,9 @@ lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log)
     if (format == NULL) {
         return path == NULL || path[0] == '\0' ? LR_USAGE : LR_BAD_INPUT;
     }
-    return format->read_grid(path, grid, log);
+    struct lr_named_log named;
+    lr_log_name(&named, path, log);
+    return format->read_grid(path, grid, &named.log);
 }
 
 /* Any voxel that a reader would refuse. */

@@ -152,7 +152,7 @@ static lr_status read_scale(const struct lr_interfile *file, struct lr_voxels *v
 static lr_status read_header(const struct lr_interfile *file, struct lr_voxels *voxels,
                              struct lr_image_layout *layout)
 {
-    if (!file->has_start && !is_castor(file)) {
+    if (!file->text.has_start && !is_castor(file)) {
         return lr_error(file->log, LR_BAD_INPUT,
                         "%s: does not begin with '!INTERFILE', so it is no Interfile header",
                         file->path);

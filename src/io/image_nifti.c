@@ -16,9 +16,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 
 enum { header_bytes = 348, data_offset = 352, max_nifti_size = 32767 };
+
+/* Bytes of one compressed byte. */
+enum { usual_expansion = 16, most_expansion = 1100 };
 
 /* An open file, past its header. */
 struct source {
@@ -308,6 +312,46 @@ static lr_status seek_values(struct source *source, struct line *line)
     return LR_OK;
 }
 
+/* Whether so many bytes follow each other in a compressed file; begins again at its start. */
+static bool expands_to(struct source *source, int64_t bytes)
+{
+    char piece[16384];
+    int got = 0;
+    gzrewind(source->file);
+    while (bytes > 0 && (got = gzread(source->file, piece, sizeof(piece))) > 0) {
+        bytes -= got;
+    }
+    gzrewind(source->file);
+    return bytes <= 0;
+}
+
+/* Before memory is taken for what a header claims. A compressed file is expanded for that only where
+ * it would have to be compressed unusually well. */
+static lr_status check_bytes(struct source *source)
+{
+    const int *size = source->layout.size;
+    const int bytes_each = type_of(source).bytes;
+    const double offset = (double)source->header.vox_offset;
+    const double wanted = (offset > 0.0 && offset < 0x1p30 ? offset : 0.0) +
+                          (double)size[0] * size[1] * size[2] * (bytes_each > 0 ? bytes_each : 1);
+    struct stat facts;
+    if (stat(source->path, &facts) != 0 || !S_ISREG(facts.st_mode) ||
+        wanted <= (double)facts.st_size) {
+        return LR_OK;
+    }
+    const bool packed = gzdirect(source->file) == 0;
+    if (packed && (wanted <= usual_expansion * (double)facts.st_size ||
+                   (wanted <= most_expansion * (double)facts.st_size &&
+                    expands_to(source, (int64_t)wanted)))) {
+        return LR_OK;
+    }
+    return lr_error(source->log, LR_BAD_INPUT,
+                    "%s is truncated or damaged: its header promises %d x %d x %d voxels, %.4g "
+                    "bytes, and it has %lld%s: get it again",
+                    source->path, size[0], size[1], size[2], wanted, (long long)facts.st_size,
+                    packed ? ", compressed" : "");
+}
+
 static lr_status read_values(struct source *source, lr_image *image)
 {
     struct line line = {0};
@@ -380,7 +424,8 @@ static lr_image *read_image(const char *path, const lr_log *log)
     if (open_source(&source, path, log) != LR_OK) {
         return NULL;
     }
-    lr_image *image = lr_image_create(&source.layout.grid, log);
+    lr_image *image =
+        check_bytes(&source) == LR_OK ? lr_image_create(&source.layout.grid, log) : NULL;
     if (image != NULL && read_values(&source, image) != LR_OK) {
         lr_image_destroy(image);
         image = NULL;

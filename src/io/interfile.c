@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "io/c_locale.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,190 +13,13 @@
 #include <string.h>
 #include <strings.h>
 
-enum { MAX_BYTES = 8 << 20, MAX_LINE = 1 << 16, PIECE = 1 << 16 };
-
-/* --- text --- */
-
-/* Grows by what the file really holds, so that no size it claims matters. */
-static lr_status read_text(struct lr_interfile *file, FILE *stream)
-{
-    size_t length = 0, room = 0;
-    for (;;) {
-        if (room - length < PIECE) {
-            room = 2 * room + PIECE + 1;
-            char *text = lr_resize(file->text, (int64_t)room, 1, "a header", file->log);
-            if (text == NULL) {
-                return LR_FAILED;
-            }
-            file->text = text;
-        }
-        const size_t got = fread(file->text + length, 1, PIECE, stream);
-        length += got;
-        if (length > MAX_BYTES) {
-            return lr_error(file->log, LR_BAD_INPUT,
-                            "%s: lines go on and on: this is no Interfile header", file->path);
-        }
-        if (got < PIECE) {
-            break;
-        }
-    }
-    if (ferror(stream)) {
-        return lr_error(file->log, LR_BAD_INPUT, "%s: cannot be read: %s", file->path,
-                        strerror(errno));
-    }
-    if (length == 0) {
-        return lr_error(file->log, LR_BAD_INPUT, "%s: the header is empty: copy it again",
-                        file->path);
-    }
-    file->text[length] = '\0';
-    if (strlen(file->text) != length) {
-        return lr_error(file->log, LR_BAD_INPUT,
-                        "%s: is not text, so it is no Interfile header: name the header, not the "
-                        "data",
-                        file->path);
-    }
-    return LR_OK;
-}
-
-/* Brings a key into the form that is compared, in place. */
-static void normalise(char *text)
-{
-    char *out = text;
-    for (const char *in = text; *in != '\0'; in++) {
-        const bool blank = isspace((unsigned char)*in) || strchr("_!%", *in) != NULL;
-        if (!blank) {
-            *out++ = (char)tolower((unsigned char)*in);
-        } else if (out > text && out[-1] != ' ') {
-            *out++ = ' ';
-        }
-    }
-    out -= out > text && out[-1] == ' ';
-    *out = '\0';
-}
-
-static char *trim(char *text)
-{
-    text += strspn(text, " \t\r");
-    size_t length = strlen(text);
-    while (length > 0 && isspace((unsigned char)text[length - 1])) {
-        text[--length] = '\0';
-    }
-    return text;
-}
-
-/* Cuts "[i]" off the end of a key; 0 where there is none. */
-static int cut_index(char *key)
-{
-    const size_t length = strlen(key);
-    char *open = strrchr(key, '[');
-    if (open == NULL || length == 0 || key[length - 1] != ']') {
-        return 0;
-    }
-    char *end = NULL;
-    const long index = strtol(open + 1, &end, 10);
-    if (end == open + 1 || end[strspn(end, " ")] != ']' || index < 1 || index > 1000000) {
-        return 0;
-    }
-    *open = '\0';
-    const size_t rest = strlen(key);
-    if (rest > 0 && key[rest - 1] == ' ') {
-        key[rest - 1] = '\0';
-    }
-    return (int)index;
-}
-
-/* --- lines --- */
-
-/* Ends the line at `text` and returns the next, NULL after the last; counts lines. */
-static char *cut_line(char *text, int *line)
-{
-    char *end = text;
-    for (;;) {
-        end += strcspn(end, "\n");
-        (*line)++;
-        char *last = end;
-        while (last > text && (last[-1] == '\r' || last[-1] == ' ')) {
-            last--;
-        }
-        if (*end == '\0' || last == text || last[-1] != '\\') {
-            break;
-        }
-        memset(last - 1, ' ', (size_t)(end - last) + 2); /* joined with the next */
-    }
-    if (*end == '\0') {
-        return NULL;
-    }
-    *end = '\0';
-    return end + 1;
-}
-
-static lr_status add_entry(struct lr_interfile *file, int *room, struct lr_interfile_entry entry)
-{
-    if (file->num_entries == *room) {
-        *room = 2 * *room + 64;
-        void *entries =
-            lr_resize(file->entries, *room, sizeof(*file->entries), "a header", file->log);
-        if (entries == NULL) {
-            return LR_FAILED;
-        }
-        file->entries = entries;
-    }
-    file->entries[file->num_entries++] = entry;
-    return LR_OK;
-}
-
-static lr_status parse(struct lr_interfile *file)
-{
-    int line = 0, room = 0;
-    char *next = file->text;
-    while (next != NULL) {
-        char *text = next;
-        const int number = line + 1;
-        next = cut_line(text, &line);
-        if (strlen(text) > MAX_LINE) {
-            return lr_error(file->log, LR_BAD_INPUT,
-                            "%s:%d: lines go on and on: this is no Interfile header", file->path,
-                            number);
-        }
-        char *sign = strstr(text, ":=");
-        if (*text == ';') {
-            continue;
-        }
-        if (sign != NULL) {
-            *sign = '\0';
-        }
-        normalise(text);
-        file->has_start = file->has_start || (number == 1 && strcmp(text, "interfile") == 0);
-        if (strcmp(text, "end of interfile") == 0) {
-            break;
-        }
-        if (sign != NULL) {
-            const int index = cut_index(text);
-            LR_TRY(add_entry(file, &room,
-                             (struct lr_interfile_entry){text, trim(sign + 2), index, number}));
-        }
-    }
-    return LR_OK;
-}
+static const struct lr_keyed_dialect dialect = {":=", ';', "an Interfile header", true};
 
 lr_status lr_interfile_read(struct lr_interfile *file, const char *path, const lr_log *log)
 {
-    *file = (struct lr_interfile){.log = log};
-    FILE *stream = fopen(path, "rb");
-    if (stream == NULL) {
-        return lr_error(log, LR_BAD_INPUT, "%s: the header cannot be opened: %s", path,
-                        strerror(errno));
-    }
-    lr_status status = LR_FAILED;
-    file->path = lr_copy_string(path, log);
-    if (file->path != NULL) {
-        errno = 0;
-        status = read_text(file, stream);
-    }
-    if (status == LR_OK) {
-        status = parse(file);
-    }
-    fclose(stream);
+    *file = (struct lr_interfile){.log = log, .path = lr_copy_string(path, log)};
+    lr_status status =
+        file->path != NULL ? lr_keyed_text_read(&file->text, file->path, &dialect, log) : LR_FAILED;
     if (status != LR_OK) {
         lr_interfile_finish(file);
     }
@@ -206,20 +28,18 @@ lr_status lr_interfile_read(struct lr_interfile *file, const char *path, const l
 
 void lr_interfile_finish(struct lr_interfile *file)
 {
+    lr_keyed_text_finish(&file->text);
     free(file->path);
-    free(file->text);
-    free(file->entries);
     *file = (struct lr_interfile){0};
 }
 
 /* --- values --- */
 
-static const struct lr_interfile_entry *find(const struct lr_interfile *file, const char *key,
-                                             int index)
+static const struct lr_keyed_line *find(const struct lr_interfile *file, const char *key, int index)
 {
-    for (int k = file->num_entries - 1; k >= 0; k--) {
-        if (file->entries[k].index == index && strcmp(file->entries[k].key, key) == 0) {
-            return &file->entries[k];
+    for (int k = file->text.count - 1; k >= 0; k--) {
+        if (file->text.lines[k].index == index && strcmp(file->text.lines[k].key, key) == 0) {
+            return &file->text.lines[k];
         }
     }
     return NULL;
@@ -227,14 +47,14 @@ static const struct lr_interfile_entry *find(const struct lr_interfile *file, co
 
 const char *lr_interfile_text(const struct lr_interfile *file, const char *key, int index)
 {
-    const struct lr_interfile_entry *entry = find(file, key, index);
+    const struct lr_keyed_line *entry = find(file, key, index);
     return entry != NULL ? entry->value : NULL;
 }
 
 int lr_interfile_line(const struct lr_interfile *file, const char *key, int index)
 {
-    const struct lr_interfile_entry *entry = find(file, key, index);
-    return entry != NULL ? entry->line : 0;
+    const struct lr_keyed_line *entry = find(file, key, index);
+    return entry != NULL ? entry->number : 0;
 }
 
 bool lr_interfile_says(const struct lr_interfile *file, const char *key, const char *word)
@@ -243,17 +63,17 @@ bool lr_interfile_says(const struct lr_interfile *file, const char *key, const c
     return value != NULL && strcasecmp(value, word) == 0;
 }
 
-static lr_status not_a_number(const struct lr_interfile *file,
-                              const struct lr_interfile_entry *entry, const char *what)
+static lr_status not_a_number(const struct lr_interfile *file, const struct lr_keyed_line *entry,
+                              const char *what)
 {
     return lr_error(file->log, LR_BAD_INPUT, "%s:%d: '%s' must be %s, found '%.64s'", file->path,
-                    entry->line, entry->key, what, entry->value);
+                    entry->number, entry->key, what, entry->value);
 }
 
 lr_status lr_interfile_integer(const struct lr_interfile *file, const char *key, int index,
                                int64_t *number)
 {
-    const struct lr_interfile_entry *entry = find(file, key, index);
+    const struct lr_keyed_line *entry = find(file, key, index);
     if (entry == NULL || *entry->value == '\0') {
         return LR_OK;
     }
@@ -270,7 +90,7 @@ lr_status lr_interfile_integer(const struct lr_interfile *file, const char *key,
 lr_status lr_interfile_number(const struct lr_interfile *file, const char *key, int index,
                               double *number)
 {
-    const struct lr_interfile_entry *entry = find(file, key, index);
+    const struct lr_keyed_line *entry = find(file, key, index);
     if (entry == NULL || *entry->value == '\0') {
         return LR_OK;
     }
@@ -309,7 +129,7 @@ static int64_t scan_list(const char *text, int64_t *numbers)
 lr_status lr_interfile_integers(const struct lr_interfile *file, const char *key, int index,
                                 int64_t **numbers, int64_t *count)
 {
-    const struct lr_interfile_entry *entry = find(file, key, index);
+    const struct lr_keyed_line *entry = find(file, key, index);
     *numbers = NULL;
     *count = 0;
     if (entry == NULL) {

@@ -8,29 +8,20 @@
 #ifndef LR_IO_INTERFILE_H
 #define LR_IO_INTERFILE_H
 
+#include "io/keyed_text.h"
 #include "io/number_type.h"
 
 #include <lr/log.h>
-
-struct lr_interfile_entry {
-    const char *key;   /* as compared: lower case, single blanks */
-    const char *value; /* without blanks around; may be "" */
-    int index;         /* of key [i]; 0 = none */
-    int line;
-};
 
 /* A header in memory. Texts live as long as it. */
 struct lr_interfile {
     char *path; /* owned */
     const lr_log *log;
-    char *text; /* owned */
-    struct lr_interfile_entry *entries;
-    int num_entries;
-    bool has_start; /* begins with INTERFILE */
+    struct lr_keyed_text text;
 };
 
-/* Reads a whole header; at most 8 MiB and 64 KiB a line, in memory of at most 16 times
- * its size and 256 KiB.
+/* Reads a whole header; at most 8 MiB and 64 KiB a line, in memory of at most 32 times
+ * its size.
  * errors: LR_BAD_INPUT, a sentence with the path; nothing to finish then. */
 lr_status lr_interfile_read(struct lr_interfile *file, const char *path, const lr_log *log);
 

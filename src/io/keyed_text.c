@@ -14,6 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+enum { MAX_LINE = 1 << 16 };
+
 /* --- files --- */
 
 bool lr_path_ends_with(const char *path, const char *ending)
@@ -30,11 +32,18 @@ bool lr_path_ends_with(const char *path, const char *ending)
     return true;
 }
 
-static lr_status check_file(const char *path, int64_t most, int64_t *count, const lr_log *log)
+/* what: "" or, with a blank behind it, what the file is to the one who named it. */
+static lr_status say_closed(const char *what, const char *path, const lr_log *log)
+{
+    return lr_error(log, LR_BAD_INPUT, "%s: %scannot be opened: %s", path, what, strerror(errno));
+}
+
+static lr_status check_file(const char *what, const char *path, int64_t most, int64_t *count,
+                            const lr_log *log)
 {
     struct stat facts;
     if (stat(path, &facts) != 0) {
-        return lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+        return say_closed(what, path, log);
     }
     if (!S_ISREG(facts.st_mode)) {
         return lr_error(log, LR_BAD_INPUT, "%s: is %s: give a file", path,
@@ -48,14 +57,15 @@ static lr_status check_file(const char *path, int64_t most, int64_t *count, cons
     return LR_OK;
 }
 
-char *lr_file_bytes(const char *path, int64_t most, int64_t *count, const lr_log *log)
+static char *read_file(const char *what, const char *path, int64_t most, int64_t *count,
+                       const lr_log *log)
 {
-    if (check_file(path, most, count, log) != LR_OK) {
+    if (check_file(what, path, most, count, log) != LR_OK) {
         return NULL;
     }
     FILE *file = fopen(path, "rb");
     if (file == NULL) {
-        lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+        (void)say_closed(what, path, log);
         return NULL;
     }
     char *bytes = lr_alloc(*count + 1, 1, "a file", log);
@@ -68,11 +78,16 @@ char *lr_file_bytes(const char *path, int64_t most, int64_t *count, const lr_log
     return bytes;
 }
 
+char *lr_file_bytes(const char *path, int64_t most, int64_t *count, const lr_log *log)
+{
+    return read_file("", path, most, count, log);
+}
+
 /* --- lines --- */
 
 static char *trim(char *text)
 {
-    text += strspn(text, " \t");
+    text += strspn(text, " \t\r");
     size_t length = strlen(text);
     while (length > 0 && isspace((unsigned char)text[length - 1])) {
         text[--length] = '\0';
@@ -97,6 +112,50 @@ static char *normalise(char *key)
     return key;
 }
 
+/* Cuts "[i]" off the end of a key; 0 where there is none. */
+static int cut_index(char *key)
+{
+    const size_t length = strlen(key);
+    char *open = strrchr(key, '[');
+    if (open == NULL || length == 0 || key[length - 1] != ']') {
+        return 0;
+    }
+    char *end = NULL;
+    const long index = strtol(open + 1, &end, 10);
+    if (end == open + 1 || end[strspn(end, " ")] != ']' || index < 1 || index > 1000000) {
+        return 0;
+    }
+    *open = '\0';
+    const size_t rest = strlen(key);
+    if (rest > 0 && key[rest - 1] == ' ') {
+        key[rest - 1] = '\0';
+    }
+    return (int)index;
+}
+
+/* Ends the line at `text` and returns the next, NULL after the last; counts lines. */
+static char *cut_line(char *text, bool joins, int *line)
+{
+    char *end = text;
+    for (;;) {
+        end += strcspn(end, "\n");
+        (*line)++;
+        char *last = end;
+        while (last > text && (last[-1] == '\r' || last[-1] == ' ')) {
+            last--;
+        }
+        if (!joins || *end == '\0' || last == text || last[-1] != '\\') {
+            break;
+        }
+        memset(last - 1, ' ', (size_t)(end - last) + 2); /* joined with the next */
+    }
+    if (*end == '\0') {
+        return NULL;
+    }
+    *end = '\0';
+    return end + 1;
+}
+
 static int count_lines(const char *bytes)
 {
     int count = 1;
@@ -106,26 +165,71 @@ static int count_lines(const char *bytes)
     return count;
 }
 
-static void split(struct lr_keyed_text *text, const struct lr_keyed_dialect *dialect)
+static void cut_comment(char *line, const struct lr_keyed_dialect *dialect)
 {
-    char *line = text->bytes;
-    for (int number = 1; line != NULL; number++) {
-        char *next = strchr(line, '\n');
-        if (next != NULL) {
-            *next++ = '\0';
-        }
-        char *comment = strchr(line, dialect->comment);
-        if (comment != NULL) {
-            *comment = '\0';
-        }
-        char *sign = strstr(line, dialect->separator);
-        if (sign != NULL) {
-            *sign = '\0';
-            text->lines[text->count++] = (struct lr_keyed_line){
-                normalise(line), trim(sign + strlen(dialect->separator)), number};
-        }
-        line = next;
+    char *comment = dialect->is_interfile ? line : strchr(line, dialect->comment);
+    if (comment != NULL && *comment == dialect->comment) {
+        *comment = '\0';
     }
+}
+
+/* Takes one line's key and value. False at the end of an Interfile header. */
+static bool take_line(struct lr_keyed_text *text, const struct lr_keyed_dialect *dialect,
+                      char *line, int number)
+{
+    cut_comment(line, dialect);
+    char *sign = strstr(line, dialect->separator);
+    if (sign != NULL) {
+        *sign = '\0';
+    }
+    const char *key = normalise(line);
+    text->has_start =
+        text->has_start || (dialect->is_interfile && number == 1 && strcmp(key, "interfile") == 0);
+    if (dialect->is_interfile && strcmp(key, "end of interfile") == 0) {
+        return false;
+    }
+    if (sign != NULL) {
+        const int index = dialect->is_interfile ? cut_index(line) : 0;
+        text->lines[text->count++] =
+            (struct lr_keyed_line){key, trim(sign + strlen(dialect->separator)), number, index};
+    }
+    return true;
+}
+
+static lr_status split(struct lr_keyed_text *text, const struct lr_keyed_dialect *dialect)
+{
+    int line = 0;
+    bool goes_on = true;
+    for (char *next = text->bytes; next != NULL && goes_on;) {
+        char *begin = next;
+        const int number = line + 1;
+        next = cut_line(begin, dialect->is_interfile, &line);
+        if (strlen(begin) > MAX_LINE) {
+            return lr_error(text->log, LR_BAD_INPUT, "%s:%d: lines go on and on: this is not %s",
+                            text->path, number, dialect->what);
+        }
+        goes_on = take_line(text, dialect, begin, number);
+    }
+    return text->count > 0 || dialect->is_interfile
+               ? LR_OK
+               : lr_error(text->log, LR_BAD_INPUT,
+                          "%s: has no line 'key %s value', so it is not %s", text->path,
+                          dialect->separator, dialect->what);
+}
+
+/* Text that is some, of no zero bytes. */
+static lr_status check_text(const struct lr_keyed_text *text, int64_t count,
+                            const struct lr_keyed_dialect *dialect)
+{
+    if (count == 0) {
+        return lr_error(text->log, LR_BAD_INPUT, "%s: the header is empty: copy it again",
+                        text->path);
+    }
+    return (int64_t)strlen(text->bytes) == count
+               ? LR_OK
+               : lr_error(text->log, LR_BAD_INPUT,
+                          "%s: is not text, so it is not %s: name the header, not the data",
+                          text->path, dialect->what);
 }
 
 lr_status lr_keyed_text_read(struct lr_keyed_text *text, const char *path,
@@ -133,27 +237,19 @@ lr_status lr_keyed_text_read(struct lr_keyed_text *text, const char *path,
 {
     int64_t count = 0;
     *text = (struct lr_keyed_text){.path = path, .log = log};
-    text->bytes = lr_file_bytes(path, LR_KEYED_TEXT_MAX_BYTES, &count, log);
+    text->bytes = read_file("the header ", path, LR_KEYED_TEXT_MAX_BYTES, &count, log);
     if (text->bytes == NULL) {
         return LR_BAD_INPUT;
     }
-    if ((int64_t)strlen(text->bytes) != count) {
-        lr_keyed_text_finish(text);
-        return lr_error(log, LR_BAD_INPUT, "%s: holds zero bytes, so it is not %s", path,
-                        dialect->what);
+    lr_status status = check_text(text, count, dialect);
+    if (status == LR_OK) {
+        text->lines = lr_alloc(count_lines(text->bytes), sizeof(*text->lines), "a header", log);
+        status = text->lines != NULL ? split(text, dialect) : LR_FAILED;
     }
-    text->lines = lr_alloc(count_lines(text->bytes), sizeof(*text->lines), "a header", log);
-    if (text->lines == NULL) {
+    if (status != LR_OK) {
         lr_keyed_text_finish(text);
-        return LR_FAILED;
     }
-    split(text, dialect);
-    if (text->count == 0) {
-        lr_keyed_text_finish(text);
-        return lr_error(log, LR_BAD_INPUT, "%s: has no line 'key %s value', so it is not %s", path,
-                        dialect->separator, dialect->what);
-    }
-    return LR_OK;
+    return status;
 }
 
 void lr_keyed_text_finish(struct lr_keyed_text *text)

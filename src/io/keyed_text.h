@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Text headers of "key : value" or "key := value" lines, as CASToR and Interfile have them. */
+ * Text headers of "key : value" or "key := value" lines, as CASToR and Interfile have them; the
+ * values of Interfile, whose keys may have an index, are io/interfile.h's. */
 #ifndef LR_IO_KEYED_TEXT_H
 #define LR_IO_KEYED_TEXT_H
 
@@ -9,12 +10,13 @@
 #include <stddef.h>
 
 /* Headers are a few KiB; larger files are refused. */
-#define LR_KEYED_TEXT_MAX_BYTES (4 << 20)
+#define LR_KEYED_TEXT_MAX_BYTES (8 << 20)
 
 struct lr_keyed_line {
     const char *key;   /* lower case; runs of blanks, '_', '!' and '%' are one blank */
     const char *value; /* trimmed */
     int number;        /* of the line, from 1 */
+    int index;         /* of an Interfile "key [i]"; 0 = none */
 };
 
 /* A loaded header; keeps path and log. */
@@ -24,16 +26,20 @@ struct lr_keyed_text {
     char *bytes;
     struct lr_keyed_line *lines; /* [count] */
     int count;
+    bool has_start; /* Interfile: begins with INTERFILE */
 };
 
 struct lr_keyed_dialect {
     const char *separator; /* ":" or ":=" */
     char comment;          /* from here to the end of the line; '#' or ';' */
     const char *what;      /* in sentences: "a CASToR scanner file" */
+    bool is_interfile; /* comments are whole lines, a '\\' at a line's end joins the next, keys have
+                          indices, what follows "end of interfile" is not read, and a header may be
+                          without values */
 };
 
-/* Reads a header. Memory: at most 24 times the file's size.
- * errors: LR_BAD_INPUT for what is no regular file, too large, or holds no such line; *text holds
+/* Reads a header. Memory: at most 32 times the file's size.
+ * errors: LR_BAD_INPUT for what is no regular file, too large, has lines of more than 64 KiB or no such line; *text holds
  *         nothing then. */
 lr_status lr_keyed_text_read(struct lr_keyed_text *text, const char *path,
                              const struct lr_keyed_dialect *dialect, const lr_log *log);

@@ -91,12 +91,13 @@ static lr_lor_data *read_data(const struct lr_hdf5_input *in, const lr_lors *lor
     if (data == NULL) {
         return NULL;
     }
+    const int64_t shape[2] = {count, 0};
     data->count = count;
     data->values = lr_alloc(count, sizeof(float), "LOR data", in->log);
     data->index = sparse ? lr_alloc(count, sizeof(int64_t), "LOR data", in->log) : NULL;
     if (data->values == NULL || (sparse && data->index == NULL) ||
-        lr_hdf5_get(in, "/lor/values", H5T_NATIVE_FLOAT, data->values) != LR_OK ||
-        (sparse && lr_hdf5_get(in, "/lor/index", H5T_NATIVE_INT64, data->index) != LR_OK) ||
+        lr_hdf5_get(in, "/lor/values", LR_HDF5_FLOAT, shape, data->values) != LR_OK ||
+        (sparse && lr_hdf5_get(in, "/lor/index", LR_HDF5_INT64, shape, data->index) != LR_OK) ||
         lr_lor_file_check(in->path, lors, data, in->log) != LR_OK) {
         lr_lor_data_destroy(data);
         return NULL;

@@ -297,7 +297,7 @@ lr_status lr_matrix_hdf5_write(const struct lr_matrix_content *content)
     const struct lr_matrix_store *store = content->store;
     const int64_t elements = store->totals.elements;
     struct csr csr = {.content = content, .group = -1};
-    csr.wide = elements > content->index_limit || content->num_columns > content->index_limit;
+    csr.wide = lr_matrix_is_wide(content->num_columns, elements, content->index_limit);
     csr.adopts = content->params->compress == 0 && csr.wide == store->params.wide &&
                  elements > BLOCK && is_little_endian();
     LR_TRY(open_output(&csr));

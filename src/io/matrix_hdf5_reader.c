@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* Bytes that deflate may make of one. */
 enum { MOST_INFLATED = 1100 };
@@ -16,9 +15,7 @@ static const char *const names[] = {"/matrix/indptr", "/matrix/indices", "/matri
 
 struct csr {
     struct lr_hdf5_input in;
-    hid_t arrays[3];
     int64_t sizes[3];
-    int64_t file_bytes;
     int64_t *voxels, *lors;
     int32_t *pairs;
     double (*points_mm)[3];
@@ -33,23 +30,10 @@ static lr_status refuse(const struct csr *csr, const char *what)
 static lr_status read_numbers(void *self, enum lr_matrix_array array, const int64_t range[2],
                               void *numbers)
 {
-    struct csr *csr = self;
-    const hsize_t start = (hsize_t)range[0], count = (hsize_t)range[1];
-    const hid_t native = array == LR_ARRAY_VALUES ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64;
-    const hid_t space = H5Dget_space(csr->arrays[array]);
-    const hid_t memory = H5Screate_simple(1, &count, NULL);
-    const bool done = H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &count, NULL) >= 0 &&
-                      H5Dread(csr->arrays[array], native, memory, space, H5P_DEFAULT, numbers) >= 0;
-    char text[200];
-    const char *reason = done ? "" : lr_hdf5_reason(text);
-    if (!done) {
-        (void)lr_error(csr->in.log, LR_BAD_INPUT,
-                       "%s in %s cannot be read: HDF5 says \"%s\": get the file again",
-                       names[array], csr->in.path, reason);
-    }
-    H5Sclose(memory);
-    H5Sclose(space);
-    return done ? LR_OK : LR_BAD_INPUT;
+    const struct csr *csr = self;
+    return lr_hdf5_get_part(&csr->in, names[array],
+                            array == LR_ARRAY_VALUES ? LR_HDF5_DOUBLE : LR_HDF5_INT64, range,
+                            numbers);
 }
 
 static lr_status check_scanner(void *self, const lr_lors *lors)
@@ -61,11 +45,6 @@ static lr_status check_scanner(void *self, const lr_lors *lors)
 static void close_file(void *self)
 {
     struct csr *csr = self;
-    for (int k = 0; k < 3; k++) {
-        if (csr->arrays[k] >= 0) {
-            H5Dclose(csr->arrays[k]);
-        }
-    }
     lr_hdf5_input_close(&csr->in);
     free(csr->voxels);
     free(csr->lors);
@@ -76,74 +55,46 @@ static void close_file(void *self)
 
 /* --- attributes --- */
 
-/* An attribute of exactly `count` numbers. */
-static bool get_numbers(const struct csr *csr, const char *name, hid_t native, int count,
-                        void *numbers)
-{
-    if (H5Aexists_by_name(csr->in.file, "/matrix", name, H5P_DEFAULT) <= 0) {
-        return false;
-    }
-    const hid_t attribute =
-        H5Aopen_by_name(csr->in.file, "/matrix", name, H5P_DEFAULT, H5P_DEFAULT);
-    const hid_t space = attribute < 0 ? -1 : H5Aget_space(attribute);
-    const hid_t type = attribute < 0 ? -1 : H5Aget_type(attribute);
-    const H5T_class_t class = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
-    const bool done = space >= 0 && H5Sget_simple_extent_npoints(space) == count &&
-                      (class == H5T_INTEGER || class == H5T_FLOAT) &&
-                      H5Aread(attribute, native, numbers) >= 0;
-    if (type >= 0) {
-        H5Tclose(type);
-    }
-    if (space >= 0) {
-        H5Sclose(space);
-    }
-    if (attribute >= 0) {
-        H5Aclose(attribute);
-    }
-    return done;
-}
-
 static int get_int(const struct csr *csr, const char *name)
 {
     int number = 0;
-    return get_numbers(csr, name, H5T_NATIVE_INT, 1, &number) && number > 0 ? number : 0;
+    return lr_hdf5_get_int(&csr->in, "/matrix", name, 1, &number) && number > 0 ? number : 0;
 }
 
 static double get_number(const struct csr *csr, const char *name)
 {
     double number = 0.0;
-    return get_numbers(csr, name, H5T_NATIVE_DOUBLE, 1, &number) ? number : 0.0;
+    return lr_hdf5_get_double(&csr->in, "/matrix", name, 1, &number) ? number : 0.0;
 }
 
 /* A list that the file has of itself, or NULL. width: numbers of an entry. Lists are not compressed,
  * so that no more memory is taken than the file has bytes. */
-static lr_status get_list(struct csr *csr, const char *name, hid_t native, int width, void **list,
-                          int64_t *count)
+static lr_status get_list(struct csr *csr, const char *name, enum lr_hdf5_number number, int width,
+                          void **list, int64_t *count)
 {
     int64_t shape[2];
     *list = NULL;
     if (!lr_hdf5_has(&csr->in, name)) {
         return LR_OK;
     }
-    const bool whole = native != H5T_NATIVE_DOUBLE;
+    const bool whole = number != LR_HDF5_DOUBLE;
     LR_TRY(lr_hdf5_shape(&csr->in, name, whole, shape, width > 1 ? 2 : 1));
-    const int64_t bytes = width * (int64_t)H5Tget_size(native);
-    if ((width > 1 && shape[1] != width) || shape[0] > csr->file_bytes / bytes) {
+    const int64_t bytes = number == LR_HDF5_INT32 ? 4 : 8;
+    if ((width > 1 && shape[1] != width) || shape[0] > csr->in.file_bytes / (width * bytes)) {
         return refuse(csr, "a list of its rows or LORs is larger than the file");
     }
     *count = shape[0];
-    *list = lr_alloc(shape[0] * width, H5Tget_size(native), "a list of rows", csr->in.log);
-    return *list != NULL ? lr_hdf5_get(&csr->in, name, native, *list) : LR_FAILED;
+    *list = lr_alloc(shape[0] * width, (size_t)bytes, "a list of rows", csr->in.log);
+    return *list != NULL ? lr_hdf5_get(&csr->in, name, number, shape, *list) : LR_FAILED;
 }
 
 static lr_status read_part(struct csr *csr, lr_matrix_file_info *info)
 {
     void *lors, *pairs;
-    lr_status status =
-        get_list(csr, "/matrix/lors", H5T_NATIVE_INT64, 1, &lors, &info->part.num_lors);
+    lr_status status = get_list(csr, "/matrix/lors", LR_HDF5_INT64, 1, &lors, &info->part.num_lors);
     csr->lors = lors;
     LR_TRY(status);
-    status = get_list(csr, "/matrix/pairs", H5T_NATIVE_INT32, 1, &pairs, &info->part.num_pairs);
+    status = get_list(csr, "/matrix/pairs", LR_HDF5_INT32, 1, &pairs, &info->part.num_pairs);
     csr->pairs = pairs;
     info->part.lors = csr->lors;
     info->part.pairs = csr->pairs;
@@ -159,7 +110,7 @@ static lr_status read_rows(struct csr *csr, lr_matrix_file_info *info)
     info->by_lor = strcmp(rows, "LORs") == 0;
     if (strcmp(rows, "points") == 0) {
         const lr_status status =
-            get_list(csr, "/matrix/points_mm", H5T_NATIVE_DOUBLE, 3, &list, &count);
+            get_list(csr, "/matrix/points_mm", LR_HDF5_DOUBLE, 3, &list, &count);
         csr->points_mm = list;
         info->points_mm = (const double(*)[3])csr->points_mm;
         LR_TRY(status);
@@ -171,13 +122,13 @@ static lr_status read_rows(struct csr *csr, lr_matrix_file_info *info)
         info->is_described = false; /* of another program */
         return LR_OK;
     }
-    if (!get_numbers(csr, "grid_size", H5T_NATIVE_INT, 3, info->grid.size) ||
-        !get_numbers(csr, "grid_voxel_mm", H5T_NATIVE_DOUBLE, 3, info->grid.voxel_mm) ||
-        !get_numbers(csr, "grid_origin_mm", H5T_NATIVE_DOUBLE, 3, info->grid.origin_mm)) {
+    if (!lr_hdf5_get_int(&csr->in, "/matrix", "grid_size", 3, info->grid.size) ||
+        !lr_hdf5_get_double(&csr->in, "/matrix", "grid_voxel_mm", 3, info->grid.voxel_mm) ||
+        !lr_hdf5_get_double(&csr->in, "/matrix", "grid_origin_mm", 3, info->grid.origin_mm)) {
         return refuse(csr, "the attributes of its grid are missing");
     }
-    (void)get_numbers(csr, "row_begin", H5T_NATIVE_INT64, 1, &info->row_begin);
-    const lr_status status = get_list(csr, "/matrix/voxels", H5T_NATIVE_INT64, 1, &list, &count);
+    (void)lr_hdf5_get_int64(&csr->in, "/matrix", "row_begin", 1, &info->row_begin);
+    const lr_status status = get_list(csr, "/matrix/voxels", LR_HDF5_INT64, 1, &list, &count);
     csr->voxels = list;
     info->voxels = csr->voxels;
     LR_TRY(status);
@@ -199,7 +150,7 @@ static void read_model(struct csr *csr, lr_matrix_file_info *info)
                                                 : LR_MODE_AUTO;
     info->rays = get_int(csr, "rays");
     info->mu_steps = get_int(csr, "mu_steps");
-    if (!get_numbers(csr, "samples", H5T_NATIVE_INT, 3, info->samples)) {
+    if (!lr_hdf5_get_int(&csr->in, "/matrix", "samples", 3, info->samples)) {
         memset(info->samples, 0, sizeof(info->samples));
     }
     info->threshold = get_number(csr, "threshold");
@@ -216,13 +167,9 @@ static lr_status open_array(struct csr *csr, int k)
     int64_t shape[2];
     LR_TRY(lr_hdf5_shape(&csr->in, names[k], k != LR_ARRAY_VALUES, shape, 1));
     csr->sizes[k] = shape[0];
-    csr->arrays[k] = H5Dopen2(csr->in.file, names[k], H5P_DEFAULT);
-    if (csr->arrays[k] < 0) {
-        return refuse(csr, "an array of the matrix cannot be opened");
-    }
-    const double stored = (double)H5Dget_storage_size(csr->arrays[k]);
+    const double stored = (double)lr_hdf5_stored_bytes(&csr->in, names[k]);
     if ((double)shape[0] > MOST_INFLATED * stored ||
-        stored > (double)csr->file_bytes + lr_hdf5_chunk) {
+        stored > (double)csr->in.file_bytes + lr_hdf5_chunk) {
         return lr_error(csr->in.log, LR_BAD_INPUT,
                         "%s in %s is to have %lld numbers, more than the file can hold: it is "
                         "truncated or damaged",
@@ -237,7 +184,7 @@ static lr_status open_arrays(struct csr *csr, lr_matrix_file_info *info)
     int64_t shape[2];
     (void)lr_hdf5_get_string(&csr->in, "/matrix", "encoding-type", encoding, sizeof(encoding));
     if (strcmp(encoding, "csr_matrix") != 0 ||
-        !get_numbers(csr, "shape", H5T_NATIVE_INT64, 2, shape)) {
+        !lr_hdf5_get_int64(&csr->in, "/matrix", "shape", 2, shape)) {
         return refuse(csr, "/matrix must be a CSR matrix with a shape");
     }
     for (int k = 0; k < 3; k++) {
@@ -266,12 +213,12 @@ static lr_status open_matrix(struct csr *csr, lr_matrix_file_info *info)
     LR_TRY(open_arrays(csr, info));
     info->is_described = true;
     read_model(csr, info);
-    return read_rows(csr, info);
+    LR_TRY(read_rows(csr, info));
+    return lr_hdf5_input_check(&csr->in);
 }
 
 lr_status lr_matrix_hdf5_open(struct lr_matrix_source *source)
 {
-    struct stat status;
     struct csr *csr = lr_alloc(1, sizeof(*csr), "a matrix file", source->log);
     if (csr == NULL) {
         return LR_FAILED;
@@ -281,8 +228,6 @@ lr_status lr_matrix_hdf5_open(struct lr_matrix_source *source)
         free(csr);
         return opened;
     }
-    csr->arrays[0] = csr->arrays[1] = csr->arrays[2] = -1;
-    csr->file_bytes = stat(source->path, &status) == 0 ? (int64_t)status.st_size : 0;
     const lr_status found = open_matrix(csr, &source->info);
     if (found != LR_OK) {
         close_file(csr);

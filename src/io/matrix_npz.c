@@ -239,7 +239,10 @@ static lr_status write_archive(struct npz *npz)
 lr_status lr_matrix_npz_write(const struct lr_matrix_content *content)
 {
     const lr_matrix_writer_params *params = content->params;
-    struct npz npz = {.content = content, .wide = content->num_columns > content->index_limit};
+    struct npz npz = {.content = content,
+                      .wide =
+                          lr_matrix_is_wide(content->num_columns, content->store->totals.elements,
+                                            content->index_limit)};
     npz.buffer = lr_alloc(BLOCK, sizeof(int64_t), "matrix elements", params->log);
     if (npz.buffer == NULL) {
         return LR_FAILED;

@@ -38,6 +38,12 @@ struct lr_matrix_content {
                             stay within it, else int64; INT32_MAX but in tests */
 };
 
+/* Whether indices and indptr are int64: column numbers run to columns - 1, row starts to elements. */
+static inline bool lr_matrix_is_wide(int64_t num_columns, int64_t num_elements, int64_t index_limit)
+{
+    return num_columns > index_limit || num_elements > index_limit;
+}
+
 /* Each writes the target. HDF5 may take the store's output for it, and the store has none then.
  * errors: LR_FAILED, logged, with nothing left of what they began. npz also: LR_USAGE for more than
  * a plain zip holds. */

@@ -210,3 +210,14 @@ void lr_notes_keep(const struct lr_note *notes, int count, const lr_log *log)
     write_all(&output, notes, count);
     (void)lr_output_finish(&output);
 }
+
+bool lr_notes_place(const char *name, char *path, size_t size)
+{
+    char folder[PATH_MAX];
+    if (!find_folder(folder)) {
+        return false;
+    }
+    make_folder(folder);
+    const int length = snprintf(path, size, "%s/%s", folder, name);
+    return length > 0 && (size_t)length < size;
+}

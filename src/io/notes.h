@@ -9,6 +9,7 @@
 #define LR_IO_NOTES_H
 
 #include <lr/log.h>
+#include <stddef.h>
 
 /* key: one line of text, at most LR_NOTE_CHARS bytes, other control characters than spaces count
  * as spaces; "" stands for nothing. value: finite and positive. */
@@ -26,5 +27,8 @@ void lr_notes_find(struct lr_note *notes, int count, const lr_log *log);
 /* Puts the known notes into the file, in place of those of the same keys. Makes the folder. Other
  * programs that do so at the same time may undo it, never spoil the file. */
 void lr_notes_keep(const struct lr_note *notes, int count, const lr_log *log);
+
+/* The path of another file in that folder, which is made; false where nothing is to be kept. */
+bool lr_notes_place(const char *name, char *path, size_t size);
 
 #endif

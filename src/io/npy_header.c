@@ -33,8 +33,8 @@ static lr_status truncated(FILE *file, const char *path, const lr_log *log)
     return lr_error(log, LR_BAD_INPUT, "%s: is truncated: copy it again", path);
 }
 
-/* Length of the header's text; -1 when the file ends before. */
-static int64_t header_length(FILE *file, int64_t *offset_bytes)
+/* Length of the header's text; -1 when the file ends before. *version: 1 to 3 are known. */
+static int64_t header_length(FILE *file, int64_t *offset_bytes, int *version)
 {
     unsigned char bytes[MAGIC_BYTES + 6]; /* magic, version, then two or four bytes */
     if (fread(bytes, 1, MAGIC_BYTES + 4, file) != MAGIC_BYTES + 4 ||
@@ -43,6 +43,7 @@ static int64_t header_length(FILE *file, int64_t *offset_bytes)
     }
     const unsigned char *at = bytes + MAGIC_BYTES;
     *offset_bytes = MAGIC_BYTES + 4;
+    *version = at[0];
     if (at[0] == 1) {
         return at[2] | at[3] << 8;
     }
@@ -121,7 +122,15 @@ lr_status lr_npy_header_read(FILE *file, const char *path, struct lr_npy_header 
                              const lr_log *log)
 {
     *header = (struct lr_npy_header){0};
-    const int64_t length = header_length(file, &header->offset_bytes);
+    int version = 1;
+    const int64_t length = header_length(file, &header->offset_bytes, &version);
+    if (version < 1 || version > 3) {
+        return lr_error(
+            log, LR_BAD_INPUT,
+            "%s: is of version %d of NumPy's format, and 1 to 3 are read: write it with "
+            "numpy.save",
+            path, version);
+    }
     if (length < 0 || length > MAX_HEADER) {
         return truncated(file, path, log);
     }

@@ -66,7 +66,7 @@ static lr_status check_corrections(const struct draft *draft)
 static lr_status check_kind(const struct draft *draft)
 {
     int64_t frames = 1, layers = 1;
-    if (!draft->file->has_start) {
+    if (!draft->file->text.has_start) {
         return refuse(draft, "does not begin with '!INTERFILE', so it is no Interfile header");
     }
     if (!label_is(draft, 1, "tangential coordinate")) {

@@ -31,8 +31,8 @@ static const struct lr_scanner_format formats[] = {
 };
 enum { NUM_FORMATS = sizeof(formats) / sizeof(formats[0]) };
 
-/* What cannot be read has an empty head: the format's reader says why. */
-static void read_head(const char *path, struct lr_file_head *head)
+/* Of an empty head the format's reader says why. */
+void lr_file_head_read(const char *path, struct lr_file_head *head)
 {
     struct stat facts;
     head->path = path;
@@ -50,7 +50,7 @@ static void read_head(const char *path, struct lr_file_head *head)
 static const struct lr_scanner_format *recognise(const char *path)
 {
     struct lr_file_head head;
-    read_head(path, &head);
+    lr_file_head_read(path, &head);
     for (int k = 1; k < NUM_FORMATS; k++) {
         if (formats[k].recognises(&head)) {
             return &formats[k];
@@ -61,7 +61,9 @@ static const struct lr_scanner_format *recognise(const char *path)
 
 lr_scanner *lr_scanner_file_read(const char *path, const lr_log *log)
 {
-    return recognise(path)->read(path, log);
+    struct lr_named_log named;
+    lr_log_name(&named, path, log);
+    return recognise(path)->read(path, &named.log);
 }
 
 lr_scanner_draft *lr_scanner_draft_file_read(const char *path, const lr_log *log)
@@ -70,7 +72,7 @@ lr_scanner_draft *lr_scanner_draft_file_read(const char *path, const lr_log *log
     if (format == &formats[0]) {
         return lr_scanner_draft_parse(lr_yaml_read(path, log));
     }
-    lr_scanner *scanner = format->read(path, log);
+    lr_scanner *scanner = lr_scanner_file_read(path, log);
     lr_scanner_draft *draft = scanner != NULL ? lr_scanner_draft_create(scanner, log) : NULL;
     lr_scanner_destroy(scanner);
     return draft;

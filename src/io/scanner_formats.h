@@ -17,6 +17,9 @@ struct lr_file_head {
     size_t count;
 };
 
+/* What cannot be read, or is no regular file, has an empty head. */
+void lr_file_head_read(const char *path, struct lr_file_head *head);
+
 struct lr_scanner_format {
     const char *name;           /* in sentences: "CASToR .geom" */
     const char *const *endings; /* of files to write, NULL at the end; NULL = cannot be written */

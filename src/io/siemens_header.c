@@ -55,7 +55,7 @@ static lr_status take_numbers(const struct lr_interfile *file, struct lr_siemens
 static lr_status take_header(const struct lr_interfile *file, struct lr_siemens_header *header)
 {
     *header = empty;
-    if (!file->has_start) {
+    if (!file->text.has_start) {
         return lr_error(file->log, LR_BAD_INPUT,
                         "%s: does not begin with '!INTERFILE', so it is no Siemens header",
                         file->path);

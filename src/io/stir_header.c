@@ -17,7 +17,7 @@
 #include <string.h>
 
 static const double pi = 3.14159265358979323846;
-static const struct lr_keyed_dialect dialect = {":=", ';', "a STIR header"};
+static const struct lr_keyed_dialect dialect = {":=", ';', "a STIR header", false};
 
 /* Scanners whose blocks STIR counts with crystals that are not there; the first around is the
  * virtual one (docs/formats.md, Siemens list mode), the last along the axis. */

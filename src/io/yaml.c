@@ -224,7 +224,21 @@ static bool is_control(unsigned char byte)
     return (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7f;
 }
 
-/* libfyaml stops silently at some bytes that no text has. */
+/* Whether a line begins there, for any of the line breaks that YAML has ever had. */
+static bool begins_line(const char *text, int64_t at)
+{
+    static const char *const before[] = {"\n",       "\r",           "\xef\xbb\xbf",
+                                         "\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9"};
+    for (size_t k = 0; k < sizeof(before) / sizeof(before[0]); k++) {
+        const int64_t count = (int64_t)strlen(before[k]);
+        if (at >= count && memcmp(text + at - count, before[k], (size_t)count) == 0) {
+            return true;
+        }
+    }
+    return at == 0;
+}
+
+/* libfyaml stops silently at some bytes that no text has, and never ends in some directives. */
 static lr_status check_text(const struct lr_yaml *yaml)
 {
     const unsigned char *text = (const unsigned char *)yaml->text;
@@ -236,6 +250,11 @@ static lr_status check_text(const struct lr_yaml *yaml)
                             "%s: line %d holds the byte 0x%02x, so this is no UTF-8 text: give a "
                             "scanner's YAML file",
                             yaml->name, line, text[at]);
+        }
+        if (text[at] == '%' && begins_line(yaml->text, at)) {
+            return lr_error(yaml->log, LR_BAD_INPUT,
+                            "%s: line %d begins with %%, a YAML directive: leave it out",
+                            yaml->name, line);
         }
         line += text[at] == '\n';
         at += count;

@@ -77,12 +77,12 @@ static lr_status check_plainness(const struct target *target, struct fy_node *no
     }
     if (fy_node_is_alias(node)) {
         return lr_yaml_error(target->yaml, target->at,
-                             "'%s' is an alias (*): write the value out, scanner files take none",
+                             "'%s' is an alias (*): write the value out, these files take none",
                              target->key);
     }
     if (fy_node_get_tag_token(node) != NULL) {
         return lr_yaml_error(target->yaml, target->at,
-                             "'%s' carries a tag (!): remove it, scanner files take none",
+                             "'%s' carries a tag (!): remove it, these files take none",
                              target->key);
     }
     return LR_OK;

@@ -9,6 +9,12 @@
 extern "C" {
 #endif
 
+/* An OpenGL context of the caller's, as EGL names it (EGLDisplay, EGLContext): what the library
+ * computes with beside it shares textures, buffers and fences with it. It stays the caller's. */
+typedef struct lr_shared_context {
+    void *display, *context;
+} lr_shared_context;
+
 /* One way to OpenGL that was tried, with what it gave or why not. */
 typedef struct lr_device {
     char way[32];       /* "egl device 0", "egl surfaceless", "egl pbuffer" */

@@ -3,6 +3,7 @@
 #ifndef LR_EVENTS_H
 #define LR_EVENTS_H
 
+#include <lr/grid.h>
 #include <lr/lors.h>
 
 #ifdef __cplusplus
@@ -129,6 +130,41 @@ typedef struct lr_list_params {
  * ascend; without time of flight. 8 bytes of memory an event.
  * errors: LR_BAD_INPUT for counts that are not whole or negative; what the sink returns. */
 LR_API lr_status lr_events_from_counts(const lr_list_params *params, const lr_event_sink *sink);
+
+/* How far detected lines are off those of the photons, beside what the crystals' size does: they
+ * are shifted in parallel by Gaussians, and the crystals that the shifted line meets are reported. */
+typedef struct lr_photon_blur {
+    double (*radial_mm)(const void *user, double distance_mm); /* FWHM in the transaxial plane, by
+                                                                  the emission's distance from the
+                                                                  axis across the line; NULL = none.
+                                                                  Called by several threads */
+    const void *user;
+    double axial_mm; /* FWHM across the line and that; 0 = none */
+} lr_photon_blur;
+
+/* Photon pairs from an activity, with time of flight. Zero fields are defaults. */
+typedef struct lr_photon_params {
+    const lr_lors *lors;      /* required */
+    const lr_image *activity; /* required, >= 0 */
+    int64_t count;            /* events wanted */
+    double tof_resolution_ps; /* FWHM; 0 = the scanner's */
+    double duration_s;        /* 0 = 60 */
+    uint64_t seed;
+    lr_photon_blur blur;
+    int threads; /* 0 = all processors; the events are the same for any number */
+    const lr_log *log;
+    const lr_progress *progress;
+} lr_photon_params;
+
+/* Follows pairs that leave uniformly distributed points of voxels, drawn by their activity, in any
+ * direction, until `count` of them have met a crystal's face on both sides, the first module there,
+ * in coincidence: geometry alone, nothing scatters or is absorbed. Lines are off by `blur`, times of
+ * arrival by a Gaussian. Pair k is the same whatever `count` is. info (may be NULL): time of flight and duration.
+ * errors: LR_BAD_INPUT for an activity that is negative, not finite or nowhere; LR_USAGE without a
+ * time resolution, or with a blur that is negative or not finite; LR_FAILED where fewer than one pair in 100,000 is detected; what the sink
+ * returns. */
+LR_API lr_status lr_events_from_activity(const lr_photon_params *params, const lr_event_sink *sink,
+                                         lr_events_info *info);
 
 /* --- writing --- */
 

@@ -54,7 +54,7 @@ LR_API const char *const *lr_scanner_presets(void);
  * float32 is written; readers take other number types and byte orders, bring axes into the order
  * and direction of our frame and refuse oblique grids, several volumes and non-finite values
  * (docs/formats.md). Readers take at most 4 bytes of memory for each byte of voxels in the file,
- * and some MiB; compressed NIfTI: for each byte that it expands to. */
+ * and some MiB; compressed NIfTI: for each byte that it expands to, or 64 for each of the file. */
 
 LR_API lr_image *lr_image_read(const char *path, const lr_log *log);
 

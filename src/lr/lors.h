@@ -21,9 +21,13 @@ extern "C" {
  * the coincidence rules exclude: their matrix elements are zero. This is the column order of every
  * exported matrix and the order of every data file.
  *
+ * The layout of other data than a scanner's has the same form: operators of the family direct
+ * (lr/direct.h) have `scanner`, `pairs`, `pair_of` and `masks` NULL, a view for each pair and a voxel
+ * for each LOR, all of them "in coincidence". Crystals have no numbers there.
+ *
  * Immutable; may be shared between threads. The scanner must outlive it. */
 typedef struct lr_lors {
-    const lr_scanner *scanner;
+    const lr_scanner *scanner; /* NULL: histo-images */
     int64_t num_pairs;
     const int32_t (*pairs)[2]; /* [num_pairs] */
     const int64_t *offsets;    /* [num_pairs + 1] */
@@ -46,7 +50,7 @@ LR_API void lr_lors_destroy(lr_lors *lors);
  * the same or have no LOR in coincidence. The LOR itself may still be out of coincidence. */
 LR_API int64_t lr_lors_number(const lr_lors *lors, int crystal_a, int crystal_b);
 
-/* The other way round: 0 <= lor < count. */
+/* The other way round: 0 <= lor < count. Histo-images: -1 in every field but module_i, the view. */
 LR_API lr_lor lr_lors_describe(const lr_lors *lors, int64_t lor);
 
 /* Whether the coincidence rules let this LOR count. */

@@ -9,6 +9,7 @@
 #include <lr/compare.h>
 #include <lr/crystals.h>
 #include <lr/device.h>
+#include <lr/direct.h>
 #include <lr/doctor.h>
 #include <lr/events.h>
 #include <lr/factors.h>

@@ -3,6 +3,7 @@
 #ifndef LR_OPERATOR_H
 #define LR_OPERATOR_H
 
+#include <lr/device.h>
 #include <lr/grid.h>
 #include <lr/lors.h>
 
@@ -53,13 +54,15 @@ typedef struct lr_operator_params {
     bool penetration;   /* crystals stop photons along their depth, not on the detection plane;
                            needs the scanner's crystal_mu_per_mm; sampled mode, cpu and compute */
     lr_store store;
-    int64_t max_memory_bytes; /* host memory for a stored matrix, and that of buffers on the
+    int64_t max_memory_bytes;        /* host memory for a stored matrix, and that of buffers on the
                                   device; 0 = half of what the machine has, and what the device
                                   reports. What a call works with comes on top: images, the
                                   caller's data in another precision or times its factors, and up
                                   to 128 MiB (cpu with factors: 512 MiB) of sums and windows */
-    int threads;              /* 0 = all processors */
-    int device;               /* index in lr_device_list; 0 = the first */
+    int threads;                     /* 0 = all processors */
+    int device;                      /* index in lr_device_list; 0 = the first */
+    const lr_shared_context *shared; /* compute shares objects with this context and is on its
+                                        device; NULL = none */
     const lr_log *log;
     const lr_progress *progress;
 } lr_operator_params;
@@ -135,6 +138,50 @@ LR_API lr_status lr_operator_sensitivity_part(lr_operator *op, const lr_selectio
 /* Seconds that the device itself worked on the last projection, without transfers to the host;
  * 0 where that is not measured. */
 LR_API double lr_operator_device_seconds(const lr_operator *op);
+
+/* --- images that stay on the device --- */
+
+/* Images that an operator keeps where it projects, in numbered slots, so that updates of EM copy
+ * none of them to the host. Slot 0 has the image that is projected and updated; others have what it
+ * is divided by or compared with. LOR values are the host's as ever.
+ *
+ * Backend compute keeps them where it goes by columns or by pairs of modules (docs/method.md,
+ * sections 8 and 9): no mu-map, no module in front of another, no stored matrix, not with
+ * `deterministic`. The others do not, and the functions below refuse with LR_USAGE. */
+LR_API bool lr_operator_keeps_images(const lr_operator *op);
+
+/* Copies an image, [num_voxels], into a slot, 0 <= slot < 65536, and the one of slot 0 out again.
+ * errors: LR_BAD_INPUT for values that are not finite; LR_FAILED; LR_NO_DEVICE. */
+LR_API lr_status lr_operator_keep_image(lr_operator *op, int slot, const float *image);
+LR_API lr_status lr_operator_read_kept(lr_operator *op, float *image);
+
+/* As lr_operator_forward_part, of the kept image. */
+LR_API lr_status lr_operator_forward_kept(lr_operator *op, const lr_selection *part, float *values);
+
+/* image *= (A^T values) / slot where that is positive; elsewhere it stays. `part` is not empty.
+ * errors: LR_FAILED when a voxel would no longer be finite; the image is then as it was. */
+LR_API lr_status lr_operator_update_kept(lr_operator *op, const lr_selection *part,
+                                         const float *values, int slot);
+
+/* Over all voxels, of the kept image x and a slot's k. */
+typedef struct lr_kept_sums {
+    double products;    /* sum k x */
+    double differences; /* sum (x - k)^2 */
+    double largest;     /* x */
+} lr_kept_sums;
+LR_API lr_status lr_operator_sum_kept(lr_operator *op, int slot, lr_kept_sums *sums);
+
+/* Where the kept image is copied to, on the device: texel (x, y, z) is that voxel. */
+typedef struct lr_texture_copy {
+    unsigned texture; /* of the shared context: GL_TEXTURE_3D, GL_R32F, one level of immutable
+                         storage of the grid's size */
+    void *after;      /* GLsync that the device waits for before it writes, and that is deleted
+                         then; NULL = none */
+    void *done; /* set: GLsync that is signalled when all is written. The caller's to delete */
+} lr_texture_copy;
+
+/* Copies without waiting. errors: LR_USAGE without params.shared; LR_NO_DEVICE. */
+LR_API lr_status lr_operator_copy_kept(lr_operator *op, lr_texture_copy *copy);
 
 /* One row of the matrix: what one voxel, or one point, gives to each LOR.
  * lor is sorted and without repeats, probability > 0. The arrays are the library's and live

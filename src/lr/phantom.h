@@ -20,12 +20,17 @@ extern "C" {
  *            activity 1 (a contrast of 4 to 1, as in NEMA NU 2) on a circle of half the radius,
  *            60 degrees apart, the smallest on +x; their diameters are to the cylinder's as 10, 13,
  *            17, 22, 28 and 37 mm to 228.8 mm. Parts beyond the grid are not drawn.
+ * "six-spheres": a cylinder along the whole grid and, in its middle plane, six equal spheres of
+ *            activity 1, 60 degrees apart from +x; with a radius of 175 mm the spheres have a
+ *            diameter of 10 mm and lie 75 mm from the axis, as in paper 1 of lr/direct.h.
  * "point":   activity 1 in the voxel nearest the scanner's centre (the lower one on a tie), or the
  *            grid's centre where the grid does not hold that; 0 elsewhere. */
 typedef struct lr_phantom_params {
     const char *name;
     double radius_mm; /* of the outer cylinder; 0 = 0.46 of the smaller transaxial grid extent */
     int subsamples;   /* per axis; 0 = 4 */
+    double contrast;  /* activity of the spheres over the cylinder's, above 1; 0 = 4 of spheres and
+                         6 of six-spheres; the others have none */
     const lr_log *log;
 } lr_phantom_params;
 

@@ -4,6 +4,7 @@
 #define LR_PICTURE_H
 
 #include <lr/compare.h>
+#include <lr/direct.h>
 #include <lr/doctor.h>
 #include <lr/grid.h>
 #include <lr/operator.h>
@@ -194,6 +195,13 @@ typedef struct lr_diagnosis_params {
  * the grid as a rectangle, and the findings below. Modules that a suspicion concerns are red and
  * numbered. */
 LR_API lr_picture *lr_picture_diagnosis(const lr_diagnosis_params *params);
+
+/* --- look-up tables of the family direct --- */
+
+/* A new picture on white, or NULL, logged: LORmap; mSR, by the number of its offsets in each column
+ * seen along z and along y; and mSRval of the first, a middle and the last identifier in the slice
+ * z = 0, each on its own scale. x is to the right and y, or z, upwards. */
+LR_API lr_picture *lr_picture_direct_tables(const lr_direct_tables *tables, const lr_log *log);
 
 /* --- panels --- */
 

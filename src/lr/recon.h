@@ -32,7 +32,8 @@ typedef struct lr_iteration {
     double sensitive_counts; /* sum over subsets and voxels of the subset's sensitivity * x after
                                 its update; = measured_counts where b = 0 */
     double seconds;
-    const float *image; /* [num_voxels] after the last update; lives during the call */
+    const float *image; /* [num_voxels] after the last update; lives during the call. NULL where it
+                           is kept on the device (lr_osem_params.keeps_image) */
 } lr_iteration;
 
 typedef struct lr_mlem_params {
@@ -75,6 +76,9 @@ typedef struct lr_osem_params {
     const float *initial;          /* as in lr_mlem_params */
     int iterations;                /* 0 = 3 */
     int subsets;                   /* 0 = 1 */
+    bool keeps_image; /* where lr_operator_keeps_images, the image changes on the device and is
+                         copied to the host at the end alone. Slots 0 .. subsets of the operator
+                         are used: 0 has the image, also during `iteration` */
     lr_status (*iteration)(void *user, const lr_iteration *done); /* after all subsets */
     void *user;
     const lr_log *log;
@@ -90,7 +94,8 @@ LR_API lr_status lr_osem(const lr_osem_params *params, float *image);
 /* Subset of each module pair: subset_of[lors->num_pairs], 0 .. subsets-1. The same in every run.
  * Neighbouring subsets see from neighbouring directions; lr_osem visits them in the order of their
  * numbers' bits read backwards: 0 4 2 6 1 5 3 for seven. docs/method.md, section 6, says how they
- * are made. errors: LR_USAGE for fewer than 1 or more than num_pairs subsets; LR_FAILED without
+ * are made. Views of histo-images go to the subsets in turn: view k to subset k mod subsets.
+ * errors: LR_USAGE for fewer than 1 or more than num_pairs subsets; LR_FAILED without
  * memory. */
 LR_API lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of);
 

@@ -112,6 +112,10 @@ LR_API int lr_scanner_module_of(const lr_scanner *scanner, int crystal);
  * other programs list, and what the coincidence rules use. */
 LR_API void lr_module_crystal_centre(const lr_module *module, int p, int q, double centre_mm[3]);
 
+/* Centre of a crystal on the detection plane, where hits in it are read; the crystal is given by its
+ * number over the whole scanner. */
+LR_API void lr_scanner_hit_centre(const lr_scanner *scanner, int crystal, double centre_mm[3]);
+
 /* Centre of the module's pitch rectangle on the detection plane. */
 LR_API void lr_scanner_detection_centre(const lr_scanner *scanner, int module, double centre_mm[3]);
 

@@ -6,6 +6,7 @@
 
 #include <float.h>
 #include <stddef.h>
+#include <stdio.h>
 
 static lr_status check_index(const lr_lor_data *data, const lr_lors *lors, const char *name,
                              const lr_log *log)
@@ -27,15 +28,27 @@ static lr_status check_index(const lr_lor_data *data, const lr_lors *lors, const
     return LR_OK;
 }
 
+const char *lr_lor_name(const lr_lors *lors, int64_t lor, char text[160])
+{
+    const lr_lor spelled = lr_lors_describe(lors, lor);
+    if (lors->scanner == NULL) {
+        snprintf(text, 160, "voxel %lld of view %d",
+                 (long long)(lor - lors->offsets[spelled.module_i]), spelled.module_i);
+    } else {
+        snprintf(text, 160,
+                 "LOR %lld (crystal %d, %d of module %d with crystal %d, %d of module %d)",
+                 (long long)lor, spelled.p, spelled.q, spelled.module_i, spelled.r, spelled.s,
+                 spelled.module_j);
+    }
+    return text;
+}
+
 lr_status lr_lor_report_value(const lr_lors *lors, int64_t lor, double value, const char *name,
                               const lr_log *log)
 {
-    const lr_lor spelled = lr_lors_describe(lors, lor);
-    return lr_error(log, LR_BAD_INPUT,
-                    "the %s of LOR %lld (crystal %d, %d of module %d with crystal %d, %d of module "
-                    "%d) is %g: values must be finite and at least 0",
-                    name, (long long)lor, spelled.p, spelled.q, spelled.module_i, spelled.r,
-                    spelled.s, spelled.module_j, value);
+    char text[160];
+    return lr_error(log, LR_BAD_INPUT, "the %s of %s is %g: values must be finite and at least 0",
+                    name, lr_lor_name(lors, lor, text), value);
 }
 
 lr_status lr_lor_data_check(const lr_lor_data *data, const lr_lors *lors, const char *name,

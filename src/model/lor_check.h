@@ -12,6 +12,9 @@
 lr_status lr_lor_data_check(const lr_lor_data *data, const lr_lors *lors, const char *name,
                             const lr_log *log);
 
+/* "LOR 17 (crystal 1, 2 of module 3 with crystal 4, 5 of module 6)", "voxel 17 of view 3". */
+const char *lr_lor_name(const lr_lors *lors, int64_t lor, char text[160]);
+
 /* The sentence about one value that lr_lor_data_check or a source of values does not accept. */
 lr_status lr_lor_report_value(const lr_lors *lors, int64_t lor, double value, const char *name,
                               const lr_log *log);

@@ -134,7 +134,7 @@ void lr_lors_destroy(lr_lors *lors)
 int64_t lr_lors_number(const lr_lors *lors, int crystal_a, int crystal_b)
 {
     const lr_scanner *scanner = lors->scanner;
-    if (crystal_a < 0 || crystal_b < 0 || crystal_a >= scanner->num_crystals ||
+    if (scanner == NULL || crystal_a < 0 || crystal_b < 0 || crystal_a >= scanner->num_crystals ||
         crystal_b >= scanner->num_crystals) {
         return -1;
     }
@@ -164,13 +164,15 @@ static lr_lor describe(const lr_lors *lors, int64_t pair, int64_t lor)
 
 lr_lor lr_lors_describe(const lr_lors *lors, int64_t lor)
 {
-    return describe(lors, lr_place_pair(lors, lor), lor);
+    const int64_t pair = lr_place_pair(lors, lor);
+    return lors->scanner != NULL ? describe(lors, pair, lor)
+                                 : (lr_lor){(int)pair, -1, -1, -1, -1, -1};
 }
 
 bool lr_lors_in_coincidence(const lr_lors *lors, int64_t lor)
 {
-    if (lor < 0 || lor >= lors->count) {
-        return false;
+    if (lor < 0 || lor >= lors->count || lors->scanner == NULL) {
+        return lor >= 0 && lor < lors->count;
     }
     const int64_t pair = lr_place_pair(lors, lor);
     const lr_lor spelled = describe(lors, pair, lor);

@@ -16,8 +16,13 @@
 /* The sphere phantom at its own size: the body's radius, twice that of the circle of spheres, and
  * the spheres' diameters, mm. */
 #define SPHERE_BODY_RADIUS_MM 114.4
-#define SPHERE_BACKGROUND 0.25
+#define SPHERE_CONTRAST 4.0
 static const double sphere_diameters_mm[6] = {10.0, 13.0, 17.0, 22.0, 28.0, 37.0};
+/* The phantom of six equal spheres at its own size. */
+#define SIX_BODY_RADIUS_MM 175.0
+#define SIX_CIRCLE_MM 75.0
+#define SIX_DIAMETER_MM 10.0
+#define SIX_CONTRAST 6.0
 
 static const double pi = 3.14159265358979323846;
 
@@ -26,6 +31,7 @@ struct canvas {
     lr_image *image;
     double centre_mm[3]; /* of the grid */
     double radius_mm;    /* of the phantom */
+    double contrast;     /* 0 = the phantom's own */
     int subsamples;
     const lr_log *log;
 };
@@ -52,19 +58,48 @@ static lr_status draw_derenzo(const struct canvas *canvas)
     return LR_OK;
 }
 
-static lr_status draw_spheres(const struct canvas *canvas)
+/* A body and six spheres of activity 1 on a circle in the grid's middle plane. */
+struct spheres {
+    double body_radius_mm, circle_mm; /* the phantom's own size, to which the diameters belong */
+    double contrast;
+    double diameters_mm[6];
+};
+
+static void draw_body(const struct canvas *canvas, const struct spheres *spheres)
 {
-    const double scale = canvas->radius_mm / SPHERE_BODY_RADIUS_MM;
-    lr_draw_cylinder(canvas->image, canvas->centre_mm, canvas->radius_mm, SPHERE_BACKGROUND,
+    const double scale = canvas->radius_mm / spheres->body_radius_mm;
+    const double background =
+        1.0 / (canvas->contrast != 0.0 ? canvas->contrast : spheres->contrast);
+    lr_draw_cylinder(canvas->image, canvas->centre_mm, canvas->radius_mm, background,
                      canvas->subsamples);
     for (int k = 0; k < 6; k++) {
-        const double angle = k * pi / 3.0;
-        const double centre_mm[3] = {canvas->centre_mm[0] + 0.5 * canvas->radius_mm * cos(angle),
-                                     canvas->centre_mm[1] + 0.5 * canvas->radius_mm * sin(angle),
+        const double angle = k * pi / 3.0, circle_mm = scale * spheres->circle_mm;
+        const double centre_mm[3] = {canvas->centre_mm[0] + circle_mm * cos(angle),
+                                     canvas->centre_mm[1] + circle_mm * sin(angle),
                                      canvas->centre_mm[2]};
-        lr_draw_sphere(canvas->image, centre_mm, 0.5 * scale * sphere_diameters_mm[k],
-                       1.0 - SPHERE_BACKGROUND, canvas->subsamples);
+        lr_draw_sphere(canvas->image, centre_mm, 0.5 * scale * spheres->diameters_mm[k],
+                       1.0 - background, canvas->subsamples);
     }
+}
+
+static lr_status draw_spheres(const struct canvas *canvas)
+{
+    struct spheres spheres = {.body_radius_mm = SPHERE_BODY_RADIUS_MM,
+                              .circle_mm = 0.5 * SPHERE_BODY_RADIUS_MM,
+                              .contrast = SPHERE_CONTRAST};
+    memcpy(spheres.diameters_mm, sphere_diameters_mm, sizeof(spheres.diameters_mm));
+    draw_body(canvas, &spheres);
+    return LR_OK;
+}
+
+static lr_status draw_six_spheres(const struct canvas *canvas)
+{
+    struct spheres spheres = {
+        .body_radius_mm = SIX_BODY_RADIUS_MM, .circle_mm = SIX_CIRCLE_MM, .contrast = SIX_CONTRAST};
+    for (int k = 0; k < 6; k++) {
+        spheres.diameters_mm[k] = SIX_DIAMETER_MM;
+    }
+    draw_body(canvas, &spheres);
     return LR_OK;
 }
 
@@ -91,10 +126,10 @@ static lr_status draw_point(const struct canvas *canvas)
     return LR_OK;
 }
 
-static const char *const names[] = {"derenzo", "spheres", "point", NULL};
+static const char *const names[] = {"derenzo", "spheres", "six-spheres", "point", NULL};
 
 static lr_status (*const drawings[])(const struct canvas *canvas) = {draw_derenzo, draw_spheres,
-                                                                     draw_point};
+                                                                     draw_six_spheres, draw_point};
 
 const char *const *lr_phantom_names(void)
 {
@@ -127,6 +162,7 @@ static lr_status prepare(struct canvas *canvas, const lr_phantom_params *params,
     const double extent =
         fmin(grid->size[0] * grid->voxel_mm[0], grid->size[1] * grid->voxel_mm[1]);
     canvas->log = params->log;
+    canvas->contrast = params->contrast;
     canvas->subsamples = params->subsamples != 0 ? params->subsamples : DEFAULT_SUBSAMPLES;
     canvas->radius_mm =
         params->radius_mm != 0.0 ? params->radius_mm : DEFAULT_RADIUS_SHARE * extent;
@@ -134,6 +170,11 @@ static lr_status prepare(struct canvas *canvas, const lr_phantom_params *params,
         return lr_error(params->log, LR_USAGE,
                         "the phantom's subsamples are %d: they must lie between 1 and %d",
                         canvas->subsamples, MAX_SUBSAMPLES);
+    }
+    if (canvas->contrast != 0.0 && !(canvas->contrast > 1.0 && isfinite(canvas->contrast))) {
+        return lr_error(params->log, LR_USAGE,
+                        "a contrast of %g: spheres are hotter than the cylinder, above 1",
+                        canvas->contrast);
     }
     if (!(canvas->radius_mm > 0.0) || canvas->radius_mm > 0.5 * extent * (1.0 + 1e-9)) {
         return lr_error(params->log, LR_USAGE,

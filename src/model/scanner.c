@@ -128,6 +128,17 @@ void lr_module_crystal_centre(const lr_module *module, int p, int q, double cent
     vec_add_scaled(centre_mm, along_v, module->v, centre_mm);
 }
 
+void lr_scanner_hit_centre(const lr_scanner *scanner, int crystal, double centre_mm[3])
+{
+    const int m = lr_scanner_module_of(scanner, crystal);
+    const lr_module *module = &scanner->modules[m];
+    const int place = crystal - scanner->first_crystal[m];
+    lr_module_crystal_centre(module, place % module->crystals[0], place / module->crystals[0],
+                             centre_mm);
+    vec_add_scaled(centre_mm, 0.5 * module->depth_mm - scanner->detection_depth_mm, module->normal,
+                   centre_mm);
+}
+
 void lr_scanner_detection_centre(const lr_scanner *scanner, int module, double centre_mm[3])
 {
     const lr_module *at = &scanner->modules[module];

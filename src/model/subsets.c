@@ -265,6 +265,12 @@ lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of)
     if (lors == NULL || subset_of == NULL || subsets < 1 || subsets > lors->num_pairs) {
         return LR_USAGE;
     }
+    if (lors->scanner == NULL) { /* views: their numbers go around */
+        for (int64_t view = 0; view < lors->num_pairs; view++) {
+            subset_of[view] = (int32_t)(view % subsets);
+        }
+        return LR_OK;
+    }
     struct pair_line *lines = lr_alloc(lors->num_pairs, sizeof(*lines), "subsets", NULL);
     struct load *loads = lr_alloc(2 * (int64_t)subsets, sizeof(*loads), "subsets", NULL);
     const lr_status status = lines != NULL && loads != NULL ? LR_OK : LR_FAILED;

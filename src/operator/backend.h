@@ -21,10 +21,22 @@ struct lr_backend_params {
     int mu_steps;
     int threads;
     int device;
+    const lr_shared_context *shared; /* or NULL */
     bool deterministic, penetration;
     int64_t max_memory_bytes; /* 0 = what the device reports */
     const lr_log *log;
     const lr_progress *progress;
+};
+
+/* Images that stay with a backend: lr_operator_keep_image and its neighbours, checked. part: NULL for
+ * all LORs, else not empty and not all. All of them, floats. */
+struct lr_kept_fns {
+    lr_status (*keep)(void *self, int slot, const float *image);
+    lr_status (*read)(void *self, float *image);
+    lr_status (*forward)(void *self, const lr_selection *part, float *values);
+    lr_status (*update)(void *self, const lr_selection *part, const float *values, int slot);
+    lr_status (*sum)(void *self, int slot, lr_kept_sums *sums);
+    lr_status (*copy)(void *self, lr_texture_copy *copy);
 };
 
 /* The slots from `picture` on but `destroy` may be NULL: the facade then does without.
@@ -46,6 +58,7 @@ struct lr_backend_fns {
                               void *values);
     lr_status (*back_part)(void *self, const lr_selection *part, const void *values, void *image);
     double (*device_seconds)(void *self); /* of the last projection */
+    const struct lr_kept_fns *kept;
     void (*destroy)(void *self);
 };
 

@@ -18,9 +18,8 @@
 #define ENOUGH_SECONDS 0.05
 #define SLOW_SECONDS 0.2
 
-/* LORs that one trial projection may touch where the backend can take a part of them, and where
- * it cannot: beyond the latter rows are timed instead. */
-#define PART_LORS ((int64_t)1 << 20)
+/* LORs that a trial projection may touch where the backend cannot take a part of them: rows are
+ * timed instead. */
 #define WHOLE_LORS ((int64_t)1 << 25)
 
 /* As in operator/stored.c: steps that spread evenly whatever the grid. */
@@ -29,11 +28,22 @@
 /* Rows that each thread gets at a time where they are quick: enough that starting it costs little. */
 enum { MOST_ROW_RUNS = 64, ROWS_PER_THREAD = 16 };
 
-/* Sample points that stand for the grid's, one first: software renderers can take 0.1 s for it and
- * cannot be stopped within a batch. Rows, which can be asked for few at a time, take the last. */
-static const int num_points_at[][3] = {{1, 1, 1}, {2, 2, 1},   {4, 4, 2},
-                                       {8, 8, 4}, {16, 16, 8}, {32, 32, 8}};
-enum { NUM_SIZES = sizeof(num_points_at) / sizeof(num_points_at[0]) };
+/* Sample points that stand for the grid's and LORs that a projection may touch, where the backend
+ * can take a part of them. One point first: software renderers can take 0.1 s for it and cannot be
+ * stopped within a batch. The last ones are for devices that fewer leave idle for the most part. */
+struct size {
+    int points[3];
+    int64_t lors;
+};
+
+static const struct size sizes[] = {
+    {{1, 1, 1}, 1 << 20},   {{2, 2, 1}, 1 << 20},   {{4, 4, 2}, 1 << 20},   {{8, 8, 4}, 1 << 20},
+    {{16, 16, 8}, 1 << 20}, {{32, 32, 8}, 1 << 20}, {{32, 32, 8}, 1 << 22}, {{64, 64, 16}, 1 << 24},
+};
+enum { NUM_SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+
+/* Rows, which can be asked for few at a time. */
+enum { SIZE_OF_ROWS = 5 };
 
 /* A progress that stops work which has been going on for long enough. */
 struct watch {
@@ -73,7 +83,7 @@ static lr_grid spread_grid(const lr_grid *grid, int size)
 {
     lr_grid spread = *grid;
     for (int k = 0; k < 3; k++) {
-        spread.size[k] = num_points_at[size][k];
+        spread.size[k] = sizes[size].points[k];
         spread.voxel_mm[k] = grid->voxel_mm[k] * grid->size[k] / spread.size[k];
         spread.origin_mm[k] += 0.5 * (spread.voxel_mm[k] - grid->voxel_mm[k]);
     }
@@ -157,17 +167,17 @@ static lr_status time_rows(struct trial *trial, double *point_us)
 
 /* --- projections --- */
 
-/* Every n-th module pair, so that they are alike to all of them, within PART_LORS; all when all
+/* Every n-th module pair, so that they are alike to all of them, within so many LORs; all when all
  * fit. */
-static lr_status choose_part(struct trial *trial)
+static lr_status choose_part(struct trial *trial, int64_t most)
 {
     const lr_lors *lors = trial->params.lors;
     trial->num_lors = lors->count;
     if (trial->backend.fns->forward_part == NULL || trial->backend.fns->back_part == NULL ||
-        lors->count <= PART_LORS) {
+        lors->count <= most) {
         return LR_OK;
     }
-    const int64_t step = (lors->count + PART_LORS - 1) / PART_LORS;
+    const int64_t step = (lors->count + most - 1) / most;
     trial->pairs = lr_alloc(lors->num_pairs / step + 1, sizeof(*trial->pairs),
                             "module pairs of a trial", trial->params.log);
     if (trial->pairs == NULL) {
@@ -242,40 +252,47 @@ static lr_status time_both(struct trial *trial, double *seconds)
     LR_TRY(watch_projection(trial, false, 0.0, &ignored));
     LR_TRY(watch_projection(trial, false, WATCH_SECONDS, &back));
     *seconds = forward + back;
+    lr_debug(trial->params.log, "trial of %s: %lld points, %lld LORs: forward %.3g s, back %.3g s",
+             trial->choice->name, (long long)trial->num_points, (long long)trial->num_lors, forward,
+             back);
     return LR_OK;
+}
+
+static double work_of(const struct trial *trial, int size)
+{
+    const int *points = sizes[size].points;
+    const double lors = (double)trial->params.lors->count;
+    return (double)points[0] * points[1] * points[2] * fmin((double)sizes[size].lors, lors);
 }
 
 /* The size whose projections should take about as long as they may, and at least one more. */
 static int next_size(const struct trial *trial, int size, double seconds)
 {
-    const double wanted = (double)trial->num_points * 2.0 * WATCH_SECONDS / (seconds + 1e-9);
+    const double wanted = work_of(trial, size) * 2.0 * WATCH_SECONDS / (seconds + 1e-9);
     int next = size + 1;
-    for (; next < NUM_SIZES - 1; next++) {
-        const int *most = num_points_at[next];
-        if ((double)most[0] * most[1] * most[2] >= wanted) {
-            break;
-        }
+    while (next < NUM_SIZES - 1 && work_of(trial, next) < wanted) {
+        next++;
     }
     return next;
 }
 
-/* One point, then more and more until they take clearly longer: the difference is free of what a
- * projection costs whatever the number of points. */
+/* One point, then more and more, and more LORs, until they take clearly longer: the difference is
+ * free of what a projection costs whatever the number of points. */
 static lr_status time_projections(struct trial *trial, const struct lr_operator *op,
                                   double *point_us)
 {
     double first = 0.0, seconds = 0.0;
+    int size = 0;
     LR_TRY(time_both(trial, &first));
     seconds = first;
-    for (int size = 0;
-         size < NUM_SIZES - 1 && first < SLOW_SECONDS && seconds - first < ENOUGH_SECONDS;) {
+    while (size < NUM_SIZES - 1 && first < SLOW_SECONDS && seconds - first < ENOUGH_SECONDS) {
         size = next_size(trial, size, seconds);
         LR_TRY(open_trial(trial, op, size));
-        LR_TRY(choose_part(trial));
+        LR_TRY(choose_part(trial, sizes[size].lors));
         LR_TRY(time_both(trial, &seconds));
     }
     const double scale = (double)trial->params.lors->count / (double)trial->num_lors;
-    const bool is_clear = seconds - first >= ENOUGH_SECONDS;
+    const bool is_clear = seconds - first >= ENOUGH_SECONDS && sizes[size].lors == sizes[0].lors;
     const double each = is_clear ? (seconds - first) / (double)(trial->num_points - 1)
                                  : seconds / (double)trial->num_points;
     *point_us = 1e6 * scale * each;
@@ -284,11 +301,11 @@ static lr_status time_projections(struct trial *trial, const struct lr_operator 
 
 static lr_status time_trial(struct trial *trial, const struct lr_operator *op, double *point_us)
 {
-    LR_TRY(choose_part(trial));
+    LR_TRY(choose_part(trial, sizes[0].lors));
     const bool by_rows = trial->backend.fns->goes_by_rows ||
                          (trial->part.pairs == NULL && trial->num_lors > WHOLE_LORS);
     if (by_rows) {
-        LR_TRY(open_trial(trial, op, NUM_SIZES - 1));
+        LR_TRY(open_trial(trial, op, SIZE_OF_ROWS));
         return time_rows(trial, point_us);
     }
     return time_projections(trial, op, point_us);

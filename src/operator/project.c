@@ -6,6 +6,7 @@
 #include "operator/project.h"
 
 #include "base/log.h"
+#include "model/lor_check.h"
 #include "model/selection.h"
 #include "operator/scaling.h"
 
@@ -33,12 +34,11 @@ static lr_status report_voxel(const struct lr_operator *op, int64_t row)
 
 static lr_status report_lor(const struct lr_operator *op, int64_t number)
 {
-    const lr_lor lor = lr_lors_describe(op->params.lors, number);
+    char text[160];
     return lr_error(op->params.log, LR_BAD_INPUT,
-                    "the value of LOR %lld (crystal %d, %d of module %d with crystal %d, %d of "
-                    "module %d) is not a finite number that fits the backend: replace NaN and "
+                    "the value of %s is not a finite number that fits the backend: replace NaN and "
                     "infinities before back-projecting",
-                    (long long)number, lor.p, lor.q, lor.module_i, lor.r, lor.s, lor.module_j);
+                    lr_lor_name(op->params.lors, number, text));
 }
 
 static lr_status check_input(const struct projection *p, const struct lr_side *in)

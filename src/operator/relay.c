@@ -11,7 +11,7 @@ static void relay_write(void *user, lr_log_level level, lr_status status, const 
     struct lr_relay *relay = user;
     pthread_mutex_lock(&relay->mutex);
     const bool refuses = status == LR_NO_DEVICE || status == LR_USAGE;
-    const bool drops = relay->drops_remarks && level != LR_LOG_ERROR;
+    const bool drops = relay->drops_remarks && level != LR_LOG_ERROR && level != LR_LOG_DEBUG;
     if (relay->holds_refusals && level == LR_LOG_ERROR && refuses) {
         snprintf(relay->reason, sizeof(relay->reason), "%s", sentence);
     } else if (relay->to.write != NULL && !drops) {

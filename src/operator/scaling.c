@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "model/lor_check.h"
 #include "model/selection.h"
 
 #include <math.h>
@@ -14,13 +15,12 @@
 
 static lr_status report_factor(const struct lr_operator *op, int64_t number, double factor)
 {
-    const lr_lor lor = lr_lors_describe(op->params.lors, number);
-    return lr_error(op->params.log, LR_BAD_INPUT,
-                    "the factor of LOR %lld (crystal %d, %d of module %d with crystal %d, %d of "
-                    "module %d) is %g: efficiencies and attenuation factors are finite and at "
-                    "least 0",
-                    (long long)number, lor.p, lor.q, lor.module_i, lor.r, lor.s, lor.module_j,
-                    factor);
+    char text[160];
+    return lr_error(
+        op->params.log, LR_BAD_INPUT,
+        "the factor of %s is %g: efficiencies and attenuation factors are finite and at "
+        "least 0",
+        lr_lor_name(op->params.lors, number, text), factor);
 }
 
 lr_status lr_scaling_get(const struct lr_operator *op, const lr_lor_span *span, float *values)

@@ -233,6 +233,7 @@ lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *l
         .rays = params->rays > 0 ? params->rays : DEFAULT_RAYS,
         .threads = params->threads > 0 ? params->threads : lr_num_processors(),
         .device = params->device,
+        .shared = params->shared,
         .deterministic = params->deterministic,
         .penetration = params->penetration,
         .max_memory_bytes = params->max_memory_bytes,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Sampled beside exact elements. A row has four indices (p, q, r, s); the correspondence image
- * brings them to two, because on a crystal's face the lines of different LORs lie side by side. */
+ * Sampled beside exact elements. */
 #include <lr/picture.h>
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "picture/error_chart.h"
 #include "picture/font.h"
+#include "picture/pixel_lor.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -63,21 +63,6 @@ struct page {
 
 /* --- numbers --- */
 
-/* Probability of a LOR in a row. */
-static double element_of(const lr_row *row, int64_t lor)
-{
-    int64_t low = 0, high = row->count;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (row->lor[middle] < lor) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low < row->count && row->lor[low] == lor ? row->probability[low] : 0.0;
-}
-
 static double largest_of(const lr_row *row)
 {
     double largest = 0.0;
@@ -102,26 +87,13 @@ static double round_up(double value)
     return steps[n] * power;
 }
 
-static int64_t lor_of_pixel(const lr_comparison_params *params, int column, int row,
-                            const lr_pixel *pixel)
-{
-    const lr_scanner *scanner = params->lors->scanner;
-    const int other = (int)pixel->module;
-    if (!(pixel->weight > 0.0f) || other < 0 || other >= scanner->num_modules) {
-        return -1;
-    }
-    const int p = column / params->pixel_rays, q = row / params->pixel_rays;
-    const int here = q * scanner->modules[params->module].crystals[0] + p;
-    const int there = (int)pixel->s * scanner->modules[other].crystals[0] + (int)pixel->r;
-    return lr_lors_number(params->lors, scanner->first_crystal[params->module] + here,
-                          scanner->first_crystal[other] + there);
-}
-
 static void find_lors(struct page *page)
 {
+    const lr_comparison_params *params = page->params;
+    const struct lr_pixel_window window = {params->lors, params->module, params->pixel_rays,
+                                           params->pixels};
     for (int64_t n = 0; n < page->num_pixels; n++) {
-        page->lors[n] = lor_of_pixel(page->params, (int)(n % page->panel[0]),
-                                     (int)(n / page->panel[0]), &page->params->pixels[n]);
+        page->lors[n] = lr_pixel_lor(&window, (int)(n % page->panel[0]), (int)(n / page->panel[0]));
     }
 }
 
@@ -264,7 +236,7 @@ static void draw_weights(const struct page *page, int top, const lr_row *row, en
     const int corner[2] = {page->x[column], top};
     const double range[2] = {0.0, page->high};
     for (int64_t n = 0; n < page->num_pixels; n++) {
-        page->values[n] = page->lors[n] >= 0 ? (float)element_of(row, page->lors[n]) : NAN;
+        page->values[n] = page->lors[n] >= 0 ? (float)lr_row_element(row, page->lors[n]) : NAN;
     }
     draw_panel(page, corner, LR_COLOURS_PERCEPTUAL, range);
     if (column == COLUMN_EXACT) {
@@ -281,8 +253,8 @@ static void draw_difference(const struct page *page, int top, int k)
     for (int64_t n = 0; n < page->num_pixels; n++) {
         const int64_t lor = page->lors[n];
         page->values[n] = lor < 0 ? NAN
-                                  : (float)(percent * (element_of(&params->sampled[k], lor) -
-                                                       element_of(params->exact, lor)));
+                                  : (float)(percent * (lr_row_element(&params->sampled[k], lor) -
+                                                       lr_row_element(params->exact, lor)));
     }
     const double range[2] = {-most, most};
     draw_panel(page, corner, LR_COLOURS_DIVERGING, range);

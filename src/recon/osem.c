@@ -21,6 +21,8 @@ struct osem {
     const lr_operator_info *info;
     int iterations;
     float *image; /* the caller's; changed only when a subset's update is complete */
+    bool is_kept; /* the image changes on the device (slot 0; subset k's sensitivity in slot k + 1),
+                     and is copied to the caller's at the end */
     struct lr_subsets subsets;
     float *correction; /* [num_voxels] A^T ratio */
     float *values;     /* [most_values] yhat, then the ratio in its place */
@@ -32,7 +34,14 @@ struct osem {
 
 static lr_status check_subsets(const lr_osem_params *params, const lr_lors *lors)
 {
-    if (params->subsets < 0 || params->subsets > lors->num_pairs) {
+    const bool is_wrong = params->subsets < 0 || params->subsets > lors->num_pairs;
+    if (is_wrong && lors->scanner == NULL) {
+        return lr_error(params->log, LR_USAGE,
+                        "%d subsets: they are made of views, of which there are %lld; give 1 to "
+                        "that many",
+                        params->subsets, (long long)lors->num_pairs);
+    }
+    if (is_wrong) {
         return lr_error(params->log, LR_USAGE,
                         "%d subsets: they are made of whole module pairs, of which %s has %lld in "
                         "coincidence; give 1 to that many",
@@ -166,15 +175,44 @@ static lr_status start_image(struct osem *osem)
     return LR_OK;
 }
 
+/* Updates by no LOR at all are left to the host. */
+static lr_status keep_images(struct osem *osem)
+{
+    lr_operator *op = osem->params->op;
+    if (!osem->params->keeps_image || !lr_operator_keeps_images(op) ||
+        !(osem->subsets.counts > 0.0)) {
+        return LR_OK;
+    }
+    for (int k = 0; k < osem->subsets.count; k++) {
+        const struct lr_subset *subset = &osem->subsets.list[k];
+        LR_TRY(lr_operator_keep_image(op, k + 1, subset->sensitivity));
+    }
+    LR_TRY(lr_operator_keep_image(op, 0, osem->image));
+    osem->is_kept = true;
+    return LR_OK;
+}
+
 /* --- one subset --- */
 
-static double sensitive_counts(const struct osem *osem, const struct lr_subset *subset)
+static int slot_of(const struct osem *osem, const struct lr_subset *subset)
 {
-    double sum = 0.0;
-    for (int64_t v = 0; v < osem->info->num_voxels; v++) {
-        sum += (double)subset->sensitivity[v] * osem->image[v];
+    return (int)(subset - osem->subsets.list) + 1;
+}
+
+static lr_status sensitive_counts(const struct osem *osem, const struct lr_subset *subset,
+                                  double *sum)
+{
+    *sum = 0.0;
+    if (osem->is_kept) {
+        lr_kept_sums sums;
+        LR_TRY(lr_operator_sum_kept(osem->params->op, slot_of(osem, subset), &sums));
+        *sum = sums.products;
+        return LR_OK;
     }
-    return sum;
+    for (int64_t v = 0; v < osem->info->num_voxels; v++) {
+        *sum += (double)subset->sensitivity[v] * osem->image[v];
+    }
+    return LR_OK;
 }
 
 /* Estimates are known where counts are; those of all LORs add up to the sensitivity times the
@@ -187,7 +225,8 @@ static lr_status fit_sparse(struct osem *osem, const struct lr_subset *subset, s
                                        .threads = osem->info->threads,
                                        .log = osem->params->log};
     LR_TRY(lr_fit_ratio(&input, osem->values, fit));
-    const double all = sensitive_counts(osem, subset);
+    double all;
+    LR_TRY(sensitive_counts(osem, subset, &all));
     fit->log_likelihood += fit->estimated_counts - all;
     fit->estimated_counts = all;
     return LR_OK;
@@ -270,20 +309,38 @@ static bool is_passed_over(struct osem *osem, const struct lr_fit *fit)
     return true;
 }
 
+static lr_status forward(const struct osem *osem, const struct lr_subset *subset)
+{
+    lr_operator *op = osem->params->op;
+    return osem->is_kept
+               ? lr_operator_forward_kept(op, &subset->projected, osem->values)
+               : lr_operator_forward_part(op, &subset->projected, osem->image, osem->values);
+}
+
+static lr_status update(struct osem *osem, const struct lr_subset *subset)
+{
+    lr_operator *op = osem->params->op;
+    if (osem->is_kept) {
+        return lr_operator_update_kept(op, &subset->projected, osem->values, slot_of(osem, subset));
+    }
+    LR_TRY(lr_operator_back_part(op, &subset->projected, osem->values, osem->correction));
+    return update_image(osem, subset);
+}
+
 static lr_status visit(struct osem *osem, const struct lr_subset *subset, struct lr_fit *sum,
                        double *sensitive)
 {
-    lr_operator *op = osem->params->op;
     struct lr_fit fit;
-    LR_TRY(lr_operator_forward_part(op, &subset->projected, osem->image, osem->values));
+    double counts;
+    LR_TRY(forward(osem, subset));
     LR_TRY(osem->subsets.is_sparse ? fit_sparse(osem, subset, &fit)
                                    : fit_dense(osem, subset, &fit));
     lr_fit_add(sum, &fit);
     if (!is_passed_over(osem, &fit)) {
-        LR_TRY(lr_operator_back_part(op, &subset->projected, osem->values, osem->correction));
-        LR_TRY(update_image(osem, subset));
+        LR_TRY(update(osem, subset));
     }
-    *sensitive += sensitive_counts(osem, subset);
+    LR_TRY(sensitive_counts(osem, subset, &counts));
+    *sensitive += counts;
     return LR_OK;
 }
 
@@ -328,7 +385,7 @@ static lr_status iterate(struct osem *osem, int number)
 {
     const double start = lr_clock_seconds();
     const int count = osem->subsets.count;
-    lr_iteration done = {.number = number, .image = osem->image};
+    lr_iteration done = {.number = number, .image = osem->is_kept ? NULL : osem->image};
     struct lr_fit fit = {0};
     for (int k = 0; k < count; k++) {
         LR_TRY(report(osem, (int64_t)(number - 1) * count + k));
@@ -352,6 +409,7 @@ static lr_status run(struct osem *osem)
     LR_TRY(allocate(osem));
     LR_TRY(find_sensitivities(osem));
     LR_TRY(start_image(osem));
+    LR_TRY(keep_images(osem));
     for (int number = 1; number <= osem->iterations; number++) {
         LR_TRY(iterate(osem, number));
     }
@@ -369,7 +427,11 @@ lr_status lr_osem(const lr_osem_params *params, float *image)
                             params->iterations > 0 ? params->iterations : DEFAULT_ITERATIONS,
                         .image = image};
     LR_TRY(check_initial(params, osem.info->num_voxels));
-    const lr_status status = run(&osem);
+    lr_status status = run(&osem);
+    if (osem.is_kept && (status == LR_OK || status == LR_CANCELLED)) {
+        const lr_status got = lr_operator_read_kept(params->op, image);
+        status = got != LR_OK ? got : status;
+    }
     finish(&osem);
     return status;
 }

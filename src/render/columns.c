@@ -277,7 +277,7 @@ lr_status lr_columns_forward(struct lr_columns *columns, const struct lr_pair_li
     struct lr_stack_order order = {0};
     const bool exact = columns->params.mode == LR_MODE_EXACT;
     gl_stopwatch_reset(columns->watch);
-    LR_TRY(lr_columns_upload_image(columns, image));
+    LR_TRY(image != NULL ? lr_columns_upload_image(columns, image) : LR_OK);
     LR_TRY(order_pairs(columns, list, &order));
     struct lr_window window = lr_window_begin(columns, list, exact ? &order : NULL);
     const lr_status status = forward_windows(&window, data);
@@ -342,7 +342,7 @@ lr_status lr_columns_back(struct lr_columns *columns, const struct lr_pair_list 
     const lr_status status = back_windows(&window, data);
     columns->device_seconds = gl_stopwatch_seconds(columns->watch);
     lr_stack_order_finish(&order);
-    return status == LR_OK ? lr_columns_read_image(columns, image) : status;
+    return status == LR_OK && image != NULL ? lr_columns_read_image(columns, image) : status;
 }
 
 /* --- life --- */

@@ -36,6 +36,7 @@ enum lr_columns_program {
     LR_COLUMNS_POINT_ROWS,   /* and of points anywhere, also near modules */
     LR_COLUMNS_LIST_FORWARD, /* of columns_list.c */
     LR_COLUMNS_LIST_BACK,
+    LR_COLUMNS_TAKE_SUMS, /* of columns_image.c */
     LR_NUM_COLUMNS_PROGRAMS
 };
 
@@ -73,7 +74,8 @@ struct lr_columns *lr_columns_create(struct gl_context *ctx, const struct lr_bac
 void lr_columns_destroy(struct lr_columns *columns); /* NULL is allowed */
 
 /* As the backend's. `pairs` NULL: all module pairs, else [num_pairs] ascending, whose values follow
- * each other. data NULL in back: every value is 1. */
+ * each other. data NULL in back: every value is 1. image NULL: it is in columns->image, and stays
+ * there. */
 struct lr_pair_list {
     const int32_t *pairs;
     int64_t num_pairs;

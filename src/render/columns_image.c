@@ -4,6 +4,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "common/bindings.h"
+#include "render/columns_scene.h"
 
 #include <stdlib.h>
 
@@ -81,4 +83,25 @@ lr_status lr_columns_read_sums(const struct lr_columns *columns, const struct lr
     }
     free(staging);
     return status;
+}
+
+lr_status lr_columns_take_sums(struct lr_columns *columns, const struct lr_fixed *sums)
+{
+    struct gl_program *program = lr_columns_program(columns, LR_COLUMNS_TAKE_SUMS);
+    struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
+    uniforms.count[3] = (int32_t)sums->count;
+    uniforms.origin[3] = (float)lr_fixed_unit(sums);
+    if (program == NULL) {
+        return LR_FAILED;
+    }
+    struct gl_pass pass = {
+        .label = gl_program_label(program),
+        .program = program,
+        .uniforms = &uniforms,
+        .uniform_bytes = sizeof(uniforms),
+        .groups = {(int)((sums->count + LR_GROUP_SIZE - 1) / LR_GROUP_SIZE), 1, 1},
+        .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    pass.buffers[LR_BIND_COLUMN_LIST].buffer = sums->buffer;
+    pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;
+    return gl_pass_run(columns->ctx, &pass);
 }

@@ -20,4 +20,7 @@ lr_status lr_columns_read_image(const struct lr_columns *columns, float *image);
 lr_status lr_columns_read_sums(const struct lr_columns *columns, const struct lr_fixed *sums,
                                float *image);
 
+/* The same into columns->image, on the device. */
+lr_status lr_columns_take_sums(struct lr_columns *columns, const struct lr_fixed *sums);
+
 #endif

@@ -238,7 +238,7 @@ lr_status lr_columns_list_forward(struct lr_columns *columns, const struct lr_lo
                             .which = LR_COLUMNS_LIST_FORWARD,
                             .image = columns->image};
     gl_stopwatch_reset(columns->watch);
-    LR_TRY(lr_columns_upload_image(columns, image));
+    LR_TRY(image != NULL ? lr_columns_upload_image(columns, image) : LR_OK);
     while (next_window(&window)) {
         lr_status status = upload_window(&window, NULL, 0);
         status = status == LR_OK ? time_window(&window) : status;
@@ -293,7 +293,8 @@ lr_status lr_columns_list_back(struct lr_columns *columns, const struct lr_lor_l
     struct lr_fixed sums;
     gl_stopwatch_reset(columns->watch);
     LR_TRY(fill_sums(columns, list, values, &sums));
-    const lr_status status = lr_columns_read_sums(columns, &sums, image);
+    const lr_status status = image != NULL ? lr_columns_read_sums(columns, &sums, image)
+                                           : lr_columns_take_sums(columns, &sums);
     lr_fixed_finish(&sums);
     return status;
 }

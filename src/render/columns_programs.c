@@ -29,6 +29,7 @@ static const struct {
     [LR_COLUMNS_ROWS] = {"columns_rows.comp", NULL, "matrix elements by columns"},
     [LR_COLUMNS_POINT_ROWS] = {"columns_rows.comp", NULL, "matrix elements of points"},
     [LR_COLUMNS_LIST_FORWARD] = {"columns_list_forward.comp", NULL, "forward by LORs"},
+    [LR_COLUMNS_TAKE_SUMS] = {"columns_take_sums.comp", NULL, "sums by LORs"},
     [LR_COLUMNS_LIST_BACK] = {"columns_list_back.comp", NULL, "back by LORs"},
 };
 

@@ -6,6 +6,7 @@
 #include "common/bindings.h"
 #include "model/arrangement.h"
 #include "render/correspondence.h"
+#include "render/kept.h"
 #include "render/penetration.h"
 
 #include <string.h>
@@ -103,6 +104,7 @@ lr_status lr_compute_init(struct lr_compute *compute)
 
 void lr_compute_finish(struct lr_compute *compute)
 {
+    lr_kept_destroy(compute->kept);
     lr_pairs_destroy(compute->pairs);
     lr_columns_destroy(compute->columns);
     gl_buffer_destroy(compute->boxes);

@@ -18,6 +18,8 @@ enum lr_compute_pass {
     LR_NUM_COMPUTE_PASSES
 };
 
+struct lr_kept;
+
 struct lr_compute {
     struct lr_backend_params params;
     struct gl_context *ctx;
@@ -31,6 +33,7 @@ struct lr_compute {
     int64_t max_window;         /* LORs */
     struct lr_columns *columns; /* where the scanner lets them project; else NULL */
     struct lr_pairs *pairs;     /* where these do, and columns do not; else NULL */
+    struct lr_kept *kept;       /* images that stay (kept.h), made when first asked for; or NULL */
 };
 
 /* The context is current. On failure *compute holds nothing but ctx. */
@@ -47,6 +50,13 @@ struct lr_compute_output {
     int64_t capacity;               /* of the element list */
     float fixed_scale;              /* of terms, where LOR values are in fixed point */
 };
+
+/* Projections of the image in columns->image or pairs->image, and into there; of those of them that
+ * are. part: NULL for all LORs. */
+lr_status lr_compute_forward_kept(struct lr_compute *compute, const lr_selection *part,
+                                  float *values);
+lr_status lr_compute_back_kept(struct lr_compute *compute, const lr_selection *part,
+                               const float *values);
 
 /* Runs one pass over the uploaded batch. */
 lr_status lr_compute_run(struct lr_compute *compute, enum lr_compute_pass which,

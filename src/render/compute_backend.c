@@ -10,6 +10,7 @@
 #include "render/columns_list.h"
 #include "render/columns_rows.h"
 #include "render/fixed.h"
+#include "render/kept.h"
 #include "render/pairs_list.h"
 #include "render/pairs_rows.h"
 #include "render/sweep.h"
@@ -244,6 +245,13 @@ static lr_status project_part_forward(struct lr_compute *compute, const lr_selec
                               : lr_pairs_forward(compute->pairs, &pairs, image, values);
 }
 
+lr_status lr_compute_forward_kept(struct lr_compute *compute, const lr_selection *part,
+                                  float *values)
+{
+    const lr_selection all = {0};
+    return project_part_forward(compute, part != NULL ? part : &all, NULL, values);
+}
+
 static lr_status forward_part(void *self, const lr_selection *part, const void *image, void *values)
 {
     struct lr_compute *compute = self;
@@ -264,6 +272,13 @@ static lr_status project_part_back(struct lr_compute *compute, const lr_selectio
     }
     return part->lors != NULL ? lr_pairs_list_back(compute->pairs, &list, values, image)
                               : lr_pairs_back(compute->pairs, &pairs, values, image);
+}
+
+lr_status lr_compute_back_kept(struct lr_compute *compute, const lr_selection *part,
+                               const float *values)
+{
+    const lr_selection all = {0};
+    return project_part_back(compute, part != NULL ? part : &all, values, NULL);
 }
 
 static lr_status back_part(void *self, const lr_selection *part, const void *values, void *image)
@@ -337,6 +352,27 @@ static const struct lr_backend_fns fns_with_parts = {
     .destroy = destroy,
 };
 
+static const struct lr_backend_fns fns_with_kept = {
+    .name = "compute",
+    .forward = forward,
+    .back = back,
+    .rows = rows,
+    .forward_part = forward_part,
+    .back_part = back_part,
+    .device_seconds = device_seconds,
+    .kept = &lr_compute_kept_fns,
+    .destroy = destroy,
+};
+
+/* Sums in fixed point are scaled by what the host sees of the image. */
+static const struct lr_backend_fns *choose_fns(const struct lr_compute *compute)
+{
+    if (compute->columns == NULL && compute->pairs == NULL) {
+        return &fns;
+    }
+    return compute->params.deterministic ? &fns_with_parts : &fns_with_kept;
+}
+
 /* LOR numbers on the device are 32 bit; rows need all of them in one window. */
 static lr_status check_lors(const struct lr_backend_params *params)
 {
@@ -358,8 +394,8 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params,
         return LR_FAILED;
     }
     compute->params = *params;
-    compute->ctx = gl_context_create(
-        &(struct gl_context_params){.device = params->device, .log = params->log});
+    compute->ctx = gl_context_create(&(struct gl_context_params){
+        .device = params->device, .shared = params->shared, .log = params->log});
     lr_status status = compute->ctx ? gl_context_make_current(compute->ctx) : LR_NO_DEVICE;
     if (status == LR_OK) {
         status = lr_compute_init(compute);
@@ -370,7 +406,7 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params,
         free(compute);
         return status;
     }
-    backend->fns = compute->columns || compute->pairs ? &fns_with_parts : &fns;
+    backend->fns = choose_fns(compute);
     backend->self = compute;
     snprintf(backend->device, sizeof(backend->device), "%s",
              gl_context_limits(compute->ctx)->renderer);

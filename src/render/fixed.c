@@ -50,6 +50,11 @@ static double to_double(const uint32_t words[2])
     return high * 0x1.0p32 + words[0];
 }
 
+double lr_fixed_unit(const struct lr_fixed *fixed)
+{
+    return ldexp(1.0, fixed->exponent - BITS);
+}
+
 lr_status lr_fixed_read(const struct lr_fixed *fixed, float *values)
 {
     uint32_t(*words)[2] =

@@ -30,6 +30,9 @@ void lr_fixed_finish(struct lr_fixed *fixed);
 /* Whether a sum was too large, so that all are to be worked out anew with a larger exponent. */
 lr_status lr_fixed_overflowed(const struct lr_fixed *fixed, bool *overflowed);
 
+/* What a sum of 1 on the device stands for. */
+double lr_fixed_unit(const struct lr_fixed *fixed);
+
 /* values: [count]. */
 lr_status lr_fixed_read(const struct lr_fixed *fixed, float *values);
 

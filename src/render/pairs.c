@@ -375,7 +375,7 @@ lr_status lr_pairs_forward(struct lr_pairs *pairs, const struct lr_pair_list *li
     const int64_t bytes = lr_grid_num_voxels(pairs->params.grid) * (int64_t)sizeof(*image);
     const int exponent = fixed ? lr_fixed_sum_exponent(&pairs->params, image) : 0;
     pairs->device_seconds = 0.0;
-    LR_TRY(gl_buffer_upload(pairs->image, 0, bytes, image));
+    LR_TRY(image != NULL ? gl_buffer_upload(pairs->image, 0, bytes, image) : LR_OK);
     while (next_window(&window, most)) {
         lr_status status = open_window(&window);
         if (status == LR_OK) {
@@ -423,7 +423,7 @@ lr_status lr_pairs_back(struct lr_pairs *pairs, const struct lr_pair_list *list,
         pairs->device_seconds += gl_timer_seconds(pairs->timer);
     }
     LR_TRY(lr_pairs_check_finished(pairs));
-    return gl_buffer_read(pairs->image, 0, bytes, image);
+    return image != NULL ? gl_buffer_read(pairs->image, 0, bytes, image) : LR_OK;
 }
 
 /* --- life --- */

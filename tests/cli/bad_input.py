@@ -119,6 +119,34 @@ class BadInput(ProgramTest):
         self.refuse(1, "memory", "sensitivity", *self.on_ring, *GRID, "--store", "yes",
                     "--max-memory", "1K", "-o", "s.nii")
 
+    def test_output_that_is_the_input(self):
+        """By any name; a scanner written over a file of events would be the end of these."""
+        self.run_program("simulate", *self.on_ring, *GRID, "--phantom", "point", "--counts", "50",
+                         "-o", "e.petsird")
+        before = Path(self.path("e.petsird")).read_bytes()
+        os.symlink("e.petsird", self.path("link.petsird"))
+        os.mkdir(self.path("d"))
+        for name in ("e.petsird", "./d/../e.petsird", "link.petsird"):
+            self.refuse(2, ["input", name], "events", "convert", "e.petsird", name)
+            self.refuse(2, ["input", name], "scanner", "convert", "./e.petsird", name)
+        self.assertEqual(Path(self.path("e.petsird")).read_bytes(), before)
+
+    def test_what_is_no_list_mode(self):
+        os.mkdir(self.path("d"))
+        os.mkfifo(self.path("pipe.l"))
+        self.write("words.txt", "hello\n")
+        self.refuse(3, ["d", "folder"], "events", "convert", "d", "o.Cdh")
+        self.refuse(3, ["words.txt", "neither SAFIR"], "events", "convert", "words.txt", "o.Cdh")
+        self.refuse(3, "folder", "matrix", "verify", "d")
+        os.mkfifo(self.path("pipe.h5")) # opening it would wait for ever
+        self.refuse(3, ["pipe.h5", "no regular file"], "matrix", "verify", "pipe.h5")
+
+    def test_strange_ending(self):
+        done = self.run_program("matrix", *self.on_ring, *GRID, "--rows", "0:1", "-o", "m.xyz")
+        self.assertIn(".xyz is no ending of a matrix file", done.stderr)
+        done = self.run_program("matrix", *self.on_ring, *GRID, "--rows", "0:1", "-o", "m.tsv")
+        self.assertNotIn("no ending", done.stderr)
+
     def test_truncated_list_mode(self):
         folder = Path(os.environ.get("LORASTER_DATA", self.source_root / "../shared/data"))
         events = folder / "safir" / "coincidencesLM.clm.safir"

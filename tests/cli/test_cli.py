@@ -12,7 +12,7 @@ from program import GRID, ProgramTest, main
 
 VERBS = ["info", "scanner list", "scanner show", "scanner check", "scanner convert", "render",
          "matrix", "matrix verify", "project", "backproject", "sensitivity", "simulate", "recon",
-         "events show", "events convert", "bench correspondence", "demo"]
+         "events show", "events convert", "bench correspondence", "view", "demo"]
 
 class Usage(ProgramTest):
     def test_help_lists_verbs(self):
@@ -97,6 +97,10 @@ class Usage(ProgramTest):
         self.refuse(2, "--phantom", "simulate", *self.on_ring, *GRID, "-o", "y.h5")
         self.refuse(2, ["no phantom cube", "derenzo"], "simulate", *self.on_ring, *GRID,
                     "--phantom", "cube", "-o", "y.h5")
+        self.refuse(2, ["no phantom", "cube"], "phantom", "cube", *GRID, "-o", "x.nii")
+        self.refuse(2, "name of one", "phantom", *GRID, "-o", "x.nii")
+        self.refuse(2, "positive number", "phantom", "spheres", "--contrast", "x", *GRID, "-o",
+                    "x.nii")
         self.refuse(2, "--labels", "simulate", *self.on_ring, *GRID, "--phantom", "colin27", "-o",
                     "y.h5")
         self.refuse(2, "--mu", "sensitivity", *self.on_ring, *GRID, "--mu-unit", "1/mm", "-o",
@@ -316,6 +320,7 @@ class Json(ProgramTest):
             ["project", *self.on_ring, "--image", self.image(), "-o", self.path("p.h5")],
             ["backproject", *self.on_ring, *GRID, "--data", data, "-o", self.path("b.nii")],
             ["sensitivity", *self.on_ring, *GRID, "-o", self.path("s.nii")],
+            ["phantom", "spheres", *GRID, "-o", self.path("f.nii")],
             ["simulate", *self.on_ring, *GRID, "--phantom", "point", "-o", self.path("d.h5")],
             ["render", *self.on_ring, "--at", "0,0,0", "-o", self.path("r")],
             ["render", *self.on_ring, "--at", "0,0,0", "--compare", "1,2", "-o", self.path("c")],

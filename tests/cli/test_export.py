@@ -425,6 +425,13 @@ class Verify(ExportTest):
         self.good("matrix", *self.on_ring, "--mode", "sampled", "--rays", "3", *GRID, "-o",
                   self.path("s.h5"))
         self.assertEqual(self.json("matrix", "verify", self.path("s.h5"))["mode"], "sampled")
+        self.assertEqual(self.json("matrix", "verify", self.path("s.h5"))["seed"], 1)
+        again = [self.json("matrix", "verify", self.path("s.h5"), "--compare", "2", "--seed",
+                           str(seed))["row_error"] for seed in (1, 2, 3, 4, 5, 1)]
+        self.assertGreater(len(set(again)), 1)  # other voxels have other errors
+        self.assertEqual(again[0], again[5])
+        done = self.good("matrix", "verify", self.path("s.h5"), "--seed", "7")
+        self.assertIn("drawn with --seed 7", done.stdout)
         self.good("matrix", *self.on_ring, "--at", "0,0,0", "--at", "1,2,3", "-o",
                   self.path("p.h5"))
         self.assertEqual(self.json("matrix", "verify", self.path("p.h5"))["rows_are"], "points")

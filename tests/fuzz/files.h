@@ -38,6 +38,29 @@ static inline void fuzz_write(char path[64], const char *name, const uint8_t *by
     fclose(file);
 }
 
+/* LORs of the scanner whose files tools/fuzz.sh takes as seeds. They stay. */
+static inline const lr_lors *fuzz_lors(void)
+{
+    static lr_lors *lors;
+    static lr_scanner *scanner;
+    if (lors == NULL) {
+        scanner = lr_scanner_read("two-opposed-modules", NULL);
+        lors = scanner != NULL ? lr_lors_create(scanner, NULL) : NULL;
+        if (lors == NULL) {
+            abort();
+        }
+    }
+    return lors;
+}
+
+/* What a reader said goes with what it gave: a result, or one sentence about bad input. */
+static inline void fuzz_expect(bool has_result, lr_status status)
+{
+    if (has_result ? status != LR_OK : status != LR_BAD_INPUT) {
+        abort();
+    }
+}
+
 /* An image or a sentence. The bytes are both header and, where the header names "data", voxels. */
 static inline int fuzz_image(const char *name, const uint8_t *bytes, size_t count)
 {

@@ -336,6 +336,63 @@ static void borrowed_layers_are_drawn_alone(void **state)
     gl_texture_destroy(texture);
 }
 
+/* --- loans --- */
+
+struct test_loan {
+    struct gl_loan loan;
+    int times_ended;
+};
+
+static void count_end(struct gl_loan *loan)
+{
+    ((struct test_loan *)loan)->times_ended++;
+}
+
+static void assert_refused(struct gl_test *test, lr_status status)
+{
+    assert_int_equal(status, LR_USAGE);
+    assert_non_null(strstr(test->log.error, "lent is out on a loan"));
+    test->log.error[0] = '\0';
+}
+
+static void what_is_out_on_a_loan_is_refused(void **state)
+{
+    struct gl_test *test = *state;
+    struct test_loan loan = {.loan = {.is_out = true, .end = count_end}};
+    uint32_t word = 7;
+    struct gl_texture *texture = gl_texture_create(
+        test->ctx,
+        &(struct gl_texture_params){.label = "lent", .format = GL_R32UI, .width = 1, .height = 1});
+    struct gl_buffer *buffer = gl_buffer_create(
+        test->ctx, &(struct gl_buffer_params){.label = "lent", .size_bytes = 4, .data = &word});
+    assert_int_equal(gl_texture_upload(texture, &word), LR_OK);
+    texture->loan = buffer->loan = &loan.loan;
+    assert_refused(test, gl_texture_upload(texture, &word));
+    assert_refused(test, gl_texture_read(texture, NULL, &word));
+    assert_refused(test, gl_buffer_upload(buffer, 0, 4, &word));
+    assert_refused(test, gl_buffer_read(buffer, 0, 4, &word));
+    gl_texture_clear(texture, NULL);
+    gl_buffer_clear(buffer, 0);
+    struct gl_pass pass = {.label = "a pass"};
+    pass.textures[0] = texture;
+    assert_refused(test, gl_pass_run(test->ctx, &pass));
+    pass.textures[0] = NULL;
+    pass.images[0].texture = texture;
+    assert_refused(test, gl_pass_run(test->ctx, &pass));
+    pass.images[0].texture = NULL;
+    pass.buffers[0].buffer = buffer;
+    assert_refused(test, gl_pass_run(test->ctx, &pass));
+    loan.loan.is_out = false;
+    word = 0;
+    assert_int_equal(gl_buffer_read(buffer, 0, 4, &word), LR_OK);
+    assert_int_equal(word, 7); /* clearing was refused */
+    assert_int_equal(gl_texture_read(texture, NULL, &word), LR_OK);
+    assert_int_equal(word, 7);
+    gl_texture_destroy(texture);
+    gl_buffer_destroy(buffer);
+    assert_int_equal(loan.times_ended, 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -350,6 +407,7 @@ int main(void)
         gl_test_case(everything_has_its_label),
         gl_test_case(targets_clear_each_kind_of_colour),
         gl_test_case(borrowed_layers_are_drawn_alone),
+        gl_test_case(what_is_out_on_a_loan_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,8 +35,17 @@ static float through_files(lr_image *image, const lr_lors *lors)
     return sum;
 }
 
+/* What reaches every backend's libraries, CUDA's too, must link. */
+static bool refuses_what_is_missing(void)
+{
+    return lr_direct_create(&(lr_direct_params){0}) == NULL;
+}
+
 int main(void)
 {
+    if (!refuses_what_is_missing()) {
+        return 1;
+    }
     lr_scanner *scanner =
         lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = 2});
     lr_lors *lors = lr_lors_create(scanner, NULL);

@@ -425,9 +425,10 @@ static void bad_headers_are_refused(void **state)
     put_word(bytes + 8, 1);
     put_word(bytes + 20, 84);
     write_file(DATA, bytes, sizeof(bytes));
-    expect(fixture, "", "it is empty");
+    expect(fixture, "", "the header is empty");
     expect(fixture, "ring: {}\n", "is no CASToR data header");
-    expect(fixture, "Data filename: " DATA "\nData mode: list-mode\n", "no 'Number of events'");
+    expect(fixture, "Data filename: " DATA "\nData mode: list-mode\n",
+           "'number of events' is missing");
     expect(fixture, "Data filename: " DATA "\nNumber of events: 2\n", "has no 'Data mode'");
     expect(fixture, "Data filename:\nNumber of events: 2\nData mode: list-mode\n",
            "names no data file");
@@ -436,19 +437,19 @@ static void bad_headers_are_refused(void **state)
     expect(fixture, "Data filename: .\nNumber of events: 2\nData mode: list-mode\n",
            "is no regular file");
     expect(fixture, "Data filename: " DATA "\nNumber of events: two\nData mode: list-mode\n",
-           "'Number of events: two' is no number");
+           "'number of events' must be a whole number, found 'two'");
     expect(fixture, "Data filename: " DATA "\nNumber of events: -2\nData mode: list-mode\n",
-           "must be whole");
+           "'number of events' is -2: it must lie between 0");
     expect(fixture, "Data filename: " DATA "\nNumber of events: 1e18\nData mode: list-mode\n",
-           "must be whole");
+           "'number of events' is 1e+18: it must lie between 0");
     expect(fixture, "Data filename: " DATA "\nNumber of events: 2\nData mode: normalization\n",
            "data mode 'normalization'");
     expect(fixture, GOOD "Data type: SPECT\n", "only PET");
     expect(fixture, GOOD "Maximum number of lines per event: 4\n", "events of up to 4 lines");
     expect(fixture, GOOD "Emission point flag: 1\n", "points of interaction");
-    expect(fixture, GOOD "TOF information flag: 2\n", "'TOF information flag' is 2");
+    expect(fixture, GOOD "TOF information flag: 2\n", "'tof information flag' is 2");
     expect(fixture, GOOD "TOF information flag: 1\n", "are not as long");
-    expect(fixture, GOOD "Histo TOF number of bins: 100000000\n", "'Histo TOF number of bins'");
+    expect(fixture, GOOD "Histo TOF number of bins: 100000000\n", "'histo tof number of bins'");
     expect(fixture,
            "Data filename: " DATA "\nNumber of events: 2\nData mode: histogram\n"
            "Histo TOF number of bins: 5\n",

@@ -128,6 +128,10 @@ static void wrong_arrays_are_refused(void **state)
         write_doubles(fixture, 1, cases[k][0], 0);
         expect(fixture, cases[k][1]);
     }
+    for (int version = 0; version <= 4; version += 4) {
+        write_doubles(fixture, version, good_header, 0);
+        expect(fixture, "and 1 to 3 are read");
+    }
     for (long cut = 1; cut <= 8 * CRYSTALS + (long)sizeof(good_header) + 3; cut++) {
         write_doubles(fixture, 1, good_header, cut);
         expect(fixture, "is truncated");

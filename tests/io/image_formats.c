@@ -403,7 +403,7 @@ static void test_interfile_refusals(void **state)
     assert_refused(path, "is not text");
     assert_refused(folder.path, "Is a directory");
     mkdir(folder_file(&folder, path, "b.hv"), 0777);
-    assert_refused(path, "directory");
+    assert_refused(path, "is a folder: give a file");
     rmdir(path);
     assert_refused("no/such.hv", "No such file");
     const float nan_value = NAN;

@@ -213,6 +213,108 @@ static void test_wide_indices(void **state)
     assert_int_equal(H5Fget_obj_count(H5F_OBJ_ALL, H5F_OBJ_ALL), 0);
 }
 
+static lr_status take_last(void *user, const lr_row *row)
+{
+    *(int64_t *)user = row->lor[row->count - 1];
+    return LR_OK;
+}
+
+/* The file's last column; is_wide: of which type HDF5 has both arrays, -1 = not HDF5. */
+static void assert_last_column(const struct setup *s, int64_t expected, int is_wide)
+{
+    int64_t last = -1;
+    const lr_row_sink sink = {take_last, &last};
+    lr_matrix_file *file = lr_matrix_file_open(s->path, NULL);
+    assert_non_null(file);
+    assert_int_equal(lr_matrix_file_rows(file, &sink, NULL), LR_OK);
+    assert_int_equal(last, expected);
+    lr_matrix_file_close(file);
+    static const char *const names[2] = {"/matrix/indptr", "/matrix/indices"};
+    const hid_t opened = is_wide < 0 ? -1 : H5Fopen(s->path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    for (int k = 0; k < 2 && is_wide >= 0; k++) {
+        const hid_t dataset = H5Dopen2(opened, names[k], H5P_DEFAULT);
+        const hid_t type = H5Dget_type(dataset);
+        assert_int_equal(H5Tget_size(type), is_wide ? 8 : 4);
+        H5Tclose(type);
+        H5Dclose(dataset);
+    }
+    if (opened >= 0) {
+        H5Fclose(opened);
+    }
+}
+
+/* The limit itself, 2^31 - 1, without so many elements: int32 holds columns 0 .. 2^31 - 2 and row
+ * starts up to 2^31 - 1. */
+static void test_index_limit(void **state)
+{
+    (void)state;
+    const int64_t limit = INT32_MAX;
+    assert_false(lr_matrix_is_wide(0, 0, limit));
+    assert_false(lr_matrix_is_wide(2147483647, 2147483647, limit));
+    assert_true(lr_matrix_is_wide(2147483648, 0, limit));
+    assert_true(lr_matrix_is_wide(0, 2147483648, limit));
+    assert_true(lr_matrix_is_wide(4294967297, 1, limit));
+    assert_true(lr_matrix_is_wide(1, 4294967297, limit));
+}
+
+/* Two modules with so many LORs face each other. */
+static lr_scanner *opposed(const int crystals[2][2])
+{
+    lr_module modules[2] = {{.u = {1, 0, 0}, .v = {0, 0, 1}, .normal = {0, -1, 0}},
+                            {.u = {1, 0, 0}, .v = {0, 0, 1}, .normal = {0, 1, 0}}};
+    for (int m = 0; m < 2; m++) {
+        modules[m].centre_mm[1] = m == 0 ? 300 : -300;
+        modules[m].depth_mm = 10;
+        for (int k = 0; k < 2; k++) {
+            modules[m].crystals[k] = crystals[m][k];
+            modules[m].pitch_mm[k] = modules[m].face_mm[k] = 1;
+        }
+    }
+    const lr_scanner_params params = {.name = "large", .modules = modules, .num_modules = 2};
+    lr_scanner *scanner = lr_scanner_create(&params);
+    assert_non_null(scanner);
+    return scanner;
+}
+
+/* A file of a scanner of 2^31 LORs is int64, and holds the last of them; one of 2^31 - 2^16, int32.
+ * No limit is lowered here. */
+static void test_many_columns(void **state)
+{
+    struct setup *s = *state;
+    const int crystals[2][2][2] = {{{256, 256}, {256, 128}}, {{256, 256}, {217, 151}}};
+    for (int n = 0; n < 2; n++) {
+        lr_scanner *scanner = opposed(crystals[n]);
+        lr_lors *lors = lr_lors_create(scanner, NULL);
+        const int64_t expected = n == 0 ? INT64_C(2147483648) : INT64_C(2147418112);
+        assert_int_equal(lors->count, expected);
+        for (int format = LR_MATRIX_HDF5; format <= LR_MATRIX_NPZ; format++) {
+            const int64_t columns[2] = {5, lors->count - 1};
+            const double probabilities[2] = {0.25, 0.5};
+            const lr_row row = {2, 2, columns, probabilities};
+            lr_matrix_writer_params params = params_of(s, (lr_matrix_format)format);
+            params.lors = lors;
+            params.end = 3;
+            lr_matrix_writer *writer = lr_matrix_writer_create(&params);
+            assert_non_null(writer);
+            const lr_row_sink sink = lr_matrix_writer_sink(writer);
+            assert_int_equal(sink.take(sink.user, &row), LR_OK);
+            assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
+            size_t count;
+            unsigned char *bytes = bytes_read(s->path, &count);
+            const char *type = n == 0 ? "<i8" : "<i4";
+            bool found = format == LR_MATRIX_HDF5;
+            for (size_t k = 0; k + 3 < count && !found; k++) {
+                found = memcmp(bytes + k, type, 3) == 0;
+            }
+            assert_true(found);
+            free(bytes);
+            assert_last_column(s, lors->count - 1, format == LR_MATRIX_HDF5 ? n == 0 : -1);
+        }
+        lr_lors_destroy(lors);
+        lr_scanner_destroy(scanner);
+    }
+}
+
 /* Rows longer than the pieces and chunks in which they are written. */
 static void test_long_rows(void **state)
 {
@@ -511,10 +613,11 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
-        TEST(test_tsv),       TEST(test_hdf5),       TEST(test_wide_indices),
-        TEST(test_long_rows), TEST(test_wrong_rows), TEST(test_wrong_params),
-        TEST(test_disk_full), TEST(test_same_bytes), TEST(test_read),
-        TEST(test_resume),    TEST(test_threshold),
+        TEST(test_tsv),         TEST(test_hdf5),         TEST(test_wide_indices),
+        TEST(test_index_limit), TEST(test_many_columns), TEST(test_long_rows),
+        TEST(test_wrong_rows),  TEST(test_wrong_params), TEST(test_disk_full),
+        TEST(test_same_bytes),  TEST(test_read),         TEST(test_resume),
+        TEST(test_threshold),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

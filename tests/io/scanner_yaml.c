@@ -255,6 +255,8 @@ static void syntax(void **state)
         {"name: \x01\n", "", "line 1 holds the byte 0x01", NULL},
         {"name: x\n\x89PNG\r\n", "", "line 2 holds the byte 0x89", NULL},
         {"name: \xc3\n", "", "line 1 holds the byte 0xc3", NULL},
+        {"%TAG !  %\n---\nname: x\n", "", "line 1 begins with %, a YAML directive", NULL},
+        {"name: x\r%YAML", "", "line 1 begins with %, a YAML directive", NULL},
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         check_bad(&cases[k]);

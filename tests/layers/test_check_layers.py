@@ -84,7 +84,7 @@ class Planted(unittest.TestCase):
         self.refuse("operator/a.c", "#  include <GL/glew.h>\n", "<GL/glew.h> belongs to")
 
     def test_windows_and_mpi(self):
-        self.refuse("gl/a.c", "#include <GLFW/glfw3.h>\n", "no folder yet")
+        self.refuse("gl/a.c", "#include <GLFW/glfw3.h>\n", "belongs to viewer/")
 
     def test_mpi(self):
         self.refuse("operator/a.c", "#include <mpi.h>\n", "<mpi.h> belongs to no folder yet")

@@ -254,10 +254,12 @@ static void test_real_scanners(void **unused)
 {
     (void)unused;
     static const double whole_body[][3] = {
-        {0, 0, 0}, {150, 0, 0}, {-83.1, 211.7, 47.3}, {0, -260, 110}, {120.3, -77.7, -63.1}};
+        {0, 0, 0},        {150, 0, 0},           {-83.1, 211.7, 47.3},
+        {0, -260, 110},   {120.3, -77.7, -63.1}, {325.5, 3, 10},
+        {228.5, 229, -60}}; /* the last ones close to faces */
     static const double small_animal[][3] = {
         {0, 0, 0}, {0, 17.3, 0}, {-21.3, 9.7, 13.1}, {30, 0, -18}, {11.1, -23.7, 7.9}};
-    check_preset("siemens-mmr", whole_body, 5);
+    check_preset("siemens-mmr", whole_body, 7);
     check_preset("ge-explore-vista-dr", small_animal, 5);
 }
 

@@ -150,6 +150,39 @@ static void spheres_have_their_volumes(void **state)
     lr_image_destroy(image);
 }
 
+/* At half its size: spheres of 5 mm at 37.5 mm, 6 to 1, or as asked for. */
+static void six_spheres_are_equal(void **state)
+{
+    (void)state;
+    const lr_grid grid = lr_grid_centred((const int[3]){180, 180, 21}, (const double[3]){1, 1, 1});
+    const double contrasts[2] = {6, 3};
+    for (int n = 0; n < 2; n++) {
+        const double background = 1 / contrasts[n];
+        const double expected =
+            background * pi * 87.5 * 87.5 * 21 + 6 * (1 - background) * pi / 6 * 125;
+        lr_image *image = lr_phantom_create(&(lr_phantom_params){.name = "six-spheres",
+                                                                 .radius_mm = 87.5,
+                                                                 .subsamples = 6,
+                                                                 .contrast = n == 0 ? 0 : 3},
+                                            &grid);
+        assert_non_null(image);
+        assert_close(integral(image), expected, 1e-3);
+        double above = 0; /* spheres alone, which are 1e-4 of all */
+        for (int64_t k = 0; k < lr_grid_num_voxels(&grid); k++) {
+            const double more = (double)image->values[k] - background;
+            above += more > 1e-6 ? more : 0;
+        }
+        assert_close(above, 6 * (1 - background) * pi / 6 * 125, 0.02);
+        for (int k = 0; k < 6; k++) {
+            const double x = 37.5 * cos(k * pi / 3), y = 37.5 * sin(k * pi / 3);
+            const int row = (int)floor(x + 90) + 180 * (int)floor(y + 90);
+            assert_close(image->values[row + 180 * 180 * 10], 1.0, 1e-6);
+            assert_close(image->values[row + 180 * 180 * 6], background, 1e-6);
+        }
+        lr_image_destroy(image);
+    }
+}
+
 static int64_t only_voxel(lr_image *image)
 {
     int64_t at = -1;
@@ -190,13 +223,16 @@ static void misfits_are_refused(void **state)
 {
     (void)state;
     const lr_grid grid = lr_grid_centred((const int[3]){20, 20, 2}, (const double[3]){1, 1, 1});
-    assert_refused((lr_phantom_params){.name = "derenzoo"}, &grid,
-                   "there is no phantom \"derenzoo\": use one of derenzo, spheres, point");
+    assert_refused(
+        (lr_phantom_params){.name = "derenzoo"}, &grid,
+        "there is no phantom \"derenzoo\": use one of derenzo, spheres, six-spheres, point");
     assert_refused((lr_phantom_params){.name = "derenzo"}, &grid, "radius of at least 9.6 mm");
     assert_refused((lr_phantom_params){.name = "spheres", .radius_mm = 10.5}, &grid,
                    "a radius of 10.5 mm does not fit the grid: it must be positive and at most 10");
     assert_refused((lr_phantom_params){.name = "spheres", .radius_mm = NAN}, &grid, "does not fit");
     assert_refused((lr_phantom_params){.name = "spheres", .subsamples = -1}, &grid, "subsamples");
+    assert_refused((lr_phantom_params){.name = "six-spheres", .contrast = 0.5}, &grid,
+                   "contrast of 0.5");
     for (int k = 0; lr_phantom_names()[k] != NULL; k++) {
         lr_image *image = draw(lr_phantom_names()[k], &grid, 10.0, 0);
         assert_non_null(image);
@@ -285,6 +321,7 @@ int main(void)
         cmocka_unit_test(rods_fill_their_wedge),
         cmocka_unit_test(derenzo_has_the_rods_area),
         cmocka_unit_test(spheres_have_their_volumes),
+        cmocka_unit_test(six_spheres_are_equal),
         cmocka_unit_test(point_is_nearest_the_centre),
         cmocka_unit_test(misfits_are_refused),
         cmocka_unit_test(labels_become_activity),

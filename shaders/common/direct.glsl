@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Images of the family direct: 3-D textures, or with BUFFERS arrays, whose texel (q, x, y) holds slices
+// 4 q .. 4 q + 3 of a column, and zeros in margins around, so that gathers need no test at the
+// borders. What has no margins is a texture always.
+#include "common/bindings.h"
+
+layout(local_size_x = LR_DIRECT_GROUP) in;
+
+layout(std140, binding = LR_BIND_PASS) uniform Pass {
+    ivec4 grid;    // nx, ny, nz, quads of slices
+    ivec4 margin;  // quads, x, y; w: 0 = outputs of a thread lie along x, 1 = along y
+    ivec4 counts;  // steps, offsets of mSR, rows of mSRval, unused
+    ivec4 extent;  // texels with margins: quads, x, y
+};
+
+#ifdef BUFFERS
+layout(std430, binding = LR_BIND_DIRECT_SOURCE) readonly buffer Source {
+    vec4 source[];
+};
+layout(std430, binding = LR_BIND_DIRECT_TARGET) buffer Target {
+    vec4 target[];
+};
+#else
+layout(binding = LR_UNIT_DIRECT_SOURCE) uniform sampler3D source;
+layout(binding = LR_IMAGE_DIRECT_TARGET, rgba32f) uniform image3D target;
+#endif
+
+// Place of a texel in an array; texels are counted without margins, here and below.
+int place_of(ivec3 texel)
+{
+    texel += margin.xyz;
+    return texel.x + extent.x * (texel.y + extent.y * texel.z);
+}
+
+vec4 load_source(ivec3 texel)
+{
+#ifdef BUFFERS
+    return source[place_of(texel)];
+#else
+    return texelFetch(source, texel + margin.xyz, 0);
+#endif
+}
+
+vec4 load_target(ivec3 texel)
+{
+#ifdef BUFFERS
+    return target[place_of(texel)];
+#else
+    return imageLoad(target, texel + margin.xyz);
+#endif
+}
+
+void store_target(ivec3 texel, vec4 value)
+{
+#ifdef BUFFERS
+    target[place_of(texel)] = value;
+#else
+    imageStore(target, texel + margin.xyz, value);
+#endif
+}
+
+// Consecutive numbers for the threads of a dispatch.
+int thread_index()
+{
+    uint group = gl_WorkGroupID.x + gl_NumWorkGroups.x * gl_WorkGroupID.y;
+    return int(group * uint(LR_DIRECT_GROUP) + gl_LocalInvocationIndex);
+}
+
+// A quad of slices without what lies beyond the last slice.
+vec4 within_grid(vec4 texel, int quad)
+{
+    return mix(vec4(0.0), texel, lessThan(4 * quad + ivec4(0, 1, 2, 3), ivec4(grid.z)));
+}
+
+// The texel of a thread, where each has one, without margins; false: there is none left.
+bool find_texel(out ivec3 texel)
+{
+    int index = thread_index();
+    int column = index / grid.w;
+    texel = ivec3(index - column * grid.w, column % grid.x, column / grid.x);
+    return texel.z < grid.y;
+}

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// What all shaders of the viewer's scene read. C: struct view_uniforms.
+layout(std140, binding = 0) uniform View {
+    mat4 clip_of_world;
+    vec4 eye;        // mm
+    vec4 low_mm;     // of the image's box, outer faces; w: lowest value shown
+    vec4 high_mm;    // w: highest value shown
+    vec4 overlay;    // x: its highest value, 0: none; yzw: places of slices
+    ivec4 shown;     // which slice or hovered module; number of voxels
+    vec4 steps;      // volume: step in mm, opacity a step of the highest value, mu's, 1 where mu is
+};

@@ -1,0 +1,142 @@
+#version 450 core
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Events into histo-images (docs/method.md, section 10). Places and views in double, so that they are
+// the host's but for events within rounding of a border.
+//
+// reads:     events; centres of crystals; borders of views
+// writes:    sums of the views at hand; what became of the events
+// shape:     one thread an event
+// invariant: sums are integers: the same bits in every run
+// variants: TRILINEAR=1
+#include "common/bindings.h"
+#define FIXED_BINDING LR_BIND_DEPOSIT_SUMS
+#include "common/fixed.glsl"
+
+layout(local_size_x = LR_DIRECT_GROUP) in;
+
+layout(std140, binding = LR_BIND_PASS) uniform Pass {
+    dvec4 origin_mm, voxel_mm;
+    ivec4 size;  // voxels; events
+    ivec4 views; // azimuths, tilts; first view at hand, and how many they are
+    float scale; // of weights
+    int is_first; // whether events are counted
+};
+
+struct Event {
+    int a, b;
+    float tof_mm, weight;
+};
+layout(std430, binding = LR_BIND_DEPOSIT_EVENTS) readonly buffer Events {
+    Event events[];
+};
+layout(std430, binding = LR_BIND_DEPOSIT_CRYSTALS) readonly buffer Crystals {
+    dvec4 crystals[];
+};
+// Cosine and sine: where each azimuth's interval begins, then each tilt's and where the last one ends.
+layout(std430, binding = LR_BIND_DEPOSIT_BORDERS) readonly buffer Borders {
+    dvec2 borders[];
+};
+layout(std430, binding = LR_BIND_DEPOSIT_TALLIES) buffer Tallies {
+    uint tallies[];
+};
+
+shared uint tally[3];
+
+// Whether a direction across is a border's or lies on its left.
+bool is_past(int border, dvec2 across)
+{
+    precise double left = borders[border].x * across.y - borders[border].y * across.x;
+    return left >= 0.0;
+}
+
+// The last of borders first .. first + count - 1 that a direction is past, as it is of the first.
+int find_interval(int first, int count, dvec2 direction)
+{
+    int low = 0, high = count;
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
+        if (is_past(first + middle, direction)) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+// -1: none.
+int find_view(dvec3 along)
+{
+    along = is_past(0, along.xy) ? along : -along;
+    precise double across = sqrt(along.x * along.x + along.y * along.y);
+    dvec2 slope = dvec2(across, along.z);
+    if (across <= 0.0 || !is_past(views.x, slope) || is_past(views.x + views.y, slope)) {
+        return -1;
+    }
+    return find_interval(views.x, views.y, slope) * views.x + find_interval(0, views.x, along.xy);
+}
+
+uint row_of(ivec3 voxel)
+{
+    voxel = clamp(voxel, ivec3(0), size.xyz - 1);
+    return uint(voxel.x + size.x * (voxel.y + size.y * voxel.z));
+}
+
+void add(uint first, dvec3 place, float weight)
+{
+#ifdef TRILINEAR
+    dvec3 low = floor(place);
+    dvec3 part = place - low;
+    for (int corner = 0; corner < 8; corner++) {
+        ivec3 upper = ivec3(corner & 1, corner >> 1 & 1, corner >> 2 & 1);
+        double share = double(weight);
+        for (int k = 0; k < 3; k++) {
+            share *= upper[k] == 1 ? part[k] : 1.0lf - part[k];
+        }
+        fixed_add(first + row_of(ivec3(low) + upper), float(share) * scale);
+    }
+#else
+    fixed_add(first + row_of(ivec3(floor(place + 0.5lf))), weight * scale);
+#endif
+}
+
+// What becomes of an event.
+int deposit(Event event)
+{
+    precise dvec3 a = crystals[event.a].xyz;
+    precise dvec3 along = crystals[event.b].xyz - a;
+    int view = find_view(along);
+    if (view < 0) {
+        return LR_DEPOSIT_TALLY_TILTED;
+    }
+    precise double length_mm = sqrt(along.x * along.x + along.y * along.y + along.z * along.z);
+    precise double share = 0.5lf + double(event.tof_mm) / length_mm;
+    precise dvec3 point_mm = a + share * along;
+    precise dvec3 place = (point_mm - origin_mm.xyz) / voxel_mm.xyz;
+    dvec3 end = dvec3(size.xyz) - 0.5lf;
+    if (any(lessThan(place, dvec3(-0.5lf))) || any(greaterThanEqual(place, end))) {
+        return LR_DEPOSIT_TALLY_OUTSIDE;
+    }
+    if (view >= views.z && view < views.z + views.w) {
+        add(uint(view - views.z) * uint(size.x * size.y * size.z), place, event.weight);
+    }
+    return LR_DEPOSIT_TALLY_DONE;
+}
+
+void main()
+{
+    uint k = gl_LocalInvocationIndex;
+    if (k < 3u) {
+        tally[k] = 0u;
+    }
+    barrier();
+    if (int(gl_GlobalInvocationID.x) < size.w) {
+        atomicAdd(tally[deposit(events[gl_GlobalInvocationID.x])], 1u);
+    }
+    barrier();
+    if (k < 3u && is_first != 0 && tally[k] > 0u) {
+        atomicAdd(tallies[k], tally[k]);
+    }
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The parts of `loraster bench direct`: verb_bench_direct.c reads the command line and times
+ * projections, bench_direct_peers.c has Fourier transforms and the paper's loop over the host,
+ * bench_direct_paper.c the papers' tables beside our figures. */
+#ifndef LR_CLI_BENCH_DIRECT_H
+#define LR_CLI_BENCH_DIRECT_H
+
+#include "bench.h"
+
+#include "fft/fft.h"
+
+enum {
+    DIRECT_NUM_WORKS = 3,
+    DIRECT_NUM_CASES = 16,
+    DIRECT_MOST_VARIANTS = 10,
+    DIRECT_MOST_PEERS = 4,
+    DIRECT_MOST_REPEATS = 101
+};
+
+/* A case of the papers that lr/direct.h names. */
+struct direct_case {
+    const char *workload; /* as --workload knows it */
+    const char *name;     /* NULL: the model's */
+    int size[3];
+    double voxel_mm;
+    lr_resolution resolution;
+    int azimuths, tilts;
+    double paper_s[2];    /* forward, back, of one view; 0 = the papers have none */
+    double paper_ramla_s; /* of one iteration */
+};
+
+/* One way to compute projections. */
+struct direct_variant {
+    const char *name; /* "compute, textures" */
+    const char *backend;
+    lr_direct_storage storage;
+    lr_direct_variant way; /* of cuda */
+};
+
+/* One view, or all that there was time for. */
+struct direct_measured {
+    int views;
+    double wall_s, device_s, offsets; /* a view */
+};
+
+/* Seconds a view of an iteration as table IV of paper 1 divides it: images go to the device and
+ * back for every projection, discrepancy and update are computed on the host. */
+struct direct_stages {
+    int views;                                   /* measured; 0 = not done */
+    double to_device[2], project[2], to_host[2]; /* forward, back */
+    double discrepancy, update;
+};
+
+struct direct_outcome {
+    const struct direct_case *what;
+    const struct direct_variant *variant;
+    char device[160];
+    struct direct_measured single[DIRECT_NUM_WORKS], batch[DIRECT_NUM_WORKS];
+    double ramla_s, ramla_device_s; /* 0 = not done */
+    double load_s;                  /* of all views' data, before iterations */
+    struct direct_stages stages;
+    struct fft_result peers[DIRECT_MOST_PEERS]; /* of the first variant of a case */
+    int num_peers;
+};
+
+struct direct_bench {
+    struct report *report;
+    const struct direct_variant *variants[DIRECT_MOST_VARIANTS]; /* chosen */
+    int num_variants;
+    bool chosen[5]; /* workloads */
+    bool is_paper;  /* the papers' tables too */
+    int device, threads, repeat;
+    double seconds;
+    struct direct_outcome outcomes[DIRECT_NUM_CASES * DIRECT_MOST_VARIANTS];
+    int num_outcomes;
+};
+
+const char *direct_case_name(const struct direct_case *what);
+
+/* By the device's clock, where it has one. */
+double direct_seconds(const struct direct_measured *measured);
+
+/* A projector of the case's views, or of `view` alone where it is not negative; `resolution` NULL:
+ * the case's. NULL, logged. */
+lr_direct *direct_open_case(const struct direct_bench *bench, const struct direct_outcome *outcome,
+                            const lr_resolution *resolution, int view);
+
+/* Fills outcome->peers: convolutions with the case's kernel at the centre, if that varies. */
+lr_status direct_measure_peers(const struct direct_bench *bench, const float *image,
+                               struct direct_outcome *outcome);
+
+/* Fills outcome->stages by as many views as there is time for. image: changed. */
+lr_status direct_measure_stages(const struct direct_bench *bench, lr_direct *direct, float *image,
+                                struct direct_outcome *outcome);
+
+/* Tables of Fourier transforms and of the papers, as Markdown and as keys of the open object. */
+void direct_print_peers(const struct direct_bench *bench);
+void direct_json_peers(const struct direct_outcome *outcome, struct json *json);
+void direct_print_paper(const struct direct_bench *bench);
+void direct_json_paper(const struct direct_bench *bench, struct json *json);
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "direct.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+const struct cli_option direct_view_options[] = {
+    {"--azimuths", "N", "views around half a turn; default 40", false},
+    {"--tilts", "N", "intervals of co-polar angle; default 3", false},
+    {"--acceptance-deg", "D", "largest tilt of a line; default 10", false},
+    {0},
+};
+
+const struct cli_option direct_kernel_options[] = {
+    {"--tof-ps", "PS", "time resolution, FWHM; required", false},
+    {"--model", "NAME",
+     "radial width: invariant, variant1, variant2, variant3, linear; default invariant", false},
+    {"--radial-mm", "MM", "FWHM of invariant, and of linear at the centre; default 5.8", false},
+    {"--radial-edge-mm", "MM", "FWHM of linear at the edge", false},
+    {"--edge-mm", "MM", "distance of the edge from the axis; default 288", false},
+    {"--axial-mm", "MM", "FWHM along the axis; default 5.8", false},
+    {"--asymmetric", NULL, "a second, wider Gaussian, shifted towards the axis", false},
+    {"--measured", "FILE", "radial profiles (YAML) instead of a model", false},
+    {"--support", "K2", "k^2 of the ellipsoid that kernels are cut to; default 9", false},
+    {"--epsilon-mm", "MM", "width of an identifier's interval; default half a voxel", false},
+    {0},
+};
+
+const struct cli_option direct_device_options[] = {
+    {"--backend", "NAME", "cpu, compute or cuda; default auto: compute on a graphics processor",
+     false},
+    {"--storage", "NAME", "images on the device in buffers or textures; default buffers", false},
+    {"--variant", "NAME",
+     "how cuda projects: columns, threads, instructions, shared-memory or texture-cache; default "
+     "columns",
+     false},
+    {"--device", "N", "which usable device of loraster info; default 0", false},
+    {"--threads", "N", "default: all processors", false},
+    {0},
+};
+
+static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
+
+double direct_number(struct cli_args *args, const char *name, double fallback, bool positive)
+{
+    const char *text = args_text(args, name);
+    char *end = NULL;
+    if (text == NULL) {
+        return fallback;
+    }
+    const double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !isfinite(value)) {
+        args_complain(args, "%s %s: a number is needed", name, text);
+        return fallback;
+    }
+    if (positive && !(value > 0)) {
+        args_complain(args, "%s %s: it must be positive", name, text);
+        return fallback;
+    }
+    return value;
+}
+
+lr_status direct_read_views(struct direct_setup *setup, struct cli_args *args)
+{
+    const lr_view_set set = {
+        .azimuths = (int)args_int(args, "--azimuths", 0, at_least_one),
+        .tilts = (int)args_int(args, "--tilts", 0, at_least_one),
+        .acceptance_deg = direct_number(args, "--acceptance-deg", 0, true),
+    };
+    CLI_TRY(args->status);
+    return lr_view_set_complete(&set, &setup->set, &args->report->log);
+}
+
+lr_resolution direct_read_widths(struct cli_args *args)
+{
+    static const char *const models[] = {"invariant", "variant1", "variant2",
+                                         "variant3",  "linear",   NULL};
+    const lr_resolution resolution = {
+        .tof_ps = direct_number(args, "--tof-ps", 0, true),
+        .model = (lr_radial_model)args_word(args, "--model", models, LR_RADIAL_INVARIANT),
+        .radial_mm = direct_number(args, "--radial-mm", 0, true),
+        .radial_edge_mm = direct_number(args, "--radial-edge-mm", 0, true),
+        .edge_mm = direct_number(args, "--edge-mm", 0, true),
+        .axial_mm = direct_number(args, "--axial-mm", 0, true),
+    };
+    if ((resolution.model == LR_RADIAL_LINEAR) != args_has(args, "--radial-edge-mm")) {
+        args_complain(args, "--radial-edge-mm and --model linear need each other");
+    }
+    return resolution;
+}
+
+lr_status direct_read_kernel(struct direct_setup *setup, struct cli_args *args)
+{
+    const char *measured = args_text(args, "--measured");
+    lr_resolution *resolution = &setup->kernel.resolution;
+    args_required(args, "--tof-ps");
+    *resolution = direct_read_widths(args);
+    resolution->asymmetric = args_has(args, "--asymmetric");
+    setup->kernel.support = direct_number(args, "--support", 0, true);
+    setup->kernel.epsilon_mm = direct_number(args, "--epsilon-mm", 0, true);
+    if (measured != NULL && args_has(args, "--model")) {
+        args_complain(args, "--measured and --model exclude each other");
+    }
+    CLI_TRY(args->status);
+    if (measured != NULL) {
+        CLI_TRY(lr_radial_profiles_read(measured, &setup->profiles, &args->report->log));
+        resolution->model = LR_RADIAL_MEASURED;
+        resolution->measured = &setup->profiles;
+    }
+    return LR_OK;
+}
+
+lr_status direct_open(struct direct_setup *setup, struct cli_args *args, const lr_view *views,
+                      int num_views)
+{
+    static const char *const backends[] = {"auto", "cpu", "compute", "cuda", NULL};
+    static const char *const storages[] = {"buffers", "textures", NULL};
+    static const char *const variants[] = {"columns",       "threads",       "instructions",
+                                           "shared-memory", "texture-cache", NULL};
+    const lr_direct_params params = {
+        .grid = &setup->grid.grid,
+        .views = views,
+        .num_views = num_views,
+        .kernel = setup->kernel,
+        .backend = backends[args_word(args, "--backend", backends, 0)],
+        .threads = (int)args_int(args, "--threads", 0, at_least_one),
+        .device = (int)args_int(args, "--device", 0, at_least_zero),
+        .storage = (lr_direct_storage)args_word(args, "--storage", storages, 0),
+        .variant = (lr_direct_variant)args_word(args, "--variant", variants, 0),
+        .log = &args->report->log,
+    };
+    CLI_TRY(args->status);
+    setup->direct = lr_direct_create(&params);
+    if (setup->direct == NULL) {
+        return report_reason(args->report);
+    }
+    const lr_direct_info *info = lr_direct_get_info(setup->direct);
+    report_info(args->report, "backend %s on %s, %d views", info->backend, info->device,
+                info->num_views);
+    return LR_OK;
+}
+
+void direct_finish(struct direct_setup *setup)
+{
+    lr_direct_destroy(setup->direct);
+    lr_radial_profiles_finish(&setup->profiles);
+    setup_finish(&setup->grid);
+}

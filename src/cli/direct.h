@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What the verbs of the family `direct` share: views, kernels and projectors from the command
+ * line. */
+#ifndef LR_CLI_DIRECT_H
+#define LR_CLI_DIRECT_H
+
+#include "common.h"
+
+extern const struct cli_option direct_view_options[];   /* a set of views */
+extern const struct cli_option direct_kernel_options[]; /* resolution and support */
+extern const struct cli_option direct_device_options[]; /* backend, device, threads */
+
+#define DIRECT_VIEW_GROUP                                                                          \
+    {                                                                                              \
+        "views", direct_view_options                                                               \
+    }
+#define DIRECT_KERNEL_GROUP                                                                        \
+    {                                                                                              \
+        "kernel", direct_kernel_options                                                            \
+    }
+#define DIRECT_DEVICE_GROUP                                                                        \
+    {                                                                                              \
+        "device", direct_device_options                                                            \
+    }
+
+/* Zero is valid; direct_finish frees it. */
+struct direct_setup {
+    struct setup grid; /* of which report and grid are used */
+    lr_view_set set;   /* complete */
+    lr_direct_kernel kernel;
+    lr_radial_profiles profiles; /* the kernel may point here: it must not move */
+    lr_direct *direct;
+};
+
+/* A finite number; `positive`: above 0. */
+double direct_number(struct cli_args *args, const char *name, double fallback, bool positive);
+
+/* Reads --azimuths, --tilts, --acceptance-deg. */
+lr_status direct_read_views(struct direct_setup *setup, struct cli_args *args);
+
+/* Reads --tof-ps, --model and the widths that belong to it. */
+lr_resolution direct_read_widths(struct cli_args *args);
+
+/* Reads the options of a kernel, and the file of --measured. */
+lr_status direct_read_kernel(struct direct_setup *setup, struct cli_args *args);
+
+/* Makes setup->direct on setup->grid.grid, and says on what. */
+lr_status direct_open(struct direct_setup *setup, struct cli_args *args, const lr_view *views,
+                      int num_views);
+
+void direct_finish(struct direct_setup *setup);
+
+#endif

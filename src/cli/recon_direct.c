@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * recon --operator direct: histo-images instead of LOR data. */
+#include "recon.h"
+
+#include <string.h>
+
+static void refuse(struct cli_args *args, const char *option, const char *family)
+{
+    if (args_has(args, option)) {
+        args_complain(args, "%s belongs to --operator %s", option, family);
+    }
+}
+
+void recon_check_family(struct cli_args *args, bool is_direct)
+{
+    static const char *const others[] = {
+        "--events", "--crystal-map", "--header",   "--randoms",     "--efficiencies",
+        "--mu-as",  "--scanner",     "--mode",     "--rays",        "--samples",
+        "--mu",     "--mu-unit",     "--mu-steps", "--penetration", "--deterministic",
+        "--store",  "--max-memory",  NULL};
+    for (int k = 0; is_direct && others[k] != NULL; k++) {
+        refuse(args, others[k], "correspondence");
+    }
+    for (int k = 0; !is_direct && direct_kernel_options[k].name != NULL; k++) {
+        refuse(args, direct_kernel_options[k].name, "direct");
+    }
+    if (!is_direct) {
+        refuse(args, "--factors", "direct");
+    }
+}
+
+/* Histo-images of the projector's views and grid. */
+static lr_histo_images *read_histo(const struct recon *recon, const char *path)
+{
+    const lr_log *log = &recon->setup.report->log;
+    lr_histo_images *histo = lr_histo_images_read(path, log);
+    if (histo != NULL && lr_histo_images_check(histo, recon->direct.direct, log) != LR_OK) {
+        lr_histo_images_destroy(histo);
+        return NULL;
+    }
+    return histo;
+}
+
+/* The same as data of the operator. */
+static lr_lor_data *copy_data(const struct recon *recon, const lr_histo_images *histo)
+{
+    const lr_lors *layout = lr_operator_get_info(recon->setup.op)->lors;
+    lr_lor_data *data = lr_lor_data_create(layout, &recon->setup.report->log);
+    if (data != NULL) {
+        memcpy(data->values, histo->values, (size_t)data->count * sizeof(*data->values));
+    }
+    return data;
+}
+
+static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
+{
+    const lr_histo_images *factors = user;
+    for (int64_t k = 0; k < span->count; k++) {
+        values[k] = factors->values[span->numbers != NULL ? span->numbers[k] : span->first + k];
+    }
+    return LR_OK;
+}
+
+static lr_status open_operator(struct recon *recon, const char *factors)
+{
+    lr_direct_operator_params params = {.direct = recon->direct.direct,
+                                        .log = &recon->setup.report->log,
+                                        .progress = &recon->setup.report->progress};
+    lr_lor_source source = {.get = get_factors};
+    if (factors != NULL) {
+        recon->direct_factors = read_histo(recon, factors);
+        if (recon->direct_factors == NULL) {
+            return report_reason(recon->setup.report);
+        }
+        source.user = recon->direct_factors;
+        params.factors = &source;
+    }
+    recon->setup.op = lr_direct_operator_create(&params);
+    return recon->setup.op != NULL ? LR_OK : report_reason(recon->setup.report);
+}
+
+static lr_status read_additive(struct recon *recon)
+{
+    if (recon->request.additive == NULL) {
+        return LR_OK;
+    }
+    lr_histo_images *histo = read_histo(recon, recon->request.additive);
+    recon->inputs.additive = histo != NULL ? copy_data(recon, histo) : NULL;
+    lr_histo_images_destroy(histo);
+    return recon->inputs.additive != NULL ? LR_OK : report_reason(recon->setup.report);
+}
+
+static lr_status open_with(struct recon *recon, struct cli_args *args,
+                           const lr_histo_images *counts)
+{
+    struct direct_setup *direct = &recon->direct;
+    CLI_TRY(setup_grid(&direct->grid, args, &counts->grid));
+    recon->setup.grid = direct->grid.grid;
+    CLI_TRY(direct_open(direct, args, counts->views, counts->num_views));
+    CLI_TRY(open_operator(recon, args_text(args, "--factors")));
+    recon->inputs.data = copy_data(recon, counts);
+    return recon->inputs.data != NULL ? read_additive(recon) : report_reason(recon->setup.report);
+}
+
+lr_status recon_open_direct(struct recon *recon, struct cli_args *args)
+{
+    recon->setup.report = args->report;
+    recon->direct.grid.report = args->report;
+    CLI_TRY(direct_read_kernel(&recon->direct, args));
+    lr_histo_images *counts = lr_histo_images_read(recon->request.data, &args->report->log);
+    const lr_status status =
+        counts != NULL ? open_with(recon, args, counts) : report_reason(args->report);
+    lr_histo_images_destroy(counts);
+    return status;
+}
+
+void recon_finish_direct(struct recon *recon)
+{
+    lr_histo_images_destroy(recon->direct_factors);
+    recon->direct_factors = NULL;
+    direct_finish(&recon->direct);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "common.h"
+#include "verbs.h"
+
+#ifdef LORASTER_VIEWER
+#include "viewer/view.h"
+#endif
+
+#include <limits.h>
+
+#ifdef LORASTER_VIEWER
+static lr_status run(struct cli_args *args)
+{
+    static const int64_t counts[2] = {1, 1000000};
+    static const int64_t devices[2] = {0, INT_MAX};
+    static const int64_t threads[2] = {1, INT_MAX};
+    const struct view_params params = {
+        .scanner = args_text(args, "--scanner"),
+        .image = args_text(args, "--image"),
+        .mu = args_text(args, "--mu"),
+        .data = args_text(args, "--data"),
+        .session = args_text(args, "--session"),
+        .script = args_text(args, "--script"),
+        .has_no_window = args_has(args, "--no-window"),
+        .bench_frames = (int)args_int(args, "--bench-frames", 0, counts),
+        .device = (int)args_int(args, "--device", 0, devices),
+        .threads = (int)args_int(args, "--threads", 0, threads),
+        .log = &args->report->log,
+        .progress = &args->report->progress,
+    };
+    if (args->status != LR_OK) {
+        return args->status;
+    }
+    if (params.has_no_window && params.script == NULL && params.bench_frames == 0) {
+        return report_error(args->report, LR_USAGE,
+                            "without a window there is nobody to use it: give --script FILE too");
+    }
+    return view_run(&params);
+}
+#else
+static lr_status run(struct cli_args *args)
+{
+    return report_error(args->report, LR_FAILED,
+                        "this loraster was built without the viewer: install libglfw3-dev, "
+                        "libimgui-dev and libcglm-dev and build it again");
+}
+#endif
+
+static const struct cli_option open_options[] = {
+    {"--scanner", "NAME|FILE", "a preset of loraster scanner list, or a file", false},
+    {"--image", "FILE", "activity", false},
+    {"--mu", "FILE", "attenuation, 1/mm or 1/cm", false},
+    {"--data", "FILE", "LOR data or list mode", false},
+    {"--session", "FILE", "what was saved before", false},
+    {0},
+};
+
+static const struct cli_option run_options[] = {
+    {"--script", "FILE", "does the steps in it, then ends (docs/viewer.md)", false},
+    {"--no-window", NULL, "draws where nobody sees it", false},
+    {"--bench-frames", "N", "draws N frames, prints how fast and how soon the first, ends", false},
+    {"--device", "N", "without a window: which usable device of loraster info; default 0", false},
+    {"--threads", "N", "default: all processors", false},
+    {0},
+};
+
+static const struct cli_syntax syntax = {
+    .verb = "view",
+    .summary = "Shows scanners, images and rows of the matrix in a window.",
+    .example = "loraster view --scanner siemens-mmr",
+    .groups = {{"what is opened", open_options}, {"how", run_options}, COMMON_GENERAL_GROUP},
+};
+
+const struct cli_verb verb_view = {&syntax, run};

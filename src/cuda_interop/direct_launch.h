@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Starts the CUDA passes of the family `direct`. All return a cudaError_t; none waits for the
+ * device. */
+#ifndef LR_CUDA_DIRECT_LAUNCH_H
+#define LR_CUDA_DIRECT_LAUNCH_H
+
+#include "cuda_interop/direct_passes.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Source and target of a pass: 3-D textures (cudaArray_t), or arrays. */
+typedef struct lr_cuda_images {
+    void *source_array, *target_array; /* NULL = these are arrays */
+    const float4 *source;
+    float4 *target;
+    const uint16_t *map; /* LORmap with margins */
+} lr_cuda_images;
+
+enum lr_cuda_gather_kind { LR_CUDA_VOXELS, LR_CUDA_TEXELS };
+
+int lr_cuda_launch_gather(enum lr_cuda_gather_kind kind, bool forward, const lr_cuda_gather *pass,
+                          const lr_cuda_images *images);
+
+/* shared: sources in shared memory; else by fetches. */
+int lr_cuda_launch_cloud(bool shared, bool forward, const lr_cuda_cloud *pass,
+                         const lr_cuda_images *images);
+
+/* Bytes of shared memory that a block of it needs. */
+int64_t lr_cuda_shared_bytes(const lr_cuda_cloud *pass);
+
+/* images: arrays only. */
+int lr_cuda_launch_columns(bool forward, const lr_cuda_columns *pass, const lr_cuda_images *images);
+
+/* Fills pass->weights; indices: [steps][outputs][4] on the device. */
+int lr_cuda_launch_weights(bool forward, const lr_cuda_columns *pass, const lr_cuda_gather *tables,
+                           const int32_t *indices);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What the CUDA passes of the family `direct` are given, in memory of the device, and how they are
+ * started. Read by C and by CUDA; a C file sees the device's vector types as opaque. */
+#ifndef LR_CUDA_DIRECT_PASSES_H
+#define LR_CUDA_DIRECT_PASSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#else
+typedef struct int4 int4;
+typedef struct float4 float4;
+#endif
+
+/* How images and LORmap lie (render/direct_image.h): texels (q, x, y), slices fastest. */
+typedef struct lr_cuda_layout {
+    int32_t size[3]; /* of the grid */
+    int32_t quads;
+    int32_t margin[3]; /* quads, x, y */
+    int32_t extent[3]; /* with margins */
+} lr_cuda_layout;
+
+/* One gather over mSR. */
+typedef struct lr_cuda_gather {
+    lr_cuda_layout layout;
+    const int4 *offsets; /* mSR [num_offsets]: x, y, z */
+    const float *values; /* mSRval [num_offsets][num_rows] */
+    int32_t num_offsets, num_rows;
+} lr_cuda_gather;
+
+/* One gather over the cloud of paper 2: mSR sorted along the line of response, each value a product
+ * of what the time of flight and the axial distance give and of a profile across the line. Voxels
+ * are taken in lists along the line, which the projection mask tells: on axis `along` a list is at
+ * place k, and on the other axis at list + shift[k]. */
+typedef struct lr_cuda_cloud {
+    lr_cuda_layout layout;
+    const int4 *points;    /* [num_points]: x, y, z of the offset, number of its column */
+    const float *factors;  /* [num_points] */
+    const float *profiles; /* [num_rows][num_columns]; normalised. That of column k the other way
+                              round is num_columns - 1 - k */
+    const int32_t *shift;  /* [extent of axis `along`], from the margin's first on */
+    int32_t num_points, num_columns, num_rows;
+    int32_t along; /* 0 = x, 1 = y */
+    int32_t least_list, num_lists;
+    int32_t reach[3]; /* of the cloud: along a list, in lists, in quads of slices */
+} lr_cuda_cloud;
+
+/* A block of the shared-memory scheme: places, lists and quads of its outputs. */
+enum { LR_CUDA_TILE_PLACES = 32, LR_CUDA_TILE_LISTS = 8, LR_CUDA_TILE_QUADS = 2 };
+
+/* A step of a columns gather (direct/lattice.h). */
+typedef struct lr_cuda_step {
+    int32_t source;  /* texels from that of the first output's first slice */
+    int32_t weights; /* the step's first in the list of weights */
+    int32_t mask;
+    int32_t map; /* LORmap's entries from the first output's */
+} lr_cuda_step;
+
+enum { LR_CUDA_OUTPUTS = 4, LR_CUDA_SLICES = 12, LR_CUDA_CLASSES = 24 };
+
+/* One gather by columns: images are arrays. */
+typedef struct lr_cuda_columns {
+    lr_cuda_layout layout;
+    const lr_cuda_step *steps; /* by class */
+    int32_t first[LR_CUDA_CLASSES + 1];
+    const float4 *weights; /* of a step: [output][row], of up to four taps; of steps of one tap
+                              floats, from a whole float4 on */
+    const uint16_t *map;   /* LORmap with margins, y slowest */
+    int32_t num_rows;
+    int32_t next[2], across[2];      /* of the lattice */
+    int32_t least[2], num_places[2]; /* first outputs are least + 0 .. num_places - 1, in steps of
+                                         four columns along the lattice and in its rows */
+} lr_cuda_columns;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * In place of CUDA, where LORaster is built without it. */
+#include "base/log.h"
+#include "direct/backend.h"
+
+lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params,
+                                struct lr_direct_backend *backend)
+{
+    (void)backend;
+    return lr_error(params->log, LR_NO_DEVICE, "no CUDA: this program was built without it");
+}

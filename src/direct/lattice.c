@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "direct/lattice.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { J = LR_LATTICE_OUTPUTS };
+
+/* The offsets of one column of mSR: first .. first + high - low, for slices low .. high. */
+struct column {
+    int32_t first;
+    int low, high; /* low > high: none */
+};
+
+/* mSR by columns, and the area that places of sources lie in. */
+struct columns {
+    const struct lr_direct_shape *shape;
+    struct column *list; /* owned [2 half y + 1][2 half x + 1] */
+};
+
+static const struct column *column_at(const struct columns *columns, int x, int y)
+{
+    static const struct column none = {0, 1, 0};
+    const int *half = columns->shape->info.half;
+    if (abs(x) > half[0] || abs(y) > half[1]) {
+        return &none;
+    }
+    return &columns->list[(int64_t)(y + half[1]) * (2 * half[0] + 1) + x + half[0]];
+}
+
+/* Offsets of a column follow each other, and an ellipsoid has no holes. */
+static lr_status find_columns(struct columns *columns, const lr_log *log)
+{
+    const lr_direct_tables_info *info = &columns->shape->info;
+    const int width = 2 * info->half[0] + 1;
+    const int64_t count = (int64_t)width * (2 * info->half[1] + 1);
+    columns->list = lr_alloc(count, sizeof(*columns->list), "columns of mSR", log);
+    if (columns->list == NULL) {
+        return LR_FAILED;
+    }
+    for (int64_t k = 0; k < count; k++) {
+        columns->list[k] = (struct column){0, 1, 0};
+    }
+    for (int64_t i = 0; i < info->num_offsets; i++) {
+        const int32_t *offset = columns->shape->offsets[i];
+        struct column *column =
+            &columns
+                 ->list[(int64_t)(offset[1] + info->half[1]) * width + offset[0] + info->half[0]];
+        if (column->low > column->high) {
+            *column = (struct column){(int32_t)i, offset[2], offset[2]};
+        }
+        column->high = offset[2];
+    }
+    return LR_OK;
+}
+
+/* --- steps --- */
+
+static int floor_quad(int slice)
+{
+    return slice >= 0 ? slice / 4 : -((3 - slice) / 4);
+}
+
+int lr_lattice_class(const struct lr_lattice_step *step)
+{
+    const int shape = step->taps == 1 ? 0 : step->taps - 2;
+    return 8 * shape + 2 * step->shift + (step->mask == (1 << J) - 1);
+}
+
+/* The column that output j finds at a place. */
+static const struct column *column_of(const struct columns *columns, const int next[2],
+                                      const int place[2], int j)
+{
+    return column_at(columns, place[0] - j * next[0], place[1] - j * next[1]);
+}
+
+/* Slices that the outputs' columns have at a place, all together; false: none. */
+static bool find_slices(const struct columns *columns, const int next[2], const int place[2],
+                        int slices[2])
+{
+    slices[0] = INT32_MAX;
+    slices[1] = INT32_MIN;
+    for (int j = 0; j < J; j++) {
+        const struct column *column = column_of(columns, next, place, j);
+        if (column->low <= column->high) {
+            slices[0] = column->low < slices[0] ? column->low : slices[0];
+            slices[1] = column->high > slices[1] ? column->high : slices[1];
+        }
+    }
+    return slices[0] <= slices[1];
+}
+
+/* Two taps are taken as three of which one is nothing. */
+static struct lr_lattice_step make_step(const struct columns *columns, const int next[2],
+                                        const int place[2], const int slices[2])
+{
+    const int wanted = slices[1] - slices[0] + 1;
+    struct lr_lattice_step step = {
+        .column = {place[0], place[1]},
+        .quad = floor_quad(slices[0]),
+        .taps = wanted > 3   ? LR_LATTICE_TAPS
+                : wanted > 1 ? 3
+                             : 1,
+    };
+    step.shift = slices[0] - 4 * step.quad;
+    for (int j = 0; j < J; j++) {
+        const struct column *column = column_of(columns, next, place, j);
+        for (int r = 0; r < LR_LATTICE_TAPS; r++) {
+            const int slice = slices[0] + r;
+            const bool is_there = r < step.taps && slice >= column->low && slice <= column->high;
+            step.offsets[j][r] = is_there ? column->first + slice - column->low : -1;
+            step.mask |= is_there ? 1 << j : 0;
+        }
+    }
+    return step;
+}
+
+/* Counts the steps, and writes them where `steps` is not NULL. */
+static int walk(const struct columns *columns, const int next[2], struct lr_lattice_step *steps)
+{
+    const int *half = columns->shape->info.half;
+    int reach[2], count = 0;
+    for (int k = 0; k < 2; k++) {
+        reach[k] = half[k] + (J - 1) * abs(next[k]);
+    }
+    for (int y = -reach[1]; y <= reach[1]; y++) {
+        for (int x = -reach[0]; x <= reach[0]; x++) {
+            const int place[2] = {x, y};
+            int slices[2];
+            if (!find_slices(columns, next, place, slices)) {
+                continue;
+            }
+            for (; slices[0] <= slices[1]; slices[0] += LR_LATTICE_TAPS) {
+                const struct lr_lattice_step step = make_step(columns, next, place, slices);
+                if (step.mask != 0 && steps != NULL) {
+                    steps[count] = step;
+                }
+                count += step.mask != 0;
+            }
+        }
+    }
+    return count;
+}
+
+/* --- the lattice --- */
+
+/* Rows of the lattice, and the step to the next one. */
+static const int directions[][2][2] = {
+    {{1, 0}, {0, 1}}, {{0, 1}, {1, 0}}, {{1, 1}, {1, 0}},  {{1, -1}, {1, 0}},
+    {{2, 1}, {1, 0}}, {{1, 2}, {0, 1}}, {{2, -1}, {1, 0}}, {{-1, 2}, {0, 1}},
+};
+enum { NUM_DIRECTIONS = sizeof(directions) / sizeof(directions[0]) };
+
+static int compare_steps(const void *a, const void *b)
+{
+    const struct lr_lattice_step *one = a, *other = b;
+    const int classes = lr_lattice_class(one) - lr_lattice_class(other);
+    if (classes != 0) {
+        return classes;
+    }
+    return one->column[1] != other->column[1]   ? one->column[1] - other->column[1]
+           : one->column[0] != other->column[0] ? one->column[0] - other->column[0]
+                                                : one->quad - other->quad;
+}
+
+static void sort_steps(struct lr_lattice *lattice)
+{
+    qsort(lattice->steps, (size_t)lattice->count, sizeof(*lattice->steps), compare_steps);
+    int k = 0;
+    for (int class = 0; class <= LR_LATTICE_CLASSES; class ++) {
+        while (k < lattice->count && lr_lattice_class(&lattice->steps[k]) < class) {
+            k++;
+        }
+        lattice->first[class] = k;
+    }
+}
+
+static lr_status build(struct lr_lattice *lattice, const struct columns *columns, const lr_log *log)
+{
+    int best = 0, least = INT32_MAX;
+    for (int k = 0; k < NUM_DIRECTIONS; k++) {
+        const int count = walk(columns, directions[k][0], NULL);
+        if (count < least) {
+            least = count;
+            best = k;
+        }
+    }
+    memcpy(lattice->next, directions[best][0], sizeof(lattice->next));
+    memcpy(lattice->across, directions[best][1], sizeof(lattice->across));
+    lattice->count = least;
+    lattice->steps = lr_alloc(least, sizeof(*lattice->steps), "steps of a view", log);
+    if (lattice->steps == NULL) {
+        return LR_FAILED;
+    }
+    walk(columns, lattice->next, lattice->steps);
+    sort_steps(lattice);
+    return LR_OK;
+}
+
+lr_status lr_lattice_init(struct lr_lattice *lattice, const struct lr_direct_shape *shape,
+                          const lr_log *log)
+{
+    struct columns columns = {.shape = shape};
+    *lattice = (struct lr_lattice){0};
+    lr_status status = find_columns(&columns, log);
+    if (status == LR_OK) {
+        status = build(lattice, &columns, log);
+    }
+    free(columns.list);
+    return status;
+}
+
+void lr_lattice_finish(struct lr_lattice *lattice)
+{
+    free(lattice->steps);
+    *lattice = (struct lr_lattice){0};
+}
+
+void lr_lattice_range(const struct lr_lattice *lattice, const int size[2], int least[2],
+                      int most[2])
+{
+    const int *e = lattice->next, *a = lattice->across;
+    const int det = e[0] * a[1] - e[1] * a[0]; /* 1 or -1 */
+    for (int corner = 0; corner < 4; corner++) {
+        const int x = corner & 1 ? size[0] - 1 : 0, y = corner & 2 ? size[1] - 1 : 0;
+        const int at[2] = {(x * a[1] - y * a[0]) * det, (e[0] * y - e[1] * x) * det};
+        for (int k = 0; k < 2; k++) {
+            least[k] = corner == 0 || at[k] < least[k] ? at[k] : least[k];
+            most[k] = corner == 0 || at[k] > most[k] ? at[k] : most[k];
+        }
+    }
+    least[0] = least[0] >= 0 ? least[0] / J : -((J - 1 - least[0]) / J);
+    most[0] = most[0] >= 0 ? most[0] / J : -((J - 1 - most[0]) / J);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The gather of one view by columns of slices: a thread has some neighbouring columns of outputs,
+ * which lie on a row of the grid's lattice that runs nearly along the line of response, so that
+ * one column of sources serves most of them. */
+#ifndef LR_DIRECT_LATTICE_H
+#define LR_DIRECT_LATTICE_H
+
+#include "direct/tables.h"
+
+enum {
+    LR_LATTICE_OUTPUTS = 4, /* columns of a thread */
+    LR_LATTICE_TAPS = 4,    /* most offsets along a column in a step */
+    LR_LATTICE_SHAPES = 3,  /* steps of one tap, of three and of four */
+    LR_LATTICE_CLASSES = LR_LATTICE_SHAPES * 4 * 2
+};
+
+/* A source column, relative to a thread's first output, and slices quad * 4 + shift + r, r < taps,
+ * above each of its outputs. */
+struct lr_lattice_step {
+    int32_t column[2]; /* x, y */
+    int32_t quad, shift, taps;
+    int32_t mask;                                         /* bit j: output j has an offset here */
+    int32_t offsets[LR_LATTICE_OUTPUTS][LR_LATTICE_TAPS]; /* in mSR; -1 = none */
+};
+
+/* Outputs of a thread are first + j next; firsts are p LR_LATTICE_OUTPUTS next + q across, for
+ * whole p and q. */
+struct lr_lattice {
+    int next[2], across[2];
+    int count;
+    struct lr_lattice_step *steps;     /* owned [count], by class */
+    int first[LR_LATTICE_CLASSES + 1]; /* steps of class c are first[c] .. first[c + 1] - 1 */
+};
+
+/* Class of a step: 8 shape + 2 shift + (all outputs have an offset). Shapes 0, 1, 2 have 1, 3, 4
+ * taps. */
+int lr_lattice_class(const struct lr_lattice_step *step);
+
+/* errors: LR_FAILED; *lattice holds nothing then. */
+lr_status lr_lattice_init(struct lr_lattice *lattice, const struct lr_direct_shape *shape,
+                          const lr_log *log);
+void lr_lattice_finish(struct lr_lattice *lattice);
+
+/* The p and q (lr_lattice) of the first outputs whose threads cover a grid: from least to most. */
+void lr_lattice_range(const struct lr_lattice *lattice, const int size[2], int least[2],
+                      int most[2]);
+
+#endif

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * LORmap, mSR and mSRval (paper 1 of lr/direct.h, section 4.1). */
+#include "direct/tables.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "direct/resolution.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+struct lr_direct_tables {
+    struct lr_direct_shape shape;
+    int32_t *map;   /* [ny][nx] */
+    double *values; /* [num_kernels][num_offsets] */
+};
+
+static const int most_identifiers = 32767;
+static const double usual_support = 9.0;
+
+/* --- the shape --- */
+
+static lr_status check_view(const lr_view *view, const lr_log *log)
+{
+    if (!isfinite(view->azimuth_deg) || fabs(view->azimuth_deg) > 1e6) {
+        return lr_error(log, LR_USAGE, "a view's azimuth of %g degrees is out of range",
+                        view->azimuth_deg);
+    }
+    if (!(fabs(view->tilt_deg) < 90)) {
+        return lr_error(log, LR_USAGE,
+                        "a view's tilt of %g degrees is out of range: it lies between -90 and 90",
+                        view->tilt_deg);
+    }
+    return LR_OK;
+}
+
+static lr_status complete_kernel(struct lr_direct_shape *shape,
+                                 const lr_direct_tables_params *params)
+{
+    const lr_direct_kernel *kernel = &params->kernel;
+    const double *voxel_mm = params->grid->voxel_mm;
+    lr_direct_tables_info *info = &shape->info;
+    info->support = kernel->support == 0 ? usual_support : kernel->support;
+    info->epsilon_mm =
+        kernel->epsilon_mm == 0 ? 0.5 * fmin(voxel_mm[0], voxel_mm[1]) : kernel->epsilon_mm;
+    if (!(info->support > 0 && isfinite(info->support))) {
+        return lr_error(params->log, LR_USAGE, "a support of k^2 = %g: it must be positive",
+                        info->support);
+    }
+    if (!(info->epsilon_mm > 0 && isfinite(info->epsilon_mm))) {
+        return lr_error(params->log, LR_USAGE, "an epsilon of %g mm: it must be positive",
+                        info->epsilon_mm);
+    }
+    return lr_resolution_complete(&kernel->resolution, &shape->resolution, params->log);
+}
+
+/* The distance from the axis is largest in a corner of the slice. */
+static double most_distance_mm(const struct lr_direct_shape *shape)
+{
+    const lr_grid *grid = &shape->info.grid;
+    double most = 0;
+    for (int corner = 0; corner < 4; corner++) {
+        const double x =
+            grid->origin_mm[0] + (corner % 2) * (grid->size[0] - 1) * grid->voxel_mm[0];
+        const double y =
+            grid->origin_mm[1] + (corner / 2) * (grid->size[1] - 1) * grid->voxel_mm[1];
+        most = fmax(most, fabs(x * shape->axes[1][0] + y * shape->axes[1][1]));
+    }
+    return most;
+}
+
+static int identifier_of(double distance_mm, double epsilon_mm)
+{
+    return (int)floor(distance_mm / epsilon_mm + LR_DIRECT_TIE);
+}
+
+static lr_status count_identifiers(struct lr_direct_shape *shape, const lr_log *log)
+{
+    lr_direct_tables_info *info = &shape->info;
+    const double most_mm = most_distance_mm(shape);
+    if (most_mm / info->epsilon_mm >= most_identifiers) {
+        return lr_error(log, LR_USAGE,
+                        "an epsilon of %g mm makes more than %d identifiers of the %g mm to the "
+                        "grid's corner: give a larger one",
+                        info->epsilon_mm, most_identifiers, most_mm);
+    }
+    info->num_identifiers = identifier_of(most_mm, info->epsilon_mm) + 1;
+    info->num_kernels =
+        (lr_resolution_is_symmetric(&shape->resolution) ? 1 : 2) * info->num_identifiers;
+    const double k = sqrt(info->support);
+    info->sigma_mm[0] = lr_sigma_of(lr_tof_mm(shape->resolution.tof_ps));
+    info->sigma_mm[1] = lr_resolution_widest_sigma(&shape->resolution, most_mm, k);
+    info->sigma_mm[2] = lr_sigma_of(shape->resolution.axial_mm);
+    return LR_OK;
+}
+
+/* How far the ellipsoid reaches along an axis of the grid is k |(sigma_i e_i)|. */
+static lr_status find_half(struct lr_direct_shape *shape, const lr_log *log)
+{
+    lr_direct_tables_info *info = &shape->info;
+    for (int k = 0; k < 3; k++) {
+        double square = 0;
+        for (int i = 0; i < 3; i++) {
+            const double part = info->sigma_mm[i] * shape->axes[i][k];
+            square += part * part;
+        }
+        const double reach = sqrt(info->support * square) / info->grid.voxel_mm[k];
+        if (2 * floor(reach + LR_DIRECT_TIE) + 1 > info->grid.size[k]) {
+            return lr_error(log, LR_USAGE,
+                            "the kernel is %.0f voxels long along %c and the grid has %d: take a "
+                            "longer grid, a better resolution or a smaller support",
+                            2 * floor(reach + LR_DIRECT_TIE) + 1, "xyz"[k], info -> grid.size[k]);
+        }
+        info->half[k] = (int)floor(reach + LR_DIRECT_TIE);
+    }
+    return LR_OK;
+}
+
+static bool is_within(const struct lr_direct_shape *shape, int x, int y, int z)
+{
+    const double *voxel_mm = shape->info.grid.voxel_mm;
+    const double d[3] = {x * voxel_mm[0], y * voxel_mm[1], z * voxel_mm[2]};
+    double sum = 0;
+    for (int i = 0; i < 3; i++) {
+        const double part = vec_dot(d, shape->axes[i]) / shape->info.sigma_mm[i];
+        sum += part * part;
+    }
+    return sum <= shape->info.support * (1 + LR_DIRECT_TIE);
+}
+
+/* Counts mSR, and writes it where offsets is not NULL. */
+static int64_t walk_offsets(const struct lr_direct_shape *shape, int32_t (*offsets)[3])
+{
+    const int *half = shape->info.half;
+    int64_t count = 0;
+    for (int y = -half[1]; y <= half[1]; y++) {
+        for (int x = -half[0]; x <= half[0]; x++) {
+            for (int z = -half[2]; z <= half[2]; z++) {
+                if (!is_within(shape, x, y, z)) {
+                    continue;
+                }
+                if (offsets != NULL) {
+                    offsets[count][0] = x;
+                    offsets[count][1] = y;
+                    offsets[count][2] = z;
+                }
+                count++;
+            }
+        }
+    }
+    return count;
+}
+
+lr_status lr_direct_shape_init(struct lr_direct_shape *shape, const lr_direct_tables_params *params)
+{
+    *shape = (struct lr_direct_shape){.info = {.view = params->view}};
+    LR_TRY(lr_grid_check(params->grid, params->log));
+    shape->info.grid = *params->grid;
+    LR_TRY(check_view(&params->view, params->log));
+    lr_view_axes(&params->view, shape->axes);
+    LR_TRY(complete_kernel(shape, params));
+    LR_TRY(count_identifiers(shape, params->log));
+    LR_TRY(find_half(shape, params->log));
+    shape->info.num_offsets = walk_offsets(shape, NULL);
+    shape->offsets = lr_alloc(shape->info.num_offsets, sizeof(*shape->offsets), "mSR", params->log);
+    if (shape->offsets == NULL) {
+        return LR_FAILED;
+    }
+    walk_offsets(shape, shape->offsets);
+    return LR_OK;
+}
+
+void lr_direct_shape_finish(struct lr_direct_shape *shape)
+{
+    free(shape->offsets);
+    *shape = (struct lr_direct_shape){0};
+}
+
+double lr_direct_kernel_distance_mm(const struct lr_direct_shape *shape, int kernel)
+{
+    return (kernel % shape->info.num_identifiers + 0.5) * shape->info.epsilon_mm;
+}
+
+bool lr_direct_kernel_is_mirrored(const struct lr_direct_shape *shape, int kernel)
+{
+    return kernel >= shape->info.num_identifiers;
+}
+
+/* --- the tables --- */
+
+static void fill_map(lr_direct_tables *tables)
+{
+    const struct lr_direct_shape *shape = &tables->shape;
+    const lr_direct_tables_info *info = &shape->info;
+    const lr_grid *grid = &info->grid;
+    const bool has_sides = info->num_kernels > info->num_identifiers;
+    for (int y = 0; y < grid->size[1]; y++) {
+        for (int x = 0; x < grid->size[0]; x++) {
+            const double radial_mm =
+                (grid->origin_mm[0] + x * grid->voxel_mm[0]) * shape->axes[1][0] +
+                (grid->origin_mm[1] + y * grid->voxel_mm[1]) * shape->axes[1][1];
+            const bool is_negative = radial_mm < -LR_DIRECT_TIE * info->epsilon_mm;
+            tables->map[(int64_t)y * grid->size[0] + x] =
+                identifier_of(fabs(radial_mm), info->epsilon_mm) +
+                (has_sides && is_negative ? info->num_identifiers : 0);
+        }
+    }
+}
+
+static lr_status fill_values(lr_direct_tables *tables, int kernel, const lr_log *log)
+{
+    const struct lr_direct_shape *shape = &tables->shape;
+    const lr_direct_tables_info *info = &shape->info;
+    const double distance_mm = lr_direct_kernel_distance_mm(shape, kernel);
+    const double side = lr_direct_kernel_is_mirrored(shape, kernel) ? -1 : 1;
+    double *values = tables->values + kernel * info->num_offsets, sum = 0;
+    for (int64_t i = 0; i < info->num_offsets; i++) {
+        const int32_t *offset = shape->offsets[i];
+        const double d[3] = {offset[0] * info->grid.voxel_mm[0], offset[1] * info->grid.voxel_mm[1],
+                             offset[2] * info->grid.voxel_mm[2]};
+        const double t = vec_dot(d, shape->axes[0]) / info->sigma_mm[0];
+        const double a = vec_dot(d, shape->axes[2]) / info->sigma_mm[2];
+        values[i] =
+            exp(-0.5 * (t * t + a * a)) * lr_resolution_profile(&shape->resolution, distance_mm,
+                                                                side * vec_dot(d, shape->axes[1]));
+        sum += values[i];
+    }
+    if (!(sum > 0)) {
+        return lr_error(log, LR_BAD_INPUT,
+                        "the kernel at %g mm from the axis is zero on every voxel: the measured "
+                        "profile is narrower than a voxel",
+                        distance_mm);
+    }
+    for (int64_t i = 0; i < info->num_offsets; i++) {
+        values[i] /= sum;
+    }
+    return LR_OK;
+}
+
+static lr_status build(lr_direct_tables *tables, const lr_direct_tables_params *params)
+{
+    LR_TRY(lr_direct_shape_init(&tables->shape, params));
+    const lr_direct_tables_info *info = &tables->shape.info;
+    const int64_t slice = (int64_t)info->grid.size[0] * info->grid.size[1];
+    tables->map = lr_alloc(slice, sizeof(*tables->map), "LORmap", params->log);
+    tables->values = lr_alloc(info->num_kernels * info->num_offsets, sizeof(*tables->values),
+                              "mSRval", params->log);
+    if (tables->map == NULL || tables->values == NULL) {
+        return LR_FAILED;
+    }
+    fill_map(tables);
+    for (int kernel = 0; kernel < info->num_kernels; kernel++) {
+        LR_TRY(fill_values(tables, kernel, params->log));
+    }
+    return LR_OK;
+}
+
+lr_direct_tables *lr_direct_tables_create(const lr_direct_tables_params *params)
+{
+    lr_direct_tables *tables = lr_alloc(1, sizeof(*tables), "look-up tables", params->log);
+    if (tables != NULL && build(tables, params) != LR_OK) {
+        lr_direct_tables_destroy(tables);
+        tables = NULL;
+    }
+    return tables;
+}
+
+void lr_direct_tables_destroy(lr_direct_tables *tables)
+{
+    if (tables != NULL) {
+        free(tables->values);
+        free(tables->map);
+        lr_direct_shape_finish(&tables->shape);
+        free(tables);
+    }
+}
+
+const lr_direct_tables_info *lr_direct_tables_get_info(const lr_direct_tables *tables)
+{
+    return &tables->shape.info;
+}
+
+const int32_t *lr_direct_tables_map(const lr_direct_tables *tables)
+{
+    return tables->map;
+}
+
+const int32_t (*lr_direct_tables_offsets(const lr_direct_tables *tables))[3]
+{
+    return (const int32_t(*)[3])tables->shape.offsets;
+}
+
+const double *lr_direct_tables_values(const lr_direct_tables *tables, int kernel)
+{
+    return tables->values + kernel * tables->shape.info.num_offsets;
+}
+
+const struct lr_direct_shape *lr_direct_tables_shape(const lr_direct_tables *tables)
+{
+    return &tables->shape;
+}

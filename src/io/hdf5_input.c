@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+#include "io/hdf5_input.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/hdf5_server.h"
+#include "io/output.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* The process that reads. */
+struct lr_hdf5_process {
+    lr_log log; /* what lr_hdf5_input.log points to */
+    const lr_log *callers_log;
+    pid_t id;        /* 0 = it has died and been waited for */
+    int socket;      /* -1 = closed */
+    bool was_silent; /* it was ended because no answer came */
+    void *window;    /* LR_HDF5_WINDOW_BYTES that both see */
+};
+
+static void forward_while_alive(void *user, lr_log_level level, lr_status status,
+                                const char *sentence)
+{
+    const struct lr_hdf5_process *process = user;
+    if (process->id != 0 && process->callers_log != NULL) {
+        process->callers_log->write(process->callers_log->user, level, status, sentence);
+    }
+}
+
+/* --- the process's life --- */
+
+/* Ends the process; the way it ended, 0 where another part of the program waited for it. */
+static int end_process(struct lr_hdf5_process *process)
+{
+    int way = 0;
+    if (process->socket >= 0) {
+        /* A process that another thread has just forked may hold this end too: closing it would
+         * not be seen. */
+        shutdown(process->socket, SHUT_RDWR);
+        close(process->socket);
+        process->socket = -1;
+    }
+    while (process->id > 0 && waitpid(process->id, &way, 0) < 0) {
+        if (errno != EINTR) {
+            way = 0;
+            break;
+        }
+    }
+    process->id = 0;
+    return way;
+}
+
+static void free_process(struct lr_hdf5_process *process)
+{
+    (void)end_process(process);
+    if (process->window != NULL) {
+        munmap(process->window, LR_HDF5_WINDOW_BYTES);
+    }
+    free(process);
+}
+
+static void complain_of_death(const struct lr_hdf5_input *in)
+{
+    struct lr_hdf5_process *process = in->process;
+    const int way = end_process(process);
+    const int signal_number = WIFSIGNALED(way) ? WTERMSIG(way) : 0;
+    if (process->was_silent) {
+        (void)lr_error(process->callers_log, LR_BAD_INPUT,
+                       "%s cannot be read: nothing has come for %d seconds: is its drive there?",
+                       in->path, LR_HDF5_MOST_SILENT_SECONDS);
+    } else if (signal_number == SIGPROF) {
+        (void)lr_error(process->callers_log, LR_BAD_INPUT,
+                       "%s is damaged: the HDF5 library comes to no end in it: get the file again",
+                       in->path);
+    } else if (signal_number == SIGKILL) {
+        (void)lr_error(process->callers_log, LR_BAD_INPUT,
+                       "%s cannot be read: the process that reads it was killed, perhaps for want "
+                       "of memory",
+                       in->path);
+    } else {
+        (void)lr_error(process->callers_log, LR_BAD_INPUT,
+                       "%s is damaged: the HDF5 library crashes when it reads it (signal %d): get "
+                       "the file again",
+                       in->path, signal_number);
+    }
+}
+
+/* A drive that is gone would otherwise be waited for without end. */
+static void end_the_silent(struct lr_hdf5_process *process)
+{
+    struct pollfd end = {.fd = process->socket, .events = POLLIN};
+    int ready;
+    do {
+        ready = poll(&end, 1, LR_HDF5_MOST_SILENT_SECONDS * 1000);
+    } while (ready < 0 && errno == EINTR);
+    if (ready == 0) {
+        process->was_silent = true;
+        kill(process->id, SIGKILL);
+    }
+}
+
+static bool take_answer(const struct lr_hdf5_input *in, struct lr_hdf5_answer *answer)
+{
+    ssize_t got;
+    end_the_silent(in->process);
+    do {
+        got = recv(in->process->socket, answer, sizeof(*answer), 0);
+    } while (got < 0 && errno == EINTR);
+    if (got != (ssize_t)sizeof(*answer)) {
+        complain_of_death(in);
+        *answer = (struct lr_hdf5_answer){0};
+        return false;
+    }
+    answer->why[sizeof(answer->why) - 1] = '\0';
+    return answer->found;
+}
+
+/* Whether it was found; the answer is zero where the process has died. */
+static bool ask(const struct lr_hdf5_input *in, struct lr_hdf5_request *request, const char *name,
+                struct lr_hdf5_answer *answer)
+{
+    *answer = (struct lr_hdf5_answer){0};
+    if (in->process->id == 0) {
+        return false;
+    }
+    ssize_t sent;
+    snprintf(request->name, sizeof(request->name), "%s", name);
+    do {
+        sent = send(in->process->socket, request, sizeof(*request), MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    return take_answer(in, answer);
+}
+
+/* --- opening --- */
+
+static lr_status check_file(struct lr_hdf5_input *in)
+{
+    struct stat facts;
+    char text[200];
+    FILE *file = NULL;
+    if (stat(in->path, &facts) == 0) {
+        if (!S_ISREG(facts.st_mode)) {
+            return lr_error(in->log, LR_BAD_INPUT, "cannot open %s: it is %s: give a file",
+                            in->path, S_ISDIR(facts.st_mode) ? "a folder" : "no regular file");
+        }
+        file = fopen(in->path, "rb");
+    }
+    if (file == NULL) {
+        return lr_error(in->log, LR_BAD_INPUT, "cannot open %s: %s", in->path,
+                        lr_error_text(errno, text));
+    }
+    fclose(file);
+    in->file_bytes = facts.st_size;
+    return LR_OK;
+}
+
+static bool start_process(struct lr_hdf5_input *in)
+{
+    struct lr_hdf5_process *process = in->process;
+    int ends[2];
+    process->window =
+        mmap(NULL, LR_HDF5_WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (process->window == MAP_FAILED) {
+        process->window = NULL;
+        return false;
+    }
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+        return false;
+    }
+    process->id = fork();
+    if (process->id == 0) {
+        lr_hdf5_serve(in->path, in->file_bytes, ends[1], process->window);
+    }
+    close(ends[1]);
+    process->socket = ends[0];
+    if (process->id < 0) {
+        process->id = 0;
+        return false;
+    }
+    return true;
+}
+
+static lr_status open_in_process(struct lr_hdf5_input *in)
+{
+    struct lr_hdf5_answer answer;
+    char text[200];
+    if (!start_process(in)) {
+        return lr_error(in->process->callers_log, LR_FAILED,
+                        "cannot start a process that reads %s: %s", in->path,
+                        lr_error_text(errno, text));
+    }
+    if (take_answer(in, &answer)) {
+        return LR_OK;
+    }
+    return answer.is_hdf5
+               ? lr_error(in->log, LR_BAD_INPUT,
+                          "%s is truncated or damaged: HDF5 says \"%s\": get it again", in->path,
+                          answer.why)
+               : lr_error(in->log, LR_BAD_INPUT,
+                          "%s is not an HDF5 file, or its beginning is damaged", in->path);
+}
+
+lr_status lr_hdf5_input_open(struct lr_hdf5_input *in, const char *path, const lr_log *log)
+{
+    *in = (struct lr_hdf5_input){.log = log, .path = path};
+    if (path == NULL || path[0] == '\0') {
+        return lr_error(log, LR_USAGE, "an input file needs a name");
+    }
+    LR_TRY(check_file(in));
+    in->process = lr_alloc(1, sizeof(*in->process), "a file", log);
+    if (in->process == NULL) {
+        return LR_FAILED;
+    }
+    *in->process = (struct lr_hdf5_process){
+        .log = {forward_while_alive, in->process}, .callers_log = log, .socket = -1};
+    in->log = &in->process->log;
+    const lr_status status = open_in_process(in);
+    if (status != LR_OK) {
+        lr_hdf5_input_close(in);
+    }
+    return status;
+}
+
+void lr_hdf5_input_close(struct lr_hdf5_input *in)
+{
+    free_process(in->process);
+    in->process = NULL;
+    in->log = NULL;
+}
+
+lr_status lr_hdf5_input_check(const struct lr_hdf5_input *in)
+{
+    return in->process->id != 0 ? LR_OK : LR_BAD_INPUT;
+}
+
+/* --- datasets --- */
+
+bool lr_hdf5_has(const struct lr_hdf5_input *in, const char *name)
+{
+    struct lr_hdf5_request request = {.kind = LR_HDF5_HAS};
+    struct lr_hdf5_answer answer;
+    return ask(in, &request, name, &answer);
+}
+
+lr_status lr_hdf5_shape(const struct lr_hdf5_input *in, const char *name, bool whole,
+                        int64_t shape[2], int rank)
+{
+    struct lr_hdf5_request request = {.kind = LR_HDF5_SHAPE};
+    struct lr_hdf5_answer answer;
+    if (!ask(in, &request, name, &answer)) {
+        return lr_error(in->log, LR_BAD_INPUT, "%s has no dataset %s: see docs/formats.md",
+                        in->path, name);
+    }
+    if (answer.class == LR_HDF5_OTHER || (whole && answer.class != LR_HDF5_WHOLE)) {
+        return lr_error(in->log, LR_BAD_INPUT, "%s in %s must hold %s", name, in->path,
+                        whole ? "whole numbers" : "numbers");
+    }
+    if (answer.rank != rank || answer.extent[0] == INT64_MAX || answer.extent[1] == INT64_MAX) {
+        return lr_error(in->log, LR_BAD_INPUT, "%s in %s must have %d dimension%s, not %d", name,
+                        in->path, rank, rank == 1 ? "" : "s", answer.rank);
+    }
+    shape[0] = answer.extent[0];
+    shape[1] = rank > 1 ? answer.extent[1] : 0;
+    return LR_OK;
+}
+
+int64_t lr_hdf5_stored_bytes(const struct lr_hdf5_input *in, const char *name)
+{
+    struct lr_hdf5_request request = {.kind = LR_HDF5_SHAPE};
+    struct lr_hdf5_answer answer;
+    return ask(in, &request, name, &answer) ? answer.stored_bytes : 0;
+}
+
+/* Entries of some numbers each, window by window. */
+static lr_status get_entries(const struct lr_hdf5_input *in, const char *name,
+                             enum lr_hdf5_number number, const int64_t range[2], int64_t width,
+                             void *numbers)
+{
+    const int64_t bytes = width * lr_hdf5_number_bytes(number);
+    const int64_t most = LR_HDF5_WINDOW_BYTES / bytes;
+    unsigned char *out = numbers;
+    for (int64_t done = 0; done < range[1];) {
+        const int64_t left = range[1] - done;
+        struct lr_hdf5_request request = {.kind = LR_HDF5_READ,
+                                          .number = number,
+                                          .begin = range[0] + done,
+                                          .count = left < most ? left : most};
+        struct lr_hdf5_answer answer;
+        if (!ask(in, &request, name, &answer) || request.count == 0) {
+            return lr_error(in->log, LR_BAD_INPUT,
+                            "%s in %s cannot be read: HDF5 says \"%s\": get the file again", name,
+                            in->path, answer.why);
+        }
+        memcpy(out + done * bytes, in->process->window, (size_t)(request.count * bytes));
+        done += request.count;
+    }
+    return LR_OK;
+}
+
+lr_status lr_hdf5_get(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
+                      const int64_t shape[2], void *numbers)
+{
+    return get_entries(in, name, number, (int64_t[2]){0, shape[0]}, shape[1] > 0 ? shape[1] : 1,
+                       numbers);
+}
+
+lr_status lr_hdf5_get_part(const struct lr_hdf5_input *in, const char *name,
+                           enum lr_hdf5_number number, const int64_t range[2], void *numbers)
+{
+    return get_entries(in, name, number, range, 1, numbers);
+}
+
+/* --- attributes --- */
+
+bool lr_hdf5_get_string(const struct lr_hdf5_input *in, const char *name, const char *attribute,
+                        char *text, size_t bytes)
+{
+    struct lr_hdf5_request request = {.kind = LR_HDF5_STRING, .count = 1};
+    struct lr_hdf5_answer answer;
+    snprintf(request.attribute, sizeof(request.attribute), "%s", attribute);
+    if (!ask(in, &request, name, &answer)) {
+        return false;
+    }
+    ((char *)in->process->window)[LR_HDF5_WINDOW_BYTES - 1] = '\0';
+    snprintf(text, bytes, "%s", (const char *)in->process->window);
+    return true;
+}
+
+static bool get_numbers(const struct lr_hdf5_input *in, const char *name, const char *attribute,
+                        struct lr_hdf5_request request, void *numbers)
+{
+    struct lr_hdf5_answer answer;
+    snprintf(request.attribute, sizeof(request.attribute), "%s", attribute);
+    if (!ask(in, &request, name, &answer)) {
+        return false;
+    }
+    memcpy(numbers, in->process->window,
+           (size_t)(request.count * lr_hdf5_number_bytes(request.number)));
+    return true;
+}
+
+bool lr_hdf5_get_int(const struct lr_hdf5_input *in, const char *name, const char *attribute,
+                     int count, int *numbers)
+{
+    const struct lr_hdf5_request request = {LR_HDF5_NUMBERS, LR_HDF5_INT32, 0, count, "", ""};
+    return get_numbers(in, name, attribute, request, numbers);
+}
+
+bool lr_hdf5_get_int64(const struct lr_hdf5_input *in, const char *name, const char *attribute,
+                       int count, int64_t *numbers)
+{
+    const struct lr_hdf5_request request = {LR_HDF5_NUMBERS, LR_HDF5_INT64, 0, count, "", ""};
+    return get_numbers(in, name, attribute, request, numbers);
+}
+
+bool lr_hdf5_get_double(const struct lr_hdf5_input *in, const char *name, const char *attribute,
+                        int count, double *numbers)
+{
+    const struct lr_hdf5_request request = {LR_HDF5_NUMBERS, LR_HDF5_DOUBLE, 0, count, "", ""};
+    return get_numbers(in, name, attribute, request, numbers);
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#define _GNU_SOURCE /* close_range */
+#include "io/hdf5_server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <hdf5.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum { NUM_KEPT = 4, MOST_CACHE_BYTES = 16 << 20 };
+
+/* A few datasets stay open, so that chunks read in part are not expanded again. */
+struct server {
+    hid_t file;
+    unsigned char *window;
+    struct {
+        char name[64];
+        hid_t dataset;
+    } kept[NUM_KEPT];
+    int turn;
+};
+
+/* --- the process --- */
+
+/* Ctrl-C is for the parent, which closes the socket; what its handlers do is not for this process. */
+static void reset_signals(void)
+{
+    sigset_t none;
+    for (int number = 1; number < 32; number++) {
+        signal(number, SIG_DFL);
+    }
+    signal(SIGINT, SIG_IGN);
+    signal(SIGPIPE, SIG_IGN);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* Nothing that a dying library prints reaches the user. No file, pipe or socket of the parent is
+ * kept open, whose other end would wait for this process. */
+static void close_files(int socket)
+{
+    close_range(3, (unsigned)socket - 1, 0);
+    close_range((unsigned)socket + 1, ~0u, 0);
+    const int nothing = open("/dev/null", O_RDWR);
+    for (int k = 0; k < 3 && nothing >= 0; k++) {
+        dup2(nothing, k);
+    }
+}
+
+/* On top of the address space that is in use now, much of which may be the parent's driver. */
+static void limit_memory(int64_t file_bytes)
+{
+    unsigned long long pages = 0;
+    FILE *facts = fopen("/proc/self/statm", "r");
+    if (facts != NULL && fscanf(facts, "%llu", &pages) == 1) {
+        const rlim_t most = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + ((rlim_t)512 << 20) +
+                            4 * (rlim_t)file_bytes;
+        setrlimit(RLIMIT_AS, &(struct rlimit){most, most});
+    }
+    if (facts != NULL) {
+        fclose(facts);
+    }
+    setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+}
+
+/* SIGPROF ends the process where HDF5 runs in circles. */
+static void limit_time(void)
+{
+    const struct itimerval limit = {.it_value = {.tv_sec = LR_HDF5_MOST_SECONDS}};
+    setitimer(ITIMER_PROF, &limit, NULL);
+}
+
+/* --- answers --- */
+
+static herr_t take_first(unsigned number, const H5E_error2_t *error, void *user)
+{
+    if (number == 0 && error->desc != NULL) {
+        snprintf(user, 200, "%s", error->desc);
+    }
+    return 0;
+}
+
+static void say_why(struct lr_hdf5_answer *answer)
+{
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_first, answer->why);
+    for (char *c = answer->why; *c != '\0'; c++) {
+        *c = (unsigned char)*c < ' ' ? ' ' : *c;
+    }
+}
+
+static hid_t native_of(enum lr_hdf5_number number)
+{
+    return number == LR_HDF5_INT32   ? H5T_NATIVE_INT32
+           : number == LR_HDF5_INT64 ? H5T_NATIVE_INT64
+           : number == LR_HDF5_FLOAT ? H5T_NATIVE_FLOAT
+                                     : H5T_NATIVE_DOUBLE;
+}
+
+static enum lr_hdf5_class class_of(hid_t type)
+{
+    const H5T_class_t class = H5Tget_class(type);
+    return class == H5T_INTEGER ? LR_HDF5_WHOLE : class == H5T_FLOAT ? LR_HDF5_REAL : LR_HDF5_OTHER;
+}
+
+static int64_t bounded(hsize_t number)
+{
+    return number > INT64_MAX ? INT64_MAX : (int64_t)number;
+}
+
+/* --- datasets --- */
+
+/* Numbers of a dataset may lie in any other file, also one that never ends: not here. */
+static hid_t open_dataset(const struct server *server, const char *name)
+{
+    const hid_t access = H5Pcreate(H5P_DATASET_ACCESS);
+    H5Pset_chunk_cache(access, H5D_CHUNK_CACHE_NSLOTS_DEFAULT, MOST_CACHE_BYTES,
+                       H5D_CHUNK_CACHE_W0_DEFAULT);
+    const hid_t dataset = H5Dopen2(server->file, name, access);
+    H5Pclose(access);
+    const hid_t layout = dataset < 0 ? -1 : H5Dget_create_plist(dataset);
+    if (layout >= 0 && H5Pget_layout(layout) != H5D_VIRTUAL && H5Pget_external_count(layout) == 0) {
+        H5Pclose(layout);
+        return dataset;
+    }
+    if (dataset >= 0) {
+        H5Dclose(dataset);
+    }
+    return -1;
+}
+
+static hid_t find_dataset(struct server *server, const char *name)
+{
+    for (int k = 0; k < NUM_KEPT; k++) {
+        if (server->kept[k].dataset >= 0 && strcmp(server->kept[k].name, name) == 0) {
+            return server->kept[k].dataset;
+        }
+    }
+    const hid_t dataset = open_dataset(server, name);
+    if (dataset >= 0) {
+        const int k = server->turn++ % NUM_KEPT;
+        if (server->kept[k].dataset >= 0) {
+            H5Dclose(server->kept[k].dataset);
+        }
+        server->kept[k].dataset = dataset;
+        snprintf(server->kept[k].name, sizeof(server->kept[k].name), "%s", name);
+    }
+    return dataset;
+}
+
+/* Class, rank and extent. */
+static bool describe(hid_t dataset, struct lr_hdf5_answer *answer)
+{
+    hsize_t extent[H5S_MAX_RANK] = {0};
+    const hid_t type = H5Dget_type(dataset);
+    const hid_t space = H5Dget_space(dataset);
+    answer->rank = space < 0 ? -1 : H5Sget_simple_extent_dims(space, extent, NULL);
+    answer->class = type < 0 ? LR_HDF5_OTHER : class_of(type);
+    answer->extent[0] = bounded(extent[0]);
+    answer->extent[1] = bounded(extent[1]);
+    if (space >= 0) {
+        H5Sclose(space);
+    }
+    if (type >= 0) {
+        H5Tclose(type);
+    }
+    return answer->rank >= 0;
+}
+
+static void give_shape(struct server *server, const struct lr_hdf5_request *request,
+                       struct lr_hdf5_answer *answer)
+{
+    const hid_t dataset = find_dataset(server, request->name);
+    answer->found = dataset >= 0 && describe(dataset, answer);
+    answer->stored_bytes = answer->found ? bounded(H5Dget_storage_size(dataset)) : 0;
+}
+
+static bool read_entries(hid_t dataset, const struct lr_hdf5_request *request, int rank,
+                         void *window)
+{
+    hsize_t start[2] = {(hsize_t)request->begin, 0}, extent[2];
+    const hid_t space = H5Dget_space(dataset);
+    H5Sget_simple_extent_dims(space, extent, NULL);
+    extent[0] = (hsize_t)request->count;
+    const hid_t memory = H5Screate_simple(rank, extent, NULL);
+    const bool done =
+        H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, extent, NULL) >= 0 &&
+        H5Dread(dataset, native_of(request->number), memory, space, H5P_DEFAULT, window) >= 0;
+    H5Sclose(memory);
+    H5Sclose(space);
+    return done;
+}
+
+static void give_entries(struct server *server, const struct lr_hdf5_request *request,
+                         struct lr_hdf5_answer *answer)
+{
+    const hid_t dataset = find_dataset(server, request->name);
+    const int64_t room = LR_HDF5_WINDOW_BYTES / lr_hdf5_number_bytes(request->number);
+    if (dataset < 0 || !describe(dataset, answer) || answer->class == LR_HDF5_OTHER ||
+        answer->rank < 1 || answer->rank > 2) {
+        return;
+    }
+    const int64_t width = answer->rank == 2 ? answer->extent[1] : 1;
+    answer->found = width > 0 && request->count <= room / width &&
+                    read_entries(dataset, request, answer->rank, server->window);
+}
+
+/* --- attributes --- */
+
+/* An attribute that holds `count` elements, or a negative number. */
+static hid_t open_attribute(const struct server *server, const struct lr_hdf5_request *request)
+{
+    if (H5Aexists_by_name(server->file, request->name, request->attribute, H5P_DEFAULT) <= 0) {
+        return -1;
+    }
+    const hid_t attribute =
+        H5Aopen_by_name(server->file, request->name, request->attribute, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t space = attribute < 0 ? -1 : H5Aget_space(attribute);
+    const bool fits = space >= 0 && H5Sget_simple_extent_npoints(space) == request->count;
+    if (space >= 0) {
+        H5Sclose(space);
+    }
+    if (attribute >= 0 && !fits) {
+        H5Aclose(attribute);
+        return -1;
+    }
+    return attribute;
+}
+
+/* Reads a string of variable or fixed length, cut to the window. */
+static bool read_string(hid_t attribute, hid_t type, char *text)
+{
+    if (H5Tget_class(type) != H5T_STRING) {
+        return false;
+    }
+    if (H5Tis_variable_str(type) > 0) {
+        char *string = NULL;
+        if (H5Aread(attribute, type, &string) < 0 || string == NULL) {
+            return false;
+        }
+        snprintf(text, LR_HDF5_WINDOW_BYTES, "%s", string);
+        return true; /* the string is freed with the process */
+    }
+    const size_t size = H5Tget_size(type);
+    if (size >= LR_HDF5_WINDOW_BYTES) {
+        return false;
+    }
+    memset(text, 0, size + 1);
+    return H5Aread(attribute, type, text) >= 0;
+}
+
+static void give_attribute(struct server *server, const struct lr_hdf5_request *request,
+                           struct lr_hdf5_answer *answer)
+{
+    const hid_t attribute = open_attribute(server, request);
+    const hid_t type = attribute < 0 ? -1 : H5Aget_type(attribute);
+    if (type >= 0 && request->kind == LR_HDF5_STRING) {
+        answer->found = read_string(attribute, type, (char *)server->window);
+    } else if (type >= 0) {
+        answer->found = class_of(type) != LR_HDF5_OTHER &&
+                        H5Aread(attribute, native_of(request->number), server->window) >= 0;
+    }
+    if (type >= 0) {
+        H5Tclose(type);
+    }
+    if (attribute >= 0) {
+        H5Aclose(attribute);
+    }
+}
+
+/* --- the file --- */
+
+static bool open_file(struct server *server, const char *path, struct lr_hdf5_answer *answer)
+{
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    H5Lunregister(H5L_TYPE_EXTERNAL); /* a link to another file is a link to nothing */
+    server->file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    for (int k = 0; k < NUM_KEPT; k++) {
+        server->kept[k].dataset = -1;
+    }
+    answer->found = server->file >= 0;
+    if (!answer->found) {
+        say_why(answer);
+        answer->is_hdf5 = H5Fis_hdf5(path) > 0;
+    }
+    return answer->found;
+}
+
+static void answer_request(struct server *server, const struct lr_hdf5_request *request,
+                           struct lr_hdf5_answer *answer)
+{
+    switch (request->kind) {
+    case LR_HDF5_HAS:
+        answer->found = H5Oexists_by_name(server->file, request->name, H5P_DEFAULT) > 0;
+        break;
+    case LR_HDF5_SHAPE:
+        give_shape(server, request, answer);
+        break;
+    case LR_HDF5_READ:
+        give_entries(server, request, answer);
+        break;
+    case LR_HDF5_STRING:
+    case LR_HDF5_NUMBERS:
+        give_attribute(server, request, answer);
+        break;
+    }
+    if (!answer->found) {
+        say_why(answer);
+    }
+}
+
+static bool send_answer(int socket, const struct lr_hdf5_answer *answer)
+{
+    ssize_t sent;
+    do {
+        sent = send(socket, answer, sizeof(*answer), MSG_NOSIGNAL);
+    } while (sent < 0 && errno == EINTR);
+    return sent == (ssize_t)sizeof(*answer);
+}
+
+static bool take_request(int socket, struct lr_hdf5_request *request)
+{
+    ssize_t got;
+    do {
+        got = recv(socket, request, sizeof(*request), 0);
+    } while (got < 0 && errno == EINTR);
+    return got == (ssize_t)sizeof(*request);
+}
+
+void lr_hdf5_serve(const char *path, int64_t file_bytes, int socket, void *window)
+{
+    struct server server = {.window = window};
+    struct lr_hdf5_request request;
+    struct lr_hdf5_answer answer = {0};
+    reset_signals();
+    close_files(socket);
+    limit_memory(file_bytes);
+    limit_time();
+    bool goes_on = open_file(&server, path, &answer) && send_answer(socket, &answer);
+    if (!answer.found) {
+        (void)send_answer(socket, &answer);
+    }
+    while (goes_on && take_request(socket, &request)) {
+        answer = (struct lr_hdf5_answer){0};
+        limit_time();
+        answer_request(&server, &request, &answer);
+        goes_on = send_answer(socket, &answer);
+    }
+    _exit(0); /* not through HDF5's end, nor that of the parent's libraries */
+}

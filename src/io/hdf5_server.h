@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What the process that reads an HDF5 file and the one that asks it say to each other
+ * (io/hdf5_input.h). One request, one answer; numbers and texts come in memory that both see. */
+#ifndef LR_IO_HDF5_SERVER_H
+#define LR_IO_HDF5_SERVER_H
+
+#include "io/hdf5_input.h"
+
+enum {
+    LR_HDF5_WINDOW_BYTES = 4 << 20, /* of the memory that both see */
+    LR_HDF5_MOST_SECONDS = 10,      /* of the processor's time, for one request */
+    LR_HDF5_MOST_SILENT_SECONDS = 60
+};
+
+enum lr_hdf5_request_kind {
+    LR_HDF5_HAS,    /* is there an object `name`? */
+    LR_HDF5_SHAPE,  /* class, rank, extent and stored bytes of the dataset `name` */
+    LR_HDF5_READ,   /* entries begin .. begin + count - 1 along its first axis */
+    LR_HDF5_STRING, /* the text of an attribute */
+    LR_HDF5_NUMBERS /* an attribute of exactly `count` numbers */
+};
+
+struct lr_hdf5_request {
+    enum lr_hdf5_request_kind kind;
+    enum lr_hdf5_number number; /* what numbers are converted to */
+    int64_t begin, count;
+    char name[64], attribute[64];
+};
+
+enum lr_hdf5_class { LR_HDF5_OTHER, LR_HDF5_WHOLE, LR_HDF5_REAL };
+
+struct lr_hdf5_answer {
+    bool found;    /* what was asked for is there and has been read */
+    bool is_hdf5;  /* first answer only: the file begins as one */
+    char why[200]; /* where it is not: HDF5's words; "" for what is just not there */
+    enum lr_hdf5_class class;
+    int rank;
+    int64_t extent[2]; /* of the first two axes */
+    int64_t stored_bytes;
+};
+
+/* Bytes of a number. */
+static inline int64_t lr_hdf5_number_bytes(enum lr_hdf5_number number)
+{
+    return number == LR_HDF5_INT64 || number == LR_HDF5_DOUBLE ? 8 : 4;
+}
+
+/* Opens the file, answers whether that went well, and then requests until the socket closes.
+ * For a process just forked: it never comes back. */
+_Noreturn void lr_hdf5_serve(const char *path, int64_t file_bytes, int socket, void *window);
+
+#endif

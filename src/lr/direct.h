@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#ifndef LR_DIRECT_H
+#define LR_DIRECT_H
+
+#include <lr/events.h>
+#include <lr/grid.h>
+#include <lr/operator.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The family `direct`: time of flight lets events be put down where they happened, in one
+ * histo-image per view, and projections are convolutions in image space whose kernel differs from
+ * place to place. Papers:
+ *   1. Ha, Ispiryan, Matej, Mueller: GPU-Based spatially variant SR kernel modeling and projections
+ *      in 3D DIRECT TOF PET Reconstruction
+ *   2. Ha, Matej, Mueller: Efficiently GPU-Accelerating Long Kernel Convolutions in 3-D DIRECT TOF
+ *      PET Reconstruction via Memory Cache Optimization
+ * The equations, in the order the code computes them: docs/method.md, section 10.
+ *
+ * Histo-images and images lie on the same grid (lr/grid.h): float, x fastest. */
+
+/* --- views --- */
+
+/* The direction that lines of response are taken to have in one view.
+ *   tof    = (cos t cos f, cos t sin f, sin t)      f: azimuth, t: tilt
+ *   radial = (-sin f, cos f, 0)
+ *   axial  = tof x radial with its sign turned so that z >= 0: (-sin t cos f, -sin t sin f, cos t)
+ * Any azimuth; -90 < tilt < 90. */
+typedef struct lr_view {
+    double azimuth_deg, tilt_deg;
+} lr_view;
+
+/* The three unit axes of a view, in the order tof, radial, axial. Exact where the angles are
+ * multiples of 90 degrees. */
+LR_API void lr_view_axes(const lr_view *view, double axes[3][3]);
+
+/* Views that share out half a turn and the scanner's axial acceptance evenly; zero fields are
+ * defaults. View k has azimuth 180 / azimuths * (k mod azimuths), and tilt interval
+ * k / azimuths of `tilts` equal ones between -acceptance and +acceptance, at its middle. */
+typedef struct lr_view_set {
+    int azimuths;          /* 0 = 40 */
+    int tilts;             /* co-polar; 0 = 3 */
+    double acceptance_deg; /* largest tilt of a line; 0 = 10 */
+} lr_view_set;
+
+/* The same with every default replaced. errors: LR_USAGE for negative numbers, an acceptance of 90
+ * degrees or more, or more than 65,536 views. */
+LR_API lr_status lr_view_set_complete(const lr_view_set *set, lr_view_set *complete,
+                                      const lr_log *log);
+
+/* Of a complete set: how many views it has, and view 0 <= index < count. */
+LR_API int lr_view_set_count(const lr_view_set *set);
+LR_API lr_view lr_view_set_at(const lr_view_set *set, int index);
+
+/* View of a complete set whose intervals hold that direction, which need not be of unit length and
+ * may point either way; -1 where it is tilted beyond the acceptance. Directions on a border, to 1e-9
+ * of an interval, belong above it. */
+LR_API int lr_view_set_find(const lr_view_set *set, const double direction[3]);
+
+/* order: [count], every view of a complete set once, so that neighbours see from directions that
+ * are far apart. */
+LR_API void lr_view_set_order(const lr_view_set *set, int *order);
+
+/* --- resolution models --- */
+
+/* Width (FWHM) of the kernel across the line of response, by the distance from the scanner's axis
+ * along the view's radial direction. Beyond the edge it stays what it is there. */
+typedef enum lr_radial_model {
+    LR_RADIAL_INVARIANT = 0, /* the same everywhere: radial_mm */
+    LR_RADIAL_VARIANT1, /* paper 1: 4.8 mm at the centre, 5.8 at 75 mm, 10 at the edge; linear in
+                           between */
+    LR_RADIAL_VARIANT2, /* paper 1: linear from 5.8 mm at the centre to 12 at the edge */
+    LR_RADIAL_VARIANT3, /* 5.8 mm and a part that grows with the distance, added in quadrature, to
+                           11.17 at the edge (paper 1 gives the value at the edge alone) */
+    LR_RADIAL_LINEAR,   /* from radial_mm at the centre to radial_edge_mm at the edge */
+    LR_RADIAL_MEASURED  /* `measured` is the profile itself */
+} lr_radial_model;
+
+/* Profiles across the line of response, measured at some distances from the axis; in between they
+ * are interpolated linearly, beyond the ends they stay. values need no norm. */
+typedef struct lr_radial_profiles {
+    int num_distances, num_offsets;
+    double *distance_mm;    /* owned [num_distances], ascending from >= 0 */
+    double first_offset_mm; /* of the first value; positive offsets lead away from the axis */
+    double offset_step_mm;
+    double *values; /* owned [num_distances][num_offsets], >= 0 */
+} lr_radial_profiles;
+
+/* Frees what it owns; zero is allowed. */
+LR_API void lr_radial_profiles_finish(lr_radial_profiles *profiles);
+
+/* Reads them from YAML (docs/formats.md). errors: LR_BAD_INPUT, with line and column. */
+LR_API lr_status lr_radial_profiles_read(const char *path, lr_radial_profiles *profiles,
+                                         const lr_log *log);
+
+/* The system response; zero fields are defaults. FWHM throughout. */
+typedef struct lr_resolution {
+    double tof_ps; /* of the time difference; required */
+    lr_radial_model model;
+    double radial_mm;      /* invariant, linear; 0 = 5.8 */
+    double radial_edge_mm; /* linear: required */
+    double edge_mm;        /* distance of the edge; 0 = 288, half of the 576 mm of paper 1 */
+    double axial_mm;       /* 0 = 5.8 */
+    bool asymmetric; /* two Gaussians of the same area across the line: the second one is wider and
+                        shifted towards the axis, where the kernel is wider then. Not with measured
+                        profiles */
+    double second_width; /* of the second one, in widths of the first; 0 = 2, as in paper 1 */
+    double second_shift; /* in standard deviations of the first one; 0 = 1 */
+    const lr_radial_profiles *measured; /* outlive what is made with them */
+} lr_resolution;
+
+/* FWHM in mm along the line of a time resolution: c / 2 times it. */
+LR_API double lr_tof_mm(double tof_ps);
+
+/* FWHM across the line at that distance; 0 for measured profiles.
+ * Unlike what follows this checks nothing. */
+LR_API double lr_resolution_radial_mm(const lr_resolution *resolution, double distance_mm);
+
+/* --- look-up tables (paper 1, section 4.1) --- */
+
+/* What a kernel is cut to; zero fields are defaults. */
+typedef struct lr_direct_kernel {
+    lr_resolution resolution;
+    double support; /* k^2 of the ellipsoid sum of d^2 / sigma^2 <= k^2; 0 = 9. Paper 1 has "three
+                       times sigma" in words (9) and 27 in its formula for V_cut */
+    double epsilon_mm; /* width of an identifier's interval; 0 = half of the smaller transaxial
+                          edge of a voxel: 2 mm for paper 1's 4 mm */
+} lr_direct_kernel;
+
+/* LORmap, mSR and mSRval of one view, in double, built on the CPU. Immutable. */
+typedef struct lr_direct_tables lr_direct_tables;
+
+typedef struct lr_direct_tables_params {
+    const lr_grid *grid; /* required; copied */
+    lr_view view;
+    lr_direct_kernel kernel;
+    const lr_log *log;
+} lr_direct_tables_params;
+
+typedef struct lr_direct_tables_info {
+    lr_grid grid;
+    lr_view view;
+    int num_identifiers; /* identifier a: a epsilon <= distance from the axis < (a + 1) epsilon */
+    int num_kernels; /* num_identifiers; or, where kernels are not symmetric, twice as many: those
+                            of voxels on the negative radial side come second, mirrored */
+    int64_t num_offsets; /* in mSR */
+    int half[3];         /* offsets lie within -half .. half, in voxels */
+    double epsilon_mm, support;
+    double sigma_mm[3]; /* tof, radial, axial, of the ellipsoid mSR */
+} lr_direct_tables_info;
+
+/* errors: NULL; LR_USAGE for a resolution that is not positive, a view out of range, a kernel longer
+ * than the grid; LR_BAD_INPUT for measured profiles that make no kernel. */
+LR_API lr_direct_tables *lr_direct_tables_create(const lr_direct_tables_params *params);
+LR_API void lr_direct_tables_destroy(lr_direct_tables *tables); /* NULL is allowed */
+
+LR_API const lr_direct_tables_info *lr_direct_tables_get_info(const lr_direct_tables *tables);
+
+/* LORmap: kernel of each voxel of a slice, [ny][nx]. */
+LR_API const int32_t *lr_direct_tables_map(const lr_direct_tables *tables);
+
+/* mSR: (x, y, z) in voxels, [num_offsets]; ordered by y, then x, then z, so that offset
+ * num_offsets - 1 - i is the mirror image of offset i. */
+LR_API const int32_t (*lr_direct_tables_offsets(const lr_direct_tables *tables))[3];
+
+/* mSRval of one kernel: [num_offsets], sum 1. */
+LR_API const double *lr_direct_tables_values(const lr_direct_tables *tables, int kernel);
+
+/* --- projectors --- */
+
+/* Projections between an image and the histo-images of some views. With K_v the kernel of voxel v,
+ * by its identifier in the view, and 0 for all that lies beyond the grid:
+ *   forward: histo(n) = sum over offsets d of K_{n+d}(-d) image(n + d)     gathers what spreads
+ *   back:    image(v) = sum over offsets d of K_v(d) histo(v + d)          its exact transpose
+ * (paper 1, figures 2 and 3). Backends: "cpu", double, straight from this; "compute", OpenGL compute
+ * shaders, single precision; "cuda", CUDA on the same textures or buffers of OpenGL. */
+typedef struct lr_direct lr_direct;
+
+/* Where compute and cuda keep images on the device. The same results. */
+typedef enum lr_direct_storage {
+    LR_DIRECT_BUFFERS = 0, /* storage buffers */
+    LR_DIRECT_TEXTURES     /* 3-D textures, which are read slower, and which may be larger */
+} lr_direct_storage;
+
+/* How cuda projects. The same results. */
+typedef enum lr_direct_variant {
+    LR_DIRECT_COLUMNS = 0,   /* whole columns of slices in registers; on buffers alone */
+    LR_DIRECT_THREADS,       /* paper 1: a voxel a thread */
+    LR_DIRECT_INSTRUCTIONS,  /* paper 1: several voxels a thread */
+    LR_DIRECT_SHARED_MEMORY, /* paper 2: sources in shared memory, of which a kernel may want more
+                                than there is: LR_USAGE then */
+    LR_DIRECT_TEXTURE_CACHE  /* paper 2: sources by fetches */
+} lr_direct_variant;
+
+/* Zero fields are defaults. */
+typedef struct lr_direct_params {
+    const lr_grid *grid;  /* required; copied */
+    const lr_view *views; /* required [num_views]; copied */
+    int num_views;
+    lr_direct_kernel kernel;
+    const char
+        *backend; /* "cpu", "compute", "cuda"; NULL or "auto": compute where there is a graphics
+                            processor, else cpu. Where there is no CUDA, a warning, and compute */
+    int threads;  /* 0 = all processors */
+    int device;   /* index in lr_device_list; 0 = the first */
+    lr_direct_storage storage;
+    lr_direct_variant variant; /* of cuda */
+    int64_t max_memory_bytes; /* for tables of views that are kept, beyond one; 0 = a quarter of the
+                                 machine's, or of what the device reports */
+    const lr_log *log;        /* outlives the projector, as measured profiles do */
+} lr_direct_params;
+
+typedef struct lr_direct_info {
+    const char *backend, *device; /* live as long as the projector */
+    lr_grid grid;
+    int num_views;
+    int64_t num_voxels;
+    int threads;
+} lr_direct_info;
+
+/* errors: NULL, logged: as lr_direct_tables_create for each of the views; LR_NO_DEVICE. */
+LR_API lr_direct *lr_direct_create(const lr_direct_params *params);
+LR_API void lr_direct_destroy(lr_direct *direct); /* NULL is allowed */
+
+LR_API const lr_direct_info *lr_direct_get_info(const lr_direct *direct);
+LR_API lr_view lr_direct_get_view(const lr_direct *direct, int view);
+
+/* One view, 0 <= view < num_views. image, histo: [num_voxels]; the output is overwritten. One call
+ * at a time per projector. Same input, same bits. Tables are built when a view is first used, and
+ * kept.
+ * errors: LR_USAGE for a view that does not exist; LR_BAD_INPUT for values that are not finite;
+ * LR_NO_DEVICE when the device is lost. */
+LR_API lr_status lr_direct_forward(lr_direct *direct, int view, const float *image, float *histo);
+LR_API lr_status lr_direct_back(lr_direct *direct, int view, const float *histo, float *image);
+
+/* Seconds that the device itself worked on the last projection, without transfers to the host and
+ * without building tables; 0 where that is not measured. */
+LR_API double lr_direct_device_seconds(const lr_direct *direct);
+
+/* The same in double, which backend cpu computes in; compute converts at its door. */
+LR_API lr_status lr_direct_forward_f64(lr_direct *direct, int view, const double *image,
+                                       double *histo);
+LR_API lr_status lr_direct_back_f64(lr_direct *direct, int view, const double *histo,
+                                    double *image);
+
+/* --- histo-images --- */
+
+/* Events of some views, each on the same grid. */
+typedef struct lr_histo_images {
+    lr_grid grid;
+    int num_views;
+    lr_view *views; /* owned [num_views] */
+    float *values;  /* owned [num_views][nz][ny][nx] */
+} lr_histo_images;
+
+/* Zero ones; errors: NULL. Destroying NULL is allowed. */
+LR_API lr_histo_images *lr_histo_images_create(const lr_grid *grid, const lr_view *views,
+                                               int num_views, const lr_log *log);
+LR_API void lr_histo_images_destroy(lr_histo_images *histo);
+
+/* HDF5 (docs/formats.md). Files as in lr/io.h. */
+LR_API lr_status lr_histo_images_write(const char *path, const lr_histo_images *histo,
+                                       const lr_log *log);
+LR_API lr_histo_images *lr_histo_images_read(const char *path, const lr_log *log);
+
+/* Whether they are on that grid, to a thousandth of a voxel, and of these views, to 1e-6 degrees.
+ * errors: LR_BAD_INPUT with the first difference. */
+LR_API lr_status lr_histo_images_check(const lr_histo_images *histo, const lr_direct *direct,
+                                       const lr_log *log);
+
+/* --- deposition --- */
+
+typedef enum lr_deposit_rule {
+    LR_DEPOSIT_NEAREST = 0, /* all of an event to the voxel that holds it */
+    LR_DEPOSIT_TRILINEAR    /* shared among the eight voxels whose centres are around it; those
+                               beyond the grid leave their share to the nearest ones in it */
+} lr_deposit_rule;
+
+/* Zero fields are defaults. */
+typedef struct lr_deposit_params {
+    const lr_scanner *scanner; /* required: where crystals are. Outlives the deposition */
+    const lr_grid *grid;       /* required; copied */
+    lr_view_set set;           /* views that are not complete are completed */
+    lr_deposit_rule rule;
+    bool delayeds;              /* delayed coincidences instead of prompts */
+    const lr_events_info *info; /* required: of the file; whether it has time of flight */
+    const char *backend; /* "cpu", "compute"; NULL or "auto": compute where there is a graphics
+                                   processor, else cpu */
+    int device;          /* index in lr_device_list; 0 = the first */
+    const lr_log *log;
+} lr_deposit_params;
+
+/* What became of the events. */
+typedef struct lr_deposit_counts {
+    int64_t deposited;
+    int64_t too_tilted;   /* beyond the acceptance */
+    int64_t outside_grid; /* where time of flight puts them */
+    int64_t other_kind;   /* delayeds where prompts are asked for, or the other way round */
+    double weight;        /* of those deposited */
+} lr_deposit_counts;
+
+/* Takes events and puts each, weighted, where time of flight says that it happened, on the line
+ * between the middles of its crystals on the detection plane, into the histo-image of the view that has its direction. Same
+ * events, same bits. On `compute` sums are kept as integers of 64 bits, up to 2^26 in a voxel, and
+ * differ from those of `cpu` by the latter's rounding, and by events within rounding of a border. */
+typedef struct lr_deposit lr_deposit;
+
+/* errors: NULL; LR_BAD_INPUT for events without time of flight; LR_NO_DEVICE; as
+ * lr_view_set_complete. */
+LR_API lr_deposit *lr_deposit_create(const lr_deposit_params *params);
+LR_API lr_event_sink lr_deposit_sink(lr_deposit *deposit); /* give this to lr_events_read */
+
+/* Brings histo-images and counts up to the last event, from the device where they are there; more
+ * events may follow. errors: LR_FAILED for sums that are too large; LR_NO_DEVICE. */
+LR_API lr_status lr_deposit_finish(lr_deposit *deposit);
+
+/* As the last lr_deposit_finish left them. */
+LR_API const lr_deposit_counts *lr_deposit_get_counts(const lr_deposit *deposit);
+
+/* Alike; they live as long as the deposition, and may be written to a file. */
+LR_API const lr_histo_images *lr_deposit_get_images(const lr_deposit *deposit);
+LR_API const char *lr_deposit_get_backend(const lr_deposit *deposit); /* "cpu" or "compute" */
+LR_API void lr_deposit_destroy(lr_deposit *deposit);                  /* NULL is allowed */
+
+/* --- reconstruction --- */
+
+/* Measured data of one view: expected counts are factors * (forward projection) + additive. */
+typedef struct lr_direct_data {
+    const float *counts;   /* required [num_voxels], >= 0 */
+    const float *additive; /* randoms, scatter; >= 0; NULL = none */
+    const float *factors;  /* attenuation, efficiencies, geometry; >= 0; NULL = 1 */
+} lr_direct_data;
+
+/* Keeps the data of a view for lr_direct_update, on the device where there is one.
+ * errors: LR_BAD_INPUT for values that are negative or not finite; LR_USAGE, LR_FAILED. */
+LR_API lr_status lr_direct_load(lr_direct *direct, int view, const lr_direct_data *data);
+
+/* The image that updates work on; it stays on the device between them. [num_voxels], >= 0. */
+LR_API lr_status lr_direct_set_image(lr_direct *direct, const float *image);
+LR_API lr_status lr_direct_get_image(lr_direct *direct, float *image);
+
+typedef enum lr_direct_rule {
+    LR_DIRECT_RAMLA =
+        0,       /* x *= 1 + lambda sum_v K_v^T n_v (y_v / (n_v K_v x + b_v) - 1) (Browne and
+                            De Pierro 1996), lambda = relaxation / sum_v max n_v: with a relaxation
+                            of 1 or less no image becomes negative */
+    LR_DIRECT_EM /* x *= sum_v K_v^T n_v (y_v / (n_v K_v x + b_v)) / sum_v K_v^T n_v: OSEM where blocks
+                    are a part of the views, ML-EM where one block has all of them */
+} lr_direct_rule;
+
+/* One update by the views v of a block, all of whose data are loaded. Estimates below 1e-30 count as
+ * none, and what was measured there is passed over. */
+typedef struct lr_direct_block {
+    const int *views; /* [num_views] */
+    int num_views;
+    lr_direct_rule rule;
+    double relaxation; /* RAMLA; 0 = 1 */
+    int number;        /* EM: its sensitivity is kept under this number, 0 .. views of the
+                          projector - 1, until data are loaded again */
+} lr_direct_block;
+
+/* Nothing is copied to the host. errors: LR_USAGE for views without data or a number out of range. */
+LR_API lr_status lr_direct_update(lr_direct *direct, const lr_direct_block *block);
+
+/* Waits for the device. Seconds that it worked on updates since the last call of this, tables
+ * included that were built then; 0 where that is not measured. */
+LR_API double lr_direct_update_seconds(lr_direct *direct);
+
+typedef enum lr_direct_work {
+    LR_DIRECT_WORK_FORWARD = 0, /* the image that is set, through each view */
+    LR_DIRECT_WORK_BACK,        /* the same as if it were a histo-image */
+    LR_DIRECT_WORK_TABLES       /* look-up tables, built anew and kept or not as always */
+} lr_direct_work;
+
+/* What a measurement found. */
+typedef struct lr_direct_timing {
+    double wall_s;       /* until the device was done */
+    double device_s;     /* by its own clock; 0 = not measured */
+    int64_t num_offsets; /* of the views, all together */
+} lr_direct_timing;
+
+/* What to time: work on some views in a row. */
+typedef struct lr_direct_task {
+    lr_direct_work work;
+    const int *views; /* [num_views] */
+    int num_views;
+} lr_direct_task;
+
+/* Times it, nothing copied to or from the host, results thrown away. An image must be set.
+ * Projections find their tables built. */
+LR_API lr_status lr_direct_time(lr_direct *direct, const lr_direct_task *task,
+                                lr_direct_timing *timing);
+
+typedef struct lr_direct_iteration {
+    int number;     /* from 1 */
+    double seconds; /* of the clock on the wall */
+    double device_seconds;
+    const float *image; /* [num_voxels]; lives during the call */
+} lr_direct_iteration;
+
+/* Zero fields are defaults. */
+typedef struct lr_direct_recon_params {
+    lr_direct *direct; /* required; the data of all views are loaded */
+    lr_direct_rule rule;
+    const int *order;       /* [views of the projector], each once; NULL = as they are numbered */
+    int views_per_block;    /* 0 = 1; blocks are runs of the order */
+    double relaxation;      /* RAMLA: of the first iteration; 0 = 1 */
+    double relaxation_fall; /* iteration k = 0, 1, ... has relaxation / (1 + fall k) */
+    const float *initial;   /* [num_voxels]; NULL = ones */
+    int iterations;         /* passes over all views; 0 = 1 */
+    lr_status (*iteration)(void *user,
+                           const lr_direct_iteration *done); /* after each; may be NULL */
+    void *user;
+    const lr_log *log;
+    const lr_progress *progress;
+} lr_direct_recon_params;
+
+/* Block RAMLA, OSEM or ML-EM (paper 1, section 6.1: RAMLA in blocks of one view). image:
+ * [num_voxels], overwritten; on LR_CANCELLED it holds the last finished block.
+ * errors: LR_USAGE for an order that is not one, or blocks larger than the set. */
+LR_API lr_status lr_direct_recon(const lr_direct_recon_params *params, float *image);
+
+/* --- the common operator --- */
+
+/* Zero fields are defaults. */
+typedef struct lr_direct_operator_params {
+    lr_direct *direct; /* required; outlives the operator */
+    const lr_lor_source
+        *factors;                /* of each histo-image's voxel; NULL = 1. Copied; its user outlives
+                                     the operator */
+    const lr_log *log;           /* outlives the operator */
+    const lr_progress *progress; /* alike */
+} lr_direct_operator_params;
+
+/* The projector as an operator of lr/operator.h: what stands there, and lr_osem and lr_mlem, hold for
+ * it. Its data are the histo-images of all views, one after the other. In the layout that its info
+ * names, and in selections, a view stands where a scanner has a pair of modules, and a voxel of its
+ * histo-image where that has a LOR (lr/lors.h): subsets are sets of views. Elements: what a voxel
+ * spreads, which is at most 1 in each view. There is no mode, no stored matrix and no rows of points.
+ * The image goes to the device for every view: lr_direct_recon keeps it there.
+ * errors: NULL. */
+LR_API lr_operator *lr_direct_operator_create(const lr_direct_operator_params *params);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Photon pairs from an activity to the crystals, with time of flight: a geometric Monte Carlo
+ * simulation whose random numbers are counted by pair (Philox4x32-10 of Random123). */
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "base/vec.h"
+
+#include <Random123/philox.h>
+#include <lr/events.h>
+#include <math.h>
+#include <stdlib.h>
+
+/* Pairs that one worker follows in a row, and such runs between two deliveries of events. */
+enum { RUN_PAIRS = 1024, RUNS = 64 };
+
+static const double pi = 3.14159265358979323846;
+static const double light_mm_per_ps = 0.299792458;
+static const double fwhm_per_sigma = 2.3548200450309493;
+static const double usual_duration_s = 60;
+static const int64_t most_pairs_an_event = 100000;
+
+struct simulation {
+    const lr_photon_params *params;
+    double *cumulated; /* owned [num_voxels]: sum of the activity up to and with the voxel */
+    int64_t num_voxels;
+    double sigma_mm;           /* of tof_mm */
+    double (*detection_mm)[3]; /* owned [num_modules]: centres of the detection planes */
+    lr_event *events;          /* owned [RUNS][RUN_PAIRS] */
+    int num_events[RUNS];
+    int64_t next_pair;
+};
+
+/* Numbers 2 part and 2 part + 1 of a pair, uniform in (0, 1). */
+static void uniform_pair(uint64_t seed, int64_t pair, uint32_t part, double numbers[2])
+{
+    const philox4x32_ctr_t counter = {{(uint32_t)pair, (uint32_t)((uint64_t)pair >> 32), part, 2}};
+    const philox4x32_key_t key = {{(uint32_t)seed, (uint32_t)(seed >> 32)}};
+    const philox4x32_ctr_t bits = philox4x32(counter, key);
+    for (int k = 0; k < 2; k++) {
+        const uint64_t both = (uint64_t)bits.v[2 * k] << 32 | bits.v[2 * k + 1];
+        numbers[k] = ((double)(both >> 11) + 0.5) * 0x1.0p-53;
+    }
+}
+
+static lr_status cumulate(struct simulation *simulation)
+{
+    const lr_photon_params *params = simulation->params;
+    double sum = 0;
+    simulation->num_voxels = lr_grid_num_voxels(&params->activity->grid);
+    simulation->cumulated =
+        lr_alloc(simulation->num_voxels, sizeof(double), "an activity", params->log);
+    if (simulation->cumulated == NULL) {
+        return LR_FAILED;
+    }
+    for (int64_t k = 0; k < simulation->num_voxels; k++) {
+        const double value = (double)params->activity->values[k];
+        if (!(value >= 0 && isfinite(value))) {
+            return lr_error(params->log, LR_BAD_INPUT,
+                            "voxel %lld has the activity %g: it must be finite and not negative",
+                            (long long)k, value);
+        }
+        simulation->cumulated[k] = sum += value;
+    }
+    return sum > 0 ? LR_OK : lr_error(params->log, LR_BAD_INPUT, "there is no activity anywhere");
+}
+
+/* The first voxel whose cumulated activity exceeds the share. */
+static int64_t find_voxel(const struct simulation *simulation, double share)
+{
+    const double wanted = share * simulation->cumulated[simulation->num_voxels - 1];
+    int64_t low = 0, high = simulation->num_voxels - 1;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (simulation->cumulated[middle] > wanted) {
+            high = middle;
+        } else {
+            low = middle + 1;
+        }
+    }
+    return low;
+}
+
+struct pair {
+    int64_t number;
+    double point_mm[3], direction[3];
+};
+
+static struct pair draw_pair(const struct simulation *simulation, int64_t number)
+{
+    const lr_photon_params *params = simulation->params;
+    const lr_grid *grid = &params->activity->grid;
+    double u[3][2];
+    struct pair pair = {.number = number};
+    for (uint32_t part = 0; part < 3; part++) {
+        uniform_pair(params->seed, number, part, u[part]);
+    }
+    lr_grid_voxel_centre(grid, find_voxel(simulation, u[0][0]), pair.point_mm);
+    const double place[3] = {u[0][1], u[1][0], u[1][1]};
+    for (int k = 0; k < 3; k++) {
+        pair.point_mm[k] += (place[k] - 0.5) * grid->voxel_mm[k];
+    }
+    const double up = 2 * u[2][0] - 1, across = sqrt(1 - up * up), angle = 2 * pi * u[2][1];
+    pair.direction[0] = across * cos(angle);
+    pair.direction[1] = across * sin(angle);
+    pair.direction[2] = up;
+    return pair;
+}
+
+/* Number of the pair from the normal distribution, needed of those detected only. */
+static double draw_deviation(const struct simulation *simulation, const struct pair *pair)
+{
+    double u[2];
+    uniform_pair(simulation->params->seed, pair->number, 3, u);
+    return sqrt(-2 * log(u[0])) * cos(2 * pi * u[1]);
+}
+
+/* Shifts the pair's line across itself. Radial and axial are those of a view in its direction
+ * (lr/direct.h); a line along the axis has any. */
+static void blur_pair(const struct simulation *simulation, struct pair *pair)
+{
+    const lr_photon_blur *blur = &simulation->params->blur;
+    const double *along = pair->direction;
+    const double across = hypot(along[0], along[1]);
+    const double cosine = across > 0 ? along[0] / across : 1;
+    const double sine = across > 0 ? along[1] / across : 0;
+    const double radial[3] = {-sine, cosine, 0};
+    const double axial[3] = {-along[2] * cosine, -along[2] * sine, across};
+    double u[2];
+    uniform_pair(simulation->params->seed, pair->number, 4, u);
+    const double size = sqrt(-2 * log(u[0])) / fwhm_per_sigma;
+    const double radial_mm =
+        blur->radial_mm != NULL ? blur->radial_mm(blur->user, fabs(vec_dot(pair->point_mm, radial)))
+                                : 0;
+    vec_add_scaled(pair->point_mm, size * cos(2 * pi * u[1]) * radial_mm, radial, pair->point_mm);
+    vec_add_scaled(pair->point_mm, size * sin(2 * pi * u[1]) * blur->axial_mm, axial,
+                   pair->point_mm);
+}
+
+/* Distance to the module's detection plane and the crystal hit there, -1 in a gap; false: the module
+ * is not met. */
+static bool meet(const struct simulation *simulation, int m, const struct pair *pair, double sign,
+                 double *distance_mm, int *crystal)
+{
+    const lr_scanner *scanner = simulation->params->lors->scanner;
+    const lr_module *module = &scanner->modules[m];
+    const double *centre_mm = simulation->detection_mm[m];
+    double to[3], hit[3];
+    vec_sub(centre_mm, pair->point_mm, to);
+    const double approach = sign * vec_dot(pair->direction, module->normal);
+    const double height = vec_dot(to, module->normal);
+    if (!(approach < 0 && height < 0)) {
+        return false;
+    }
+    *distance_mm = height / approach;
+    vec_add_scaled(pair->point_mm, sign * *distance_mm, pair->direction, hit);
+    vec_sub(hit, centre_mm, hit);
+    const double place[2] = {vec_dot(hit, module->u), vec_dot(hit, module->v)};
+    int cell[2];
+    bool is_face = true;
+    for (int k = 0; k < 2; k++) {
+        const int count = module->crystals[k];
+        const double at = place[k] / module->pitch_mm[k] + 0.5 * count;
+        if (!(at >= 0 && at < count)) {
+            return false;
+        }
+        cell[k] = (int)at;
+        is_face =
+            is_face && fabs(at - cell[k] - 0.5) <= 0.5 * module->face_mm[k] / module->pitch_mm[k];
+    }
+    *crystal = is_face ? scanner->first_crystal[m] + cell[1] * module->crystals[0] + cell[0] : -1;
+    return true;
+}
+
+/* The crystal of the first module on that side, -1: none. */
+static int first_crystal(const struct simulation *simulation, const struct pair *pair, double sign)
+{
+    const lr_scanner *scanner = simulation->params->lors->scanner;
+    double nearest_mm = HUGE_VAL;
+    int found = -1;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        double distance_mm;
+        int crystal;
+        if (meet(simulation, m, pair, sign, &distance_mm, &crystal) && distance_mm < nearest_mm) {
+            nearest_mm = distance_mm;
+            found = crystal;
+        }
+    }
+    return found;
+}
+
+/* The pair as an event; false where it is not detected. */
+static bool detect(const struct simulation *simulation, const struct pair *pair, lr_event *event)
+{
+    const lr_lors *lors = simulation->params->lors;
+    double a_mm[3], b_mm[3], along[3], from_a[3];
+    const int a = first_crystal(simulation, pair, -1);
+    const int b = a >= 0 ? first_crystal(simulation, pair, 1) : -1;
+    const int64_t lor = b >= 0 ? lr_lors_number(lors, a, b) : -1;
+    if (lor < 0 || !lr_lors_in_coincidence(lors, lor)) {
+        return false;
+    }
+    lr_scanner_hit_centre(lors->scanner, a, a_mm);
+    lr_scanner_hit_centre(lors->scanner, b, b_mm);
+    vec_sub(b_mm, a_mm, along);
+    vec_sub(pair->point_mm, a_mm, from_a);
+    const double length_mm = vec_length(along);
+    const double place_mm = vec_dot(from_a, along) / length_mm - 0.5 * length_mm;
+    const double deviation_mm = draw_deviation(simulation, pair) * simulation->sigma_mm;
+    *event =
+        (lr_event){.crystals = {a, b}, .tof_mm = (float)(place_mm + deviation_mm), .weight = 1};
+    return true;
+}
+
+static void follow_runs(void *user, int64_t begin, int64_t end, int worker)
+{
+    struct simulation *simulation = user;
+    const lr_photon_blur *blur = &simulation->params->blur;
+    const bool blurs = blur->radial_mm != NULL || blur->axial_mm > 0;
+    (void)worker;
+    for (int64_t run = begin; run < end; run++) {
+        lr_event *events = simulation->events + run * RUN_PAIRS;
+        const int64_t first = simulation->next_pair + run * RUN_PAIRS;
+        int held = 0;
+        for (int64_t number = first; number < first + RUN_PAIRS; number++) {
+            struct pair pair = draw_pair(simulation, number);
+            if (blurs) {
+                blur_pair(simulation, &pair);
+            }
+            held += detect(simulation, &pair, &events[held]);
+        }
+        simulation->num_events[run] = held;
+    }
+}
+
+/* Hands on the events of the runs, up to the number wanted. */
+static lr_status deliver(struct simulation *simulation, double duration_s,
+                         const lr_event_sink *sink, int64_t *found)
+{
+    const int64_t wanted = simulation->params->count;
+    for (int run = 0; run < RUNS && *found < wanted; run++) {
+        lr_event *events = simulation->events + (int64_t)run * RUN_PAIRS;
+        int held = 0;
+        for (; held < simulation->num_events[run] && *found < wanted; held++, ++*found) {
+            events[held].time_ms =
+                (uint32_t)fmin(1e3 * duration_s * ((double)*found / (double)wanted), UINT32_MAX);
+        }
+        if (held > 0) {
+            LR_TRY(sink->take(sink->user, events, held));
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status run(struct simulation *simulation, double duration_s, const lr_event_sink *sink)
+{
+    const lr_photon_params *params = simulation->params;
+    const int threads = params->threads > 0 ? params->threads : lr_num_processors();
+    int64_t found = 0;
+    while (found < params->count) {
+        if (simulation->next_pair > most_pairs_an_event * (found + 1)) {
+            return lr_error(params->log, LR_FAILED,
+                            "of %lld photon pairs %lld are detected: the activity lies where the "
+                            "scanner does not see it",
+                            (long long)simulation->next_pair, (long long)found);
+        }
+        lr_parallel_for(threads, RUNS, 1, follow_runs, simulation);
+        simulation->next_pair += (int64_t)RUNS * RUN_PAIRS;
+        LR_TRY(deliver(simulation, duration_s, sink, &found));
+        LR_TRY(lr_progress_report(params->progress, "following photon pairs", (double)found,
+                                  (double)params->count));
+    }
+    return LR_OK;
+}
+
+static lr_status check_blur(const lr_photon_params *params)
+{
+    const lr_photon_blur *blur = &params->blur;
+    if (!(blur->axial_mm >= 0 && isfinite(blur->axial_mm))) {
+        return lr_error(params->log, LR_USAGE,
+                        "an axial blur of %g mm: it must be finite and not negative",
+                        blur->axial_mm);
+    }
+    const double least = blur->radial_mm != NULL ? blur->radial_mm(blur->user, 0) : 0;
+    if (!(least >= 0 && isfinite(least))) {
+        return lr_error(params->log, LR_USAGE,
+                        "a radial blur of %g mm on the axis: it must be finite and not negative",
+                        least);
+    }
+    return LR_OK;
+}
+
+/* What is the same for all pairs. */
+static lr_status prepare(struct simulation *simulation)
+{
+    const lr_photon_params *params = simulation->params;
+    const lr_scanner *scanner = params->lors->scanner;
+    LR_TRY(check_blur(params));
+    LR_TRY(cumulate(simulation));
+    simulation->detection_mm =
+        lr_alloc(scanner->num_modules, sizeof(*simulation->detection_mm), "modules", params->log);
+    simulation->events =
+        lr_alloc((int64_t)RUNS * RUN_PAIRS, sizeof(lr_event), "events", params->log);
+    if (simulation->detection_mm == NULL || simulation->events == NULL) {
+        return LR_FAILED;
+    }
+    for (int m = 0; m < scanner->num_modules; m++) {
+        lr_scanner_detection_centre(scanner, m, simulation->detection_mm[m]);
+    }
+    return LR_OK;
+}
+
+lr_status lr_events_from_activity(const lr_photon_params *params, const lr_event_sink *sink,
+                                  lr_events_info *info)
+{
+    const double resolution_ps = params->tof_resolution_ps != 0
+                                     ? params->tof_resolution_ps
+                                     : params->lors->scanner->tof_resolution_ps;
+    const double duration_s = params->duration_s > 0 ? params->duration_s : usual_duration_s;
+    if (!(resolution_ps > 0 && isfinite(resolution_ps))) {
+        return lr_error(params->log, LR_USAGE,
+                        "a time resolution of %g ps: time of flight needs one that is positive",
+                        resolution_ps);
+    }
+    struct simulation simulation = {
+        .params = params,
+        .sigma_mm = 0.5 * light_mm_per_ps * resolution_ps / fwhm_per_sigma,
+    };
+    lr_status status = prepare(&simulation);
+    if (status == LR_OK) {
+        status = run(&simulation, duration_s, sink);
+    }
+    if (info != NULL) {
+        *info = (lr_events_info){
+            .has_tof = true, .tof_resolution_ps = resolution_ps, .duration_s = duration_s};
+        info->counts.prompts = params->count;
+        info->weight = (double)params->count;
+    }
+    free(simulation.events);
+    free(simulation.detection_mm);
+    free(simulation.cumulated);
+    return status;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * A row has four indices (p, q, r, s); the correspondence image brings them to two, because on a
+ * crystal's face the lines of different LORs lie side by side. */
+#ifndef LR_PICTURE_PIXEL_LOR_H
+#define LR_PICTURE_PIXEL_LOR_H
+
+#include <lr/operator.h>
+
+/* The correspondence image of one point with one primary module. */
+struct lr_pixel_window {
+    const lr_lors *lors;
+    int module;             /* the primary */
+    int rays;               /* R */
+    const lr_pixel *pixels; /* [rays * nv][rays * nu], as lr_operator_picture fills them */
+};
+
+/* LOR of the pixel's line; -1 where it meets no crystal, or one out of coincidence. */
+int64_t lr_pixel_lor(const struct lr_pixel_window *window, int x, int y);
+
+/* Probability of a LOR in a row; 0 where the row has none. */
+double lr_row_element(const lr_row *row, int64_t lor);
+
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The `compute` backend of the family `direct`: images are 3-D textures with margins
+ * (shaders/common/direct.glsl), tables are built on the device and kept. */
+#ifndef LR_RENDER_DIRECT_H
+#define LR_RENDER_DIRECT_H
+
+#include "gl/timer.h"
+#include "render/direct_image.h"
+#include "render/direct_tables.h"
+
+struct lr_direct_compute;
+
+/* Another way to run projections on the images and tables of these passes: that of CUDA. */
+struct lr_direct_runner {
+    const char *name;
+    /* Margins that it reaches: quads, columns along x and y. */
+    void (*margins)(const struct lr_direct_shape *shape, int margin[3]);
+    /* The context is current, here and below. errors: NULL, logged. */
+    void *(*create)(struct lr_direct_compute *compute);
+    lr_status (*run)(void *self, bool forward, int view, const struct lr_direct_image *source,
+                     const struct lr_direct_image *target);
+    void (*forget)(void *self, int view); /* its tables are gone */
+    void (*start_clock)(void *self);
+    double (*stop_clock)(void *self); /* waits; seconds of the device since the start */
+    void (*destroy)(void *self);
+};
+
+struct lr_direct_compute {
+    struct lr_direct_backend_fns fns;
+    const struct lr_direct_runner *runner; /* NULL = the passes */
+    void *runners;                         /* what runner works with */
+    struct lr_direct_backend_params params;
+    struct gl_context *ctx;
+    struct lr_direct_builder builder;
+    struct gl_program *forward, *back;
+    struct lr_direct_layout layout;
+    struct lr_direct_image in, out;        /* of lr_direct_forward and lr_direct_back */
+    struct lr_direct_view_tables *tables;  /* [num_views]; zero = not built, or not kept */
+    struct lr_direct_view_tables borrowed; /* of the view in hand, where it cannot be kept */
+    int borrowed_view;                     /* -1: none */
+    int64_t bytes_kept;
+    bool is_unordered; /* projections need not wait for each other: their results are not used */
+    struct gl_stopwatch *watch;
+    double device_seconds;               /* of the last projection */
+    struct lr_direct_resident *resident; /* what updates work on; NULL until data are loaded */
+};
+
+/* The block of shaders/common/direct.glsl. */
+struct lr_direct_pass {
+    int32_t grid[4], margin[4], counts[4], extent[4];
+};
+_Static_assert(sizeof(struct lr_direct_pass) == 64, "the shader's layout");
+
+/* grid and margin; margin[3] and counts are 0. */
+struct lr_direct_pass lr_direct_pass_of(const struct lr_direct_compute *compute);
+
+/* Groups that have so many threads, in two dimensions. */
+void lr_direct_groups(int64_t threads, int groups[3]);
+
+/* A program of these passes, with up to two defines of its own (NULL at the end; may be NULL). The
+ * context is current, here and below. */
+struct gl_program *lr_direct_program(const struct lr_direct_compute *compute, const char *name,
+                                     const char *const *defines);
+
+/* Tables of a view, built when they are not there; they live until another view is asked for. */
+const struct lr_direct_view_tables *lr_direct_open_tables(struct lr_direct_compute *compute,
+                                                          int view);
+
+/* Forgets the tables of a view. */
+void lr_direct_drop_tables(struct lr_direct_compute *compute, int view);
+
+/* The backend of that runner, which outlives it. NULL = the passes, as lr_direct_compute_create. */
+lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
+                                        const struct lr_direct_runner *runner,
+                                        struct lr_direct_backend *backend);
+
+/* What the device takes for what comes between these: its clock, and the seconds. */
+void lr_direct_clock_start(struct lr_direct_compute *compute);
+double lr_direct_clock_stop(struct lr_direct_compute *compute);
+
+/* target = K source, or K^T source. The two must differ. */
+lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int view,
+                        const struct lr_direct_image *source, const struct lr_direct_image *target);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Long work beside the window: one thread, watched and stopped from the window's. */
+#ifndef LR_VIEWER_JOB_H
+#define LR_VIEWER_JOB_H
+
+#include <lr/log.h>
+#include <pthread.h>
+
+enum { JOB_WARNINGS = 8, JOB_SENTENCE = 1024 };
+
+enum job_state { JOB_IDLE = 0, JOB_RUNNING, JOB_DONE, JOB_FAILED, JOB_CANCELLED };
+
+struct job_params {
+    lr_status (*run)(void *user, const lr_log *log, const lr_progress *progress);
+    void *user;       /* the job's alone while it runs */
+    const char *what; /* "opening the scanner": shown until the work reports itself; copied */
+};
+
+/* What a job says of itself: a copy. */
+struct job_report {
+    enum job_state state;
+    lr_status status; /* what `run` returned, or why it failed where the log knows better */
+    double share;     /* 0 .. 1 */
+    char doing[128];
+    char error[JOB_SENTENCE]; /* the last; "" = none */
+    int num_warnings;         /* all there were; kept are the first JOB_WARNINGS */
+    char warnings[JOB_WARNINGS][JOB_SENTENCE];
+};
+
+/* Everything in it is the job's own. One thread at a time calls the functions below. */
+struct job {
+    pthread_mutex_t mutex; /* of all that follows */
+    pthread_t thread;
+    struct job_params params;
+    struct job_report report;
+    lr_status reason; /* of the last error */
+    bool is_cancelled, has_ended, needs_join;
+};
+
+/* Must not move in memory until job_finish. */
+void job_init(struct job *job);
+
+/* Starts the work on a thread of its own. errors: LR_USAGE while the job runs; LR_FAILED when no
+ * thread can be had, which the report says too. */
+lr_status job_start(struct job *job, const struct job_params *params);
+
+/* The state alone, and all of it. Neither waits for the work. Once the state is no longer
+ * JOB_RUNNING, what the work wrote can be read. */
+enum job_state job_poll(struct job *job);
+void job_get_report(struct job *job, struct job_report *report);
+
+/* Asks the work to stop: its progress callback returns false from now on. Does not wait. */
+void job_cancel(struct job *job);
+
+/* Cancels, waits for the end and frees what the job holds. */
+void job_finish(struct job *job);
+
+/* Waits for the end without cancelling: for programs without a window. */
+enum job_state job_wait(struct job *job);
+
+#endif

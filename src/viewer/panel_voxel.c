@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "viewer/panels.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const double picture_width = 376.0, most_height = 300.0;
+
+/* --- controls --- */
+
+static bool choose_point(struct app *app)
+{
+    struct voxel_request *request = &app->voxel.request;
+    bool changed = ui_reals("point (mm)", request->point_mm, 3);
+    ui_hint("x, y, z in the scanner's frame; or click on a slice");
+    changed = ui_check("all modules", &request->all_primaries) || changed;
+    if (!request->all_primaries && app->open.scanner != NULL) {
+        const int range[2] = {0, app->open.scanner->num_modules - 1};
+        ui_beside();
+        changed = ui_slide("##primary", &request->primary, range) || changed;
+        ui_hint("the primary module: its window is shown");
+    }
+    return changed;
+}
+
+static bool choose_lines(struct app *app)
+{
+    static const int rays[2] = {1, 16}, samples[2] = {0, 64}, steps[2] = {0, 256};
+    struct voxel_request *request = &app->voxel.request;
+    bool changed = false;
+    bool with_exact = request->mode != LR_MODE_SAMPLED;
+    changed = ui_slide("R", &request->rays, rays) || changed;
+    ui_hint("R x R lines over each crystal's face");
+    changed = ui_slide("N", &request->samples, samples) || changed;
+    ui_hint("points of the voxel; 0: by the crystals' pitch");
+    if (ui_check("exact elements", &with_exact)) {
+        request->mode = with_exact ? LR_MODE_AUTO : LR_MODE_SAMPLED;
+        changed = true;
+    }
+    if (app->open.mu != NULL) {
+        bool absorbs = !request->without_mu;
+        changed = ui_slide("K", &request->mu_steps, steps) || changed;
+        ui_hint("steps through the mu-map along a line; 0: of one voxel");
+        if (ui_check("absorption", &absorbs)) {
+            request->without_mu = !absorbs;
+            changed = true;
+        }
+    }
+    return changed;
+}
+
+static void choose_kind(struct app *app)
+{
+    int kind = app->voxel.is_side_by_side ? SHEET_NUM_KINDS : (int)app->voxel.kind;
+    static const char *const names[] = {"crystals (false colours)", "weight of each line",
+                                        "sampled elements",         "exact elements",
+                                        "sampled - exact",          "the three side by side"};
+    if (ui_choose("shown##kind", &kind, names, SHEET_NUM_KINDS + 1)) {
+        app->voxel.is_side_by_side = kind == SHEET_NUM_KINDS;
+        app->voxel.kind = kind < SHEET_NUM_KINDS ? (enum sheet_kind)kind : app->voxel.kind;
+    }
+}
+
+/* --- the picture --- */
+
+static void describe_pixel(const struct voxel_pixel *pixel)
+{
+    char voxel[128] = "of the voxel: not there yet";
+    if (pixel->lor < 0) {
+        ui_tooltip("module %d, crystal p = %d, q = %d\nthe line ends in no crystal in coincidence",
+                   pixel->module, pixel->p, pixel->q);
+        return;
+    }
+    if (!isnan(pixel->voxel_sampled)) {
+        snprintf(voxel, sizeof(voxel), "of the voxel: sampled %.7g, exact %.7g",
+                 pixel->voxel_sampled, pixel->voxel_exact);
+    }
+    ui_tooltip("module %d, p = %d, q = %d\nmodule %d, r = %d, s = %d\nLOR %lld\n"
+               "weight of this line %.6g\nsolid angle of its part of the face %.6g sr\n"
+               "distance between the hits %.3f mm\nelement at the point: sampled %.7g, exact %.7g\n"
+               "%s",
+               pixel->module, pixel->p, pixel->q, pixel->other, pixel->r, pixel->s,
+               (long long)pixel->lor, pixel->weight, pixel->solid_angle_sr, pixel->distance_mm,
+               pixel->point_sampled, pixel->point_exact, voxel);
+}
+
+static void show_grid(const struct sheet *sheet, int rays, double pixels_per_texel)
+{
+    if (sheet->num_windows != 1 || rays * pixels_per_texel < 5.0) {
+        return;
+    }
+    for (int axis = 0; axis < 2; axis++) {
+        for (int k = 0; k <= sheet->tile[axis]; k += rays) {
+            double from[2] = {0.0, 0.0}, to[2], a[2], b[2];
+            to[0] = sheet->tile[0];
+            to[1] = sheet->tile[1];
+            from[axis] = to[axis] = k;
+            sheet_corners(sheet, 0, from, a);
+            sheet_corners(sheet, 0, to, b);
+            ui_mark_line(a, b, 0xffffff50);
+        }
+    }
+}
+
+static void show_sheet(struct app *app, int k, double width)
+{
+    struct voxel_tool *tool = &app->voxel;
+    const struct sheet *sheet = &tool->sheets[k];
+    const double scale = fmin(width / sheet->size[0], most_height / sheet->size[1]);
+    const struct ui_image image = {.texture = sheet->texture,
+                                   .size = {scale * sheet->size[0], scale * sheet->size[1]}};
+    char label[32];
+    snprintf(label, sizeof(label), "##sheet %d", k);
+    const struct ui_touch touch = ui_image(label, &image);
+    show_grid(sheet, voxel_tool_result(app)->request.rays, scale);
+    struct voxel_pixel pixel;
+    if (touch.is_over && voxel_tool_at(app, k, touch.at, &pixel)) {
+        tool->has_touch = true;
+        tool->touched = pixel;
+        describe_pixel(&pixel);
+        if (touch.is_pressed && pixel.lor >= 0) {
+            lor_tool_choose(app, pixel.lor);
+        }
+    }
+}
+
+static void show_sheets(struct app *app)
+{
+    struct voxel_tool *tool = &app->voxel;
+    tool->has_touch = false;
+    for (int k = 0; k < tool->num_sheets; k++) {
+        if (tool->num_sheets > 1) {
+            ui_toned(UI_DIM, "%s, up to %.4g", sheet_names[tool->sheet_kinds[k]],
+                     tool->sheets[k].high);
+        } else if (tool->kind != SHEET_CRYSTALS) {
+            ui_toned(UI_DIM, "colours end at %.4g", tool->sheets[k].high);
+        }
+        show_sheet(app, k, picture_width);
+    }
+}
+
+/* --- the row --- */
+
+static void show_row(const char *what, const struct voxel_row *sampled,
+                     const struct voxel_row *exact)
+{
+    ui_field(what, "%lld LORs, sum %.6g", (long long)sampled->count, sampled->sum);
+    ui_cell();
+    if (exact->count > 0) {
+        ui_text("%lld LORs, sum %.6g", (long long)exact->count, exact->sum);
+    }
+}
+
+static void show_result(struct app *app, const struct voxel_result *result)
+{
+    show_sheets(app);
+    if (ui_table("rows", 3)) {
+        ui_field("", "sampled");
+        ui_cell();
+        ui_text("exact");
+        show_row("point", &result->point_sampled, &result->point_exact);
+        if (result->has_means) {
+            show_row("voxel", &result->voxel_sampled, &result->voxel_exact);
+        }
+        ui_table_end();
+    }
+    ui_toned(UI_DIM, "R = %d, N = %d x %d x %d, K = %d%s", result->request.rays, result->samples[0],
+             result->samples[1], result->samples[2], result->request.mu_steps,
+             result->voxel_row < 0 ? "; the point lies beside the grid" : "");
+}
+
+void panel_voxel(struct app *app)
+{
+    const struct job_report *report = &app->voxel.report;
+    bool changed = choose_point(app);
+    changed = choose_lines(app) || changed;
+    choose_kind(app);
+    if (changed) {
+        voxel_tool_ask(app);
+    }
+    const struct voxel_result *result = voxel_tool_result(app);
+    if (report->state == JOB_RUNNING) {
+        ui_progress(report->share, report->doing);
+    }
+    if (result != NULL) {
+        show_result(app, result);
+    }
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What a person reads and presses. Each reads the app's plain fields and changes them. */
+#ifndef LR_VIEWER_PANELS_H
+#define LR_VIEWER_PANELS_H
+
+#include "viewer/app.h"
+
+/* All of them, in a frame. */
+void panels_show(struct app *app);
+
+/* Sets what they leave of the window for the scene: at least one pixel. */
+void panels_leave(struct app *app);
+
+/* One each, in files of their names. */
+void panel_study(struct app *app);
+void panel_voxel(struct app *app);
+void panel_lor(struct app *app);
+void panel_maps(struct app *app);
+void panel_live(struct app *app);
+void panel_doctor(struct app *app);
+void panel_direct(struct app *app);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The viewer, as the program starts it. */
+#ifndef LR_VIEWER_VIEW_H
+#define LR_VIEWER_VIEW_H
+
+#include <lr/log.h>
+
+/* Zero fields are defaults. Strings outlive the call. */
+struct view_params {
+    const char *scanner;                     /* name or file; NULL = none is opened */
+    const char *image, *mu, *data, *session; /* files */
+    const char *script;                      /* file of steps; NULL = a person */
+    bool has_no_window;                      /* draws where nobody sees it: scripts only */
+    int size[2];                             /* of the window; 0 = 1280 x 800 */
+    int device;                              /* without a window: the Nth usable way to OpenGL */
+    int threads;                             /* for what is computed; 0 = all processors */
+    int bench_frames; /* draws so many frames as fast as they go, prints how fast, ends */
+    const lr_log *log;
+    const lr_progress *progress; /* asked now and then whether to end; NULL = never */
+};
+
+/* Opens the window and returns when it is closed, or the script has ended.
+ * errors: LR_NO_DEVICE without a screen or OpenGL 4.5; LR_BAD_INPUT for a script that has errors or
+ * files of it that cannot be read; LR_FAILED where an expectation of a script is not met. */
+lr_status view_run(const struct view_params *params);
+
+#endif

@@ -1,0 +1,374 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The verbs of the family direct: tables, projections, deposition, reconstruction, bad input."""
+import json
+import os
+import random
+import struct
+
+import h5py
+import numpy
+
+from program import ProgramTest, main, read_nifti
+
+SIZE, EDGE = (20, 18, 6), (2, 2, 2)
+GRID = ["--grid", "20,18,6", "--voxel-mm", "2"]
+KERNEL = ["--tof-ps", "60", "--radial-mm", "3", "--axial-mm", "2.5"]
+VIEWS = ["--azimuths", "6", "--tilts", "2", "--acceptance-deg", "16"]
+CPU = ["--backend", "cpu", "--threads", "1"]
+
+
+class Direct(ProgramTest):
+    def activity(self, name="x.nii.gz"):
+        """A box in the middle, twice as active in one corner."""
+        values = []
+        for k in range(SIZE[0] * SIZE[1] * SIZE[2]):
+            x, y = k % SIZE[0], k // SIZE[0] % SIZE[1]
+            inside = 5 <= x < 15 and 4 <= y < 14
+            values.append((2.0 if x < 8 and y < 8 else 1.0) if inside else 0.0)
+        return self.image(name, values, SIZE, EDGE)
+
+    def counts(self, name="y.h5", *more):
+        self.good("direct", "deposit", "--activity", self.activity(), "--scanner", self.scanner,
+                  "--tof-ps", "60", *VIEWS, "-o", self.path(name), *more)
+        return self.path(name)
+
+
+class Tables(Direct):
+    def test_a_picture_and_its_figures(self):
+        found = self.json("direct", "lut", *KERNEL, *GRID, "--azimuth-deg", "90", "-o",
+                          self.path("t.png"))
+        self.assertEqual(found["identifiers"], 20)  # voxels to 19 mm, 1 mm each, borders above
+        self.assertEqual(found["kernels"], 20)
+        self.assertEqual(found["epsilon_mm"], 1)
+        self.assertEqual(found["half"], [1, 5, 1])  # 3 sigma: 3.8, 11.5, 3.2 mm
+        raw = open(self.path("t.png"), "rb").read()
+        self.assertEqual(raw[:8], b"\x89PNG\r\n\x1a\n")
+        width, height = struct.unpack(">2I", raw[16:24])
+        self.assertGreater(min(width, height), 300)
+
+    def test_models(self):
+        for model in (["--model", "variant1", "--edge-mm", "90"], ["--model", "variant2"],
+                      ["--model", "linear", "--radial-edge-mm", "5", "--edge-mm", "20"]):
+            self.good("direct", "lut", "--tof-ps", "60", "--axial-mm", "2", *model, *GRID, "-o",
+                      self.path("t.png"))
+        both = self.json("direct", "lut", *KERNEL, *GRID, "--asymmetric", "-o", self.path("t.png"))
+        self.assertEqual(both["kernels"], 2 * both["identifiers"])
+        wide = self.json("direct", "lut", *KERNEL, *GRID, "--support", "12", "-o",
+                         self.path("t.png"))
+        thin = self.json("direct", "lut", *KERNEL, *GRID, "-o", self.path("t.png"))
+        self.assertGreater(wide["offsets"], thin["offsets"])
+
+    def test_measured_kernels(self):
+        path = self.write("k.yaml", "distance_mm: [0, 20]\nfirst_offset_mm: -4\n"
+                          "offset_step_mm: 2\nprofiles: [[0, 1, 2, 1, 0], [1, 1, 1, 2, 0]]\n")
+        found = self.json("direct", "lut", "--tof-ps", "60", "--axial-mm", "2.5", "--measured",
+                          path, *GRID, "-o", self.path("t.png"))
+        self.assertEqual(found["kernels"], 2 * found["identifiers"])
+        self.assertEqual(found["half"][1], 2)
+
+
+class Projections(Direct):
+    def test_back_is_the_transpose(self):
+        generator = random.Random(3)
+        count = SIZE[0] * SIZE[1] * SIZE[2]
+        x = numpy.array([generator.random() for _ in range(count)])
+        image = self.image("x.nii.gz", list(x), SIZE, EDGE)
+        self.good("direct", "project", "--image", image, *KERNEL, *VIEWS, *CPU, "-o",
+                  self.path("y.h5"))
+        with h5py.File(self.path("y.h5")) as file:
+            y = file["histo/values"][()].astype(float)
+            self.assertEqual(y.shape, (12, count))
+            self.assertEqual(list(file["histo/grid_size"]), list(SIZE))
+            self.assertTrue(numpy.allclose(file["histo/views_deg"][7], [30, 8]))
+        self.good("direct", "project", "--histo", self.path("y.h5"), *KERNEL, *CPU, "-o",
+                  self.path("b.nii.gz"))
+        back = numpy.array(read_nifti(self.path("b.nii.gz"))[3])
+        left, right = (y * y).sum(), (x.astype("float32") * back.astype(float)).sum()
+        self.assertLess(abs(left - right) / left, 1e-6)
+
+    def test_one_view_is_one_of_the_set(self):
+        """As an image, forward and as the transpose."""
+        generator = random.Random(4)
+        count = SIZE[0] * SIZE[1] * SIZE[2]
+        x = numpy.array([generator.random() for _ in range(count)])
+        image = self.image("x.nii.gz", list(x), SIZE, EDGE)
+        one = ["--azimuth-deg", "30", "--tilt-deg", "8", *KERNEL, *CPU]
+        self.good("direct", "project", "--image", image, *KERNEL, *VIEWS, *CPU, "-o",
+                  self.path("y.h5"))
+        self.good("direct", "project", "--image", image, *one, "-o", self.path("f.npy"))
+        self.good("direct", "project", "--image", image, *one, "--transpose", "-o",
+                  self.path("b.npy"))
+        forward, back = numpy.load(self.path("f.npy")), numpy.load(self.path("b.npy"))
+        with h5py.File(self.path("y.h5")) as file:
+            self.assertTrue((file["histo/values"][7] == forward.ravel()).all())
+        x = x.astype("float32").reshape(SIZE[::-1])
+        left, right = (forward * x).sum(dtype=float), (x * back).sum(dtype=float)
+        self.assertLess(abs(left / right - 1), 1e-6)
+        project = ["direct", "project", "--image", image, *KERNEL, "-o", self.path("f.npy")]
+        self.refuse(2, "leave out sets", *project, "--azimuth-deg", "30", "--tilts", "2")
+        self.refuse(2, "--azimuth-deg", *project, "--transpose")
+
+    def test_backends_agree(self):
+        image = self.activity()
+        found = []
+        for backend in ("cpu", "compute"):
+            done = self.run_program("direct", "project", "--image", image, *KERNEL, *VIEWS,
+                                    "--backend", backend, "-o", self.path("y.h5"))
+            if done.returncode == 4:
+                self.skipTest("no OpenGL: " + done.stderr.strip())
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with h5py.File(self.path("y.h5")) as file:
+                found.append(file["histo/values"][()].astype(float))
+        off = numpy.linalg.norm(found[0] - found[1]) / numpy.linalg.norm(found[0])
+        self.assertLess(off, 1e-5)
+
+
+class Depositions(Direct):
+    """From all that has time of flight: pairs of an activity, CASToR and PETSIRD."""
+
+    def castor(self):
+        """600 events on the small ring, in the middles of the bins that PETSIRD gets."""
+        lines = [(k, (5 * k) % 64, (64 + 17 * k) % 128, 12.0 * (k % 27 - 13)) for k in range(600)]
+        data = b"".join(struct.pack("<IfII", time, ps, a, b) for time, a, b, ps in lines)
+        self.write("e.Cdh", "Data filename: e.Cdf\nNumber of events: 600\nData mode: list-mode\n"
+                   "Data type: PET\nScanner name: ring\nTOF information flag: 1\n"
+                   "TOF resolution (ps): 60\n")
+        with open(self.path("e.Cdf"), "wb") as file:
+            file.write(data)
+        return "e.Cdh"
+
+    def deposit(self, backend, *source):
+        """Report and values, or None without a device."""
+        done = self.run_program("direct", "deposit", *source, "--azimuths", "6", "--tilts", "2", "--acceptance-deg", "40",
+                                *GRID, "--scanner", self.scanner, "--rule", "trilinear",
+                                "--backend", backend, "--json", "-o", self.path("y.h5"))
+        if done.returncode == 4:
+            self.skipTest("no OpenGL: " + done.stderr.strip())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads(done.stdout)
+        self.assertEqual(report["backend"], backend)
+        with h5py.File(self.path("y.h5")) as file:
+            return report, file["histo/values"][()].astype(float)
+
+    def test_every_source_on_every_backend(self):
+        self.good("events", "convert", self.castor(), "e.petsird", "--scanner", self.scanner)
+        sources = {"pairs": ["--activity", self.activity(), "--tof-ps", "60", "--count", "3000"],
+                   "CASToR": ["--events", "e.Cdh"], "PETSIRD": ["--events", "e.petsird"]}
+        reports = {}
+        for name, source in sources.items():
+            report, values = self.deposit("cpu", *source)
+            other, found = self.deposit("compute", *source)
+            for key in ("deposited", "too_tilted", "outside_grid"):
+                self.assertEqual(report[key], other[key])
+            self.assertGreater(report["deposited"], 60)
+            self.assertAlmostEqual(values.sum(), report["deposited"], delta=1e-4 * values.sum())
+            self.assertLess(numpy.linalg.norm(values - found), 1e-5 * numpy.linalg.norm(values))
+            reports[name] = report, values
+        # The same events, where bins are told to single precision
+        castor, petsird = reports["CASToR"][1], reports["PETSIRD"][1]
+        self.assertLess(numpy.linalg.norm(castor - petsird), 1e-4 * numpy.linalg.norm(castor))
+
+
+class Reconstructions(Direct):
+    def test_from_events_to_an_image(self):
+        """RAMLA brings out the corner that is twice as active; all events are accounted for."""
+        report = self.json("direct", "deposit", "--activity", self.activity(), "--scanner",
+                           self.scanner, "--tof-ps", "60", *VIEWS, "--count", "60000", "--rule",
+                           "trilinear", "-o", self.path("y.h5"))
+        self.assertEqual(report["deposited"] + report["too_tilted"] + report["outside_grid"], 60000)
+        with h5py.File(self.path("y.h5")) as file:
+            total = file["histo/values"][()].astype(float).sum()
+        self.assertLess(abs(total / report["deposited"] - 1), 1e-4)
+        for algorithm in (["--algorithm", "ramla", "--fall", "0.3"],
+                          ["--algorithm", "osem", "--views-per-block", "3"],
+                          ["--algorithm", "mlem", "--iterations", "6"]):
+            self.good("direct", "recon", "--histo", self.path("y.h5"), *KERNEL, *CPU, *algorithm,
+                      "-o", self.path("r.nii.gz"))
+            values = numpy.array(read_nifti(self.path("r.nii.gz"))[3]).reshape(SIZE[::-1])
+            hot = values[2:4, 5:7, 6:7].mean()
+            warm = values[2:4, 10:13, 10:14].mean()
+            cold = values[2:4, 0:2, 0:3].mean()
+            self.assertGreater(hot, 1.4 * warm)
+            self.assertLess(cold, 0.2 * warm)
+
+    def test_corrections_are_used(self):
+        """Factors of 1/2 and nothing additive double the image of ML-EM."""
+        counts = self.counts()
+        with h5py.File(counts) as file, h5py.File(self.path("n.h5"), "w") as half:
+            file.copy("histo", half)
+            half["histo/values"][...] = 0.5
+        images = []
+        for more in ([], ["--factors", self.path("n.h5")]):
+            self.good("direct", "recon", "--histo", counts, *KERNEL, *CPU, "--algorithm", "mlem",
+                      "-o", self.path("r.nii.gz"), *more)
+            images.append(numpy.array(read_nifti(self.path("r.nii.gz"))[3]))
+        self.assertTrue(numpy.allclose(2 * images[0], images[1], rtol=1e-4, atol=1e-6))
+
+    def test_images_amid_iterations(self):
+        """Two iterations are one, and one more from its image; both are written."""
+        recon = ["direct", "recon", "--histo", self.counts(), *KERNEL, *CPU, "--relaxation", "0.4"]
+        self.good(*recon, "--iterations", "2", "--save-every", "1", "-o", self.path("a.npy"))
+        self.good(*recon, "--iterations", "1", "--initial", self.path("a.iter1.npy"), "-o",
+                  self.path("b.npy"))
+        first, second, last, again = (numpy.load(self.path(name + ".npy")) for name in
+                                      ("a.iter1", "a.iter2", "a", "b"))
+        self.assertTrue((second == last).all())
+        self.assertFalse(numpy.allclose(first, last, rtol=1e-2))
+        self.assertTrue(numpy.allclose(again, last, rtol=1e-5, atol=1e-6 * last.max()))
+        self.refuse(3, "grid", *recon, "--initial", self.image("other.nii.gz"), "-o",
+                    self.path("b.npy"))
+
+    def test_points_stay_where_they_are(self):
+        """Simulated pairs of a point far from the axis are put down around it."""
+        values = [0.0] * (SIZE[0] * SIZE[1] * SIZE[2])
+        values[3 + SIZE[0] * (15 + SIZE[1] * 3)] = 1.0
+        self.good("direct", "deposit", "--activity", self.image("p.nii.gz", values, SIZE, EDGE),
+                  "--scanner", self.scanner, "--tof-ps", "20", "--azimuths", "4", "--tilts", "1",
+                  "--count", "20000", "--rule", "trilinear", "-o", self.path("p.h5"))
+        with h5py.File(self.path("p.h5")) as file:
+            sums = file["histo/values"][...].reshape(-1, *SIZE[::-1]).sum(0, dtype=float)
+        for axis, place in ((1, 15), (2, 3)):
+            profile = sums.sum(tuple(k for k in range(3) if k != axis))
+            found = (profile * numpy.arange(profile.size)).sum() / profile.sum()
+            self.assertAlmostEqual(found, place, delta=0.05)
+
+    def test_blur_spreads_lines(self):
+        """A point's histo-image across the lines gets wider by what is asked for."""
+        values = [0.0] * (SIZE[0] * SIZE[1] * SIZE[2])
+        values[10 + SIZE[0] * (9 + SIZE[1] * 3)] = 1.0
+        image = self.image("p.nii.gz", values, SIZE, EDGE)
+        variances = []
+        for name, blur in (("a.h5", []), ("b.h5", ["--radial-mm", "9", "--axial-mm", "0.1"])):
+            self.good("direct", "deposit", "--activity", image, "--scanner", self.scanner,
+                      "--tof-ps", "20", "--azimuths", "1", "--tilts", "1", "--count", "30000",
+                      *blur, "-o", self.path(name))
+            with h5py.File(self.path(name)) as file:
+                profile = file["histo/values"][0].reshape(SIZE[::-1]).sum((0, 2), dtype=float)
+            y = EDGE[1] * numpy.arange(SIZE[1])
+            mean = (profile * y).sum() / profile.sum()
+            variances.append((profile * (y - mean) ** 2).sum() / profile.sum())
+        # radially 9 mm of every direction, less what falls on no crystal or beyond the grid
+        self.assertGreater(variances[1] - variances[0], 0.3 * (9 / 2.355) ** 2)
+        self.assertLess(variances[1] - variances[0], (9 / 2.355) ** 2)
+        self.refuse(2, "belongs to --activity", "direct", "deposit", "--events", "e.petsird",
+                    "--model", "variant1", *GRID, "-o", "y.h5")
+
+    def test_the_common_loop_gives_the_same_image(self):
+        """ML-EM by recon --operator direct, with factors and an additive term, and OSEM."""
+        counts = self.counts("y.h5", "--count", "20000")
+        for name, least in (("n.h5", 0.5), ("b.h5", 0.1)):
+            with h5py.File(counts) as file, h5py.File(self.path(name), "w") as other:
+                file.copy("histo", other)
+                shape = other["histo/values"].shape
+                other["histo/values"][...] = least + numpy.random.default_rng(1).random(shape)
+        more = ["--additive", self.path("b.h5"), "--factors", self.path("n.h5"), *KERNEL, *CPU,
+                "--algorithm", "mlem", "--iterations", "4"]
+        self.good("direct", "recon", "--histo", counts, *more, "-o", self.path("a.nii.gz"))
+        found = self.json("recon", "--operator", "direct", "--data", counts, *more, "-o",
+                          self.path("b.nii.gz"), "--png", self.path("b.png"))
+        self.assertEqual((found["operator"]["family"], found["scanner"]), ("direct", None))
+        likelihoods = [one["log_likelihood"] for one in found["iterations"]]
+        self.assertEqual(likelihoods, sorted(likelihoods))
+        images = [numpy.array(read_nifti(self.path(name))[3]) for name in ("a.nii.gz", "b.nii.gz")]
+        off = numpy.linalg.norm(images[0] - images[1]) / numpy.linalg.norm(images[0])
+        self.assertLess(off, 1e-5)
+        found = self.json("recon", "--operator", "direct", "--data", counts, *KERNEL, *CPU,
+                          "--algorithm", "osem", "--subsets", "4", "-o", self.path("c.nii.gz"))
+        self.assertEqual(found["subsets"], 4)
+        last = found["iterations"][-1]
+        self.assertAlmostEqual(last["sensitive_counts"] / last["measured_counts"], 1, 4)
+
+    def test_the_same_seed_gives_the_same_events(self):
+        self.counts("a.h5", "--count", "500")
+        self.counts("b.h5", "--count", "500")
+        self.counts("c.h5", "--count", "500", "--seed", "2")
+        values = []
+        for name in "abc":
+            with h5py.File(self.path(name + ".h5")) as file:
+                values.append(file["histo/values"][()])
+        self.assertTrue((values[0] == values[1]).all())
+        self.assertFalse((values[0] == values[2]).all())
+
+
+class BadInput(Direct):
+    def test_kernels(self):
+        lut = ["direct", "lut", *GRID, "-o", "t.png"]
+        self.refuse(2, "--tof-ps", *lut)
+        self.refuse(2, ["--tof-ps 0", "positive"], *lut, "--tof-ps", "0")
+        self.refuse(2, ["--radial-mm 0", "positive"], *lut, *KERNEL[:2], "--radial-mm", "0")
+        self.refuse(2, "number", *lut, "--tof-ps", "fast")
+        self.refuse(2, ["voxels long along x", "20"], *lut, "--tof-ps", "600")
+        self.refuse(2, ["along z", "6"], *lut, "--tof-ps", "60", "--axial-mm", "30")
+        self.refuse(2, "tilt of 90", *lut, *KERNEL, "--tilt-deg", "90")
+        self.refuse(2, "--radial-edge-mm", *lut, *KERNEL, "--model", "linear")
+        self.refuse(3, "no-such.yaml", *lut, "--tof-ps", "60", "--measured", "no-such.yaml")
+
+    def test_views(self):
+        deposit = ["direct", "deposit", "--activity", self.activity(), "--scanner", self.scanner,
+                   "--tof-ps", "60", "-o", "y.h5"]
+        self.refuse(2, "--azimuths", *deposit, "--azimuths", "0")
+        self.refuse(2, "acceptance of 95", *deposit, "--acceptance-deg", "95")
+        self.refuse(2, "either", "direct", "deposit", "--scanner", self.scanner, "-o", "y.h5")
+
+    def test_events_without_time_of_flight(self):
+        self.good("simulate", "--scanner", self.scanner, "--backend", "cpu", "--phantom",
+                  "spheres", "--grid", "6,5,3", "--voxel-mm", "3,3,4", "--counts", "200", "-o",
+                  self.path("e.petsird"))
+        self.refuse(3, "without time of flight", "direct", "deposit", "--events",
+                    self.path("e.petsird"), *GRID, "-o", "y.h5")
+
+    def test_histo_images_of_another_grid(self):
+        counts = self.counts()
+        self.good("direct", "project", "--image",
+                  self.image("z.nii.gz", None, (20, 18, 6), (3, 2, 2)), *KERNEL, *VIEWS, *CPU,
+                  "-o", self.path("other.h5"))
+        recon = ["direct", "recon", *KERNEL, *CPU, "-o", "r.nii.gz"]
+        self.refuse(3, ["along x", "same grid"], *recon, "--histo", counts, "--additive",
+                    self.path("other.h5"))
+        self.refuse(2, "grid", *recon, "--histo", counts, "--grid", "20,18,6", "--voxel-mm", "3")
+        with h5py.File(self.path("other.h5"), "w") as file:
+            file["x"] = 1
+        self.refuse(3, "/histo", *recon, "--histo", self.path("other.h5"))
+        os.truncate(counts, 1000)
+        self.refuse(3, "y.h5", *recon, "--histo", counts)
+
+    def test_families(self):
+        direct = ["recon", "--operator", "direct", "-o", "r.nii.gz"]
+        self.refuse(2, "--data", *direct, *KERNEL)
+        self.refuse(2, "--tof-ps", *direct, "--data", "y.h5")
+        self.refuse(2, ["--scanner", "correspondence"], *direct, "--data", "y.h5", *KERNEL,
+                    "--scanner", self.scanner)
+        self.refuse(2, ["--tof-ps", "direct"], "recon", "--data", "y.h5", "--scanner",
+                    self.scanner, "-o", "r.nii.gz", *KERNEL)
+        self.refuse(2, "views, of which there are 12", *direct, "--data", self.counts(), *KERNEL,
+                    *CPU, "--algorithm", "osem", "--subsets", "13")
+
+    def test_lone_words(self):
+        self.refuse(2, ["lut", "deposit", "project", "recon"], "direct")
+
+
+class Bench(ProgramTest):
+    def test_a_case_of_the_paper(self):
+        found = self.json("bench", "direct", "--workload", "caches", "--backend", "cpu",
+                          "--repeat", "1", "--seconds", "1", "--paper", timeout=280)
+        case, = found["cases"]
+        self.assertEqual(case["workload"], "caches")
+        # 29 x 5 x 3 at most, and the ellipsoid's share of it in most views
+        self.assertTrue(100 < case["offsets"] < 29 * 5 * 3)
+        for key in ("forward", "back", "tables", "forward_batch"):
+            self.assertGreater(case[key]["wall_s"], 0)
+        self.assertEqual(found["paper"]["caches"]["iteration_s"], [24, 40])
+        if not case["fft"]:
+            self.skipTest("the program was built without FFTW")
+        cyclic, padded = case["fft"]
+        self.assertEqual(cyclic["size"], [144, 144, 62])
+        self.assertTrue(padded["size"][0] > 144 and padded["single"]["wall_s"] > 0)
+        # ends that meet are seen; without them what is left is the transform's single precision
+        self.assertGreater(cyclic["error"], 1e-3)
+        self.assertLess(padded["error"], 1e-6)
+
+
+if __name__ == "__main__":
+    main({"tables": Tables, "projections": Projections, "deposit": Depositions, "recon": Reconstructions,
+          "bad_input": BadInput, "bench": Bench})

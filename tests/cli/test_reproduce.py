@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The commands that reproduce papers, at a size of seconds: they run through, go on where they
+stopped, and say what they lack."""
+import importlib.util
+import os
+import subprocess
+import sys
+
+from program import ProgramTest, main
+
+HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
+PICTURES = ["figure5.png", "figure6.png", "figure7.png", "figure9.png", "figure10.png"]
+
+
+class Direct(ProgramTest):
+    def script(self, *arguments, python=sys.executable):
+        command = [str(self.source_root / "tools/reproduce/direct.sh"), "--program", self.program,
+                   "--out", self.path("out"), "--size", "tiny", "--backend", "cpu", *arguments]
+        return subprocess.run(command, env={**os.environ, "PYTHON": python}, text=True,
+                              capture_output=True, timeout=280)
+
+    def test_it_runs_through_and_goes_on(self):
+        # shown as skipped by tools/test.sh
+        figures = [] if HAS_MATPLOTLIB else ["--no-figures"]
+        if not HAS_MATPLOTLIB:
+            print("skipped: the figures of tools/reproduce/direct.sh: no python3-matplotlib")
+        done = self.script(*figures)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        for what in ("contrast recovery, variant3 - invariant", "figure 6, back",
+                     "contrast recoveries are not judged"):
+            self.assertIn(what, done.stdout)
+        for name in ["report.txt", "curves.json", "variant2.iter2.npy", "tables-variant1.png",
+                     *(PICTURES if HAS_MATPLOTLIB else [])]:
+            self.assertGreater(os.path.getsize(self.path("out/" + name)), 100, name)
+        for name in ("variant3.npy", "figure6-back.npy"):
+            os.remove(self.path("out/" + name))
+        again = self.script("--no-figures")
+        self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
+        redone = [line for line in again.stdout.splitlines()
+                  if line.startswith("==") and not line.endswith("is there")]
+        self.assertEqual(redone[:-1], ["== RAMLA, variant3", "== point sources, figure6-back"])
+        tables = [text[text.index("\nquantity"):text.index("contrast recoveries")]
+                  for text in (done.stdout, again.stdout)]
+        self.assertEqual(*tables)
+        other = self.script("--no-figures", "--counts", "30000")
+        self.assertEqual(other.returncode, 2)
+        self.assertIn("another experiment", other.stderr)
+
+    def test_what_is_missing_is_named(self):
+        bare = self.write("bare", "#!/bin/sh\nexit 1\n")
+        os.chmod(bare, 0o755)
+        for done, words in ((self.script(python=bare), "python3-numpy"),
+                            (self.script("--size", "huge"), "small, paper and tiny"),
+                            (self.script("--truth", "sharp"), "variant3"),
+                            (self.script("--program", "no-such"), "no program"),
+                            (self.script("--count", "5"), "no option --count")):
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(words, done.stderr)
+
+
+if __name__ == "__main__":
+    main({"direct": Direct})

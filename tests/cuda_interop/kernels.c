@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The arithmetic of CUDA's gathers, thread by thread on the processor (on_cpu.h), against backend
+ * cpu: all models and views, both directions, at the borders too. */
+#include "direct/cases.h"
+#include "fixtures.h"
+
+#include "cuda_interop/direct_cloud.h"
+#include "cuda_interop/direct_plan.h"
+#include "on_cpu.h"
+
+enum { FLOATS = 4 };
+
+/* A view's tables as the device would have them. */
+struct tables {
+    struct lr_direct_shape shape;
+    lr_cuda_gather gather;
+    struct lr_cuda_plan plan;
+    struct lr_cuda_cloud_tables cloud;
+    lr_direct_tables *exact;
+    int32_t *offsets; /* [num_offsets][4] */
+    float *values;
+    uint16_t *map;
+    int64_t num_texels;
+};
+
+static lr_cuda_layout layout_of(const struct lr_direct_shape *shape)
+{
+    const int *size = shape->info.grid.size;
+    lr_cuda_layout layout = {.size = {size[0], size[1], size[2]}, .quads = (size[2] + 3) / 4};
+    int margin[3];
+    lr_cuda_plan_margins(shape, margin);
+    for (int k = 0; k < 3; k++) {
+        layout.margin[k] = margin[k];
+        layout.extent[k] = (k == 0 ? layout.quads : size[k - 1]) + 2 * margin[k];
+    }
+    return layout;
+}
+
+static int64_t column_of(const lr_cuda_layout *layout, int x, int y)
+{
+    return x + layout->margin[1] + (int64_t)layout->extent[1] * (y + layout->margin[2]);
+}
+
+static void fill(struct tables *tables)
+{
+    const lr_cuda_gather *gather = &tables->gather;
+    const int *size = gather->layout.size;
+    const int64_t count = gather->num_offsets;
+    tables->offsets = calloc((size_t)count, 4 * sizeof(*tables->offsets));
+    tables->values = calloc((size_t)(count * gather->num_rows), sizeof(*tables->values));
+    tables->map = calloc((size_t)gather->layout.extent[1] * (size_t)gather->layout.extent[2],
+                         sizeof(*tables->map));
+    for (int64_t i = 0; i < count; i++) {
+        memcpy(tables->offsets + 4 * i, tables->shape.offsets[i], 3 * sizeof(int32_t));
+        for (int row = 0; row < gather->num_rows; row++) {
+            tables->values[i * gather->num_rows + row] =
+                (float)lr_direct_tables_values(tables->exact, row)[i];
+        }
+    }
+    for (int y = 0; y < size[1]; y++) {
+        for (int x = 0; x < size[0]; x++) {
+            tables->map[column_of(&gather->layout, x, y)] =
+                (uint16_t)lr_direct_tables_map(tables->exact)[x + size[0] * y];
+        }
+    }
+}
+
+/* rows = 1 where all kernels are the same. */
+static void open_tables(struct tables *tables, const lr_direct_tables_params *params, bool one_row)
+{
+    *tables = (struct tables){0};
+    assert_int_equal(lr_direct_shape_init(&tables->shape, params), LR_OK);
+    tables->exact = lr_direct_tables_create(params);
+    assert_non_null(tables->exact);
+    const lr_cuda_layout layout = layout_of(&tables->shape);
+    tables->num_texels = (int64_t)layout.extent[0] * layout.extent[1] * layout.extent[2];
+    tables->gather = (lr_cuda_gather){.layout = layout,
+                                      .num_offsets = (int32_t)tables->shape.info.num_offsets,
+                                      .num_rows = one_row ? 1 : tables->shape.info.num_kernels};
+    fill(tables);
+    tables->gather.values = tables->values;
+    assert_int_equal(
+        lr_cuda_plan_init(&tables->plan, &tables->shape, &layout, tables->gather.num_rows, NULL),
+        LR_OK);
+    assert_int_equal(
+        lr_cuda_cloud_init(&tables->cloud, &tables->shape, &layout, tables->gather.num_rows, NULL),
+        LR_OK);
+    tables->cloud.pass.factors = tables->cloud.factors;
+    tables->cloud.pass.profiles = tables->cloud.profiles;
+    tables->cloud.pass.shift = tables->cloud.shift;
+    tables->plan.pass.steps = tables->plan.steps;
+    tables->plan.pass.map = tables->map;
+}
+
+static void close_tables(struct tables *tables)
+{
+    lr_cuda_cloud_finish(&tables->cloud);
+    lr_cuda_plan_finish(&tables->plan);
+    free(tables->map);
+    free(tables->values);
+    free(tables->offsets);
+    lr_direct_tables_destroy(tables->exact);
+    lr_direct_shape_finish(&tables->shape);
+}
+
+/* Between the grid's order and that of texels. */
+static void reorder(const lr_cuda_layout *layout, double *image, float *texels, bool to_texels)
+{
+    const int *size = layout->size;
+    for (int64_t k = 0; k < (int64_t)size[0] * size[1] * size[2]; k++) {
+        const int x = (int)(k % size[0]), y = (int)(k / size[0] % size[1]);
+        const int64_t z = k / size[0] / size[1];
+        float *texel =
+            texels +
+            FLOATS * ((int64_t)layout->extent[0] * column_of(layout, x, y) + layout->margin[0]) + z;
+        if (to_texels) {
+            *texel = (float)image[k];
+        } else {
+            image[k] = *texel;
+        }
+    }
+}
+
+enum kind { VOXELS, TEXELS, SHARED, CLOUD, COLUMNS, NUM_KINDS };
+
+static void run(const struct tables *tables, enum kind kind, bool forward, const float *source,
+                float *target)
+{
+    if (kind == COLUMNS) {
+        on_cpu_columns(forward, tables->plan.pass, &tables->gather, tables->plan.indices,
+                       tables->plan.num_weights, source, target);
+    } else if (kind == SHARED || kind == CLOUD) {
+        on_cpu_cloud(kind == SHARED, forward, tables->cloud.pass, tables->cloud.points[0],
+                     tables->map, source, target);
+    } else {
+        on_cpu_gather(kind == VOXELS ? CPU_VOXELS : CPU_TEXELS, forward, tables->gather,
+                      tables->offsets, tables->map, source, target);
+    }
+}
+
+/* Texels beyond the grid must stay zero: the next gather reads them. */
+static void assert_zero_around(const lr_cuda_layout *layout, const float *texels,
+                               int64_t num_texels, const double *image)
+{
+    double inside = 0, all = 0;
+    for (int64_t k = 0; k < (int64_t)layout->size[0] * layout->size[1] * layout->size[2]; k++) {
+        inside += fabs(image[k]);
+    }
+    for (int64_t k = 0; k < FLOATS * num_texels; k++) {
+        all += fabs((double)texels[k]);
+    }
+    assert_true(fabs(all - inside) <= 1e-9 * inside);
+}
+
+static double worst;
+
+static void check_kind(const struct tables *tables, enum kind kind, bool forward, double *image,
+                       const double *expected)
+{
+    const lr_cuda_layout *layout = &tables->gather.layout;
+    const int64_t count = (int64_t)layout->size[0] * layout->size[1] * layout->size[2];
+    float *source = calloc((size_t)tables->num_texels, FLOATS * sizeof(*source));
+    float *target = calloc((size_t)tables->num_texels, FLOATS * sizeof(*target));
+    double *found = calloc((size_t)count, sizeof(*found)), square = 0, norm = 0;
+    reorder(layout, image, source, true);
+    run(tables, kind, forward, source, target);
+    reorder(layout, found, target, false);
+    assert_zero_around(layout, target, tables->num_texels, found);
+    for (int64_t k = 0; k < count; k++) {
+        square += (found[k] - expected[k]) * (found[k] - expected[k]);
+        norm += expected[k] * expected[k];
+    }
+    worst = fmax(worst, sqrt(square / norm));
+    free(found);
+    free(target);
+    free(source);
+}
+
+static void check_case(const lr_grid *grid, const lr_view *view, const lr_direct_kernel *kernel)
+{
+    uint64_t seed = 5;
+    struct tables tables;
+    const int64_t count = lr_grid_num_voxels(grid);
+    const bool one_row =
+        kernel->resolution.model == LR_RADIAL_INVARIANT && !kernel->resolution.asymmetric;
+    open_tables(&tables, &(lr_direct_tables_params){.grid = grid, .view = *view, .kernel = *kernel},
+                one_row);
+    lr_direct *reference = lr_direct_create(&(lr_direct_params){
+        .grid = grid, .views = view, .num_views = 1, .kernel = *kernel, .backend = "cpu"});
+    double *image = calloc((size_t)count, sizeof(*image));
+    double *expected = calloc((size_t)count, sizeof(*expected));
+    for (int64_t k = 0; k < count; k++) {
+        image[k] = (double)(float)test_random(&seed);
+    }
+    for (int forward = 0; forward < 2; forward++) {
+        assert_int_equal(
+            (forward ? lr_direct_forward_f64 : lr_direct_back_f64)(reference, 0, image, expected),
+            LR_OK);
+        for (int kind = 0; kind < NUM_KINDS; kind++) {
+            check_kind(&tables, kind, forward != 0, image, expected);
+        }
+    }
+    free(expected);
+    free(image);
+    lr_direct_destroy(reference);
+    close_tables(&tables);
+}
+
+static void gathers_are_those_of_the_reference(void **state)
+{
+    (void)state;
+    const lr_grid grid = case_grid();
+    for (int model = 0; model < NUM_MODELS; model++) {
+        const lr_direct_kernel kernel = {.resolution = case_resolution(model)};
+        for (int k = 0; k < NUM_ANGLES; k++) {
+            check_case(&grid, &case_views[k], &kernel);
+        }
+    }
+    print_message("largest difference %.2e\n", worst);
+    assert_true(worst < 1e-6); /* of a sum of some hundred floats */
+}
+
+/* A kernel of more slices than a step has, in directions between those of the lattice. */
+static void long_columns_are_cut_into_steps(void **state)
+{
+    (void)state;
+    static const lr_view views[] = {{18, 8}, {63, -20}, {117, 0}, {152, 14}};
+    const lr_grid grid = lr_grid_centred((const int[3]){33, 35, 29}, (const double[3]){4, 4, 2});
+    const lr_direct_kernel kernel = {
+        .resolution = {.tof_ps = 200, .model = LR_RADIAL_VARIANT2, .axial_mm = 7, .edge_mm = 60}};
+    worst = 0;
+    for (int k = 0; k < 4; k++) {
+        check_case(&grid, &views[k], &kernel);
+    }
+    print_message("largest difference %.2e\n", worst);
+    assert_true(worst < 1e-6);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gathers_are_those_of_the_reference),
+        cmocka_unit_test(long_columns_are_cut_into_steps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The threads of CUDA passes run one after the other on the processor, from the source that the
+ * device's compiler takes. */
+#ifndef LR_TEST_CUDA_ON_CPU_H
+#define LR_TEST_CUDA_ON_CPU_H
+
+#include "cuda_interop/direct_passes.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum cpu_gather { CPU_VOXELS, CPU_TEXELS } cpu_gather;
+
+/* images: float [y][x][q][4] with the layout's margins; map: with margins. offsets: [num_offsets][4].
+ * pass.offsets is not read. */
+void on_cpu_gather(cpu_gather kind, bool forward, lr_cuda_gather pass, const int32_t *offsets,
+                   const uint16_t *map, const float *source, float *target);
+
+/* Fills pass.weights, [num_weights] of four floats, and gathers by columns. num_places: of places.
+ * indices: [steps][outputs][4]. */
+void on_cpu_columns(bool forward, lr_cuda_columns pass, const lr_cuda_gather *tables,
+                    const int32_t *indices, int64_t num_weights, const float *source,
+                    float *target);
+
+/* Gathers over the cloud, with sources in a block's shared memory or not. pass.points is not read:
+ * [num_points][4]. */
+void on_cpu_cloud(bool shared, bool forward, lr_cuda_cloud pass, const int32_t *points,
+                  const uint16_t *map, const float *source, float *target);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

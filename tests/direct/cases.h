@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Kernels and views that tests of the family `direct` go through. */
+#ifndef LR_TEST_DIRECT_CASES_H
+#define LR_TEST_DIRECT_CASES_H
+
+#include "test.h"
+
+#include <lr/direct.h>
+
+enum { NUM_MODELS = 8, NUM_ANGLES = 8 };
+
+/* Azimuths and tilts that the issue of this family names. */
+static const lr_view case_views[NUM_ANGLES] = {
+    {0, 0}, {30, 0}, {45, 0}, {90, 0}, {0, 10}, {30, 10}, {45, -10}, {90, 10},
+};
+
+/* Measured profiles: triangles that lean outwards and widen with the distance. */
+static inline const lr_radial_profiles *case_profiles(void)
+{
+    static double distance_mm[2] = {0, 40};
+    static double values[2 * 5] = {0, 1, 2, 1, 0.5, 0.5, 1, 2, 2, 1};
+    static const lr_radial_profiles profiles = {.num_distances = 2,
+                                                .num_offsets = 5,
+                                                .distance_mm = distance_mm,
+                                                .first_offset_mm = -8,
+                                                .offset_step_mm = 4,
+                                                .values = values};
+    return &profiles;
+}
+
+/* Model k of all there are; the edge is that of a grid 96 mm wide. */
+static inline lr_resolution case_resolution(int k)
+{
+    static const lr_radial_model models[NUM_MODELS] = {
+        LR_RADIAL_INVARIANT, LR_RADIAL_VARIANT1, LR_RADIAL_VARIANT2, LR_RADIAL_VARIANT3,
+        LR_RADIAL_LINEAR,    LR_RADIAL_MEASURED, LR_RADIAL_VARIANT2, LR_RADIAL_INVARIANT,
+    };
+    lr_resolution resolution = {.tof_ps = 150,
+                                .model = models[k],
+                                .radial_mm = 6,
+                                .radial_edge_mm = 14,
+                                .edge_mm = models[k] == LR_RADIAL_VARIANT1 ? 80 : 48,
+                                .axial_mm = 5,
+                                .asymmetric = k >= 6};
+    if (models[k] == LR_RADIAL_MEASURED) {
+        resolution.measured = case_profiles();
+    }
+    return resolution;
+}
+
+/* Neither square nor of a multiple of four slices. */
+static inline lr_grid case_grid(void)
+{
+    return lr_grid_centred((const int[3]){24, 22, 11}, (const double[3]){4, 4, 4});
+}
+
+#endif

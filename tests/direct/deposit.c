@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Where events come to lie in histo-images, for the backend that argv[1] names. */
+#include "fixtures.h"
+
+#include "base/vec.h"
+
+static const char *backend;
+
+static const lr_view_set set = {.azimuths = 5, .tilts = 3, .acceptance_deg = 12};
+
+static lr_grid wide_grid(void)
+{
+    return lr_grid_centred((const int[3]){41, 39, 21}, (const double[3]){3, 3, 2.5});
+}
+
+/* Opening a device for every event takes its time. */
+static int fewer(int count)
+{
+    return strcmp(backend, "cpu") == 0 ? count : count / 10;
+}
+
+static lr_deposit *make_on(const char *name, const struct fixture *fixture, const lr_grid *grid,
+                           lr_deposit_rule rule, bool delayeds)
+{
+    const lr_events_info info = {.has_tof = true};
+    return lr_deposit_create(&(lr_deposit_params){.scanner = fixture->scanner,
+                                                  .grid = grid,
+                                                  .set = set,
+                                                  .rule = rule,
+                                                  .delayeds = delayeds,
+                                                  .info = &info,
+                                                  .backend = name});
+}
+
+static lr_deposit *make(const struct fixture *fixture, const lr_grid *grid, lr_deposit_rule rule,
+                        bool delayeds)
+{
+    return make_on(backend, fixture, grid, rule, delayeds);
+}
+
+/* Some event and the point that it stands for. */
+static lr_event random_event(const struct fixture *fixture, uint64_t *seed, double point_mm[3])
+{
+    const lr_scanner *scanner = fixture->scanner;
+    lr_event event = {.weight = 1 + (float)(int)(3 * test_random(seed))};
+    double ends[2][3];
+    for (int k = 0; k < 2; k++) {
+        const int crystal = (int)(test_random(seed) * scanner->num_crystals);
+        const int m = lr_scanner_module_of(scanner, crystal);
+        const int place = crystal - scanner->first_crystal[m];
+        const lr_module *module = &scanner->modules[m];
+        const int nu = module->crystals[0];
+        event.crystals[k] = crystal;
+        lr_module_crystal_centre(module, place % nu, place / nu, ends[k]);
+        vec_add_scaled(ends[k], 0.5 * module->depth_mm - scanner->detection_depth_mm,
+                       module->normal, ends[k]); /* on the detection plane */
+    }
+    event.tof_mm = (float)(80 * test_random(seed) - 40);
+    const double d[3] = {ends[1][0] - ends[0][0], ends[1][1] - ends[0][1], ends[1][2] - ends[0][2]};
+    const double length = vec_length(d);
+    for (int k = 0; k < 3; k++) {
+        point_mm[k] = 0.5 * (ends[0][k] + ends[1][k]) +
+                      (length > 0 ? (double)event.tof_mm / length * d[k] : 0);
+    }
+    return event;
+}
+
+/* All weight of the histo-images, the view that has it, and its mean place. */
+struct found {
+    double weight, mean_mm[3];
+    int views, view;
+};
+
+static struct found find(const lr_deposit *deposit)
+{
+    const lr_histo_images *images = lr_deposit_get_images(deposit);
+    const int64_t count = lr_grid_num_voxels(&images->grid);
+    struct found found = {0};
+    for (int v = 0; v < images->num_views; v++) {
+        double weight = 0;
+        for (int64_t k = 0; k < count; k++) {
+            const double value = (double)images->values[v * count + k];
+            double at[3];
+            if (value != 0) {
+                lr_grid_voxel_centre(&images->grid, k, at);
+                weight += value;
+                vec_add_scaled(found.mean_mm, value, at, found.mean_mm);
+            }
+        }
+        found.views += weight > 0;
+        found.view = weight > 0 ? v : found.view;
+        found.weight += weight;
+    }
+    for (int k = 0; k < 3; k++) {
+        found.mean_mm[k] /= found.weight;
+    }
+    return found;
+}
+
+static void check_event(const struct fixture *fixture, const lr_grid *grid, uint64_t *seed,
+                        int64_t outcomes[3])
+{
+    double point_mm[3];
+    const lr_event event = random_event(fixture, seed, point_mm);
+    for (int rule = 0; rule < 2; rule++) {
+        lr_deposit *deposit = make(fixture, grid, (lr_deposit_rule)rule, false);
+        const lr_event_sink sink = lr_deposit_sink(deposit);
+        assert_int_equal(sink.take(sink.user, &event, 1), LR_OK);
+        assert_int_equal(lr_deposit_finish(deposit), LR_OK);
+        const lr_deposit_counts *counts = lr_deposit_get_counts(deposit);
+        outcomes[0] += counts->deposited;
+        outcomes[1] += counts->too_tilted;
+        outcomes[2] += counts->outside_grid;
+        if (counts->deposited == 1) {
+            const struct found found = find(deposit);
+            assert_int_equal(found.views, 1);
+            assert_close(found.weight, (double)event.weight, 1e-6);
+            for (int k = 0; k < 3; k++) {
+                const double off_mm = fabs(found.mean_mm[k] - point_mm[k]);
+                const double edge_mm = fabs(grid->origin_mm[k]);
+                /* at the grid's border trilinear shares go to the outermost centres */
+                const bool exact = rule == 1 && fabs(point_mm[k]) <= edge_mm;
+                assert_true(off_mm < (exact ? 1e-4 : 0.5 * grid->voxel_mm[k] + 1e-4));
+            }
+        } else if (counts->outside_grid == 1) {
+            bool outside = false;
+            for (int k = 0; k < 3; k++) {
+                outside =
+                    outside || fabs(point_mm[k]) > 0.5 * grid->size[k] * grid->voxel_mm[k] - 1e-4;
+            }
+            assert_true(outside);
+        }
+        lr_deposit_destroy(deposit);
+    }
+}
+
+static void events_lie_where_time_of_flight_says(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed();
+    const lr_grid grid = wide_grid();
+    int64_t outcomes[3] = {0};
+    struct fixture fixture;
+    fixture_init(&fixture, FIXTURE_TWO_RINGS);
+    for (int n = 0; n < fewer(200); n++) {
+        check_event(&fixture, &grid, &seed, outcomes);
+    }
+    print_message("%d deposited, %d tilted too much, %d outside\n", (int)outcomes[0],
+                  (int)outcomes[1], (int)outcomes[2]);
+    assert_true(outcomes[0] > fewer(100) && outcomes[1] > 0);
+    assert_int_equal(outcomes[0] + outcomes[1] + outcomes[2], fewer(400));
+    fixture_finish(&fixture);
+}
+
+/* The view is the one whose direction is nearest among those of the same interval of tilt. */
+static void views_are_those_of_the_line(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed();
+    const lr_grid grid = wide_grid();
+    struct fixture fixture;
+    fixture_init(&fixture, FIXTURE_RING);
+    for (int n = 0; n < fewer(100); n++) {
+        double point_mm[3];
+        lr_event event = random_event(&fixture, &seed, point_mm);
+        event.tof_mm = 0;
+        lr_event turned = {.crystals = {event.crystals[1], event.crystals[0]}, .weight = 1};
+        lr_deposit *deposit = make(&fixture, &grid, LR_DEPOSIT_NEAREST, false);
+        const lr_event_sink sink = lr_deposit_sink(deposit);
+        assert_int_equal(sink.take(sink.user, &event, 1), LR_OK);
+        assert_int_equal(sink.take(sink.user, &turned, 1), LR_OK);
+        assert_int_equal(lr_deposit_finish(deposit), LR_OK);
+        if (lr_deposit_get_counts(deposit)->deposited == 2) {
+            assert_int_equal(find(deposit).views, 1);
+        } else {
+            assert_int_equal(lr_deposit_get_counts(deposit)->deposited, 0);
+        }
+        lr_deposit_destroy(deposit);
+    }
+    fixture_finish(&fixture);
+}
+
+/* --- files --- */
+
+static void count_views(const lr_deposit *deposit, double weights[15])
+{
+    const lr_histo_images *images = lr_deposit_get_images(deposit);
+    const int64_t count = lr_grid_num_voxels(&images->grid);
+    for (int v = 0; v < images->num_views; v++) {
+        weights[v] = 0;
+        for (int64_t k = 0; k < count; k++) {
+            weights[v] += (double)images->values[v * count + k];
+        }
+    }
+}
+
+static double x_mean_mm(const lr_deposit *deposit)
+{
+    return find(deposit).mean_mm[0];
+}
+
+/* Pairs of an activity, written as PETSIRD and CASToR and read again, come to lie in the same views
+ * and, but for the bins of time of flight, at the same places. */
+static void check_file(const struct fixture *fixture, const lr_photon_params *photons,
+                       const char *path)
+{
+    const lr_grid grid = wide_grid();
+    const lr_events_info info = {.has_tof = true, .tof_resolution_ps = 100, .duration_s = 60};
+    struct test_log log;
+    test_log_init(&log);
+    lr_deposit *direct = make(fixture, &grid, LR_DEPOSIT_TRILINEAR, false);
+    const lr_event_sink sink = lr_deposit_sink(direct);
+    assert_int_equal(lr_events_from_activity(photons, &sink, NULL), LR_OK);
+    lr_events_writer *writer = lr_events_writer_create(&(lr_events_writer_params){
+        .path = path, .lors = fixture->lors, .info = &info, .log = &log.log});
+    if (writer == NULL) {
+        fail_msg("%s", log.error);
+    }
+    const lr_event_sink to_file = lr_events_writer_sink(writer);
+    assert_int_equal(lr_events_from_activity(photons, &to_file, NULL), LR_OK);
+    assert_int_equal(lr_events_writer_finish(writer), LR_OK);
+    lr_deposit *read = make(fixture, &grid, LR_DEPOSIT_TRILINEAR, false);
+    const lr_event_sink from_file = lr_deposit_sink(read);
+    lr_events_info found;
+    const lr_events_source source = {.path = path, .scanner = fixture->scanner, .log = &log.log};
+    if (lr_events_read(&source, &from_file, &found) != LR_OK) {
+        fail_msg("%s", log.error);
+    }
+    assert_true(found.has_tof);
+    assert_int_equal(lr_deposit_finish(direct), LR_OK);
+    assert_int_equal(lr_deposit_finish(read), LR_OK);
+    lr_events_info_finish(&found);
+    double a[15], b[15];
+    count_views(direct, a);
+    count_views(read, b);
+    for (int v = 0; v < 15; v++) {
+        assert_true(fabs(a[v] - b[v]) <= 1e-3 * (a[v] + 1));
+    }
+    assert_true(fabs(x_mean_mm(direct) - x_mean_mm(read)) < 0.1);
+    lr_deposit_destroy(read);
+    lr_deposit_destroy(direct);
+}
+
+static void files_with_time_of_flight_give_the_same(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, FIXTURE_TWO_RINGS);
+    lr_image *activity = lr_image_create(&fixture.grid, NULL);
+    for (int64_t k = 0; k < lr_grid_num_voxels(&fixture.grid); k++) {
+        activity->values[k] = 1;
+    }
+    const lr_photon_params photons = {.lors = fixture.lors,
+                                      .activity = activity,
+                                      .count = 3000,
+                                      .tof_resolution_ps = 100,
+                                      .seed = 5};
+    check_file(&fixture, &photons, "deposit-events.petsird");
+    check_file(&fixture, &photons, "deposit-events.Cdh");
+    remove("deposit-events.petsird");
+    remove("deposit-events.Cdh");
+    remove("deposit-events.Cdf");
+    remove("deposit-events.lut");
+    remove("deposit-events.hscan");
+    lr_image_destroy(activity);
+    fixture_finish(&fixture);
+}
+
+static void prompts_and_delayeds_are_told_apart(void **state)
+{
+    (void)state;
+    uint64_t seed = 4;
+    double point_mm[3];
+    const lr_grid grid = wide_grid();
+    struct fixture fixture;
+    fixture_init(&fixture, FIXTURE_OPPOSED);
+    lr_event event = random_event(&fixture, &seed, point_mm);
+    for (int delayeds = 0; delayeds < 2; delayeds++) {
+        lr_deposit *deposit = make(&fixture, &grid, LR_DEPOSIT_NEAREST, delayeds != 0);
+        const lr_event_sink sink = lr_deposit_sink(deposit);
+        event.is_delayed = delayeds == 0;
+        assert_int_equal(sink.take(sink.user, &event, 1), LR_OK);
+        assert_int_equal(lr_deposit_finish(deposit), LR_OK);
+        assert_int_equal(lr_deposit_get_counts(deposit)->other_kind, 1);
+        lr_deposit_destroy(deposit);
+    }
+    fixture_finish(&fixture);
+}
+
+/* --- against the reference --- */
+
+enum { NUM_EVENTS = 20000 };
+
+static lr_event *random_events(const struct fixture *fixture)
+{
+    uint64_t seed = test_seed();
+    double unused[3];
+    lr_event *events = calloc(NUM_EVENTS, sizeof(*events));
+    for (int k = 0; k < NUM_EVENTS; k++) {
+        events[k] = random_event(fixture, &seed, unused);
+        events[k].is_delayed = k % 7 == 0;
+        events[k].weight *= k % 3 == 0 ? 0.3f : 1;
+    }
+    return events;
+}
+
+/* Handed over in pieces of that many. */
+static lr_deposit *deposit_all(const char *name, const struct fixture *fixture,
+                               lr_deposit_rule rule, const lr_event *events, int piece)
+{
+    const lr_grid grid = wide_grid();
+    lr_deposit *deposit = make_on(name, fixture, &grid, rule, false);
+    assert_non_null(deposit);
+    const lr_event_sink sink = lr_deposit_sink(deposit);
+    for (int at = 0; at < NUM_EVENTS; at += piece) {
+        const int count = NUM_EVENTS - at < piece ? NUM_EVENTS - at : piece;
+        assert_int_equal(sink.take(sink.user, events + at, count), LR_OK);
+        if (at == 0) { /* looking in between changes nothing */
+            assert_int_equal(lr_deposit_finish(deposit), LR_OK);
+        }
+    }
+    assert_int_equal(lr_deposit_finish(deposit), LR_OK);
+    assert_int_equal(lr_deposit_get_counts(deposit)->other_kind, (NUM_EVENTS + 6) / 7);
+    return deposit;
+}
+
+static int64_t num_values(const lr_deposit *deposit)
+{
+    const lr_histo_images *images = lr_deposit_get_images(deposit);
+    return images->num_views * lr_grid_num_voxels(&images->grid);
+}
+
+static double difference(const lr_deposit *a, const lr_deposit *b)
+{
+    const float *left = lr_deposit_get_images(a)->values, *right = lr_deposit_get_images(b)->values;
+    double square = 0, norm = 0;
+    for (int64_t k = 0; k < num_values(a); k++) {
+        const double off = (double)left[k] - (double)right[k];
+        square += off * off;
+        norm += (double)left[k] * (double)left[k];
+    }
+    return sqrt(square / norm);
+}
+
+static void check_counts(const lr_deposit *a, const lr_deposit *b)
+{
+    const lr_deposit_counts *left = lr_deposit_get_counts(a), *right = lr_deposit_get_counts(b);
+    assert_int_equal(left->deposited, right->deposited);
+    assert_int_equal(left->too_tilted, right->too_tilted);
+    assert_int_equal(left->outside_grid, right->outside_grid);
+    assert_close(left->weight, right->weight, 1e-7 * right->weight);
+    assert_true(left->deposited > 2000 && left->too_tilted > 10);
+}
+
+/* The device sums in steps of 2^-37, the reference in float: half of 2^-24 of each sum, some times
+ * over. */
+static void agrees_with_the_reference(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, FIXTURE_TWO_RINGS);
+    lr_event *events = random_events(&fixture);
+    for (int rule = 0; rule < 2; rule++) {
+        lr_deposit *reference = deposit_all("cpu", &fixture, (lr_deposit_rule)rule, events, 9000);
+        lr_deposit *tested = deposit_all(backend, &fixture, (lr_deposit_rule)rule, events, 777);
+        const double off = difference(reference, tested);
+        print_message("rule %d: relative L2 difference %.2g\n", rule, off);
+        check_counts(tested, reference);
+        assert_true(off < 1e-6);
+        lr_deposit_destroy(tested);
+        lr_deposit_destroy(reference);
+    }
+    free(events);
+    fixture_finish(&fixture);
+}
+
+static void reverse(lr_event *events)
+{
+    for (int k = 0; k < NUM_EVENTS / 2; k++) {
+        const lr_event kept = events[k];
+        events[k] = events[NUM_EVENTS - 1 - k];
+        events[NUM_EVENTS - 1 - k] = kept;
+    }
+}
+
+/* On a device the order of events does not matter to a single bit; nor where they are cut. */
+static void every_run_gives_the_same_bits(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, FIXTURE_TWO_RINGS);
+    lr_event *events = random_events(&fixture);
+    lr_deposit *first = deposit_all(backend, &fixture, LR_DEPOSIT_TRILINEAR, events, 5000);
+    if (strcmp(backend, "cpu") != 0) {
+        reverse(events);
+    }
+    lr_deposit *second = deposit_all(backend, &fixture, LR_DEPOSIT_TRILINEAR, events, 1234);
+    assert_memory_equal(lr_deposit_get_images(first)->values, lr_deposit_get_images(second)->values,
+                        (size_t)num_values(first) * sizeof(float));
+    lr_deposit_destroy(second);
+    lr_deposit_destroy(first);
+    free(events);
+    fixture_finish(&fixture);
+}
+
+/* Sums that do not fit are an error, not a wrong number. */
+static void sums_that_are_too_large_are_refused(void **state)
+{
+    (void)state;
+    const lr_grid grid = wide_grid();
+    double unused[3];
+    uint64_t seed = 4;
+    struct fixture fixture;
+    fixture_init(&fixture, FIXTURE_OPPOSED);
+    lr_deposit *deposit = make(&fixture, &grid, LR_DEPOSIT_NEAREST, false);
+    const lr_event_sink sink = lr_deposit_sink(deposit);
+    lr_event event = random_event(&fixture, &seed, unused);
+    do {
+        event = random_event(&fixture, &seed, unused);
+        assert_int_equal(sink.take(sink.user, &event, 1), LR_OK);
+        assert_int_equal(lr_deposit_finish(deposit), LR_OK);
+    } while (lr_deposit_get_counts(deposit)->deposited == 0);
+    event.weight = 4e7f;
+    assert_int_equal(sink.take(sink.user, &event, 1), LR_OK);
+    assert_int_equal(lr_deposit_finish(deposit), LR_OK);
+    assert_int_equal(sink.take(sink.user, &event, 1), LR_OK);
+    assert_int_equal(lr_deposit_finish(deposit), strcmp(backend, "cpu") == 0 ? LR_OK : LR_FAILED);
+    lr_deposit_destroy(deposit);
+    fixture_finish(&fixture);
+}
+
+/* More sums than the 128 MiB that llvmpipe allows a buffer: the views of the set that are not in the
+ * first one get theirs too. */
+static void all_buffers_of_sums_are_used(void **state)
+{
+    (void)state;
+    const lr_grid grid = lr_grid_centred((const int[3]){64, 64, 36}, (const double[3]){2, 2, 2});
+    const lr_events_info info = {.has_tof = true};
+    struct fixture fixture;
+    fixture_init(&fixture, FIXTURE_TWO_RINGS);
+    lr_event *events = random_events(&fixture);
+    lr_deposit *deposits[2];
+    for (int k = 0; k < 2; k++) {
+        deposits[k] = lr_deposit_create(&(lr_deposit_params){.scanner = fixture.scanner,
+                                                             .grid = &grid,
+                                                             .set = {.acceptance_deg = 30},
+                                                             .info = &info,
+                                                             .backend = k == 0 ? "cpu" : backend});
+        assert_non_null(deposits[k]);
+        const lr_event_sink sink = lr_deposit_sink(deposits[k]);
+        assert_int_equal(sink.take(sink.user, events, NUM_EVENTS), LR_OK);
+        assert_int_equal(lr_deposit_finish(deposits[k]), LR_OK);
+    }
+    assert_true(difference(deposits[0], deposits[1]) < 1e-6);
+    check_counts(deposits[1], deposits[0]);
+    lr_deposit_destroy(deposits[1]);
+    lr_deposit_destroy(deposits[0]);
+    free(events);
+    fixture_finish(&fixture);
+}
+
+static void bad_events_are_refused(void **state)
+{
+    (void)state;
+    const lr_grid grid = wide_grid();
+    const lr_events_info without = {0}, with = {.has_tof = true};
+    struct test_log log;
+    struct fixture fixture;
+    fixture_init(&fixture, FIXTURE_OPPOSED);
+    test_log_init(&log);
+    lr_deposit_params params = {
+        .scanner = fixture.scanner, .grid = &grid, .info = &without, .log = &log.log};
+    assert_null(lr_deposit_create(&params));
+    assert_int_equal(log.status, LR_BAD_INPUT);
+    assert_non_null(strstr(log.error, "without time of flight"));
+    params.info = &with;
+    params.set.tilts = -1;
+    assert_null(lr_deposit_create(&params));
+    params.set.tilts = 0;
+    params.backend = "quantum";
+    assert_null(lr_deposit_create(&params));
+    assert_int_equal(log.status, LR_USAGE);
+    params.backend = backend;
+    lr_deposit *deposit = lr_deposit_create(&params);
+    const lr_event event = {.crystals = {0, fixture.scanner->num_crystals}, .weight = 1};
+    const lr_event_sink sink = lr_deposit_sink(deposit);
+    assert_int_equal(sink.take(sink.user, &event, 1), LR_BAD_INPUT);
+    lr_deposit_destroy(deposit);
+    lr_deposit_destroy(NULL);
+    fixture_finish(&fixture);
+}
+
+int main(int argc, char **argv)
+{
+    backend = argc > 1 ? argv[1] : "cpu";
+    if (!fixture_backend_is_usable(backend)) {
+        return 77;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(events_lie_where_time_of_flight_says),
+        cmocka_unit_test(views_are_those_of_the_line),
+        cmocka_unit_test(files_with_time_of_flight_give_the_same),
+        cmocka_unit_test(prompts_and_delayeds_are_told_apart),
+        cmocka_unit_test(agrees_with_the_reference),
+        cmocka_unit_test(every_run_gives_the_same_bits),
+        cmocka_unit_test(sums_that_are_too_large_are_refused),
+        cmocka_unit_test(all_buffers_of_sums_are_used),
+        cmocka_unit_test(bad_events_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

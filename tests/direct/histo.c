@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Files of histo-images. */
+#include "direct/cases.h"
+
+#include <unistd.h>
+
+static lr_histo_images *make(uint64_t *seed)
+{
+    const lr_grid grid = case_grid();
+    lr_histo_images *histo = lr_histo_images_create(&grid, case_views, NUM_ANGLES, NULL);
+    assert_non_null(histo);
+    for (int64_t k = 0; k < NUM_ANGLES * lr_grid_num_voxels(&grid); k++) {
+        histo->values[k] = (float)test_random(seed);
+    }
+    return histo;
+}
+
+static const char *path_of(char path[64])
+{
+    snprintf(path, 64, "histo-%d.h5", (int)getpid());
+    return path;
+}
+
+static void files_read_back_the_same(void **state)
+{
+    (void)state;
+    char path[64];
+    uint64_t seed = test_seed();
+    lr_histo_images *histo = make(&seed);
+    assert_int_equal(lr_histo_images_write(path_of(path), histo, NULL), LR_OK);
+    lr_histo_images *again = lr_histo_images_read(path, NULL);
+    assert_non_null(again);
+    const lr_grid *grid = &histo->grid;
+    assert_int_equal(again->num_views, NUM_ANGLES);
+    for (int k = 0; k < 3; k++) {
+        assert_int_equal(again->grid.size[k], grid->size[k]);
+        assert_true(again->grid.voxel_mm[k] == grid->voxel_mm[k]);
+        assert_true(again->grid.origin_mm[k] == grid->origin_mm[k]);
+    }
+    for (int v = 0; v < NUM_ANGLES; v++) {
+        assert_true(again->views[v].azimuth_deg == case_views[v].azimuth_deg);
+        assert_true(again->views[v].tilt_deg == case_views[v].tilt_deg);
+    }
+    assert_memory_equal(again->values, histo->values,
+                        NUM_ANGLES * (size_t)lr_grid_num_voxels(grid) * sizeof(float));
+    lr_histo_images_destroy(again);
+    lr_histo_images_destroy(histo);
+    unlink(path);
+}
+
+/* Every beginning of the file is refused with a sentence. */
+static void cut_files_are_refused(void **state)
+{
+    (void)state;
+    char path[64];
+    uint64_t seed = 2;
+    lr_histo_images *histo = make(&seed);
+    assert_int_equal(lr_histo_images_write(path_of(path), histo, NULL), LR_OK);
+    FILE *file = fopen(path, "rb");
+    assert_non_null(file);
+    fseek(file, 0, SEEK_END);
+    const long size = ftell(file);
+    fclose(file);
+    for (int n = 15; n >= 0; n--) {
+        struct test_log log;
+        test_log_init(&log);
+        assert_int_equal(truncate(path, size * n / 16), 0);
+        assert_null(lr_histo_images_read(path, &log.log));
+        assert_int_equal(log.status, LR_BAD_INPUT);
+    }
+    lr_histo_images_destroy(histo);
+    unlink(path);
+}
+
+static void other_grids_and_views_are_refused(void **state)
+{
+    (void)state;
+    uint64_t seed = 2;
+    struct test_log log;
+    test_log_init(&log);
+    lr_histo_images *histo = make(&seed);
+    lr_direct *direct =
+        lr_direct_create(&(lr_direct_params){.grid = &histo->grid,
+                                             .views = case_views,
+                                             .num_views = NUM_ANGLES,
+                                             .kernel = {.resolution = {.tof_ps = 150}},
+                                             .backend = "cpu",
+                                             .log = &log.log});
+    assert_non_null(direct);
+    assert_int_equal(lr_histo_images_check(histo, direct, &log.log), LR_OK);
+    histo->views[3].tilt_deg += 1;
+    assert_int_equal(lr_histo_images_check(histo, direct, &log.log), LR_BAD_INPUT);
+    assert_non_null(strstr(log.error, "histo-image 3"));
+    histo->grid.origin_mm[1] += 1;
+    assert_int_equal(lr_histo_images_check(histo, direct, &log.log), LR_BAD_INPUT);
+    assert_non_null(strstr(log.error, "along y"));
+    lr_direct_destroy(direct);
+    lr_histo_images_destroy(histo);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_read_back_the_same),
+        cmocka_unit_test(cut_files_are_refused),
+        cmocka_unit_test(other_grids_and_views_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The family direct through the common operator (lr/operator.h), for the backend that argv[1] names:
+ * the laws of operators, and the images of lr_direct_recon. */
+#include "direct/cases.h"
+#include "fixtures.h"
+
+#include <lr/recon.h>
+
+enum {
+    NUM_VIEWS = 6,
+    NX = 16,
+    NY = 15,
+    NZ = 9,
+    NUM_VOXELS = NX * NY * NZ,
+    NUM_DATA = NUM_VIEWS * NUM_VOXELS
+};
+
+static const char *backend;
+
+struct session {
+    struct test_log log;
+    lr_direct *direct;
+    lr_lor_source factors_source;
+    float *factors, *additive, *counts; /* [NUM_DATA] */
+    lr_operator *op, *plain;            /* with factors, and without */
+};
+
+static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
+{
+    const float *factors = user;
+    for (int64_t k = 0; k < span->count; k++) {
+        values[k] = factors[span->numbers != NULL ? span->numbers[k] : span->first + k];
+    }
+    return LR_OK;
+}
+
+static float *random_floats(int count, double least, uint64_t *seed)
+{
+    float *values = malloc((size_t)count * sizeof(*values));
+    assert_non_null(values);
+    for (int k = 0; k < count; k++) {
+        values[k] = (float)(least + test_random(seed));
+    }
+    return values;
+}
+
+static void session_open(struct session *s)
+{
+    const lr_grid grid = lr_grid_centred((const int[3]){NX, NY, NZ}, (const double[3]){4, 4, 4});
+    const lr_view_set set = {3, 2, 12};
+    lr_view views[NUM_VIEWS];
+    uint64_t seed = test_seed();
+    *s = (struct session){0};
+    test_log_init(&s->log);
+    for (int k = 0; k < NUM_VIEWS; k++) {
+        views[k] = lr_view_set_at(&set, k);
+    }
+    s->direct = lr_direct_create(&(lr_direct_params){.grid = &grid,
+                                                     .views = views,
+                                                     .num_views = NUM_VIEWS,
+                                                     .kernel = {.resolution = case_resolution(6)},
+                                                     .backend = backend,
+                                                     .log = &s->log.log});
+    assert_non_null(s->direct);
+    s->factors = random_floats(NUM_DATA, 0.2, &seed);
+    s->additive = random_floats(NUM_DATA, 0, &seed);
+    s->counts = random_floats(NUM_DATA, 0, &seed);
+    for (int k = 0; k < NUM_DATA; k++) { /* many voxels without any, as in a short scan */
+        s->counts[k] = floorf(2.2f * s->counts[k]);
+    }
+    s->factors_source = (lr_lor_source){get_factors, s->factors};
+    lr_direct_operator_params params = {.direct = s->direct, .log = &s->log.log};
+    s->plain = lr_direct_operator_create(&params);
+    params.factors = &s->factors_source;
+    s->op = lr_direct_operator_create(&params);
+    assert_non_null(s->plain);
+    assert_non_null(s->op);
+}
+
+static void session_close(struct session *s)
+{
+    lr_operator_destroy(s->op);
+    lr_operator_destroy(s->plain);
+    lr_direct_destroy(s->direct);
+    free(s->factors);
+    free(s->additive);
+    free(s->counts);
+}
+
+static double dot(const float *a, const float *b, int64_t count)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < count; k++) {
+        sum += (double)a[k] * (double)b[k];
+    }
+    return sum;
+}
+
+static double relative_l2(const float *got, const float *expected, int64_t count)
+{
+    double square = 0;
+    for (int64_t k = 0; k < count; k++) {
+        square += ((double)got[k] - (double)expected[k]) * ((double)got[k] - (double)expected[k]);
+    }
+    return sqrt(square / dot(expected, expected, count));
+}
+
+/* --- laws --- */
+
+static void it_says_what_it_is(void **state)
+{
+    (void)state;
+    struct session s;
+    session_open(&s);
+    const lr_operator_info *info = lr_operator_get_info(s.op);
+    assert_string_equal(info->backend, backend);
+    assert_int_equal(info->num_voxels, NUM_VOXELS);
+    assert_int_equal(info->num_lors, NUM_DATA);
+    assert_int_equal(info->lors->num_pairs, NUM_VIEWS);
+    assert_null(info->lors->scanner);
+    assert_int_equal(lr_lors_describe(info->lors, 2 * NUM_VOXELS + 5).module_i, 2);
+    assert_int_equal(lr_lors_number(info->lors, 0, 1), -1);
+    assert_true(lr_lors_in_coincidence(info->lors, NUM_DATA - 1));
+    assert_false(lr_lors_in_coincidence(info->lors, NUM_DATA));
+    session_close(&s);
+}
+
+static void data_are_the_histo_images(void **state)
+{
+    (void)state;
+    struct session s;
+    session_open(&s);
+    uint64_t seed = 3;
+    float *x = random_floats(NUM_VOXELS, 0, &seed), *y = random_floats(NUM_DATA, 0, &seed);
+    float one[NUM_VOXELS];
+    assert_int_equal(lr_operator_forward(s.plain, x, y), LR_OK);
+    for (int view = 0; view < NUM_VIEWS; view++) {
+        assert_int_equal(lr_direct_forward(s.direct, view, x, one), LR_OK);
+        assert_memory_equal(one, y + view * NUM_VOXELS, sizeof(one));
+    }
+    free(y);
+    free(x);
+    session_close(&s);
+}
+
+/* Some views, or some voxels of some views; and NULL, for all. */
+static const int32_t some_views[] = {1, 2, 5};
+static int64_t some_voxels[700];
+
+static const lr_selection *parts(int k)
+{
+    static lr_selection selections[3];
+    for (int n = 0; n < 700; n++) {
+        some_voxels[n] = NUM_VOXELS / 2 + 7 * n + (n > 350 ? 3 * NUM_VOXELS : 0);
+    }
+    selections[1] = (lr_selection){.pairs = some_views, .num_pairs = 3};
+    selections[2] = (lr_selection){.lors = some_voxels, .num_lors = 700};
+    return &selections[k];
+}
+
+/* Single precision at the door: each product is off by some 6e-8 of itself. */
+static void back_is_the_transpose(void **state)
+{
+    (void)state;
+    struct session s;
+    session_open(&s);
+    uint64_t seed = 5;
+    float *x = random_floats(NUM_VOXELS, 0, &seed), *y = random_floats(NUM_DATA, 0, &seed);
+    float *forward = random_floats(NUM_DATA, 0, &seed), *back = random_floats(NUM_VOXELS, 0, &seed);
+    for (int k = 0; k < 3; k++) {
+        const lr_selection *part = parts(k);
+        const int64_t count = lr_selection_count(lr_operator_get_info(s.op)->lors, part);
+        assert_int_equal(lr_operator_forward_part(s.op, part, x, forward), LR_OK);
+        assert_int_equal(lr_operator_back_part(s.op, part, y, back), LR_OK);
+        const double left = dot(forward, y, count), right = dot(x, back, NUM_VOXELS);
+        print_message("part %d of %lld: %.3g\n", k, (long long)count, fabs(left / right - 1));
+        assert_true(count > 0 && fabs(left / right - 1) < 1e-6);
+    }
+    free(back);
+    free(forward);
+    free(y);
+    free(x);
+    session_close(&s);
+}
+
+static int64_t lor_at(const lr_selection *part, int64_t k)
+{
+    return part->lors != NULL    ? part->lors[k]
+           : part->pairs != NULL ? part->pairs[k / NUM_VOXELS] * NUM_VOXELS + k % NUM_VOXELS
+                                 : k;
+}
+
+static void parts_are_pieces_of_the_whole(void **state)
+{
+    (void)state;
+    struct session s;
+    session_open(&s);
+    uint64_t seed = 6;
+    float *x = random_floats(NUM_VOXELS, 0, &seed), *all = random_floats(NUM_DATA, 0, &seed);
+    float *some = random_floats(NUM_DATA, 0, &seed), *padded = calloc(NUM_DATA, sizeof(float));
+    float back[2][NUM_VOXELS];
+    assert_int_equal(lr_operator_forward(s.op, x, all), LR_OK);
+    for (int k = 1; k < 3; k++) {
+        const lr_selection *part = parts(k);
+        const int64_t count = lr_selection_count(lr_operator_get_info(s.op)->lors, part);
+        assert_int_equal(lr_operator_forward_part(s.op, part, x, some), LR_OK);
+        memset(padded, 0, NUM_DATA * sizeof(float));
+        for (int64_t n = 0; n < count; n++) {
+            assert_true(some[n] == all[lor_at(part, n)]);
+            padded[lor_at(part, n)] = some[n];
+        }
+        assert_int_equal(lr_operator_back_part(s.op, part, some, back[0]), LR_OK);
+        assert_int_equal(lr_operator_back(s.op, padded, back[1]), LR_OK);
+        assert_true(relative_l2(back[0], back[1], NUM_VOXELS) < 1e-6);
+        /* and A^T 1 of a part is that of its factors */
+        for (int64_t n = 0; n < count; n++) {
+            padded[lor_at(part, n)] = s.factors[lor_at(part, n)];
+        }
+        assert_int_equal(lr_operator_sensitivity_part(s.op, part, back[0]), LR_OK);
+        assert_int_equal(lr_operator_back(s.plain, padded, back[1]), LR_OK);
+        assert_true(relative_l2(back[0], back[1], NUM_VOXELS) < 1e-6);
+    }
+    free(padded);
+    free(some);
+    free(all);
+    free(x);
+    session_close(&s);
+}
+
+struct column {
+    const float *expected; /* [NUM_DATA] what a point of activity gives */
+    int64_t row;
+    int rows;
+};
+
+static lr_status check_row(void *user, const lr_row *row)
+{
+    struct column *column = user;
+    float *found = calloc(NUM_DATA, sizeof(*found));
+    for (int64_t k = 0; k < row->count; k++) {
+        assert_true(k == 0 || row->lor[k] > row->lor[k - 1]);
+        assert_true(row->probability[k] > 0);
+        found[row->lor[k]] = (float)row->probability[k];
+    }
+    assert_int_equal(row->row, column->row);
+    assert_true(relative_l2(found, column->expected, NUM_DATA) < 1e-6);
+    column->rows++;
+    free(found);
+    return LR_OK;
+}
+
+static void rows_are_what_a_voxel_gives(void **state)
+{
+    (void)state;
+    static const int64_t voxels[3] = {0, NUM_VOXELS / 2 + 7, NUM_VOXELS - 30};
+    struct session s;
+    session_open(&s);
+    const double point_mm[1][3] = {{0, 0, 0}};
+    float *expected = calloc(NUM_DATA, sizeof(*expected));
+    struct column column = {.expected = expected};
+    const lr_row_sink sink = {check_row, &column};
+    for (int k = 0; k < 3; k++) {
+        float x[NUM_VOXELS] = {0};
+        x[voxels[k]] = 1;
+        column.row = voxels[k];
+        assert_int_equal(lr_operator_forward(s.plain, x, expected), LR_OK);
+        assert_int_equal(lr_operator_rows(s.plain, voxels[k], voxels[k] + 1, &sink), LR_OK);
+    }
+    assert_int_equal(column.rows, 3);
+    assert_int_equal(lr_operator_point_rows(s.plain, point_mm, 1, &sink), LR_USAGE);
+    assert_non_null(strstr(s.log.error, "voxels of its grid"));
+    free(expected);
+    session_close(&s);
+}
+
+/* --- reconstruction --- */
+
+static void load(struct session *s)
+{
+    for (int view = 0; view < NUM_VIEWS; view++) {
+        const int64_t at = (int64_t)view * NUM_VOXELS;
+        assert_int_equal(lr_direct_load(s->direct, view,
+                                        &(lr_direct_data){.counts = s->counts + at,
+                                                          .additive = s->additive + at,
+                                                          .factors = s->factors + at}),
+                         LR_OK);
+    }
+}
+
+/* Data as they are, or those above 0 alone. */
+static lr_lor_data make_data(const struct session *s, bool is_sparse)
+{
+    lr_lor_data data = {.count = NUM_DATA, .values = calloc(NUM_DATA, sizeof(float))};
+    if (!is_sparse) {
+        memcpy(data.values, s->counts, NUM_DATA * sizeof(float));
+        return data;
+    }
+    data.count = 0;
+    data.index = calloc(NUM_DATA, sizeof(int64_t));
+    for (int k = 0; k < NUM_DATA; k++) {
+        if (s->counts[k] > 0) {
+            data.index[data.count] = k;
+            data.values[data.count++] = s->counts[k];
+        }
+    }
+    return data;
+}
+
+/* Three iterations by the common loop and by the family's own: the same updates, kept in single
+ * precision between them or in double. */
+static void check_recon(int subsets, bool is_sparse)
+{
+    static const int order[NUM_VIEWS] = {0, 2, 4, 1, 3, 5}; /* subset 0 of two, then 1 */
+    struct session s;
+    session_open(&s);
+    load(&s);
+    float image[NUM_VOXELS], expected[NUM_VOXELS];
+    lr_lor_data data = make_data(&s, is_sparse);
+    const lr_lor_data additive = {.count = NUM_DATA, .values = s.additive};
+    assert_int_equal(lr_osem(&(lr_osem_params){.op = s.op,
+                                               .data = &data,
+                                               .additive = &additive,
+                                               .iterations = 3,
+                                               .subsets = subsets,
+                                               .log = &s.log.log},
+                             image),
+                     LR_OK);
+    assert_int_equal(
+        lr_direct_recon(&(lr_direct_recon_params){.direct = s.direct,
+                                                  .rule = LR_DIRECT_EM,
+                                                  .order = order,
+                                                  .views_per_block = NUM_VIEWS / subsets,
+                                                  .iterations = 3,
+                                                  .log = &s.log.log},
+                        expected),
+        LR_OK);
+    const double off = relative_l2(image, expected, NUM_VOXELS);
+    print_message("%d subsets, %s: %.2g\n", subsets, is_sparse ? "sparse" : "dense", off);
+    assert_true(off < 2e-6);
+    free(data.index);
+    free(data.values);
+    session_close(&s);
+}
+
+static void images_are_those_of_the_own_loop(void **state)
+{
+    (void)state;
+    check_recon(1, false);
+    check_recon(2, false);
+    check_recon(1, true);
+    check_recon(2, true);
+}
+
+static void bad_calls_are_refused(void **state)
+{
+    (void)state;
+    struct session s;
+    session_open(&s);
+    float image[NUM_VOXELS];
+    lr_lor_data data = make_data(&s, false);
+    lr_osem_params params = {.op = s.op, .data = &data, .subsets = 7, .log = &s.log.log};
+    assert_int_equal(lr_osem(&params, image), LR_USAGE);
+    assert_non_null(strstr(s.log.error, "made of views, of which there are 6"));
+    params.subsets = 2;
+    data.values[3 * NUM_VOXELS + 17] = -1;
+    assert_int_equal(lr_osem(&params, image), LR_BAD_INPUT);
+    assert_non_null(strstr(s.log.error, "voxel 17 of view 3 is -1"));
+    data.values[3 * NUM_VOXELS + 17] = NAN;
+    assert_int_equal(lr_operator_back(s.op, data.values, image), LR_BAD_INPUT);
+    assert_non_null(strstr(s.log.error, "voxel 17 of view 3"));
+    s.factors[2 * NUM_VOXELS] = -1;
+    assert_int_equal(lr_operator_forward(s.op, s.additive, data.values), LR_BAD_INPUT);
+    assert_non_null(strstr(s.log.error, "the factor of voxel 0 of view 2 is -1"));
+    lr_pixel pixel;
+    const double point_mm[3] = {0};
+    assert_int_equal(lr_operator_picture(s.op, point_mm, 0, &pixel), LR_USAGE);
+    assert_null(lr_direct_operator_create(&(lr_direct_operator_params){.log = &s.log.log}));
+    free(data.values);
+    session_close(&s);
+}
+
+int main(int argc, char **argv)
+{
+    backend = argc > 1 ? argv[1] : "cpu";
+    if (!fixture_backend_is_usable(backend)) {
+        return 77;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_says_what_it_is),
+        cmocka_unit_test(data_are_the_histo_images),
+        cmocka_unit_test(back_is_the_transpose),
+        cmocka_unit_test(parts_are_pieces_of_the_whole),
+        cmocka_unit_test(rows_are_what_a_voxel_gives),
+        cmocka_unit_test(images_are_those_of_the_own_loop),
+        cmocka_unit_test(bad_calls_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Simulated photon pairs against the exact matrix, and their time of flight. */
+#include "fixtures.h"
+
+#include "base/vec.h"
+
+enum { EVENTS = 60000 };
+
+/* Counts per LOR, and sums over the positions along the lines relative to the true one. */
+struct tally {
+    const struct fixture *fixture;
+    const double *point_mm;
+    double *counts; /* [lors] */
+    double sum_mm, square_mm2;
+    int64_t events;
+    lr_event first[8];
+};
+
+/* A crystal's middle on the detection plane, where hits are read. */
+static void end_of(const lr_scanner *scanner, int crystal, double centre_mm[3])
+{
+    const int m = lr_scanner_module_of(scanner, crystal);
+    const lr_module *module = &scanner->modules[m];
+    const int place = crystal - scanner->first_crystal[m], nu = module->crystals[0];
+    lr_module_crystal_centre(module, place % nu, place / nu, centre_mm);
+    vec_add_scaled(centre_mm, 0.5 * module->depth_mm - scanner->detection_depth_mm, module->normal,
+                   centre_mm);
+}
+
+static lr_status take(void *user, const lr_event *events, int64_t count)
+{
+    struct tally *tally = user;
+    for (int64_t k = 0; k < count; k++) {
+        double a[3], b[3], to_a[3], to_b[3];
+        const lr_event *event = &events[k];
+        end_of(tally->fixture->scanner, event->crystals[0], a);
+        end_of(tally->fixture->scanner, event->crystals[1], b);
+        vec_sub(a, tally->point_mm, to_a);
+        vec_sub(b, tally->point_mm, to_b);
+        /* the difference of the ways, which is what times of arrival tell */
+        const double off_mm = (double)event->tof_mm - 0.5 * (vec_length(to_a) - vec_length(to_b));
+        tally->sum_mm += off_mm;
+        tally->square_mm2 += off_mm * off_mm;
+        tally->counts[lr_lors_number(tally->fixture->lors, event->crystals[0],
+                                     event->crystals[1])]++;
+        if (tally->events < 8) {
+            tally->first[tally->events] = *event;
+        }
+        tally->events++;
+    }
+    return LR_OK;
+}
+
+static lr_status keep_row(void *user, const lr_row *row)
+{
+    double *probability = user;
+    for (int64_t k = 0; k < row->count; k++) {
+        probability[row->lor[k]] = row->probability[k];
+    }
+    return LR_OK;
+}
+
+/* A point's pairs fall on the LORs by the exact probabilities (chi squared), and their times are off
+ * by a Gaussian of the width asked for. */
+static void pairs_follow_the_matrix(void **state)
+{
+    (void)state;
+    static const enum fixture_kind kinds[3] = {FIXTURE_RING, FIXTURE_TILTED, FIXTURE_GAPPED};
+    for (int n = 0; n < 3; n++) {
+        struct fixture fixture;
+        fixture_init(&fixture, kinds[n]);
+        lr_image *activity = lr_image_create(&fixture.grid, NULL);
+        const double point_mm[1][3] = {{1.3, -2.1, 0.7}};
+        lr_grid grid =
+            lr_grid_centred((const int[3]){1, 1, 1}, (const double[3]){1e-3, 1e-3, 1e-3});
+        memcpy(grid.origin_mm, point_mm[0], sizeof(grid.origin_mm));
+        activity->grid = grid;
+        activity->values[0] = 1;
+        lr_operator_params params = fixture_params(&fixture, "cpu", NULL);
+        params.mode = LR_MODE_EXACT;
+        lr_operator *op = fixture_operator(&params);
+        double *expected = fixture_doubles(fixture.lors->count);
+        struct tally tally = {.fixture = &fixture,
+                              .point_mm = point_mm[0],
+                              .counts = fixture_doubles(fixture.lors->count)};
+        const lr_row_sink rows = {keep_row, expected};
+        assert_int_equal(lr_operator_point_rows(op, point_mm, 1, &rows), LR_OK);
+        const lr_event_sink sink = {take, &tally};
+        lr_events_info info;
+        assert_int_equal(lr_events_from_activity(&(lr_photon_params){.lors = fixture.lors,
+                                                                     .activity = activity,
+                                                                     .count = EVENTS,
+                                                                     .tof_resolution_ps = 200,
+                                                                     .seed = 9},
+                                                 &sink, &info),
+                         LR_OK);
+        assert_true(info.has_tof && info.tof_resolution_ps == 200);
+        assert_int_equal(tally.events, EVENTS);
+        double whole = 0, chi2 = 0;
+        int64_t cells = 0;
+        for (int64_t l = 0; l < fixture.lors->count; l++) {
+            whole += expected[l];
+        }
+        for (int64_t l = 0; l < fixture.lors->count; l++) {
+            const double mean = expected[l] / whole * EVENTS;
+            assert_true(expected[l] > 0 || tally.counts[l] == 0);
+            if (mean > 10) {
+                chi2 += (tally.counts[l] - mean) * (tally.counts[l] - mean) / mean;
+                cells++;
+            }
+        }
+        print_message("%s: chi squared %.1f of %d LORs\n", fixture.name, chi2, (int)cells);
+        assert_true(cells > 3 && chi2 < (double)cells + 5 * sqrt(2.0 * (double)cells));
+        const double sigma_mm = 200 * 0.299792458 / 2 / 2.3548200450309493;
+        const double mean_mm = tally.sum_mm / EVENTS;
+        /* lines to crystals' middles miss the point by up to a crystal: half a millimetre here */
+        assert_true(fabs(mean_mm) < 0.5);
+        assert_close(sqrt(tally.square_mm2 / EVENTS - mean_mm * mean_mm), sigma_mm, 0.02);
+        free(tally.counts);
+        free(expected);
+        lr_operator_destroy(op);
+        lr_image_destroy(activity);
+        fixture_finish(&fixture);
+    }
+}
+
+/* Event k is the same whatever the number of events. */
+static void seeds_repeat(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, FIXTURE_RING);
+    lr_image *activity = lr_image_create(&fixture.grid, NULL);
+    const double origin_mm[3] = {0};
+    struct tally tallies[3];
+    for (int64_t k = 0; k < lr_grid_num_voxels(&fixture.grid); k++) {
+        activity->values[k] = (float)(k % 5);
+    }
+    for (int n = 0; n < 3; n++) {
+        tallies[n] = (struct tally){.fixture = &fixture,
+                                    .point_mm = origin_mm,
+                                    .counts = fixture_doubles(fixture.lors->count)};
+        const lr_event_sink sink = {take, &tallies[n]};
+        assert_int_equal(lr_events_from_activity(&(lr_photon_params){.lors = fixture.lors,
+                                                                     .activity = activity,
+                                                                     .count = n == 1 ? 3000 : 2000,
+                                                                     .tof_resolution_ps = 200,
+                                                                     .seed = n == 2 ? 2 : 1},
+                                                 &sink, NULL),
+                         LR_OK);
+        free(tallies[n].counts);
+    }
+    int same = 0;
+    for (int k = 0; k < 8; k++) {
+        assert_true(tallies[0].first[k].tof_mm == tallies[1].first[k].tof_mm);
+        assert_int_equal(tallies[0].first[k].crystals[0], tallies[1].first[k].crystals[0]);
+        same += tallies[0].first[k].tof_mm == tallies[2].first[k].tof_mm;
+    }
+    assert_int_equal(same, 0);
+    lr_image_destroy(activity);
+    fixture_finish(&fixture);
+}
+
+/* Sums over lines that should pass through a point, and how many times blur was asked for. */
+struct spread {
+    const lr_scanner *scanner;
+    double point_mm[3];
+    double square_mm2[2], expected_mm2[2]; /* radial, axial */
+    int64_t events;
+    uint64_t hash; /* of crystals and places in their order */
+};
+
+static double wider_outwards(const void *user, double distance_mm)
+{
+    (void)user;
+    return 8 + 0.1 * distance_mm;
+}
+
+static lr_status add_spread(void *user, const lr_event *events, int64_t count)
+{
+    struct spread *spread = user;
+    for (int64_t k = 0; k < count; k++) {
+        double a[3], along[3], off[3];
+        end_of(spread->scanner, events[k].crystals[0], a);
+        end_of(spread->scanner, events[k].crystals[1], along);
+        vec_sub(along, a, along);
+        vec_sub(spread->point_mm, a, off);
+        const double across = hypot(along[0], along[1]), length = vec_length(along);
+        const double radial[3] = {-along[1] / across, along[0] / across, 0};
+        const double axial[3] = {-along[2] * along[0] / across / length,
+                                 -along[2] * along[1] / across / length, across / length};
+        const double sigma_mm =
+            wider_outwards(NULL, fabs(vec_dot(spread->point_mm, radial))) / 2.3548200450309493;
+        const double axial_sigma_mm = 7 / 2.3548200450309493;
+        /* faces of 4 mm, seen from halfway: the variance of the mean of two uniform numbers */
+        const double crystals_mm2 = 4.0 * 4.0 / 12 / 2;
+        spread->square_mm2[0] += pow(vec_dot(off, radial), 2);
+        spread->square_mm2[1] += pow(vec_dot(off, axial), 2);
+        spread->expected_mm2[0] += sigma_mm * sigma_mm + crystals_mm2;
+        spread->expected_mm2[1] += axial_sigma_mm * axial_sigma_mm + crystals_mm2;
+        spread->hash = 31 * spread->hash + (uint64_t)events[k].crystals[0] +
+                       1000003 * (uint64_t)events[k].crystals[1] + events[k].time_ms;
+        spread->events++;
+    }
+    return LR_OK;
+}
+
+/* Lines miss their point by Gaussians of the widths asked for and by the crystals' size; any number
+ * of threads gives the same events. */
+static void blurred_lines_have_their_widths(void **state)
+{
+    (void)state;
+    lr_scanner *scanner = lr_scanner_read("penn-labr3", NULL);
+    lr_lors *lors = lr_lors_create(scanner, NULL);
+    lr_grid grid = lr_grid_centred((const int[3]){1, 1, 1}, (const double[3]){1e-3, 1e-3, 1e-3});
+    lr_image *activity = lr_image_create(&grid, NULL);
+    activity->grid.origin_mm[0] = 100;
+    activity->values[0] = 1;
+    uint64_t hashes[2];
+    for (int n = 0; n < 2; n++) {
+        struct spread spread = {.scanner = scanner, .point_mm = {100, 0, 0}};
+        const lr_event_sink sink = {add_spread, &spread};
+        const lr_photon_params params = {.lors = lors,
+                                         .activity = activity,
+                                         .count = 20000,
+                                         .seed = 4,
+                                         .blur = {.radial_mm = wider_outwards, .axial_mm = 7},
+                                         .threads = n == 0 ? 1 : 3};
+        assert_int_equal(lr_events_from_activity(&params, &sink, NULL), LR_OK);
+        assert_int_equal(spread.events, 20000);
+        for (int k = 0; k < 2; k++) {
+            const double ratio = spread.square_mm2[k] / spread.expected_mm2[k];
+            print_message("%s variance over the expected one: %.4f\n", k ? "axial" : "radial",
+                          ratio);
+            assert_true(fabs(ratio - 1) < 0.04); /* 4 standard deviations of a variance */
+        }
+        hashes[n] = spread.hash;
+    }
+    assert_true(hashes[0] == hashes[1]);
+    lr_image_destroy(activity);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+}
+
+static void impossible_activities_are_refused(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct test_log log;
+    struct tally tally = {0};
+    const lr_event_sink sink = {take, &tally};
+    fixture_init(&fixture, FIXTURE_OPPOSED);
+    test_log_init(&log);
+    lr_image *activity = lr_image_create(&fixture.grid, NULL);
+    lr_photon_params params = {.lors = fixture.lors,
+                               .activity = activity,
+                               .count = 10,
+                               .tof_resolution_ps = 200,
+                               .log = &log.log};
+    assert_int_equal(lr_events_from_activity(&params, &sink, NULL), LR_BAD_INPUT);
+    assert_non_null(strstr(log.error, "no activity"));
+    activity->values[3] = -1;
+    assert_int_equal(lr_events_from_activity(&params, &sink, NULL), LR_BAD_INPUT);
+    activity->values[3] = 1;
+    activity->grid.origin_mm[2] = 5000; /* far above the scanner */
+    assert_int_equal(lr_events_from_activity(&params, &sink, NULL), LR_FAILED);
+    params.blur.axial_mm = -1;
+    assert_int_equal(lr_events_from_activity(&params, &sink, NULL), LR_USAGE);
+    assert_non_null(strstr(log.error, "axial blur"));
+    params.blur.axial_mm = 0;
+    params.tof_resolution_ps = -1;
+    assert_int_equal(lr_events_from_activity(&params, &sink, NULL), LR_USAGE);
+    lr_image_destroy(activity);
+    fixture_finish(&fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(pairs_follow_the_matrix),
+        cmocka_unit_test(seeds_repeat),
+        cmocka_unit_test(blurred_lines_have_their_widths),
+        cmocka_unit_test(impossible_activities_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * LORmap, mSR and mSRval by their definitions (paper 1 of lr/direct.h, section 4.1). */
+#include "direct/cases.h"
+
+#include "base/vec.h"
+
+static lr_direct_tables *make(const lr_grid *grid, lr_view view, const lr_direct_kernel *kernel)
+{
+    struct test_log log;
+    test_log_init(&log);
+    lr_direct_tables *tables = lr_direct_tables_create(
+        &(lr_direct_tables_params){.grid = grid, .view = view, .kernel = *kernel, .log = &log.log});
+    if (tables == NULL) {
+        fail_msg("%s", log.error);
+    }
+    return tables;
+}
+
+/* The clinical case of paper 1: 144 x 144 x 48 voxels of 4 mm, 400 ps, 5.8 mm. */
+static lr_grid clinical_grid(void)
+{
+    return lr_grid_centred((const int[3]){144, 144, 48}, (const double[3]){4, 4, 4});
+}
+
+static void identifiers_are_intervals_of_the_distance(void **state)
+{
+    (void)state;
+    const lr_grid grid = case_grid();
+    for (int v = 0; v < NUM_ANGLES; v++) {
+        for (int model = 0; model < NUM_MODELS; model++) {
+            const lr_direct_kernel kernel = {.resolution = case_resolution(model)};
+            lr_direct_tables *tables = make(&grid, case_views[v], &kernel);
+            const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
+            double axes[3][3];
+            int most = 0;
+            lr_view_axes(&case_views[v], axes);
+            for (int row = 0; row < 24 * 22; row++) {
+                double at[3];
+                lr_grid_voxel_centre(&grid, row, at);
+                const double radial_mm = at[0] * axes[1][0] + at[1] * axes[1][1];
+                const int a = lr_direct_tables_map(tables)[row];
+                const int identifier = a % info->num_identifiers;
+                assert_true(info->epsilon_mm == 2.0);
+                assert_true(2.0 * identifier <= fabs(radial_mm) + 1e-6);
+                assert_true(fabs(radial_mm) < 2.0 * (identifier + 1));
+                if (a >= info->num_identifiers) {
+                    assert_true(model >= 5 && radial_mm < 0);
+                } else {
+                    assert_true(model < 5 || radial_mm > -1e-6);
+                }
+                most = a > most ? a : most;
+            }
+            assert_true(most < info->num_kernels);
+            lr_direct_tables_destroy(tables);
+        }
+    }
+}
+
+/* Offsets by brute force over the whole grid; their order gives the mirror image. */
+static void offsets_fill_the_ellipsoid(void **state)
+{
+    (void)state;
+    const lr_grid grid = case_grid();
+    for (int v = 0; v < NUM_ANGLES; v++) {
+        const lr_direct_kernel kernel = {.resolution = case_resolution(2), .support = 8.7};
+        lr_direct_tables *tables = make(&grid, case_views[v], &kernel);
+        const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
+        const int32_t(*offsets)[3] = lr_direct_tables_offsets(tables);
+        double axes[3][3];
+        int64_t next = 0;
+        lr_view_axes(&case_views[v], axes);
+        for (int k = 0; k < 23 * 23 * 23; k++) {
+            const int x = k / 23 % 23 - 11, y = k / 529 - 11, z = k % 23 - 11;
+            const double d[3] = {4.0 * x, 4.0 * y, 4.0 * z};
+            double sum = 0;
+            for (int i = 0; i < 3; i++) {
+                const double sigma = info->sigma_mm[i];
+                sum += vec_dot(d, axes[i]) * vec_dot(d, axes[i]) / sigma / sigma;
+            }
+            if (sum <= 8.7) {
+                assert_true(next < info->num_offsets);
+                assert_int_equal(offsets[next][0], x);
+                assert_int_equal(offsets[next][1], y);
+                assert_int_equal(offsets[next][2], z);
+                assert_int_equal(offsets[info->num_offsets - 1 - next][0], -x);
+                assert_int_equal(offsets[info->num_offsets - 1 - next][1], -y);
+                assert_int_equal(offsets[info->num_offsets - 1 - next][2], -z);
+                next++;
+            }
+        }
+        assert_int_equal(next, info->num_offsets);
+        lr_direct_tables_destroy(tables);
+    }
+}
+
+/* Of the clinical case 265 offsets at 30 degrees (249 to 279 elsewhere, counted apart from this
+ * code); paper 2 has a cloud of at most 29 x 5 x 3. */
+static void sizes_are_those_of_the_papers(void **state)
+{
+    (void)state;
+    const lr_grid grid = clinical_grid();
+    lr_direct_kernel kernel = {.resolution = {.tof_ps = 400}};
+    lr_direct_tables *tables = make(&grid, (lr_view){30, 0}, &kernel);
+    assert_int_equal(lr_direct_tables_get_info(tables)->num_offsets, 265);
+    lr_direct_tables_destroy(tables);
+    tables = make(&grid, (lr_view){0, 0}, &kernel);
+    assert_int_equal(lr_direct_tables_get_info(tables)->num_offsets, 271);
+    lr_direct_tables_destroy(tables);
+    kernel.resolution = (lr_resolution){.tof_ps = 300,
+                                        .model = LR_RADIAL_LINEAR,
+                                        .radial_mm = 5,
+                                        .radial_edge_mm = 6,
+                                        .axial_mm = 5};
+    tables = make(&grid, (lr_view){0, 0}, &kernel);
+    const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
+    assert_int_equal(info->half[0], 14);
+    assert_true(info->half[1] <= 2);
+    assert_int_equal(info->half[2], 1);
+    lr_direct_tables_destroy(tables);
+}
+
+static void values_are_a_normalised_gaussian(void **state)
+{
+    (void)state;
+    const lr_grid grid = case_grid();
+    for (int v = 0; v < NUM_ANGLES; v++) {
+        for (int model = 0; model < 5; model++) {
+            const lr_direct_kernel kernel = {.resolution = case_resolution(model)};
+            lr_direct_tables *tables = make(&grid, case_views[v], &kernel);
+            const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
+            const int32_t(*offsets)[3] = lr_direct_tables_offsets(tables);
+            double axes[3][3];
+            lr_view_axes(&case_views[v], axes);
+            for (int a = 0; a < info->num_kernels; a++) {
+                const double *values = lr_direct_tables_values(tables, a);
+                const double fwhm[3] = {150 * 0.299792458 / 2,
+                                        lr_resolution_radial_mm(&kernel.resolution, 2.0 * a + 1),
+                                        5};
+                double sum = 0;
+                for (int64_t i = 0; i < info->num_offsets; i++) {
+                    double exponent = 0;
+                    for (int k = 0; k < 3; k++) {
+                        const double d[3] = {4.0 * offsets[i][0], 4.0 * offsets[i][1],
+                                             4.0 * offsets[i][2]};
+                        const double t = vec_dot(d, axes[k]) / fwhm[k];
+                        exponent += t * t; /* a Gaussian halves at half its width */
+                    }
+                    assert_close(values[i] / values[info->num_offsets / 2], exp2(-4 * exponent),
+                                 1e-9);
+                    sum += values[i];
+                }
+                assert_close(sum, 1.0, 1e-12);
+            }
+            lr_direct_tables_destroy(tables);
+        }
+    }
+}
+
+/* Issue and paper 1, section 6.1. */
+static void models_have_the_widths_of_the_paper(void **state)
+{
+    (void)state;
+    const lr_resolution invariant = {0}, one = {.model = LR_RADIAL_VARIANT1},
+                        two = {.model = LR_RADIAL_VARIANT2}, three = {.model = LR_RADIAL_VARIANT3};
+    const lr_resolution near_edge = {.model = LR_RADIAL_VARIANT2, .edge_mm = 100};
+    assert_close(lr_resolution_radial_mm(&invariant, 200), 5.8, 1e-14);
+    assert_close(lr_resolution_radial_mm(&one, 0), 4.8, 1e-14);
+    assert_close(lr_resolution_radial_mm(&one, 75), 5.8, 1e-14);
+    assert_close(lr_resolution_radial_mm(&one, 288), 10, 1e-14);
+    assert_close(lr_resolution_radial_mm(&one, (75 + 288) / 2.0), 7.9, 1e-14);
+    assert_close(lr_resolution_radial_mm(&two, 0), 5.8, 1e-14);
+    assert_close(lr_resolution_radial_mm(&two, 144), 8.9, 1e-14);
+    assert_close(lr_resolution_radial_mm(&two, 288), 12, 1e-14);
+    assert_close(lr_resolution_radial_mm(&two, 400), 12, 1e-14);
+    assert_close(lr_resolution_radial_mm(&three, 0), 5.8, 1e-14);
+    assert_close(lr_resolution_radial_mm(&three, 288), 11.17, 1e-14);
+    assert_true(lr_resolution_radial_mm(&three, 144) < (5.8 + 11.17) / 2);
+    assert_close(lr_resolution_radial_mm(&near_edge, 50), 8.9, 1e-14);
+    assert_close(lr_tof_mm(400), 59.9584916, 1e-12);
+}
+
+/* The ellipsoid of k = 3 holds 97.07 % of the Gaussian, so that a kernel peaks 3 % higher; that of
+ * k^2 = 27 holds all but 6e-6. Voxels are small beside the widths: 0.45 sigma. */
+static void supports_hold_what_they_should(void **state)
+{
+    (void)state;
+    const lr_grid grid =
+        lr_grid_centred((const int[3]){33, 33, 33}, (const double[3]){1.5, 1.5, 1.5});
+    const double width_mm = 150 * 0.299792458 / 2 / 2.8;
+    const double sigma_mm = width_mm / 2.3548200450309493;
+    const double pi = 3.14159265358979323846;
+    const double peak = pow(1.5 / (sqrt(2 * pi) * sigma_mm), 3);
+    const double held[2] = {0.9707, 0.99999};
+    for (int k = 0; k < 2; k++) {
+        const lr_direct_kernel kernel = {
+            .support = k == 0 ? 9 : 27,
+            .resolution = {.tof_ps = 150 / 2.8, .radial_mm = width_mm, .axial_mm = width_mm}};
+        lr_direct_tables *tables = make(&grid, (lr_view){30, 10}, &kernel);
+        const int64_t middle = lr_direct_tables_get_info(tables)->num_offsets / 2;
+        const double raised = lr_direct_tables_values(tables, 0)[middle] / peak;
+        print_message("k^2 = %g: the peak is %.4f of the Gaussian's\n", kernel.support, raised);
+        assert_true(fabs(raised - 1 / held[k]) < (k == 0 ? 0.004 : 2e-5));
+        lr_direct_tables_destroy(tables);
+    }
+}
+
+/* The mean radial offset of a kernel, towards positive radial. */
+static double radial_mean_mm(const lr_direct_tables *tables, int kernel)
+{
+    const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
+    const int32_t(*offsets)[3] = lr_direct_tables_offsets(tables);
+    double axes[3][3], mean = 0;
+    lr_view_axes(&info->view, axes);
+    for (int64_t i = 0; i < info->num_offsets; i++) {
+        const double d[3] = {4.0 * offsets[i][0], 4.0 * offsets[i][1], 4.0 * offsets[i][2]};
+        mean += lr_direct_tables_values(tables, kernel)[i] * vec_dot(d, axes[1]);
+    }
+    return mean;
+}
+
+/* The second Gaussian, of equal area, is shifted by one sigma inwards: the mean is half of that. */
+static void asymmetric_kernels_lean_towards_the_axis(void **state)
+{
+    (void)state;
+    const lr_grid grid = lr_grid_centred((const int[3]){48, 48, 11}, (const double[3]){4, 4, 4});
+    for (int v = 0; v < NUM_ANGLES; v++) {
+        const lr_direct_kernel kernel = {
+            .support = 20,
+            .resolution = {.tof_ps = 150, .radial_mm = 14, .axial_mm = 5, .asymmetric = true}};
+        lr_direct_tables *tables = make(&grid, case_views[v], &kernel);
+        const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
+        assert_int_equal(info->num_kernels, 2 * info->num_identifiers);
+        const double outer = radial_mean_mm(tables, 5);
+        const double inner = radial_mean_mm(tables, info->num_identifiers + 5);
+        assert_true(fabs(outer + inner) < 1e-9);
+        assert_close(outer, -0.5 * 14 / 2.3548200450309493, 0.03);
+        lr_direct_tables_destroy(tables);
+    }
+}
+
+/* --- what is refused --- */
+
+static void refuse(const lr_direct_kernel *kernel, lr_view view, const char *words)
+{
+    const lr_grid grid = case_grid();
+    struct test_log log;
+    test_log_init(&log);
+    assert_null(lr_direct_tables_create(&(lr_direct_tables_params){
+        .grid = &grid, .view = view, .kernel = *kernel, .log = &log.log}));
+    if (strstr(log.error, words) == NULL) {
+        fail_msg("'%s' does not say '%s'", log.error, words);
+    }
+}
+
+static void nonsense_is_refused(void **state)
+{
+    (void)state;
+    const lr_view view = {0, 0};
+    const lr_direct_kernel good = {.resolution = {.tof_ps = 150}};
+    lr_direct_kernel bad = good;
+    bad.resolution.tof_ps = 0;
+    refuse(&bad, view, "time resolution");
+    bad.resolution.tof_ps = NAN;
+    refuse(&bad, view, "time resolution");
+    bad = good;
+    bad.resolution.radial_mm = -1;
+    refuse(&bad, view, "radial width");
+    bad = good;
+    bad.resolution.axial_mm = -1;
+    refuse(&bad, view, "axial width");
+    bad = good;
+    bad.resolution.model = LR_RADIAL_LINEAR;
+    refuse(&bad, view, "at the edge");
+    bad = good;
+    bad.resolution.model = LR_RADIAL_MEASURED;
+    refuse(&bad, view, "measured");
+    bad = good;
+    bad.support = -9;
+    refuse(&bad, view, "support");
+    bad = good;
+    bad.epsilon_mm = 1e-4;
+    refuse(&bad, view, "epsilon");
+    bad = good;
+    bad.resolution.tof_ps = 600;
+    refuse(&bad, view, "voxels long along x and the grid has 24");
+    bad = good;
+    bad.resolution.axial_mm = 30;
+    refuse(&bad, view, "along z and the grid has 11");
+    refuse(&good, (lr_view){0, 90}, "tilt of 90");
+    refuse(&good, (lr_view){NAN, 0}, "azimuth");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(identifiers_are_intervals_of_the_distance),
+        cmocka_unit_test(offsets_fill_the_ellipsoid),
+        cmocka_unit_test(sizes_are_those_of_the_papers),
+        cmocka_unit_test(values_are_a_normalised_gaussian),
+        cmocka_unit_test(models_have_the_widths_of_the_paper),
+        cmocka_unit_test(supports_hold_what_they_should),
+        cmocka_unit_test(asymmetric_kernels_lean_towards_the_axis),
+        cmocka_unit_test(nonsense_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

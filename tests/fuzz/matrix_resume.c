@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * libFuzzer target: any bytes behind the head of TARGET.part-rows are rows of an earlier run, or the
+ * run begins with the first row. */
+#include "files.h"
+#include "io/matrix_store.h"
+
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
+
+enum { NUM_ROWS = 64 };
+
+/* What a run leaves that has taken two rows. */
+static void leave_some(const struct lr_matrix_store_params *params)
+{
+    struct lr_matrix_store store;
+    const int64_t lors[3] = {1, 5, 7};
+    const double probabilities[3] = {0.25, 0.5, 0.125};
+    const lr_row row = {0, 3, lors, probabilities};
+    if (lr_matrix_store_open(&store, params) != LR_OK ||
+        lr_matrix_store_append(&store, &row, 0.0) != LR_OK ||
+        lr_matrix_store_append(&store, &row, 0.0) != LR_OK ||
+        lr_matrix_store_checkpoint(&store) != LR_OK) {
+        abort();
+    }
+    lr_matrix_store_leave(&store);
+}
+
+/* Puts the bytes over what follows the head of the file of rows. */
+static void spoil(const char *rows, long begin, const uint8_t *bytes, size_t count)
+{
+    FILE *file = fopen(rows, "r+b");
+    if (file == NULL || fseek(file, begin, SEEK_SET) != 0 ||
+        fwrite(bytes, 1, count, file) != count || fclose(file) != 0) {
+        abort();
+    }
+}
+
+/* All counts; they are of rows that have been taken. */
+static void read_counts(struct lr_matrix_store *store)
+{
+    struct lr_matrix_counts counts = {.store = store};
+    int64_t numbers[8], num = 0, rows = 0;
+    do {
+        if (lr_matrix_counts_read(&counts, 8, numbers, &num) != LR_OK) {
+            return;
+        }
+        rows += num;
+    } while (num > 0);
+    if (rows != store->totals.rows) {
+        abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
+{
+    static long begin;
+    char path[64], rows[96];
+    lr_status status = LR_OK;
+    const lr_log log = {fuzz_note, &status};
+    fuzz_write(path, "a", bytes, 0);
+    snprintf(rows, sizeof(rows), "%s.part-rows", path);
+    struct lr_matrix_store_params params = {
+        .path = path, .key = "a; b", .num_rows = NUM_ROWS, .log = &log};
+    leave_some(&params);
+    struct lr_matrix_store store;
+    params.resumes = true;
+    if (begin == 0 && lr_matrix_store_open(&store, &params) == LR_OK) {
+        begin = (long)store.segments_begin;
+        lr_matrix_store_leave(&store);
+    }
+    spoil(rows, count > 0 && bytes[0] == 'h' ? 0 : begin, bytes, count);
+    status = LR_OK;
+    const lr_status opened = lr_matrix_store_open(&store, &params);
+    if (opened != status || (opened == LR_OK && store.totals.rows > NUM_ROWS)) {
+        abort();
+    }
+    if (opened == LR_OK) {
+        read_counts(&store);
+        lr_matrix_store_abandon(&store);
+    }
+    return 0;
+}

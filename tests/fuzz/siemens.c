@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * libFuzzer target: any bytes are words of Siemens list mode or one sentence about bad input; the
+ * header is a good one (siemens_header.c has others). */
+#include "files.h"
+
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);
+
+static const char header[] = "!INTERFILE:=\n"
+                             "data format := CoincidenceList\n"
+                             "number of rings:=4\n"
+                             "%number of projections:=20\n"
+                             "%number of views := 16\n"
+                             "%maximum ring difference:=2\n"
+                             "%axial_compression:=1\n"
+                             "%LM event and tag words format (bits):=32\n";
+
+/* Eight modules of 3 x 4 crystals, as the header has it with a virtual crystal a module. */
+static lr_scanner *octagon(void)
+{
+    const int crystals[2] = {3, 4};
+    const lr_ring ring = {.radius_mm = 60,
+                          .modules = 8,
+                          .block_crystals = {&crystals[0], &crystals[1]},
+                          .pitch_mm = {4, 5},
+                          .face_mm = {4, 5},
+                          .depth_mm = 10};
+    const lr_scanner_params params = {.name = "octagon",
+                                      .coincidence = {.min_module_difference = 3}};
+    return lr_scanner_create_ring(&params, &ring);
+}
+
+static lr_status drop(void *user, const lr_event *events, int64_t count)
+{
+    (void)events;
+    *(int64_t *)user += count;
+    return LR_OK;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
+{
+    static lr_scanner *scanner;
+    char words[64], text[64];
+    lr_status status = LR_OK;
+    int64_t events = 0;
+    const lr_log log = {fuzz_note, &status};
+    const lr_event_sink sink = {drop, &events};
+    scanner = scanner != NULL ? scanner : octagon();
+    fuzz_write(text, "a.l.hdr", (const uint8_t *)header, strlen(header));
+    fuzz_write(words, "a.l", bytes, count);
+    const lr_events_source source = {words, LR_EVENTS_SIEMENS, text, scanner, &log};
+    fuzz_expect(lr_events_read(&source, &sink, NULL) == LR_OK, status);
+    return 0;
+}

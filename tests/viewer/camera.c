@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Where the camera looks, what the mouse picks, where windows lie in a sheet. */
+#include "test.h"
+
+#include "viewer/camera.h"
+#include "viewer/pick.h"
+#include "viewer/sheet.h"
+
+enum { CASES = 300 };
+
+static double between(uint64_t *seed, double low, double high)
+{
+    return low + (high - low) * test_random(seed);
+}
+
+static struct camera some_camera(uint64_t *seed)
+{
+    struct camera camera;
+    camera_fit(&camera, 200.0, 1.3);
+    camera_orbit(&camera, between(seed, -3.0, 3.0), between(seed, -0.8, 0.8));
+    camera_pan(&camera, between(seed, -0.3, 0.3), between(seed, -0.3, 0.3));
+    camera_zoom(&camera, between(seed, -5.0, 10.0));
+    return camera;
+}
+
+/* --- the camera --- */
+
+/* The line of sight through the place where a point is seen goes through the point. */
+static void rays_meet_what_is_projected(void **state)
+{
+    uint64_t seed = test_seed();
+    int seen = 0;
+    (void)state;
+    for (int n = 0; n < CASES; n++) {
+        const struct camera camera = some_camera(&seed);
+        struct camera_view view;
+        double place[2], way[3], point[3], along = 0.0, length = 0.0;
+        camera_view(&camera, between(&seed, 0.2, 4.0), &view);
+        for (int k = 0; k < 3; k++) {
+            point[k] = between(&seed, -150.0, 150.0);
+        }
+        if (!camera_project(&view, point, place)) {
+            continue;
+        }
+        camera_ray(&view, place, way);
+        for (int k = 0; k < 3; k++) {
+            along += way[k] * (point[k] - (double)view.eye_mm[k]);
+            length += way[k] * way[k];
+        }
+        for (int k = 0; k < 3; k++) {
+            const double at = (double)view.eye_mm[k] + along / length * way[k];
+            assert_true(fabs(at - point[k]) < 0.02); /* axes of the view are floats */
+        }
+        seen++;
+    }
+    assert_true(seen > CASES / 2);
+}
+
+/* What the shaders do with the matrix is what camera_project says. */
+static void matrix_agrees(void **state)
+{
+    uint64_t seed = test_seed();
+    (void)state;
+    for (int n = 0; n < CASES; n++) {
+        const struct camera camera = some_camera(&seed);
+        struct camera_view view;
+        double place[2], point[3], clip[4];
+        camera_view(&camera, 1.7, &view);
+        for (int k = 0; k < 3; k++) {
+            point[k] = between(&seed, -150.0, 150.0);
+        }
+        for (int r = 0; r < 4; r++) {
+            clip[r] = (double)view.clip_of_world[12 + r];
+            for (int k = 0; k < 3; k++) {
+                clip[r] += (double)view.clip_of_world[4 * k + r] * point[k];
+            }
+        }
+        if (!camera_project(&view, point, place) || clip[3] < 5.0) {
+            continue;
+        }
+        assert_true(fabs(0.5 + 0.5 * clip[0] / clip[3] - place[0]) < 1e-4);
+        assert_true(fabs(0.5 - 0.5 * clip[1] / clip[3] - place[1]) < 1e-4);
+        assert_true(clip[2] <= clip[3]); /* not beyond the far plane */
+    }
+}
+
+/* A sphere of that radius fits in, and fills most of the shorter side. */
+static void fit_shows_all(void **state)
+{
+    static const double aspects[] = {0.25, 0.77, 1.0, 1.6, 8.0};
+    (void)state;
+    for (size_t n = 0; n < sizeof(aspects) / sizeof(aspects[0]); n++) {
+        struct camera camera;
+        struct camera_view view;
+        camera_fit(&camera, 300.0, aspects[n]);
+        camera_view(&camera, aspects[n], &view);
+        const double angle = asin(300.0 / camera.distance_mm);
+        const double half = fmin(aspects[n], 1.0) * view.tangent;
+        assert_true(tan(angle) < half);
+        assert_true(tan(angle) > 0.85 * half);
+    }
+}
+
+static void axes_are_looked_along(void **state)
+{
+    (void)state;
+    for (int axis = 0; axis < 3; axis++) {
+        struct camera camera;
+        struct camera_view view;
+        camera_fit(&camera, 100.0, 1.0);
+        camera_along(&camera, axis);
+        camera_view(&camera, 1.0, &view);
+        /* from the side, from the front, from above */
+        assert_true((axis == 1 ? -1.0 : 1.0) * (double)view.forward[axis] < -0.99999);
+    }
+}
+
+/* Whatever is asked for, the camera stays where it can see. */
+static void extremes_are_held(void **state)
+{
+    struct camera camera;
+    struct camera_view view;
+    (void)state;
+    camera_fit(&camera, 100.0, 1.0);
+    for (int n = 0; n < 50; n++) {
+        camera_zoom(&camera, n % 2 ? 1e6 : -1e6);
+        camera_orbit(&camera, 1e5, n % 3 ? 1e5 : -1e5);
+        camera_pan(&camera, 1e4, -1e4);
+        camera_view(&camera, 1e-3, &view);
+        for (int k = 0; k < 16; k++) {
+            assert_true(isfinite(view.clip_of_world[k]));
+        }
+        assert_true(fabs(camera.height_deg) < 90.0);
+    }
+}
+
+/* --- what the mouse picks --- */
+
+/* Two modules, one behind the other, of 3 x 2 crystals, that look along -x, and one that looks
+ * along +x: rays come from -x. */
+static lr_scanner *three_modules(lr_module modules[3])
+{
+    static const double x_mm[3] = {50.0, 80.0, 20.0};
+    static lr_scanner scanner;
+    for (int m = 0; m < 3; m++) {
+        modules[m] = (lr_module){.centre_mm = {x_mm[m], 0.0, 0.0},
+                                 .normal = {m == 2 ? 1.0 : -1.0, 0.0, 0.0},
+                                 .u = {0.0, 1.0, 0.0},
+                                 .v = {0.0, 0.0, 1.0},
+                                 .crystals = {3, 2},
+                                 .pitch_mm = {4.0, 5.0},
+                                 .face_mm = {3.0, 4.5}};
+    }
+    scanner = (lr_scanner){.modules = modules, .num_modules = 3};
+    return &scanner;
+}
+
+static void nearest_front_is_picked(void **state)
+{
+    lr_module modules[3];
+    const lr_scanner *scanner = three_modules(modules);
+    (void)state;
+    const struct {
+        double y, z;
+        int module, p, q;
+    } cases[] = {
+        {0.0, 2.5, 0, 1, 1},   {-4.0, -2.5, 0, 0, 0},  {5.4, 4.7, 0, 2, 1},
+        {2.0, 2.5, 0, -1, 1},  {0.0, 0.0, 0, 1, -1},   {5.99, 4.99, 0, -1, -1},
+        {6.01, 0.0, -1, 0, 0}, {0.0, -5.01, -1, 0, 0},
+    };
+    for (size_t n = 0; n < sizeof(cases) / sizeof(cases[0]); n++) {
+        const struct pick_ray ray = {{-10.0, cases[n].y, cases[n].z}, {2.0, 0.0, 0.0}};
+        const struct pick_hit hit = pick_module(scanner, &ray);
+        assert_int_equal(hit.module, cases[n].module);
+        if (hit.module >= 0) {
+            assert_int_equal(hit.crystal[0], cases[n].p);
+            assert_int_equal(hit.crystal[1], cases[n].q);
+            assert_close(hit.share, 30.0, 1e-12);
+            assert_close(hit.point_mm[0], 50.0, 1e-12);
+        }
+    }
+    /* from between the two, the second; away from all, none */
+    const struct pick_ray behind = {{60.0, 0.0, 2.5}, {1.0, 0.0, 0.0}};
+    assert_int_equal(pick_module(scanner, &behind).module, 1);
+    const struct pick_ray away = {{60.0, 0.0, 2.5}, {0.0, 0.0, 1.0}};
+    assert_int_equal(pick_module(scanner, &away).module, -1);
+    assert_int_equal(pick_module(NULL, &away).module, -1);
+}
+
+static void voxels_hold_their_points(void **state)
+{
+    const lr_grid grid = {{4, 3, 2}, {2.0, 3.0, 4.0}, {-3.0, -3.0, -2.0}};
+    uint64_t seed = test_seed();
+    int inside = 0;
+    (void)state;
+    for (int n = 0; n < CASES; n++) {
+        double point[3];
+        int voxel[3];
+        bool is_in = true;
+        for (int k = 0; k < 3; k++) {
+            point[k] = between(&seed, -8.0, 8.0);
+            const double low = grid.origin_mm[k] - 0.5 * grid.voxel_mm[k];
+            is_in = is_in && point[k] > low && point[k] < low + grid.size[k] * grid.voxel_mm[k];
+        }
+        assert_int_equal(pick_voxel(&grid, point, voxel), is_in);
+        for (int k = 0; k < 3 && is_in; k++) {
+            const double centre = grid.origin_mm[k] + voxel[k] * grid.voxel_mm[k];
+            assert_true(fabs(point[k] - centre) <= 0.5 * grid.voxel_mm[k]);
+        }
+        inside += is_in;
+    }
+    assert_true(inside > 10);
+    assert_false(pick_voxel(&grid, (double[3]){NAN, 0.0, 0.0}, (int[3]){0}));
+}
+
+static void slices_are_met(void **state)
+{
+    const lr_grid grid = {{4, 4, 4}, {2.0, 2.0, 2.0}, {-3.0, -3.0, -3.0}};
+    const struct pick_ray ray = {{0.0, 0.0, 20.0}, {0.1, 0.0, -1.0}};
+    double point[3];
+    (void)state;
+    assert_true(pick_slice(&grid, &ray, 2, 1.0, point));
+    assert_close(point[0], 1.9, 1e-12);
+    assert_close(point[2], 1.0, 1e-12);
+    assert_false(pick_slice(&grid, &ray, 2, 30.0, point)); /* behind the eye */
+    assert_false(pick_slice(&grid, &ray, 1, 1.0, point));  /* along the slice */
+    const struct pick_ray beside = {{30.0, 0.0, 20.0}, {0.0, 0.0, -1.0}};
+    assert_false(pick_slice(&grid, &beside, 2, 1.0, point));
+}
+
+/* --- sheets --- */
+
+/* The middle of every pixel of every window leads back to it; gaps and what is beyond to nothing. */
+static void sheets_lead_back(void **state)
+{
+    static const struct sheet sheets[] = {
+        {.size = {12, 8}, .tile = {12, 8}, .columns = 1, .num_windows = 1},
+        {.size = {3 * 6 - 1, 2 * 9 - 1}, .tile = {5, 8}, .columns = 3, .num_windows = 5},
+    };
+    (void)state;
+    for (size_t n = 0; n < sizeof(sheets) / sizeof(sheets[0]); n++) {
+        const struct sheet *sheet = &sheets[n];
+        int window, place[2];
+        for (int w = 0; w < sheet->num_windows; w++) {
+            for (int k = 0; k < sheet->tile[0] * sheet->tile[1]; k++) {
+                const int x = k % sheet->tile[0], y = k / sheet->tile[0];
+                double at[2];
+                sheet_corners(sheet, w, (double[2]){x + 0.5, y + 0.5}, at);
+                assert_true(sheet_pixel(sheet, at, &window, place));
+                assert_int_equal(window, w);
+                assert_int_equal(place[0], x);
+                assert_int_equal(place[1], y);
+            }
+        }
+        const double beyond[][2] = {{-0.01, 0.5}, {0.5, -0.01}, {1.01, 0.5}, {0.5, 1.01}};
+        for (int k = 0; k < 4; k++) {
+            assert_false(sheet_pixel(sheet, beyond[k], &window, place));
+        }
+    }
+    int window, place[2];
+    const double gap[2] = {5.5 / 17.0, 0.1}, missing[2] = {0.95, 0.95};
+    assert_false(sheet_pixel(&sheets[1], gap, &window, place));
+    assert_false(sheet_pixel(&sheets[1], missing, &window, place));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(rays_meet_what_is_projected),
+        cmocka_unit_test(matrix_agrees),
+        cmocka_unit_test(fit_shows_all),
+        cmocka_unit_test(axes_are_looked_along),
+        cmocka_unit_test(extremes_are_held),
+        cmocka_unit_test(nearest_front_is_picked),
+        cmocka_unit_test(voxels_hold_their_points),
+        cmocka_unit_test(slices_are_met),
+        cmocka_unit_test(sheets_lead_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Reading scripts; test_view.py runs them. */
+#include "test.h"
+
+#include "viewer/command.h"
+#include "viewer/script.h"
+
+static const char path[] = "viewer_script.txt";
+
+static struct script *read_text(const char *text, size_t bytes, struct test_log *log)
+{
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    assert_int_equal(fwrite(text, 1, bytes, file), bytes);
+    assert_int_equal(fclose(file), 0);
+    test_log_init(log);
+    struct script *script = script_read(path, &log->log);
+    remove(path);
+    return script;
+}
+
+static void good_texts(void **state)
+{
+    static const char *const texts[] = {
+        "",
+        "\n\n# nothing\n   \t\n",
+        "wait",
+        "wait # for all\r\nquit\r\n",
+        "open image \"a name with blanks.nii\"\n",
+        "type \"# no comment\"",
+        "screenshot \"\"", /* a word that is empty */
+        "  wait\t 3\n\n",
+    };
+    struct test_log log;
+    (void)state;
+    for (size_t k = 0; k < sizeof(texts) / sizeof(texts[0]); k++) {
+        struct script *script = read_text(texts[k], strlen(texts[k]), &log);
+        if (script == NULL) {
+            fail_msg("\"%s\": %s", texts[k], log.error);
+        }
+        script_destroy(script);
+    }
+}
+
+static void bad_texts(void **state)
+{
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
+        {"wait\n\njump", "viewer_script.txt:3: there is no step jump"},
+        {"point 1 2", "viewer_script.txt:1: it is point X Y Z, and here are 2 words"},
+        {"wait\nquit now", ":2: it is quit"},
+        {"point \"1 2 3\"", "here are 1 words"},
+        {"WAIT", "no step WAIT"},
+        {"frames 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16", "more than 16 words"},
+    };
+    struct test_log log;
+    (void)state;
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        assert_null(read_text(cases[k].text, strlen(cases[k].text), &log));
+        assert_int_equal(log.status, LR_BAD_INPUT);
+        if (strstr(log.error, cases[k].words) == NULL) {
+            fail_msg("\"%s\" lacks \"%s\"", log.error, cases[k].words);
+        }
+    }
+}
+
+static void no_text(void **state)
+{
+    struct test_log log;
+    (void)state;
+    test_log_init(&log);
+    assert_null(script_read("there is no such file", &log.log));
+    assert_int_equal(log.status, LR_BAD_INPUT);
+    script_destroy(NULL);
+}
+
+/* Any bytes are read or refused, never more. */
+static void noise(void **state)
+{
+    uint64_t seed = test_seed();
+    int refused = 0;
+    (void)state;
+    for (int n = 0; n < 300; n++) {
+        char text[200];
+        struct test_log log;
+        const size_t bytes = (size_t)(200.0 * test_random(&seed));
+        for (size_t k = 0; k < bytes; k++) {
+            text[k] = "wait quit\"\n# \t\0\r\377"[(size_t)(18.0 * test_random(&seed))];
+        }
+        struct script *script = read_text(text, bytes, &log);
+        assert_true(script != NULL || log.status == LR_BAD_INPUT);
+        refused += script == NULL;
+        script_destroy(script);
+    }
+    assert_true(refused > 100);
+}
+
+/* Each step says what follows it, and how many words that are. */
+static void steps_are_told(void **state)
+{
+    static const char *const names[] = {"open", "wait", "random", "stay", "print", "expect"};
+    (void)state;
+    for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+        const struct command *command = command_find(names[k]);
+        assert_non_null(command);
+        assert_true(command->least <= command->most && command->most < COMMAND_WORDS);
+        assert_true(command->words[0] != '\0');
+    }
+    assert_null(command_find("Wait"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(good_texts), cmocka_unit_test(bad_texts),      cmocka_unit_test(no_text),
+        cmocka_unit_test(noise),      cmocka_unit_test(steps_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Sessions come back as they were written, and what is wrong with a file is said with its place. */
+#include "test.h"
+
+#include "io/file_kind.h"
+#include "io/view_session.h"
+
+#include <locale.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_NAME "viewer_session_test.yaml"
+
+static struct lr_view_session full_session(uint64_t *state)
+{
+    struct lr_view_session session = {
+        .scanner = "siemens-mmr",
+        .image = "/data/with \"quotes\" and \\.nii.gz",
+        .mu = "no",
+        .data = "/dat\xc3\xa4/12.5",
+        .grid = {{64, 65, 66}, {1.1, 1.2, 1.3}, {-1e-7, 1.0 / 3.0, 2e9}},
+        .has_camera = true,
+        .up = {0, 0, 1},
+        .view_angle_deg = 33.3,
+        .mode = LR_SESSION_LOR,
+        .has_voxel = true,
+        .primary = 7,
+        .matrix_mode = LR_MODE_EXACT,
+        .rays = 4,
+        .samples = 8,
+        .mu_steps = 25,
+        .without_mu = true,
+        .has_lor = true,
+        .lor = {0, 1, 2, 30, 4, 5},
+        .num_ranges = 2,
+        .ranges = {{"image", 0.0, 1e-12}, {"difference: %", -5.5, 5.5}},
+        .window = {1280, 800},
+    };
+    for (int k = 0; k < 3; k++) {
+        session.eye_mm[k] = 1000 * (test_random(state) - 0.5);
+        session.target_mm[k] = test_random(state) - 0.5;
+        session.point_mm[k] = 100 * (test_random(state) - 0.5);
+    }
+    return session;
+}
+
+static void assert_same_text(const char *a, const char *b)
+{
+    assert_int_equal(a == NULL, b == NULL);
+    if (a != NULL) {
+        assert_string_equal(a, b);
+    }
+}
+
+static void assert_same(const struct lr_view_session *a, const struct lr_view_session *b)
+{
+    assert_same_text(a->scanner, b->scanner);
+    assert_same_text(a->image, b->image);
+    assert_same_text(a->mu, b->mu);
+    assert_same_text(a->data, b->data);
+    assert_memory_equal(&a->grid, &b->grid, sizeof(a->grid));
+    assert_int_equal(a->has_camera, b->has_camera);
+    assert_memory_equal(a->eye_mm, b->eye_mm, sizeof(a->eye_mm));
+    assert_memory_equal(a->target_mm, b->target_mm, sizeof(a->target_mm));
+    assert_memory_equal(a->up, b->up, sizeof(a->up));
+    assert_true(a->view_angle_deg == b->view_angle_deg);
+    assert_int_equal(a->mode, b->mode);
+    assert_int_equal(a->has_voxel, b->has_voxel);
+    assert_memory_equal(a->point_mm, b->point_mm, sizeof(a->point_mm));
+    assert_int_equal(a->all_primaries, b->all_primaries);
+    assert_int_equal(a->primary, b->primary);
+    assert_int_equal(a->matrix_mode, b->matrix_mode);
+    assert_int_equal(a->rays, b->rays);
+    assert_int_equal(a->samples, b->samples);
+    assert_int_equal(a->mu_steps, b->mu_steps);
+    assert_int_equal(a->without_mu, b->without_mu);
+    assert_int_equal(a->has_lor, b->has_lor);
+    assert_memory_equal(a->lor, b->lor, sizeof(a->lor));
+    assert_int_equal(a->num_ranges, b->num_ranges);
+    for (int k = 0; k < a->num_ranges; k++) {
+        assert_string_equal(a->ranges[k].name, b->ranges[k].name);
+        assert_true(a->ranges[k].low == b->ranges[k].low);
+        assert_true(a->ranges[k].high == b->ranges[k].high);
+    }
+    assert_memory_equal(a->window, b->window, sizeof(a->window));
+}
+
+static void round_trip(const struct lr_view_session *session)
+{
+    struct test_log log;
+    struct lr_view_session back;
+    test_log_init(&log);
+    if (lr_view_session_write(FILE_NAME, session, &log.log) != LR_OK ||
+        lr_view_session_read(FILE_NAME, &back, &log.log) != LR_OK) {
+        fail_msg("%s", log.error);
+    }
+    assert_same(session, &back);
+    assert_int_equal(lr_file_kind_of(FILE_NAME), LR_FILE_SESSION);
+    lr_view_session_finish(&back);
+    unlink(FILE_NAME);
+}
+
+static void sessions_come_back(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed();
+    const struct lr_view_session empty = {0};
+    round_trip(&empty);
+    for (int n = 0; n < 20; n++) {
+        struct lr_view_session session = full_session(&seed);
+        round_trip(&session);
+        session.all_primaries = true;
+        session.primary = 0;
+        session.mu = NULL;
+        session.mode = (enum lr_session_mode)(n % 5);
+        round_trip(&session);
+    }
+}
+
+static void a_decimal_comma_changes_nothing(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed();
+    static const char *const commas[] = {"de_DE.UTF-8", "fr_FR.UTF-8", "de_DE.utf8"};
+    bool found = false;
+    for (int k = 0; k < 3 && !found; k++) {
+        found = setlocale(LC_ALL, commas[k]) != NULL;
+    }
+    const struct lr_view_session session = full_session(&seed);
+    round_trip(&session);
+    setlocale(LC_ALL, "C");
+    print_message(found ? "with a decimal comma\n" : "no locale with a decimal comma here\n");
+}
+
+static void refuse(const char *text, const char *place, const char *words)
+{
+    struct test_log log;
+    struct lr_view_session session;
+    test_log_init(&log);
+    assert_int_equal(
+        lr_view_session_parse("s.yaml", text, (int64_t)strlen(text), &session, &log.log),
+        LR_BAD_INPUT);
+    if (strncmp(log.error, place, strlen(place)) != 0 || strstr(log.error, words) == NULL) {
+        fail_msg("'%s' is neither at %s nor does it say '%s'", log.error, place, words);
+    }
+    assert_null(session.scanner);
+}
+
+static void faults_have_places(void **state)
+{
+    (void)state;
+    refuse("scanner: \"x\"\n", "s.yaml:1:1:", "view_session");
+    refuse("view_session: 2\n", "s.yaml:1:1:", "version 2");
+    refuse("view_session: 1\nscaner: \"x\"\n", "s.yaml:2:1:", "did you mean 'scanner'");
+    refuse("view_session: 1\nscanner: \"x\"\nscanner: \"y\"\n", "s.yaml:3:1:", "again");
+    refuse("view_session: 1\nscanner: 12\n", "s.yaml:2:10:", "must be a text");
+    refuse("view_session: 1\nmode: lors\n", "s.yaml:2:1:", "one of scene, voxel, lor");
+    refuse("view_session: 1\nwindow: [0, 800]\n", "s.yaml:2:10:", "window[0]");
+    refuse("view_session: 1\ncamera: {eye_mm: [1, 2], target_mm: [0, 0, 0], up: [0, 0, 1]}\n",
+           "s.yaml:2:18:", "3 numbers");
+    refuse("view_session: 1\ncamera: 5\n", "s.yaml:2:9:", "mapping");
+    refuse(
+        "view_session: 1\ngrid: {size: [1, 2.5, 3], voxel_mm: [1, 1, 1], origin_mm: [0, 0, 0]}\n",
+        "s.yaml:2:8:", "whole number");
+    refuse("view_session: 1\ngrid: {size: [1, 2, 3], voxel_mm: [1, 0, 1], origin_mm: [0, 0, 0]}\n",
+           "s.yaml:2:25:", "voxel_mm[1]");
+    refuse("view_session: 1\ngrid: {size: [65536, 65536, 3], voxel_mm: [1, 1, 1], origin_mm: [0, "
+           "0, 0]}\n",
+           "s.yaml:2:8:", "voxels");
+    refuse("view_session: 1\nvoxel: {point_mm: [0, 0, .nan]}\n", "s.yaml:2:26:", "finite");
+    refuse("view_session: 1\nvoxel: {point_mm: [0, 0, 0], rays: 0}\n", "s.yaml:2:36:", "rays");
+    refuse("view_session: 1\nvoxel: {point_mm: [0, 0, 0], absorption: maybe}\n",
+           "s.yaml:2:30:", "with, without");
+    refuse("view_session: 1\nlor: {first: [0, 1, 2]}\n", "s.yaml:2:1:", "second");
+    refuse("view_session: 1\nlor: {first: [0, -1, 2], second: [0, 0, 0]}\n",
+           "s.yaml:2:7:", "first[1]");
+    refuse("view_session: 1\nranges:\n  - {name: a, low: 1, high: 1}\n", "s.yaml:3:23:", "high");
+    refuse("view_session: 1\nranges: {name: a}\n", "s.yaml:2:1:", "list");
+    refuse("view_session: 1\nscanner: [\n", "s.yaml:", "YAML");
+}
+
+static void what_cannot_be_read_back_is_not_written(void **state)
+{
+    (void)state;
+    struct test_log log;
+    struct stat facts;
+    struct lr_view_session bad[] = {
+        {.scanner = "\xff\xfe"},
+        {.image = ""},
+        {.has_camera = true, .eye_mm = {NAN, 0, 0}},
+        {.window = {1280, 0}},
+        {.grid = {{4, 4, 4}, {1, -1, 1}, {0}}},
+        {.num_ranges = 1, .ranges = {{"a", 1, 0}}},
+        {.rays = -1},
+    };
+    for (size_t k = 0; k < sizeof(bad) / sizeof(bad[0]); k++) {
+        test_log_init(&log);
+        assert_int_not_equal(lr_view_session_write(FILE_NAME, &bad[k], &log.log), LR_OK);
+        assert_true(log.error[0] != '\0');
+        assert_int_not_equal(stat(FILE_NAME, &facts), 0);
+    }
+}
+
+/* What cannot be written leaves what was there. */
+static void a_failed_write_leaves_the_old_file(void **state)
+{
+    (void)state;
+    struct test_log log;
+    struct lr_view_session old = {.window = {640, 480}}, back;
+    const struct lr_view_session bad = {.image = ""};
+    test_log_init(&log);
+    assert_int_equal(lr_view_session_write(FILE_NAME, &old, &log.log), LR_OK);
+    assert_int_not_equal(lr_view_session_write(FILE_NAME, &bad, &log.log), LR_OK);
+    assert_int_equal(lr_view_session_read(FILE_NAME, &back, &log.log), LR_OK);
+    assert_int_equal(back.window[0], 640);
+    lr_view_session_finish(&back);
+    assert_int_equal(lr_view_session_write("no such folder/s.yaml", &old, &log.log), LR_FAILED);
+    assert_int_equal(lr_view_session_read("no such file.yaml", &back, &log.log), LR_BAD_INPUT);
+    unlink(FILE_NAME);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sessions_come_back),
+        cmocka_unit_test(a_decimal_comma_changes_nothing),
+        cmocka_unit_test(faults_have_places),
+        cmocka_unit_test(what_cannot_be_read_back_is_not_written),
+        cmocka_unit_test(a_failed_write_leaves_the_old_file),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What is open stays open until something else has been opened whole. */
+#include "test.h"
+
+#include "io/file_kind.h"
+#include "viewer/study.h"
+
+#include <unistd.h>
+
+static struct study *make_study(void)
+{
+    struct study *study = study_create(NULL);
+    assert_non_null(study);
+    return study;
+}
+
+static void open_well(struct study *study, const struct study_wish *wish)
+{
+    struct job_report report;
+    assert_int_equal(study_open(study, wish), LR_OK);
+    if (study_wait(study, &report) != JOB_DONE) {
+        fail_msg("%s", report.error);
+    }
+}
+
+static void fail_to_open(struct study *study, const struct study_wish *wish, const char *words)
+{
+    struct job_report report;
+    assert_int_equal(study_open(study, wish), LR_OK);
+    assert_int_equal(study_wait(study, &report), JOB_FAILED);
+    if (strstr(report.error, words) == NULL) {
+        fail_msg("'%s' does not say '%s'", report.error, words);
+    }
+}
+
+static void write_text(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+static void write_image(const char *path, float value)
+{
+    const lr_grid grid = {{4, 5, 6}, {2, 3, 4}, {-3, -6, -10}};
+    lr_image *image = lr_image_create(&grid, NULL);
+    assert_non_null(image);
+    image->values[7] = value;
+    assert_int_equal(lr_image_write(path, image, NULL), LR_OK);
+    lr_image_destroy(image);
+}
+
+static void an_empty_study_has_nothing(void **state)
+{
+    (void)state;
+    struct study *study = make_study();
+    struct study_view view = study_take(study);
+    assert_int_equal(study_poll(study, NULL), JOB_IDLE);
+    assert_true(view.scanner == NULL && view.image == NULL && view.serial == 0);
+    assert_int_equal(view.grid.size[0], 0);
+    study_view_release(&view);
+    fail_to_open(study, &(struct study_wish){.data = "counts.h5"}, "counts.h5");
+    fail_to_open(study, &(struct study_wish){.data = "counts.hs"}, "open that first");
+    study_destroy(study);
+}
+
+static void a_failure_changes_nothing(void **state)
+{
+    (void)state;
+    struct study *study = make_study();
+    open_well(study, &(struct study_wish){.scanner = "two-opposed-modules"});
+    struct study_view before = study_take(study);
+    assert_int_equal(before.serial, 1);
+    fail_to_open(study, &(struct study_wish){.scanner = "siemens-mmmr"}, "siemens-mmr");
+    /* The scanner can be read, and the image cannot: neither is taken. */
+    fail_to_open(study, &(struct study_wish){.scanner = "ge-explore-vista-dr", .image = "no.nii"},
+                 "no.nii");
+    struct study_view after = study_take(study);
+    assert_true(after.scanner == before.scanner && after.serial == before.serial);
+    study_view_release(&before);
+    study_view_release(&after);
+    study_destroy(study);
+}
+
+static void parts_come_and_go(void **state)
+{
+    (void)state;
+    struct study *study = make_study();
+    write_image("study_a.nii", 5);
+    write_image("study_mu.nii", 0.096f);
+    open_well(study, &(struct study_wish){.scanner = "two-opposed-modules"});
+    struct study_view first = study_take(study);
+    assert_int_equal(first.grid.size[1], 64);
+    open_well(study, &(struct study_wish){.image = "study_a.nii", .mu = "study_mu.nii"});
+    struct study_view second = study_take(study);
+    assert_true(second.scanner == first.scanner);
+    assert_int_equal(second.grid.size[2], 6);
+    assert_true(second.image->values[7] == 5);
+    assert_close(second.mu->values[7], 0.0096, 1e-6); /* 1/cm */
+    assert_string_equal(second.image_path, "study_a.nii");
+    study_close(study, (struct study_parts){.image = true});
+    struct study_view third = study_take(study);
+    assert_true(third.image == NULL && third.mu == second.mu);
+    assert_memory_equal(&third.grid, &first.grid, sizeof(third.grid));
+    /* What somebody still looks at outlives the study. */
+    study_destroy(study);
+    assert_true(second.image->values[7] == 5 && second.scanner->num_modules == 2);
+    study_view_release(&first);
+    study_view_release(&second);
+    study_view_release(&third);
+    unlink("study_a.nii");
+    unlink("study_mu.nii");
+}
+
+/* Data number LORs of their scanner. */
+static void data_go_with_their_scanner(void **state)
+{
+    (void)state;
+    struct study *study = make_study();
+    lr_scanner *scanner = lr_scanner_read("two-opposed-modules", NULL);
+    lr_lors *lors = lr_lors_create(scanner, NULL);
+    lr_lor_data *data = lr_lor_data_create(lors, NULL);
+    data->values[11] = 3;
+    assert_int_equal(lr_lor_data_write("study_data.h5", lors, data, NULL), LR_OK);
+    /* The file brings its scanner along. */
+    open_well(study, &(struct study_wish){.data = "study_data.h5"});
+    struct study_view view = study_take(study);
+    assert_int_equal(view.lors->count, lors->count);
+    assert_true(view.data->values[11] == 3);
+    assert_non_null(view.diagnosis);
+    study_view_release(&view);
+    open_well(study, &(struct study_wish){.scanner = "ge-explore-vista-dr"});
+    view = study_take(study);
+    assert_null(view.data);
+    study_view_release(&view);
+    fail_to_open(study, &(struct study_wish){.data = "study_data.h5"}, "study_data.h5");
+    study_destroy(study);
+    lr_lor_data_destroy(data);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+    unlink("study_data.h5");
+}
+
+/* Modules within each other: refused, with findings on the modules. */
+static void a_wrong_scanner_is_explained(void **state)
+{
+    (void)state;
+    struct study *study = make_study();
+    write_text("study_bad.yaml",
+               "name: crowded\nring: {radius_mm: 20, modules: 12}\n"
+               "module: {crystals: [8, 8], pitch_mm: [4, 4], face_mm: [3.8, 3.8], depth_mm: 20}\n");
+    open_well(study, &(struct study_wish){.scanner = "two-opposed-modules"});
+    fail_to_open(study, &(struct study_wish){.scanner = "study_bad.yaml"}, "study_bad.yaml:");
+    const lr_scanner_draft *draft = NULL;
+    const lr_diagnosis *why = study_refused(study, &draft);
+    assert_true(why != NULL && draft != NULL && why->num_suspects > 0);
+    int concerned = 0;
+    for (int m = 0; m < 12; m++) {
+        const lr_finding *found[1] = {NULL};
+        const int count = study_findings(why, m, found, 1);
+        assert_int_equal(count > 0, found[0] != NULL);
+        concerned += count;
+    }
+    assert_true(concerned > 0);
+    assert_int_equal(study_findings(why, -1, NULL, 0), 0); /* -1 is no module */
+    struct study_view view = study_take(study);
+    assert_int_equal(view.scanner->num_modules, 2);
+    study_view_release(&view);
+    open_well(study, &(struct study_wish){.scanner = "two-opposed-modules"});
+    assert_null(study_refused(study, NULL));
+    study_destroy(study);
+    unlink("study_bad.yaml");
+}
+
+/* However wishes come, what was named last is open in the end. */
+static void the_last_wish_is_what_is_open(void **state)
+{
+    (void)state;
+    struct study *study = make_study();
+    write_image("study_b.nii", 2);
+    assert_int_equal(study_open(study, &(struct study_wish){.scanner = "siemens-mmr"}), LR_OK);
+    assert_int_equal(study_open(study, &(struct study_wish){.image = "study_b.nii"}), LR_OK);
+    for (int n = 0; n < 20; n++) {
+        const bool even = n % 2 == 0;
+        const struct study_wish wish = {.scanner =
+                                            even ? "ge-explore-vista-dr" : "two-opposed-modules"};
+        assert_int_equal(study_open(study, &wish), LR_OK);
+        (void)study_poll(study, NULL);
+    }
+    assert_int_equal(study_wait(study, NULL), JOB_DONE);
+    struct study_view view = study_take(study);
+    assert_int_equal(view.scanner->num_modules, 2);
+    assert_non_null(view.image);
+    study_view_release(&view);
+    assert_int_equal(study_open(study, &(struct study_wish){.scanner = "siemens-mmr"}), LR_OK);
+    study_destroy(study); /* while it is being opened */
+    unlink("study_b.nii");
+}
+
+/* Every voxel centre lies before every face, and inside what the scanner says it sees. */
+static void default_grids_fit(void **state)
+{
+    (void)state;
+    for (const char *const *name = lr_scanner_presets(); *name != NULL; name++) {
+        lr_scanner *scanner = lr_scanner_read(*name, NULL);
+        const lr_grid grid = study_default_grid(scanner);
+        assert_int_equal(lr_grid_check(&grid, NULL), LR_OK);
+        assert_true(grid.size[0] == 64 || grid.size[1] == 64);
+        const double ratio = grid.voxel_mm[2] / fmax(grid.voxel_mm[0], grid.voxel_mm[1]);
+        assert_true(grid.size[2] == 1 || (ratio > 0.6 && ratio < 1.6) || grid.size[2] == 256);
+        for (int m = 0; m < scanner->num_modules && scanner->coincidence.field_of_view_mm == 0;
+             m++) {
+            const lr_module *module = &scanner->modules[m];
+            for (int corner = 0; corner < 8; corner++) {
+                double before_mm = 0;
+                for (int k = 0; k < 3; k++) {
+                    const double at_mm = grid.origin_mm[k] +
+                                         (corner >> k & 1) * (grid.size[k] - 1) * grid.voxel_mm[k];
+                    before_mm += module->normal[k] * (at_mm - module->centre_mm[k]);
+                }
+                assert_true(before_mm > 0);
+            }
+        }
+        lr_scanner_destroy(scanner);
+    }
+}
+
+static void kinds_of_files(void **state)
+{
+    (void)state;
+    struct job_report report;
+    struct study *study = make_study();
+    write_image("study_kind.mha", 1);
+    write_text("study_kind.txt", "some words\n");
+    lr_scanner *scanner = lr_scanner_read("ge-explore-vista-dr", NULL);
+    static const char *const scanners[] = {"study_kind.yaml", "study_kind.geom",
+                                           "study_kind.hscan"};
+    for (int k = 0; k < 3; k++) {
+        assert_int_equal(lr_scanner_write(scanners[k], scanner, NULL), LR_OK);
+        assert_int_equal(lr_file_kind_of(scanners[k]), LR_FILE_SCANNER);
+        assert_int_equal(study_open_file(study, scanners[k]), LR_OK);
+        assert_int_equal(study_wait(study, NULL), JOB_DONE);
+    }
+    assert_int_equal(lr_scanner_write("study_kind.petsird", scanner, NULL), LR_OK);
+    assert_int_equal(lr_file_kind_of("study_kind.petsird"), LR_FILE_PETSIRD);
+    /* By content alone. */
+    assert_int_equal(rename("study_kind.mha", "study_kind.thing"), 0);
+    assert_int_equal(lr_file_kind_of("study_kind.thing"), LR_FILE_IMAGE);
+    assert_int_equal(study_open_file(study, "study_kind.thing"), LR_OK);
+    assert_int_equal(study_wait(study, NULL), JOB_DONE);
+    assert_int_equal(lr_file_kind_of("study_kind.txt"), LR_FILE_UNKNOWN);
+    assert_int_equal(study_open_file(study, "study_kind.txt"), LR_USAGE);
+    assert_int_equal(study_poll(study, &report), JOB_FAILED);
+    assert_non_null(strstr(report.error, "study_kind.txt is no scanner"));
+    assert_int_equal(lr_file_kind_of("no such file"), LR_FILE_UNKNOWN);
+    assert_int_equal(lr_file_kind_of("."), LR_FILE_UNKNOWN);
+    study_destroy(study);
+    lr_scanner_destroy(scanner);
+    static const char *const files[] = {"study_kind.yaml",   "study_kind.geom", "study_kind.hscan",
+                                        "study_kind.lut",    "study_kind.txt",  "study_kind.thing",
+                                        "study_kind.petsird"};
+    for (size_t k = 0; k < sizeof(files) / sizeof(files[0]); k++) {
+        unlink(files[k]);
+    }
+}
+
+/* List mode as other programs write it. */
+static void real_events(void **state)
+{
+    (void)state;
+    char path[1024];
+    struct job_report report;
+    if (test_data(path, "safir/coincidencesLM.clm.safir") == NULL) {
+        skip();
+    }
+    struct study *study = make_study();
+    open_well(study, &(struct study_wish){.scanner = "safir-dual-ring-prototype"});
+    assert_int_equal(study_open_file(study, path), LR_OK);
+    if (study_wait(study, &report) != JOB_DONE) {
+        fail_msg("%s", report.error);
+    }
+    struct study_view view = study_take(study);
+    assert_true(view.data->count > 0 && view.data->index != NULL);
+    study_view_release(&view);
+    study_destroy(study);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_empty_study_has_nothing),
+        cmocka_unit_test(a_failure_changes_nothing),
+        cmocka_unit_test(parts_come_and_go),
+        cmocka_unit_test(data_go_with_their_scanner),
+        cmocka_unit_test(a_wrong_scanner_is_explained),
+        cmocka_unit_test(the_last_wish_is_what_is_open),
+        cmocka_unit_test(default_grids_fit),
+        cmocka_unit_test(kinds_of_files),
+        cmocka_unit_test(real_events),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The viewer stands whatever hands do to it: the step `random`, without a window, in a folder of good
+and bad files. LORASTER_TEST_SEED is the seed, 1 if it is not there; LORASTER_TEST_STEPS the count."""
+import os
+import struct
+from pathlib import Path
+
+from steps import SMALL_RING, ViewTest, main
+
+
+class Random(ViewTest):
+    def setUp(self):
+        super().setUp()
+        good = Path(self.image("x.nii")).read_bytes()
+        self.image("mu.nii", [0.0096] * 1000, (10, 10, 10), (2, 2, 2))
+        self.image("nan.nii", [float("nan"), float("inf"), -1e38] * 30)
+        self.expected_counts("y.h5", 1000)
+        self.write("overlap.yaml", SMALL_RING.replace("radius_mm: 30", "radius_mm: 10"))
+        self.write("empty.yaml", "")
+        self.write("lone.yaml", SMALL_RING.replace("modules: 8", "modules: 1"))
+        self.write("session.yaml", self.session())
+        self.write("notes.txt", "nothing that is known\n")
+        for name, data in {"short.nii": good[:380], "size.nii": good[:42] +
+                           struct.pack("<3h", 30000, 30000, 30000) + good[48:],
+                           "noise.h5": bytes((k * k * 37 + k) % 256 for k in range(3000)),
+                           "x.npy": b"\x93NUMPY\x01\x00\x10\x00{'descr': 'zz'}\n"}.items():
+            Path(self.path(name)).write_bytes(data)
+        os.mkdir(self.path("folder.nii"))
+
+    def session(self):
+        self.view(["open scanner ring.yaml", "wait", "open image x.nii", "wait", "set module -1",
+                   "save saved.yaml"])
+        return Path(self.path("saved.yaml")).read_text()
+
+    def test_random(self):
+        seed = os.environ.get("LORASTER_TEST_SEED", "1")
+        count = int(os.environ.get("LORASTER_TEST_STEPS", "1000"))
+        print(f"seed {seed}, {count} steps")
+        done = self.run_program(*self.arguments([
+            "open scanner ring.yaml", "wait", f"random {count} {seed}", "frames 3",
+            "print frames"]), timeout=900)
+        said = done.stderr
+        # What was dropped last may fail after the step, which is in the exit code.
+        self.assertIn(done.returncode, (0, 1, 2, 3), said)
+        frames = [line for line in done.stdout.splitlines() if line.startswith("frames ")]
+        self.assertEqual(len(frames), 1, said)
+        self.assertGreater(int(frames[0].split()[1]), 0.9 * count)
+        for sign in ("Sanitizer", "runtime error", "Assertion"):
+            self.assertNotIn(sign, said)
+        self.assertIn("error: ", said, "no bad file was dropped")
+
+
+class Threads(ViewTest):
+    """All that goes on beside the window, begun, paused, stopped, replaced and left running."""
+    def test_jobs(self):
+        self.image("x.nii", [1.0 + k % 5 for k in range(15 * 15 * 9)], (15, 15, 9), (2, 2, 2))
+        self.good("direct", "project", "--image", self.path("x.nii"), "--tof-ps", "50",
+                  "--azimuths", "2", "--tilts", "1", "--backend", "cpu", "-o", self.path("y.h5"))
+        steps = ["open image x.nii", "open scanner ring.yaml", "wait", "tool live"]
+        for place in ("device", "host"):
+            steps += [f"recon {place}", "recon start 1 2", "wait",
+                      "expect live.on_device " + str(int(place == "device")),
+                      "recon start 1 0", "frames 6", "recon pause", "frames 3",
+                      "recon step", "frames 3", "recon resume", "frames 4", "recon stop",
+                      "direct 30 0 50 variant1", "open histo y.h5", "sensitivity",
+                      "lor 0 1 1 4 2 2", "point 1 2 3", "point 2 1 0", "open file x.nii",
+                      "wait 60 anyway"]
+        done = self.run_program(*self.arguments([*steps, "recon start 1 0", "sensitivity",
+                                                 "point 0 0 1", "frames 4", "quit"]), timeout=300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("Sanitizer", done.stderr)
+
+
+if __name__ == "__main__":
+    main({"random": Random, "threads": Threads})

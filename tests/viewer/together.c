@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Several jobs with OpenGL contexts of their own at the same time. */
+#include "test.h"
+
+#include "viewer/maps.h"
+#include "viewer/tube.h"
+#include "viewer/voxel.h"
+
+enum { NUM_JOBS = 3 };
+
+static bool has_device(void)
+{
+    lr_device devices[8];
+    const int count = lr_device_list(devices, 8, NULL);
+    for (int k = 0; k < count && k < 8; k++) {
+        if (devices[k].usable) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static struct study *open_study(struct study_view *view)
+{
+    struct job_report report;
+    struct study *study = study_create(NULL);
+    const lr_grid grid = {{6, 5, 4}, {3, 3, 3}, {-7, -6, -5}};
+    const struct study_wish wish = {.scanner = "two-opposed-modules", .grid = &grid};
+    assert_int_equal(study_open(study, &wish), LR_OK);
+    if (study_wait(study, &report) != JOB_DONE) {
+        fail_msg("%s", report.error);
+    }
+    *view = study_take(study);
+    return study;
+}
+
+static void must_be_done(enum job_state state, const struct job_report *report)
+{
+    if (state != JOB_DONE) {
+        fail_msg("%s", report->error);
+    }
+}
+
+/* Both draw the same lines, raster in single precision: elements agree to 1e-4 of the largest, and
+ * lines at a crystal's edge may fall to either side. */
+static void compare(const struct voxel_result *a, const struct voxel_result *b)
+{
+    const struct voxel_window *first = a->windows, *second = b->windows;
+    int64_t other = 0;
+    for (int w = 0; w < a->num_windows; w++) {
+        const int64_t count = (int64_t)first[w].size[0] * first[w].size[1];
+        for (int64_t n = 0; n < count; n++) {
+            other += first[w].lors[n] != second[w].lors[n];
+            assert_true(fabsf(first[w].weight[n] - second[w].weight[n]) <= 1e-4f * a->high_weight ||
+                        first[w].lors[n] != second[w].lors[n]);
+        }
+        assert_true(other <= count / 50);
+    }
+    assert_close(a->point_sampled.sum, b->point_sampled.sum, 0.02);
+}
+
+static void contexts_do_not_get_in_each_others_way(void **state)
+{
+    (void)state;
+    struct study_view view;
+    struct study *study = open_study(&view);
+    struct voxel *reference = voxel_create(NULL), *voxels[NUM_JOBS];
+    struct sensitivity *maps[NUM_JOBS];
+    struct job_report report;
+    struct voxel_request request = {.point_mm = {1.3, -2.1, 0.7}, .all_primaries = true};
+    const struct sensitivity_request sum = {.backend = "compute", .samples = 1};
+    assert_int_equal(voxel_ask(reference, &view, &request, NULL), LR_OK);
+    request.backend = "raster";
+    for (int k = 0; k < NUM_JOBS; k++) {
+        voxels[k] = voxel_create(NULL);
+        maps[k] = sensitivity_create(NULL);
+        assert_int_equal(voxel_ask(voxels[k], &view, &request, NULL), LR_OK);
+        assert_int_equal(sensitivity_ask(maps[k], &view, &sum, NULL), LR_OK);
+    }
+    must_be_done(voxel_wait(reference, &report), &report);
+    for (int k = 0; k < NUM_JOBS; k++) {
+        must_be_done(voxel_wait(voxels[k], &report), &report);
+        must_be_done(sensitivity_wait(maps[k], &report), &report);
+        compare(voxel_result(reference, NULL), voxel_result(voxels[k], NULL));
+        assert_close(sensitivity_result(maps[k], NULL)->mean,
+                     sensitivity_result(maps[0], NULL)->mean, 1e-5);
+        assert_true(sensitivity_result(maps[k], NULL)->mean > 0);
+    }
+    for (int k = 0; k < NUM_JOBS; k++) {
+        voxel_destroy(voxels[k]);
+        sensitivity_destroy(maps[k]);
+    }
+    voxel_destroy(reference);
+    study_view_release(&view);
+    study_destroy(study);
+}
+
+int main(void)
+{
+    if (!has_device()) {
+        printf("skipped: no OpenGL 4.5 device\n");
+        return 77;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(contexts_do_not_get_in_each_others_way),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

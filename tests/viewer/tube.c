@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Tubes of response against rows of the matrix, and what is derived from them. */
+#include "test.h"
+
+#include "picture/pixel_lor.h"
+#include "viewer/tube.h"
+
+/* A study with LOR mode. */
+struct bench {
+    struct study *study;
+    struct study_view view;
+    struct tube *tube;
+};
+
+static void bench_init(struct bench *bench, const char *scanner, const lr_grid *grid)
+{
+    const struct study_wish wish = {.scanner = scanner, .grid = grid};
+    struct job_report report;
+    bench->study = study_create(NULL);
+    assert_int_equal(study_open(bench->study, &wish), LR_OK);
+    if (study_wait(bench->study, &report) != JOB_DONE) {
+        fail_msg("%s", report.error);
+    }
+    bench->view = study_take(bench->study);
+    bench->tube = tube_create(NULL);
+    assert_non_null(bench->tube);
+}
+
+static void bench_finish(struct bench *bench)
+{
+    tube_destroy(bench->tube);
+    study_view_release(&bench->view);
+    study_destroy(bench->study);
+}
+
+static const struct tube_result *compute(struct bench *bench, const struct tube_request *request)
+{
+    struct job_report report;
+    assert_int_equal(tube_ask(bench->tube, &bench->view, request, NULL), LR_OK);
+    if (tube_wait(bench->tube, &report) != JOB_DONE) {
+        fail_msg("%s", report.error);
+    }
+    return tube_result(bench->tube, NULL);
+}
+
+/* Opposite crystals of the Vista, which lie along x, and a grid about their line. */
+static const struct tube_request opposite = {.crystals = {{0, 6, 6}, {9, 8, 3}}, .samples = 1};
+static const lr_grid about = {{20, 7, 6}, {2.7, 0.9, 1.2}, {-26.2, -2.9, -17.3}};
+
+/* Compares each row's element with the tube. */
+struct comparison {
+    const struct tube_result *result;
+    double sum;
+    int64_t count;
+};
+
+static lr_status compare(void *user, const lr_row *row)
+{
+    struct comparison *comparison = user;
+    const struct tube_result *result = comparison->result;
+    const double element = lr_row_element(row, result->lor);
+    /* native computes in single precision: 1e-5 of the largest, as its own tests allow */
+    if (fabs(result->image->values[row->row] - element) > 1e-5 * result->largest) {
+        fail_msg("voxel %lld: %g in the tube, %g in the matrix", (long long)row->row,
+                 (double)result->image->values[row->row], element);
+    }
+    comparison->sum += element;
+    comparison->count += element > 0;
+    return LR_OK;
+}
+
+/* Voxel by voxel, from rows of the cpu reference. */
+static void tubes_are_columns(void **state)
+{
+    (void)state;
+    struct bench bench;
+    bench_init(&bench, "ge-explore-vista-dr", &about);
+    for (int sampled = 0; sampled < 2; sampled++) {
+        struct tube_request request = opposite;
+        request.mode = sampled ? LR_MODE_SAMPLED : LR_MODE_EXACT;
+        request.rays = 3;
+        const struct tube_result *result = compute(&bench, &request);
+        const lr_operator_params params = {.lors = bench.view.lors,
+                                           .grid = &about,
+                                           .backend = "cpu",
+                                           .mode = request.mode,
+                                           .rays = sampled ? 3 : 0,
+                                           .samples = {1, 1, 1},
+                                           .store = LR_STORE_NO};
+        lr_operator *op = lr_operator_create(&params);
+        struct comparison comparison = {.result = result};
+        const lr_row_sink sink = {compare, &comparison};
+        assert_int_equal(lr_operator_rows(op, 0, lr_grid_num_voxels(&about), &sink), LR_OK);
+        print_message("%lld voxels\n", (long long)comparison.count);
+        assert_true(comparison.count > 20 && comparison.count <= result->num_voxels + 5);
+        assert_close(result->sum, comparison.sum, 1e-4);
+        lr_operator_destroy(op);
+    }
+    bench_finish(&bench);
+}
+
+static double moment(const struct tube_profile *profile, int power)
+{
+    double sum = 0;
+    for (int n = 0; n < profile->count; n++) {
+        sum += profile->weight[n] * pow(profile->first_mm + n * profile->step_mm, power);
+    }
+    return sum;
+}
+
+/* Sum and centre of mass of the profile are those of the image. */
+static void profiles_keep_sum_and_centre(void **state)
+{
+    (void)state;
+    struct bench bench;
+    bench_init(&bench, "ge-explore-vista-dr", &about);
+    const struct tube_result *result = compute(&bench, &opposite);
+    double first = 0, length = 0;
+    for (int64_t v = 0; v < lr_grid_num_voxels(&about); v++) {
+        double centre_mm[3], t = 0;
+        lr_grid_voxel_centre(&about, v, centre_mm);
+        for (int k = 0; k < 3; k++) {
+            const double along = result->ends_mm[1][k] - result->ends_mm[0][k];
+            t += along / result->length_mm *
+                 (centre_mm[k] - 0.5 * (result->ends_mm[0][k] + result->ends_mm[1][k]));
+        }
+        first += t * result->image->values[v];
+    }
+    for (int k = 0; k < 3; k++) {
+        length += pow(result->ends_mm[1][k] - result->ends_mm[0][k], 2);
+    }
+    assert_close(result->length_mm, sqrt(length), 1e-12);
+    assert_close(moment(&result->profile, 0), result->sum, 1e-5); /* sums of floats */
+    /* Points are moved to the middles of their planes: by half a step at most, at random. */
+    assert_true(fabs(moment(&result->profile, 1) - first) <
+                0.1 * result->profile.step_mm * result->sum);
+    bench_finish(&bench);
+}
+
+static void exchanged_crystals_turn_the_profile_round(void **state)
+{
+    (void)state;
+    struct bench bench;
+    bench_init(&bench, "ge-explore-vista-dr", &about);
+    const struct tube_result *result = compute(&bench, &opposite);
+    const int count = result->profile.count;
+    const int64_t lor = result->lor;
+    float *before = malloc((size_t)count * sizeof(*before));
+    assert_non_null(before);
+    memcpy(before, result->profile.weight, (size_t)count * sizeof(*before));
+    struct tube_request other = opposite;
+    other.crystals[0] = opposite.crystals[1];
+    other.crystals[1] = opposite.crystals[0];
+    result = compute(&bench, &other);
+    assert_true(result->lor == lor);
+    assert_int_equal(result->profile.count, count);
+    for (int n = 0; n < count; n++) {
+        /* A point on the border of two planes may go to either. */
+        assert_true(fabs(result->profile.weight[n] - before[count - 1 - n]) < 0.02 * result->sum);
+    }
+    free(before);
+    bench_finish(&bench);
+}
+
+/* The kernel's integral is 1, and half its height is reached at half the resolution's width:
+ * c/2 * 214 ps = 32.08 mm in all. */
+static void the_kernel_has_the_scanners_width(void **state)
+{
+    (void)state;
+    struct bench bench;
+    const lr_grid grid = {{40, 40, 3}, {10, 10, 10}, {-195, -195, -10}};
+    bench_init(&bench, "siemens-vision-600", &grid);
+    assert_true(bench.view.scanner->tof_resolution_ps > 0);
+    const struct tube_request request = {.crystals = {{0, 3, 3}, {19, 4, 5}}, .samples = 1};
+    const struct tube_result *result = compute(&bench, &request);
+    const struct tube_profile *profile = &result->profile;
+    const double width_mm = 299.792458e-3 / 2 * bench.view.scanner->tof_resolution_ps;
+    double integral = 0, square = 0;
+    for (int n = 0; n < profile->count; n++) {
+        const double t = profile->first_mm + n * profile->step_mm;
+        integral += profile->kernel[n] * profile->step_mm;
+        square += profile->kernel[n] * profile->step_mm * t * t;
+    }
+    assert_close(integral, 1, 1e-4);
+    assert_close(sqrt(square) * sqrt(8 * log(2)), width_mm, 1e-3);
+    assert_true(profile->first_mm + profile->count / 2 * profile->step_mm == 0);
+    bench_finish(&bench);
+    bench_init(&bench, "ge-explore-vista-dr", &about);
+    result = compute(&bench, &opposite);
+    assert_true(result->sigma_mm == 0 && result->profile.kernel == NULL);
+    bench_finish(&bench);
+}
+
+static void refuse(const struct study_view *view, const struct tube_crystal *crystals,
+                   const char *words)
+{
+    struct test_log log;
+    int64_t lor;
+    test_log_init(&log);
+    assert_int_equal(tube_check(view, crystals, &lor, &log.log), LR_USAGE);
+    if (strstr(log.error, words) == NULL) {
+        fail_msg("'%s' does not say '%s'", log.error, words);
+    }
+}
+
+/* A LOR that the coincidence rules exclude, though its modules have others. */
+static bool find_excluded(const struct study_view *view, struct tube_crystal crystals[2])
+{
+    for (int64_t n = 0; n < view->lors->count; n++) {
+        if (!lr_lors_in_coincidence(view->lors, n)) {
+            const lr_lor lor = lr_lors_describe(view->lors, n);
+            crystals[0] = (struct tube_crystal){lor.module_i, lor.p, lor.q};
+            crystals[1] = (struct tube_crystal){lor.module_j, lor.r, lor.s};
+            return true;
+        }
+    }
+    return false;
+}
+
+static void pairs_without_a_lor_are_explained(void **state)
+{
+    (void)state;
+    struct bench bench;
+    const struct study_view nothing = {0};
+    bench_init(&bench, "siemens-mmr", &about);
+    const int nu = bench.view.scanner->modules[0].crystals[0];
+    int strangers = 0;
+    char words[32];
+    snprintf(words, sizeof(words), "no crystal (%d, 0)", nu);
+    refuse(&nothing, opposite.crystals, "open one first");
+    refuse(&bench.view, (struct tube_crystal[]){{56, 0, 0}, {0, 0, 0}}, "0 to 55");
+    refuse(&bench.view, (struct tube_crystal[]){{0, 0, 0}, {9, nu, 0}}, words);
+    refuse(&bench.view, (struct tube_crystal[]){{3, 0, 0}, {3, 1, 0}}, "same module");
+    for (int m = 1; m < bench.view.scanner->num_modules; m++) {
+        if (bench.view.lors->pair_of[m] < 0) {
+            refuse(&bench.view, (struct tube_crystal[]){{0, 0, 0}, {m, 0, 0}},
+                   "are not in coincidence");
+            strangers++;
+        }
+    }
+    assert_true(strangers > 0);
+    struct tube_crystal excluded[2];
+    assert_true(find_excluded(&bench.view, excluded));
+    refuse(&bench.view, excluded, "rules");
+    const struct tube_request wrong = {.crystals = {{3, 0, 0}, {3, 1, 0}}};
+    assert_int_equal(tube_ask(bench.tube, &bench.view, &wrong, NULL), LR_USAGE);
+    assert_int_equal(tube_poll(bench.tube, NULL), JOB_IDLE);
+    assert_null(tube_result(bench.tube, NULL));
+    bench_finish(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tubes_are_columns),
+        cmocka_unit_test(profiles_keep_sum_and_centre),
+        cmocka_unit_test(exchanged_crystals_turn_the_profile_round),
+        cmocka_unit_test(the_kernel_has_the_scanners_width),
+        cmocka_unit_test(pairs_without_a_lor_are_explained),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Voxel mode against the matrix: what a window shows is what the library says of that element. */
+#include "test.h"
+
+#include "base/clock.h"
+#include "picture/pixel_lor.h"
+#include "viewer/row_copy.h"
+#include "viewer/voxel.h"
+
+#include <unistd.h>
+
+#define PI 3.14159265358979323846
+
+/* A study with a voxel mode. */
+struct bench {
+    struct study *study;
+    struct study_view view;
+    struct voxel *voxel;
+};
+
+static void bench_init(struct bench *bench, const struct study_wish *wish)
+{
+    struct job_report report;
+    bench->study = study_create(NULL);
+    assert_int_equal(study_open(bench->study, wish), LR_OK);
+    if (study_wait(bench->study, &report) != JOB_DONE) {
+        fail_msg("%s", report.error);
+    }
+    bench->view = study_take(bench->study);
+    bench->voxel = voxel_create(NULL);
+    assert_non_null(bench->voxel);
+}
+
+static void bench_finish(struct bench *bench)
+{
+    voxel_destroy(bench->voxel);
+    study_view_release(&bench->view);
+    study_destroy(bench->study);
+}
+
+static const struct voxel_result *compute(struct bench *bench, const struct voxel_request *request)
+{
+    struct job_report report;
+    assert_int_equal(voxel_ask(bench->voxel, &bench->view, request, NULL), LR_OK);
+    if (voxel_wait(bench->voxel, &report) != JOB_DONE) {
+        fail_msg("%s", report.error);
+    }
+    return voxel_result(bench->voxel, NULL);
+}
+
+static void random_point(const struct bench *bench, uint64_t *state, double point_mm[3])
+{
+    const lr_grid *grid = &bench->view.grid;
+    for (int k = 0; k < 3; k++) {
+        point_mm[k] =
+            grid->origin_mm[k] + test_random(state) * (grid->size[k] - 1) * grid->voxel_mm[k];
+    }
+}
+
+/* The row as `loraster matrix` computes it: of the point, or of the voxel of the whole grid. */
+static void library_row(const struct bench *bench, const struct voxel_result *result, lr_mode mode,
+                        bool of_voxel, struct row_copy *copy)
+{
+    lr_operator *op = lr_operator_create(&(lr_operator_params){
+        .lors = bench->view.lors,
+        .grid = &bench->view.grid,
+        .backend = "cpu",
+        .mode = mode,
+        .rays = mode == LR_MODE_EXACT ? 0 : result->request.rays,
+        .samples = {result->samples[0], result->samples[1], result->samples[2]},
+        .mu = result->has_mu ? bench->view.mu : NULL,
+        .mu_steps = result->request.mu_steps,
+        .store = LR_STORE_NO,
+    });
+    assert_non_null(op);
+    struct row_copier copier = {copy, NULL};
+    const lr_row_sink sink = row_copier_sink(&copier);
+    const double(*point)[3] = (const double(*)[3])result->request.point_mm;
+    assert_int_equal(of_voxel
+                         ? lr_operator_rows(op, result->voxel_row, result->voxel_row + 1, &sink)
+                         : lr_operator_point_rows(op, point, 1, &sink),
+                     LR_OK);
+    lr_operator_destroy(op);
+}
+
+/* The voxel's centre, and with it its points, is rounded differently on the grid of one voxel. */
+static void assert_same_row(const struct voxel_row *found, const struct row_copy *wanted,
+                            double tolerance)
+{
+    assert_int_equal(found->count, wanted->count);
+    for (int64_t k = 0; k < found->count; k++) {
+        assert_true(found->lor[k] == wanted->lor[k]);
+        assert_close(found->probability[k], wanted->probability[k], tolerance);
+        if (k > 0) {
+            assert_true(found->probability[found->order[k - 1]] >=
+                        found->probability[found->order[k]]);
+        }
+    }
+    assert_close(found->sum, wanted->sum, 1e-12);
+}
+
+static void compare_rows(const struct bench *bench, const struct voxel_result *result)
+{
+    struct row_copy row = {0};
+    library_row(bench, result, LR_MODE_SAMPLED, false, &row);
+    assert_same_row(&result->point_sampled, &row, 0);
+    library_row(bench, result, LR_MODE_SAMPLED, true, &row);
+    assert_same_row(&result->voxel_sampled, &row, 1e-9);
+    library_row(bench, result, LR_MODE_EXACT, false, &row);
+    assert_same_row(&result->point_exact, &row, 0);
+    library_row(bench, result, LR_MODE_EXACT, true, &row);
+    assert_same_row(&result->voxel_exact, &row, 1e-9);
+    row_copy_finish(&row);
+}
+
+/* Each LOR of the row stands in one window only, and its lines' weights add up to its element. */
+static void compare_windows(const struct bench *bench, const struct voxel_result *result)
+{
+    const struct voxel_row *row = &result->point_sampled;
+    const lr_row view = {0, row->count, row->lor, row->probability};
+    double *sums = calloc((size_t)row->count + 1, sizeof(*sums));
+    int *windows = calloc((size_t)row->count + 1, sizeof(*windows));
+    assert_true(sums != NULL && windows != NULL);
+    for (int w = 0; w < result->num_windows; w++) {
+        const struct voxel_window *window = &result->windows[w];
+        for (int64_t n = 0; n < (int64_t)window->size[0] * window->size[1]; n++) {
+            if (window->lors[n] < 0) {
+                assert_true(isnan(window->sampled[n]) && window->weight[n] == 0);
+                continue;
+            }
+            int64_t k = 0;
+            while (k < row->count && row->lor[k] != window->lors[n]) {
+                k++;
+            }
+            assert_true(k < row->count);
+            assert_true(window->sampled[n] == (float)lr_row_element(&view, window->lors[n]));
+            assert_true(windows[k] == 0 || windows[k] == w + 1);
+            windows[k] = w + 1;
+            sums[k] += window->weight[n];
+            const lr_lor lor = lr_lors_describe(bench->view.lors, window->lors[n]);
+            assert_true(lor.module_i == window->module || lor.module_j == window->module);
+            assert_int_equal(
+                lr_lors_primary(bench->view.lors, window->lors[n], result->request.point_mm),
+                window->module);
+        }
+    }
+    for (int64_t k = 0; k < row->count; k++) {
+        assert_true(windows[k] > 0);
+        assert_close(sums[k], row->probability[k], 1e-6); /* pixels are in single precision */
+    }
+    free(sums);
+    free(windows);
+}
+
+static void windows_are_the_matrix(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed();
+    static const char *const names[] = {"two-opposed-modules", "ge-explore-vista-dr"};
+    for (int n = 0; n < 2; n++) {
+        struct bench bench;
+        bench_init(&bench, &(struct study_wish){.scanner = names[n]});
+        for (int rays = 1; rays <= 3; rays++) {
+            struct voxel_request request = {
+                .all_primaries = true, .rays = rays, .samples = 4, .mode = LR_MODE_EXACT};
+            random_point(&bench, &seed, request.point_mm);
+            const struct voxel_result *result = compute(&bench, &request);
+            assert_int_equal(result->num_windows, bench.view.scanner->num_modules);
+            assert_int_equal(result->samples[0] * result->samples[1] * result->samples[2], 4);
+            assert_true(result->voxel_row >= 0 && result->point_sampled.count > 0);
+            assert_true(result->has_means);
+            compare_rows(&bench, result);
+            compare_windows(&bench, result);
+        }
+        bench_finish(&bench);
+    }
+}
+
+static void assert_same_number(double a, double b)
+{
+    assert_true(a == b || (isnan(a) && isnan(b)));
+}
+
+/* Everything under one pixel, from the library's numbers. */
+static void check_pixel(const struct bench *bench, const struct voxel_result *result,
+                        const int place[2])
+{
+    const struct voxel_window *window = &result->windows[0];
+    const int rays = result->request.rays;
+    const int64_t n = (int64_t)place[1] * window->size[0] + place[0];
+    struct voxel_pixel pixel;
+    assert_int_equal(voxel_at(bench->voxel, window->module, place, &pixel), LR_OK);
+    assert_int_equal(pixel.p, place[0] / rays);
+    assert_int_equal(pixel.q, place[1] / rays);
+    assert_true(pixel.lor == window->lors[n]);
+    if (pixel.lor < 0) {
+        assert_true(isnan(pixel.point_exact) && isnan(pixel.survival) && pixel.weight == 0);
+        return;
+    }
+    const lr_lor lor = lr_lors_describe(bench->view.lors, pixel.lor);
+    const bool first = lor.module_i == window->module;
+    assert_int_equal(first ? lor.p : lor.r, pixel.p);
+    assert_int_equal(first ? lor.q : lor.s, pixel.q);
+    assert_int_equal(first ? lor.module_j : lor.module_i, pixel.other);
+    assert_int_equal(first ? lor.r : lor.p, pixel.r);
+    assert_int_equal(first ? lor.s : lor.q, pixel.s);
+    const struct voxel_row *rows[4] = {&result->point_sampled, &result->point_exact,
+                                       &result->voxel_sampled, &result->voxel_exact};
+    const double shown[4] = {pixel.point_sampled, pixel.point_exact, pixel.voxel_sampled,
+                             pixel.voxel_exact};
+    for (int k = 0; k < 4; k++) {
+        const lr_row row = {0, rows[k]->count, rows[k]->lor, rows[k]->probability};
+        assert_same_number(shown[k], lr_row_element(&row, pixel.lor));
+    }
+    assert_true(window->exact[n] == (float)pixel.point_exact);
+    assert_true(window->difference[n] == (float)(pixel.point_sampled - pixel.point_exact));
+    assert_close(pixel.weight * 2 * PI, pixel.solid_angle_sr * pixel.survival, 1e-6);
+}
+
+/* The module that is farthest from a point is the primary of all its LORs. */
+static int farthest_module(const struct bench *bench, const double point_mm[3])
+{
+    const lr_scanner *scanner = bench->view.scanner;
+    double most = 0;
+    int farthest = 0;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        double centre_mm[3], square = 0;
+        lr_scanner_detection_centre(scanner, m, centre_mm);
+        for (int k = 0; k < 3; k++) {
+            square += (centre_mm[k] - point_mm[k]) * (centre_mm[k] - point_mm[k]);
+        }
+        farthest = square > most ? m : farthest;
+        most = fmax(most, square);
+    }
+    return farthest;
+}
+
+static void the_cursor_shows_the_element(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed();
+    struct bench bench;
+    struct voxel_pixel pixel;
+    int counted = 0;
+    bench_init(&bench, &(struct study_wish){.scanner = "ge-explore-vista-dr"});
+    for (int n = 0; n < 4; n++) {
+        struct voxel_request request = {.rays = 2, .mode = LR_MODE_EXACT};
+        random_point(&bench, &seed, request.point_mm);
+        request.primary = farthest_module(&bench, request.point_mm);
+        const struct voxel_result *result = compute(&bench, &request);
+        const struct voxel_window *window = &result->windows[0];
+        for (int y = 0; y < window->size[1]; y++) {
+            for (int x = 0; x < window->size[0]; x++) {
+                check_pixel(&bench, result, (int[2]){x, y});
+                counted += window->lors[(int64_t)y * window->size[0] + x] >= 0;
+            }
+        }
+        assert_int_equal(voxel_at(bench.voxel, request.primary + 1, (int[2]){0, 0}, &pixel),
+                         LR_USAGE);
+        assert_int_equal(voxel_at(bench.voxel, request.primary, (int[2]){-1, 0}, &pixel), LR_USAGE);
+        assert_int_equal(voxel_at(bench.voxel, request.primary, window->size, &pixel), LR_USAGE);
+    }
+    assert_true(counted > 100);
+    bench_finish(&bench);
+}
+
+/* Lines of a face cover it: their solid angles add up to that of the rectangle as seen from the
+ * point, which has a closed form by the rectangle's corners. */
+static void solid_angles_add_up(void **state)
+{
+    (void)state;
+    struct bench bench;
+    bench_init(&bench, &(struct study_wish){.scanner = "two-opposed-modules"});
+    const struct voxel_request request = {.primary = 1, .rays = 32, .mode = LR_MODE_SAMPLED};
+    const struct voxel_result *result = compute(&bench, &request); /* from the centre */
+    const lr_module *module = &bench.view.scanner->modules[1];
+    double centre_mm[3], sum = 0;
+    lr_scanner_detection_centre(bench.view.scanner, 1, centre_mm);
+    const int middle[2] = {module->crystals[0] / 2, module->crystals[1] / 2};
+    const double h = fabs(centre_mm[0] * module->normal[0] + centre_mm[1] * module->normal[1] +
+                          centre_mm[2] * module->normal[2]);
+    for (int b = 0; b < 32; b++) {
+        for (int a = 0; a < 32; a++) {
+            struct voxel_pixel pixel;
+            const int place[2] = {middle[0] * 32 + a, middle[1] * 32 + b};
+            assert_int_equal(voxel_at(bench.voxel, 1, place, &pixel), LR_OK);
+            sum += pixel.solid_angle_sr;
+        }
+    }
+    double exact = 0;
+    for (int corner = 0; corner < 4; corner++) {
+        const int side[2] = {corner % 2, corner / 2};
+        double at[2];
+        for (int k = 0; k < 2; k++) {
+            at[k] = (middle[k] - 0.5 * (module->crystals[k] - 1)) * module->pitch_mm[k] +
+                    (side[k] - 0.5) * module->face_mm[k];
+        }
+        const double omega =
+            atan(at[0] * at[1] / (h * sqrt(h * h + at[0] * at[0] + at[1] * at[1])));
+        exact += side[0] == side[1] ? omega : -omega;
+    }
+    assert_close(sum, exact, 1e-5); /* the midpoint rule on 32 x 32 points of a small face */
+    assert_false(result->has_exact);
+    assert_null(result->windows[0].exact);
+    bench_finish(&bench);
+}
+
+/* In an attenuating medium without an edge, survival is that of the whole line. */
+static void absorption_is_exponential(void **state)
+{
+    (void)state;
+    struct bench bench;
+    const lr_grid grid = lr_grid_centred((const int[3]){4, 4, 4}, (const double[3]){400, 400, 400});
+    lr_image *mu = lr_image_create(&grid, NULL);
+    for (int k = 0; k < 64; k++) {
+        mu->values[k] = 0.0096f;
+    }
+    assert_int_equal(lr_image_write("voxel_mu.nii", mu, NULL), LR_OK);
+    lr_image_destroy(mu);
+    bench_init(&bench,
+               &(struct study_wish){.scanner = "two-opposed-modules", .mu = "voxel_mu.nii"});
+    struct voxel_request request = {.point_mm = {3, 2, 1}, .rays = 4, .mu_steps = 5};
+    request.primary = farthest_module(&bench, request.point_mm);
+    for (int without = 0; without < 2; without++) {
+        request.without_mu = without;
+        const struct voxel_result *result = compute(&bench, &request);
+        const struct voxel_window *window = &result->windows[0];
+        int counted = 0;
+        assert_int_equal(result->has_mu, !without);
+        for (int y = 0; y < window->size[1]; y++) {
+            for (int x = 0; x < window->size[0]; x++) {
+                struct voxel_pixel pixel;
+                assert_int_equal(voxel_at(bench.voxel, request.primary, (int[2]){x, y}, &pixel),
+                                 LR_OK);
+                if (pixel.lor >= 0) {
+                    const double wanted = without ? 1 : exp(-0.0096 * pixel.distance_mm);
+                    assert_close(pixel.survival, wanted, 2e-6); /* single precision */
+                    counted++;
+                }
+            }
+        }
+        assert_true(counted > 0);
+    }
+    bench_finish(&bench);
+    unlink("voxel_mu.nii");
+}
+
+/* However fast points come, the last is computed, and few of the others. */
+static void the_newest_request_wins(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed();
+    struct bench bench;
+    int64_t serial = 0;
+    struct voxel_request request = {.all_primaries = true, .rays = 4};
+    bench_init(&bench, &(struct study_wish){.scanner = "ge-explore-vista-dr"});
+    double slowest = 0;
+    for (int n = 0; n < 200; n++) {
+        random_point(&bench, &seed, request.point_mm);
+        request.rays = 1 + n % 8;
+        const double start = lr_clock_seconds();
+        assert_int_equal(voxel_ask(bench.voxel, &bench.view, &request, NULL), LR_OK);
+        (void)voxel_poll(bench.voxel, NULL);
+        slowest = fmax(slowest, lr_clock_seconds() - start);
+    }
+    print_message("slowest request %.1f ms\n", 1e3 * slowest);
+    assert_int_equal(voxel_wait(bench.voxel, NULL), JOB_DONE);
+    const struct voxel_result *result = voxel_result(bench.voxel, &serial);
+    assert_memory_equal(result->request.point_mm, request.point_mm, sizeof(request.point_mm));
+    assert_int_equal(result->request.rays, request.rays);
+    assert_true(serial >= 1 && serial < 100);
+    /* Destroyed while one runs and one waits. */
+    assert_int_equal(voxel_ask(bench.voxel, &bench.view, &request, NULL), LR_OK);
+    assert_int_equal(voxel_ask(bench.voxel, &bench.view, &request, NULL), LR_OK);
+    bench_finish(&bench);
+}
+
+/* Windows do not wait for the voxel's mean, and are there while it is computed. */
+static void windows_come_before_means(void **state)
+{
+    (void)state;
+    struct bench bench;
+    struct voxel_pixel pixel;
+    int64_t first, second;
+    bench_init(&bench, &(struct study_wish){.scanner = "ge-explore-vista-dr"});
+    struct voxel_request request = {.point_mm = {5, 4, 3}, .samples = 4096, .rays = 1};
+    request.primary = farthest_module(&bench, request.point_mm);
+    assert_int_equal(voxel_ask(bench.voxel, &bench.view, &request, NULL), LR_OK);
+    while (voxel_result(bench.voxel, &first) == NULL) {
+        assert_int_equal(voxel_poll(bench.voxel, NULL), JOB_RUNNING);
+    }
+    assert_false(voxel_result(bench.voxel, NULL)->has_means);
+    const struct voxel_window *window = &voxel_result(bench.voxel, NULL)->windows[0];
+    int n = 0;
+    while (window->lors[n] < 0) {
+        n++;
+    }
+    const int place[2] = {n % window->size[0], n / window->size[0]};
+    assert_int_equal(voxel_at(bench.voxel, request.primary, place, &pixel), LR_OK);
+    assert_true(pixel.point_exact > 0 && isnan(pixel.voxel_exact));
+    /* What is computed for a request that is no longer the newest is dropped. */
+    request.samples = 2;
+    assert_int_equal(voxel_ask(bench.voxel, &bench.view, &request, NULL), LR_OK);
+    assert_int_equal(voxel_wait(bench.voxel, NULL), JOB_DONE);
+    assert_true(voxel_result(bench.voxel, &second)->has_means && second > first);
+    assert_int_equal(voxel_result(bench.voxel, NULL)->request.samples, 2);
+    assert_int_equal(voxel_at(bench.voxel, request.primary, place, &pixel), LR_OK);
+    assert_true(pixel.voxel_exact >= 0);
+    bench_finish(&bench);
+}
+
+/* A result keeps what it belongs to. */
+static void results_outlive_the_study(void **state)
+{
+    (void)state;
+    struct bench bench;
+    bench_init(&bench, &(struct study_wish){.scanner = "two-opposed-modules"});
+    const struct voxel_request request = {.rays = 2};
+    (void)compute(&bench, &request);
+    study_view_release(&bench.view);
+    assert_int_equal(
+        study_open(bench.study, &(struct study_wish){.scanner = "ge-explore-vista-dr"}), LR_OK);
+    assert_int_equal(study_wait(bench.study, NULL), JOB_DONE);
+    assert_int_equal(voxel_study(bench.voxel)->scanner->num_modules, 2);
+    bench.view = study_take(bench.study);
+    assert_int_equal(bench.view.scanner->num_modules, 36);
+    bench_finish(&bench);
+}
+
+static void refusals(void **state)
+{
+    (void)state;
+    struct bench bench;
+    struct test_log log;
+    struct job_report report;
+    const struct study_view nothing = {0};
+    test_log_init(&log);
+    bench_init(&bench, &(struct study_wish){.scanner = "two-opposed-modules"});
+    struct voxel_request request = {0};
+    assert_int_equal(voxel_ask(bench.voxel, &nothing, &request, &log.log), LR_USAGE);
+    request.primary = 2;
+    assert_int_equal(voxel_ask(bench.voxel, &bench.view, &request, &log.log), LR_USAGE);
+    assert_non_null(strstr(log.error, "0 to 1"));
+    request.primary = 0;
+    request.point_mm[1] = NAN;
+    assert_int_equal(voxel_ask(bench.voxel, &bench.view, &request, &log.log), LR_USAGE);
+    assert_int_equal(voxel_poll(bench.voxel, NULL), JOB_IDLE);
+    assert_null(voxel_result(bench.voxel, NULL));
+    /* What fails in the job leaves the result before it. */
+    request.point_mm[1] = 0;
+    (void)compute(&bench, &request);
+    request.rays = 1000;
+    request.all_primaries = true;
+    assert_int_equal(voxel_ask(bench.voxel, &bench.view, &request, &log.log), LR_OK);
+    assert_int_equal(voxel_wait(bench.voxel, &report), JOB_FAILED);
+    assert_non_null(strstr(report.error, "smaller R"));
+    assert_int_equal(voxel_result(bench.voxel, NULL)->request.rays, 4);
+    /* A point outside the grid has a voxel of its own. */
+    request = (struct voxel_request){0};
+    request.point_mm[1] = bench.view.grid.origin_mm[1] - bench.view.grid.voxel_mm[1];
+    assert_int_equal(compute(&bench, &request)->voxel_row, -1);
+    bench_finish(&bench);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(windows_are_the_matrix),    cmocka_unit_test(the_cursor_shows_the_element),
+        cmocka_unit_test(solid_angles_add_up),       cmocka_unit_test(absorption_is_exponential),
+        cmocka_unit_test(the_newest_request_wins),   cmocka_unit_test(windows_come_before_means),
+        cmocka_unit_test(results_outlive_the_study), cmocka_unit_test(refusals),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

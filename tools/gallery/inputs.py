@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes what the gallery's scripts open, besides presets: an activity with rods and a hot ball, and
+water around it, as NIfTI on the same grid; a scanner file with a diameter for the radius."""
+import array
+import math
+import struct
+import sys
+from pathlib import Path
+
+SIZE, VOXEL_MM = (64, 64, 38), (1.1, 1.1, 1.2)
+
+
+def write(path, values):
+    header = bytearray(352)
+    struct.pack_into("<i", header, 0, 348)
+    struct.pack_into("<8h", header, 40, 3, *SIZE, 1, 1, 1, 1)
+    struct.pack_into("<2h", header, 70, 16, 32)
+    struct.pack_into("<8f", header, 76, 1, *VOXEL_MM, 0, 0, 0, 0)
+    struct.pack_into("<f", header, 108, 352)
+    header[123] = 2  # mm
+    struct.pack_into("<2h", header, 252, 0, 1)
+    for axis in range(3):
+        row = [0.0] * 4
+        row[axis] = VOXEL_MM[axis]
+        row[3] = -0.5 * (SIZE[axis] - 1) * VOXEL_MM[axis]
+        struct.pack_into("<4f", header, 280 + 16 * axis, *row)
+    header[344:348] = b"n+1\0"
+    Path(path).write_bytes(bytes(header) + array.array("f", values).tobytes())
+
+
+def rods():
+    """Six rods, thicker from one to the next, as (x, y, radius) in mm."""
+    for k in range(6):
+        yield (17 * math.cos(k * math.pi / 3), 17 * math.sin(k * math.pi / 3), 1.8 + 0.55 * k)
+
+
+def activity(x, y, z):
+    if x * x + y * y + (z - 6) ** 2 < 36:
+        return 4.0
+    if any((x - a) ** 2 + (y - b) ** 2 < r * r for a, b, r in rods()) and abs(z) < 16:
+        return 3.0
+    return 0.4 if x * x + y * y < 27 ** 2 and abs(z) < 18 else 0.0
+
+
+def water(x, y, z):
+    return 0.0096 if x * x + y * y < 29 ** 2 and abs(z) < 20 else 0.0
+
+
+def main(folder):
+    places = [[(k - 0.5 * (SIZE[axis] - 1)) * VOXEL_MM[axis] for k in range(SIZE[axis])]
+              for axis in range(3)]
+    for name, field in (("activity.nii", activity), ("water.nii", water)):
+        write(Path(folder) / name, [field(x, y, z) for z in places[2] for y in places[1]
+                                    for x in places[0]])
+    (Path(folder) / "diameter.yaml").write_text("""\
+name: a diameter for the radius, and a module that was forgotten
+ring: {radius_mm: 118, modules: 18, rings: 2, ring_pitch_mm: 27.4}
+module: {crystals: [13, 13], pitch_mm: [1.55, 1.55], face_mm: [1.45, 1.45], depth_mm: 15}
+coincidence: {field_of_view_mm: 68}
+""")
+    (Path(folder) / "overlap.yaml").write_text("""\
+name: modules in each other's way
+ring: {radius_mm: 52, modules: 18, rings: 2, ring_pitch_mm: 27.4}
+module: {crystals: [13, 13], pitch_mm: [1.55, 1.55], face_mm: [1.45, 1.45], depth_mm: 15}
+coincidence: {field_of_view_mm: 68}
+""")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
