@@ -16,6 +16,7 @@ MAY_INCLUDE = {
     "base": [],
     "model": [],
     "io": ["model/"],
+    "hdf5_reader": ["io/hdf5_request.h"],
     "picture": ["model/"],
     "direct": ["model/"],
     "cpu": ["model/", "direct/", "operator/backend.h"],
@@ -30,7 +31,7 @@ MAY_INCLUDE = {
     "cli": ["viewer/view.h", "fft/fft.h"],
 }
 # These see nothing of base/.
-WITHOUT_BASE = ["lr", "cli"]
+WITHOUT_BASE = ["lr", "cli", "hdf5_reader"]
 # Heads shared between C and shaders.
 SHADER_HEADS = {"common/bindings.h": ["gl", "render"]}
 # System headers that belong to few folders.
@@ -42,7 +43,7 @@ SYSTEM = {
     r"cglm/.*": ["viewer"],
     r"fftw3\.h": ["fft"],
     r"mpi\.h": [],
-    r"hdf5\.h": ["io"],
+    r"hdf5\.h": ["io", "hdf5_reader"],
     r"(nifti.*/)?nifti1?_?(io|1)?.*\.h": ["io"],
     r"libfyaml\.h": ["io"],
     r"png\.h": ["io"],
@@ -51,7 +52,7 @@ SYSTEM = {
     r"pthread\.h": ["base", "gl", "operator", "viewer"],
 }
 OPENS_FILES = re.compile(r"\b(fopen|freopen|opendir|mkstemp)\s*\(")
-MAY_OPEN_FILES = ["base", "io", "gl", "cli"]
+MAY_OPEN_FILES = ["base", "io", "hdf5_reader", "gl", "cli"]
 MAX_FILE_LINES = 600
 MAX_FUNCTION_LINES = 80
 OTHER_SOURCES = [

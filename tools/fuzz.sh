@@ -131,7 +131,7 @@ run() {
     fi
 }
 export -f run leaks
-export work targets seconds
+export work targets seconds LORASTER_LIBEXEC=$2
 
 names=$(cd tests/fuzz && ls ./*.c | sed 's,^./,,; s/\.c$//')
 echo "$names" | xargs -P "$(nproc)" -I{} bash -c 'run {}'

@@ -1,34 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "io/hdf5_input.h"
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/hdf5_server.h"
+#include "io/hdf5_process.h"
 #include "io/output.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-/* The process that reads. */
-struct lr_hdf5_process {
-    lr_log log; /* what lr_hdf5_input.log points to */
-    const lr_log *callers_log;
-    pid_t id;        /* 0 = it has died and been waited for */
-    int socket;      /* -1 = closed */
-    bool was_silent; /* it was ended because no answer came */
-    void *window;    /* LR_HDF5_WINDOW_BYTES that both see */
-};
 
 static void forward_while_alive(void *user, lr_log_level level, lr_status status,
                                 const char *sentence)
@@ -39,32 +26,11 @@ static void forward_while_alive(void *user, lr_log_level level, lr_status status
     }
 }
 
-/* --- the process's life --- */
-
-/* Ends the process; the way it ended, 0 where another part of the program waited for it. */
-static int end_process(struct lr_hdf5_process *process)
-{
-    int way = 0;
-    if (process->socket >= 0) {
-        /* A process that another thread has just forked may hold this end too: closing it would
-         * not be seen. */
-        shutdown(process->socket, SHUT_RDWR);
-        close(process->socket);
-        process->socket = -1;
-    }
-    while (process->id > 0 && waitpid(process->id, &way, 0) < 0) {
-        if (errno != EINTR) {
-            way = 0;
-            break;
-        }
-    }
-    process->id = 0;
-    return way;
-}
+/* --- the process's end --- */
 
 static void free_process(struct lr_hdf5_process *process)
 {
-    (void)end_process(process);
+    (void)lr_hdf5_process_end(process);
     if (process->window != NULL) {
         munmap(process->window, LR_HDF5_WINDOW_BYTES);
     }
@@ -74,7 +40,7 @@ static void free_process(struct lr_hdf5_process *process)
 static void complain_of_death(const struct lr_hdf5_input *in)
 {
     struct lr_hdf5_process *process = in->process;
-    const int way = end_process(process);
+    const int way = lr_hdf5_process_end(process);
     const int signal_number = WIFSIGNALED(way) ? WTERMSIG(way) : 0;
     if (process->was_silent) {
         (void)lr_error(process->callers_log, LR_BAD_INPUT,
@@ -89,6 +55,11 @@ static void complain_of_death(const struct lr_hdf5_input *in)
                        "%s cannot be read: the process that reads it was killed, perhaps for want "
                        "of memory",
                        in->path);
+    } else if (WIFEXITED(way) && WEXITSTATUS(way) == LR_HDF5_OTHER_VERSION) {
+        (void)lr_error(process->callers_log, LR_FAILED,
+                       "%s cannot be read: the program " LR_HDF5_READER
+                       " is not that of LORaster " LR_VERSION_STRING ": install LORaster again",
+                       in->path);
     } else {
         (void)lr_error(process->callers_log, LR_BAD_INPUT,
                        "%s is damaged: the HDF5 library crashes when it reads it (signal %d): get "
@@ -97,50 +68,26 @@ static void complain_of_death(const struct lr_hdf5_input *in)
     }
 }
 
-/* A drive that is gone would otherwise be waited for without end. */
-static void end_the_silent(struct lr_hdf5_process *process)
-{
-    struct pollfd end = {.fd = process->socket, .events = POLLIN};
-    int ready;
-    do {
-        ready = poll(&end, 1, LR_HDF5_MOST_SILENT_SECONDS * 1000);
-    } while (ready < 0 && errno == EINTR);
-    if (ready == 0) {
-        process->was_silent = true;
-        kill(process->id, SIGKILL);
-    }
-}
-
-static bool take_answer(const struct lr_hdf5_input *in, struct lr_hdf5_answer *answer)
-{
-    ssize_t got;
-    end_the_silent(in->process);
-    do {
-        got = recv(in->process->socket, answer, sizeof(*answer), 0);
-    } while (got < 0 && errno == EINTR);
-    if (got != (ssize_t)sizeof(*answer)) {
-        complain_of_death(in);
-        *answer = (struct lr_hdf5_answer){0};
-        return false;
-    }
-    answer->why[sizeof(answer->why) - 1] = '\0';
-    return answer->found;
-}
+/* --- asking it --- */
 
 /* Whether it was found; the answer is zero where the process has died. */
+static bool exchange(const struct lr_hdf5_input *in, const struct lr_hdf5_request *request,
+                     struct lr_hdf5_answer *answer)
+{
+    if (lr_hdf5_process_ask(in->process, request, answer)) {
+        return answer->found;
+    }
+    complain_of_death(in);
+    *answer = (struct lr_hdf5_answer){0};
+    return false;
+}
+
 static bool ask(const struct lr_hdf5_input *in, struct lr_hdf5_request *request, const char *name,
                 struct lr_hdf5_answer *answer)
 {
     *answer = (struct lr_hdf5_answer){0};
-    if (in->process->id == 0) {
-        return false;
-    }
-    ssize_t sent;
     snprintf(request->name, sizeof(request->name), "%s", name);
-    do {
-        sent = send(in->process->socket, request, sizeof(*request), MSG_NOSIGNAL);
-    } while (sent < 0 && errno == EINTR);
-    return take_answer(in, answer);
+    return in->process->id != 0 && exchange(in, request, answer);
 }
 
 /* --- opening --- */
@@ -166,42 +113,11 @@ static lr_status check_file(struct lr_hdf5_input *in)
     return LR_OK;
 }
 
-static bool start_process(struct lr_hdf5_input *in)
-{
-    struct lr_hdf5_process *process = in->process;
-    int ends[2];
-    process->window =
-        mmap(NULL, LR_HDF5_WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (process->window == MAP_FAILED) {
-        process->window = NULL;
-        return false;
-    }
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
-        return false;
-    }
-    process->id = fork();
-    if (process->id == 0) {
-        lr_hdf5_serve(in->path, in->file_bytes, ends[1], process->window);
-    }
-    close(ends[1]);
-    process->socket = ends[0];
-    if (process->id < 0) {
-        process->id = 0;
-        return false;
-    }
-    return true;
-}
-
 static lr_status open_in_process(struct lr_hdf5_input *in)
 {
     struct lr_hdf5_answer answer;
-    char text[200];
-    if (!start_process(in)) {
-        return lr_error(in->process->callers_log, LR_FAILED,
-                        "cannot start a process that reads %s: %s", in->path,
-                        lr_error_text(errno, text));
-    }
-    if (take_answer(in, &answer)) {
+    LR_TRY(lr_hdf5_process_start(in->process, in->path));
+    if (exchange(in, NULL, &answer)) {
         return LR_OK;
     }
     return answer.is_hdf5

@@ -2,9 +2,8 @@
  * Copyright The LORaster authors
  *
  * HDF5 files read with sentences. HDF5 1.10 crashes, runs in circles and asks for terabytes when
- * bytes of a file are wrong, so it reads in a process of its own, forked when the file is opened:
- * when that process dies the file is damaged, and nothing else happens. It uses no OpenGL, writes
- * nothing, ends with its parent, and may take 512 MiB and four times the file's size of memory
+ * bytes of a file are wrong, so a program of its own reads (io/hdf5_process.h): when that
+ * ends early the file is damaged, and nothing else happens. It may take 512 MiB and four times the file's size of memory
  * and ten seconds of the processor's time a request; it is ended when it is silent for a minute. */
 #ifndef LR_IO_HDF5_INPUT_H
 #define LR_IO_HDF5_INPUT_H

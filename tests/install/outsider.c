@@ -27,10 +27,13 @@ static float through_files(lr_image *image, const lr_lors *lors)
                          lr_png_write("dot.png", rgb, (int[2]){1, 1}, NULL) == LR_OK;
     lr_scanner *preset = lr_scanner_read("ge-explore-vista-dr", NULL);
     lr_image *back = lr_image_read("sum.nii.gz", NULL);
-    const bool read = preset != NULL && back != NULL && lr_device_list(devices, 1, NULL) >= 0;
+    lr_lor_data *same = lr_lor_data_read("data.h5", lors, NULL);
+    const bool read =
+        preset != NULL && back != NULL && same != NULL && lr_device_list(devices, 1, NULL) >= 0;
     const float sum = written && read ? back->values[0] : -1.0f;
     lr_image_destroy(back);
     lr_scanner_destroy(preset);
+    lr_lor_data_destroy(same);
     lr_lor_data_destroy(data);
     return sum;
 }

@@ -51,8 +51,15 @@ def check(folder, arguments):
          *arguments.flags.split(), *words["--cflags"], "outsider.c", "-o", "outsider",
          *words["--libs"]], cwd=folder)
     here = dict(os.environ, LD_LIBRARY_PATH=str(library))
-    print(run([folder / "outsider"], env=here, cwd=folder))
+    programs = run([tool, "--variable=libexecdir", "loraster"], env=env)
+    print(run([folder / "outsider"], env=dict(here, LORASTER_LIBEXEC=programs), cwd=folder))
     print(run([prefix / "bin" / "loraster", "--version"], env=here))
+    # The installed program finds by itself what reads HDF5 files.
+    known = ["--scanner", "two-opposed-modules", "--grid", "5,4,3", "--voxel-mm", "4,4,4"]
+    for words in (["simulate", "--phantom", "point", "--counts", "50", "-o", "counts.h5"],
+                  ["recon", "--data", "counts.h5", "--iterations", "1", "--backend", "cpu", "-o",
+                   "x.nii"]):
+        run([prefix / "bin" / "loraster", *words, *known], env=here, cwd=folder)
     # The copy is whole: it does not look for the tree that it was built from.
     text = file.read_text()
     assert arguments.build not in text, text

@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * Reads one HDF5 file for the library (io/hdf5_process.c), which starts this program when it opens
+ * one: where HDF5 crashes, this program ends and nothing else. It uses no OpenGL, writes nothing,
+ * and ends with who started it.
+ *
+ * usage: loraster-hdf5-reader VERSION FILE SOCKET MEMORY
+ *   SOCKET, MEMORY   numbers of the two files that it has from who started it */
 #define _GNU_SOURCE /* close_range */
-#include "io/hdf5_server.h"
+#include "io/hdf5_request.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +17,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -30,7 +39,7 @@ struct server {
 
 /* --- the process --- */
 
-/* Ctrl-C is for the parent, which closes the socket; what its handlers do is not for this process. */
+/* Ctrl-C is for who asks, and then closes the socket. */
 static void reset_signals(void)
 {
     sigset_t none;
@@ -43,8 +52,8 @@ static void reset_signals(void)
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* Nothing that a dying library prints reaches the user. No file, pipe or socket of the parent is
- * kept open, whose other end would wait for this process. */
+/* Nothing that a dying library prints reaches the user. No file, pipe or socket of who started this
+ * is kept open, whose other end would wait for this process. */
 static void close_files(int socket)
 {
     close_range(3, (unsigned)socket - 1, 0);
@@ -55,7 +64,7 @@ static void close_files(int socket)
     }
 }
 
-/* On top of the address space that is in use now, much of which may be the parent's driver. */
+/* On top of the address space that the libraries take. */
 static void limit_memory(int64_t file_bytes)
 {
     unsigned long long pages = 0;
@@ -334,15 +343,11 @@ static bool take_request(int socket, struct lr_hdf5_request *request)
     return got == (ssize_t)sizeof(*request);
 }
 
-void lr_hdf5_serve(const char *path, int64_t file_bytes, int socket, void *window)
+static void serve(const char *path, int socket, void *window)
 {
     struct server server = {.window = window};
     struct lr_hdf5_request request;
     struct lr_hdf5_answer answer = {0};
-    reset_signals();
-    close_files(socket);
-    limit_memory(file_bytes);
-    limit_time();
     bool goes_on = open_file(&server, path, &answer) && send_answer(socket, &answer);
     if (!answer.found) {
         (void)send_answer(socket, &answer);
@@ -353,5 +358,25 @@ void lr_hdf5_serve(const char *path, int64_t file_bytes, int socket, void *windo
         answer_request(&server, &request, &answer);
         goes_on = send_answer(socket, &answer);
     }
-    _exit(0); /* not through HDF5's end, nor that of the parent's libraries */
+}
+
+int main(int count, char **words)
+{
+    if (count != 5 || strcmp(words[1], LR_VERSION_STRING) != 0) {
+        fprintf(stderr, "loraster-hdf5-reader " LR_VERSION_STRING
+                        ": LORaster starts this program to read HDF5 files\n");
+        return LR_HDF5_OTHER_VERSION;
+    }
+    struct stat facts;
+    const int socket = atoi(words[3]), memory = atoi(words[4]);
+    void *window = mmap(NULL, LR_HDF5_WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+    if (window == MAP_FAILED || stat(words[2], &facts) != 0) {
+        return 1;
+    }
+    reset_signals();
+    close_files(socket);
+    limit_memory(facts.st_size);
+    limit_time();
+    serve(words[2], socket, window);
+    _exit(0); /* not through HDF5's end */
 }

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the process that reads an HDF5 file and the one that asks it say to each other
- * (io/hdf5_input.h). One request, one answer; numbers and texts come in memory that both see. */
-#ifndef LR_IO_HDF5_SERVER_H
-#define LR_IO_HDF5_SERVER_H
+ * What the program that reads HDF5 files (hdf5_reader/) and the one that asks it say to each other.
+ * One request, one answer; numbers and texts come in memory that both see. */
+#ifndef LR_IO_HDF5_REQUEST_H
+#define LR_IO_HDF5_REQUEST_H
 
 #include "io/hdf5_input.h"
+
+#define LR_HDF5_READER "loraster-hdf5-reader" /* the program's name */
 
 enum {
     LR_HDF5_WINDOW_BYTES = 4 << 20, /* of the memory that both see */
     LR_HDF5_MOST_SECONDS = 10,      /* of the processor's time, for one request */
-    LR_HDF5_MOST_SILENT_SECONDS = 60
+    LR_HDF5_MOST_SILENT_SECONDS = 60,
+    LR_HDF5_OTHER_VERSION = 64 /* the reader's exit code when it is not of this LORaster */
 };
 
 enum lr_hdf5_request_kind {
@@ -46,9 +49,5 @@ static inline int64_t lr_hdf5_number_bytes(enum lr_hdf5_number number)
 {
     return number == LR_HDF5_INT64 || number == LR_HDF5_DOUBLE ? 8 : 4;
 }
-
-/* Opens the file, answers whether that went well, and then requests until the socket closes.
- * For a process just forked: it never comes back. */
-_Noreturn void lr_hdf5_serve(const char *path, int64_t file_bytes, int socket, void *window);
 
 #endif

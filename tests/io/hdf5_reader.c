@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * HDF5 files read by several threads at once, while others allocate: each file is read in a process
- * of its own, forked from whatever the program's other threads do at that moment. None may wait for
- * another's end, which the alarm of this test would show. */
+ * HDF5 files read by several threads at once, while others allocate: each file is read by a process
+ * of its own, started whatever the program's other threads do at that moment. None may wait for
+ * another's end, which the alarm of this test would show. And readers that are not ours. */
 #include "io/files.h"
 #include "io/lor_scanner.h"
 
@@ -59,16 +59,28 @@ static void write_numbers(struct setup *s)
     lr_lor_data_destroy(data);
 }
 
+static void setup_init(struct setup *s)
+{
+    folder_init(&s->folder);
+    folder_file(&s->folder, s->path, "data.h5");
+    s->scanner = small_ring(60.0, 0.0);
+    s->lors = lr_lors_create(s->scanner, NULL);
+    write_numbers(s);
+}
+
+static void setup_finish(struct setup *s)
+{
+    lr_lors_destroy(s->lors);
+    lr_scanner_destroy(s->scanner);
+    folder_finish(&s->folder);
+}
+
 static void test_threads(void **state)
 {
     (void)state;
     struct setup s = {0};
     pthread_t readers[NUM_READERS], others[NUM_ALLOCATING];
-    folder_init(&s.folder);
-    folder_file(&s.folder, s.path, "data.h5");
-    s.scanner = small_ring(60.0, 0.0);
-    s.lors = lr_lors_create(s.scanner, NULL);
-    write_numbers(&s);
+    setup_init(&s);
     alarm(MOST_SECONDS);
     for (int k = 0; k < NUM_ALLOCATING; k++) {
         assert_int_equal(pthread_create(&others[k], NULL, allocate_often, &s), 0);
@@ -85,17 +97,49 @@ static void test_threads(void **state)
     }
     alarm(0);
     assert_int_equal(atomic_load(&s.wrong), 0);
-    lr_lors_destroy(s.lors);
-    lr_scanner_destroy(s.scanner);
-    folder_finish(&s.folder);
+    setup_finish(&s);
+}
+
+/* Writes a program that stands where the reader should. */
+static void write_reader(const struct setup *s, const char *text)
+{
+    char path[128];
+    folder_file(&s->folder, path, "loraster-hdf5-reader");
+    bytes_write(path, text, strlen(text));
+    assert_int_equal(chmod(path, 0700), 0);
+}
+
+static void assert_unread(const struct setup *s, const char *why)
+{
+    struct test_log log;
+    test_log_init(&log);
+    assert_null(lr_lor_data_read(s->path, s->lors, &log.log));
+    assert_non_null(strstr(log.error, why));
+}
+
+/* Another LORaster's reader, one that only waits for its end, and none at all. */
+static void test_reader(void **state)
+{
+    (void)state;
+    struct setup s = {0};
+    setup_init(&s);
+    char *libexec = strdup(getenv("LORASTER_LIBEXEC"));
+    assert_int_equal(setenv("LORASTER_LIBEXEC", s.folder.path, 1), 0);
+    assert_unread(&s, "set LORASTER_LIBEXEC to the folder that has it");
+    write_reader(&s, "#!/bin/sh\nexit 64\n");
+    assert_unread(&s, "is not that of LORaster");
+    write_reader(&s, "#!/bin/sh\nkill -SEGV $$\n");
+    assert_unread(&s, "is damaged");
+    write_reader(&s, "no program\n");
+    assert_unread(&s, "cannot start");
+    assert_int_equal(setenv("LORASTER_LIBEXEC", libexec, 1), 0);
+    free(libexec);
+    setup_finish(&s);
 }
 
 int main(void)
 {
-#ifdef __SANITIZE_ADDRESS__
-    printf("skipped: the address sanitizer's allocator does not survive a fork among threads\n");
-    return 77;
-#endif
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
+                                       cmocka_unit_test(test_reader)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
