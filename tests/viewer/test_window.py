@@ -14,12 +14,13 @@ PATIENCE_S = 60.0
 
 
 class Screen:
-    """An X server of our own, which picks its number itself."""
+    """An X server of our own, which picks its number itself. It stays as it is when a client leaves
+    and none is left for a moment: else it begins anew, and whoever comes then is turned away."""
     def __init__(self, size):
         read, write = os.pipe()
         self.server = subprocess.Popen(
             ["Xvfb", "-displayfd", str(write), "-screen", "0", f"{size[0]}x{size[1]}x24",
-             "-nolisten", "tcp"], pass_fds=[write], stdout=subprocess.DEVNULL,
+             "-nolisten", "tcp", "-noreset"], pass_fds=[write], stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL)
         os.close(write)
         with os.fdopen(read) as pipe:
