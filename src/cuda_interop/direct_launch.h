@@ -39,6 +39,13 @@ int lr_cuda_launch_columns(bool forward, const lr_cuda_columns *pass, const lr_c
 int lr_cuda_launch_weights(bool forward, const lr_cuda_columns *pass, const lr_cuda_gather *tables,
                            const int32_t *indices);
 
+/* images: arrays only. */
+int lr_cuda_launch_strips(bool forward, const lr_cuda_strips *pass, const lr_cuda_images *images);
+
+/* Fills pass->weights and pass->singles; entries: [num_entries + num_singles] on the device. */
+int lr_cuda_launch_strip_weights(bool forward, const lr_cuda_strips *pass,
+                                 const lr_cuda_gather *tables, const int4 *entries);
+
 #ifdef __cplusplus
 }
 #endif

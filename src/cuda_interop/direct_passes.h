@@ -12,6 +12,7 @@
 #ifdef __cplusplus
 extern "C" {
 #else
+typedef struct int2 int2;
 typedef struct int4 int4;
 typedef struct float4 float4;
 #endif
@@ -75,6 +76,44 @@ typedef struct lr_cuda_columns {
     int32_t least[2], num_places[2]; /* first outputs are least + 0 .. num_places - 1, in steps of
                                          four columns along the lattice and in its rows */
 } lr_cuda_columns;
+
+/* A step of a strips gather: a source column for a thread's outputs, which lie one behind the other
+ * on a row of the lattice. Two loads of four numbers each. */
+typedef struct lr_cuda_strip_step {
+    int32_t source; /* quads from those of the thread's row and first slice to the window's */
+    int32_t place;  /* rows of the lattice from the thread's */
+    int32_t kind;   /* 4 (taps - 1) + slices from the window's first quad to the first tap */
+    int32_t unused;
+    int32_t entries[4]; /* of each output, times num_rows, in the list of weights; -1 = none */
+} lr_cuda_strip_step;
+
+enum {
+    LR_CUDA_STRIP_ROWS = 16,  /* of the lattice, in a warp: a lane each, */
+    LR_CUDA_STRIP_PIECES = 2, /* times pieces of slices */
+    LR_CUDA_STRIP_WARPS = 4,  /* of a block: groups x sides */
+    LR_CUDA_STRIP_SLICES = 24 /* of a thread at most */
+};
+
+/* One gather by strips. Column (l, r) of the lattice is at l next + r across; a slab is what a block
+ * sees of one l: `width` columns from its first row + floor(slope l) - lead on. */
+typedef struct lr_cuda_strips {
+    lr_cuda_layout layout;
+    const lr_cuda_strip_step *steps; /* by slab */
+    const int32_t *first;            /* [num_slabs + 1]: steps of each slab */
+    const int2 *tiles;               /* [num_tiles]: first group and row of each block */
+    const float4 *weights;           /* [num_entries][num_rows]: steps of several taps, */
+    const float *singles;            /* [num_singles][num_rows]: and of one */
+    const uint16_t *map;             /* LORmap with margins, y slowest */
+    int32_t num_rows, num_entries, num_singles, num_tiles;
+    int32_t next[2], across[2]; /* of the lattice */
+    int32_t slope;              /* rows in 65536 columns along the lattice that a strip drifts */
+    int32_t least, num_slabs;   /* slabs a group sees: from 4 group + least on */
+    int32_t groups, sides;      /* warps of a block along the strip, and across */
+    int32_t width, lead;
+    int32_t low, quads, pitch; /* of a column in shared memory: quads below a block's first, in all,
+                                  and from one column to the next, which is odd: no bank twice */
+    int32_t slots, bytes;      /* slabs that a block holds at a time, and its shared memory */
+} lr_cuda_strips;
 
 #ifdef __cplusplus
 }

@@ -119,11 +119,31 @@ static struct lr_lattice_step make_step(const struct columns *columns, const int
     return step;
 }
 
+/* Instructions of a thread, about: multiply-adds for the slices that it has, and what a step takes
+ * beside them. */
+static int64_t cost_of(const struct lr_lattice_step *step)
+{
+    enum { SLICES = 24, BESIDES = 55 };
+    int outputs = 0;
+    for (int j = 0; j < J; j++) {
+        outputs += step->mask >> j & 1;
+    }
+    return SLICES * step->taps * outputs + BESIDES;
+}
+
+/* Steps of a walk, and what they cost. */
+struct walked {
+    int count;
+    int64_t cost;
+};
+
 /* Counts the steps, and writes them where `steps` is not NULL. */
-static int walk(const struct columns *columns, const int next[2], struct lr_lattice_step *steps)
+static struct walked walk(const struct columns *columns, const int next[2],
+                          struct lr_lattice_step *steps)
 {
     const int *half = columns->shape->info.half;
-    int reach[2], count = 0;
+    struct walked walked = {0, 0};
+    int reach[2];
     for (int k = 0; k < 2; k++) {
         reach[k] = half[k] + (J - 1) * abs(next[k]);
     }
@@ -136,14 +156,18 @@ static int walk(const struct columns *columns, const int next[2], struct lr_latt
             }
             for (; slices[0] <= slices[1]; slices[0] += LR_LATTICE_TAPS) {
                 const struct lr_lattice_step step = make_step(columns, next, place, slices);
-                if (step.mask != 0 && steps != NULL) {
-                    steps[count] = step;
+                if (step.mask == 0) {
+                    continue;
                 }
-                count += step.mask != 0;
+                if (steps != NULL) {
+                    steps[walked.count] = step;
+                }
+                walked.count++;
+                walked.cost += cost_of(&step);
             }
         }
     }
-    return count;
+    return walked;
 }
 
 /* --- the lattice --- */
@@ -181,18 +205,19 @@ static void sort_steps(struct lr_lattice *lattice)
 
 static lr_status build(struct lr_lattice *lattice, const struct columns *columns, const lr_log *log)
 {
-    int best = 0, least = INT32_MAX;
+    struct walked least = {0, INT64_MAX};
+    int best = 0;
     for (int k = 0; k < NUM_DIRECTIONS; k++) {
-        const int count = walk(columns, directions[k][0], NULL);
-        if (count < least) {
-            least = count;
+        const struct walked walked = walk(columns, directions[k][0], NULL);
+        if (walked.cost < least.cost) {
+            least = walked;
             best = k;
         }
     }
     memcpy(lattice->next, directions[best][0], sizeof(lattice->next));
     memcpy(lattice->across, directions[best][1], sizeof(lattice->across));
-    lattice->count = least;
-    lattice->steps = lr_alloc(least, sizeof(*lattice->steps), "steps of a view", log);
+    lattice->count = least.count;
+    lattice->steps = lr_alloc(least.count, sizeof(*lattice->steps), "steps of a view", log);
     if (lattice->steps == NULL) {
         return LR_FAILED;
     }

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
+#include <cmath>
 #include <cstdint>
 #include <vector>
 
 #define __device__
 #define __host__
+struct int2 {
+    int x, y;
+};
 struct int4 {
     int x, y, z, w;
 };
@@ -20,9 +24,19 @@ template <class T> static inline T __ldg(const T *from)
     return *from;
 }
 
+static inline bool any_lane(bool is_so)
+{
+    return is_so;
+}
+static inline void copy_quad(float4 *target, const float4 *source, bool is_there)
+{
+    *target = is_there ? *source : float4{0, 0, 0, 0};
+}
+
 #include "cuda_interop/direct_cloud.cuh"
 #include "cuda_interop/direct_columns.cuh"
 #include "cuda_interop/direct_kernels.cuh"
+#include "cuda_interop/direct_strips.cuh"
 #include "on_cpu.h"
 
 namespace
@@ -129,6 +143,71 @@ void tiles(const lr_cuda_cloud &pass, const images &images, const lor_map &map)
     }
 }
 
+/* A block, slab by slab: all threads bring the next one before one works on the last. */
+template <bool Forward, int Slices>
+void strip(const lr_cuda_strips &pass, const strip_block &block, const float4 *source,
+           float4 *target)
+{
+    constexpr int threads = LR_CUDA_STRIP_WARPS * LR_CUDA_STRIP_ROWS * LR_CUDA_STRIP_PIECES;
+    const int ahead = pass.slots - 1;
+    std::vector<strip_thread<Slices>> own(threads);
+    for (int k = 0; k < threads; k++) {
+        begin_strip<Forward>(pass, block, k, own[k]);
+        for (int c = 0; c < ahead; c++) {
+            stage_slab<Forward>(pass, block, c, source, k);
+        }
+    }
+    for (int c = 0; c < pass.num_slabs; c++) {
+        for (int k = 0; k < threads; k++) {
+            if (c + 1 < pass.num_slabs) {
+                stage_slab<Forward>(pass, block, c + ahead, source, k);
+            }
+        }
+        for (int k = 0; k < threads; k++) {
+            gather_slab<Forward>(pass, block, c, own[k]);
+        }
+    }
+    for (int k = 0; k < threads; k++) {
+        store_strip(pass, block, own[k], target);
+    }
+}
+
+/* One layer of blocks. */
+template <bool Forward, int Slices>
+void strips(lr_cuda_strips pass, int slice, const float4 *source, float4 *target)
+{
+    pass.quads -= LR_CUDA_STRIP_PIECES * (LR_CUDA_STRIP_SLICES - Slices) / 4;
+    /* what no slab has brought is no number */
+    std::vector<float4> shared((pass.bytes + sizeof(float4) - 1) / sizeof(float4),
+                               float4{NAN, NAN, NAN, NAN});
+    uint16_t *rows =
+        reinterpret_cast<uint16_t *>(shared.data() + (int64_t)pass.slots * pass.width * pass.pitch);
+    for (int k = 0; k < pass.num_tiles; k++) {
+        const strip_block block = {pass.tiles[k].x, pass.tiles[k].y, slice, shared.data(), rows};
+        strip<Forward, Slices>(pass, block, source, target);
+    }
+}
+
+template <bool Forward>
+void fill_and_gather(const lr_cuda_strips &pass, const lr_cuda_gather &tables, const int4 *entries,
+                     const float4 *source, float4 *target)
+{
+    const int64_t count = (int64_t)(pass.num_entries + pass.num_singles) * pass.num_rows;
+    for (int64_t k = 0; k < count; k++) {
+        fill_strip_weights<Forward>(pass, tables, entries, k);
+    }
+    for (int slice = 0; slice < pass.layout.size[2]; slice += 48) {
+        const int left = pass.layout.size[2] - slice;
+        if (left > 32) {
+            strips<Forward, 24>(pass, slice, source, target);
+        } else if (left > 16) {
+            strips<Forward, 16>(pass, slice, source, target);
+        } else {
+            strips<Forward, 8>(pass, slice, source, target);
+        }
+    }
+}
+
 std::vector<int4> list_of(const int32_t *entries, int32_t count)
 {
     std::vector<int4> list(count);
@@ -181,5 +260,27 @@ void on_cpu_columns(bool forward, lr_cuda_columns pass, const lr_cuda_gather *ta
         columns<true>(pass, *tables, indices, from, to);
     } else {
         columns<false>(pass, *tables, indices, from, to);
+    }
+}
+
+void on_cpu_strips(bool forward, lr_cuda_strips pass, const cpu_strip_lists *lists,
+                   const lr_cuda_gather *tables, const float *source, float *target)
+{
+    const std::vector<int4> entries = list_of(lists->entries, pass.num_entries + pass.num_singles);
+    std::vector<float4> weights((size_t)pass.num_entries * pass.num_rows);
+    std::vector<float> singles((size_t)pass.num_singles * pass.num_rows);
+    std::vector<int2> tiles;
+    for (int32_t k = 0; k < pass.num_tiles; k++) {
+        tiles.push_back(int2{lists->tiles[2 * k], lists->tiles[2 * k + 1]});
+    }
+    pass.tiles = tiles.data();
+    pass.weights = weights.data();
+    pass.singles = singles.data();
+    const float4 *from = reinterpret_cast<const float4 *>(source);
+    float4 *to = reinterpret_cast<float4 *>(target);
+    if (forward) {
+        fill_and_gather<true>(pass, *tables, entries.data(), from, to);
+    } else {
+        fill_and_gather<false>(pass, *tables, entries.data(), from, to);
     }
 }

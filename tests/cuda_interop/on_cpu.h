@@ -25,6 +25,16 @@ void on_cpu_columns(bool forward, lr_cuda_columns pass, const lr_cuda_gather *ta
                     const int32_t *indices, int64_t num_weights, const float *source,
                     float *target);
 
+/* A plan's lists: [num_tiles][2], [num_entries + num_singles][4]. */
+typedef struct cpu_strip_lists {
+    const int32_t *tiles, *entries;
+} cpu_strip_lists;
+
+/* Fills weights and gathers by strips, the threads of a block in step. pass.tiles, weights and singles
+ * are not read. */
+void on_cpu_strips(bool forward, lr_cuda_strips pass, const cpu_strip_lists *lists,
+                   const lr_cuda_gather *tables, const float *source, float *target);
+
 /* Gathers over the cloud, with sources in a block's shared memory or not. pass.points is not read:
  * [num_points][4]. */
 void on_cpu_cloud(bool shared, bool forward, lr_cuda_cloud pass, const int32_t *points,
