@@ -8,6 +8,9 @@
 struct int4 {
     int x, y, z, w;
 };
+struct float2 {
+    float x, y;
+};
 struct float4 {
     float x, y, z, w;
 };
@@ -23,6 +26,7 @@ template <class T> static inline T __ldg(const T *from)
 #include "cuda_interop/direct_cloud.cuh"
 #include "cuda_interop/direct_columns.cuh"
 #include "cuda_interop/direct_kernels.cuh"
+#include "fft/cufft_product.cuh"
 #include "on_cpu.h"
 
 namespace
@@ -181,5 +185,16 @@ void on_cpu_columns(bool forward, lr_cuda_columns pass, const lr_cuda_gather *ta
         columns<true>(pass, *tables, indices, from, to);
     } else {
         columns<false>(pass, *tables, indices, from, to);
+    }
+}
+
+void on_cpu_product(fft_product product, float *values, const float *spectrum)
+{
+    product.values = reinterpret_cast<float2 *>(values);
+    product.spectrum = reinterpret_cast<const float2 *>(spectrum);
+    for (int volume = 0; volume < product.volumes; volume++) {
+        for (int64_t bin = 0; bin < product.bins + 3; bin++) {
+            multiply_bin(product, volume, bin);
+        }
     }
 }
