@@ -349,6 +349,22 @@ class BadInput(Direct):
 
 
 class Bench(ProgramTest):
+    def test_one_case_and_a_file(self):
+        out = self.path("bench.json")
+        shown = self.good("bench", "direct", "--case", "axial 5 mm", "--backend", "cpu", "--repeat",
+                          "1", "--seconds", "1", "--no-fourier", "-o", out)
+        with open(out, encoding="utf-8") as file:
+            case, = json.load(file)["cases"]
+        self.assertEqual((case["workload"], case["variant"], case["fft"]), ("caches", "cpu", []))
+        self.assertIn(case["case"], shown.stdout)
+
+    def test_cases_that_are_not_there(self):
+        bench = ["bench", "direct", "--backend", "cpu"]
+        self.refuse(2, "--case", *bench, "--case", "variant 7")
+        self.refuse(2, ["--paper", "--case"], *bench, "--case", "variant 2", "--paper")
+        self.refuse(2, "--variant", *bench, "--variant", "columns")
+        self.refuse(1, "no/such", *bench, "--case", "variant 2", "-o", "no/such/folder.json")
+
     def test_a_case_of_the_paper(self):
         found = self.json("bench", "direct", "--workload", "caches", "--backend", "cpu",
                           "--repeat", "1", "--seconds", "1", "--paper", timeout=280)
