@@ -37,7 +37,8 @@ SHADER_HEADS = {"common/bindings.h": ["gl", "render"]}
 # System headers that belong to few folders.
 SYSTEM = {
     r"GL/.*": ["gl", "render", "cuda_interop", "viewer"],
-    r"cuda.*\.h": ["cuda_interop"],
+    r"cuda.*\.h": ["cuda_interop", "fft"],
+    r"cufft.*\.h": ["fft"],
     r"EGL/.*": ["gl"],
     r"GLFW/.*": ["viewer"],
     r"cglm/.*": ["viewer"],

@@ -69,8 +69,11 @@ struct direct_bench {
     struct report *report;
     const struct direct_variant *variants[DIRECT_MOST_VARIANTS]; /* chosen */
     int num_variants;
-    bool chosen[5]; /* workloads */
-    bool is_paper;  /* the papers' tables too */
+    bool chosen[5];   /* workloads */
+    const char *name; /* part of the names of cases to measure; NULL = all */
+    const char *path; /* of a file of JSON, or NULL */
+    bool is_paper;    /* the papers' tables too */
+    bool has_peers;   /* Fourier transforms too */
     int device, threads, repeat;
     double seconds;
     struct direct_outcome outcomes[DIRECT_NUM_CASES * DIRECT_MOST_VARIANTS];

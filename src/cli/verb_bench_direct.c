@@ -5,6 +5,7 @@
 #include "bench_direct.h"
 #include "verbs.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,7 +220,7 @@ lr_direct *direct_open_case(const struct direct_bench *bench, const struct direc
 }
 
 /* Fourier transforms are measured once a case. */
-static bool has_peers(const struct direct_bench *bench, const struct direct_case *what)
+static bool was_measured(const struct direct_bench *bench, const struct direct_case *what)
 {
     for (int k = 0; k < bench->num_outcomes; k++) {
         if (bench->outcomes[k].what == what) {
@@ -233,7 +234,7 @@ static bool has_peers(const struct direct_bench *bench, const struct direct_case
 static lr_status measure_more(const struct direct_bench *bench, lr_direct *direct, float *image,
                               struct direct_outcome *outcome)
 {
-    if (!has_peers(bench, outcome->what)) {
+    if (bench->has_peers && !was_measured(bench, outcome->what)) {
         CLI_TRY(direct_measure_peers(bench, image, outcome));
     }
     CLI_TRY(measure_ramla(bench, direct, image, outcome));
@@ -388,6 +389,9 @@ static lr_status measure_case(struct direct_bench *bench, const struct direct_ca
 
 static bool is_chosen(const struct direct_bench *bench, const struct direct_case *what)
 {
+    if (bench->name != NULL && strstr(direct_case_name(what), bench->name) == NULL) {
+        return false;
+    }
     for (int w = 0; workload_names[w] != NULL; w++) {
         if (bench->chosen[w] && strcmp(what->workload, workload_names[w]) == 0) {
             return true;
@@ -396,9 +400,10 @@ static bool is_chosen(const struct direct_bench *bench, const struct direct_case
     return false;
 }
 
-static void say_json(const struct direct_bench *bench)
+static void write_json(const struct direct_bench *bench, FILE *stream)
 {
-    struct json json = common_json_begin("bench direct");
+    struct json json = {stream, false};
+    common_json_open(&json, "bench direct");
     json_text(&json, "commit", bench_commit);
     json_open(&json, "cases", '[');
     for (int k = 0; k < bench->num_outcomes; k++) {
@@ -411,6 +416,20 @@ static void say_json(const struct direct_bench *bench)
     common_json_end(&json);
 }
 
+static lr_status write_file(const struct direct_bench *bench)
+{
+    FILE *file = fopen(bench->path, "w");
+    bool good = file != NULL;
+    if (good) {
+        write_json(bench, file);
+        good = !ferror(file);
+        good = fclose(file) == 0 && good;
+    }
+    return good ? LR_OK
+                : report_error(bench->report, LR_FAILED, "%s cannot be written: %s", bench->path,
+                               strerror(errno));
+}
+
 static lr_status run_bench(struct direct_bench *bench)
 {
     for (int k = 0; k < DIRECT_NUM_CASES; k++) {
@@ -419,28 +438,34 @@ static lr_status run_bench(struct direct_bench *bench)
         }
     }
     if (bench->report->json) {
-        say_json(bench);
-        return LR_OK;
+        write_json(bench, stdout);
+    } else {
+        direct_print_peers(bench);
     }
-    direct_print_peers(bench);
-    if (bench->is_paper) {
+    if (bench->is_paper && !bench->report->json) {
         direct_print_paper(bench);
     }
-    return LR_OK;
+    return bench->path != NULL ? write_file(bench) : LR_OK;
 }
 
-/* The variants that --backend and --storage name. */
+/* The variants that --backend, --storage and --variant name. */
 static void choose_variants(struct direct_bench *bench, struct cli_args *args)
 {
     static const char *const backends[] = {"auto", "cpu", "compute", "cuda", "all", NULL};
     static const char *const storages[] = {"buffers", "textures", NULL};
+    static const char *const ways[] = {"columns",       "threads",       "instructions",
+                                       "shared-memory", "texture-cache", NULL};
     static const struct direct_variant fastest[2] = {
         {"auto", NULL, LR_DIRECT_BUFFERS, LR_DIRECT_COLUMNS},
         {"auto, textures", NULL, LR_DIRECT_TEXTURES, LR_DIRECT_COLUMNS},
     };
     const char *backend = backends[args_word(args, "--backend", backends, 0)];
     const int storage = args_word(args, "--storage", storages, 0);
+    const int way = args_word(args, "--variant", ways, -1);
     const bool takes_all = strcmp(backend, "all") == 0;
+    if (way >= 0 && !takes_all && strcmp(backend, "cuda") != 0) {
+        args_complain(args, "--variant is for --backend cuda or all");
+    }
     if (strcmp(backend, "auto") == 0) {
         bench->variants[bench->num_variants++] = &fastest[storage];
     }
@@ -448,46 +473,84 @@ static void choose_variants(struct direct_bench *bench, struct cli_args *args)
         const bool is_named = strcmp(variants[k].backend, backend) == 0;
         const bool has_storage =
             strcmp(backend, "compute") != 0 || (int)variants[k].storage == storage;
-        if (takes_all || (is_named && has_storage)) {
+        const bool has_way =
+            way < 0 || strcmp(variants[k].backend, "cuda") != 0 || (int)variants[k].way == way;
+        if (has_way && (takes_all || (is_named && has_storage))) {
             bench->variants[bench->num_variants++] = &variants[k];
         }
     }
 }
 
-static lr_status run(struct cli_args *args)
+/* The cases that --workload and --case name. */
+static void choose_cases(struct direct_bench *bench, struct cli_args *args)
+{
+    const int only = args_word(args, "--workload", workload_names, -1);
+    bool has_any = false;
+    bench->name = args_text(args, "--case");
+    if (bench->name != NULL && bench->is_paper) {
+        args_complain(args, "--paper needs all cases of a workload: leave --case out");
+    }
+    for (int w = 0; w < 4; w++) {
+        bench->chosen[w] = only < 0 ? w < 3 || bench->is_paper : w == only;
+    }
+    for (int k = 0; k < DIRECT_NUM_CASES; k++) {
+        has_any = has_any || is_chosen(bench, &cases[k]);
+    }
+    if (!has_any) {
+        args_complain(args,
+                      "--case %s: no name of a case has this in it; loraster bench direct "
+                      "prints them, such as \"variant 2\"",
+                      bench->name);
+    }
+}
+
+static lr_status run_chosen(struct direct_bench *bench, struct cli_args *args)
 {
     static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
     static const int64_t repeats[2] = {1, DIRECT_MOST_REPEATS};
-    struct direct_bench *bench = calloc(1, sizeof(*bench));
-    if (bench == NULL) {
-        return report_error(args->report, LR_FAILED, "no memory for the figures");
-    }
     bench->report = args->report;
     bench->is_paper = args_has(args, "--paper");
+    bench->has_peers = !args_has(args, "--no-fourier");
+    bench->path = args_text(args, "-o");
     choose_variants(bench, args);
+    choose_cases(bench, args);
     bench->device = (int)args_int(args, "--device", 0, at_least_zero);
     bench->threads = (int)args_int(args, "--threads", 0, at_least_one);
     bench->repeat = (int)args_int(args, "--repeat", 11, repeats);
     bench->seconds = (double)args_int(args, "--seconds", 10, at_least_one);
-    const int only = args_word(args, "--workload", workload_names, -1);
-    for (int w = 0; w < 4; w++) {
-        bench->chosen[w] = only < 0 ? w < 3 || bench->is_paper : w == only;
+    CLI_TRY(args->status);
+    if (bench->path != NULL) {
+        CLI_TRY(common_check_output(bench->report, bench->path, NULL));
     }
-    const lr_status status = args->status == LR_OK ? run_bench(bench) : args->status;
+    return run_bench(bench);
+}
+
+static lr_status run(struct cli_args *args)
+{
+    struct direct_bench *bench = calloc(1, sizeof(*bench));
+    if (bench == NULL) {
+        return report_error(args->report, LR_FAILED, "no memory for the figures");
+    }
+    const lr_status status = run_chosen(bench, args);
     free(bench);
     return status;
 }
 
 static const struct cli_option options[] = {
     {"--workload", "NAME", "clinical, caches, large or figure4; default the first three", false},
+    {"--case", "TEXT", "only cases that have this in their names, such as \"variant 2\"", false},
     {"--paper", NULL, "also the papers' tables and figure 4, beside what is measured here", false},
+    {"--no-fourier", NULL, "no Fourier transforms beside the cases", false},
     {"--backend", "NAME", "cpu, compute, cuda, or all of them; default auto", false},
     {"--storage", "NAME", "compute: images in buffers or textures; default buffers", false},
+    {"--variant", "NAME",
+     "cuda: columns, threads, instructions, shared-memory or texture-cache; default all", false},
     {"--repeat", "N", "runs that the median is of; default 11", false},
     {"--seconds", "S", "for one figure: fewer runs and views where they take longer; default 10",
      false},
     {"--device", "N", "which usable device of loraster info; default 0", false},
     {"--threads", "N", "default: all processors", false},
+    {"-o", "FILE", "JSON of all figures, beside the tables", false},
     {0},
 };
 

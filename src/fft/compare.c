@@ -4,21 +4,34 @@
  * From look-up tables to a transform's kernel and back to the grid. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "fft/cufft.h"
 #include "fft/fftw.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* cuFFT's function belongs here, in a file of its own beside fftw.c. */
 const struct fft_library fft_libraries[] = {
 #ifdef LORASTER_FFTW
     {.name = "FFTW", .convolve = fft_fftw_convolve},
 #else
     {.name = "FFTW", .missing = "this program was built without FFTW (libfftw3-dev)"},
 #endif
+#ifdef LORASTER_CUFFT
+    {.name = "cuFFT", .convolve = fft_cufft_convolve, .has_device = fft_cufft_has_device},
+#else
+    {.name = "cuFFT", .missing = "this program was built without CUDA and its cuFFT"},
+#endif
     {0},
 };
+
+const char *fft_missing(const struct fft_library *library)
+{
+    if (library->convolve == NULL) {
+        return library->missing;
+    }
+    return library->has_device != NULL && !library->has_device() ? "no CUDA device" : NULL;
+}
 
 /* The kernel that all voxels have, or -1. */
 static int find_kernel(const lr_direct_tables *tables)
@@ -135,8 +148,9 @@ lr_status fft_compare(const struct fft_library *library, const struct fft_case *
 {
     const lr_direct_tables_info *info = lr_direct_tables_get_info(what->tables);
     *result = (struct fft_result){.library = library, .is_padded = is_padded};
-    if (library->convolve == NULL) {
-        return lr_error(what->log, LR_USAGE, "%s: %s", library->name, library->missing);
+    if (fft_missing(library) != NULL) {
+        return lr_error(what->log, library->convolve == NULL ? LR_USAGE : LR_NO_DEVICE, "%s: %s",
+                        library->name, fft_missing(library));
     }
     if (find_kernel(what->tables) < 0) {
         return lr_error(what->log, LR_USAGE,

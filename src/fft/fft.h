@@ -27,19 +27,23 @@ struct fft_timing {
     double wall_s, device_s; /* device: 0 = not measured */
 };
 
-/* out: [z][y][x], the first volume's convolution, which is cyclic. name: receives the library's
- * version and what it runs on. */
+/* out: [z][y][x], the last volume's convolution, which is cyclic. name: receives the library's
+ * version and what it runs on. errors: LR_NO_DEVICE; LR_FAILED. */
 typedef lr_status fft_convolve(const struct fft_job *job, float *out, struct fft_timing *timing,
                                char name[160]);
 
 struct fft_library {
     const char *name;
-    fft_convolve *convolve; /* NULL: not built in, */
-    const char *missing;    /* and this says why */
+    fft_convolve *convolve;   /* NULL: not built in, */
+    const char *missing;      /* and this says why */
+    bool (*has_device)(void); /* NULL: it needs none */
 };
 
 /* All there could be; the last one has no name. */
 extern const struct fft_library fft_libraries[];
+
+/* Why a library cannot be used here, or NULL. */
+const char *fft_missing(const struct fft_library *library);
 
 /* A projection with an invariant symmetric kernel, and what it gave. */
 struct fft_case {
@@ -61,7 +65,8 @@ struct fft_result {
     double error; /* relative L2, against the projector's result */
 };
 
-/* errors: LR_USAGE for kernels that are not the same everywhere; LR_FAILED. */
+/* errors: LR_USAGE for kernels that are not the same everywhere, or a library that is not built in;
+ * LR_NO_DEVICE; LR_FAILED. */
 lr_status fft_compare(const struct fft_library *library, const struct fft_case *what,
                       bool is_padded, struct fft_result *result);
 

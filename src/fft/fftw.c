@@ -8,13 +8,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/parallel.h"
+#include "fft/measure.h"
 
 #include <fftw3.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-enum { MOST_RUNS = 101 };
 #define PLANNING_SHARE 0.2 /* of the time for runs, for each plan */
 
 struct transform {
@@ -87,40 +86,28 @@ static void multiply(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-static double convolve_once(struct transform *t)
+static lr_status convolve_once(void *user, struct fft_timing *taken)
 {
+    struct transform *t = user;
     const double begin = lr_clock_seconds();
     fftwf_execute(t->there);
     lr_parallel_for(t->job->threads, t->job->volumes * t->bins, 1 << 14, multiply, t);
     fftwf_execute(t->back);
-    return lr_clock_seconds() - begin;
+    *taken = (struct fft_timing){.wall_s = lr_clock_seconds() - begin};
+    return LR_OK;
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    const double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
-/* The first run counts too only where there is no time for others; all go on with its result. */
-static void run(struct transform *t, float *out, struct fft_timing *timing)
+/* All runs after the first go on with its result. */
+static lr_status run(struct transform *t, float *out, struct fft_timing *timing)
 {
     const struct fft_job *job = t->job;
-    double runs[MOST_RUNS];
-    int count = 0;
+    const size_t bytes = (size_t)t->voxels * sizeof(float);
     for (int k = 0; k < job->volumes; k++) {
-        memcpy(t->real + k * t->voxels, job->image, (size_t)t->voxels * sizeof(float));
+        memcpy(t->real + k * t->voxels, job->image, bytes);
     }
-    runs[0] = convolve_once(t);
-    memcpy(out, t->real, (size_t)t->voxels * sizeof(float));
-    double spent_s = runs[0];
-    while (count < job->repeat && count < MOST_RUNS && spent_s < job->seconds) {
-        runs[count] = convolve_once(t);
-        spent_s += runs[count++];
-    }
-    count = count > 0 ? count : 1;
-    qsort(runs, (size_t)count, sizeof(runs[0]), compare_numbers);
-    *timing = (struct fft_timing){.wall_s = runs[count / 2] / job->volumes};
+    LR_TRY(convolve_once(t, timing));
+    memcpy(out, t->real + (job->volumes - 1) * t->voxels, bytes);
+    return fft_measure(job, convolve_once, t, timing);
 }
 
 lr_status fft_fftw_convolve(const struct fft_job *job, float *out, struct fft_timing *timing,
@@ -134,10 +121,10 @@ lr_status fft_fftw_convolve(const struct fft_job *job, float *out, struct fft_ti
     has_threads = true;
     fftwf_set_timelimit(PLANNING_SHARE * job->seconds);
     snprintf(name, 160, "%s, %d threads", fftwf_version, job->threads);
-    const lr_status status = open_transform(&transform, job);
+    lr_status status = open_transform(&transform, job);
     if (status == LR_OK) {
         make_spectrum(&transform);
-        run(&transform, out, timing);
+        status = run(&transform, out, timing);
     }
     close_transform(&transform);
     return status;

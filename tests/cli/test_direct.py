@@ -349,6 +349,22 @@ class BadInput(Direct):
 
 
 class Bench(ProgramTest):
+    def test_one_case_and_a_file(self):
+        out = self.path("bench.json")
+        shown = self.good("bench", "direct", "--case", "axial 5 mm", "--backend", "cpu", "--repeat",
+                          "1", "--seconds", "1", "--no-fourier", "-o", out)
+        with open(out, encoding="utf-8") as file:
+            case, = json.load(file)["cases"]
+        self.assertEqual((case["workload"], case["variant"], case["fft"]), ("caches", "cpu", []))
+        self.assertIn(case["case"], shown.stdout)
+
+    def test_cases_that_are_not_there(self):
+        bench = ["bench", "direct", "--backend", "cpu"]
+        self.refuse(2, "--case", *bench, "--case", "variant 7")
+        self.refuse(2, ["--paper", "--case"], *bench, "--case", "variant 2", "--paper")
+        self.refuse(2, "--variant", *bench, "--variant", "columns")
+        self.refuse(1, "no/such", *bench, "--case", "variant 2", "-o", "no/such/folder.json")
+
     def test_a_case_of_the_paper(self):
         found = self.json("bench", "direct", "--workload", "caches", "--backend", "cpu",
                           "--repeat", "1", "--seconds", "1", "--paper", timeout=280)
@@ -360,13 +376,14 @@ class Bench(ProgramTest):
             self.assertGreater(case[key]["wall_s"], 0)
         self.assertEqual(found["paper"]["caches"]["iteration_s"], [24, 40])
         if not case["fft"]:
-            self.skipTest("the program was built without FFTW")
-        cyclic, padded = case["fft"]
-        self.assertEqual(cyclic["size"], [144, 144, 62])
-        self.assertTrue(padded["size"][0] > 144 and padded["single"]["wall_s"] > 0)
-        # ends that meet are seen; without them what is left is the transform's single precision
-        self.assertGreater(cyclic["error"], 1e-3)
-        self.assertLess(padded["error"], 1e-6)
+            self.skipTest("the program was built without FFTW, and there is no CUDA device")
+        for cyclic, padded in zip(case["fft"][::2], case["fft"][1::2]):
+            self.assertEqual(cyclic["library"], padded["library"])
+            self.assertEqual(cyclic["size"], [144, 144, 62])
+            self.assertTrue(padded["size"][0] > 144 and padded["single"]["wall_s"] > 0)
+            # ends that meet are seen; without them what is left is the transform's single precision
+            self.assertGreater(cyclic["error"], 1e-3)
+            self.assertLess(padded["error"], 1e-6)
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
  * Copyright The LORaster authors
  *
  * Backend cuda of the family `direct`: without CUDA it is compute, and says so; with it every variant
- * projects as cpu does, and reconstructs. */
+ * projects as cpu does, and reconstructs. An argument, such as "shared memory", names the only variant
+ * to project by: for tools that are slow. */
 #include "direct/cases.h"
 #include "fixtures.h"
 
@@ -86,6 +87,7 @@ static double difference(const float *a, const float *b, int64_t count)
     return sqrt(square / norm);
 }
 
+static const char *only; /* NULL = every variant */
 static double worst;
 
 static void check(int way, const lr_view *view, const lr_resolution *resolution)
@@ -127,6 +129,9 @@ static void every_variant_projects_as_the_reference(void **state)
     (void)state;
     skip_without_cuda();
     for (int way = 0; way < NUM_WAYS; way++) {
+        if (only != NULL && strcmp(only, ways[way].name) != 0) {
+            continue;
+        }
         worst = 0;
         for (int model = 0; model < NUM_MODELS; model++) {
             const lr_resolution resolution = case_resolution(model);
@@ -188,8 +193,23 @@ static void what_a_variant_cannot_do_is_refused(void **state)
     assert_non_null(strstr(heard.error, "works on buffers"));
 }
 
-int main(void)
+static bool is_way(const char *name)
 {
+    for (int way = 0; way < NUM_WAYS; way++) {
+        if (strcmp(name, ways[way].name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int main(int argc, char **argv)
+{
+    only = argc > 1 ? argv[1] : NULL;
+    if (only != NULL && !is_way(only)) {
+        fprintf(stderr, "%s: no variant has this name\n", only);
+        return 2;
+    }
     if (!fixture_backend_is_usable("compute")) {
         return 77;
     }

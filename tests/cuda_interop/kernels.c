@@ -275,11 +275,11 @@ static void strips_are_long_and_short(void **state)
         int size[3];
         lr_view view;
         double widest_mm;
-    } cases[] = {/* slices: 48 + 14, 41, 30 */
-
-                 {{37, 30, 62}, {71, 9}, 12},
-                 {{35, 53, 41}, {160, 0}, 20},
-                 {{31, 37, 30}, {27, -10}, 25}};
+    } cases[] = {
+        {{37, 30, 62}, {71, 9}, 12}, /* 48 slices and 14 */
+        {{35, 53, 41}, {160, 0}, 20},
+        {{31, 37, 30}, {27, -10}, 25},
+    };
     worst = 0;
     for (int k = 0; k < 3; k++) {
         const lr_grid grid = lr_grid_centred(cases[k].size, (const double[3]){4, 4, 4});
@@ -295,12 +295,37 @@ static void strips_are_long_and_short(void **state)
     assert_true(worst < 1e-6);
 }
 
+/* cuFFT's: every volume times the same spectrum, and nothing beyond the last. */
+static void products_are_complex_ones(void **state)
+{
+    (void)state;
+    enum { BINS = 5, VOLUMES = 3, PAIRS = BINS * VOLUMES };
+    float values[2 * (PAIRS + 3)], before[2 * (PAIRS + 3)], spectrum[2 * BINS];
+    uint64_t seed = 4;
+    for (int k = 0; k < 2 * (PAIRS + 3); k++) {
+        values[k] = before[k] = (float)(test_random(&seed) - 0.5);
+    }
+    for (int k = 0; k < 2 * BINS; k++) {
+        spectrum[k] = (float)(test_random(&seed) - 0.5);
+    }
+    on_cpu_product((fft_product){.bins = BINS, .volumes = VOLUMES, .scale = 0.25f}, values,
+                   spectrum);
+    for (int k = 0; k < PAIRS; k++) {
+        const double a[2] = {before[2 * k], before[2 * k + 1]};
+        const double b[2] = {spectrum[2 * (k % BINS)], spectrum[2 * (k % BINS) + 1]};
+        assert_true(fabs(values[2 * k] - 0.25 * (a[0] * b[0] - a[1] * b[1])) < 1e-7);
+        assert_true(fabs(values[2 * k + 1] - 0.25 * (a[0] * b[1] + a[1] * b[0])) < 1e-7);
+    }
+    assert_memory_equal(values + 2 * PAIRS, before + 2 * PAIRS, 6 * sizeof(float));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gathers_are_those_of_the_reference),
         cmocka_unit_test(long_columns_are_cut_into_steps),
         cmocka_unit_test(strips_are_long_and_short),
+        cmocka_unit_test(products_are_complex_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,9 @@ struct int2 {
 struct int4 {
     int x, y, z, w;
 };
+struct float2 {
+    float x, y;
+};
 struct float4 {
     float x, y, z, w;
 };
@@ -37,6 +40,7 @@ static inline void copy_quad(float4 *target, const float4 *source, bool is_there
 #include "cuda_interop/direct_columns.cuh"
 #include "cuda_interop/direct_kernels.cuh"
 #include "cuda_interop/direct_strips.cuh"
+#include "fft/cufft_product.cuh"
 #include "on_cpu.h"
 
 namespace
@@ -282,5 +286,13 @@ void on_cpu_strips(bool forward, lr_cuda_strips pass, const cpu_strip_lists *lis
         fill_and_gather<true>(pass, *tables, entries.data(), from, to);
     } else {
         fill_and_gather<false>(pass, *tables, entries.data(), from, to);
-    }
-}
+        void on_cpu_product(fft_product product, float *values, const float *spectrum)
+        {
+            product.values = reinterpret_cast<float2 *>(values);
+            product.spectrum = reinterpret_cast<const float2 *>(spectrum);
+            for (int volume = 0; volume < product.volumes; volume++) {
+                for (int64_t bin = 0; bin < product.bins + 3; bin++) {
+                    multiply_bin(product, volume, bin);
+                }
+            }
+        }

@@ -7,6 +7,7 @@
 #define LR_TEST_CUDA_ON_CPU_H
 
 #include "cuda_interop/direct_passes.h"
+#include "fft/cufft_product.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -39,6 +40,10 @@ void on_cpu_strips(bool forward, lr_cuda_strips pass, const cpu_strip_lists *lis
  * [num_points][4]. */
 void on_cpu_cloud(bool shared, bool forward, lr_cuda_cloud pass, const int32_t *points,
                   const uint16_t *map, const float *source, float *target);
+
+/* Threads beyond the last bin run, too. values, spectrum: real and imaginary parts in turn; those of
+ * the product are not read. */
+void on_cpu_product(fft_product product, float *values, const float *spectrum);
 
 #ifdef __cplusplus
 }

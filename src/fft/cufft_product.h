@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Read by C and by CUDA, whose pairs of floats C may see as opaque. */
+#ifndef LR_FFT_CUFFT_PRODUCT_H
+#define LR_FFT_CUFFT_PRODUCT_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#else
+typedef struct float2 float2;
+#endif
+
+/* Transforms of volumes, times a spectrum and a scale; all on the device. */
+typedef struct fft_product {
+    float2 *values;         /* [volumes][bins], real and imaginary part */
+    const float2 *spectrum; /* [bins] */
+    int64_t bins;
+    int volumes;
+    float scale;
+} fft_product;
+
+/* Starts the product and does not wait for it. Returns a cudaError_t. */
+int fft_launch_product(const fft_product *product);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
