@@ -10,12 +10,12 @@
 # Steps, all of them and in this order where none is named:
 #   tests      ctest of cuda, direct and what else shares images with a device
 #   memcheck   the test of the CUDA backend under compute-sanitizer --tool memcheck
-#   racecheck  the same, the shared-memory variant alone, under --tool racecheck
+#   racecheck  the same, the variants with shared memory alone, under --tool racecheck
 #   speed      what the figures of docs/performance.md are made of, without Fourier transforms: one
 #              view, 120 views in a batch, tables and a RAMLA iteration, of the clinical case, of
-#              paper 2's and of the large kernel, by columns and by the others
+#              paper 2's and of the large kernel, by strips and by the others
 #   paper      the papers' tables, a workload at a time, by every backend and beside FFTW and cuFFT
-#   profile    Nsight Compute of the columns kernel, its first launches and
+#   profile    Nsight Compute of the strips kernel, its first launches and
 #              two of those back
 # What is missing (a device, compute-sanitizer, ncu) is said and skipped. A step that fails does not
 # stop the others; the summary says which did, and then the exit code is 1. More in the environment:
@@ -87,7 +87,7 @@ has_cuda=""
 need_cuda() {
     if [ -z "$has_cuda" ]; then
         has_cuda=yes
-        limited "$program" bench direct --workload caches --backend cuda --variant columns \
+        limited "$program" bench direct --workload caches --backend cuda --variant strips \
             --no-fourier --repeat 1 --seconds 1 > "$out/device.txt" 2>&1
         ! grep -q 'left out: no device' "$out/device.txt" || has_cuda=no
     fi
@@ -139,7 +139,7 @@ sanitize() {
     [ -n "$skipped" ] || return "$code"
 }
 run_memcheck() { sanitize memcheck; }
-run_racecheck() { sanitize racecheck "shared memory"; }
+run_racecheck() { sanitize racecheck "shared memory" && sanitize racecheck "strips"; }
 
 # bench NAME ARGUMENT...: its table into the log, its figures into NAME.json. The program leaves out
 # what it has no device for; one variant that cannot do a kernel, it refuses (code 2).
@@ -165,7 +165,7 @@ bench() {
 run_speed() {
     local code=0 way workload
     need_cuda || return 0
-    for way in columns texture-cache shared-memory instructions threads; do
+    for way in strips columns texture-cache shared-memory instructions threads; do
         for workload in clinical caches large; do
             bench "speed_${workload}_$way" --workload "$workload" --backend cuda --variant "$way" \
                 --seconds "$seconds" --no-fourier || code=1
@@ -194,7 +194,7 @@ profile() {
     local log=$out/profile_$1.txt
     shift
     limited ncu --set full --clock-control none -c 2 --kill yes "$@" "$program" bench direct \
-        --workload clinical --case invariant --backend cuda --variant columns --no-fourier \
+        --workload clinical --case invariant --backend cuda --variant strips --no-fourier \
         --repeat 1 --seconds 1 > "$log" 2>&1
     cat "$log"
     grep -q 'Duration' "$log"

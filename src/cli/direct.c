@@ -33,13 +33,16 @@ const struct cli_option direct_device_options[] = {
      false},
     {"--storage", "NAME", "images on the device in buffers or textures; default buffers", false},
     {"--variant", "NAME",
-     "how cuda projects: columns, threads, instructions, shared-memory or texture-cache; default "
-     "columns",
+     "how cuda projects: strips, columns, threads, instructions, shared-memory or texture-cache; "
+     "default strips",
      false},
     {"--device", "N", "which usable device of loraster info; default 0", false},
     {"--threads", "N", "default: all processors", false},
     {0},
 };
+
+const char *const direct_variant_names[] = {
+    "strips", "columns", "threads", "instructions", "shared-memory", "texture-cache", NULL};
 
 static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
 
@@ -117,8 +120,6 @@ lr_status direct_open(struct direct_setup *setup, struct cli_args *args, const l
 {
     static const char *const backends[] = {"auto", "cpu", "compute", "cuda", NULL};
     static const char *const storages[] = {"buffers", "textures", NULL};
-    static const char *const variants[] = {"columns",       "threads",       "instructions",
-                                           "shared-memory", "texture-cache", NULL};
     const lr_direct_params params = {
         .grid = &setup->grid.grid,
         .views = views,
@@ -128,7 +129,7 @@ lr_status direct_open(struct direct_setup *setup, struct cli_args *args, const l
         .threads = (int)args_int(args, "--threads", 0, at_least_one),
         .device = (int)args_int(args, "--device", 0, at_least_zero),
         .storage = (lr_direct_storage)args_word(args, "--storage", storages, 0),
-        .variant = (lr_direct_variant)args_word(args, "--variant", variants, 0),
+        .variant = (lr_direct_variant)args_word(args, "--variant", direct_variant_names, 0),
         .log = &args->report->log,
     };
     CLI_TRY(args->status);

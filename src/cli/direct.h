@@ -12,6 +12,9 @@ extern const struct cli_option direct_view_options[];   /* a set of views */
 extern const struct cli_option direct_kernel_options[]; /* resolution and support */
 extern const struct cli_option direct_device_options[]; /* backend, device, threads */
 
+/* By lr_direct_variant; NULL at the end. */
+extern const char *const direct_variant_names[];
+
 #define DIRECT_VIEW_GROUP                                                                          \
     {                                                                                              \
         "views", direct_view_options                                                               \

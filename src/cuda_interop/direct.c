@@ -9,6 +9,7 @@
 #include "cuda_interop/direct_cloud.h"
 #include "cuda_interop/direct_launch.h"
 #include "cuda_interop/direct_plan.h"
+#include "cuda_interop/direct_strips.h"
 #include "cuda_interop/lend.h"
 
 #include <cuda_runtime_api.h>
@@ -20,6 +21,7 @@ struct cuda_tables {
     bool is_there;
     lr_cuda_gather gather;
     lr_cuda_columns columns[2]; /* back, forward */
+    lr_cuda_strips strips[2];   /* the same; no tiles: this kernel goes by columns */
     lr_cuda_cloud cloud;
     uint16_t *map;
     void *owned[16];
@@ -148,6 +150,40 @@ static lr_status make_columns(struct cuda_direct *cuda, struct cuda_tables *tabl
     return LR_OK;
 }
 
+/* Weights and lists of strips that a multiprocessor has the memory for. */
+static lr_status make_strips(struct cuda_direct *cuda, struct cuda_tables *tables,
+                             const struct lr_cuda_strip_plan *plan)
+{
+    const lr_log *log = log_of(cuda);
+    const lr_cuda_strips *host = &plan->pass;
+    const int64_t entries = host->num_entries, singles = host->num_singles;
+    const lr_cuda_strip_step *steps =
+        place(tables, plan->first[host->num_slabs] * (int64_t)sizeof(*steps), plan->steps, log);
+    const int32_t *first =
+        place(tables, (host->num_slabs + 1) * (int64_t)sizeof(*first), plan->first, log);
+    const int2 *tiles =
+        place(tables, host->num_tiles * (int64_t)sizeof(*plan->tiles), plan->tiles, log);
+    const int4 *offsets =
+        place(tables, (entries + singles) * (int64_t)sizeof(*plan->entries), plan->entries, log);
+    for (int forward = 0; forward < 2; forward++) {
+        lr_cuda_strips *pass = &tables->strips[forward];
+        *pass = *host;
+        pass->steps = steps;
+        pass->first = first;
+        pass->tiles = tiles;
+        pass->map = tables->map;
+        pass->weights = place(tables, (entries + 1) * host->num_rows * 16, NULL, log);
+        pass->singles = place(tables, (singles + 1) * host->num_rows * 4, NULL, log);
+        if (!steps || !first || !tiles || !offsets || !pass->weights || !pass->singles) {
+            return LR_FAILED;
+        }
+        LR_TRY(lr_cuda_check(
+            lr_cuda_launch_strip_weights(forward != 0, pass, &tables->gather, offsets), "weights",
+            log));
+    }
+    return LR_OK;
+}
+
 static lr_status make_cloud(struct cuda_direct *cuda, struct cuda_tables *tables,
                             const struct lr_cuda_cloud_tables *host)
 {
@@ -165,29 +201,69 @@ static lr_status make_cloud(struct cuda_direct *cuda, struct cuda_tables *tables
     return pass->points && pass->factors && pass->profiles && pass->shift ? LR_OK : LR_FAILED;
 }
 
-static bool is_of_paper_2(const struct cuda_direct *cuda)
+/* Bytes that a block may have of a multiprocessor's shared memory. */
+static int64_t shared_room(void)
 {
-    const lr_direct_variant variant = cuda->compute->params.variant;
-    return variant == LR_DIRECT_SHARED_MEMORY || variant == LR_DIRECT_TEXTURE_CACHE;
+    int device = 0, most = 0;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    return most;
+}
+
+static lr_status add_cloud(struct cuda_direct *cuda, struct cuda_tables *tables,
+                           const struct lr_direct_shape *shape)
+{
+    const lr_cuda_gather *gather = &tables->gather;
+    struct lr_cuda_cloud_tables cloud;
+    LR_TRY(lr_cuda_cloud_init(&cloud, shape, &gather->layout, gather->num_rows, log_of(cuda)));
+    const lr_status status = make_cloud(cuda, tables, &cloud);
+    lr_cuda_cloud_finish(&cloud);
+    return status;
+}
+
+static lr_status add_columns(struct cuda_direct *cuda, struct cuda_tables *tables,
+                             const struct lr_direct_shape *shape)
+{
+    const lr_cuda_gather *gather = &tables->gather;
+    struct lr_cuda_plan plan;
+    LR_TRY(lr_cuda_plan_init(&plan, shape, &gather->layout, gather->num_rows, log_of(cuda)));
+    const lr_status status = make_columns(cuda, tables, &plan);
+    lr_cuda_plan_finish(&plan);
+    return status;
+}
+
+/* Columns, where a slab is too wide. */
+static lr_status add_strips(struct cuda_direct *cuda, struct cuda_tables *tables,
+                            const struct lr_direct_shape *shape)
+{
+    struct lr_cuda_strip_plan plan;
+    LR_TRY(lr_cuda_strip_plan_init(&plan,
+                                   &(struct lr_cuda_strip_params){.shape = shape,
+                                                                  .layout = &tables->gather.layout,
+                                                                  .rows = tables->gather.num_rows,
+                                                                  .log = log_of(cuda)}));
+    const lr_status status = plan.pass.bytes <= shared_room() ? make_strips(cuda, tables, &plan)
+                                                              : add_columns(cuda, tables, shape);
+    lr_cuda_strip_plan_finish(&plan);
+    return status;
 }
 
 static lr_status add_variant(struct cuda_direct *cuda, struct cuda_tables *tables,
                              const struct lr_direct_shape *shape)
 {
-    const lr_cuda_gather *gather = &tables->gather;
-    struct lr_cuda_cloud_tables cloud;
-    struct lr_cuda_plan plan;
-    lr_status status;
-    if (is_of_paper_2(cuda)) {
-        LR_TRY(lr_cuda_cloud_init(&cloud, shape, &gather->layout, gather->num_rows, log_of(cuda)));
-        status = make_cloud(cuda, tables, &cloud);
-        lr_cuda_cloud_finish(&cloud);
-    } else {
-        LR_TRY(lr_cuda_plan_init(&plan, shape, &gather->layout, gather->num_rows, log_of(cuda)));
-        status = make_columns(cuda, tables, &plan);
-        lr_cuda_plan_finish(&plan);
+    switch (cuda->compute->params.variant) {
+    case LR_DIRECT_STRIPS:
+        return add_strips(cuda, tables, shape);
+    case LR_DIRECT_COLUMNS:
+        return add_columns(cuda, tables, shape);
+    case LR_DIRECT_SHARED_MEMORY:
+    case LR_DIRECT_TEXTURE_CACHE:
+        return add_cloud(cuda, tables, shape);
+    case LR_DIRECT_THREADS:
+    case LR_DIRECT_INSTRUCTIONS:
+        break;
     }
-    return status;
+    return LR_OK;
 }
 
 static lr_status make_tables(struct cuda_direct *cuda, struct cuda_tables *tables, int view)
@@ -221,15 +297,12 @@ static const struct cuda_tables *open_tables(struct cuda_direct *cuda, int view)
 
 static lr_status check_shared(const struct cuda_direct *cuda, const lr_cuda_cloud *pass)
 {
-    int device = 0, most = 0;
-    cudaGetDevice(&device);
-    cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-    const int64_t bytes = lr_cuda_shared_bytes(pass);
+    const int64_t bytes = lr_cuda_shared_bytes(pass), most = shared_room();
     return bytes <= most ? LR_OK
                          : lr_error(log_of(cuda), LR_USAGE,
                                     "a block of the shared-memory scheme needs %lld KiB and %s has "
-                                    "%d: take another variant for so long a kernel",
-                                    (long long)(bytes >> 10), cuda->name, most >> 10);
+                                    "%lld: take another variant for so long a kernel",
+                                    (long long)(bytes >> 10), cuda->name, (long long)(most >> 10));
 }
 
 static lr_status launch(struct cuda_direct *cuda, const struct cuda_tables *tables, bool forward,
@@ -250,6 +323,11 @@ static lr_status launch(struct cuda_direct *cuda, const struct cuda_tables *tabl
         break;
     case LR_DIRECT_TEXTURE_CACHE:
         error = lr_cuda_launch_cloud(false, forward, &tables->cloud, images);
+        break;
+    case LR_DIRECT_STRIPS:
+        error = tables->strips[forward].num_tiles > 0
+                    ? lr_cuda_launch_strips(forward, &tables->strips[forward], images)
+                    : lr_cuda_launch_columns(forward, &tables->columns[forward], images);
         break;
     case LR_DIRECT_COLUMNS:
         error = lr_cuda_launch_columns(forward, &tables->columns[forward], images);
@@ -372,9 +450,10 @@ lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params,
         .stop_clock = stop_clock,
         .destroy = destroy,
     };
-    if (params->variant == LR_DIRECT_COLUMNS && params->storage != LR_DIRECT_BUFFERS) {
+    if (params->variant <= LR_DIRECT_COLUMNS && params->storage != LR_DIRECT_BUFFERS) {
         return lr_error(params->log, LR_USAGE,
-                        "the columns variant of cuda works on buffers, not on textures");
+                        "the %s variant of cuda works on buffers, not on textures",
+                        params->variant == LR_DIRECT_COLUMNS ? "columns" : "strips");
     }
     return lr_direct_compute_create_with(params, &runner, backend);
 }

@@ -12,6 +12,7 @@ static const struct {
     lr_direct_variant variant;
     lr_direct_storage storage;
 } ways[] = {
+    {"strips", LR_DIRECT_STRIPS, LR_DIRECT_BUFFERS},
     {"columns", LR_DIRECT_COLUMNS, LR_DIRECT_BUFFERS},
     {"threads", LR_DIRECT_THREADS, LR_DIRECT_TEXTURES},
     {"threads, buffers", LR_DIRECT_THREADS, LR_DIRECT_BUFFERS},

@@ -286,13 +286,16 @@ void on_cpu_strips(bool forward, lr_cuda_strips pass, const cpu_strip_lists *lis
         fill_and_gather<true>(pass, *tables, entries.data(), from, to);
     } else {
         fill_and_gather<false>(pass, *tables, entries.data(), from, to);
-        void on_cpu_product(fft_product product, float *values, const float *spectrum)
-        {
-            product.values = reinterpret_cast<float2 *>(values);
-            product.spectrum = reinterpret_cast<const float2 *>(spectrum);
-            for (int volume = 0; volume < product.volumes; volume++) {
-                for (int64_t bin = 0; bin < product.bins + 3; bin++) {
-                    multiply_bin(product, volume, bin);
-                }
-            }
+    }
+}
+
+void on_cpu_product(fft_product product, float *values, const float *spectrum)
+{
+    product.values = reinterpret_cast<float2 *>(values);
+    product.spectrum = reinterpret_cast<const float2 *>(spectrum);
+    for (int volume = 0; volume < product.volumes; volume++) {
+        for (int64_t bin = 0; bin < product.bins + 3; bin++) {
+            multiply_bin(product, volume, bin);
         }
+    }
+}
