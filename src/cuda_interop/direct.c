@@ -157,8 +157,8 @@ static lr_status make_strips(struct cuda_direct *cuda, struct cuda_tables *table
     const lr_log *log = log_of(cuda);
     const lr_cuda_strips *host = &plan->pass;
     const int64_t entries = host->num_entries, singles = host->num_singles;
-    const lr_cuda_strip_step *steps =
-        place(tables, plan->first[host->num_slabs] * (int64_t)sizeof(*steps), plan->steps, log);
+    const lr_cuda_strip_step *steps = place(
+        tables, (plan->first[host->num_slabs] + 1) * (int64_t)sizeof(*steps), plan->steps, log);
     const int32_t *first =
         place(tables, (host->num_slabs + 1) * (int64_t)sizeof(*first), plan->first, log);
     const int2 *tiles =

@@ -109,7 +109,8 @@ static lr_status list_steps(struct planner *planner)
     const int count = planner->lattice.count;
     pass->least = (int32_t)planner->slabs[0][0];
     pass->num_slabs = (int32_t)(planner->slabs[count - 1][0] - pass->least) + 1;
-    plan->steps = lr_alloc(count, sizeof(*plan->steps), "steps of a view", planner->params->log);
+    plan->steps =
+        lr_alloc(count + 1, sizeof(*plan->steps), "steps of a view", planner->params->log);
     plan->first = lr_alloc(pass->num_slabs + 1, sizeof(*plan->first), "steps of a view",
                            planner->params->log);
     if (plan->steps == NULL || plan->first == NULL) {

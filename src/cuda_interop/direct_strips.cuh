@@ -182,10 +182,12 @@ __device__ inline void gather_slab(const lr_cuda_strips &pass, const strip_block
         slot + thread.row_in_block + pass.lead + drift(pass, l) - drift(pass, l + pass.least + c);
     const float4 *own =
         block.columns + column * pass.pitch + pass.low + thread.piece * (Slices / 4);
-    const int end = __ldg(pass.first + c + 1);
+    const int begin = __ldg(pass.first + c), end = __ldg(pass.first + c + 1);
+    loaded_step next = load_step(pass, begin);
 #pragma unroll 1
-    for (int k = __ldg(pass.first + c); k < end; k++) {
-        const loaded_step step = load_step(pass, k);
+    for (int k = begin; k < end; k++) {
+        const loaded_step step = next;
+        next = load_step(pass, k + 1); /* under way while this step is worked on */
         if (Forward) {
             const int row = block.rows[column + step.place.y];
 #pragma unroll

@@ -11,7 +11,7 @@
 /* All but the pass's pointers to the device. */
 struct lr_cuda_strip_plan {
     lr_cuda_strips pass;
-    lr_cuda_strip_step *steps; /* owned [first[num_slabs]] */
+    lr_cuda_strip_step *steps; /* owned [first[num_slabs] + 1]: threads read one ahead */
     int32_t *first;            /* owned [num_slabs + 1] */
     int32_t (*tiles)[2];       /* owned [num_tiles] */
     int32_t (*entries)[4]; /* owned [num_entries + num_singles]: their offsets in mSR, -1 = none;
