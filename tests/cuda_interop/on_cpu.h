@@ -30,6 +30,10 @@ void on_cpu_columns(bool forward, lr_cuda_columns pass, const lr_cuda_gather *ta
 void on_cpu_cloud(bool shared, bool forward, lr_cuda_cloud pass, const int32_t *points,
                   const uint16_t *map, const float *source, float *target);
 
+/* Every texel of the grid, and some threads more. Images are arrays. */
+void on_cpu_discrepancy(lr_cuda_discrepancy pass);
+void on_cpu_change(lr_cuda_change pass);
+
 #ifdef __cplusplus
 }
 #endif
