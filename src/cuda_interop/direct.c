@@ -297,7 +297,7 @@ static lr_status run(void *self, bool forward, int view, const struct lr_direct_
 static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *task,
                              lr_cuda_images *images)
 {
-    const bool overlaps = task->num_views > 1;
+    const bool overlaps = cuda->compute->is_unordered && task->num_views > 1;
     lr_status status = overlaps ? lr_cuda_streams_fork(&cuda->streams, log_of(cuda)) : LR_OK;
     for (int k = 0; status == LR_OK && k < task->num_views; k++) {
         const struct cuda_tables *tables = &cuda->tables[task->views[k]];

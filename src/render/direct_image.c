@@ -68,15 +68,6 @@ bool lr_direct_image_exists(const struct lr_direct_image *image)
     return image->texture != NULL || image->buffer != NULL;
 }
 
-void lr_direct_image_clear(const struct lr_direct_image *image)
-{
-    if (image->texture != NULL) {
-        gl_texture_clear(image->texture, NULL);
-    } else {
-        gl_buffer_clear(image->buffer, 0);
-    }
-}
-
 /* --- transfers --- */
 
 /* Texels in the machine's memory: all of a buffer, or what is within a texture's margins. */

@@ -34,7 +34,6 @@ lr_status lr_direct_image_init(struct lr_direct_image *image, const struct lr_di
                                const char *label, bool has_margins);
 void lr_direct_image_finish(struct lr_direct_image *image);
 bool lr_direct_image_exists(const struct lr_direct_image *image);
-void lr_direct_image_clear(const struct lr_direct_image *image);
 
 /* values: [nz][ny][nx]. */
 lr_status lr_direct_image_upload(const struct lr_direct_image *image,
