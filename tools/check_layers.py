@@ -33,7 +33,7 @@ MAY_INCLUDE = {
 # These see nothing of base/.
 WITHOUT_BASE = ["lr", "cli", "hdf5_reader"]
 # Heads shared between C and shaders.
-SHADER_HEADS = {"common/bindings.h": ["gl", "render"]}
+SHADER_HEADS = {"common/bindings.h": ["gl", "render", "cuda_interop"]}
 # System headers that belong to few folders.
 SYSTEM = {
     r"GL/.*": ["gl", "render", "cuda_interop", "viewer"],

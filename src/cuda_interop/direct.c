@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The `cuda` backend of the family `direct`: images, tables and updates are those of render/, on
- * which CUDA projects in place. */
+ * The `cuda` backend of the family `direct`: images and tables are those of render/, on which CUDA
+ * projects and updates in place. */
 #include "render/direct.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -10,7 +10,10 @@
 #include "cuda_interop/direct_launch.h"
 #include "cuda_interop/direct_plan.h"
 #include "cuda_interop/direct_strips.h"
+#include "cuda_interop/direct_updates.h"
 #include "cuda_interop/lend.h"
+#include "cuda_interop/streams.h"
+#include "cuda_interop/watch.h"
 
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
@@ -31,7 +34,8 @@ struct cuda_tables {
 struct cuda_direct {
     struct lr_direct_compute *compute;
     struct cuda_tables *tables; /* [num_views] */
-    cudaEvent_t begin, end;
+    struct lr_cuda_streams streams;
+    struct lr_cuda_watch projections, updates;
     char name[256];
 };
 
@@ -65,18 +69,6 @@ static void *place(struct cuda_tables *tables, int64_t bytes, const void *data, 
 }
 
 /* --- tables --- */
-
-static lr_cuda_layout layout_of(const struct lr_direct_compute *compute)
-{
-    const struct lr_direct_layout *from = &compute->layout;
-    lr_cuda_layout layout = {.quads = from->quads};
-    for (int k = 0; k < 3; k++) {
-        layout.size[k] = from->size[k];
-        layout.margin[k] = from->margin[k];
-        layout.extent[k] = (k == 0 ? from->quads : from->size[k - 1]) + 2 * from->margin[k];
-    }
-    return layout;
-}
 
 /* LORmap, mSR and mSRval as OpenGL has built them, into memory that stays CUDA's. */
 static lr_status copy_taken(struct cuda_tables *tables, const struct lr_cuda_object objects[3],
@@ -117,7 +109,7 @@ static lr_status copy_tables(struct cuda_direct *cuda, struct cuda_tables *table
     }
     const struct lr_cuda_object objects[3] = {
         {.texture = from->map}, {.buffer = from->offsets}, {.buffer = from->values}};
-    tables->gather = (lr_cuda_gather){.layout = layout_of(cuda->compute),
+    tables->gather = (lr_cuda_gather){.layout = lr_cuda_layout_of(cuda->compute),
                                       .num_offsets = from->num_offsets,
                                       .num_rows = from->num_rows};
     LR_TRY(lr_cuda_take(objects, 3, cuda->compute->ctx));
@@ -280,11 +272,22 @@ static lr_status make_tables(struct cuda_direct *cuda, struct cuda_tables *table
     return status;
 }
 
+/* OpenGL makes its part of them, and projections of any stream may read them at once. */
+static lr_status make_current_tables(struct cuda_direct *cuda, struct cuda_tables *tables, int view)
+{
+    struct gl_context *ctx = cuda->compute->ctx;
+    LR_TRY(gl_context_make_current(ctx));
+    const lr_status status = make_tables(cuda, tables, view);
+    gl_context_release(ctx);
+    LR_TRY(status);
+    return lr_cuda_check((int)cudaStreamSynchronize(NULL), "look-up tables", log_of(cuda));
+}
+
 static const struct cuda_tables *open_tables(struct cuda_direct *cuda, int view)
 {
     struct cuda_tables *tables = &cuda->tables[view];
     if (!tables->is_there) {
-        if (make_tables(cuda, tables, view) != LR_OK) {
+        if (make_current_tables(cuda, tables, view) != LR_OK) {
             free_tables(tables);
             return NULL;
         }
@@ -337,20 +340,22 @@ static lr_status launch(struct cuda_direct *cuda, const struct cuda_tables *tabl
                          log_of(cuda));
 }
 
-static lr_status run_taken(struct cuda_direct *cuda, const struct cuda_tables *tables, bool forward,
-                           const struct lr_cuda_object objects[2])
+static lr_status open_images(const struct cuda_direct *cuda, const struct lr_direct_image *source,
+                             const struct lr_direct_image *target, lr_cuda_images *images)
 {
-    lr_cuda_images images = {.map = tables->map};
-    if (objects[0].texture != NULL) {
-        images.source_array = lr_cuda_array(&objects[0], log_of(cuda));
-        images.target_array = lr_cuda_array(&objects[1], log_of(cuda));
-    } else {
-        images.source = lr_cuda_address(&objects[0], log_of(cuda));
-        images.target = lr_cuda_address(&objects[1], log_of(cuda));
+    const lr_log *log = log_of(cuda);
+    const struct lr_cuda_object objects[2] = {{source->texture, source->buffer},
+                                              {target->texture, target->buffer}};
+    *images = (lr_cuda_images){0};
+    LR_TRY(lr_cuda_take(objects, 2, cuda->compute->ctx));
+    if (source->texture != NULL) {
+        images->source_texture = lr_cuda_texture(&objects[0], log);
+        images->target_surface = lr_cuda_surface(&objects[1], log);
+        return images->source_texture && images->target_surface ? LR_OK : LR_FAILED;
     }
-    const bool are_there = (images.source_array && images.target_array) ||
-                           (images.source != NULL && images.target != NULL);
-    return are_there ? launch(cuda, tables, forward, &images) : LR_FAILED;
+    images->source = lr_cuda_address(&objects[0], log);
+    images->target = lr_cuda_address(&objects[1], log);
+    return images->source != NULL && images->target != NULL ? LR_OK : LR_FAILED;
 }
 
 static lr_status run(void *self, bool forward, int view, const struct lr_direct_image *source,
@@ -358,41 +363,92 @@ static lr_status run(void *self, bool forward, int view, const struct lr_direct_
 {
     struct cuda_direct *cuda = self;
     const struct cuda_tables *tables = open_tables(cuda, view);
-    const struct lr_cuda_object objects[2] = {{source->texture, source->buffer},
-                                              {target->texture, target->buffer}};
+    lr_cuda_images images;
     if (tables == NULL) {
         return LR_FAILED;
     }
-    LR_TRY(lr_cuda_take(objects, 2, cuda->compute->ctx));
-    const lr_status status = run_taken(cuda, tables, forward, objects);
-    const lr_status back = lr_cuda_give(objects, 2, cuda->compute->ctx);
-    return status != LR_OK ? status : back;
+    LR_TRY(open_images(cuda, source, target, &images));
+    images.map = tables->map;
+    return launch(cuda, tables, forward, &images);
+}
+
+static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *task,
+                             lr_cuda_images *images)
+{
+    const bool overlaps = cuda->compute->is_unordered && task->num_views > 1;
+    lr_status status = overlaps ? lr_cuda_streams_fork(&cuda->streams, log_of(cuda)) : LR_OK;
+    for (int k = 0; status == LR_OK && k < task->num_views; k++) {
+        const struct cuda_tables *tables = &cuda->tables[task->views[k]];
+        images->map = tables->map;
+        images->stream = overlaps ? lr_cuda_streams_next(&cuda->streams) : NULL;
+        status = launch(cuda, tables, task->work == LR_DIRECT_WORK_FORWARD, images);
+    }
+    const lr_status joined = overlaps ? lr_cuda_streams_join(&cuda->streams, log_of(cuda)) : LR_OK;
+    return status != LR_OK ? status : joined;
+}
+
+static lr_status time_task(void *self, const lr_direct_task *task,
+                           const struct lr_direct_image *source,
+                           const struct lr_direct_image *target, double *device_seconds)
+{
+    struct cuda_direct *cuda = self;
+    lr_cuda_images images;
+    for (int k = 0; k < task->num_views; k++) {
+        LR_TRY(open_tables(cuda, task->views[k]) != NULL ? LR_OK : LR_FAILED);
+    }
+    LR_TRY(open_images(cuda, source, target, &images));
+    lr_cuda_watch_begin(&cuda->projections, log_of(cuda));
+    const lr_status status = launch_task(cuda, task, &images);
+    lr_cuda_watch_end(&cuda->projections, log_of(cuda));
+    *device_seconds = lr_cuda_watch_read(&cuda->projections, log_of(cuda));
+    return status;
+}
+
+/* --- updates --- */
+
+static lr_status find_discrepancy(void *self, int what, const struct lr_direct_view_data *data,
+                                  const struct lr_direct_image *histo)
+{
+    return lr_cuda_find_discrepancy(((struct cuda_direct *)self)->compute, what, data, histo);
+}
+
+static lr_status change_image(void *self, const struct lr_direct_change *change,
+                              const struct lr_direct_image *image)
+{
+    return lr_cuda_change_image(((struct cuda_direct *)self)->compute, change, image);
+}
+
+static void begin_lap(void *self)
+{
+    struct cuda_direct *cuda = self;
+    lr_cuda_watch_begin(&cuda->updates, log_of(cuda));
+}
+
+static void end_lap(void *self)
+{
+    struct cuda_direct *cuda = self;
+    lr_cuda_watch_end(&cuda->updates, log_of(cuda));
+}
+
+static double read_laps(void *self)
+{
+    struct cuda_direct *cuda = self;
+    return lr_cuda_watch_read(&cuda->updates, log_of(cuda));
 }
 
 /* --- the rest --- */
+
+static lr_status give_back(void *self, const struct lr_direct_image *image)
+{
+    struct cuda_direct *cuda = self;
+    const struct lr_cuda_object object = {image->texture, image->buffer};
+    return lr_cuda_give(&object, 1, cuda->compute->ctx);
+}
 
 static void forget(void *self, int view)
 {
     struct cuda_direct *cuda = self;
     free_tables(&cuda->tables[view]);
-}
-
-static void start_clock(void *self)
-{
-    struct cuda_direct *cuda = self;
-    (void)lr_cuda_check((int)cudaEventRecord(cuda->begin, NULL), "a clock", log_of(cuda));
-}
-
-static double stop_clock(void *self)
-{
-    struct cuda_direct *cuda = self;
-    float milliseconds = 0;
-    cudaError_t error = cudaEventRecord(cuda->end, NULL);
-    error = error == cudaSuccess ? cudaEventSynchronize(cuda->end) : error;
-    error =
-        error == cudaSuccess ? cudaEventElapsedTime(&milliseconds, cuda->begin, cuda->end) : error;
-    (void)lr_cuda_check((int)error, "a clock", log_of(cuda));
-    return 1e-3 * (double)milliseconds;
 }
 
 static void destroy(void *self)
@@ -401,12 +457,9 @@ static void destroy(void *self)
     for (int view = 0; cuda->tables != NULL && view < cuda->compute->params.num_views; view++) {
         free_tables(&cuda->tables[view]);
     }
-    if (cuda->begin != NULL) {
-        cudaEventDestroy(cuda->begin);
-    }
-    if (cuda->end != NULL) {
-        cudaEventDestroy(cuda->end);
-    }
+    lr_cuda_watch_finish(&cuda->updates);
+    lr_cuda_watch_finish(&cuda->projections);
+    lr_cuda_streams_finish(&cuda->streams);
     free(cuda->tables);
     free(cuda);
 }
@@ -419,8 +472,7 @@ static lr_status init(struct cuda_direct *cuda)
     if (cuda->tables == NULL) {
         return LR_FAILED;
     }
-    LR_TRY(lr_cuda_check((int)cudaEventCreate(&cuda->begin), "a clock", log_of(cuda)));
-    return lr_cuda_check((int)cudaEventCreate(&cuda->end), "a clock", log_of(cuda));
+    return lr_cuda_streams_init(&cuda->streams, log_of(cuda));
 }
 
 static void *create(struct lr_direct_compute *compute)
@@ -445,9 +497,14 @@ lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params,
         .margins = lr_cuda_plan_margins,
         .create = create,
         .run = run,
+        .time = time_task,
+        .discrepancy = find_discrepancy,
+        .change = change_image,
+        .give_back = give_back,
         .forget = forget,
-        .start_clock = start_clock,
-        .stop_clock = stop_clock,
+        .begin_lap = begin_lap,
+        .end_lap = end_lap,
+        .read_laps = read_laps,
         .destroy = destroy,
     };
     if (params->variant <= LR_DIRECT_COLUMNS && params->storage != LR_DIRECT_BUFFERS) {

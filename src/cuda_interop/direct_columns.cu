@@ -39,10 +39,11 @@ int lr_cuda_launch_columns(bool forward, const lr_cuda_columns *pass, const lr_c
     const dim3 block(lanes, warps);
     const dim3 grid((unsigned)((pass->num_places[0] + warps - 1) / warps),
                     (unsigned)((pass->num_places[1] * pieces + lanes - 1) / lanes));
+    const auto stream = static_cast<cudaStream_t>(images->stream);
     if (forward) {
-        columns<true><<<grid, block>>>(*pass, images->source, images->target);
+        columns<true><<<grid, block, 0, stream>>>(*pass, images->source, images->target);
     } else {
-        columns<false><<<grid, block>>>(*pass, images->source, images->target);
+        columns<false><<<grid, block, 0, stream>>>(*pass, images->source, images->target);
     }
     return cudaGetLastError();
 }

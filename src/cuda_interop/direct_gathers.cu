@@ -34,25 +34,25 @@ __global__ void __launch_bounds__(group) texels(lr_cuda_gather pass, Images imag
 
 template <bool Forward, class Images>
 void start(lr_cuda_gather_kind kind, const lr_cuda_gather &pass, const Images &images,
-           const lor_map &map)
+           const lor_map &map, cudaStream_t stream)
 {
     const lr_cuda_layout &layout = pass.layout;
     const int64_t slice = (int64_t)layout.size[0] * layout.size[1];
     if (kind == LR_CUDA_VOXELS) {
-        voxels<Forward><<<groups(slice * layout.size[2]), group>>>(pass, images, map);
+        voxels<Forward><<<groups(slice * layout.size[2]), group, 0, stream>>>(pass, images, map);
     } else {
-        texels<Forward><<<groups(slice * layout.quads), group>>>(pass, images, map);
+        texels<Forward><<<groups(slice * layout.quads), group, 0, stream>>>(pass, images, map);
     }
 }
 
 template <class Images>
 cudaError_t start_gather(lr_cuda_gather_kind kind, bool forward, const lr_cuda_gather &pass,
-                         const Images &images, const lor_map &map)
+                         const Images &images, const lor_map &map, cudaStream_t stream)
 {
     if (forward) {
-        start<true>(kind, pass, images, map);
+        start<true>(kind, pass, images, map, stream);
     } else {
-        start<false>(kind, pass, images, map);
+        start<false>(kind, pass, images, map, stream);
     }
     return cudaGetLastError();
 }
@@ -81,7 +81,8 @@ __global__ void __launch_bounds__(tile_threads)
 }
 
 template <bool Forward, class Images>
-cudaError_t start_tiles(const lr_cuda_cloud &pass, const Images &images, const lor_map &map)
+cudaError_t start_tiles(const lr_cuda_cloud &pass, const Images &images, const lor_map &map,
+                        cudaStream_t stream)
 {
     const auto blocks = [](int count, int each) { return (unsigned)((count + each - 1) / each); };
     const dim3 grid(blocks(pass.layout.quads, LR_CUDA_TILE_QUADS),
@@ -93,20 +94,20 @@ cudaError_t start_tiles(const lr_cuda_cloud &pass, const Images &images, const l
     if (error != cudaSuccess) {
         return error;
     }
-    tiles<Forward><<<grid, tile_threads, bytes>>>(pass, images, map);
+    tiles<Forward><<<grid, tile_threads, bytes, stream>>>(pass, images, map);
     return cudaGetLastError();
 }
 
 template <bool Forward, class Images>
 cudaError_t start_cloud(bool shared, const lr_cuda_cloud &pass, const Images &images,
-                        const lor_map &map)
+                        const lor_map &map, cudaStream_t stream)
 {
     if (shared) {
-        return start_tiles<Forward>(pass, images, map);
+        return start_tiles<Forward>(pass, images, map, stream);
     }
     const int64_t threads =
         (int64_t)pass.num_lists * pass.layout.size[pass.along] * pass.layout.quads;
-    cloud<Forward><<<groups(threads), group>>>(pass, images, map);
+    cloud<Forward><<<groups(threads), group, 0, stream>>>(pass, images, map);
     return cudaGetLastError();
 }
 
@@ -116,16 +117,13 @@ int lr_cuda_launch_gather(enum lr_cuda_gather_kind kind, bool forward, const lr_
                           const lr_cuda_images *images)
 {
     const lor_map map = {pass->layout, images->map};
-    if (images->source_array == nullptr) {
-        return start_gather(kind, forward, *pass,
-                            array_images{pass->layout, images->source, images->target}, map);
+    const auto stream = static_cast<cudaStream_t>(images->stream);
+    if (images->source_texture == 0) {
+        const array_images arrays = {pass->layout, images->source, images->target};
+        return start_gather(kind, forward, *pass, arrays, map, stream);
     }
-    texture_binding binding;
-    const cudaError_t error = binding.open(*images);
-    return error != cudaSuccess
-               ? error
-               : start_gather(kind, forward, *pass,
-                              texture_images{pass->layout, binding.texture, binding.surface}, map);
+    const texture_images textures = {pass->layout, images->source_texture, images->target_surface};
+    return start_gather(kind, forward, *pass, textures, map, stream);
 }
 
 int64_t lr_cuda_shared_bytes(const lr_cuda_cloud *pass)
@@ -135,24 +133,21 @@ int64_t lr_cuda_shared_bytes(const lr_cuda_cloud *pass)
 
 template <class Images>
 static cudaError_t start_either(bool shared, bool forward, const lr_cuda_cloud &pass,
-                                const Images &images, const lor_map &map)
+                                const Images &images, const lr_cuda_images &from)
 {
-    return forward ? start_cloud<true>(shared, pass, images, map)
-                   : start_cloud<false>(shared, pass, images, map);
+    const lor_map map = {pass.layout, from.map};
+    const auto stream = static_cast<cudaStream_t>(from.stream);
+    return forward ? start_cloud<true>(shared, pass, images, map, stream)
+                   : start_cloud<false>(shared, pass, images, map, stream);
 }
 
 int lr_cuda_launch_cloud(bool shared, bool forward, const lr_cuda_cloud *pass,
                          const lr_cuda_images *images)
 {
-    const lor_map map = {pass->layout, images->map};
-    if (images->source_array == nullptr) {
-        return start_either(shared, forward, *pass,
-                            array_images{pass->layout, images->source, images->target}, map);
+    if (images->source_texture == 0) {
+        const array_images arrays = {pass->layout, images->source, images->target};
+        return start_either(shared, forward, *pass, arrays, *images);
     }
-    texture_binding binding;
-    const cudaError_t error = binding.open(*images);
-    return error != cudaSuccess
-               ? error
-               : start_either(shared, forward, *pass,
-                              texture_images{pass->layout, binding.texture, binding.surface}, map);
+    const texture_images textures = {pass->layout, images->source_texture, images->target_surface};
+    return start_either(shared, forward, *pass, textures, *images);
 }

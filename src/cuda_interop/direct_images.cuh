@@ -67,35 +67,4 @@ struct lor_map {
     }
 };
 
-/* Texture and surface of a pass, for as long as its launch. */
-struct texture_binding {
-    cudaTextureObject_t texture = 0;
-    cudaSurfaceObject_t surface = 0;
-
-    cudaError_t open(const lr_cuda_images &images)
-    {
-        cudaResourceDesc resource = {};
-        cudaTextureDesc description = {};
-        resource.resType = cudaResourceTypeArray;
-        resource.res.array.array = static_cast<cudaArray_t>(images.source_array);
-        description.readMode = cudaReadModeElementType;
-        const cudaError_t error =
-            cudaCreateTextureObject(&texture, &resource, &description, nullptr);
-        if (error != cudaSuccess) {
-            return error;
-        }
-        resource.res.array.array = static_cast<cudaArray_t>(images.target_array);
-        return cudaCreateSurfaceObject(&surface, &resource);
-    }
-    ~texture_binding()
-    {
-        if (surface != 0) {
-            cudaDestroySurfaceObject(surface);
-        }
-        if (texture != 0) {
-            cudaDestroyTextureObject(texture);
-        }
-    }
-};
-
 #endif

@@ -12,12 +12,13 @@
 extern "C" {
 #endif
 
-/* Source and target of a pass: 3-D textures (cudaArray_t), or arrays. */
+/* Source and target of a pass: 3-D textures, or arrays. */
 typedef struct lr_cuda_images {
-    void *source_array, *target_array; /* NULL = these are arrays */
+    uint64_t source_texture, target_surface; /* 0 = these are arrays */
     const float4 *source;
     float4 *target;
     const uint16_t *map; /* LORmap with margins */
+    void *stream;        /* a cudaStream_t; NULL = the default one */
 } lr_cuda_images;
 
 enum lr_cuda_gather_kind { LR_CUDA_VOXELS, LR_CUDA_TEXELS };
@@ -45,6 +46,10 @@ int lr_cuda_launch_strips(bool forward, const lr_cuda_strips *pass, const lr_cud
 /* Fills pass->weights and pass->singles; entries: [num_entries + num_singles] on the device. */
 int lr_cuda_launch_strip_weights(bool forward, const lr_cuda_strips *pass,
                                  const lr_cuda_gather *tables, const int4 *entries);
+
+/* On the default stream. Images of a pass are all arrays, or all surfaces. */
+int lr_cuda_launch_discrepancy(const lr_cuda_discrepancy *pass);
+int lr_cuda_launch_change(const lr_cuda_change *pass);
 
 #ifdef __cplusplus
 }

@@ -115,6 +115,31 @@ typedef struct lr_cuda_strips {
     int32_t slots, bytes;      /* slabs that a block holds at a time, and its shared memory */
 } lr_cuda_strips;
 
+/* An image that updates work on: an array or a surface, with margins or without. Zero is none. */
+typedef struct lr_cuda_image {
+    float4 *texels;    /* NULL = a surface */
+    uint64_t surface;  /* a cudaSurfaceObject_t */
+    int32_t margin[3]; /* quads, x, y */
+    int32_t extent[2]; /* quads, x; with margins */
+} lr_cuda_image;
+
+/* What a view projects back, in place of its estimate (shaders/direct_discrepancy.comp). */
+typedef struct lr_cuda_discrepancy {
+    lr_cuda_layout layout;
+    int32_t what; /* LR_DIRECT_DO_* of shaders/common/bindings.h, here and below */
+    lr_cuda_image histo, counts;
+    lr_cuda_image additive, factors; /* where there are some */
+} lr_cuda_discrepancy;
+
+/* An image that is changed by another (shaders/direct_combine.comp). */
+typedef struct lr_cuda_change {
+    lr_cuda_layout layout;
+    int32_t what;
+    float lambda; /* RAMLA */
+    lr_cuda_image image, by;
+    lr_cuda_image sensitivity; /* EM */
+} lr_cuda_change;
+
 #ifdef __cplusplus
 }
 #endif

@@ -17,6 +17,9 @@ enum { MOST_OBJECTS = 16 };
 struct cuda_loan {
     struct gl_loan loan; /* first: what gl/ sees */
     struct cudaGraphicsResource *resource;
+    void *address; /* while it is out, once asked for, as those below */
+    cudaTextureObject_t texture;
+    cudaSurfaceObject_t surface;
 };
 
 lr_status lr_cuda_check(int error, const char *what, const lr_log *log)
@@ -82,10 +85,29 @@ static const struct gl_context *context_of(const struct lr_cuda_object *object)
     return object->texture != NULL ? object->texture->ctx : object->buffer->ctx;
 }
 
+/* Kernels that were started with them may not have run yet. */
+static void close_handles(struct cuda_loan *loan)
+{
+    if (loan->texture != 0 || loan->surface != 0) {
+        cudaStreamSynchronize(NULL);
+    }
+    if (loan->texture != 0) {
+        cudaDestroyTextureObject(loan->texture);
+    }
+    if (loan->surface != 0) {
+        cudaDestroySurfaceObject(loan->surface);
+    }
+    loan->texture = 0;
+    loan->surface = 0;
+    loan->address = NULL;
+}
+
 static void end_loan(struct gl_loan *base)
 {
     struct cuda_loan *loan = (struct cuda_loan *)base;
     if (base->is_out) {
+        cudaStreamSynchronize(NULL);
+        close_handles(loan);
         cudaGraphicsUnmapResources(1, &loan->resource, NULL);
     }
     cudaGraphicsUnregisterResource(loan->resource);
@@ -122,84 +144,108 @@ static lr_status ensure_loan(const struct lr_cuda_object *object, const lr_log *
     return LR_OK;
 }
 
-static lr_status check_object(const struct lr_cuda_object *object, const struct gl_context *ctx,
-                              bool is_out)
+static bool is_out(const struct lr_cuda_object *object)
 {
     const struct gl_loan *loan = *slot_of(object);
-    if (context_of(object) != ctx) {
+    return loan != NULL && loan->is_out;
+}
+
+static lr_status check_object(const struct lr_cuda_object *objects, int k,
+                              const struct gl_context *ctx)
+{
+    if (context_of(&objects[k]) != ctx) {
         return lr_error(gl_context_log(ctx), LR_USAGE, "%s belongs to another OpenGL context",
-                        label_of(object));
+                        label_of(&objects[k]));
     }
-    if ((loan != NULL && loan->is_out) != is_out) {
-        return lr_error(gl_context_log(ctx), LR_USAGE, "%s %s", label_of(object),
-                        is_out ? "is given back and was not taken" : "is taken by CUDA already");
-    }
-    return LR_OK;
-}
-
-static void mark(const struct lr_cuda_object *objects, int count, bool is_out)
-{
-    for (int k = 0; k < count; k++) {
-        (*slot_of(&objects[k]))->is_out = is_out;
-    }
-}
-
-static int list_resources(const struct lr_cuda_object *objects, int count,
-                          struct cudaGraphicsResource *resources[MOST_OBJECTS])
-{
-    for (int k = 0; k < count; k++) {
-        resources[k] = loan_of(&objects[k])->resource;
-    }
-    return count;
-}
-
-static lr_status check_list(const struct lr_cuda_object *objects, int count,
-                            const struct gl_context *ctx, bool are_out)
-{
-    if (count < 1 || count > MOST_OBJECTS) {
-        return lr_error(gl_context_log(ctx), LR_USAGE, "%d objects at once: 1 to %d can be lent",
-                        count, MOST_OBJECTS);
-    }
-    for (int k = 0; k < count; k++) {
-        LR_TRY(check_object(&objects[k], ctx, are_out));
-        for (int other = 0; other < k; other++) {
-            if (slot_of(&objects[other]) == slot_of(&objects[k])) {
-                return lr_error(gl_context_log(ctx), LR_USAGE, "%s is named twice",
-                                label_of(&objects[k]));
-            }
+    for (int other = 0; other < k; other++) {
+        if (slot_of(&objects[other]) == slot_of(&objects[k])) {
+            return lr_error(gl_context_log(ctx), LR_USAGE, "%s is named twice",
+                            label_of(&objects[k]));
         }
     }
     return LR_OK;
 }
 
-lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count,
-                       const struct gl_context *ctx)
-{
+/* Objects that change hands. */
+struct move {
+    const struct lr_cuda_object *objects[MOST_OBJECTS];
     struct cudaGraphicsResource *resources[MOST_OBJECTS];
-    LR_TRY(check_list(objects, count, ctx, false));
-    for (int k = 0; k < count; k++) {
-        LR_TRY(ensure_loan(&objects[k], gl_context_log(ctx)));
+    int count;
+};
+
+static lr_status find_move(struct move *move, const struct lr_cuda_object *objects, int count,
+                           const struct gl_context *ctx, bool are_out)
+{
+    if (count < 1 || count > MOST_OBJECTS) {
+        return lr_error(gl_context_log(ctx), LR_USAGE, "%d objects at once: 1 to %d can be lent",
+                        count, MOST_OBJECTS);
     }
-    /* Images that shaders have written are not complete for CUDA before this. */
-    glMemoryBarrier(GL_ALL_BARRIER_BITS);
-    const cudaError_t error =
-        cudaGraphicsMapResources(list_resources(objects, count, resources), resources, NULL);
-    LR_TRY(lr_cuda_check((int)error, "textures and buffers cannot be lent", gl_context_log(ctx)));
-    mark(objects, count, true);
+    move->count = 0;
+    for (int k = 0; k < count; k++) {
+        LR_TRY(check_object(objects, k, ctx));
+        if (is_out(&objects[k]) == are_out) {
+            move->objects[move->count++] = &objects[k];
+        }
+    }
     return LR_OK;
 }
 
-lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count,
-                       const struct gl_context *ctx)
+static lr_status map(struct move *move, const struct gl_context *ctx)
 {
-    struct cudaGraphicsResource *resources[MOST_OBJECTS];
-    LR_TRY(check_list(objects, count, ctx, true));
-    mark(objects, count, false);
-    const cudaError_t error =
-        cudaGraphicsUnmapResources(list_resources(objects, count, resources), resources, NULL);
+    for (int k = 0; k < move->count; k++) {
+        LR_TRY(ensure_loan(move->objects[k], gl_context_log(ctx)));
+        move->resources[k] = loan_of(move->objects[k])->resource;
+    }
+    /* Images that shaders have written are not complete for CUDA before this. */
+    glMemoryBarrier(GL_ALL_BARRIER_BITS);
+    const cudaError_t error = cudaGraphicsMapResources(move->count, move->resources, NULL);
+    LR_TRY(lr_cuda_check((int)error, "textures and buffers cannot be lent", gl_context_log(ctx)));
+    for (int k = 0; k < move->count; k++) {
+        loan_of(move->objects[k])->loan.is_out = true;
+    }
+    return LR_OK;
+}
+
+static lr_status unmap(struct move *move, const struct gl_context *ctx)
+{
+    for (int k = 0; k < move->count; k++) {
+        struct cuda_loan *loan = loan_of(move->objects[k]);
+        close_handles(loan);
+        loan->loan.is_out = false;
+        move->resources[k] = loan->resource;
+    }
+    const cudaError_t error = cudaGraphicsUnmapResources(move->count, move->resources, NULL);
     return lr_cuda_check((int)error, "textures and buffers cannot be given back",
                          gl_context_log(ctx));
 }
+
+lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct gl_context *ctx)
+{
+    struct move move;
+    LR_TRY(find_move(&move, objects, count, ctx, false));
+    if (move.count == 0) {
+        return LR_OK;
+    }
+    LR_TRY(gl_context_make_current(ctx));
+    const lr_status status = map(&move, ctx);
+    gl_context_release(ctx);
+    return status;
+}
+
+lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count, struct gl_context *ctx)
+{
+    struct move move;
+    LR_TRY(find_move(&move, objects, count, ctx, true));
+    if (move.count == 0) {
+        return LR_OK;
+    }
+    LR_TRY(gl_context_make_current(ctx));
+    const lr_status status = unmap(&move, ctx);
+    gl_context_release(ctx);
+    return status;
+}
+
+/* --- what kernels get --- */
 
 void *lr_cuda_array(const struct lr_cuda_object *object, const lr_log *log)
 {
@@ -209,11 +255,45 @@ void *lr_cuda_array(const struct lr_cuda_object *object, const lr_log *log)
     return lr_cuda_check((int)error, label_of(object), log) == LR_OK ? (void *)array : NULL;
 }
 
+static struct cudaResourceDesc describe(const struct lr_cuda_object *object, const lr_log *log)
+{
+    struct cudaResourceDesc resource = {.resType = cudaResourceTypeArray};
+    resource.res.array.array = lr_cuda_array(object, log);
+    return resource;
+}
+
+uint64_t lr_cuda_texture(const struct lr_cuda_object *object, const lr_log *log)
+{
+    struct cuda_loan *loan = loan_of(object);
+    if (loan->texture == 0) {
+        const struct cudaResourceDesc resource = describe(object, log);
+        const struct cudaTextureDesc description = {.readMode = cudaReadModeElementType};
+        const cudaError_t error =
+            cudaCreateTextureObject(&loan->texture, &resource, &description, NULL);
+        (void)lr_cuda_check((int)error, label_of(object), log);
+    }
+    return loan->texture;
+}
+
+uint64_t lr_cuda_surface(const struct lr_cuda_object *object, const lr_log *log)
+{
+    struct cuda_loan *loan = loan_of(object);
+    if (loan->surface == 0) {
+        const struct cudaResourceDesc resource = describe(object, log);
+        (void)lr_cuda_check((int)cudaCreateSurfaceObject(&loan->surface, &resource),
+                            label_of(object), log);
+    }
+    return loan->surface;
+}
+
 void *lr_cuda_address(const struct lr_cuda_object *object, const lr_log *log)
 {
-    void *address = NULL;
+    struct cuda_loan *loan = loan_of(object);
     size_t bytes = 0;
-    const cudaError_t error =
-        cudaGraphicsResourceGetMappedPointer(&address, &bytes, loan_of(object)->resource);
-    return lr_cuda_check((int)error, label_of(object), log) == LR_OK ? address : NULL;
+    if (loan->address == NULL) {
+        const cudaError_t error =
+            cudaGraphicsResourceGetMappedPointer(&loan->address, &bytes, loan->resource);
+        (void)lr_cuda_check((int)error, label_of(object), log);
+    }
+    return loan->address;
 }

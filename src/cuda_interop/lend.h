@@ -2,7 +2,9 @@
  * Copyright The LORaster authors
  *
  * Textures and buffers of OpenGL that CUDA works on in place. An object is OpenGL's until it is
- * taken, CUDA's until it is given back; whoever uses it in between is refused (gl/resource.h). */
+ * taken, CUDA's until it is given back; whoever uses it in between is refused (gl/resource.h). Both
+ * ways cost more than a projection does, so an object that is out stays so until OpenGL needs it.
+ * Destroying an object that is out ends its loan. */
 #ifndef LR_CUDA_LEND_H
 #define LR_CUDA_LEND_H
 
@@ -19,21 +21,22 @@ struct lr_cuda_object {
     struct gl_buffer *buffer;
 };
 
-/* Takes some objects, none twice; registers those that are taken for the first time, which they
- * stay until they are destroyed. What OpenGL was told to do with them before is done before CUDA
- * begins. The context is current, here and below.
- * errors: LR_USAGE for an object that is out already, or of another context; LR_FAILED; none is
- * taken then. */
-lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count,
-                       const struct gl_context *ctx);
+/* Takes those of some objects, none named twice, that are not out yet; registers those that are
+ * taken for the first time, which they stay until they are destroyed. What OpenGL was told to do
+ * with them before is done before the default stream goes on. Here and below the context is made
+ * current where that is needed: where nothing changes hands, OpenGL is left alone.
+ * errors: LR_USAGE for an object of another context; LR_FAILED; nothing changes hands then. */
+lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct gl_context *ctx);
 
-/* Gives them back; what CUDA was told to do is done before OpenGL goes on.
- * errors: LR_USAGE for an object that is not out. */
-lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count,
-                       const struct gl_context *ctx);
+/* Gives those back that are out; what the default stream was told is done before OpenGL goes on. */
+lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count, struct gl_context *ctx);
 
-/* What kernels get of an object that is out: a cudaArray_t, an address. errors: NULL, logged. */
+/* What kernels get of an object that is out, until it is given back: a cudaArray_t, a
+ * cudaTextureObject_t of plain texels, a cudaSurfaceObject_t; of a buffer, an address. errors: NULL
+ * or 0, logged. */
 void *lr_cuda_array(const struct lr_cuda_object *object, const lr_log *log);
+uint64_t lr_cuda_texture(const struct lr_cuda_object *object, const lr_log *log);
+uint64_t lr_cuda_surface(const struct lr_cuda_object *object, const lr_log *log);
 void *lr_cuda_address(const struct lr_cuda_object *object, const lr_log *log);
 
 /* LR_OK for cudaSuccess; else logs "WHAT: CUDA says REASON" and is LR_FAILED. */

@@ -93,25 +93,6 @@ static int64_t count_threads(const struct lr_direct_compute *compute, int axis)
     return quads * blocks * size[1 - axis];
 }
 
-void lr_direct_clock_start(struct lr_direct_compute *compute)
-{
-    if (compute->runner != NULL) {
-        compute->runner->start_clock(compute->runners);
-    } else {
-        gl_stopwatch_reset(compute->watch);
-        gl_stopwatch_begin(compute->watch);
-    }
-}
-
-double lr_direct_clock_stop(struct lr_direct_compute *compute)
-{
-    if (compute->runner != NULL) {
-        return compute->runner->stop_clock(compute->runners);
-    }
-    gl_stopwatch_end(compute->watch);
-    return gl_stopwatch_seconds(compute->watch);
-}
-
 lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int view,
                         const struct lr_direct_image *source, const struct lr_direct_image *target)
 {
@@ -146,16 +127,63 @@ lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int vie
     return gl_pass_run(compute->ctx, &pass);
 }
 
+static lr_status run_passes(struct lr_direct_compute *compute, const lr_direct_task *task,
+                            const struct lr_direct_image *source,
+                            const struct lr_direct_image *target)
+{
+    for (int k = 0; k < task->num_views; k++) {
+        LR_TRY(lr_direct_run(compute, task->work == LR_DIRECT_WORK_FORWARD, task->views[k], source,
+                             target));
+    }
+    return LR_OK;
+}
+
+lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_task *task,
+                             const struct lr_direct_image *source,
+                             const struct lr_direct_image *target, double *device_seconds)
+{
+    if (compute->runner != NULL) {
+        return compute->runner->time(compute->runners, task, source, target, device_seconds);
+    }
+    gl_stopwatch_reset(compute->watch);
+    gl_stopwatch_begin(compute->watch);
+    const lr_status status = run_passes(compute, task, source, target);
+    gl_stopwatch_end(compute->watch);
+    *device_seconds = gl_stopwatch_seconds(compute->watch);
+    return status;
+}
+
+/* --- images in and out --- */
+
+static lr_status reclaim(struct lr_direct_compute *compute, const struct lr_direct_image *image)
+{
+    return compute->runner != NULL ? compute->runner->give_back(compute->runners, image) : LR_OK;
+}
+
+lr_status lr_direct_put(struct lr_direct_compute *compute, const struct lr_direct_image *image,
+                        const float *values)
+{
+    LR_TRY(reclaim(compute, image));
+    return lr_direct_image_upload(image, &compute->layout, values);
+}
+
+lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image,
+                          float *values)
+{
+    LR_TRY(reclaim(compute, image));
+    return lr_direct_image_read(image, &compute->layout, values);
+}
+
 static lr_status project_current(struct lr_direct_compute *compute, bool is_forward, int view,
                                  const float *in, float *out)
 {
+    const lr_direct_task task = {is_forward ? LR_DIRECT_WORK_FORWARD : LR_DIRECT_WORK_BACK, &view,
+                                 1};
     LR_TRY(lr_direct_open_tables(compute, view) ? LR_OK : LR_FAILED);
-    LR_TRY(lr_direct_image_upload(&compute->in, &compute->layout, in));
-    lr_direct_clock_start(compute);
-    const lr_status status = lr_direct_run(compute, is_forward, view, &compute->in, &compute->out);
-    compute->device_seconds = lr_direct_clock_stop(compute);
-    LR_TRY(status);
-    return lr_direct_image_read(&compute->out, &compute->layout, out);
+    LR_TRY(lr_direct_put(compute, &compute->in, in));
+    LR_TRY(
+        lr_direct_run_task(compute, &task, &compute->in, &compute->out, &compute->device_seconds));
+    return lr_direct_fetch(compute, &compute->out, out);
 }
 
 static lr_status project(struct lr_direct_compute *compute, bool is_forward, int view,
@@ -231,6 +259,7 @@ static void describe_layout(struct lr_direct_compute *compute)
         .quads = (compute->params.grid.size[2] + FLOATS - 1) / FLOATS,
         .buffers = compute->params.storage == LR_DIRECT_BUFFERS,
     };
+    layout->data_buffers = layout->buffers && compute->runner != NULL;
     for (int k = 0; k < 3; k++) {
         layout->size[k] = compute->params.grid.size[k];
         layout->margin[k] = compute->builder.margin[k];

@@ -12,18 +12,46 @@
 
 struct lr_direct_compute;
 
-/* Another way to run projections on the images and tables of these passes: that of CUDA. */
+/* Measured data of a view (lr_direct_data), without margins. */
+struct lr_direct_view_data {
+    struct lr_direct_image counts, additive, factors;
+};
+
+/* How an image is changed by another (shaders/direct_combine.comp). */
+struct lr_direct_change {
+    int what; /* LR_DIRECT_DO_RAMLA, _EM or _ADD */
+    float lambda;
+    const struct lr_direct_image *by, *sensitivity; /* NULL = none */
+};
+
+/* Another way to work on the images and tables of these passes: that of CUDA. Images that it works
+ * on are its own until they are given back, or destroyed; OpenGL is refused meanwhile (gl_loan). It
+ * makes the context current itself where it needs it, and so not in every update. */
 struct lr_direct_runner {
     const char *name;
     /* Margins that it reaches: quads, columns along x and y. */
     void (*margins)(const struct lr_direct_shape *shape, int margin[3]);
-    /* The context is current, here and below. errors: NULL, logged. */
+    /* The context is current. errors: NULL, logged. */
     void *(*create)(struct lr_direct_compute *compute);
+    /* lr_direct_run */
     lr_status (*run)(void *self, bool forward, int view, const struct lr_direct_image *source,
                      const struct lr_direct_image *target);
+    /* lr_direct_run_task; tables and images are made ready before the clock starts. */
+    lr_status (*time)(void *self, const lr_direct_task *task, const struct lr_direct_image *source,
+                      const struct lr_direct_image *target, double *device_seconds);
+    /* histo, an estimate, becomes what the view projects back; what: LR_DIRECT_DO_RAMLA, _EM or
+     * _SENSITIVITY (shaders/direct_discrepancy.comp). */
+    lr_status (*discrepancy)(void *self, int what, const struct lr_direct_view_data *data,
+                             const struct lr_direct_image *histo);
+    lr_status (*change)(void *self, const struct lr_direct_change *change,
+                        const struct lr_direct_image *image);
+    /* OpenGL uses the image next. */
+    lr_status (*give_back)(void *self, const struct lr_direct_image *image);
     void (*forget)(void *self, int view); /* its tables are gone */
-    void (*start_clock)(void *self);
-    double (*stop_clock)(void *self); /* waits; seconds of the device since the start */
+    /* The clock of updates: laps follow each other; neither end waits. */
+    void (*begin_lap)(void *self);
+    void (*end_lap)(void *self);
+    double (*read_laps)(void *self); /* waits; seconds of the device in all since the last read */
     void (*destroy)(void *self);
 };
 
@@ -76,12 +104,20 @@ lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *p
                                         const struct lr_direct_runner *runner,
                                         struct lr_direct_backend *backend);
 
-/* What the device takes for what comes between these: its clock, and the seconds. */
-void lr_direct_clock_start(struct lr_direct_compute *compute);
-double lr_direct_clock_stop(struct lr_direct_compute *compute);
+/* values: [nz][ny][nx], to or from an image that the runner may have. */
+lr_status lr_direct_put(struct lr_direct_compute *compute, const struct lr_direct_image *image,
+                        const float *values);
+lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image,
+                          float *values);
 
 /* target = K source, or K^T source. The two must differ. */
 lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int view,
                         const struct lr_direct_image *source, const struct lr_direct_image *target);
+
+/* The projections of a task, one after the other into the same target, or in any order where
+ * is_unordered; waits. device_seconds: by the device's clock. */
+lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_task *task,
+                             const struct lr_direct_image *source,
+                             const struct lr_direct_image *target, double *device_seconds);
 
 #endif

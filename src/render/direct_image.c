@@ -42,8 +42,8 @@ lr_status lr_direct_image_init(struct lr_direct_image *image, const struct lr_di
 {
     int extent[3];
     find_extent(layout, has_margins, extent);
-    *image = (struct lr_direct_image){0};
-    if (layout->buffers && has_margins) {
+    *image = (struct lr_direct_image){.has_margins = has_margins};
+    if (has_margins ? layout->buffers : layout->data_buffers) {
         return init_buffer(image, layout, label, extent);
     }
     image->texture =
@@ -68,15 +68,6 @@ bool lr_direct_image_exists(const struct lr_direct_image *image)
     return image->texture != NULL || image->buffer != NULL;
 }
 
-void lr_direct_image_clear(const struct lr_direct_image *image)
-{
-    if (image->texture != NULL) {
-        gl_texture_clear(image->texture, NULL);
-    } else {
-        gl_buffer_clear(image->buffer, 0);
-    }
-}
-
 /* --- transfers --- */
 
 /* Texels in the machine's memory: all of a buffer, or what is within a texture's margins. */
@@ -89,10 +80,10 @@ struct staging {
 static lr_status open_staging(struct staging *staging, const struct lr_direct_image *image,
                               const struct lr_direct_layout *layout)
 {
-    const bool is_buffer = image->buffer != NULL;
-    find_extent(layout, is_buffer, staging->extent);
+    const bool has_margins = image->buffer != NULL && image->has_margins;
+    find_extent(layout, has_margins, staging->extent);
     for (int k = 0; k < 3; k++) {
-        staging->margin[k] = is_buffer ? layout->margin[k] : 0;
+        staging->margin[k] = has_margins ? layout->margin[k] : 0;
     }
     const int64_t count = (int64_t)staging->extent[0] * staging->extent[1] * staging->extent[2];
     staging->bytes = count * FLOATS * (int64_t)sizeof(float);

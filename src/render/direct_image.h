@@ -14,25 +14,26 @@
 struct lr_direct_layout {
     struct gl_context *ctx;
     const lr_log *log;
-    int size[3];   /* of the grid */
-    int quads;     /* of slices */
-    int margin[3]; /* of zeros on either side: quads, columns along x and along y */
-    bool buffers;  /* images with margins are storage buffers, not textures */
+    int size[3];       /* of the grid */
+    int quads;         /* of slices */
+    int margin[3];     /* of zeros on either side: quads, columns along x and along y */
+    bool buffers;      /* images with margins are storage buffers, not textures */
+    bool data_buffers; /* so are those without, which passes cannot read then */
 };
 
 /* Zero is none; one of the two is there. */
 struct lr_direct_image {
     struct gl_texture *texture;
     struct gl_buffer *buffer;
+    bool has_margins;
 };
 
-/* A zero image. Those without margins are textures always, and cannot be projected. The context is
- * current, here and below. errors: LR_FAILED. */
+/* A zero image. Those without margins cannot be projected. The context is current, here and below.
+ * errors: LR_FAILED. */
 lr_status lr_direct_image_init(struct lr_direct_image *image, const struct lr_direct_layout *layout,
                                const char *label, bool has_margins);
 void lr_direct_image_finish(struct lr_direct_image *image);
 bool lr_direct_image_exists(const struct lr_direct_image *image);
-void lr_direct_image_clear(const struct lr_direct_image *image);
 
 /* values: [nz][ny][nx]. */
 lr_status lr_direct_image_upload(const struct lr_direct_image *image,

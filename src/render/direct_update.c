@@ -9,22 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Data of a view, without margins. */
-struct view_data {
-    struct lr_direct_image counts, additive, factors;
-};
-
 struct lr_direct_resident {
-    struct view_data *views;               /* [num_views] */
+    struct lr_direct_view_data *views;     /* [num_views] */
     struct lr_direct_image *sensitivities; /* [num_views], by the blocks' numbers */
     struct lr_direct_image image, histo, back;
-    struct lr_direct_image sum;        /* of blocks of several views */
+    struct lr_direct_image sum; /* of blocks of several views */
+    /* Of the passes, which a runner replaces. */
     struct gl_program *discrepancy[4]; /* bit 0: additive, bit 1: factors */
     struct gl_program *combine;
     struct gl_stopwatch *watch;
 };
 
-static void destroy_view(struct view_data *data)
+static void destroy_view(struct lr_direct_view_data *data)
 {
     lr_direct_image_finish(&data->counts);
     lr_direct_image_finish(&data->additive);
@@ -76,9 +72,12 @@ static lr_status init(struct lr_direct_compute *compute, struct lr_direct_reside
     LR_TRY(lr_direct_image_init(&resident->image, &compute->layout, "image", true));
     LR_TRY(lr_direct_image_init(&resident->histo, &compute->layout, "estimate of a view", true));
     LR_TRY(lr_direct_image_init(&resident->back, &compute->layout, "correction of a view", true));
-    resident->combine = lr_direct_program(compute, "direct_combine.comp", NULL);
-    resident->watch = gl_stopwatch_create(compute->ctx, "DIRECT updates");
-    return resident->views && resident->sensitivities && resident->combine ? LR_OK : LR_FAILED;
+    if (compute->runner == NULL) {
+        resident->combine = lr_direct_program(compute, "direct_combine.comp", NULL);
+        resident->watch = gl_stopwatch_create(compute->ctx, "DIRECT updates");
+    }
+    const bool has_programs = compute->runner != NULL || resident->combine != NULL;
+    return resident->views && resident->sensitivities && has_programs ? LR_OK : LR_FAILED;
 }
 
 static lr_status open_resident(struct lr_direct_compute *compute)
@@ -96,20 +95,20 @@ static lr_status open_resident(struct lr_direct_compute *compute)
 
 /* --- data in and out --- */
 
-static lr_status load_image(const struct lr_direct_compute *compute, const char *label,
+static lr_status load_image(struct lr_direct_compute *compute, const char *label,
                             const float *values, struct lr_direct_image *image)
 {
     if (values == NULL) {
         return LR_OK;
     }
     LR_TRY(lr_direct_image_init(image, &compute->layout, label, false));
-    return lr_direct_image_upload(image, &compute->layout, values);
+    return lr_direct_put(compute, image, values);
 }
 
 static lr_status load(struct lr_direct_compute *compute, int view, const lr_direct_data *data)
 {
     LR_TRY(open_resident(compute));
-    struct view_data *kept = &compute->resident->views[view];
+    struct lr_direct_view_data *kept = &compute->resident->views[view];
     destroy_view(kept);
     forget_sensitivities(compute);
     LR_TRY(load_image(compute, "counts", data->counts, &kept->counts));
@@ -132,7 +131,7 @@ lr_status lr_direct_compute_set_image(void *self, const float *image)
     LR_TRY(gl_context_make_current(compute->ctx));
     lr_status status = open_resident(compute);
     if (status == LR_OK) {
-        status = lr_direct_image_upload(&compute->resident->image, &compute->layout, image);
+        status = lr_direct_put(compute, &compute->resident->image, image);
     }
     gl_context_release(compute->ctx);
     return status;
@@ -142,8 +141,7 @@ lr_status lr_direct_compute_get_image(void *self, float *image)
 {
     struct lr_direct_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status =
-        lr_direct_image_read(&compute->resident->image, &compute->layout, image);
+    const lr_status status = lr_direct_fetch(compute, &compute->resident->image, image);
     gl_context_release(compute->ctx);
     return status;
 }
@@ -180,7 +178,10 @@ static struct gl_pass texel_pass(const struct lr_direct_pass *uniforms,
 static lr_status find_discrepancy(struct lr_direct_compute *compute, int view, int what)
 {
     struct lr_direct_resident *resident = compute->resident;
-    const struct view_data *data = &resident->views[view];
+    const struct lr_direct_view_data *data = &resident->views[view];
+    if (compute->runner != NULL) {
+        return compute->runner->discrepancy(compute->runners, what, data, &resident->histo);
+    }
     struct lr_direct_pass uniforms = lr_direct_pass_of(compute);
     uniforms.counts[0] = what;
     struct gl_pass pass = texel_pass(&uniforms, &resident->histo);
@@ -193,16 +194,12 @@ static lr_status find_discrepancy(struct lr_direct_compute *compute, int view, i
     return pass.program ? gl_pass_run(compute->ctx, &pass) : LR_FAILED;
 }
 
-/* How an image is changed by another. */
-struct change {
-    int what;
-    float lambda;
-    const struct lr_direct_image *by, *sensitivity; /* NULL = none */
-};
-
 static lr_status combine(struct lr_direct_compute *compute, const struct lr_direct_image *image,
-                         const struct change *change)
+                         const struct lr_direct_change *change)
 {
+    if (compute->runner != NULL) {
+        return compute->runner->change(compute->runners, change, image);
+    }
     struct lr_direct_pass uniforms = lr_direct_pass_of(compute);
     uniforms.counts[0] = change->what;
     memcpy(&uniforms.counts[1], &change->lambda, sizeof(change->lambda));
@@ -216,13 +213,29 @@ static lr_status combine(struct lr_direct_compute *compute, const struct lr_dire
     return gl_pass_run(compute->ctx, &pass);
 }
 
-/* sum += K^T histo. */
-static lr_status add_back(struct lr_direct_compute *compute, int view,
+/* An image of the updates, made when it is first needed. */
+static lr_status open_image(struct lr_direct_compute *compute, const char *label,
+                            struct lr_direct_image *image)
+{
+    if (lr_direct_image_exists(image)) {
+        return LR_OK;
+    }
+    LR_TRY(gl_context_make_current(compute->ctx));
+    const lr_status status = lr_direct_image_init(image, &compute->layout, label, true);
+    gl_context_release(compute->ctx);
+    return status;
+}
+
+/* sum = K^T histo by the first view of a block, and += by the others. */
+static lr_status add_back(struct lr_direct_compute *compute, bool is_first, int view,
                           const struct lr_direct_image *sum)
 {
-    struct lr_direct_resident *resident = compute->resident;
-    LR_TRY(lr_direct_run(compute, false, view, &resident->histo, &resident->back));
-    return combine(compute, sum, &(struct change){.what = LR_DIRECT_DO_ADD, .by = &resident->back});
+    const struct lr_direct_image *histo = &compute->resident->histo;
+    const struct lr_direct_image *back = &compute->resident->back;
+    LR_TRY(lr_direct_run(compute, false, view, histo, is_first ? sum : back));
+    return is_first ? LR_OK
+                    : combine(compute, sum,
+                              &(struct lr_direct_change){.what = LR_DIRECT_DO_ADD, .by = back});
 }
 
 static lr_status make_sensitivity(struct lr_direct_compute *compute,
@@ -232,10 +245,10 @@ static lr_status make_sensitivity(struct lr_direct_compute *compute,
     if (lr_direct_image_exists(sum)) {
         return LR_OK;
     }
-    LR_TRY(lr_direct_image_init(sum, &compute->layout, "sensitivity", true));
+    LR_TRY(open_image(compute, "sensitivity", sum));
     for (int k = 0; k < step->num_views; k++) {
         LR_TRY(find_discrepancy(compute, step->views[k], LR_DIRECT_DO_SENSITIVITY));
-        LR_TRY(add_back(compute, step->views[k], sum));
+        LR_TRY(add_back(compute, k == 0, step->views[k], sum));
     }
     return LR_OK;
 }
@@ -246,22 +259,15 @@ static lr_status project_block(struct lr_direct_compute *compute,
 {
     struct lr_direct_resident *resident = compute->resident;
     const int what = step->rule == LR_DIRECT_RAMLA ? LR_DIRECT_DO_RAMLA : LR_DIRECT_DO_EM;
-    const bool several = step->num_views > 1;
-    if (several && !lr_direct_image_exists(&resident->sum)) {
-        LR_TRY(
-            lr_direct_image_init(&resident->sum, &compute->layout, "corrections of a block", true));
-    }
-    if (several) {
-        lr_direct_image_clear(&resident->sum);
-    }
-    *correction = several ? &resident->sum : &resident->back;
+    struct lr_direct_image *sum = step->num_views > 1 ? &resident->sum : &resident->back;
+    LR_TRY(open_image(compute, "corrections of a block", sum));
     for (int k = 0; k < step->num_views; k++) {
         const int view = step->views[k];
         LR_TRY(lr_direct_run(compute, true, view, &resident->image, &resident->histo));
         LR_TRY(find_discrepancy(compute, view, what));
-        LR_TRY(several ? add_back(compute, view, &resident->sum)
-                       : lr_direct_run(compute, false, view, &resident->histo, &resident->back));
+        LR_TRY(add_back(compute, k == 0, view, sum));
     }
+    *correction = sum;
     return LR_OK;
 }
 
@@ -273,7 +279,7 @@ static lr_status update(struct lr_direct_compute *compute, const struct lr_direc
         LR_TRY(make_sensitivity(compute, step));
     }
     LR_TRY(project_block(compute, step, &correction));
-    const struct change change = {
+    const struct lr_direct_change change = {
         .what = step->rule == LR_DIRECT_RAMLA ? LR_DIRECT_DO_RAMLA : LR_DIRECT_DO_EM,
         .lambda = (float)step->lambda,
         .by = correction,
@@ -282,9 +288,22 @@ static lr_status update(struct lr_direct_compute *compute, const struct lr_direc
     return combine(compute, &resident->image, &change);
 }
 
+/* Making the context current takes long enough to count in every update. */
+static lr_status update_by_runner(struct lr_direct_compute *compute,
+                                  const struct lr_direct_step_params *step)
+{
+    compute->runner->begin_lap(compute->runners);
+    const lr_status status = update(compute, step);
+    compute->runner->end_lap(compute->runners);
+    return status;
+}
+
 lr_status lr_direct_compute_update(void *self, const struct lr_direct_step_params *step)
 {
     struct lr_direct_compute *compute = self;
+    if (compute->runner != NULL) {
+        return update_by_runner(compute, step);
+    }
     LR_TRY(gl_context_make_current(compute->ctx));
     gl_stopwatch_begin(compute->resident->watch);
     const lr_status status = update(compute, step);
@@ -297,6 +316,9 @@ double lr_direct_compute_update_seconds(void *self)
 {
     struct lr_direct_compute *compute = self;
     double seconds = 0;
+    if (compute->runner != NULL) {
+        return compute->runner->read_laps(compute->runners);
+    }
     if (compute->resident != NULL && gl_context_make_current(compute->ctx) == LR_OK) {
         seconds = gl_stopwatch_seconds(compute->resident->watch);
         gl_stopwatch_reset(compute->resident->watch);
@@ -307,27 +329,33 @@ double lr_direct_compute_update_seconds(void *self)
 
 /* --- timing --- */
 
-static lr_status do_view(struct lr_direct_compute *compute, lr_direct_work work, int view)
+/* OpenGL builds tables, whoever projects. */
+static lr_status time_tables(struct lr_direct_compute *compute, const lr_direct_task *task,
+                             double *device_seconds)
 {
-    struct lr_direct_resident *resident = compute->resident;
-    if (work == LR_DIRECT_WORK_TABLES) {
-        lr_direct_drop_tables(compute, view);
-        return lr_direct_open_tables(compute, view) ? LR_OK : LR_FAILED;
+    lr_status status = LR_OK;
+    gl_stopwatch_reset(compute->watch);
+    gl_stopwatch_begin(compute->watch);
+    for (int k = 0; status == LR_OK && k < task->num_views; k++) {
+        lr_direct_drop_tables(compute, task->views[k]);
+        status = lr_direct_open_tables(compute, task->views[k]) ? LR_OK : LR_FAILED;
     }
-    return lr_direct_run(compute, work == LR_DIRECT_WORK_FORWARD, view, &resident->image,
-                         &resident->histo);
+    gl_stopwatch_end(compute->watch);
+    *device_seconds = gl_stopwatch_seconds(compute->watch);
+    return status;
 }
 
 static lr_status time_task(struct lr_direct_compute *compute, const lr_direct_task *task,
                            double *device_seconds)
 {
-    lr_status status = LR_OK;
-    compute->is_unordered = true;
-    lr_direct_clock_start(compute);
-    for (int k = 0; status == LR_OK && k < task->num_views; k++) {
-        status = do_view(compute, task->work, task->views[k]);
+    struct lr_direct_resident *resident = compute->resident;
+    if (task->work == LR_DIRECT_WORK_TABLES) {
+        LR_TRY(time_tables(compute, task, device_seconds));
+        return gl_context_check(compute->ctx, "timing");
     }
-    *device_seconds = lr_direct_clock_stop(compute);
+    compute->is_unordered = true;
+    const lr_status status =
+        lr_direct_run_task(compute, task, &resident->image, &resident->histo, device_seconds);
     compute->is_unordered = false;
     return status == LR_OK ? gl_context_check(compute->ctx, "timing") : status;
 }

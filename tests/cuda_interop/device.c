@@ -4,8 +4,8 @@
  * Backend cuda of the family `direct`: without CUDA it is compute, and says so; with it every variant
  * projects as cpu does, and reconstructs. An argument, such as "shared memory", names the only variant
  * to project by: for tools that are slow. */
-#include "direct/cases.h"
 #include "fixtures.h"
+#include "turns.h"
 
 static const struct {
     const char *name;
@@ -41,19 +41,25 @@ static void hear(void *user, lr_log_level level, lr_status status, const char *s
 
 static struct heard heard = {.log = {hear, &heard}};
 
-static lr_direct *make(const char *backend, int way, const lr_view *view,
-                       const lr_resolution *resolution)
+static lr_direct *make_views(const char *backend, int way, const lr_view *views, int num_views,
+                             const lr_resolution *resolution)
 {
     const lr_grid grid = case_grid();
     heard.warning[0] = heard.error[0] = '\0';
     return lr_direct_create(&(lr_direct_params){.grid = &grid,
-                                                .views = view,
-                                                .num_views = 1,
+                                                .views = views,
+                                                .num_views = num_views,
                                                 .kernel = {.resolution = *resolution},
                                                 .backend = backend,
                                                 .storage = ways[way].storage,
                                                 .variant = ways[way].variant,
                                                 .log = &heard.log});
+}
+
+static lr_direct *make(const char *backend, int way, const lr_view *view,
+                       const lr_resolution *resolution)
+{
+    return make_views(backend, way, view, 1, resolution);
 }
 
 static bool has_cuda(void)
@@ -145,37 +151,76 @@ static void every_variant_projects_as_the_reference(void **state)
     }
 }
 
-/* Passes of OpenGL and of CUDA take turns on the same images. */
-static void updates_are_those_of_the_reference(void **state)
+static void check_turns(int way, const struct turns *turns)
+{
+    const lr_resolution resolution = case_resolution(2);
+    lr_direct *cuda = make_views("cuda", way, case_views, TURN_VIEWS, &resolution);
+    lr_direct *cpu = make_views("cpu", way, case_views, TURN_VIEWS, &resolution);
+    worst = fmax(worst, take_turns(cuda, cpu, turns));
+    lr_direct_destroy(cpu);
+    lr_direct_destroy(cuda);
+    if (heard.error[0] != '\0') {
+        fail_msg("%s", heard.error);
+    }
+}
+
+/* Several blocks, images read, data loaded and projections in between. Without CUDA compute does
+ * it, and is checked. */
+static void opengl_and_cuda_take_turns(void **state)
 {
     (void)state;
-    skip_without_cuda();
-    const lr_resolution resolution = case_resolution(2);
-    const lr_direct_block block = {.views = (const int[1]){0}, .num_views = 1};
-    float *images[2];
-    int64_t count = 0;
-    for (int k = 0; k < 2; k++) {
-        uint64_t seed = 8;
-        lr_direct *direct = make(k == 0 ? "cpu" : "cuda", 0, &case_views[5], &resolution);
-        count = lr_direct_get_info(direct)->num_voxels;
-        images[k] = calloc((size_t)count, 4);
-        float *counts = calloc((size_t)count, 4);
-        for (int64_t v = 0; v < count; v++) {
-            images[k][v] = 1;
-            counts[v] = (float)test_random(&seed);
+    for (int way = 0; way < (has_cuda() ? NUM_WAYS : 1); way++) {
+        worst = 0;
+        for (int k = 0; k < NUM_TURNS; k++) {
+            check_turns(way, &all_turns[k]);
         }
-        assert_int_equal(lr_direct_load(direct, 0, &(lr_direct_data){.counts = counts}), LR_OK);
-        assert_int_equal(lr_direct_set_image(direct, images[k]), LR_OK);
-        for (int turn = 0; turn < 3; turn++) {
-            assert_int_equal(lr_direct_update(direct, &block), LR_OK);
-        }
-        assert_int_equal(lr_direct_get_image(direct, images[k]), LR_OK);
-        lr_direct_destroy(direct);
-        free(counts);
+        print_message("%s: largest difference after updates %.2e\n", ways[way].name, worst);
+        assert_true(worst < 1e-5);
     }
-    assert_true(difference(images[1], images[0], count) < 1e-5);
-    free(images[0]);
-    free(images[1]);
+}
+
+static void read_after_iterations(lr_direct *direct, const struct turns *turns, bool reads,
+                                  float *image)
+{
+    const int64_t count = lr_direct_get_info(direct)->num_voxels;
+    struct pair pair;
+    pair_init(&pair, direct, direct);
+    for (int view = 0; view < TURN_VIEWS; view++) {
+        pair_load(&pair, turns, view, (uint64_t)view);
+    }
+    pair_set_image(&pair, pair.source);
+    for (int pass = 0; pass < 3; pass++) {
+        int left = TURN_VIEWS;
+        for (int number = 0; left > 0; number++) {
+            left = turns_update(direct, turns, number);
+            if (reads) {
+                assert_int_equal(lr_direct_get_image(direct, image), LR_OK);
+            }
+        }
+    }
+    memset(image, 0, (size_t)count * sizeof(*image));
+    assert_int_equal(lr_direct_get_image(direct, image), LR_OK);
+    pair_finish(&pair);
+}
+
+/* Iterations that nobody waits for, bit for bit those that are looked at after every block. */
+static void nobody_needs_to_look(void **state)
+{
+    (void)state;
+    const lr_resolution resolution = case_resolution(2);
+    for (int way = 0; way < (has_cuda() ? NUM_WAYS : 1); way++) {
+        lr_direct *cuda = make_views("cuda", way, case_views, TURN_VIEWS, &resolution);
+        const size_t bytes = (size_t)lr_direct_get_info(cuda)->num_voxels * sizeof(float);
+        float *found = malloc(bytes), *expected = malloc(bytes);
+        for (int k = 0; k < NUM_TURNS; k++) {
+            read_after_iterations(cuda, &all_turns[k], false, found);
+            read_after_iterations(cuda, &all_turns[k], true, expected);
+            assert_memory_equal(found, expected, bytes);
+        }
+        free(expected);
+        free(found);
+        lr_direct_destroy(cuda);
+    }
 }
 
 static void what_a_variant_cannot_do_is_refused(void **state)
@@ -217,7 +262,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_cuda_compute_does_it_and_says_so),
         cmocka_unit_test(every_variant_projects_as_the_reference),
-        cmocka_unit_test(updates_are_those_of_the_reference),
+        cmocka_unit_test(opengl_and_cuda_take_turns),
+        cmocka_unit_test(nobody_needs_to_look),
         cmocka_unit_test(what_a_variant_cannot_do_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,6 +40,7 @@ static inline void copy_quad(float4 *target, const float4 *source, bool is_there
 #include "cuda_interop/direct_columns.cuh"
 #include "cuda_interop/direct_kernels.cuh"
 #include "cuda_interop/direct_strips.cuh"
+#include "cuda_interop/direct_updates.cuh"
 #include "fft/cufft_product.cuh"
 #include "on_cpu.h"
 
@@ -221,7 +222,27 @@ std::vector<int4> list_of(const int32_t *entries, int32_t count)
     return list;
 }
 
+/* Threads of whole blocks. */
+uint32_t count_threads(const lr_cuda_layout &layout)
+{
+    return (uint32_t)(layout.quads * layout.size[0] * layout.size[1] / 256 + 1) * 256;
+}
+
 } // namespace
+
+void on_cpu_discrepancy(lr_cuda_discrepancy pass)
+{
+    for (uint32_t k = 0; k < count_threads(pass.layout); k++) {
+        find_discrepancy<array_memory>(pass, k);
+    }
+}
+
+void on_cpu_change(lr_cuda_change pass)
+{
+    for (uint32_t k = 0; k < count_threads(pass.layout); k++) {
+        change_image<array_memory>(pass, k);
+    }
+}
 
 void on_cpu_cloud(bool shared, bool forward, lr_cuda_cloud pass, const int32_t *points,
                   const uint16_t *map, const float *source, float *target)

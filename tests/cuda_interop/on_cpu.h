@@ -45,6 +45,10 @@ void on_cpu_cloud(bool shared, bool forward, lr_cuda_cloud pass, const int32_t *
  * the product are not read. */
 void on_cpu_product(fft_product product, float *values, const float *spectrum);
 
+/* Every texel of the grid, and some threads more. Images are arrays. */
+void on_cpu_discrepancy(lr_cuda_discrepancy pass);
+void on_cpu_change(lr_cuda_change pass);
+
 #ifdef __cplusplus
 }
 #endif
