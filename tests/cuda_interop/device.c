@@ -41,6 +41,8 @@ static void hear(void *user, lr_log_level level, lr_status status, const char *s
 
 static struct heard heard = {.log = {hear, &heard}};
 
+static int64_t max_memory_bytes; /* of tables; 0 = the default */
+
 static lr_direct *make_views(const char *backend, int way, const lr_view *views, int num_views,
                              const lr_resolution *resolution)
 {
@@ -53,6 +55,7 @@ static lr_direct *make_views(const char *backend, int way, const lr_view *views,
                                                 .backend = backend,
                                                 .storage = ways[way].storage,
                                                 .variant = ways[way].variant,
+                                                .max_memory_bytes = max_memory_bytes,
                                                 .log = &heard.log});
 }
 
@@ -179,6 +182,18 @@ static void opengl_and_cuda_take_turns(void **state)
     }
 }
 
+/* Tables of one view at a time, made anew whenever another one is wanted. */
+static void tables_need_not_be_kept(void **state)
+{
+    (void)state;
+    worst = 0;
+    max_memory_bytes = 1;
+    check_turns(0, &all_turns[1]);
+    max_memory_bytes = 0;
+    print_message("largest difference %.2e\n", worst);
+    assert_true(worst < 1e-5);
+}
+
 static void read_after_iterations(lr_direct *direct, const struct turns *turns, bool reads,
                                   float *image)
 {
@@ -263,6 +278,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(without_cuda_compute_does_it_and_says_so),
         cmocka_unit_test(every_variant_projects_as_the_reference),
         cmocka_unit_test(opengl_and_cuda_take_turns),
+        cmocka_unit_test(tables_need_not_be_kept),
         cmocka_unit_test(nobody_needs_to_look),
         cmocka_unit_test(what_a_variant_cannot_do_is_refused),
     };

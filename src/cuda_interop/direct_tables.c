@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "cuda_interop/direct_tables.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cuda_interop/direct_cloud.h"
+#include "cuda_interop/direct_launch.h"
+#include "cuda_interop/direct_plan.h"
+#include "cuda_interop/direct_strips.h"
+#include "cuda_interop/direct_updates.h"
+#include "cuda_interop/lend.h"
+
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+
+static const lr_log *log_of(const struct lr_cuda_table_set *set)
+{
+    return set->compute->params.log;
+}
+
+/* --- memory of the device --- */
+
+/* What was launched may still read them. */
+static void free_tables(struct lr_cuda_tables *tables)
+{
+    if (tables->num_owned > 0) {
+        cudaDeviceSynchronize();
+    }
+    for (int k = 0; k < tables->num_owned; k++) {
+        cudaFree(tables->owned[k]);
+    }
+    *tables = (struct lr_cuda_tables){0};
+}
+
+/* Bytes on the device, from the host where data is not NULL; NULL, logged. */
+static void *place(struct lr_cuda_tables *tables, int64_t bytes, const void *data,
+                   const lr_log *log)
+{
+    void *memory = NULL;
+    if (lr_cuda_check((int)cudaMalloc(&memory, (size_t)bytes), "look-up tables", log) != LR_OK) {
+        return NULL;
+    }
+    tables->owned[tables->num_owned++] = memory;
+    tables->bytes += bytes;
+    const cudaError_t error = data != NULL
+                                  ? cudaMemcpy(memory, data, (size_t)bytes, cudaMemcpyHostToDevice)
+                                  : cudaSuccess;
+    return lr_cuda_check((int)error, "look-up tables", log) == LR_OK ? memory : NULL;
+}
+
+/* --- tables --- */
+
+/* LORmap, mSR and mSRval as OpenGL has built them, into memory that stays CUDA's. */
+static lr_status copy_taken(struct lr_cuda_tables *tables, const struct lr_cuda_object objects[3],
+                            const lr_log *log)
+{
+    const lr_cuda_layout *layout = &tables->gather.layout;
+    const int64_t row = layout->extent[1] * (int64_t)sizeof(uint16_t);
+    tables->map = place(tables, row * layout->extent[2], NULL, log);
+    void *const offsets = place(tables, objects[1].buffer->size_bytes, NULL, log);
+    void *const values = place(tables, objects[2].buffer->size_bytes, NULL, log);
+    void *const array = lr_cuda_array(&objects[0], log);
+    void *const from_offsets = lr_cuda_address(&objects[1], log);
+    void *const from_values = lr_cuda_address(&objects[2], log);
+    if (!tables->map || !offsets || !values || !array || !from_offsets || !from_values) {
+        return LR_FAILED;
+    }
+    LR_TRY(lr_cuda_check((int)cudaMemcpy2DFromArray(tables->map, (size_t)row, array, 0, 0,
+                                                    (size_t)row, (size_t)layout->extent[2],
+                                                    cudaMemcpyDeviceToDevice),
+                         "LORmap", log));
+    LR_TRY(
+        lr_cuda_check((int)cudaMemcpy(offsets, from_offsets, (size_t)objects[1].buffer->size_bytes,
+                                      cudaMemcpyDeviceToDevice),
+                      "mSR", log));
+    LR_TRY(lr_cuda_check((int)cudaMemcpy(values, from_values, (size_t)objects[2].buffer->size_bytes,
+                                         cudaMemcpyDeviceToDevice),
+                         "mSRval", log));
+    tables->gather.offsets = offsets;
+    tables->gather.values = values;
+    return LR_OK;
+}
+
+static lr_status copy_tables(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables, int view)
+{
+    const struct lr_direct_view_tables *from = lr_direct_open_tables(set->compute, view);
+    if (from == NULL) {
+        return LR_FAILED;
+    }
+    const struct lr_cuda_object objects[3] = {
+        {.texture = from->map}, {.buffer = from->offsets}, {.buffer = from->values}};
+    tables->gather = (lr_cuda_gather){.layout = lr_cuda_layout_of(set->compute),
+                                      .num_offsets = from->num_offsets,
+                                      .num_rows = from->num_rows};
+    LR_TRY(lr_cuda_take(objects, 3, set->compute->ctx));
+    const lr_status status = copy_taken(tables, objects, log_of(set));
+    const lr_status back = lr_cuda_give(objects, 3, set->compute->ctx);
+    return status != LR_OK ? status : back;
+}
+
+static lr_status make_columns(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
+                              const struct lr_cuda_plan *plan)
+{
+    const lr_log *log = log_of(set);
+    const int64_t steps = plan->pass.first[LR_CUDA_CLASSES];
+    const lr_cuda_step *list =
+        place(tables, steps * (int64_t)sizeof(*plan->steps), plan->steps, log);
+    const int32_t *indices =
+        place(tables, steps * LR_CUDA_OUTPUTS * 4 * (int64_t)sizeof(*indices), plan->indices, log);
+    for (int forward = 0; forward < 2; forward++) {
+        lr_cuda_columns *pass = &tables->columns[forward];
+        *pass = plan->pass;
+        pass->steps = list;
+        pass->map = tables->map;
+        pass->weights = place(tables, plan->num_weights * 4 * (int64_t)sizeof(float), NULL, log);
+        if (list == NULL || indices == NULL || pass->weights == NULL) {
+            return LR_FAILED;
+        }
+        LR_TRY(lr_cuda_check(lr_cuda_launch_weights(forward != 0, pass, &tables->gather, indices),
+                             "weights", log));
+    }
+    return LR_OK;
+}
+
+/* Weights and lists of strips that a multiprocessor has the memory for. */
+static lr_status make_strips(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
+                             const struct lr_cuda_strip_plan *plan)
+{
+    const lr_log *log = log_of(set);
+    const lr_cuda_strips *host = &plan->pass;
+    const int64_t entries = host->num_entries, singles = host->num_singles;
+    const lr_cuda_strip_step *steps = place(
+        tables, (plan->first[host->num_slabs] + 1) * (int64_t)sizeof(*steps), plan->steps, log);
+    const int32_t *first =
+        place(tables, (host->num_slabs + 1) * (int64_t)sizeof(*first), plan->first, log);
+    const int2 *tiles =
+        place(tables, host->num_tiles * (int64_t)sizeof(*plan->tiles), plan->tiles, log);
+    const int4 *offsets =
+        place(tables, (entries + singles) * (int64_t)sizeof(*plan->entries), plan->entries, log);
+    for (int forward = 0; forward < 2; forward++) {
+        lr_cuda_strips *pass = &tables->strips[forward];
+        *pass = *host;
+        pass->steps = steps;
+        pass->first = first;
+        pass->tiles = tiles;
+        pass->map = tables->map;
+        pass->weights = place(tables, (entries + 1) * host->num_rows * 16, NULL, log);
+        pass->singles = place(tables, (singles + 1) * host->num_rows * 4, NULL, log);
+        if (!steps || !first || !tiles || !offsets || !pass->weights || !pass->singles) {
+            return LR_FAILED;
+        }
+        LR_TRY(lr_cuda_check(
+            lr_cuda_launch_strip_weights(forward != 0, pass, &tables->gather, offsets), "weights",
+            log));
+    }
+    return LR_OK;
+}
+
+static lr_status make_cloud(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
+                            const struct lr_cuda_cloud_tables *host)
+{
+    const lr_log *log = log_of(set);
+    lr_cuda_cloud *pass = &tables->cloud;
+    *pass = host->pass;
+    pass->points =
+        place(tables, pass->num_points * 4 * (int64_t)sizeof(int32_t), host->points, log);
+    pass->factors = place(tables, pass->num_points * (int64_t)sizeof(float), host->factors, log);
+    pass->profiles =
+        place(tables, (int64_t)pass->num_rows * pass->num_columns * (int64_t)sizeof(float),
+              host->profiles, log);
+    pass->shift = place(tables, pass->layout.extent[1 + pass->along] * (int64_t)sizeof(int32_t),
+                        host->shift, log);
+    return pass->points && pass->factors && pass->profiles && pass->shift ? LR_OK : LR_FAILED;
+}
+
+/* Bytes that a block may have of a multiprocessor's shared memory. */
+int64_t lr_cuda_shared_room(void)
+{
+    int device = 0, most = 0;
+    cudaGetDevice(&device);
+    cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    return most;
+}
+
+static lr_status add_cloud(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
+                           const struct lr_direct_shape *shape)
+{
+    const lr_cuda_gather *gather = &tables->gather;
+    struct lr_cuda_cloud_tables cloud;
+    LR_TRY(lr_cuda_cloud_init(&cloud, shape, &gather->layout, gather->num_rows, log_of(set)));
+    const lr_status status = make_cloud(set, tables, &cloud);
+    lr_cuda_cloud_finish(&cloud);
+    return status;
+}
+
+static lr_status add_columns(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
+                             const struct lr_direct_shape *shape)
+{
+    const lr_cuda_gather *gather = &tables->gather;
+    struct lr_cuda_plan plan;
+    LR_TRY(lr_cuda_plan_init(&plan, shape, &gather->layout, gather->num_rows, log_of(set)));
+    const lr_status status = make_columns(set, tables, &plan);
+    lr_cuda_plan_finish(&plan);
+    return status;
+}
+
+/* Columns, where a slab is too wide. */
+static lr_status add_strips(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
+                            const struct lr_direct_shape *shape)
+{
+    struct lr_cuda_strip_plan plan;
+    LR_TRY(lr_cuda_strip_plan_init(&plan,
+                                   &(struct lr_cuda_strip_params){.shape = shape,
+                                                                  .layout = &tables->gather.layout,
+                                                                  .rows = tables->gather.num_rows,
+                                                                  .log = log_of(set)}));
+    const lr_status status = plan.pass.bytes <= lr_cuda_shared_room()
+                                 ? make_strips(set, tables, &plan)
+                                 : add_columns(set, tables, shape);
+    lr_cuda_strip_plan_finish(&plan);
+    return status;
+}
+
+static lr_status add_variant(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
+                             const struct lr_direct_shape *shape)
+{
+    switch (set->compute->params.variant) {
+    case LR_DIRECT_STRIPS:
+        return add_strips(set, tables, shape);
+    case LR_DIRECT_COLUMNS:
+        return add_columns(set, tables, shape);
+    case LR_DIRECT_SHARED_MEMORY:
+    case LR_DIRECT_TEXTURE_CACHE:
+        return add_cloud(set, tables, shape);
+    case LR_DIRECT_THREADS:
+    case LR_DIRECT_INSTRUCTIONS:
+        break;
+    }
+    return LR_OK;
+}
+
+static lr_status make_tables(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables, int view)
+{
+    const struct lr_direct_backend_params *params = &set->compute->params;
+    struct lr_direct_shape shape;
+    LR_TRY(copy_tables(set, tables, view));
+    LR_TRY(lr_direct_shape_init(&shape, &(lr_direct_tables_params){.grid = &params->grid,
+                                                                   .view = params->views[view],
+                                                                   .kernel = params->kernel,
+                                                                   .log = params->log}));
+    const lr_status status = add_variant(set, tables, &shape);
+    lr_direct_shape_finish(&shape);
+    return status;
+}
+
+/* OpenGL makes its part of them, and projections of any stream may read them at once. */
+static lr_status make_current_tables(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
+                                     int view)
+{
+    struct gl_context *ctx = set->compute->ctx;
+    LR_TRY(gl_context_make_current(ctx));
+    const lr_status status = make_tables(set, tables, view);
+    gl_context_release(ctx);
+    LR_TRY(status);
+    return lr_cuda_check((int)cudaStreamSynchronize(NULL), "look-up tables", log_of(set));
+}
+
+static void make_room(struct lr_cuda_table_set *set)
+{
+    if (set->bytes + set->view_bytes <= set->room_bytes) {
+        return;
+    }
+    for (int view = 0; view < set->compute->params.num_views; view++) {
+        lr_cuda_forget_tables(set, view);
+    }
+}
+
+const struct lr_cuda_tables *lr_cuda_open_tables(struct lr_cuda_table_set *set, int view)
+{
+    struct lr_cuda_tables *tables = &set->views[view];
+    if (tables->is_there) {
+        return tables;
+    }
+    make_room(set);
+    if (make_current_tables(set, tables, view) != LR_OK) {
+        free_tables(tables);
+        return NULL;
+    }
+    tables->is_there = true;
+    set->view_bytes = tables->bytes;
+    set->bytes += tables->bytes;
+    return tables;
+}
+
+void lr_cuda_forget_tables(struct lr_cuda_table_set *set, int view)
+{
+    struct lr_cuda_tables *tables = &set->views[view];
+    set->bytes -= tables->bytes;
+    free_tables(tables);
+}
+
+/* --- all views --- */
+
+lr_status lr_cuda_table_set_init(struct lr_cuda_table_set *set, struct lr_direct_compute *compute)
+{
+    const struct lr_direct_backend_params *params = &compute->params;
+    size_t free_bytes = 0, all_bytes = 0;
+    *set = (struct lr_cuda_table_set){.compute = compute, .room_bytes = params->max_memory_bytes};
+    if (set->room_bytes == 0) {
+        LR_TRY(lr_cuda_check((int)cudaMemGetInfo(&free_bytes, &all_bytes), "the device's memory",
+                             params->log));
+        set->room_bytes = (int64_t)(free_bytes / 4);
+    }
+    set->views = lr_alloc(params->num_views, sizeof(*set->views), "look-up tables", params->log);
+    return set->views != NULL ? LR_OK : LR_FAILED;
+}
+
+void lr_cuda_table_set_finish(struct lr_cuda_table_set *set)
+{
+    for (int view = 0; set->views != NULL && view < set->compute->params.num_views; view++) {
+        free_tables(&set->views[view]);
+    }
+    free(set->views);
+    *set = (struct lr_cuda_table_set){0};
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Look-up tables of the family `direct` in the device's memory, as the passes of each variant take
+ * them. They are made when a view is first asked for, from those of render/, and kept while there is
+ * room. */
+#ifndef LR_CUDA_DIRECT_TABLES_H
+#define LR_CUDA_DIRECT_TABLES_H
+
+#include "cuda_interop/direct_passes.h"
+#include "render/direct.h"
+
+enum { LR_CUDA_MOST_LISTS = 16 };
+
+/* Those of a view; none until `is_there`. */
+struct lr_cuda_tables {
+    bool is_there;
+    lr_cuda_gather gather;
+    lr_cuda_columns columns[2]; /* back, forward */
+    lr_cuda_strips strips[2];   /* the same; no tiles: this kernel goes by columns */
+    lr_cuda_cloud cloud;
+    uint16_t *map;
+    void *owned[LR_CUDA_MOST_LISTS];
+    int num_owned;
+    int64_t bytes;
+};
+
+/* Those of all views. */
+struct lr_cuda_table_set {
+    struct lr_direct_compute *compute; /* borrowed */
+    struct lr_cuda_tables *views;      /* owned [num_views] */
+    int64_t bytes, room_bytes;         /* that are taken, and that may be, beyond one view's */
+    int64_t view_bytes;                /* of the view made last */
+};
+
+/* The CUDA device is current, here and below. errors: LR_FAILED; *set may be finished then. */
+lr_status lr_cuda_table_set_init(struct lr_cuda_table_set *set, struct lr_direct_compute *compute);
+void lr_cuda_table_set_finish(struct lr_cuda_table_set *set);
+
+/* The tables of a view, which live until those of another view are asked for; longer where there is
+ * room. errors: NULL, logged. */
+const struct lr_cuda_tables *lr_cuda_open_tables(struct lr_cuda_table_set *set, int view);
+
+/* Frees the tables of a view. */
+void lr_cuda_forget_tables(struct lr_cuda_table_set *set, int view);
+
+/* Bytes that a block may have of a multiprocessor's shared memory. */
+int64_t lr_cuda_shared_room(void);
+
+#endif
