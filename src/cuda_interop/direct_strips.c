@@ -283,49 +283,70 @@ struct area {
     int32_t (*rows)[2];          /* owned [num_groups]: least and most */
 };
 
-/* A column's group of blocks and its row. */
-static void find_place(const struct planner *planner, const int32_t column[2], int place[2])
+/* The columns along the lattice that the grid has: from least to most. */
+static void find_columns(const struct planner *planner, int range[2])
+{
+    const int *size = planner->plan->pass.layout.size;
+    range[0] = range[1] = 0; /* of the first column; those of the other corners: */
+    for (int corner = 1; corner < 4; corner++) {
+        const int32_t column[2] = {corner & 1 ? size[0] - 1 : 0, corner & 2 ? size[1] - 1 : 0};
+        int at[2];
+        to_lattice_whole(&planner->lattice, column, at);
+        range[0] = at[0] < range[0] ? at[0] : range[0];
+        range[1] = at[0] > range[1] ? at[0] : range[1];
+    }
+}
+
+/* Keeps the rows r of a range for which 0 <= first + r step < size; step is -1, 0 or 1. */
+static void clip(int first, int step, int size, int range[2])
+{
+    int least = step == 0 ? range[0] : step > 0 ? -first : first - size + 1;
+    const int most = step == 0 ? range[1] : step > 0 ? size - 1 - first : first;
+    if (step == 0 && (first < 0 || first >= size)) {
+        least = INT32_MAX;
+    }
+    range[0] = least > range[0] ? least : range[0];
+    range[1] = most < range[1] ? most : range[1];
+}
+
+/* The rows of column l that the grid has, into those of the blocks that have this column. */
+static void add_column(const struct planner *planner, int l, struct area *area)
 {
     const lr_cuda_strips *pass = &planner->plan->pass;
-    int at[2];
-    to_lattice_whole(&planner->lattice, column, at);
-    const int group = floor_div(at[0], J);
-    place[0] = floor_div(group, pass->groups);
-    place[1] = at[1] - drift(pass, J * group);
-}
-
-static void find_groups(const struct planner *planner, struct area *area)
-{
-    const int *size = planner->plan->pass.layout.size;
-    int most = INT32_MIN;
-    area->least_group = INT32_MAX;
-    for (int corner = 0; corner < 4; corner++) {
-        int place[2];
-        find_place(planner,
-                   (const int32_t[2]){corner & 1 ? size[0] - 1 : 0, corner & 2 ? size[1] - 1 : 0},
-                   place);
-        area->least_group = place[0] < area->least_group ? place[0] : area->least_group;
-        most = place[0] > most ? place[0] : most;
+    const int group = floor_div(l, J);
+    int32_t *rows = area->rows[floor_div(group, pass->groups) - area->least_group];
+    int range[2] = {-(1 << 28), 1 << 28};
+    for (int k = 0; k < 2; k++) {
+        clip(l * pass->next[k], pass->across[k], pass->layout.size[k], range);
     }
-    area->num_groups = most - area->least_group + 1;
+    if (range[0] > range[1]) {
+        return;
+    }
+    const int drifted = drift(pass, J * group);
+    rows[0] = range[0] - drifted < rows[0] ? range[0] - drifted : rows[0];
+    rows[1] = range[1] - drifted > rows[1] ? range[1] - drifted : rows[1];
 }
 
-static void find_rows(const struct planner *planner, struct area *area)
+static lr_status find_area(const struct planner *planner, struct area *area)
 {
-    const int *size = planner->plan->pass.layout.size;
+    const int columns_of_block = J * planner->plan->pass.groups;
+    int columns[2];
+    find_columns(planner, columns);
+    area->least_group = floor_div(columns[0], columns_of_block);
+    area->num_groups = floor_div(columns[1], columns_of_block) - area->least_group + 1;
+    area->rows =
+        lr_alloc(area->num_groups, sizeof(*area->rows), "blocks of a view", planner->params->log);
+    if (area->rows == NULL) {
+        return LR_FAILED;
+    }
     for (int k = 0; k < area->num_groups; k++) {
         area->rows[k][0] = INT32_MAX;
         area->rows[k][1] = INT32_MIN;
     }
-    for (int32_t y = 0; y < size[1]; y++) {
-        for (int32_t x = 0; x < size[0]; x++) {
-            int place[2];
-            find_place(planner, (const int32_t[2]){x, y}, place);
-            int32_t *rows = area->rows[place[0] - area->least_group];
-            rows[0] = place[1] < rows[0] ? place[1] : rows[0];
-            rows[1] = place[1] > rows[1] ? place[1] : rows[1];
-        }
+    for (int l = columns[0]; l <= columns[1]; l++) {
+        add_column(planner, l, area);
     }
+    return LR_OK;
 }
 
 /* Counts the blocks, and writes them where the plan has room for them. */
@@ -348,16 +369,11 @@ static int32_t write_tiles(struct lr_cuda_strip_plan *plan, const struct area *a
 static lr_status list_tiles(const struct planner *planner)
 {
     struct lr_cuda_strip_plan *plan = planner->plan;
-    const lr_log *log = planner->params->log;
     struct area area;
-    find_groups(planner, &area);
-    area.rows = lr_alloc(area.num_groups, sizeof(*area.rows), "blocks of a view", log);
-    if (area.rows == NULL) {
-        return LR_FAILED;
-    }
-    find_rows(planner, &area);
+    LR_TRY(find_area(planner, &area));
     plan->pass.num_tiles = write_tiles(plan, &area);
-    plan->tiles = lr_alloc(plan->pass.num_tiles, sizeof(*plan->tiles), "blocks of a view", log);
+    plan->tiles = lr_alloc(plan->pass.num_tiles, sizeof(*plan->tiles), "blocks of a view",
+                           planner->params->log);
     if (plan->tiles != NULL) {
         write_tiles(plan, &area);
     }

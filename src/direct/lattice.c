@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -203,11 +204,24 @@ static void sort_steps(struct lr_lattice *lattice)
     }
 }
 
+/* The share of a row's direction that lies along the line of response, in voxels. */
+static double alignment(const struct lr_direct_shape *shape, const int next[2])
+{
+    const double *voxel_mm = shape->info.grid.voxel_mm, *tof = shape->axes[0];
+    const double line[2] = {tof[0] / voxel_mm[0], tof[1] / voxel_mm[1]};
+    return fabs(line[0] * next[0] + line[1] * next[1]) /
+           (hypot(line[0], line[1]) * hypot(next[0], next[1]));
+}
+
 static lr_status build(struct lr_lattice *lattice, const struct columns *columns, const lr_log *log)
 {
+    const double least_alignment = cos(50 * 3.14159265358979 / 180); /* no other row is cheapest */
     struct walked least = {0, INT64_MAX};
     int best = 0;
     for (int k = 0; k < NUM_DIRECTIONS; k++) {
+        if (alignment(columns->shape, directions[k][0]) < least_alignment) {
+            continue;
+        }
         const struct walked walked = walk(columns, directions[k][0], NULL);
         if (walked.cost < least.cost) {
             least = walked;
