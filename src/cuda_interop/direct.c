@@ -6,8 +6,8 @@
 #include "render/direct.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "cuda_interop/direct_columns.h"
 #include "cuda_interop/direct_launch.h"
-#include "cuda_interop/direct_plan.h"
 #include "cuda_interop/direct_tables.h"
 #include "cuda_interop/direct_updates.h"
 #include "cuda_interop/lend.h"
@@ -236,7 +236,7 @@ lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params,
 {
     static const struct lr_direct_runner runner = {
         .name = "cuda",
-        .margins = lr_cuda_plan_margins,
+        .margins = lr_cuda_column_margins,
         .create = create,
         .run = run,
         .time = time_task,

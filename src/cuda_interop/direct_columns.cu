@@ -48,8 +48,8 @@ int lr_cuda_launch_columns(bool forward, const lr_cuda_columns *pass, const lr_c
     return cudaGetLastError();
 }
 
-int lr_cuda_launch_weights(bool forward, const lr_cuda_columns *pass, const lr_cuda_gather *tables,
-                           const int32_t *indices)
+int lr_cuda_launch_column_weights(bool forward, const lr_cuda_columns *pass,
+                                  const lr_cuda_gather *tables, const int32_t *indices)
 {
     constexpr int group = 256;
     const int64_t threads =

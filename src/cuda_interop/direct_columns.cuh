@@ -20,7 +20,7 @@ struct columns_thread {
 
 /* Taps of one step for one output. */
 template <int Taps>
-__device__ inline void load_weights(const lr_cuda_columns &pass, const lr_cuda_step &step,
+__device__ inline void load_weights(const lr_cuda_columns &pass, const lr_cuda_column_step &step,
                                     int place, float (&taps)[4])
 {
     const float4 *weights = pass.weights + step.weights;
@@ -36,7 +36,7 @@ __device__ inline void load_weights(const lr_cuda_columns &pass, const lr_cuda_s
 }
 
 template <int Shift, int Taps, bool All>
-__device__ inline void take_step(const lr_cuda_columns &pass, const lr_cuda_step &step,
+__device__ inline void take_step(const lr_cuda_columns &pass, const lr_cuda_column_step &step,
                                  columns_thread &thread)
 {
     constexpr int quads = (Shift + LR_CUDA_SLICES + Taps - 1 + 3) / 4;
@@ -72,7 +72,7 @@ __device__ inline void take_class(const lr_cuda_columns &pass, columns_thread &t
     constexpr int number = 8 * (Taps == 1 ? 0 : Taps - 2) + 2 * Shift + All;
 #pragma unroll 1
     for (int k = pass.first[number]; k < pass.first[number + 1]; k++) {
-        const lr_cuda_step step = pass.steps[k];
+        const lr_cuda_column_step step = pass.steps[k];
         if (Forward) {
             const int row = row_of(pass.num_rows, __ldg(thread.map + step.map));
 #pragma unroll

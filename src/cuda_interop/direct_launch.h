@@ -37,8 +37,8 @@ int64_t lr_cuda_shared_bytes(const lr_cuda_cloud *pass);
 int lr_cuda_launch_columns(bool forward, const lr_cuda_columns *pass, const lr_cuda_images *images);
 
 /* Fills pass->weights; indices: [steps][outputs][4] on the device. */
-int lr_cuda_launch_weights(bool forward, const lr_cuda_columns *pass, const lr_cuda_gather *tables,
-                           const int32_t *indices);
+int lr_cuda_launch_column_weights(bool forward, const lr_cuda_columns *pass,
+                                  const lr_cuda_gather *tables, const int32_t *indices);
 
 /* images: arrays only. */
 int lr_cuda_launch_strips(bool forward, const lr_cuda_strips *pass, const lr_cuda_images *images);

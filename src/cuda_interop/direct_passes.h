@@ -54,19 +54,19 @@ typedef struct lr_cuda_cloud {
 enum { LR_CUDA_TILE_PLACES = 32, LR_CUDA_TILE_LISTS = 8, LR_CUDA_TILE_QUADS = 2 };
 
 /* A step of a columns gather (direct/lattice.h). */
-typedef struct lr_cuda_step {
+typedef struct lr_cuda_column_step {
     int32_t source;  /* texels from that of the first output's first slice */
     int32_t weights; /* the step's first in the list of weights */
     int32_t mask;
     int32_t map; /* LORmap's entries from the first output's */
-} lr_cuda_step;
+} lr_cuda_column_step;
 
 enum { LR_CUDA_OUTPUTS = 4, LR_CUDA_SLICES = 12, LR_CUDA_CLASSES = 24 };
 
 /* One gather by columns: images are arrays. */
 typedef struct lr_cuda_columns {
     lr_cuda_layout layout;
-    const lr_cuda_step *steps; /* by class */
+    const lr_cuda_column_step *steps; /* by class */
     int32_t first[LR_CUDA_CLASSES + 1];
     const float4 *weights; /* of a step: [output][row], of up to four taps; of steps of one tap
                               floats, from a whole float4 on */

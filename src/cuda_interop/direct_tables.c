@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cuda_interop/direct_cloud.h"
+#include "cuda_interop/direct_columns.h"
 #include "cuda_interop/direct_launch.h"
-#include "cuda_interop/direct_plan.h"
 #include "cuda_interop/direct_strips.h"
 #include "cuda_interop/direct_updates.h"
 #include "cuda_interop/lend.h"
@@ -100,11 +100,11 @@ static lr_status copy_tables(struct lr_cuda_table_set *set, struct lr_cuda_table
 }
 
 static lr_status make_columns(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
-                              const struct lr_cuda_plan *plan)
+                              const struct lr_cuda_column_plan *plan)
 {
     const lr_log *log = log_of(set);
     const int64_t steps = plan->pass.first[LR_CUDA_CLASSES];
-    const lr_cuda_step *list =
+    const lr_cuda_column_step *list =
         place(tables, steps * (int64_t)sizeof(*plan->steps), plan->steps, log);
     const int32_t *indices =
         place(tables, steps * LR_CUDA_OUTPUTS * 4 * (int64_t)sizeof(*indices), plan->indices, log);
@@ -117,8 +117,9 @@ static lr_status make_columns(struct lr_cuda_table_set *set, struct lr_cuda_tabl
         if (list == NULL || indices == NULL || pass->weights == NULL) {
             return LR_FAILED;
         }
-        LR_TRY(lr_cuda_check(lr_cuda_launch_weights(forward != 0, pass, &tables->gather, indices),
-                             "weights", log));
+        LR_TRY(lr_cuda_check(
+            lr_cuda_launch_column_weights(forward != 0, pass, &tables->gather, indices), "weights",
+            log));
     }
     return LR_OK;
 }
@@ -198,10 +199,10 @@ static lr_status add_columns(struct lr_cuda_table_set *set, struct lr_cuda_table
                              const struct lr_direct_shape *shape)
 {
     const lr_cuda_gather *gather = &tables->gather;
-    struct lr_cuda_plan plan;
-    LR_TRY(lr_cuda_plan_init(&plan, shape, &gather->layout, gather->num_rows, log_of(set)));
+    struct lr_cuda_column_plan plan;
+    LR_TRY(lr_cuda_column_plan_init(&plan, shape, &gather->layout, gather->num_rows, log_of(set)));
     const lr_status status = make_columns(set, tables, &plan);
-    lr_cuda_plan_finish(&plan);
+    lr_cuda_column_plan_finish(&plan);
     return status;
 }
 

@@ -7,7 +7,7 @@
 #include "fixtures.h"
 
 #include "cuda_interop/direct_cloud.h"
-#include "cuda_interop/direct_plan.h"
+#include "cuda_interop/direct_columns.h"
 #include "cuda_interop/direct_strips.h"
 #include "on_cpu.h"
 
@@ -17,7 +17,7 @@ enum { FLOATS = 4 };
 struct tables {
     struct lr_direct_shape shape;
     lr_cuda_gather gather;
-    struct lr_cuda_plan plan;
+    struct lr_cuda_column_plan plan;
     struct lr_cuda_strip_plan strips[2]; /* one behind the other, side by side */
     struct lr_cuda_cloud_tables cloud;
     lr_direct_tables *exact;
@@ -32,7 +32,7 @@ static lr_cuda_layout layout_of(const struct lr_direct_shape *shape)
     const int *size = shape->info.grid.size;
     lr_cuda_layout layout = {.size = {size[0], size[1], size[2]}, .quads = (size[2] + 3) / 4};
     int margin[3];
-    lr_cuda_plan_margins(shape, margin);
+    lr_cuda_column_margins(shape, margin);
     for (int k = 0; k < 3; k++) {
         layout.margin[k] = margin[k];
         layout.extent[k] = (k == 0 ? layout.quads : size[k - 1]) + 2 * margin[k];
@@ -102,9 +102,9 @@ static void open_tables(struct tables *tables, const lr_direct_tables_params *pa
                                       .num_rows = one_row ? 1 : tables->shape.info.num_kernels};
     fill(tables);
     tables->gather.values = tables->values;
-    assert_int_equal(
-        lr_cuda_plan_init(&tables->plan, &tables->shape, &layout, tables->gather.num_rows, NULL),
-        LR_OK);
+    assert_int_equal(lr_cuda_column_plan_init(&tables->plan, &tables->shape, &layout,
+                                              tables->gather.num_rows, NULL),
+                     LR_OK);
     open_strips(tables, &layout);
     assert_int_equal(
         lr_cuda_cloud_init(&tables->cloud, &tables->shape, &layout, tables->gather.num_rows, NULL),
@@ -121,7 +121,7 @@ static void close_tables(struct tables *tables)
     lr_cuda_cloud_finish(&tables->cloud);
     lr_cuda_strip_plan_finish(&tables->strips[0]);
     lr_cuda_strip_plan_finish(&tables->strips[1]);
-    lr_cuda_plan_finish(&tables->plan);
+    lr_cuda_column_plan_finish(&tables->plan);
     free(tables->map);
     free(tables->values);
     free(tables->offsets);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "cuda_interop/direct_plan.h"
+#include "cuda_interop/direct_columns.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -14,7 +14,7 @@ _Static_assert((int)LR_CUDA_OUTPUTS == (int)LR_LATTICE_OUTPUTS &&
 
 enum { MOST_NEXT = 2 }; /* of the lattice's directions */
 
-void lr_cuda_plan_margins(const struct lr_direct_shape *shape, int margin[3])
+void lr_cuda_column_margins(const struct lr_direct_shape *shape, int margin[3])
 {
     const int beyond = (LR_CUDA_OUTPUTS - 1) * MOST_NEXT;
     margin[0] = shape->info.half[2] / 4 + 1 + (LR_CUDA_SLICES + LR_LATTICE_TAPS + 3) / 4;
@@ -22,18 +22,18 @@ void lr_cuda_plan_margins(const struct lr_direct_shape *shape, int margin[3])
     margin[2] = shape->info.half[1] + beyond;
 }
 
-static lr_cuda_step make_step(const struct lr_lattice_step *from, const lr_cuda_layout *layout,
-                              int64_t weights)
+static lr_cuda_column_step make_step(const struct lr_lattice_step *from,
+                                     const lr_cuda_layout *layout, int64_t weights)
 {
     const int *extent = layout->extent;
     const int map = from->column[0] + extent[1] * from->column[1];
-    return (lr_cuda_step){.source = from->quad + extent[0] * map,
-                          .weights = (int32_t)weights,
-                          .mask = from->mask,
-                          .map = map};
+    return (lr_cuda_column_step){.source = from->quad + extent[0] * map,
+                                 .weights = (int32_t)weights,
+                                 .mask = from->mask,
+                                 .map = map};
 }
 
-static lr_status list_steps(struct lr_cuda_plan *plan, const struct lr_lattice *lattice,
+static lr_status list_steps(struct lr_cuda_column_plan *plan, const struct lr_lattice *lattice,
                             const lr_log *log)
 {
     const int rows = plan->pass.num_rows;
@@ -59,12 +59,13 @@ static lr_status list_steps(struct lr_cuda_plan *plan, const struct lr_lattice *
                           (long long)(plan->num_weights >> 26));
 }
 
-lr_status lr_cuda_plan_init(struct lr_cuda_plan *plan, const struct lr_direct_shape *shape,
-                            const lr_cuda_layout *layout, int rows, const lr_log *log)
+lr_status lr_cuda_column_plan_init(struct lr_cuda_column_plan *plan,
+                                   const struct lr_direct_shape *shape,
+                                   const lr_cuda_layout *layout, int rows, const lr_log *log)
 {
     struct lr_lattice lattice;
     int most[2];
-    *plan = (struct lr_cuda_plan){.pass = {.layout = *layout, .num_rows = rows}};
+    *plan = (struct lr_cuda_column_plan){.pass = {.layout = *layout, .num_rows = rows}};
     LR_TRY(lr_lattice_init(&lattice, shape, log));
     lr_cuda_columns *pass = &plan->pass;
     memcpy(pass->first, lattice.first, sizeof(pass->first));
@@ -77,14 +78,14 @@ lr_status lr_cuda_plan_init(struct lr_cuda_plan *plan, const struct lr_direct_sh
     const lr_status status = list_steps(plan, &lattice, log);
     lr_lattice_finish(&lattice);
     if (status != LR_OK) {
-        lr_cuda_plan_finish(plan);
+        lr_cuda_column_plan_finish(plan);
     }
     return status;
 }
 
-void lr_cuda_plan_finish(struct lr_cuda_plan *plan)
+void lr_cuda_column_plan_finish(struct lr_cuda_column_plan *plan)
 {
     free(plan->indices);
     free(plan->steps);
-    *plan = (struct lr_cuda_plan){0};
+    *plan = (struct lr_cuda_column_plan){0};
 }
