@@ -21,7 +21,7 @@
 struct cuda_direct {
     struct lr_direct_compute *compute;
     struct lr_cuda_table_set tables;
-    int device;
+    int device; /* -1 until there is one */
     struct lr_cuda_streams streams;
     struct lr_cuda_watch projections, updates;
     char name[256];
@@ -36,7 +36,9 @@ static const lr_log *log_of(const struct cuda_direct *cuda)
 static struct cuda_direct *enter(void *self)
 {
     struct cuda_direct *cuda = self;
-    cudaSetDevice(cuda->device);
+    if (cuda->device >= 0 && cudaSetDevice(cuda->device) != cudaSuccess) {
+        (void)cudaGetLastError(); /* what comes next says so */
+    }
     return cuda;
 }
 
@@ -224,6 +226,7 @@ static void *create(struct lr_direct_compute *compute)
         return NULL;
     }
     cuda->compute = compute;
+    cuda->device = -1;
     if (init(cuda) != LR_OK) {
         destroy(cuda);
         return NULL;

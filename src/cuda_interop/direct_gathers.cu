@@ -89,8 +89,10 @@ cudaError_t start_tiles(const lr_cuda_cloud &pass, const Images &images, const l
                     blocks(pass.layout.size[pass.along], LR_CUDA_TILE_PLACES),
                     blocks(pass.num_lists, LR_CUDA_TILE_LISTS));
     const int bytes = (int)lr_cuda_shared_bytes(&pass);
-    const cudaError_t error = cudaFuncSetAttribute(
-        tiles<Forward, Images>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+    /* always the most: other threads launch the same kernel with more or less */
+    const cudaError_t error =
+        cudaFuncSetAttribute(tiles<Forward, Images>, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             (int)lr_cuda_shared_room());
     if (error != cudaSuccess) {
         return error;
     }
@@ -124,6 +126,19 @@ int lr_cuda_launch_gather(enum lr_cuda_gather_kind kind, bool forward, const lr_
     }
     const texture_images textures = {pass->layout, images->source_texture, images->target_surface};
     return start_gather(kind, forward, *pass, textures, map, stream);
+}
+
+int64_t lr_cuda_shared_room(void)
+{
+    int device = 0, most = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    error = error == cudaSuccess
+                ? cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device)
+                : error;
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError();
+    }
+    return most;
 }
 
 int64_t lr_cuda_shared_bytes(const lr_cuda_cloud *pass)

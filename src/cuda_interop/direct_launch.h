@@ -33,6 +33,9 @@ int lr_cuda_launch_cloud(bool shared, bool forward, const lr_cuda_cloud *pass,
 /* Bytes of shared memory that a block of it needs. */
 int64_t lr_cuda_shared_bytes(const lr_cuda_cloud *pass);
 
+/* Bytes that a block may have of it on the current device; 0 where that is not known. */
+int64_t lr_cuda_shared_room(void);
+
 /* images: arrays only. */
 int lr_cuda_launch_columns(bool forward, const lr_cuda_columns *pass, const lr_cuda_images *images);
 

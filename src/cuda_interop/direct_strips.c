@@ -171,6 +171,14 @@ static int64_t list_uses(const struct planner *planner, struct use *uses)
     return count;
 }
 
+static lr_status too_many_weights(const struct planner *planner)
+{
+    return lr_error(planner->params->log, LR_FAILED,
+                    "a view has more than %d weights: take a larger epsilon, a smaller support or "
+                    "backend cpu",
+                    INT32_MAX);
+}
+
 static lr_status number_uses(const struct planner *planner, const struct use *uses, int64_t count)
 {
     struct lr_cuda_strip_plan *plan = planner->plan;
@@ -183,18 +191,16 @@ static lr_status number_uses(const struct planner *planner, const struct use *us
     for (int64_t n = 0; n < count; n++) {
         if (n == 0 || compare_entries(&uses[n - 1], &uses[n]) != 0) {
             last++;
+            if ((int64_t)(last + 1) * plan->pass.num_rows > INT32_MAX) {
+                return too_many_weights(planner);
+            }
             memcpy(plan->entries[last], uses[n].offsets, sizeof(*plan->entries));
             *(uses[n].is_single ? &plan->pass.num_singles : &plan->pass.num_entries) += 1;
         }
         plan->steps[uses[n].step].entries[uses[n].output] =
             plan->pass.num_rows * (last - (uses[n].is_single ? plan->pass.num_entries : 0));
     }
-    return (int64_t)(last + 1) * plan->pass.num_rows <= INT32_MAX
-               ? LR_OK
-               : lr_error(planner->params->log, LR_FAILED,
-                          "a view has more than %d weights: take a larger epsilon, a smaller "
-                          "support or backend cpu",
-                          INT32_MAX);
+    return LR_OK;
 }
 
 static lr_status list_entries(const struct planner *planner)

@@ -48,7 +48,9 @@ __global__ void __launch_bounds__(threads, Slices == 24 ? 3 : 4)
             stage_slab<Forward>(pass, block, c + ahead, source, thread);
         }
         __pipeline_commit();
-        gather_slab<Forward>(pass, block, c, own);
+        if (own.is_needed) {
+            gather_slab<Forward>(pass, block, c, own);
+        }
     }
     store_strip(pass, block, own, target);
 }
@@ -70,9 +72,10 @@ cudaError_t launch(lr_cuda_strips pass, const lr_cuda_images &images, int slice,
         return error;
     }
     pass.quads -= LR_CUDA_STRIP_PIECES * (LR_CUDA_STRIP_SLICES - Slices) / 4;
+    const auto stream = static_cast<cudaStream_t>(images.stream);
+    const dim3 grid((unsigned)pass.num_tiles, (unsigned)layers);
     strips<Forward, Slices>
-        <<<dim3((unsigned)pass.num_tiles, (unsigned)layers), threads, (size_t)pass.bytes>>>(
-            pass, slice, images.source, images.target);
+        <<<grid, threads, (size_t)pass.bytes, stream>>>(pass, slice, images.source, images.target);
     return cudaGetLastError();
 }
 

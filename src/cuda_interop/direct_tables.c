@@ -175,15 +175,6 @@ static lr_status make_cloud(struct lr_cuda_table_set *set, struct lr_cuda_tables
     return pass->points && pass->factors && pass->profiles && pass->shift ? LR_OK : LR_FAILED;
 }
 
-/* Bytes that a block may have of a multiprocessor's shared memory. */
-int64_t lr_cuda_shared_room(void)
-{
-    int device = 0, most = 0;
-    cudaGetDevice(&device);
-    cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-    return most;
-}
-
 static lr_status add_cloud(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
                            const struct lr_direct_shape *shape)
 {

@@ -44,7 +44,4 @@ const struct lr_cuda_tables *lr_cuda_open_tables(struct lr_cuda_table_set *set, 
 /* Frees the tables of a view. */
 void lr_cuda_forget_tables(struct lr_cuda_table_set *set, int view);
 
-/* Bytes that a block may have of a multiprocessor's shared memory. */
-int64_t lr_cuda_shared_room(void);
-
 #endif

@@ -17,6 +17,7 @@ enum { MOST_OBJECTS = 16 };
 struct cuda_loan {
     struct gl_loan loan; /* first: what gl/ sees */
     struct cudaGraphicsResource *resource;
+    int device;    /* that it is lent to */
     void *address; /* while it is out, once asked for, as those below */
     cudaTextureObject_t texture;
     cudaSurfaceObject_t surface;
@@ -24,15 +25,19 @@ struct cuda_loan {
 
 lr_status lr_cuda_check(int error, const char *what, const lr_log *log)
 {
-    return error == (int)cudaSuccess ? LR_OK
-                                     : lr_error(log, LR_FAILED, "%s: CUDA says %s", what,
-                                                cudaGetErrorString((enum cudaError)error));
+    if (error == (int)cudaSuccess) {
+        return LR_OK;
+    }
+    (void)cudaGetLastError(); /* so that the next launch does not report it again */
+    return lr_error(log, LR_FAILED, "%s: CUDA says %s", what,
+                    cudaGetErrorString((enum cudaError)error));
 }
 
 /* --- the device --- */
 
 static lr_status no_device(const struct gl_context *ctx, const char *why, cudaError_t error)
 {
+    (void)cudaGetLastError();
     return lr_error(gl_context_log(ctx), LR_NO_DEVICE, "no CUDA: %s (%s)", why,
                     cudaGetErrorString(error));
 }
@@ -105,6 +110,7 @@ static void close_handles(struct cuda_loan *loan)
 static void end_loan(struct gl_loan *base)
 {
     struct cuda_loan *loan = (struct cuda_loan *)base;
+    cudaSetDevice(loan->device); /* whichever thread ends it */
     if (base->is_out) {
         cudaStreamSynchronize(NULL);
         close_handles(loan);
@@ -134,7 +140,8 @@ static lr_status ensure_loan(const struct lr_cuda_object *object, const lr_log *
     if (loan == NULL) {
         return LR_FAILED;
     }
-    const cudaError_t error = register_object(object, &loan->resource);
+    cudaError_t error = cudaGetDevice(&loan->device);
+    error = error == cudaSuccess ? register_object(object, &loan->resource) : error;
     if (error != cudaSuccess) {
         free(loan);
         return lr_cuda_check((int)error, label_of(object), log);
@@ -211,12 +218,15 @@ static lr_status unmap(struct move *move, const struct gl_context *ctx)
     for (int k = 0; k < move->count; k++) {
         struct cuda_loan *loan = loan_of(move->objects[k]);
         close_handles(loan);
-        loan->loan.is_out = false;
         move->resources[k] = loan->resource;
     }
     const cudaError_t error = cudaGraphicsUnmapResources(move->count, move->resources, NULL);
-    return lr_cuda_check((int)error, "textures and buffers cannot be given back",
-                         gl_context_log(ctx));
+    LR_TRY(lr_cuda_check((int)error, "textures and buffers cannot be given back",
+                         gl_context_log(ctx)));
+    for (int k = 0; k < move->count; k++) {
+        loan_of(move->objects[k])->loan.is_out = false;
+    }
+    return LR_OK;
 }
 
 lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct gl_context *ctx)

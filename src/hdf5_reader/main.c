@@ -39,7 +39,7 @@ struct server {
 
 /* --- the process --- */
 
-/* Ctrl-C is for who asks, and then closes the socket. */
+/* Ctrl-C is for who asks, and then closes the socket; it is blocked until it is ignored. */
 static void reset_signals(void)
 {
     sigset_t none;
@@ -135,14 +135,15 @@ static hid_t open_dataset(const struct server *server, const char *name)
     const hid_t dataset = H5Dopen2(server->file, name, access);
     H5Pclose(access);
     const hid_t layout = dataset < 0 ? -1 : H5Dget_create_plist(dataset);
-    if (layout >= 0 && H5Pget_layout(layout) != H5D_VIRTUAL && H5Pget_external_count(layout) == 0) {
+    const bool is_here =
+        layout >= 0 && H5Pget_layout(layout) != H5D_VIRTUAL && H5Pget_external_count(layout) == 0;
+    if (layout >= 0) {
         H5Pclose(layout);
-        return dataset;
     }
-    if (dataset >= 0) {
+    if (dataset >= 0 && !is_here) {
         H5Dclose(dataset);
     }
-    return -1;
+    return is_here ? dataset : -1;
 }
 
 static hid_t find_dataset(struct server *server, const char *name)
@@ -191,17 +192,20 @@ static void give_shape(struct server *server, const struct lr_hdf5_request *requ
     answer->stored_bytes = answer->found ? bounded(H5Dget_storage_size(dataset)) : 0;
 }
 
+/* The reason of a failure goes with the next call of the library. */
 static bool read_entries(hid_t dataset, const struct lr_hdf5_request *request, int rank,
-                         void *window)
+                         struct server *server, struct lr_hdf5_answer *answer)
 {
-    hsize_t start[2] = {(hsize_t)request->begin, 0}, extent[2];
+    const hsize_t start[2] = {(hsize_t)request->begin, (hsize_t)request->column};
+    const hsize_t extent[2] = {(hsize_t)request->count, (hsize_t)request->columns};
     const hid_t space = H5Dget_space(dataset);
-    H5Sget_simple_extent_dims(space, extent, NULL);
-    extent[0] = (hsize_t)request->count;
     const hid_t memory = H5Screate_simple(rank, extent, NULL);
-    const bool done =
-        H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, extent, NULL) >= 0 &&
-        H5Dread(dataset, native_of(request->number), memory, space, H5P_DEFAULT, window) >= 0;
+    const bool done = H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, extent, NULL) >= 0 &&
+                      H5Dread(dataset, native_of(request->number), memory, space, H5P_DEFAULT,
+                              server->window) >= 0;
+    if (!done) {
+        say_why(answer);
+    }
     H5Sclose(memory);
     H5Sclose(space);
     return done;
@@ -216,9 +220,10 @@ static void give_entries(struct server *server, const struct lr_hdf5_request *re
         answer->rank < 1 || answer->rank > 2) {
         return;
     }
-    const int64_t width = answer->rank == 2 ? answer->extent[1] : 1;
-    answer->found = width > 0 && request->count <= room / width &&
-                    read_entries(dataset, request, answer->rank, server->window);
+    answer->found = request->count > 0 && request->columns > 0 && request->columns <= room &&
+                    request->count <= room / request->columns &&
+                    (answer->rank == 2 || request->columns == 1) &&
+                    read_entries(dataset, request, answer->rank, server, answer);
 }
 
 /* --- attributes --- */
@@ -320,7 +325,7 @@ static void answer_request(struct server *server, const struct lr_hdf5_request *
         give_attribute(server, request, answer);
         break;
     }
-    if (!answer->found) {
+    if (!answer->found && answer->why[0] == '\0') {
         say_why(answer);
     }
 }

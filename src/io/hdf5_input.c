@@ -37,35 +37,61 @@ static void free_process(struct lr_hdf5_process *process)
     free(process);
 }
 
+/* For an end that nothing is known of: a program that waits for all its children has had it. */
+static lr_status complain_of_exit(const struct lr_hdf5_input *in, int way)
+{
+    const lr_log *log = in->process->callers_log;
+    const int code = WIFEXITED(way) ? WEXITSTATUS(way) : 0;
+    if (code == LR_HDF5_OTHER_VERSION) {
+        return lr_error(log, LR_FAILED,
+                        "%s cannot be read: the program " LR_HDF5_READER
+                        " is not that of LORaster " LR_VERSION_STRING ": install LORaster again",
+                        in->path);
+    }
+    return code != 0
+               ? lr_error(log, LR_FAILED,
+                          "%s cannot be read: the program " LR_HDF5_READER
+                          " ends with code %d: install LORaster again",
+                          in->path, code)
+               : lr_error(log, LR_BAD_INPUT,
+                          "%s cannot be read: the program that reads it has ended, most likely "
+                          "because the file is damaged",
+                          in->path);
+}
+
+static lr_status complain_of_end(const struct lr_hdf5_input *in, int way)
+{
+    const lr_log *log = in->process->callers_log;
+    const int signal_number = WIFSIGNALED(way) ? WTERMSIG(way) : 0;
+    if (in->process->was_silent) {
+        return lr_error(log, LR_BAD_INPUT,
+                        "%s cannot be read: nothing has come for %d seconds: is its drive there?",
+                        in->path, LR_HDF5_MOST_SILENT_SECONDS);
+    }
+    switch (signal_number) {
+    case 0:
+        return complain_of_exit(in, way);
+    case SIGPROF:
+        return lr_error(log, LR_BAD_INPUT,
+                        "%s is damaged: the HDF5 library comes to no end in it: get the file again",
+                        in->path);
+    case SIGKILL:
+        return lr_error(log, LR_BAD_INPUT,
+                        "%s cannot be read: the process that reads it was killed, perhaps for want "
+                        "of memory",
+                        in->path);
+    default:
+        return lr_error(log, LR_BAD_INPUT,
+                        "%s is damaged: the HDF5 library crashes when it reads it (signal %d): get "
+                        "the file again",
+                        in->path, signal_number);
+    }
+}
+
 static void complain_of_death(const struct lr_hdf5_input *in)
 {
-    struct lr_hdf5_process *process = in->process;
-    const int way = lr_hdf5_process_end(process);
-    const int signal_number = WIFSIGNALED(way) ? WTERMSIG(way) : 0;
-    if (process->was_silent) {
-        (void)lr_error(process->callers_log, LR_BAD_INPUT,
-                       "%s cannot be read: nothing has come for %d seconds: is its drive there?",
-                       in->path, LR_HDF5_MOST_SILENT_SECONDS);
-    } else if (signal_number == SIGPROF) {
-        (void)lr_error(process->callers_log, LR_BAD_INPUT,
-                       "%s is damaged: the HDF5 library comes to no end in it: get the file again",
-                       in->path);
-    } else if (signal_number == SIGKILL) {
-        (void)lr_error(process->callers_log, LR_BAD_INPUT,
-                       "%s cannot be read: the process that reads it was killed, perhaps for want "
-                       "of memory",
-                       in->path);
-    } else if (WIFEXITED(way) && WEXITSTATUS(way) == LR_HDF5_OTHER_VERSION) {
-        (void)lr_error(process->callers_log, LR_FAILED,
-                       "%s cannot be read: the program " LR_HDF5_READER
-                       " is not that of LORaster " LR_VERSION_STRING ": install LORaster again",
-                       in->path);
-    } else {
-        (void)lr_error(process->callers_log, LR_BAD_INPUT,
-                       "%s is damaged: the HDF5 library crashes when it reads it (signal %d): get "
-                       "the file again",
-                       in->path, signal_number);
-    }
+    const int way = lr_hdf5_process_end(in->process);
+    in->process->status = complain_of_end(in, way);
 }
 
 /* --- asking it --- */
@@ -120,6 +146,9 @@ static lr_status open_in_process(struct lr_hdf5_input *in)
     if (exchange(in, NULL, &answer)) {
         return LR_OK;
     }
+    if (in->process->id == 0) {
+        return in->process->status;
+    }
     return answer.is_hdf5
                ? lr_error(in->log, LR_BAD_INPUT,
                           "%s is truncated or damaged: HDF5 says \"%s\": get it again", in->path,
@@ -158,7 +187,7 @@ void lr_hdf5_input_close(struct lr_hdf5_input *in)
 
 lr_status lr_hdf5_input_check(const struct lr_hdf5_input *in)
 {
-    return in->process->id != 0 ? LR_OK : LR_BAD_INPUT;
+    return in->process->id != 0 ? LR_OK : in->process->status;
 }
 
 /* --- datasets --- */
@@ -199,28 +228,38 @@ int64_t lr_hdf5_stored_bytes(const struct lr_hdf5_input *in, const char *name)
     return ask(in, &request, name, &answer) ? answer.stored_bytes : 0;
 }
 
-/* Entries of some numbers each, window by window. */
+static lr_status get_window(const struct lr_hdf5_input *in, const char *name,
+                            struct lr_hdf5_request *request, unsigned char *out)
+{
+    struct lr_hdf5_answer answer;
+    if (!ask(in, request, name, &answer)) {
+        return lr_error(in->log, LR_BAD_INPUT,
+                        "%s in %s cannot be read: HDF5 says \"%s\": get the file again", name,
+                        in->path, answer.why);
+    }
+    const int64_t count = request->count * request->columns;
+    memcpy(out, in->process->window, (size_t)(count * lr_hdf5_number_bytes(request->number)));
+    return LR_OK;
+}
+
+/* Entries of `width` numbers each, window by window: whole entries, or parts of one. */
 static lr_status get_entries(const struct lr_hdf5_input *in, const char *name,
                              enum lr_hdf5_number number, const int64_t range[2], int64_t width,
                              void *numbers)
 {
-    const int64_t bytes = width * lr_hdf5_number_bytes(number);
-    const int64_t most = LR_HDF5_WINDOW_BYTES / bytes;
+    const int64_t bytes = lr_hdf5_number_bytes(number), room = LR_HDF5_WINDOW_BYTES / bytes;
+    const int64_t most_columns = width < room ? width : room;
     unsigned char *out = numbers;
-    for (int64_t done = 0; done < range[1];) {
-        const int64_t left = range[1] - done;
-        struct lr_hdf5_request request = {.kind = LR_HDF5_READ,
-                                          .number = number,
-                                          .begin = range[0] + done,
-                                          .count = left < most ? left : most};
-        struct lr_hdf5_answer answer;
-        if (!ask(in, &request, name, &answer) || request.count == 0) {
-            return lr_error(in->log, LR_BAD_INPUT,
-                            "%s in %s cannot be read: HDF5 says \"%s\": get the file again", name,
-                            in->path, answer.why);
+    struct lr_hdf5_request request = {.kind = LR_HDF5_READ, .number = number};
+    for (int64_t row = 0; row < range[1]; row += request.count) {
+        const int64_t most = room / most_columns, left = range[1] - row;
+        request.begin = range[0] + row;
+        request.count = left < most ? left : most;
+        for (request.column = 0; request.column < width; request.column += most_columns) {
+            const int64_t rest = width - request.column;
+            request.columns = rest < most_columns ? rest : most_columns;
+            LR_TRY(get_window(in, name, &request, out + (row * width + request.column) * bytes));
         }
-        memcpy(out + done * bytes, in->process->window, (size_t)(request.count * bytes));
-        done += request.count;
     }
     return LR_OK;
 }
@@ -270,20 +309,23 @@ static bool get_numbers(const struct lr_hdf5_input *in, const char *name, const 
 bool lr_hdf5_get_int(const struct lr_hdf5_input *in, const char *name, const char *attribute,
                      int count, int *numbers)
 {
-    const struct lr_hdf5_request request = {LR_HDF5_NUMBERS, LR_HDF5_INT32, 0, count, "", ""};
+    const struct lr_hdf5_request request = {
+        .kind = LR_HDF5_NUMBERS, .number = LR_HDF5_INT32, .count = count};
     return get_numbers(in, name, attribute, request, numbers);
 }
 
 bool lr_hdf5_get_int64(const struct lr_hdf5_input *in, const char *name, const char *attribute,
                        int count, int64_t *numbers)
 {
-    const struct lr_hdf5_request request = {LR_HDF5_NUMBERS, LR_HDF5_INT64, 0, count, "", ""};
+    const struct lr_hdf5_request request = {
+        .kind = LR_HDF5_NUMBERS, .number = LR_HDF5_INT64, .count = count};
     return get_numbers(in, name, attribute, request, numbers);
 }
 
 bool lr_hdf5_get_double(const struct lr_hdf5_input *in, const char *name, const char *attribute,
                         int count, double *numbers)
 {
-    const struct lr_hdf5_request request = {LR_HDF5_NUMBERS, LR_HDF5_DOUBLE, 0, count, "", ""};
+    const struct lr_hdf5_request request = {
+        .kind = LR_HDF5_NUMBERS, .number = LR_HDF5_DOUBLE, .count = count};
     return get_numbers(in, name, attribute, request, numbers);
 }

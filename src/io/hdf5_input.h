@@ -28,7 +28,7 @@ enum lr_hdf5_number { LR_HDF5_INT32, LR_HDF5_INT64, LR_HDF5_FLOAT, LR_HDF5_DOUBL
 lr_status lr_hdf5_input_open(struct lr_hdf5_input *in, const char *path, const lr_log *log);
 void lr_hdf5_input_close(struct lr_hdf5_input *in);
 
-/* LR_BAD_INPUT where the reading process has died, so that an attribute that seemed not to be there
+/* Not LR_OK where the reading process has died, so that an attribute that seemed not to be there
  * is not taken for one that is not there. For the end of what reads attributes. */
 lr_status lr_hdf5_input_check(const struct lr_hdf5_input *in);
 

@@ -16,10 +16,12 @@
 struct lr_hdf5_process {
     lr_log log; /* what lr_hdf5_input.log points to */
     const lr_log *callers_log;
-    pid_t id;        /* 0 = it has died and been waited for */
-    int socket;      /* -1 = closed */
-    bool was_silent; /* it was ended because no answer came */
-    void *window;    /* LR_HDF5_WINDOW_BYTES that both see */
+    pid_t id;         /* 0 = it has died and been waited for */
+    pid_t owner;      /* who started it: no child that the program forks ends it */
+    int socket;       /* -1 = closed */
+    bool was_silent;  /* it was ended because no answer came */
+    lr_status status; /* once it has died: what that means for the caller */
+    void *window;     /* LR_HDF5_WINDOW_BYTES that both see */
 };
 
 /* Starts the program on a file; `process` has its logs, socket -1, and zeros.

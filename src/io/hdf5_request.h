@@ -20,7 +20,8 @@ enum {
 enum lr_hdf5_request_kind {
     LR_HDF5_HAS,    /* is there an object `name`? */
     LR_HDF5_SHAPE,  /* class, rank, extent and stored bytes of the dataset `name` */
-    LR_HDF5_READ,   /* entries begin .. begin + count - 1 along its first axis */
+    LR_HDF5_READ,   /* entries begin .. begin + count - 1 along its first axis, and of each the
+                       numbers column .. column + columns - 1 along its second */
     LR_HDF5_STRING, /* the text of an attribute */
     LR_HDF5_NUMBERS /* an attribute of exactly `count` numbers */
 };
@@ -28,7 +29,7 @@ enum lr_hdf5_request_kind {
 struct lr_hdf5_request {
     enum lr_hdf5_request_kind kind;
     enum lr_hdf5_number number; /* what numbers are converted to */
-    int64_t begin, count;
+    int64_t begin, count, column, columns;
     char name[64], attribute[64];
 };
 

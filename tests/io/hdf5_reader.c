@@ -5,11 +5,16 @@
  * of its own, started whatever the program's other threads do at that moment. None may wait for
  * another's end, which the alarm of this test would show. And readers that are not ours. */
 #include "io/files.h"
+#include "io/hdf5_input.h"
+#include "io/hdf5_process.h"
 #include "io/lor_scanner.h"
 
+#include <fcntl.h>
+#include <lr/direct.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { NUM_READERS = 4, NUM_ALLOCATING = 2, NUM_READINGS = 40, MOST_SECONDS = 240 };
@@ -130,6 +135,10 @@ static void test_reader(void **state)
     assert_unread(&s, "is not that of LORaster");
     write_reader(&s, "#!/bin/sh\nkill -SEGV $$\n");
     assert_unread(&s, "is damaged");
+    write_reader(&s, "#!/bin/sh\nexit 7\n");
+    assert_unread(&s, "ends with code 7");
+    write_reader(&s, "#!/bin/sh\nexit 0\n");
+    assert_unread(&s, "has ended");
     write_reader(&s, "no program\n");
     assert_unread(&s, "cannot start");
     assert_int_equal(setenv("LORASTER_LIBEXEC", libexec, 1), 0);
@@ -137,9 +146,78 @@ static void test_reader(void **state)
     setup_finish(&s);
 }
 
+/* Started from a program that has closed the first three files, as demons do: what they would be must
+ * not be the reader's. */
+static void test_without_standard_files(void **state)
+{
+    (void)state;
+    struct setup s = {0};
+    int kept[3];
+    setup_init(&s);
+    for (int k = 0; k < 3; k++) {
+        kept[k] = fcntl(k, F_DUPFD_CLOEXEC, 10);
+        close(k);
+    }
+    lr_lor_data *data = lr_lor_data_read(s.path, s.lors, NULL);
+    for (int k = 0; k < 3; k++) {
+        dup2(kept[k], k);
+        close(kept[k]);
+    }
+    assert_non_null(data);
+    lr_lor_data_destroy(data);
+    setup_finish(&s);
+}
+
+/* A child that the program forks may close what it has of a file; that stays open for the parent. */
+static void test_forked(void **state)
+{
+    (void)state;
+    struct setup s = {0};
+    struct lr_hdf5_input in;
+    int64_t shape[2];
+    int way = -1;
+    setup_init(&s);
+    assert_int_equal(lr_hdf5_input_open(&in, s.path, NULL), LR_OK);
+    const pid_t child = fork();
+    if (child == 0) {
+        (void)lr_hdf5_process_end(in.process);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(child, &way, 0), child);
+    assert_int_equal(way, 0);
+    assert_int_equal(lr_hdf5_shape(&in, "/lor/values", false, shape, 1), LR_OK);
+    assert_int_equal(shape[0], s.lors->count);
+    lr_hdf5_input_close(&in);
+    setup_finish(&s);
+}
+
+/* A view of a histo-image is one entry, and may be larger than what is read at a time: 4 MiB. */
+static void test_long_entries(void **state)
+{
+    (void)state;
+    struct setup s = {0};
+    const lr_view views[2] = {{0, 0}, {30, 5}};
+    const lr_grid grid = lr_grid_centred((const int[3]){128, 100, 90}, (const double[3]){2, 2, 2});
+    setup_init(&s);
+    lr_histo_images *histo = lr_histo_images_create(&grid, views, 2, NULL);
+    const int64_t count = 2 * lr_grid_num_voxels(&grid);
+    for (int64_t k = 0; k < count; k++) {
+        histo->values[k] = (float)(k % 65521);
+    }
+    assert_int_equal(lr_histo_images_write(s.path, histo, NULL), LR_OK);
+    lr_histo_images *read = lr_histo_images_read(s.path, NULL);
+    assert_non_null(read);
+    assert_memory_equal(read->values, histo->values, (size_t)count * sizeof(*read->values));
+    lr_histo_images_destroy(read);
+    lr_histo_images_destroy(histo);
+    setup_finish(&s);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
-                                       cmocka_unit_test(test_reader)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_threads), cmocka_unit_test(test_reader),
+        cmocka_unit_test(test_without_standard_files), cmocka_unit_test(test_forked),
+        cmocka_unit_test(test_long_entries)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
