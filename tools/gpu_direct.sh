@@ -202,8 +202,8 @@ profile() {
 run_profile() {
     local code=0
     need_tool ncu && need_cuda || return 0
-    profile first -k regex:columns || code=1
-    profile back --kernel-name-base demangled -k 'regex:columns<.*(0|false)>' || code=1
+    profile first -k 'regex:^strips' || code=1
+    profile back --kernel-name-base demangled -k 'regex:strips<.*(0|false)' || code=1
     return "$code"
 }
 
