@@ -65,9 +65,9 @@ class Threads(ViewTest):
                       "recon step", "frames 3", "recon resume", "frames 4", "recon stop",
                       "direct 30 0 50 variant1", "open histo y.h5", "sensitivity",
                       "lor 0 1 1 4 2 2", "point 1 2 3", "point 2 1 0", "open file x.nii",
-                      "wait 60 anyway"]
+                      "wait 200 anyway"]
         done = self.run_program(*self.arguments([*steps, "recon start 1 0", "sensitivity",
-                                                 "point 0 0 1", "frames 4", "quit"]), timeout=300)
+                                                 "point 0 0 1", "frames 4", "quit"]), timeout=550)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn("Sanitizer", done.stderr)
 
