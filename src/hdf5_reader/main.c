@@ -376,7 +376,7 @@ int main(int count, char **words)
     const int socket = atoi(words[3]), memory = atoi(words[4]);
     void *window = mmap(NULL, LR_HDF5_WINDOW_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
     if (window == MAP_FAILED || stat(words[2], &facts) != 0) {
-        return 1;
+        return LR_HDF5_NO_MEMORY;
     }
     reset_signals();
     close_files(socket);

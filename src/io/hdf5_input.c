@@ -37,26 +37,29 @@ static void free_process(struct lr_hdf5_process *process)
     free(process);
 }
 
-/* For an end that nothing is known of: a program that waits for all its children has had it. */
-static lr_status complain_of_exit(const struct lr_hdf5_input *in, int way)
+/* Ends that are not the reader's own are HDF5's: how, a program that waits for all its children may
+ * have heard in our place. */
+static lr_status complain_of_exit(const struct lr_hdf5_input *in, int code)
 {
     const lr_log *log = in->process->callers_log;
-    const int code = WIFEXITED(way) ? WEXITSTATUS(way) : 0;
-    if (code == LR_HDF5_OTHER_VERSION) {
+    switch (code) {
+    case LR_HDF5_OTHER_VERSION:
         return lr_error(log, LR_FAILED,
                         "%s cannot be read: the program " LR_HDF5_READER
                         " is not that of LORaster " LR_VERSION_STRING ": install LORaster again",
                         in->path);
+    case LR_HDF5_NO_MEMORY:
+    case LR_HDF5_NO_LIBRARY:
+        return lr_error(log, LR_FAILED,
+                        "%s cannot be read: the program " LR_HDF5_READER
+                        " lacks %s: run it by itself to see more",
+                        in->path, code == LR_HDF5_NO_LIBRARY ? "a library" : "memory");
+    default:
+        return lr_error(log, LR_BAD_INPUT,
+                        "%s is damaged: the HDF5 library gives up when it reads it (code %d): get "
+                        "the file again",
+                        in->path, code);
     }
-    return code != 0
-               ? lr_error(log, LR_FAILED,
-                          "%s cannot be read: the program " LR_HDF5_READER
-                          " ends with code %d: install LORaster again",
-                          in->path, code)
-               : lr_error(log, LR_BAD_INPUT,
-                          "%s cannot be read: the program that reads it has ended, most likely "
-                          "because the file is damaged",
-                          in->path);
 }
 
 static lr_status complain_of_end(const struct lr_hdf5_input *in, int way)
@@ -70,7 +73,7 @@ static lr_status complain_of_end(const struct lr_hdf5_input *in, int way)
     }
     switch (signal_number) {
     case 0:
-        return complain_of_exit(in, way);
+        return complain_of_exit(in, WIFEXITED(way) ? WEXITSTATUS(way) : 0);
     case SIGPROF:
         return lr_error(log, LR_BAD_INPUT,
                         "%s is damaged: the HDF5 library comes to no end in it: get the file again",

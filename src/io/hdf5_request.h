@@ -14,7 +14,9 @@ enum {
     LR_HDF5_WINDOW_BYTES = 4 << 20, /* of the memory that both see */
     LR_HDF5_MOST_SECONDS = 10,      /* of the processor's time, for one request */
     LR_HDF5_MOST_SILENT_SECONDS = 60,
-    LR_HDF5_OTHER_VERSION = 64 /* the reader's exit code when it is not of this LORaster */
+    LR_HDF5_OTHER_VERSION = 64, /* the reader's exit code when it is not of this LORaster, */
+    LR_HDF5_NO_MEMORY = 65,     /* when it does not get the memory that both see, */
+    LR_HDF5_NO_LIBRARY = 127    /* and the system's, when it lacks a library */
 };
 
 enum lr_hdf5_request_kind {

@@ -135,10 +135,10 @@ static void test_reader(void **state)
     assert_unread(&s, "is not that of LORaster");
     write_reader(&s, "#!/bin/sh\nkill -SEGV $$\n");
     assert_unread(&s, "is damaged");
-    write_reader(&s, "#!/bin/sh\nexit 7\n");
-    assert_unread(&s, "ends with code 7");
-    write_reader(&s, "#!/bin/sh\nexit 0\n");
-    assert_unread(&s, "has ended");
+    write_reader(&s, "#!/bin/sh\nexit 127\n");
+    assert_unread(&s, "lacks a library");
+    write_reader(&s, "#!/bin/sh\nexit 1\n");
+    assert_unread(&s, "is damaged");
     write_reader(&s, "no program\n");
     assert_unread(&s, "cannot start");
     assert_int_equal(setenv("LORASTER_LIBEXEC", libexec, 1), 0);
