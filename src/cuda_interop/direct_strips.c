@@ -25,19 +25,11 @@ struct planner {
     int64_t (*slabs)[2]; /* owned [lattice.count]: slab, number of the step */
 };
 
-/* Places along the lattice's rows and across them. */
-static void to_lattice(const struct lr_lattice *lattice, const double place[2], double at[2])
-{
-    const int *e = lattice->next, *a = lattice->across;
-    const int det = e[0] * a[1] - e[1] * a[0]; /* 1 or -1 */
-    at[0] = (place[0] * a[1] - place[1] * a[0]) * det;
-    at[1] = (e[0] * place[1] - e[1] * place[0]) * det;
-}
-
-static void to_lattice_whole(const struct lr_lattice *lattice, const int32_t place[2], int at[2])
+/* Along the lattice's rows and across them. */
+static void place_column(const struct planner *planner, const int32_t column[2], int at[2])
 {
     double exact[2];
-    to_lattice(lattice, (double[2]){place[0], place[1]}, exact);
+    lr_lattice_place(&planner->lattice, (double[2]){column[0], column[1]}, exact);
     at[0] = (int)lround(exact[0]);
     at[1] = (int)lround(exact[1]);
 }
@@ -60,7 +52,8 @@ static int32_t find_slope(const struct planner *planner)
     const double *voxel_mm = planner->params->shape->info.grid.voxel_mm,
                  *tof = planner->params->shape->axes[0];
     double at[2];
-    to_lattice(&planner->lattice, (double[2]){tof[0] / voxel_mm[0], tof[1] / voxel_mm[1]}, at);
+    lr_lattice_place(&planner->lattice, (double[2]){tof[0] / voxel_mm[0], tof[1] / voxel_mm[1]},
+                     at);
     const double slope = fabs(at[1]) < fabs(at[0]) ? at[1] / at[0] : 0;
     return (int32_t)lround(slope * ONE);
 }
@@ -94,7 +87,7 @@ static lr_status sort_steps(struct planner *planner)
     }
     for (int k = 0; k < count; k++) {
         int at[2];
-        to_lattice_whole(&planner->lattice, planner->lattice.steps[k].column, at);
+        place_column(planner, planner->lattice.steps[k].column, at);
         planner->slabs[k][0] = at[0];
         planner->slabs[k][1] = k;
     }
@@ -119,7 +112,7 @@ static lr_status list_steps(struct planner *planner)
     for (int k = 0; k < count; k++) {
         const struct lr_lattice_step *from = &planner->lattice.steps[planner->slabs[k][1]];
         int at[2];
-        to_lattice_whole(&planner->lattice, from->column, at);
+        place_column(planner, from->column, at);
         plan->steps[k] = (lr_cuda_strip_step){
             .source = from->quad, .place = at[1], .kind = 4 * (count_taps(from) - 1) + from->shift};
         plan->first[at[0] - pass->least + 1] = k + 1;
@@ -297,7 +290,7 @@ static void find_columns(const struct planner *planner, int range[2])
     for (int corner = 1; corner < 4; corner++) {
         const int32_t column[2] = {corner & 1 ? size[0] - 1 : 0, corner & 2 ? size[1] - 1 : 0};
         int at[2];
-        to_lattice_whole(&planner->lattice, column, at);
+        place_column(planner, column, at);
         range[0] = at[0] < range[0] ? at[0] : range[0];
         range[1] = at[0] > range[1] ? at[0] : range[1];
     }

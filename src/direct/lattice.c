@@ -259,17 +259,25 @@ void lr_lattice_finish(struct lr_lattice *lattice)
     *lattice = (struct lr_lattice){0};
 }
 
-void lr_lattice_range(const struct lr_lattice *lattice, const int size[2], int least[2],
-                      int most[2])
+void lr_lattice_place(const struct lr_lattice *lattice, const double column[2], double at[2])
 {
     const int *e = lattice->next, *a = lattice->across;
     const int det = e[0] * a[1] - e[1] * a[0]; /* 1 or -1 */
+    at[0] = (column[0] * a[1] - column[1] * a[0]) * det;
+    at[1] = (e[0] * column[1] - e[1] * column[0]) * det;
+}
+
+void lr_lattice_range(const struct lr_lattice *lattice, const int size[2], int least[2],
+                      int most[2])
+{
     for (int corner = 0; corner < 4; corner++) {
-        const int x = corner & 1 ? size[0] - 1 : 0, y = corner & 2 ? size[1] - 1 : 0;
-        const int at[2] = {(x * a[1] - y * a[0]) * det, (e[0] * y - e[1] * x) * det};
+        const double column[2] = {corner & 1 ? size[0] - 1 : 0, corner & 2 ? size[1] - 1 : 0};
+        double at[2];
+        lr_lattice_place(lattice, column, at);
         for (int k = 0; k < 2; k++) {
-            least[k] = corner == 0 || at[k] < least[k] ? at[k] : least[k];
-            most[k] = corner == 0 || at[k] > most[k] ? at[k] : most[k];
+            const int whole = (int)lround(at[k]);
+            least[k] = corner == 0 || whole < least[k] ? whole : least[k];
+            most[k] = corner == 0 || whole > most[k] ? whole : most[k];
         }
     }
     least[0] = least[0] >= 0 ? least[0] / J : -((J - 1 - least[0]) / J);

@@ -43,6 +43,10 @@ lr_status lr_lattice_init(struct lr_lattice *lattice, const struct lr_direct_sha
                           const lr_log *log);
 void lr_lattice_finish(struct lr_lattice *lattice);
 
+/* Where a column, or a direction, lies along the lattice's rows and across them: column = at[0] next +
+ * at[1] across. */
+void lr_lattice_place(const struct lr_lattice *lattice, const double column[2], double at[2]);
+
 /* The p and q (lr_lattice) of the first outputs whose threads cover a grid: from least to most. */
 void lr_lattice_range(const struct lr_lattice *lattice, const int size[2], int least[2],
                       int most[2]);
