@@ -20,6 +20,14 @@ static void distances(const struct lr_direct_shape *shape, const int32_t *offset
     }
 }
 
+double lr_cuda_cloud_factor(const struct lr_direct_shape *shape, const int32_t offset[3])
+{
+    double d[3];
+    distances(shape, offset, d);
+    const double t = d[0] / shape->info.sigma_mm[0], a = d[2] / shape->info.sigma_mm[2];
+    return exp(-0.5 * (t * t + a * a));
+}
+
 /* --- projection mask --- */
 
 /* Lists go along the axis nearer to the line of response, and step aside where the line does. */
@@ -100,9 +108,10 @@ static struct point *list_points(struct lr_cuda_cloud_tables *tables,
         column += i == 0 || offset[0] != shape->offsets[i - 1][0] ||
                   offset[1] != shape->offsets[i - 1][1];
         distances(shape, offset, d);
-        const double t = d[0] / info->sigma_mm[0], a = d[2] / info->sigma_mm[2];
-        points[i] = (struct point){
-            {offset[0], offset[1], offset[2]}, column, d[0], exp(-0.5 * (t * t + a * a))};
+        points[i] = (struct point){{offset[0], offset[1], offset[2]},
+                                   column,
+                                   d[0],
+                                   lr_cuda_cloud_factor(shape, offset)};
     }
     tables->pass.num_columns = column + 1;
     tables->pass.num_points = (int32_t)info->num_offsets;

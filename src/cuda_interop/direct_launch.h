@@ -43,12 +43,15 @@ int lr_cuda_launch_columns(bool forward, const lr_cuda_columns *pass, const lr_c
 int lr_cuda_launch_column_weights(bool forward, const lr_cuda_columns *pass,
                                   const lr_cuda_gather *tables, const int32_t *indices);
 
+/* Whether the current device makes the copies that strips live on: from compute capability 9.0 on. */
+bool lr_cuda_strips_work(void);
+
 /* images: arrays only. */
 int lr_cuda_launch_strips(bool forward, const lr_cuda_strips *pass, const lr_cuda_images *images);
 
-/* Fills pass->weights and pass->singles; entries: [num_entries + num_singles] on the device. */
-int lr_cuda_launch_strip_weights(bool forward, const lr_cuda_strips *pass,
-                                 const lr_cuda_gather *tables, const int4 *entries);
+/* Fills in weights of steps, and profiles. */
+int lr_cuda_launch_strip_fill(bool forward, const lr_cuda_strips *pass,
+                              const lr_cuda_strip_fill *fill);
 
 /* On the default stream. Images of a pass are all arrays, or all surfaces. */
 int lr_cuda_launch_discrepancy(const lr_cuda_discrepancy *pass);

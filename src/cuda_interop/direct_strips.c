@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "cuda_interop/direct_cloud.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -13,8 +14,8 @@ _Static_assert((int)LR_CUDA_OUTPUTS == (int)LR_LATTICE_OUTPUTS, "a thread's outp
 
 enum {
     J = LR_LATTICE_OUTPUTS,
-    ONE = 65536,           /* of a slope */
-    ROOM_BYTES = 75 * 1024 /* three blocks on a multiprocessor */
+    ONE = 65536, /* of a slope */
+    ROOM_BYTES = 227 * 1024 / 3 - 1024 /* three blocks on a multiprocessor */
 };
 
 /* What is only known while a plan is made. */
@@ -95,139 +96,128 @@ static lr_status sort_steps(struct planner *planner)
     return LR_OK;
 }
 
-static lr_status list_steps(struct planner *planner)
+/* The first slice, and the one after the last, that a step takes of those above an output. */
+static void slices_of(const struct lr_lattice_step *step, int slices[2])
+{
+    slices[0] = 4 * step->quad + step->shift;
+    slices[1] = slices[0] + count_taps(step);
+}
+
+static const struct lr_lattice_step *step_of(const struct planner *planner, int k)
+{
+    return &planner->lattice.steps[planner->slabs[k][1]];
+}
+
+/* The steps of each slab, and where it begins along the slices. */
+static lr_status list_slabs(struct planner *planner)
 {
     struct lr_cuda_strip_plan *plan = planner->plan;
     lr_cuda_strips *pass = &plan->pass;
     const int count = planner->lattice.count;
     pass->least = (int32_t)planner->slabs[0][0];
     pass->num_slabs = (int32_t)(planner->slabs[count - 1][0] - pass->least) + 1;
-    plan->steps =
-        lr_alloc(count + 1, sizeof(*plan->steps), "steps of a view", planner->params->log);
-    plan->first = lr_alloc(pass->num_slabs + 1, sizeof(*plan->first), "steps of a view",
-                           planner->params->log);
-    if (plan->steps == NULL || plan->first == NULL) {
+    plan->slabs =
+        lr_alloc(pass->num_slabs, sizeof(*plan->slabs), "steps of a view", planner->params->log);
+    if (plan->slabs == NULL) {
         return LR_FAILED;
     }
     for (int k = 0; k < count; k++) {
-        const struct lr_lattice_step *from = &planner->lattice.steps[planner->slabs[k][1]];
-        int at[2];
-        place_column(planner, from->column, at);
-        plan->steps[k] = (lr_cuda_strip_step){
-            .source = from->quad, .place = at[1], .kind = 4 * (count_taps(from) - 1) + from->shift};
-        plan->first[at[0] - pass->least + 1] = k + 1;
-    }
-    for (int c = 1; c <= pass->num_slabs; c++) {
-        plan->first[c] = plan->first[c] > plan->first[c - 1] ? plan->first[c] : plan->first[c - 1];
+        lr_cuda_slab *slab = &plan->slabs[planner->slabs[k][0] - pass->least];
+        int slices[2];
+        slices_of(step_of(planner, k), slices);
+        slab->first = slab->count == 0 ? k : slab->first;
+        const int low = 4 * floor_div(slices[0], 4);
+        slab->low = slab->count == 0 || low < slab->low ? low : slab->low;
+        slab->count++;
+        pass->most_steps = slab->count > pass->most_steps ? slab->count : pass->most_steps;
     }
     return LR_OK;
 }
 
-/* --- entries: what outputs of several steps share is in the list of weights once --- */
-
-struct use {
-    bool is_single;
-    int32_t offsets[LR_LATTICE_TAPS], step, output;
-};
-
-static int compare_entries(const struct use *one, const struct use *other)
+/* lr_cuda_strip_step. */
+static int32_t pairs_of(const struct lr_lattice_step *step)
 {
-    return one->is_single != other->is_single
-               ? (int)one->is_single - (int)other->is_single
-               : memcmp(one->offsets, other->offsets, sizeof(one->offsets));
-}
-
-static int compare_uses(const void *a, const void *b)
-{
-    const struct use *one = a, *other = b;
-    const int entries = compare_entries(one, other);
-    return entries != 0               ? entries
-           : one->step != other->step ? (one->step < other->step ? -1 : 1)
-                                      : one->output - other->output;
-}
-
-static int64_t list_uses(const struct planner *planner, struct use *uses)
-{
-    int64_t count = 0;
-    for (int k = 0; k < planner->lattice.count; k++) {
-        const struct lr_lattice_step *from = &planner->lattice.steps[planner->slabs[k][1]];
-        for (int j = 0; j < J; j++) {
-            planner->plan->steps[k].entries[j] = -1;
-            if ((from->mask >> j & 1) != 0) {
-                struct use *use = &uses[count++];
-                *use = (struct use){
-                    .is_single = planner->plan->steps[k].kind < 4, .step = k, .output = j};
-                memcpy(use->offsets, from->offsets[j], sizeof(use->offsets));
-            }
+    int32_t pairs = 0;
+    for (int j = 0; j < J; j++) {
+        for (int tap = 0; tap < LR_LATTICE_TAPS; tap++) {
+            pairs |= step->offsets[j][tap] >= 0 ? 1 << (2 * tap + j / 2) : 0;
         }
     }
-    return count;
+    return pairs;
 }
 
-static lr_status too_many_weights(const struct planner *planner)
-{
-    return lr_error(planner->params->log, LR_FAILED,
-                    "a view has more than %d weights: take a larger epsilon, a smaller support or "
-                    "backend cpu",
-                    INT32_MAX);
-}
-
-static lr_status number_uses(const struct planner *planner, const struct use *uses, int64_t count)
+static lr_status list_steps(struct planner *planner)
 {
     struct lr_cuda_strip_plan *plan = planner->plan;
-    plan->entries =
-        lr_alloc(count, sizeof(*plan->entries), "weights of a view", planner->params->log);
-    if (plan->entries == NULL) {
+    plan->num_steps = plan->pass.num_steps = planner->lattice.count;
+    plan->steps =
+        lr_alloc(plan->num_steps, sizeof(*plan->steps), "steps of a view", planner->params->log);
+    if (plan->steps == NULL) {
         return LR_FAILED;
     }
-    int32_t last = -1;
-    for (int64_t n = 0; n < count; n++) {
-        if (n == 0 || compare_entries(&uses[n - 1], &uses[n]) != 0) {
-            last++;
-            if ((int64_t)(last + 1) * plan->pass.num_rows > INT32_MAX) {
-                return too_many_weights(planner);
-            }
-            memcpy(plan->entries[last], uses[n].offsets, sizeof(*plan->entries));
-            *(uses[n].is_single ? &plan->pass.num_singles : &plan->pass.num_entries) += 1;
-        }
-        plan->steps[uses[n].step].entries[uses[n].output] =
-            plan->pass.num_rows * (last - (uses[n].is_single ? plan->pass.num_entries : 0));
+    for (int k = 0; k < plan->num_steps; k++) {
+        const struct lr_lattice_step *from = step_of(planner, k);
+        int at[2], slices[2];
+        place_column(planner, from->column, at);
+        slices_of(from, slices);
+        const int shift = slices[0] - plan->slabs[at[0] - plan->pass.least].low;
+        const int reach = shift + LR_CUDA_STRIP_PIECES * LR_CUDA_STRIP_SLICES + slices[1] - slices[0] - 1;
+        plan->steps[k] =
+            (lr_cuda_strip_step){.source = shift / 4,
+                                 .place = at[1],
+                                 .shift = shift % 4,
+                                 .pairs = pairs_of(from)};
+        plan->pass.pitch = reach > plan->pass.pitch ? reach : plan->pass.pitch; /* slices yet */
     }
     return LR_OK;
 }
 
-static lr_status list_entries(const struct planner *planner)
+/* --- tables --- */
+
+/* Columns of mSR, numbered as they come, so that the last is the mirror image of the first; and what
+ * time of flight and slice give. */
+static void list_columns(const struct planner *planner)
 {
-    struct use *uses = lr_alloc((int64_t)planner->lattice.count * J, sizeof(*uses),
-                                "weights of a view", planner->params->log);
-    if (uses == NULL) {
+    struct lr_cuda_strip_plan *plan = planner->plan;
+    const struct lr_direct_shape *shape = planner->params->shape;
+    int column = -1;
+    for (int64_t i = 0; i < shape->info.num_offsets; i++) {
+        const int32_t *offset = shape->offsets[i];
+        const bool is_first = i == 0 || offset[0] != shape->offsets[i - 1][0] ||
+                              offset[1] != shape->offsets[i - 1][1];
+        column += is_first;
+        plan->columns[i] = column;
+        plan->factors[i] = (float)lr_cuda_cloud_factor(shape, offset);
+        if (is_first || plan->factors[i] > plan->factors[plan->peaks[column]]) {
+            plan->peaks[column] = (int32_t)i;
+        }
+    }
+    plan->num_columns = column + 1;
+}
+
+static lr_status list_offsets(const struct planner *planner)
+{
+    struct lr_cuda_strip_plan *plan = planner->plan;
+    const lr_log *log = planner->params->log;
+    const int64_t count = planner->params->shape->info.num_offsets;
+    plan->offsets =
+        lr_alloc(planner->lattice.count, sizeof(*plan->offsets), "weights of a view", log);
+    plan->factors = lr_alloc(count, sizeof(*plan->factors), "weights of a view", log);
+    plan->columns = lr_alloc(count, sizeof(*plan->columns), "weights of a view", log);
+    plan->peaks = lr_alloc(count, sizeof(*plan->peaks), "weights of a view", log);
+    if (!plan->offsets || !plan->factors || !plan->columns || !plan->peaks) {
         return LR_FAILED;
     }
-    const int64_t count = list_uses(planner, uses);
-    qsort(uses, (size_t)count, sizeof(*uses), compare_uses);
-    const lr_status status = number_uses(planner, uses, count);
-    free(uses);
-    return status;
+    plan->num_offsets = (int32_t)count;
+    for (int k = 0; k < planner->lattice.count; k++) {
+        memcpy(plan->offsets[k], step_of(planner, k)->offsets,
+               sizeof(plan->offsets[k]));
+    }
+    list_columns(planner);
+    return LR_OK;
 }
 
 /* --- blocks --- */
-
-/* What a thread reads of a column of sources, in quads from its first on. */
-static void find_quads(struct lr_cuda_strip_plan *plan)
-{
-    lr_cuda_strips *pass = &plan->pass;
-    int low = 0, high = 0;
-    for (int k = 0; k < plan->first[pass->num_slabs]; k++) {
-        const lr_cuda_strip_step *step = &plan->steps[k];
-        const int taps = step->kind / 4 + 1, shift = step->kind % 4;
-        const int end = step->source + (shift + LR_CUDA_STRIP_SLICES + taps - 1 + 3) / 4;
-        low = step->source < low ? step->source : low;
-        high = end > high ? end : high;
-    }
-    pass->low = -low;
-    pass->quads = pass->low + (LR_CUDA_STRIP_PIECES - 1) * LR_CUDA_STRIP_SLICES / 4 + high;
-    pass->pitch = pass->quads | 1;
-}
 
 /* Columns of a slab: those of all steps, wherever drifts are rounded down to. */
 static void find_width(struct lr_cuda_strip_plan *plan)
@@ -235,8 +225,9 @@ static void find_width(struct lr_cuda_strip_plan *plan)
     lr_cuda_strips *pass = &plan->pass;
     double least = 0, most = 0;
     for (int c = 0; c < pass->num_slabs; c++) {
-        for (int k = plan->first[c]; k < plan->first[c + 1]; k++) {
-            const double off = plan->steps[k].place - (double)pass->slope * (pass->least + c) / ONE;
+        for (int k = 0; k < plan->slabs[c].count; k++) {
+            const double off = plan->steps[plan->slabs[c].first + k].place -
+                               (double)pass->slope * (pass->least + c) / ONE;
             least = off < least ? off : least;
             most = off > most ? off : most;
         }
@@ -245,41 +236,69 @@ static void find_width(struct lr_cuda_strip_plan *plan)
     pass->width = pass->sides * LR_CUDA_STRIP_ROWS + pass->lead + (int32_t)ceil(most + 1);
 }
 
-static void set_block(struct lr_cuda_strip_plan *plan, int groups)
+/* What a block holds: slabs of columns, their steps and kernels' rows; the list of slabs; barriers. Sums
+ * of warps that share their outputs take the same place at last. */
+static int32_t count_bytes(const lr_cuda_strips *pass)
 {
-    lr_cuda_strips *pass = &plan->pass;
-    pass->groups = groups;
-    pass->sides = LR_CUDA_STRIP_WARPS / groups;
-    find_width(plan);
-    pass->slots = J * (groups - 1) + 2;
-    pass->bytes = pass->slots * pass->width * (pass->pitch * 16 + 2);
+    const int32_t slots = pass->splits * pass->depth;
+    const int32_t steps = pass->holds_steps ? pass->num_steps : slots * pass->most_steps;
+    const int32_t bytes =
+        slots * (pass->slab_quads * 16 + 2 * (int)sizeof(uint64_t) + pass->width * 2) +
+        steps * (int)sizeof(lr_cuda_strip_step) + pass->num_slabs * (int)sizeof(lr_cuda_slab) +
+        (int)sizeof(uint64_t);
+    const int32_t sums = pass->splits == 1
+                             ? 0
+                             : pass->sides * pass->splits * LR_CUDA_STRIP_ROWS *
+                                   LR_CUDA_STRIP_PIECES * J * LR_CUDA_STRIP_SLICES * 4;
+    return bytes > sums ? bytes : sums;
 }
 
-/* From the window's quad alone to where that lies in shared memory. */
+static void set_block(struct lr_cuda_strip_plan *plan, int sides, int splits)
+{
+    lr_cuda_strips *pass = &plan->pass;
+    pass->splits = splits;
+    pass->sides = sides;
+    find_width(plan);
+    pass->slab_quads = (pass->width * pass->pitch + 7) / 8 * 8; /* copies begin at 128 bytes */
+    /* from what is fastest to what takes the least room */
+    for (int k = 0; k == 0 || (k < 4 && pass->bytes > ROOM_BYTES); k++) {
+        pass->holds_steps = k < 2;
+        pass->depth = 3 - k % 2;
+        pass->bytes = count_bytes(pass);
+    }
+}
+
+/* From slices to quads; and from the window's quad alone to where that lies in shared memory. */
 static void place_sources(struct lr_cuda_strip_plan *plan)
 {
-    for (int k = 0; k < plan->first[plan->pass.num_slabs]; k++) {
+    plan->pass.pitch = ((plan->pass.pitch + 3) / 4) | 1;
+    for (int k = 0; k < plan->num_steps; k++) {
         plan->steps[k].source += plan->steps[k].place * plan->pass.pitch;
     }
 }
 
-/* Warps one behind the other read the fewest slabs; side by side they hold the fewest. */
-static void choose_block(struct lr_cuda_strip_plan *plan, int room_bytes)
+/* The more warps share their outputs, the more blocks there are, and the more often a source is read. */
+static void choose_block(struct lr_cuda_strip_plan *plan, int sides, int splits)
 {
-    find_quads(plan);
     place_sources(plan);
-    set_block(plan, 2);
-    if (plan->pass.bytes > (room_bytes > 0 ? room_bytes : ROOM_BYTES)) {
-        set_block(plan, 1);
-    }
+    const char *wish = getenv("LR_STRIPS");
+    if (wish) { set_block(plan, wish[0]-'0', wish[1]-'0'); return; }
+    set_block(plan, sides > 0 ? sides : 1, splits > 0 ? splits : 4);
+}
+
+bool lr_cuda_strip_plan_fits(const struct lr_cuda_strip_plan *plan, int64_t room_bytes)
+{
+    const lr_cuda_strips *pass = &plan->pass;
+    return pass->bytes <= room_bytes && pass->width <= LR_CUDA_STRIP_MOST &&
+           4 * pass->pitch <= LR_CUDA_STRIP_MOST;
 }
 
 /* --- tiles --- */
 
-/* Rows that hold columns of the grid, for each group of a block's own: without their drift. */
+/* Rows that hold columns of the grid, for each group of a block's columns: without their drift. */
 struct area {
-    int least_group, num_groups; /* in groups of blocks */
-    int32_t (*rows)[2];          /* owned [num_groups]: least and most */
+    int least_group, num_groups;
+    int32_t (*rows)[2]; /* owned [num_groups]: least and most */
 };
 
 /* The columns along the lattice that the grid has: from least to most. */
@@ -313,7 +332,7 @@ static void add_column(const struct planner *planner, int l, struct area *area)
 {
     const lr_cuda_strips *pass = &planner->plan->pass;
     const int group = floor_div(l, J);
-    int32_t *rows = area->rows[floor_div(group, pass->groups) - area->least_group];
+    int32_t *rows = area->rows[group - area->least_group];
     int range[2] = {-(1 << 28), 1 << 28};
     for (int k = 0; k < 2; k++) {
         clip(l * pass->next[k], pass->across[k], pass->layout.size[k], range);
@@ -328,11 +347,10 @@ static void add_column(const struct planner *planner, int l, struct area *area)
 
 static lr_status find_area(const struct planner *planner, struct area *area)
 {
-    const int columns_of_block = J * planner->plan->pass.groups;
     int columns[2];
     find_columns(planner, columns);
-    area->least_group = floor_div(columns[0], columns_of_block);
-    area->num_groups = floor_div(columns[1], columns_of_block) - area->least_group + 1;
+    area->least_group = floor_div(columns[0], J);
+    area->num_groups = floor_div(columns[1], J) - area->least_group + 1;
     area->rows =
         lr_alloc(area->num_groups, sizeof(*area->rows), "blocks of a view", planner->params->log);
     if (area->rows == NULL) {
@@ -356,7 +374,7 @@ static int32_t write_tiles(struct lr_cuda_strip_plan *plan, const struct area *a
     for (int k = 0; k < area->num_groups; k++) {
         for (int64_t row = area->rows[k][0]; row <= area->rows[k][1]; row += width) {
             if (plan->tiles != NULL) {
-                plan->tiles[count][0] = plan->pass.groups * (area->least_group + k);
+                plan->tiles[count][0] = J * (area->least_group + k);
                 plan->tiles[count][1] = (int32_t)row;
             }
             count++;
@@ -391,9 +409,10 @@ static lr_status make_plan(struct planner *planner)
     }
     pass->slope = find_slope(planner);
     LR_TRY(sort_steps(planner));
+    LR_TRY(list_slabs(planner));
     LR_TRY(list_steps(planner));
-    LR_TRY(list_entries(planner));
-    choose_block(planner->plan, planner->params->room_bytes);
+    LR_TRY(list_offsets(planner));
+    choose_block(planner->plan, planner->params->sides, planner->params->splits);
     return list_tiles(planner);
 }
 
@@ -415,9 +434,12 @@ lr_status lr_cuda_strip_plan_init(struct lr_cuda_strip_plan *plan,
 
 void lr_cuda_strip_plan_finish(struct lr_cuda_strip_plan *plan)
 {
-    free(plan->entries);
+    free(plan->peaks);
+    free(plan->columns);
+    free(plan->factors);
+    free(plan->offsets);
     free(plan->tiles);
-    free(plan->first);
+    free(plan->slabs);
     free(plan->steps);
     *plan = (struct lr_cuda_strip_plan){0};
 }

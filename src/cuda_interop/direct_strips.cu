@@ -2,14 +2,9 @@
  * Copyright The LORaster authors */
 #include "cuda_interop/direct_launch.h"
 
-#include <cuda_pipeline.h>
+#include <cuda.h>
+#include <cuda/ptx>
 #include <cuda_runtime.h>
-
-/* A copy that goes on beside the thread's work; zero where nothing is there. */
-__device__ inline void copy_quad(float4 *target, const float4 *source, bool is_there)
-{
-    __pipeline_memcpy_async(target, source, sizeof(float4), is_there ? 0 : sizeof(float4));
-}
 
 /* Whether it is true for a thread of the warp. */
 __device__ inline bool any_lane(bool is_so)
@@ -17,100 +12,303 @@ __device__ inline bool any_lane(bool is_so)
     return __any_sync(0xffffffffu, is_so) != 0;
 }
 
+/* sum += a b, after those that stand before it. */
+__device__ inline void add_in_turn(float &sum, float a, float b)
+{
+    asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(b), "f"(a));
+}
+
+/* What is the same in all lanes: the compiler then knows. */
+__device__ inline int same_in_warp(int number)
+{
+    return __shfl_sync(0xffffffffu, number, 0);
+}
+
 #include "cuda_interop/direct_strips.cuh"
+
+#ifndef LR_STRIP_MIN_BLOCKS
+#define LR_STRIP_MIN_BLOCKS 3
+#endif
 
 namespace
 {
 
-constexpr int threads = LR_CUDA_STRIP_WARPS * LR_CUDA_STRIP_ROWS * LR_CUDA_STRIP_PIECES;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+
+/* The copies of a slab, which a barrier in shared memory counts. */
+struct slab_copies {
+    const CUtensorMap *source;
+    uint64_t *barrier;
+
+    __device__ void expect(int bytes)
+    {
+        cuda::ptx::mbarrier_arrive_expect_tx(cuda::ptx::sem_release, cuda::ptx::scope_cta,
+                                             cuda::ptx::space_shared, barrier, (uint32_t)bytes);
+    }
+    __device__ void slab(float4 *target, int z, int x, int y)
+    {
+        const int32_t at[3] = {z, x, y};
+        cuda::ptx::cp_async_bulk_tensor(cuda::ptx::space_cluster, cuda::ptx::space_global, target,
+                                        source, at, barrier);
+    }
+    __device__ void list(void *target, const void *from, int bytes)
+    {
+        cuda::ptx::cp_async_bulk(cuda::ptx::space_cluster, cuda::ptx::space_global, target, from,
+                                 (uint32_t)bytes, barrier);
+    }
+};
+
+/* For one lane of a warp: the compiler knows then that it is one. */
+__device__ inline bool is_elected()
+{
+    uint32_t elected;
+    asm volatile("{\n"
+                 ".reg .pred chosen;\n"
+                 "elect.sync _|chosen, 0xffffffff;\n"
+                 "selp.u32 %0, 1, 0, chosen;\n"
+                 "}"
+                 : "=r"(elected));
+    return elected != 0;
+}
+
+/* For one thread of a block. */
+__device__ inline void init_barriers(const lr_cuda_strips &pass, const strip_block &block)
+{
+    for (int k = 0; k < num_slots(pass); k++) {
+        cuda::ptx::mbarrier_init(block.barriers + k, 1);
+        cuda::ptx::mbarrier_init(block.barriers + num_slots(pass) + k, (uint32_t)pass.sides);
+    }
+    cuda::ptx::mbarrier_init(block.barriers + 2 * num_slots(pass), 1);
+    cuda::ptx::fence_mbarrier_init(cuda::ptx::sem_release, cuda::ptx::scope_cluster);
+}
+
+/* round: how often the barrier has been waited for before. */
+__device__ inline void wait_for(uint64_t *barrier, int round)
+{
+    while (!cuda::ptx::mbarrier_try_wait_parity(barrier, (uint32_t)(round & 1))) {
+    }
+}
+
+/* A place in a split's ring of slabs. */
+struct ring_place {
+    int slot, round;
+};
+
+__device__ inline ring_place next_place(const lr_cuda_strips &pass, ring_place place)
+{
+    return place.slot + 1 < pass.depth ? ring_place{place.slot + 1, place.round}
+                                       : ring_place{0, place.round + 1};
+}
+
+/* For the first warp of a split: brings slab c, once all are through with the one it replaces. */
+template <strip_kernels Kernels>
+__device__ inline void bring_slab(const lr_cuda_strips &pass, const strip_block &block,
+                                  const CUtensorMap *source, int c, int slot, int lane)
+{
+    slab_copies copies = {source, block.barriers + slot};
+    const lr_cuda_slab slab = slab_at(block, c);
+    stage_rows<Kernels>(pass, block, c, slot, lane);
+    __syncwarp();
+    if (is_elected()) {
+        stage_slab(pass, block, c, slot, slab, copies);
+    }
+}
+
+template <strip_kernels Kernels, int Slices>
+__device__ inline void gather_strip(const lr_cuda_strips &pass, const strip_block &block,
+                                    const CUtensorMap *source, strip_thread<Slices> &own)
+{
+    const int first_slot = own.split * pass.depth;
+    uint64_t *const is_there = block.barriers + first_slot;
+    uint64_t *const is_free = is_there + num_slots(pass);
+    ring_place here = {0, 0}, ahead = {0, 0};
+    int coming = own.split;
+    for (; own.side == 0 && ahead.slot < pass.depth - 1 && coming < pass.num_slabs;
+         coming += pass.splits, ahead = next_place(pass, ahead)) {
+        bring_slab<Kernels>(pass, block, source, coming, first_slot + ahead.slot, own.lane);
+    }
+    if (pass.holds_steps) {
+        wait_for(block.barriers + 2 * num_slots(pass), 0);
+    }
+    for (int c = own.split; c < pass.num_slabs; c += pass.splits, here = next_place(pass, here)) {
+        if (own.side == 0 && coming < pass.num_slabs) {
+            if (ahead.round > 0) {
+                wait_for(is_free + ahead.slot, ahead.round - 1);
+            }
+            bring_slab<Kernels>(pass, block, source, coming, first_slot + ahead.slot, own.lane);
+            coming += pass.splits;
+            ahead = next_place(pass, ahead);
+        }
+        wait_for(is_there + here.slot, here.round);
+        if (own.is_needed) {
+            gather_slab<Kernels>(pass, block, c, first_slot + here.slot, own);
+        }
+        __syncwarp();
+        if (is_elected()) {
+            cuda::ptx::mbarrier_arrive(is_free + here.slot);
+        }
+    }
+}
+
+#endif
 
 /* 24 slices take 96 registers for sums alone. slice: the first. */
-template <bool Forward, int Slices>
-__global__ void __launch_bounds__(threads, Slices == 24 ? 3 : 4)
-    strips(lr_cuda_strips pass, int slice, const float4 *source, float4 *target)
+template <strip_kernels Kernels, int Slices>
+__global__ void __launch_bounds__(LR_CUDA_STRIP_WARPS *LR_CUDA_STRIP_LANES, LR_STRIP_MIN_BLOCKS)
+    strips(const __grid_constant__ lr_cuda_strips pass, const __grid_constant__ CUtensorMap source,
+           int slice, float4 *target)
 {
-    extern __shared__ float4 shared[];
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    extern __shared__ __align__(128) float4 shared[];
+    const int number = (int)threadIdx.x;
     const int2 tile = pass.tiles[blockIdx.x];
-    const strip_block block = {
-        tile.x, tile.y, slice + (int)blockIdx.y * LR_CUDA_STRIP_PIECES * Slices, shared,
-        reinterpret_cast<uint16_t *>(shared + (int64_t)pass.slots * pass.width * pass.pitch)};
-    const int thread = (int)threadIdx.x, ahead = pass.slots - 1;
-    strip_thread<Slices> own;
-    begin_strip<Forward>(pass, block, thread, own);
-    for (int c = 0; c < ahead; c++) {
-        stage_slab<Forward>(pass, block, c, source, thread);
+    const strip_block block =
+        strip_block_at(pass, make_int2(same_in_warp(tile.x), same_in_warp(tile.y)),
+                       slice + (int)blockIdx.y * LR_CUDA_STRIP_PIECES * Slices, shared);
+    load_slabs(pass, block, number, (int)blockDim.x);
+    if (number == 0) {
+        init_barriers(pass, block);
+        if (pass.holds_steps) {
+            slab_copies copies = {&source, block.barriers + 2 * num_slots(pass)};
+            stage_steps(pass, block, copies);
+        }
     }
-    __pipeline_commit();
-    for (int c = 0; c < pass.num_slabs; c++) {
-        __pipeline_wait_prior(0);
+    __syncthreads();
+    strip_thread<Slices> own;
+    begin_strip<Kernels>(pass, block, number, own);
+    gather_strip<Kernels>(pass, block, &source, own);
+    if (pass.splits > 1) {
+        float *sums = reinterpret_cast<float *>(shared);
         __syncthreads();
-        if (c + 1 < pass.num_slabs) {
-            stage_slab<Forward>(pass, block, c + ahead, source, thread);
-        }
-        __pipeline_commit();
-        if (own.is_needed) {
-            gather_slab<Forward>(pass, block, c, own);
-        }
+        leave_sums(pass, sums, own);
+        __syncthreads();
+        add_sums(pass, sums, own);
     }
     store_strip(pass, block, own, target);
+#endif
 }
 
 template <bool Forward>
-__global__ void strip_weights(lr_cuda_strips pass, lr_cuda_gather tables, const int4 *entries)
+__global__ void strip_steps(const __grid_constant__ lr_cuda_strips pass,
+                            const __grid_constant__ lr_cuda_strip_fill fill)
 {
-    fill_strip_weights<Forward>(pass, tables, entries,
-                                (int64_t)blockIdx.x * blockDim.x + threadIdx.x);
+    fill_strip_step<Forward>(pass, fill, (int)(blockIdx.x * blockDim.x + threadIdx.x));
+}
+
+__global__ void strip_profiles(const __grid_constant__ lr_cuda_strips pass,
+                               const __grid_constant__ lr_cuda_strip_fill fill)
+{
+    fill_strip_profile(pass, fill, (int64_t)blockIdx.x * blockDim.x + threadIdx.x);
+}
+
+/* --- launches --- */
+
+using encode_tiled = decltype(&cuTensorMapEncodeTiled);
+
+/* The driver's, which no library has to be linked for. */
+encode_tiled find_encode_tiled()
+{
+    void *found = nullptr;
+    cudaDriverEntryPointQueryResult result;
+    const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found,
+                                                               12000, cudaEnableDefault, &result);
+    return error == cudaSuccess && result == cudaDriverEntryPointSuccess
+               ? reinterpret_cast<encode_tiled>(found)
+               : nullptr;
+}
+
+/* The source image for copies of slabs: its grid alone, so that all around it is zero. */
+cudaError_t describe_source(const lr_cuda_strips &pass, const float4 *source, CUtensorMap *map)
+{
+    static const encode_tiled encode = find_encode_tiled();
+    const lr_cuda_layout &layout = pass.layout;
+    const int64_t column = layout.extent[0], row = column * layout.extent[1];
+    const float4 *first = source + layout.margin[0] + column * layout.margin[1] + row * layout.margin[2];
+    const cuuint64_t size[3] = {(cuuint64_t)layout.size[2], (cuuint64_t)layout.size[0],
+                                (cuuint64_t)layout.size[1]};
+    const cuuint64_t strides[2] = {column * sizeof(float4), row * sizeof(float4)};
+    const cuuint32_t box[3] = {4 * (cuuint32_t)pass.pitch,
+                               (cuuint32_t)(pass.across[0] != 0 ? pass.width : 1),
+                               (cuuint32_t)(pass.across[0] != 0 ? 1 : pass.width)};
+    const cuuint32_t steps[3] = {1, 1, 1};
+    if (encode == nullptr) {
+        return cudaErrorNotSupported;
+    }
+    return encode(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 3, const_cast<float4 *>(first), size,
+                  strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
+                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
+               ? cudaSuccess
+               : cudaErrorInvalidValue;
 }
 
 /* `layers` of blocks above each other, from a slice on. */
-template <bool Forward, int Slices>
-cudaError_t launch(lr_cuda_strips pass, const lr_cuda_images &images, int slice, int layers)
+template <strip_kernels Kernels, int Slices>
+cudaError_t launch(const lr_cuda_strips &pass, const lr_cuda_images &images, int slice, int layers)
 {
-    const cudaError_t error = cudaFuncSetAttribute(
-        strips<Forward, Slices>, cudaFuncAttributeMaxDynamicSharedMemorySize, pass.bytes);
+    CUtensorMap source;
+    cudaError_t error = layers == 0 ? cudaSuccess : describe_source(pass, images.source, &source);
+    if (error == cudaSuccess && layers > 0) {
+        error = cudaFuncSetAttribute(strips<Kernels, Slices>,
+                                     cudaFuncAttributeMaxDynamicSharedMemorySize, pass.bytes);
+    }
     if (error != cudaSuccess || layers == 0) {
         return error;
     }
-    pass.quads -= LR_CUDA_STRIP_PIECES * (LR_CUDA_STRIP_SLICES - Slices) / 4;
     const auto stream = static_cast<cudaStream_t>(images.stream);
     const dim3 grid((unsigned)pass.num_tiles, (unsigned)layers);
-    strips<Forward, Slices>
-        <<<grid, threads, (size_t)pass.bytes, stream>>>(pass, slice, images.source, images.target);
+    const unsigned threads = (unsigned)(pass.sides * pass.splits * LR_CUDA_STRIP_LANES);
+    strips<Kernels, Slices>
+        <<<grid, threads, (size_t)pass.bytes, stream>>>(pass, source, slice, images.target);
     return cudaGetLastError();
 }
 
 /* Whole layers, and the slices that are left by the shortest threads that do. */
-template <bool Forward>
+template <strip_kernels Kernels>
 cudaError_t launch_layers(const lr_cuda_strips &pass, const lr_cuda_images &images)
 {
     constexpr int most = LR_CUDA_STRIP_PIECES * LR_CUDA_STRIP_SLICES;
     const int layers = pass.layout.size[2] / most, slice = layers * most;
     const int left = pass.layout.size[2] - slice;
-    const cudaError_t error = launch<Forward, 24>(pass, images, 0, layers + (left > 32));
+    const cudaError_t error = launch<Kernels, 24>(pass, images, 0, layers + (left > 32));
     if (error != cudaSuccess || left == 0 || left > 32) {
         return error;
     }
-    return left > 16 ? launch<Forward, 16>(pass, images, slice, 1)
-                     : launch<Forward, 8>(pass, images, slice, 1);
+    return left > 16 ? launch<Kernels, 16>(pass, images, slice, 1)
+                     : launch<Kernels, 8>(pass, images, slice, 1);
 }
 
 } // namespace
 
-int lr_cuda_launch_strips(bool forward, const lr_cuda_strips *pass, const lr_cuda_images *images)
+bool lr_cuda_strips_work(void)
 {
-    return forward ? launch_layers<true>(*pass, *images) : launch_layers<false>(*pass, *images);
+    cudaFuncAttributes attributes;
+    const bool is_known =
+        cudaFuncGetAttributes(&attributes, strips<STRIP_ONE, 24>) == cudaSuccess;
+    return is_known && attributes.ptxVersion >= 90;
 }
 
-int lr_cuda_launch_strip_weights(bool forward, const lr_cuda_strips *pass,
-                                 const lr_cuda_gather *tables, const int4 *entries)
+int lr_cuda_launch_strips(bool forward, const lr_cuda_strips *pass, const lr_cuda_images *images)
+{
+    return pass->num_rows == 1 ? launch_layers<STRIP_ONE>(*pass, *images)
+           : forward           ? launch_layers<STRIP_FORWARD>(*pass, *images)
+                               : launch_layers<STRIP_BACK>(*pass, *images);
+}
+
+int lr_cuda_launch_strip_fill(bool forward, const lr_cuda_strips *pass,
+                              const lr_cuda_strip_fill *fill)
 {
     constexpr int group = 256;
-    const int64_t count = (int64_t)(pass->num_entries + pass->num_singles) * pass->num_rows;
-    const unsigned blocks = (unsigned)((count + group - 1) / group);
+    const int threads = fill->num_steps * LR_CUDA_OUTPUTS;
+    const int64_t profiles = (int64_t)fill->num_columns * pass->num_rows;
+    const auto blocks = [](int64_t count) { return (unsigned)((count + group - 1) / group); };
     if (forward) {
-        strip_weights<true><<<blocks, group>>>(*pass, *tables, entries);
+        strip_steps<true><<<blocks(threads), group>>>(*pass, *fill);
     } else {
-        strip_weights<false><<<blocks, group>>>(*pass, *tables, entries);
+        strip_steps<false><<<blocks(threads), group>>>(*pass, *fill);
+    }
+    if (pass->num_rows > 1) {
+        strip_profiles<<<blocks(profiles), group>>>(*pass, *fill);
     }
     return cudaGetLastError();
 }

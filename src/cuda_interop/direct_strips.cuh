@@ -2,30 +2,70 @@
  * Copyright The LORaster authors
  *
  * The gather by strips for one thread. A block goes along the line of response: sources come slab by
- * slab into shared memory, the next one while the block works on the last, and are read once for
- * all the outputs of a block. A thread has four columns of outputs, one behind the other, and up
- * to 24 slices of each; the lanes of a warp lie side by side across the strip, and twice along the
- * slices. Every index of a local
- * array is a constant, so that the compiler keeps it in registers. */
+ * slab into shared memory, with the steps that are to be made of them, while its warps work on those
+ * that are there. A thread has four columns of outputs, one behind the other, and up to 24 slices of
+ * each; the lanes of a warp lie side by side across the strip, and twice along the slices. Warps lie
+ * side by side and see the same slabs, or share their outputs: each has every second or fourth slab
+ * then, and sums are added at last. Every index of a local array is a constant, so that the compiler
+ * keeps it in registers. How copies are made comes as a type with
+ *   void expect(bytes), which all copies of a slab follow,
+ *   void slab(target, z, x, y): the box of a slab; what lies outside the grid is zero
+ *   void list(target, source, bytes) */
 #ifndef LR_CUDA_DIRECT_STRIPS_CUH
 #define LR_CUDA_DIRECT_STRIPS_CUH
 
 #include "cuda_interop/direct_kernels.cuh"
 
-/* A block's share of the work, and its shared memory. */
+/* Whose kernel: there is one for all voxels; the target's; the source's. */
+enum strip_kernels { STRIP_ONE, STRIP_BACK, STRIP_FORWARD };
+
+enum { LR_CUDA_STRIP_LANES = LR_CUDA_STRIP_ROWS * LR_CUDA_STRIP_PIECES };
+
+/* lr_cuda_strip_step, by four numbers. */
+struct strip_step {
+    int4 place; /* source, place, shift, pairs */
+    int4 profiles;
+    float4 weights[4];
+};
+
+/* A block's share of the work, and its shared memory. The n-th slab of a split, and what belongs to
+ * it, is in slot split depth + n % depth. */
 struct strip_block {
-    int group, row;  /* the first group of four along the strip, and row across */
-    int slice;       /* the first */
-    float4 *columns; /* [slots][width][pitch] */
-    uint16_t *rows;  /* [slots][width]: of mSRval, for the way forward */
+    int column, row;     /* of the lattice: the first along the strip, and across */
+    int slice;           /* the first */
+    float4 *columns;     /* [slots][slab_quads], of these [width][pitch] */
+    strip_step *steps;   /* [slots][most_steps], or all */
+    lr_cuda_slab *slabs; /* [num_slabs]: as the pass's */
+    uint64_t *barriers;  /* [2][slots]: slabs that are there; that all are through with. [1]: steps */
+    uint16_t *rows;      /* [slots][width]: of mSRval, for the way forward */
 };
 
 template <int Slices> struct strip_thread {
-    int group, row_in_block, piece;
+    int lane, side, split;
+    int row_in_block, piece;
     bool is_needed; /* a thread of the warp has outputs in the grid */
     int row[LR_CUDA_OUTPUTS];
     float sums[LR_CUDA_OUTPUTS][Slices];
 };
+
+__device__ inline int num_slots(const lr_cuda_strips &pass)
+{
+    return pass.splits * pass.depth;
+}
+
+/* Where the lists of a block lie in its shared memory. */
+__device__ inline strip_block strip_block_at(const lr_cuda_strips &pass, int2 tile, int slice,
+                                             float4 *shared)
+{
+    const int slots = num_slots(pass);
+    strip_block block = {tile.x, tile.y, slice, shared, nullptr, nullptr, nullptr, nullptr};
+    block.steps = reinterpret_cast<strip_step *>(shared + slots * pass.slab_quads);
+    block.slabs = reinterpret_cast<lr_cuda_slab *>(
+        block.steps + (pass.holds_steps ? pass.num_steps : slots * pass.most_steps));
+    block.barriers = reinterpret_cast<uint64_t *>(block.slabs + pass.num_slabs);
+    block.rows = reinterpret_cast<uint16_t *>(block.barriers + 2 * slots + 1);
+    return block;
+}
 
 /* Rows that a strip has drifted by. */
 __device__ inline int drift(const lr_cuda_strips &pass, int l)
@@ -34,91 +74,138 @@ __device__ inline int drift(const lr_cuda_strips &pass, int l)
 }
 
 /* The column of a strip's row at a place along it: its place in images, or -1 outside the grid. */
-__device__ inline int64_t column_at(const lr_cuda_strips &pass, int l, int r)
+__device__ inline int column_at(const lr_cuda_strips &pass, int l, int r)
 {
     const lr_cuda_layout &layout = pass.layout;
     const int x = l * pass.next[0] + r * pass.across[0];
     const int y = l * pass.next[1] + r * pass.across[1];
     return x >= 0 && x < layout.size[0] && y >= 0 && y < layout.size[1]
-               ? x + layout.margin[1] + (int64_t)layout.extent[1] * (y + layout.margin[2])
+               ? x + layout.margin[1] + layout.extent[1] * (y + layout.margin[2])
                : -1;
 }
 
 /* --- slabs --- */
 
-/* A thread's share of slab `number`, counted from the block's first on. What lies outside the grid is
- * zero. Copies go on until the block waits for them. */
-template <bool Forward>
-__device__ inline void stage_slab(const lr_cuda_strips &pass, const strip_block &block, int number,
-                                  const float4 *source, int thread)
+/* A thread's share of the list of slabs. */
+__device__ inline void load_slabs(const lr_cuda_strips &pass, const strip_block &block, int thread,
+                                  int num_threads)
 {
-    const lr_cuda_layout &layout = pass.layout;
-    const int l = LR_CUDA_OUTPUTS * block.group + pass.least + number;
-    const int r = block.row + drift(pass, l) - pass.lead;
-    const int slot = number % pass.slots * pass.width;
-    const int quad = block.slice / 4 - pass.low;
-    constexpr int threads = LR_CUDA_STRIP_WARPS * LR_CUDA_STRIP_ROWS * LR_CUDA_STRIP_PIECES;
-    for (int k = thread; k < pass.width * pass.quads; k += threads) {
-        const int number_in_slab = k / pass.quads, q = k - number_in_slab * pass.quads;
-        const int64_t column = column_at(pass, l, r + number_in_slab);
-        const bool is_there = column >= 0 && quad + q >= 0 && quad + q < layout.quads;
-        copy_quad(block.columns + (int64_t)(slot + number_in_slab) * pass.pitch + q,
-                  is_there ? source + layout.extent[0] * column + layout.margin[0] + quad + q
-                           : source,
-                  is_there);
+    const int4 *slabs = reinterpret_cast<const int4 *>(pass.slabs);
+    for (int k = thread; k < pass.num_slabs; k += num_threads) {
+        reinterpret_cast<int4 *>(block.slabs)[k] = __ldg(slabs + k);
     }
-    for (int k = thread; Forward && k < pass.width; k += threads) {
-        const int64_t column = column_at(pass, l, r + k);
-        block.rows[slot + k] =
-            column < 0 ? 0 : (uint16_t)row_of(pass.num_rows, __ldg(pass.map + column));
+}
+
+/* Begins the copy of all steps. For one thread. */
+template <class Copies>
+__device__ inline void stage_steps(const lr_cuda_strips &pass, const strip_block &block,
+                                   Copies &copies)
+{
+    const int bytes = pass.num_steps * (int)sizeof(strip_step);
+    copies.expect(bytes);
+    copies.list(block.steps, pass.steps, bytes);
+}
+
+/* Slab c's first row. l: its place along the strip. */
+__device__ inline int slab_row(const lr_cuda_strips &pass, const strip_block &block, int l)
+{
+    return block.row + drift(pass, l) - pass.lead;
+}
+
+/* Slab c, the same in all lanes of a warp. */
+__device__ inline lr_cuda_slab slab_at(const strip_block &block, int c)
+{
+    const int4 slab = reinterpret_cast<const int4 *>(block.slabs)[c];
+    return {same_in_warp(slab.x), same_in_warp(slab.y), same_in_warp(slab.z), 0};
+}
+
+/* Begins the copies of slab c. For one thread. */
+template <class Copies>
+__device__ inline void stage_slab(const lr_cuda_strips &pass, const strip_block &block, int c,
+                                  int slot, const lr_cuda_slab &slab, Copies &copies)
+{
+    const int l = block.column + pass.least + c, r = slab_row(pass, block, l);
+    const int step_bytes = pass.holds_steps ? 0 : slab.count * (int)sizeof(strip_step);
+    copies.expect(pass.width * pass.pitch * (int)sizeof(float4) + step_bytes);
+    copies.slab(block.columns + slot * pass.slab_quads, block.slice + slab.low,
+                l * pass.next[0] + r * pass.across[0], l * pass.next[1] + r * pass.across[1]);
+    if (step_bytes > 0) {
+        copies.list(block.steps + slot * pass.most_steps, pass.steps + slab.first, step_bytes);
+    }
+}
+
+/* A lane's share of the rows of slab c. */
+template <strip_kernels Kernels>
+__device__ inline void stage_rows(const lr_cuda_strips &pass, const strip_block &block, int c,
+                                  int slot, int lane)
+{
+    const int l = block.column + pass.least + c, r = slab_row(pass, block, l);
+    uint16_t *rows = block.rows + slot * pass.width;
+    for (int k = lane; Kernels == STRIP_FORWARD && k < pass.width; k += LR_CUDA_STRIP_LANES) {
+        const int column = column_at(pass, l, r + k);
+        rows[k] = column < 0 ? 0 : (uint16_t)row_of(pass.num_rows, __ldg(pass.map + column));
     }
 }
 
 /* --- steps --- */
 
-/* A step's place, and its four entries. */
-struct loaded_step {
-    int4 place, entries;
-};
+/* Slices from the window's first that the first tap of a step takes: 0 to 3, and up to four taps. */
+enum { LR_CUDA_STRIP_PLACES = 7 };
 
-__device__ inline loaded_step load_step(const lr_cuda_strips &pass, int number)
+/* A tap of a step, at a place in the window, for two outputs. A multiply-add takes a cycle more where
+ * two numbers that it has to fetch lie in registers that are both even or both odd. One that the
+ * multiply-add before had in the same place need not be fetched, so the outputs take turns, the other
+ * one first each time. */
+template <int Place, int Slices, int Window>
+__device__ inline void add_pair(float first, float second, const float (&window)[Window],
+                                float (&sums)[Slices], float (&more_sums)[Slices])
 {
-    const int4 *from = reinterpret_cast<const int4 *>(pass.steps + number);
-    return {__ldg(from), __ldg(from + 1)};
-}
-
-/* Weights of a step for one output; nothing where it has none. */
-template <int Taps>
-__device__ inline void load_taps(const lr_cuda_strips &pass, int entry, int row, float (&taps)[4])
-{
-    if (entry < 0) {
-        return;
-    }
-    const unsigned place = (unsigned)(entry + row);
-    if (Taps == 1) {
-        taps[0] = __ldg(pass.singles + place);
-    } else {
-        const float4 all = __ldg(pass.weights + place);
-        taps[0] = all.x;
-        taps[1] = all.y;
-        taps[2] = all.z;
-        taps[3] = all.w;
-    }
-}
-
-/* All loads stand before the arithmetic, so that they are under way together. */
-template <int Kind, int Slices>
-__device__ inline void gather_step(const lr_cuda_strips &pass, const int4 &entries,
-                                   const float4 *source, strip_thread<Slices> &thread)
-{
-    constexpr int shift = Kind % 4, num_taps = Kind / 4 + 1;
-    constexpr int quads = (shift + Slices + num_taps - 1 + 3) / 4;
-    const int entry[LR_CUDA_OUTPUTS] = {entries.x, entries.y, entries.z, entries.w};
-    float taps[LR_CUDA_OUTPUTS][4], window[4 * quads];
 #pragma unroll
-    for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
-        load_taps<num_taps>(pass, entry[j], thread.row[j], taps[j]);
+    for (int z = 0; z < Slices; z++) {
+        if ((Place + z) % 2 == 0) {
+            add_in_turn(sums[z], first, window[Place + z]);
+            add_in_turn(more_sums[z], second, window[Place + z]);
+        } else {
+            add_in_turn(more_sums[z], second, window[Place + z]);
+            add_in_turn(sums[z], first, window[Place + z]);
+        }
     }
+}
+
+/* A tap of a step, at a place in the window. pairs: bits 0 and 1, of the outputs that have it. */
+template <strip_kernels Kernels, int Place, int Slices, int Window>
+__device__ inline void add_tap(float4 tap, int pairs, const float (&window)[Window],
+                               const float (&factors)[LR_CUDA_OUTPUTS],
+                               strip_thread<Slices> &thread)
+{
+    if (Kernels != STRIP_ONE) {
+        tap.x *= factors[0];
+        tap.y *= factors[1];
+        tap.z *= factors[2];
+        tap.w *= factors[3];
+    }
+    if ((pairs & 1) != 0) {
+        add_pair<Place>(tap.x, tap.y, window, thread.sums[0], thread.sums[1]);
+    }
+    if ((pairs & 2) != 0) {
+        add_pair<Place>(tap.z, tap.w, window, thread.sums[2], thread.sums[3]);
+    }
+}
+
+/* All taps of a step. Each falls through to the next place, but for the last: so steps of all kinds
+ * share their instructions, few enough for a multiprocessor to hold. */
+template <strip_kernels Kernels, int Slices>
+__device__ inline void gather_step(const strip_step &step, const float4 *source,
+                                   const float (&factors)[LR_CUDA_OUTPUTS],
+                                   strip_thread<Slices> &thread)
+{
+    constexpr int quads = (Slices + LR_CUDA_STRIP_PLACES - 1 + 3) / 4;
+    const int4 place = step.place;
+    const float4 *weights = step.weights;
+    float4 tap, next = *weights;
+    int pairs = same_in_warp(place.w);
+    float window[4 * quads];
+    source += place.x;
 #pragma unroll
     for (int q = 0; q < quads; q++) {
         const float4 texel = source[q];
@@ -127,75 +214,77 @@ __device__ inline void gather_step(const lr_cuda_strips &pass, const int4 &entri
         window[4 * q + 2] = texel.z;
         window[4 * q + 3] = texel.w;
     }
+    switch (same_in_warp(place.z)) {
+#define LR_STRIP_PLACE(at)                                                                         \
+    tap = next;                                                                                    \
+    next = *++weights; /* under way during this tap */                                             \
+    add_tap<Kernels, at>(tap, pairs, window, factors, thread);                                     \
+    pairs >>= 2;                                                                                   \
+    if (pairs == 0) {                                                                              \
+        break;                                                                                     \
+    }
+    case 0:
+        LR_STRIP_PLACE(0)
+        [[fallthrough]];
+    case 1:
+        LR_STRIP_PLACE(1)
+        [[fallthrough]];
+    case 2:
+        LR_STRIP_PLACE(2)
+        [[fallthrough]];
+    default:
+        LR_STRIP_PLACE(3)
+        LR_STRIP_PLACE(4)
+        LR_STRIP_PLACE(5)
+        LR_STRIP_PLACE(6)
+#undef LR_STRIP_PLACE
+    }
+}
+
+/* Factors of a step for the thread's outputs. rows: of the slab, from the thread's own on. */
+template <strip_kernels Kernels, int Slices>
+__device__ inline void load_factors(const lr_cuda_strips &pass, const strip_step &step,
+                                    const uint16_t *rows, const strip_thread<Slices> &thread,
+                                    float (&factors)[LR_CUDA_OUTPUTS])
+{
+    const int4 profiles = step.profiles;
+    const int at[LR_CUDA_OUTPUTS] = {profiles.x, profiles.y, profiles.z, profiles.w};
+    const int source_row = Kernels == STRIP_FORWARD ? rows[step.place.y] : 0;
 #pragma unroll
     for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
-        if (entry[j] < 0) {
-            continue;
-        }
-#pragma unroll
-        for (int tap = 0; tap < num_taps; tap++) {
-#pragma unroll
-            for (int z = 0; z < Slices; z++) {
-                thread.sums[j][z] += taps[j][tap] * window[shift + tap + z];
-            }
-        }
+        factors[j] = __ldg(pass.profiles + at[j] +
+                           (Kernels == STRIP_FORWARD ? source_row : thread.row[j]));
     }
 }
 
-template <int Slices>
-__device__ inline void gather_kind(const lr_cuda_strips &pass, const loaded_step &step,
-                                   const float4 *source, strip_thread<Slices> &thread)
-{
-    switch (step.place.z) {
-#define LR_STRIP_KIND(kind)                                                                        \
-    case kind:                                                                                     \
-        gather_step<kind>(pass, step.entries, source, thread);                                     \
-        break;
-        LR_STRIP_KIND(0)
-        LR_STRIP_KIND(1)
-        LR_STRIP_KIND(2)
-        LR_STRIP_KIND(3)
-        LR_STRIP_KIND(4)
-        LR_STRIP_KIND(5)
-        LR_STRIP_KIND(6)
-        LR_STRIP_KIND(7)
-        LR_STRIP_KIND(8)
-        LR_STRIP_KIND(9)
-        LR_STRIP_KIND(10)
-        LR_STRIP_KIND(11)
-        LR_STRIP_KIND(12)
-        LR_STRIP_KIND(13)
-        LR_STRIP_KIND(14)
-        LR_STRIP_KIND(15)
-#undef LR_STRIP_KIND
-    }
-}
-
-/* All steps of slab c of the thread's group. */
-template <bool Forward, int Slices>
+/* All steps of slab c. */
+template <strip_kernels Kernels, int Slices>
 __device__ inline void gather_slab(const lr_cuda_strips &pass, const strip_block &block, int c,
-                                   strip_thread<Slices> &thread)
+                                   int slot, strip_thread<Slices> &thread)
 {
-    const int l = LR_CUDA_OUTPUTS * (block.group + thread.group);
-    const int slot = (c + LR_CUDA_OUTPUTS * thread.group) % pass.slots * pass.width;
-    const int column =
-        slot + thread.row_in_block + pass.lead + drift(pass, l) - drift(pass, l + pass.least + c);
-    const float4 *own =
-        block.columns + column * pass.pitch + pass.low + thread.piece * (Slices / 4);
-    const int begin = __ldg(pass.first + c), end = __ldg(pass.first + c + 1);
-    loaded_step next = load_step(pass, begin);
+    const int l = block.column;
+    const int row =
+        thread.row_in_block + pass.lead + drift(pass, l) - drift(pass, l + pass.least + c);
+    const float4 *own = block.columns + slot * pass.slab_quads + row * pass.pitch +
+                        thread.piece * (Slices / 4);
+    const uint16_t *rows = block.rows + slot * pass.width + row;
+    const lr_cuda_slab slab = slab_at(block, c);
+    const strip_step *step = block.steps + (pass.holds_steps ? slab.first : slot * pass.most_steps);
+    const strip_step *const end = step + slab.count;
+    float factors[LR_CUDA_OUTPUTS], next[LR_CUDA_OUTPUTS] = {0, 0, 0, 0};
+    if (Kernels != STRIP_ONE && step != end) {
+        load_factors<Kernels>(pass, *step, rows, thread, next);
+    }
 #pragma unroll 1
-    for (int k = begin; k < end; k++) {
-        const loaded_step step = next;
-        next = load_step(pass, k + 1); /* under way while this step is worked on */
-        if (Forward) {
-            const int row = block.rows[column + step.place.y];
+    for (; step != end; step++) {
 #pragma unroll
-            for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
-                thread.row[j] = row;
-            }
+        for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
+            factors[j] = next[j];
         }
-        gather_kind(pass, step, own + step.place.x, thread);
+        if (Kernels != STRIP_ONE && step + 1 != end) { /* under way during this step */
+            load_factors<Kernels>(pass, step[1], rows, thread, next);
+        }
+        gather_step<Kernels>(*step, own, factors, thread);
     }
 }
 
@@ -203,35 +292,93 @@ __device__ inline void gather_slab(const lr_cuda_strips &pass, const strip_block
 
 /* Output j's column, or -1. */
 template <int Slices>
-__device__ inline int64_t output_column(const lr_cuda_strips &pass, const strip_block &block,
-                                        const strip_thread<Slices> &thread, int j)
+__device__ inline int output_column(const lr_cuda_strips &pass, const strip_block &block,
+                                    const strip_thread<Slices> &thread, int j)
 {
-    const int l = LR_CUDA_OUTPUTS * (block.group + thread.group);
-    return column_at(pass, l + j, block.row + drift(pass, l) + thread.row_in_block);
+    return column_at(pass, block.column + j,
+                     block.row + drift(pass, block.column) + thread.row_in_block);
 }
 
 /* number: of the thread in its block. */
-template <bool Forward, int Slices>
+template <strip_kernels Kernels, int Slices>
 __device__ inline void begin_strip(const lr_cuda_strips &pass, const strip_block &block, int number,
                                    strip_thread<Slices> &thread)
 {
-    constexpr int lanes = LR_CUDA_STRIP_ROWS * LR_CUDA_STRIP_PIECES;
-    const int warp = number / lanes, lane = number % lanes;
+    const int warp = same_in_warp(number / LR_CUDA_STRIP_LANES);
     bool is_needed = false;
-    thread.group = warp % pass.groups;
-    thread.row_in_block = warp / pass.groups * LR_CUDA_STRIP_ROWS + lane % LR_CUDA_STRIP_ROWS;
-    thread.piece = lane / LR_CUDA_STRIP_ROWS;
+    thread.lane = number % LR_CUDA_STRIP_LANES;
+    thread.split = warp / pass.sides;
+    thread.side = warp - thread.split * pass.sides;
+    thread.row_in_block = thread.side * LR_CUDA_STRIP_ROWS + thread.lane % LR_CUDA_STRIP_ROWS;
+    thread.piece = thread.lane / LR_CUDA_STRIP_ROWS;
 #pragma unroll
     for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
-        const int64_t column = output_column(pass, block, thread, j);
+        const int column = output_column(pass, block, thread, j);
         is_needed = is_needed || column >= 0;
-        thread.row[j] = Forward || column < 0 ? 0 : row_of(pass.num_rows, __ldg(pass.map + column));
+        thread.row[j] = Kernels != STRIP_BACK || column < 0
+                            ? 0
+                            : row_of(pass.num_rows, __ldg(pass.map + column));
 #pragma unroll
         for (int z = 0; z < Slices; z++) {
             thread.sums[j][z] = 0;
         }
     }
     thread.is_needed = any_lane(is_needed);
+}
+
+/* --- sums of warps that share their outputs --- */
+
+/* The split that adds and stores output j. */
+__device__ inline int owner_of(const lr_cuda_strips &pass, int j)
+{
+    return j * pass.splits / LR_CUDA_OUTPUTS;
+}
+
+/* A thread's sums of output j in what was the block's shared memory. */
+template <int Slices>
+__device__ inline float *parts_of(const lr_cuda_strips &pass, float *shared,
+                                  const strip_thread<Slices> &thread, int split, int j)
+{
+    return shared +
+           ((split * pass.sides + thread.side) * LR_CUDA_OUTPUTS + j) * Slices *
+               LR_CUDA_STRIP_LANES +
+           thread.lane;
+}
+
+template <int Slices>
+__device__ inline void leave_sums(const lr_cuda_strips &pass, float *shared,
+                                  const strip_thread<Slices> &thread)
+{
+#pragma unroll
+    for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
+        if (owner_of(pass, j) == thread.split) {
+            continue;
+        }
+        float *parts = parts_of(pass, shared, thread, thread.split, j);
+#pragma unroll
+        for (int z = 0; z < Slices; z++) {
+            parts[z * LR_CUDA_STRIP_LANES] = thread.sums[j][z];
+        }
+    }
+}
+
+template <int Slices>
+__device__ inline void add_sums(const lr_cuda_strips &pass, float *shared,
+                                strip_thread<Slices> &thread)
+{
+    for (int split = 0; split < pass.splits; split++) {
+#pragma unroll
+        for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
+            if (owner_of(pass, j) != thread.split || split == thread.split) {
+                continue;
+            }
+            const float *parts = parts_of(pass, shared, thread, split, j);
+#pragma unroll
+            for (int z = 0; z < Slices; z++) {
+                thread.sums[j][z] += parts[z * LR_CUDA_STRIP_LANES];
+            }
+        }
+    }
 }
 
 template <int Slices>
@@ -242,11 +389,11 @@ __device__ inline void store_strip(const lr_cuda_strips &pass, const strip_block
     const int first = block.slice / 4 + thread.piece * (Slices / 4);
 #pragma unroll
     for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
-        const int64_t column = output_column(pass, block, thread, j);
-        if (column < 0) {
+        const int column = output_column(pass, block, thread, j);
+        if (column < 0 || owner_of(pass, j) != thread.split) {
             continue;
         }
-        float4 *quads = target + layout.extent[0] * column + layout.margin[0];
+        float4 *quads = target + (int64_t)layout.extent[0] * column + layout.margin[0];
 #pragma unroll
         for (int q = 0; q < Slices / 4; q++) {
             const float *sums = &thread.sums[j][4 * q];
@@ -258,32 +405,47 @@ __device__ inline void store_strip(const lr_cuda_strips &pass, const strip_block
     }
 }
 
-/* --- weights --- */
+/* --- tables --- */
 
-/* Weights of entry thread / rows, row thread % rows. entries: lr_cuda_strip_plan. */
+/* Weights of the taps of step thread / 4 for output thread % 4: values where there is one kernel for
+ * all voxels, or else what time of flight and slice give, which profiles multiply. */
 template <bool Forward>
-__device__ inline void fill_strip_weights(const lr_cuda_strips &pass, const lr_cuda_gather &tables,
-                                          const int4 *entries, int64_t thread)
+__device__ inline void fill_strip_step(const lr_cuda_strips &pass,
+                                       const lr_cuda_strip_fill &fill, int thread)
 {
-    const int row = (int)(thread % pass.num_rows);
-    const int64_t entry = thread / pass.num_rows;
-    if (entry >= pass.num_entries + pass.num_singles) {
+    const int number = thread / LR_CUDA_OUTPUTS, j = thread % LR_CUDA_OUTPUTS;
+    if (number >= fill.num_steps) {
         return;
     }
-    const int4 offsets = entries[entry];
+    const int4 offsets = fill.offsets[thread];
     const int indices[4] = {offsets.x, offsets.y, offsets.z, offsets.w};
     float taps[4];
+    int column = 0;
     for (int tap = 0; tap < 4; tap++) {
-        const int offset = Forward ? tables.num_offsets - 1 - indices[tap] : indices[tap];
-        taps[tap] = indices[tap] < 0 ? 0 : tables.values[(int64_t)offset * pass.num_rows + row];
+        const int offset = Forward ? fill.num_offsets - 1 - indices[tap] : indices[tap];
+        taps[tap] = indices[tap] < 0     ? 0
+                    : pass.num_rows == 1 ? fill.values[offset]
+                                         : fill.factors[offset];
+        column = indices[tap] < 0 ? column : fill.columns[offset];
     }
-    if (entry < pass.num_entries) {
-        const_cast<float4 *>(pass.weights)[entry * pass.num_rows + row] =
-            make_float4(taps[0], taps[1], taps[2], taps[3]);
-    } else {
-        const_cast<float *>(pass.singles)[(entry - pass.num_entries) * pass.num_rows + row] =
-            taps[0];
+    for (int tap = 0; tap < 4; tap++) {
+        fill.steps[number].weights[tap][j] = taps[tap];
     }
+    fill.steps[number].profiles[j] = column * pass.num_rows;
+}
+
+/* The profile of column thread / rows of mSR, row thread % rows: from its largest value. */
+__device__ inline void fill_strip_profile(const lr_cuda_strips &pass,
+                                          const lr_cuda_strip_fill &fill, int64_t thread)
+{
+    const int row = (int)(thread % pass.num_rows);
+    const int64_t column = thread / pass.num_rows;
+    if (column >= fill.num_columns) {
+        return;
+    }
+    const int offset = fill.peaks[column];
+    fill.profiles[thread] =
+        fill.values[(int64_t)offset * pass.num_rows + row] / fill.factors[offset];
 }
 
 #endif

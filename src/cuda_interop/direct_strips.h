@@ -11,25 +11,29 @@
 /* All but the pass's pointers to the device. */
 struct lr_cuda_strip_plan {
     lr_cuda_strips pass;
-    lr_cuda_strip_step *steps; /* owned [first[num_slabs] + 1]: threads read one ahead */
-    int32_t *first;            /* owned [num_slabs + 1] */
-    int32_t (*tiles)[2];       /* owned [num_tiles] */
-    int32_t (*entries)[4]; /* owned [num_entries + num_singles]: their offsets in mSR, -1 = none;
-                                  those of several taps come first */
+    lr_cuda_strip_step *steps; /* owned [num_steps]; weights are filled in on the device */
+    lr_cuda_slab *slabs;       /* owned [pass.num_slabs] */
+    int32_t (*tiles)[2];                        /* owned [num_tiles] */
+    int32_t (*offsets)[LR_CUDA_OUTPUTS][4];     /* owned, as in lr_cuda_strip_fill, these four */
+    float *factors;
+    int32_t *columns, *peaks;
+    int32_t num_steps, num_offsets, num_columns;
 };
 
 struct lr_cuda_strip_params {
     const struct lr_direct_shape *shape;
     const lr_cuda_layout *layout;
     int rows;       /* of mSRval */
-    int room_bytes; /* of shared memory: blocks that would take more have their warps side by side.
-                       0 = what leaves room for three on a multiprocessor */
+    int sides, splits; /* of blocks: 1, 2 or 4, together up to 4; 0 = 1 and 4 */
     const lr_log *log;
 };
 
 /* errors: LR_FAILED; *plan holds nothing then. */
 lr_status lr_cuda_strip_plan_init(struct lr_cuda_strip_plan *plan,
                                   const struct lr_cuda_strip_params *params);
+/* Whether a block's shared memory has the room, and slabs are not too large for copies. */
+bool lr_cuda_strip_plan_fits(const struct lr_cuda_strip_plan *plan, int64_t room_bytes);
+
 void lr_cuda_strip_plan_finish(struct lr_cuda_strip_plan *plan);
 
 #endif

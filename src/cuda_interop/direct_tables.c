@@ -124,36 +124,51 @@ static lr_status make_columns(struct lr_cuda_table_set *set, struct lr_cuda_tabl
     return LR_OK;
 }
 
-/* Weights and lists of strips that a multiprocessor has the memory for. */
+/* What the device fills strips' weights and profiles from. */
+static lr_status place_fill(struct lr_cuda_tables *tables, const struct lr_cuda_strip_plan *plan,
+                            lr_cuda_strip_fill *fill, const lr_log *log)
+{
+    *fill = (lr_cuda_strip_fill){.values = tables->gather.values,
+                                 .num_steps = plan->num_steps,
+                                 .num_offsets = plan->num_offsets,
+                                 .num_columns = plan->num_columns};
+    fill->offsets = place(tables, fill->num_steps * (int64_t)sizeof(*plan->offsets), plan->offsets,
+                          log);
+    fill->factors = place(tables, fill->num_offsets * (int64_t)sizeof(float), plan->factors, log);
+    fill->columns = place(tables, fill->num_offsets * (int64_t)sizeof(int32_t), plan->columns, log);
+    fill->peaks = place(tables, fill->num_columns * (int64_t)sizeof(int32_t), plan->peaks, log);
+    fill->profiles =
+        place(tables, (int64_t)fill->num_columns * plan->pass.num_rows * 4, NULL, log);
+    return fill->offsets && fill->factors && fill->columns && fill->peaks && fill->profiles
+               ? LR_OK
+               : LR_FAILED;
+}
+
+/* Lists, weights and profiles of strips that a multiprocessor has the memory for. */
 static lr_status make_strips(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
                              const struct lr_cuda_strip_plan *plan)
 {
     const lr_log *log = log_of(set);
     const lr_cuda_strips *host = &plan->pass;
-    const int64_t entries = host->num_entries, singles = host->num_singles;
-    const lr_cuda_strip_step *steps = place(
-        tables, (plan->first[host->num_slabs] + 1) * (int64_t)sizeof(*steps), plan->steps, log);
-    const int32_t *first =
-        place(tables, (host->num_slabs + 1) * (int64_t)sizeof(*first), plan->first, log);
+    lr_cuda_strip_fill fill;
+    LR_TRY(place_fill(tables, plan, &fill, log));
+    const lr_cuda_slab *slabs =
+        place(tables, host->num_slabs * (int64_t)sizeof(*slabs), plan->slabs, log);
     const int2 *tiles =
         place(tables, host->num_tiles * (int64_t)sizeof(*plan->tiles), plan->tiles, log);
-    const int4 *offsets =
-        place(tables, (entries + singles) * (int64_t)sizeof(*plan->entries), plan->entries, log);
     for (int forward = 0; forward < 2; forward++) {
         lr_cuda_strips *pass = &tables->strips[forward];
         *pass = *host;
-        pass->steps = steps;
-        pass->first = first;
+        fill.steps = place(tables, fill.num_steps * (int64_t)sizeof(*fill.steps), plan->steps, log);
+        pass->steps = fill.steps;
+        pass->slabs = slabs;
         pass->tiles = tiles;
         pass->map = tables->map;
-        pass->weights = place(tables, (entries + 1) * host->num_rows * 16, NULL, log);
-        pass->singles = place(tables, (singles + 1) * host->num_rows * 4, NULL, log);
-        if (!steps || !first || !tiles || !offsets || !pass->weights || !pass->singles) {
+        pass->profiles = fill.profiles;
+        if (!slabs || !tiles || !fill.steps) {
             return LR_FAILED;
         }
-        LR_TRY(lr_cuda_check(
-            lr_cuda_launch_strip_weights(forward != 0, pass, &tables->gather, offsets), "weights",
-            log));
+        LR_TRY(lr_cuda_check(lr_cuda_launch_strip_fill(forward != 0, pass, &fill), "weights", log));
     }
     return LR_OK;
 }
@@ -207,7 +222,8 @@ static lr_status add_strips(struct lr_cuda_table_set *set, struct lr_cuda_tables
                                                                   .layout = &tables->gather.layout,
                                                                   .rows = tables->gather.num_rows,
                                                                   .log = log_of(set)}));
-    const lr_status status = plan.pass.bytes <= lr_cuda_shared_room()
+    const bool fits = lr_cuda_strips_work() && lr_cuda_strip_plan_fits(&plan, lr_cuda_shared_room());
+    const lr_status status = fits
                                  ? make_strips(set, tables, &plan)
                                  : add_columns(set, tables, shape);
     lr_cuda_strip_plan_finish(&plan);

@@ -10,7 +10,7 @@
 
 #include <cuda_runtime_api.h>
 
-enum { LR_CUDA_STREAMS = 4 };
+enum { LR_CUDA_STREAMS = 8 };
 
 /* Zero is none. */
 struct lr_cuda_streams {

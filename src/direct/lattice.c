@@ -120,16 +120,18 @@ static struct lr_lattice_step make_step(const struct columns *columns, const int
     return step;
 }
 
-/* Instructions of a thread, about: multiply-adds for the slices that it has, and what a step takes
- * beside them. */
+/* Instructions of a thread, about: a tap's multiply-adds for two outputs are made where one of them has
+ * it. */
 static int64_t cost_of(const struct lr_lattice_step *step)
 {
-    enum { SLICES = 24, BESIDES = 55 };
-    int outputs = 0;
-    for (int j = 0; j < J; j++) {
-        outputs += step->mask >> j & 1;
+    enum { SLICES = 24, BESIDES = 45 };
+    int pairs = 0;
+    for (int j = 0; j < J; j += 2) {
+        for (int r = 0; r < LR_LATTICE_TAPS; r++) {
+            pairs += step->offsets[j][r] >= 0 || step->offsets[j + 1][r] >= 0;
+        }
     }
-    return SLICES * step->taps * outputs + BESIDES;
+    return 2 * SLICES * pairs + BESIDES;
 }
 
 /* Steps of a walk, and what they cost. */

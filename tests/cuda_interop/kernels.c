@@ -11,14 +11,17 @@
 #include "cuda_interop/direct_strips.h"
 #include "on_cpu.h"
 
-enum { FLOATS = 4 };
+enum { FLOATS = 4, NUM_BLOCKS = 6 };
+
+/* Sides and splits of blocks of strips: all that there are. */
+static const int blocks[NUM_BLOCKS][2] = {{1, 1}, {2, 1}, {4, 1}, {1, 2}, {2, 2}, {1, 4}};
 
 /* A view's tables as the device would have them. */
 struct tables {
     struct lr_direct_shape shape;
     lr_cuda_gather gather;
     struct lr_cuda_column_plan plan;
-    struct lr_cuda_strip_plan strips[2]; /* one behind the other, side by side */
+    struct lr_cuda_strip_plan strips[NUM_BLOCKS];
     struct lr_cuda_cloud_tables cloud;
     lr_direct_tables *exact;
     int32_t *offsets; /* [num_offsets][4] */
@@ -69,21 +72,20 @@ static void fill(struct tables *tables)
     }
 }
 
-/* In blocks of both shapes: some room is enough for any, none for no blocks but the smallest. */
+/* In blocks of all shapes. */
 static void open_strips(struct tables *tables, const lr_cuda_layout *layout)
 {
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < NUM_BLOCKS; k++) {
         struct lr_cuda_strip_plan *plan = &tables->strips[k];
         assert_int_equal(
-            lr_cuda_strip_plan_init(
-                plan, &(struct lr_cuda_strip_params){.shape = &tables->shape,
-                                                     .layout = layout,
-                                                     .rows = tables->gather.num_rows,
-                                                     .room_bytes = k == 0 ? 1 << 30 : 1}),
+            lr_cuda_strip_plan_init(plan,
+                                    &(struct lr_cuda_strip_params){.shape = &tables->shape,
+                                                                   .layout = layout,
+                                                                   .rows = tables->gather.num_rows,
+                                                                   .sides = blocks[k][0],
+                                                                   .splits = blocks[k][1]}),
             LR_OK);
-        assert_int_equal(plan->pass.groups, 2 - k);
-        plan->pass.steps = plan->steps;
-        plan->pass.first = plan->first;
+        plan->pass.slabs = plan->slabs;
         plan->pass.map = tables->map;
     }
 }
@@ -119,8 +121,9 @@ static void open_tables(struct tables *tables, const lr_direct_tables_params *pa
 static void close_tables(struct tables *tables)
 {
     lr_cuda_cloud_finish(&tables->cloud);
-    lr_cuda_strip_plan_finish(&tables->strips[0]);
-    lr_cuda_strip_plan_finish(&tables->strips[1]);
+    for (int k = 0; k < NUM_BLOCKS; k++) {
+        lr_cuda_strip_plan_finish(&tables->strips[k]);
+    }
     lr_cuda_column_plan_finish(&tables->plan);
     free(tables->map);
     free(tables->values);
@@ -147,7 +150,21 @@ static void reorder(const lr_cuda_layout *layout, double *image, float *texels, 
     }
 }
 
-enum kind { VOXELS, TEXELS, SHARED, CLOUD, COLUMNS, STRIPS, SIDES, NUM_KINDS };
+enum kind { VOXELS, TEXELS, SHARED, CLOUD, COLUMNS, STRIPS, NUM_KINDS = STRIPS + NUM_BLOCKS };
+
+static void run_strips(const struct tables *tables, const struct lr_cuda_strip_plan *plan,
+                       bool forward, const float *source, float *target)
+{
+    const lr_cuda_strip_fill fill = {.factors = plan->factors,
+                                     .columns = plan->columns,
+                                     .peaks = plan->peaks,
+                                     .values = tables->values,
+                                     .num_steps = plan->num_steps,
+                                     .num_offsets = plan->num_offsets,
+                                     .num_columns = plan->num_columns};
+    const cpu_strip_lists lists = {plan->steps, plan->tiles[0], plan->offsets[0][0]};
+    assert_int_equal(on_cpu_strips(forward, plan->pass, fill, &lists, source, target), 0);
+}
 
 static void run(const struct tables *tables, enum kind kind, bool forward, const float *source,
                 float *target)
@@ -155,10 +172,8 @@ static void run(const struct tables *tables, enum kind kind, bool forward, const
     if (kind == COLUMNS) {
         on_cpu_columns(forward, tables->plan.pass, &tables->gather, tables->plan.indices,
                        tables->plan.num_weights, source, target);
-    } else if (kind == STRIPS || kind == SIDES) {
-        const struct lr_cuda_strip_plan *plan = &tables->strips[kind == SIDES];
-        on_cpu_strips(forward, plan->pass, &(cpu_strip_lists){plan->tiles[0], plan->entries[0]},
-                      &tables->gather, source, target);
+    } else if (kind >= STRIPS) {
+        run_strips(tables, &tables->strips[kind - STRIPS], forward, source, target);
     } else if (kind == SHARED || kind == CLOUD) {
         on_cpu_cloud(kind == SHARED, forward, tables->cloud.pass, tables->cloud.points[0],
                      tables->map, source, target);

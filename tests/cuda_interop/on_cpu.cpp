@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #define __device__
@@ -22,6 +24,7 @@ static inline float4 make_float4(float x, float y, float z, float w)
 {
     return float4{x, y, z, w};
 }
+using std::min;
 template <class T> static inline T __ldg(const T *from)
 {
     return *from;
@@ -31,9 +34,14 @@ static inline bool any_lane(bool is_so)
 {
     return is_so;
 }
-static inline void copy_quad(float4 *target, const float4 *source, bool is_there)
+
+static inline void add_in_turn(float &sum, float a, float b)
 {
-    *target = is_there ? *source : float4{0, 0, 0, 0};
+    sum += a * b;
+}
+static inline int same_in_warp(int number)
+{
+    return number;
 }
 
 #include "cuda_interop/direct_cloud.cuh"
@@ -46,6 +54,8 @@ static inline void copy_quad(float4 *target, const float4 *source, bool is_there
 
 namespace
 {
+
+int bytes_not_expected; /* blocks of strips that copied more or less than they said */
 
 int64_t place_of(const lr_cuda_layout &layout, int q, int x, int y)
 {
@@ -148,68 +158,122 @@ void tiles(const lr_cuda_cloud &pass, const images &images, const lor_map &map)
     }
 }
 
-/* A block, slab by slab: all threads bring the next one before one works on the last. */
-template <bool Forward, int Slices>
+/* Copies that are there at once, and what they bring in all. */
+struct slab_copies {
+    const lr_cuda_strips &pass;
+    const float *source; /* of the grid's first voxel */
+    int bytes = 0;
+
+    void expect(int expected)
+    {
+        bytes += expected;
+    }
+    void slab(float4 *target, int z, int x, int y)
+    {
+        const lr_cuda_layout &layout = pass.layout;
+        float *to = reinterpret_cast<float *>(target);
+        for (int k = 0; k < pass.width; k++, x += pass.across[0], y += pass.across[1]) {
+            for (int i = 0; i < 4 * pass.pitch; i++) {
+                const bool is_there = z + i >= 0 && z + i < layout.size[2] && x >= 0 &&
+                                      x < layout.size[0] && y >= 0 && y < layout.size[1];
+                *to++ = is_there ? source[4 * (int64_t)layout.extent[0] *
+                                              (x + (int64_t)layout.extent[1] * y) +
+                                          z + i]
+                                 : 0;
+            }
+        }
+        bytes -= pass.width * pass.pitch * 16;
+    }
+    void list(void *target, const void *from, int count)
+    {
+        memcpy(target, from, (size_t)count);
+        bytes -= count;
+    }
+};
+
+/* The slabs of a split, one after the other; in each, one thread after the other. */
+template <strip_kernels Kernels, int Slices>
+void gather_split(const lr_cuda_strips &pass, const strip_block &block, slab_copies &copies,
+                  int split, strip_thread<Slices> *own)
+{
+    for (int c = split, n = 0; c < pass.num_slabs; c += pass.splits, n++) {
+        const int slot = split * pass.depth + n % pass.depth;
+        for (int lane = 0; lane < LR_CUDA_STRIP_LANES; lane++) {
+            stage_rows<Kernels>(pass, block, c, slot, lane);
+        }
+        stage_slab(pass, block, c, slot, slab_at(block, c), copies);
+        for (int k = 0; k < pass.sides * LR_CUDA_STRIP_LANES; k++) {
+            gather_slab<Kernels>(pass, block, c, slot, own[k]);
+        }
+    }
+}
+
+template <strip_kernels Kernels, int Slices>
 void strip(const lr_cuda_strips &pass, const strip_block &block, const float4 *source,
            float4 *target)
 {
-    constexpr int threads = LR_CUDA_STRIP_WARPS * LR_CUDA_STRIP_ROWS * LR_CUDA_STRIP_PIECES;
-    const int ahead = pass.slots - 1;
-    std::vector<strip_thread<Slices>> own(threads);
-    for (int k = 0; k < threads; k++) {
-        begin_strip<Forward>(pass, block, k, own[k]);
-        for (int c = 0; c < ahead; c++) {
-            stage_slab<Forward>(pass, block, c, source, k);
-        }
+    const int side_threads = pass.sides * LR_CUDA_STRIP_LANES;
+    std::vector<strip_thread<Slices>> own(pass.splits * side_threads);
+    float *sums = reinterpret_cast<float *>(block.columns);
+    slab_copies copies = {
+        pass, reinterpret_cast<const float *>(source + place_of(pass.layout, 0, 0, 0))};
+    if (pass.holds_steps) {
+        stage_steps(pass, block, copies);
     }
-    for (int c = 0; c < pass.num_slabs; c++) {
-        for (int k = 0; k < threads; k++) {
-            if (c + 1 < pass.num_slabs) {
-                stage_slab<Forward>(pass, block, c + ahead, source, k);
-            }
-        }
-        for (int k = 0; k < threads; k++) {
-            gather_slab<Forward>(pass, block, c, own[k]);
-        }
+    for (size_t k = 0; k < own.size(); k++) {
+        begin_strip<Kernels>(pass, block, (int)k, own[k]);
     }
-    for (int k = 0; k < threads; k++) {
-        store_strip(pass, block, own[k], target);
+    for (int split = 0; split < pass.splits; split++) {
+        gather_split<Kernels>(pass, block, copies, split, &own[split * side_threads]);
     }
+    for (size_t k = 0; k < own.size() && pass.splits > 1; k++) {
+        leave_sums(pass, sums, own[k]);
+    }
+    for (size_t k = 0; k < own.size() && pass.splits > 1; k++) {
+        add_sums(pass, sums, own[k]);
+    }
+    for (const strip_thread<Slices> &thread : own) {
+        store_strip(pass, block, thread, target);
+    }
+    bytes_not_expected += copies.bytes != 0;
 }
 
 /* One layer of blocks. */
-template <bool Forward, int Slices>
-void strips(lr_cuda_strips pass, int slice, const float4 *source, float4 *target)
+template <strip_kernels Kernels, int Slices>
+void strips(const lr_cuda_strips &pass, int slice, const float4 *source, float4 *target)
 {
-    pass.quads -= LR_CUDA_STRIP_PIECES * (LR_CUDA_STRIP_SLICES - Slices) / 4;
     /* what no slab has brought is no number */
-    std::vector<float4> shared((pass.bytes + sizeof(float4) - 1) / sizeof(float4),
-                               float4{NAN, NAN, NAN, NAN});
-    uint16_t *rows =
-        reinterpret_cast<uint16_t *>(shared.data() + (int64_t)pass.slots * pass.width * pass.pitch);
+    std::vector<float4> shared((pass.bytes + sizeof(float4) - 1) / sizeof(float4));
     for (int k = 0; k < pass.num_tiles; k++) {
-        const strip_block block = {pass.tiles[k].x, pass.tiles[k].y, slice, shared.data(), rows};
-        strip<Forward, Slices>(pass, block, source, target);
+        shared.assign(shared.size(), float4{NAN, NAN, NAN, NAN});
+        const strip_block block = strip_block_at(pass, pass.tiles[k], slice, shared.data());
+        load_slabs(pass, block, 0, 1);
+        strip<Kernels, Slices>(pass, block, source, target);
     }
 }
 
-template <bool Forward>
-void fill_and_gather(const lr_cuda_strips &pass, const lr_cuda_gather &tables, const int4 *entries,
-                     const float4 *source, float4 *target)
+template <strip_kernels Kernels>
+void strip_layers(const lr_cuda_strips &pass, const float4 *source, float4 *target)
 {
-    const int64_t count = (int64_t)(pass.num_entries + pass.num_singles) * pass.num_rows;
-    for (int64_t k = 0; k < count; k++) {
-        fill_strip_weights<Forward>(pass, tables, entries, k);
-    }
     for (int slice = 0; slice < pass.layout.size[2]; slice += 48) {
         const int left = pass.layout.size[2] - slice;
         if (left > 32) {
-            strips<Forward, 24>(pass, slice, source, target);
+            strips<Kernels, 24>(pass, slice, source, target);
         } else if (left > 16) {
-            strips<Forward, 16>(pass, slice, source, target);
+            strips<Kernels, 16>(pass, slice, source, target);
         } else {
-            strips<Forward, 8>(pass, slice, source, target);
+            strips<Kernels, 8>(pass, slice, source, target);
         }
+    }
+}
+
+template <bool Forward> void fill_strips(const lr_cuda_strips &pass, const lr_cuda_strip_fill &fill)
+{
+    for (int32_t k = 0; k < fill.num_steps * LR_CUDA_OUTPUTS; k++) {
+        fill_strip_step<Forward>(pass, fill, k);
+    }
+    for (int32_t k = 0; k < fill.num_columns * pass.num_rows; k++) {
+        fill_strip_profile(pass, fill, k);
     }
 }
 
@@ -288,26 +352,33 @@ void on_cpu_columns(bool forward, lr_cuda_columns pass, const lr_cuda_gather *ta
     }
 }
 
-void on_cpu_strips(bool forward, lr_cuda_strips pass, const cpu_strip_lists *lists,
-                   const lr_cuda_gather *tables, const float *source, float *target)
+int on_cpu_strips(bool forward, lr_cuda_strips pass, lr_cuda_strip_fill fill,
+                   const cpu_strip_lists *lists, const float *source, float *target)
 {
-    const std::vector<int4> entries = list_of(lists->entries, pass.num_entries + pass.num_singles);
-    std::vector<float4> weights((size_t)pass.num_entries * pass.num_rows);
-    std::vector<float> singles((size_t)pass.num_singles * pass.num_rows);
+    std::vector<lr_cuda_strip_step> steps(lists->steps, lists->steps + fill.num_steps);
+    const std::vector<int4> offsets = list_of(lists->offsets, fill.num_steps * LR_CUDA_OUTPUTS);
+    std::vector<float> profiles((size_t)fill.num_columns * pass.num_rows);
     std::vector<int2> tiles;
     for (int32_t k = 0; k < pass.num_tiles; k++) {
         tiles.push_back(int2{lists->tiles[2 * k], lists->tiles[2 * k + 1]});
     }
+    fill.steps = steps.data();
+    fill.offsets = offsets.data();
+    fill.profiles = profiles.data();
+    pass.steps = steps.data();
+    pass.profiles = profiles.data();
     pass.tiles = tiles.data();
-    pass.weights = weights.data();
-    pass.singles = singles.data();
     const float4 *from = reinterpret_cast<const float4 *>(source);
     float4 *to = reinterpret_cast<float4 *>(target);
-    if (forward) {
-        fill_and_gather<true>(pass, *tables, entries.data(), from, to);
+    forward ? fill_strips<true>(pass, fill) : fill_strips<false>(pass, fill);
+    if (pass.num_rows == 1) {
+        strip_layers<STRIP_ONE>(pass, from, to);
+    } else if (forward) {
+        strip_layers<STRIP_FORWARD>(pass, from, to);
     } else {
-        fill_and_gather<false>(pass, *tables, entries.data(), from, to);
+        strip_layers<STRIP_BACK>(pass, from, to);
     }
+    return bytes_not_expected;
 }
 
 void on_cpu_product(fft_product product, float *values, const float *spectrum)

@@ -26,15 +26,15 @@ void on_cpu_columns(bool forward, lr_cuda_columns pass, const lr_cuda_gather *ta
                     const int32_t *indices, int64_t num_weights, const float *source,
                     float *target);
 
-/* A plan's lists: [num_tiles][2], [num_entries + num_singles][4]. */
+/* Fills in weights and profiles and gathers by strips, the threads of a block in step. lists: a plan's,
+ * [num_tiles][2] and [num_steps][4][4]; of pass and fill, what
+ * they hold and steps and profiles are not read. */
 typedef struct cpu_strip_lists {
-    const int32_t *tiles, *entries;
+    const lr_cuda_strip_step *steps;
+    const int32_t *tiles, *offsets;
 } cpu_strip_lists;
-
-/* Fills weights and gathers by strips, the threads of a block in step. pass.tiles, weights and singles
- * are not read. */
-void on_cpu_strips(bool forward, lr_cuda_strips pass, const cpu_strip_lists *lists,
-                   const lr_cuda_gather *tables, const float *source, float *target);
+int on_cpu_strips(bool forward, lr_cuda_strips pass, lr_cuda_strip_fill fill,
+                  const cpu_strip_lists *lists, const float *source, float *target);
 
 /* Gathers over the cloud, with sources in a block's shared memory or not. pass.points is not read:
  * [num_points][4]. */
