@@ -54,6 +54,18 @@ static lr_status check_shared(const struct cuda_direct *cuda, const lr_cuda_clou
                                     (long long)(bytes >> 10), cuda->name, (long long)(most >> 10));
 }
 
+/* Or else columns do it: a slab may be too wide, the device too old. */
+static bool has_strips(const struct lr_cuda_tables *tables)
+{
+    return tables->strips[0][0].num_tiles > 0;
+}
+
+static const lr_cuda_strips *strips_of(const struct lr_cuda_tables *tables, bool forward,
+                                       const lr_cuda_images *images)
+{
+    return &tables->strips[forward][images->stream ? LR_CUDA_STRIPS_BESIDE : LR_CUDA_STRIPS_ALONE];
+}
+
 static lr_status launch(struct cuda_direct *cuda, const struct lr_cuda_tables *tables, bool forward,
                         const lr_cuda_images *images)
 {
@@ -74,8 +86,8 @@ static lr_status launch(struct cuda_direct *cuda, const struct lr_cuda_tables *t
         error = lr_cuda_launch_cloud(false, forward, &tables->cloud, images);
         break;
     case LR_DIRECT_STRIPS:
-        error = tables->strips[forward].num_tiles > 0
-                    ? lr_cuda_launch_strips(forward, &tables->strips[forward], images)
+        error = has_strips(tables)
+                    ? lr_cuda_launch_strips(forward, strips_of(tables, forward, images), images)
                     : lr_cuda_launch_columns(forward, &tables->columns[forward], images);
         break;
     case LR_DIRECT_COLUMNS:

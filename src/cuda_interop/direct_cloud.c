@@ -108,10 +108,8 @@ static struct point *list_points(struct lr_cuda_cloud_tables *tables,
         column += i == 0 || offset[0] != shape->offsets[i - 1][0] ||
                   offset[1] != shape->offsets[i - 1][1];
         distances(shape, offset, d);
-        points[i] = (struct point){{offset[0], offset[1], offset[2]},
-                                   column,
-                                   d[0],
-                                   lr_cuda_cloud_factor(shape, offset)};
+        points[i] = (struct point){
+            {offset[0], offset[1], offset[2]}, column, d[0], lr_cuda_cloud_factor(shape, offset)};
     }
     tables->pass.num_columns = column + 1;
     tables->pass.num_points = (int32_t)info->num_offsets;

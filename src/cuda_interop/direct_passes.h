@@ -120,7 +120,7 @@ typedef struct lr_cuda_strips {
     int32_t least, num_slabs;   /* slabs a block sees: from its first column + least on */
     int32_t sides;              /* warps of a block across the strip, which see the same slabs; */
     int32_t splits;             /* and with the same outputs: slab c is for split c % splits */
-    int32_t depth;              /* slabs that a split holds: one that it works on, and those to come */
+    int32_t depth; /* slabs that a split holds: one that it works on, and those to come */
     int32_t num_steps, most_steps; /* in all; of a slab */
     int32_t holds_steps; /* blocks hold all steps, or else those of the slabs that they hold */
     int32_t width, lead;

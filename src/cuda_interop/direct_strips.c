@@ -14,7 +14,7 @@ _Static_assert((int)LR_CUDA_OUTPUTS == (int)LR_LATTICE_OUTPUTS, "a thread's outp
 
 enum {
     J = LR_LATTICE_OUTPUTS,
-    ONE = 65536, /* of a slope */
+    ONE = 65536,                       /* of a slope */
     ROOM_BYTES = 227 * 1024 / 3 - 1024 /* three blocks on a multiprocessor */
 };
 
@@ -24,6 +24,7 @@ struct planner {
     const struct lr_cuda_strip_params *params;
     struct lr_lattice lattice;
     int64_t (*slabs)[2]; /* owned [lattice.count]: slab, number of the step */
+    lr_cuda_strips pass; /* what blocks of all shapes have */
 };
 
 /* Along the lattice's rows and across them. */
@@ -112,12 +113,13 @@ static const struct lr_lattice_step *step_of(const struct planner *planner, int 
 static lr_status list_slabs(struct planner *planner)
 {
     struct lr_cuda_strip_plan *plan = planner->plan;
-    lr_cuda_strips *pass = &plan->pass;
+    lr_cuda_strips *pass = &planner->pass;
     const int count = planner->lattice.count;
     pass->least = (int32_t)planner->slabs[0][0];
     pass->num_slabs = (int32_t)(planner->slabs[count - 1][0] - pass->least) + 1;
+    plan->num_slabs = pass->num_slabs;
     plan->slabs =
-        lr_alloc(pass->num_slabs, sizeof(*plan->slabs), "steps of a view", planner->params->log);
+        lr_alloc(plan->num_slabs, sizeof(*plan->slabs), "steps of a view", planner->params->log);
     if (plan->slabs == NULL) {
         return LR_FAILED;
     }
@@ -125,8 +127,8 @@ static lr_status list_slabs(struct planner *planner)
         lr_cuda_slab *slab = &plan->slabs[planner->slabs[k][0] - pass->least];
         int slices[2];
         slices_of(step_of(planner, k), slices);
-        slab->first = slab->count == 0 ? k : slab->first;
         const int low = 4 * floor_div(slices[0], 4);
+        slab->first = slab->count == 0 ? k : slab->first;
         slab->low = slab->count == 0 || low < slab->low ? low : slab->low;
         slab->count++;
         pass->most_steps = slab->count > pass->most_steps ? slab->count : pass->most_steps;
@@ -146,28 +148,37 @@ static int32_t pairs_of(const struct lr_lattice_step *step)
     return pairs;
 }
 
+/* Step k; returns how many slices blocks see of its column. */
+static int list_step(const struct planner *planner, int k)
+{
+    const struct lr_lattice_step *from = step_of(planner, k);
+    int at[2], slices[2];
+    place_column(planner, from->column, at);
+    slices_of(from, slices);
+    const int shift = slices[0] - planner->plan->slabs[at[0] - planner->pass.least].low;
+    planner->plan->steps[k] = (lr_cuda_strip_step){
+        .source = shift / 4, .place = at[1], .shift = shift % 4, .pairs = pairs_of(from)};
+    return shift + LR_CUDA_STRIP_PIECES * LR_CUDA_STRIP_SLICES + slices[1] - slices[0] - 1;
+}
+
+/* A source: quads from those of the thread's row, which are the first of a column. */
 static lr_status list_steps(struct planner *planner)
 {
     struct lr_cuda_strip_plan *plan = planner->plan;
-    plan->num_steps = plan->pass.num_steps = planner->lattice.count;
+    int slices = 0;
+    plan->num_steps = planner->pass.num_steps = planner->lattice.count;
     plan->steps =
         lr_alloc(plan->num_steps, sizeof(*plan->steps), "steps of a view", planner->params->log);
     if (plan->steps == NULL) {
         return LR_FAILED;
     }
     for (int k = 0; k < plan->num_steps; k++) {
-        const struct lr_lattice_step *from = step_of(planner, k);
-        int at[2], slices[2];
-        place_column(planner, from->column, at);
-        slices_of(from, slices);
-        const int shift = slices[0] - plan->slabs[at[0] - plan->pass.least].low;
-        const int reach = shift + LR_CUDA_STRIP_PIECES * LR_CUDA_STRIP_SLICES + slices[1] - slices[0] - 1;
-        plan->steps[k] =
-            (lr_cuda_strip_step){.source = shift / 4,
-                                 .place = at[1],
-                                 .shift = shift % 4,
-                                 .pairs = pairs_of(from)};
-        plan->pass.pitch = reach > plan->pass.pitch ? reach : plan->pass.pitch; /* slices yet */
+        const int reach = list_step(planner, k);
+        slices = reach > slices ? reach : slices;
+    }
+    planner->pass.pitch = ((slices + 3) / 4) | 1;
+    for (int k = 0; k < plan->num_steps; k++) {
+        plan->steps[k].source += plan->steps[k].place * planner->pass.pitch;
     }
     return LR_OK;
 }
@@ -210,8 +221,7 @@ static lr_status list_offsets(const struct planner *planner)
     }
     plan->num_offsets = (int32_t)count;
     for (int k = 0; k < planner->lattice.count; k++) {
-        memcpy(plan->offsets[k], step_of(planner, k)->offsets,
-               sizeof(plan->offsets[k]));
+        memcpy(plan->offsets[k], step_of(planner, k)->offsets, sizeof(plan->offsets[k]));
     }
     list_columns(planner);
     return LR_OK;
@@ -220,11 +230,11 @@ static lr_status list_offsets(const struct planner *planner)
 /* --- blocks --- */
 
 /* Columns of a slab: those of all steps, wherever drifts are rounded down to. */
-static void find_width(struct lr_cuda_strip_plan *plan)
+static void find_width(const struct planner *planner, lr_cuda_strips *pass)
 {
-    lr_cuda_strips *pass = &plan->pass;
+    const struct lr_cuda_strip_plan *plan = planner->plan;
     double least = 0, most = 0;
-    for (int c = 0; c < pass->num_slabs; c++) {
+    for (int c = 0; c < plan->num_slabs; c++) {
         for (int k = 0; k < plan->slabs[c].count; k++) {
             const double off = plan->steps[plan->slabs[c].first + k].place -
                                (double)pass->slope * (pass->least + c) / ONE;
@@ -253,12 +263,12 @@ static int32_t count_bytes(const lr_cuda_strips *pass)
     return bytes > sums ? bytes : sums;
 }
 
-static void set_block(struct lr_cuda_strip_plan *plan, int sides, int splits)
+static void set_block(const struct planner *planner, const int shape[2], lr_cuda_strips *pass)
 {
-    lr_cuda_strips *pass = &plan->pass;
-    pass->splits = splits;
-    pass->sides = sides;
-    find_width(plan);
+    *pass = planner->pass;
+    pass->sides = shape[0];
+    pass->splits = shape[1];
+    find_width(planner, pass);
     pass->slab_quads = (pass->width * pass->pitch + 7) / 8 * 8; /* copies begin at 128 bytes */
     /* from what is fastest to what takes the least room */
     for (int k = 0; k == 0 || (k < 4 && pass->bytes > ROOM_BYTES); k++) {
@@ -268,29 +278,33 @@ static void set_block(struct lr_cuda_strip_plan *plan, int sides, int splits)
     }
 }
 
-/* From slices to quads; and from the window's quad alone to where that lies in shared memory. */
-static void place_sources(struct lr_cuda_strip_plan *plan)
+/* The first shape of blocks that has the room, or the last. */
+static void choose_block(const struct planner *planner, int which)
 {
-    plan->pass.pitch = ((plan->pass.pitch + 3) / 4) | 1;
-    for (int k = 0; k < plan->num_steps; k++) {
-        plan->steps[k].source += plan->steps[k].place * plan->pass.pitch;
+    enum { CHOICES = 3 };
+    static const int shapes[LR_CUDA_STRIPS_SHAPES][CHOICES][2] = {{{1, 4}, {2, 2}, {4, 1}},
+                                                                  {{2, 2}, {4, 1}, {4, 1}}};
+    const int wish[2] = {planner->params->sides, planner->params->splits};
+    lr_cuda_strips *pass = &planner->plan->passes[which];
+    if (wish[0] > 0) {
+        set_block(planner, wish, pass);
+        return;
+    }
+    for (int k = 0; k == 0 || (k < CHOICES && pass->bytes > ROOM_BYTES); k++) {
+        set_block(planner, shapes[which][k], pass);
     }
 }
 
-/* The more warps share their outputs, the more blocks there are, and the more often a source is read. */
-static void choose_block(struct lr_cuda_strip_plan *plan, int sides, int splits)
+static bool fits(const lr_cuda_strips *pass, int64_t room_bytes)
 {
-    place_sources(plan);
-    const char *wish = getenv("LR_STRIPS");
-    if (wish) { set_block(plan, wish[0]-'0', wish[1]-'0'); return; }
-    set_block(plan, sides > 0 ? sides : 1, splits > 0 ? splits : 4);
+    return pass->bytes <= room_bytes && pass->width <= LR_CUDA_STRIP_MOST &&
+           4 * pass->pitch <= LR_CUDA_STRIP_MOST;
 }
 
 bool lr_cuda_strip_plan_fits(const struct lr_cuda_strip_plan *plan, int64_t room_bytes)
 {
-    const lr_cuda_strips *pass = &plan->pass;
-    return pass->bytes <= room_bytes && pass->width <= LR_CUDA_STRIP_MOST &&
-           4 * pass->pitch <= LR_CUDA_STRIP_MOST;
+    return fits(&plan->passes[LR_CUDA_STRIPS_ALONE], room_bytes) &&
+           fits(&plan->passes[LR_CUDA_STRIPS_BESIDE], room_bytes);
 }
 
 /* --- tiles --- */
@@ -304,7 +318,7 @@ struct area {
 /* The columns along the lattice that the grid has: from least to most. */
 static void find_columns(const struct planner *planner, int range[2])
 {
-    const int *size = planner->plan->pass.layout.size;
+    const int *size = planner->pass.layout.size;
     range[0] = range[1] = 0; /* of the first column; those of the other corners: */
     for (int corner = 1; corner < 4; corner++) {
         const int32_t column[2] = {corner & 1 ? size[0] - 1 : 0, corner & 2 ? size[1] - 1 : 0};
@@ -330,7 +344,7 @@ static void clip(int first, int step, int size, int range[2])
 /* The rows of column l that the grid has, into those of the blocks that have this column. */
 static void add_column(const struct planner *planner, int l, struct area *area)
 {
-    const lr_cuda_strips *pass = &planner->plan->pass;
+    const lr_cuda_strips *pass = &planner->pass;
     const int group = floor_div(l, J);
     int32_t *rows = area->rows[group - area->least_group];
     int range[2] = {-(1 << 28), 1 << 28};
@@ -366,16 +380,15 @@ static lr_status find_area(const struct planner *planner, struct area *area)
     return LR_OK;
 }
 
-/* Counts the blocks, and writes them where the plan has room for them. */
-static int32_t write_tiles(struct lr_cuda_strip_plan *plan, const struct area *area)
+/* Counts the blocks of that many rows, and writes them where there is room for them. */
+static int32_t write_tiles(const struct area *area, int rows, int32_t (*tiles)[2])
 {
-    const int width = plan->pass.sides * LR_CUDA_STRIP_ROWS;
     int32_t count = 0;
     for (int k = 0; k < area->num_groups; k++) {
-        for (int64_t row = area->rows[k][0]; row <= area->rows[k][1]; row += width) {
-            if (plan->tiles != NULL) {
-                plan->tiles[count][0] = J * (area->least_group + k);
-                plan->tiles[count][1] = (int32_t)row;
+        for (int64_t row = area->rows[k][0]; row <= area->rows[k][1]; row += rows) {
+            if (tiles != NULL) {
+                tiles[count][0] = J * (area->least_group + k);
+                tiles[count][1] = (int32_t)row;
             }
             count++;
         }
@@ -388,40 +401,46 @@ static lr_status list_tiles(const struct planner *planner)
     struct lr_cuda_strip_plan *plan = planner->plan;
     struct area area;
     LR_TRY(find_area(planner, &area));
-    plan->pass.num_tiles = write_tiles(plan, &area);
-    plan->tiles = lr_alloc(plan->pass.num_tiles, sizeof(*plan->tiles), "blocks of a view",
-                           planner->params->log);
-    if (plan->tiles != NULL) {
-        write_tiles(plan, &area);
+    lr_status status = LR_OK;
+    for (int which = 0; status == LR_OK && which < LR_CUDA_STRIPS_SHAPES; which++) {
+        lr_cuda_strips *pass = &plan->passes[which];
+        const int rows = pass->sides * LR_CUDA_STRIP_ROWS;
+        pass->num_tiles = write_tiles(&area, rows, NULL);
+        plan->tiles[which] = lr_alloc(pass->num_tiles, sizeof(*plan->tiles[which]),
+                                      "blocks of a view", planner->params->log);
+        status = plan->tiles[which] != NULL ? LR_OK : LR_FAILED;
+        write_tiles(&area, rows, plan->tiles[which]);
     }
     free(area.rows);
-    return plan->tiles != NULL ? LR_OK : LR_FAILED;
+    return status;
 }
 
 /* --- the plan --- */
 
 static lr_status make_plan(struct planner *planner)
 {
-    lr_cuda_strips *pass = &planner->plan->pass;
     for (int k = 0; k < 2; k++) {
-        pass->next[k] = planner->lattice.next[k];
-        pass->across[k] = planner->lattice.across[k];
+        planner->pass.next[k] = planner->lattice.next[k];
+        planner->pass.across[k] = planner->lattice.across[k];
     }
-    pass->slope = find_slope(planner);
+    planner->pass.slope = find_slope(planner);
     LR_TRY(sort_steps(planner));
     LR_TRY(list_slabs(planner));
     LR_TRY(list_steps(planner));
     LR_TRY(list_offsets(planner));
-    choose_block(planner->plan, planner->params->sides, planner->params->splits);
+    for (int which = 0; which < LR_CUDA_STRIPS_SHAPES; which++) {
+        choose_block(planner, which);
+    }
     return list_tiles(planner);
 }
 
 lr_status lr_cuda_strip_plan_init(struct lr_cuda_strip_plan *plan,
                                   const struct lr_cuda_strip_params *params)
 {
-    struct planner planner = {.plan = plan, .params = params};
-    *plan =
-        (struct lr_cuda_strip_plan){.pass = {.layout = *params->layout, .num_rows = params->rows}};
+    struct planner planner = {.plan = plan,
+                              .params = params,
+                              .pass = {.layout = *params->layout, .num_rows = params->rows}};
+    *plan = (struct lr_cuda_strip_plan){0};
     LR_TRY(lr_lattice_init(&planner.lattice, params->shape, params->log));
     const lr_status status = make_plan(&planner);
     free(planner.slabs);
@@ -434,11 +453,13 @@ lr_status lr_cuda_strip_plan_init(struct lr_cuda_strip_plan *plan,
 
 void lr_cuda_strip_plan_finish(struct lr_cuda_strip_plan *plan)
 {
+    for (int which = 0; which < LR_CUDA_STRIPS_SHAPES; which++) {
+        free(plan->tiles[which]);
+    }
     free(plan->peaks);
     free(plan->columns);
     free(plan->factors);
     free(plan->offsets);
-    free(plan->tiles);
     free(plan->slabs);
     free(plan->steps);
     *plan = (struct lr_cuda_strip_plan){0};

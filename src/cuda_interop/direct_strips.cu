@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "cuda_interop/direct_launch.h"
+#include "cuda_interop/overlap.cuh"
 
 #include <cuda.h>
 #include <cuda/ptx>
@@ -123,15 +124,18 @@ __device__ inline void gather_strip(const lr_cuda_strips &pass, const strip_bloc
     uint64_t *const is_free = is_there + num_slots(pass);
     ring_place here = {0, 0}, ahead = {0, 0};
     int coming = own.split;
-    for (; own.side == 0 && ahead.slot < pass.depth - 1 && coming < pass.num_slabs;
-         coming += pass.splits, ahead = next_place(pass, ahead)) {
-        bring_slab<Kernels>(pass, block, source, coming, first_slot + ahead.slot, own.lane);
+    if (own.side == 0 && coming < pass.num_slabs) {
+        bring_slab<Kernels>(pass, block, source, coming, first_slot, own.lane);
+        coming += pass.splits;
+        ahead = next_place(pass, ahead);
     }
     if (pass.holds_steps) {
         wait_for(block.barriers + 2 * num_slots(pass), 0);
     }
     for (int c = own.split; c < pass.num_slabs; c += pass.splits, here = next_place(pass, here)) {
-        if (own.side == 0 && coming < pass.num_slabs) {
+        wait_for(is_there + here.slot, here.round);
+        /* not before the first is there: copies of all blocks' first slabs hold each other up */
+        while (own.side == 0 && coming < min(pass.num_slabs, c + pass.depth * pass.splits)) {
             if (ahead.round > 0) {
                 wait_for(is_free + ahead.slot, ahead.round - 1);
             }
@@ -139,7 +143,6 @@ __device__ inline void gather_strip(const lr_cuda_strips &pass, const strip_bloc
             coming += pass.splits;
             ahead = next_place(pass, ahead);
         }
-        wait_for(is_there + here.slot, here.round);
         if (own.is_needed) {
             gather_slab<Kernels>(pass, block, c, first_slot + here.slot, own);
         }
@@ -166,6 +169,7 @@ __global__ void __launch_bounds__(LR_CUDA_STRIP_WARPS *LR_CUDA_STRIP_LANES, LR_S
         strip_block_at(pass, make_int2(same_in_warp(tile.x), same_in_warp(tile.y)),
                        slice + (int)blockIdx.y * LR_CUDA_STRIP_PIECES * Slices, shared);
     load_slabs(pass, block, number, (int)blockDim.x);
+    let_next_kernel_begin(); /* the next kernel may begin, and wait as below */
     if (number == 0) {
         init_barriers(pass, block);
         if (pass.holds_steps) {
@@ -176,6 +180,7 @@ __global__ void __launch_bounds__(LR_CUDA_STRIP_WARPS *LR_CUDA_STRIP_LANES, LR_S
     __syncthreads();
     strip_thread<Slices> own;
     begin_strip<Kernels>(pass, block, number, own);
+    wait_for_last_kernel(); /* tables are there, images may be the last kernel's */
     gather_strip<Kernels>(pass, block, &source, own);
     if (pass.splits > 1) {
         float *sums = reinterpret_cast<float *>(shared);
@@ -223,7 +228,8 @@ cudaError_t describe_source(const lr_cuda_strips &pass, const float4 *source, CU
     static const encode_tiled encode = find_encode_tiled();
     const lr_cuda_layout &layout = pass.layout;
     const int64_t column = layout.extent[0], row = column * layout.extent[1];
-    const float4 *first = source + layout.margin[0] + column * layout.margin[1] + row * layout.margin[2];
+    const float4 *first =
+        source + layout.margin[0] + column * layout.margin[1] + row * layout.margin[2];
     const cuuint64_t size[3] = {(cuuint64_t)layout.size[2], (cuuint64_t)layout.size[0],
                                 (cuuint64_t)layout.size[1]};
     const cuuint64_t strides[2] = {column * sizeof(float4), row * sizeof(float4)};
@@ -255,12 +261,11 @@ cudaError_t launch(const lr_cuda_strips &pass, const lr_cuda_images &images, int
     if (error != cudaSuccess || layers == 0) {
         return error;
     }
-    const auto stream = static_cast<cudaStream_t>(images.stream);
-    const dim3 grid((unsigned)pass.num_tiles, (unsigned)layers);
     const unsigned threads = (unsigned)(pass.sides * pass.splits * LR_CUDA_STRIP_LANES);
-    strips<Kernels, Slices>
-        <<<grid, threads, (size_t)pass.bytes, stream>>>(pass, source, slice, images.target);
-    return cudaGetLastError();
+    overlapping_launch launch({(unsigned)pass.num_tiles, (unsigned)layers}, threads, images.stream);
+    launch.config.dynamicSmemBytes = (size_t)pass.bytes;
+    return cudaLaunchKernelEx(&launch.config, strips<Kernels, Slices>, pass, source, slice,
+                              images.target);
 }
 
 /* Whole layers, and the slices that are left by the shortest threads that do. */
@@ -283,8 +288,7 @@ cudaError_t launch_layers(const lr_cuda_strips &pass, const lr_cuda_images &imag
 bool lr_cuda_strips_work(void)
 {
     cudaFuncAttributes attributes;
-    const bool is_known =
-        cudaFuncGetAttributes(&attributes, strips<STRIP_ONE, 24>) == cudaSuccess;
+    const bool is_known = cudaFuncGetAttributes(&attributes, strips<STRIP_ONE, 24>) == cudaSuccess;
     return is_known && attributes.ptxVersion >= 90;
 }
 

@@ -36,8 +36,9 @@ struct strip_block {
     float4 *columns;     /* [slots][slab_quads], of these [width][pitch] */
     strip_step *steps;   /* [slots][most_steps], or all */
     lr_cuda_slab *slabs; /* [num_slabs]: as the pass's */
-    uint64_t *barriers;  /* [2][slots]: slabs that are there; that all are through with. [1]: steps */
-    uint16_t *rows;      /* [slots][width]: of mSRval, for the way forward */
+    uint64_t
+        *barriers;  /* [2][slots]: slabs that are there; that all are through with. [1]: steps */
+    uint16_t *rows; /* [slots][width]: of mSRval, for the way forward */
 };
 
 template <int Slices> struct strip_thread {
@@ -252,8 +253,8 @@ __device__ inline void load_factors(const lr_cuda_strips &pass, const strip_step
     const int source_row = Kernels == STRIP_FORWARD ? rows[step.place.y] : 0;
 #pragma unroll
     for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
-        factors[j] = __ldg(pass.profiles + at[j] +
-                           (Kernels == STRIP_FORWARD ? source_row : thread.row[j]));
+        factors[j] =
+            __ldg(pass.profiles + at[j] + (Kernels == STRIP_FORWARD ? source_row : thread.row[j]));
     }
 }
 
@@ -265,8 +266,8 @@ __device__ inline void gather_slab(const lr_cuda_strips &pass, const strip_block
     const int l = block.column;
     const int row =
         thread.row_in_block + pass.lead + drift(pass, l) - drift(pass, l + pass.least + c);
-    const float4 *own = block.columns + slot * pass.slab_quads + row * pass.pitch +
-                        thread.piece * (Slices / 4);
+    const float4 *own =
+        block.columns + slot * pass.slab_quads + row * pass.pitch + thread.piece * (Slices / 4);
     const uint16_t *rows = block.rows + slot * pass.width + row;
     const lr_cuda_slab slab = slab_at(block, c);
     const strip_step *step = block.steps + (pass.holds_steps ? slab.first : slot * pass.most_steps);
@@ -410,8 +411,8 @@ __device__ inline void store_strip(const lr_cuda_strips &pass, const strip_block
 /* Weights of the taps of step thread / 4 for output thread % 4: values where there is one kernel for
  * all voxels, or else what time of flight and slice give, which profiles multiply. */
 template <bool Forward>
-__device__ inline void fill_strip_step(const lr_cuda_strips &pass,
-                                       const lr_cuda_strip_fill &fill, int thread)
+__device__ inline void fill_strip_step(const lr_cuda_strips &pass, const lr_cuda_strip_fill &fill,
+                                       int thread)
 {
     const int number = thread / LR_CUDA_OUTPUTS, j = thread % LR_CUDA_OUTPUTS;
     if (number >= fill.num_steps) {

@@ -128,49 +128,62 @@ static lr_status make_columns(struct lr_cuda_table_set *set, struct lr_cuda_tabl
 static lr_status place_fill(struct lr_cuda_tables *tables, const struct lr_cuda_strip_plan *plan,
                             lr_cuda_strip_fill *fill, const lr_log *log)
 {
+    const int64_t profiles = (int64_t)plan->num_columns * tables->gather.num_rows;
     *fill = (lr_cuda_strip_fill){.values = tables->gather.values,
                                  .num_steps = plan->num_steps,
                                  .num_offsets = plan->num_offsets,
                                  .num_columns = plan->num_columns};
-    fill->offsets = place(tables, fill->num_steps * (int64_t)sizeof(*plan->offsets), plan->offsets,
-                          log);
+    fill->offsets =
+        place(tables, fill->num_steps * (int64_t)sizeof(*plan->offsets), plan->offsets, log);
     fill->factors = place(tables, fill->num_offsets * (int64_t)sizeof(float), plan->factors, log);
     fill->columns = place(tables, fill->num_offsets * (int64_t)sizeof(int32_t), plan->columns, log);
     fill->peaks = place(tables, fill->num_columns * (int64_t)sizeof(int32_t), plan->peaks, log);
-    fill->profiles =
-        place(tables, (int64_t)fill->num_columns * plan->pass.num_rows * 4, NULL, log);
+    fill->profiles = place(tables, profiles * (int64_t)sizeof(float), NULL, log);
     return fill->offsets && fill->factors && fill->columns && fill->peaks && fill->profiles
                ? LR_OK
                : LR_FAILED;
 }
 
-/* Lists, weights and profiles of strips that a multiprocessor has the memory for. */
+/* What blocks of all shapes read, both ways. */
+static lr_status place_steps(struct lr_cuda_tables *tables, const struct lr_cuda_strip_plan *plan,
+                             const lr_log *log)
+{
+    lr_cuda_strip_fill fill;
+    LR_TRY(place_fill(tables, plan, &fill, log));
+    for (int forward = 0; forward < 2; forward++) {
+        lr_cuda_strips *passes = tables->strips[forward];
+        fill.steps = place(tables, fill.num_steps * (int64_t)sizeof(*fill.steps), plan->steps, log);
+        if (fill.steps == NULL) {
+            return LR_FAILED;
+        }
+        LR_TRY(lr_cuda_check(lr_cuda_launch_strip_fill(forward != 0, &passes[0], &fill), "weights",
+                             log));
+        for (int which = 0; which < LR_CUDA_STRIPS_SHAPES; which++) {
+            passes[which].steps = fill.steps;
+            passes[which].profiles = fill.profiles;
+        }
+    }
+    return LR_OK;
+}
+
 static lr_status make_strips(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
                              const struct lr_cuda_strip_plan *plan)
 {
     const lr_log *log = log_of(set);
-    const lr_cuda_strips *host = &plan->pass;
-    lr_cuda_strip_fill fill;
-    LR_TRY(place_fill(tables, plan, &fill, log));
     const lr_cuda_slab *slabs =
-        place(tables, host->num_slabs * (int64_t)sizeof(*slabs), plan->slabs, log);
-    const int2 *tiles =
-        place(tables, host->num_tiles * (int64_t)sizeof(*plan->tiles), plan->tiles, log);
-    for (int forward = 0; forward < 2; forward++) {
-        lr_cuda_strips *pass = &tables->strips[forward];
-        *pass = *host;
-        fill.steps = place(tables, fill.num_steps * (int64_t)sizeof(*fill.steps), plan->steps, log);
-        pass->steps = fill.steps;
-        pass->slabs = slabs;
-        pass->tiles = tiles;
-        pass->map = tables->map;
-        pass->profiles = fill.profiles;
-        if (!slabs || !tiles || !fill.steps) {
+        place(tables, plan->num_slabs * (int64_t)sizeof(*slabs), plan->slabs, log);
+    for (int which = 0; which < LR_CUDA_STRIPS_SHAPES; which++) {
+        lr_cuda_strips pass = plan->passes[which];
+        pass.map = tables->map;
+        pass.slabs = slabs;
+        pass.tiles = place(tables, pass.num_tiles * (int64_t)sizeof(*plan->tiles[which]),
+                           plan->tiles[which], log);
+        if (pass.slabs == NULL || pass.tiles == NULL) {
             return LR_FAILED;
         }
-        LR_TRY(lr_cuda_check(lr_cuda_launch_strip_fill(forward != 0, pass, &fill), "weights", log));
+        tables->strips[0][which] = tables->strips[1][which] = pass;
     }
-    return LR_OK;
+    return place_steps(tables, plan, log);
 }
 
 static lr_status make_cloud(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
@@ -222,10 +235,10 @@ static lr_status add_strips(struct lr_cuda_table_set *set, struct lr_cuda_tables
                                                                   .layout = &tables->gather.layout,
                                                                   .rows = tables->gather.num_rows,
                                                                   .log = log_of(set)}));
-    const bool fits = lr_cuda_strips_work() && lr_cuda_strip_plan_fits(&plan, lr_cuda_shared_room());
-    const lr_status status = fits
-                                 ? make_strips(set, tables, &plan)
-                                 : add_columns(set, tables, shape);
+    const bool works =
+        lr_cuda_strips_work() && lr_cuda_strip_plan_fits(&plan, lr_cuda_shared_room());
+    const lr_status status =
+        works ? make_strips(set, tables, &plan) : add_columns(set, tables, shape);
     lr_cuda_strip_plan_finish(&plan);
     return status;
 }

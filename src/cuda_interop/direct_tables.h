@@ -8,6 +8,7 @@
 #define LR_CUDA_DIRECT_TABLES_H
 
 #include "cuda_interop/direct_passes.h"
+#include "cuda_interop/direct_strips.h"
 #include "render/direct.h"
 
 enum { LR_CUDA_MOST_LISTS = 16 };
@@ -16,8 +17,8 @@ enum { LR_CUDA_MOST_LISTS = 16 };
 struct lr_cuda_tables {
     bool is_there;
     lr_cuda_gather gather;
-    lr_cuda_columns columns[2]; /* back, forward */
-    lr_cuda_strips strips[2];   /* the same; no tiles: this kernel goes by columns */
+    lr_cuda_columns columns[2];                      /* back, forward */
+    lr_cuda_strips strips[2][LR_CUDA_STRIPS_SHAPES]; /* the same; no tiles: by columns */
     lr_cuda_cloud cloud;
     uint16_t *map;
     void *owned[LR_CUDA_MOST_LISTS];

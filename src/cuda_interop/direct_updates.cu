@@ -3,6 +3,7 @@
 #include "cuda_interop/direct_updates.cuh"
 
 #include "cuda_interop/direct_launch.h"
+#include "cuda_interop/overlap.cuh"
 
 #include <cuda_runtime.h>
 
@@ -28,11 +29,15 @@ struct surface_memory {
 template <class Memory>
 __global__ void __launch_bounds__(group) discrepancies(lr_cuda_discrepancy pass)
 {
+    let_next_kernel_begin();
+    wait_for_last_kernel();
     find_discrepancy<Memory>(pass, blockIdx.x * group + threadIdx.x);
 }
 
 template <class Memory> __global__ void __launch_bounds__(group) changes(lr_cuda_change pass)
 {
+    let_next_kernel_begin();
+    wait_for_last_kernel();
     change_image<Memory>(pass, blockIdx.x * group + threadIdx.x);
 }
 
@@ -46,20 +51,17 @@ unsigned groups(const lr_cuda_layout &layout)
 
 int lr_cuda_launch_discrepancy(const lr_cuda_discrepancy *pass)
 {
-    if (pass->histo.texels != nullptr) {
-        discrepancies<array_memory><<<groups(pass->layout), group>>>(*pass);
-    } else {
-        discrepancies<surface_memory><<<groups(pass->layout), group>>>(*pass);
-    }
-    return cudaGetLastError();
+    const overlapping_launch launch(groups(pass->layout), group, nullptr);
+    return cudaLaunchKernelEx(&launch.config,
+                              pass->histo.texels != nullptr ? discrepancies<array_memory>
+                                                            : discrepancies<surface_memory>,
+                              *pass);
 }
 
 int lr_cuda_launch_change(const lr_cuda_change *pass)
 {
-    if (pass->image.texels != nullptr) {
-        changes<array_memory><<<groups(pass->layout), group>>>(*pass);
-    } else {
-        changes<surface_memory><<<groups(pass->layout), group>>>(*pass);
-    }
-    return cudaGetLastError();
+    const overlapping_launch launch(groups(pass->layout), group, nullptr);
+    return cudaLaunchKernelEx(
+        &launch.config,
+        pass->image.texels != nullptr ? changes<array_memory> : changes<surface_memory>, *pass);
 }

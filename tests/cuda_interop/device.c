@@ -98,6 +98,18 @@ static double difference(const float *a, const float *b, int64_t count)
 }
 
 static const char *only; /* NULL = every variant */
+
+static bool is_wanted(int way)
+{
+    return only == NULL || strcmp(only, ways[way].name) == 0;
+}
+
+/* Without CUDA compute does it whatever the way, and is checked once. */
+static int num_ways(void)
+{
+    return has_cuda() ? NUM_WAYS : 1;
+}
+
 static double worst;
 
 static void check(int way, const lr_view *view, const lr_resolution *resolution)
@@ -139,7 +151,7 @@ static void every_variant_projects_as_the_reference(void **state)
     (void)state;
     skip_without_cuda();
     for (int way = 0; way < NUM_WAYS; way++) {
-        if (only != NULL && strcmp(only, ways[way].name) != 0) {
+        if (!is_wanted(way)) {
             continue;
         }
         worst = 0;
@@ -172,7 +184,10 @@ static void check_turns(int way, const struct turns *turns)
 static void opengl_and_cuda_take_turns(void **state)
 {
     (void)state;
-    for (int way = 0; way < (has_cuda() ? NUM_WAYS : 1); way++) {
+    for (int way = 0; way < num_ways(); way++) {
+        if (!is_wanted(way)) {
+            continue;
+        }
         worst = 0;
         for (int k = 0; k < NUM_TURNS; k++) {
             check_turns(way, &all_turns[k]);
@@ -223,7 +238,10 @@ static void nobody_needs_to_look(void **state)
 {
     (void)state;
     const lr_resolution resolution = case_resolution(2);
-    for (int way = 0; way < (has_cuda() ? NUM_WAYS : 1); way++) {
+    for (int way = 0; way < num_ways(); way++) {
+        if (!is_wanted(way)) {
+            continue;
+        }
         lr_direct *cuda = make_views("cuda", way, case_views, TURN_VIEWS, &resolution);
         const size_t bytes = (size_t)lr_direct_get_info(cuda)->num_voxels * sizeof(float);
         float *found = malloc(bytes), *expected = malloc(bytes);

@@ -77,16 +77,15 @@ static void open_strips(struct tables *tables, const lr_cuda_layout *layout)
 {
     for (int k = 0; k < NUM_BLOCKS; k++) {
         struct lr_cuda_strip_plan *plan = &tables->strips[k];
-        assert_int_equal(
-            lr_cuda_strip_plan_init(plan,
-                                    &(struct lr_cuda_strip_params){.shape = &tables->shape,
-                                                                   .layout = layout,
-                                                                   .rows = tables->gather.num_rows,
-                                                                   .sides = blocks[k][0],
-                                                                   .splits = blocks[k][1]}),
-            LR_OK);
-        plan->pass.slabs = plan->slabs;
-        plan->pass.map = tables->map;
+        assert_int_equal(lr_cuda_strip_plan_init(
+                             plan, &(struct lr_cuda_strip_params){.shape = &tables->shape,
+                                                                  .layout = layout,
+                                                                  .rows = tables->gather.num_rows,
+                                                                  .sides = blocks[k][0],
+                                                                  .splits = blocks[k][1]}),
+                         LR_OK);
+        plan->passes[0].slabs = plan->slabs;
+        plan->passes[0].map = tables->map;
     }
 }
 
@@ -162,8 +161,8 @@ static void run_strips(const struct tables *tables, const struct lr_cuda_strip_p
                                      .num_steps = plan->num_steps,
                                      .num_offsets = plan->num_offsets,
                                      .num_columns = plan->num_columns};
-    const cpu_strip_lists lists = {plan->steps, plan->tiles[0], plan->offsets[0][0]};
-    assert_int_equal(on_cpu_strips(forward, plan->pass, fill, &lists, source, target), 0);
+    const cpu_strip_lists lists = {plan->steps, plan->tiles[0][0], plan->offsets[0][0]};
+    assert_int_equal(on_cpu_strips(forward, plan->passes[0], fill, &lists, source, target), 0);
 }
 
 static void run(const struct tables *tables, enum kind kind, bool forward, const float *source,

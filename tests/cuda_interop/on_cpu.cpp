@@ -215,8 +215,8 @@ void strip(const lr_cuda_strips &pass, const strip_block &block, const float4 *s
     const int side_threads = pass.sides * LR_CUDA_STRIP_LANES;
     std::vector<strip_thread<Slices>> own(pass.splits * side_threads);
     float *sums = reinterpret_cast<float *>(block.columns);
-    slab_copies copies = {
-        pass, reinterpret_cast<const float *>(source + place_of(pass.layout, 0, 0, 0))};
+    slab_copies copies = {pass,
+                          reinterpret_cast<const float *>(source + place_of(pass.layout, 0, 0, 0))};
     if (pass.holds_steps) {
         stage_steps(pass, block, copies);
     }
@@ -353,7 +353,7 @@ void on_cpu_columns(bool forward, lr_cuda_columns pass, const lr_cuda_gather *ta
 }
 
 int on_cpu_strips(bool forward, lr_cuda_strips pass, lr_cuda_strip_fill fill,
-                   const cpu_strip_lists *lists, const float *source, float *target)
+                  const cpu_strip_lists *lists, const float *source, float *target)
 {
     std::vector<lr_cuda_strip_step> steps(lists->steps, lists->steps + fill.num_steps);
     const std::vector<int4> offsets = list_of(lists->offsets, fill.num_steps * LR_CUDA_OUTPUTS);
