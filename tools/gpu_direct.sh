@@ -15,8 +15,8 @@
 #              view, 120 views in a batch, tables and a RAMLA iteration, of the clinical case, of
 #              paper 2's and of the large kernel, by strips and by the others
 #   paper      the papers' tables, a workload at a time, by every backend and beside FFTW and cuFFT
-#   profile    Nsight Compute of the strips kernel, its first launches and
-#              two of those back
+#   profile    Nsight Compute of the strips kernel: an early launch and one of a batch, as a table of
+#              figures (raw) and instruction by instruction (source)
 # What is missing (a device, compute-sanitizer, ncu) is said and skipped. A step that fails does not
 # stop the others; the summary says which did, and then the exit code is 1. More in the environment:
 #   LIMIT          seconds for one command of a step; default 240
@@ -188,22 +188,25 @@ run_paper() {
     return "$code"
 }
 
-# profile NAME ARGUMENT...: what Nsight Compute says of two launches. The clocks stay as they are; the
-# program is ended with the last launch that is looked at, so only the report tells how it went.
+# profile NAME LAUNCHES_BEFORE: what Nsight Compute says of a launch. The clocks stay as they are; the
+# program is ended with it, so only the report tells how it went.
 profile() {
-    local log=$out/profile_$1.txt
-    shift
-    limited ncu --set full --clock-control none -c 2 --kill yes "$@" "$program" bench direct \
-        --workload clinical --case invariant --backend cuda --variant strips --no-fourier \
-        --repeat 1 --seconds 1 > "$log" 2>&1
-    cat "$log"
-    grep -q 'Duration' "$log"
+    local report=$out/profile_$1
+    rm -f "$report.ncu-rep"
+    limited ncu --set full --clock-control none -k 'regex:^strips' --launch-skip "$2" -c 1 --kill yes \
+        -o "$report" "$program" bench direct --workload clinical --case invariant --backend cuda \
+        --variant strips --no-fourier --repeat 1 --seconds 1
+    [ -f "$report.ncu-rep" ] || return 1
+    ncu -i "$report.ncu-rep"
+    ncu -i "$report.ncu-rep" --page raw --csv > "$report.raw.csv"
+    ncu -i "$report.ncu-rep" --page source --csv > "$report.source.csv"
+    rm "$report.ncu-rep"
 }
 run_profile() {
     local code=0
     need_tool ncu && need_cuda || return 0
-    profile first -k 'regex:^strips' || code=1
-    profile back --kernel-name-base demangled -k 'regex:strips<.*(0|false)' || code=1
+    profile one_view 6 || code=1
+    profile batch 60 || code=1
     return "$code"
 }
 

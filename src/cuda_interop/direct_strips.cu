@@ -27,10 +27,6 @@ __device__ inline int same_in_warp(int number)
 
 #include "cuda_interop/direct_strips.cuh"
 
-#ifndef LR_STRIP_MIN_BLOCKS
-#define LR_STRIP_MIN_BLOCKS 3
-#endif
-
 namespace
 {
 
@@ -101,7 +97,13 @@ __device__ inline ring_place next_place(const lr_cuda_strips &pass, ring_place p
                                        : ring_place{0, place.round + 1};
 }
 
-/* For the first warp of a split: brings slab c, once all are through with the one it replaces. */
+/* What a split brings next, and where. */
+struct ring_front {
+    int coming;
+    ring_place place;
+};
+
+/* For the first warp of a split. */
 template <strip_kernels Kernels>
 __device__ inline void bring_slab(const lr_cuda_strips &pass, const strip_block &block,
                                   const CUtensorMap *source, int c, int slot, int lane)
@@ -115,34 +117,41 @@ __device__ inline void bring_slab(const lr_cuda_strips &pass, const strip_block 
     }
 }
 
+/* Slabs below `end`, each once all are through with the one that it replaces. */
+template <strip_kernels Kernels, int Slices>
+__device__ inline void bring_slabs(const lr_cuda_strips &pass, const strip_block &block,
+                                   const CUtensorMap *source, const strip_thread<Slices> &own,
+                                   int end, ring_front &front)
+{
+    const int first_slot = own.split * pass.depth;
+    uint64_t *const is_free = block.barriers + num_slots(pass) + first_slot;
+    while (own.side == 0 && front.coming < min(pass.num_slabs, end)) {
+        if (front.place.round > 0) {
+            wait_for(is_free + front.place.slot, front.place.round - 1);
+        }
+        bring_slab<Kernels>(pass, block, source, front.coming, first_slot + front.place.slot,
+                            own.lane);
+        front = {front.coming + pass.splits, next_place(pass, front.place)};
+    }
+}
+
+/* A split's slabs, the next ones on their way while this one is worked on. */
 template <strip_kernels Kernels, int Slices>
 __device__ inline void gather_strip(const lr_cuda_strips &pass, const strip_block &block,
                                     const CUtensorMap *source, strip_thread<Slices> &own)
 {
-    const int first_slot = own.split * pass.depth;
+    const int first_slot = own.split * pass.depth, ahead = pass.depth * pass.splits;
     uint64_t *const is_there = block.barriers + first_slot;
     uint64_t *const is_free = is_there + num_slots(pass);
-    ring_place here = {0, 0}, ahead = {0, 0};
-    int coming = own.split;
-    if (own.side == 0 && coming < pass.num_slabs) {
-        bring_slab<Kernels>(pass, block, source, coming, first_slot, own.lane);
-        coming += pass.splits;
-        ahead = next_place(pass, ahead);
-    }
+    ring_place here = {0, 0};
+    ring_front front = {own.split, here};
+    bring_slabs<Kernels>(pass, block, source, own, own.split + ahead - pass.splits, front);
     if (pass.holds_steps) {
         wait_for(block.barriers + 2 * num_slots(pass), 0);
     }
     for (int c = own.split; c < pass.num_slabs; c += pass.splits, here = next_place(pass, here)) {
+        bring_slabs<Kernels>(pass, block, source, own, c + ahead, front);
         wait_for(is_there + here.slot, here.round);
-        /* not before the first is there: copies of all blocks' first slabs hold each other up */
-        while (own.side == 0 && coming < min(pass.num_slabs, c + pass.depth * pass.splits)) {
-            if (ahead.round > 0) {
-                wait_for(is_free + ahead.slot, ahead.round - 1);
-            }
-            bring_slab<Kernels>(pass, block, source, coming, first_slot + ahead.slot, own.lane);
-            coming += pass.splits;
-            ahead = next_place(pass, ahead);
-        }
         if (own.is_needed) {
             gather_slab<Kernels>(pass, block, c, first_slot + here.slot, own);
         }
@@ -155,9 +164,9 @@ __device__ inline void gather_strip(const lr_cuda_strips &pass, const strip_bloc
 
 #endif
 
-/* 24 slices take 96 registers for sums alone. slice: the first. */
+/* slice: the first. 24 slices take 96 registers for sums alone, so that three blocks have room. */
 template <strip_kernels Kernels, int Slices>
-__global__ void __launch_bounds__(LR_CUDA_STRIP_WARPS *LR_CUDA_STRIP_LANES, LR_STRIP_MIN_BLOCKS)
+__global__ void __launch_bounds__(LR_CUDA_STRIP_WARPS *LR_CUDA_STRIP_LANES, 3)
     strips(const __grid_constant__ lr_cuda_strips pass, const __grid_constant__ CUtensorMap source,
            int slice, float4 *target)
 {

@@ -36,9 +36,8 @@ struct strip_block {
     float4 *columns;     /* [slots][slab_quads], of these [width][pitch] */
     strip_step *steps;   /* [slots][most_steps], or all */
     lr_cuda_slab *slabs; /* [num_slabs]: as the pass's */
-    uint64_t
-        *barriers;  /* [2][slots]: slabs that are there; that all are through with. [1]: steps */
-    uint16_t *rows; /* [slots][width]: of mSRval, for the way forward */
+    uint64_t *barriers;  /* [slots]: slabs that are there; [slots]: that are free; [1]: all steps */
+    uint16_t *rows;      /* [slots][width]: of mSRval, for the way forward */
 };
 
 template <int Slices> struct strip_thread {

@@ -30,7 +30,7 @@ struct overlapping_launch {
         config.blockDim = dim3(threads);
         config.stream = static_cast<cudaStream_t>(stream);
         config.attrs = &attribute;
-        config.numAttrs = can_overlap() && !getenv("LR_APART") ? 1 : 0;
+        config.numAttrs = can_overlap() ? 1 : 0;
         attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
         attribute.val.programmaticStreamSerializationAllowed = 1;
     }
