@@ -120,18 +120,29 @@ static struct lr_lattice_step make_step(const struct columns *columns, const int
     return step;
 }
 
-/* Instructions of a thread, about: a tap's multiply-adds for two outputs are made where one of them has
- * it. */
-static int64_t cost_of(const struct lr_lattice_step *step)
+/* Bit r: output j has an offset at a place, r slices above one. */
+static int find_taps(const struct columns *columns, const int next[2], const int place[2],
+                     int slice, int j)
+{
+    const struct column *column = column_of(columns, next, place, j);
+    const int low = column->low > slice ? column->low - slice : 0;
+    const int above =
+        column->high - slice + 1 < LR_LATTICE_TAPS ? column->high - slice + 1 : LR_LATTICE_TAPS;
+    return low < above ? (1 << above) - (1 << low) : 0;
+}
+
+/* Instructions of a thread for a step, about; 0 = there is none. A tap's multiply-adds for two outputs
+ * are made where one of them has it. */
+static int cost_of(const struct columns *columns, const int next[2], const int place[2], int slice)
 {
     enum { SLICES = 24, BESIDES = 45 };
+    static const int count[1 << LR_LATTICE_TAPS] = {0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4};
     int pairs = 0;
     for (int j = 0; j < J; j += 2) {
-        for (int r = 0; r < LR_LATTICE_TAPS; r++) {
-            pairs += step->offsets[j][r] >= 0 || step->offsets[j + 1][r] >= 0;
-        }
+        pairs += count[find_taps(columns, next, place, slice, j) |
+                       find_taps(columns, next, place, slice, j + 1)];
     }
-    return 2 * SLICES * pairs + BESIDES;
+    return pairs > 0 ? 2 * SLICES * pairs + BESIDES : 0;
 }
 
 /* Steps of a walk, and what they cost. */
@@ -140,7 +151,27 @@ struct walked {
     int64_t cost;
 };
 
-/* Counts the steps, and writes them where `steps` is not NULL. */
+/* The steps at a place: counts them, and writes them where `steps` is not NULL. */
+static void visit(const struct columns *columns, const int next[2], const int place[2],
+                  struct lr_lattice_step *steps, struct walked *walked)
+{
+    int slices[2];
+    if (!find_slices(columns, next, place, slices)) {
+        return;
+    }
+    for (; slices[0] <= slices[1]; slices[0] += LR_LATTICE_TAPS) {
+        const int cost = cost_of(columns, next, place, slices[0]);
+        if (cost == 0) {
+            continue;
+        }
+        if (steps != NULL) {
+            steps[walked->count] = make_step(columns, next, place, slices);
+        }
+        walked->count++;
+        walked->cost += cost;
+    }
+}
+
 static struct walked walk(const struct columns *columns, const int next[2],
                           struct lr_lattice_step *steps)
 {
@@ -152,22 +183,7 @@ static struct walked walk(const struct columns *columns, const int next[2],
     }
     for (int y = -reach[1]; y <= reach[1]; y++) {
         for (int x = -reach[0]; x <= reach[0]; x++) {
-            const int place[2] = {x, y};
-            int slices[2];
-            if (!find_slices(columns, next, place, slices)) {
-                continue;
-            }
-            for (; slices[0] <= slices[1]; slices[0] += LR_LATTICE_TAPS) {
-                const struct lr_lattice_step step = make_step(columns, next, place, slices);
-                if (step.mask == 0) {
-                    continue;
-                }
-                if (steps != NULL) {
-                    steps[walked.count] = step;
-                }
-                walked.count++;
-                walked.cost += cost_of(&step);
-            }
+            visit(columns, next, (int[2]){x, y}, steps, &walked);
         }
     }
     return walked;
