@@ -4,7 +4,7 @@
 set(lr_has_cuda FALSE)
 if(LORASTER_CUDA AND NOT LORASTER_SANITIZE AND NOT LORASTER_FUZZ)
     include(CheckLanguage)
-    find_package(CUDAToolkit QUIET)
+    find_package(CUDAToolkit 12.5 QUIET) # <cuda/ptx>, cudaGetDriverEntryPointByVersion
     if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
         set(CMAKE_CUDA_ARCHITECTURES 80-virtual 90 CACHE STRING "What CUDA is compiled for")
     endif()
@@ -19,6 +19,6 @@ if(LORASTER_CUDA AND NOT LORASTER_SANITIZE AND NOT LORASTER_FUZZ)
         # What `loraster bench direct` compares with, if it is there: some packages have no cuFFT.
         find_path(CUFFT_INCLUDE_DIR cufft.h PATHS ${CUDAToolkit_INCLUDE_DIRS} NO_DEFAULT_PATH)
     else()
-        message(STATUS "no CUDA: its backends are left out")
+        message(STATUS "no CUDA from 12.5 on: its backends are left out")
     endif()
 endif()

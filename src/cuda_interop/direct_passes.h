@@ -96,11 +96,12 @@ typedef struct lr_cuda_slab {
 } lr_cuda_slab;
 
 enum {
-    LR_CUDA_STRIP_ROWS = 16,   /* of the lattice, in a warp: a lane each, */
-    LR_CUDA_STRIP_PIECES = 2,  /* times pieces of slices */
-    LR_CUDA_STRIP_SLICES = 24, /* of a thread at most */
-    LR_CUDA_STRIP_WARPS = 4,   /* of a block at most */
-    LR_CUDA_STRIP_MOST = 256   /* columns or slices of a slab: one copy brings it */
+    LR_CUDA_STRIP_ROWS = 16,      /* of the lattice, in a warp: a lane each, */
+    LR_CUDA_STRIP_PIECES = 2,     /* times pieces of slices */
+    LR_CUDA_STRIP_SLICES = 24,    /* of a thread at most */
+    LR_CUDA_STRIP_WARPS = 4,      /* of a block at most */
+    LR_CUDA_STRIP_BARRIERS = 256, /* bytes of shared memory for them: at most 2 x 4 x 3 and one */
+    LR_CUDA_STRIP_MOST = 256      /* columns or slices of a slab: one copy brings it */
 };
 
 /* One gather by strips. Column (l, r) of the lattice is at l next + r across; a slab is what a block

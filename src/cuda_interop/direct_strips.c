@@ -15,7 +15,8 @@ _Static_assert((int)LR_CUDA_OUTPUTS == (int)LR_LATTICE_OUTPUTS, "a thread's outp
 enum {
     J = LR_LATTICE_OUTPUTS,
     ONE = 65536,                       /* of a slope */
-    ROOM_BYTES = 227 * 1024 / 3 - 1024 /* three blocks on a multiprocessor */
+    MOST_BYTES = 227 * 1024,           /* of a block's shared memory */
+    ROOM_BYTES = MOST_BYTES / 3 - 1024 /* where a multiprocessor has three */
 };
 
 /* What is only known while a plan is made. */
@@ -56,7 +57,8 @@ static int32_t find_slope(const struct planner *planner)
     double at[2];
     lr_lattice_place(&planner->lattice, (double[2]){tof[0] / voxel_mm[0], tof[1] / voxel_mm[1]},
                      at);
-    const double slope = fabs(at[1]) < fabs(at[0]) ? at[1] / at[0] : 0;
+    /* at 45 degrees, whatever rounding says, the rows of the lattice are as good as any other */
+    const double slope = fabs(at[1]) < fabs(at[0]) * (1 - LR_DIRECT_TIE) ? at[1] / at[0] : 0;
     return (int32_t)lround(slope * ONE);
 }
 
@@ -252,15 +254,14 @@ static int32_t count_bytes(const lr_cuda_strips *pass)
 {
     const int32_t slots = pass->splits * pass->depth;
     const int32_t steps = pass->holds_steps ? pass->num_steps : slots * pass->most_steps;
-    const int32_t bytes =
-        slots * (pass->slab_quads * 16 + 2 * (int)sizeof(uint64_t) + pass->width * 2) +
-        steps * (int)sizeof(lr_cuda_strip_step) + pass->num_slabs * (int)sizeof(lr_cuda_slab) +
-        (int)sizeof(uint64_t);
+    const int32_t lists = slots * (pass->slab_quads * 16 + pass->width * 2) +
+                          steps * (int)sizeof(lr_cuda_strip_step) +
+                          pass->num_slabs * (int)sizeof(lr_cuda_slab);
     const int32_t sums = pass->splits == 1
                              ? 0
                              : pass->sides * pass->splits * LR_CUDA_STRIP_ROWS *
                                    LR_CUDA_STRIP_PIECES * J * LR_CUDA_STRIP_SLICES * 4;
-    return bytes > sums ? bytes : sums;
+    return LR_CUDA_STRIP_BARRIERS + (lists > sums ? lists : sums);
 }
 
 static void set_block(const struct planner *planner, const int shape[2], lr_cuda_strips *pass)
@@ -278,21 +279,27 @@ static void set_block(const struct planner *planner, const int shape[2], lr_cuda
     }
 }
 
-/* The first shape of blocks that has the room, or the last. */
+/* The first shape of blocks that three of a multiprocessor's have the room for; then the one that shares
+ * slabs most, if one block has; then the smallest. */
 static void choose_block(const struct planner *planner, int which)
 {
-    enum { CHOICES = 3 };
-    static const int shapes[LR_CUDA_STRIPS_SHAPES][CHOICES][2] = {{{1, 4}, {2, 2}, {4, 1}},
-                                                                  {{2, 2}, {4, 1}, {4, 1}}};
+    enum { CHOICES = 4 };
+    static const struct {
+        int shape[2];
+        int32_t room_bytes;
+    } choices[LR_CUDA_STRIPS_SHAPES][CHOICES] = {
+        {{{1, 4}, ROOM_BYTES}, {{2, 2}, ROOM_BYTES}, {{4, 1}, MOST_BYTES}, {{1, 1}, INT32_MAX}},
+        {{{2, 2}, ROOM_BYTES}, {{4, 1}, MOST_BYTES}, {{1, 1}, INT32_MAX}, {{1, 1}, INT32_MAX}}};
     const int wish[2] = {planner->params->sides, planner->params->splits};
     lr_cuda_strips *pass = &planner->plan->passes[which];
     if (wish[0] > 0) {
         set_block(planner, wish, pass);
         return;
     }
-    for (int k = 0; k == 0 || (k < CHOICES && pass->bytes > ROOM_BYTES); k++) {
-        set_block(planner, shapes[which][k], pass);
-    }
+    int k = 0;
+    do {
+        set_block(planner, choices[which][k].shape, pass);
+    } while (pass->bytes > choices[which][k].room_bytes && ++k < CHOICES);
 }
 
 static bool fits(const lr_cuda_strips *pass, int64_t room_bytes)

@@ -181,18 +181,18 @@ __global__ void __launch_bounds__(LR_CUDA_STRIP_WARPS *LR_CUDA_STRIP_LANES, 3)
     let_next_kernel_begin(); /* the next kernel may begin, and wait as below */
     if (number == 0) {
         init_barriers(pass, block);
-        if (pass.holds_steps) {
-            slab_copies copies = {&source, block.barriers + 2 * num_slots(pass)};
-            stage_steps(pass, block, copies);
-        }
     }
     __syncthreads();
+    if (number == 0 && pass.holds_steps) {
+        slab_copies copies = {&source, block.barriers + 2 * num_slots(pass)};
+        stage_steps(pass, block, copies);
+    }
     strip_thread<Slices> own;
     begin_strip<Kernels>(pass, block, number, own);
     wait_for_last_kernel(); /* tables are there, images may be the last kernel's */
     gather_strip<Kernels>(pass, block, &source, own);
     if (pass.splits > 1) {
-        float *sums = reinterpret_cast<float *>(shared);
+        float *sums = reinterpret_cast<float *>(block.columns);
         __syncthreads();
         leave_sums(pass, sums, own);
         __syncthreads();
@@ -261,20 +261,22 @@ cudaError_t describe_source(const lr_cuda_strips &pass, const float4 *source, CU
 template <strip_kernels Kernels, int Slices>
 cudaError_t launch(const lr_cuda_strips &pass, const lr_cuda_images &images, int slice, int layers)
 {
+    const auto kernel = strips<Kernels, Slices>;
     CUtensorMap source;
     cudaError_t error = layers == 0 ? cudaSuccess : describe_source(pass, images.source, &source);
     if (error == cudaSuccess && layers > 0) {
-        error = cudaFuncSetAttribute(strips<Kernels, Slices>,
-                                     cudaFuncAttributeMaxDynamicSharedMemorySize, pass.bytes);
+        /* always the most: other threads launch the same kernel with more or less */
+        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     (int)lr_cuda_shared_room());
     }
     if (error != cudaSuccess || layers == 0) {
         return error;
     }
     const unsigned threads = (unsigned)(pass.sides * pass.splits * LR_CUDA_STRIP_LANES);
-    overlapping_launch launch({(unsigned)pass.num_tiles, (unsigned)layers}, threads, images.stream);
+    overlapping_launch launch(kernel, {(unsigned)pass.num_tiles, (unsigned)layers}, threads);
     launch.config.dynamicSmemBytes = (size_t)pass.bytes;
-    return cudaLaunchKernelEx(&launch.config, strips<Kernels, Slices>, pass, source, slice,
-                              images.target);
+    launch.config.stream = static_cast<cudaStream_t>(images.stream);
+    return cudaLaunchKernelEx(&launch.config, kernel, pass, source, slice, images.target);
 }
 
 /* Whole layers, and the slices that are left by the shortest threads that do. */
@@ -296,9 +298,7 @@ cudaError_t launch_layers(const lr_cuda_strips &pass, const lr_cuda_images &imag
 
 bool lr_cuda_strips_work(void)
 {
-    cudaFuncAttributes attributes;
-    const bool is_known = cudaFuncGetAttributes(&attributes, strips<STRIP_ONE, 24>) == cudaSuccess;
-    return is_known && attributes.ptxVersion >= 90;
+    return is_for_hopper(strips<STRIP_ONE, 24>);
 }
 
 int lr_cuda_launch_strips(bool forward, const lr_cuda_strips *pass, const lr_cuda_images *images)

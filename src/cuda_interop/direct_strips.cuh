@@ -33,10 +33,10 @@ struct strip_step {
 struct strip_block {
     int column, row;     /* of the lattice: the first along the strip, and across */
     int slice;           /* the first */
-    float4 *columns;     /* [slots][slab_quads], of these [width][pitch] */
+    uint64_t *barriers;  /* [slots]: slabs that are there; [slots]: that are free; [1]: all steps */
+    float4 *columns;     /* [slots][slab_quads], of these [width][pitch]; at last, sums */
     strip_step *steps;   /* [slots][most_steps], or all */
     lr_cuda_slab *slabs; /* [num_slabs]: as the pass's */
-    uint64_t *barriers;  /* [slots]: slabs that are there; [slots]: that are free; [1]: all steps */
     uint16_t *rows;      /* [slots][width]: of mSRval, for the way forward */
 };
 
@@ -58,12 +58,13 @@ __device__ inline strip_block strip_block_at(const lr_cuda_strips &pass, int2 ti
                                              float4 *shared)
 {
     const int slots = num_slots(pass);
-    strip_block block = {tile.x, tile.y, slice, shared, nullptr, nullptr, nullptr, nullptr};
-    block.steps = reinterpret_cast<strip_step *>(shared + slots * pass.slab_quads);
+    strip_block block = {tile.x, tile.y, slice, nullptr, nullptr, nullptr, nullptr, nullptr};
+    block.barriers = reinterpret_cast<uint64_t *>(shared);
+    block.columns = shared + LR_CUDA_STRIP_BARRIERS / sizeof(float4);
+    block.steps = reinterpret_cast<strip_step *>(block.columns + slots * pass.slab_quads);
     block.slabs = reinterpret_cast<lr_cuda_slab *>(
         block.steps + (pass.holds_steps ? pass.num_steps : slots * pass.most_steps));
-    block.barriers = reinterpret_cast<uint64_t *>(block.slabs + pass.num_slabs);
-    block.rows = reinterpret_cast<uint16_t *>(block.barriers + 2 * slots + 1);
+    block.rows = reinterpret_cast<uint16_t *>(block.slabs + pass.num_slabs);
     return block;
 }
 
@@ -334,7 +335,7 @@ __device__ inline int owner_of(const lr_cuda_strips &pass, int j)
     return j * pass.splits / LR_CUDA_OUTPUTS;
 }
 
-/* A thread's sums of output j in what was the block's shared memory. */
+/* A thread's sums of output j, where the block's columns were. */
 template <int Slices>
 __device__ inline float *parts_of(const lr_cuda_strips &pass, float *shared,
                                   const strip_thread<Slices> &thread, int split, int j)
@@ -444,8 +445,10 @@ __device__ inline void fill_strip_profile(const lr_cuda_strips &pass,
         return;
     }
     const int offset = fill.peaks[column];
+    const float factor = fill.factors[offset];
+    /* zero: so far from the kernel's middle that its weights are */
     fill.profiles[thread] =
-        fill.values[(int64_t)offset * pass.num_rows + row] / fill.factors[offset];
+        factor > 0 ? fill.values[(int64_t)offset * pass.num_rows + row] / factor : 0;
 }
 
 #endif

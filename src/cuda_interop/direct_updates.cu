@@ -51,17 +51,16 @@ unsigned groups(const lr_cuda_layout &layout)
 
 int lr_cuda_launch_discrepancy(const lr_cuda_discrepancy *pass)
 {
-    const overlapping_launch launch(groups(pass->layout), group, nullptr);
-    return cudaLaunchKernelEx(&launch.config,
-                              pass->histo.texels != nullptr ? discrepancies<array_memory>
-                                                            : discrepancies<surface_memory>,
-                              *pass);
+    const auto kernel =
+        pass->histo.texels != nullptr ? discrepancies<array_memory> : discrepancies<surface_memory>;
+    const overlapping_launch launch(kernel, groups(pass->layout), group);
+    return cudaLaunchKernelEx(&launch.config, kernel, *pass);
 }
 
 int lr_cuda_launch_change(const lr_cuda_change *pass)
 {
-    const overlapping_launch launch(groups(pass->layout), group, nullptr);
-    return cudaLaunchKernelEx(
-        &launch.config,
-        pass->image.texels != nullptr ? changes<array_memory> : changes<surface_memory>, *pass);
+    const auto kernel =
+        pass->image.texels != nullptr ? changes<array_memory> : changes<surface_memory>;
+    const overlapping_launch launch(kernel, groups(pass->layout), group);
+    return cudaLaunchKernelEx(&launch.config, kernel, *pass);
 }

@@ -10,27 +10,28 @@
 
 #include <cuda_runtime.h>
 
-/* Devices of compute capability 9.0 and above. */
-inline bool can_overlap()
+/* Whether what runs of a kernel was compiled for compute capability 9.0 or more: it can wait then. */
+template <class Kernel> bool is_for_hopper(Kernel *kernel)
 {
-    int device = 0, major = 0;
-    return cudaGetDevice(&device) == cudaSuccess &&
-           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) ==
-               cudaSuccess &&
-           major >= 9;
+    cudaFuncAttributes attributes;
+    const bool is_known = cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess;
+    if (!is_known) {
+        (void)cudaGetLastError(); /* nothing that comes after has to do with it */
+    }
+    return is_known && attributes.ptxVersion >= 90;
 }
 
+/* On the default stream, if no other is set. */
 struct overlapping_launch {
     cudaLaunchConfig_t config = {};
     cudaLaunchAttribute attribute = {};
 
-    overlapping_launch(dim3 blocks, unsigned threads, void *stream)
+    template <class Kernel> overlapping_launch(Kernel *kernel, dim3 blocks, unsigned threads)
     {
         config.gridDim = blocks;
         config.blockDim = dim3(threads);
-        config.stream = static_cast<cudaStream_t>(stream);
         config.attrs = &attribute;
-        config.numAttrs = can_overlap() ? 1 : 0;
+        config.numAttrs = is_for_hopper(kernel) ? 1 : 0;
         attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
         attribute.val.programmaticStreamSerializationAllowed = 1;
     }
@@ -38,7 +39,7 @@ struct overlapping_launch {
     overlapping_launch &operator=(const overlapping_launch &) = delete;
 };
 
-/* On devices and for architectures that cannot, there is nothing to wait for. */
+/* Compiled for less, kernels are not launched so, and there is nothing to wait for. */
 __device__ inline void wait_for_last_kernel()
 {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900

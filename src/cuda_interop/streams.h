@@ -16,7 +16,7 @@ enum { LR_CUDA_STREAMS = 8 };
 struct lr_cuda_streams {
     cudaStream_t streams[LR_CUDA_STREAMS]; /* owned, as the events are */
     cudaEvent_t forked, joined[LR_CUDA_STREAMS];
-    int next;
+    unsigned next;
 };
 
 /* errors: LR_FAILED, here and below. */

@@ -309,6 +309,25 @@ static void strips_are_long_and_short(void **state)
     assert_true(worst < 1e-6);
 }
 
+/* So wide a support that a Gaussian is nothing at its end in single precision. */
+static void kernels_end_in_nothing(void **state)
+{
+    (void)state;
+    const lr_grid grid = lr_grid_centred((const int[3]){41, 38, 9}, (const double[3]){4, 4, 4});
+    const lr_view view = {25, 0};
+    const lr_direct_kernel kernel = {.resolution = {.tof_ps = 40,
+                                                    .model = LR_RADIAL_LINEAR,
+                                                    .radial_mm = 3,
+                                                    .radial_edge_mm = 6,
+                                                    .axial_mm = 1.5,
+                                                    .edge_mm = 80},
+                                     .support = 250};
+    worst = 0;
+    check_case(&grid, &view, &kernel);
+    print_message("largest difference %.2e\n", worst);
+    assert_true(worst < 1e-6);
+}
+
 /* cuFFT's: every volume times the same spectrum, and nothing beyond the last. */
 static void products_are_complex_ones(void **state)
 {
@@ -339,6 +358,7 @@ int main(void)
         cmocka_unit_test(gathers_are_those_of_the_reference),
         cmocka_unit_test(long_columns_are_cut_into_steps),
         cmocka_unit_test(strips_are_long_and_short),
+        cmocka_unit_test(kernels_end_in_nothing),
         cmocka_unit_test(products_are_complex_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

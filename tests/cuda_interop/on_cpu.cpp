@@ -55,7 +55,7 @@ static inline int same_in_warp(int number)
 namespace
 {
 
-int bytes_not_expected; /* blocks of strips that copied more or less than they said */
+int wrong_blocks; /* of strips: they copied more or less than they said, or what cannot be */
 
 int64_t place_of(const lr_cuda_layout &layout, int q, int x, int y)
 {
@@ -158,11 +158,13 @@ void tiles(const lr_cuda_cloud &pass, const images &images, const lor_map &map)
     }
 }
 
-/* Copies that are there at once, and what they bring in all. */
+/* Copies that are there at once; what they bring beyond what they said, and how many of them a device
+ * would refuse. */
 struct slab_copies {
     const lr_cuda_strips &pass;
     const float *source; /* of the grid's first voxel */
-    int bytes = 0;
+    const float4 *shared;
+    int bytes = 0, refused = 0;
 
     void expect(int expected)
     {
@@ -172,6 +174,8 @@ struct slab_copies {
     {
         const lr_cuda_layout &layout = pass.layout;
         float *to = reinterpret_cast<float *>(target);
+        refused += z % 4 != 0 || (target - shared) % 8 != 0 || pass.width > LR_CUDA_STRIP_MOST ||
+                   4 * pass.pitch > LR_CUDA_STRIP_MOST;
         for (int k = 0; k < pass.width; k++, x += pass.across[0], y += pass.across[1]) {
             for (int i = 0; i < 4 * pass.pitch; i++) {
                 const bool is_there = z + i >= 0 && z + i < layout.size[2] && x >= 0 &&
@@ -186,24 +190,32 @@ struct slab_copies {
     }
     void list(void *target, const void *from, int count)
     {
+        refused += count % 16 != 0 ||
+                   (static_cast<float4 *>(target) - shared) * 16 !=
+                       static_cast<char *>(target) - reinterpret_cast<const char *>(shared);
         memcpy(target, from, (size_t)count);
         bytes -= count;
     }
 };
 
-/* The slabs of a split, one after the other; in each, one thread after the other. */
+/* The slabs of a split, one after the other, each as early as its slot is free; in each, one thread
+ * after the other. */
 template <strip_kernels Kernels, int Slices>
 void gather_split(const lr_cuda_strips &pass, const strip_block &block, slab_copies &copies,
                   int split, strip_thread<Slices> *own)
 {
+    int coming = split, brought = 0;
     for (int c = split, n = 0; c < pass.num_slabs; c += pass.splits, n++) {
-        const int slot = split * pass.depth + n % pass.depth;
-        for (int lane = 0; lane < LR_CUDA_STRIP_LANES; lane++) {
-            stage_rows<Kernels>(pass, block, c, slot, lane);
+        for (; coming < pass.num_slabs && brought < n + pass.depth;
+             coming += pass.splits, brought++) {
+            const int slot = split * pass.depth + brought % pass.depth;
+            for (int lane = 0; lane < LR_CUDA_STRIP_LANES; lane++) {
+                stage_rows<Kernels>(pass, block, coming, slot, lane);
+            }
+            stage_slab(pass, block, coming, slot, slab_at(block, coming), copies);
         }
-        stage_slab(pass, block, c, slot, slab_at(block, c), copies);
         for (int k = 0; k < pass.sides * LR_CUDA_STRIP_LANES; k++) {
-            gather_slab<Kernels>(pass, block, c, slot, own[k]);
+            gather_slab<Kernels>(pass, block, c, split * pass.depth + n % pass.depth, own[k]);
         }
     }
 }
@@ -216,7 +228,8 @@ void strip(const lr_cuda_strips &pass, const strip_block &block, const float4 *s
     std::vector<strip_thread<Slices>> own(pass.splits * side_threads);
     float *sums = reinterpret_cast<float *>(block.columns);
     slab_copies copies = {pass,
-                          reinterpret_cast<const float *>(source + place_of(pass.layout, 0, 0, 0))};
+                          reinterpret_cast<const float *>(source + place_of(pass.layout, 0, 0, 0)),
+                          block.columns};
     if (pass.holds_steps) {
         stage_steps(pass, block, copies);
     }
@@ -235,7 +248,7 @@ void strip(const lr_cuda_strips &pass, const strip_block &block, const float4 *s
     for (const strip_thread<Slices> &thread : own) {
         store_strip(pass, block, thread, target);
     }
-    bytes_not_expected += copies.bytes != 0;
+    wrong_blocks += copies.bytes != 0 || copies.refused != 0;
 }
 
 /* One layer of blocks. */
@@ -378,7 +391,7 @@ int on_cpu_strips(bool forward, lr_cuda_strips pass, lr_cuda_strip_fill fill,
     } else {
         strip_layers<STRIP_BACK>(pass, from, to);
     }
-    return bytes_not_expected;
+    return wrong_blocks;
 }
 
 void on_cpu_product(fft_product product, float *values, const float *spectrum)
