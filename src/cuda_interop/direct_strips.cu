@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(LR_CUDA_STRIP_WARPS *LR_CUDA_STRIP_LANES, 3)
         strip_block_at(pass, make_int2(same_in_warp(tile.x), same_in_warp(tile.y)),
                        slice + (int)blockIdx.y * LR_CUDA_STRIP_PIECES * Slices, shared);
     load_slabs(pass, block, number, (int)blockDim.x);
-    let_next_kernel_begin(); /* the next kernel may begin, and wait as below */
+    let_next_kernel_begin();
     if (number == 0) {
         init_barriers(pass, block);
     }
@@ -189,7 +189,7 @@ __global__ void __launch_bounds__(LR_CUDA_STRIP_WARPS *LR_CUDA_STRIP_LANES, 3)
     }
     strip_thread<Slices> own;
     begin_strip<Kernels>(pass, block, number, own);
-    wait_for_last_kernel(); /* tables are there, images may be the last kernel's */
+    wait_for_last_kernel(); /* images may be its */
     gather_strip<Kernels>(pass, block, &source, own);
     if (pass.splits > 1) {
         float *sums = reinterpret_cast<float *>(block.columns);

@@ -2,9 +2,9 @@
  * Copyright The LORaster authors
  *
  * Kernels that begin while the one before in the stream still goes on: they prepare what does not
- * depend on it, and wait before they touch an image. Kernels that are launched so call
- *   cudaGridDependencySynchronize() before that, and
- *   cudaTriggerProgrammaticLaunchCompletion() where the next one may begin. */
+ * depend on it, and wait before they touch an image. Every kernel that is launched so calls
+ * wait_for_last_kernel, whatever it does: the one after the next relies on it. Tables that are read
+ * before that call were waited for by the host. */
 #ifndef LR_CUDA_OVERLAP_CUH
 #define LR_CUDA_OVERLAP_CUH
 
