@@ -33,8 +33,9 @@ const struct cli_option direct_device_options[] = {
      false},
     {"--storage", "NAME", "images on the device in buffers or textures; default buffers", false},
     {"--variant", "NAME",
-     "how cuda projects: strips, columns, threads, instructions, shared-memory or texture-cache; "
-     "default strips",
+     "how cuda projects: bands, strips, columns, threads, instructions, shared-memory or "
+     "texture-cache; "
+     "default bands",
      false},
     {"--device", "N", "which usable device of loraster info; default 0", false},
     {"--threads", "N", "default: all processors", false},
@@ -42,7 +43,8 @@ const struct cli_option direct_device_options[] = {
 };
 
 const char *const direct_variant_names[] = {
-    "strips", "columns", "threads", "instructions", "shared-memory", "texture-cache", NULL};
+    "bands",        "strips",        "columns",       "threads",
+    "instructions", "shared-memory", "texture-cache", NULL};
 
 static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
 

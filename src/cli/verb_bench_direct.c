@@ -70,15 +70,16 @@ static const char *const model_names[] = {"invariant 5.8 mm", "variant 1", "vari
 
 /* What --backend all goes through. */
 static const struct direct_variant variants[] = {
-    {"compute, buffers", "compute", LR_DIRECT_BUFFERS, LR_DIRECT_STRIPS},
-    {"compute, textures", "compute", LR_DIRECT_TEXTURES, LR_DIRECT_STRIPS},
+    {"compute, buffers", "compute", LR_DIRECT_BUFFERS, LR_DIRECT_BANDS},
+    {"compute, textures", "compute", LR_DIRECT_TEXTURES, LR_DIRECT_BANDS},
+    {"cuda, bands", "cuda", LR_DIRECT_BUFFERS, LR_DIRECT_BANDS},
     {"cuda, strips", "cuda", LR_DIRECT_BUFFERS, LR_DIRECT_STRIPS},
     {"cuda, columns", "cuda", LR_DIRECT_BUFFERS, LR_DIRECT_COLUMNS},
     {"cuda, threads", "cuda", LR_DIRECT_TEXTURES, LR_DIRECT_THREADS},
     {"cuda, instructions", "cuda", LR_DIRECT_TEXTURES, LR_DIRECT_INSTRUCTIONS},
     {"cuda, shared memory", "cuda", LR_DIRECT_TEXTURES, LR_DIRECT_SHARED_MEMORY},
     {"cuda, texture cache", "cuda", LR_DIRECT_TEXTURES, LR_DIRECT_TEXTURE_CACHE},
-    {"cpu", "cpu", LR_DIRECT_BUFFERS, LR_DIRECT_STRIPS},
+    {"cpu", "cpu", LR_DIRECT_BUFFERS, LR_DIRECT_BANDS},
 };
 
 enum { NUM_VARIANTS = sizeof(variants) / sizeof(variants[0]) };
@@ -456,8 +457,8 @@ static void choose_variants(struct direct_bench *bench, struct cli_args *args)
     static const char *const backends[] = {"auto", "cpu", "compute", "cuda", "all", NULL};
     static const char *const storages[] = {"buffers", "textures", NULL};
     static const struct direct_variant fastest[2] = {
-        {"auto", NULL, LR_DIRECT_BUFFERS, LR_DIRECT_STRIPS},
-        {"auto, textures", NULL, LR_DIRECT_TEXTURES, LR_DIRECT_STRIPS},
+        {"auto", NULL, LR_DIRECT_BUFFERS, LR_DIRECT_BANDS},
+        {"auto, textures", NULL, LR_DIRECT_TEXTURES, LR_DIRECT_BANDS},
     };
     const char *backend = backends[args_word(args, "--backend", backends, 0)];
     const int storage = args_word(args, "--storage", storages, 0);
@@ -544,7 +545,8 @@ static const struct cli_option options[] = {
     {"--backend", "NAME", "cpu, compute, cuda, or all of them; default auto", false},
     {"--storage", "NAME", "compute: images in buffers or textures; default buffers", false},
     {"--variant", "NAME",
-     "cuda: strips, columns, threads, instructions, shared-memory or texture-cache; default all",
+     "cuda: bands, strips, columns, threads, instructions, shared-memory or texture-cache; default "
+     "all",
      false},
     {"--repeat", "N", "runs that the median is of; default 11", false},
     {"--seconds", "S", "for one figure: fewer runs and views where they take longer; default 10",

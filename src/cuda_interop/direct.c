@@ -18,11 +18,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Memory of the device that sorted sources are kept in while they are projected. */
+struct room {
+    void *memory; /* owned */
+    int64_t bytes;
+};
+
 struct cuda_direct {
     struct lr_direct_compute *compute;
     struct lr_cuda_table_set tables;
     int device; /* -1 until there is one */
     struct lr_cuda_streams streams;
+    struct room rooms[LR_CUDA_STREAMS + 1]; /* of each stream, and of the default one */
     struct lr_cuda_watch projections, updates;
     char name[256];
 };
@@ -54,7 +61,12 @@ static lr_status check_shared(const struct cuda_direct *cuda, const lr_cuda_clou
                                     (long long)(bytes >> 10), cuda->name, (long long)(most >> 10));
 }
 
-/* Or else columns do it: a slab may be too wide, the device too old. */
+/* Or else strips do it, or columns: a slab may be too wide, the device too old. */
+static bool has_bands(const struct lr_cuda_tables *tables)
+{
+    return tables->bands[0].num_tiles > 0;
+}
+
 static bool has_strips(const struct lr_cuda_tables *tables)
 {
     return tables->strips[0][0].num_tiles > 0;
@@ -64,6 +76,43 @@ static const lr_cuda_strips *strips_of(const struct lr_cuda_tables *tables, bool
                                        const lr_cuda_images *images)
 {
     return &tables->strips[forward][images->stream ? LR_CUDA_STRIPS_BESIDE : LR_CUDA_STRIPS_ALONE];
+}
+
+/* Room for a sorted source, which belongs to the stream's passes until the stream is done. */
+static lr_status make_room(struct cuda_direct *cuda, int64_t bytes, int stream)
+{
+    struct room *room = &cuda->rooms[stream];
+    if (room->bytes >= bytes) {
+        return LR_OK;
+    }
+    cudaDeviceSynchronize(); /* what was launched may still use it */
+    cudaFree(room->memory);
+    *room = (struct room){0};
+    LR_TRY(lr_cuda_check((int)cudaMalloc(&room->memory, (size_t)bytes), "a sorted image",
+                         log_of(cuda)));
+    room->bytes = bytes;
+    return LR_OK;
+}
+
+/* stream: its number; LR_CUDA_STREAMS = the default one. */
+static lr_status sort_into(struct cuda_direct *cuda, const struct lr_cuda_tables *tables,
+                           int stream, lr_cuda_images *images)
+{
+    const lr_cuda_bands *pass = &tables->bands[0];
+    if (!has_bands(tables)) {
+        return LR_OK;
+    }
+    LR_TRY(make_room(cuda, lr_cuda_band_source_bytes(pass), stream));
+    images->sorted = lr_cuda_band_source_at(pass, cuda->rooms[stream].memory);
+    return LR_OK;
+}
+
+static int launch_strips(const struct lr_cuda_tables *tables, bool forward,
+                         const lr_cuda_images *images)
+{
+    return has_strips(tables)
+               ? lr_cuda_launch_strips(forward, strips_of(tables, forward, images), images)
+               : lr_cuda_launch_columns(forward, &tables->columns[forward], images);
 }
 
 static lr_status launch(struct cuda_direct *cuda, const struct lr_cuda_tables *tables, bool forward,
@@ -85,10 +134,12 @@ static lr_status launch(struct cuda_direct *cuda, const struct lr_cuda_tables *t
     case LR_DIRECT_TEXTURE_CACHE:
         error = lr_cuda_launch_cloud(false, forward, &tables->cloud, images);
         break;
+    case LR_DIRECT_BANDS:
+        error = has_bands(tables) ? lr_cuda_launch_bands(forward, &tables->bands[forward], images)
+                                  : launch_strips(tables, forward, images);
+        break;
     case LR_DIRECT_STRIPS:
-        error = has_strips(tables)
-                    ? lr_cuda_launch_strips(forward, strips_of(tables, forward, images), images)
-                    : lr_cuda_launch_columns(forward, &tables->columns[forward], images);
+        error = launch_strips(tables, forward, images);
         break;
     case LR_DIRECT_COLUMNS:
         error = lr_cuda_launch_columns(forward, &tables->columns[forward], images);
@@ -127,25 +178,41 @@ static lr_status run(void *self, bool forward, int view, const struct lr_direct_
     }
     LR_TRY(open_images(cuda, source, target, &images));
     images.map = tables->map;
+    LR_TRY(sort_into(cuda, tables, LR_CUDA_STREAMS, &images));
     return launch(cuda, tables, forward, &images);
+}
+
+/* Views that nothing is told of the order of go on at the same time. */
+static bool overlaps(const struct cuda_direct *cuda, const lr_direct_task *task)
+{
+    return cuda->compute->is_unordered && task->num_views > 1;
+}
+
+static lr_status launch_view(struct cuda_direct *cuda, const lr_direct_task *task, int k,
+                             lr_cuda_images *images)
+{
+    const bool forward = task->work == LR_DIRECT_WORK_FORWARD;
+    const struct lr_cuda_tables *tables = lr_cuda_open_tables(&cuda->tables, task->views[k]);
+    if (tables == NULL) {
+        return LR_FAILED;
+    }
+    const int stream =
+        overlaps(cuda, task) ? lr_cuda_streams_next(&cuda->streams) : LR_CUDA_STREAMS;
+    images->map = tables->map;
+    images->stream = stream < LR_CUDA_STREAMS ? cuda->streams.streams[stream] : NULL;
+    LR_TRY(sort_into(cuda, tables, stream, images));
+    return launch(cuda, tables, forward, images);
 }
 
 static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *task,
                              lr_cuda_images *images)
 {
-    const bool overlaps = cuda->compute->is_unordered && task->num_views > 1;
-    lr_status status = overlaps ? lr_cuda_streams_fork(&cuda->streams, log_of(cuda)) : LR_OK;
+    const bool fork = overlaps(cuda, task);
+    lr_status status = fork ? lr_cuda_streams_fork(&cuda->streams, log_of(cuda)) : LR_OK;
     for (int k = 0; status == LR_OK && k < task->num_views; k++) {
-        const struct lr_cuda_tables *tables = lr_cuda_open_tables(&cuda->tables, task->views[k]);
-        if (tables == NULL) {
-            status = LR_FAILED;
-            break;
-        }
-        images->map = tables->map;
-        images->stream = overlaps ? lr_cuda_streams_next(&cuda->streams) : NULL;
-        status = launch(cuda, tables, task->work == LR_DIRECT_WORK_FORWARD, images);
+        status = launch_view(cuda, task, k, images);
     }
-    const lr_status joined = overlaps ? lr_cuda_streams_join(&cuda->streams, log_of(cuda)) : LR_OK;
+    const lr_status joined = fork ? lr_cuda_streams_join(&cuda->streams, log_of(cuda)) : LR_OK;
     return status != LR_OK ? status : joined;
 }
 
@@ -217,6 +284,9 @@ static void destroy(void *self)
 {
     struct cuda_direct *cuda = enter(self);
     lr_cuda_table_set_finish(&cuda->tables);
+    for (int k = 0; k <= LR_CUDA_STREAMS; k++) {
+        cudaFree(cuda->rooms[k].memory);
+    }
     lr_cuda_watch_finish(&cuda->updates);
     lr_cuda_watch_finish(&cuda->projections);
     lr_cuda_streams_finish(&cuda->streams);
@@ -265,9 +335,9 @@ lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params,
         .destroy = destroy,
     };
     if (params->variant <= LR_DIRECT_COLUMNS && params->storage != LR_DIRECT_BUFFERS) {
-        return lr_error(params->log, LR_USAGE,
-                        "the %s variant of cuda works on buffers, not on textures",
-                        params->variant == LR_DIRECT_COLUMNS ? "columns" : "strips");
+        return lr_error(
+            params->log, LR_USAGE,
+            "the variants bands, strips and columns of cuda work on buffers, not on textures");
     }
     return lr_direct_compute_create_with(params, &runner, backend);
 }

@@ -17,8 +17,9 @@ typedef struct lr_cuda_images {
     uint64_t source_texture, target_surface; /* 0 = these are arrays */
     const float4 *source;
     float4 *target;
-    const uint16_t *map; /* LORmap with margins */
-    void *stream;        /* a cudaStream_t; NULL = the default one */
+    const uint16_t *map;        /* LORmap with margins */
+    lr_cuda_band_source sorted; /* room for it, of gathers by bands */
+    void *stream;               /* a cudaStream_t; NULL = the default one */
 } lr_cuda_images;
 
 enum lr_cuda_gather_kind { LR_CUDA_VOXELS, LR_CUDA_TEXELS };
@@ -52,6 +53,17 @@ int lr_cuda_launch_strips(bool forward, const lr_cuda_strips *pass, const lr_cud
 /* Fills in weights of steps, and profiles. */
 int lr_cuda_launch_strip_fill(bool forward, const lr_cuda_strips *pass,
                               const lr_cuda_strip_fill *fill);
+
+/* Whether the current device makes the copies and products that bands live on: as for strips. */
+bool lr_cuda_bands_work(void);
+
+/* Sorts the source and gathers. images: arrays only. */
+int lr_cuda_launch_bands(bool forward, const lr_cuda_bands *pass, const lr_cuda_images *images);
+
+/* Fills in weights, and where there are several kernels profiles and the sorted LORmap. On the default
+ * stream. */
+int lr_cuda_launch_band_fill(bool forward, const lr_cuda_bands *pass,
+                             const lr_cuda_band_fill *fill);
 
 /* On the default stream. Images of a pass are all arrays, or all surfaces. */
 int lr_cuda_launch_discrepancy(const lr_cuda_discrepancy *pass);

@@ -142,6 +142,79 @@ typedef struct lr_cuda_strip_fill {
     int32_t num_steps, num_offsets, num_columns;
 } lr_cuda_strip_fill;
 
+/* A step of a bands gather: products of 16 sources by each octet of outputs that a row of the lattice
+ * has. Its halves are an octet of sources each, of any slice. Loads of four numbers each. */
+typedef struct lr_cuda_band_step {
+    int32_t source[2]; /* of each half, pieces of 16 bytes: from the slab's octet 0 to its first */
+    int32_t
+        weights[2];   /* of each half: the block for the first octet of outputs; those for the next
+                           ones come before it */
+    int32_t octet[2]; /* of each half: of sources, from the first one of the outputs */
+    int32_t needed;   /* bit j: octet j of the outputs has weights */
+    int32_t fresh;    /* bit h: half h has another octet than in the step before */
+} lr_cuda_band_step;
+
+enum {
+    LR_CUDA_OCTET = 8,        /* neighbours on a row of the lattice */
+    LR_CUDA_BAND_OCTETS = 4,  /* of a warp's outputs */
+    LR_CUDA_BAND_ROWS = 4,    /* of a block: a warp each */
+    LR_CUDA_BAND_SLICES = 16, /* of a product */
+    LR_CUDA_BAND_HEIGHT = 4,  /* products above each other, at most */
+    LR_CUDA_BAND_BLOCK = 32,  /* entries of a block of weights: its 8 x 8 by pairs */
+    LR_CUDA_BAND_MOST = 256   /* numbers along a slab's sides: one copy brings it */
+};
+
+/* One gather by bands. Column (l, r) of the lattice is at l next + r across. The source is first sorted
+ * along the lattice's rows: octet k of row r holds l = 8 (bases[r] + k) and on, slice by slice, each
+ * number as two halves. A slab is what a block sees of one row of sources. */
+typedef struct lr_cuda_bands {
+    lr_cuda_layout layout;
+    const lr_cuda_band_step *steps; /* by row offset */
+    const int32_t *first;           /* [num_offsets + 1]: the steps of row offset d */
+    const int32_t *lows;     /* [num_slabs]: octet that slab c begins with, from the block's */
+    const int2 *tiles;       /* [num_tiles]: octet and row that a block begins with */
+    const int2 *bases;       /* [num_lattice_rows]: first octet of each row, and one after last */
+    const int2 *weights;     /* [blocks][32]: of a pair of weights the two high and the two low
+                                       halves, or what time of flight and slice give, as floats */
+    const float *profiles;   /* [num_offsets][num_rows][profile_pitch]; where kernels vary */
+    const uint16_t *kernels; /* [num_lattice_rows][pitch]: LORmap, sorted; where kernels vary */
+    const float *peak;       /* the largest of mSRval, which scales weights */
+    int32_t num_rows, num_tiles; /* rows: of mSRval */
+    int32_t next[2], across[2];
+    int32_t least_row, num_lattice_rows; /* of the rows that the grid has */
+    int32_t pitch;                       /* numbers of a sorted row: whole octets */
+    int32_t least_offset, num_offsets;   /* of rows of sources, from the outputs' */
+    int32_t num_slabs;
+    int32_t low_slice, slices;            /* of a slab: from the block's first + low_slice on */
+    int32_t width;                        /* numbers of a slab's row: octets in odd number */
+    int32_t height;                       /* products above each other */
+    int32_t profile_pitch, profile_least; /* places along a row, from the output's */
+    int32_t depth;                        /* slabs that a block holds */
+    int32_t slab_bytes, bytes;            /* of shared memory: from slab to slab; in all */
+} lr_cuda_bands;
+
+/* A sorted source. */
+typedef struct lr_cuda_band_source {
+    uint16_t *numbers; /* [2: high and low halves][num_lattice_rows][slices][pitch] */
+    float *units;      /* [num_lattice_rows]: what 1 stands for */
+} lr_cuda_band_source;
+
+/* From what the device fills in weights, profiles and kernels. */
+typedef struct lr_cuda_band_fill {
+    int2 *weights;
+    float *profiles, *peak;
+    uint16_t *kernels;
+    const int32_t
+        *offsets;         /* [8 num_blocks + 16]: in mSR, of the places along rows; -1 = none. Entry
+                               (k, n) of block b, source k and output n, is that at 8 b + 8 + k - n */
+    const int32_t *peaks; /* [num_offsets of the pass][profile_pitch]: of the column that a row's
+                               place is on, the offset with the largest factor; -1 = none */
+    const float *factors; /* [num_offsets]: what time of flight and slice give */
+    const float *values;  /* mSRval [num_offsets][num_rows] */
+    const uint16_t *map;  /* LORmap with margins, y slowest */
+    int32_t num_blocks, num_offsets;
+} lr_cuda_band_fill;
+
 /* An image that updates work on: an array or a surface, with margins or without. Zero is none. */
 typedef struct lr_cuda_image {
     float4 *texels;    /* NULL = a surface */

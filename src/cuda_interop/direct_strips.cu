@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "cuda_interop/copies.cuh"
 #include "cuda_interop/direct_launch.h"
 #include "cuda_interop/overlap.cuh"
-
-#include <cuda.h>
-#include <cuda/ptx>
-#include <cuda_runtime.h>
 
 /* Whether it is true for a thread of the warp. */
 __device__ inline bool any_lane(bool is_so)
@@ -39,14 +36,11 @@ struct slab_copies {
 
     __device__ void expect(int bytes)
     {
-        cuda::ptx::mbarrier_arrive_expect_tx(cuda::ptx::sem_release, cuda::ptx::scope_cta,
-                                             cuda::ptx::space_shared, barrier, (uint32_t)bytes);
+        expect_bytes(barrier, bytes);
     }
     __device__ void slab(float4 *target, int z, int x, int y)
     {
-        const int32_t at[3] = {z, x, y};
-        cuda::ptx::cp_async_bulk_tensor(cuda::ptx::space_cluster, cuda::ptx::space_global, target,
-                                        source, at, barrier);
+        copy_box<3>(target, source, {z, x, y}, barrier);
     }
     __device__ void list(void *target, const void *from, int bytes)
     {
@@ -55,46 +49,15 @@ struct slab_copies {
     }
 };
 
-/* For one lane of a warp: the compiler knows then that it is one. */
-__device__ inline bool is_elected()
-{
-    uint32_t elected;
-    asm volatile("{\n"
-                 ".reg .pred chosen;\n"
-                 "elect.sync _|chosen, 0xffffffff;\n"
-                 "selp.u32 %0, 1, 0, chosen;\n"
-                 "}"
-                 : "=r"(elected));
-    return elected != 0;
-}
-
 /* For one thread of a block. */
 __device__ inline void init_barriers(const lr_cuda_strips &pass, const strip_block &block)
 {
     for (int k = 0; k < num_slots(pass); k++) {
-        cuda::ptx::mbarrier_init(block.barriers + k, 1);
-        cuda::ptx::mbarrier_init(block.barriers + num_slots(pass) + k, (uint32_t)pass.sides);
+        init_barrier(block.barriers + k, 1);
+        init_barrier(block.barriers + num_slots(pass) + k, pass.sides);
     }
-    cuda::ptx::mbarrier_init(block.barriers + 2 * num_slots(pass), 1);
-    cuda::ptx::fence_mbarrier_init(cuda::ptx::sem_release, cuda::ptx::scope_cluster);
-}
-
-/* round: how often the barrier has been waited for before. */
-__device__ inline void wait_for(uint64_t *barrier, int round)
-{
-    while (!cuda::ptx::mbarrier_try_wait_parity(barrier, (uint32_t)(round & 1))) {
-    }
-}
-
-/* A place in a split's ring of slabs. */
-struct ring_place {
-    int slot, round;
-};
-
-__device__ inline ring_place next_place(const lr_cuda_strips &pass, ring_place place)
-{
-    return place.slot + 1 < pass.depth ? ring_place{place.slot + 1, place.round}
-                                       : ring_place{0, place.round + 1};
+    init_barrier(block.barriers + 2 * num_slots(pass), 1);
+    publish_barriers();
 }
 
 /* What a split brings next, and where. */
@@ -131,7 +94,7 @@ __device__ inline void bring_slabs(const lr_cuda_strips &pass, const strip_block
         }
         bring_slab<Kernels>(pass, block, source, front.coming, first_slot + front.place.slot,
                             own.lane);
-        front = {front.coming + pass.splits, next_place(pass, front.place)};
+        front = {front.coming + pass.splits, next_place(pass.depth, front.place)};
     }
 }
 
@@ -149,7 +112,8 @@ __device__ inline void gather_strip(const lr_cuda_strips &pass, const strip_bloc
     if (pass.holds_steps) {
         wait_for(block.barriers + 2 * num_slots(pass), 0);
     }
-    for (int c = own.split; c < pass.num_slabs; c += pass.splits, here = next_place(pass, here)) {
+    for (int c = own.split; c < pass.num_slabs;
+         c += pass.splits, here = next_place(pass.depth, here)) {
         bring_slabs<Kernels>(pass, block, source, own, c + ahead, front);
         wait_for(is_there + here.slot, here.round);
         if (own.is_needed) {
@@ -157,7 +121,7 @@ __device__ inline void gather_strip(const lr_cuda_strips &pass, const strip_bloc
         }
         __syncwarp();
         if (is_elected()) {
-            cuda::ptx::mbarrier_arrive(is_free + here.slot);
+            arrive_at(is_free + here.slot);
         }
     }
 }
@@ -217,20 +181,6 @@ __global__ void strip_profiles(const __grid_constant__ lr_cuda_strips pass,
 
 /* --- launches --- */
 
-using encode_tiled = decltype(&cuTensorMapEncodeTiled);
-
-/* The driver's, which no library has to be linked for. */
-encode_tiled find_encode_tiled()
-{
-    void *found = nullptr;
-    cudaDriverEntryPointQueryResult result;
-    const cudaError_t error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found,
-                                                               12000, cudaEnableDefault, &result);
-    return error == cudaSuccess && result == cudaDriverEntryPointSuccess
-               ? reinterpret_cast<encode_tiled>(found)
-               : nullptr;
-}
-
 /* The source image for copies of slabs: its grid alone, so that all around it is zero. */
 cudaError_t describe_source(const lr_cuda_strips &pass, const float4 *source, CUtensorMap *map)
 {
@@ -239,22 +189,14 @@ cudaError_t describe_source(const lr_cuda_strips &pass, const float4 *source, CU
     const int64_t column = layout.extent[0], row = column * layout.extent[1];
     const float4 *first =
         source + layout.margin[0] + column * layout.margin[1] + row * layout.margin[2];
-    const cuuint64_t size[3] = {(cuuint64_t)layout.size[2], (cuuint64_t)layout.size[0],
-                                (cuuint64_t)layout.size[1]};
-    const cuuint64_t strides[2] = {column * sizeof(float4), row * sizeof(float4)};
-    const cuuint32_t box[3] = {4 * (cuuint32_t)pass.pitch,
-                               (cuuint32_t)(pass.across[0] != 0 ? pass.width : 1),
-                               (cuuint32_t)(pass.across[0] != 0 ? 1 : pass.width)};
-    const cuuint32_t steps[3] = {1, 1, 1};
-    if (encode == nullptr) {
-        return cudaErrorNotSupported;
-    }
-    return encode(map, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 3, const_cast<float4 *>(first), size,
-                  strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-                  CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
-               ? cudaSuccess
-               : cudaErrorInvalidValue;
+    const boxed_array<3> array = {
+        CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
+        first,
+        {(cuuint64_t)layout.size[2], (cuuint64_t)layout.size[0], (cuuint64_t)layout.size[1]},
+        {column * sizeof(float4), row * sizeof(float4)},
+        {4 * (cuuint32_t)pass.pitch, (cuuint32_t)(pass.across[0] != 0 ? pass.width : 1),
+         (cuuint32_t)(pass.across[0] != 0 ? 1 : pass.width)}};
+    return array.describe(map);
 }
 
 /* `layers` of blocks above each other, from a slice on. */

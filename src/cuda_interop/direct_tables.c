@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "cuda_interop/direct_bands.h"
 #include "cuda_interop/direct_cloud.h"
 #include "cuda_interop/direct_columns.h"
 #include "cuda_interop/direct_launch.h"
@@ -243,10 +244,97 @@ static lr_status add_strips(struct lr_cuda_table_set *set, struct lr_cuda_tables
     return status;
 }
 
+/* What blocks read, both ways. */
+static lr_status place_bands(struct lr_cuda_tables *tables, const struct lr_cuda_band_plan *plan,
+                             lr_cuda_bands *pass, const lr_log *log)
+{
+    const int64_t number = sizeof(int32_t);
+    *pass = plan->pass;
+    pass->steps = place(tables, plan->num_steps * (int64_t)sizeof(*plan->steps), plan->steps, log);
+    pass->first = place(tables, (pass->num_offsets + 1) * number, plan->first, log);
+    pass->lows = place(tables, pass->num_slabs * number, plan->lows, log);
+    pass->tiles = place(tables, pass->num_tiles * 2 * number, plan->tiles, log);
+    pass->bases = place(tables, pass->num_lattice_rows * 2 * number, plan->bases, log);
+    return pass->steps && pass->first && pass->lows && pass->tiles && pass->bases ? LR_OK
+                                                                                  : LR_FAILED;
+}
+
+/* What the device fills, both ways, and from what. */
+static lr_status place_band_fill(struct lr_cuda_tables *tables,
+                                 const struct lr_cuda_band_plan *plan, lr_cuda_band_fill *fill,
+                                 const lr_log *log)
+{
+    const lr_cuda_bands *pass = &plan->pass;
+    const int64_t number = sizeof(int32_t), octet = LR_CUDA_OCTET;
+    *fill = (lr_cuda_band_fill){.values = tables->gather.values,
+                                .map = tables->map,
+                                .num_blocks = plan->num_blocks,
+                                .num_offsets = plan->num_offsets};
+    fill->offsets = place(tables, octet * (plan->num_blocks + 2) * number, plan->offsets, log);
+    fill->peaks =
+        place(tables, (int64_t)pass->num_offsets * pass->profile_pitch * number, plan->peaks, log);
+    fill->factors = place(tables, plan->num_offsets * number, plan->factors, log);
+    fill->kernels =
+        place(tables, (int64_t)pass->num_lattice_rows * pass->pitch * (int64_t)sizeof(uint16_t),
+              NULL, log);
+    fill->peak = place(tables, number, NULL, log);
+    return fill->offsets && fill->peaks && fill->factors && fill->kernels && fill->peak ? LR_OK
+                                                                                        : LR_FAILED;
+}
+
+/* Weights and profiles of one way. */
+static lr_status fill_bands(struct lr_cuda_tables *tables, bool forward, lr_cuda_band_fill *fill,
+                            const lr_log *log)
+{
+    lr_cuda_bands *pass = &tables->bands[forward];
+    const int64_t profiles = (int64_t)pass->num_offsets * pass->num_rows * pass->profile_pitch;
+    fill->weights =
+        place(tables, (int64_t)fill->num_blocks * LR_CUDA_BAND_BLOCK * 2 * (int64_t)sizeof(int32_t),
+              NULL, log);
+    fill->profiles =
+        place(tables, (pass->num_rows > 1 ? profiles : 1) * (int64_t)sizeof(float), NULL, log);
+    if (fill->weights == NULL || fill->profiles == NULL) {
+        return LR_FAILED;
+    }
+    pass->weights = fill->weights;
+    pass->profiles = fill->profiles;
+    pass->kernels = fill->kernels;
+    pass->peak = fill->peak;
+    return lr_cuda_check(lr_cuda_launch_band_fill(forward, pass, fill), "weights", log);
+}
+
+static lr_status make_bands(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
+                            const struct lr_cuda_band_plan *plan)
+{
+    const lr_log *log = log_of(set);
+    lr_cuda_band_fill fill;
+    LR_TRY(place_bands(tables, plan, &tables->bands[0], log));
+    LR_TRY(place_band_fill(tables, plan, &fill, log));
+    tables->bands[1] = tables->bands[0];
+    LR_TRY(fill_bands(tables, false, &fill, log));
+    return fill_bands(tables, true, &fill, log);
+}
+
+/* Strips, where a slab is too wide. */
+static lr_status add_bands(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
+                           const struct lr_direct_shape *shape)
+{
+    const lr_cuda_gather *gather = &tables->gather;
+    struct lr_cuda_band_plan plan;
+    LR_TRY(lr_cuda_band_plan_init(&plan, shape, &gather->layout, gather->num_rows, log_of(set)));
+    const bool works = lr_cuda_bands_work() && lr_cuda_band_plan_fits(&plan, lr_cuda_shared_room());
+    const lr_status status =
+        works ? make_bands(set, tables, &plan) : add_strips(set, tables, shape);
+    lr_cuda_band_plan_finish(&plan);
+    return status;
+}
+
 static lr_status add_variant(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
                              const struct lr_direct_shape *shape)
 {
     switch (set->compute->params.variant) {
+    case LR_DIRECT_BANDS:
+        return add_bands(set, tables, shape);
     case LR_DIRECT_STRIPS:
         return add_strips(set, tables, shape);
     case LR_DIRECT_COLUMNS:

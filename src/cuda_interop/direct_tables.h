@@ -7,16 +7,18 @@
 #ifndef LR_CUDA_DIRECT_TABLES_H
 #define LR_CUDA_DIRECT_TABLES_H
 
+#include "cuda_interop/direct_bands.h"
 #include "cuda_interop/direct_passes.h"
 #include "cuda_interop/direct_strips.h"
 #include "render/direct.h"
 
-enum { LR_CUDA_MOST_LISTS = 16 };
+enum { LR_CUDA_MOST_LISTS = 20 };
 
 /* Those of a view; none until `is_there`. */
 struct lr_cuda_tables {
     bool is_there;
     lr_cuda_gather gather;
+    lr_cuda_bands bands[2];                          /* back, forward; no tiles: by strips */
     lr_cuda_columns columns[2];                      /* back, forward */
     lr_cuda_strips strips[2][LR_CUDA_STRIPS_SHAPES]; /* the same; no tiles: by columns */
     lr_cuda_cloud cloud;

@@ -197,6 +197,7 @@ static const int directions[][2][2] = {
     {{2, 1}, {1, 0}}, {{1, 2}, {0, 1}}, {{2, -1}, {1, 0}}, {{-1, 2}, {0, 1}},
 };
 enum { NUM_DIRECTIONS = sizeof(directions) / sizeof(directions[0]) };
+_Static_assert((int)NUM_DIRECTIONS <= (int)LR_LATTICE_CANDIDATES, "all of them may be candidates");
 
 static int compare_steps(const void *a, const void *b)
 {
@@ -231,23 +232,34 @@ static double alignment(const struct lr_direct_shape *shape, const int next[2])
            (hypot(line[0], line[1]) * hypot(next[0], next[1]));
 }
 
-static lr_status build(struct lr_lattice *lattice, const struct columns *columns, const lr_log *log)
+int lr_lattice_candidates(const struct lr_direct_shape *shape,
+                          struct lr_lattice candidates[LR_LATTICE_CANDIDATES])
 {
     const double least_alignment = cos(50 * 3.14159265358979 / 180); /* no other row is cheapest */
-    struct walked least = {0, INT64_MAX};
-    int best = 0;
+    int count = 0;
     for (int k = 0; k < NUM_DIRECTIONS; k++) {
-        if (alignment(columns->shape, directions[k][0]) < least_alignment) {
-            continue;
-        }
-        const struct walked walked = walk(columns, directions[k][0], NULL);
-        if (walked.cost < least.cost) {
-            least = walked;
-            best = k;
+        if (alignment(shape, directions[k][0]) >= least_alignment) {
+            struct lr_lattice *candidate = &candidates[count++];
+            *candidate = (struct lr_lattice){0};
+            memcpy(candidate->next, directions[k][0], sizeof(candidate->next));
+            memcpy(candidate->across, directions[k][1], sizeof(candidate->across));
         }
     }
-    memcpy(lattice->next, directions[best][0], sizeof(lattice->next));
-    memcpy(lattice->across, directions[best][1], sizeof(lattice->across));
+    return count;
+}
+
+static lr_status build(struct lr_lattice *lattice, const struct columns *columns, const lr_log *log)
+{
+    struct lr_lattice candidates[LR_LATTICE_CANDIDATES];
+    const int count = lr_lattice_candidates(columns->shape, candidates);
+    struct walked least = {0, INT64_MAX};
+    for (int k = 0; k < count; k++) {
+        const struct walked walked = walk(columns, candidates[k].next, NULL);
+        if (walked.cost < least.cost) {
+            least = walked;
+            *lattice = candidates[k];
+        }
+    }
     lattice->count = least.count;
     lattice->steps = lr_alloc(least.count, sizeof(*lattice->steps), "steps of a view", log);
     if (lattice->steps == NULL) {

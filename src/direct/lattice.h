@@ -13,6 +13,7 @@ enum {
     LR_LATTICE_OUTPUTS = 4, /* columns of a thread */
     LR_LATTICE_TAPS = 4,    /* most offsets along a column in a step */
     LR_LATTICE_SHAPES = 3,  /* steps of one tap, of three and of four */
+    LR_LATTICE_CANDIDATES = 8,
     LR_LATTICE_CLASSES = LR_LATTICE_SHAPES * 4 * 2
 };
 
@@ -38,7 +39,12 @@ struct lr_lattice {
  * taps. */
 int lr_lattice_class(const struct lr_lattice_step *step);
 
-/* errors: LR_FAILED; *lattice holds nothing then. */
+/* next and across, and no steps, of the lattices whose rows lie near enough along the line of response
+ * for a gather to be cheap; returns how many there are. */
+int lr_lattice_candidates(const struct lr_direct_shape *shape,
+                          struct lr_lattice candidates[LR_LATTICE_CANDIDATES]);
+
+/* The cheapest for a gather by columns or strips. errors: LR_FAILED; *lattice holds nothing then. */
 lr_status lr_lattice_init(struct lr_lattice *lattice, const struct lr_direct_shape *shape,
                           const lr_log *log);
 void lr_lattice_finish(struct lr_lattice *lattice);

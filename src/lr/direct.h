@@ -187,7 +187,9 @@ typedef enum lr_direct_storage {
 
 /* How cuda projects. The same results. */
 typedef enum lr_direct_variant {
-    LR_DIRECT_STRIPS = 0,    /* strips along the line of response: slices in registers, sources in
+    LR_DIRECT_BANDS = 0,     /* products of matrices by tensor cores; devices before compute
+                                capability 9.0 and kernels too wide for that go by strips. On buffers */
+    LR_DIRECT_STRIPS,        /* strips along the line of response: slices in registers, sources in
                                 shared memory; kernels too wide for that go by columns. On buffers */
     LR_DIRECT_COLUMNS,       /* whole columns of slices in registers; on buffers alone */
     LR_DIRECT_THREADS,       /* paper 1: a voxel a thread */

@@ -12,6 +12,7 @@ static const struct {
     lr_direct_variant variant;
     lr_direct_storage storage;
 } ways[] = {
+    {"bands", LR_DIRECT_BANDS, LR_DIRECT_BUFFERS},
     {"strips", LR_DIRECT_STRIPS, LR_DIRECT_BUFFERS},
     {"columns", LR_DIRECT_COLUMNS, LR_DIRECT_BUFFERS},
     {"threads", LR_DIRECT_THREADS, LR_DIRECT_TEXTURES},
@@ -302,7 +303,7 @@ static void what_a_variant_cannot_do_is_refused(void **state)
                                                      .backend = "cuda",
                                                      .storage = LR_DIRECT_TEXTURES,
                                                      .log = &heard.log}));
-    assert_non_null(strstr(heard.error, "works on buffers"));
+    assert_non_null(strstr(heard.error, "work on buffers"));
 }
 
 static bool is_way(const char *name)

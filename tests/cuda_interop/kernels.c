@@ -6,6 +6,7 @@
 #include "direct/cases.h"
 #include "fixtures.h"
 
+#include "cuda_interop/direct_bands.h"
 #include "cuda_interop/direct_cloud.h"
 #include "cuda_interop/direct_columns.h"
 #include "cuda_interop/direct_strips.h"
@@ -22,6 +23,7 @@ struct tables {
     lr_cuda_gather gather;
     struct lr_cuda_column_plan plan;
     struct lr_cuda_strip_plan strips[NUM_BLOCKS];
+    struct lr_cuda_band_plan bands;
     struct lr_cuda_cloud_tables cloud;
     lr_direct_tables *exact;
     int32_t *offsets; /* [num_offsets][4] */
@@ -107,6 +109,10 @@ static void open_tables(struct tables *tables, const lr_direct_tables_params *pa
                                               tables->gather.num_rows, NULL),
                      LR_OK);
     open_strips(tables, &layout);
+    assert_int_equal(lr_cuda_band_plan_init(&tables->bands, &tables->shape, &layout,
+                                            tables->gather.num_rows, NULL),
+                     LR_OK);
+    assert_true(lr_cuda_band_plan_fits(&tables->bands, 227 * 1024));
     assert_int_equal(
         lr_cuda_cloud_init(&tables->cloud, &tables->shape, &layout, tables->gather.num_rows, NULL),
         LR_OK);
@@ -120,6 +126,7 @@ static void open_tables(struct tables *tables, const lr_direct_tables_params *pa
 static void close_tables(struct tables *tables)
 {
     lr_cuda_cloud_finish(&tables->cloud);
+    lr_cuda_band_plan_finish(&tables->bands);
     for (int k = 0; k < NUM_BLOCKS; k++) {
         lr_cuda_strip_plan_finish(&tables->strips[k]);
     }
@@ -149,7 +156,16 @@ static void reorder(const lr_cuda_layout *layout, double *image, float *texels, 
     }
 }
 
-enum kind { VOXELS, TEXELS, SHARED, CLOUD, COLUMNS, STRIPS, NUM_KINDS = STRIPS + NUM_BLOCKS };
+enum kind {
+    VOXELS,
+    TEXELS,
+    SHARED,
+    CLOUD,
+    COLUMNS,
+    BANDS,
+    STRIPS,
+    NUM_KINDS = STRIPS + NUM_BLOCKS
+};
 
 static void run_strips(const struct tables *tables, const struct lr_cuda_strip_plan *plan,
                        bool forward, const float *source, float *target)
@@ -165,12 +181,31 @@ static void run_strips(const struct tables *tables, const struct lr_cuda_strip_p
     assert_int_equal(on_cpu_strips(forward, plan->passes[0], fill, &lists, source, target), 0);
 }
 
+static void run_bands(const struct tables *tables, bool forward, const float *source, float *target)
+{
+    const struct lr_cuda_band_plan *plan = &tables->bands;
+    const lr_cuda_band_fill fill = {.offsets = plan->offsets,
+                                    .peaks = plan->peaks,
+                                    .factors = plan->factors,
+                                    .values = tables->values,
+                                    .map = tables->map,
+                                    .num_blocks = plan->num_blocks,
+                                    .num_offsets = plan->num_offsets};
+    const cpu_band_lists lists = {plan->steps, plan->tiles[0], plan->bases[0]};
+    lr_cuda_bands pass = plan->pass;
+    pass.first = plan->first;
+    pass.lows = plan->lows;
+    assert_int_equal(on_cpu_bands(forward, pass, fill, &lists, source, target), 0);
+}
+
 static void run(const struct tables *tables, enum kind kind, bool forward, const float *source,
                 float *target)
 {
     if (kind == COLUMNS) {
         on_cpu_columns(forward, tables->plan.pass, &tables->gather, tables->plan.indices,
                        tables->plan.num_weights, source, target);
+    } else if (kind == BANDS) {
+        run_bands(tables, forward, source, target);
     } else if (kind >= STRIPS) {
         run_strips(tables, &tables->strips[kind - STRIPS], forward, source, target);
     } else if (kind == SHARED || kind == CLOUD) {

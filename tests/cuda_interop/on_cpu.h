@@ -36,6 +36,16 @@ typedef struct cpu_strip_lists {
 int on_cpu_strips(bool forward, lr_cuda_strips pass, lr_cuda_strip_fill fill,
                   const cpu_strip_lists *lists, const float *source, float *target);
 
+/* Fills in weights and profiles, sorts the source and gathers by bands, a warp at a time. lists: a
+ * plan's; of pass and fill, what these hold and what is filled in are not read. Returns the number of
+ * copies that a device would refuse. */
+typedef struct cpu_band_lists {
+    const lr_cuda_band_step *steps;
+    const int32_t *tiles, *bases;
+} cpu_band_lists;
+int on_cpu_bands(bool forward, lr_cuda_bands pass, lr_cuda_band_fill fill,
+                 const cpu_band_lists *lists, const float *source, float *target);
+
 /* Gathers over the cloud, with sources in a block's shared memory or not. pass.points is not read:
  * [num_points][4]. */
 void on_cpu_cloud(bool shared, bool forward, lr_cuda_cloud pass, const int32_t *points,

@@ -1,0 +1,677 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "cuda_interop/direct_bands.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cuda_interop/direct_cloud.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    K = LR_CUDA_OCTET,
+    J = LR_CUDA_BAND_OCTETS,
+    R = LR_CUDA_BAND_ROWS,
+    ZEROS = J, /* blocks of no weights that the list of them begins with */
+    MOST_BYTES = 227 * 1024,
+    BARRIER_BYTES = 128,
+    MOST_DEPTH = BARRIER_BYTES / 16
+};
+
+/* The places that a row of the lattice has in the kernel, from an output on: first > last: none. */
+struct span {
+    int first, last;
+};
+
+/* The kernel by rows of the lattice: those at a row offset d and a slice offset. */
+struct rows {
+    struct lr_lattice lattice;
+    int least[2], count[2]; /* row offsets, slice offsets */
+    struct span *spans;     /* owned [count[0]][count[1]] */
+};
+
+/* What is only known while a plan is made. */
+struct planner {
+    struct lr_cuda_band_plan *plan;
+    const struct lr_direct_shape *shape;
+    struct rows rows;
+    int32_t *blocks; /* owned [spans]: the first of each */
+    const lr_log *log;
+};
+
+static int floor_div(int number, int by)
+{
+    return number >= 0 ? number / by : -((by - 1 - number) / by);
+}
+
+/* Along the lattice's rows and across them: lr_lattice_place in whole numbers. */
+static void place_column(const struct lr_lattice *lattice, const int32_t column[2], int at[2])
+{
+    const int *e = lattice->next, *a = lattice->across;
+    const int det = e[0] * a[1] - e[1] * a[0]; /* 1 or -1 */
+    at[0] = (column[0] * a[1] - column[1] * a[0]) * det;
+    at[1] = (e[0] * column[1] - e[1] * column[0]) * det;
+}
+
+/* --- the kernel's rows --- */
+
+static struct span *span_at(const struct rows *rows, int d, int slice)
+{
+    return &rows->spans[(int64_t)d * rows->count[1] + slice];
+}
+
+/* Octets of sources that have weights for the first octet of outputs. */
+static void octets_of(const struct span *span, int octets[2])
+{
+    octets[0] = floor_div(span->first, K);
+    octets[1] = floor_div(span->last + K - 1, K);
+}
+
+static bool is_empty(const struct span *span)
+{
+    return span->first > span->last;
+}
+
+/* An ellipsoid's rows have no holes. */
+static void fill_spans(struct rows *rows, const struct lr_direct_shape *shape)
+{
+    for (int64_t i = 0; i < shape->info.num_offsets; i++) {
+        const int32_t *offset = shape->offsets[i];
+        int at[2];
+        place_column(&rows->lattice, offset, at);
+        struct span *span = span_at(rows, at[1] - rows->least[0], offset[2] - rows->least[1]);
+        span->first = at[0] < span->first ? at[0] : span->first;
+        span->last = at[0] > span->last ? at[0] : span->last;
+    }
+}
+
+/* All row and slice offsets that there may be. */
+static lr_status find_rows(struct rows *rows, const struct lr_direct_shape *shape,
+                           const lr_log *log)
+{
+    const int *half = shape->info.half, *e = rows->lattice.next;
+    const int reach = abs(e[0]) * half[1] + abs(e[1]) * half[0];
+    rows->least[0] = -reach;
+    rows->least[1] = -half[2];
+    rows->count[0] = 2 * reach + 1;
+    rows->count[1] = 2 * half[2] + 1;
+    const int64_t count = (int64_t)rows->count[0] * rows->count[1];
+    rows->spans = lr_alloc(count, sizeof(*rows->spans), "rows of a kernel", log);
+    if (rows->spans == NULL) {
+        return LR_FAILED;
+    }
+    for (int64_t k = 0; k < count; k++) {
+        rows->spans[k] = (struct span){INT32_MAX, INT32_MIN};
+    }
+    fill_spans(rows, shape);
+    return LR_OK;
+}
+
+static bool is_row_empty(const struct rows *rows, int d)
+{
+    for (int slice = 0; slice < rows->count[1]; slice++) {
+        if (!is_empty(span_at(rows, d, slice))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Rows at both ends that no offset lies on are left out: as many at one end as at the other. */
+static void trim_rows(struct rows *rows)
+{
+    int empty = 0;
+    while (2 * empty + 1 < rows->count[0] && is_row_empty(rows, empty)) {
+        empty++;
+    }
+    rows->least[0] += empty;
+    rows->count[0] -= 2 * empty;
+    memmove(rows->spans, span_at(rows, empty, 0),
+            (size_t)rows->count[0] * (size_t)rows->count[1] * sizeof(*rows->spans));
+}
+
+/* --- halves of steps --- */
+
+/* An octet of sources at a slice offset. */
+struct half {
+    int octet, slice;
+    int needed; /* bit j: by octet j of the outputs */
+};
+
+/* needed = 0: there is none. */
+static struct half half_at(const struct rows *rows, int d, int slice, int octet)
+{
+    const struct span *span = span_at(rows, d, slice);
+    struct half half = {octet, slice, 0};
+    int octets[2];
+    if (is_empty(span)) {
+        return half;
+    }
+    octets_of(span, octets);
+    for (int j = 0; j < J; j++) {
+        half.needed |= octet - j >= octets[0] && octet - j <= octets[1] ? 1 << j : 0;
+    }
+    return half;
+}
+
+/* Octets of sources that a row offset's steps have: from the first to the last; last < first: none. */
+static void range_of(const struct rows *rows, int d, int range[2])
+{
+    range[0] = INT32_MAX;
+    range[1] = INT32_MIN;
+    for (int slice = 0; slice < rows->count[1]; slice++) {
+        const struct span *span = span_at(rows, d, slice);
+        int octets[2];
+        if (!is_empty(span)) {
+            octets_of(span, octets);
+            range[0] = octets[0] < range[0] ? octets[0] : range[0];
+            range[1] = octets[1] + J - 1 > range[1] ? octets[1] + J - 1 : range[1];
+        }
+    }
+}
+
+/* Counts the halves of a row offset, and writes them where there is room for them: those of an octet
+ * follow each other. */
+static int list_halves(const struct rows *rows, int d, struct half *halves)
+{
+    int range[2], count = 0;
+    range_of(rows, d, range);
+    for (int octet = range[0]; octet <= range[1]; octet++) {
+        for (int slice = 0; slice < rows->count[1]; slice++) {
+            const struct half half = half_at(rows, d, slice, octet);
+            if (half.needed == 0) {
+                continue;
+            }
+            if (halves != NULL) {
+                halves[count] = half;
+            }
+            count++;
+        }
+    }
+    return count;
+}
+
+static int most_halves(const struct rows *rows)
+{
+    int most = 0;
+    for (int d = 0; d < rows->count[0]; d++) {
+        const int count = list_halves(rows, d, NULL);
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+/* --- the grid's rows --- */
+
+/* Keeps the places l of a range for which 0 <= first + l step < size. */
+static void clip(int first, int step, int size, int range[2])
+{
+    int least = range[0], most = range[1];
+    if (step > 0) {
+        least = floor_div(-first + step - 1, step);
+        most = floor_div(size - 1 - first, step);
+    } else if (step < 0) {
+        least = floor_div(first - size + 1 - step - 1, -step);
+        most = floor_div(first, -step);
+    } else if (first < 0 || first >= size) {
+        most = least - 1;
+    }
+    range[0] = least > range[0] ? least : range[0];
+    range[1] = most < range[1] ? most : range[1];
+}
+
+/* The octets of a row that the grid has columns on: the first, and the one after the last. */
+static void find_octets(const struct lr_lattice *lattice, const int32_t size[2], int row,
+                        int32_t octets[2])
+{
+    int range[2] = {-(1 << 20), 1 << 20};
+    for (int k = 0; k < 2; k++) {
+        clip(row * lattice->across[k], lattice->next[k], size[k], range);
+    }
+    octets[0] = floor_div(range[0], K);
+    octets[1] = range[0] <= range[1] ? floor_div(range[1], K) + 1 : octets[0];
+}
+
+/* The rows that the grid has columns on. */
+static void find_row_range(const struct lr_lattice *lattice, const int32_t size[2], int range[2])
+{
+    range[0] = range[1] = 0; /* of the first column; those of the other corners: */
+    for (int corner = 1; corner < 4; corner++) {
+        const int32_t column[2] = {corner & 1 ? size[0] - 1 : 0, corner & 2 ? size[1] - 1 : 0};
+        int at[2];
+        place_column(lattice, column, at);
+        range[0] = at[1] < range[0] ? at[1] : range[0];
+        range[1] = at[1] > range[1] ? at[1] : range[1];
+    }
+}
+
+static int64_t count_octets(const struct lr_lattice *lattice, const int32_t size[2])
+{
+    int range[2];
+    int64_t count = 0;
+    find_row_range(lattice, size, range);
+    for (int row = range[0]; row <= range[1]; row++) {
+        int32_t octets[2];
+        find_octets(lattice, size, row, octets);
+        count += octets[1] - octets[0];
+    }
+    return count;
+}
+
+/* --- the lattice --- */
+
+static int count_bits(int bits)
+{
+    int count = 0;
+    for (; bits != 0; bits &= bits - 1) {
+        count++;
+    }
+    return count;
+}
+
+/* Products of an octet of outputs, about; a step's loads are as good as a product. */
+static int64_t cost_of(const struct rows *rows, struct half *halves)
+{
+    int64_t cost = 0;
+    for (int d = 0; d < rows->count[0]; d++) {
+        const int count = list_halves(rows, d, halves);
+        for (int k = 0; k < count; k += 2) {
+            const int second = k + 1 < count ? halves[k + 1].needed : 0;
+            cost += 1 + count_bits(halves[k].needed | second);
+        }
+    }
+    return cost;
+}
+
+static lr_status weigh(struct planner *planner, const struct lr_lattice *candidate, int64_t *least)
+{
+    struct rows rows = {.lattice = *candidate};
+    LR_TRY(find_rows(&rows, planner->shape, planner->log));
+    trim_rows(&rows);
+    struct half *halves =
+        lr_alloc(most_halves(&rows), sizeof(*halves), "rows of a kernel", planner->log);
+    const int64_t cost =
+        halves != NULL
+            ? cost_of(&rows, halves) * count_octets(candidate, planner->plan->pass.layout.size)
+            : INT64_MAX;
+    if (cost < *least) {
+        *least = cost;
+        const struct rows former = planner->rows;
+        planner->rows = rows;
+        rows = former;
+    }
+    const lr_status status = halves != NULL ? LR_OK : LR_FAILED;
+    free(halves);
+    free(rows.spans);
+    return status;
+}
+
+static lr_status choose_lattice(struct planner *planner)
+{
+    struct lr_lattice candidates[LR_LATTICE_CANDIDATES];
+    const int count = lr_lattice_candidates(planner->shape, candidates);
+    int64_t least = INT64_MAX;
+    lr_status status = LR_OK;
+    for (int k = 0; status == LR_OK && k < count; k++) {
+        status = weigh(planner, &candidates[k], &least);
+    }
+    return status;
+}
+
+/* --- steps --- */
+
+/* Blocks of a span, and those of no weights that any octet of outputs may ask for beside it. */
+static int blocks_of(const struct span *span)
+{
+    int octets[2];
+    if (is_empty(span)) {
+        return 0;
+    }
+    octets_of(span, octets);
+    return octets[1] - octets[0] + J;
+}
+
+static lr_status number_blocks(struct planner *planner)
+{
+    const struct rows *rows = &planner->rows;
+    const int64_t count = (int64_t)rows->count[0] * rows->count[1];
+    planner->blocks = lr_alloc(count, sizeof(*planner->blocks), "weights of a view", planner->log);
+    if (planner->blocks == NULL) {
+        return LR_FAILED;
+    }
+    int32_t next = ZEROS;
+    for (int64_t k = 0; k < count; k++) {
+        planner->blocks[k] = next;
+        next += blocks_of(&rows->spans[k]);
+    }
+    planner->plan->num_blocks = next;
+    return LR_OK;
+}
+
+/* The block of weights for the first octet of outputs. */
+static int32_t block_of(const struct planner *planner, int d, const struct half *half)
+{
+    const struct span *span = span_at(&planner->rows, d, half->slice);
+    int octets[2];
+    octets_of(span, octets);
+    return planner->blocks[span - planner->rows.spans] + half->octet - octets[0];
+}
+
+/* second = NULL: there is none, and the first comes again, without weights. last: the octets of the step
+ * before. */
+static lr_cuda_band_step make_step(const struct planner *planner, int d, const struct half *first,
+                                   const struct half *second, int last[2])
+{
+    const struct half *halves[2] = {first, second != NULL ? second : first};
+    const int32_t row = planner->plan->pass.width / K;
+    lr_cuda_band_step step = {0};
+    for (int h = 0; h < 2; h++) {
+        step.source[h] = halves[h]->slice * row + halves[h]->octet;
+        step.weights[h] = h == 1 && second == NULL ? ZEROS - 1 : block_of(planner, d, halves[h]);
+        step.octet[h] = halves[h]->octet;
+        step.needed |= halves[h]->needed;
+        step.fresh |= halves[h]->octet != last[h] ? 1 << h : 0;
+        last[h] = halves[h]->octet;
+    }
+    return step;
+}
+
+static void list_row_steps(struct planner *planner, int d, const struct half *halves, int count)
+{
+    struct lr_cuda_band_plan *plan = planner->plan;
+    int last[2] = {INT32_MAX, INT32_MAX};
+    for (int k = 0; k < count; k += 2) {
+        plan->steps[plan->num_steps++] =
+            make_step(planner, d, &halves[k], k + 1 < count ? &halves[k + 1] : NULL, last);
+    }
+}
+
+static lr_status list_steps(struct planner *planner)
+{
+    struct lr_cuda_band_plan *plan = planner->plan;
+    const struct rows *rows = &planner->rows;
+    const int most = most_halves(rows);
+    plan->first =
+        lr_alloc(rows->count[0] + 1, sizeof(*plan->first), "steps of a view", planner->log);
+    plan->steps = lr_alloc((int64_t)rows->count[0] * (most / 2 + 1), sizeof(*plan->steps),
+                           "steps of a view", planner->log);
+    struct half *halves = lr_alloc(most, sizeof(*halves), "steps of a view", planner->log);
+    if (plan->first == NULL || plan->steps == NULL || halves == NULL) {
+        free(halves);
+        return LR_FAILED;
+    }
+    for (int d = 0; d < rows->count[0]; d++) {
+        plan->first[d] = plan->num_steps;
+        list_row_steps(planner, d, halves, list_halves(rows, d, halves));
+    }
+    plan->first[rows->count[0]] = plan->num_steps;
+    free(halves);
+    return LR_OK;
+}
+
+/* --- slabs --- */
+
+/* Octets that slab c of a block has: all that steps of its rows of outputs take. */
+static void find_slab(const struct rows *rows, int c, int range[2])
+{
+    range[0] = INT32_MAX;
+    range[1] = INT32_MIN;
+    for (int row = 0; row < R; row++) {
+        int own[2];
+        if (c - row < 0 || c - row >= rows->count[0]) {
+            continue;
+        }
+        range_of(rows, c - row, own);
+        range[0] = own[0] < range[0] ? own[0] : range[0];
+        range[1] = own[1] > range[1] ? own[1] : range[1];
+    }
+}
+
+static lr_status list_slabs(struct planner *planner)
+{
+    lr_cuda_bands *pass = &planner->plan->pass;
+    int most = 1;
+    pass->num_slabs = planner->rows.count[0] + R - 1;
+    planner->plan->lows =
+        lr_alloc(pass->num_slabs, sizeof(int32_t), "steps of a view", planner->log);
+    if (planner->plan->lows == NULL) {
+        return LR_FAILED;
+    }
+    for (int c = 0; c < pass->num_slabs; c++) {
+        int range[2];
+        find_slab(&planner->rows, c, range);
+        planner->plan->lows[c] = range[0] <= range[1] ? range[0] : 0;
+        most = range[0] <= range[1] && range[1] - range[0] >= most ? range[1] - range[0] + 1 : most;
+    }
+    pass->width = K * (most | 1); /* so that eight slices lie in different banks */
+    return LR_OK;
+}
+
+/* Products above each other: as few layers of blocks as can be, of equal height. */
+static void set_height(lr_cuda_bands *pass)
+{
+    const int products = (pass->layout.size[2] + LR_CUDA_BAND_SLICES - 1) / LR_CUDA_BAND_SLICES;
+    const int layers = (products + LR_CUDA_BAND_HEIGHT - 1) / LR_CUDA_BAND_HEIGHT;
+    pass->height = (products + layers - 1) / layers;
+}
+
+/* As many slabs as leave room for three blocks in a multiprocessor, or two; or else three slabs. */
+static void set_block(lr_cuda_bands *pass)
+{
+    pass->slices = LR_CUDA_BAND_SLICES * pass->height - 2 * pass->low_slice;
+    pass->slab_bytes = (2 * pass->slices * pass->width * 2 + 127) / 128 * 128;
+    int depth = 0;
+    for (int blocks = pass->height < LR_CUDA_BAND_HEIGHT ? 3 : 2; blocks > 0 && depth < 3;
+         blocks--) {
+        depth = (MOST_BYTES / blocks - 1024 - BARRIER_BYTES) / pass->slab_bytes;
+    }
+    depth = depth < MOST_DEPTH ? depth : MOST_DEPTH;
+    depth = depth < pass->num_slabs ? depth : pass->num_slabs;
+    pass->depth = depth > 1 ? depth : 1;
+    pass->bytes = BARRIER_BYTES + pass->depth * pass->slab_bytes;
+}
+
+bool lr_cuda_band_plan_fits(const struct lr_cuda_band_plan *plan, int64_t room_bytes)
+{
+    const lr_cuda_bands *pass = &plan->pass;
+    return pass->bytes <= room_bytes && pass->depth > 1 && pass->width <= LR_CUDA_BAND_MOST &&
+           pass->slices <= LR_CUDA_BAND_MOST;
+}
+
+/* --- the grid --- */
+
+static lr_status list_bases(struct planner *planner)
+{
+    struct lr_cuda_band_plan *plan = planner->plan;
+    lr_cuda_bands *pass = &plan->pass;
+    int range[2], most = 0;
+    find_row_range(&planner->rows.lattice, pass->layout.size, range);
+    pass->least_row = range[0];
+    pass->num_lattice_rows = range[1] - range[0] + 1;
+    plan->bases =
+        lr_alloc(pass->num_lattice_rows, sizeof(*plan->bases), "rows of a view", planner->log);
+    if (plan->bases == NULL) {
+        return LR_FAILED;
+    }
+    for (int k = 0; k < pass->num_lattice_rows; k++) {
+        int32_t *octets = plan->bases[k];
+        find_octets(&planner->rows.lattice, pass->layout.size, pass->least_row + k, octets);
+        most = octets[1] - octets[0] > most ? octets[1] - octets[0] : most;
+    }
+    pass->pitch = K * most;
+    return LR_OK;
+}
+
+/* The octets that some rows from row k on have: the first, and the one after the last. */
+static void find_tile_octets(const struct lr_cuda_band_plan *plan, int k, int octets[2])
+{
+    octets[0] = INT32_MAX;
+    octets[1] = INT32_MIN;
+    for (int row = k; row < k + R && row < plan->pass.num_lattice_rows; row++) {
+        octets[0] = plan->bases[row][0] < octets[0] ? plan->bases[row][0] : octets[0];
+        octets[1] = plan->bases[row][1] > octets[1] ? plan->bases[row][1] : octets[1];
+    }
+}
+
+/* Counts the blocks, and writes them where there is room for them. */
+static int32_t write_tiles(const struct lr_cuda_band_plan *plan, int32_t (*tiles)[2])
+{
+    int32_t count = 0;
+    for (int k = 0; k < plan->pass.num_lattice_rows; k += R) {
+        int octets[2];
+        find_tile_octets(plan, k, octets);
+        for (int octet = octets[0]; octet < octets[1]; octet += J) {
+            if (tiles != NULL) {
+                tiles[count][0] = octet;
+                tiles[count][1] = plan->pass.least_row + k;
+            }
+            count++;
+        }
+    }
+    return count;
+}
+
+static lr_status list_tiles(struct planner *planner)
+{
+    struct lr_cuda_band_plan *plan = planner->plan;
+    plan->pass.num_tiles = write_tiles(plan, NULL);
+    plan->tiles =
+        lr_alloc(plan->pass.num_tiles, sizeof(*plan->tiles), "blocks of a view", planner->log);
+    if (plan->tiles == NULL) {
+        return LR_FAILED;
+    }
+    write_tiles(plan, plan->tiles);
+    return LR_OK;
+}
+
+/* --- tables --- */
+
+/* Places along a row that lanes ask profiles for, whatever their octet: more than have weights. */
+static void set_profiles(const struct rows *rows, lr_cuda_bands *pass)
+{
+    int least = 0, most = 0;
+    for (int d = 0; d < rows->count[0]; d++) {
+        int range[2];
+        range_of(rows, d, range);
+        if (range[0] <= range[1]) {
+            least = range[0] < least ? range[0] : least;
+            most = range[1] > most ? range[1] : most;
+        }
+    }
+    pass->profile_least = K * (least - (J - 1)) - (K - 1);
+    pass->profile_pitch = K * most + K - pass->profile_least;
+}
+
+static void list_offset(const struct planner *planner, int64_t i)
+{
+    struct lr_cuda_band_plan *plan = planner->plan;
+    const struct rows *rows = &planner->rows;
+    const int32_t *offset = planner->shape->offsets[i];
+    int at[2], octets[2];
+    place_column(&rows->lattice, offset, at);
+    const int d = at[1] - rows->least[0];
+    const struct span *span = span_at(rows, d, offset[2] - rows->least[1]);
+    octets_of(span, octets);
+    plan->factors[i] = (float)lr_cuda_cloud_factor(planner->shape, offset);
+    plan->offsets[K * (planner->blocks[span - rows->spans] + 1 - octets[0]) + at[0]] = (int32_t)i;
+    int32_t *peak =
+        &plan->peaks[(int64_t)d * plan->pass.profile_pitch + at[0] - plan->pass.profile_least];
+    if (*peak < 0 || plan->factors[i] > plan->factors[*peak]) {
+        *peak = (int32_t)i;
+    }
+}
+
+static lr_status list_offsets(const struct planner *planner)
+{
+    struct lr_cuda_band_plan *plan = planner->plan;
+    const int64_t count = planner->shape->info.num_offsets;
+    const int64_t places = (int64_t)K * plan->num_blocks + 2 * K;
+    const int64_t profiles = (int64_t)plan->pass.num_offsets * plan->pass.profile_pitch;
+    plan->num_offsets = (int32_t)count;
+    plan->factors = lr_alloc(count, sizeof(*plan->factors), "weights of a view", planner->log);
+    plan->offsets = lr_alloc(places, sizeof(*plan->offsets), "weights of a view", planner->log);
+    plan->peaks = lr_alloc(profiles, sizeof(*plan->peaks), "weights of a view", planner->log);
+    if (plan->factors == NULL || plan->offsets == NULL || plan->peaks == NULL) {
+        return LR_FAILED;
+    }
+    memset(plan->offsets, 0xff, (size_t)places * sizeof(*plan->offsets)); /* -1 */
+    memset(plan->peaks, 0xff, (size_t)profiles * sizeof(*plan->peaks));
+    for (int64_t i = 0; i < count; i++) {
+        list_offset(planner, i);
+    }
+    return LR_OK;
+}
+
+/* --- the plan --- */
+
+static lr_status make_plan(struct planner *planner)
+{
+    lr_cuda_bands *pass = &planner->plan->pass;
+    LR_TRY(choose_lattice(planner));
+    const struct rows *rows = &planner->rows;
+    for (int k = 0; k < 2; k++) {
+        pass->next[k] = rows->lattice.next[k];
+        pass->across[k] = rows->lattice.across[k];
+    }
+    pass->least_offset = rows->least[0];
+    pass->num_offsets = rows->count[0];
+    pass->low_slice = rows->least[1];
+    set_height(pass);
+    set_profiles(rows, pass);
+    LR_TRY(list_slabs(planner));
+    set_block(pass);
+    LR_TRY(number_blocks(planner));
+    LR_TRY(list_steps(planner));
+    LR_TRY(list_bases(planner));
+    LR_TRY(list_tiles(planner));
+    return list_offsets(planner);
+}
+
+lr_status lr_cuda_band_plan_init(struct lr_cuda_band_plan *plan,
+                                 const struct lr_direct_shape *shape, const lr_cuda_layout *layout,
+                                 int rows, const lr_log *log)
+{
+    struct planner planner = {.plan = plan, .shape = shape, .log = log};
+    *plan = (struct lr_cuda_band_plan){.pass = {.layout = *layout, .num_rows = rows}};
+    const lr_status status = make_plan(&planner);
+    free(planner.blocks);
+    free(planner.rows.spans);
+    if (status != LR_OK) {
+        lr_cuda_band_plan_finish(plan);
+    }
+    return status;
+}
+
+void lr_cuda_band_plan_finish(struct lr_cuda_band_plan *plan)
+{
+    free(plan->factors);
+    free(plan->peaks);
+    free(plan->offsets);
+    free(plan->bases);
+    free(plan->tiles);
+    free(plan->lows);
+    free(plan->first);
+    free(plan->steps);
+    *plan = (struct lr_cuda_band_plan){0};
+}
+
+/* --- sorted sources --- */
+
+static int64_t count_numbers(const lr_cuda_bands *pass)
+{
+    return (int64_t)2 * pass->num_lattice_rows * pass->layout.size[2] * pass->pitch;
+}
+
+int64_t lr_cuda_band_source_bytes(const lr_cuda_bands *pass)
+{
+    return count_numbers(pass) * (int64_t)sizeof(uint16_t) +
+           pass->num_lattice_rows * (int64_t)sizeof(float);
+}
+
+lr_cuda_band_source lr_cuda_band_source_at(const lr_cuda_bands *pass, void *memory)
+{
+    uint16_t *numbers = memory;
+    return (lr_cuda_band_source){numbers, (float *)(numbers + count_numbers(pass))};
+}

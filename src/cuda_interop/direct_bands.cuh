@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The gather by bands for one warp, as products of matrices. Its outputs are some octets of a row of the
+ * lattice, and slices above them; sources come slab by slab, a row of the lattice each. What 16 sources
+ * give an octet of outputs is a band of the kernel, the same for all slices: a matrix of slices by
+ * sources times one of sources by outputs. Numbers are split into two halves of 11 bits each, three
+ * products of which keep 22 bits. What a product is comes as a type with
+ *   void begin(), a slab's;  void end(float unit), adds its sums to those of the warp
+ *   void multiply<Kernels>(pass, step, slab)
+ *   float weight_unit: what a weight of 1 stands for
+ * and what a number's halves are, and how another kernel's numbers are read, as functions
+ *   split_pair split(float a, float b);  float load_unit(const float *) */
+#ifndef LR_CUDA_DIRECT_BANDS_CUH
+#define LR_CUDA_DIRECT_BANDS_CUH
+
+#include "cuda_interop/direct_kernels.cuh"
+
+/* Whose kernel: there is one for all voxels; the target's; the source's. */
+enum band_kernels { BAND_ONE, BAND_BACK, BAND_FORWARD };
+
+/* A block's share of the work. */
+struct band_block {
+    int octet, row; /* of the lattice: the first ones */
+    int slice;      /* the first */
+};
+
+/* What a warp sees of a slab. */
+struct band_slab {
+    const uint16_t *numbers; /* of the block's octet 0, as lr_cuda_band_step.source counts */
+    int offset;              /* of rows: d */
+    int row;                 /* of the lattice */
+    int octet;               /* of the lattice: that of the block */
+};
+
+/* The column of a row at a place along it: its place in images, or -1 outside the grid. */
+__device__ inline int band_column(const lr_cuda_bands &pass, int l, int r)
+{
+    const lr_cuda_layout &layout = pass.layout;
+    const int x = l * pass.next[0] + r * pass.across[0];
+    const int y = l * pass.next[1] + r * pass.across[1];
+    return x >= 0 && x < layout.size[0] && y >= 0 && y < layout.size[1]
+               ? x + layout.margin[1] + layout.extent[1] * (y + layout.margin[2])
+               : -1;
+}
+
+/* Row r in lists of rows; -1: the grid has none of its columns. */
+__device__ inline int sorted_row(const lr_cuda_bands &pass, int r)
+{
+    const int row = r - pass.least_row;
+    return row >= 0 && row < pass.num_lattice_rows ? row : -1;
+}
+
+/* A power of two, as near as can be, that numbers up to `peak` are to be multiplied by to lie below
+ * 2^15, what halves can hold. */
+__device__ inline float scale_for(float peak)
+{
+    int exponent = 0;
+    frexpf(peak, &exponent);
+    exponent = exponent < -100 ? -100 : exponent;
+    return peak > 0 ? ldexpf(1.0f, 15 - exponent) : 1.0f;
+}
+
+/* What 1 stands for of the numbers that scale_for was applied to. */
+__device__ inline float unit_of(float peak)
+{
+    return 1 / scale_for(peak);
+}
+
+/* --- sorting --- */
+
+/* An octet of a sorted row, four slices of it. */
+struct sorted_piece {
+    int place; /* octets from the row's first */
+    int quad;
+};
+
+__device__ inline int pieces_of_row(const lr_cuda_bands &pass)
+{
+    return pass.pitch / LR_CUDA_OCTET * pass.layout.quads;
+}
+
+/* Octets fastest. */
+__device__ inline sorted_piece piece_at(const lr_cuda_bands &pass, int number)
+{
+    const int octets = pass.pitch / LR_CUDA_OCTET;
+    return {number % octets, number / octets};
+}
+
+/* Texels of the source; zero outside the grid. */
+__device__ inline void load_piece(const lr_cuda_bands &pass, const float4 *source, int row,
+                                  sorted_piece piece, float4 (&texels)[LR_CUDA_OCTET])
+{
+    const int l = (pass.bases[row].x + piece.place) * LR_CUDA_OCTET;
+#pragma unroll
+    for (int k = 0; k < LR_CUDA_OCTET; k++) {
+        const int column = band_column(pass, l + k, pass.least_row + row);
+        texels[k] = column < 0 ? make_float4(0, 0, 0, 0)
+                               : source[piece.quad + pass.layout.margin[0] +
+                                        (int64_t)pass.layout.extent[0] * column];
+    }
+}
+
+__device__ inline float peak_of(const float4 (&texels)[LR_CUDA_OCTET])
+{
+    float peak = 0;
+#pragma unroll
+    for (int k = 0; k < LR_CUDA_OCTET; k++) {
+        peak = fmaxf(
+            fmaxf(fmaxf(peak, fabsf(texels[k].x)), fmaxf(fabsf(texels[k].y), fabsf(texels[k].z))),
+            fabsf(texels[k].w));
+    }
+    return peak;
+}
+
+/* The largest number of a thread's share of a row. */
+__device__ inline float find_peak(const lr_cuda_bands &pass, const float4 *source, int row,
+                                  int thread, int threads)
+{
+    float peak = 0;
+    for (int k = thread; k < pieces_of_row(pass); k += threads) {
+        float4 texels[LR_CUDA_OCTET];
+        load_piece(pass, source, row, piece_at(pass, k), texels);
+        peak = fmaxf(peak, peak_of(texels));
+    }
+    return peak;
+}
+
+__device__ inline void store_piece(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted,
+                                   int row, sorted_piece piece, float scale,
+                                   const float4 (&texels)[LR_CUDA_OCTET])
+{
+    const int64_t plane = (int64_t)pass.num_lattice_rows * pass.layout.size[2] * pass.pitch;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        const int slice = 4 * piece.quad + i;
+        uint32_t high[4], low[4];
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            const split_pair pair =
+                split(scale * slice_of(texels[2 * k], i), scale * slice_of(texels[2 * k + 1], i));
+            high[k] = pair.high;
+            low[k] = pair.low;
+        }
+        if (slice < pass.layout.size[2]) {
+            uint16_t *to = sorted.numbers +
+                           ((int64_t)row * pass.layout.size[2] + slice) * pass.pitch +
+                           piece.place * LR_CUDA_OCTET;
+            *reinterpret_cast<int4 *>(to) =
+                int4{(int)high[0], (int)high[1], (int)high[2], (int)high[3]};
+            *reinterpret_cast<int4 *>(to + plane) =
+                int4{(int)low[0], (int)low[1], (int)low[2], (int)low[3]};
+        }
+    }
+}
+
+/* A thread's share of a row. peak: the row's. */
+__device__ inline void sort_row(const lr_cuda_bands &pass, const float4 *source,
+                                const lr_cuda_band_source &sorted, int row, float peak, int thread,
+                                int threads)
+{
+    const float scale = scale_for(peak);
+    for (int k = thread; k < pieces_of_row(pass); k += threads) {
+        float4 texels[LR_CUDA_OCTET];
+        load_piece(pass, source, row, piece_at(pass, k), texels);
+        store_piece(pass, sorted, row, piece_at(pass, k), scale, texels);
+    }
+    if (thread == 0) {
+        sorted.units[row] = unit_of(peak);
+    }
+}
+
+/* --- the gather --- */
+
+/* Where a block's slab c begins in the sorted source: number, slice, row. */
+__device__ inline void slab_begin(const lr_cuda_bands &pass, const band_block &block, int c,
+                                  int32_t at[3])
+{
+    const int row = sorted_row(pass, block.row + pass.least_offset + c);
+    const int base = row < 0 ? 0 : pass.bases[row].x;
+    at[0] = (block.octet + pass.lows[c] - base) * LR_CUDA_OCTET;
+    at[1] = block.slice + pass.low_slice;
+    at[2] = row; /* -1: all of it lies outside */
+}
+
+/* Octets of its outputs that a warp has within the grid. */
+__device__ inline int octets_in_grid(const lr_cuda_bands &pass, const band_block &block, int warp)
+{
+    const int row = sorted_row(pass, block.row + warp);
+    int needed = 0;
+    for (int j = 0; row >= 0 && j < LR_CUDA_BAND_OCTETS; j++) {
+        const int octet = block.octet + j;
+        needed |= octet >= pass.bases[row].x && octet < pass.bases[row].y ? 1 << j : 0;
+    }
+    return needed;
+}
+
+/* Products of a slab by its steps, of which those that the warp does not need are left out. */
+template <band_kernels Kernels, class Products>
+__device__ inline void multiply_slab(const lr_cuda_bands &pass, const band_slab &slab, int needed,
+                                     Products &products)
+{
+    const int4 *steps = reinterpret_cast<const int4 *>(pass.steps);
+    const int end = __ldg(pass.first + slab.offset + 1);
+    int stale = 0;
+    for (int k = __ldg(pass.first + slab.offset); k < end; k++) {
+        const int4 places = __ldg(steps + 2 * k), rest = __ldg(steps + 2 * k + 1);
+        lr_cuda_band_step step = {
+            {places.x, places.y}, {places.z, places.w}, {rest.x, rest.y}, rest.z & needed, rest.w};
+        if (step.needed == 0) {
+            stale = 3;
+            continue;
+        }
+        step.fresh |= stale;
+        stale = 0;
+        products.template multiply<Kernels>(pass, step, slab);
+    }
+}
+
+/* Slab c, for a warp. numbers: the slab's. */
+template <band_kernels Kernels, class Products>
+__device__ inline void gather_band(const lr_cuda_bands &pass, const band_block &block,
+                                   const lr_cuda_band_source &sorted, int c, int warp, int needed,
+                                   const uint16_t *numbers, Products &products)
+{
+    const int d = c - warp, row = sorted_row(pass, block.row + pass.least_offset + c);
+    if (d < 0 || d >= pass.num_offsets || row < 0 || needed == 0) {
+        return;
+    }
+    const band_slab slab = {numbers - pass.lows[c] * LR_CUDA_OCTET, d, row, block.octet};
+    const float unit = load_unit(sorted.units + row);
+    products.begin();
+    multiply_slab<Kernels>(pass, slab, needed, products);
+    products.end(unit * products.weight_unit);
+}
+
+/* --- profiles --- */
+
+/* Of row offset d and kernel `kernel`, by places along the row from the output's. */
+__device__ inline const float *band_profile(const lr_cuda_bands &pass, int d, int kernel)
+{
+    return pass.profiles +
+           ((int64_t)d * pass.num_rows + row_of(pass.num_rows, kernel)) * pass.profile_pitch -
+           pass.profile_least;
+}
+
+/* The kernel of a place on a sorted row; any, outside of it. l: from the row's first octet. */
+__device__ inline int sorted_kernel(const lr_cuda_bands &pass, int row, int l)
+{
+    return row >= 0 && l >= 0 && l < pass.pitch
+               ? __ldg(pass.kernels + (int64_t)row * pass.pitch + l)
+               : 0;
+}
+
+/* --- tables --- */
+
+/* The offset of mSR that a place of a row of weights stands for. */
+__device__ inline int offset_at(const lr_cuda_band_fill &fill, bool forward, int index)
+{
+    return index < 0 || !forward ? index : fill.num_offsets - 1 - index;
+}
+
+__device__ inline float weight_at(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill,
+                                  bool forward, int entry)
+{
+    const int offset = offset_at(fill, forward, fill.offsets[entry]);
+    return offset < 0           ? 0
+           : pass.num_rows == 1 ? fill.values[offset] * scale_for(*fill.peak)
+                                : fill.factors[offset];
+}
+
+/* Entry thread of all blocks of weights: sources 2 (entry % 4) and the next one, output entry / 4. */
+__device__ inline void fill_band_weights(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill,
+                                         bool forward, int64_t thread)
+{
+    const int64_t block = thread / LR_CUDA_BAND_BLOCK;
+    const int entry = (int)(thread % LR_CUDA_BAND_BLOCK);
+    if (block >= fill.num_blocks) {
+        return;
+    }
+    const int first = (int)(LR_CUDA_OCTET * (block + 1)) + 2 * (entry % 4) - entry / 4;
+    const float pair[2] = {weight_at(pass, fill, forward, first),
+                           weight_at(pass, fill, forward, first + 1)};
+    if (pass.num_rows == 1) {
+        const split_pair halves = split(pair[0], pair[1]);
+        fill.weights[thread] = int2{(int)halves.high, (int)halves.low};
+    } else {
+        fill.weights[thread] = int2{bits_of(pair[0]), bits_of(pair[1])};
+    }
+}
+
+/* The thread-th number of all profiles. */
+__device__ inline void fill_band_profile(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill,
+                                         bool forward, int64_t thread)
+{
+    const int place = (int)(thread % pass.profile_pitch);
+    const int64_t list = thread / pass.profile_pitch;
+    const int kernel = (int)(list % pass.num_rows), d = (int)(list / pass.num_rows);
+    if (d >= pass.num_offsets) {
+        return;
+    }
+    const int offset = offset_at(fill, forward, fill.peaks[d * pass.profile_pitch + place]);
+    const float factor = offset < 0 ? 0 : fill.factors[offset];
+    /* zero: so far from the kernel's middle that its weights are */
+    fill.profiles[thread] = factor > 0 ? fill.values[(int64_t)offset * pass.num_rows + kernel] /
+                                             factor * scale_for(*fill.peak)
+                                       : 0;
+}
+
+/* The thread-th place of all sorted rows. */
+__device__ inline void fill_band_kernel(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill,
+                                        int64_t thread)
+{
+    const int64_t row = thread / pass.pitch;
+    if (row >= pass.num_lattice_rows) {
+        return;
+    }
+    const int l = pass.bases[row].x * LR_CUDA_OCTET + (int)(thread % pass.pitch);
+    const int column = band_column(pass, l, pass.least_row + (int)row);
+    fill.kernels[thread] = column < 0 ? 0 : fill.map[column];
+}
+
+#endif

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What the host prepares of a view for gathers by bands. No CUDA in it. */
+#ifndef LR_CUDA_DIRECT_BANDS_H
+#define LR_CUDA_DIRECT_BANDS_H
+
+#include "cuda_interop/direct_passes.h"
+#include "direct/lattice.h"
+
+/* All but the pass's pointers to the device. */
+struct lr_cuda_band_plan {
+    lr_cuda_bands pass;
+    lr_cuda_band_step *steps; /* owned [num_steps] */
+    int32_t *first, *lows;    /* owned, as in lr_cuda_bands, these four */
+    int32_t (*tiles)[2], (*bases)[2];
+    int32_t *offsets, *peaks; /* owned, as in lr_cuda_band_fill, these three */
+    float *factors;
+    int32_t num_steps, num_blocks, num_offsets;
+};
+
+/* rows: of mSRval. errors: LR_FAILED; *plan holds nothing then. */
+lr_status lr_cuda_band_plan_init(struct lr_cuda_band_plan *plan,
+                                 const struct lr_direct_shape *shape, const lr_cuda_layout *layout,
+                                 int rows, const lr_log *log);
+void lr_cuda_band_plan_finish(struct lr_cuda_band_plan *plan);
+
+/* Whether a block's shared memory has the room, and slabs are not too large for copies. */
+bool lr_cuda_band_plan_fits(const struct lr_cuda_band_plan *plan, int64_t room_bytes);
+
+/* Bytes of a sorted source: the numbers, behind which the units lie. */
+int64_t lr_cuda_band_source_bytes(const lr_cuda_bands *pass);
+lr_cuda_band_source lr_cuda_band_source_at(const lr_cuda_bands *pass, void *memory);
+
+#endif

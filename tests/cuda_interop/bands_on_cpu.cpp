@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+#include "stand_ins.h"
+
+/* --- halves --- */
+
+/* The nearest half, ties to even, as its bits. */
+static uint32_t half_bits(float number)
+{
+    const double magnitude = std::fabs((double)number);
+    const int exponent = magnitude > 0 ? std::max(std::ilogb(magnitude), -14) : -14;
+    const double quantum = std::ldexp(1.0, exponent - 10);
+    const long steps = std::lrint(magnitude / quantum); /* up to 2048 */
+    const uint32_t bits = (uint32_t)(steps + (exponent + 14) * 1024);
+    return (std::signbit(number) ? 0x8000u : 0u) | bits;
+}
+
+static double half_value(uint32_t bits)
+{
+    const int exponent = (int)(bits >> 10 & 31);
+    const double mantissa = bits & 1023;
+    const double magnitude = exponent == 31  ? NAN
+                             : exponent == 0 ? std::ldexp(mantissa, -24)
+                                             : std::ldexp(mantissa + 1024, exponent - 25);
+    return bits & 0x8000 ? -magnitude : magnitude;
+}
+
+struct split_pair {
+    uint32_t high, low;
+};
+
+static split_pair split(float a, float b)
+{
+    const uint32_t high[2] = {half_bits(a), half_bits(b)};
+    const uint32_t low[2] = {half_bits(a - (float)half_value(high[0])),
+                             half_bits(b - (float)half_value(high[1]))};
+    return {high[0] | high[1] << 16, low[0] | low[1] << 16};
+}
+
+static int bits_of(float number)
+{
+    int bits;
+    memcpy(&bits, &number, sizeof(bits));
+    return bits;
+}
+
+static float number_of(int bits)
+{
+    float number;
+    memcpy(&number, &bits, sizeof(number));
+    return number;
+}
+
+static float load_unit(const float *unit)
+{
+    return *unit;
+}
+
+#include "cuda_interop/direct_bands.cuh"
+#include "on_cpu.h"
+
+namespace
+{
+
+enum {
+    OCTET = LR_CUDA_OCTET,
+    OUTPUTS = LR_CUDA_OCTET * LR_CUDA_BAND_OCTETS,
+    MOST_SLICES = LR_CUDA_BAND_SLICES * LR_CUDA_BAND_HEIGHT
+};
+
+/* A weight's halves. */
+struct halves {
+    double high, low;
+};
+
+/* A warp's products, entry by entry. */
+struct products {
+    int own_kernels[OUTPUTS];
+    float weight_unit;
+    float sums[MOST_SLICES][OUTPUTS], slab_sums[MOST_SLICES][OUTPUTS];
+
+    void begin()
+    {
+        memset(slab_sums, 0, sizeof(slab_sums));
+    }
+
+    void end(float unit)
+    {
+        for (int z = 0; z < MOST_SLICES; z++) {
+            for (int n = 0; n < OUTPUTS; n++) {
+                sums[z][n] += unit * slab_sums[z][n];
+            }
+        }
+    }
+
+    /* k: of a half's sources; n: of an octet's outputs. */
+    template <band_kernels Kernels>
+    float profile(const lr_cuda_bands &pass, const band_slab &slab, int octet, int k, int output)
+    {
+        const int l = (slab.octet + octet - pass.bases[slab.row].x) * OCTET + k;
+        const int kernel =
+            Kernels == BAND_FORWARD ? sorted_kernel(pass, slab.row, l) : own_kernels[output];
+        return band_profile(pass, slab.offset, kernel)[OCTET * octet + k - output];
+    }
+
+    template <band_kernels Kernels>
+    halves weight(const lr_cuda_bands &pass, const lr_cuda_band_step &step, const band_slab &slab,
+                  int half, int k, int output)
+    {
+        const int block = step.weights[half] - output / OCTET;
+        const int2 pair = pass.weights[block * LR_CUDA_BAND_BLOCK + output % OCTET * 4 + k / 2];
+        if (Kernels == BAND_ONE) {
+            const int shift = k % 2 * 16;
+            return {half_value((uint32_t)pair.x >> shift & 0xffff),
+                    half_value((uint32_t)pair.y >> shift & 0xffff)};
+        }
+        const float number = number_of(k % 2 == 0 ? pair.x : pair.y) *
+                             profile<Kernels>(pass, slab, step.octet[half], k, output);
+        const split_pair both = split(number, 0);
+        return {half_value(both.high & 0xffff), half_value(both.low & 0xffff)};
+    }
+
+    void add(const lr_cuda_bands &pass, const uint16_t *column, int output, const halves &weight)
+    {
+        for (int z = 0; z < LR_CUDA_BAND_SLICES * pass.height; z++) {
+            const double high = half_value(column[z * pass.width]);
+            const double low = half_value(column[(pass.slices + z) * pass.width]);
+            slab_sums[z][output] +=
+                (float)(high * weight.high + high * weight.low + low * weight.high);
+        }
+    }
+
+    template <band_kernels Kernels>
+    void multiply(const lr_cuda_bands &pass, const lr_cuda_band_step &step, const band_slab &slab)
+    {
+        for (int source = 0; source < 2 * OCTET; source++) {
+            const int half = source / OCTET, k = source % OCTET;
+            for (int output = 0; output < OUTPUTS; output++) {
+                if (step.needed >> (output / OCTET) & 1) {
+                    add(pass, slab.numbers + OCTET * step.source[half] + k, output,
+                        weight<Kernels>(pass, step, slab, half, k, output));
+                }
+            }
+        }
+    }
+};
+
+/* A slab, among numbers that are none. */
+struct slab_room {
+    std::vector<uint16_t> numbers;
+    size_t first;
+    int refused = 0;
+
+    explicit slab_room(const lr_cuda_bands &pass)
+        : numbers(4 * (size_t)pass.slices * pass.width, 0x7e00),
+          first((size_t)pass.slices * pass.width)
+    {
+    }
+
+    /* The tensor unit's copy. */
+    void bring(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, const int32_t at[3])
+    {
+        const int *size = pass.layout.size;
+        refused += at[0] % OCTET != 0 || pass.pitch % OCTET != 0 ||
+                   pass.width > LR_CUDA_BAND_MOST || pass.slices > LR_CUDA_BAND_MOST;
+        uint16_t *to = numbers.data() + first;
+        for (int plane = 0; plane < 2; plane++) {
+            for (int z = at[1]; z < at[1] + pass.slices; z++) {
+                for (int l = at[0]; l < at[0] + pass.width; l++) {
+                    const bool is_there = l >= 0 && l < pass.pitch && z >= 0 && z < size[2] &&
+                                          at[2] >= 0 && at[2] < pass.num_lattice_rows;
+                    const int64_t row = (int64_t)plane * pass.num_lattice_rows + at[2];
+                    *to++ = is_there ? sorted.numbers[(row * size[2] + z) * pass.pitch + l] : 0;
+                }
+            }
+        }
+    }
+};
+
+void store(const lr_cuda_bands &pass, const band_block &block, int warp, const products &of,
+           float4 *target)
+{
+    for (int output = 0; output < OUTPUTS; output++) {
+        const int column = band_column(pass, block.octet * OCTET + output, block.row + warp);
+        for (int z = 0; column >= 0 && z < LR_CUDA_BAND_SLICES * pass.height &&
+                        block.slice + z < pass.layout.size[2];
+             z++) {
+            float *texels = reinterpret_cast<float *>(target + pass.layout.margin[0] +
+                                                      (int64_t)pass.layout.extent[0] * column);
+            texels[block.slice + z] = of.sums[z][output];
+        }
+    }
+}
+
+template <band_kernels Kernels>
+void gather_block(const lr_cuda_bands &pass, const band_block &block,
+                  const lr_cuda_band_source &sorted, slab_room &room, float4 *target)
+{
+    for (int warp = 0; warp < LR_CUDA_BAND_ROWS; warp++) {
+        products own = {};
+        own.weight_unit = unit_of(*pass.peak);
+        const int row = sorted_row(pass, block.row + warp);
+        const int base = row < 0 ? 0 : pass.bases[row].x;
+        for (int output = 0; output < OUTPUTS; output++) {
+            own.own_kernels[output] =
+                sorted_kernel(pass, row, (block.octet - base) * OCTET + output);
+        }
+        for (int c = 0; c < pass.num_slabs; c++) {
+            int32_t at[3];
+            slab_begin(pass, block, c, at);
+            room.bring(pass, sorted, at);
+            gather_band<Kernels>(pass, block, sorted, c, warp, octets_in_grid(pass, block, warp),
+                                 room.numbers.data() + room.first, own);
+        }
+        store(pass, block, warp, own, target);
+    }
+}
+
+template <band_kernels Kernels>
+int bands(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, float4 *target)
+{
+    slab_room room(pass);
+    for (int slice = 0; slice < pass.layout.size[2]; slice += LR_CUDA_BAND_SLICES * pass.height) {
+        for (int k = 0; k < pass.num_tiles; k++) {
+            const band_block block = {pass.tiles[k].x, pass.tiles[k].y, slice};
+            gather_block<Kernels>(pass, block, sorted, room, target);
+        }
+    }
+    return room.refused;
+}
+
+void sort_source(const lr_cuda_bands &pass, const float4 *source, const lr_cuda_band_source &sorted)
+{
+    enum { THREADS = 5 };
+    for (int row = 0; row < pass.num_lattice_rows; row++) {
+        float peak = 0;
+        for (int k = 0; k < THREADS; k++) {
+            peak = std::max(peak, find_peak(pass, source, row, k, THREADS));
+        }
+        for (int k = 0; k < THREADS; k++) {
+            sort_row(pass, source, sorted, row, peak, k, THREADS);
+        }
+    }
+}
+
+/* What the device fills in, and sorts. */
+struct filled {
+    std::vector<int2> tiles, bases, weights;
+    std::vector<float> profiles, units;
+    std::vector<uint16_t> kernels, numbers;
+    float peak = 0;
+
+    filled(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, const cpu_band_lists &lists)
+        : weights((size_t)fill.num_blocks * LR_CUDA_BAND_BLOCK),
+          profiles((size_t)pass.num_offsets * pass.num_rows * pass.profile_pitch),
+          units(pass.num_lattice_rows), kernels((size_t)pass.num_lattice_rows * pass.pitch),
+          numbers((size_t)2 * pass.num_lattice_rows * pass.layout.size[2] * pass.pitch, 0x7e00)
+    {
+        for (int k = 0; k < pass.num_tiles; k++) {
+            tiles.push_back(int2{lists.tiles[2 * k], lists.tiles[2 * k + 1]});
+        }
+        for (int k = 0; k < pass.num_lattice_rows; k++) {
+            bases.push_back(int2{lists.bases[2 * k], lists.bases[2 * k + 1]});
+        }
+        for (int64_t k = 0; k < (int64_t)fill.num_offsets * pass.num_rows; k++) {
+            peak = std::max(peak, fill.values[k]);
+        }
+    }
+};
+
+void fill_tables(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool forward)
+{
+    for (int64_t k = 0; k < (int64_t)fill.num_blocks * LR_CUDA_BAND_BLOCK; k++) {
+        fill_band_weights(pass, fill, forward, k);
+    }
+    for (int64_t k = 0; k < (int64_t)pass.num_offsets * pass.num_rows * pass.profile_pitch; k++) {
+        fill_band_profile(pass, fill, forward, k);
+    }
+    for (int64_t k = 0; k < (int64_t)pass.num_lattice_rows * pass.pitch; k++) {
+        fill_band_kernel(pass, fill, k);
+    }
+}
+
+} // namespace
+
+int on_cpu_bands(bool forward, lr_cuda_bands pass, lr_cuda_band_fill fill,
+                 const cpu_band_lists *lists, const float *source, float *target)
+{
+    filled own(pass, fill, *lists);
+    const lr_cuda_band_source sorted = {own.numbers.data(), own.units.data()};
+    pass.steps = lists->steps;
+    pass.tiles = own.tiles.data();
+    pass.bases = own.bases.data();
+    pass.weights = fill.weights = own.weights.data();
+    pass.profiles = fill.profiles = own.profiles.data();
+    pass.kernels = fill.kernels = own.kernels.data();
+    pass.peak = fill.peak = &own.peak;
+    fill_tables(pass, fill, forward);
+    sort_source(pass, reinterpret_cast<const float4 *>(source), sorted);
+    float4 *to = reinterpret_cast<float4 *>(target);
+    return pass.num_rows == 1 ? bands<BAND_ONE>(pass, sorted, to)
+           : forward          ? bands<BAND_FORWARD>(pass, sorted, to)
+                              : bands<BAND_BACK>(pass, sorted, to);
+}
