@@ -378,13 +378,20 @@ static lr_cuda_band_step make_step(const struct planner *planner, int d, const s
     return step;
 }
 
+/* Steps in even number, for which the last one may come again, without weights. */
 static void list_row_steps(struct planner *planner, int d, const struct half *halves, int count)
 {
     struct lr_cuda_band_plan *plan = planner->plan;
+    const int first = plan->num_steps;
     int last[2] = {INT32_MAX, INT32_MAX};
     for (int k = 0; k < count; k += 2) {
         plan->steps[plan->num_steps++] =
             make_step(planner, d, &halves[k], k + 1 < count ? &halves[k + 1] : NULL, last);
+    }
+    if ((plan->num_steps - first) % 2 != 0) {
+        lr_cuda_band_step *added = &plan->steps[plan->num_steps++];
+        *added = added[-1];
+        added->needed = added->fresh = 0;
     }
 }
 
@@ -395,7 +402,7 @@ static lr_status list_steps(struct planner *planner)
     const int most = most_halves(rows);
     plan->first =
         lr_alloc(rows->count[0] + 1, sizeof(*plan->first), "steps of a view", planner->log);
-    plan->steps = lr_alloc((int64_t)rows->count[0] * (most / 2 + 1), sizeof(*plan->steps),
+    plan->steps = lr_alloc((int64_t)rows->count[0] * (most / 2 + 2), sizeof(*plan->steps),
                            "steps of a view", planner->log);
     struct half *halves = lr_alloc(most, sizeof(*halves), "steps of a view", planner->log);
     if (plan->first == NULL || plan->steps == NULL || halves == NULL) {
@@ -457,14 +464,13 @@ static void set_height(lr_cuda_bands *pass)
     pass->height = (products + layers - 1) / layers;
 }
 
-/* As many slabs as leave room for three blocks in a multiprocessor, or two; or else three slabs. */
+/* As many slabs as leave room for two blocks in a multiprocessor; or else three slabs. */
 static void set_block(lr_cuda_bands *pass)
 {
     pass->slices = LR_CUDA_BAND_SLICES * pass->height - 2 * pass->low_slice;
     pass->slab_bytes = (2 * pass->slices * pass->width * 2 + 127) / 128 * 128;
     int depth = 0;
-    for (int blocks = pass->height < LR_CUDA_BAND_HEIGHT ? 3 : 2; blocks > 0 && depth < 3;
-         blocks--) {
+    for (int blocks = 2; blocks > 0 && depth < 3; blocks--) {
         depth = (MOST_BYTES / blocks - 1024 - BARRIER_BYTES) / pass->slab_bytes;
     }
     depth = depth < MOST_DEPTH ? depth : MOST_DEPTH;

@@ -34,18 +34,18 @@ __device__ inline float load_unit(const float *unit)
     return __ldcg(unit);
 }
 
+/* What is the same in all lanes: the compiler then knows. */
+__device__ inline int same_in_warp(int number)
+{
+    return __shfl_sync(0xffffffffu, number, 0);
+}
+
 #include "cuda_interop/direct_bands.cuh"
 
 namespace
 {
 
 enum { LANES = 32, WARPS = LR_CUDA_BAND_ROWS, OCTETS = LR_CUDA_BAND_OCTETS };
-
-/* What is the same in all lanes: the compiler then knows. */
-__device__ inline int same_in_warp(int number)
-{
-    return __shfl_sync(0xffffffffu, number, 0);
-}
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
@@ -64,6 +64,14 @@ __device__ inline void load_sources(band_sources &sources, uint32_t address)
                  : "memory");
 }
 
+/* A load that stays where it is: ahead of its use. */
+__device__ inline uint32_t load_ahead(const int32_t *from)
+{
+    uint32_t number;
+    asm volatile("ld.global.nc.b32 %0, [%1];" : "=r"(number) : "l"(from));
+    return number;
+}
+
 /* sums += sources weights, the weights of 16 sources by 8 outputs. */
 __device__ inline void add_product(float (&sums)[4], const band_sources &sources,
                                    const uint32_t (&weights)[2])
@@ -79,12 +87,20 @@ __device__ inline void add_product(float (&sums)[4], const band_sources &sources
  * and sources 2 (lane % 4) and the next one of both halves, and sums of outputs 2 (lane % 4) and the
  * next one for slices lane / 4 and that + 8. */
 template <int Height> struct band_products {
+    static constexpr bool LOADS_AHEAD = Height < LR_CUDA_BAND_HEIGHT; /* registers have the room */
     float sums[Height][OCTETS][4], slab_sums[Height][OCTETS][4];
     int lane;
     float weight_unit;
     int own_kernels[OCTETS];      /* of the lane's output, on the way back */
     float profiles[2][OCTETS][2]; /* of both halves */
-    uint32_t high[OCTETS][2], low[OCTETS][2];
+    struct {
+        band_sources high[Height], low[Height];
+    } sources[LOADS_AHEAD ? 2 : 1];
+    struct {
+        uint32_t high[OCTETS][2], low[OCTETS][2];
+    } weights
+        [2]; /* where kernels vary, of the step at hand; and what weights are made of, of the next */
+    uint32_t addresses[2]; /* of the row of sources that this lane tells */
 
     __device__ void clear(float (&all)[Height][OCTETS][4])
     {
@@ -119,7 +135,7 @@ template <int Height> struct band_products {
         }
     }
 
-    /* place: of the lane's first source, from its output in the first octet. */
+    /* Those of the lane's two sources, for its output in each octet. */
     template <band_kernels Kernels>
     __device__ void load_profiles(const lr_cuda_bands &pass, const band_slab &slab, int octet,
                                   int half)
@@ -142,73 +158,131 @@ template <int Height> struct band_products {
         }
     }
 
-    template <band_kernels Kernels>
+    template <int Buffer>
     __device__ void load_weights(const lr_cuda_bands &pass, const lr_cuda_band_step &step, int half)
     {
-        const int2 *first = pass.weights + step.weights[half] * LR_CUDA_BAND_BLOCK + lane;
+        const int32_t *first = pass.weights + (step.weights[half] * 2 * LR_CUDA_BAND_BLOCK + lane);
 #pragma unroll
         for (int j = 0; j < OCTETS; j++) {
-            const int2 pair = __ldg(first - j * LR_CUDA_BAND_BLOCK);
-            if (Kernels == BAND_ONE) {
-                high[j][half] = (uint32_t)pair.x;
-                low[j][half] = (uint32_t)pair.y;
-            } else {
-                const split_pair halves = split(__int_as_float(pair.x) * profiles[half][j][0],
-                                                __int_as_float(pair.y) * profiles[half][j][1]);
-                high[j][half] = halves.high;
-                low[j][half] = halves.low;
-            }
+            weights[Buffer].high[j][half] = load_ahead(first - j * 2 * LR_CUDA_BAND_BLOCK);
+            weights[Buffer].low[j][half] =
+                load_ahead(first - j * 2 * LR_CUDA_BAND_BLOCK + LR_CUDA_BAND_BLOCK);
         }
     }
 
-    /* The three products for an octet of outputs. */
-    __device__ void multiply_octet(const band_sources (&upper)[Height],
-                                   const band_sources (&lower)[Height], int j)
+    template <int Buffer> __device__ void load_slices(const lr_cuda_bands &pass)
     {
-#pragma unroll
-        for (int m = 0; m < Height; m++) {
-            add_product(slab_sums[m][j], upper[m], high[j]);
-        }
-#pragma unroll
-        for (int m = 0; m < Height; m++) {
-            add_product(slab_sums[m][j], upper[m], low[j]);
-        }
-#pragma unroll
-        for (int m = 0; m < Height; m++) {
-            add_product(slab_sums[m][j], lower[m], high[j]);
-        }
-    }
-
-    template <band_kernels Kernels>
-    __device__ void multiply(const lr_cuda_bands &pass, const lr_cuda_band_step &step,
-                             const band_slab &slab)
-    {
-        if (Kernels != BAND_ONE) {
-#pragma unroll
-            for (int half = 0; half < 2; half++) {
-                if (step.fresh & (1 << half)) {
-                    load_profiles<Kernels>(pass, slab, step.octet[half], half);
-                }
-            }
-        }
-        load_weights<Kernels>(pass, step, 0);
-        load_weights<Kernels>(pass, step, 1);
         const uint32_t row_bytes = (uint32_t)pass.width * 2;
         const uint32_t plane_bytes = (uint32_t)pass.slices * row_bytes;
-        const uint32_t address = (uint32_t)__cvta_generic_to_shared(slab.numbers) +
-                                 16 * (uint32_t)(lane < 16 ? step.source[0] : step.source[1]) +
-                                 (uint32_t)(lane % 16) * row_bytes;
-        band_sources upper[Height], lower[Height];
 #pragma unroll
         for (int m = 0; m < Height; m++) {
-            load_sources(upper[m], address + m * LR_CUDA_BAND_SLICES * row_bytes);
-            load_sources(lower[m], address + m * LR_CUDA_BAND_SLICES * row_bytes + plane_bytes);
+            const uint32_t address = addresses[Buffer] + m * LR_CUDA_BAND_SLICES * row_bytes;
+            load_sources(sources[Buffer].high[m], address);
+            load_sources(sources[Buffer].low[m], address + plane_bytes);
+        }
+    }
+
+    template <band_kernels Kernels, int Buffer>
+    __device__ void prepare(const lr_cuda_bands &pass, const lr_cuda_band_step &step,
+                            const band_slab &slab)
+    {
+        constexpr int to = Kernels == BAND_ONE ? Buffer : 1;
+#pragma unroll
+        for (int half = 0; half < 2; half++) {
+            if (Kernels != BAND_ONE && (step.fresh & (1 << half)) != 0) {
+                load_profiles<Kernels>(pass, slab, step.octet[half], half);
+            }
+            load_weights<to>(pass, step, half);
+        }
+        addresses[Buffer] = (uint32_t)__cvta_generic_to_shared(slab.numbers) +
+                            16 * (uint32_t)(lane < 16 ? step.source[0] : step.source[1]) +
+                            (uint32_t)(lane % 16) * (uint32_t)pass.width * 2;
+        if constexpr (LOADS_AHEAD) {
+            load_slices<Buffer>(pass);
+        }
+    }
+
+    template <band_kernels Kernels> __device__ void settle()
+    {
+        if constexpr (Kernels == BAND_ONE) {
+            return;
         }
 #pragma unroll
         for (int j = 0; j < OCTETS; j++) {
-            if (step.needed & (1 << j)) {
-                multiply_octet(upper, lower, j);
+#pragma unroll
+            for (int half = 0; half < 2; half++) {
+                const split_pair halves =
+                    split(__uint_as_float(weights[1].high[j][half]) * profiles[half][j][0],
+                          __uint_as_float(weights[1].low[j][half]) * profiles[half][j][1]);
+                weights[0].high[j][half] = halves.high;
+                weights[0].low[j][half] = halves.low;
             }
+        }
+    }
+
+    /* sums of some octets += sources times weights. */
+    template <int First, int Count>
+    __device__ void add_products(const band_sources (&from)[Height],
+                                 const uint32_t (&by)[OCTETS][2])
+    {
+#pragma unroll
+        for (int j = First; j < First + Count; j++) {
+#pragma unroll
+            for (int m = 0; m < Height; m++) {
+                add_product(slab_sums[m][j], from[m], by[j]);
+            }
+        }
+    }
+
+    template <int Sources, int Weights, int First, int Count> __device__ void multiply_octets()
+    {
+        add_products<First, Count>(sources[Sources].high, weights[Weights].high);
+        add_products<First, Count>(sources[Sources].high, weights[Weights].low);
+        add_products<First, Count>(sources[Sources].low, weights[Weights].high);
+    }
+
+    /* Octets that need none have weights of zero. */
+    template <band_kernels Kernels, int Buffer>
+    __device__ void multiply(const lr_cuda_bands &pass, int needed)
+    {
+        constexpr int sources = LOADS_AHEAD ? Buffer : 0,
+                      weights = Kernels == BAND_ONE ? Buffer : 0;
+        if constexpr (!LOADS_AHEAD) {
+            addresses[0] = addresses[Buffer];
+            load_slices<0>(pass);
+        }
+        switch (needed) {
+        case 0:
+            break;
+        case 1:
+            multiply_octets<sources, weights, 0, 1>();
+            break;
+        case 2:
+            multiply_octets<sources, weights, 1, 1>();
+            break;
+        case 3:
+            multiply_octets<sources, weights, 0, 2>();
+            break;
+        case 4:
+            multiply_octets<sources, weights, 2, 1>();
+            break;
+        case 6:
+            multiply_octets<sources, weights, 1, 2>();
+            break;
+        case 7:
+            multiply_octets<sources, weights, 0, 3>();
+            break;
+        case 8:
+            multiply_octets<sources, weights, 3, 1>();
+            break;
+        case 12:
+            multiply_octets<sources, weights, 2, 2>();
+            break;
+        case 14:
+            multiply_octets<sources, weights, 1, 3>();
+            break;
+        default:
+            multiply_octets<sources, weights, 0, 4>();
         }
     }
 
@@ -325,7 +399,7 @@ __device__ inline void find_own_kernels(const lr_cuda_bands &pass, const band_bl
 enum { BARRIER_BYTES = 128 };
 
 template <band_kernels Kernels, int Height>
-__global__ void __launch_bounds__(WARPS *LANES, Height < LR_CUDA_BAND_HEIGHT ? 3 : 2)
+__global__ void __launch_bounds__(WARPS *LANES, 2)
     bands(const __grid_constant__ lr_cuda_bands pass, const __grid_constant__ CUtensorMap source,
           const __grid_constant__ lr_cuda_band_source sorted, float4 *target)
 {

@@ -7,10 +7,13 @@
  * sources times one of sources by outputs. Numbers are split into two halves of 11 bits each, three
  * products of which keep 22 bits. What a product is comes as a type with
  *   void begin(), a slab's;  void end(float unit), adds its sums to those of the warp
- *   void multiply<Kernels>(pass, step, slab)
+ *   void prepare<Kernels, Buffer>(pass, step, slab), what a step takes, into one of two buffers
+ *   void settle<Kernels>(), makes weights of what was prepared last
+ *   void multiply<Kernels, Buffer>(pass, needed), what was prepared there and settled
  *   float weight_unit: what a weight of 1 stands for
  * and what a number's halves are, and how another kernel's numbers are read, as functions
- *   split_pair split(float a, float b);  float load_unit(const float *) */
+ *   split_pair split(float a, float b);  float load_unit(const float *)
+ *   int same_in_warp(int), what is the same in all lanes: the compiler then knows */
 #ifndef LR_CUDA_DIRECT_BANDS_CUH
 #define LR_CUDA_DIRECT_BANDS_CUH
 
@@ -195,25 +198,38 @@ __device__ inline int octets_in_grid(const lr_cuda_bands &pass, const band_block
     return needed;
 }
 
-/* Products of a slab by its steps, of which those that the warp does not need are left out. */
+/* Step k, the same in all lanes; the last one where there is none any more. */
+__device__ inline lr_cuda_band_step step_at(const lr_cuda_bands &pass, int k, int end)
+{
+    const int4 *steps = reinterpret_cast<const int4 *>(pass.steps) + 2 * min(k, end - 1);
+    const int4 places = __ldg(steps), rest = __ldg(steps + 1);
+    return {
+        {places.x, places.y}, {places.z, places.w}, {rest.x, rest.y}, same_in_warp(rest.z), rest.w};
+}
+
+/* Products of a slab by its steps: what the next step needs is on its way while this one is made. */
 template <band_kernels Kernels, class Products>
 __device__ inline void multiply_slab(const lr_cuda_bands &pass, const band_slab &slab, int needed,
                                      Products &products)
 {
-    const int4 *steps = reinterpret_cast<const int4 *>(pass.steps);
     const int end = __ldg(pass.first + slab.offset + 1);
-    int stale = 0;
-    for (int k = __ldg(pass.first + slab.offset); k < end; k++) {
-        const int4 places = __ldg(steps + 2 * k), rest = __ldg(steps + 2 * k + 1);
-        lr_cuda_band_step step = {
-            {places.x, places.y}, {places.z, places.w}, {rest.x, rest.y}, rest.z & needed, rest.w};
-        if (step.needed == 0) {
-            stale = 3;
-            continue;
-        }
-        step.fresh |= stale;
-        stale = 0;
-        products.template multiply<Kernels>(pass, step, slab);
+    int k = __ldg(pass.first + slab.offset);
+    if (k >= end) {
+        return;
+    }
+    lr_cuda_band_step here = step_at(pass, k, end), next = step_at(pass, k + 1, end);
+    products.template prepare<Kernels, 0>(pass, here, slab);
+    for (; k < end; k += 2) {
+        int wanted = here.needed & needed;
+        products.template settle<Kernels>();
+        products.template prepare<Kernels, 1>(pass, next, slab);
+        here = step_at(pass, k + 2, end);
+        products.template multiply<Kernels, 0>(pass, wanted);
+        wanted = next.needed & needed;
+        products.template settle<Kernels>();
+        products.template prepare<Kernels, 0>(pass, here, slab);
+        next = step_at(pass, k + 3, end);
+        products.template multiply<Kernels, 1>(pass, wanted);
     }
 }
 
@@ -278,14 +294,17 @@ __device__ inline void fill_band_weights(const lr_cuda_bands &pass, const lr_cud
     if (block >= fill.num_blocks) {
         return;
     }
+    int32_t *entries = fill.weights + 2 * LR_CUDA_BAND_BLOCK * block + entry;
     const int first = (int)(LR_CUDA_OCTET * (block + 1)) + 2 * (entry % 4) - entry / 4;
     const float pair[2] = {weight_at(pass, fill, forward, first),
                            weight_at(pass, fill, forward, first + 1)};
     if (pass.num_rows == 1) {
         const split_pair halves = split(pair[0], pair[1]);
-        fill.weights[thread] = int2{(int)halves.high, (int)halves.low};
+        entries[0] = (int)halves.high;
+        entries[LR_CUDA_BAND_BLOCK] = (int)halves.low;
     } else {
-        fill.weights[thread] = int2{bits_of(pair[0]), bits_of(pair[1])};
+        entries[0] = bits_of(pair[0]);
+        entries[LR_CUDA_BAND_BLOCK] = bits_of(pair[1]);
     }
 }
 

@@ -145,13 +145,12 @@ typedef struct lr_cuda_strip_fill {
 /* A step of a bands gather: products of 16 sources by each octet of outputs that a row of the lattice
  * has. Its halves are an octet of sources each, of any slice. Loads of four numbers each. */
 typedef struct lr_cuda_band_step {
-    int32_t source[2]; /* of each half, pieces of 16 bytes: from the slab's octet 0 to its first */
-    int32_t
-        weights[2];   /* of each half: the block for the first octet of outputs; those for the next
-                           ones come before it */
-    int32_t octet[2]; /* of each half: of sources, from the first one of the outputs */
-    int32_t needed;   /* bit j: octet j of the outputs has weights */
-    int32_t fresh;    /* bit h: half h has another octet than in the step before */
+    int32_t source[2];  /* of each half: 16 bytes each from the slab's octet 0 to its first */
+    int32_t weights[2]; /* of each half: the block for the outputs' first octet; the next ones' lie
+                           before it */
+    int32_t octet[2];   /* of each half: of sources, from the outputs' first */
+    int32_t needed;     /* bit j: octet j of the outputs has weights */
+    int32_t fresh;      /* bit h: half h has another octet than in the step before */
 } lr_cuda_band_step;
 
 enum {
@@ -169,13 +168,13 @@ enum {
  * number as two halves. A slab is what a block sees of one row of sources. */
 typedef struct lr_cuda_bands {
     lr_cuda_layout layout;
-    const lr_cuda_band_step *steps; /* by row offset */
+    const lr_cuda_band_step *steps; /* by row offset, each an even number */
     const int32_t *first;           /* [num_offsets + 1]: the steps of row offset d */
     const int32_t *lows;     /* [num_slabs]: octet that slab c begins with, from the block's */
     const int2 *tiles;       /* [num_tiles]: octet and row that a block begins with */
     const int2 *bases;       /* [num_lattice_rows]: first octet of each row, and one after last */
-    const int2 *weights;     /* [blocks][32]: of a pair of weights the two high and the two low
-                                       halves, or what time of flight and slice give, as floats */
+    const int32_t *weights;  /* [blocks][2][32]: of two weights each the high and the low halves, or
+                                what time of flight and slice give of both, as floats */
     const float *profiles;   /* [num_offsets][num_rows][profile_pitch]; where kernels vary */
     const uint16_t *kernels; /* [num_lattice_rows][pitch]: LORmap, sorted; where kernels vary */
     const float *peak;       /* the largest of mSRval, which scales weights */
@@ -201,7 +200,7 @@ typedef struct lr_cuda_band_source {
 
 /* From what the device fills in weights, profiles and kernels. */
 typedef struct lr_cuda_band_fill {
-    int2 *weights;
+    int32_t *weights;
     float *profiles, *peak;
     uint16_t *kernels;
     const int32_t

@@ -77,6 +77,8 @@ struct halves {
 struct products {
     int own_kernels[OUTPUTS];
     float weight_unit;
+    lr_cuda_band_step steps[2];
+    band_slab slab;
     float sums[MOST_SLICES][OUTPUTS], slab_sums[MOST_SLICES][OUTPUTS];
 
     void begin()
@@ -108,7 +110,9 @@ struct products {
                   int half, int k, int output)
     {
         const int block = step.weights[half] - output / OCTET;
-        const int2 pair = pass.weights[block * LR_CUDA_BAND_BLOCK + output % OCTET * 4 + k / 2];
+        const int32_t *entries =
+            pass.weights + 2 * LR_CUDA_BAND_BLOCK * block + output % OCTET * 4 + k / 2;
+        const int2 pair = {entries[0], entries[LR_CUDA_BAND_BLOCK]};
         if (Kernels == BAND_ONE) {
             const int shift = k % 2 * 16;
             return {half_value((uint32_t)pair.x >> shift & 0xffff),
@@ -130,13 +134,24 @@ struct products {
         }
     }
 
-    template <band_kernels Kernels>
-    void multiply(const lr_cuda_bands &pass, const lr_cuda_band_step &step, const band_slab &slab)
+    template <band_kernels Kernels, int Buffer>
+    void prepare(const lr_cuda_bands &, const lr_cuda_band_step &step, const band_slab &from)
     {
+        steps[Buffer] = step;
+        slab = from;
+    }
+
+    template <band_kernels Kernels> void settle()
+    {
+    }
+
+    template <band_kernels Kernels, int Buffer> void multiply(const lr_cuda_bands &pass, int needed)
+    {
+        const lr_cuda_band_step &step = steps[Buffer];
         for (int source = 0; source < 2 * OCTET; source++) {
             const int half = source / OCTET, k = source % OCTET;
             for (int output = 0; output < OUTPUTS; output++) {
-                if (step.needed >> (output / OCTET) & 1) {
+                if (needed >> (output / OCTET) & 1) {
                     add(pass, slab.numbers + OCTET * step.source[half] + k, output,
                         weight<Kernels>(pass, step, slab, half, k, output));
                 }
@@ -245,13 +260,14 @@ void sort_source(const lr_cuda_bands &pass, const float4 *source, const lr_cuda_
 
 /* What the device fills in, and sorts. */
 struct filled {
-    std::vector<int2> tiles, bases, weights;
+    std::vector<int2> tiles, bases;
+    std::vector<int32_t> weights;
     std::vector<float> profiles, units;
     std::vector<uint16_t> kernels, numbers;
     float peak = 0;
 
     filled(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, const cpu_band_lists &lists)
-        : weights((size_t)fill.num_blocks * LR_CUDA_BAND_BLOCK),
+        : weights((size_t)fill.num_blocks * LR_CUDA_BAND_BLOCK * 2),
           profiles((size_t)pass.num_offsets * pass.num_rows * pass.profile_pitch),
           units(pass.num_lattice_rows), kernels((size_t)pass.num_lattice_rows * pass.pitch),
           numbers((size_t)2 * pass.num_lattice_rows * pass.layout.size[2] * pass.pitch, 0x7e00)
