@@ -13,12 +13,16 @@
 enum {
     K = LR_CUDA_OCTET,
     J = LR_CUDA_BAND_OCTETS,
-    R = LR_CUDA_BAND_ROWS,
-    ZEROS = J, /* blocks of no weights that the list of them begins with */
+    I = LR_CUDA_BAND_ROWS,
+    PARTS = LR_CUDA_BAND_PARTS,
+    BLOCK_ROWS = I * LR_CUDA_BAND_PAIRS,
+    BLOCK_OCTETS = J * LR_CUDA_BAND_SIDES,
     MOST_BYTES = 227 * 1024,
     BARRIER_BYTES = 128,
     MOST_DEPTH = BARRIER_BYTES / 16
 };
+
+_Static_assert((int)PARTS == I * J, "a warp's parts");
 
 /* The places that a row of the lattice has in the kernel, from an output on: first > last: none. */
 struct span {
@@ -37,7 +41,7 @@ struct planner {
     struct lr_cuda_band_plan *plan;
     const struct lr_direct_shape *shape;
     struct rows rows;
-    int32_t *blocks; /* owned [spans]: the first of each */
+    int32_t *places; /* owned [spans]: of each first octet, in the list of offsets */
     const lr_log *log;
 };
 
@@ -137,34 +141,51 @@ static void trim_rows(struct rows *rows)
 /* An octet of sources at a slice offset. */
 struct half {
     int octet, slice;
-    int needed; /* bit j: by octet j of the outputs */
+    int needed; /* bit I i + j: by octet j of row i of the outputs */
 };
+
+/* Lists of steps, one for each row offset that a warp's first row may have. */
+static int count_lists(const struct rows *rows)
+{
+    return rows->count[0] + I - 1;
+}
+
+/* Row i's span where the first row has row offset d; NULL: it has none. */
+static const struct span *span_of(const struct rows *rows, int d, int i, int slice)
+{
+    const bool is_there = d - i >= 0 && d - i < rows->count[0];
+    const struct span *span = is_there ? span_at(rows, d - i, slice) : NULL;
+    return is_there && !is_empty(span) ? span : NULL;
+}
+
+/* Whether an octet of sources has weights for the first octet of outputs. */
+static bool has_octet(const struct span *span, int octet)
+{
+    int octets[2];
+    octets_of(span, octets);
+    return octet >= octets[0] && octet <= octets[1];
+}
 
 /* needed = 0: there is none. */
 static struct half half_at(const struct rows *rows, int d, int slice, int octet)
 {
-    const struct span *span = span_at(rows, d, slice);
     struct half half = {octet, slice, 0};
-    int octets[2];
-    if (is_empty(span)) {
-        return half;
-    }
-    octets_of(span, octets);
-    for (int j = 0; j < J; j++) {
-        half.needed |= octet - j >= octets[0] && octet - j <= octets[1] ? 1 << j : 0;
+    for (int part = 0; part < PARTS; part++) {
+        const struct span *span = span_of(rows, d, part / J, slice);
+        half.needed |= span != NULL && has_octet(span, octet - part % J) ? 1 << part : 0;
     }
     return half;
 }
 
-/* Octets of sources that a row offset's steps have: from the first to the last; last < first: none. */
+/* Octets of sources that a list's steps have: from the first to the last; last < first: none. */
 static void range_of(const struct rows *rows, int d, int range[2])
 {
     range[0] = INT32_MAX;
     range[1] = INT32_MIN;
-    for (int slice = 0; slice < rows->count[1]; slice++) {
-        const struct span *span = span_at(rows, d, slice);
+    for (int k = 0; k < I * rows->count[1]; k++) {
+        const struct span *span = span_of(rows, d, k % I, k / I);
         int octets[2];
-        if (!is_empty(span)) {
+        if (span != NULL) {
             octets_of(span, octets);
             range[0] = octets[0] < range[0] ? octets[0] : range[0];
             range[1] = octets[1] + J - 1 > range[1] ? octets[1] + J - 1 : range[1];
@@ -172,7 +193,7 @@ static void range_of(const struct rows *rows, int d, int range[2])
     }
 }
 
-/* Counts the halves of a row offset, and writes them where there is room for them: those of an octet
+/* Counts the halves of a list, and writes them where there is room for them: those of an octet
  * follow each other. */
 static int list_halves(const struct rows *rows, int d, struct half *halves)
 {
@@ -196,7 +217,7 @@ static int list_halves(const struct rows *rows, int d, struct half *halves)
 static int most_halves(const struct rows *rows)
 {
     int most = 0;
-    for (int d = 0; d < rows->count[0]; d++) {
+    for (int d = 0; d < count_lists(rows); d++) {
         const int count = list_halves(rows, d, NULL);
         most = count > most ? count : most;
     }
@@ -275,7 +296,7 @@ static int count_bits(int bits)
 static int64_t cost_of(const struct rows *rows, struct half *halves)
 {
     int64_t cost = 0;
-    for (int d = 0; d < rows->count[0]; d++) {
+    for (int d = 0; d < count_lists(rows); d++) {
         const int count = list_halves(rows, d, halves);
         for (int k = 0; k < count; k += 2) {
             const int second = k + 1 < count ? halves[k + 1].needed : 0;
@@ -322,76 +343,81 @@ static lr_status choose_lattice(struct planner *planner)
 
 /* --- steps --- */
 
-/* Blocks of a span, and those of no weights that any octet of outputs may ask for beside it. */
-static int blocks_of(const struct span *span)
-{
-    int octets[2];
-    if (is_empty(span)) {
-        return 0;
-    }
-    octets_of(span, octets);
-    return octets[1] - octets[0] + J;
-}
-
-static lr_status number_blocks(struct planner *planner)
+/* Where the octets of all spans lie in the list of offsets: before the first and after the last there
+ * is room for an octet that has none. */
+static lr_status number_places(struct planner *planner)
 {
     const struct rows *rows = &planner->rows;
     const int64_t count = (int64_t)rows->count[0] * rows->count[1];
-    planner->blocks = lr_alloc(count, sizeof(*planner->blocks), "weights of a view", planner->log);
-    if (planner->blocks == NULL) {
+    planner->places = lr_alloc(count, sizeof(*planner->places), "weights of a view", planner->log);
+    if (planner->places == NULL) {
         return LR_FAILED;
     }
-    int32_t next = ZEROS;
+    int32_t next = 2 * K;
     for (int64_t k = 0; k < count; k++) {
-        planner->blocks[k] = next;
-        next += blocks_of(&rows->spans[k]);
+        int octets[2] = {0, -1};
+        planner->places[k] = next;
+        if (!is_empty(&rows->spans[k])) {
+            octets_of(&rows->spans[k], octets);
+        }
+        next += K * (octets[1] - octets[0] + 1);
     }
-    planner->plan->num_blocks = next;
+    planner->plan->num_places = next + K;
     return LR_OK;
 }
 
-/* The block of weights for the first octet of outputs. */
-static int32_t block_of(const struct planner *planner, int d, const struct half *half)
+/* Where a part's weights for a half begin in the list of offsets; K: there are none. */
+static int32_t place_of(const struct planner *planner, int d, const struct half *half, int part)
 {
-    const struct span *span = span_at(&planner->rows, d, half->slice);
+    const struct span *span = span_of(&planner->rows, d, part / J, half->slice);
+    const int octet = half->octet - part % J;
     int octets[2];
+    if (span == NULL || !has_octet(span, octet)) {
+        return K;
+    }
     octets_of(span, octets);
-    return planner->blocks[span - planner->rows.spans] + half->octet - octets[0];
+    return planner->places[span - planner->rows.spans] + K * (octet - octets[0]);
 }
 
 /* second = NULL: there is none, and the first comes again, without weights. last: the octets of the step
  * before. */
-static lr_cuda_band_step make_step(const struct planner *planner, int d, const struct half *first,
-                                   const struct half *second, int last[2])
+static void add_step(const struct planner *planner, int d, const struct half *const halves[2],
+                     int last[2])
 {
-    const struct half *halves[2] = {first, second != NULL ? second : first};
-    const int32_t row = planner->plan->pass.width / K;
+    struct lr_cuda_band_plan *plan = planner->plan;
+    const int32_t row = plan->pass.width / K;
     lr_cuda_band_step step = {0};
     for (int h = 0; h < 2; h++) {
-        step.source[h] = halves[h]->slice * row + halves[h]->octet;
-        step.weights[h] = h == 1 && second == NULL ? ZEROS - 1 : block_of(planner, d, halves[h]);
-        step.octet[h] = halves[h]->octet;
-        step.needed |= halves[h]->needed;
-        step.fresh |= halves[h]->octet != last[h] ? 1 << h : 0;
-        last[h] = halves[h]->octet;
+        const struct half *half = halves[h] != NULL ? halves[h] : halves[0];
+        step.source[h] = half->slice * row + half->octet;
+        step.octet[h] = (int16_t)half->octet;
+        step.needed |= (uint8_t)(halves[h] != NULL ? half->needed : 0);
+        step.fresh |= (uint8_t)(half->octet != last[h] ? 1 << h : 0);
+        last[h] = half->octet;
+        for (int part = 0; part < PARTS; part++) {
+            plan->places[plan->num_steps][part][h] =
+                halves[h] != NULL ? place_of(planner, d, half, part) : K;
+        }
     }
-    return step;
+    plan->steps[plan->num_steps++] = step;
 }
 
 /* Steps in even number, for which the last one may come again, without weights. */
-static void list_row_steps(struct planner *planner, int d, const struct half *halves, int count)
+static void list_row_steps(const struct planner *planner, int d, const struct half *halves,
+                           int count)
 {
     struct lr_cuda_band_plan *plan = planner->plan;
     const int first = plan->num_steps;
     int last[2] = {INT32_MAX, INT32_MAX};
     for (int k = 0; k < count; k += 2) {
-        plan->steps[plan->num_steps++] =
-            make_step(planner, d, &halves[k], k + 1 < count ? &halves[k + 1] : NULL, last);
+        const struct half *const both[2] = {&halves[k], k + 1 < count ? &halves[k + 1] : NULL};
+        add_step(planner, d, both, last);
     }
     if ((plan->num_steps - first) % 2 != 0) {
-        lr_cuda_band_step *added = &plan->steps[plan->num_steps++];
-        *added = added[-1];
-        added->needed = added->fresh = 0;
+        const int k = plan->num_steps++;
+        plan->steps[k] = plan->steps[k - 1];
+        plan->steps[k].needed = plan->steps[k].fresh = 0;
+        memcpy(plan->places[k], plan->places[k - 1], sizeof(plan->places[k]));
     }
 }
 
@@ -399,38 +425,37 @@ static lr_status list_steps(struct planner *planner)
 {
     struct lr_cuda_band_plan *plan = planner->plan;
     const struct rows *rows = &planner->rows;
-    const int most = most_halves(rows);
-    plan->first =
-        lr_alloc(rows->count[0] + 1, sizeof(*plan->first), "steps of a view", planner->log);
-    plan->steps = lr_alloc((int64_t)rows->count[0] * (most / 2 + 2), sizeof(*plan->steps),
-                           "steps of a view", planner->log);
+    const int lists = plan->pass.num_lists = count_lists(rows), most = most_halves(rows);
+    const int64_t steps = (int64_t)lists * (most / 2 + 2);
+    plan->first = lr_alloc(lists + 1, sizeof(*plan->first), "steps of a view", planner->log);
+    plan->steps = lr_alloc(steps, sizeof(*plan->steps), "steps of a view", planner->log);
+    plan->places = lr_alloc(steps, sizeof(*plan->places), "steps of a view", planner->log);
     struct half *halves = lr_alloc(most, sizeof(*halves), "steps of a view", planner->log);
-    if (plan->first == NULL || plan->steps == NULL || halves == NULL) {
-        free(halves);
-        return LR_FAILED;
-    }
-    for (int d = 0; d < rows->count[0]; d++) {
+    const bool is_there = plan->first && plan->steps && plan->places && halves;
+    for (int d = 0; is_there && d < lists; d++) {
         plan->first[d] = plan->num_steps;
         list_row_steps(planner, d, halves, list_halves(rows, d, halves));
+        plan->first[d + 1] = plan->num_steps;
     }
-    plan->first[rows->count[0]] = plan->num_steps;
     free(halves);
-    return LR_OK;
+    return is_there ? LR_OK : LR_FAILED;
 }
 
 /* --- slabs --- */
 
-/* Octets that slab c of a block has: all that steps of its rows of outputs take. */
+/* Octets that slab c of a block has: all that steps of its warps take. */
 static void find_slab(const struct rows *rows, int c, int range[2])
 {
     range[0] = INT32_MAX;
     range[1] = INT32_MIN;
-    for (int row = 0; row < R; row++) {
+    for (int pair = 0; pair < LR_CUDA_BAND_PAIRS; pair++) {
+        const int d = c - I * pair;
         int own[2];
-        if (c - row < 0 || c - row >= rows->count[0]) {
+        if (d < 0 || d >= count_lists(rows)) {
             continue;
         }
-        range_of(rows, c - row, own);
+        range_of(rows, d, own);
+        own[1] += own[0] <= own[1] ? BLOCK_OCTETS - J : 0;
         range[0] = own[0] < range[0] ? own[0] : range[0];
         range[1] = own[1] > range[1] ? own[1] : range[1];
     }
@@ -440,7 +465,7 @@ static lr_status list_slabs(struct planner *planner)
 {
     lr_cuda_bands *pass = &planner->plan->pass;
     int most = 1;
-    pass->num_slabs = planner->rows.count[0] + R - 1;
+    pass->num_slabs = planner->rows.count[0] + BLOCK_ROWS - 1;
     planner->plan->lows =
         lr_alloc(pass->num_slabs, sizeof(int32_t), "steps of a view", planner->log);
     if (planner->plan->lows == NULL) {
@@ -515,7 +540,7 @@ static void find_tile_octets(const struct lr_cuda_band_plan *plan, int k, int oc
 {
     octets[0] = INT32_MAX;
     octets[1] = INT32_MIN;
-    for (int row = k; row < k + R && row < plan->pass.num_lattice_rows; row++) {
+    for (int row = k; row < k + BLOCK_ROWS && row < plan->pass.num_lattice_rows; row++) {
         octets[0] = plan->bases[row][0] < octets[0] ? plan->bases[row][0] : octets[0];
         octets[1] = plan->bases[row][1] > octets[1] ? plan->bases[row][1] : octets[1];
     }
@@ -525,10 +550,10 @@ static void find_tile_octets(const struct lr_cuda_band_plan *plan, int k, int oc
 static int32_t write_tiles(const struct lr_cuda_band_plan *plan, int32_t (*tiles)[2])
 {
     int32_t count = 0;
-    for (int k = 0; k < plan->pass.num_lattice_rows; k += R) {
+    for (int k = 0; k < plan->pass.num_lattice_rows; k += BLOCK_ROWS) {
         int octets[2];
         find_tile_octets(plan, k, octets);
-        for (int octet = octets[0]; octet < octets[1]; octet += J) {
+        for (int octet = octets[0]; octet < octets[1]; octet += BLOCK_OCTETS) {
             if (tiles != NULL) {
                 tiles[count][0] = octet;
                 tiles[count][1] = plan->pass.least_row + k;
@@ -558,7 +583,7 @@ static lr_status list_tiles(struct planner *planner)
 static void set_profiles(const struct rows *rows, lr_cuda_bands *pass)
 {
     int least = 0, most = 0;
-    for (int d = 0; d < rows->count[0]; d++) {
+    for (int d = 0; d < count_lists(rows); d++) {
         int range[2];
         range_of(rows, d, range);
         if (range[0] <= range[1]) {
@@ -581,7 +606,7 @@ static void list_offset(const struct planner *planner, int64_t i)
     const struct span *span = span_at(rows, d, offset[2] - rows->least[1]);
     octets_of(span, octets);
     plan->factors[i] = (float)lr_cuda_cloud_factor(planner->shape, offset);
-    plan->offsets[K * (planner->blocks[span - rows->spans] + 1 - octets[0]) + at[0]] = (int32_t)i;
+    plan->offsets[planner->places[span - rows->spans] + at[0] - K * octets[0]] = (int32_t)i;
     int32_t *peak =
         &plan->peaks[(int64_t)d * plan->pass.profile_pitch + at[0] - plan->pass.profile_least];
     if (*peak < 0 || plan->factors[i] > plan->factors[*peak]) {
@@ -593,16 +618,16 @@ static lr_status list_offsets(const struct planner *planner)
 {
     struct lr_cuda_band_plan *plan = planner->plan;
     const int64_t count = planner->shape->info.num_offsets;
-    const int64_t places = (int64_t)K * plan->num_blocks + 2 * K;
     const int64_t profiles = (int64_t)plan->pass.num_offsets * plan->pass.profile_pitch;
     plan->num_offsets = (int32_t)count;
     plan->factors = lr_alloc(count, sizeof(*plan->factors), "weights of a view", planner->log);
-    plan->offsets = lr_alloc(places, sizeof(*plan->offsets), "weights of a view", planner->log);
+    plan->offsets =
+        lr_alloc(plan->num_places, sizeof(*plan->offsets), "weights of a view", planner->log);
     plan->peaks = lr_alloc(profiles, sizeof(*plan->peaks), "weights of a view", planner->log);
     if (plan->factors == NULL || plan->offsets == NULL || plan->peaks == NULL) {
         return LR_FAILED;
     }
-    memset(plan->offsets, 0xff, (size_t)places * sizeof(*plan->offsets)); /* -1 */
+    memset(plan->offsets, 0xff, (size_t)plan->num_places * sizeof(*plan->offsets)); /* -1 */
     memset(plan->peaks, 0xff, (size_t)profiles * sizeof(*plan->peaks));
     for (int64_t i = 0; i < count; i++) {
         list_offset(planner, i);
@@ -628,7 +653,7 @@ static lr_status make_plan(struct planner *planner)
     set_profiles(rows, pass);
     LR_TRY(list_slabs(planner));
     set_block(pass);
-    LR_TRY(number_blocks(planner));
+    LR_TRY(number_places(planner));
     LR_TRY(list_steps(planner));
     LR_TRY(list_bases(planner));
     LR_TRY(list_tiles(planner));
@@ -642,7 +667,7 @@ lr_status lr_cuda_band_plan_init(struct lr_cuda_band_plan *plan,
     struct planner planner = {.plan = plan, .shape = shape, .log = log};
     *plan = (struct lr_cuda_band_plan){.pass = {.layout = *layout, .num_rows = rows}};
     const lr_status status = make_plan(&planner);
-    free(planner.blocks);
+    free(planner.places);
     free(planner.rows.spans);
     if (status != LR_OK) {
         lr_cuda_band_plan_finish(plan);
@@ -659,6 +684,7 @@ void lr_cuda_band_plan_finish(struct lr_cuda_band_plan *plan)
     free(plan->tiles);
     free(plan->lows);
     free(plan->first);
+    free(plan->places);
     free(plan->steps);
     *plan = (struct lr_cuda_band_plan){0};
 }

@@ -45,7 +45,12 @@ __device__ inline int same_in_warp(int number)
 namespace
 {
 
-enum { LANES = 32, WARPS = LR_CUDA_BAND_ROWS, OCTETS = LR_CUDA_BAND_OCTETS };
+enum {
+    LANES = 32,
+    WARPS = LR_CUDA_BAND_SIDES * LR_CUDA_BAND_PAIRS,
+    OCTETS = LR_CUDA_BAND_OCTETS,
+    PARTS = LR_CUDA_BAND_PARTS
+};
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
@@ -64,60 +69,106 @@ __device__ inline void load_sources(band_sources &sources, uint32_t address)
                  : "memory");
 }
 
-/* A load that stays where it is: ahead of its use. */
-__device__ inline uint32_t load_ahead(const int32_t *from)
+/* Weights of 16 sources by 8 outputs, a lane's part: both halves' high numbers, and their low ones; or
+ * what they are made of, for both halves. */
+struct band_weights {
+    uint32_t parts[4];
+};
+
+/* A load that stays where it is, ahead of its use; none where it is not needed. */
+__device__ inline void load_weights(band_weights &weights, const int4 *from, int is_needed)
 {
-    uint32_t number;
-    asm volatile("ld.global.nc.b32 %0, [%1];" : "=r"(number) : "l"(from));
-    return number;
+    asm volatile("{\n"
+                 ".reg .pred needed;\n"
+                 "setp.ne.s32 needed, %5, 0;\n"
+                 "@needed ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];\n"
+                 "}"
+                 : "+r"(weights.parts[0]), "+r"(weights.parts[1]), "+r"(weights.parts[2]),
+                   "+r"(weights.parts[3])
+                 : "l"(from), "r"(is_needed));
 }
 
-/* sums += sources weights, the weights of 16 sources by 8 outputs. */
-__device__ inline void add_product(float (&sums)[4], const band_sources &sources,
-                                   const uint32_t (&weights)[2])
+/* sums += sources weights, if they are needed. */
+__device__ inline void add_product(float (&sums)[4], const band_sources &sources, uint32_t first,
+                                   uint32_t second, int is_needed)
 {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+    asm("{\n"
+        ".reg .pred needed;\n"
+        "setp.ne.s32 needed, %10, 0;\n"
+        "@needed mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\n"
+        "}"
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
         : "r"(sources.parts[0]), "r"(sources.parts[1]), "r"(sources.parts[2]),
-          "r"(sources.parts[3]), "r"(weights[0]), "r"(weights[1]));
+          "r"(sources.parts[3]), "r"(first), "r"(second), "r"(is_needed));
 }
 
-/* A lane's part of a warp's products. Of an octet's outputs a lane has the weights of output lane / 4
- * and sources 2 (lane % 4) and the next one of both halves, and sums of outputs 2 (lane % 4) and the
- * next one for slices lane / 4 and that + 8. */
+/* A lane's part of a warp's products. Of a part's outputs a lane has the weights of output lane / 4 and
+ * sources 2 (lane % 4) and the next one of both halves, and sums of outputs 2 (lane % 4) and the next
+ * one for slices lane / 4 and that + 8. */
 template <int Height> struct band_products {
-    static constexpr bool LOADS_AHEAD = Height < LR_CUDA_BAND_HEIGHT; /* registers have the room */
-    float sums[Height][OCTETS][4], slab_sums[Height][OCTETS][4];
-    int lane;
-    float weight_unit;
-    int own_kernels[OCTETS];      /* of the lane's output, on the way back */
-    float profiles[2][OCTETS][2]; /* of both halves */
-    struct {
+    struct split_sources {
         band_sources high[Height], low[Height];
-    } sources[LOADS_AHEAD ? 2 : 1];
-    struct {
-        uint32_t high[OCTETS][2], low[OCTETS][2];
-    } weights
-        [2]; /* where kernels vary, of the step at hand; and what weights are made of, of the next */
-    uint32_t addresses[2]; /* of the row of sources that this lane tells */
+    };
+    static constexpr bool LOADS_AHEAD = Height < LR_CUDA_BAND_HEIGHT; /* registers have the room */
 
-    __device__ void clear(float (&all)[Height][OCTETS][4])
+    band_warp warp;
+    int lane;
+    float weight_unit;           /* what a weight of 1 stands for */
+    int own_kernels[PARTS];      /* of the lane's outputs, on the way back */
+    int list, row;               /* of the slab */
+    uint32_t numbers;            /* of the slab, the row that this lane tells */
+    float profiles[2][PARTS][2]; /* of both halves */
+    float sums[Height][PARTS][4], slab_sums[Height][PARTS][4];
+    split_sources sources[LOADS_AHEAD ? 2 : 1];
+    uint32_t addresses[2];
+    band_weights
+        weights[2][PARTS]; /* where kernels vary, of the step at hand; and what they are made of,
+                                       of the next one */
+
+    __device__ void clear(float (&all)[Height][PARTS][4])
     {
 #pragma unroll
         for (int m = 0; m < Height; m++) {
 #pragma unroll
-            for (int j = 0; j < OCTETS; j++) {
+            for (int part = 0; part < PARTS; part++) {
 #pragma unroll
                 for (int i = 0; i < 4; i++) {
-                    all[m][j][i] = 0;
+                    all[m][part][i] = 0;
                 }
             }
         }
     }
 
-    __device__ void begin()
+    __device__ void start(const lr_cuda_bands &pass, const band_warp &own, int own_lane)
     {
+        warp = own;
+        lane = own_lane;
+        weight_unit = unit_of(__ldg(pass.peak));
+        clear(sums);
+#pragma unroll
+        for (int k = 0; k < 8 * PARTS; k++) {
+            weights[k / (4 * PARTS)][k / 4 % PARTS].parts[k % 4] = 0;
+        }
+    }
+
+    __device__ void find_own_kernels(const lr_cuda_bands &pass)
+    {
+#pragma unroll
+        for (int part = 0; part < PARTS; part++) {
+            const int own = sorted_row(pass, warp.row + part / OCTETS);
+            const int base = own < 0 ? 0 : __ldg(pass.bases + own).x;
+            own_kernels[part] = sorted_kernel(
+                pass, own, (warp.octet + part % OCTETS - base) * LR_CUDA_OCTET + lane / 4);
+        }
+    }
+
+    __device__ void begin(const lr_cuda_bands &pass, const band_slab &slab, const uint16_t *from)
+    {
+        list = slab.list;
+        row = slab.row;
+        numbers = (uint32_t)__cvta_generic_to_shared(from) +
+                  (uint32_t)(lane % 16) * (uint32_t)pass.width * 2;
         clear(slab_sums);
     }
 
@@ -126,168 +177,129 @@ template <int Height> struct band_products {
 #pragma unroll
         for (int m = 0; m < Height; m++) {
 #pragma unroll
-            for (int j = 0; j < OCTETS; j++) {
+            for (int part = 0; part < PARTS; part++) {
 #pragma unroll
                 for (int i = 0; i < 4; i++) {
-                    sums[m][j][i] += unit * slab_sums[m][j][i];
+                    sums[m][part][i] += unit * weight_unit * slab_sums[m][part][i];
                 }
             }
         }
     }
 
-    /* Those of the lane's two sources, for its output in each octet. */
+    /* Those of the lane's two sources, for its output in each part. A row without weights takes any. */
     template <band_kernels Kernels>
-    __device__ void load_profiles(const lr_cuda_bands &pass, const band_slab &slab, int octet,
-                                  int half)
+    __device__ void load_profiles(const lr_cuda_bands &pass, int octet, int half)
     {
         const int source = 2 * (lane % 4), place = LR_CUDA_OCTET * octet + source - lane / 4;
-        const float *of[2] = {nullptr, nullptr};
+        int kernels[2] = {0, 0};
         if (Kernels == BAND_FORWARD) {
-            const int l =
-                (slab.octet + octet - __ldg(pass.bases + slab.row).x) * LR_CUDA_OCTET + source;
-            of[0] = band_profile(pass, slab.offset, sorted_kernel(pass, slab.row, l));
-            of[1] = band_profile(pass, slab.offset, sorted_kernel(pass, slab.row, l + 1));
+            const int l = (warp.octet + octet - __ldg(pass.bases + row).x) * LR_CUDA_OCTET + source;
+            kernels[0] = sorted_kernel(pass, row, l);
+            kernels[1] = sorted_kernel(pass, row, l + 1);
         }
 #pragma unroll
-        for (int j = 0; j < OCTETS; j++) {
-            if (Kernels == BAND_BACK) {
-                of[0] = of[1] = band_profile(pass, slab.offset, own_kernels[j]);
+        for (int part = 0; part < PARTS; part++) {
+            const int d = min(max(list - part / OCTETS, 0), pass.num_offsets - 1);
+#pragma unroll
+            for (int k = 0; k < 2; k++) {
+                const int kernel = Kernels == BAND_BACK ? own_kernels[part] : kernels[k];
+                profiles[half][part][k] = __ldg(band_profile(pass, d, kernel) + place -
+                                                LR_CUDA_OCTET * (part % OCTETS) + k);
             }
-            profiles[half][j][0] = __ldg(of[0] + place - LR_CUDA_OCTET * j);
-            profiles[half][j][1] = __ldg(of[1] + place - LR_CUDA_OCTET * j + 1);
         }
     }
 
-    template <int Buffer>
-    __device__ void load_weights(const lr_cuda_bands &pass, const lr_cuda_band_step &step, int half)
-    {
-        const int32_t *first = pass.weights + (step.weights[half] * 2 * LR_CUDA_BAND_BLOCK + lane);
-#pragma unroll
-        for (int j = 0; j < OCTETS; j++) {
-            weights[Buffer].high[j][half] = load_ahead(first - j * 2 * LR_CUDA_BAND_BLOCK);
-            weights[Buffer].low[j][half] =
-                load_ahead(first - j * 2 * LR_CUDA_BAND_BLOCK + LR_CUDA_BAND_BLOCK);
-        }
-    }
-
-    template <int Buffer> __device__ void load_slices(const lr_cuda_bands &pass)
+    template <int Buffer> __device__ void load_slices(const lr_cuda_bands &pass, uint32_t first)
     {
         const uint32_t row_bytes = (uint32_t)pass.width * 2;
         const uint32_t plane_bytes = (uint32_t)pass.slices * row_bytes;
 #pragma unroll
         for (int m = 0; m < Height; m++) {
-            const uint32_t address = addresses[Buffer] + m * LR_CUDA_BAND_SLICES * row_bytes;
+            const uint32_t address = first + m * LR_CUDA_BAND_SLICES * row_bytes;
             load_sources(sources[Buffer].high[m], address);
             load_sources(sources[Buffer].low[m], address + plane_bytes);
         }
     }
 
     template <band_kernels Kernels, int Buffer>
-    __device__ void prepare(const lr_cuda_bands &pass, const lr_cuda_band_step &step,
-                            const band_slab &slab)
+    __device__ void prepare(const lr_cuda_bands &pass, const lr_cuda_band_step &step, int k)
     {
         constexpr int to = Kernels == BAND_ONE ? Buffer : 1;
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             if (Kernels != BAND_ONE && (step.fresh & (1 << half)) != 0) {
-                load_profiles<Kernels>(pass, slab, step.octet[half], half);
+                load_profiles<Kernels>(pass, step.octet[half], half);
             }
-            load_weights<to>(pass, step, half);
         }
-        addresses[Buffer] = (uint32_t)__cvta_generic_to_shared(slab.numbers) +
-                            16 * (uint32_t)(lane < 16 ? step.source[0] : step.source[1]) +
-                            (uint32_t)(lane % 16) * (uint32_t)pass.width * 2;
+#pragma unroll
+        for (int part = 0; part < PARTS; part++) {
+            load_weights(weights[to][part],
+                         pass.weights + ((k * PARTS + part) * LR_CUDA_BAND_BLOCK + lane),
+                         step.needed & (1 << part));
+        }
+        addresses[Buffer] = numbers + 16 * (uint32_t)(lane < 16 ? step.source[0] : step.source[1]);
         if constexpr (LOADS_AHEAD) {
-            load_slices<Buffer>(pass);
+            load_slices<Buffer>(pass, addresses[Buffer]);
         }
     }
 
     template <band_kernels Kernels> __device__ void settle()
     {
-        if constexpr (Kernels == BAND_ONE) {
-            return;
-        }
+        if constexpr (Kernels != BAND_ONE) {
 #pragma unroll
-        for (int j = 0; j < OCTETS; j++) {
+            for (int part = 0; part < PARTS; part++) {
+                uint32_t(&from)[4] = weights[1][part].parts, (&to)[4] = weights[0][part].parts;
 #pragma unroll
-            for (int half = 0; half < 2; half++) {
-                const split_pair halves =
-                    split(__uint_as_float(weights[1].high[j][half]) * profiles[half][j][0],
-                          __uint_as_float(weights[1].low[j][half]) * profiles[half][j][1]);
-                weights[0].high[j][half] = halves.high;
-                weights[0].low[j][half] = halves.low;
+                for (int half = 0; half < 2; half++) {
+                    const split_pair halves =
+                        split(__uint_as_float(from[2 * half]) * profiles[half][part][0],
+                              __uint_as_float(from[2 * half + 1]) * profiles[half][part][1]);
+                    to[half] = halves.high;
+                    to[2 + half] = halves.low;
+                }
             }
         }
     }
 
-    /* sums of some octets += sources times weights. */
-    template <int First, int Count>
+    /* First: of the weights' numbers. */
+    template <int First>
     __device__ void add_products(const band_sources (&from)[Height],
-                                 const uint32_t (&by)[OCTETS][2])
+                                 const band_weights (&by)[PARTS], int needed)
     {
 #pragma unroll
-        for (int j = First; j < First + Count; j++) {
+        for (int part = 0; part < PARTS; part++) {
 #pragma unroll
             for (int m = 0; m < Height; m++) {
-                add_product(slab_sums[m][j], from[m], by[j]);
+                add_product(slab_sums[m][part], from[m], by[part].parts[First],
+                            by[part].parts[First + 1], needed & (1 << part));
             }
         }
     }
 
-    template <int Sources, int Weights, int First, int Count> __device__ void multiply_octets()
+    __device__ void multiply_parts(const split_sources &from, const band_weights (&by)[PARTS],
+                                   int needed)
     {
-        add_products<First, Count>(sources[Sources].high, weights[Weights].high);
-        add_products<First, Count>(sources[Sources].high, weights[Weights].low);
-        add_products<First, Count>(sources[Sources].low, weights[Weights].high);
+        add_products<0>(from.high, by, needed);
+        add_products<2>(from.high, by, needed);
+        add_products<0>(from.low, by, needed);
     }
 
-    /* Octets that need none have weights of zero. */
     template <band_kernels Kernels, int Buffer>
     __device__ void multiply(const lr_cuda_bands &pass, int needed)
     {
-        constexpr int sources = LOADS_AHEAD ? Buffer : 0,
-                      weights = Kernels == BAND_ONE ? Buffer : 0;
+        constexpr int at = LOADS_AHEAD ? Buffer : 0, by = Kernels == BAND_ONE ? Buffer : 0;
         if constexpr (!LOADS_AHEAD) {
-            addresses[0] = addresses[Buffer];
-            load_slices<0>(pass);
+            load_slices<0>(pass, addresses[Buffer]);
         }
-        switch (needed) {
-        case 0:
-            break;
-        case 1:
-            multiply_octets<sources, weights, 0, 1>();
-            break;
-        case 2:
-            multiply_octets<sources, weights, 1, 1>();
-            break;
-        case 3:
-            multiply_octets<sources, weights, 0, 2>();
-            break;
-        case 4:
-            multiply_octets<sources, weights, 2, 1>();
-            break;
-        case 6:
-            multiply_octets<sources, weights, 1, 2>();
-            break;
-        case 7:
-            multiply_octets<sources, weights, 0, 3>();
-            break;
-        case 8:
-            multiply_octets<sources, weights, 3, 1>();
-            break;
-        case 12:
-            multiply_octets<sources, weights, 2, 2>();
-            break;
-        case 14:
-            multiply_octets<sources, weights, 1, 3>();
-            break;
-        default:
-            multiply_octets<sources, weights, 0, 4>();
+        if (needed == (1 << PARTS) - 1) { /* no branches between products */
+            multiply_parts(sources[at], weights[by], (1 << PARTS) - 1);
+        } else {
+            multiply_parts(sources[at], weights[by], needed);
         }
     }
 
-    /* target: of the column's first texel. */
-    __device__ void store_column(const lr_cuda_bands &pass, int slice, int j, int side,
+    /* texels: from the column's first on. */
+    __device__ void store_column(const lr_cuda_bands &pass, int slice, int part, int side,
                                  float4 *texels)
     {
         float *column = reinterpret_cast<float *>(texels);
@@ -297,23 +309,22 @@ template <int Height> struct band_products {
             for (int i = 0; i < 2; i++) {
                 const int z = slice + m * LR_CUDA_BAND_SLICES + lane / 4 + 8 * i;
                 if (z < pass.layout.size[2]) {
-                    column[z] = sums[m][j][2 * i + side];
+                    column[z] = sums[m][part][2 * i + side];
                 }
             }
         }
     }
 
-    __device__ void store(const lr_cuda_bands &pass, const band_block &block, int warp,
-                          float4 *target)
+    __device__ void store(const lr_cuda_bands &pass, int slice, float4 *target)
     {
 #pragma unroll
-        for (int j = 0; j < OCTETS; j++) {
+        for (int part = 0; part < PARTS; part++) {
 #pragma unroll
             for (int side = 0; side < 2; side++) {
-                const int l = (block.octet + j) * LR_CUDA_OCTET + 2 * (lane % 4) + side;
-                const int column = band_column(pass, l, block.row + warp);
+                const int l = (warp.octet + part % OCTETS) * LR_CUDA_OCTET + 2 * (lane % 4) + side;
+                const int column = band_column(pass, l, warp.row + part / OCTETS);
                 if (column >= 0) {
-                    store_column(pass, block.slice, j, side,
+                    store_column(pass, slice, part, side,
                                  target + pass.layout.margin[0] +
                                      (int64_t)pass.layout.extent[0] * column);
                 }
@@ -356,41 +367,32 @@ __device__ inline void bring_slabs(const lr_cuda_bands &pass, const band_block &
 template <band_kernels Kernels, int Height>
 __device__ inline void gather_bands(const lr_cuda_bands &pass, const band_block &block,
                                     const band_room &room, const CUtensorMap *source,
-                                    const lr_cuda_band_source &sorted, int warp,
+                                    const lr_cuda_band_source &sorted,
                                     band_products<Height> &products)
 {
-    const int needed = same_in_warp(octets_in_grid(pass, block, warp));
+    const band_warp &warp = products.warp;
+    const bool brings = warp.side == 0 && warp.pair == 0;
+    const int parts = same_in_warp(parts_in_grid(pass, warp));
     ring_place here = {0, 0}, front = {0, 0};
     int coming = 0;
-    if (warp == 0) {
+    if (brings) {
         bring_slabs(pass, block, room, source, pass.depth - 1, coming, front);
     }
+    band_slab next = band_slab_at(pass, warp, sorted, 0);
     for (int c = 0; c < pass.num_slabs; c++, here = next_place(pass.depth, here)) {
-        if (warp == 0) {
+        const band_slab slab = next;
+        if (brings) {
             bring_slabs(pass, block, room, source, c + pass.depth, coming, front);
         }
+        next = band_slab_at(pass, warp, sorted, min(c + 1, pass.num_slabs - 1));
         wait_for(room.is_there + here.slot, here.round);
         gather_band<Kernels>(
-            pass, block, sorted, c, warp, needed,
+            pass, slab, parts,
             reinterpret_cast<const uint16_t *>(room.slabs + here.slot * pass.slab_bytes), products);
         __syncwarp();
         if (is_elected()) {
             arrive_at(room.is_free + here.slot);
         }
-    }
-}
-
-/* The kernels of a lane's outputs. */
-template <int Height>
-__device__ inline void find_own_kernels(const lr_cuda_bands &pass, const band_block &block,
-                                        int warp, band_products<Height> &products)
-{
-    const int row = sorted_row(pass, block.row + warp);
-    const int base = row < 0 ? 0 : __ldg(pass.bases + row).x;
-#pragma unroll
-    for (int j = 0; j < OCTETS; j++) {
-        products.own_kernels[j] =
-            sorted_kernel(pass, row, (block.octet + j - base) * LR_CUDA_OCTET + products.lane / 4);
     }
 }
 
@@ -410,7 +412,7 @@ __global__ void __launch_bounds__(WARPS *LANES, 2)
     const int2 tile = __ldg(pass.tiles + blockIdx.x);
     const band_block block = {same_in_warp(tile.x), same_in_warp(tile.y),
                               (int)blockIdx.y * Height * LR_CUDA_BAND_SLICES};
-    const int warp = same_in_warp((int)threadIdx.x / LANES);
+    const int warp = same_in_warp((int)threadIdx.x / LANES), lane = (int)threadIdx.x % LANES;
     let_next_kernel_begin();
     if (threadIdx.x == 0) {
         for (int k = 0; k < pass.depth; k++) {
@@ -421,48 +423,49 @@ __global__ void __launch_bounds__(WARPS *LANES, 2)
     }
     __syncthreads();
     band_products<Height> products;
-    products.lane = (int)threadIdx.x % LANES;
-    products.weight_unit = unit_of(__ldg(pass.peak));
-    products.clear(products.sums);
+    products.start(pass, band_warp_at(block, warp), lane);
     if (Kernels == BAND_BACK) {
-        find_own_kernels(pass, block, warp, products);
+        products.find_own_kernels(pass);
     }
     wait_for_last_kernel(); /* it sorted the source */
-    gather_bands<Kernels>(pass, block, room, &source, sorted, warp, products);
-    products.store(pass, block, warp, target);
+    gather_bands<Kernels>(pass, block, room, &source, sorted, products);
+    products.store(pass, block.slice, target);
 #endif
 }
 
 /* --- sorting --- */
 
-enum { SORT_THREADS = 256 };
+enum { MOST_SORT_THREADS = 512 };
 
 /* The largest of a block's numbers, none of which is negative. */
 __device__ inline float largest_in_block(float number)
 {
-    __shared__ float largest[SORT_THREADS / LANES];
-    for (int lanes = LANES / 2; lanes > 0; lanes /= 2) {
-        number = fmaxf(number, __shfl_xor_sync(0xffffffffu, number, lanes));
-    }
+    __shared__ unsigned largest[MOST_SORT_THREADS / LANES];
+    const unsigned of_warp = __reduce_max_sync(0xffffffffu, __float_as_uint(number));
     if (threadIdx.x % LANES == 0) {
-        largest[threadIdx.x / LANES] = number;
+        largest[threadIdx.x / LANES] = of_warp;
     }
     __syncthreads();
-    for (int k = 0; k < SORT_THREADS / LANES; k++) {
-        number = fmaxf(number, largest[k]);
+    unsigned of_block = 0;
+    for (unsigned k = 0; k < blockDim.x / LANES; k++) {
+        of_block = max(of_block, largest[k]);
     }
-    return number;
+    return __uint_as_float(of_block);
 }
 
-__global__ void __launch_bounds__(SORT_THREADS)
+__global__ void __launch_bounds__(MOST_SORT_THREADS)
     sort_rows(const __grid_constant__ lr_cuda_bands pass, const float4 *source,
               const __grid_constant__ lr_cuda_band_source sorted)
 {
-    const int row = (int)blockIdx.x, thread = (int)threadIdx.x;
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+    const int row = (int)blockIdx.x, threads[2] = {(int)threadIdx.x, (int)blockDim.x};
+    sorting own;
     let_next_kernel_begin();
+    begin_sorting(pass, row, threads[0], own);
     wait_for_last_kernel();
-    const float peak = largest_in_block(find_peak(pass, source, row, thread, SORT_THREADS));
-    sort_row(pass, source, sorted, row, peak, thread, SORT_THREADS);
+    const float peak = largest_in_block(find_peak(pass, source, row, threads, own));
+    sort_row(pass, source, sorted, row, peak, threads, own);
+#endif
 }
 
 /* --- tables --- */
@@ -546,7 +549,9 @@ cudaError_t launch_bands(const lr_cuda_bands &pass, const lr_cuda_images &images
 
 cudaError_t launch_sort(const lr_cuda_bands &pass, const lr_cuda_images &images)
 {
-    overlapping_launch launch(sort_rows, (unsigned)pass.num_lattice_rows, SORT_THREADS);
+    const int pieces = pass.pitch / LR_CUDA_OCTET * pass.layout.quads;
+    const int threads = min((pieces + LANES - 1) / LANES * LANES, (int)MOST_SORT_THREADS);
+    overlapping_launch launch(sort_rows, (unsigned)pass.num_lattice_rows, (unsigned)threads);
     launch.config.stream = static_cast<cudaStream_t>(images.stream);
     return cudaLaunchKernelEx(&launch.config, sort_rows, pass, images.source, images.sorted);
 }
@@ -572,7 +577,7 @@ int lr_cuda_launch_band_fill(bool forward, const lr_cuda_bands *pass, const lr_c
     constexpr int group = 256;
     const auto blocks = [](int64_t count) { return (unsigned)((count + group - 1) / group); };
     const int64_t values = (int64_t)fill->num_offsets * pass->num_rows;
-    const int64_t weights = (int64_t)fill->num_blocks * LR_CUDA_BAND_BLOCK;
+    const int64_t weights = (int64_t)fill->num_steps * LR_CUDA_BAND_PARTS * LR_CUDA_BAND_BLOCK;
     const int64_t profiles = (int64_t)pass->num_offsets * pass->num_rows * pass->profile_pitch;
     const int64_t kernels = (int64_t)pass->num_lattice_rows * pass->pitch;
     const cudaError_t error = cudaMemsetAsync(fill->peak, 0, sizeof(float), nullptr);

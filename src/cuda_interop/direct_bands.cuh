@@ -6,11 +6,11 @@
  * give an octet of outputs is a band of the kernel, the same for all slices: a matrix of slices by
  * sources times one of sources by outputs. Numbers are split into two halves of 11 bits each, three
  * products of which keep 22 bits. What a product is comes as a type with
- *   void begin(), a slab's;  void end(float unit), adds its sums to those of the warp
- *   void prepare<Kernels, Buffer>(pass, step, slab), what a step takes, into one of two buffers
+ *   void begin(pass, slab, numbers), whose octet 0 is the warp's first
+ *   void prepare<Kernels, Buffer>(pass, step, k), what step k takes, into one of two buffers
  *   void settle<Kernels>(), makes weights of what was prepared last
  *   void multiply<Kernels, Buffer>(pass, needed), what was prepared there and settled
- *   float weight_unit: what a weight of 1 stands for
+ *   void end(float unit), adds the slab's sums to the warp's
  * and what a number's halves are, and how another kernel's numbers are read, as functions
  *   split_pair split(float a, float b);  float load_unit(const float *)
  *   int same_in_warp(int), what is the same in all lanes: the compiler then knows */
@@ -28,12 +28,25 @@ struct band_block {
     int slice;      /* the first */
 };
 
-/* What a warp sees of a slab. */
+/* A warp's, of that: octets of a row and those of the next one, its parts. */
+struct band_warp {
+    int side, pair;
+    int octet, row; /* of the lattice: the first ones */
+};
+
+__device__ inline band_warp band_warp_at(const band_block &block, int number)
+{
+    const int side = number % LR_CUDA_BAND_SIDES, pair = number / LR_CUDA_BAND_SIDES;
+    return {side, pair, block.octet + side * LR_CUDA_BAND_OCTETS,
+            block.row + pair * LR_CUDA_BAND_ROWS};
+}
+
+/* What a warp makes of a slab. */
 struct band_slab {
-    const uint16_t *numbers; /* of the block's octet 0, as lr_cuda_band_step.source counts */
-    int offset;              /* of rows: d */
-    int row;                 /* of the lattice */
-    int octet;               /* of the lattice: that of the block */
+    int first, end; /* its steps */
+    int list, row;  /* their list; the sources' row in lists of rows */
+    int octet;      /* that the slab begins with, from the warp's first */
+    float unit;     /* what 1 stands for of its numbers */
 };
 
 /* The column of a row at a place along it: its place in images, or -1 outside the grid. */
@@ -90,16 +103,32 @@ __device__ inline sorted_piece piece_at(const lr_cuda_bands &pass, int number)
     return {number % octets, number / octets};
 }
 
-/* Texels of the source; zero outside the grid. */
-__device__ inline void load_piece(const lr_cuda_bands &pass, const float4 *source, int row,
-                                  sorted_piece piece, float4 (&texels)[LR_CUDA_OCTET])
+/* A piece of a row's source. */
+struct piece_source {
+    sorted_piece piece;
+    int columns[LR_CUDA_OCTET]; /* -1: outside the grid, where all is zero */
+};
+
+__device__ inline piece_source find_piece(const lr_cuda_bands &pass, int row, int number)
 {
-    const int l = (pass.bases[row].x + piece.place) * LR_CUDA_OCTET;
+    piece_source source;
+    source.piece = piece_at(pass, number);
+    const int l = (pass.bases[row].x + source.piece.place) * LR_CUDA_OCTET;
 #pragma unroll
     for (int k = 0; k < LR_CUDA_OCTET; k++) {
-        const int column = band_column(pass, l + k, pass.least_row + row);
+        source.columns[k] = band_column(pass, l + k, pass.least_row + row);
+    }
+    return source;
+}
+
+__device__ inline void load_piece(const lr_cuda_bands &pass, const float4 *source,
+                                  const piece_source &from, float4 (&texels)[LR_CUDA_OCTET])
+{
+#pragma unroll
+    for (int k = 0; k < LR_CUDA_OCTET; k++) {
+        const int column = from.columns[k];
         texels[k] = column < 0 ? make_float4(0, 0, 0, 0)
-                               : source[piece.quad + pass.layout.margin[0] +
+                               : source[from.piece.quad + pass.layout.margin[0] +
                                         (int64_t)pass.layout.extent[0] * column];
     }
 }
@@ -112,19 +141,6 @@ __device__ inline float peak_of(const float4 (&texels)[LR_CUDA_OCTET])
         peak = fmaxf(
             fmaxf(fmaxf(peak, fabsf(texels[k].x)), fmaxf(fabsf(texels[k].y), fabsf(texels[k].z))),
             fabsf(texels[k].w));
-    }
-    return peak;
-}
-
-/* The largest number of a thread's share of a row. */
-__device__ inline float find_peak(const lr_cuda_bands &pass, const float4 *source, int row,
-                                  int thread, int threads)
-{
-    float peak = 0;
-    for (int k = thread; k < pieces_of_row(pass); k += threads) {
-        float4 texels[LR_CUDA_OCTET];
-        load_piece(pass, source, row, piece_at(pass, k), texels);
-        peak = fmaxf(peak, peak_of(texels));
     }
     return peak;
 }
@@ -157,18 +173,46 @@ __device__ inline void store_piece(const lr_cuda_bands &pass, const lr_cuda_band
     }
 }
 
-/* A thread's share of a row. peak: the row's. */
+/* A thread's share of a row: its first piece, which it keeps, and others. */
+struct sorting {
+    piece_source first;
+    float4 texels[LR_CUDA_OCTET];
+};
+
+__device__ inline void begin_sorting(const lr_cuda_bands &pass, int row, int thread, sorting &own)
+{
+    own.first = find_piece(pass, row, min(thread, pieces_of_row(pass) - 1));
+}
+
+/* The largest number of a thread's share. */
+__device__ inline float find_peak(const lr_cuda_bands &pass, const float4 *source, int row,
+                                  const int (&threads)[2], sorting &own)
+{
+    load_piece(pass, source, own.first, own.texels);
+    float peak = peak_of(own.texels);
+    for (int k = threads[0] + threads[1]; k < pieces_of_row(pass); k += threads[1]) {
+        float4 texels[LR_CUDA_OCTET];
+        load_piece(pass, source, find_piece(pass, row, k), texels);
+        peak = fmaxf(peak, peak_of(texels));
+    }
+    return peak;
+}
+
+/* threads: the thread, and how many there are. peak: the row's. */
 __device__ inline void sort_row(const lr_cuda_bands &pass, const float4 *source,
-                                const lr_cuda_band_source &sorted, int row, float peak, int thread,
-                                int threads)
+                                const lr_cuda_band_source &sorted, int row, float peak,
+                                const int (&threads)[2], const sorting &own)
 {
     const float scale = scale_for(peak);
-    for (int k = thread; k < pieces_of_row(pass); k += threads) {
+    if (threads[0] < pieces_of_row(pass)) {
+        store_piece(pass, sorted, row, own.first.piece, scale, own.texels);
+    }
+    for (int k = threads[0] + threads[1]; k < pieces_of_row(pass); k += threads[1]) {
         float4 texels[LR_CUDA_OCTET];
-        load_piece(pass, source, row, piece_at(pass, k), texels);
+        load_piece(pass, source, find_piece(pass, row, k), texels);
         store_piece(pass, sorted, row, piece_at(pass, k), scale, texels);
     }
-    if (thread == 0) {
+    if (threads[0] == 0) {
         sorted.units[row] = unit_of(peak);
     }
 }
@@ -186,68 +230,76 @@ __device__ inline void slab_begin(const lr_cuda_bands &pass, const band_block &b
     at[2] = row; /* -1: all of it lies outside */
 }
 
-/* Octets of its outputs that a warp has within the grid. */
-__device__ inline int octets_in_grid(const lr_cuda_bands &pass, const band_block &block, int warp)
+/* The parts of a warp that the grid has. */
+__device__ inline int parts_in_grid(const lr_cuda_bands &pass, const band_warp &warp)
 {
-    const int row = sorted_row(pass, block.row + warp);
     int needed = 0;
-    for (int j = 0; row >= 0 && j < LR_CUDA_BAND_OCTETS; j++) {
-        const int octet = block.octet + j;
-        needed |= octet >= pass.bases[row].x && octet < pass.bases[row].y ? 1 << j : 0;
+    for (int part = 0; part < LR_CUDA_BAND_PARTS; part++) {
+        const int row = sorted_row(pass, warp.row + part / LR_CUDA_BAND_OCTETS);
+        const int octet = warp.octet + part % LR_CUDA_BAND_OCTETS;
+        needed |=
+            row >= 0 && octet >= pass.bases[row].x && octet < pass.bases[row].y ? 1 << part : 0;
     }
     return needed;
 }
 
-/* Step k, the same in all lanes; the last one where there is none any more. */
-__device__ inline lr_cuda_band_step step_at(const lr_cuda_bands &pass, int k, int end)
+/* Slab c, for a warp; no steps: it has nothing to do there. */
+__device__ inline band_slab band_slab_at(const lr_cuda_bands &pass, const band_warp &warp,
+                                         const lr_cuda_band_source &sorted, int c)
 {
-    const int4 *steps = reinterpret_cast<const int4 *>(pass.steps) + 2 * min(k, end - 1);
-    const int4 places = __ldg(steps), rest = __ldg(steps + 1);
-    return {
-        {places.x, places.y}, {places.z, places.w}, {rest.x, rest.y}, same_in_warp(rest.z), rest.w};
+    const int list = c - warp.pair * LR_CUDA_BAND_ROWS;
+    const int row = sorted_row(pass, warp.row + pass.least_offset + list);
+    if (list < 0 || list >= pass.num_lists || row < 0) {
+        return {0, 0, 0, 0, 0, 0};
+    }
+    return {__ldg(pass.first + list),
+            __ldg(pass.first + list + 1),
+            list,
+            row,
+            __ldg(pass.lows + c) - warp.side * LR_CUDA_BAND_OCTETS,
+            load_unit(sorted.units + row)};
 }
 
-/* Products of a slab by its steps: what the next step needs is on its way while this one is made. */
-template <band_kernels Kernels, class Products>
-__device__ inline void multiply_slab(const lr_cuda_bands &pass, const band_slab &slab, int needed,
-                                     Products &products)
+/* Step k, of the parts that a warp needs; the last one where there is none any more. The same in all
+ * lanes. */
+__device__ inline lr_cuda_band_step step_at(const lr_cuda_bands &pass, const band_slab &slab, int k,
+                                            int parts)
 {
-    const int end = __ldg(pass.first + slab.offset + 1);
-    int k = __ldg(pass.first + slab.offset);
-    if (k >= end) {
-        return;
-    }
-    lr_cuda_band_step here = step_at(pass, k, end), next = step_at(pass, k + 1, end);
-    products.template prepare<Kernels, 0>(pass, here, slab);
-    for (; k < end; k += 2) {
-        int wanted = here.needed & needed;
-        products.template settle<Kernels>();
-        products.template prepare<Kernels, 1>(pass, next, slab);
-        here = step_at(pass, k + 2, end);
-        products.template multiply<Kernels, 0>(pass, wanted);
-        wanted = next.needed & needed;
-        products.template settle<Kernels>();
-        products.template prepare<Kernels, 0>(pass, here, slab);
-        next = step_at(pass, k + 3, end);
-        products.template multiply<Kernels, 1>(pass, wanted);
-    }
+    const int4 step = __ldg(reinterpret_cast<const int4 *>(pass.steps) + min(k, slab.end - 1));
+    return {{step.x, step.y},
+            {(int16_t)(step.z & 0xffff), (int16_t)(step.z >> 16)},
+            (uint8_t)(same_in_warp(step.w) & parts),
+            (uint8_t)(step.w >> 8 & 3),
+            0};
 }
 
-/* Slab c, for a warp. numbers: the slab's. */
+/* Products of a slab by its steps: what the next step needs is on its way while this one is made.
+ * numbers: the slab's. parts: that the warp needs. */
 template <band_kernels Kernels, class Products>
-__device__ inline void gather_band(const lr_cuda_bands &pass, const band_block &block,
-                                   const lr_cuda_band_source &sorted, int c, int warp, int needed,
+__device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &slab, int parts,
                                    const uint16_t *numbers, Products &products)
 {
-    const int d = c - warp, row = sorted_row(pass, block.row + pass.least_offset + c);
-    if (d < 0 || d >= pass.num_offsets || row < 0 || needed == 0) {
+    if (slab.first >= slab.end || parts == 0) {
         return;
     }
-    const band_slab slab = {numbers - pass.lows[c] * LR_CUDA_OCTET, d, row, block.octet};
-    const float unit = load_unit(sorted.units + row);
-    products.begin();
-    multiply_slab<Kernels>(pass, slab, needed, products);
-    products.end(unit * products.weight_unit);
+    int k = slab.first;
+    lr_cuda_band_step here = step_at(pass, slab, k, parts),
+                      next = step_at(pass, slab, k + 1, parts);
+    products.begin(pass, slab, numbers - slab.octet * LR_CUDA_OCTET);
+    products.template prepare<Kernels, 0>(pass, here, k);
+    for (; k < slab.end; k += 2) {
+        int needed = here.needed;
+        products.template settle<Kernels>();
+        products.template prepare<Kernels, 1>(pass, next, k + 1);
+        here = step_at(pass, slab, k + 2, parts);
+        products.template multiply<Kernels, 0>(pass, needed);
+        needed = next.needed;
+        products.template settle<Kernels>();
+        products.template prepare<Kernels, 0>(pass, here, min(k + 2, slab.end - 1));
+        next = step_at(pass, slab, k + 3, parts);
+        products.template multiply<Kernels, 1>(pass, needed);
+    }
+    products.end(slab.unit);
 }
 
 /* --- profiles --- */
@@ -277,34 +329,37 @@ __device__ inline int offset_at(const lr_cuda_band_fill &fill, bool forward, int
 }
 
 __device__ inline float weight_at(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill,
-                                  bool forward, int entry)
+                                  bool forward, int place)
 {
-    const int offset = offset_at(fill, forward, fill.offsets[entry]);
+    const int offset = offset_at(fill, forward, fill.offsets[place]);
     return offset < 0           ? 0
            : pass.num_rows == 1 ? fill.values[offset] * scale_for(*fill.peak)
                                 : fill.factors[offset];
 }
 
-/* Entry thread of all blocks of weights: sources 2 (entry % 4) and the next one, output entry / 4. */
+/* Entry `thread` of all weights. fill.peak: the largest of all values. */
 __device__ inline void fill_band_weights(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill,
                                          bool forward, int64_t thread)
 {
-    const int64_t block = thread / LR_CUDA_BAND_BLOCK;
+    const int64_t part = thread / LR_CUDA_BAND_BLOCK;
     const int entry = (int)(thread % LR_CUDA_BAND_BLOCK);
-    if (block >= fill.num_blocks) {
+    if (part >= (int64_t)fill.num_steps * LR_CUDA_BAND_PARTS) {
         return;
     }
-    int32_t *entries = fill.weights + 2 * LR_CUDA_BAND_BLOCK * block + entry;
-    const int first = (int)(LR_CUDA_OCTET * (block + 1)) + 2 * (entry % 4) - entry / 4;
-    const float pair[2] = {weight_at(pass, fill, forward, first),
-                           weight_at(pass, fill, forward, first + 1)};
+    float weights[2][2];
+    for (int half = 0; half < 2; half++) {
+        const int place = fill.places[2 * part + half] + 2 * (entry % 4) - entry / 4;
+        weights[half][0] = weight_at(pass, fill, forward, place);
+        weights[half][1] = weight_at(pass, fill, forward, place + 1);
+    }
     if (pass.num_rows == 1) {
-        const split_pair halves = split(pair[0], pair[1]);
-        entries[0] = (int)halves.high;
-        entries[LR_CUDA_BAND_BLOCK] = (int)halves.low;
+        const split_pair first = split(weights[0][0], weights[0][1]);
+        const split_pair second = split(weights[1][0], weights[1][1]);
+        fill.weights[thread] =
+            int4{(int)first.high, (int)second.high, (int)first.low, (int)second.low};
     } else {
-        entries[0] = bits_of(pair[0]);
-        entries[LR_CUDA_BAND_BLOCK] = bits_of(pair[1]);
+        fill.weights[thread] = int4{bits_of(weights[0][0]), bits_of(weights[0][1]),
+                                    bits_of(weights[1][0]), bits_of(weights[1][1])};
     }
 }
 

@@ -142,24 +142,26 @@ typedef struct lr_cuda_strip_fill {
     int32_t num_steps, num_offsets, num_columns;
 } lr_cuda_strip_fill;
 
-/* A step of a bands gather: products of 16 sources by each octet of outputs that a row of the lattice
- * has. Its halves are an octet of sources each, of any slice. Loads of four numbers each. */
+/* A step of a bands gather: products of 16 sources by octets of outputs. Its halves are an octet of
+ * sources each, of any slice. One load of four numbers. */
 typedef struct lr_cuda_band_step {
-    int32_t source[2];  /* of each half: 16 bytes each from the slab's octet 0 to its first */
-    int32_t weights[2]; /* of each half: the block for the outputs' first octet; the next ones' lie
-                           before it */
-    int32_t octet[2];   /* of each half: of sources, from the outputs' first */
-    int32_t needed;     /* bit j: octet j of the outputs has weights */
-    int32_t fresh;      /* bit h: half h has another octet than in the step before */
+    int32_t source[2]; /* of each half: 16 bytes each from octet 0 of the slab's first slice */
+    int16_t octet[2];  /* of each half: from the outputs' first */
+    uint8_t needed;    /* bit 2 i + j: octet j of the warp's row i has weights */
+    uint8_t fresh;     /* bit h: half h has another octet than in the step before */
+    uint16_t unused;
 } lr_cuda_band_step;
 
 enum {
     LR_CUDA_OCTET = 8,        /* neighbours on a row of the lattice */
-    LR_CUDA_BAND_OCTETS = 4,  /* of a warp's outputs */
-    LR_CUDA_BAND_ROWS = 4,    /* of a block: a warp each */
+    LR_CUDA_BAND_OCTETS = 2,  /* of a warp's outputs, on each */
+    LR_CUDA_BAND_ROWS = 2,    /* of its rows, which follow each other */
+    LR_CUDA_BAND_PARTS = 4,   /* of outputs of a warp, octets of a row */
+    LR_CUDA_BAND_SIDES = 2,   /* warps of a block beside each other along the rows, */
+    LR_CUDA_BAND_PAIRS = 2,   /* and across them */
     LR_CUDA_BAND_SLICES = 16, /* of a product */
     LR_CUDA_BAND_HEIGHT = 4,  /* products above each other, at most */
-    LR_CUDA_BAND_BLOCK = 32,  /* entries of a block of weights: its 8 x 8 by pairs */
+    LR_CUDA_BAND_BLOCK = 32,  /* entries of a block of weights: a lane's each */
     LR_CUDA_BAND_MOST = 256   /* numbers along a slab's sides: one copy brings it */
 };
 
@@ -169,20 +171,24 @@ enum {
 typedef struct lr_cuda_bands {
     lr_cuda_layout layout;
     const lr_cuda_band_step *steps; /* by row offset, each an even number */
-    const int32_t *first;           /* [num_offsets + 1]: the steps of row offset d */
-    const int32_t *lows;     /* [num_slabs]: octet that slab c begins with, from the block's */
-    const int2 *tiles;       /* [num_tiles]: octet and row that a block begins with */
-    const int2 *bases;       /* [num_lattice_rows]: first octet of each row, and one after last */
-    const int32_t *weights;  /* [blocks][2][32]: of two weights each the high and the low halves, or
-                                what time of flight and slice give of both, as floats */
-    const float *profiles;   /* [num_offsets][num_rows][profile_pitch]; where kernels vary */
-    const uint16_t *kernels; /* [num_lattice_rows][pitch]: LORmap, sorted; where kernels vary */
-    const float *peak;       /* the largest of mSRval, which scales weights */
+    const int32_t
+        *first; /* [num_lists + 1]: steps of list d, for row offset d from a warp's first row
+                             and d - 1 from its next one */
+    const int32_t *lows; /* [num_slabs]: octet that slab c begins with, from the block's */
+    const int2 *tiles;   /* [num_tiles]: octet and row that a block begins with */
+    const int2 *bases;   /* [num_lattice_rows]: first octet of each row, and one after last */
+    const int4 *weights; /* [steps][4][32]: of a part, for sources 2 (entry % 4) and the next one of
+                             both halves and output entry / 4: the high halves, then the low ones; or
+                             as floats what time of flight and slice give */
+    const float *profiles;       /* [num_offsets][num_rows][profile_pitch]; where kernels vary */
+    const uint16_t *kernels;     /* [num_lattice_rows][pitch]: LORmap, sorted; where kernels vary */
+    const float *peak;           /* the largest of mSRval, which scales weights */
     int32_t num_rows, num_tiles; /* rows: of mSRval */
     int32_t next[2], across[2];
     int32_t least_row, num_lattice_rows; /* of the rows that the grid has */
     int32_t pitch;                       /* numbers of a sorted row: whole octets */
     int32_t least_offset, num_offsets;   /* of rows of sources, from the outputs' */
+    int32_t num_lists;                   /* of steps: more, for a warp has several rows */
     int32_t num_slabs;
     int32_t low_slice, slices;            /* of a slab: from the block's first + low_slice on */
     int32_t width;                        /* numbers of a slab's row: octets in odd number */
@@ -200,18 +206,18 @@ typedef struct lr_cuda_band_source {
 
 /* From what the device fills in weights, profiles and kernels. */
 typedef struct lr_cuda_band_fill {
-    int32_t *weights;
+    int4 *weights;
     float *profiles, *peak;
     uint16_t *kernels;
-    const int32_t
-        *offsets;         /* [8 num_blocks + 16]: in mSR, of the places along rows; -1 = none. Entry
-                               (k, n) of block b, source k and output n, is that at 8 b + 8 + k - n */
-    const int32_t *peaks; /* [num_offsets of the pass][profile_pitch]: of the column that a row's
+    const int32_t *places;  /* [num_steps][4][2]: of each part, for both halves: where the weight of
+                               source 0 for output 0 is in the list of offsets */
+    const int32_t *offsets; /* in mSR, of the places along rows; -1 = none */
+    const int32_t *peaks;   /* [num_offsets of the pass][profile_pitch]: of the column that a row's
                                place is on, the offset with the largest factor; -1 = none */
-    const float *factors; /* [num_offsets]: what time of flight and slice give */
-    const float *values;  /* mSRval [num_offsets][num_rows] */
-    const uint16_t *map;  /* LORmap with margins, y slowest */
-    int32_t num_blocks, num_offsets;
+    const float *factors;   /* [num_offsets]: what time of flight and slice give */
+    const float *values;    /* mSRval [num_offsets][num_rows] */
+    const uint16_t *map;    /* LORmap with margins, y slowest */
+    int32_t num_steps, num_offsets;
 } lr_cuda_band_fill;
 
 /* An image that updates work on: an array or a surface, with margins or without. Zero is none. */

@@ -251,7 +251,7 @@ static lr_status place_bands(struct lr_cuda_tables *tables, const struct lr_cuda
     const int64_t number = sizeof(int32_t);
     *pass = plan->pass;
     pass->steps = place(tables, plan->num_steps * (int64_t)sizeof(*plan->steps), plan->steps, log);
-    pass->first = place(tables, (pass->num_offsets + 1) * number, plan->first, log);
+    pass->first = place(tables, (pass->num_lists + 1) * number, plan->first, log);
     pass->lows = place(tables, pass->num_slabs * number, plan->lows, log);
     pass->tiles = place(tables, pass->num_tiles * 2 * number, plan->tiles, log);
     pass->bases = place(tables, pass->num_lattice_rows * 2 * number, plan->bases, log);
@@ -265,12 +265,14 @@ static lr_status place_band_fill(struct lr_cuda_tables *tables,
                                  const lr_log *log)
 {
     const lr_cuda_bands *pass = &plan->pass;
-    const int64_t number = sizeof(int32_t), octet = LR_CUDA_OCTET;
+    const int64_t number = sizeof(int32_t);
     *fill = (lr_cuda_band_fill){.values = tables->gather.values,
                                 .map = tables->map,
-                                .num_blocks = plan->num_blocks,
+                                .num_steps = plan->num_steps,
                                 .num_offsets = plan->num_offsets};
-    fill->offsets = place(tables, octet * (plan->num_blocks + 2) * number, plan->offsets, log);
+    fill->places =
+        place(tables, plan->num_steps * (int64_t)sizeof(*plan->places), plan->places, log);
+    fill->offsets = place(tables, plan->num_places * number, plan->offsets, log);
     fill->peaks =
         place(tables, (int64_t)pass->num_offsets * pass->profile_pitch * number, plan->peaks, log);
     fill->factors = place(tables, plan->num_offsets * number, plan->factors, log);
@@ -278,8 +280,10 @@ static lr_status place_band_fill(struct lr_cuda_tables *tables,
         place(tables, (int64_t)pass->num_lattice_rows * pass->pitch * (int64_t)sizeof(uint16_t),
               NULL, log);
     fill->peak = place(tables, number, NULL, log);
-    return fill->offsets && fill->peaks && fill->factors && fill->kernels && fill->peak ? LR_OK
-                                                                                        : LR_FAILED;
+    return fill->places && fill->offsets && fill->peaks && fill->factors && fill->kernels &&
+                   fill->peak
+               ? LR_OK
+               : LR_FAILED;
 }
 
 /* Weights and profiles of one way. */
@@ -288,9 +292,10 @@ static lr_status fill_bands(struct lr_cuda_tables *tables, bool forward, lr_cuda
 {
     lr_cuda_bands *pass = &tables->bands[forward];
     const int64_t profiles = (int64_t)pass->num_offsets * pass->num_rows * pass->profile_pitch;
-    fill->weights =
-        place(tables, (int64_t)fill->num_blocks * LR_CUDA_BAND_BLOCK * 2 * (int64_t)sizeof(int32_t),
-              NULL, log);
+    fill->weights = place(tables,
+                          fill->num_steps * LR_CUDA_BAND_PARTS * LR_CUDA_BAND_BLOCK *
+                              (int64_t)(4 * sizeof(int32_t)),
+                          NULL, log);
     fill->profiles =
         place(tables, (pass->num_rows > 1 ? profiles : 1) * (int64_t)sizeof(float), NULL, log);
     if (fill->weights == NULL || fill->profiles == NULL) {

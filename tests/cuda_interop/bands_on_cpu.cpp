@@ -64,7 +64,8 @@ namespace
 
 enum {
     OCTET = LR_CUDA_OCTET,
-    OUTPUTS = LR_CUDA_OCTET * LR_CUDA_BAND_OCTETS,
+    OUTPUTS = LR_CUDA_OCTET * LR_CUDA_BAND_PARTS,
+    WARPS = LR_CUDA_BAND_SIDES * LR_CUDA_BAND_PAIRS,
     MOST_SLICES = LR_CUDA_BAND_SLICES * LR_CUDA_BAND_HEIGHT
 };
 
@@ -73,16 +74,33 @@ struct halves {
     double high, low;
 };
 
+/* Where an output lies. */
+struct place {
+    int l, row; /* of the lattice */
+};
+
+place place_of(const band_warp &warp, int output)
+{
+    const int part = output / OCTET;
+    return {(warp.octet + part % LR_CUDA_BAND_OCTETS) * OCTET + output % OCTET,
+            warp.row + part / LR_CUDA_BAND_OCTETS};
+}
+
 /* A warp's products, entry by entry. */
 struct products {
-    int own_kernels[OUTPUTS];
+    band_warp warp;
     float weight_unit;
-    lr_cuda_band_step steps[2];
+    int own_kernels[OUTPUTS];
     band_slab slab;
+    const uint16_t *numbers;
+    lr_cuda_band_step steps[2];
+    int numbers_of_steps[2];
     float sums[MOST_SLICES][OUTPUTS], slab_sums[MOST_SLICES][OUTPUTS];
 
-    void begin()
+    void begin(const lr_cuda_bands &, const band_slab &own, const uint16_t *from)
     {
+        slab = own;
+        numbers = from;
         memset(slab_sums, 0, sizeof(slab_sums));
     }
 
@@ -90,36 +108,38 @@ struct products {
     {
         for (int z = 0; z < MOST_SLICES; z++) {
             for (int n = 0; n < OUTPUTS; n++) {
-                sums[z][n] += unit * slab_sums[z][n];
+                sums[z][n] += unit * weight_unit * slab_sums[z][n];
             }
         }
     }
 
-    /* k: of a half's sources; n: of an octet's outputs. */
+    /* k: of a half's sources. */
     template <band_kernels Kernels>
-    float profile(const lr_cuda_bands &pass, const band_slab &slab, int octet, int k, int output)
+    float profile(const lr_cuda_bands &pass, int octet, int k, int output)
     {
-        const int l = (slab.octet + octet - pass.bases[slab.row].x) * OCTET + k;
+        const int l = (warp.octet + octet - pass.bases[slab.row].x) * OCTET + k;
         const int kernel =
             Kernels == BAND_FORWARD ? sorted_kernel(pass, slab.row, l) : own_kernels[output];
-        return band_profile(pass, slab.offset, kernel)[OCTET * octet + k - output];
+        const place target = place_of(warp, output);
+        return band_profile(pass, slab.list - (target.row - warp.row),
+                            kernel)[(warp.octet + octet) * OCTET + k - target.l];
     }
 
     template <band_kernels Kernels>
-    halves weight(const lr_cuda_bands &pass, const lr_cuda_band_step &step, const band_slab &slab,
-                  int half, int k, int output)
+    halves weight(const lr_cuda_bands &pass, int buffer, int half, int k, int output)
     {
-        const int block = step.weights[half] - output / OCTET;
-        const int32_t *entries =
-            pass.weights + 2 * LR_CUDA_BAND_BLOCK * block + output % OCTET * 4 + k / 2;
-        const int2 pair = {entries[0], entries[LR_CUDA_BAND_BLOCK]};
+        const int part = numbers_of_steps[buffer] * LR_CUDA_BAND_PARTS + output / OCTET;
+        const int4 entry = pass.weights[part * LR_CUDA_BAND_BLOCK + output % OCTET * 4 + k / 2];
+        const int of[4] = {entry.x, entry.y, entry.z, entry.w};
         if (Kernels == BAND_ONE) {
             const int shift = k % 2 * 16;
-            return {half_value((uint32_t)pair.x >> shift & 0xffff),
-                    half_value((uint32_t)pair.y >> shift & 0xffff)};
+            return {half_value((uint32_t)of[half] >> shift & 0xffff),
+                    half_value((uint32_t)of[2 + half] >> shift & 0xffff)};
         }
-        const float number = number_of(k % 2 == 0 ? pair.x : pair.y) *
-                             profile<Kernels>(pass, slab, step.octet[half], k, output);
+        const float factor = number_of(of[2 * half + k % 2]);
+        /* a row of outputs that has no weights has no profiles either */
+        const float number =
+            factor == 0 ? 0 : factor * profile<Kernels>(pass, steps[buffer].octet[half], k, output);
         const split_pair both = split(number, 0);
         return {half_value(both.high & 0xffff), half_value(both.low & 0xffff)};
     }
@@ -135,10 +155,10 @@ struct products {
     }
 
     template <band_kernels Kernels, int Buffer>
-    void prepare(const lr_cuda_bands &, const lr_cuda_band_step &step, const band_slab &from)
+    void prepare(const lr_cuda_bands &, const lr_cuda_band_step &step, int k)
     {
         steps[Buffer] = step;
-        slab = from;
+        numbers_of_steps[Buffer] = k;
     }
 
     template <band_kernels Kernels> void settle()
@@ -147,13 +167,12 @@ struct products {
 
     template <band_kernels Kernels, int Buffer> void multiply(const lr_cuda_bands &pass, int needed)
     {
-        const lr_cuda_band_step &step = steps[Buffer];
         for (int source = 0; source < 2 * OCTET; source++) {
             const int half = source / OCTET, k = source % OCTET;
             for (int output = 0; output < OUTPUTS; output++) {
                 if (needed >> (output / OCTET) & 1) {
-                    add(pass, slab.numbers + OCTET * step.source[half] + k, output,
-                        weight<Kernels>(pass, step, slab, half, k, output));
+                    add(pass, numbers + OCTET * steps[Buffer].source[half] + k, output,
+                        weight<Kernels>(pass, Buffer, half, k, output));
                 }
             }
         }
@@ -192,42 +211,50 @@ struct slab_room {
     }
 };
 
-void store(const lr_cuda_bands &pass, const band_block &block, int warp, const products &of,
-           float4 *target)
+void store(const lr_cuda_bands &pass, int slice, const products &of, float4 *target)
 {
     for (int output = 0; output < OUTPUTS; output++) {
-        const int column = band_column(pass, block.octet * OCTET + output, block.row + warp);
+        const place at = place_of(of.warp, output);
+        const int column = band_column(pass, at.l, at.row);
         for (int z = 0; column >= 0 && z < LR_CUDA_BAND_SLICES * pass.height &&
-                        block.slice + z < pass.layout.size[2];
+                        slice + z < pass.layout.size[2];
              z++) {
             float *texels = reinterpret_cast<float *>(target + pass.layout.margin[0] +
                                                       (int64_t)pass.layout.extent[0] * column);
-            texels[block.slice + z] = of.sums[z][output];
+            texels[slice + z] = of.sums[z][output];
         }
     }
+}
+
+products start(const lr_cuda_bands &pass, const band_warp &warp)
+{
+    products own = {};
+    own.warp = warp;
+    own.weight_unit = unit_of(*pass.peak);
+    for (int output = 0; output < OUTPUTS; output++) {
+        const place at = place_of(warp, output);
+        const int row = sorted_row(pass, at.row);
+        const int base = row < 0 ? 0 : pass.bases[row].x;
+        own.own_kernels[output] = sorted_kernel(pass, row, at.l - base * OCTET);
+    }
+    return own;
 }
 
 template <band_kernels Kernels>
 void gather_block(const lr_cuda_bands &pass, const band_block &block,
                   const lr_cuda_band_source &sorted, slab_room &room, float4 *target)
 {
-    for (int warp = 0; warp < LR_CUDA_BAND_ROWS; warp++) {
-        products own = {};
-        own.weight_unit = unit_of(*pass.peak);
-        const int row = sorted_row(pass, block.row + warp);
-        const int base = row < 0 ? 0 : pass.bases[row].x;
-        for (int output = 0; output < OUTPUTS; output++) {
-            own.own_kernels[output] =
-                sorted_kernel(pass, row, (block.octet - base) * OCTET + output);
-        }
+    for (int number = 0; number < WARPS; number++) {
+        products own = start(pass, band_warp_at(block, number));
         for (int c = 0; c < pass.num_slabs; c++) {
             int32_t at[3];
             slab_begin(pass, block, c, at);
             room.bring(pass, sorted, at);
-            gather_band<Kernels>(pass, block, sorted, c, warp, octets_in_grid(pass, block, warp),
-                                 room.numbers.data() + room.first, own);
+            gather_band<Kernels>(pass, band_slab_at(pass, own.warp, sorted, c),
+                                 parts_in_grid(pass, own.warp), room.numbers.data() + room.first,
+                                 own);
         }
-        store(pass, block, warp, own, target);
+        store(pass, block.slice, own, target);
     }
 }
 
@@ -248,12 +275,14 @@ void sort_source(const lr_cuda_bands &pass, const float4 *source, const lr_cuda_
 {
     enum { THREADS = 5 };
     for (int row = 0; row < pass.num_lattice_rows; row++) {
+        sorting own[THREADS];
         float peak = 0;
         for (int k = 0; k < THREADS; k++) {
-            peak = std::max(peak, find_peak(pass, source, row, k, THREADS));
+            begin_sorting(pass, row, k, own[k]);
+            peak = std::max(peak, find_peak(pass, source, row, {k, THREADS}, own[k]));
         }
         for (int k = 0; k < THREADS; k++) {
-            sort_row(pass, source, sorted, row, peak, k, THREADS);
+            sort_row(pass, source, sorted, row, peak, {k, THREADS}, own[k]);
         }
     }
 }
@@ -261,13 +290,13 @@ void sort_source(const lr_cuda_bands &pass, const float4 *source, const lr_cuda_
 /* What the device fills in, and sorts. */
 struct filled {
     std::vector<int2> tiles, bases;
-    std::vector<int32_t> weights;
+    std::vector<int4> weights;
     std::vector<float> profiles, units;
     std::vector<uint16_t> kernels, numbers;
     float peak = 0;
 
     filled(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, const cpu_band_lists &lists)
-        : weights((size_t)fill.num_blocks * LR_CUDA_BAND_BLOCK * 2),
+        : weights((size_t)fill.num_steps * LR_CUDA_BAND_PARTS * LR_CUDA_BAND_BLOCK),
           profiles((size_t)pass.num_offsets * pass.num_rows * pass.profile_pitch),
           units(pass.num_lattice_rows), kernels((size_t)pass.num_lattice_rows * pass.pitch),
           numbers((size_t)2 * pass.num_lattice_rows * pass.layout.size[2] * pass.pitch, 0x7e00)
@@ -286,7 +315,8 @@ struct filled {
 
 void fill_tables(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool forward)
 {
-    for (int64_t k = 0; k < (int64_t)fill.num_blocks * LR_CUDA_BAND_BLOCK; k++) {
+    for (int64_t k = 0; k < (int64_t)fill.num_steps * LR_CUDA_BAND_PARTS * LR_CUDA_BAND_BLOCK;
+         k++) {
         fill_band_weights(pass, fill, forward, k);
     }
     for (int64_t k = 0; k < (int64_t)pass.num_offsets * pass.num_rows * pass.profile_pitch; k++) {

@@ -184,12 +184,13 @@ static void run_strips(const struct tables *tables, const struct lr_cuda_strip_p
 static void run_bands(const struct tables *tables, bool forward, const float *source, float *target)
 {
     const struct lr_cuda_band_plan *plan = &tables->bands;
-    const lr_cuda_band_fill fill = {.offsets = plan->offsets,
+    const lr_cuda_band_fill fill = {.places = plan->places[0][0],
+                                    .offsets = plan->offsets,
                                     .peaks = plan->peaks,
                                     .factors = plan->factors,
                                     .values = tables->values,
                                     .map = tables->map,
-                                    .num_blocks = plan->num_blocks,
+                                    .num_steps = plan->num_steps,
                                     .num_offsets = plan->num_offsets};
     const cpu_band_lists lists = {plan->steps, plan->tiles[0], plan->bases[0]};
     lr_cuda_bands pass = plan->pass;
