@@ -12,17 +12,13 @@
 
 enum {
     K = LR_CUDA_OCTET,
-    J = LR_CUDA_BAND_OCTETS,
     I = LR_CUDA_BAND_ROWS,
-    PARTS = LR_CUDA_BAND_PARTS,
     BLOCK_ROWS = I * LR_CUDA_BAND_PAIRS,
-    BLOCK_OCTETS = J * LR_CUDA_BAND_SIDES,
+    BLOCK_OCTETS = LR_CUDA_BAND_SIDES,
     MOST_BYTES = 227 * 1024,
     BARRIER_BYTES = 128,
     MOST_DEPTH = BARRIER_BYTES / 16
 };
-
-_Static_assert((int)PARTS == I * J, "a warp's parts");
 
 /* The places that a row of the lattice has in the kernel, from an output on: first > last: none. */
 struct span {
@@ -66,7 +62,7 @@ static struct span *span_at(const struct rows *rows, int d, int slice)
     return &rows->spans[(int64_t)d * rows->count[1] + slice];
 }
 
-/* Octets of sources that have weights for the first octet of outputs. */
+/* Octets of sources that have weights for an octet of outputs. */
 static void octets_of(const struct span *span, int octets[2])
 {
     octets[0] = floor_div(span->first, K);
@@ -141,7 +137,6 @@ static void trim_rows(struct rows *rows)
 /* An octet of sources at a slice offset. */
 struct half {
     int octet, slice;
-    int needed; /* bit I i + j: by octet j of row i of the outputs */
 };
 
 /* Lists of steps, one for each row offset that a warp's first row may have. */
@@ -158,23 +153,26 @@ static const struct span *span_of(const struct rows *rows, int d, int i, int sli
     return is_there && !is_empty(span) ? span : NULL;
 }
 
-/* Whether an octet of sources has weights for the first octet of outputs. */
-static bool has_octet(const struct span *span, int octet)
+/* Whether row i has weights for it. */
+static bool has_half(const struct rows *rows, int d, int i, const struct half *half)
 {
+    const struct span *span = span_of(rows, d, i, half->slice);
     int octets[2];
+    if (span == NULL) {
+        return false;
+    }
     octets_of(span, octets);
-    return octet >= octets[0] && octet <= octets[1];
+    return half->octet >= octets[0] && half->octet <= octets[1];
 }
 
-/* needed = 0: there is none. */
-static struct half half_at(const struct rows *rows, int d, int slice, int octet)
+static bool is_needed(const struct rows *rows, int d, const struct half *half)
 {
-    struct half half = {octet, slice, 0};
-    for (int part = 0; part < PARTS; part++) {
-        const struct span *span = span_of(rows, d, part / J, slice);
-        half.needed |= span != NULL && has_octet(span, octet - part % J) ? 1 << part : 0;
+    for (int i = 0; i < I; i++) {
+        if (has_half(rows, d, i, half)) {
+            return true;
+        }
     }
-    return half;
+    return false;
 }
 
 /* Octets of sources that a list's steps have: from the first to the last; last < first: none. */
@@ -188,7 +186,7 @@ static void range_of(const struct rows *rows, int d, int range[2])
         if (span != NULL) {
             octets_of(span, octets);
             range[0] = octets[0] < range[0] ? octets[0] : range[0];
-            range[1] = octets[1] + J - 1 > range[1] ? octets[1] + J - 1 : range[1];
+            range[1] = octets[1] > range[1] ? octets[1] : range[1];
         }
     }
 }
@@ -201,8 +199,8 @@ static int list_halves(const struct rows *rows, int d, struct half *halves)
     range_of(rows, d, range);
     for (int octet = range[0]; octet <= range[1]; octet++) {
         for (int slice = 0; slice < rows->count[1]; slice++) {
-            const struct half half = half_at(rows, d, slice, octet);
-            if (half.needed == 0) {
+            const struct half half = {octet, slice};
+            if (!is_needed(rows, d, &half)) {
                 continue;
             }
             if (halves != NULL) {
@@ -283,27 +281,14 @@ static int64_t count_octets(const struct lr_lattice *lattice, const int32_t size
 
 /* --- the lattice --- */
 
-static int count_bits(int bits)
+/* Steps of a warp. */
+static int64_t count_steps(const struct rows *rows)
 {
-    int count = 0;
-    for (; bits != 0; bits &= bits - 1) {
-        count++;
+    int64_t count = 0;
+    for (int d = 0; d < count_lists(rows); d++) {
+        count += (list_halves(rows, d, NULL) + 1) / 2;
     }
     return count;
-}
-
-/* Products of an octet of outputs, about; a step's loads are as good as a product. */
-static int64_t cost_of(const struct rows *rows, struct half *halves)
-{
-    int64_t cost = 0;
-    for (int d = 0; d < count_lists(rows); d++) {
-        const int count = list_halves(rows, d, halves);
-        for (int k = 0; k < count; k += 2) {
-            const int second = k + 1 < count ? halves[k + 1].needed : 0;
-            cost += 1 + count_bits(halves[k].needed | second);
-        }
-    }
-    return cost;
 }
 
 static lr_status weigh(struct planner *planner, const struct lr_lattice *candidate, int64_t *least)
@@ -311,22 +296,16 @@ static lr_status weigh(struct planner *planner, const struct lr_lattice *candida
     struct rows rows = {.lattice = *candidate};
     LR_TRY(find_rows(&rows, planner->shape, planner->log));
     trim_rows(&rows);
-    struct half *halves =
-        lr_alloc(most_halves(&rows), sizeof(*halves), "rows of a kernel", planner->log);
     const int64_t cost =
-        halves != NULL
-            ? cost_of(&rows, halves) * count_octets(candidate, planner->plan->pass.layout.size)
-            : INT64_MAX;
+        count_steps(&rows) * count_octets(candidate, planner->plan->pass.layout.size);
     if (cost < *least) {
-        *least = cost;
         const struct rows former = planner->rows;
+        *least = cost;
         planner->rows = rows;
         rows = former;
     }
-    const lr_status status = halves != NULL ? LR_OK : LR_FAILED;
-    free(halves);
     free(rows.spans);
-    return status;
+    return LR_OK;
 }
 
 static lr_status choose_lattice(struct planner *planner)
@@ -366,21 +345,20 @@ static lr_status number_places(struct planner *planner)
     return LR_OK;
 }
 
-/* Where a part's weights for a half begin in the list of offsets; K: there are none. */
-static int32_t place_of(const struct planner *planner, int d, const struct half *half, int part)
+/* Where a row's weights for a half begin in the list of offsets; K: there are none. */
+static int32_t place_of(const struct planner *planner, int d, int i, const struct half *half)
 {
-    const struct span *span = span_of(&planner->rows, d, part / J, half->slice);
-    const int octet = half->octet - part % J;
+    const struct span *span = span_of(&planner->rows, d, i, half->slice);
     int octets[2];
-    if (span == NULL || !has_octet(span, octet)) {
+    if (!has_half(&planner->rows, d, i, half)) {
         return K;
     }
     octets_of(span, octets);
-    return planner->places[span - planner->rows.spans] + K * (octet - octets[0]);
+    return planner->places[span - planner->rows.spans] + K * (half->octet - octets[0]);
 }
 
-/* second = NULL: there is none, and the first comes again, without weights. last: the octets of the step
- * before. */
+/* halves[1] = NULL: there is none, and the first comes again, without weights. last: the octets of the
+ * step before. */
 static void add_step(const struct planner *planner, int d, const struct half *const halves[2],
                      int last[2])
 {
@@ -391,33 +369,23 @@ static void add_step(const struct planner *planner, int d, const struct half *co
         const struct half *half = halves[h] != NULL ? halves[h] : halves[0];
         step.source[h] = half->slice * row + half->octet;
         step.octet[h] = (int16_t)half->octet;
-        step.needed |= (uint8_t)(halves[h] != NULL ? half->needed : 0);
-        step.fresh |= (uint8_t)(half->octet != last[h] ? 1 << h : 0);
+        step.fresh |= half->octet != last[h] ? 1 << h : 0;
         last[h] = half->octet;
-        for (int part = 0; part < PARTS; part++) {
-            plan->places[plan->num_steps][part][h] =
-                halves[h] != NULL ? place_of(planner, d, half, part) : K;
+        for (int i = 0; i < I; i++) {
+            plan->places[plan->num_steps][i][h] =
+                halves[h] != NULL ? place_of(planner, d, i, half) : K;
         }
     }
     plan->steps[plan->num_steps++] = step;
 }
 
-/* Steps in even number, for which the last one may come again, without weights. */
 static void list_row_steps(const struct planner *planner, int d, const struct half *halves,
                            int count)
 {
-    struct lr_cuda_band_plan *plan = planner->plan;
-    const int first = plan->num_steps;
     int last[2] = {INT32_MAX, INT32_MAX};
     for (int k = 0; k < count; k += 2) {
         const struct half *const both[2] = {&halves[k], k + 1 < count ? &halves[k + 1] : NULL};
         add_step(planner, d, both, last);
-    }
-    if ((plan->num_steps - first) % 2 != 0) {
-        const int k = plan->num_steps++;
-        plan->steps[k] = plan->steps[k - 1];
-        plan->steps[k].needed = plan->steps[k].fresh = 0;
-        memcpy(plan->places[k], plan->places[k - 1], sizeof(plan->places[k]));
     }
 }
 
@@ -426,7 +394,7 @@ static lr_status list_steps(struct planner *planner)
     struct lr_cuda_band_plan *plan = planner->plan;
     const struct rows *rows = &planner->rows;
     const int lists = plan->pass.num_lists = count_lists(rows), most = most_halves(rows);
-    const int64_t steps = (int64_t)lists * (most / 2 + 2);
+    const int64_t steps = (int64_t)lists * (most / 2 + 1);
     plan->first = lr_alloc(lists + 1, sizeof(*plan->first), "steps of a view", planner->log);
     plan->steps = lr_alloc(steps, sizeof(*plan->steps), "steps of a view", planner->log);
     plan->places = lr_alloc(steps, sizeof(*plan->places), "steps of a view", planner->log);
@@ -455,7 +423,7 @@ static void find_slab(const struct rows *rows, int c, int range[2])
             continue;
         }
         range_of(rows, d, own);
-        own[1] += own[0] <= own[1] ? BLOCK_OCTETS - J : 0;
+        own[1] += own[0] <= own[1] ? BLOCK_OCTETS - 1 : 0;
         range[0] = own[0] < range[0] ? own[0] : range[0];
         range[1] = own[1] > range[1] ? own[1] : range[1];
     }
@@ -591,7 +559,7 @@ static void set_profiles(const struct rows *rows, lr_cuda_bands *pass)
             most = range[1] > most ? range[1] : most;
         }
     }
-    pass->profile_least = K * (least - (J - 1)) - (K - 1);
+    pass->profile_least = K * least - (K - 1);
     pass->profile_pitch = K * most + K - pass->profile_least;
 }
 

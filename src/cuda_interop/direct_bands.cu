@@ -45,12 +45,7 @@ __device__ inline int same_in_warp(int number)
 namespace
 {
 
-enum {
-    LANES = 32,
-    WARPS = LR_CUDA_BAND_SIDES * LR_CUDA_BAND_PAIRS,
-    OCTETS = LR_CUDA_BAND_OCTETS,
-    PARTS = LR_CUDA_BAND_PARTS
-};
+enum { LANES = 32, WARPS = LR_CUDA_BAND_SIDES * LR_CUDA_BAND_PAIRS, ROWS = LR_CUDA_BAND_ROWS };
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
@@ -75,67 +70,37 @@ struct band_weights {
     uint32_t parts[4];
 };
 
-/* A load that stays where it is, ahead of its use; none where it is not needed. */
-__device__ inline void load_weights(band_weights &weights, const int4 *from, int is_needed)
-{
-    asm volatile("{\n"
-                 ".reg .pred needed;\n"
-                 "setp.ne.s32 needed, %5, 0;\n"
-                 "@needed ld.global.nc.v4.b32 {%0, %1, %2, %3}, [%4];\n"
-                 "}"
-                 : "+r"(weights.parts[0]), "+r"(weights.parts[1]), "+r"(weights.parts[2]),
-                   "+r"(weights.parts[3])
-                 : "l"(from), "r"(is_needed));
-}
-
-/* sums += sources weights, if they are needed. */
+/* sums += sources weights. */
 __device__ inline void add_product(float (&sums)[4], const band_sources &sources, uint32_t first,
-                                   uint32_t second, int is_needed)
+                                   uint32_t second)
 {
-    asm("{\n"
-        ".reg .pred needed;\n"
-        "setp.ne.s32 needed, %10, 0;\n"
-        "@needed mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};\n"
-        "}"
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
         : "r"(sources.parts[0]), "r"(sources.parts[1]), "r"(sources.parts[2]),
-          "r"(sources.parts[3]), "r"(first), "r"(second), "r"(is_needed));
+          "r"(sources.parts[3]), "r"(first), "r"(second));
 }
 
-/* A lane's part of a warp's products. Of a part's outputs a lane has the weights of output lane / 4 and
+/* A lane's part of a warp's products. Of a row's outputs a lane has the weights of output lane / 4 and
  * sources 2 (lane % 4) and the next one of both halves, and sums of outputs 2 (lane % 4) and the next
  * one for slices lane / 4 and that + 8. */
 template <int Height> struct band_products {
-    struct split_sources {
-        band_sources high[Height], low[Height];
-    };
-    static constexpr bool LOADS_AHEAD = Height < LR_CUDA_BAND_HEIGHT; /* registers have the room */
-
     band_warp warp;
     int lane;
-    float weight_unit;           /* what a weight of 1 stands for */
-    int own_kernels[PARTS];      /* of the lane's outputs, on the way back */
-    int list, row;               /* of the slab */
-    uint32_t numbers;            /* of the slab, the row that this lane tells */
-    float profiles[2][PARTS][2]; /* of both halves */
-    float sums[Height][PARTS][4], slab_sums[Height][PARTS][4];
-    split_sources sources[LOADS_AHEAD ? 2 : 1];
-    uint32_t addresses[2];
-    band_weights
-        weights[2][PARTS]; /* where kernels vary, of the step at hand; and what they are made of,
-                                       of the next one */
+    float weight_unit;          /* what a weight of 1 stands for */
+    int own_kernels[ROWS];      /* of the lane's outputs, on the way back */
+    int list, row;              /* of the slab */
+    uint32_t numbers;           /* of the slab, the row that this lane tells */
+    float profiles[2][ROWS][2]; /* of both halves */
+    float sums[Height][ROWS][4], slab_sums[Height][ROWS][4];
 
-    __device__ void clear(float (&all)[Height][PARTS][4])
+    __device__ void clear(float (&all)[Height][ROWS][4])
     {
 #pragma unroll
         for (int m = 0; m < Height; m++) {
 #pragma unroll
-            for (int part = 0; part < PARTS; part++) {
-#pragma unroll
-                for (int i = 0; i < 4; i++) {
-                    all[m][part][i] = 0;
-                }
+            for (int i = 0; i < ROWS * 4; i++) {
+                all[m][i / 4][i % 4] = 0;
             }
         }
     }
@@ -146,20 +111,16 @@ template <int Height> struct band_products {
         lane = own_lane;
         weight_unit = unit_of(__ldg(pass.peak));
         clear(sums);
-#pragma unroll
-        for (int k = 0; k < 8 * PARTS; k++) {
-            weights[k / (4 * PARTS)][k / 4 % PARTS].parts[k % 4] = 0;
-        }
     }
 
     __device__ void find_own_kernels(const lr_cuda_bands &pass)
     {
 #pragma unroll
-        for (int part = 0; part < PARTS; part++) {
-            const int own = sorted_row(pass, warp.row + part / OCTETS);
+        for (int i = 0; i < ROWS; i++) {
+            const int own = sorted_row(pass, warp.row + i);
             const int base = own < 0 ? 0 : __ldg(pass.bases + own).x;
-            own_kernels[part] = sorted_kernel(
-                pass, own, (warp.octet + part % OCTETS - base) * LR_CUDA_OCTET + lane / 4);
+            own_kernels[i] =
+                sorted_kernel(pass, own, (warp.octet - base) * LR_CUDA_OCTET + lane / 4);
         }
     }
 
@@ -177,16 +138,13 @@ template <int Height> struct band_products {
 #pragma unroll
         for (int m = 0; m < Height; m++) {
 #pragma unroll
-            for (int part = 0; part < PARTS; part++) {
-#pragma unroll
-                for (int i = 0; i < 4; i++) {
-                    sums[m][part][i] += unit * weight_unit * slab_sums[m][part][i];
-                }
+            for (int i = 0; i < ROWS * 4; i++) {
+                sums[m][i / 4][i % 4] += unit * weight_unit * slab_sums[m][i / 4][i % 4];
             }
         }
     }
 
-    /* Those of the lane's two sources, for its output in each part. A row without weights takes any. */
+    /* Those of the lane's two sources, for its output in each row. A row without weights takes any. */
     template <band_kernels Kernels>
     __device__ void load_profiles(const lr_cuda_bands &pass, int octet, int half)
     {
@@ -198,119 +156,86 @@ template <int Height> struct band_products {
             kernels[1] = sorted_kernel(pass, row, l + 1);
         }
 #pragma unroll
-        for (int part = 0; part < PARTS; part++) {
-            const int d = min(max(list - part / OCTETS, 0), pass.num_offsets - 1);
+        for (int i = 0; i < ROWS; i++) {
+            const int d = min(max(list - i, 0), pass.num_offsets - 1);
 #pragma unroll
             for (int k = 0; k < 2; k++) {
-                const int kernel = Kernels == BAND_BACK ? own_kernels[part] : kernels[k];
-                profiles[half][part][k] = __ldg(band_profile(pass, d, kernel) + place -
-                                                LR_CUDA_OCTET * (part % OCTETS) + k);
+                const int kernel = Kernels == BAND_BACK ? own_kernels[i] : kernels[k];
+                profiles[half][i][k] = __ldg(band_profile(pass, d, kernel) + place + k);
             }
         }
     }
 
-    template <int Buffer> __device__ void load_slices(const lr_cuda_bands &pass, uint32_t first)
+    /* Of row i: both halves' high numbers, and their low ones. */
+    template <band_kernels Kernels> __device__ uint4 find_weights(const int4 &entry, int i)
     {
-        const uint32_t row_bytes = (uint32_t)pass.width * 2;
-        const uint32_t plane_bytes = (uint32_t)pass.slices * row_bytes;
+        if constexpr (Kernels == BAND_ONE) {
+            return make_uint4((uint32_t)entry.x, (uint32_t)entry.y, (uint32_t)entry.z,
+                              (uint32_t)entry.w);
+        }
+        const split_pair first = split(__int_as_float(entry.x) * profiles[0][i][0],
+                                       __int_as_float(entry.y) * profiles[0][i][1]);
+        const split_pair second = split(__int_as_float(entry.z) * profiles[1][i][0],
+                                        __int_as_float(entry.w) * profiles[1][i][1]);
+        return make_uint4(first.high, second.high, first.low, second.low);
+    }
+
+    __device__ void multiply_rows(const band_sources (&high)[Height],
+                                  const band_sources (&low)[Height], const uint4 (&weights)[ROWS])
+    {
 #pragma unroll
-        for (int m = 0; m < Height; m++) {
-            const uint32_t address = first + m * LR_CUDA_BAND_SLICES * row_bytes;
-            load_sources(sources[Buffer].high[m], address);
-            load_sources(sources[Buffer].low[m], address + plane_bytes);
+        for (int k = 0; k < Height * ROWS; k++) {
+            add_product(slab_sums[k / ROWS][k % ROWS], high[k / ROWS], weights[k % ROWS].x,
+                        weights[k % ROWS].y);
+        }
+#pragma unroll
+        for (int k = 0; k < Height * ROWS; k++) {
+            add_product(slab_sums[k / ROWS][k % ROWS], high[k / ROWS], weights[k % ROWS].z,
+                        weights[k % ROWS].w);
+        }
+#pragma unroll
+        for (int k = 0; k < Height * ROWS; k++) {
+            add_product(slab_sums[k / ROWS][k % ROWS], low[k / ROWS], weights[k % ROWS].x,
+                        weights[k % ROWS].y);
         }
     }
 
-    template <band_kernels Kernels, int Buffer>
-    __device__ void prepare(const lr_cuda_bands &pass, const lr_cuda_band_step &step, int k)
+    template <band_kernels Kernels>
+    __device__ void multiply(const lr_cuda_bands &pass, const lr_cuda_band_step &step, int k)
     {
-        constexpr int to = Kernels == BAND_ONE ? Buffer : 1;
+        const int4 *entries = pass.weights + (k * ROWS * LR_CUDA_BAND_BLOCK + lane);
+        const int4 entry[ROWS] = {__ldg(entries), __ldg(entries + LR_CUDA_BAND_BLOCK)};
+        const uint32_t row_bytes = (uint32_t)pass.width * 2;
+        const uint32_t plane_bytes = (uint32_t)pass.slices * row_bytes;
+        const uint32_t address =
+            numbers + 16 * (uint32_t)(lane < 16 ? step.source[0] : step.source[1]);
+        band_sources high[Height], low[Height];
+#pragma unroll
+        for (int m = 0; m < Height; m++) {
+            load_sources(high[m], address + m * LR_CUDA_BAND_SLICES * row_bytes);
+            load_sources(low[m], address + m * LR_CUDA_BAND_SLICES * row_bytes + plane_bytes);
+        }
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             if (Kernels != BAND_ONE && (step.fresh & (1 << half)) != 0) {
                 load_profiles<Kernels>(pass, step.octet[half], half);
             }
         }
-#pragma unroll
-        for (int part = 0; part < PARTS; part++) {
-            load_weights(weights[to][part],
-                         pass.weights + ((k * PARTS + part) * LR_CUDA_BAND_BLOCK + lane),
-                         step.needed & (1 << part));
-        }
-        addresses[Buffer] = numbers + 16 * (uint32_t)(lane < 16 ? step.source[0] : step.source[1]);
-        if constexpr (LOADS_AHEAD) {
-            load_slices<Buffer>(pass, addresses[Buffer]);
-        }
-    }
-
-    template <band_kernels Kernels> __device__ void settle()
-    {
-        if constexpr (Kernels != BAND_ONE) {
-#pragma unroll
-            for (int part = 0; part < PARTS; part++) {
-                uint32_t(&from)[4] = weights[1][part].parts, (&to)[4] = weights[0][part].parts;
-#pragma unroll
-                for (int half = 0; half < 2; half++) {
-                    const split_pair halves =
-                        split(__uint_as_float(from[2 * half]) * profiles[half][part][0],
-                              __uint_as_float(from[2 * half + 1]) * profiles[half][part][1]);
-                    to[half] = halves.high;
-                    to[2 + half] = halves.low;
-                }
-            }
-        }
-    }
-
-    /* First: of the weights' numbers. */
-    template <int First>
-    __device__ void add_products(const band_sources (&from)[Height],
-                                 const band_weights (&by)[PARTS], int needed)
-    {
-#pragma unroll
-        for (int part = 0; part < PARTS; part++) {
-#pragma unroll
-            for (int m = 0; m < Height; m++) {
-                add_product(slab_sums[m][part], from[m], by[part].parts[First],
-                            by[part].parts[First + 1], needed & (1 << part));
-            }
-        }
-    }
-
-    __device__ void multiply_parts(const split_sources &from, const band_weights (&by)[PARTS],
-                                   int needed)
-    {
-        add_products<0>(from.high, by, needed);
-        add_products<2>(from.high, by, needed);
-        add_products<0>(from.low, by, needed);
-    }
-
-    template <band_kernels Kernels, int Buffer>
-    __device__ void multiply(const lr_cuda_bands &pass, int needed)
-    {
-        constexpr int at = LOADS_AHEAD ? Buffer : 0, by = Kernels == BAND_ONE ? Buffer : 0;
-        if constexpr (!LOADS_AHEAD) {
-            load_slices<0>(pass, addresses[Buffer]);
-        }
-        if (needed == (1 << PARTS) - 1) { /* no branches between products */
-            multiply_parts(sources[at], weights[by], (1 << PARTS) - 1);
-        } else {
-            multiply_parts(sources[at], weights[by], needed);
-        }
+        const uint4 weights[ROWS] = {find_weights<Kernels>(entry[0], 0),
+                                     find_weights<Kernels>(entry[1], 1)};
+        multiply_rows(high, low, weights);
     }
 
     /* texels: from the column's first on. */
-    __device__ void store_column(const lr_cuda_bands &pass, int slice, int part, int side,
+    __device__ void store_column(const lr_cuda_bands &pass, int slice, int i, int side,
                                  float4 *texels)
     {
         float *column = reinterpret_cast<float *>(texels);
 #pragma unroll
-        for (int m = 0; m < Height; m++) {
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                const int z = slice + m * LR_CUDA_BAND_SLICES + lane / 4 + 8 * i;
-                if (z < pass.layout.size[2]) {
-                    column[z] = sums[m][part][2 * i + side];
-                }
+        for (int k = 0; k < 2 * Height; k++) {
+            const int z = slice + k / 2 * LR_CUDA_BAND_SLICES + lane / 4 + 8 * (k % 2);
+            if (z < pass.layout.size[2]) {
+                column[z] = sums[k / 2][i][2 * (k % 2) + side];
             }
         }
     }
@@ -318,16 +243,13 @@ template <int Height> struct band_products {
     __device__ void store(const lr_cuda_bands &pass, int slice, float4 *target)
     {
 #pragma unroll
-        for (int part = 0; part < PARTS; part++) {
-#pragma unroll
-            for (int side = 0; side < 2; side++) {
-                const int l = (warp.octet + part % OCTETS) * LR_CUDA_OCTET + 2 * (lane % 4) + side;
-                const int column = band_column(pass, l, warp.row + part / OCTETS);
-                if (column >= 0) {
-                    store_column(pass, slice, part, side,
-                                 target + pass.layout.margin[0] +
-                                     (int64_t)pass.layout.extent[0] * column);
-                }
+        for (int k = 0; k < 2 * ROWS; k++) {
+            const int l = warp.octet * LR_CUDA_OCTET + 2 * (lane % 4) + k % 2;
+            const int column = band_column(pass, l, warp.row + k / 2);
+            if (column >= 0) {
+                store_column(pass, slice, k / 2, k % 2,
+                             target + pass.layout.margin[0] +
+                                 (int64_t)pass.layout.extent[0] * column);
             }
         }
     }
@@ -372,22 +294,22 @@ __device__ inline void gather_bands(const lr_cuda_bands &pass, const band_block 
 {
     const band_warp &warp = products.warp;
     const bool brings = warp.side == 0 && warp.pair == 0;
-    const int parts = same_in_warp(parts_in_grid(pass, warp));
+    const bool is_needed = same_in_warp(is_in_grid(pass, warp)) != 0;
     ring_place here = {0, 0}, front = {0, 0};
     int coming = 0;
     if (brings) {
         bring_slabs(pass, block, room, source, pass.depth - 1, coming, front);
     }
-    band_slab next = band_slab_at(pass, warp, sorted, 0);
+    band_slab next = band_slab_at(pass, warp, sorted, 0, is_needed);
     for (int c = 0; c < pass.num_slabs; c++, here = next_place(pass.depth, here)) {
         const band_slab slab = next;
         if (brings) {
             bring_slabs(pass, block, room, source, c + pass.depth, coming, front);
         }
-        next = band_slab_at(pass, warp, sorted, min(c + 1, pass.num_slabs - 1));
+        next = band_slab_at(pass, warp, sorted, min(c + 1, pass.num_slabs - 1), is_needed);
         wait_for(room.is_there + here.slot, here.round);
         gather_band<Kernels>(
-            pass, slab, parts,
+            pass, slab,
             reinterpret_cast<const uint16_t *>(room.slabs + here.slot * pass.slab_bytes), products);
         __syncwarp();
         if (is_elected()) {
@@ -543,8 +465,7 @@ cudaError_t launch_bands(const lr_cuda_bands &pass, const lr_cuda_images &images
 {
     return pass.height == 1   ? launch_height<Kernels, 1>(pass, images)
            : pass.height == 2 ? launch_height<Kernels, 2>(pass, images)
-           : pass.height == 3 ? launch_height<Kernels, 3>(pass, images)
-                              : launch_height<Kernels, 4>(pass, images);
+                              : launch_height<Kernels, 3>(pass, images);
 }
 
 cudaError_t launch_sort(const lr_cuda_bands &pass, const lr_cuda_images &images)
@@ -577,7 +498,7 @@ int lr_cuda_launch_band_fill(bool forward, const lr_cuda_bands *pass, const lr_c
     constexpr int group = 256;
     const auto blocks = [](int64_t count) { return (unsigned)((count + group - 1) / group); };
     const int64_t values = (int64_t)fill->num_offsets * pass->num_rows;
-    const int64_t weights = (int64_t)fill->num_steps * LR_CUDA_BAND_PARTS * LR_CUDA_BAND_BLOCK;
+    const int64_t weights = (int64_t)fill->num_steps * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK;
     const int64_t profiles = (int64_t)pass->num_offsets * pass->num_rows * pass->profile_pitch;
     const int64_t kernels = (int64_t)pass->num_lattice_rows * pass->pitch;
     const cudaError_t error = cudaMemsetAsync(fill->peak, 0, sizeof(float), nullptr);

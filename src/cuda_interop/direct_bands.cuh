@@ -6,10 +6,8 @@
  * give an octet of outputs is a band of the kernel, the same for all slices: a matrix of slices by
  * sources times one of sources by outputs. Numbers are split into two halves of 11 bits each, three
  * products of which keep 22 bits. What a product is comes as a type with
- *   void begin(pass, slab, numbers), whose octet 0 is the warp's first
- *   void prepare<Kernels, Buffer>(pass, step, k), what step k takes, into one of two buffers
- *   void settle<Kernels>(), makes weights of what was prepared last
- *   void multiply<Kernels, Buffer>(pass, needed), what was prepared there and settled
+ *   void begin(pass, slab, numbers), whose octet 0 is the warp's
+ *   void multiply<Kernels>(pass, step, k), those of step k
  *   void end(float unit), adds the slab's sums to the warp's
  * and what a number's halves are, and how another kernel's numbers are read, as functions
  *   split_pair split(float a, float b);  float load_unit(const float *)
@@ -28,17 +26,16 @@ struct band_block {
     int slice;      /* the first */
 };
 
-/* A warp's, of that: octets of a row and those of the next one, its parts. */
+/* A warp's, of that: an octet of a row and that of the next one. */
 struct band_warp {
     int side, pair;
-    int octet, row; /* of the lattice: the first ones */
+    int octet, row; /* of the lattice; the first row */
 };
 
 __device__ inline band_warp band_warp_at(const band_block &block, int number)
 {
     const int side = number % LR_CUDA_BAND_SIDES, pair = number / LR_CUDA_BAND_SIDES;
-    return {side, pair, block.octet + side * LR_CUDA_BAND_OCTETS,
-            block.row + pair * LR_CUDA_BAND_ROWS};
+    return {side, pair, block.octet + side, block.row + pair * LR_CUDA_BAND_ROWS};
 }
 
 /* What a warp makes of a slab. */
@@ -230,74 +227,52 @@ __device__ inline void slab_begin(const lr_cuda_bands &pass, const band_block &b
     at[2] = row; /* -1: all of it lies outside */
 }
 
-/* The parts of a warp that the grid has. */
-__device__ inline int parts_in_grid(const lr_cuda_bands &pass, const band_warp &warp)
+/* Whether the grid has some of a warp's outputs. */
+__device__ inline bool is_in_grid(const lr_cuda_bands &pass, const band_warp &warp)
 {
-    int needed = 0;
-    for (int part = 0; part < LR_CUDA_BAND_PARTS; part++) {
-        const int row = sorted_row(pass, warp.row + part / LR_CUDA_BAND_OCTETS);
-        const int octet = warp.octet + part % LR_CUDA_BAND_OCTETS;
-        needed |=
-            row >= 0 && octet >= pass.bases[row].x && octet < pass.bases[row].y ? 1 << part : 0;
+    bool is_there = false;
+    for (int i = 0; i < LR_CUDA_BAND_ROWS; i++) {
+        const int row = sorted_row(pass, warp.row + i);
+        is_there = is_there ||
+                   (row >= 0 && warp.octet >= pass.bases[row].x && warp.octet < pass.bases[row].y);
     }
-    return needed;
+    return is_there;
 }
 
-/* Slab c, for a warp; no steps: it has nothing to do there. */
+/* Slab c, for a warp; no steps: it has nothing to do there. is_needed: the warp has. */
 __device__ inline band_slab band_slab_at(const lr_cuda_bands &pass, const band_warp &warp,
-                                         const lr_cuda_band_source &sorted, int c)
+                                         const lr_cuda_band_source &sorted, int c, bool is_needed)
 {
     const int list = c - warp.pair * LR_CUDA_BAND_ROWS;
     const int row = sorted_row(pass, warp.row + pass.least_offset + list);
-    if (list < 0 || list >= pass.num_lists || row < 0) {
+    if (!is_needed || list < 0 || list >= pass.num_lists || row < 0) {
         return {0, 0, 0, 0, 0, 0};
     }
-    return {__ldg(pass.first + list),
-            __ldg(pass.first + list + 1),
-            list,
-            row,
-            __ldg(pass.lows + c) - warp.side * LR_CUDA_BAND_OCTETS,
-            load_unit(sorted.units + row)};
+    return {__ldg(pass.first + list),         __ldg(pass.first + list + 1), list, row,
+            __ldg(pass.lows + c) - warp.side, load_unit(sorted.units + row)};
 }
 
-/* Step k, of the parts that a warp needs; the last one where there is none any more. The same in all
- * lanes. */
-__device__ inline lr_cuda_band_step step_at(const lr_cuda_bands &pass, const band_slab &slab, int k,
-                                            int parts)
+/* Step k; the last one where there is none any more. */
+__device__ inline lr_cuda_band_step step_at(const lr_cuda_bands &pass, const band_slab &slab, int k)
 {
     const int4 step = __ldg(reinterpret_cast<const int4 *>(pass.steps) + min(k, slab.end - 1));
-    return {{step.x, step.y},
-            {(int16_t)(step.z & 0xffff), (int16_t)(step.z >> 16)},
-            (uint8_t)(same_in_warp(step.w) & parts),
-            (uint8_t)(step.w >> 8 & 3),
-            0};
+    return {{step.x, step.y}, {(int16_t)(step.z & 0xffff), (int16_t)(step.z >> 16)}, step.w};
 }
 
-/* Products of a slab by its steps: what the next step needs is on its way while this one is made.
- * numbers: the slab's. parts: that the warp needs. */
+/* Products of a slab by its steps. numbers: the slab's. */
 template <band_kernels Kernels, class Products>
-__device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &slab, int parts,
+__device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &slab,
                                    const uint16_t *numbers, Products &products)
 {
-    if (slab.first >= slab.end || parts == 0) {
+    if (slab.first >= slab.end) {
         return;
     }
-    int k = slab.first;
-    lr_cuda_band_step here = step_at(pass, slab, k, parts),
-                      next = step_at(pass, slab, k + 1, parts);
+    lr_cuda_band_step next = step_at(pass, slab, slab.first);
     products.begin(pass, slab, numbers - slab.octet * LR_CUDA_OCTET);
-    products.template prepare<Kernels, 0>(pass, here, k);
-    for (; k < slab.end; k += 2) {
-        int needed = here.needed;
-        products.template settle<Kernels>();
-        products.template prepare<Kernels, 1>(pass, next, k + 1);
-        here = step_at(pass, slab, k + 2, parts);
-        products.template multiply<Kernels, 0>(pass, needed);
-        needed = next.needed;
-        products.template settle<Kernels>();
-        products.template prepare<Kernels, 0>(pass, here, min(k + 2, slab.end - 1));
-        next = step_at(pass, slab, k + 3, parts);
-        products.template multiply<Kernels, 1>(pass, needed);
+    for (int k = slab.first; k < slab.end; k++) {
+        const lr_cuda_band_step step = next;
+        next = step_at(pass, slab, k + 1);
+        products.template multiply<Kernels>(pass, step, k);
     }
     products.end(slab.unit);
 }
@@ -341,14 +316,14 @@ __device__ inline float weight_at(const lr_cuda_bands &pass, const lr_cuda_band_
 __device__ inline void fill_band_weights(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill,
                                          bool forward, int64_t thread)
 {
-    const int64_t part = thread / LR_CUDA_BAND_BLOCK;
+    const int64_t block = thread / LR_CUDA_BAND_BLOCK;
     const int entry = (int)(thread % LR_CUDA_BAND_BLOCK);
-    if (part >= (int64_t)fill.num_steps * LR_CUDA_BAND_PARTS) {
+    if (block >= (int64_t)fill.num_steps * LR_CUDA_BAND_ROWS) {
         return;
     }
     float weights[2][2];
     for (int half = 0; half < 2; half++) {
-        const int place = fill.places[2 * part + half] + 2 * (entry % 4) - entry / 4;
+        const int place = fill.places[2 * block + half] + 2 * (entry % 4) - entry / 4;
         weights[half][0] = weight_at(pass, fill, forward, place);
         weights[half][1] = weight_at(pass, fill, forward, place + 1);
     }

@@ -14,7 +14,7 @@ struct lr_cuda_band_plan {
     lr_cuda_band_step *steps; /* owned [num_steps] */
     int32_t *first, *lows;    /* owned, as in lr_cuda_bands, these four */
     int32_t (*tiles)[2], (*bases)[2];
-    int32_t (*places)[LR_CUDA_BAND_PARTS][2]; /* owned, as in lr_cuda_band_fill, these four */
+    int32_t (*places)[LR_CUDA_BAND_ROWS][2]; /* owned, as in lr_cuda_band_fill, these four */
     int32_t *offsets, *peaks;
     float *factors;
     int32_t num_steps, num_places, num_offsets; /* places: of the list of offsets */

@@ -142,25 +142,21 @@ typedef struct lr_cuda_strip_fill {
     int32_t num_steps, num_offsets, num_columns;
 } lr_cuda_strip_fill;
 
-/* A step of a bands gather: products of 16 sources by octets of outputs. Its halves are an octet of
- * sources each, of any slice. One load of four numbers. */
+/* A step of a bands gather: products of 16 sources by an octet of outputs in each of a warp's rows. Its
+ * halves are an octet of sources each, of any slice. One load of four numbers. */
 typedef struct lr_cuda_band_step {
     int32_t source[2]; /* of each half: 16 bytes each from octet 0 of the slab's first slice */
-    int16_t octet[2];  /* of each half: from the outputs' first */
-    uint8_t needed;    /* bit 2 i + j: octet j of the warp's row i has weights */
-    uint8_t fresh;     /* bit h: half h has another octet than in the step before */
-    uint16_t unused;
+    int16_t octet[2];  /* of each half: from the outputs' */
+    int32_t fresh;     /* bit h: half h has another octet than in the step before */
 } lr_cuda_band_step;
 
 enum {
-    LR_CUDA_OCTET = 8,        /* neighbours on a row of the lattice */
-    LR_CUDA_BAND_OCTETS = 2,  /* of a warp's outputs, on each */
-    LR_CUDA_BAND_ROWS = 2,    /* of its rows, which follow each other */
-    LR_CUDA_BAND_PARTS = 4,   /* of outputs of a warp, octets of a row */
-    LR_CUDA_BAND_SIDES = 2,   /* warps of a block beside each other along the rows, */
+    LR_CUDA_OCTET = 8,        /* neighbours on a row of the lattice: outputs of a warp, */
+    LR_CUDA_BAND_ROWS = 2,    /* on each of its rows, which follow each other */
+    LR_CUDA_BAND_SIDES = 4,   /* warps of a block beside each other along the rows, */
     LR_CUDA_BAND_PAIRS = 2,   /* and across them */
     LR_CUDA_BAND_SLICES = 16, /* of a product */
-    LR_CUDA_BAND_HEIGHT = 4,  /* products above each other, at most */
+    LR_CUDA_BAND_HEIGHT = 3,  /* products above each other, at most */
     LR_CUDA_BAND_BLOCK = 32,  /* entries of a block of weights: a lane's each */
     LR_CUDA_BAND_MOST = 256   /* numbers along a slab's sides: one copy brings it */
 };
@@ -177,7 +173,7 @@ typedef struct lr_cuda_bands {
     const int32_t *lows; /* [num_slabs]: octet that slab c begins with, from the block's */
     const int2 *tiles;   /* [num_tiles]: octet and row that a block begins with */
     const int2 *bases;   /* [num_lattice_rows]: first octet of each row, and one after last */
-    const int4 *weights; /* [steps][4][32]: of a part, for sources 2 (entry % 4) and the next one of
+    const int4 *weights; /* [steps][2][32]: of a row, for sources 2 (entry % 4) and the next one of
                              both halves and output entry / 4: the high halves, then the low ones; or
                              as floats what time of flight and slice give */
     const float *profiles;       /* [num_offsets][num_rows][profile_pitch]; where kernels vary */
@@ -209,7 +205,7 @@ typedef struct lr_cuda_band_fill {
     int4 *weights;
     float *profiles, *peak;
     uint16_t *kernels;
-    const int32_t *places;  /* [num_steps][4][2]: of each part, for both halves: where the weight of
+    const int32_t *places;  /* [num_steps][2][2]: of each row, for both halves: where the weight of
                                source 0 for output 0 is in the list of offsets */
     const int32_t *offsets; /* in mSR, of the places along rows; -1 = none */
     const int32_t *peaks;   /* [num_offsets of the pass][profile_pitch]: of the column that a row's

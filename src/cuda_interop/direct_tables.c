@@ -293,7 +293,7 @@ static lr_status fill_bands(struct lr_cuda_tables *tables, bool forward, lr_cuda
     lr_cuda_bands *pass = &tables->bands[forward];
     const int64_t profiles = (int64_t)pass->num_offsets * pass->num_rows * pass->profile_pitch;
     fill->weights = place(tables,
-                          fill->num_steps * LR_CUDA_BAND_PARTS * LR_CUDA_BAND_BLOCK *
+                          fill->num_steps * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK *
                               (int64_t)(4 * sizeof(int32_t)),
                           NULL, log);
     fill->profiles =

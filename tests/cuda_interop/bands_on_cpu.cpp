@@ -64,7 +64,7 @@ namespace
 
 enum {
     OCTET = LR_CUDA_OCTET,
-    OUTPUTS = LR_CUDA_OCTET * LR_CUDA_BAND_PARTS,
+    OUTPUTS = LR_CUDA_OCTET * LR_CUDA_BAND_ROWS,
     WARPS = LR_CUDA_BAND_SIDES * LR_CUDA_BAND_PAIRS,
     MOST_SLICES = LR_CUDA_BAND_SLICES * LR_CUDA_BAND_HEIGHT
 };
@@ -81,9 +81,7 @@ struct place {
 
 place place_of(const band_warp &warp, int output)
 {
-    const int part = output / OCTET;
-    return {(warp.octet + part % LR_CUDA_BAND_OCTETS) * OCTET + output % OCTET,
-            warp.row + part / LR_CUDA_BAND_OCTETS};
+    return {warp.octet * OCTET + output % OCTET, warp.row + output / OCTET};
 }
 
 /* A warp's products, entry by entry. */
@@ -93,8 +91,6 @@ struct products {
     int own_kernels[OUTPUTS];
     band_slab slab;
     const uint16_t *numbers;
-    lr_cuda_band_step steps[2];
-    int numbers_of_steps[2];
     float sums[MOST_SLICES][OUTPUTS], slab_sums[MOST_SLICES][OUTPUTS];
 
     void begin(const lr_cuda_bands &, const band_slab &own, const uint16_t *from)
@@ -126,10 +122,10 @@ struct products {
     }
 
     template <band_kernels Kernels>
-    halves weight(const lr_cuda_bands &pass, int buffer, int half, int k, int output)
+    halves weight(const lr_cuda_bands &pass, const int4 *block, int half, int octet, int k,
+                  int output)
     {
-        const int part = numbers_of_steps[buffer] * LR_CUDA_BAND_PARTS + output / OCTET;
-        const int4 entry = pass.weights[part * LR_CUDA_BAND_BLOCK + output % OCTET * 4 + k / 2];
+        const int4 entry = block[output / OCTET * LR_CUDA_BAND_BLOCK + output % OCTET * 4 + k / 2];
         const int of[4] = {entry.x, entry.y, entry.z, entry.w};
         if (Kernels == BAND_ONE) {
             const int shift = k % 2 * 16;
@@ -138,8 +134,7 @@ struct products {
         }
         const float factor = number_of(of[2 * half + k % 2]);
         /* a row of outputs that has no weights has no profiles either */
-        const float number =
-            factor == 0 ? 0 : factor * profile<Kernels>(pass, steps[buffer].octet[half], k, output);
+        const float number = factor == 0 ? 0 : factor * profile<Kernels>(pass, octet, k, output);
         const split_pair both = split(number, 0);
         return {half_value(both.high & 0xffff), half_value(both.low & 0xffff)};
     }
@@ -154,26 +149,15 @@ struct products {
         }
     }
 
-    template <band_kernels Kernels, int Buffer>
-    void prepare(const lr_cuda_bands &, const lr_cuda_band_step &step, int k)
+    template <band_kernels Kernels>
+    void multiply(const lr_cuda_bands &pass, const lr_cuda_band_step &step, int number)
     {
-        steps[Buffer] = step;
-        numbers_of_steps[Buffer] = k;
-    }
-
-    template <band_kernels Kernels> void settle()
-    {
-    }
-
-    template <band_kernels Kernels, int Buffer> void multiply(const lr_cuda_bands &pass, int needed)
-    {
+        const int4 *block = pass.weights + number * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK;
         for (int source = 0; source < 2 * OCTET; source++) {
             const int half = source / OCTET, k = source % OCTET;
             for (int output = 0; output < OUTPUTS; output++) {
-                if (needed >> (output / OCTET) & 1) {
-                    add(pass, numbers + OCTET * steps[Buffer].source[half] + k, output,
-                        weight<Kernels>(pass, Buffer, half, k, output));
-                }
+                add(pass, numbers + OCTET * step.source[half] + k, output,
+                    weight<Kernels>(pass, block, half, step.octet[half], k, output));
             }
         }
     }
@@ -250,9 +234,9 @@ void gather_block(const lr_cuda_bands &pass, const band_block &block,
             int32_t at[3];
             slab_begin(pass, block, c, at);
             room.bring(pass, sorted, at);
-            gather_band<Kernels>(pass, band_slab_at(pass, own.warp, sorted, c),
-                                 parts_in_grid(pass, own.warp), room.numbers.data() + room.first,
-                                 own);
+            gather_band<Kernels>(
+                pass, band_slab_at(pass, own.warp, sorted, c, is_in_grid(pass, own.warp)),
+                room.numbers.data() + room.first, own);
         }
         store(pass, block.slice, own, target);
     }
@@ -296,7 +280,7 @@ struct filled {
     float peak = 0;
 
     filled(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, const cpu_band_lists &lists)
-        : weights((size_t)fill.num_steps * LR_CUDA_BAND_PARTS * LR_CUDA_BAND_BLOCK),
+        : weights((size_t)fill.num_steps * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK),
           profiles((size_t)pass.num_offsets * pass.num_rows * pass.profile_pitch),
           units(pass.num_lattice_rows), kernels((size_t)pass.num_lattice_rows * pass.pitch),
           numbers((size_t)2 * pass.num_lattice_rows * pass.layout.size[2] * pass.pitch, 0x7e00)
@@ -315,8 +299,7 @@ struct filled {
 
 void fill_tables(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool forward)
 {
-    for (int64_t k = 0; k < (int64_t)fill.num_steps * LR_CUDA_BAND_PARTS * LR_CUDA_BAND_BLOCK;
-         k++) {
+    for (int64_t k = 0; k < (int64_t)fill.num_steps * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK; k++) {
         fill_band_weights(pass, fill, forward, k);
     }
     for (int64_t k = 0; k < (int64_t)pass.num_offsets * pass.num_rows * pass.profile_pitch; k++) {
