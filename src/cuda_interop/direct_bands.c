@@ -16,8 +16,9 @@ enum {
     BLOCK_ROWS = I * LR_CUDA_BAND_PAIRS,
     BLOCK_OCTETS = LR_CUDA_BAND_SIDES,
     MOST_BYTES = 227 * 1024,
-    BARRIER_BYTES = 128,
-    MOST_DEPTH = BARRIER_BYTES / 16
+    BARRIER_BYTES = LR_CUDA_BAND_BARRIERS,
+    LEAST_DEPTH = 3, /* what all warps are through with, what they are at, what comes */
+    MOST_DEPTH = 4
 };
 
 /* The places that a row of the lattice has in the kernel, from an output on: first > last: none. */
@@ -320,6 +321,34 @@ static lr_status choose_lattice(struct planner *planner)
     return status;
 }
 
+/* --- slabs --- */
+
+/* Octets that slab c of a block has: all that steps of its warps take. */
+static void find_slab(const struct rows *rows, int c, int range[2])
+{
+    range[0] = INT32_MAX;
+    range[1] = INT32_MIN;
+    for (int pair = 0; pair < LR_CUDA_BAND_PAIRS; pair++) {
+        const int d = c - I * pair;
+        int own[2];
+        if (d < 0 || d >= count_lists(rows)) {
+            continue;
+        }
+        range_of(rows, d, own);
+        own[1] += own[0] <= own[1] ? BLOCK_OCTETS - 1 : 0;
+        range[0] = own[0] < range[0] ? own[0] : range[0];
+        range[1] = own[1] > range[1] ? own[1] : range[1];
+    }
+}
+
+/* The octet that slab c begins with. */
+static int find_low(const struct rows *rows, int c)
+{
+    int range[2];
+    find_slab(rows, c, range);
+    return range[0] <= range[1] ? range[0] : 0;
+}
+
 /* --- steps --- */
 
 /* Where the octets of all spans lie in the list of offsets: before the first and after the last there
@@ -393,60 +422,37 @@ static lr_status list_steps(struct planner *planner)
 {
     struct lr_cuda_band_plan *plan = planner->plan;
     const struct rows *rows = &planner->rows;
-    const int lists = plan->pass.num_lists = count_lists(rows), most = most_halves(rows);
-    const int64_t steps = (int64_t)lists * (most / 2 + 1);
-    plan->first = lr_alloc(lists + 1, sizeof(*plan->first), "steps of a view", planner->log);
+    const int lists = plan->pass.num_lists, most = most_halves(rows);
+    const int64_t steps = (int64_t)lists * (most / 2 + 1) + 1;
+    plan->lists = lr_alloc(lists, sizeof(*plan->lists), "steps of a view", planner->log);
     plan->steps = lr_alloc(steps, sizeof(*plan->steps), "steps of a view", planner->log);
     plan->places = lr_alloc(steps, sizeof(*plan->places), "steps of a view", planner->log);
     struct half *halves = lr_alloc(most, sizeof(*halves), "steps of a view", planner->log);
-    const bool is_there = plan->first && plan->steps && plan->places && halves;
+    const bool is_there = plan->lists && plan->steps && plan->places && halves;
     for (int d = 0; is_there && d < lists; d++) {
-        plan->first[d] = plan->num_steps;
+        plan->lists[d][0] = plan->num_steps;
         list_row_steps(planner, d, halves, list_halves(rows, d, halves));
-        plan->first[d + 1] = plan->num_steps;
+        plan->lists[d][1] = plan->num_steps;
+        for (int pair = 0; pair < LR_CUDA_BAND_PAIRS; pair++) {
+            plan->lists[d][2 + pair] = find_low(rows, d + I * pair);
+        }
     }
     free(halves);
     return is_there ? LR_OK : LR_FAILED;
 }
 
-/* --- slabs --- */
+/* --- blocks --- */
 
-/* Octets that slab c of a block has: all that steps of its warps take. */
-static void find_slab(const struct rows *rows, int c, int range[2])
+static void find_width(const struct rows *rows, lr_cuda_bands *pass)
 {
-    range[0] = INT32_MAX;
-    range[1] = INT32_MIN;
-    for (int pair = 0; pair < LR_CUDA_BAND_PAIRS; pair++) {
-        const int d = c - I * pair;
-        int own[2];
-        if (d < 0 || d >= count_lists(rows)) {
-            continue;
-        }
-        range_of(rows, d, own);
-        own[1] += own[0] <= own[1] ? BLOCK_OCTETS - 1 : 0;
-        range[0] = own[0] < range[0] ? own[0] : range[0];
-        range[1] = own[1] > range[1] ? own[1] : range[1];
-    }
-}
-
-static lr_status list_slabs(struct planner *planner)
-{
-    lr_cuda_bands *pass = &planner->plan->pass;
     int most = 1;
-    pass->num_slabs = planner->rows.count[0] + BLOCK_ROWS - 1;
-    planner->plan->lows =
-        lr_alloc(pass->num_slabs, sizeof(int32_t), "steps of a view", planner->log);
-    if (planner->plan->lows == NULL) {
-        return LR_FAILED;
-    }
+    pass->num_slabs = rows->count[0] + BLOCK_ROWS - 1;
     for (int c = 0; c < pass->num_slabs; c++) {
         int range[2];
-        find_slab(&planner->rows, c, range);
-        planner->plan->lows[c] = range[0] <= range[1] ? range[0] : 0;
+        find_slab(rows, c, range);
         most = range[0] <= range[1] && range[1] - range[0] >= most ? range[1] - range[0] + 1 : most;
     }
     pass->width = K * (most | 1); /* so that eight slices lie in different banks */
-    return LR_OK;
 }
 
 /* Products above each other: as few layers of blocks as can be, of equal height. */
@@ -457,25 +463,31 @@ static void set_height(lr_cuda_bands *pass)
     pass->height = (products + layers - 1) / layers;
 }
 
-/* As many slabs as leave room for two blocks in a multiprocessor; or else three slabs. */
+/* What a block holds beside slabs: barriers, lists and units. */
+static int32_t count_list_bytes(const lr_cuda_bands *pass)
+{
+    const int32_t bytes = BARRIER_BYTES + pass->num_lists * 16 + pass->num_slabs * 4;
+    return (bytes + 127) / 128 * 128; /* copies begin there */
+}
+
+/* Slabs of which the first are worked on while the last are on their way: four, or less where two blocks
+ * would not fit in a multiprocessor. */
 static void set_block(lr_cuda_bands *pass)
 {
     pass->slices = LR_CUDA_BAND_SLICES * pass->height - 2 * pass->low_slice;
     pass->slab_bytes = (2 * pass->slices * pass->width * 2 + 127) / 128 * 128;
-    int depth = 0;
-    for (int blocks = 2; blocks > 0 && depth < 3; blocks--) {
-        depth = (MOST_BYTES / blocks - 1024 - BARRIER_BYTES) / pass->slab_bytes;
-    }
+    pass->list_bytes = count_list_bytes(pass);
+    int depth = (MOST_BYTES / 2 - 1024 - pass->list_bytes) / pass->slab_bytes;
+    depth = getenv("LR_DEPTH") ? atoi(getenv("LR_DEPTH")) : depth;
     depth = depth < MOST_DEPTH ? depth : MOST_DEPTH;
-    depth = depth < pass->num_slabs ? depth : pass->num_slabs;
-    pass->depth = depth > 1 ? depth : 1;
-    pass->bytes = BARRIER_BYTES + pass->depth * pass->slab_bytes;
+    pass->depth = depth > LEAST_DEPTH ? depth : LEAST_DEPTH;
+    pass->bytes = pass->list_bytes + pass->depth * pass->slab_bytes;
 }
 
 bool lr_cuda_band_plan_fits(const struct lr_cuda_band_plan *plan, int64_t room_bytes)
 {
     const lr_cuda_bands *pass = &plan->pass;
-    return pass->bytes <= room_bytes && pass->depth > 1 && pass->width <= LR_CUDA_BAND_MOST &&
+    return pass->bytes <= room_bytes && pass->width <= LR_CUDA_BAND_MOST &&
            pass->slices <= LR_CUDA_BAND_MOST;
 }
 
@@ -619,7 +631,8 @@ static lr_status make_plan(struct planner *planner)
     pass->low_slice = rows->least[1];
     set_height(pass);
     set_profiles(rows, pass);
-    LR_TRY(list_slabs(planner));
+    pass->num_lists = count_lists(rows);
+    find_width(rows, pass);
     set_block(pass);
     LR_TRY(number_places(planner));
     LR_TRY(list_steps(planner));
@@ -650,8 +663,7 @@ void lr_cuda_band_plan_finish(struct lr_cuda_band_plan *plan)
     free(plan->offsets);
     free(plan->bases);
     free(plan->tiles);
-    free(plan->lows);
-    free(plan->first);
+    free(plan->lists);
     free(plan->places);
     free(plan->steps);
     *plan = (struct lr_cuda_band_plan){0};

@@ -92,6 +92,7 @@ template <int Height> struct band_products {
     int list, row;              /* of the slab */
     uint32_t numbers;           /* of the slab, the row that this lane tells */
     float profiles[2][ROWS][2]; /* of both halves */
+    int4 coming[ROWS];          /* weights of the next step */
     float sums[Height][ROWS][4], slab_sums[Height][ROWS][4];
 
     __device__ void clear(float (&all)[Height][ROWS][4])
@@ -130,6 +131,7 @@ template <int Height> struct band_products {
         row = slab.row;
         numbers = (uint32_t)__cvta_generic_to_shared(from) +
                   (uint32_t)(lane % 16) * (uint32_t)pass.width * 2;
+        load_weights(pass, slab.first);
         clear(slab_sums);
     }
 
@@ -163,6 +165,15 @@ template <int Height> struct band_products {
                 const int kernel = Kernels == BAND_BACK ? own_kernels[i] : kernels[k];
                 profiles[half][i][k] = __ldg(band_profile(pass, d, kernel) + place + k);
             }
+        }
+    }
+
+    __device__ void load_weights(const lr_cuda_bands &pass, int k)
+    {
+        const int4 *entries = pass.weights + (k * ROWS * LR_CUDA_BAND_BLOCK + lane);
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) {
+            coming[i] = __ldg(entries + i * LR_CUDA_BAND_BLOCK);
         }
     }
 
@@ -203,8 +214,8 @@ template <int Height> struct band_products {
     template <band_kernels Kernels>
     __device__ void multiply(const lr_cuda_bands &pass, const lr_cuda_band_step &step, int k)
     {
-        const int4 *entries = pass.weights + (k * ROWS * LR_CUDA_BAND_BLOCK + lane);
-        const int4 entry[ROWS] = {__ldg(entries), __ldg(entries + LR_CUDA_BAND_BLOCK)};
+        const int4 entry[ROWS] = {coming[0], coming[1]};
+        load_weights(pass, k + 1);
         const uint32_t row_bytes = (uint32_t)pass.width * 2;
         const uint32_t plane_bytes = (uint32_t)pass.slices * row_bytes;
         const uint32_t address =
@@ -258,8 +269,28 @@ template <int Height> struct band_products {
 /* A block's shared memory. Slab c is in slot c % depth. */
 struct band_room {
     uint64_t *is_there, *is_free; /* [depth] */
+    int4 *lists;                  /* [num_lists]: as the pass's */
+    float *units;                 /* [num_slabs] */
     unsigned char *slabs;
 };
+
+__device__ inline band_room band_room_at(const lr_cuda_bands &pass, unsigned char *shared)
+{
+    uint64_t *barriers = reinterpret_cast<uint64_t *>(shared);
+    int4 *lists = reinterpret_cast<int4 *>(shared + LR_CUDA_BAND_BARRIERS);
+    return {barriers, barriers + pass.depth, lists,
+            reinterpret_cast<float *>(lists + pass.num_lists), shared + pass.list_bytes};
+}
+
+/* For one thread. */
+__device__ inline void init_barriers(const lr_cuda_bands &pass, const band_room &room)
+{
+    for (int k = 0; k < pass.depth; k++) {
+        init_barrier(room.is_there + k, 1);
+        init_barrier(room.is_free + k, WARPS);
+    }
+    publish_barriers();
+}
 
 __device__ inline void bring_slab(const lr_cuda_bands &pass, const band_block &block,
                                   const band_room &room, const CUtensorMap *source, int c, int slot)
@@ -271,56 +302,70 @@ __device__ inline void bring_slab(const lr_cuda_bands &pass, const band_block &b
     copy_box(room.slabs + slot * pass.slab_bytes, source, at, room.is_there + slot);
 }
 
+/* What a block brings next, and where. */
+struct ring_front {
+    int coming;
+    ring_place place;
+};
+
 /* Slabs below `end`, each once all warps are through with the one that it replaces. For one warp. */
 __device__ inline void bring_slabs(const lr_cuda_bands &pass, const band_block &block,
                                    const band_room &room, const CUtensorMap *source, int end,
-                                   int &coming, ring_place &front)
+                                   ring_front &front)
 {
-    for (; coming < min(pass.num_slabs, end); coming++, front = next_place(pass.depth, front)) {
-        if (front.round > 0) {
-            wait_for(room.is_free + front.slot, front.round - 1);
+    while (front.coming < min(pass.num_slabs, end)) {
+        if (front.place.round > 0) {
+            wait_for(room.is_free + front.place.slot, front.place.round - 1);
         }
         if (is_elected()) {
-            bring_slab(pass, block, room, source, coming, front.slot);
+            bring_slab(pass, block, room, source, front.coming, front.place.slot);
         }
+        front = {front.coming + 1, next_place(pass.depth, front.place)};
     }
 }
 
+__device__ inline void free_slot(const band_room &room, int slot)
+{
+    __syncwarp();
+    if (is_elected()) {
+        arrive_at(room.is_free + slot);
+    }
+}
+
+/* A warp's slabs: those that it has lists for. The slabs after those nobody waits for. */
 template <band_kernels Kernels, int Height>
 __device__ inline void gather_bands(const lr_cuda_bands &pass, const band_block &block,
                                     const band_room &room, const CUtensorMap *source,
-                                    const lr_cuda_band_source &sorted,
-                                    band_products<Height> &products)
+                                    ring_front &front, band_products<Height> &products)
 {
     const band_warp &warp = products.warp;
     const bool brings = warp.side == 0 && warp.pair == 0;
     const bool is_needed = same_in_warp(is_in_grid(pass, warp)) != 0;
-    ring_place here = {0, 0}, front = {0, 0};
-    int coming = 0;
-    if (brings) {
-        bring_slabs(pass, block, room, source, pass.depth - 1, coming, front);
+    const int first = warp.pair * LR_CUDA_BAND_ROWS;
+    ring_place here = {0, 0};
+    for (int c = 0; c < first; c++, here = next_place(pass.depth, here)) {
+        free_slot(room, here.slot);
     }
-    band_slab next = band_slab_at(pass, warp, sorted, 0, is_needed);
-    for (int c = 0; c < pass.num_slabs; c++, here = next_place(pass.depth, here)) {
-        const band_slab slab = next;
+    for (int d = 0; d < pass.num_lists; d++, here = next_place(pass.depth, here)) {
         if (brings) {
-            bring_slabs(pass, block, room, source, c + pass.depth, coming, front);
+            bring_slabs(pass, block, room, source, d + pass.depth, front);
         }
-        next = band_slab_at(pass, warp, sorted, min(c + 1, pass.num_slabs - 1), is_needed);
+        const band_slab slab = band_slab_of(pass, warp, d, room.lists[d], room.units[first + d]);
         wait_for(room.is_there + here.slot, here.round);
-        gather_band<Kernels>(
-            pass, slab,
-            reinterpret_cast<const uint16_t *>(room.slabs + here.slot * pass.slab_bytes), products);
-        __syncwarp();
-        if (is_elected()) {
-            arrive_at(room.is_free + here.slot);
+        if (is_needed && slab.unit != 0) {
+            gather_band<Kernels>(
+                pass, slab,
+                reinterpret_cast<const uint16_t *>(room.slabs + here.slot * pass.slab_bytes),
+                products);
         }
+        free_slot(room, here.slot);
+    }
+    if (brings) {
+        bring_slabs(pass, block, room, source, pass.num_slabs, front);
     }
 }
 
 #endif
-
-enum { BARRIER_BYTES = 128 };
 
 template <band_kernels Kernels, int Height>
 __global__ void __launch_bounds__(WARPS *LANES, 2)
@@ -329,28 +374,34 @@ __global__ void __launch_bounds__(WARPS *LANES, 2)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
     extern __shared__ __align__(128) unsigned char shared[];
-    uint64_t *barriers = reinterpret_cast<uint64_t *>(shared);
-    const band_room room = {barriers, barriers + pass.depth, shared + BARRIER_BYTES};
+    const band_room room = band_room_at(pass, shared);
+    const int thread = (int)threadIdx.x, warp = same_in_warp(thread / LANES);
     const int2 tile = __ldg(pass.tiles + blockIdx.x);
     const band_block block = {same_in_warp(tile.x), same_in_warp(tile.y),
                               (int)blockIdx.y * Height * LR_CUDA_BAND_SLICES};
-    const int warp = same_in_warp((int)threadIdx.x / LANES), lane = (int)threadIdx.x % LANES;
     let_next_kernel_begin();
-    if (threadIdx.x == 0) {
-        for (int k = 0; k < pass.depth; k++) {
-            init_barrier(room.is_there + k, 1);
-            init_barrier(room.is_free + k, WARPS);
-        }
-        publish_barriers();
+    if (thread == 0) {
+        init_barriers(pass, room);
     }
-    __syncthreads();
+    for (int k = thread; k < pass.num_lists; k += WARPS * LANES) {
+        room.lists[k] = __ldg(pass.lists + k);
+    }
     band_products<Height> products;
-    products.start(pass, band_warp_at(block, warp), lane);
+    products.start(pass, band_warp_at(block, warp), thread % LANES);
     if (Kernels == BAND_BACK) {
         products.find_own_kernels(pass);
     }
     wait_for_last_kernel(); /* it sorted the source */
-    gather_bands<Kernels>(pass, block, room, &source, sorted, products);
+    ring_front front = {0, {0, 0}};
+    if (warp == 0) {
+        __syncwarp(); /* barriers were made by a lane */
+        bring_slabs(pass, block, room, &source, pass.depth - 1, front);
+    }
+    for (int k = thread; k < pass.num_slabs; k += WARPS * LANES) {
+        room.units[k] = slab_unit(pass, block, sorted, k);
+    }
+    __syncthreads();
+    gather_bands<Kernels>(pass, block, room, &source, front, products);
     products.store(pass, block.slice, target);
 #endif
 }
@@ -498,7 +549,7 @@ int lr_cuda_launch_band_fill(bool forward, const lr_cuda_bands *pass, const lr_c
     constexpr int group = 256;
     const auto blocks = [](int64_t count) { return (unsigned)((count + group - 1) / group); };
     const int64_t values = (int64_t)fill->num_offsets * pass->num_rows;
-    const int64_t weights = (int64_t)fill->num_steps * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK;
+    const int64_t weights = (int64_t)(fill->num_steps + 1) * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK;
     const int64_t profiles = (int64_t)pass->num_offsets * pass->num_rows * pass->profile_pitch;
     const int64_t kernels = (int64_t)pass->num_lattice_rows * pass->pitch;
     const cudaError_t error = cudaMemsetAsync(fill->peak, 0, sizeof(float), nullptr);

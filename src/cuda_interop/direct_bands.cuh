@@ -216,13 +216,22 @@ __device__ inline void sort_row(const lr_cuda_bands &pass, const float4 *source,
 
 /* --- the gather --- */
 
+/* The octet that a block's slab c begins with, from the block's first. */
+__device__ inline int slab_low(const lr_cuda_bands &pass, int c)
+{
+    const int late = max(c - pass.num_lists + 1, 0); /* slabs that the first pair has no list for */
+    const int pair = (late + LR_CUDA_BAND_ROWS - 1) / LR_CUDA_BAND_ROWS;
+    const int4 list = __ldg(pass.lists + c - pair * LR_CUDA_BAND_ROWS);
+    return pair == 0 ? list.z : list.w;
+}
+
 /* Where a block's slab c begins in the sorted source: number, slice, row. */
 __device__ inline void slab_begin(const lr_cuda_bands &pass, const band_block &block, int c,
                                   int32_t at[3])
 {
     const int row = sorted_row(pass, block.row + pass.least_offset + c);
     const int base = row < 0 ? 0 : pass.bases[row].x;
-    at[0] = (block.octet + pass.lows[c] - base) * LR_CUDA_OCTET;
+    at[0] = (block.octet + slab_low(pass, c) - base) * LR_CUDA_OCTET;
     at[1] = block.slice + pass.low_slice;
     at[2] = row; /* -1: all of it lies outside */
 }
@@ -239,39 +248,43 @@ __device__ inline bool is_in_grid(const lr_cuda_bands &pass, const band_warp &wa
     return is_there;
 }
 
-/* Slab c, for a warp; no steps: it has nothing to do there. is_needed: the warp has. */
-__device__ inline band_slab band_slab_at(const lr_cuda_bands &pass, const band_warp &warp,
-                                         const lr_cuda_band_source &sorted, int c, bool is_needed)
+/* What 1 stands for of the numbers of slab c; 0: the slab is zero. */
+__device__ inline float slab_unit(const lr_cuda_bands &pass, const band_block &block,
+                                  const lr_cuda_band_source &sorted, int c)
 {
-    const int list = c - warp.pair * LR_CUDA_BAND_ROWS;
-    const int row = sorted_row(pass, warp.row + pass.least_offset + list);
-    if (!is_needed || list < 0 || list >= pass.num_lists || row < 0) {
-        return {0, 0, 0, 0, 0, 0};
-    }
-    return {__ldg(pass.first + list),         __ldg(pass.first + list + 1), list, row,
-            __ldg(pass.lows + c) - warp.side, load_unit(sorted.units + row)};
+    const int row = sorted_row(pass, block.row + pass.least_offset + c);
+    return row < 0 ? 0 : load_unit(sorted.units + row);
 }
 
-/* Step k; the last one where there is none any more. */
-__device__ inline lr_cuda_band_step step_at(const lr_cuda_bands &pass, const band_slab &slab, int k)
+/* The slab that a warp has list d for. record: the list's. */
+__device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_warp &warp, int d,
+                                         const int4 &record, float unit)
 {
-    const int4 step = __ldg(reinterpret_cast<const int4 *>(pass.steps) + min(k, slab.end - 1));
+    return {record.x,
+            record.y,
+            d,
+            warp.row + pass.least_offset + d - pass.least_row,
+            (warp.pair == 0 ? record.z : record.w) - warp.side,
+            unit};
+}
+
+/* Step k. */
+__device__ inline lr_cuda_band_step step_at(const lr_cuda_bands &pass, int k)
+{
+    const int4 step = __ldg(reinterpret_cast<const int4 *>(pass.steps) + k);
     return {{step.x, step.y}, {(int16_t)(step.z & 0xffff), (int16_t)(step.z >> 16)}, step.w};
 }
 
-/* Products of a slab by its steps. numbers: the slab's. */
+/* Products of a slab by its steps: the next one is on its way while one is made. numbers: the slab's. */
 template <band_kernels Kernels, class Products>
 __device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &slab,
                                    const uint16_t *numbers, Products &products)
 {
-    if (slab.first >= slab.end) {
-        return;
-    }
-    lr_cuda_band_step next = step_at(pass, slab, slab.first);
     products.begin(pass, slab, numbers - slab.octet * LR_CUDA_OCTET);
+    lr_cuda_band_step next = step_at(pass, slab.first);
     for (int k = slab.first; k < slab.end; k++) {
         const lr_cuda_band_step step = next;
-        next = step_at(pass, slab, k + 1);
+        next = step_at(pass, k + 1);
         products.template multiply<Kernels>(pass, step, k);
     }
     products.end(slab.unit);
@@ -318,12 +331,15 @@ __device__ inline void fill_band_weights(const lr_cuda_bands &pass, const lr_cud
 {
     const int64_t block = thread / LR_CUDA_BAND_BLOCK;
     const int entry = (int)(thread % LR_CUDA_BAND_BLOCK);
-    if (block >= (int64_t)fill.num_steps * LR_CUDA_BAND_ROWS) {
+    if (block >= (int64_t)(fill.num_steps + 1) * LR_CUDA_BAND_ROWS) {
         return;
     }
     float weights[2][2];
     for (int half = 0; half < 2; half++) {
-        const int place = fill.places[2 * block + half] + 2 * (entry % 4) - entry / 4;
+        const int first = block < (int64_t)fill.num_steps * LR_CUDA_BAND_ROWS
+                              ? fill.places[2 * block + half]
+                              : LR_CUDA_OCTET; /* where there are none */
+        const int place = first + 2 * (entry % 4) - entry / 4;
         weights[half][0] = weight_at(pass, fill, forward, place);
         weights[half][1] = weight_at(pass, fill, forward, place + 1);
     }

@@ -11,8 +11,8 @@
 /* All but the pass's pointers to the device. */
 struct lr_cuda_band_plan {
     lr_cuda_bands pass;
-    lr_cuda_band_step *steps; /* owned [num_steps] */
-    int32_t *first, *lows;    /* owned, as in lr_cuda_bands, these four */
+    lr_cuda_band_step *steps; /* owned [num_steps + 1] */
+    int32_t (*lists)[4];      /* owned, as in lr_cuda_bands, these three */
     int32_t (*tiles)[2], (*bases)[2];
     int32_t (*places)[LR_CUDA_BAND_ROWS][2]; /* owned, as in lr_cuda_band_fill, these four */
     int32_t *offsets, *peaks;

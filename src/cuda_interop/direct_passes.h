@@ -151,14 +151,15 @@ typedef struct lr_cuda_band_step {
 } lr_cuda_band_step;
 
 enum {
-    LR_CUDA_OCTET = 8,        /* neighbours on a row of the lattice: outputs of a warp, */
-    LR_CUDA_BAND_ROWS = 2,    /* on each of its rows, which follow each other */
-    LR_CUDA_BAND_SIDES = 4,   /* warps of a block beside each other along the rows, */
-    LR_CUDA_BAND_PAIRS = 2,   /* and across them */
-    LR_CUDA_BAND_SLICES = 16, /* of a product */
-    LR_CUDA_BAND_HEIGHT = 3,  /* products above each other, at most */
-    LR_CUDA_BAND_BLOCK = 32,  /* entries of a block of weights: a lane's each */
-    LR_CUDA_BAND_MOST = 256   /* numbers along a slab's sides: one copy brings it */
+    LR_CUDA_OCTET = 8,           /* neighbours on a row of the lattice: outputs of a warp, */
+    LR_CUDA_BAND_ROWS = 2,       /* on each of its rows, which follow each other */
+    LR_CUDA_BAND_SIDES = 4,      /* warps of a block beside each other along the rows, */
+    LR_CUDA_BAND_PAIRS = 2,      /* and across them */
+    LR_CUDA_BAND_SLICES = 16,    /* of a product */
+    LR_CUDA_BAND_HEIGHT = 3,     /* products above each other, at most */
+    LR_CUDA_BAND_BARRIERS = 128, /* bytes of shared memory for them */
+    LR_CUDA_BAND_BLOCK = 32,     /* entries of a block of weights: a lane's each */
+    LR_CUDA_BAND_MOST = 256      /* numbers along a slab's sides: one copy brings it */
 };
 
 /* One gather by bands. Column (l, r) of the lattice is at l next + r across. The source is first sorted
@@ -166,14 +167,14 @@ enum {
  * number as two halves. A slab is what a block sees of one row of sources. */
 typedef struct lr_cuda_bands {
     lr_cuda_layout layout;
-    const lr_cuda_band_step *steps; /* by row offset, each an even number */
-    const int32_t
-        *first; /* [num_lists + 1]: steps of list d, for row offset d from a warp's first row
-                             and d - 1 from its next one */
-    const int32_t *lows; /* [num_slabs]: octet that slab c begins with, from the block's */
-    const int2 *tiles;   /* [num_tiles]: octet and row that a block begins with */
-    const int2 *bases;   /* [num_lattice_rows]: first octet of each row, and one after last */
-    const int4 *weights; /* [steps][2][32]: of a row, for sources 2 (entry % 4) and the next one of
+    const lr_cuda_band_step *steps; /* by list, and one more */
+    const int4 *lists; /* [num_lists]: steps of list d, for row offset d from a warp's first row and
+                             d - 1 from its next one: the first step, and the one after the last; for
+                             each pair of warps, the octet that the slab begins with, from the block's */
+    const int2 *tiles; /* [num_tiles]: octet and row that a block begins with */
+    const int2 *bases; /* [num_lattice_rows]: first octet of each row, and one after last */
+    const int4
+        *weights; /* [steps + 1][2][32]: of a row, for sources 2 (entry % 4) and the next one of
                              both halves and output entry / 4: the high halves, then the low ones; or
                              as floats what time of flight and slice give */
     const float *profiles;       /* [num_offsets][num_rows][profile_pitch]; where kernels vary */
@@ -186,12 +187,13 @@ typedef struct lr_cuda_bands {
     int32_t least_offset, num_offsets;   /* of rows of sources, from the outputs' */
     int32_t num_lists;                   /* of steps: more, for a warp has several rows */
     int32_t num_slabs;
-    int32_t low_slice, slices;            /* of a slab: from the block's first + low_slice on */
-    int32_t width;                        /* numbers of a slab's row: octets in odd number */
-    int32_t height;                       /* products above each other */
-    int32_t profile_pitch, profile_least; /* places along a row, from the output's */
-    int32_t depth;                        /* slabs that a block holds */
-    int32_t slab_bytes, bytes;            /* of shared memory: from slab to slab; in all */
+    int32_t low_slice, slices;             /* of a slab: from the block's first + low_slice on */
+    int32_t width;                         /* numbers of a slab's row: octets in odd number */
+    int32_t height;                        /* products above each other */
+    int32_t profile_pitch, profile_least;  /* places along a row, from the output's */
+    int32_t depth;                         /* slabs that a block holds */
+    int32_t list_bytes, slab_bytes, bytes; /* of shared memory: before slabs; from slab to slab; in
+                                              all */
 } lr_cuda_bands;
 
 /* A sorted source. */

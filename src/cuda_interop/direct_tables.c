@@ -250,13 +250,12 @@ static lr_status place_bands(struct lr_cuda_tables *tables, const struct lr_cuda
 {
     const int64_t number = sizeof(int32_t);
     *pass = plan->pass;
-    pass->steps = place(tables, plan->num_steps * (int64_t)sizeof(*plan->steps), plan->steps, log);
-    pass->first = place(tables, (pass->num_lists + 1) * number, plan->first, log);
-    pass->lows = place(tables, pass->num_slabs * number, plan->lows, log);
+    pass->steps =
+        place(tables, (plan->num_steps + 1) * (int64_t)sizeof(*plan->steps), plan->steps, log);
+    pass->lists = place(tables, pass->num_lists * 4 * number, plan->lists, log);
     pass->tiles = place(tables, pass->num_tiles * 2 * number, plan->tiles, log);
     pass->bases = place(tables, pass->num_lattice_rows * 2 * number, plan->bases, log);
-    return pass->steps && pass->first && pass->lows && pass->tiles && pass->bases ? LR_OK
-                                                                                  : LR_FAILED;
+    return pass->steps && pass->lists && pass->tiles && pass->bases ? LR_OK : LR_FAILED;
 }
 
 /* What the device fills, both ways, and from what. */
@@ -293,7 +292,7 @@ static lr_status fill_bands(struct lr_cuda_tables *tables, bool forward, lr_cuda
     lr_cuda_bands *pass = &tables->bands[forward];
     const int64_t profiles = (int64_t)pass->num_offsets * pass->num_rows * pass->profile_pitch;
     fill->weights = place(tables,
-                          fill->num_steps * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK *
+                          (fill->num_steps + 1) * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK *
                               (int64_t)(4 * sizeof(int32_t)),
                           NULL, log);
     fill->profiles =

@@ -230,13 +230,16 @@ void gather_block(const lr_cuda_bands &pass, const band_block &block,
 {
     for (int number = 0; number < WARPS; number++) {
         products own = start(pass, band_warp_at(block, number));
-        for (int c = 0; c < pass.num_slabs; c++) {
+        for (int d = 0; d < pass.num_lists; d++) {
+            const int c = d + own.warp.pair * LR_CUDA_BAND_ROWS;
+            const float unit = slab_unit(pass, block, sorted, c);
             int32_t at[3];
             slab_begin(pass, block, c, at);
             room.bring(pass, sorted, at);
-            gather_band<Kernels>(
-                pass, band_slab_at(pass, own.warp, sorted, c, is_in_grid(pass, own.warp)),
-                room.numbers.data() + room.first, own);
+            if (is_in_grid(pass, own.warp) && unit != 0) {
+                gather_band<Kernels>(pass, band_slab_of(pass, own.warp, d, pass.lists[d], unit),
+                                     room.numbers.data() + room.first, own);
+            }
         }
         store(pass, block.slice, own, target);
     }
@@ -274,22 +277,26 @@ void sort_source(const lr_cuda_bands &pass, const float4 *source, const lr_cuda_
 /* What the device fills in, and sorts. */
 struct filled {
     std::vector<int2> tiles, bases;
-    std::vector<int4> weights;
+    std::vector<int4> lists, weights;
     std::vector<float> profiles, units;
     std::vector<uint16_t> kernels, numbers;
     float peak = 0;
 
-    filled(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, const cpu_band_lists &lists)
-        : weights((size_t)fill.num_steps * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK),
+    filled(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, const cpu_band_lists &lists_of)
+        : weights((size_t)(fill.num_steps + 1) * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK),
           profiles((size_t)pass.num_offsets * pass.num_rows * pass.profile_pitch),
           units(pass.num_lattice_rows), kernels((size_t)pass.num_lattice_rows * pass.pitch),
           numbers((size_t)2 * pass.num_lattice_rows * pass.layout.size[2] * pass.pitch, 0x7e00)
     {
         for (int k = 0; k < pass.num_tiles; k++) {
-            tiles.push_back(int2{lists.tiles[2 * k], lists.tiles[2 * k + 1]});
+            tiles.push_back(int2{lists_of.tiles[2 * k], lists_of.tiles[2 * k + 1]});
+        }
+        for (int k = 0; k < pass.num_lists; k++) {
+            const int32_t *list = lists_of.lists + 4 * k;
+            lists.push_back(int4{list[0], list[1], list[2], list[3]});
         }
         for (int k = 0; k < pass.num_lattice_rows; k++) {
-            bases.push_back(int2{lists.bases[2 * k], lists.bases[2 * k + 1]});
+            bases.push_back(int2{lists_of.bases[2 * k], lists_of.bases[2 * k + 1]});
         }
         for (int64_t k = 0; k < (int64_t)fill.num_offsets * pass.num_rows; k++) {
             peak = std::max(peak, fill.values[k]);
@@ -299,7 +306,8 @@ struct filled {
 
 void fill_tables(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool forward)
 {
-    for (int64_t k = 0; k < (int64_t)fill.num_steps * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK; k++) {
+    for (int64_t k = 0; k < (int64_t)(fill.num_steps + 1) * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK;
+         k++) {
         fill_band_weights(pass, fill, forward, k);
     }
     for (int64_t k = 0; k < (int64_t)pass.num_offsets * pass.num_rows * pass.profile_pitch; k++) {
@@ -318,6 +326,7 @@ int on_cpu_bands(bool forward, lr_cuda_bands pass, lr_cuda_band_fill fill,
     filled own(pass, fill, *lists);
     const lr_cuda_band_source sorted = {own.numbers.data(), own.units.data()};
     pass.steps = lists->steps;
+    pass.lists = own.lists.data();
     pass.tiles = own.tiles.data();
     pass.bases = own.bases.data();
     pass.weights = fill.weights = own.weights.data();

@@ -192,11 +192,8 @@ static void run_bands(const struct tables *tables, bool forward, const float *so
                                     .map = tables->map,
                                     .num_steps = plan->num_steps,
                                     .num_offsets = plan->num_offsets};
-    const cpu_band_lists lists = {plan->steps, plan->tiles[0], plan->bases[0]};
-    lr_cuda_bands pass = plan->pass;
-    pass.first = plan->first;
-    pass.lows = plan->lows;
-    assert_int_equal(on_cpu_bands(forward, pass, fill, &lists, source, target), 0);
+    const cpu_band_lists lists = {plan->steps, plan->lists[0], plan->tiles[0], plan->bases[0]};
+    assert_int_equal(on_cpu_bands(forward, plan->pass, fill, &lists, source, target), 0);
 }
 
 static void run(const struct tables *tables, enum kind kind, bool forward, const float *source,

@@ -29,6 +29,7 @@ static inline float4 make_float4(float x, float y, float z, float w)
 {
     return float4{x, y, z, w};
 }
+using std::max;
 using std::min;
 template <class T> static inline T __ldg(const T *from)
 {
