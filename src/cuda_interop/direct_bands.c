@@ -15,10 +15,6 @@ enum {
     I = LR_CUDA_BAND_ROWS,
     BLOCK_ROWS = I * LR_CUDA_BAND_PAIRS,
     BLOCK_OCTETS = LR_CUDA_BAND_SIDES,
-    MOST_BYTES = 227 * 1024,
-    BARRIER_BYTES = LR_CUDA_BAND_BARRIERS,
-    LEAST_DEPTH = 3, /* what all warps are through with, what they are at, what comes */
-    MOST_DEPTH = 4
 };
 
 /* The places that a row of the lattice has in the kernel, from an output on: first > last: none. */
@@ -466,21 +462,16 @@ static void set_height(lr_cuda_bands *pass)
 /* What a block holds beside slabs: barriers, lists and units. */
 static int32_t count_list_bytes(const lr_cuda_bands *pass)
 {
-    const int32_t bytes = BARRIER_BYTES + pass->num_lists * 16 + pass->num_slabs * 4;
+    const int32_t bytes = LR_CUDA_BAND_BARRIERS + pass->num_lists * 16 + pass->num_slabs * 4;
     return (bytes + 127) / 128 * 128; /* copies begin there */
 }
 
-/* Slabs of which the first are worked on while the last are on their way: four, or less where two blocks
- * would not fit in a multiprocessor. */
 static void set_block(lr_cuda_bands *pass)
 {
     pass->slices = LR_CUDA_BAND_SLICES * pass->height - 2 * pass->low_slice;
     pass->slab_bytes = (2 * pass->slices * pass->width * 2 + 127) / 128 * 128;
     pass->list_bytes = count_list_bytes(pass);
-    int depth = (MOST_BYTES / 2 - 1024 - pass->list_bytes) / pass->slab_bytes;
-    depth = getenv("LR_DEPTH") ? atoi(getenv("LR_DEPTH")) : depth;
-    depth = depth < MOST_DEPTH ? depth : MOST_DEPTH;
-    pass->depth = depth > LEAST_DEPTH ? depth : LEAST_DEPTH;
+    pass->depth = 3; /* one that some warps are still at, one that others are, and what comes */
     pass->bytes = pass->list_bytes + pass->depth * pass->slab_bytes;
 }
 
@@ -512,6 +503,9 @@ static lr_status list_bases(struct planner *planner)
         most = octets[1] - octets[0] > most ? octets[1] - octets[0] : most;
     }
     pass->pitch = K * most;
+    /* from one row to the next, the first octet is off by one place at most */
+    pass->kernel_margin = pass->width + K * ((pass->num_slabs + 2 * K - 1) / K);
+    pass->kernel_pitch = pass->pitch + 2 * pass->kernel_margin;
     return LR_OK;
 }
 

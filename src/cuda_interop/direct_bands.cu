@@ -85,15 +85,24 @@ __device__ inline void add_product(float (&sums)[4], const band_sources &sources
  * sources 2 (lane % 4) and the next one of both halves, and sums of outputs 2 (lane % 4) and the next
  * one for slices lane / 4 and that + 8. */
 template <int Height> struct band_products {
+    enum {
+        MOST_STEPS = 8
+    }; /* about, that slabs' sums may be of: tensor cores do not round, they cut */
+
     band_warp warp;
     int lane;
     float weight_unit;          /* what a weight of 1 stands for */
     int own_kernels[ROWS];      /* of the lane's outputs, on the way back */
-    int list, row;              /* of the slab */
+    int bases[ROWS];            /* of profiles */
+    const int32_t *kernels;     /* of the lane's first source in octet 0, on the way forward */
     uint32_t numbers;           /* of the slab, the row that this lane tells */
     float profiles[2][ROWS][2]; /* of both halves */
-    int4 coming[ROWS];          /* weights of the next step */
-    float sums[Height][ROWS][4], slab_sums[Height][ROWS][4];
+    float sums[Height][ROWS][4];
+    float slab_sums[Height][ROWS][4]; /* of slabs alike */
+    float unit;                       /* what 1 stands for in these */
+    int num_steps;                    /* of these */
+    int ahead;                        /* the next step, */
+    int4 step, coming[ROWS];          /* itself and its weights */
 
     __device__ void clear(float (&all)[Height][ROWS][4])
     {
@@ -111,69 +120,89 @@ template <int Height> struct band_products {
         warp = own;
         lane = own_lane;
         weight_unit = unit_of(__ldg(pass.peak));
+        unit = 0;
+        num_steps = 0;
+        ahead = -1;
         clear(sums);
+        clear(slab_sums);
     }
 
     __device__ void find_own_kernels(const lr_cuda_bands &pass)
     {
 #pragma unroll
         for (int i = 0; i < ROWS; i++) {
-            const int own = sorted_row(pass, warp.row + i);
-            const int base = own < 0 ? 0 : __ldg(pass.bases + own).x;
-            own_kernels[i] =
-                sorted_kernel(pass, own, (warp.octet - base) * LR_CUDA_OCTET + lane / 4);
+            const int row = sorted_row(pass, warp.row + i);
+            const int l = (warp.octet - __ldg(pass.bases + max(row, 0)).x) * LR_CUDA_OCTET;
+            own_kernels[i] = row < 0 ? 0 : __ldg(sorted_kernel(pass, row, l + lane / 4));
         }
     }
 
-    __device__ void begin(const lr_cuda_bands &pass, const band_slab &slab, const uint16_t *from)
-    {
-        list = slab.list;
-        row = slab.row;
-        numbers = (uint32_t)__cvta_generic_to_shared(from) +
-                  (uint32_t)(lane % 16) * (uint32_t)pass.width * 2;
-        load_weights(pass, slab.first);
-        clear(slab_sums);
-    }
-
-    __device__ void end(float unit)
+    /* Slabs' sums, to those of the warp. */
+    __device__ void flush()
     {
 #pragma unroll
         for (int m = 0; m < Height; m++) {
 #pragma unroll
             for (int i = 0; i < ROWS * 4; i++) {
-                sums[m][i / 4][i % 4] += unit * weight_unit * slab_sums[m][i / 4][i % 4];
+                sums[m][i / 4][i % 4] += unit * slab_sums[m][i / 4][i % 4];
             }
         }
+        clear(slab_sums);
+        num_steps = 0;
     }
 
-    /* Those of the lane's two sources, for its output in each row. A row without weights takes any. */
-    template <band_kernels Kernels>
-    __device__ void load_profiles(const lr_cuda_bands &pass, int octet, int half)
-    {
-        const int source = 2 * (lane % 4), place = LR_CUDA_OCTET * octet + source - lane / 4;
-        int kernels[2] = {0, 0};
-        if (Kernels == BAND_FORWARD) {
-            const int l = (warp.octet + octet - __ldg(pass.bases + row).x) * LR_CUDA_OCTET + source;
-            kernels[0] = sorted_kernel(pass, row, l);
-            kernels[1] = sorted_kernel(pass, row, l + 1);
-        }
-#pragma unroll
-        for (int i = 0; i < ROWS; i++) {
-            const int d = min(max(list - i, 0), pass.num_offsets - 1);
-#pragma unroll
-            for (int k = 0; k < 2; k++) {
-                const int kernel = Kernels == BAND_BACK ? own_kernels[i] : kernels[k];
-                profiles[half][i][k] = __ldg(band_profile(pass, d, kernel) + place + k);
-            }
-        }
-    }
-
-    __device__ void load_weights(const lr_cuda_bands &pass, int k)
+    __device__ void load_step(const lr_cuda_bands &pass, int k)
     {
         const int4 *entries = pass.weights + (k * ROWS * LR_CUDA_BAND_BLOCK + lane);
+        step = __ldg(reinterpret_cast<const int4 *>(pass.steps) + k);
 #pragma unroll
         for (int i = 0; i < ROWS; i++) {
             coming[i] = __ldg(entries + i * LR_CUDA_BAND_BLOCK);
+        }
+        ahead = k;
+    }
+
+    template <band_kernels Kernels>
+    __device__ void begin(const lr_cuda_bands &pass, const band_slab &slab, const uint16_t *from)
+    {
+        if (slab.unit * weight_unit != unit || num_steps >= MOST_STEPS) {
+            flush();
+            unit = slab.unit * weight_unit;
+        }
+        num_steps += slab.end - slab.first;
+        if (ahead != slab.first) {
+            load_step(pass, slab.first);
+        }
+        numbers = (uint32_t)__cvta_generic_to_shared(from) +
+                  (uint32_t)(lane % 16) * (uint32_t)pass.width * 2;
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) {
+            bases[i] = band_profile(pass, slab.list - i) + 2 * (lane % 4) - lane / 4 +
+                       (Kernels == BAND_BACK ? own_kernels[i] : 0);
+        }
+        if (Kernels == BAND_FORWARD) {
+            const int l = (warp.octet - __ldg(pass.bases + slab.row).x) * LR_CUDA_OCTET;
+            kernels = sorted_kernel(pass, slab.row, l + 2 * (lane % 4));
+        }
+    }
+
+    __device__ void end()
+    {
+    }
+
+    /* Those of the lane's two sources, for its output in each row. */
+    template <band_kernels Kernels>
+    __device__ void load_profiles(const lr_cuda_bands &pass, int octet, int half)
+    {
+        int2 of = make_int2(0, 0);
+        if (Kernels == BAND_FORWARD) {
+            of = __ldg(reinterpret_cast<const int2 *>(kernels + LR_CUDA_OCTET * octet));
+        }
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) {
+            const int place = bases[i] + LR_CUDA_OCTET * octet;
+            profiles[half][i][0] = __ldg(pass.profiles + (place + of.x));
+            profiles[half][i][1] = __ldg(pass.profiles + (place + of.y) + 1);
         }
     }
 
@@ -211,25 +240,32 @@ template <int Height> struct band_products {
         }
     }
 
-    template <band_kernels Kernels>
-    __device__ void multiply(const lr_cuda_bands &pass, const lr_cuda_band_step &step, int k)
+    __device__ void load_slices(const lr_cuda_bands &pass, uint32_t first,
+                                band_sources (&high)[Height], band_sources (&low)[Height])
     {
-        const int4 entry[ROWS] = {coming[0], coming[1]};
-        load_weights(pass, k + 1);
         const uint32_t row_bytes = (uint32_t)pass.width * 2;
         const uint32_t plane_bytes = (uint32_t)pass.slices * row_bytes;
-        const uint32_t address =
-            numbers + 16 * (uint32_t)(lane < 16 ? step.source[0] : step.source[1]);
-        band_sources high[Height], low[Height];
 #pragma unroll
         for (int m = 0; m < Height; m++) {
-            load_sources(high[m], address + m * LR_CUDA_BAND_SLICES * row_bytes);
-            load_sources(low[m], address + m * LR_CUDA_BAND_SLICES * row_bytes + plane_bytes);
+            const uint32_t address = first + m * LR_CUDA_BAND_SLICES * row_bytes;
+            load_sources(high[m], address);
+            load_sources(low[m], address + plane_bytes);
         }
+    }
+
+    /* The next step is on its way meanwhile. */
+    template <band_kernels Kernels> __device__ void multiply(const lr_cuda_bands &pass, int k)
+    {
+        const lr_cuda_band_step here = step_of(step);
+        const int4 entry[ROWS] = {coming[0], coming[1]};
+        band_sources high[Height], low[Height];
+        load_step(pass, k + 1);
+        load_slices(pass, numbers + 16 * (uint32_t)(lane < 16 ? here.source[0] : here.source[1]),
+                    high, low);
 #pragma unroll
         for (int half = 0; half < 2; half++) {
-            if (Kernels != BAND_ONE && (step.fresh & (1 << half)) != 0) {
-                load_profiles<Kernels>(pass, step.octet[half], half);
+            if (Kernels != BAND_ONE && (here.fresh & (1 << half)) != 0) {
+                load_profiles<Kernels>(pass, here.octet[half], half);
             }
         }
         const uint4 weights[ROWS] = {find_weights<Kernels>(entry[0], 0),
@@ -402,6 +438,7 @@ __global__ void __launch_bounds__(WARPS *LANES, 2)
     }
     __syncthreads();
     gather_bands<Kernels>(pass, block, room, &source, front, products);
+    products.flush();
     products.store(pass, block.slice, target);
 #endif
 }
@@ -551,7 +588,7 @@ int lr_cuda_launch_band_fill(bool forward, const lr_cuda_bands *pass, const lr_c
     const int64_t values = (int64_t)fill->num_offsets * pass->num_rows;
     const int64_t weights = (int64_t)(fill->num_steps + 1) * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK;
     const int64_t profiles = (int64_t)pass->num_offsets * pass->num_rows * pass->profile_pitch;
-    const int64_t kernels = (int64_t)pass->num_lattice_rows * pass->pitch;
+    const int64_t kernels = (int64_t)pass->num_lattice_rows * pass->kernel_pitch;
     const cudaError_t error = cudaMemsetAsync(fill->peak, 0, sizeof(float), nullptr);
     if (error != cudaSuccess) {
         return error;

@@ -6,9 +6,9 @@
  * give an octet of outputs is a band of the kernel, the same for all slices: a matrix of slices by
  * sources times one of sources by outputs. Numbers are split into two halves of 11 bits each, three
  * products of which keep 22 bits. What a product is comes as a type with
- *   void begin(pass, slab, numbers), whose octet 0 is the warp's
- *   void multiply<Kernels>(pass, step, k), those of step k
- *   void end(float unit), adds the slab's sums to the warp's
+ *   void begin<Kernels>(pass, slab, numbers), whose octet 0 is the warp's
+ *   void multiply<Kernels>(pass, k), the products of step k
+ *   void end(), where the slab is no longer looked at
  * and what a number's halves are, and how another kernel's numbers are read, as functions
  *   split_pair split(float a, float b);  float load_unit(const float *)
  *   int same_in_warp(int), what is the same in all lanes: the compiler then knows */
@@ -268,44 +268,39 @@ __device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_w
             unit};
 }
 
-/* Step k. */
-__device__ inline lr_cuda_band_step step_at(const lr_cuda_bands &pass, int k)
+/* A step, loaded as four numbers. */
+__device__ inline lr_cuda_band_step step_of(const int4 &step)
 {
-    const int4 step = __ldg(reinterpret_cast<const int4 *>(pass.steps) + k);
     return {{step.x, step.y}, {(int16_t)(step.z & 0xffff), (int16_t)(step.z >> 16)}, step.w};
 }
 
-/* Products of a slab by its steps: the next one is on its way while one is made. numbers: the slab's. */
+/* Products of a slab by its steps. numbers: the slab's. */
 template <band_kernels Kernels, class Products>
 __device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &slab,
                                    const uint16_t *numbers, Products &products)
 {
-    products.begin(pass, slab, numbers - slab.octet * LR_CUDA_OCTET);
-    lr_cuda_band_step next = step_at(pass, slab.first);
+    products.template begin<Kernels>(pass, slab, numbers - slab.octet * LR_CUDA_OCTET);
     for (int k = slab.first; k < slab.end; k++) {
-        const lr_cuda_band_step step = next;
-        next = step_at(pass, k + 1);
-        products.template multiply<Kernels>(pass, step, k);
+        products.template multiply<Kernels>(pass, k);
     }
-    products.end(slab.unit);
+    products.end();
 }
 
 /* --- profiles --- */
 
-/* Of row offset d and kernel `kernel`, by places along the row from the output's. */
-__device__ inline const float *band_profile(const lr_cuda_bands &pass, int d, int kernel)
+/* The profile of row offset d and the first kernel, by places along the row from the output's. A place
+ * goes with a kernel's (sorted_kernel). */
+__device__ inline int band_profile(const lr_cuda_bands &pass, int d)
 {
-    return pass.profiles +
-           ((int64_t)d * pass.num_rows + row_of(pass.num_rows, kernel)) * pass.profile_pitch -
-           pass.profile_least;
+    const int row = min(max(d, 0), pass.num_offsets - 1); /* others have no weights */
+    return row * pass.num_rows * pass.profile_pitch - pass.profile_least;
 }
 
-/* The kernel of a place on a sorted row; any, outside of it. l: from the row's first octet. */
-__device__ inline int sorted_kernel(const lr_cuda_bands &pass, int row, int l)
+/* Where the kernel of a place on a sorted row begins among the profiles of a row offset. l: from the
+ * row's first octet, as far outside of it as slabs reach. */
+__device__ inline const int32_t *sorted_kernel(const lr_cuda_bands &pass, int row, int l)
 {
-    return row >= 0 && l >= 0 && l < pass.pitch
-               ? __ldg(pass.kernels + (int64_t)row * pass.pitch + l)
-               : 0;
+    return pass.kernels + row * pass.kernel_pitch + pass.kernel_margin + l;
 }
 
 /* --- tables --- */
@@ -372,17 +367,19 @@ __device__ inline void fill_band_profile(const lr_cuda_bands &pass, const lr_cud
                                        : 0;
 }
 
-/* The thread-th place of all sorted rows. */
+/* The thread-th entry of all sorted rows' kernels. */
 __device__ inline void fill_band_kernel(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill,
                                         int64_t thread)
 {
-    const int64_t row = thread / pass.pitch;
+    const int64_t row = thread / pass.kernel_pitch;
     if (row >= pass.num_lattice_rows) {
         return;
     }
-    const int l = pass.bases[row].x * LR_CUDA_OCTET + (int)(thread % pass.pitch);
-    const int column = band_column(pass, l, pass.least_row + (int)row);
-    fill.kernels[thread] = column < 0 ? 0 : fill.map[column];
+    const int place = (int)(thread % pass.kernel_pitch) - pass.kernel_margin;
+    const int column =
+        band_column(pass, pass.bases[row].x * LR_CUDA_OCTET + place, pass.least_row + (int)row);
+    fill.kernels[thread] =
+        column < 0 ? 0 : row_of(pass.num_rows, fill.map[column]) * pass.profile_pitch;
 }
 
 #endif

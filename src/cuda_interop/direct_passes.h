@@ -167,18 +167,23 @@ enum {
  * number as two halves. A slab is what a block sees of one row of sources. */
 typedef struct lr_cuda_bands {
     lr_cuda_layout layout;
-    const lr_cuda_band_step *steps; /* by list, and one more */
-    const int4 *lists; /* [num_lists]: steps of list d, for row offset d from a warp's first row and
-                             d - 1 from its next one: the first step, and the one after the last; for
-                             each pair of warps, the octet that the slab begins with, from the block's */
+    const lr_cuda_band_step *steps; /* [steps + 1], by list */
+    const int4
+        *lists; /* [num_lists]: list d is for row offset d from a warp's first row and d - 1 from
+                          its next one: its first step, and the one after its last; for each pair of
+                          warps, the octet that the slab begins with, from the block's */
     const int2 *tiles; /* [num_tiles]: octet and row that a block begins with */
     const int2 *bases; /* [num_lattice_rows]: first octet of each row, and one after last */
-    const int4
-        *weights; /* [steps + 1][2][32]: of a row, for sources 2 (entry % 4) and the next one of
-                             both halves and output entry / 4: the high halves, then the low ones; or
-                             as floats what time of flight and slice give */
-    const float *profiles;       /* [num_offsets][num_rows][profile_pitch]; where kernels vary */
-    const uint16_t *kernels;     /* [num_lattice_rows][pitch]: LORmap, sorted; where kernels vary */
+
+    /* [steps + 1][2][32]: of a row, for sources 2 (entry % 4) and the next one of both halves and output
+     * entry / 4: the high halves, then the low ones; or what time of flight and slice give, as floats */
+    const int4 *weights;
+
+    /* Where kernels vary: profiles, [num_offsets][num_rows][profile_pitch]; and where that of a place of
+     * a sorted row begins in a row offset's, [num_lattice_rows][kernel_pitch] */
+    const float *profiles;
+    const int32_t *kernels;
+
     const float *peak;           /* the largest of mSRval, which scales weights */
     int32_t num_rows, num_tiles; /* rows: of mSRval */
     int32_t next[2], across[2];
@@ -191,6 +196,7 @@ typedef struct lr_cuda_bands {
     int32_t width;                         /* numbers of a slab's row: octets in odd number */
     int32_t height;                        /* products above each other */
     int32_t profile_pitch, profile_least;  /* places along a row, from the output's */
+    int32_t kernel_margin, kernel_pitch;   /* places before a row's first octet; in all */
     int32_t depth;                         /* slabs that a block holds */
     int32_t list_bytes, slab_bytes, bytes; /* of shared memory: before slabs; from slab to slab; in
                                               all */
@@ -206,7 +212,7 @@ typedef struct lr_cuda_band_source {
 typedef struct lr_cuda_band_fill {
     int4 *weights;
     float *profiles, *peak;
-    uint16_t *kernels;
+    int32_t *kernels;
     const int32_t *places;  /* [num_steps][2][2]: of each row, for both halves: where the weight of
                                source 0 for output 0 is in the list of offsets */
     const int32_t *offsets; /* in mSR, of the places along rows; -1 = none */

@@ -276,8 +276,7 @@ static lr_status place_band_fill(struct lr_cuda_tables *tables,
         place(tables, (int64_t)pass->num_offsets * pass->profile_pitch * number, plan->peaks, log);
     fill->factors = place(tables, plan->num_offsets * number, plan->factors, log);
     fill->kernels =
-        place(tables, (int64_t)pass->num_lattice_rows * pass->pitch * (int64_t)sizeof(uint16_t),
-              NULL, log);
+        place(tables, (int64_t)pass->num_lattice_rows * pass->kernel_pitch * number, NULL, log);
     fill->peak = place(tables, number, NULL, log);
     return fill->places && fill->offsets && fill->peaks && fill->factors && fill->kernels &&
                    fill->peak

@@ -93,6 +93,7 @@ struct products {
     const uint16_t *numbers;
     float sums[MOST_SLICES][OUTPUTS], slab_sums[MOST_SLICES][OUTPUTS];
 
+    template <band_kernels>
     void begin(const lr_cuda_bands &, const band_slab &own, const uint16_t *from)
     {
         slab = own;
@@ -100,11 +101,11 @@ struct products {
         memset(slab_sums, 0, sizeof(slab_sums));
     }
 
-    void end(float unit)
+    void end()
     {
         for (int z = 0; z < MOST_SLICES; z++) {
             for (int n = 0; n < OUTPUTS; n++) {
-                sums[z][n] += unit * weight_unit * slab_sums[z][n];
+                sums[z][n] += slab.unit * weight_unit * slab_sums[z][n];
             }
         }
     }
@@ -115,10 +116,10 @@ struct products {
     {
         const int l = (warp.octet + octet - pass.bases[slab.row].x) * OCTET + k;
         const int kernel =
-            Kernels == BAND_FORWARD ? sorted_kernel(pass, slab.row, l) : own_kernels[output];
+            Kernels == BAND_FORWARD ? *sorted_kernel(pass, slab.row, l) : own_kernels[output];
         const place target = place_of(warp, output);
-        return band_profile(pass, slab.list - (target.row - warp.row),
-                            kernel)[(warp.octet + octet) * OCTET + k - target.l];
+        return pass.profiles[band_profile(pass, slab.list - (target.row - warp.row)) + kernel +
+                             (warp.octet + octet) * OCTET + k - target.l];
     }
 
     template <band_kernels Kernels>
@@ -133,7 +134,6 @@ struct products {
                     half_value((uint32_t)of[2 + half] >> shift & 0xffff)};
         }
         const float factor = number_of(of[2 * half + k % 2]);
-        /* a row of outputs that has no weights has no profiles either */
         const float number = factor == 0 ? 0 : factor * profile<Kernels>(pass, octet, k, output);
         const split_pair both = split(number, 0);
         return {half_value(both.high & 0xffff), half_value(both.low & 0xffff)};
@@ -149,9 +149,9 @@ struct products {
         }
     }
 
-    template <band_kernels Kernels>
-    void multiply(const lr_cuda_bands &pass, const lr_cuda_band_step &step, int number)
+    template <band_kernels Kernels> void multiply(const lr_cuda_bands &pass, int number)
     {
+        const lr_cuda_band_step &step = pass.steps[number];
         const int4 *block = pass.weights + number * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK;
         for (int source = 0; source < 2 * OCTET; source++) {
             const int half = source / OCTET, k = source % OCTET;
@@ -219,7 +219,7 @@ products start(const lr_cuda_bands &pass, const band_warp &warp)
         const place at = place_of(warp, output);
         const int row = sorted_row(pass, at.row);
         const int base = row < 0 ? 0 : pass.bases[row].x;
-        own.own_kernels[output] = sorted_kernel(pass, row, at.l - base * OCTET);
+        own.own_kernels[output] = row < 0 ? 0 : *sorted_kernel(pass, row, at.l - base * OCTET);
     }
     return own;
 }
@@ -279,13 +279,14 @@ struct filled {
     std::vector<int2> tiles, bases;
     std::vector<int4> lists, weights;
     std::vector<float> profiles, units;
-    std::vector<uint16_t> kernels, numbers;
+    std::vector<int32_t> kernels;
+    std::vector<uint16_t> numbers;
     float peak = 0;
 
     filled(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, const cpu_band_lists &lists_of)
         : weights((size_t)(fill.num_steps + 1) * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK),
           profiles((size_t)pass.num_offsets * pass.num_rows * pass.profile_pitch),
-          units(pass.num_lattice_rows), kernels((size_t)pass.num_lattice_rows * pass.pitch),
+          units(pass.num_lattice_rows), kernels((size_t)pass.num_lattice_rows * pass.kernel_pitch),
           numbers((size_t)2 * pass.num_lattice_rows * pass.layout.size[2] * pass.pitch, 0x7e00)
     {
         for (int k = 0; k < pass.num_tiles; k++) {
@@ -313,7 +314,7 @@ void fill_tables(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool 
     for (int64_t k = 0; k < (int64_t)pass.num_offsets * pass.num_rows * pass.profile_pitch; k++) {
         fill_band_profile(pass, fill, forward, k);
     }
-    for (int64_t k = 0; k < (int64_t)pass.num_lattice_rows * pass.pitch; k++) {
+    for (int64_t k = 0; k < (int64_t)pass.num_lattice_rows * pass.kernel_pitch; k++) {
         fill_band_kernel(pass, fill, k);
     }
 }
