@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "cuda_interop/direct_cloud.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,6 +14,7 @@ enum {
     I = LR_CUDA_BAND_ROWS,
     BLOCK_ROWS = I * LR_CUDA_BAND_PAIRS,
     BLOCK_OCTETS = LR_CUDA_BAND_SIDES,
+    MOST_ENTRIES = 1 << 25 /* of spans: 256 MiB */
 };
 
 /* The places that a row of the lattice has in the kernel, from an output on: first > last: none. */
@@ -34,7 +34,7 @@ struct planner {
     struct lr_cuda_band_plan *plan;
     const struct lr_direct_shape *shape;
     struct rows rows;
-    int32_t *places; /* owned [spans]: of each first octet, in the list of offsets */
+    int32_t *numbers; /* owned [spans]: of those that there are, from 1 on */
     const lr_log *log;
 };
 
@@ -347,70 +347,92 @@ static int find_low(const struct rows *rows, int c)
 
 /* --- steps --- */
 
-/* Where the octets of all spans lie in the list of offsets: before the first and after the last there
- * is room for an octet that has none. */
-static lr_status number_places(struct planner *planner)
+/* Numbers the spans, and finds where their octets lie in the list of offsets: before the first and after
+ * the last there is room for an octet that has none. */
+static lr_status number_spans(struct planner *planner)
 {
     const struct rows *rows = &planner->rows;
+    struct lr_cuda_band_plan *plan = planner->plan;
     const int64_t count = (int64_t)rows->count[0] * rows->count[1];
-    planner->places = lr_alloc(count, sizeof(*planner->places), "weights of a view", planner->log);
-    if (planner->places == NULL) {
+    planner->numbers =
+        lr_alloc(count, sizeof(*planner->numbers), "weights of a view", planner->log);
+    plan->ranges = lr_alloc(count + 1, sizeof(*plan->ranges), "weights of a view", planner->log);
+    if (planner->numbers == NULL || plan->ranges == NULL) {
         return LR_FAILED;
     }
-    int32_t next = 2 * K;
+    int32_t next = 2 * K, most = 0, number = 1;
     for (int64_t k = 0; k < count; k++) {
-        int octets[2] = {0, -1};
-        planner->places[k] = next;
-        if (!is_empty(&rows->spans[k])) {
-            octets_of(&rows->spans[k], octets);
+        int octets[2];
+        if (is_empty(&rows->spans[k])) {
+            continue;
         }
-        next += K * (octets[1] - octets[0] + 1);
+        octets_of(&rows->spans[k], octets);
+        const int32_t places = K * (octets[1] - octets[0] + 1);
+        planner->numbers[k] = number;
+        plan->ranges[number][0] = next;
+        plan->ranges[number][1] = places;
+        most = places > most ? places : most;
+        next += places;
+        number++;
     }
-    planner->plan->num_places = next + K;
+    plan->num_places = next + K;
+    plan->pass.num_spans = number;
+    plan->pass.span_pitch = most + 2 * LR_CUDA_BAND_MARGIN;
     return LR_OK;
 }
 
-/* Where a row's weights for a half begin in the list of offsets; K: there are none. */
-static int32_t place_of(const struct planner *planner, int d, int i, const struct half *half)
+/* A row's span for a half of a step; 0: it has none. octet: of the half, from the span's first. */
+static int32_t find_span(const struct planner *planner, const struct half *half, const int at[2],
+                         int *octet)
 {
-    const struct span *span = span_of(&planner->rows, d, i, half->slice);
-    int octets[2];
-    if (!has_half(&planner->rows, d, i, half)) {
-        return K;
+    const struct rows *rows = &planner->rows;
+    if (half == NULL || !has_half(rows, at[0], at[1], half)) {
+        *octet = 0;
+        return 0;
     }
+    const struct span *span = span_of(rows, at[0], at[1], half->slice);
+    int octets[2];
     octets_of(span, octets);
-    return planner->places[span - planner->rows.spans] + K * (half->octet - octets[0]);
+    *octet = half->octet - octets[0];
+    return planner->numbers[span - rows->spans];
 }
 
-/* halves[1] = NULL: there is none, and the first comes again, without weights. last: the octets of the
- * step before. */
-static void add_step(const struct planner *planner, int d, const struct half *const halves[2],
-                     int last[2])
+/* Where a row's weights for a half begin: in the list of offsets, where K has none; and among spans'. at:
+ * list and row. */
+static void find_weights(const struct planner *planner, const struct half *half, const int at[2],
+                         int32_t found[2])
+{
+    const lr_cuda_bands *pass = &planner->plan->pass;
+    int octet;
+    const int32_t number = find_span(planner, half, at, &octet);
+    found[0] = number == 0 ? K : planner->plan->ranges[number][0] + K * octet;
+    found[1] = number * pass->num_rows * pass->span_pitch + LR_CUDA_BAND_MARGIN + K * octet;
+}
+
+/* halves[1] = NULL: there is none, and the first comes again, without weights. */
+static void add_step(const struct planner *planner, int d, const struct half *const halves[2])
 {
     struct lr_cuda_band_plan *plan = planner->plan;
-    const int32_t row = plan->pass.width / K;
-    lr_cuda_band_step step = {0};
+    const int32_t row = plan->pass.width / K, k = plan->num_steps++;
     for (int h = 0; h < 2; h++) {
         const struct half *half = halves[h] != NULL ? halves[h] : halves[0];
-        step.source[h] = half->slice * row + half->octet;
-        step.octet[h] = (int16_t)half->octet;
-        step.fresh |= half->octet != last[h] ? 1 << h : 0;
-        last[h] = half->octet;
+        plan->steps[k].source[h] = half->slice * row + half->octet;
+        plan->steps[k].octet[h] = half->octet;
         for (int i = 0; i < I; i++) {
-            plan->places[plan->num_steps][i][h] =
-                halves[h] != NULL ? place_of(planner, d, i, half) : K;
+            int32_t found[2];
+            find_weights(planner, halves[h], (const int[2]){d, i}, found);
+            plan->places[k][i][h] = found[0];
+            plan->spots[k][i][h] = found[1];
         }
     }
-    plan->steps[plan->num_steps++] = step;
 }
 
 static void list_row_steps(const struct planner *planner, int d, const struct half *halves,
                            int count)
 {
-    int last[2] = {INT32_MAX, INT32_MAX};
     for (int k = 0; k < count; k += 2) {
         const struct half *const both[2] = {&halves[k], k + 1 < count ? &halves[k + 1] : NULL};
-        add_step(planner, d, both, last);
+        add_step(planner, d, both);
     }
 }
 
@@ -419,12 +441,13 @@ static lr_status list_steps(struct planner *planner)
     struct lr_cuda_band_plan *plan = planner->plan;
     const struct rows *rows = &planner->rows;
     const int lists = plan->pass.num_lists, most = most_halves(rows);
-    const int64_t steps = (int64_t)lists * (most / 2 + 1) + 1;
+    const int64_t steps = (int64_t)lists * (most / 2 + 1) + 2;
     plan->lists = lr_alloc(lists, sizeof(*plan->lists), "steps of a view", planner->log);
     plan->steps = lr_alloc(steps, sizeof(*plan->steps), "steps of a view", planner->log);
     plan->places = lr_alloc(steps, sizeof(*plan->places), "steps of a view", planner->log);
+    plan->spots = lr_alloc(steps, sizeof(*plan->spots), "steps of a view", planner->log);
     struct half *halves = lr_alloc(most, sizeof(*halves), "steps of a view", planner->log);
-    const bool is_there = plan->lists && plan->steps && plan->places && halves;
+    const bool is_there = plan->lists && plan->steps && plan->places && plan->spots && halves;
     for (int d = 0; is_there && d < lists; d++) {
         plan->lists[d][0] = plan->num_steps;
         list_row_steps(planner, d, halves, list_halves(rows, d, halves));
@@ -478,8 +501,9 @@ static void set_block(lr_cuda_bands *pass)
 bool lr_cuda_band_plan_fits(const struct lr_cuda_band_plan *plan, int64_t room_bytes)
 {
     const lr_cuda_bands *pass = &plan->pass;
-    return pass->bytes <= room_bytes && pass->width <= LR_CUDA_BAND_MOST &&
-           pass->slices <= LR_CUDA_BAND_MOST;
+    const int64_t entries = (int64_t)pass->num_spans * pass->num_rows * pass->span_pitch;
+    return (pass->num_rows == 1 || entries <= MOST_ENTRIES) && pass->bytes <= room_bytes &&
+           pass->width <= LR_CUDA_BAND_MOST && pass->slices <= LR_CUDA_BAND_MOST;
 }
 
 /* --- the grid --- */
@@ -553,22 +577,6 @@ static lr_status list_tiles(struct planner *planner)
 
 /* --- tables --- */
 
-/* Places along a row that lanes ask profiles for, whatever their octet: more than have weights. */
-static void set_profiles(const struct rows *rows, lr_cuda_bands *pass)
-{
-    int least = 0, most = 0;
-    for (int d = 0; d < count_lists(rows); d++) {
-        int range[2];
-        range_of(rows, d, range);
-        if (range[0] <= range[1]) {
-            least = range[0] < least ? range[0] : least;
-            most = range[1] > most ? range[1] : most;
-        }
-    }
-    pass->profile_least = K * least - (K - 1);
-    pass->profile_pitch = K * most + K - pass->profile_least;
-}
-
 static void list_offset(const struct planner *planner, int64_t i)
 {
     struct lr_cuda_band_plan *plan = planner->plan;
@@ -576,34 +584,22 @@ static void list_offset(const struct planner *planner, int64_t i)
     const int32_t *offset = planner->shape->offsets[i];
     int at[2], octets[2];
     place_column(&rows->lattice, offset, at);
-    const int d = at[1] - rows->least[0];
-    const struct span *span = span_at(rows, d, offset[2] - rows->least[1]);
+    const struct span *span = span_at(rows, at[1] - rows->least[0], offset[2] - rows->least[1]);
     octets_of(span, octets);
-    plan->factors[i] = (float)lr_cuda_cloud_factor(planner->shape, offset);
-    plan->offsets[planner->places[span - rows->spans] + at[0] - K * octets[0]] = (int32_t)i;
-    int32_t *peak =
-        &plan->peaks[(int64_t)d * plan->pass.profile_pitch + at[0] - plan->pass.profile_least];
-    if (*peak < 0 || plan->factors[i] > plan->factors[*peak]) {
-        *peak = (int32_t)i;
-    }
+    const int32_t *range = plan->ranges[planner->numbers[span - rows->spans]];
+    plan->offsets[range[0] + at[0] - K * octets[0]] = (int32_t)i;
 }
 
 static lr_status list_offsets(const struct planner *planner)
 {
     struct lr_cuda_band_plan *plan = planner->plan;
-    const int64_t count = planner->shape->info.num_offsets;
-    const int64_t profiles = (int64_t)plan->pass.num_offsets * plan->pass.profile_pitch;
-    plan->num_offsets = (int32_t)count;
-    plan->factors = lr_alloc(count, sizeof(*plan->factors), "weights of a view", planner->log);
     plan->offsets =
         lr_alloc(plan->num_places, sizeof(*plan->offsets), "weights of a view", planner->log);
-    plan->peaks = lr_alloc(profiles, sizeof(*plan->peaks), "weights of a view", planner->log);
-    if (plan->factors == NULL || plan->offsets == NULL || plan->peaks == NULL) {
+    if (plan->offsets == NULL) {
         return LR_FAILED;
     }
     memset(plan->offsets, 0xff, (size_t)plan->num_places * sizeof(*plan->offsets)); /* -1 */
-    memset(plan->peaks, 0xff, (size_t)profiles * sizeof(*plan->peaks));
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < planner->shape->info.num_offsets; i++) {
         list_offset(planner, i);
     }
     return LR_OK;
@@ -624,11 +620,10 @@ static lr_status make_plan(struct planner *planner)
     pass->num_offsets = rows->count[0];
     pass->low_slice = rows->least[1];
     set_height(pass);
-    set_profiles(rows, pass);
     pass->num_lists = count_lists(rows);
     find_width(rows, pass);
     set_block(pass);
-    LR_TRY(number_places(planner));
+    LR_TRY(number_spans(planner));
     LR_TRY(list_steps(planner));
     LR_TRY(list_bases(planner));
     LR_TRY(list_tiles(planner));
@@ -642,7 +637,7 @@ lr_status lr_cuda_band_plan_init(struct lr_cuda_band_plan *plan,
     struct planner planner = {.plan = plan, .shape = shape, .log = log};
     *plan = (struct lr_cuda_band_plan){.pass = {.layout = *layout, .num_rows = rows}};
     const lr_status status = make_plan(&planner);
-    free(planner.places);
+    free(planner.numbers);
     free(planner.rows.spans);
     if (status != LR_OK) {
         lr_cuda_band_plan_finish(plan);
@@ -652,13 +647,13 @@ lr_status lr_cuda_band_plan_init(struct lr_cuda_band_plan *plan,
 
 void lr_cuda_band_plan_finish(struct lr_cuda_band_plan *plan)
 {
-    free(plan->factors);
-    free(plan->peaks);
     free(plan->offsets);
+    free(plan->ranges);
     free(plan->bases);
     free(plan->tiles);
     free(plan->lists);
     free(plan->places);
+    free(plan->spots);
     free(plan->steps);
     *plan = (struct lr_cuda_band_plan){0};
 }

@@ -16,11 +16,6 @@ __device__ inline uint32_t bits_of(__half2 pair)
     return *reinterpret_cast<uint32_t *>(&pair);
 }
 
-__device__ inline int bits_of(float number)
-{
-    return __float_as_int(number);
-}
-
 __device__ inline split_pair split(float a, float b)
 {
     const __half2 high = __floats2half2_rn(a, b);
@@ -91,18 +86,19 @@ template <int Height> struct band_products {
 
     band_warp warp;
     int lane;
-    float weight_unit;          /* what a weight of 1 stands for */
-    int own_kernels[ROWS];      /* of the lane's outputs, on the way back */
-    int bases[ROWS];            /* of profiles */
-    const int32_t *kernels;     /* of the lane's first source in octet 0, on the way forward */
-    uint32_t numbers;           /* of the slab, the row that this lane tells */
-    float profiles[2][ROWS][2]; /* of both halves */
+    float weight_unit;      /* what a weight of 1 stands for */
+    int own_kernels[ROWS];  /* of the lane's outputs, on the way back */
+    int first;              /* of the weights of a span: that of the lane's first source */
+    const int32_t *kernels; /* of the lane's first source in octet 0, on the way forward */
+    uint32_t numbers;       /* of the slab, the row that this lane tells */
     float sums[Height][ROWS][4];
     float slab_sums[Height][ROWS][4]; /* of slabs alike */
     float unit;                       /* what 1 stands for in these */
     int num_steps;                    /* of these */
-    int ahead;                        /* the next step, */
-    int4 step, coming[ROWS];          /* itself and its weights */
+    int ahead;                        /* the next step: */
+    int2 source;
+    uint4 weights[ROWS]; /* both halves' high numbers, and their low ones */
+    int4 record, spots;  /* of the step after that, where kernels vary */
 
     __device__ void clear(float (&all)[Height][ROWS][4])
     {
@@ -123,6 +119,7 @@ template <int Height> struct band_products {
         unit = 0;
         num_steps = 0;
         ahead = -1;
+        first = 2 * (lane % 4) - lane / 4;
         clear(sums);
         clear(slab_sums);
     }
@@ -151,15 +148,70 @@ template <int Height> struct band_products {
         num_steps = 0;
     }
 
-    __device__ void load_step(const lr_cuda_bands &pass, int k)
+    __device__ void load_record(const lr_cuda_bands &pass, int k)
     {
-        const int4 *entries = pass.weights + (k * ROWS * LR_CUDA_BAND_BLOCK + lane);
-        step = __ldg(reinterpret_cast<const int4 *>(pass.steps) + k);
-#pragma unroll
-        for (int i = 0; i < ROWS; i++) {
-            coming[i] = __ldg(entries + i * LR_CUDA_BAND_BLOCK);
-        }
+        record = __ldg(reinterpret_cast<const int4 *>(pass.steps) + k);
+        spots = __ldg(pass.spots + k);
+    }
+
+    /* Of row i, for the target's kernel. */
+    __device__ void load_own_weights(const lr_cuda_bands &pass, int i, int2 spot)
+    {
+        const uint2 *spans = reinterpret_cast<const uint2 *>(pass.spans);
+        const uint2 halves[2] = {__ldg(spans + (spot.x + first + own_kernels[i])),
+                                 __ldg(spans + (spot.y + first + own_kernels[i]))};
+        weights[i] = make_uint4(halves[0].x, halves[1].x, halves[0].y, halves[1].y);
+    }
+
+    /* Of row i, for the kernels of sources. */
+    __device__ void load_source_weights(const lr_cuda_bands &pass, int i, int2 spot, int4 of)
+    {
+        const uint32_t halves[2][2] = {{__ldg(pass.spans + (spot.x + first + of.x)),
+                                        __ldg(pass.spans + (spot.x + first + of.y) + 1)},
+                                       {__ldg(pass.spans + (spot.y + first + of.z)),
+                                        __ldg(pass.spans + (spot.y + first + of.w) + 1)}};
+        weights[i] = make_uint4(__byte_perm(halves[0][0], halves[0][1], 0x5410),
+                                __byte_perm(halves[1][0], halves[1][1], 0x5410),
+                                __byte_perm(halves[0][0], halves[0][1], 0x7632),
+                                __byte_perm(halves[1][0], halves[1][1], 0x7632));
+    }
+
+    __device__ int4 load_source_kernels() const
+    {
+        const int2 *of[2] = {reinterpret_cast<const int2 *>(kernels + LR_CUDA_OCTET * record.z),
+                             reinterpret_cast<const int2 *>(kernels + LR_CUDA_OCTET * record.w)};
+        const int2 pairs[2] = {__ldg(of[0]), __ldg(of[1])};
+        return make_int4(pairs[0].x, pairs[0].y, pairs[1].x, pairs[1].y);
+    }
+
+    /* Step k, of which the record is there. */
+    template <band_kernels Kernels> __device__ void load_step(const lr_cuda_bands &pass, int k)
+    {
         ahead = k;
+        if constexpr (Kernels == BAND_ONE) {
+            const int4 *entries = pass.weights + (k * ROWS * LR_CUDA_BAND_BLOCK + lane);
+            source = __ldg(reinterpret_cast<const int2 *>(pass.steps) + 2 * k);
+#pragma unroll
+            for (int i = 0; i < ROWS; i++) {
+                const int4 entry = __ldg(entries + i * LR_CUDA_BAND_BLOCK);
+                weights[i] = make_uint4((uint32_t)entry.x, (uint32_t)entry.y, (uint32_t)entry.z,
+                                        (uint32_t)entry.w);
+            }
+        } else {
+            const int4 of = Kernels == BAND_FORWARD ? load_source_kernels() : make_int4(0, 0, 0, 0);
+            source = make_int2(record.x, record.y);
+#pragma unroll
+            for (int i = 0; i < ROWS; i++) {
+                const int2 spot =
+                    i == 0 ? make_int2(spots.x, spots.y) : make_int2(spots.z, spots.w);
+                if constexpr (Kernels == BAND_BACK) {
+                    load_own_weights(pass, i, spot);
+                } else {
+                    load_source_weights(pass, i, spot, of);
+                }
+            }
+            load_record(pass, k + 1);
+        }
     }
 
     template <band_kernels Kernels>
@@ -170,19 +222,17 @@ template <int Height> struct band_products {
             unit = slab.unit * weight_unit;
         }
         num_steps += slab.end - slab.first;
-        if (ahead != slab.first) {
-            load_step(pass, slab.first);
-        }
         numbers = (uint32_t)__cvta_generic_to_shared(from) +
                   (uint32_t)(lane % 16) * (uint32_t)pass.width * 2;
-#pragma unroll
-        for (int i = 0; i < ROWS; i++) {
-            bases[i] = band_profile(pass, slab.list - i) + 2 * (lane % 4) - lane / 4 +
-                       (Kernels == BAND_BACK ? own_kernels[i] : 0);
-        }
         if (Kernels == BAND_FORWARD) {
             const int l = (warp.octet - __ldg(pass.bases + slab.row).x) * LR_CUDA_OCTET;
             kernels = sorted_kernel(pass, slab.row, l + 2 * (lane % 4));
+        }
+        if (Kernels == BAND_FORWARD || ahead != slab.first) {
+            if (Kernels != BAND_ONE) {
+                load_record(pass, slab.first);
+            }
+            load_step<Kernels>(pass, slab.first);
         }
     }
 
@@ -190,53 +240,23 @@ template <int Height> struct band_products {
     {
     }
 
-    /* Those of the lane's two sources, for its output in each row. */
-    template <band_kernels Kernels>
-    __device__ void load_profiles(const lr_cuda_bands &pass, int octet, int half)
-    {
-        int2 of = make_int2(0, 0);
-        if (Kernels == BAND_FORWARD) {
-            of = __ldg(reinterpret_cast<const int2 *>(kernels + LR_CUDA_OCTET * octet));
-        }
-#pragma unroll
-        for (int i = 0; i < ROWS; i++) {
-            const int place = bases[i] + LR_CUDA_OCTET * octet;
-            profiles[half][i][0] = __ldg(pass.profiles + (place + of.x));
-            profiles[half][i][1] = __ldg(pass.profiles + (place + of.y) + 1);
-        }
-    }
-
-    /* Of row i: both halves' high numbers, and their low ones. */
-    template <band_kernels Kernels> __device__ uint4 find_weights(const int4 &entry, int i)
-    {
-        if constexpr (Kernels == BAND_ONE) {
-            return make_uint4((uint32_t)entry.x, (uint32_t)entry.y, (uint32_t)entry.z,
-                              (uint32_t)entry.w);
-        }
-        const split_pair first = split(__int_as_float(entry.x) * profiles[0][i][0],
-                                       __int_as_float(entry.y) * profiles[0][i][1]);
-        const split_pair second = split(__int_as_float(entry.z) * profiles[1][i][0],
-                                        __int_as_float(entry.w) * profiles[1][i][1]);
-        return make_uint4(first.high, second.high, first.low, second.low);
-    }
-
     __device__ void multiply_rows(const band_sources (&high)[Height],
-                                  const band_sources (&low)[Height], const uint4 (&weights)[ROWS])
+                                  const band_sources (&low)[Height], const uint4 (&by)[ROWS])
     {
 #pragma unroll
         for (int k = 0; k < Height * ROWS; k++) {
-            add_product(slab_sums[k / ROWS][k % ROWS], high[k / ROWS], weights[k % ROWS].x,
-                        weights[k % ROWS].y);
+            add_product(slab_sums[k / ROWS][k % ROWS], high[k / ROWS], by[k % ROWS].x,
+                        by[k % ROWS].y);
         }
 #pragma unroll
         for (int k = 0; k < Height * ROWS; k++) {
-            add_product(slab_sums[k / ROWS][k % ROWS], high[k / ROWS], weights[k % ROWS].z,
-                        weights[k % ROWS].w);
+            add_product(slab_sums[k / ROWS][k % ROWS], high[k / ROWS], by[k % ROWS].z,
+                        by[k % ROWS].w);
         }
 #pragma unroll
         for (int k = 0; k < Height * ROWS; k++) {
-            add_product(slab_sums[k / ROWS][k % ROWS], low[k / ROWS], weights[k % ROWS].x,
-                        weights[k % ROWS].y);
+            add_product(slab_sums[k / ROWS][k % ROWS], low[k / ROWS], by[k % ROWS].x,
+                        by[k % ROWS].y);
         }
     }
 
@@ -256,21 +276,12 @@ template <int Height> struct band_products {
     /* The next step is on its way meanwhile. */
     template <band_kernels Kernels> __device__ void multiply(const lr_cuda_bands &pass, int k)
     {
-        const lr_cuda_band_step here = step_of(step);
-        const int4 entry[ROWS] = {coming[0], coming[1]};
+        const int2 here = source;
+        const uint4 by[ROWS] = {weights[0], weights[1]};
         band_sources high[Height], low[Height];
-        load_step(pass, k + 1);
-        load_slices(pass, numbers + 16 * (uint32_t)(lane < 16 ? here.source[0] : here.source[1]),
-                    high, low);
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            if (Kernels != BAND_ONE && (here.fresh & (1 << half)) != 0) {
-                load_profiles<Kernels>(pass, here.octet[half], half);
-            }
-        }
-        const uint4 weights[ROWS] = {find_weights<Kernels>(entry[0], 0),
-                                     find_weights<Kernels>(entry[1], 1)};
-        multiply_rows(high, low, weights);
+        load_slices(pass, numbers + 16 * (uint32_t)(lane < 16 ? here.x : here.y), high, low);
+        load_step<Kernels>(pass, k + 1);
+        multiply_rows(high, low, by);
     }
 
     /* texels: from the column's first on. */
@@ -497,10 +508,10 @@ __global__ void band_weights(const __grid_constant__ lr_cuda_bands pass,
     fill_band_weights(pass, fill, forward, (int64_t)blockIdx.x * blockDim.x + threadIdx.x);
 }
 
-__global__ void band_profiles(const __grid_constant__ lr_cuda_bands pass,
-                              const __grid_constant__ lr_cuda_band_fill fill, bool forward)
+__global__ void band_spans(const __grid_constant__ lr_cuda_bands pass,
+                           const __grid_constant__ lr_cuda_band_fill fill, bool forward)
 {
-    fill_band_profile(pass, fill, forward, (int64_t)blockIdx.x * blockDim.x + threadIdx.x);
+    fill_band_span(pass, fill, forward, (int64_t)blockIdx.x * blockDim.x + threadIdx.x);
 }
 
 __global__ void band_kernel_map(const __grid_constant__ lr_cuda_bands pass,
@@ -545,6 +556,7 @@ cudaError_t launch_height(const lr_cuda_bands &pass, const lr_cuda_images &image
     overlapping_launch launch(kernel, {(unsigned)pass.num_tiles, (unsigned)layers}, WARPS * LANES);
     launch.config.dynamicSmemBytes = (size_t)pass.bytes;
     launch.config.stream = static_cast<cudaStream_t>(images.stream);
+    launch.config.numAttrs = images.stream != nullptr ? 0 : launch.config.numAttrs;
     return cudaLaunchKernelEx(&launch.config, kernel, pass, source, images.sorted, images.target);
 }
 
@@ -562,6 +574,7 @@ cudaError_t launch_sort(const lr_cuda_bands &pass, const lr_cuda_images &images)
     const int threads = min((pieces + LANES - 1) / LANES * LANES, (int)MOST_SORT_THREADS);
     overlapping_launch launch(sort_rows, (unsigned)pass.num_lattice_rows, (unsigned)threads);
     launch.config.stream = static_cast<cudaStream_t>(images.stream);
+    launch.config.numAttrs = images.stream != nullptr ? 0 : launch.config.numAttrs;
     return cudaLaunchKernelEx(&launch.config, sort_rows, pass, images.source, images.sorted);
 }
 
@@ -587,7 +600,7 @@ int lr_cuda_launch_band_fill(bool forward, const lr_cuda_bands *pass, const lr_c
     const auto blocks = [](int64_t count) { return (unsigned)((count + group - 1) / group); };
     const int64_t values = (int64_t)fill->num_offsets * pass->num_rows;
     const int64_t weights = (int64_t)(fill->num_steps + 1) * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK;
-    const int64_t profiles = (int64_t)pass->num_offsets * pass->num_rows * pass->profile_pitch;
+    const int64_t entries = (int64_t)pass->num_spans * pass->num_rows * pass->span_pitch;
     const int64_t kernels = (int64_t)pass->num_lattice_rows * pass->kernel_pitch;
     const cudaError_t error = cudaMemsetAsync(fill->peak, 0, sizeof(float), nullptr);
     if (error != cudaSuccess) {
@@ -595,9 +608,10 @@ int lr_cuda_launch_band_fill(bool forward, const lr_cuda_bands *pass, const lr_c
     }
     find_largest<<<blocks(values < 65536 ? values : 65536), group>>>(fill->values, values,
                                                                      fill->peak);
-    band_weights<<<blocks(weights), group>>>(*pass, *fill, forward);
-    if (pass->num_rows > 1) {
-        band_profiles<<<blocks(profiles), group>>>(*pass, *fill, forward);
+    if (pass->num_rows == 1) {
+        band_weights<<<blocks(weights), group>>>(*pass, *fill, forward);
+    } else {
+        band_spans<<<blocks(entries), group>>>(*pass, *fill, forward);
         band_kernel_map<<<blocks(kernels), group>>>(*pass, *fill);
     }
     return cudaGetLastError();

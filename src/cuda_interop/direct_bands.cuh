@@ -268,12 +268,6 @@ __device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_w
             unit};
 }
 
-/* A step, loaded as four numbers. */
-__device__ inline lr_cuda_band_step step_of(const int4 &step)
-{
-    return {{step.x, step.y}, {(int16_t)(step.z & 0xffff), (int16_t)(step.z >> 16)}, step.w};
-}
-
 /* Products of a slab by its steps. numbers: the slab's. */
 template <band_kernels Kernels, class Products>
 __device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &slab,
@@ -286,17 +280,7 @@ __device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &s
     products.end();
 }
 
-/* --- profiles --- */
-
-/* The profile of row offset d and the first kernel, by places along the row from the output's. A place
- * goes with a kernel's (sorted_kernel). */
-__device__ inline int band_profile(const lr_cuda_bands &pass, int d)
-{
-    const int row = min(max(d, 0), pass.num_offsets - 1); /* others have no weights */
-    return row * pass.num_rows * pass.profile_pitch - pass.profile_least;
-}
-
-/* Where the kernel of a place on a sorted row begins among the profiles of a row offset. l: from the
+/* How far behind that for kernel 0 the weights for the kernel of a place on a sorted row are. l: from the
  * row's first octet, as far outside of it as slabs reach. */
 __device__ inline const int32_t *sorted_kernel(const lr_cuda_bands &pass, int row, int l)
 {
@@ -305,22 +289,18 @@ __device__ inline const int32_t *sorted_kernel(const lr_cuda_bands &pass, int ro
 
 /* --- tables --- */
 
-/* The offset of mSR that a place of a row of weights stands for. */
-__device__ inline int offset_at(const lr_cuda_band_fill &fill, bool forward, int index)
-{
-    return index < 0 || !forward ? index : fill.num_offsets - 1 - index;
-}
-
+/* The weight of a place of the list of offsets, for a kernel. */
 __device__ inline float weight_at(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill,
-                                  bool forward, int place)
+                                  bool forward, int place, int kernel)
 {
-    const int offset = offset_at(fill, forward, fill.offsets[place]);
-    return offset < 0           ? 0
-           : pass.num_rows == 1 ? fill.values[offset] * scale_for(*fill.peak)
-                                : fill.factors[offset];
+    const int index = fill.offsets[place];
+    const int offset = forward ? fill.num_offsets - 1 - index : index;
+    return index < 0
+               ? 0
+               : fill.values[(int64_t)offset * pass.num_rows + kernel] * scale_for(*fill.peak);
 }
 
-/* Entry `thread` of all weights. fill.peak: the largest of all values. */
+/* Entry `thread` of all weights, where there is one kernel. fill.peak: the largest of all values. */
 __device__ inline void fill_band_weights(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill,
                                          bool forward, int64_t thread)
 {
@@ -329,42 +309,46 @@ __device__ inline void fill_band_weights(const lr_cuda_bands &pass, const lr_cud
     if (block >= (int64_t)(fill.num_steps + 1) * LR_CUDA_BAND_ROWS) {
         return;
     }
-    float weights[2][2];
+    split_pair pairs[2];
     for (int half = 0; half < 2; half++) {
         const int first = block < (int64_t)fill.num_steps * LR_CUDA_BAND_ROWS
                               ? fill.places[2 * block + half]
                               : LR_CUDA_OCTET; /* where there are none */
         const int place = first + 2 * (entry % 4) - entry / 4;
-        weights[half][0] = weight_at(pass, fill, forward, place);
-        weights[half][1] = weight_at(pass, fill, forward, place + 1);
+        pairs[half] = split(weight_at(pass, fill, forward, place, 0),
+                            weight_at(pass, fill, forward, place + 1, 0));
     }
-    if (pass.num_rows == 1) {
-        const split_pair first = split(weights[0][0], weights[0][1]);
-        const split_pair second = split(weights[1][0], weights[1][1]);
-        fill.weights[thread] =
-            int4{(int)first.high, (int)second.high, (int)first.low, (int)second.low};
-    } else {
-        fill.weights[thread] = int4{bits_of(weights[0][0]), bits_of(weights[0][1]),
-                                    bits_of(weights[1][0]), bits_of(weights[1][1])};
-    }
+    fill.weights[thread] =
+        int4{(int)pairs[0].high, (int)pairs[1].high, (int)pairs[0].low, (int)pairs[1].low};
 }
 
-/* The thread-th number of all profiles. */
-__device__ inline void fill_band_profile(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill,
-                                         bool forward, int64_t thread)
+/* The weight of a place of a span, from its margin on, for a kernel. */
+__device__ inline float span_weight(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill,
+                                    bool forward, int span, int place, int kernel)
 {
-    const int place = (int)(thread % pass.profile_pitch);
-    const int64_t list = thread / pass.profile_pitch;
-    const int kernel = (int)(list % pass.num_rows), d = (int)(list / pass.num_rows);
-    if (d >= pass.num_offsets) {
+    const int2 range = fill.ranges[span];
+    const int at = place - LR_CUDA_BAND_MARGIN;
+    return at < 0 || at >= range.y ? 0 : weight_at(pass, fill, forward, range.x + at, kernel);
+}
+
+/* Entry `thread` of all spans, where kernels vary. */
+__device__ inline void fill_band_span(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill,
+                                      bool forward, int64_t thread)
+{
+    const int place = (int)(thread % pass.span_pitch);
+    const int64_t list = thread / pass.span_pitch;
+    const int kernel = (int)(list % pass.num_rows), span = (int)(list / pass.num_rows);
+    if (span >= pass.num_spans) {
         return;
     }
-    const int offset = offset_at(fill, forward, fill.peaks[d * pass.profile_pitch + place]);
-    const float factor = offset < 0 ? 0 : fill.factors[offset];
-    /* zero: so far from the kernel's middle that its weights are */
-    fill.profiles[thread] = factor > 0 ? fill.values[(int64_t)offset * pass.num_rows + kernel] /
-                                             factor * scale_for(*fill.peak)
-                                       : 0;
+    const split_pair pair = split(span_weight(pass, fill, forward, span, place, kernel),
+                                  span_weight(pass, fill, forward, span, place + 1, kernel));
+    if (forward) {
+        fill.spans[thread] = (pair.high & 0xffff) | pair.low << 16;
+    } else {
+        fill.spans[2 * thread] = pair.high;
+        fill.spans[2 * thread + 1] = pair.low;
+    }
 }
 
 /* The thread-th entry of all sorted rows' kernels. */
@@ -379,7 +363,7 @@ __device__ inline void fill_band_kernel(const lr_cuda_bands &pass, const lr_cuda
     const int column =
         band_column(pass, pass.bases[row].x * LR_CUDA_OCTET + place, pass.least_row + (int)row);
     fill.kernels[thread] =
-        column < 0 ? 0 : row_of(pass.num_rows, fill.map[column]) * pass.profile_pitch;
+        column < 0 ? 0 : row_of(pass.num_rows, fill.map[column]) * pass.span_pitch;
 }
 
 #endif

@@ -11,13 +11,13 @@
 /* All but the pass's pointers to the device. */
 struct lr_cuda_band_plan {
     lr_cuda_bands pass;
-    lr_cuda_band_step *steps; /* owned [num_steps + 1] */
-    int32_t (*lists)[4];      /* owned, as in lr_cuda_bands, these three */
+    lr_cuda_band_step *steps; /* owned [num_steps + 2] */
+    int32_t (*lists)[4];      /* owned, as in lr_cuda_bands, these four */
     int32_t (*tiles)[2], (*bases)[2];
-    int32_t (*places)[LR_CUDA_BAND_ROWS][2]; /* owned, as in lr_cuda_band_fill, these four */
-    int32_t *offsets, *peaks;
-    float *factors;
-    int32_t num_steps, num_places, num_offsets; /* places: of the list of offsets */
+    int32_t (*spots)[LR_CUDA_BAND_ROWS][2];
+    int32_t (*places)[LR_CUDA_BAND_ROWS][2]; /* owned, as in lr_cuda_band_fill, these three */
+    int32_t (*ranges)[2], *offsets;
+    int32_t num_steps, num_places; /* places: of the list of offsets */
 };
 
 /* rows: of mSRval. errors: LR_FAILED; *plan holds nothing then. */
@@ -26,7 +26,8 @@ lr_status lr_cuda_band_plan_init(struct lr_cuda_band_plan *plan,
                                  int rows, const lr_log *log);
 void lr_cuda_band_plan_finish(struct lr_cuda_band_plan *plan);
 
-/* Whether a block's shared memory has the room, and slabs are not too large for copies. */
+/* Whether a block's shared memory has the room, slabs are not too large for copies and tables not too
+ * large. */
 bool lr_cuda_band_plan_fits(const struct lr_cuda_band_plan *plan, int64_t room_bytes);
 
 /* Bytes of a sorted source: the numbers, behind which the units lie. */

@@ -146,8 +146,7 @@ typedef struct lr_cuda_strip_fill {
  * halves are an octet of sources each, of any slice. One load of four numbers. */
 typedef struct lr_cuda_band_step {
     int32_t source[2]; /* of each half: 16 bytes each from octet 0 of the slab's first slice */
-    int16_t octet[2];  /* of each half: from the outputs' */
-    int32_t fresh;     /* bit h: half h has another octet than in the step before */
+    int32_t octet[2];  /* of each half: from the outputs' */
 } lr_cuda_band_step;
 
 enum {
@@ -158,6 +157,7 @@ enum {
     LR_CUDA_BAND_SLICES = 16,    /* of a product */
     LR_CUDA_BAND_HEIGHT = 3,     /* products above each other, at most */
     LR_CUDA_BAND_BARRIERS = 128, /* bytes of shared memory for them */
+    LR_CUDA_BAND_MARGIN = 8,     /* places before a span's first octet, and after its last */
     LR_CUDA_BAND_BLOCK = 32,     /* entries of a block of weights: a lane's each */
     LR_CUDA_BAND_MOST = 256      /* numbers along a slab's sides: one copy brings it */
 };
@@ -167,7 +167,7 @@ enum {
  * number as two halves. A slab is what a block sees of one row of sources. */
 typedef struct lr_cuda_bands {
     lr_cuda_layout layout;
-    const lr_cuda_band_step *steps; /* [steps + 1], by list */
+    const lr_cuda_band_step *steps; /* [steps + 2], by list */
     const int4
         *lists; /* [num_lists]: list d is for row offset d from a warp's first row and d - 1 from
                           its next one: its first step, and the one after its last; for each pair of
@@ -175,13 +175,17 @@ typedef struct lr_cuda_bands {
     const int2 *tiles; /* [num_tiles]: octet and row that a block begins with */
     const int2 *bases; /* [num_lattice_rows]: first octet of each row, and one after last */
 
-    /* [steps + 1][2][32]: of a row, for sources 2 (entry % 4) and the next one of both halves and output
-     * entry / 4: the high halves, then the low ones; or what time of flight and slice give, as floats */
+    /* Where there is one kernel, [steps + 1][2][32]: of each row, for sources 2 (entry % 4) and the next
+     * one of both halves and output entry / 4, the high halves and then the low ones. */
     const int4 *weights;
 
-    /* Where kernels vary: profiles, [num_offsets][num_rows][profile_pitch]; and where that of a place of
-     * a sorted row begins in a row offset's, [num_lattice_rows][kernel_pitch] */
-    const float *profiles;
+    /* Where kernels vary: spans are the places that a row has in the kernel; span 0 has no weights.
+     * [spans][num_rows][span_pitch]: a weight's halves, high one first; on the way back with those of the
+     * next place behind each. spots: [steps + 2]: of halves 0 and 1 of the first row and of the next one,
+     * where the weight of source 0 for output 0 is for kernel 0. kernels: how far behind it that for the
+     * kernel of a place of a sorted row is, [num_lattice_rows][kernel_pitch]. */
+    const uint32_t *spans;
+    const int4 *spots;
     const int32_t *kernels;
 
     const float *peak;           /* the largest of mSRval, which scales weights */
@@ -192,10 +196,10 @@ typedef struct lr_cuda_bands {
     int32_t least_offset, num_offsets;   /* of rows of sources, from the outputs' */
     int32_t num_lists;                   /* of steps: more, for a warp has several rows */
     int32_t num_slabs;
-    int32_t low_slice, slices;             /* of a slab: from the block's first + low_slice on */
-    int32_t width;                         /* numbers of a slab's row: octets in odd number */
-    int32_t height;                        /* products above each other */
-    int32_t profile_pitch, profile_least;  /* places along a row, from the output's */
+    int32_t low_slice, slices; /* of a slab: from the block's first + low_slice on */
+    int32_t width;             /* numbers of a slab's row: octets in odd number */
+    int32_t height;            /* products above each other */
+    int32_t num_spans, span_pitch;
     int32_t kernel_margin, kernel_pitch;   /* places before a row's first octet; in all */
     int32_t depth;                         /* slabs that a block holds */
     int32_t list_bytes, slab_bytes, bytes; /* of shared memory: before slabs; from slab to slab; in
@@ -208,17 +212,16 @@ typedef struct lr_cuda_band_source {
     float *units;      /* [num_lattice_rows]: what 1 stands for */
 } lr_cuda_band_source;
 
-/* From what the device fills in weights, profiles and kernels. */
+/* From what the device fills in weights and kernels. */
 typedef struct lr_cuda_band_fill {
     int4 *weights;
-    float *profiles, *peak;
+    uint32_t *spans;
     int32_t *kernels;
+    float *peak;
     const int32_t *places;  /* [num_steps][2][2]: of each row, for both halves: where the weight of
-                               source 0 for output 0 is in the list of offsets */
+                               source 0 for output 0 is in the list of offsets; one kernel */
+    const int2 *ranges;     /* [num_spans]: first place in the list of offsets, number of places */
     const int32_t *offsets; /* in mSR, of the places along rows; -1 = none */
-    const int32_t *peaks;   /* [num_offsets of the pass][profile_pitch]: of the column that a row's
-                               place is on, the offset with the largest factor; -1 = none */
-    const float *factors;   /* [num_offsets]: what time of flight and slice give */
     const float *values;    /* mSRval [num_offsets][num_rows] */
     const uint16_t *map;    /* LORmap with margins, y slowest */
     int32_t num_steps, num_offsets;

@@ -248,14 +248,15 @@ static lr_status add_strips(struct lr_cuda_table_set *set, struct lr_cuda_tables
 static lr_status place_bands(struct lr_cuda_tables *tables, const struct lr_cuda_band_plan *plan,
                              lr_cuda_bands *pass, const lr_log *log)
 {
-    const int64_t number = sizeof(int32_t);
+    const int64_t number = sizeof(int32_t), steps = plan->num_steps + 2;
     *pass = plan->pass;
-    pass->steps =
-        place(tables, (plan->num_steps + 1) * (int64_t)sizeof(*plan->steps), plan->steps, log);
+    pass->steps = place(tables, steps * (int64_t)sizeof(*plan->steps), plan->steps, log);
+    pass->spots = place(tables, steps * (int64_t)sizeof(*plan->spots), plan->spots, log);
     pass->lists = place(tables, pass->num_lists * 4 * number, plan->lists, log);
     pass->tiles = place(tables, pass->num_tiles * 2 * number, plan->tiles, log);
     pass->bases = place(tables, pass->num_lattice_rows * 2 * number, plan->bases, log);
-    return pass->steps && pass->lists && pass->tiles && pass->bases ? LR_OK : LR_FAILED;
+    return pass->steps && pass->spots && pass->lists && pass->tiles && pass->bases ? LR_OK
+                                                                                   : LR_FAILED;
 }
 
 /* What the device fills, both ways, and from what. */
@@ -265,42 +266,38 @@ static lr_status place_band_fill(struct lr_cuda_tables *tables,
 {
     const lr_cuda_bands *pass = &plan->pass;
     const int64_t number = sizeof(int32_t);
+    const int64_t kernels = (int64_t)pass->num_lattice_rows * pass->kernel_pitch;
     *fill = (lr_cuda_band_fill){.values = tables->gather.values,
                                 .map = tables->map,
                                 .num_steps = plan->num_steps,
-                                .num_offsets = plan->num_offsets};
+                                .num_offsets = tables->gather.num_offsets};
     fill->places =
         place(tables, plan->num_steps * (int64_t)sizeof(*plan->places), plan->places, log);
+    fill->ranges = place(tables, pass->num_spans * 2 * number, plan->ranges, log);
     fill->offsets = place(tables, plan->num_places * number, plan->offsets, log);
-    fill->peaks =
-        place(tables, (int64_t)pass->num_offsets * pass->profile_pitch * number, plan->peaks, log);
-    fill->factors = place(tables, plan->num_offsets * number, plan->factors, log);
-    fill->kernels =
-        place(tables, (int64_t)pass->num_lattice_rows * pass->kernel_pitch * number, NULL, log);
+    fill->kernels = place(tables, (pass->num_rows > 1 ? kernels : 1) * number, NULL, log);
     fill->peak = place(tables, number, NULL, log);
-    return fill->places && fill->offsets && fill->peaks && fill->factors && fill->kernels &&
-                   fill->peak
-               ? LR_OK
-               : LR_FAILED;
+    return fill->places && fill->ranges && fill->offsets && fill->kernels && fill->peak ? LR_OK
+                                                                                        : LR_FAILED;
 }
 
-/* Weights and profiles of one way. */
+/* Weights of one way. */
 static lr_status fill_bands(struct lr_cuda_tables *tables, bool forward, lr_cuda_band_fill *fill,
                             const lr_log *log)
 {
     lr_cuda_bands *pass = &tables->bands[forward];
-    const int64_t profiles = (int64_t)pass->num_offsets * pass->num_rows * pass->profile_pitch;
-    fill->weights = place(tables,
-                          (fill->num_steps + 1) * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK *
-                              (int64_t)(4 * sizeof(int32_t)),
-                          NULL, log);
-    fill->profiles =
-        place(tables, (pass->num_rows > 1 ? profiles : 1) * (int64_t)sizeof(float), NULL, log);
-    if (fill->weights == NULL || fill->profiles == NULL) {
+    const int64_t number = sizeof(int32_t);
+    const int64_t blocks = (fill->num_steps + 1) * LR_CUDA_BAND_ROWS;
+    const int64_t entries = (int64_t)pass->num_spans * pass->num_rows * pass->span_pitch;
+    void *const weights = place(tables,
+                                pass->num_rows == 1 ? blocks * LR_CUDA_BAND_BLOCK * 4 * number
+                                                    : entries * (forward ? 1 : 2) * number,
+                                NULL, log);
+    if (weights == NULL) {
         return LR_FAILED;
     }
-    pass->weights = fill->weights;
-    pass->profiles = fill->profiles;
+    pass->weights = fill->weights = weights;
+    pass->spans = fill->spans = weights;
     pass->kernels = fill->kernels;
     pass->peak = fill->peak;
     return lr_cuda_check(lr_cuda_launch_band_fill(forward, pass, fill), "weights", log);

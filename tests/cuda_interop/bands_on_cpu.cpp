@@ -37,20 +37,6 @@ static split_pair split(float a, float b)
     return {high[0] | high[1] << 16, low[0] | low[1] << 16};
 }
 
-static int bits_of(float number)
-{
-    int bits;
-    memcpy(&bits, &number, sizeof(bits));
-    return bits;
-}
-
-static float number_of(int bits)
-{
-    float number;
-    memcpy(&number, &bits, sizeof(number));
-    return number;
-}
-
 static float load_unit(const float *unit)
 {
     return *unit;
@@ -111,32 +97,35 @@ struct products {
     }
 
     /* k: of a half's sources. */
-    template <band_kernels Kernels>
-    float profile(const lr_cuda_bands &pass, int octet, int k, int output)
+    halves one_weight(const lr_cuda_bands &pass, int number, int half, int k, int output)
     {
-        const int l = (warp.octet + octet - pass.bases[slab.row].x) * OCTET + k;
-        const int kernel =
-            Kernels == BAND_FORWARD ? *sorted_kernel(pass, slab.row, l) : own_kernels[output];
-        const place target = place_of(warp, output);
-        return pass.profiles[band_profile(pass, slab.list - (target.row - warp.row)) + kernel +
-                             (warp.octet + octet) * OCTET + k - target.l];
+        const int4 entry =
+            pass.weights[(number * LR_CUDA_BAND_ROWS + output / OCTET) * LR_CUDA_BAND_BLOCK +
+                         output % OCTET * 4 + k / 2];
+        const int of[4] = {entry.x, entry.y, entry.z, entry.w};
+        const int shift = k % 2 * 16;
+        return {half_value((uint32_t)of[half] >> shift & 0xffff),
+                half_value((uint32_t)of[2 + half] >> shift & 0xffff)};
     }
 
     template <band_kernels Kernels>
-    halves weight(const lr_cuda_bands &pass, const int4 *block, int half, int octet, int k,
-                  int output)
+    halves weight(const lr_cuda_bands &pass, int number, int half, int k, int output)
     {
-        const int4 entry = block[output / OCTET * LR_CUDA_BAND_BLOCK + output % OCTET * 4 + k / 2];
-        const int of[4] = {entry.x, entry.y, entry.z, entry.w};
         if (Kernels == BAND_ONE) {
-            const int shift = k % 2 * 16;
-            return {half_value((uint32_t)of[half] >> shift & 0xffff),
-                    half_value((uint32_t)of[2 + half] >> shift & 0xffff)};
+            return one_weight(pass, number, half, k, output);
         }
-        const float factor = number_of(of[2 * half + k % 2]);
-        const float number = factor == 0 ? 0 : factor * profile<Kernels>(pass, octet, k, output);
-        const split_pair both = split(number, 0);
-        return {half_value(both.high & 0xffff), half_value(both.low & 0xffff)};
+        const int4 spots = pass.spots[number];
+        const int of[4] = {spots.x, spots.y, spots.z, spots.w};
+        const int place = of[output / OCTET * 2 + half] - output % OCTET;
+        if (Kernels == BAND_FORWARD) {
+            const int octet = warp.octet + pass.steps[number].octet[half];
+            const int l = (octet - pass.bases[slab.row].x) * OCTET + k;
+            const uint32_t both = pass.spans[place + k + *sorted_kernel(pass, slab.row, l)];
+            return {half_value(both & 0xffff), half_value(both >> 16)};
+        }
+        const uint32_t *pairs = pass.spans + 2 * (place + k / 2 * 2 + own_kernels[output]);
+        const int shift = k % 2 * 16;
+        return {half_value(pairs[0] >> shift & 0xffff), half_value(pairs[1] >> shift & 0xffff)};
     }
 
     void add(const lr_cuda_bands &pass, const uint16_t *column, int output, const halves &weight)
@@ -151,13 +140,11 @@ struct products {
 
     template <band_kernels Kernels> void multiply(const lr_cuda_bands &pass, int number)
     {
-        const lr_cuda_band_step &step = pass.steps[number];
-        const int4 *block = pass.weights + number * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK;
         for (int source = 0; source < 2 * OCTET; source++) {
             const int half = source / OCTET, k = source % OCTET;
             for (int output = 0; output < OUTPUTS; output++) {
-                add(pass, numbers + OCTET * step.source[half] + k, output,
-                    weight<Kernels>(pass, block, half, step.octet[half], k, output));
+                add(pass, numbers + OCTET * pass.steps[number].source[half] + k, output,
+                    weight<Kernels>(pass, number, half, k, output));
             }
         }
     }
@@ -277,15 +264,17 @@ void sort_source(const lr_cuda_bands &pass, const float4 *source, const lr_cuda_
 /* What the device fills in, and sorts. */
 struct filled {
     std::vector<int2> tiles, bases;
-    std::vector<int4> lists, weights;
-    std::vector<float> profiles, units;
+    std::vector<int2> ranges;
+    std::vector<int4> lists, spots, weights;
+    std::vector<uint32_t> spans;
+    std::vector<float> units;
     std::vector<int32_t> kernels;
     std::vector<uint16_t> numbers;
     float peak = 0;
 
     filled(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, const cpu_band_lists &lists_of)
         : weights((size_t)(fill.num_steps + 1) * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK),
-          profiles((size_t)pass.num_offsets * pass.num_rows * pass.profile_pitch),
+          spans((size_t)pass.num_spans * pass.num_rows * pass.span_pitch * 2),
           units(pass.num_lattice_rows), kernels((size_t)pass.num_lattice_rows * pass.kernel_pitch),
           numbers((size_t)2 * pass.num_lattice_rows * pass.layout.size[2] * pass.pitch, 0x7e00)
     {
@@ -295,6 +284,13 @@ struct filled {
         for (int k = 0; k < pass.num_lists; k++) {
             const int32_t *list = lists_of.lists + 4 * k;
             lists.push_back(int4{list[0], list[1], list[2], list[3]});
+        }
+        for (int k = 0; k < fill.num_steps; k++) {
+            const int32_t *of = lists_of.spots + 4 * k;
+            spots.push_back(int4{of[0], of[1], of[2], of[3]});
+        }
+        for (int k = 0; k < pass.num_spans; k++) {
+            ranges.push_back(int2{lists_of.ranges[2 * k], lists_of.ranges[2 * k + 1]});
         }
         for (int k = 0; k < pass.num_lattice_rows; k++) {
             bases.push_back(int2{lists_of.bases[2 * k], lists_of.bases[2 * k + 1]});
@@ -307,12 +303,13 @@ struct filled {
 
 void fill_tables(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool forward)
 {
-    for (int64_t k = 0; k < (int64_t)(fill.num_steps + 1) * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK;
-         k++) {
+    const int64_t weights = (int64_t)(fill.num_steps + 1) * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK;
+    const int64_t entries = (int64_t)pass.num_spans * pass.num_rows * pass.span_pitch;
+    for (int64_t k = 0; k < weights && pass.num_rows == 1; k++) {
         fill_band_weights(pass, fill, forward, k);
     }
-    for (int64_t k = 0; k < (int64_t)pass.num_offsets * pass.num_rows * pass.profile_pitch; k++) {
-        fill_band_profile(pass, fill, forward, k);
+    for (int64_t k = 0; k < entries && pass.num_rows > 1; k++) {
+        fill_band_span(pass, fill, forward, k);
     }
     for (int64_t k = 0; k < (int64_t)pass.num_lattice_rows * pass.kernel_pitch; k++) {
         fill_band_kernel(pass, fill, k);
@@ -331,7 +328,9 @@ int on_cpu_bands(bool forward, lr_cuda_bands pass, lr_cuda_band_fill fill,
     pass.tiles = own.tiles.data();
     pass.bases = own.bases.data();
     pass.weights = fill.weights = own.weights.data();
-    pass.profiles = fill.profiles = own.profiles.data();
+    pass.spans = fill.spans = own.spans.data();
+    pass.spots = own.spots.data();
+    fill.ranges = own.ranges.data();
     pass.kernels = fill.kernels = own.kernels.data();
     pass.peak = fill.peak = &own.peak;
     fill_tables(pass, fill, forward);

@@ -186,13 +186,12 @@ static void run_bands(const struct tables *tables, bool forward, const float *so
     const struct lr_cuda_band_plan *plan = &tables->bands;
     const lr_cuda_band_fill fill = {.places = plan->places[0][0],
                                     .offsets = plan->offsets,
-                                    .peaks = plan->peaks,
-                                    .factors = plan->factors,
                                     .values = tables->values,
                                     .map = tables->map,
                                     .num_steps = plan->num_steps,
-                                    .num_offsets = plan->num_offsets};
-    const cpu_band_lists lists = {plan->steps, plan->lists[0], plan->tiles[0], plan->bases[0]};
+                                    .num_offsets = tables->gather.num_offsets};
+    const cpu_band_lists lists = {plan->steps,    plan->lists[0],    plan->tiles[0],
+                                  plan->bases[0], plan->spots[0][0], plan->ranges[0]};
     assert_int_equal(on_cpu_bands(forward, plan->pass, fill, &lists, source, target), 0);
 }
 
