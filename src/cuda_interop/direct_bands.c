@@ -456,6 +456,9 @@ static lr_status list_steps(struct planner *planner)
             plan->lists[d][2 + pair] = find_low(rows, d + I * pair);
         }
     }
+    for (int k = 0; is_there && k < 2 * 2 * I; k++) { /* of steps that are only looked ahead to */
+        (&plan->spots[plan->num_steps][0][0])[k] = LR_CUDA_BAND_MARGIN;
+    }
     free(halves);
     return is_there ? LR_OK : LR_FAILED;
 }

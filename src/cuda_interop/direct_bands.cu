@@ -81,7 +81,7 @@ __device__ inline void add_product(float (&sums)[4], const band_sources &sources
  * one for slices lane / 4 and that + 8. */
 template <int Height> struct band_products {
     enum {
-        MOST_STEPS = 8
+        MOST_STEPS = 4
     }; /* about, that slabs' sums may be of: tensor cores do not round, they cut */
 
     band_warp warp;
@@ -546,9 +546,8 @@ cudaError_t launch_height(const lr_cuda_bands &pass, const lr_cuda_images &image
     CUtensorMap source;
     cudaError_t error = describe_sorted(pass, images.sorted, &source);
     if (error == cudaSuccess) {
-        /* always the most: other threads launch the same kernel with more or less */
-        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                     (int)lr_cuda_shared_room());
+        static std::atomic<uint64_t> devices;
+        error = allow_shared_room(kernel, lr_cuda_shared_room(), devices);
     }
     if (error != cudaSuccess) {
         return error;

@@ -207,9 +207,8 @@ cudaError_t launch(const lr_cuda_strips &pass, const lr_cuda_images &images, int
     CUtensorMap source;
     cudaError_t error = layers == 0 ? cudaSuccess : describe_source(pass, images.source, &source);
     if (error == cudaSuccess && layers > 0) {
-        /* always the most: other threads launch the same kernel with more or less */
-        error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                     (int)lr_cuda_shared_room());
+        static std::atomic<uint64_t> devices;
+        error = allow_shared_room(kernel, lr_cuda_shared_room(), devices);
     }
     if (error != cudaSuccess || layers == 0) {
         return error;

@@ -10,15 +10,39 @@
 
 #include <cuda_runtime.h>
 
-/* Whether what runs of a kernel was compiled for compute capability 9.0 or more: it can wait then. */
+#include <atomic>
+
+/* Whether what runs of a kernel was compiled for compute capability 9.0 or more: it can wait then. Asked
+ * once for all kernels: they are compiled for the same devices, and those of a machine are alike. */
 template <class Kernel> bool is_for_hopper(Kernel *kernel)
 {
-    cudaFuncAttributes attributes;
-    const bool is_known = cudaFuncGetAttributes(&attributes, kernel) == cudaSuccess;
-    if (!is_known) {
-        (void)cudaGetLastError(); /* nothing that comes after has to do with it */
+    const auto ask = [](Kernel *of) {
+        cudaFuncAttributes attributes;
+        const bool is_known = cudaFuncGetAttributes(&attributes, of) == cudaSuccess;
+        if (!is_known) {
+            (void)cudaGetLastError(); /* nothing that comes after has to do with it */
+        }
+        return is_known && attributes.ptxVersion >= 90;
+    };
+    static const bool is = ask(kernel);
+    return is;
+}
+
+/* Lets a kernel have all the shared memory that there is: on each device once. devices: the kernel's. */
+template <class Kernel>
+cudaError_t allow_shared_room(Kernel *kernel, int64_t bytes, std::atomic<uint64_t> &devices)
+{
+    int device = 0;
+    cudaError_t error = cudaGetDevice(&device);
+    const uint64_t bit = uint64_t(1) << (device % 64);
+    if (error != cudaSuccess || (device < 64 && (devices & bit) != 0)) {
+        return error;
     }
-    return is_known && attributes.ptxVersion >= 90;
+    error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)bytes);
+    if (error == cudaSuccess) {
+        devices |= bit;
+    }
+    return error;
 }
 
 /* On the default stream, if no other is set. */
