@@ -32,9 +32,10 @@ struct band_warp {
     int octet, row; /* of the lattice; the first row */
 };
 
-__device__ inline band_warp band_warp_at(const band_block &block, int number)
+__device__ inline band_warp band_warp_at(const lr_cuda_bands &pass, const band_block &block,
+                                         int number)
 {
-    const int side = number % LR_CUDA_BAND_SIDES, pair = number / LR_CUDA_BAND_SIDES;
+    const int side = number % pass.sides, pair = number / pass.sides;
     return {side, pair, block.octet + side, block.row + pair * LR_CUDA_BAND_ROWS};
 }
 
@@ -88,16 +89,23 @@ struct sorted_piece {
     int quad;
 };
 
+/* Of whole pairs of octets. */
 __device__ inline int pieces_of_row(const lr_cuda_bands &pass)
 {
-    return pass.pitch / LR_CUDA_OCTET * pass.layout.quads;
+    return (pass.pitch / LR_CUDA_OCTET + 1) / 2 * 2 * pass.layout.quads;
 }
 
-/* Octets fastest. */
+/* The octets of a pair are next to each other, and then the quads: loads of a warp are long then along
+ * slices, and its stores are of whole sectors. */
 __device__ inline sorted_piece piece_at(const lr_cuda_bands &pass, int number)
 {
-    const int octets = pass.pitch / LR_CUDA_OCTET;
-    return {number % octets, number / octets};
+    const int pair = number / (2 * pass.layout.quads);
+    return {2 * pair + number % 2, number / 2 % pass.layout.quads};
+}
+
+__device__ inline bool is_of_row(const lr_cuda_bands &pass, sorted_piece piece)
+{
+    return piece.place * LR_CUDA_OCTET < pass.pitch;
 }
 
 /* A piece of a row's source. */
@@ -113,7 +121,8 @@ __device__ inline piece_source find_piece(const lr_cuda_bands &pass, int row, in
     const int l = (pass.bases[row].x + source.piece.place) * LR_CUDA_OCTET;
 #pragma unroll
     for (int k = 0; k < LR_CUDA_OCTET; k++) {
-        source.columns[k] = band_column(pass, l + k, pass.least_row + row);
+        source.columns[k] =
+            is_of_row(pass, source.piece) ? band_column(pass, l + k, pass.least_row + row) : -1;
     }
     return source;
 }
@@ -158,7 +167,7 @@ __device__ inline void store_piece(const lr_cuda_bands &pass, const lr_cuda_band
             high[k] = pair.high;
             low[k] = pair.low;
         }
-        if (slice < pass.layout.size[2]) {
+        if (slice < pass.layout.size[2] && is_of_row(pass, piece)) {
             uint16_t *to = sorted.numbers +
                            ((int64_t)row * pass.layout.size[2] + slice) * pass.pitch +
                            piece.place * LR_CUDA_OCTET;

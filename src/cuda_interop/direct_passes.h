@@ -152,10 +152,9 @@ typedef struct lr_cuda_band_step {
 enum {
     LR_CUDA_OCTET = 8,           /* neighbours on a row of the lattice: outputs of a warp, */
     LR_CUDA_BAND_ROWS = 2,       /* on each of its rows, which follow each other */
-    LR_CUDA_BAND_SIDES = 4,      /* warps of a block beside each other along the rows, */
-    LR_CUDA_BAND_PAIRS = 2,      /* and across them */
+    LR_CUDA_BAND_PAIRS = 2,      /* of a block, warps across the rows */
     LR_CUDA_BAND_SLICES = 16,    /* of a product */
-    LR_CUDA_BAND_HEIGHT = 3,     /* products above each other, at most */
+    LR_CUDA_BAND_HEIGHT = 4,     /* products above each other, at most */
     LR_CUDA_BAND_BARRIERS = 128, /* bytes of shared memory for them */
     LR_CUDA_BAND_MARGIN = 8,     /* places before a span's first octet, and after its last */
     LR_CUDA_BAND_BLOCK = 32,     /* entries of a block of weights: a lane's each */
@@ -199,6 +198,7 @@ typedef struct lr_cuda_bands {
     int32_t low_slice, slices; /* of a slab: from the block's first + low_slice on */
     int32_t width;             /* numbers of a slab's row: octets in odd number */
     int32_t height;            /* products above each other */
+    int32_t sides;             /* of a block, warps beside each other along the rows */
     int32_t num_spans, span_pitch;
     int32_t kernel_margin, kernel_pitch;   /* places before a row's first octet; in all */
     int32_t depth;                         /* slabs that a block holds */

@@ -51,7 +51,6 @@ namespace
 enum {
     OCTET = LR_CUDA_OCTET,
     OUTPUTS = LR_CUDA_OCTET * LR_CUDA_BAND_ROWS,
-    WARPS = LR_CUDA_BAND_SIDES * LR_CUDA_BAND_PAIRS,
     MOST_SLICES = LR_CUDA_BAND_SLICES * LR_CUDA_BAND_HEIGHT
 };
 
@@ -215,8 +214,8 @@ template <band_kernels Kernels>
 void gather_block(const lr_cuda_bands &pass, const band_block &block,
                   const lr_cuda_band_source &sorted, slab_room &room, float4 *target)
 {
-    for (int number = 0; number < WARPS; number++) {
-        products own = start(pass, band_warp_at(block, number));
+    for (int number = 0; number < pass.sides * LR_CUDA_BAND_PAIRS; number++) {
+        products own = start(pass, band_warp_at(pass, block, number));
         for (int d = 0; d < pass.num_lists; d++) {
             const int c = d + own.warp.pair * LR_CUDA_BAND_ROWS;
             const float unit = slab_unit(pass, block, sorted, c);

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "cuda_interop/band_rows.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { K = LR_CUDA_OCTET, I = LR_CUDA_BAND_ROWS };
+
+static int floor_div(int number, int by)
+{
+    return number >= 0 ? number / by : -((by - 1 - number) / by);
+}
+
+/* Along the lattice's rows and across them: lr_lattice_place in whole numbers. */
+void lr_band_place(const struct lr_lattice *lattice, const int32_t column[2], int at[2])
+{
+    const int *e = lattice->next, *a = lattice->across;
+    const int det = e[0] * a[1] - e[1] * a[0]; /* 1 or -1 */
+    at[0] = (column[0] * a[1] - column[1] * a[0]) * det;
+    at[1] = (e[0] * column[1] - e[1] * column[0]) * det;
+}
+
+/* --- the kernel's rows --- */
+
+struct lr_band_span *lr_band_span_at(const struct lr_band_rows *rows, int d, int slice)
+{
+    return &rows->spans[(int64_t)d * rows->count[1] + slice];
+}
+
+/* Octets of sources that have weights for an octet of outputs. */
+void lr_band_octets(const struct lr_band_span *span, int octets[2])
+{
+    octets[0] = floor_div(span->first, K);
+    octets[1] = floor_div(span->last + K - 1, K);
+}
+
+bool lr_band_is_empty(const struct lr_band_span *span)
+{
+    return span->first > span->last;
+}
+
+/* An ellipsoid's rows have no holes. */
+static void fill_spans(struct lr_band_rows *rows, const struct lr_direct_shape *shape)
+{
+    for (int64_t i = 0; i < shape->info.num_offsets; i++) {
+        const int32_t *offset = shape->offsets[i];
+        int at[2];
+        lr_band_place(&rows->lattice, offset, at);
+        struct lr_band_span *span =
+            lr_band_span_at(rows, at[1] - rows->least[0], offset[2] - rows->least[1]);
+        span->first = at[0] < span->first ? at[0] : span->first;
+        span->last = at[0] > span->last ? at[0] : span->last;
+    }
+}
+
+/* All row and slice offsets that there may be. */
+static lr_status make_rows(struct lr_band_rows *rows, const struct lr_direct_shape *shape,
+                           const lr_log *log)
+{
+    const int *half = shape->info.half, *e = rows->lattice.next;
+    const int reach = abs(e[0]) * half[1] + abs(e[1]) * half[0];
+    rows->least[0] = -reach;
+    rows->least[1] = -half[2];
+    rows->count[0] = 2 * reach + 1;
+    rows->count[1] = 2 * half[2] + 1;
+    const int64_t count = (int64_t)rows->count[0] * rows->count[1];
+    rows->spans = lr_alloc(count, sizeof(*rows->spans), "rows of a kernel", log);
+    if (rows->spans == NULL) {
+        return LR_FAILED;
+    }
+    for (int64_t k = 0; k < count; k++) {
+        rows->spans[k] = (struct lr_band_span){INT32_MAX, INT32_MIN};
+    }
+    fill_spans(rows, shape);
+    return LR_OK;
+}
+
+static bool is_row_empty(const struct lr_band_rows *rows, int d)
+{
+    for (int slice = 0; slice < rows->count[1]; slice++) {
+        if (!lr_band_is_empty(lr_band_span_at(rows, d, slice))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Rows at both ends that no offset lies on are left out: as many at one end as at the other. */
+static void trim_rows(struct lr_band_rows *rows)
+{
+    int empty = 0;
+    while (2 * empty + 1 < rows->count[0] && is_row_empty(rows, empty)) {
+        empty++;
+    }
+    rows->least[0] += empty;
+    rows->count[0] -= 2 * empty;
+    memmove(rows->spans, lr_band_span_at(rows, empty, 0),
+            (size_t)rows->count[0] * (size_t)rows->count[1] * sizeof(*rows->spans));
+}
+
+lr_status lr_band_rows_init(struct lr_band_rows *rows, const struct lr_lattice *lattice,
+                            const struct lr_direct_shape *shape, const lr_log *log)
+{
+    *rows = (struct lr_band_rows){.lattice = *lattice};
+    LR_TRY(make_rows(rows, shape, log));
+    trim_rows(rows);
+    return LR_OK;
+}
+
+void lr_band_rows_finish(struct lr_band_rows *rows)
+{
+    free(rows->spans);
+    *rows = (struct lr_band_rows){0};
+}
+
+/* --- halves of steps --- */
+
+/* Lists of steps, one for each row offset that a warp's first row may have. */
+int lr_band_count_lists(const struct lr_band_rows *rows)
+{
+    return rows->count[0] + I - 1;
+}
+
+/* Row i's span where the first row has row offset d; NULL: it has none. */
+const struct lr_band_span *lr_band_span_of(const struct lr_band_rows *rows, int d, int i, int slice)
+{
+    const bool is_there = d - i >= 0 && d - i < rows->count[0];
+    const struct lr_band_span *span = is_there ? lr_band_span_at(rows, d - i, slice) : NULL;
+    return is_there && !lr_band_is_empty(span) ? span : NULL;
+}
+
+/* Whether row i has weights for it. */
+bool lr_band_has_half(const struct lr_band_rows *rows, int d, int i,
+                      const struct lr_band_half *half)
+{
+    const struct lr_band_span *span = lr_band_span_of(rows, d, i, half->slice);
+    int octets[2];
+    if (span == NULL) {
+        return false;
+    }
+    lr_band_octets(span, octets);
+    return half->octet >= octets[0] && half->octet <= octets[1];
+}
+
+static bool is_needed(const struct lr_band_rows *rows, int d, const struct lr_band_half *half)
+{
+    for (int i = 0; i < I; i++) {
+        if (lr_band_has_half(rows, d, i, half)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Octets of sources that a list's steps have: from the first to the last; last < first: none. */
+void lr_band_range(const struct lr_band_rows *rows, int d, int range[2])
+{
+    range[0] = INT32_MAX;
+    range[1] = INT32_MIN;
+    for (int k = 0; k < I * rows->count[1]; k++) {
+        const struct lr_band_span *span = lr_band_span_of(rows, d, k % I, k / I);
+        int octets[2];
+        if (span != NULL) {
+            lr_band_octets(span, octets);
+            range[0] = octets[0] < range[0] ? octets[0] : range[0];
+            range[1] = octets[1] > range[1] ? octets[1] : range[1];
+        }
+    }
+}
+
+/* Counts the halves of a list, and writes them where there is room for them: those of an octet
+ * follow each other. */
+int lr_band_list_halves(const struct lr_band_rows *rows, int d, struct lr_band_half *halves)
+{
+    int range[2], count = 0;
+    lr_band_range(rows, d, range);
+    for (int octet = range[0]; octet <= range[1]; octet++) {
+        for (int slice = 0; slice < rows->count[1]; slice++) {
+            const struct lr_band_half half = {octet, slice};
+            if (!is_needed(rows, d, &half)) {
+                continue;
+            }
+            if (halves != NULL) {
+                halves[count] = half;
+            }
+            count++;
+        }
+    }
+    return count;
+}
+
+/* --- the grid's rows --- */
+
+/* Keeps the places l of a range for which 0 <= first + l step < size. */
+static void clip(int first, int step, int size, int range[2])
+{
+    int least = range[0], most = range[1];
+    if (step > 0) {
+        least = floor_div(-first + step - 1, step);
+        most = floor_div(size - 1 - first, step);
+    } else if (step < 0) {
+        least = floor_div(first - size + 1 - step - 1, -step);
+        most = floor_div(first, -step);
+    } else if (first < 0 || first >= size) {
+        most = least - 1;
+    }
+    range[0] = least > range[0] ? least : range[0];
+    range[1] = most < range[1] ? most : range[1];
+}
+
+/* The octets of a row that the grid has columns on: the first, and the one after the last. */
+void lr_band_grid_octets(const struct lr_lattice *lattice, const int32_t size[2], int row,
+                         int32_t octets[2])
+{
+    int range[2] = {-(1 << 20), 1 << 20};
+    for (int k = 0; k < 2; k++) {
+        clip(row * lattice->across[k], lattice->next[k], size[k], range);
+    }
+    octets[0] = floor_div(range[0], K);
+    octets[1] = range[0] <= range[1] ? floor_div(range[1], K) + 1 : octets[0];
+}
+
+/* The rows that the grid has columns on. */
+void lr_band_grid_rows(const struct lr_lattice *lattice, const int32_t size[2], int range[2])
+{
+    range[0] = range[1] = 0; /* of the first column; those of the other corners: */
+    for (int corner = 1; corner < 4; corner++) {
+        const int32_t column[2] = {corner & 1 ? size[0] - 1 : 0, corner & 2 ? size[1] - 1 : 0};
+        int at[2];
+        lr_band_place(lattice, column, at);
+        range[0] = at[1] < range[0] ? at[1] : range[0];
+        range[1] = at[1] > range[1] ? at[1] : range[1];
+    }
+}
+
+int64_t lr_band_count_octets(const struct lr_lattice *lattice, const int32_t size[2])
+{
+    int range[2];
+    int64_t count = 0;
+    lr_band_grid_rows(lattice, size, range);
+    for (int row = range[0]; row <= range[1]; row++) {
+        int32_t octets[2];
+        lr_band_grid_octets(lattice, size, row, octets);
+        count += octets[1] - octets[0];
+    }
+    return count;
+}
