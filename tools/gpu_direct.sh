@@ -13,9 +13,9 @@
 #   racecheck  the same, the variants with shared memory alone, under --tool racecheck
 #   speed      what the figures of docs/performance.md are made of, without Fourier transforms: one
 #              view, 120 views in a batch, tables and a RAMLA iteration, of the clinical case, of
-#              paper 2's and of the large kernel, by strips and by the others
+#              paper 2's and of the large kernel, by bands and by the others
 #   paper      the papers' tables, a workload at a time, by every backend and beside FFTW and cuFFT
-#   profile    Nsight Compute of the strips kernel: an early launch and one of a batch, as a table of
+#   profile    Nsight Compute of the bands kernel: an early launch and one of a batch, as a table of
 #              figures (raw) and instruction by instruction (source)
 # What is missing (a device, compute-sanitizer, ncu) is said and skipped. A step that fails does not
 # stop the others; the summary says which did, and then the exit code is 1. More in the environment:
@@ -87,7 +87,7 @@ has_cuda=""
 need_cuda() {
     if [ -z "$has_cuda" ]; then
         has_cuda=yes
-        limited "$program" bench direct --workload caches --backend cuda --variant strips \
+        limited "$program" bench direct --workload caches --backend cuda --variant bands \
             --no-fourier --repeat 1 --seconds 1 > "$out/device.txt" 2>&1
         ! grep -q 'left out: no device' "$out/device.txt" || has_cuda=no
     fi
@@ -139,7 +139,7 @@ sanitize() {
     [ -n "$skipped" ] || return "$code"
 }
 run_memcheck() { sanitize memcheck; }
-run_racecheck() { sanitize racecheck "shared memory" && sanitize racecheck "strips"; }
+run_racecheck() { sanitize racecheck bands && sanitize racecheck "shared memory" && sanitize racecheck strips; }
 
 # bench NAME ARGUMENT...: its table into the log, its figures into NAME.json. The program leaves out
 # what it has no device for; one variant that cannot do a kernel, it refuses (code 2).
@@ -165,7 +165,7 @@ bench() {
 run_speed() {
     local code=0 way workload
     need_cuda || return 0
-    for way in strips columns texture-cache shared-memory instructions threads; do
+    for way in bands strips columns texture-cache shared-memory instructions threads; do
         for workload in clinical caches large; do
             bench "speed_${workload}_$way" --workload "$workload" --backend cuda --variant "$way" \
                 --seconds "$seconds" --no-fourier || code=1
@@ -193,9 +193,9 @@ run_paper() {
 profile() {
     local report=$out/profile_$1
     rm -f "$report.ncu-rep"
-    limited ncu --set full --clock-control none -k 'regex:^strips' --launch-skip "$2" -c 1 --kill yes \
+    limited ncu --set full --clock-control none -k 'regex:^bands' --launch-skip "$2" -c 1 --kill yes \
         -o "$report" "$program" bench direct --workload clinical --case invariant --backend cuda \
-        --variant strips --no-fourier --repeat 1 --seconds 1
+        --variant bands --no-fourier --repeat 1 --seconds 1
     [ -f "$report.ncu-rep" ] || return 1
     ncu -i "$report.ncu-rep"
     ncu -i "$report.ncu-rep" --page raw --csv > "$report.raw.csv"

@@ -313,8 +313,9 @@ static void long_columns_are_cut_into_steps(void **state)
     assert_true(worst < 1e-6);
 }
 
-/* Threads of 24, 16 and 8 slices, kernels that lean, images that end within a piece. */
-static void strips_are_long_and_short(void **state)
+/* Threads of 24, 16 and 8 slices, products one to four high and in layers, kernels that lean, images that
+ * end within a piece. */
+static void images_are_high_and_low(void **state)
 {
     (void)state;
     static const struct {
@@ -325,9 +326,10 @@ static void strips_are_long_and_short(void **state)
         {{37, 30, 62}, {71, 9}, 12}, /* 48 slices and 14 */
         {{35, 53, 41}, {160, 0}, 20},
         {{31, 37, 30}, {27, -10}, 25},
+        {{24, 21, 83}, {50, 6}, 10},
     };
     worst = 0;
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < (int)(sizeof(cases) / sizeof(cases[0])); k++) {
         const lr_grid grid = lr_grid_centred(cases[k].size, (const double[3]){4, 4, 4});
         const lr_direct_kernel kernel = {.resolution = {.tof_ps = 150,
                                                         .model = LR_RADIAL_LINEAR,
@@ -389,7 +391,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gathers_are_those_of_the_reference),
         cmocka_unit_test(long_columns_are_cut_into_steps),
-        cmocka_unit_test(strips_are_long_and_short),
+        cmocka_unit_test(images_are_high_and_low),
         cmocka_unit_test(kernels_end_in_nothing),
         cmocka_unit_test(products_are_complex_ones),
     };
