@@ -25,7 +25,7 @@ __device__ inline bool is_elected()
     return elected != 0;
 }
 
-/* round: how often the barrier has been waited for before. */
+/* round: how often the barrier has completed before, which whoever waits must have seen. */
 __device__ inline void wait_for(uint64_t *barrier, int round)
 {
     while (!cuda::ptx::mbarrier_try_wait_parity(barrier, (uint32_t)(round & 1))) {

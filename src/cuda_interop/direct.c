@@ -216,15 +216,27 @@ static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *tas
     return status != LR_OK ? status : joined;
 }
 
+/* So that no room is made while the clock runs. */
+static lr_status make_rooms(struct cuda_direct *cuda, const lr_direct_task *task)
+{
+    for (int k = 0; k < task->num_views; k++) {
+        const struct lr_cuda_tables *tables = lr_cuda_open_tables(&cuda->tables, task->views[k]);
+        LR_TRY(tables != NULL ? LR_OK : LR_FAILED);
+        for (int stream = overlaps(cuda, task) ? 0 : LR_CUDA_STREAMS;
+             has_bands(tables) && stream <= LR_CUDA_STREAMS; stream++) {
+            LR_TRY(make_room(cuda, lr_cuda_band_source_bytes(&tables->bands[0]), stream));
+        }
+    }
+    return LR_OK;
+}
+
 static lr_status time_task(void *self, const lr_direct_task *task,
                            const struct lr_direct_image *source,
                            const struct lr_direct_image *target, double *device_seconds)
 {
     struct cuda_direct *cuda = enter(self);
     lr_cuda_images images;
-    for (int k = 0; k < task->num_views; k++) {
-        LR_TRY(lr_cuda_open_tables(&cuda->tables, task->views[k]) != NULL ? LR_OK : LR_FAILED);
-    }
+    LR_TRY(make_rooms(cuda, task));
     LR_TRY(open_images(cuda, source, target, &images));
     lr_cuda_watch_begin(&cuda->projections, log_of(cuda));
     const lr_status status = launch_task(cuda, task, &images);

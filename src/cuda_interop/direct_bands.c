@@ -13,7 +13,7 @@ enum {
     K = LR_CUDA_OCTET,
     I = LR_CUDA_BAND_ROWS,
     BLOCK_ROWS = I * LR_CUDA_BAND_PAIRS,
-    MOST_ENTRIES = 1 << 25 /* of spans: 256 MiB */
+    MOST_ENTRIES = 1 << 25 /* of spans: 384 MiB for both ways */
 };
 
 /* What is only known while a plan is made. */
@@ -165,7 +165,8 @@ static void find_weights(const struct planner *planner, const struct lr_band_hal
     int octet;
     const int32_t number = find_span(planner, half, at, &octet);
     found[0] = number == 0 ? K : planner->plan->ranges[number][0] + K * octet;
-    found[1] = number * pass->num_rows * pass->span_pitch + LR_CUDA_BAND_MARGIN + K * octet;
+    found[1] = (int32_t)((int64_t)number * pass->num_rows * pass->span_pitch + LR_CUDA_BAND_MARGIN +
+                         K * octet); /* what is too much does not fit */
 }
 
 /* halves[1] = NULL: there is none, and the first comes again, without weights. */
@@ -274,6 +275,17 @@ bool lr_cuda_band_plan_fits(const struct lr_cuda_band_plan *plan, int64_t room_b
 
 /* --- the grid --- */
 
+/* The farthest octet of sources from that of the outputs. */
+static int find_reach(const struct lr_cuda_band_plan *plan)
+{
+    int most = 0;
+    for (int k = 0; k < 2 * plan->num_steps; k++) {
+        const int octet = abs(plan->steps[k / 2].octet[k % 2]);
+        most = octet > most ? octet : most;
+    }
+    return most;
+}
+
 static lr_status list_bases(struct planner *planner)
 {
     struct lr_cuda_band_plan *plan = planner->plan;
@@ -294,7 +306,7 @@ static lr_status list_bases(struct planner *planner)
     }
     pass->pitch = K * most;
     /* from one row to the next, the first octet is off by one place at most */
-    pass->kernel_margin = pass->width + K * ((pass->num_slabs + 2 * K - 1) / K);
+    pass->kernel_margin = K * (find_reach(plan) + pass->sides + (pass->num_slabs + 2 * K - 1) / K);
     pass->kernel_pitch = pass->pitch + 2 * pass->kernel_margin;
     return LR_OK;
 }

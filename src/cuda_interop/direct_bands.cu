@@ -79,7 +79,8 @@ __device__ inline void free_slot(const band_room &room, int slot)
     }
 }
 
-/* A warp's slabs: those that it has lists for. The slabs after those nobody waits for. */
+/* A warp's slabs: it waits for all up to the last that it has a list for, and has work in those that it
+ * has lists for. The slots of those after that are not used again. */
 template <band_kernels Kernels, int Height>
 __device__ inline void gather_bands(const lr_cuda_bands &pass, const band_block &block,
                                     const band_room &room, const CUtensorMap *source,
@@ -91,6 +92,7 @@ __device__ inline void gather_bands(const lr_cuda_bands &pass, const band_block 
     const int first = warp.pair * LR_CUDA_BAND_ROWS;
     ring_place here = {0, 0};
     for (int c = 0; c < first; c++, here = next_place(pass.depth, here)) {
+        wait_for(room.is_there + here.slot, here.round); /* later ones may come before them */
         free_slot(room, here.slot);
     }
     for (int d = 0; d < pass.num_lists; d++, here = next_place(pass.depth, here)) {

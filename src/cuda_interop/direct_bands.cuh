@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The gather by bands for one warp, as products of matrices. Its outputs are some octets of a row of the
- * lattice, and slices above them; sources come slab by slab, a row of the lattice each. What 16 sources
+ * The gather by bands for one warp, as products of matrices. Its outputs are an octet of a row of the
+ * lattice and that of the next one, and slices above them; sources come slab by slab, a row of the lattice each. What 16 sources
  * give an octet of outputs is a band of the kernel, the same for all slices: a matrix of slices by
  * sources times one of sources by outputs. Numbers are split into two halves of 11 bits each, three
  * products of which keep 22 bits. What a product is comes as a type with
@@ -65,8 +65,8 @@ __device__ inline int sorted_row(const lr_cuda_bands &pass, int r)
     return row >= 0 && row < pass.num_lattice_rows ? row : -1;
 }
 
-/* A power of two, as near as can be, that numbers up to `peak` are to be multiplied by to lie below
- * 2^15, what halves can hold. */
+/* A power of two that numbers up to `peak` are to be multiplied by to lie just below 2^15, what halves can
+ * hold; further below it where peak is below 2^-101. */
 __device__ inline float scale_for(float peak)
 {
     int exponent = 0;
@@ -139,14 +139,20 @@ __device__ inline void load_piece(const lr_cuda_bands &pass, const float4 *sourc
     }
 }
 
+/* Numbers that are infinite or none do not count: what is beside them would vanish. */
+__device__ inline float larger_finite(float peak, float number)
+{
+    const float magnitude = fabsf(number);
+    return magnitude < INFINITY ? fmaxf(peak, magnitude) : peak;
+}
+
 __device__ inline float peak_of(const float4 (&texels)[LR_CUDA_OCTET])
 {
     float peak = 0;
 #pragma unroll
     for (int k = 0; k < LR_CUDA_OCTET; k++) {
-        peak = fmaxf(
-            fmaxf(fmaxf(peak, fabsf(texels[k].x)), fmaxf(fabsf(texels[k].y), fabsf(texels[k].z))),
-            fabsf(texels[k].w));
+        peak = larger_finite(larger_finite(peak, texels[k].x), texels[k].y);
+        peak = larger_finite(larger_finite(peak, texels[k].z), texels[k].w);
     }
     return peak;
 }
@@ -290,7 +296,7 @@ __device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &s
 }
 
 /* How far behind that for kernel 0 the weights for the kernel of a place on a sorted row are. l: from the
- * row's first octet, as far outside of it as slabs reach. */
+ * row's first octet, as far outside of it as steps reach. */
 __device__ inline const int32_t *sorted_kernel(const lr_cuda_bands &pass, int row, int l)
 {
     return pass.kernels + row * pass.kernel_pitch + pass.kernel_margin + l;

@@ -60,7 +60,7 @@ bool lr_cuda_bands_work(void);
 /* Sorts the source and gathers. images: arrays only. */
 int lr_cuda_launch_bands(bool forward, const lr_cuda_bands *pass, const lr_cuda_images *images);
 
-/* Fills in weights, and where there are several kernels profiles and the sorted LORmap. On the default
+/* Fills in weights, or where there are several kernels spans and the sorted LORmap. On the default
  * stream. */
 int lr_cuda_launch_band_fill(bool forward, const lr_cuda_bands *pass,
                              const lr_cuda_band_fill *fill);

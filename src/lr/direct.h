@@ -187,12 +187,13 @@ typedef enum lr_direct_storage {
 
 /* How cuda projects. The same results. */
 typedef enum lr_direct_variant {
-    LR_DIRECT_BANDS = 0,     /* products of matrices by tensor cores; devices before compute
+    LR_DIRECT_BANDS = 0, /* products of matrices by tensor cores: to 2^-22 of each number, or 2^-39
+                                of the largest one on a line through the image; devices before compute
                                 capability 9.0 and kernels too wide for that go by strips. On buffers */
-    LR_DIRECT_STRIPS,        /* strips along the line of response: slices in registers, sources in
+    LR_DIRECT_STRIPS,    /* strips along the line of response: slices in registers, sources in
                                 shared memory; kernels too wide for that go by columns. On buffers */
-    LR_DIRECT_COLUMNS,       /* whole columns of slices in registers; on buffers alone */
-    LR_DIRECT_THREADS,       /* paper 1: a voxel a thread */
+    LR_DIRECT_COLUMNS,   /* whole columns of slices in registers; on buffers alone */
+    LR_DIRECT_THREADS,   /* paper 1: a voxel a thread */
     LR_DIRECT_INSTRUCTIONS,  /* paper 1: several voxels a thread */
     LR_DIRECT_SHARED_MEMORY, /* paper 2: sources in shared memory, of which a kernel may want more
                                 than there is: LR_USAGE then */

@@ -69,6 +69,8 @@ place place_of(const band_warp &warp, int output)
     return {warp.octet * OCTET + output % OCTET, warp.row + output / OCTET};
 }
 
+int wrong_weights; /* that are no numbers */
+
 /* A warp's products, entry by entry. */
 struct products {
     band_warp warp;
@@ -137,8 +139,22 @@ struct products {
         }
     }
 
+    /* What a device reads of a step before it knows whether it is one of the slab's. */
+    template <band_kernels Kernels> void look_ahead(const lr_cuda_bands &pass, int number)
+    {
+        const int outputs[2] = {0, OUTPUTS - 1}, sources[2] = {0, OCTET - 1};
+        for (int k = 0; k < 8; k++) {
+            const halves ahead =
+                weight<Kernels>(pass, number, k % 2, sources[k / 2 % 2], outputs[k / 4]);
+            if (!std::isfinite(ahead.high)) {
+                wrong_weights++;
+            }
+        }
+    }
+
     template <band_kernels Kernels> void multiply(const lr_cuda_bands &pass, int number)
     {
+        look_ahead<Kernels>(pass, number + 1);
         for (int source = 0; source < 2 * OCTET; source++) {
             const int half = source / OCTET, k = source % OCTET;
             for (int output = 0; output < OUTPUTS; output++) {
@@ -241,7 +257,7 @@ int bands(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, float4 *
             gather_block<Kernels>(pass, block, sorted, room, target);
         }
     }
-    return room.refused;
+    return room.refused + wrong_weights;
 }
 
 void sort_source(const lr_cuda_bands &pass, const float4 *source, const lr_cuda_band_source &sorted)
@@ -284,7 +300,7 @@ struct filled {
             const int32_t *list = lists_of.lists + 4 * k;
             lists.push_back(int4{list[0], list[1], list[2], list[3]});
         }
-        for (int k = 0; k < fill.num_steps; k++) {
+        for (int k = 0; k < fill.num_steps + 2; k++) {
             const int32_t *of = lists_of.spots + 4 * k;
             spots.push_back(int4{of[0], of[1], of[2], of[3]});
         }

@@ -362,6 +362,59 @@ static void kernels_end_in_nothing(void **state)
     assert_true(worst < 1e-6);
 }
 
+/* Where a device looks up the kernel of a source, from a row's first octet. */
+static void assert_kernels_are_there(const struct lr_cuda_band_plan *plan, int pair, int d,
+                                     int octet)
+{
+    const lr_cuda_bands *pass = &plan->pass;
+    for (int32_t k = 0; k < pass->num_tiles; k++) {
+        const int row =
+            plan->tiles[k][1] + pair * LR_CUDA_BAND_ROWS + pass->least_offset + d - pass->least_row;
+        if (row < 0 || row >= pass->num_lattice_rows) {
+            continue;
+        }
+        const int first = LR_CUDA_OCTET * (plan->tiles[k][0] + octet - plan->bases[row][0]);
+        assert_in_range(first + pass->kernel_margin, 0, pass->kernel_pitch - 8 * pass->sides);
+    }
+}
+
+/* Long and thin kernels, which lean: no step, nor the one after a list, reaches beyond the tables. */
+static void long_kernels_stay_within_their_tables(void **state)
+{
+    (void)state;
+    static const struct {
+        int size;
+        double voxel_mm, azimuth, tof_ps;
+    } cases[] = {{300, 2, 13, 1451}, {440, 1.65, 8, 1500}, {120, 4, 71, 900}};
+    for (int k = 0; k < 3; k++) {
+        const double mm = cases[k].voxel_mm;
+        const lr_grid grid = lr_grid_centred((const int[3]){cases[k].size, cases[k].size, 3},
+                                             (const double[3]){mm, mm, mm});
+        struct tables tables = {0};
+        struct lr_cuda_band_plan *plan = &tables.bands;
+        assert_int_equal(lr_direct_shape_init(&tables.shape,
+                                              &(lr_direct_tables_params){
+                                                  .grid = &grid,
+                                                  .view = {cases[k].azimuth, 0},
+                                                  .kernel.resolution = {.tof_ps = cases[k].tof_ps,
+                                                                        .radial_mm = 2 * mm,
+                                                                        .axial_mm = 0.7 * mm}}),
+                         LR_OK);
+        const lr_cuda_layout layout = layout_of(&tables.shape);
+        assert_int_equal(lr_cuda_band_plan_init(plan, &tables.shape, &layout, 5, NULL), LR_OK);
+        assert_true(lr_cuda_band_plan_fits(plan, 227 * 1024));
+        for (int d = 0; d < plan->pass.num_lists; d++) {
+            for (int step = plan->lists[d][0]; step <= plan->lists[d][1]; step++) {
+                for (int half = 0; half < 4; half++) {
+                    assert_kernels_are_there(plan, half / 2, d, plan->steps[step].octet[half % 2]);
+                }
+            }
+        }
+        lr_cuda_band_plan_finish(plan);
+        lr_direct_shape_finish(&tables.shape);
+    }
+}
+
 /* cuFFT's: every volume times the same spectrum, and nothing beyond the last. */
 static void products_are_complex_ones(void **state)
 {
@@ -393,6 +446,7 @@ int main(void)
         cmocka_unit_test(long_columns_are_cut_into_steps),
         cmocka_unit_test(images_are_high_and_low),
         cmocka_unit_test(kernels_end_in_nothing),
+        cmocka_unit_test(long_kernels_stay_within_their_tables),
         cmocka_unit_test(products_are_complex_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
