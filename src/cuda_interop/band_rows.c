@@ -15,15 +15,6 @@ static int floor_div(int number, int by)
     return number >= 0 ? number / by : -((by - 1 - number) / by);
 }
 
-/* Along the lattice's rows and across them: lr_lattice_place in whole numbers. */
-void lr_band_place(const struct lr_lattice *lattice, const int32_t column[2], int at[2])
-{
-    const int *e = lattice->next, *a = lattice->across;
-    const int det = e[0] * a[1] - e[1] * a[0]; /* 1 or -1 */
-    at[0] = (column[0] * a[1] - column[1] * a[0]) * det;
-    at[1] = (e[0] * column[1] - e[1] * column[0]) * det;
-}
-
 /* --- the kernel's rows --- */
 
 struct lr_band_span *lr_band_span_at(const struct lr_band_rows *rows, int d, int slice)
@@ -49,7 +40,7 @@ static void fill_spans(struct lr_band_rows *rows, const struct lr_direct_shape *
     for (int64_t i = 0; i < shape->info.num_offsets; i++) {
         const int32_t *offset = shape->offsets[i];
         int at[2];
-        lr_band_place(&rows->lattice, offset, at);
+        lr_lattice_place_column(&rows->lattice, offset, at);
         struct lr_band_span *span =
             lr_band_span_at(rows, at[1] - rows->least[0], offset[2] - rows->least[1]);
         span->first = at[0] < span->first ? at[0] : span->first;
@@ -224,25 +215,12 @@ void lr_band_grid_octets(const struct lr_lattice *lattice, const int32_t size[2]
     octets[1] = range[0] <= range[1] ? floor_div(range[1], K) + 1 : octets[0];
 }
 
-/* The rows that the grid has columns on. */
-void lr_band_grid_rows(const struct lr_lattice *lattice, const int32_t size[2], int range[2])
-{
-    range[0] = range[1] = 0; /* of the first column; those of the other corners: */
-    for (int corner = 1; corner < 4; corner++) {
-        const int32_t column[2] = {corner & 1 ? size[0] - 1 : 0, corner & 2 ? size[1] - 1 : 0};
-        int at[2];
-        lr_band_place(lattice, column, at);
-        range[0] = at[1] < range[0] ? at[1] : range[0];
-        range[1] = at[1] > range[1] ? at[1] : range[1];
-    }
-}
-
 int64_t lr_band_count_octets(const struct lr_lattice *lattice, const int32_t size[2])
 {
-    int range[2];
+    int least[2], most[2];
     int64_t count = 0;
-    lr_band_grid_rows(lattice, size, range);
-    for (int row = range[0]; row <= range[1]; row++) {
+    lr_lattice_extent(lattice, size, least, most);
+    for (int row = least[1]; row <= most[1]; row++) {
         int32_t octets[2];
         lr_band_grid_octets(lattice, size, row, octets);
         count += octets[1] - octets[0];

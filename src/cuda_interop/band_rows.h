@@ -37,9 +37,6 @@ bool lr_band_is_empty(const struct lr_band_span *span);
 /* Octets of sources that have weights for an octet of outputs: the first and the last. */
 void lr_band_octets(const struct lr_band_span *span, int octets[2]);
 
-/* Along a lattice's rows and across them: lr_lattice_place in whole numbers. */
-void lr_band_place(const struct lr_lattice *lattice, const int32_t column[2], int at[2]);
-
 /* --- a warp's lists of steps: one for each row offset d that its first row may have --- */
 
 int lr_band_count_lists(const struct lr_band_rows *rows);
@@ -65,10 +62,7 @@ int lr_band_list_halves(const struct lr_band_rows *rows, int d, struct lr_band_h
 void lr_band_grid_octets(const struct lr_lattice *lattice, const int32_t size[2], int row,
                          int32_t octets[2]);
 
-/* The rows that the grid has columns on: the first and the last. */
-void lr_band_grid_rows(const struct lr_lattice *lattice, const int32_t size[2], int range[2]);
-
-/* Of all rows. */
+/* Of all rows that the grid has columns on. */
 int64_t lr_band_count_octets(const struct lr_lattice *lattice, const int32_t size[2]);
 
 #endif

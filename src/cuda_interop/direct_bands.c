@@ -290,10 +290,10 @@ static lr_status list_bases(struct planner *planner)
 {
     struct lr_cuda_band_plan *plan = planner->plan;
     lr_cuda_bands *pass = &plan->pass;
-    int range[2], most = 0;
-    lr_band_grid_rows(&planner->rows.lattice, pass->layout.size, range);
-    pass->least_row = range[0];
-    pass->num_lattice_rows = range[1] - range[0] + 1;
+    int least[2], last[2], most = 0;
+    lr_lattice_extent(&planner->rows.lattice, pass->layout.size, least, last);
+    pass->least_row = least[1];
+    pass->num_lattice_rows = last[1] - least[1] + 1;
     plan->bases =
         lr_alloc(pass->num_lattice_rows, sizeof(*plan->bases), "rows of a view", planner->log);
     if (plan->bases == NULL) {
@@ -361,7 +361,7 @@ static void list_offset(const struct planner *planner, int64_t i)
     const struct lr_band_rows *rows = &planner->rows;
     const int32_t *offset = planner->shape->offsets[i];
     int at[2], octets[2];
-    lr_band_place(&rows->lattice, offset, at);
+    lr_lattice_place_column(&rows->lattice, offset, at);
     const struct lr_band_span *span =
         lr_band_span_at(rows, at[1] - rows->least[0], offset[2] - rows->least[1]);
     lr_band_octets(span, octets);

@@ -47,17 +47,6 @@ struct band_slab {
     float unit;     /* what 1 stands for of its numbers */
 };
 
-/* The column of a row at a place along it: its place in images, or -1 outside the grid. */
-__device__ inline int band_column(const lr_cuda_bands &pass, int l, int r)
-{
-    const lr_cuda_layout &layout = pass.layout;
-    const int x = l * pass.next[0] + r * pass.across[0];
-    const int y = l * pass.next[1] + r * pass.across[1];
-    return x >= 0 && x < layout.size[0] && y >= 0 && y < layout.size[1]
-               ? x + layout.margin[1] + layout.extent[1] * (y + layout.margin[2])
-               : -1;
-}
-
 /* Row r in lists of rows; -1: the grid has none of its columns. */
 __device__ inline int sorted_row(const lr_cuda_bands &pass, int r)
 {
@@ -122,7 +111,7 @@ __device__ inline piece_source find_piece(const lr_cuda_bands &pass, int row, in
 #pragma unroll
     for (int k = 0; k < LR_CUDA_OCTET; k++) {
         source.columns[k] =
-            is_of_row(pass, source.piece) ? band_column(pass, l + k, pass.least_row + row) : -1;
+            is_of_row(pass, source.piece) ? column_at(pass, l + k, pass.least_row + row) : -1;
     }
     return source;
 }
@@ -376,7 +365,7 @@ __device__ inline void fill_band_kernel(const lr_cuda_bands &pass, const lr_cuda
     }
     const int place = (int)(thread % pass.kernel_pitch) - pass.kernel_margin;
     const int column =
-        band_column(pass, pass.bases[row].x * LR_CUDA_OCTET + place, pass.least_row + (int)row);
+        column_at(pass, pass.bases[row].x * LR_CUDA_OCTET + place, pass.least_row + (int)row);
     fill.kernels[thread] =
         column < 0 ? 0 : row_of(pass.num_rows, fill.map[column]) * pass.span_pitch;
 }

@@ -297,7 +297,7 @@ template <int Height> struct band_products {
 #pragma unroll
         for (int k = 0; k < 2 * ROWS; k++) {
             const int l = warp.octet * LR_CUDA_OCTET + 2 * (lane % 4) + k % 2;
-            const int column = band_column(pass, l, warp.row + k / 2);
+            const int column = column_at(pass, l, warp.row + k / 2);
             if (column >= 0) {
                 store_column(pass, slice, k / 2, k % 2,
                              target + pass.layout.margin[0] +

@@ -23,6 +23,17 @@ __device__ inline float slice_of(const float4 &texel, int slice)
     return slice == 0 ? texel.x : slice == 1 ? texel.y : slice == 2 ? texel.z : texel.w;
 }
 
+/* Column (l, r) of the lattice that a pass has: its place in images, or -1 outside the grid. */
+template <class Pass> __device__ inline int column_at(const Pass &pass, int l, int r)
+{
+    const lr_cuda_layout &layout = pass.layout;
+    const int x = l * pass.next[0] + r * pass.across[0];
+    const int y = l * pass.next[1] + r * pass.across[1];
+    return x >= 0 && x < layout.size[0] && y >= 0 && y < layout.size[1]
+               ? x + layout.margin[1] + layout.extent[1] * (y + layout.margin[2])
+               : -1;
+}
+
 /* Row of mSRval: a kernel's own, or the only one. The kernel is that of the target on the way back, of
  * the source on the way forward. */
 __device__ inline int row_of(int num_rows, int kernel)

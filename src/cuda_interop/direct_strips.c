@@ -28,15 +28,6 @@ struct planner {
     lr_cuda_strips pass; /* what blocks of all shapes have */
 };
 
-/* Along the lattice's rows and across them. */
-static void place_column(const struct planner *planner, const int32_t column[2], int at[2])
-{
-    double exact[2];
-    lr_lattice_place(&planner->lattice, (double[2]){column[0], column[1]}, exact);
-    at[0] = (int)lround(exact[0]);
-    at[1] = (int)lround(exact[1]);
-}
-
 static int floor_div(int number, int by)
 {
     return number >= 0 ? number / by : -((by - 1 - number) / by);
@@ -91,7 +82,7 @@ static lr_status sort_steps(struct planner *planner)
     }
     for (int k = 0; k < count; k++) {
         int at[2];
-        place_column(planner, planner->lattice.steps[k].column, at);
+        lr_lattice_place_column(&planner->lattice, planner->lattice.steps[k].column, at);
         planner->slabs[k][0] = at[0];
         planner->slabs[k][1] = k;
     }
@@ -155,7 +146,7 @@ static int list_step(const struct planner *planner, int k)
 {
     const struct lr_lattice_step *from = step_of(planner, k);
     int at[2], slices[2];
-    place_column(planner, from->column, at);
+    lr_lattice_place_column(&planner->lattice, from->column, at);
     slices_of(from, slices);
     const int shift = slices[0] - planner->plan->slabs[at[0] - planner->pass.least].low;
     planner->plan->steps[k] = (lr_cuda_strip_step){
@@ -322,20 +313,6 @@ struct area {
     int32_t (*rows)[2]; /* owned [num_groups]: least and most */
 };
 
-/* The columns along the lattice that the grid has: from least to most. */
-static void find_columns(const struct planner *planner, int range[2])
-{
-    const int *size = planner->pass.layout.size;
-    range[0] = range[1] = 0; /* of the first column; those of the other corners: */
-    for (int corner = 1; corner < 4; corner++) {
-        const int32_t column[2] = {corner & 1 ? size[0] - 1 : 0, corner & 2 ? size[1] - 1 : 0};
-        int at[2];
-        place_column(planner, column, at);
-        range[0] = at[0] < range[0] ? at[0] : range[0];
-        range[1] = at[0] > range[1] ? at[0] : range[1];
-    }
-}
-
 /* Keeps the rows r of a range for which 0 <= first + r step < size; step is -1, 0 or 1. */
 static void clip(int first, int step, int size, int range[2])
 {
@@ -368,10 +345,10 @@ static void add_column(const struct planner *planner, int l, struct area *area)
 
 static lr_status find_area(const struct planner *planner, struct area *area)
 {
-    int columns[2];
-    find_columns(planner, columns);
-    area->least_group = floor_div(columns[0], J);
-    area->num_groups = floor_div(columns[1], J) - area->least_group + 1;
+    int least[2], most[2];
+    lr_lattice_extent(&planner->lattice, planner->pass.layout.size, least, most);
+    area->least_group = floor_div(least[0], J);
+    area->num_groups = floor_div(most[0], J) - area->least_group + 1;
     area->rows =
         lr_alloc(area->num_groups, sizeof(*area->rows), "blocks of a view", planner->params->log);
     if (area->rows == NULL) {
@@ -381,7 +358,7 @@ static lr_status find_area(const struct planner *planner, struct area *area)
         area->rows[k][0] = INT32_MAX;
         area->rows[k][1] = INT32_MIN;
     }
-    for (int l = columns[0]; l <= columns[1]; l++) {
+    for (int l = least[0]; l <= most[0]; l++) {
         add_column(planner, l, area);
     }
     return LR_OK;

@@ -74,17 +74,6 @@ __device__ inline int drift(const lr_cuda_strips &pass, int l)
     return (pass.slope * l) >> 16;
 }
 
-/* The column of a strip's row at a place along it: its place in images, or -1 outside the grid. */
-__device__ inline int column_at(const lr_cuda_strips &pass, int l, int r)
-{
-    const lr_cuda_layout &layout = pass.layout;
-    const int x = l * pass.next[0] + r * pass.across[0];
-    const int y = l * pass.next[1] + r * pass.across[1];
-    return x >= 0 && x < layout.size[0] && y >= 0 && y < layout.size[1]
-               ? x + layout.margin[1] + layout.extent[1] * (y + layout.margin[2])
-               : -1;
-}
-
 /* --- slabs --- */
 
 /* A thread's share of the list of slabs. */

@@ -297,19 +297,34 @@ void lr_lattice_place(const struct lr_lattice *lattice, const double column[2], 
     at[1] = (e[0] * column[1] - e[1] * column[0]) * det;
 }
 
+void lr_lattice_place_column(const struct lr_lattice *lattice, const int32_t column[2], int at[2])
+{
+    const int *e = lattice->next, *a = lattice->across;
+    const int det = e[0] * a[1] - e[1] * a[0]; /* 1 or -1 */
+    at[0] = (column[0] * a[1] - column[1] * a[0]) * det;
+    at[1] = (e[0] * column[1] - e[1] * column[0]) * det;
+}
+
+void lr_lattice_extent(const struct lr_lattice *lattice, const int size[2], int least[2],
+                       int most[2])
+{
+    least[0] = least[1] = most[0] = most[1] =
+        0; /* of the first column; those of the other corners: */
+    for (int corner = 1; corner < 4; corner++) {
+        const int32_t column[2] = {corner & 1 ? size[0] - 1 : 0, corner & 2 ? size[1] - 1 : 0};
+        int at[2];
+        lr_lattice_place_column(lattice, column, at);
+        for (int k = 0; k < 2; k++) {
+            least[k] = at[k] < least[k] ? at[k] : least[k];
+            most[k] = at[k] > most[k] ? at[k] : most[k];
+        }
+    }
+}
+
 void lr_lattice_range(const struct lr_lattice *lattice, const int size[2], int least[2],
                       int most[2])
 {
-    for (int corner = 0; corner < 4; corner++) {
-        const double column[2] = {corner & 1 ? size[0] - 1 : 0, corner & 2 ? size[1] - 1 : 0};
-        double at[2];
-        lr_lattice_place(lattice, column, at);
-        for (int k = 0; k < 2; k++) {
-            const int whole = (int)lround(at[k]);
-            least[k] = corner == 0 || whole < least[k] ? whole : least[k];
-            most[k] = corner == 0 || whole > most[k] ? whole : most[k];
-        }
-    }
+    lr_lattice_extent(lattice, size, least, most);
     least[0] = least[0] >= 0 ? least[0] / J : -((J - 1 - least[0]) / J);
     most[0] = most[0] >= 0 ? most[0] / J : -((J - 1 - most[0]) / J);
 }

@@ -53,6 +53,13 @@ void lr_lattice_finish(struct lr_lattice *lattice);
  * at[1] across. */
 void lr_lattice_place(const struct lr_lattice *lattice, const double column[2], double at[2]);
 
+/* The same of a column of the grid, in whole numbers. */
+void lr_lattice_place_column(const struct lr_lattice *lattice, const int32_t column[2], int at[2]);
+
+/* Where the columns of a grid lie, along the rows and across: from least to most. */
+void lr_lattice_extent(const struct lr_lattice *lattice, const int size[2], int least[2],
+                       int most[2]);
+
 /* The p and q (lr_lattice) of the first outputs whose threads cover a grid: from least to most. */
 void lr_lattice_range(const struct lr_lattice *lattice, const int size[2], int least[2],
                       int most[2]);

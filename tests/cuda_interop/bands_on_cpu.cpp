@@ -201,7 +201,7 @@ void store(const lr_cuda_bands &pass, int slice, const products &of, float4 *tar
 {
     for (int output = 0; output < OUTPUTS; output++) {
         const place at = place_of(of.warp, output);
-        const int column = band_column(pass, at.l, at.row);
+        const int column = column_at(pass, at.l, at.row);
         for (int z = 0; column >= 0 && z < LR_CUDA_BAND_SLICES * pass.height &&
                         slice + z < pass.layout.size[2];
              z++) {
