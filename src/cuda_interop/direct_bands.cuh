@@ -2,13 +2,12 @@
  * Copyright The LORaster authors
  *
  * The gather by bands for one warp, as products of matrices. Its outputs are an octet of a row of the
- * lattice and that of the next one, and slices above them; sources come slab by slab, a row of the lattice each. What 16 sources
- * give an octet of outputs is a band of the kernel, the same for all slices: a matrix of slices by
- * sources times one of sources by outputs. Numbers are split into two halves of 11 bits each, three
- * products of which keep 22 bits. What a product is comes as a type with
+ * lattice and that of the next one, and slices above them; sources come slab by slab, a row of the
+ * lattice each. What 16 sources give an octet of outputs is a band of the kernel, the same for all
+ * slices: a matrix of slices by sources times one of sources by outputs. Numbers are split into two
+ * halves of 11 bits each, three products of which keep 22 bits. What a product is comes as a type with
  *   void begin<Kernels>(pass, slab, numbers), whose octet 0 is the warp's
  *   void multiply<Kernels>(pass, k), the products of step k
- *   void end(), where the slab is no longer looked at
  * and what a number's halves are, and how another kernel's numbers are read, as functions
  *   split_pair split(float a, float b);  float load_unit(const float *)
  *   int same_in_warp(int), what is the same in all lanes: the compiler then knows */
@@ -281,7 +280,6 @@ __device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &s
     for (int k = slab.first; k < slab.end; k++) {
         products.template multiply<Kernels>(pass, k);
     }
-    products.end();
 }
 
 /* How far behind that for kernel 0 the weights for the kernel of a place on a sorted row are. l: from the

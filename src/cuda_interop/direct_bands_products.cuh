@@ -230,10 +230,6 @@ template <int Height> struct band_products {
         }
     }
 
-    __device__ void end()
-    {
-    }
-
     __device__ void multiply_rows(const band_sources (&high)[Height],
                                   const band_sources (&low)[Height], const uint4 (&by)[ROWS])
     {

@@ -78,23 +78,13 @@ struct products {
     int own_kernels[OUTPUTS];
     band_slab slab;
     const uint16_t *numbers;
-    float sums[MOST_SLICES][OUTPUTS], slab_sums[MOST_SLICES][OUTPUTS];
+    float sums[MOST_SLICES][OUTPUTS];
 
     template <band_kernels>
     void begin(const lr_cuda_bands &, const band_slab &own, const uint16_t *from)
     {
         slab = own;
         numbers = from;
-        memset(slab_sums, 0, sizeof(slab_sums));
-    }
-
-    void end()
-    {
-        for (int z = 0; z < MOST_SLICES; z++) {
-            for (int n = 0; n < OUTPUTS; n++) {
-                sums[z][n] += slab.unit * weight_unit * slab_sums[z][n];
-            }
-        }
     }
 
     /* k: of a half's sources. */
@@ -134,8 +124,8 @@ struct products {
         for (int z = 0; z < LR_CUDA_BAND_SLICES * pass.height; z++) {
             const double high = half_value(column[z * pass.width]);
             const double low = half_value(column[(pass.slices + z) * pass.width]);
-            slab_sums[z][output] +=
-                (float)(high * weight.high + high * weight.low + low * weight.high);
+            sums[z][output] += slab.unit * weight_unit *
+                               (float)(high * weight.high + high * weight.low + low * weight.high);
         }
     }
 
