@@ -10,11 +10,6 @@
 
 enum { K = LR_CUDA_OCTET, I = LR_CUDA_BAND_ROWS };
 
-static int floor_div(int number, int by)
-{
-    return number >= 0 ? number / by : -((by - 1 - number) / by);
-}
-
 /* --- the kernel's rows --- */
 
 struct lr_band_span *lr_band_span_at(const struct lr_band_rows *rows, int d, int slice)
@@ -25,8 +20,8 @@ struct lr_band_span *lr_band_span_at(const struct lr_band_rows *rows, int d, int
 /* Octets of sources that have weights for an octet of outputs. */
 void lr_band_octets(const struct lr_band_span *span, int octets[2])
 {
-    octets[0] = floor_div(span->first, K);
-    octets[1] = floor_div(span->last + K - 1, K);
+    octets[0] = lr_floor_div(span->first, K);
+    octets[1] = lr_floor_div(span->last + K - 1, K);
 }
 
 bool lr_band_is_empty(const struct lr_band_span *span)
@@ -191,11 +186,11 @@ static void clip(int first, int step, int size, int range[2])
 {
     int least = range[0], most = range[1];
     if (step > 0) {
-        least = floor_div(-first + step - 1, step);
-        most = floor_div(size - 1 - first, step);
+        least = lr_floor_div(-first + step - 1, step);
+        most = lr_floor_div(size - 1 - first, step);
     } else if (step < 0) {
-        least = floor_div(first - size + 1 - step - 1, -step);
-        most = floor_div(first, -step);
+        least = lr_floor_div(first - size + 1 - step - 1, -step);
+        most = lr_floor_div(first, -step);
     } else if (first < 0 || first >= size) {
         most = least - 1;
     }
@@ -211,8 +206,8 @@ void lr_band_grid_octets(const struct lr_lattice *lattice, const int32_t size[2]
     for (int k = 0; k < 2; k++) {
         clip(row * lattice->across[k], lattice->next[k], size[k], range);
     }
-    octets[0] = floor_div(range[0], K);
-    octets[1] = range[0] <= range[1] ? floor_div(range[1], K) + 1 : octets[0];
+    octets[0] = lr_floor_div(range[0], K);
+    octets[1] = range[0] <= range[1] ? lr_floor_div(range[1], K) + 1 : octets[0];
 }
 
 int64_t lr_band_count_octets(const struct lr_lattice *lattice, const int32_t size[2])

@@ -2,13 +2,19 @@
  * Copyright The LORaster authors
  *
  * Boxes of an array that the device's tensor unit copies into shared memory, and the barriers there
- * that count them: from compute capability 9.0 on. */
+ * that count them: from compute capability 9.0 on. And what warps that make such copies agree on. */
 #ifndef LR_CUDA_COPIES_CUH
 #define LR_CUDA_COPIES_CUH
 
 #include <cuda.h>
 #include <cuda/ptx>
 #include <cuda_runtime.h>
+
+/* What is the same in all lanes: the compiler then knows. */
+__device__ inline int same_in_warp(int number)
+{
+    return __shfl_sync(0xffffffffu, number, 0);
+}
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 

@@ -297,7 +297,9 @@ static void destroy(void *self)
     struct cuda_direct *cuda = enter(self);
     lr_cuda_table_set_finish(&cuda->tables);
     for (int k = 0; k <= LR_CUDA_STREAMS; k++) {
-        cudaFree(cuda->rooms[k].memory);
+        if (cuda->rooms[k].memory != NULL) { /* there may be no device to ask */
+            cudaFree(cuda->rooms[k].memory);
+        }
     }
     lr_cuda_watch_finish(&cuda->updates);
     lr_cuda_watch_finish(&cuda->projections);

@@ -271,8 +271,7 @@ cudaError_t launch_height(const lr_cuda_bands &pass, const lr_cuda_images &image
     overlapping_launch launch(kernel, {(unsigned)pass.num_tiles, (unsigned)layers},
                               (unsigned)(pass.sides * LR_CUDA_BAND_PAIRS * LANES));
     launch.config.dynamicSmemBytes = (size_t)pass.bytes;
-    launch.config.stream = static_cast<cudaStream_t>(images.stream);
-    launch.config.numAttrs = images.stream != nullptr ? 0 : launch.config.numAttrs;
+    launch.go_beside(images.stream);
     return cudaLaunchKernelEx(&launch.config, kernel, pass, source, images.sorted, images.target);
 }
 
@@ -290,8 +289,7 @@ cudaError_t launch_sort(const lr_cuda_bands &pass, const lr_cuda_images &images)
     const int pieces = (pass.pitch / LR_CUDA_OCTET + 1) / 2 * 2 * pass.layout.quads;
     const int threads = min((pieces + LANES - 1) / LANES * LANES, (int)MOST_SORT_THREADS);
     overlapping_launch launch(sort_rows, (unsigned)pass.num_lattice_rows, (unsigned)threads);
-    launch.config.stream = static_cast<cudaStream_t>(images.stream);
-    launch.config.numAttrs = images.stream != nullptr ? 0 : launch.config.numAttrs;
+    launch.go_beside(images.stream);
     return cudaLaunchKernelEx(&launch.config, sort_rows, pass, images.source, images.sorted);
 }
 

@@ -9,8 +9,7 @@
  *   void begin<Kernels>(pass, slab, numbers), whose octet 0 is the warp's
  *   void multiply<Kernels>(pass, k), the products of step k
  * and what a number's halves are, and how another kernel's numbers are read, as functions
- *   split_pair split(float a, float b);  float load_unit(const float *)
- *   int same_in_warp(int), what is the same in all lanes: the compiler then knows */
+ *   split_pair split(float a, float b);  float load_unit(const float *) */
 #ifndef LR_CUDA_DIRECT_BANDS_CUH
 #define LR_CUDA_DIRECT_BANDS_CUH
 

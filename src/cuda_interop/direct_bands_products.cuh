@@ -33,12 +33,6 @@ __device__ inline float load_unit(const float *unit)
     return __ldcg(unit);
 }
 
-/* What is the same in all lanes: the compiler then knows. */
-__device__ inline int same_in_warp(int number)
-{
-    return __shfl_sync(0xffffffffu, number, 0);
-}
-
 #include "cuda_interop/direct_bands.cuh"
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900

@@ -28,14 +28,9 @@ struct planner {
     lr_cuda_strips pass; /* what blocks of all shapes have */
 };
 
-static int floor_div(int number, int by)
-{
-    return number >= 0 ? number / by : -((by - 1 - number) / by);
-}
-
 static int drift(const lr_cuda_strips *pass, int l)
 {
-    return floor_div(pass->slope * l, ONE);
+    return lr_floor_div(pass->slope * l, ONE);
 }
 
 /* --- steps --- */
@@ -120,7 +115,7 @@ static lr_status list_slabs(struct planner *planner)
         lr_cuda_slab *slab = &plan->slabs[planner->slabs[k][0] - pass->least];
         int slices[2];
         slices_of(step_of(planner, k), slices);
-        const int low = 4 * floor_div(slices[0], 4);
+        const int low = 4 * lr_floor_div(slices[0], 4);
         slab->first = slab->count == 0 ? k : slab->first;
         slab->low = slab->count == 0 || low < slab->low ? low : slab->low;
         slab->count++;
@@ -329,7 +324,7 @@ static void clip(int first, int step, int size, int range[2])
 static void add_column(const struct planner *planner, int l, struct area *area)
 {
     const lr_cuda_strips *pass = &planner->pass;
-    const int group = floor_div(l, J);
+    const int group = lr_floor_div(l, J);
     int32_t *rows = area->rows[group - area->least_group];
     int range[2] = {-(1 << 28), 1 << 28};
     for (int k = 0; k < 2; k++) {
@@ -347,8 +342,8 @@ static lr_status find_area(const struct planner *planner, struct area *area)
 {
     int least[2], most[2];
     lr_lattice_extent(&planner->lattice, planner->pass.layout.size, least, most);
-    area->least_group = floor_div(least[0], J);
-    area->num_groups = floor_div(most[0], J) - area->least_group + 1;
+    area->least_group = lr_floor_div(least[0], J);
+    area->num_groups = lr_floor_div(most[0], J) - area->least_group + 1;
     area->rows =
         lr_alloc(area->num_groups, sizeof(*area->rows), "blocks of a view", planner->params->log);
     if (area->rows == NULL) {

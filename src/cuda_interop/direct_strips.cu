@@ -16,12 +16,6 @@ __device__ inline void add_in_turn(float &sum, float a, float b)
     asm volatile("fma.rn.f32 %0, %1, %2, %0;" : "+f"(sum) : "f"(b), "f"(a));
 }
 
-/* What is the same in all lanes: the compiler then knows. */
-__device__ inline int same_in_warp(int number)
-{
-    return __shfl_sync(0xffffffffu, number, 0);
-}
-
 #include "cuda_interop/direct_strips.cuh"
 
 namespace

@@ -59,6 +59,14 @@ struct overlapping_launch {
         attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
         attribute.val.programmaticStreamSerializationAllowed = 1;
     }
+
+    /* On a stream, beside which others go on: blocks that began early would only take the room of theirs.
+     * NULL: the default one. */
+    void go_beside(void *stream)
+    {
+        config.stream = static_cast<cudaStream_t>(stream);
+        config.numAttrs = stream != nullptr ? 0 : config.numAttrs;
+    }
     overlapping_launch(const overlapping_launch &) = delete;
     overlapping_launch &operator=(const overlapping_launch &) = delete;
 };

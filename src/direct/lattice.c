@@ -61,11 +61,6 @@ static lr_status find_columns(struct columns *columns, const lr_log *log)
 
 /* --- steps --- */
 
-static int floor_quad(int slice)
-{
-    return slice >= 0 ? slice / 4 : -((3 - slice) / 4);
-}
-
 int lr_lattice_class(const struct lr_lattice_step *step)
 {
     const int shape = step->taps == 1 ? 0 : step->taps - 2;
@@ -102,7 +97,7 @@ static struct lr_lattice_step make_step(const struct columns *columns, const int
     const int wanted = slices[1] - slices[0] + 1;
     struct lr_lattice_step step = {
         .column = {place[0], place[1]},
-        .quad = floor_quad(slices[0]),
+        .quad = lr_floor_div(slices[0], 4),
         .taps = wanted > 3   ? LR_LATTICE_TAPS
                 : wanted > 1 ? 3
                              : 1,
@@ -325,6 +320,6 @@ void lr_lattice_range(const struct lr_lattice *lattice, const int size[2], int l
                       int most[2])
 {
     lr_lattice_extent(lattice, size, least, most);
-    least[0] = least[0] >= 0 ? least[0] / J : -((J - 1 - least[0]) / J);
-    most[0] = most[0] >= 0 ? most[0] / J : -((J - 1 - most[0]) / J);
+    least[0] = lr_floor_div(least[0], J);
+    most[0] = lr_floor_div(most[0], J);
 }

@@ -17,6 +17,12 @@ enum {
     LR_LATTICE_CLASSES = LR_LATTICE_SHAPES * 4 * 2
 };
 
+/* number / by, rounded down. */
+static inline int lr_floor_div(int number, int by)
+{
+    return number >= 0 ? number / by : -((by - 1 - number) / by);
+}
+
 /* A source column, relative to a thread's first output, and slices quad * 4 + shift + r, r < taps,
  * above each of its outputs. */
 struct lr_lattice_step {
