@@ -11,6 +11,7 @@
 #include "cuda_interop/direct_tables.h"
 #include "cuda_interop/direct_updates.h"
 #include "cuda_interop/lend.h"
+#include "cuda_interop/sorted_image.h"
 #include "cuda_interop/streams.h"
 #include "cuda_interop/watch.h"
 
@@ -18,18 +19,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Memory of the device that sorted sources are kept in while they are projected. */
-struct room {
-    void *memory; /* owned */
-    int64_t bytes;
-};
-
 struct cuda_direct {
     struct lr_direct_compute *compute;
     struct lr_cuda_table_set tables;
     int device; /* -1 until there is one */
     struct lr_cuda_streams streams;
-    struct room rooms[LR_CUDA_STREAMS + 1]; /* of each stream, and of the default one */
+    struct lr_cuda_room
+        rooms[LR_CUDA_STREAMS + 1]; /* of each stream, and of the default one: a sorted
+                                                       source, until its passes are done */
+    struct lr_cuda_sorted_image sorted;
     struct lr_cuda_watch projections, updates;
     char name[256];
 };
@@ -64,7 +62,14 @@ static lr_status check_shared(const struct cuda_direct *cuda, const lr_cuda_clou
 /* Or else strips do it, or columns: a slab may be too wide, the device too old. */
 static bool has_bands(const struct lr_cuda_tables *tables)
 {
-    return tables->bands[0].num_tiles > 0;
+    return tables->bands[0][0].num_tiles > 0;
+}
+
+static const lr_cuda_bands *bands_of(const struct lr_cuda_tables *tables, bool forward,
+                                     const lr_cuda_images *images)
+{
+    const bool is_beside = images != NULL && images->stream != NULL;
+    return &tables->bands[forward][is_beside ? LR_CUDA_BANDS_BESIDE : LR_CUDA_BANDS_ALONE];
 }
 
 static bool has_strips(const struct lr_cuda_tables *tables)
@@ -78,33 +83,37 @@ static const lr_cuda_strips *strips_of(const struct lr_cuda_tables *tables, bool
     return &tables->strips[forward][images->stream ? LR_CUDA_STRIPS_BESIDE : LR_CUDA_STRIPS_ALONE];
 }
 
-/* Room for a sorted source, which belongs to the stream's passes until the stream is done. */
-static lr_status make_room(struct cuda_direct *cuda, int64_t bytes, int stream)
+/* Of images that are arrays, which are out. */
+static uint64_t number_of(const struct lr_direct_image *image)
 {
-    struct room *room = &cuda->rooms[stream];
-    if (room->bytes >= bytes) {
-        return LR_OK;
-    }
-    cudaDeviceSynchronize(); /* what was launched may still use it */
-    cudaFree(room->memory);
-    *room = (struct room){0};
-    LR_TRY(lr_cuda_check((int)cudaMalloc(&room->memory, (size_t)bytes), "a sorted image",
-                         log_of(cuda)));
-    room->bytes = bytes;
-    return LR_OK;
+    return lr_cuda_taking(&(struct lr_cuda_object){.buffer = image->buffer});
 }
 
-/* stream: its number; LR_CUDA_STREAMS = the default one. */
-static lr_status sort_into(struct cuda_direct *cuda, const struct lr_cuda_tables *tables,
-                           int stream, lr_cuda_images *images)
+/* Whenever an image changes. */
+static void forget_sorted(struct cuda_direct *cuda, const struct lr_direct_image *image)
 {
-    const lr_cuda_bands *pass = &tables->bands[0];
-    if (!has_bands(tables)) {
-        return LR_OK;
+    if (image->buffer != NULL) {
+        lr_cuda_forget_sorted(&cuda->sorted, number_of(image));
     }
-    LR_TRY(make_room(cuda, lr_cuda_band_source_bytes(pass), stream));
-    images->sorted = lr_cuda_band_source_at(pass, cuda->rooms[stream].memory);
-    return LR_OK;
+}
+
+/* What is projected forward is the image, view by view. */
+static lr_status sort_image(struct cuda_direct *cuda, const struct lr_cuda_tables *tables,
+                            const struct lr_direct_image *image, lr_cuda_images *images)
+{
+    return has_bands(tables) ? lr_cuda_sort_image(&cuda->sorted, bands_of(tables, false, NULL),
+                                                  number_of(image), images, log_of(cuda))
+                             : LR_OK;
+}
+
+/* On the way back, every view has a source of its own. stream: its number; LR_CUDA_STREAMS = the default
+ * one. */
+static lr_status sort_source(struct cuda_direct *cuda, const struct lr_cuda_tables *tables,
+                             int stream, lr_cuda_images *images)
+{
+    return has_bands(tables) ? lr_cuda_sort_source(bands_of(tables, false, NULL),
+                                                   &cuda->rooms[stream], images, log_of(cuda))
+                             : LR_OK;
 }
 
 static int launch_strips(const struct lr_cuda_tables *tables, bool forward,
@@ -135,8 +144,9 @@ static lr_status launch(struct cuda_direct *cuda, const struct lr_cuda_tables *t
         error = lr_cuda_launch_cloud(false, forward, &tables->cloud, images);
         break;
     case LR_DIRECT_BANDS:
-        error = has_bands(tables) ? lr_cuda_launch_bands(forward, &tables->bands[forward], images)
-                                  : launch_strips(tables, forward, images);
+        error = has_bands(tables)
+                    ? lr_cuda_launch_bands(forward, bands_of(tables, forward, images), images)
+                    : launch_strips(tables, forward, images);
         break;
     case LR_DIRECT_STRIPS:
         error = launch_strips(tables, forward, images);
@@ -178,7 +188,9 @@ static lr_status run(void *self, bool forward, int view, const struct lr_direct_
     }
     LR_TRY(open_images(cuda, source, target, &images));
     images.map = tables->map;
-    LR_TRY(sort_into(cuda, tables, LR_CUDA_STREAMS, &images));
+    forget_sorted(cuda, target);
+    LR_TRY(forward ? sort_image(cuda, tables, source, &images)
+                   : sort_source(cuda, tables, LR_CUDA_STREAMS, &images));
     return launch(cuda, tables, forward, &images);
 }
 
@@ -189,7 +201,7 @@ static bool overlaps(const struct cuda_direct *cuda, const lr_direct_task *task)
 }
 
 static lr_status launch_view(struct cuda_direct *cuda, const lr_direct_task *task, int k,
-                             lr_cuda_images *images)
+                             const struct lr_direct_image *source, lr_cuda_images *images)
 {
     const bool forward = task->work == LR_DIRECT_WORK_FORWARD;
     const struct lr_cuda_tables *tables = lr_cuda_open_tables(&cuda->tables, task->views[k]);
@@ -200,33 +212,51 @@ static lr_status launch_view(struct cuda_direct *cuda, const lr_direct_task *tas
         overlaps(cuda, task) ? lr_cuda_streams_next(&cuda->streams) : LR_CUDA_STREAMS;
     images->map = tables->map;
     images->stream = stream < LR_CUDA_STREAMS ? cuda->streams.streams[stream] : NULL;
-    LR_TRY(sort_into(cuda, tables, stream, images));
+    LR_TRY(forward ? sort_image(cuda, tables, source, images)
+                   : sort_source(cuda, tables, stream, images));
     return launch(cuda, tables, forward, images);
 }
 
+/* Before views go on beside each other. */
+static lr_status sort_task(struct cuda_direct *cuda, const lr_direct_task *task,
+                           const struct lr_direct_image *source, lr_cuda_images *images)
+{
+    for (int k = 0; task->work == LR_DIRECT_WORK_FORWARD && k < task->num_views; k++) {
+        const struct lr_cuda_tables *tables = lr_cuda_open_tables(&cuda->tables, task->views[k]);
+        LR_TRY(tables != NULL ? sort_image(cuda, tables, source, images) : LR_FAILED);
+    }
+    return LR_OK;
+}
+
 static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *task,
-                             lr_cuda_images *images)
+                             const struct lr_direct_image *source, lr_cuda_images *images)
 {
     const bool fork = overlaps(cuda, task);
+    LR_TRY(sort_task(cuda, task, source, images));
     lr_status status = fork ? lr_cuda_streams_fork(&cuda->streams, log_of(cuda)) : LR_OK;
     for (int k = 0; status == LR_OK && k < task->num_views; k++) {
-        status = launch_view(cuda, task, k, images);
+        status = launch_view(cuda, task, k, source, images);
     }
     const lr_status joined = fork ? lr_cuda_streams_join(&cuda->streams, log_of(cuda)) : LR_OK;
     return status != LR_OK ? status : joined;
 }
 
 /* So that no room is made while the clock runs. */
-static lr_status make_rooms(struct cuda_direct *cuda, const lr_direct_task *task)
+static lr_status make_rooms(struct cuda_direct *cuda, const lr_direct_task *task,
+                            const struct lr_direct_image *source, lr_cuda_images *images)
 {
     for (int k = 0; k < task->num_views; k++) {
         const struct lr_cuda_tables *tables = lr_cuda_open_tables(&cuda->tables, task->views[k]);
         LR_TRY(tables != NULL ? LR_OK : LR_FAILED);
         for (int stream = overlaps(cuda, task) ? 0 : LR_CUDA_STREAMS;
              has_bands(tables) && stream <= LR_CUDA_STREAMS; stream++) {
-            LR_TRY(make_room(cuda, lr_cuda_band_source_bytes(&tables->bands[0]), stream));
+            LR_TRY(lr_cuda_room_make(&cuda->rooms[stream],
+                                     lr_cuda_band_source_bytes(bands_of(tables, false, NULL)),
+                                     log_of(cuda)));
         }
     }
+    LR_TRY(sort_task(cuda, task, source, images));
+    forget_sorted(cuda, source);
     return LR_OK;
 }
 
@@ -236,12 +266,13 @@ static lr_status time_task(void *self, const lr_direct_task *task,
 {
     struct cuda_direct *cuda = enter(self);
     lr_cuda_images images;
-    LR_TRY(make_rooms(cuda, task));
     LR_TRY(open_images(cuda, source, target, &images));
+    LR_TRY(make_rooms(cuda, task, source, &images));
     lr_cuda_watch_begin(&cuda->projections, log_of(cuda));
-    const lr_status status = launch_task(cuda, task, &images);
+    const lr_status status = launch_task(cuda, task, source, &images);
     lr_cuda_watch_end(&cuda->projections, log_of(cuda));
     *device_seconds = lr_cuda_watch_read(&cuda->projections, log_of(cuda));
+    forget_sorted(cuda, target);
     return status;
 }
 
@@ -250,13 +281,19 @@ static lr_status time_task(void *self, const lr_direct_task *task,
 static lr_status find_discrepancy(void *self, int what, const struct lr_direct_view_data *data,
                                   const struct lr_direct_image *histo)
 {
-    return lr_cuda_find_discrepancy(enter(self)->compute, what, data, histo);
+    struct cuda_direct *cuda = enter(self);
+    const lr_status status = lr_cuda_find_discrepancy(cuda->compute, what, data, histo);
+    forget_sorted(cuda, histo);
+    return status;
 }
 
 static lr_status change_image(void *self, const struct lr_direct_change *change,
                               const struct lr_direct_image *image)
 {
-    return lr_cuda_change_image(enter(self)->compute, change, image);
+    struct cuda_direct *cuda = enter(self);
+    const lr_status status = lr_cuda_change_image(cuda->compute, change, image);
+    forget_sorted(cuda, image);
+    return status;
 }
 
 static void begin_lap(void *self)
@@ -297,10 +334,9 @@ static void destroy(void *self)
     struct cuda_direct *cuda = enter(self);
     lr_cuda_table_set_finish(&cuda->tables);
     for (int k = 0; k <= LR_CUDA_STREAMS; k++) {
-        if (cuda->rooms[k].memory != NULL) { /* there may be no device to ask */
-            cudaFree(cuda->rooms[k].memory);
-        }
+        lr_cuda_room_finish(&cuda->rooms[k]);
     }
+    lr_cuda_sorted_image_finish(&cuda->sorted);
     lr_cuda_watch_finish(&cuda->updates);
     lr_cuda_watch_finish(&cuda->projections);
     lr_cuda_streams_finish(&cuda->streams);

@@ -13,6 +13,8 @@ enum {
     K = LR_CUDA_OCTET,
     I = LR_CUDA_BAND_ROWS,
     BLOCK_ROWS = I * LR_CUDA_BAND_PAIRS,
+    FEW_SIDES = 2,         /* of a block */
+    MOST_SIDES = 4,        /* two such blocks leave a thread 128 registers */
     MOST_ENTRIES = 1 << 25 /* of spans: 384 MiB for both ways */
 };
 
@@ -24,6 +26,12 @@ struct planner {
     int32_t *numbers; /* owned [spans]: of those that there are, from 1 on */
     const lr_log *log;
 };
+
+/* What is the same for all shapes. */
+static lr_cuda_bands *pass_of(struct lr_cuda_band_plan *plan)
+{
+    return &plan->passes[LR_CUDA_BANDS_ALONE];
+}
 
 /* --- the lattice --- */
 
@@ -52,7 +60,7 @@ static lr_status weigh(struct planner *planner, const struct lr_lattice *candida
     struct lr_band_rows rows;
     LR_TRY(lr_band_rows_init(&rows, candidate, planner->shape, planner->log));
     const int64_t cost =
-        count_steps(&rows) * lr_band_count_octets(candidate, planner->plan->pass.layout.size);
+        count_steps(&rows) * lr_band_count_octets(candidate, pass_of(planner->plan)->layout.size);
     if (cost < *least) {
         const struct lr_band_rows former = planner->rows;
         *least = cost;
@@ -77,10 +85,9 @@ static lr_status choose_lattice(struct planner *planner)
 
 /* --- slabs --- */
 
-/* Octets that slab c of a block has: all that steps of its warps take. */
-static void find_slab(const struct planner *planner, int c, int range[2])
+/* Octets that slab c has of a block that is one warp wide: all that steps of its warps take. */
+static void find_slab(const struct lr_band_rows *rows, int c, int range[2])
 {
-    const struct lr_band_rows *rows = &planner->rows;
     range[0] = INT32_MAX;
     range[1] = INT32_MIN;
     for (int pair = 0; pair < LR_CUDA_BAND_PAIRS; pair++) {
@@ -90,17 +97,16 @@ static void find_slab(const struct planner *planner, int c, int range[2])
             continue;
         }
         lr_band_range(rows, d, own);
-        own[1] += own[0] <= own[1] ? planner->plan->pass.sides - 1 : 0;
         range[0] = own[0] < range[0] ? own[0] : range[0];
         range[1] = own[1] > range[1] ? own[1] : range[1];
     }
 }
 
 /* The octet that slab c begins with. */
-static int find_low(const struct planner *planner, int c)
+static int find_low(const struct lr_band_rows *rows, int c)
 {
     int range[2];
-    find_slab(planner, c, range);
+    find_slab(rows, c, range);
     return range[0] <= range[1] ? range[0] : 0;
 }
 
@@ -135,8 +141,8 @@ static lr_status number_spans(struct planner *planner)
         number++;
     }
     plan->num_places = next + K;
-    plan->pass.num_spans = number;
-    plan->pass.span_pitch = most + 2 * LR_CUDA_BAND_MARGIN;
+    pass_of(plan)->num_spans = number;
+    pass_of(plan)->span_pitch = most + 2 * LR_CUDA_BAND_MARGIN;
     return LR_OK;
 }
 
@@ -161,7 +167,7 @@ static int32_t find_span(const struct planner *planner, const struct lr_band_hal
 static void find_weights(const struct planner *planner, const struct lr_band_half *half,
                          const int at[2], int32_t found[2])
 {
-    const lr_cuda_bands *pass = &planner->plan->pass;
+    const lr_cuda_bands *pass = pass_of(planner->plan);
     int octet;
     const int32_t number = find_span(planner, half, at, &octet);
     found[0] = number == 0 ? K : planner->plan->ranges[number][0] + K * octet;
@@ -174,10 +180,10 @@ static void add_step(const struct planner *planner, int d,
                      const struct lr_band_half *const halves[2])
 {
     struct lr_cuda_band_plan *plan = planner->plan;
-    const int32_t row = plan->pass.width / K, k = plan->num_steps++;
+    const int32_t of_octet = 2 * pass_of(plan)->slices, k = plan->num_steps++;
     for (int h = 0; h < 2; h++) {
         const struct lr_band_half *half = halves[h] != NULL ? halves[h] : halves[0];
-        plan->steps[k].source[h] = half->slice * row + half->octet;
+        plan->steps[k].source[h] = half->octet * of_octet + half->slice;
         plan->steps[k].octet[h] = half->octet;
         for (int i = 0; i < I; i++) {
             int32_t found[2];
@@ -202,7 +208,7 @@ static lr_status list_steps(struct planner *planner)
 {
     struct lr_cuda_band_plan *plan = planner->plan;
     const struct lr_band_rows *rows = &planner->rows;
-    const int lists = plan->pass.num_lists, most = most_halves(rows);
+    const int lists = pass_of(plan)->num_lists, most = most_halves(rows);
     const int64_t steps = (int64_t)lists * (most / 2 + 1) + 2;
     plan->lists = lr_alloc(lists, sizeof(*plan->lists), "steps of a view", planner->log);
     plan->steps = lr_alloc(steps, sizeof(*plan->steps), "steps of a view", planner->log);
@@ -215,7 +221,7 @@ static lr_status list_steps(struct planner *planner)
         list_row_steps(planner, d, halves, lr_band_list_halves(rows, d, halves));
         plan->lists[d][1] = plan->num_steps;
         for (int pair = 0; pair < LR_CUDA_BAND_PAIRS; pair++) {
-            plan->lists[d][2 + pair] = find_low(planner, d + I * pair);
+            plan->lists[d][2 + pair] = find_low(rows, d + I * pair);
         }
     }
     for (int k = 0; is_there && k < 2 * 2 * I; k++) { /* of steps that are only looked ahead to */
@@ -227,17 +233,16 @@ static lr_status list_steps(struct planner *planner)
 
 /* --- blocks --- */
 
-static void find_width(struct planner *planner)
+/* Octets of the widest slab, of a block that is one warp wide. */
+static int32_t find_width(const struct lr_band_rows *rows, const lr_cuda_bands *pass)
 {
-    lr_cuda_bands *pass = &planner->plan->pass;
-    int most = 1;
-    pass->num_slabs = planner->rows.count[0] + BLOCK_ROWS - 1;
+    int32_t most = 1;
     for (int c = 0; c < pass->num_slabs; c++) {
         int range[2];
-        find_slab(planner, c, range);
+        find_slab(rows, c, range);
         most = range[0] <= range[1] && range[1] - range[0] >= most ? range[1] - range[0] + 1 : most;
     }
-    pass->width = K * (most | 1); /* so that eight slices lie in different banks */
+    return most;
 }
 
 /* Products above each other: as few layers of blocks as can be, of equal height. */
@@ -246,7 +251,6 @@ static void set_height(lr_cuda_bands *pass)
     const int products = (pass->layout.size[2] + LR_CUDA_BAND_SLICES - 1) / LR_CUDA_BAND_SLICES;
     const int layers = (products + LR_CUDA_BAND_HEIGHT - 1) / LR_CUDA_BAND_HEIGHT;
     pass->height = (products + layers - 1) / layers;
-    pass->sides = pass->height < LR_CUDA_BAND_HEIGHT ? 4 : 2; /* for their registers */
 }
 
 /* What a block holds beside slabs: barriers, lists and units. */
@@ -256,18 +260,33 @@ static int32_t count_list_bytes(const lr_cuda_bands *pass)
     return (bytes + 127) / 128 * 128; /* copies begin there */
 }
 
-static void set_block(lr_cuda_bands *pass)
+/* width: octets of the widest slab, of a block that is one warp wide. */
+static void set_block(lr_cuda_bands *pass, int32_t width, int32_t sides)
 {
-    pass->slices = LR_CUDA_BAND_SLICES * pass->height - 2 * pass->low_slice;
-    pass->slab_bytes = (2 * pass->slices * pass->width * 2 + 127) / 128 * 128;
+    pass->sides = sides;
+    pass->width = width + sides - 1;
+    pass->slab_bytes = (pass->width * 2 * pass->slices * K * 2 + 127) / 128 * 128;
     pass->list_bytes = count_list_bytes(pass);
     pass->depth = 3; /* one that some warps are still at, one that others are, and what comes */
     pass->bytes = pass->list_bytes + pass->depth * pass->slab_bytes;
 }
 
+/* Alone, few blocks with many warps take the least time, beside others many with few: one computes while
+ * another begins. With the most products above each other, there are registers for few. */
+static void set_shapes(struct planner *planner)
+{
+    lr_cuda_bands *passes = planner->plan->passes;
+    const lr_cuda_bands common = *pass_of(planner->plan);
+    const int32_t width = find_width(&planner->rows, &common);
+    const bool is_high = common.height == LR_CUDA_BAND_HEIGHT;
+    passes[LR_CUDA_BANDS_BESIDE] = common;
+    set_block(&passes[LR_CUDA_BANDS_ALONE], width, is_high ? FEW_SIDES : MOST_SIDES);
+    set_block(&passes[LR_CUDA_BANDS_BESIDE], width, FEW_SIDES);
+}
+
 bool lr_cuda_band_plan_fits(const struct lr_cuda_band_plan *plan, int64_t room_bytes)
 {
-    const lr_cuda_bands *pass = &plan->pass;
+    const lr_cuda_bands *pass = &plan->passes[LR_CUDA_BANDS_ALONE]; /* the wider one */
     const int64_t entries = (int64_t)pass->num_spans * pass->num_rows * pass->span_pitch;
     return (pass->num_rows == 1 || entries <= MOST_ENTRIES) && pass->bytes <= room_bytes &&
            pass->width <= LR_CUDA_BAND_MOST && pass->slices <= LR_CUDA_BAND_MOST;
@@ -289,7 +308,7 @@ static int find_reach(const struct lr_cuda_band_plan *plan)
 static lr_status list_bases(struct planner *planner)
 {
     struct lr_cuda_band_plan *plan = planner->plan;
-    lr_cuda_bands *pass = &plan->pass;
+    lr_cuda_bands *pass = pass_of(plan);
     int least[2], last[2], most = 0;
     lr_lattice_extent(&planner->rows.lattice, pass->layout.size, least, last);
     pass->least_row = least[1];
@@ -306,33 +325,34 @@ static lr_status list_bases(struct planner *planner)
     }
     pass->pitch = K * most;
     /* from one row to the next, the first octet is off by one place at most */
-    pass->kernel_margin = K * (find_reach(plan) + pass->sides + (pass->num_slabs + 2 * K - 1) / K);
+    pass->kernel_margin = K * (find_reach(plan) + MOST_SIDES + (pass->num_slabs + 2 * K - 1) / K);
     pass->kernel_pitch = pass->pitch + 2 * pass->kernel_margin;
     return LR_OK;
 }
 
 /* The octets that some rows from row k on have: the first, and the one after the last. */
-static void find_tile_octets(const struct lr_cuda_band_plan *plan, int k, int octets[2])
+static void find_tile_octets(struct lr_cuda_band_plan *plan, int k, int octets[2])
 {
     octets[0] = INT32_MAX;
     octets[1] = INT32_MIN;
-    for (int row = k; row < k + BLOCK_ROWS && row < plan->pass.num_lattice_rows; row++) {
+    for (int row = k; row < k + BLOCK_ROWS && row < pass_of(plan)->num_lattice_rows; row++) {
         octets[0] = plan->bases[row][0] < octets[0] ? plan->bases[row][0] : octets[0];
         octets[1] = plan->bases[row][1] > octets[1] ? plan->bases[row][1] : octets[1];
     }
 }
 
-/* Counts the blocks, and writes them where there is room for them. */
-static int32_t write_tiles(const struct lr_cuda_band_plan *plan, int32_t (*tiles)[2])
+/* Counts the blocks of a pass, and writes them where there is room for them. */
+static int32_t write_tiles(struct lr_cuda_band_plan *plan, const lr_cuda_bands *pass,
+                           int32_t (*tiles)[2])
 {
     int32_t count = 0;
-    for (int k = 0; k < plan->pass.num_lattice_rows; k += BLOCK_ROWS) {
+    for (int k = 0; k < pass->num_lattice_rows; k += BLOCK_ROWS) {
         int octets[2];
         find_tile_octets(plan, k, octets);
-        for (int octet = octets[0]; octet < octets[1]; octet += plan->pass.sides) {
+        for (int octet = octets[0]; octet < octets[1]; octet += pass->sides) {
             if (tiles != NULL) {
                 tiles[count][0] = octet;
-                tiles[count][1] = plan->pass.least_row + k;
+                tiles[count][1] = pass->least_row + k;
             }
             count++;
         }
@@ -343,13 +363,19 @@ static int32_t write_tiles(const struct lr_cuda_band_plan *plan, int32_t (*tiles
 static lr_status list_tiles(struct planner *planner)
 {
     struct lr_cuda_band_plan *plan = planner->plan;
-    plan->pass.num_tiles = write_tiles(plan, NULL);
-    plan->tiles =
-        lr_alloc(plan->pass.num_tiles, sizeof(*plan->tiles), "blocks of a view", planner->log);
+    for (int which = 0; which < LR_CUDA_BANDS_SHAPES; which++) {
+        lr_cuda_bands *pass = &plan->passes[which];
+        pass->num_tiles = write_tiles(plan, pass, NULL);
+        plan->num_tiles += pass->num_tiles;
+    }
+    plan->tiles = lr_alloc(plan->num_tiles, sizeof(*plan->tiles), "blocks of a view", planner->log);
     if (plan->tiles == NULL) {
         return LR_FAILED;
     }
-    write_tiles(plan, plan->tiles);
+    int32_t(*next)[2] = plan->tiles;
+    for (int which = 0; which < LR_CUDA_BANDS_SHAPES; which++) {
+        next += write_tiles(plan, &plan->passes[which], next);
+    }
     return LR_OK;
 }
 
@@ -388,7 +414,7 @@ static lr_status list_offsets(const struct planner *planner)
 
 static lr_status make_plan(struct planner *planner)
 {
-    lr_cuda_bands *pass = &planner->plan->pass;
+    lr_cuda_bands *pass = pass_of(planner->plan);
     LR_TRY(choose_lattice(planner));
     const struct lr_band_rows *rows = &planner->rows;
     for (int k = 0; k < 2; k++) {
@@ -399,12 +425,13 @@ static lr_status make_plan(struct planner *planner)
     pass->num_offsets = rows->count[0];
     pass->low_slice = rows->least[1];
     set_height(pass);
+    pass->slices = LR_CUDA_BAND_SLICES * pass->height - 2 * pass->low_slice;
     pass->num_lists = lr_band_count_lists(rows);
-    find_width(planner);
-    set_block(pass);
+    pass->num_slabs = rows->count[0] + BLOCK_ROWS - 1;
     LR_TRY(number_spans(planner));
     LR_TRY(list_steps(planner));
     LR_TRY(list_bases(planner));
+    set_shapes(planner);
     LR_TRY(list_tiles(planner));
     return list_offsets(planner);
 }
@@ -414,7 +441,7 @@ lr_status lr_cuda_band_plan_init(struct lr_cuda_band_plan *plan,
                                  int rows, const lr_log *log)
 {
     struct planner planner = {.plan = plan, .shape = shape, .log = log};
-    *plan = (struct lr_cuda_band_plan){.pass = {.layout = *layout, .num_rows = rows}};
+    *plan = (struct lr_cuda_band_plan){.passes = {{.layout = *layout, .num_rows = rows}}};
     const lr_status status = make_plan(&planner);
     free(planner.numbers);
     lr_band_rows_finish(&planner.rows);

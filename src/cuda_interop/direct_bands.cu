@@ -9,7 +9,10 @@
 namespace
 {
 
-enum { LANES = 32 };
+enum {
+    LANES = 32,
+    LONGS = 2 /* numbers of an octet's slice, as the tensor unit copies them */
+};
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
@@ -44,8 +47,9 @@ __device__ inline void bring_slab(const lr_cuda_bands &pass, const band_block &b
 {
     int32_t begin[3];
     slab_begin(pass, block, c, begin);
-    const int32_t at[4] = {begin[0], begin[1], begin[2], 0};
-    expect_bytes(room.is_there + slot, 2 * pass.slices * pass.width * (int)sizeof(uint16_t));
+    const int32_t at[4] = {begin[0] * LONGS, 0, begin[1], begin[2]};
+    expect_bytes(room.is_there + slot,
+                 pass.width * sorted_octet(pass.slices) * (int)sizeof(uint16_t));
     copy_box(room.slabs + slot * pass.slab_bytes, source, at, room.is_there + slot);
 }
 
@@ -168,7 +172,7 @@ __global__ void __launch_bounds__(most_threads(Height), least_blocks(Height))
 
 /* --- sorting --- */
 
-enum { MOST_SORT_THREADS = 512 };
+enum { MOST_SORT_THREADS = 1024, FEW_SORT_THREADS = 128 };
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
@@ -190,7 +194,7 @@ __device__ inline float largest_in_block(float number)
 
 #endif
 
-__global__ void __launch_bounds__(MOST_SORT_THREADS)
+__global__ void __launch_bounds__(MOST_SORT_THREADS, 2)
     sort_rows(const __grid_constant__ lr_cuda_bands pass, const float4 *source,
               const __grid_constant__ lr_cuda_band_source sorted)
 {
@@ -200,6 +204,7 @@ __global__ void __launch_bounds__(MOST_SORT_THREADS)
     let_next_kernel_begin();
     begin_sorting(pass, row, threads[0], own);
     wait_for_last_kernel();
+    load_piece(pass, source, own.first, own.numbers);
     const float peak = largest_in_block(find_peak(pass, source, row, threads, own));
     sort_row(pass, source, sorted, row, peak, threads, own);
 #endif
@@ -238,18 +243,18 @@ __global__ void band_kernel_map(const __grid_constant__ lr_cuda_bands pass,
 
 /* --- launches --- */
 
-/* Halves of all numbers in one array, high ones first. */
+/* An octet's slices as one run of longs, of high halves and of low ones. */
 cudaError_t describe_sorted(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted,
                             CUtensorMap *map)
 {
-    const cuuint64_t row = (cuuint64_t)pass.pitch * sizeof(uint16_t);
-    const cuuint64_t slices = (cuuint64_t)pass.layout.size[2];
-    const cuuint64_t rows = (cuuint64_t)pass.num_lattice_rows;
-    const boxed_array<4> array = {CU_TENSOR_MAP_DATA_TYPE_UINT16,
+    const cuuint64_t longs = (cuuint64_t)pass.layout.size[2] * LONGS;
+    const cuuint64_t octets = (cuuint64_t)pass.pitch / LR_CUDA_OCTET;
+    const cuuint64_t run = longs * sizeof(uint64_t);
+    const boxed_array<4> array = {CU_TENSOR_MAP_DATA_TYPE_UINT64,
                                   sorted.numbers,
-                                  {(cuuint64_t)pass.pitch, slices, rows, 2},
-                                  {row, row * slices, row * slices * rows},
-                                  {(cuuint32_t)pass.width, (cuuint32_t)pass.slices, 1, 2}};
+                                  {longs, 2, octets, (cuuint64_t)pass.num_lattice_rows},
+                                  {run, 2 * run, 2 * run * octets},
+                                  {(cuuint32_t)pass.slices * LONGS, 2, (cuuint32_t)pass.width, 1}};
     return array.describe(map);
 }
 
@@ -284,15 +289,6 @@ cudaError_t launch_bands(const lr_cuda_bands &pass, const lr_cuda_images &images
                               : launch_height<Kernels, 4>(pass, images);
 }
 
-cudaError_t launch_sort(const lr_cuda_bands &pass, const lr_cuda_images &images)
-{
-    const int pieces = (pass.pitch / LR_CUDA_OCTET + 1) / 2 * 2 * pass.layout.quads;
-    const int threads = min((pieces + LANES - 1) / LANES * LANES, (int)MOST_SORT_THREADS);
-    overlapping_launch launch(sort_rows, (unsigned)pass.num_lattice_rows, (unsigned)threads);
-    launch.go_beside(images.stream);
-    return cudaLaunchKernelEx(&launch.config, sort_rows, pass, images.source, images.sorted);
-}
-
 } // namespace
 
 bool lr_cuda_bands_work(void)
@@ -300,13 +296,22 @@ bool lr_cuda_bands_work(void)
     return is_for_hopper(bands<BAND_ONE, 3>);
 }
 
+/* Blocks are small beside other streams' kernels: they find room between theirs. */
+int lr_cuda_launch_sort(const lr_cuda_bands *pass, const lr_cuda_images *images)
+{
+    const int pieces = pass->pitch / LR_CUDA_OCTET * pass->layout.size[2];
+    const int most = images->stream != nullptr ? FEW_SORT_THREADS : MOST_SORT_THREADS;
+    const int threads = min((pieces + LANES - 1) / LANES * LANES, most);
+    overlapping_launch launch(sort_rows, (unsigned)pass->num_lattice_rows, (unsigned)threads);
+    launch.go_beside(images->stream);
+    return cudaLaunchKernelEx(&launch.config, sort_rows, *pass, images->source, images->sorted);
+}
+
 int lr_cuda_launch_bands(bool forward, const lr_cuda_bands *pass, const lr_cuda_images *images)
 {
-    const cudaError_t error = launch_sort(*pass, *images);
-    return error != cudaSuccess  ? error
-           : pass->num_rows == 1 ? launch_bands<BAND_ONE>(*pass, *images)
-           : forward             ? launch_bands<BAND_FORWARD>(*pass, *images)
-                                 : launch_bands<BAND_BACK>(*pass, *images);
+    return pass->num_rows == 1 ? launch_bands<BAND_ONE>(*pass, *images)
+           : forward           ? launch_bands<BAND_FORWARD>(*pass, *images)
+                               : launch_bands<BAND_BACK>(*pass, *images);
 }
 
 int lr_cuda_launch_band_fill(bool forward, const lr_cuda_bands *pass, const lr_cuda_band_fill *fill)

@@ -68,114 +68,102 @@ __device__ inline float unit_of(float peak)
     return 1 / scale_for(peak);
 }
 
+/* Numbers of an octet of slices: high halves and low ones. */
+__device__ inline int sorted_octet(int slices)
+{
+    return 2 * slices * LR_CUDA_OCTET;
+}
+
 /* --- sorting --- */
 
-/* An octet of a sorted row, four slices of it. */
+/* A slice of an octet of a sorted row. Those of a row are numbered slice by slice: loads of a warp are then
+ * along columns of the grid, and its stores next to each other. */
 struct sorted_piece {
-    int place; /* octets from the row's first */
-    int quad;
+    int octet; /* from the row's first */
+    int slice;
 };
 
-/* Of whole pairs of octets. */
 __device__ inline int pieces_of_row(const lr_cuda_bands &pass)
 {
-    return (pass.pitch / LR_CUDA_OCTET + 1) / 2 * 2 * pass.layout.quads;
+    return pass.pitch / LR_CUDA_OCTET * pass.layout.size[2];
 }
 
-/* The octets of a pair are next to each other, and then the quads: loads of a warp are long then along
- * slices, and its stores are of whole sectors. */
 __device__ inline sorted_piece piece_at(const lr_cuda_bands &pass, int number)
 {
-    const int pair = number / (2 * pass.layout.quads);
-    return {2 * pair + number % 2, number / 2 % pass.layout.quads};
+    return {number / pass.layout.size[2], number % pass.layout.size[2]};
 }
 
-__device__ inline bool is_of_row(const lr_cuda_bands &pass, sorted_piece piece)
-{
-    return piece.place * LR_CUDA_OCTET < pass.pitch;
-}
-
-/* A piece of a row's source. */
-struct piece_source {
-    sorted_piece piece;
-    int columns[LR_CUDA_OCTET]; /* -1: outside the grid, where all is zero */
+/* Where a piece's numbers are in the source. */
+struct piece_columns {
+    int first;         /* column of the first, maybe outside the grid, */
+    unsigned is_there; /* bit k: whether the grid has that of the k-th, or else it is zero */
+    int slice;
 };
 
-__device__ inline piece_source find_piece(const lr_cuda_bands &pass, int row, int number)
+__device__ inline piece_columns find_piece(const lr_cuda_bands &pass, int row, int number)
 {
-    piece_source source;
-    source.piece = piece_at(pass, number);
-    const int l = (pass.bases[row].x + source.piece.place) * LR_CUDA_OCTET;
+    const lr_cuda_layout &layout = pass.layout;
+    const sorted_piece piece = piece_at(pass, number);
+    const int l = (pass.bases[row].x + piece.octet) * LR_CUDA_OCTET, r = pass.least_row + row;
+    int x = l * pass.next[0] + r * pass.across[0], y = l * pass.next[1] + r * pass.across[1];
+    piece_columns from = {x + layout.margin[1] + layout.extent[1] * (y + layout.margin[2]), 0,
+                          piece.slice};
 #pragma unroll
     for (int k = 0; k < LR_CUDA_OCTET; k++) {
-        source.columns[k] =
-            is_of_row(pass, source.piece) ? column_at(pass, l + k, pass.least_row + row) : -1;
+        if (x >= 0 && x < layout.size[0] && y >= 0 && y < layout.size[1]) {
+            from.is_there |= 1u << k;
+        }
+        x += pass.next[0];
+        y += pass.next[1];
     }
-    return source;
+    return from;
 }
 
 __device__ inline void load_piece(const lr_cuda_bands &pass, const float4 *source,
-                                  const piece_source &from, float4 (&texels)[LR_CUDA_OCTET])
+                                  const piece_columns &from, float (&numbers)[LR_CUDA_OCTET])
 {
+    const lr_cuda_layout &layout = pass.layout;
+    const int column = 4 * layout.extent[0]; /* numbers */
+    const int step = column * (pass.next[0] + layout.extent[1] * pass.next[1]);
+    const float *first = reinterpret_cast<const float *>(source + layout.margin[0]) +
+                         ((int64_t)column * from.first + from.slice);
 #pragma unroll
     for (int k = 0; k < LR_CUDA_OCTET; k++) {
-        const int column = from.columns[k];
-        texels[k] = column < 0 ? make_float4(0, 0, 0, 0)
-                               : source[from.piece.quad + pass.layout.margin[0] +
-                                        (int64_t)pass.layout.extent[0] * column];
+        numbers[k] = (from.is_there >> k & 1) != 0 ? first[(int64_t)step * k] : 0;
     }
 }
 
-/* Numbers that are infinite or none do not count: what is beside them would vanish. */
-__device__ inline float larger_finite(float peak, float number)
+/* Texels of a row's columns, whatever octet and slice they come to. */
+struct row_texels {
+    int first, count; /* l of the row's first column; texels in all */
+};
+
+__device__ inline row_texels find_texels(const lr_cuda_bands &pass, int row)
 {
-    const float magnitude = fabsf(number);
-    return magnitude < INFINITY ? fmaxf(peak, magnitude) : peak;
+    const int2 octets = pass.bases[row];
+    return {octets.x * LR_CUDA_OCTET, (octets.y - octets.x) * LR_CUDA_OCTET * pass.layout.quads};
 }
 
-__device__ inline float peak_of(const float4 (&texels)[LR_CUDA_OCTET])
+__device__ inline float4 load_texel(const lr_cuda_bands &pass, const float4 *source, int row,
+                                    const row_texels &texels, int number)
 {
-    float peak = 0;
-#pragma unroll
-    for (int k = 0; k < LR_CUDA_OCTET; k++) {
-        peak = larger_finite(larger_finite(peak, texels[k].x), texels[k].y);
-        peak = larger_finite(larger_finite(peak, texels[k].z), texels[k].w);
-    }
-    return peak;
+    const lr_cuda_layout &layout = pass.layout;
+    const int column = column_at(pass, texels.first + number / layout.quads, pass.least_row + row);
+    return column < 0 ? make_float4(0, 0, 0, 0)
+                      : source[number % layout.quads + layout.margin[0] +
+                               (int64_t)layout.extent[0] * column];
 }
 
-__device__ inline void store_piece(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted,
-                                   int row, sorted_piece piece, float scale,
-                                   const float4 (&texels)[LR_CUDA_OCTET])
+/* What is beside a number that is infinite would vanish, and so these do not count. */
+__device__ inline float finite_magnitude(float number)
 {
-    const int64_t plane = (int64_t)pass.num_lattice_rows * pass.layout.size[2] * pass.pitch;
-#pragma unroll
-    for (int i = 0; i < 4; i++) {
-        const int slice = 4 * piece.quad + i;
-        uint32_t high[4], low[4];
-#pragma unroll
-        for (int k = 0; k < 4; k++) {
-            const split_pair pair =
-                split(scale * slice_of(texels[2 * k], i), scale * slice_of(texels[2 * k + 1], i));
-            high[k] = pair.high;
-            low[k] = pair.low;
-        }
-        if (slice < pass.layout.size[2] && is_of_row(pass, piece)) {
-            uint16_t *to = sorted.numbers +
-                           ((int64_t)row * pass.layout.size[2] + slice) * pass.pitch +
-                           piece.place * LR_CUDA_OCTET;
-            *reinterpret_cast<int4 *>(to) =
-                int4{(int)high[0], (int)high[1], (int)high[2], (int)high[3]};
-            *reinterpret_cast<int4 *>(to + plane) =
-                int4{(int)low[0], (int)low[1], (int)low[2], (int)low[3]};
-        }
-    }
+    return fabsf(number) < INFINITY ? fabsf(number) : 0;
 }
 
-/* A thread's share of a row: its first piece, which it keeps, and others. */
+/* A thread's first piece of a row, which it loads ahead. */
 struct sorting {
-    piece_source first;
-    float4 texels[LR_CUDA_OCTET];
+    piece_columns first;
+    float numbers[LR_CUDA_OCTET];
 };
 
 __device__ inline void begin_sorting(const lr_cuda_bands &pass, int row, int thread, sorting &own)
@@ -183,33 +171,59 @@ __device__ inline void begin_sorting(const lr_cuda_bands &pass, int row, int thr
     own.first = find_piece(pass, row, min(thread, pieces_of_row(pass) - 1));
 }
 
-/* The largest number of a thread's share. */
+/* The largest number of a thread's share of a row. threads: the thread, and how many there are: their
+ * first pieces may be all that there are. */
 __device__ inline float find_peak(const lr_cuda_bands &pass, const float4 *source, int row,
-                                  const int (&threads)[2], sorting &own)
+                                  const int (&threads)[2], const sorting &own)
 {
-    load_piece(pass, source, own.first, own.texels);
-    float peak = peak_of(own.texels);
-    for (int k = threads[0] + threads[1]; k < pieces_of_row(pass); k += threads[1]) {
-        float4 texels[LR_CUDA_OCTET];
-        load_piece(pass, source, find_piece(pass, row, k), texels);
-        peak = fmaxf(peak, peak_of(texels));
+    const bool is_all = pieces_of_row(pass) <= threads[1];
+    const row_texels texels = find_texels(pass, row);
+    float peak = 0;
+#pragma unroll
+    for (int k = 0; k < LR_CUDA_OCTET; k++) {
+        peak = fmaxf(peak, finite_magnitude(own.numbers[k]));
+    }
+    for (int k = threads[0]; k < texels.count && !is_all; k += threads[1]) {
+        const float4 texel = load_texel(pass, source, row, texels, k);
+        peak = fmaxf(peak, fmaxf(fmaxf(finite_magnitude(texel.x), finite_magnitude(texel.y)),
+                                 fmaxf(finite_magnitude(texel.z), finite_magnitude(texel.w))));
     }
     return peak;
 }
 
-/* threads: the thread, and how many there are. peak: the row's. */
+/* at: row, and piece of it. */
+__device__ inline void store_piece(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted,
+                                   const int (&at)[2], float scale,
+                                   const float (&numbers)[LR_CUDA_OCTET])
+{
+    const int slices = pass.layout.size[2], row = at[0];
+    const sorted_piece piece = piece_at(pass, at[1]);
+    const int64_t octet = (int64_t)row * (pass.pitch / LR_CUDA_OCTET) + piece.octet;
+    uint16_t *to = sorted.numbers + octet * sorted_octet(slices) + piece.slice * LR_CUDA_OCTET;
+    split_pair pairs[LR_CUDA_OCTET / 2];
+#pragma unroll
+    for (int k = 0; k < LR_CUDA_OCTET / 2; k++) {
+        pairs[k] = split(scale * numbers[2 * k], scale * numbers[2 * k + 1]);
+    }
+    *reinterpret_cast<int4 *>(to) =
+        int4{(int)pairs[0].high, (int)pairs[1].high, (int)pairs[2].high, (int)pairs[3].high};
+    *reinterpret_cast<int4 *>(to + slices * LR_CUDA_OCTET) =
+        int4{(int)pairs[0].low, (int)pairs[1].low, (int)pairs[2].low, (int)pairs[3].low};
+}
+
+/* A thread's share of a row. peak: the row's. */
 __device__ inline void sort_row(const lr_cuda_bands &pass, const float4 *source,
                                 const lr_cuda_band_source &sorted, int row, float peak,
                                 const int (&threads)[2], const sorting &own)
 {
     const float scale = scale_for(peak);
     if (threads[0] < pieces_of_row(pass)) {
-        store_piece(pass, sorted, row, own.first.piece, scale, own.texels);
+        store_piece(pass, sorted, {row, threads[0]}, scale, own.numbers);
     }
     for (int k = threads[0] + threads[1]; k < pieces_of_row(pass); k += threads[1]) {
-        float4 texels[LR_CUDA_OCTET];
-        load_piece(pass, source, find_piece(pass, row, k), texels);
-        store_piece(pass, sorted, row, piece_at(pass, k), scale, texels);
+        float numbers[LR_CUDA_OCTET];
+        load_piece(pass, source, find_piece(pass, row, k), numbers);
+        store_piece(pass, sorted, {row, k}, scale, numbers);
     }
     if (threads[0] == 0) {
         sorted.units[row] = unit_of(peak);
@@ -227,14 +241,14 @@ __device__ inline int slab_low(const lr_cuda_bands &pass, int c)
     return pair == 0 ? list.z : list.w;
 }
 
-/* Where a block's slab c begins in the sorted source: number, slice, row. */
+/* Where a block's slab c begins in the sorted source: slice, octet, row. */
 __device__ inline void slab_begin(const lr_cuda_bands &pass, const band_block &block, int c,
                                   int32_t at[3])
 {
     const int row = sorted_row(pass, block.row + pass.least_offset + c);
     const int base = row < 0 ? 0 : pass.bases[row].x;
-    at[0] = (block.octet + slab_low(pass, c) - base) * LR_CUDA_OCTET;
-    at[1] = block.slice + pass.low_slice;
+    at[0] = block.slice + pass.low_slice;
+    at[1] = block.octet + slab_low(pass, c) - base;
     at[2] = row; /* -1: all of it lies outside */
 }
 
@@ -275,7 +289,7 @@ template <band_kernels Kernels, class Products>
 __device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &slab,
                                    const uint16_t *numbers, Products &products)
 {
-    products.template begin<Kernels>(pass, slab, numbers - slab.octet * LR_CUDA_OCTET);
+    products.template begin<Kernels>(pass, slab, numbers - slab.octet * sorted_octet(pass.slices));
     for (int k = slab.first; k < slab.end; k++) {
         products.template multiply<Kernels>(pass, k);
     }

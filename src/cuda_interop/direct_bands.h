@@ -8,16 +8,19 @@
 #include "cuda_interop/direct_passes.h"
 #include "direct/lattice.h"
 
-/* All but the pass's pointers to the device. */
+/* Blocks of a pass that has the device for itself, or goes on beside others. */
+enum { LR_CUDA_BANDS_ALONE, LR_CUDA_BANDS_BESIDE, LR_CUDA_BANDS_SHAPES };
+
+/* All but the passes' pointers to the device. */
 struct lr_cuda_band_plan {
-    lr_cuda_bands pass;
-    lr_cuda_band_step *steps; /* owned [num_steps + 2] */
-    int32_t (*lists)[4];      /* owned, as in lr_cuda_bands, these four */
-    int32_t (*tiles)[2], (*bases)[2];
+    lr_cuda_bands passes[LR_CUDA_BANDS_SHAPES];
+    lr_cuda_band_step *steps;         /* owned [num_steps + 2] */
+    int32_t (*lists)[4];              /* owned, as in lr_cuda_bands, these four */
+    int32_t (*tiles)[2], (*bases)[2]; /* tiles: of all shapes, one after the other */
     int32_t (*spots)[LR_CUDA_BAND_ROWS][2];
     int32_t (*places)[LR_CUDA_BAND_ROWS][2]; /* owned, as in lr_cuda_band_fill, these three */
     int32_t (*ranges)[2], *offsets;
-    int32_t num_steps, num_places; /* places: of the list of offsets */
+    int32_t num_tiles, num_steps, num_places; /* places: of the list of offsets */
 };
 
 /* rows: of mSRval. errors: LR_FAILED; *plan holds nothing then. */

@@ -70,7 +70,7 @@ __device__ inline void add_product(float (&sums)[4], const band_sources &sources
  * one for slices lane / 4 and that + 8. */
 template <int Height> struct band_products {
     /* About, that slabs' sums are of, which tensor cores make: these do not round, they cut. */
-    enum { MOST_STEPS = 4 };
+    enum { MOST_STEPS = 8 };
 
     band_warp warp;
     int lane;
@@ -210,8 +210,7 @@ template <int Height> struct band_products {
             unit = slab.unit * weight_unit;
         }
         num_steps += slab.end - slab.first;
-        numbers = (uint32_t)__cvta_generic_to_shared(from) +
-                  (uint32_t)(lane % 16) * (uint32_t)pass.width * 2;
+        numbers = (uint32_t)__cvta_generic_to_shared(from) + (uint32_t)(lane % 16) * 16;
         if (Kernels == BAND_FORWARD) {
             const int l = (warp.octet - __ldg(pass.bases + slab.row).x) * LR_CUDA_OCTET;
             kernels = sorted_kernel(pass, slab.row, l + 2 * (lane % 4));
@@ -247,11 +246,10 @@ template <int Height> struct band_products {
     __device__ void load_slices(const lr_cuda_bands &pass, uint32_t first,
                                 band_sources (&high)[Height], band_sources (&low)[Height])
     {
-        const uint32_t row_bytes = (uint32_t)pass.width * 2;
-        const uint32_t plane_bytes = (uint32_t)pass.slices * row_bytes;
+        const uint32_t plane_bytes = (uint32_t)pass.slices * 16;
 #pragma unroll
         for (int m = 0; m < Height; m++) {
-            const uint32_t address = first + m * LR_CUDA_BAND_SLICES * row_bytes;
+            const uint32_t address = first + m * LR_CUDA_BAND_SLICES * 16;
             load_sources(high[m], address);
             load_sources(low[m], address + plane_bytes);
         }

@@ -57,7 +57,10 @@ int lr_cuda_launch_strip_fill(bool forward, const lr_cuda_strips *pass,
 /* Whether the current device makes the copies and products that bands live on: as for strips. */
 bool lr_cuda_bands_work(void);
 
-/* Sorts the source and gathers. images: arrays only. */
+/* Sorts the source, for all gathers along the same lattice. images: arrays only, here and below. */
+int lr_cuda_launch_sort(const lr_cuda_bands *pass, const lr_cuda_images *images);
+
+/* Gathers from what was sorted before on the stream. */
 int lr_cuda_launch_bands(bool forward, const lr_cuda_bands *pass, const lr_cuda_images *images);
 
 /* Fills in weights, or where there are several kernels spans and the sorted LORmap. On the default

@@ -145,8 +145,9 @@ typedef struct lr_cuda_strip_fill {
 /* A step of a bands gather: products of 16 sources by an octet of outputs in each of a warp's rows. Its
  * halves are an octet of sources each, of any slice. One load of four numbers. */
 typedef struct lr_cuda_band_step {
-    int32_t source[2]; /* of each half: 16 bytes each from octet 0 of the slab's first slice */
-    int32_t octet[2];  /* of each half: from the outputs' */
+    int32_t
+        source[2];    /* of each half: slices of an octet, from octet 0 of the slab and its first */
+    int32_t octet[2]; /* of each half: from the outputs' */
 } lr_cuda_band_step;
 
 enum {
@@ -158,7 +159,7 @@ enum {
     LR_CUDA_BAND_BARRIERS = 128, /* bytes of shared memory for them */
     LR_CUDA_BAND_MARGIN = 8,     /* places before a span's first octet, and after its last */
     LR_CUDA_BAND_BLOCK = 32,     /* entries of a block of weights: a lane's each */
-    LR_CUDA_BAND_MOST = 256      /* numbers along a slab's sides: one copy brings it */
+    LR_CUDA_BAND_MOST = 128      /* slices of a slab, and octets: one copy brings them */
 };
 
 /* One gather by bands. Column (l, r) of the lattice is at l next + r across. The source is first sorted
@@ -196,7 +197,7 @@ typedef struct lr_cuda_bands {
     int32_t num_lists;                   /* of steps: more, for a warp has several rows */
     int32_t num_slabs;
     int32_t low_slice, slices; /* of a slab: from the block's first + low_slice on */
-    int32_t width;             /* numbers of a slab's row: octets in odd number */
+    int32_t width;             /* octets of a slab */
     int32_t height;            /* products above each other */
     int32_t sides;             /* of a block, warps beside each other along the rows */
     int32_t num_spans, span_pitch;
@@ -208,7 +209,7 @@ typedef struct lr_cuda_bands {
 
 /* A sorted source. */
 typedef struct lr_cuda_band_source {
-    uint16_t *numbers; /* [2: high and low halves][num_lattice_rows][slices][pitch] */
+    uint16_t *numbers; /* [num_lattice_rows][pitch / 8][2: high and low halves][slices][8] */
     float *units;      /* [num_lattice_rows]: what 1 stands for */
 } lr_cuda_band_source;
 

@@ -249,11 +249,11 @@ static lr_status place_bands(struct lr_cuda_tables *tables, const struct lr_cuda
                              lr_cuda_bands *pass, const lr_log *log)
 {
     const int64_t number = sizeof(int32_t), steps = plan->num_steps + 2;
-    *pass = plan->pass;
+    *pass = plan->passes[LR_CUDA_BANDS_ALONE];
     pass->steps = place(tables, steps * (int64_t)sizeof(*plan->steps), plan->steps, log);
     pass->spots = place(tables, steps * (int64_t)sizeof(*plan->spots), plan->spots, log);
     pass->lists = place(tables, pass->num_lists * 4 * number, plan->lists, log);
-    pass->tiles = place(tables, pass->num_tiles * 2 * number, plan->tiles, log);
+    pass->tiles = place(tables, plan->num_tiles * 2 * number, plan->tiles, log);
     pass->bases = place(tables, pass->num_lattice_rows * 2 * number, plan->bases, log);
     return pass->steps && pass->spots && pass->lists && pass->tiles && pass->bases ? LR_OK
                                                                                    : LR_FAILED;
@@ -264,7 +264,7 @@ static lr_status place_band_fill(struct lr_cuda_tables *tables,
                                  const struct lr_cuda_band_plan *plan, lr_cuda_band_fill *fill,
                                  const lr_log *log)
 {
-    const lr_cuda_bands *pass = &plan->pass;
+    const lr_cuda_bands *pass = &plan->passes[LR_CUDA_BANDS_ALONE];
     const int64_t number = sizeof(int32_t);
     const int64_t kernels = (int64_t)pass->num_lattice_rows * pass->kernel_pitch;
     *fill = (lr_cuda_band_fill){.values = tables->gather.values,
@@ -285,7 +285,7 @@ static lr_status place_band_fill(struct lr_cuda_tables *tables,
 static lr_status fill_bands(struct lr_cuda_tables *tables, bool forward, lr_cuda_band_fill *fill,
                             const lr_log *log)
 {
-    lr_cuda_bands *pass = &tables->bands[forward];
+    lr_cuda_bands *pass = &tables->bands[forward][LR_CUDA_BANDS_ALONE];
     const int64_t number = sizeof(int32_t);
     const int64_t blocks = (fill->num_steps + 1) * LR_CUDA_BAND_ROWS;
     const int64_t entries = (int64_t)pass->num_spans * pass->num_rows * pass->span_pitch;
@@ -303,16 +303,35 @@ static lr_status fill_bands(struct lr_cuda_tables *tables, bool forward, lr_cuda
     return lr_cuda_check(lr_cuda_launch_band_fill(forward, pass, fill), "weights", log);
 }
 
+/* What blocks of the other shape have of their own beside the tables of all. */
+static void share_bands(struct lr_cuda_tables *tables, const struct lr_cuda_band_plan *plan)
+{
+    const lr_cuda_bands *own = &plan->passes[LR_CUDA_BANDS_BESIDE];
+    for (int forward = 0; forward < 2; forward++) {
+        const lr_cuda_bands *alone = &tables->bands[forward][LR_CUDA_BANDS_ALONE];
+        lr_cuda_bands *pass = &tables->bands[forward][LR_CUDA_BANDS_BESIDE];
+        *pass = *alone;
+        pass->tiles = alone->tiles + alone->num_tiles;
+        pass->num_tiles = own->num_tiles;
+        pass->sides = own->sides;
+        pass->width = own->width;
+        pass->slab_bytes = own->slab_bytes;
+        pass->bytes = own->bytes;
+    }
+}
+
 static lr_status make_bands(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
                             const struct lr_cuda_band_plan *plan)
 {
     const lr_log *log = log_of(set);
     lr_cuda_band_fill fill;
-    LR_TRY(place_bands(tables, plan, &tables->bands[0], log));
+    LR_TRY(place_bands(tables, plan, &tables->bands[0][LR_CUDA_BANDS_ALONE], log));
     LR_TRY(place_band_fill(tables, plan, &fill, log));
-    tables->bands[1] = tables->bands[0];
+    tables->bands[1][LR_CUDA_BANDS_ALONE] = tables->bands[0][LR_CUDA_BANDS_ALONE];
     LR_TRY(fill_bands(tables, false, &fill, log));
-    return fill_bands(tables, true, &fill, log);
+    LR_TRY(fill_bands(tables, true, &fill, log));
+    share_bands(tables, plan);
+    return LR_OK;
 }
 
 /* Strips, where a slab is too wide. */

@@ -18,7 +18,7 @@ enum { LR_CUDA_MOST_LISTS = 20 };
 struct lr_cuda_tables {
     bool is_there;
     lr_cuda_gather gather;
-    lr_cuda_bands bands[2];                          /* back, forward; no tiles: by strips */
+    lr_cuda_bands bands[2][LR_CUDA_BANDS_SHAPES];    /* back, forward; no tiles: by strips */
     lr_cuda_columns columns[2];                      /* back, forward */
     lr_cuda_strips strips[2][LR_CUDA_STRIPS_SHAPES]; /* the same; no tiles: by columns */
     lr_cuda_cloud cloud;

@@ -9,6 +9,7 @@
 
 #include <cuda_gl_interop.h>
 #include <cuda_runtime_api.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -17,8 +18,9 @@ enum { MOST_OBJECTS = 16 };
 struct cuda_loan {
     struct gl_loan loan; /* first: what gl/ sees */
     struct cudaGraphicsResource *resource;
-    int device;    /* that it is lent to */
-    void *address; /* while it is out, once asked for, as those below */
+    int device;      /* that it is lent to */
+    uint64_t taking; /* the last one's number */
+    void *address;   /* while it is out, once asked for, as those below */
     cudaTextureObject_t texture;
     cudaSurfaceObject_t surface;
 };
@@ -197,6 +199,8 @@ static lr_status find_move(struct move *move, const struct lr_cuda_object *objec
     return LR_OK;
 }
 
+static atomic_uint_fast64_t num_takings;
+
 static lr_status map(struct move *move, const struct gl_context *ctx)
 {
     for (int k = 0; k < move->count; k++) {
@@ -209,6 +213,7 @@ static lr_status map(struct move *move, const struct gl_context *ctx)
     LR_TRY(lr_cuda_check((int)error, "textures and buffers cannot be lent", gl_context_log(ctx)));
     for (int k = 0; k < move->count; k++) {
         loan_of(move->objects[k])->loan.is_out = true;
+        loan_of(move->objects[k])->taking = atomic_fetch_add(&num_takings, 1) + 1;
     }
     return LR_OK;
 }
@@ -227,6 +232,11 @@ static lr_status unmap(struct move *move, const struct gl_context *ctx)
         loan_of(move->objects[k])->loan.is_out = false;
     }
     return LR_OK;
+}
+
+uint64_t lr_cuda_taking(const struct lr_cuda_object *object)
+{
+    return is_out(object) ? loan_of(object)->taking : 0;
 }
 
 lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct gl_context *ctx)

@@ -122,8 +122,8 @@ struct products {
     void add(const lr_cuda_bands &pass, const uint16_t *column, int output, const halves &weight)
     {
         for (int z = 0; z < LR_CUDA_BAND_SLICES * pass.height; z++) {
-            const double high = half_value(column[z * pass.width]);
-            const double low = half_value(column[(pass.slices + z) * pass.width]);
+            const double high = half_value(column[z * OCTET]);
+            const double low = half_value(column[(pass.slices + z) * OCTET]);
             sums[z][output] += slab.unit * weight_unit *
                                (float)(high * weight.high + high * weight.low + low * weight.high);
         }
@@ -162,27 +162,35 @@ struct slab_room {
     int refused = 0;
 
     explicit slab_room(const lr_cuda_bands &pass)
-        : numbers(4 * (size_t)pass.slices * pass.width, 0x7e00),
-          first((size_t)pass.slices * pass.width)
+        : numbers(2 * (size_t)pass.width * sorted_octet(pass.slices), 0x7e00),
+          first((size_t)pass.width * sorted_octet(pass.slices) / 2)
     {
     }
 
     /* The tensor unit's copy. */
     void bring(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, const int32_t at[3])
     {
-        const int *size = pass.layout.size;
-        refused += at[0] % OCTET != 0 || pass.pitch % OCTET != 0 ||
-                   pass.width > LR_CUDA_BAND_MOST || pass.slices > LR_CUDA_BAND_MOST;
+        refused += pass.pitch % OCTET != 0 || pass.width > LR_CUDA_BAND_MOST ||
+                   pass.slices > LR_CUDA_BAND_MOST;
         uint16_t *to = numbers.data() + first;
-        for (int plane = 0; plane < 2; plane++) {
-            for (int z = at[1]; z < at[1] + pass.slices; z++) {
-                for (int l = at[0]; l < at[0] + pass.width; l++) {
-                    const bool is_there = l >= 0 && l < pass.pitch && z >= 0 && z < size[2] &&
-                                          at[2] >= 0 && at[2] < pass.num_lattice_rows;
-                    const int64_t row = (int64_t)plane * pass.num_lattice_rows + at[2];
-                    *to++ = is_there ? sorted.numbers[(row * size[2] + z) * pass.pitch + l] : 0;
+        for (int octet = at[1]; octet < at[1] + pass.width; octet++) {
+            for (int plane = 0; plane < 2; plane++) {
+                for (int z = at[0]; z < at[0] + pass.slices; z++, to += OCTET) {
+                    bring_slice(pass, sorted, {z, plane, octet, at[2]}, to);
                 }
             }
+        }
+    }
+
+    void bring_slice(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted,
+                     const int (&at)[4], uint16_t *to)
+    {
+        const int slices = pass.layout.size[2], octets = pass.pitch / OCTET;
+        const bool is_there = at[0] >= 0 && at[0] < slices && at[2] >= 0 && at[2] < octets &&
+                              at[3] >= 0 && at[3] < pass.num_lattice_rows;
+        const int64_t from = (((int64_t)at[3] * octets + at[2]) * 2 + at[1]) * slices + at[0];
+        for (int k = 0; k < OCTET; k++) {
+            to[k] = is_there ? sorted.numbers[from * OCTET + k] : 0;
         }
     }
 };
@@ -258,6 +266,7 @@ void sort_source(const lr_cuda_bands &pass, const float4 *source, const lr_cuda_
         float peak = 0;
         for (int k = 0; k < THREADS; k++) {
             begin_sorting(pass, row, k, own[k]);
+            load_piece(pass, source, own[k].first, own[k].numbers);
             peak = std::max(peak, find_peak(pass, source, row, {k, THREADS}, own[k]));
         }
         for (int k = 0; k < THREADS; k++) {

@@ -162,8 +162,8 @@ enum kind {
     SHARED,
     CLOUD,
     COLUMNS,
-    BANDS,
-    STRIPS,
+    BANDS, /* in blocks of all shapes */
+    STRIPS = BANDS + LR_CUDA_BANDS_SHAPES,
     NUM_KINDS = STRIPS + NUM_BLOCKS
 };
 
@@ -181,18 +181,26 @@ static void run_strips(const struct tables *tables, const struct lr_cuda_strip_p
     assert_int_equal(on_cpu_strips(forward, plan->passes[0], fill, &lists, source, target), 0);
 }
 
-static void run_bands(const struct tables *tables, bool forward, const float *source, float *target)
+struct way {
+    bool forward;
+    const float *source;
+    float *target;
+};
+
+static void run_bands(const struct tables *tables, int shape, struct way way)
 {
     const struct lr_cuda_band_plan *plan = &tables->bands;
+    const int32_t before = shape == 0 ? 0 : plan->passes[0].num_tiles;
     const lr_cuda_band_fill fill = {.places = plan->places[0][0],
                                     .offsets = plan->offsets,
                                     .values = tables->values,
                                     .map = tables->map,
                                     .num_steps = plan->num_steps,
                                     .num_offsets = tables->gather.num_offsets};
-    const cpu_band_lists lists = {plan->steps,    plan->lists[0],    plan->tiles[0],
+    const cpu_band_lists lists = {plan->steps,    plan->lists[0],    plan->tiles[before],
                                   plan->bases[0], plan->spots[0][0], plan->ranges[0]};
-    assert_int_equal(on_cpu_bands(forward, plan->pass, fill, &lists, source, target), 0);
+    assert_int_equal(
+        on_cpu_bands(way.forward, plan->passes[shape], fill, &lists, way.source, way.target), 0);
 }
 
 static void run(const struct tables *tables, enum kind kind, bool forward, const float *source,
@@ -201,10 +209,10 @@ static void run(const struct tables *tables, enum kind kind, bool forward, const
     if (kind == COLUMNS) {
         on_cpu_columns(forward, tables->plan.pass, &tables->gather, tables->plan.indices,
                        tables->plan.num_weights, source, target);
-    } else if (kind == BANDS) {
-        run_bands(tables, forward, source, target);
     } else if (kind >= STRIPS) {
         run_strips(tables, &tables->strips[kind - STRIPS], forward, source, target);
+    } else if (kind >= BANDS) {
+        run_bands(tables, (int)(kind - BANDS), (struct way){forward, source, target});
     } else if (kind == SHARED || kind == CLOUD) {
         on_cpu_cloud(kind == SHARED, forward, tables->cloud.pass, tables->cloud.points[0],
                      tables->map, source, target);
@@ -366,7 +374,7 @@ static void kernels_end_in_nothing(void **state)
 static void assert_kernels_are_there(const struct lr_cuda_band_plan *plan, int pair, int d,
                                      int octet)
 {
-    const lr_cuda_bands *pass = &plan->pass;
+    const lr_cuda_bands *pass = &plan->passes[LR_CUDA_BANDS_ALONE];
     for (int32_t k = 0; k < pass->num_tiles; k++) {
         const int row =
             plan->tiles[k][1] + pair * LR_CUDA_BAND_ROWS + pass->least_offset + d - pass->least_row;
@@ -403,7 +411,7 @@ static void long_kernels_stay_within_their_tables(void **state)
         const lr_cuda_layout layout = layout_of(&tables.shape);
         assert_int_equal(lr_cuda_band_plan_init(plan, &tables.shape, &layout, 5, NULL), LR_OK);
         assert_true(lr_cuda_band_plan_fits(plan, 227 * 1024));
-        for (int d = 0; d < plan->pass.num_lists; d++) {
+        for (int d = 0; d < plan->passes[0].num_lists; d++) {
             for (int step = plan->lists[d][0]; step <= plan->lists[d][1]; step++) {
                 for (int half = 0; half < 4; half++) {
                     assert_kernels_are_there(plan, half / 2, d, plan->steps[step].octet[half % 2]);
