@@ -15,6 +15,7 @@ enum {
     BLOCK_ROWS = I * LR_CUDA_BAND_PAIRS,
     FEW_SIDES = 2,         /* of a block */
     MOST_SIDES = 4,        /* two such blocks leave a thread 128 registers */
+    FEW_STEPS = 512,       /* of a view */
     MOST_ENTRIES = 1 << 25 /* of spans: 384 MiB for both ways */
 };
 
@@ -272,16 +273,18 @@ static void set_block(lr_cuda_bands *pass, int32_t width, int32_t sides)
 }
 
 /* Alone, few blocks with many warps take the least time, beside others many with few: one computes while
- * another begins. With the most products above each other, there are registers for few. */
+ * another begins, unless they have so much to compute that this is nothing. With the most products above
+ * each other, there are registers for few. */
 static void set_shapes(struct planner *planner)
 {
     lr_cuda_bands *passes = planner->plan->passes;
     const lr_cuda_bands common = *pass_of(planner->plan);
     const int32_t width = find_width(&planner->rows, &common);
-    const bool is_high = common.height == LR_CUDA_BAND_HEIGHT;
+    const int32_t most = common.height == LR_CUDA_BAND_HEIGHT ? FEW_SIDES : MOST_SIDES;
+    const bool is_long = planner->plan->num_steps > FEW_STEPS;
     passes[LR_CUDA_BANDS_BESIDE] = common;
-    set_block(&passes[LR_CUDA_BANDS_ALONE], width, is_high ? FEW_SIDES : MOST_SIDES);
-    set_block(&passes[LR_CUDA_BANDS_BESIDE], width, FEW_SIDES);
+    set_block(&passes[LR_CUDA_BANDS_ALONE], width, most);
+    set_block(&passes[LR_CUDA_BANDS_BESIDE], width, is_long ? most : FEW_SIDES);
 }
 
 bool lr_cuda_band_plan_fits(const struct lr_cuda_band_plan *plan, int64_t room_bytes)
