@@ -17,16 +17,14 @@
 
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct cuda_direct {
     struct lr_direct_compute *compute;
     struct lr_cuda_table_set tables;
     int device; /* -1 until there is one */
     struct lr_cuda_streams streams;
-    struct lr_cuda_room
-        rooms[LR_CUDA_STREAMS + 1]; /* of each stream, and of the default one: a sorted
-                                                       source, until its passes are done */
+    /* of each stream, and of the default one: a sorted source, until the stream's passes are done */
+    struct lr_cuda_room rooms[LR_CUDA_STREAMS + 1];
     struct lr_cuda_sorted_image sorted;
     struct lr_cuda_watch projections, updates;
     char name[256];
@@ -68,8 +66,14 @@ static bool has_bands(const struct lr_cuda_tables *tables)
 static const lr_cuda_bands *bands_of(const struct lr_cuda_tables *tables, bool forward,
                                      const lr_cuda_images *images)
 {
-    const bool is_beside = images != NULL && images->stream != NULL;
+    const bool is_beside = images->stream != NULL;
     return &tables->bands[forward][is_beside ? LR_CUDA_BANDS_BESIDE : LR_CUDA_BANDS_ALONE];
+}
+
+/* Sources are sorted in the same way for all shapes, both ways. */
+static const lr_cuda_bands *sorting_of(const struct lr_cuda_tables *tables)
+{
+    return &tables->bands[0][LR_CUDA_BANDS_ALONE];
 }
 
 static bool has_strips(const struct lr_cuda_tables *tables)
@@ -101,7 +105,7 @@ static void forget_sorted(struct cuda_direct *cuda, const struct lr_direct_image
 static lr_status sort_image(struct cuda_direct *cuda, const struct lr_cuda_tables *tables,
                             const struct lr_direct_image *image, lr_cuda_images *images)
 {
-    return has_bands(tables) ? lr_cuda_sort_image(&cuda->sorted, bands_of(tables, false, NULL),
+    return has_bands(tables) ? lr_cuda_sort_image(&cuda->sorted, sorting_of(tables),
                                                   number_of(image), images, log_of(cuda))
                              : LR_OK;
 }
@@ -111,9 +115,9 @@ static lr_status sort_image(struct cuda_direct *cuda, const struct lr_cuda_table
 static lr_status sort_source(struct cuda_direct *cuda, const struct lr_cuda_tables *tables,
                              int stream, lr_cuda_images *images)
 {
-    return has_bands(tables) ? lr_cuda_sort_source(bands_of(tables, false, NULL),
-                                                   &cuda->rooms[stream], images, log_of(cuda))
-                             : LR_OK;
+    return has_bands(tables)
+               ? lr_cuda_sort_source(sorting_of(tables), &cuda->rooms[stream], images, log_of(cuda))
+               : LR_OK;
 }
 
 static int launch_strips(const struct lr_cuda_tables *tables, bool forward,
@@ -232,7 +236,7 @@ static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *tas
                              const struct lr_direct_image *source, lr_cuda_images *images)
 {
     const bool fork = overlaps(cuda, task);
-    LR_TRY(sort_task(cuda, task, source, images));
+    LR_TRY(fork ? sort_task(cuda, task, source, images) : LR_OK);
     lr_status status = fork ? lr_cuda_streams_fork(&cuda->streams, log_of(cuda)) : LR_OK;
     for (int k = 0; status == LR_OK && k < task->num_views; k++) {
         status = launch_view(cuda, task, k, source, images);
@@ -241,22 +245,33 @@ static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *tas
     return status != LR_OK ? status : joined;
 }
 
+static lr_status make_image_room(struct cuda_direct *cuda, const struct lr_cuda_tables *tables)
+{
+    return has_bands(tables)
+               ? lr_cuda_sorted_image_make_room(&cuda->sorted, sorting_of(tables), log_of(cuda))
+               : LR_OK;
+}
+
+static lr_status make_stream_rooms(struct cuda_direct *cuda, const lr_direct_task *task,
+                                   const struct lr_cuda_tables *tables)
+{
+    for (int stream = overlaps(cuda, task) ? 0 : LR_CUDA_STREAMS;
+         has_bands(tables) && stream <= LR_CUDA_STREAMS; stream++) {
+        LR_TRY(lr_cuda_room_make(&cuda->rooms[stream],
+                                 lr_cuda_band_source_bytes(sorting_of(tables)), log_of(cuda)));
+    }
+    return LR_OK;
+}
+
 /* So that no room is made while the clock runs. */
-static lr_status make_rooms(struct cuda_direct *cuda, const lr_direct_task *task,
-                            const struct lr_direct_image *source, lr_cuda_images *images)
+static lr_status make_rooms(struct cuda_direct *cuda, const lr_direct_task *task)
 {
     for (int k = 0; k < task->num_views; k++) {
         const struct lr_cuda_tables *tables = lr_cuda_open_tables(&cuda->tables, task->views[k]);
         LR_TRY(tables != NULL ? LR_OK : LR_FAILED);
-        for (int stream = overlaps(cuda, task) ? 0 : LR_CUDA_STREAMS;
-             has_bands(tables) && stream <= LR_CUDA_STREAMS; stream++) {
-            LR_TRY(lr_cuda_room_make(&cuda->rooms[stream],
-                                     lr_cuda_band_source_bytes(bands_of(tables, false, NULL)),
-                                     log_of(cuda)));
-        }
+        LR_TRY(task->work == LR_DIRECT_WORK_FORWARD ? make_image_room(cuda, tables)
+                                                    : make_stream_rooms(cuda, task, tables));
     }
-    LR_TRY(sort_task(cuda, task, source, images));
-    forget_sorted(cuda, source);
     return LR_OK;
 }
 
@@ -267,7 +282,8 @@ static lr_status time_task(void *self, const lr_direct_task *task,
     struct cuda_direct *cuda = enter(self);
     lr_cuda_images images;
     LR_TRY(open_images(cuda, source, target, &images));
-    LR_TRY(make_rooms(cuda, task, source, &images));
+    LR_TRY(make_rooms(cuda, task));
+    forget_sorted(cuda, source);
     lr_cuda_watch_begin(&cuda->projections, log_of(cuda));
     const lr_status status = launch_task(cuda, task, source, &images);
     lr_cuda_watch_end(&cuda->projections, log_of(cuda));

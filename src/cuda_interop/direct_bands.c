@@ -246,12 +246,23 @@ static int32_t find_width(const struct lr_band_rows *rows, const lr_cuda_bands *
     return most;
 }
 
-/* Products above each other: as few layers of blocks as can be, of equal height. */
+/* Of a slab: those of the outputs, and what the kernel reaches beyond them. */
+static int32_t slices_of(const lr_cuda_bands *pass)
+{
+    return LR_CUDA_BAND_SLICES * pass->height - 2 * pass->low_slice;
+}
+
+/* Products above each other: as few layers of blocks as can be, of equal height, but lower ones where a
+ * slab would be too high for a copy. */
 static void set_height(lr_cuda_bands *pass)
 {
     const int products = (pass->layout.size[2] + LR_CUDA_BAND_SLICES - 1) / LR_CUDA_BAND_SLICES;
     const int layers = (products + LR_CUDA_BAND_HEIGHT - 1) / LR_CUDA_BAND_HEIGHT;
     pass->height = (products + layers - 1) / layers;
+    while (pass->height > 1 && slices_of(pass) > LR_CUDA_BAND_MOST) {
+        pass->height--;
+    }
+    pass->slices = slices_of(pass);
 }
 
 /* What a block holds beside slabs: barriers, lists and units. */
@@ -425,10 +436,8 @@ static lr_status make_plan(struct planner *planner)
         pass->across[k] = rows->lattice.across[k];
     }
     pass->least_offset = rows->least[0];
-    pass->num_offsets = rows->count[0];
     pass->low_slice = rows->least[1];
     set_height(pass);
-    pass->slices = LR_CUDA_BAND_SLICES * pass->height - 2 * pass->low_slice;
     pass->num_lists = lr_band_count_lists(rows);
     pass->num_slabs = rows->count[0] + BLOCK_ROWS - 1;
     LR_TRY(number_spans(planner));

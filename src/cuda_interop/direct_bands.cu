@@ -154,7 +154,7 @@ __global__ void __launch_bounds__(most_threads(Height), least_blocks(Height))
     if (Kernels == BAND_BACK) {
         products.find_own_kernels(pass);
     }
-    wait_for_last_kernel(); /* it sorted the source */
+    wait_for_last_kernel(); /* it may have sorted the source, or read the target */
     ring_front front = {0, {0, 0}};
     if (warp == 0) {
         __syncwarp(); /* barriers were made by a lane */

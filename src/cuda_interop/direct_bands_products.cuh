@@ -27,7 +27,7 @@ __device__ inline split_pair split(float a, float b)
     return {bits_of(high), bits_of(__floats2half2_rn(a - there.x, b - there.y))};
 }
 
-/* From where all multiprocessors see the same: the kernel before wrote it. */
+/* From where all multiprocessors see the same: a kernel that has just ended may have written it. */
 __device__ inline float load_unit(const float *unit)
 {
     return __ldcg(unit);

@@ -18,7 +18,7 @@ typedef struct lr_cuda_images {
     const float4 *source;
     float4 *target;
     const uint16_t *map;        /* LORmap with margins */
-    lr_cuda_band_source sorted; /* room for it, of gathers by bands */
+    lr_cuda_band_source sorted; /* the source, for gathers by bands */
     void *stream;               /* a cudaStream_t; NULL = the default one */
 } lr_cuda_images;
 
@@ -57,10 +57,10 @@ int lr_cuda_launch_strip_fill(bool forward, const lr_cuda_strips *pass,
 /* Whether the current device makes the copies and products that bands live on: as for strips. */
 bool lr_cuda_bands_work(void);
 
-/* Sorts the source, for all gathers along the same lattice. images: arrays only, here and below. */
+/* Sorts the source, for all gathers along the same lattice. images: arrays only, as for the gather. */
 int lr_cuda_launch_sort(const lr_cuda_bands *pass, const lr_cuda_images *images);
 
-/* Gathers from what was sorted before on the stream. */
+/* Gathers from what was sorted before, on the stream or on one that it comes after. */
 int lr_cuda_launch_bands(bool forward, const lr_cuda_bands *pass, const lr_cuda_images *images);
 
 /* Fills in weights, or where there are several kernels spans and the sorted LORmap. On the default

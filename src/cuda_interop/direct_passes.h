@@ -193,7 +193,7 @@ typedef struct lr_cuda_bands {
     int32_t next[2], across[2];
     int32_t least_row, num_lattice_rows; /* of the rows that the grid has */
     int32_t pitch;                       /* numbers of a sorted row: whole octets */
-    int32_t least_offset, num_offsets;   /* of rows of sources, from the outputs' */
+    int32_t least_offset;                /* of rows of sources, from the outputs' */
     int32_t num_lists;                   /* of steps: more, for a warp has several rows */
     int32_t num_slabs;
     int32_t low_slice, slices; /* of a slab: from the block's first + low_slice on */

@@ -9,7 +9,6 @@
 
 #include <cuda_gl_interop.h>
 #include <cuda_runtime_api.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -199,9 +198,7 @@ static lr_status find_move(struct move *move, const struct lr_cuda_object *objec
     return LR_OK;
 }
 
-static atomic_uint_fast64_t num_takings;
-
-static lr_status map(struct move *move, const struct gl_context *ctx)
+static lr_status map(struct move *move, struct gl_context *ctx)
 {
     for (int k = 0; k < move->count; k++) {
         LR_TRY(ensure_loan(move->objects[k], gl_context_log(ctx)));
@@ -213,7 +210,7 @@ static lr_status map(struct move *move, const struct gl_context *ctx)
     LR_TRY(lr_cuda_check((int)error, "textures and buffers cannot be lent", gl_context_log(ctx)));
     for (int k = 0; k < move->count; k++) {
         loan_of(move->objects[k])->loan.is_out = true;
-        loan_of(move->objects[k])->taking = atomic_fetch_add(&num_takings, 1) + 1;
+        loan_of(move->objects[k])->taking = gl_context_new_number(ctx);
     }
     return LR_OK;
 }

@@ -63,23 +63,33 @@ static struct lr_cuda_sorted_copy *find_copy(struct lr_cuda_sorted_image *sorted
     return copy;
 }
 
+lr_status lr_cuda_sorted_image_make_room(struct lr_cuda_sorted_image *sorted,
+                                         const lr_cuda_bands *pass, const lr_log *log)
+{
+    struct lr_cuda_sorted_copy *copy = find_copy(sorted, pass);
+    if (!is_along(copy, pass)) {
+        copy->is_there = false;
+        memcpy(copy->next, pass->next, sizeof(pass->next));
+        memcpy(copy->across, pass->across, sizeof(pass->across));
+    }
+    return lr_cuda_room_make(&copy->room, lr_cuda_band_source_bytes(pass), log);
+}
+
 lr_status lr_cuda_sort_image(struct lr_cuda_sorted_image *sorted, const lr_cuda_bands *pass,
                              uint64_t number, lr_cuda_images *images, const lr_log *log)
 {
+    LR_TRY(lr_cuda_sorted_image_make_room(sorted, pass, log));
     struct lr_cuda_sorted_copy *copy = find_copy(sorted, pass);
-    if (sorted->number != number) {
+    if (number == 0 || sorted->number != number) {
         for (int k = 0; k < LR_LATTICE_CANDIDATES; k++) {
             sorted->copies[k].is_there = false;
         }
         sorted->number = number;
     }
-    if (copy->is_there && is_along(copy, pass)) {
+    if (copy->is_there) {
         images->sorted = lr_cuda_band_source_at(pass, copy->room.memory);
         return LR_OK;
     }
-    copy->is_there = false;
-    memcpy(copy->next, pass->next, sizeof(pass->next));
-    memcpy(copy->across, pass->across, sizeof(pass->across));
     LR_TRY(lr_cuda_sort_source(pass, &copy->room, images, log));
     copy->is_there = true;
     return LR_OK;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Sources of gathers by bands, sorted along lattices, in memory that is kept. An image that is projected
- * to view after view is sorted once for all views of a lattice, as long as it stays the same. */
+ * Sources of gathers by bands, sorted along lattices, in memory that is kept: one after the other, or an
+ * image that is projected to view after view, which is sorted once for all views of a lattice as long
+ * as it stays the same. What is sorted is alike for all views of a lattice. */
 #ifndef LR_CUDA_SORTED_IMAGE_H
 #define LR_CUDA_SORTED_IMAGE_H
 
@@ -34,6 +35,10 @@ struct lr_cuda_sorted_image {
     } copies[LR_LATTICE_CANDIDATES];
 };
 void lr_cuda_sorted_image_finish(struct lr_cuda_sorted_image *sorted);
+
+/* Room for a copy along the pass's lattice. */
+lr_status lr_cuda_sorted_image_make_room(struct lr_cuda_sorted_image *sorted,
+                                         const lr_cuda_bands *pass, const lr_log *log);
 
 /* Sorts the image that has this number, unless that has been done for the pass's lattice, and sets
  * images->sorted. On images->stream, which has to come after the one that it was sorted on. */

@@ -255,6 +255,11 @@ const struct gl_limits *gl_context_limits(const struct gl_context *ctx)
     return &ctx->limits;
 }
 
+uint64_t gl_context_new_number(struct gl_context *ctx)
+{
+    return ++ctx->last_number;
+}
+
 const lr_log *gl_context_log(const struct gl_context *ctx)
 {
     return ctx->log;

@@ -74,6 +74,9 @@ void gl_context_release(struct gl_context *ctx);
 const struct gl_limits *gl_context_limits(const struct gl_context *ctx);
 const lr_log *gl_context_log(const struct gl_context *ctx);
 
+/* A number that it has not given before, from 1 on: by these its objects' states are told apart. */
+uint64_t gl_context_new_number(struct gl_context *ctx);
+
 /* Whether the driver has reported an error, or a message of high severity, since creation. */
 bool gl_context_saw_error(const struct gl_context *ctx);
 

@@ -16,6 +16,7 @@ struct gl_context {
     bool is_shared; /* its objects outlive it */
     bool saw_error;
     int times_current; /* nested gl_context_make_current */
+    uint64_t last_number;
     struct egl_context egl;
     struct egl_current before; /* what was current on this thread */
     struct gl_limits limits;

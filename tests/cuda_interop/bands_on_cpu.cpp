@@ -170,8 +170,7 @@ struct slab_room {
     /* The tensor unit's copy. */
     void bring(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, const int32_t at[3])
     {
-        refused += pass.pitch % OCTET != 0 || pass.width > LR_CUDA_BAND_MOST ||
-                   pass.slices > LR_CUDA_BAND_MOST;
+        refused += pass.pitch % OCTET != 0 || pass.width > 256 || 2 * pass.slices > 256;
         uint16_t *to = numbers.data() + first;
         for (int octet = at[1]; octet < at[1] + pass.width; octet++) {
             for (int plane = 0; plane < 2; plane++) {
@@ -258,19 +257,20 @@ int bands(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, float4 *
     return room.refused + wrong_weights;
 }
 
+/* Rows in turn by few threads and by more than there are pieces. */
 void sort_source(const lr_cuda_bands &pass, const float4 *source, const lr_cuda_band_source &sorted)
 {
-    enum { THREADS = 5 };
     for (int row = 0; row < pass.num_lattice_rows; row++) {
-        sorting own[THREADS];
+        const int threads = row % 2 == 0 ? 5 : pieces_of_row(pass) + 3;
+        std::vector<sorting> own((size_t)threads);
         float peak = 0;
-        for (int k = 0; k < THREADS; k++) {
+        for (int k = 0; k < threads; k++) {
             begin_sorting(pass, row, k, own[k]);
             load_piece(pass, source, own[k].first, own[k].numbers);
-            peak = std::max(peak, find_peak(pass, source, row, {k, THREADS}, own[k]));
+            peak = std::max(peak, find_peak(pass, source, row, {k, threads}, own[k]));
         }
-        for (int k = 0; k < THREADS; k++) {
-            sort_row(pass, source, sorted, row, peak, {k, THREADS}, own[k]);
+        for (int k = 0; k < threads; k++) {
+            sort_row(pass, source, sorted, row, peak, {k, threads}, own[k]);
         }
     }
 }

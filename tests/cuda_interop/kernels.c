@@ -423,6 +423,73 @@ static void long_kernels_stay_within_their_tables(void **state)
     }
 }
 
+static void plan_view(const lr_grid *grid, const lr_view *view, double axial_mm,
+                      struct lr_cuda_band_plan *plan)
+{
+    struct lr_direct_shape shape;
+    const lr_resolution resolution = {.tof_ps = 400, .radial_mm = 6, .axial_mm = axial_mm};
+    assert_int_equal(
+        lr_direct_shape_init(&shape, &(lr_direct_tables_params){.grid = grid,
+                                                                .view = *view,
+                                                                .kernel.resolution = resolution}),
+        LR_OK);
+    const lr_cuda_layout layout = layout_of(&shape);
+    assert_int_equal(lr_cuda_band_plan_init(plan, &shape, &layout, 1, NULL), LR_OK);
+    lr_direct_shape_finish(&shape);
+}
+
+static bool has_lattice_of(const lr_cuda_bands *a, const lr_cuda_bands *b)
+{
+    return memcmp(a->next, b->next, sizeof(a->next)) == 0 &&
+           memcmp(a->across, b->across, sizeof(a->across)) == 0;
+}
+
+/* What an image is sorted once for. */
+static void views_along_a_lattice_sort_alike(void **state)
+{
+    (void)state;
+    enum { VIEWS = 40 };
+    static struct lr_cuda_band_plan plans[VIEWS];
+    const lr_grid grid = lr_grid_centred((const int[3]){61, 44, 20}, (const double[3]){4, 4, 4});
+    int alike = 0;
+    for (int k = 0; k < VIEWS; k++) {
+        plan_view(&grid, &(lr_view){4.5 * k, k % 3 * 10 - 10}, 6, &plans[k]);
+        const lr_cuda_bands *pass = plans[k].passes;
+        for (int other = 0; other < k; other++) {
+            const lr_cuda_bands *of = plans[other].passes;
+            if (!has_lattice_of(pass, of)) {
+                continue;
+            }
+            alike++;
+            assert_int_equal(pass->pitch, of->pitch);
+            assert_int_equal(pass->least_row, of->least_row);
+            assert_int_equal(pass->num_lattice_rows, of->num_lattice_rows);
+            assert_memory_equal(plans[k].bases, plans[other].bases,
+                                (size_t)pass->num_lattice_rows * sizeof(*plans[k].bases));
+        }
+    }
+    assert_true(alike > VIEWS);
+    for (int k = 0; k < VIEWS; k++) {
+        lr_cuda_band_plan_finish(&plans[k]);
+    }
+}
+
+/* Kernels that reach far along the axis: blocks are lower, so that one copy brings a slab. */
+static void high_kernels_fit(void **state)
+{
+    (void)state;
+    static const double axial_mm[] = {28, 40};
+    const lr_grid grid = lr_grid_centred((const int[3]){40, 40, 120}, (const double[3]){4, 4, 1});
+    for (int k = 0; k < 2; k++) {
+        struct lr_cuda_band_plan plan;
+        plan_view(&grid, &(lr_view){36, 0}, axial_mm[k], &plan);
+        assert_true(-2 * plan.passes[0].low_slice + LR_CUDA_BAND_SLICES * LR_CUDA_BAND_HEIGHT >
+                    LR_CUDA_BAND_MOST);
+        assert_true(lr_cuda_band_plan_fits(&plan, 227 * 1024));
+        lr_cuda_band_plan_finish(&plan);
+    }
+}
+
 /* cuFFT's: every volume times the same spectrum, and nothing beyond the last. */
 static void products_are_complex_ones(void **state)
 {
@@ -455,6 +522,8 @@ int main(void)
         cmocka_unit_test(images_are_high_and_low),
         cmocka_unit_test(kernels_end_in_nothing),
         cmocka_unit_test(long_kernels_stay_within_their_tables),
+        cmocka_unit_test(views_along_a_lattice_sort_alike),
+        cmocka_unit_test(high_kernels_fit),
         cmocka_unit_test(products_are_complex_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -141,8 +141,10 @@ static inline void turns_iterate(struct pair *pair, const struct turns *turns)
                 pair_compare_projections(pair, turn % TURN_VIEWS);
             } else if (turn % 5 == 3) {
                 lr_direct_timing timing;
-                const lr_direct_task task = {LR_DIRECT_WORK_BACK, views, TURN_VIEWS};
-                assert_int_equal(lr_direct_time(pair->tested, &task, &timing), LR_OK);
+                const lr_direct_task back = {LR_DIRECT_WORK_BACK, views, TURN_VIEWS};
+                const lr_direct_task forward = {LR_DIRECT_WORK_FORWARD, views, TURN_VIEWS};
+                assert_int_equal(lr_direct_time(pair->tested, &back, &timing), LR_OK);
+                assert_int_equal(lr_direct_time(pair->tested, &forward, &timing), LR_OK);
             } else if (turn % 5 == 4) {
                 pair_load(pair, turns, 3, 77);
             }
