@@ -232,6 +232,18 @@ static lr_status sort_task(struct cuda_direct *cuda, const lr_direct_task *task,
     return LR_OK;
 }
 
+/* The k-th view to be launched. Streams take turns: on the way back each has views that follow each other,
+ * which lie along the same lattice for the most part, and so has its room. */
+static int place_in_turn(const lr_direct_task *task, bool fork, int k)
+{
+    if (!fork || task->work == LR_DIRECT_WORK_FORWARD) {
+        return k;
+    }
+    const int whole = task->num_views / LR_CUDA_STREAMS, more = task->num_views % LR_CUDA_STREAMS;
+    const int stream = k % LR_CUDA_STREAMS;
+    return stream * whole + (stream < more ? stream : more) + k / LR_CUDA_STREAMS;
+}
+
 static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *task,
                              const struct lr_direct_image *source, lr_cuda_images *images)
 {
@@ -239,7 +251,7 @@ static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *tas
     LR_TRY(fork ? sort_task(cuda, task, source, images) : LR_OK);
     lr_status status = fork ? lr_cuda_streams_fork(&cuda->streams, log_of(cuda)) : LR_OK;
     for (int k = 0; status == LR_OK && k < task->num_views; k++) {
-        status = launch_view(cuda, task, k, source, images);
+        status = launch_view(cuda, task, place_in_turn(task, fork, k), source, images);
     }
     const lr_status joined = fork ? lr_cuda_streams_join(&cuda->streams, log_of(cuda)) : LR_OK;
     return status != LR_OK ? status : joined;

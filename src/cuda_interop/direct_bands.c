@@ -13,8 +13,8 @@ enum {
     K = LR_CUDA_OCTET,
     I = LR_CUDA_BAND_ROWS,
     BLOCK_ROWS = I * LR_CUDA_BAND_PAIRS,
-    FEW_SIDES = 2,         /* of a block */
-    MOST_SIDES = 4,        /* two such blocks leave a thread 128 registers */
+    MOST_SIDES = LR_CUDA_BAND_SIDES,
+    FEW_SIDES = LR_CUDA_BAND_FEW_SIDES,
     FEW_STEPS = 512,       /* of a view */
     MOST_ENTRIES = 1 << 25 /* of spans: 384 MiB for both ways */
 };
@@ -275,11 +275,13 @@ static int32_t count_list_bytes(const lr_cuda_bands *pass)
 /* width: octets of the widest slab, of a block that is one warp wide. */
 static void set_block(lr_cuda_bands *pass, int32_t width, int32_t sides)
 {
+    /* slabs: one that some warps are still at, one that others are, and what comes; of small blocks others
+     * go on where one waits, and the highest have the fewest of these */
+    pass->depth = pass->is_crowded && pass->height < LR_CUDA_BAND_HEIGHT ? 2 : 3;
     pass->sides = sides;
     pass->width = width + sides - 1;
     pass->slab_bytes = (pass->width * 2 * pass->slices * K * 2 + 127) / 128 * 128;
     pass->list_bytes = count_list_bytes(pass);
-    pass->depth = 3; /* one that some warps are still at, one that others are, and what comes */
     pass->bytes = pass->list_bytes + pass->depth * pass->slab_bytes;
 }
 
@@ -294,6 +296,7 @@ static void set_shapes(struct planner *planner)
     const int32_t most = common.height == LR_CUDA_BAND_HEIGHT ? FEW_SIDES : MOST_SIDES;
     const bool is_long = planner->plan->num_steps > FEW_STEPS;
     passes[LR_CUDA_BANDS_BESIDE] = common;
+    passes[LR_CUDA_BANDS_BESIDE].is_crowded = !is_long;
     set_block(&passes[LR_CUDA_BANDS_ALONE], width, most);
     set_block(&passes[LR_CUDA_BANDS_BESIDE], width, is_long ? most : FEW_SIDES);
 }
@@ -492,5 +495,5 @@ int64_t lr_cuda_band_source_bytes(const lr_cuda_bands *pass)
 lr_cuda_band_source lr_cuda_band_source_at(const lr_cuda_bands *pass, void *memory)
 {
     uint16_t *numbers = memory;
-    return (lr_cuda_band_source){numbers, (float *)(numbers + count_numbers(pass))};
+    return (lr_cuda_band_source){numbers, (float *)(numbers + count_numbers(pass)), false};
 }

@@ -120,18 +120,20 @@ __device__ inline void gather_bands(const lr_cuda_bands &pass, const band_block 
 
 #endif
 
-/* Of a block, and those that a multiprocessor has registers for. */
-constexpr int most_threads(int height)
+/* Of a block, and those that a multiprocessor has registers for. Crowded: more blocks, each warp of which
+ * is slower. */
+constexpr int most_threads(int height, bool crowded)
 {
-    return LANES * LR_CUDA_BAND_PAIRS * (height < LR_CUDA_BAND_HEIGHT ? 4 : 2);
+    return LANES * LR_CUDA_BAND_PAIRS *
+           (height < LR_CUDA_BAND_HEIGHT && !crowded ? LR_CUDA_BAND_SIDES : LR_CUDA_BAND_FEW_SIDES);
 }
-constexpr int least_blocks(int height)
+constexpr int least_blocks(int height, bool crowded)
 {
-    return height < LR_CUDA_BAND_HEIGHT ? 2 : 3;
+    return height < LR_CUDA_BAND_HEIGHT ? (crowded ? 5 : 2) : (crowded ? 4 : 3);
 }
 
-template <band_kernels Kernels, int Height>
-__global__ void __launch_bounds__(most_threads(Height), least_blocks(Height))
+template <band_kernels Kernels, int Height, bool Crowded>
+__global__ void __launch_bounds__(most_threads(Height, Crowded), least_blocks(Height, Crowded))
     bands(const __grid_constant__ lr_cuda_bands pass, const __grid_constant__ CUtensorMap source,
           const __grid_constant__ lr_cuda_band_source sorted, float4 *target)
 {
@@ -167,46 +169,6 @@ __global__ void __launch_bounds__(most_threads(Height), least_blocks(Height))
     gather_bands<Kernels>(pass, block, room, &source, front, products);
     products.flush();
     products.store(pass, block.slice, target);
-#endif
-}
-
-/* --- sorting --- */
-
-enum { MOST_SORT_THREADS = 1024, FEW_SORT_THREADS = 128 };
-
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-
-/* The largest of a block's numbers, none of which is negative. */
-__device__ inline float largest_in_block(float number)
-{
-    __shared__ unsigned largest[MOST_SORT_THREADS / LANES];
-    const unsigned of_warp = __reduce_max_sync(0xffffffffu, __float_as_uint(number));
-    if (threadIdx.x % LANES == 0) {
-        largest[threadIdx.x / LANES] = of_warp;
-    }
-    __syncthreads();
-    unsigned of_block = 0;
-    for (unsigned k = 0; k < blockDim.x / LANES; k++) {
-        of_block = max(of_block, largest[k]);
-    }
-    return __uint_as_float(of_block);
-}
-
-#endif
-
-__global__ void __launch_bounds__(MOST_SORT_THREADS, 2)
-    sort_rows(const __grid_constant__ lr_cuda_bands pass, const float4 *source,
-              const __grid_constant__ lr_cuda_band_source sorted)
-{
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
-    const int row = (int)blockIdx.x, threads[2] = {(int)threadIdx.x, (int)blockDim.x};
-    sorting own;
-    let_next_kernel_begin();
-    begin_sorting(pass, row, threads[0], own);
-    wait_for_last_kernel();
-    load_piece(pass, source, own.first, own.numbers);
-    const float peak = largest_in_block(find_peak(pass, source, row, threads, own));
-    sort_row(pass, source, sorted, row, peak, threads, own);
 #endif
 }
 
@@ -258,10 +220,10 @@ cudaError_t describe_sorted(const lr_cuda_bands &pass, const lr_cuda_band_source
     return array.describe(map);
 }
 
-template <band_kernels Kernels, int Height>
+template <band_kernels Kernels, int Height, bool Crowded>
 cudaError_t launch_height(const lr_cuda_bands &pass, const lr_cuda_images &images)
 {
-    const auto kernel = bands<Kernels, Height>;
+    const auto kernel = bands<Kernels, Height, Crowded>;
     const int slices = Height * LR_CUDA_BAND_SLICES;
     const int layers = (pass.layout.size[2] + slices - 1) / slices;
     CUtensorMap source;
@@ -280,31 +242,27 @@ cudaError_t launch_height(const lr_cuda_bands &pass, const lr_cuda_images &image
     return cudaLaunchKernelEx(&launch.config, kernel, pass, source, images.sorted, images.target);
 }
 
+template <band_kernels Kernels, bool Crowded>
+cudaError_t launch_shape(const lr_cuda_bands &pass, const lr_cuda_images &images)
+{
+    return pass.height == 1   ? launch_height<Kernels, 1, Crowded>(pass, images)
+           : pass.height == 2 ? launch_height<Kernels, 2, Crowded>(pass, images)
+           : pass.height == 3 ? launch_height<Kernels, 3, Crowded>(pass, images)
+                              : launch_height<Kernels, 4, Crowded>(pass, images);
+}
+
 template <band_kernels Kernels>
 cudaError_t launch_bands(const lr_cuda_bands &pass, const lr_cuda_images &images)
 {
-    return pass.height == 1   ? launch_height<Kernels, 1>(pass, images)
-           : pass.height == 2 ? launch_height<Kernels, 2>(pass, images)
-           : pass.height == 3 ? launch_height<Kernels, 3>(pass, images)
-                              : launch_height<Kernels, 4>(pass, images);
+    return pass.is_crowded ? launch_shape<Kernels, true>(pass, images)
+                           : launch_shape<Kernels, false>(pass, images);
 }
 
 } // namespace
 
 bool lr_cuda_bands_work(void)
 {
-    return is_for_hopper(bands<BAND_ONE, 3>);
-}
-
-/* Blocks are small beside other streams' kernels: they find room between theirs. */
-int lr_cuda_launch_sort(const lr_cuda_bands *pass, const lr_cuda_images *images)
-{
-    const int pieces = pass->pitch / LR_CUDA_OCTET * pass->layout.size[2];
-    const int most = images->stream != nullptr ? FEW_SORT_THREADS : MOST_SORT_THREADS;
-    const int threads = min((pieces + LANES - 1) / LANES * LANES, most);
-    overlapping_launch launch(sort_rows, (unsigned)pass->num_lattice_rows, (unsigned)threads);
-    launch.go_beside(images->stream);
-    return cudaLaunchKernelEx(&launch.config, sort_rows, *pass, images->source, images->sorted);
+    return is_for_hopper(bands<BAND_ONE, 3, false>);
 }
 
 int lr_cuda_launch_bands(bool forward, const lr_cuda_bands *pass, const lr_cuda_images *images)

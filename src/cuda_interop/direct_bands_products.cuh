@@ -33,6 +33,12 @@ __device__ inline float load_unit(const float *unit)
     return __ldcg(unit);
 }
 
+/* What nobody reads again soon leaves the caches to others. */
+__device__ inline float load_once(const float *number)
+{
+    return __ldcs(number);
+}
+
 #include "cuda_interop/direct_bands.cuh"
 
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900

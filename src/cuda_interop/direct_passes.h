@@ -154,6 +154,8 @@ enum {
     LR_CUDA_OCTET = 8,           /* neighbours on a row of the lattice: outputs of a warp, */
     LR_CUDA_BAND_ROWS = 2,       /* on each of its rows, which follow each other */
     LR_CUDA_BAND_PAIRS = 2,      /* of a block, warps across the rows */
+    LR_CUDA_BAND_SIDES = 4,      /* and along them, at most; */
+    LR_CUDA_BAND_FEW_SIDES = 2,  /* where blocks are crowded or as high as can be */
     LR_CUDA_BAND_SLICES = 16,    /* of a product */
     LR_CUDA_BAND_HEIGHT = 4,     /* products above each other, at most */
     LR_CUDA_BAND_BARRIERS = 128, /* bytes of shared memory for them */
@@ -200,6 +202,7 @@ typedef struct lr_cuda_bands {
     int32_t width;             /* octets of a slab */
     int32_t height;            /* products above each other */
     int32_t sides;             /* of a block, warps beside each other along the rows */
+    int32_t is_crowded;        /* a multiprocessor holds many small blocks */
     int32_t num_spans, span_pitch;
     int32_t kernel_margin, kernel_pitch;   /* places before a row's first octet; in all */
     int32_t depth;                         /* slabs that a block holds */
@@ -211,6 +214,7 @@ typedef struct lr_cuda_bands {
 typedef struct lr_cuda_band_source {
     uint16_t *numbers; /* [num_lattice_rows][pitch / 8][2: high and low halves][slices][8] */
     float *units;      /* [num_lattice_rows]: what 1 stands for */
+    int32_t is_clear;  /* octets that the grid has nothing of are zero already */
 } lr_cuda_band_source;
 
 /* From what the device fills in weights and kernels. */

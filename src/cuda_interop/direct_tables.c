@@ -314,6 +314,8 @@ static void share_bands(struct lr_cuda_tables *tables, const struct lr_cuda_band
         pass->tiles = alone->tiles + alone->num_tiles;
         pass->num_tiles = own->num_tiles;
         pass->sides = own->sides;
+        pass->is_crowded = own->is_crowded;
+        pass->depth = own->depth;
         pass->width = own->width;
         pass->slab_bytes = own->slab_bytes;
         pass->bytes = own->bytes;

@@ -29,12 +29,30 @@ void lr_cuda_room_finish(struct lr_cuda_room *room)
     *room = (struct lr_cuda_room){0};
 }
 
+/* All views along a lattice leave the same places of a room out, which then stay zero. */
+static bool is_clear_for(const struct lr_cuda_room *room, const lr_cuda_bands *pass)
+{
+    return room->is_clear && memcmp(room->next, pass->next, sizeof(pass->next)) == 0 &&
+           memcmp(room->across, pass->across, sizeof(pass->across)) == 0;
+}
+
+static void set_clear_for(struct lr_cuda_room *room, const lr_cuda_bands *pass)
+{
+    memcpy(room->next, pass->next, sizeof(pass->next));
+    memcpy(room->across, pass->across, sizeof(pass->across));
+    room->is_clear = true;
+}
+
 lr_status lr_cuda_sort_source(const lr_cuda_bands *pass, struct lr_cuda_room *room,
                               lr_cuda_images *images, const lr_log *log)
 {
     LR_TRY(lr_cuda_room_make(room, lr_cuda_band_source_bytes(pass), log));
     images->sorted = lr_cuda_band_source_at(pass, room->memory);
-    return lr_cuda_check(lr_cuda_launch_sort(pass, images), "sorting an image", log);
+    images->sorted.is_clear = is_clear_for(room, pass);
+    room->is_clear = false;
+    LR_TRY(lr_cuda_check(lr_cuda_launch_sort(pass, images), "sorting an image", log));
+    set_clear_for(room, pass);
+    return LR_OK;
 }
 
 void lr_cuda_sorted_image_finish(struct lr_cuda_sorted_image *sorted)

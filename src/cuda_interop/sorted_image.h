@@ -14,6 +14,8 @@
 struct lr_cuda_room {
     void *memory; /* owned, of the device */
     int64_t bytes;
+    int32_t next[2], across[2]; /* the lattice that it was sorted along last, and */
+    bool is_clear; /* what lies beyond the grid's columns is zero; false: never sorted */
 };
 
 /* Room for as many bytes, if it is not there. What was launched is waited for then: it may use the former

@@ -42,7 +42,12 @@ static float load_unit(const float *unit)
     return *unit;
 }
 
-#include "cuda_interop/direct_bands.cuh"
+static float load_once(const float *number)
+{
+    return *number;
+}
+
+#include "cuda_interop/direct_sort.cuh"
 #include "on_cpu.h"
 
 namespace
@@ -257,21 +262,36 @@ int bands(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, float4 *
     return room.refused + wrong_weights;
 }
 
-/* Rows in turn by few threads and by more than there are pieces. */
-void sort_source(const lr_cuda_bands &pass, const float4 *source, const lr_cuda_band_source &sorted)
+template <int Kept>
+void sort_row(const lr_cuda_bands &pass, const float *source, const lr_cuda_band_source &sorted,
+              int number, sort_threads of)
 {
+    const row_to_sort row = find_row(pass, sorted, number);
+    std::vector<row_sorter<Kept>> own((size_t)of.slices * of.groups + 3); /* some to spare */
+    float peak = 0;
+    for (size_t k = 0; k < own.size(); k++) {
+        own[k].start(pass, row, of, (int)k);
+        peak = std::max(peak, own[k].load(source));
+    }
+    for (row_sorter<Kept> &thread : own) {
+        thread.store(pass, source, sorted, peak);
+    }
+    sorted.units[number] = unit_of(peak);
+}
+
+/* Rows in turn by few threads, by more than there are octets, and where what lies beyond them is zero. */
+void sort_source(const lr_cuda_bands &pass, const float *source, lr_cuda_band_source sorted)
+{
+    const int slices = pass.layout.size[2], octets = pass.pitch / OCTET;
+    const int64_t of_row = (int64_t)octets * sorted_octet(slices);
     for (int row = 0; row < pass.num_lattice_rows; row++) {
-        const int threads = row % 2 == 0 ? 5 : pieces_of_row(pass) + 3;
-        std::vector<sorting> own((size_t)threads);
-        float peak = 0;
-        for (int k = 0; k < threads; k++) {
-            begin_sorting(pass, row, k, own[k]);
-            load_piece(pass, source, own[k].first, own[k].numbers);
-            peak = std::max(peak, find_peak(pass, source, row, {k, threads}, own[k]));
+        sorted.is_clear = row % 3 == 2;
+        if (sorted.is_clear) {
+            std::fill_n(sorted.numbers + row * of_row, of_row, 0);
         }
-        for (int k = 0; k < threads; k++) {
-            sort_row(pass, source, sorted, row, peak, {k, threads}, own[k]);
-        }
+        row % 3 == 0   ? sort_row<2>(pass, source, sorted, row, {5, 2})
+        : row % 3 == 1 ? sort_row<1>(pass, source, sorted, row, {slices, octets + 1})
+                       : sort_row<3>(pass, source, sorted, row, {slices + 1, 1});
     }
 }
 
@@ -336,7 +356,7 @@ int on_cpu_bands(bool forward, lr_cuda_bands pass, lr_cuda_band_fill fill,
                  const cpu_band_lists *lists, const float *source, float *target)
 {
     filled own(pass, fill, *lists);
-    const lr_cuda_band_source sorted = {own.numbers.data(), own.units.data()};
+    const lr_cuda_band_source sorted = {own.numbers.data(), own.units.data(), false};
     pass.steps = lists->steps;
     pass.lists = own.lists.data();
     pass.tiles = own.tiles.data();
@@ -348,7 +368,7 @@ int on_cpu_bands(bool forward, lr_cuda_bands pass, lr_cuda_band_fill fill,
     pass.kernels = fill.kernels = own.kernels.data();
     pass.peak = fill.peak = &own.peak;
     fill_tables(pass, fill, forward);
-    sort_source(pass, reinterpret_cast<const float4 *>(source), sorted);
+    sort_source(pass, source, sorted);
     float4 *to = reinterpret_cast<float4 *>(target);
     return pass.num_rows == 1 ? bands<BAND_ONE>(pass, sorted, to)
            : forward          ? bands<BAND_FORWARD>(pass, sorted, to)
