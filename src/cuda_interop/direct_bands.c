@@ -111,6 +111,58 @@ static int find_low(const struct lr_band_rows *rows, int c)
     return range[0] <= range[1] ? range[0] : 0;
 }
 
+/* --- the grid --- */
+
+/* The farthest octet of sources from that of the outputs. */
+static int find_reach(const struct lr_band_rows *rows)
+{
+    int most = 0;
+    for (int d = 0; d < lr_band_count_lists(rows); d++) {
+        int range[2];
+        lr_band_range(rows, d, range);
+        most = range[0] <= range[1] && -range[0] > most ? -range[0] : most;
+        most = range[0] <= range[1] && range[1] > most ? range[1] : most;
+    }
+    return most;
+}
+
+/* As far as blocks that begin in the grid reach. extent: the least and the last place of the grid. */
+static void set_kernels(const struct planner *planner, const int extent[2])
+{
+    lr_cuda_bands *pass = pass_of(planner->plan);
+    const int margin = find_reach(&planner->rows) + MOST_SIDES;
+    const int first = lr_floor_div(extent[0], K) - margin;
+    const int last_offset = pass->least_offset + pass->num_lists;
+    pass->first_kernel[0] = K * first;
+    pass->first_kernel[1] = pass->least_row + (pass->least_offset < 0 ? pass->least_offset : 0);
+    pass->kernel_pitch = K * (lr_floor_div(extent[1], K) + margin + 1 - first);
+    pass->num_kernel_rows = pass->least_row + pass->num_lattice_rows + BLOCK_ROWS +
+                            (last_offset > 0 ? last_offset : 0) - pass->first_kernel[1];
+}
+
+static lr_status list_bases(struct planner *planner)
+{
+    struct lr_cuda_band_plan *plan = planner->plan;
+    lr_cuda_bands *pass = pass_of(plan);
+    int least[2], last[2], most = 0;
+    lr_lattice_extent(&planner->rows.lattice, pass->layout.size, least, last);
+    pass->least_row = least[1];
+    pass->num_lattice_rows = last[1] - least[1] + 1;
+    plan->bases =
+        lr_alloc(pass->num_lattice_rows, sizeof(*plan->bases), "rows of a view", planner->log);
+    if (plan->bases == NULL) {
+        return LR_FAILED;
+    }
+    for (int k = 0; k < pass->num_lattice_rows; k++) {
+        int32_t *octets = plan->bases[k];
+        lr_band_grid_octets(&planner->rows.lattice, pass->layout.size, pass->least_row + k, octets);
+        most = octets[1] - octets[0] > most ? octets[1] - octets[0] : most;
+    }
+    pass->pitch = K * most;
+    set_kernels(planner, (const int[2]){least[0], last[0]});
+    return LR_OK;
+}
+
 /* --- steps --- */
 
 /* Numbers the spans, and finds where their octets lie in the list of offsets: before the first and after
@@ -181,11 +233,12 @@ static void add_step(const struct planner *planner, int d,
                      const struct lr_band_half *const halves[2])
 {
     struct lr_cuda_band_plan *plan = planner->plan;
-    const int32_t of_octet = 2 * pass_of(plan)->slices, k = plan->num_steps++;
+    const lr_cuda_bands *pass = pass_of(plan);
+    const int32_t of_octet = 2 * pass->slices, k = plan->num_steps++;
     for (int h = 0; h < 2; h++) {
         const struct lr_band_half *half = halves[h] != NULL ? halves[h] : halves[0];
-        plan->steps[k].source[h] = half->octet * of_octet + half->slice;
-        plan->steps[k].octet[h] = half->octet;
+        plan->steps[k + 1].source[h] = half->octet * of_octet + half->slice;
+        plan->steps[k].kernel[h] = (pass->least_offset + d) * pass->kernel_pitch + K * half->octet;
         for (int i = 0; i < I; i++) {
             int32_t found[2];
             find_weights(planner, halves[h], (const int[2]){d, i}, found);
@@ -212,7 +265,7 @@ static lr_status list_steps(struct planner *planner)
     const int lists = pass_of(plan)->num_lists, most = most_halves(rows);
     const int64_t steps = (int64_t)lists * (most / 2 + 1) + 2;
     plan->lists = lr_alloc(lists, sizeof(*plan->lists), "steps of a view", planner->log);
-    plan->steps = lr_alloc(steps, sizeof(*plan->steps), "steps of a view", planner->log);
+    plan->steps = lr_alloc(steps + 1, sizeof(*plan->steps), "steps of a view", planner->log);
     plan->places = lr_alloc(steps, sizeof(*plan->places), "steps of a view", planner->log);
     plan->spots = lr_alloc(steps, sizeof(*plan->spots), "steps of a view", planner->log);
     struct lr_band_half *halves = lr_alloc(most, sizeof(*halves), "steps of a view", planner->log);
@@ -309,43 +362,7 @@ bool lr_cuda_band_plan_fits(const struct lr_cuda_band_plan *plan, int64_t room_b
            pass->width <= LR_CUDA_BAND_MOST && pass->slices <= LR_CUDA_BAND_MOST;
 }
 
-/* --- the grid --- */
-
-/* The farthest octet of sources from that of the outputs. */
-static int find_reach(const struct lr_cuda_band_plan *plan)
-{
-    int most = 0;
-    for (int k = 0; k < 2 * plan->num_steps; k++) {
-        const int octet = abs(plan->steps[k / 2].octet[k % 2]);
-        most = octet > most ? octet : most;
-    }
-    return most;
-}
-
-static lr_status list_bases(struct planner *planner)
-{
-    struct lr_cuda_band_plan *plan = planner->plan;
-    lr_cuda_bands *pass = pass_of(plan);
-    int least[2], last[2], most = 0;
-    lr_lattice_extent(&planner->rows.lattice, pass->layout.size, least, last);
-    pass->least_row = least[1];
-    pass->num_lattice_rows = last[1] - least[1] + 1;
-    plan->bases =
-        lr_alloc(pass->num_lattice_rows, sizeof(*plan->bases), "rows of a view", planner->log);
-    if (plan->bases == NULL) {
-        return LR_FAILED;
-    }
-    for (int k = 0; k < pass->num_lattice_rows; k++) {
-        int32_t *octets = plan->bases[k];
-        lr_band_grid_octets(&planner->rows.lattice, pass->layout.size, pass->least_row + k, octets);
-        most = octets[1] - octets[0] > most ? octets[1] - octets[0] : most;
-    }
-    pass->pitch = K * most;
-    /* from one row to the next, the first octet is off by one place at most */
-    pass->kernel_margin = K * (find_reach(plan) + MOST_SIDES + (pass->num_slabs + 2 * K - 1) / K);
-    pass->kernel_pitch = pass->pitch + 2 * pass->kernel_margin;
-    return LR_OK;
-}
+/* --- tiles --- */
 
 /* The octets that some rows from row k on have: the first, and the one after the last. */
 static void find_tile_octets(struct lr_cuda_band_plan *plan, int k, int octets[2])
@@ -443,9 +460,9 @@ static lr_status make_plan(struct planner *planner)
     set_height(pass);
     pass->num_lists = lr_band_count_lists(rows);
     pass->num_slabs = rows->count[0] + BLOCK_ROWS - 1;
+    LR_TRY(list_bases(planner));
     LR_TRY(number_spans(planner));
     LR_TRY(list_steps(planner));
-    LR_TRY(list_bases(planner));
     set_shapes(planner);
     LR_TRY(list_tiles(planner));
     return list_offsets(planner);

@@ -153,8 +153,8 @@ __global__ void __launch_bounds__(most_threads(Height, Crowded), least_blocks(He
     }
     band_products<Height> products;
     products.start(pass, band_warp_at(pass, block, warp), thread % LANES);
-    if (Kernels == BAND_BACK) {
-        products.find_own_kernels(pass);
+    if (Kernels != BAND_ONE) {
+        products.template find_kernels<Kernels>(pass);
     }
     wait_for_last_kernel(); /* it may have sorted the source, or read the target */
     ring_front front = {0, {0, 0}};
@@ -279,7 +279,7 @@ int lr_cuda_launch_band_fill(bool forward, const lr_cuda_bands *pass, const lr_c
     const int64_t values = (int64_t)fill->num_offsets * pass->num_rows;
     const int64_t weights = (int64_t)(fill->num_steps + 1) * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK;
     const int64_t entries = (int64_t)pass->num_spans * pass->num_rows * pass->span_pitch;
-    const int64_t kernels = (int64_t)pass->num_lattice_rows * pass->kernel_pitch;
+    const int64_t kernels = (int64_t)pass->num_kernel_rows * pass->kernel_pitch;
     const cudaError_t error = cudaMemsetAsync(fill->peak, 0, sizeof(float), nullptr);
     if (error != cudaSuccess) {
         return error;

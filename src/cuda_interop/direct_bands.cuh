@@ -40,7 +40,7 @@ __device__ inline band_warp band_warp_at(const lr_cuda_bands &pass, const band_b
 /* What a warp makes of a slab. */
 struct band_slab {
     int first, end; /* its steps */
-    int list, row;  /* their list; the sources' row in lists of rows */
+    int list;       /* their list */
     int octet;      /* that the slab begins with, from the warp's first */
     float unit;     /* what 1 stands for of its numbers */
 };
@@ -120,12 +120,7 @@ __device__ inline float slab_unit(const lr_cuda_bands &pass, const band_block &b
 __device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_warp &warp, int d,
                                          const int4 &record, float unit)
 {
-    return {record.x,
-            record.y,
-            d,
-            warp.row + pass.least_offset + d - pass.least_row,
-            (warp.pair == 0 ? record.z : record.w) - warp.side,
-            unit};
+    return {record.x, record.y, d, (warp.pair == 0 ? record.z : record.w) - warp.side, unit};
 }
 
 /* Products of a slab by its steps. numbers: the slab's. */
@@ -139,11 +134,11 @@ __device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &s
     }
 }
 
-/* How far behind that for kernel 0 the weights for the kernel of a place on a sorted row are. l: from the
- * row's first octet, as far outside of it as steps reach. */
-__device__ inline const int32_t *sorted_kernel(const lr_cuda_bands &pass, int row, int l)
+/* How far behind that for kernel 0 the weights for the kernel of a place on a row are, of the lattice: also
+ * outside of the grid, as far as steps reach. */
+__device__ inline const int32_t *kernel_at(const lr_cuda_bands &pass, int l, int r)
 {
-    return pass.kernels + row * pass.kernel_pitch + pass.kernel_margin + l;
+    return pass.kernels + (r - pass.first_kernel[1]) * pass.kernel_pitch + l - pass.first_kernel[0];
 }
 
 /* --- tables --- */
@@ -210,17 +205,15 @@ __device__ inline void fill_band_span(const lr_cuda_bands &pass, const lr_cuda_b
     }
 }
 
-/* The thread-th entry of all sorted rows' kernels. */
+/* The thread-th entry of all rows' kernels. */
 __device__ inline void fill_band_kernel(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill,
                                         int64_t thread)
 {
-    const int64_t row = thread / pass.kernel_pitch;
-    if (row >= pass.num_lattice_rows) {
+    const int row = (int)(thread / pass.kernel_pitch), place = (int)(thread % pass.kernel_pitch);
+    if (row >= pass.num_kernel_rows) {
         return;
     }
-    const int place = (int)(thread % pass.kernel_pitch) - pass.kernel_margin;
-    const int column =
-        column_at(pass, pass.bases[row].x * LR_CUDA_OCTET + place, pass.least_row + (int)row);
+    const int column = column_at(pass, pass.first_kernel[0] + place, pass.first_kernel[1] + row);
     fill.kernels[thread] =
         column < 0 ? 0 : row_of(pass.num_rows, fill.map[column]) * pass.span_pitch;
 }

@@ -60,16 +60,38 @@ __device__ inline void load_sources(band_sources &sources, uint32_t address)
                  : "memory");
 }
 
-/* sums += sources weights. */
-__device__ inline void add_product(float (&sums)[4], const band_sources &sources, uint32_t first,
-                                   uint32_t second)
+/* sums += sources weights. weights: of both halves' sources. */
+__device__ inline void add_product(float (&sums)[4], const band_sources &sources, uint64_t weights)
 {
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
-        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+    asm("{\n"
+        ".reg .b32 first, second;\n"
+        "mov.b64 {first, second}, %8;\n"
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {first, second}, {%0, %1, %2, %3};\n"
+        "}"
         : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
         : "r"(sources.parts[0]), "r"(sources.parts[1]), "r"(sources.parts[2]),
-          "r"(sources.parts[3]), "r"(first), "r"(second));
+          "r"(sources.parts[3]), "l"(weights));
 }
+
+__device__ inline uint64_t pair_of(uint32_t first, uint32_t second)
+{
+    uint64_t pair;
+    asm volatile("mov.b64 %0, {%1, %2};" : "=l"(pair) : "r"(first), "r"(second));
+    return pair;
+}
+
+/* An address that the compiler does not take apart again. */
+template <class T> __device__ inline const T *fixed(const T *address)
+{
+    asm volatile("" : "+l"(address));
+    return address;
+}
+
+/* The weights of a step, a lane's part. */
+struct band_weights_of_row {
+    uint64_t high, low;
+};
 
 /* A lane's part of a warp's products. Of a row's outputs a lane has the weights of output lane / 4 and
  * sources 2 (lane % 4) and the next one of both halves, and sums of outputs 2 (lane % 4) and the next
@@ -80,19 +102,24 @@ template <int Height> struct band_products {
 
     band_warp warp;
     int lane;
-    float weight_unit;      /* what a weight of 1 stands for */
-    int own_kernels[ROWS];  /* of the lane's outputs, on the way back */
-    int first;              /* of the weights of a span: that of the lane's first source */
-    const int32_t *kernels; /* of the lane's first source in octet 0, on the way forward */
-    uint32_t numbers;       /* of the slab, the row that this lane tells */
+    float weight_unit; /* what a weight of 1 stands for */
+    /* Where kernels vary: weights of the lane's first source, from that of spots on; on the way back for
+     * the lane's own outputs. And where the kernel of the source is that lies there. */
+    const uint32_t *spans[ROWS];
+    const int32_t *kernels;
+    uint32_t numbers; /* of the slab, the row that this lane tells */
     float sums[Height][ROWS][4];
     float slab_sums[Height][ROWS][4]; /* of slabs alike */
     float unit;                       /* what 1 stands for in these */
     int num_steps;                    /* of these */
     int ahead;                        /* the next step: */
     int2 source;
-    uint4 weights[ROWS]; /* both halves' high numbers, and their low ones */
-    int4 record, spots;  /* of the step after that, where kernels vary */
+    uint4 weights[ROWS]; /* both halves' high numbers, and their low ones; on the way forward each
+                            source's both, which are still to be put together */
+    int2 next_source;    /* of the step after that, where kernels vary */
+    int4 next_spots;
+    int4 next_kernels; /* and of its sources, on the way forward; */
+    int2 kernel;       /* and where those of the one after that are */
 
     __device__ void clear(float (&all)[Height][ROWS][4])
     {
@@ -113,18 +140,20 @@ template <int Height> struct band_products {
         unit = 0;
         num_steps = 0;
         ahead = -1;
-        first = 2 * (lane % 4) - lane / 4;
         clear(sums);
         clear(slab_sums);
     }
 
-    __device__ void find_own_kernels(const lr_cuda_bands &pass)
+    template <band_kernels Kernels> __device__ void find_kernels(const lr_cuda_bands &pass)
     {
+        const int l = warp.octet * LR_CUDA_OCTET;
+        kernels = fixed(kernel_at(pass, l + 2 * (lane % 4), warp.row));
 #pragma unroll
         for (int i = 0; i < ROWS; i++) {
-            const int row = sorted_row(pass, warp.row + i);
-            const int l = (warp.octet - __ldg(pass.bases + max(row, 0)).x) * LR_CUDA_OCTET;
-            own_kernels[i] = row < 0 ? 0 : __ldg(sorted_kernel(pass, row, l + lane / 4));
+            const int own =
+                Kernels == BAND_BACK ? __ldg(kernel_at(pass, l + lane / 4, warp.row + i)) : 0;
+            spans[i] = fixed(pass.spans +
+                             (Kernels == BAND_BACK ? 2 : 1) * (2 * (lane % 4) - lane / 4 + own));
         }
     }
 
@@ -142,70 +171,92 @@ template <int Height> struct band_products {
         num_steps = 0;
     }
 
-    __device__ void load_record(const lr_cuda_bands &pass, int k)
-    {
-        record = __ldg(reinterpret_cast<const int4 *>(pass.steps) + k);
-        spots = __ldg(pass.spots + k);
-    }
-
     /* Of row i, for the target's kernel. */
-    __device__ void load_own_weights(const lr_cuda_bands &pass, int i, int2 spot)
+    __device__ void load_own_weights(int i, int2 spot)
     {
-        const uint2 *spans = reinterpret_cast<const uint2 *>(pass.spans);
-        const uint2 halves[2] = {__ldg(spans + (spot.x + first + own_kernels[i])),
-                                 __ldg(spans + (spot.y + first + own_kernels[i]))};
+        const uint2 *of = reinterpret_cast<const uint2 *>(spans[i]);
+        const uint2 halves[2] = {__ldg(of + spot.x), __ldg(of + spot.y)};
         weights[i] = make_uint4(halves[0].x, halves[1].x, halves[0].y, halves[1].y);
     }
 
     /* Of row i, for the kernels of sources. */
-    __device__ void load_source_weights(const lr_cuda_bands &pass, int i, int2 spot, int4 of)
+    __device__ void load_source_weights(int i, int2 spot)
     {
-        const uint32_t halves[2][2] = {{__ldg(pass.spans + (spot.x + first + of.x)),
-                                        __ldg(pass.spans + (spot.x + first + of.y) + 1)},
-                                       {__ldg(pass.spans + (spot.y + first + of.z)),
-                                        __ldg(pass.spans + (spot.y + first + of.w) + 1)}};
-        weights[i] = make_uint4(__byte_perm(halves[0][0], halves[0][1], 0x5410),
-                                __byte_perm(halves[1][0], halves[1][1], 0x5410),
-                                __byte_perm(halves[0][0], halves[0][1], 0x7632),
-                                __byte_perm(halves[1][0], halves[1][1], 0x7632));
+        const uint32_t *of = spans[0];
+        weights[i] = make_uint4(
+            __ldg(of + (spot.x + next_kernels.x)), __ldg(of + (spot.x + next_kernels.y) + 1),
+            __ldg(of + (spot.y + next_kernels.z)), __ldg(of + (spot.y + next_kernels.w) + 1));
     }
 
-    __device__ int4 load_source_kernels() const
+    /* Of row i, and of both sources that a lane has of a half: what is high of them, and what is low. */
+    template <band_kernels Kernels> __device__ band_weights_of_row weights_of(int i) const
     {
-        const int2 *of[2] = {reinterpret_cast<const int2 *>(kernels + LR_CUDA_OCTET * record.z),
-                             reinterpret_cast<const int2 *>(kernels + LR_CUDA_OCTET * record.w)};
-        const int2 pairs[2] = {__ldg(of[0]), __ldg(of[1])};
-        return make_int4(pairs[0].x, pairs[0].y, pairs[1].x, pairs[1].y);
+        const uint4 &of = weights[i];
+        return Kernels != BAND_FORWARD
+                   ? band_weights_of_row{pair_of(of.x, of.y), pair_of(of.z, of.w)}
+                   : band_weights_of_row{
+                         pair_of(__byte_perm(of.x, of.y, 0x5410), __byte_perm(of.z, of.w, 0x5410)),
+                         pair_of(__byte_perm(of.x, of.y, 0x7632), __byte_perm(of.z, of.w, 0x7632))};
     }
 
-    /* Step k, of which the record is there. */
+    __device__ void load_weights(const lr_cuda_bands &pass, int k)
+    {
+        const int4 *entries = pass.weights + (k * ROWS * LR_CUDA_BAND_BLOCK + lane);
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) {
+            const int4 entry = __ldg(entries + i * LR_CUDA_BAND_BLOCK);
+            weights[i] = make_uint4((uint32_t)entry.x, (uint32_t)entry.y, (uint32_t)entry.z,
+                                    (uint32_t)entry.w);
+        }
+    }
+
+    /* Step k but for its weights: from the records before it and of it, and what these tell. */
+    template <band_kernels Kernels> __device__ void load_next(const lr_cuda_bands &pass, int k)
+    {
+        if (Kernels == BAND_FORWARD) {
+            const int2 of[2] = {__ldg(reinterpret_cast<const int2 *>(kernels + kernel.x)),
+                                __ldg(reinterpret_cast<const int2 *>(kernels + kernel.y))};
+            next_kernels = make_int4(of[0].x, of[0].y, of[1].x, of[1].y);
+        }
+        const int4 record = __ldg(reinterpret_cast<const int4 *>(pass.steps) + k + 1);
+        next_source = make_int2(record.x, record.y);
+        kernel = make_int2(record.z, record.w);
+        next_spots = __ldg(pass.spots + k);
+    }
+
+    /* Step k, which is the next of those that were loaded before; and all but the weights of the one after
+     * it. */
     template <band_kernels Kernels> __device__ void load_step(const lr_cuda_bands &pass, int k)
     {
         ahead = k;
         if constexpr (Kernels == BAND_ONE) {
-            const int4 *entries = pass.weights + (k * ROWS * LR_CUDA_BAND_BLOCK + lane);
-            source = __ldg(reinterpret_cast<const int2 *>(pass.steps) + 2 * k);
-#pragma unroll
-            for (int i = 0; i < ROWS; i++) {
-                const int4 entry = __ldg(entries + i * LR_CUDA_BAND_BLOCK);
-                weights[i] = make_uint4((uint32_t)entry.x, (uint32_t)entry.y, (uint32_t)entry.z,
-                                        (uint32_t)entry.w);
-            }
+            source = __ldg(reinterpret_cast<const int2 *>(pass.steps) + 2 * (k + 1));
+            load_weights(pass, k);
         } else {
-            const int4 of = Kernels == BAND_FORWARD ? load_source_kernels() : make_int4(0, 0, 0, 0);
-            source = make_int2(record.x, record.y);
 #pragma unroll
             for (int i = 0; i < ROWS; i++) {
-                const int2 spot =
-                    i == 0 ? make_int2(spots.x, spots.y) : make_int2(spots.z, spots.w);
+                const int2 spot = i == 0 ? make_int2(next_spots.x, next_spots.y)
+                                         : make_int2(next_spots.z, next_spots.w);
                 if constexpr (Kernels == BAND_BACK) {
-                    load_own_weights(pass, i, spot);
+                    load_own_weights(i, spot);
                 } else {
-                    load_source_weights(pass, i, spot, of);
+                    load_source_weights(i, spot);
                 }
             }
-            load_record(pass, k + 1);
+            source = next_source;
+            load_next<Kernels>(pass, k + 1);
         }
+    }
+
+    /* Step k, whatever was loaded before. */
+    template <band_kernels Kernels> __device__ void load_first(const lr_cuda_bands &pass, int k)
+    {
+        if constexpr (Kernels != BAND_ONE) {
+            const int4 before = __ldg(reinterpret_cast<const int4 *>(pass.steps) + k);
+            kernel = make_int2(before.z, before.w);
+            load_next<Kernels>(pass, k);
+        }
+        load_step<Kernels>(pass, k);
     }
 
     template <band_kernels Kernels>
@@ -217,35 +268,26 @@ template <int Height> struct band_products {
         }
         num_steps += slab.end - slab.first;
         numbers = (uint32_t)__cvta_generic_to_shared(from) + (uint32_t)(lane % 16) * 16;
-        if (Kernels == BAND_FORWARD) {
-            const int l = (warp.octet - __ldg(pass.bases + slab.row).x) * LR_CUDA_OCTET;
-            kernels = sorted_kernel(pass, slab.row, l + 2 * (lane % 4));
-        }
-        if (Kernels == BAND_FORWARD || ahead != slab.first) {
-            if (Kernels != BAND_ONE) {
-                load_record(pass, slab.first);
-            }
-            load_step<Kernels>(pass, slab.first);
+        if (ahead != slab.first) {
+            load_first<Kernels>(pass, slab.first);
         }
     }
 
     __device__ void multiply_rows(const band_sources (&high)[Height],
-                                  const band_sources (&low)[Height], const uint4 (&by)[ROWS])
+                                  const band_sources (&low)[Height],
+                                  const band_weights_of_row (&by)[ROWS])
     {
 #pragma unroll
         for (int k = 0; k < Height * ROWS; k++) {
-            add_product(slab_sums[k / ROWS][k % ROWS], high[k / ROWS], by[k % ROWS].x,
-                        by[k % ROWS].y);
+            add_product(slab_sums[k / ROWS][k % ROWS], high[k / ROWS], by[k % ROWS].high);
         }
 #pragma unroll
         for (int k = 0; k < Height * ROWS; k++) {
-            add_product(slab_sums[k / ROWS][k % ROWS], high[k / ROWS], by[k % ROWS].z,
-                        by[k % ROWS].w);
+            add_product(slab_sums[k / ROWS][k % ROWS], high[k / ROWS], by[k % ROWS].low);
         }
 #pragma unroll
         for (int k = 0; k < Height * ROWS; k++) {
-            add_product(slab_sums[k / ROWS][k % ROWS], low[k / ROWS], by[k % ROWS].x,
-                        by[k % ROWS].y);
+            add_product(slab_sums[k / ROWS][k % ROWS], low[k / ROWS], by[k % ROWS].high);
         }
     }
 
@@ -265,7 +307,7 @@ template <int Height> struct band_products {
     template <band_kernels Kernels> __device__ void multiply(const lr_cuda_bands &pass, int k)
     {
         const int2 here = source;
-        const uint4 by[ROWS] = {weights[0], weights[1]};
+        const band_weights_of_row by[ROWS] = {weights_of<Kernels>(0), weights_of<Kernels>(1)};
         band_sources high[Height], low[Height];
         load_slices(pass, numbers + 16 * (uint32_t)(lane < 16 ? here.x : here.y), high, low);
         load_step<Kernels>(pass, k + 1);

@@ -146,8 +146,10 @@ typedef struct lr_cuda_strip_fill {
  * halves are an octet of sources each, of any slice. One load of four numbers. */
 typedef struct lr_cuda_band_step {
     int32_t
-        source[2];    /* of each half: slices of an octet, from octet 0 of the slab and its first */
-    int32_t octet[2]; /* of each half: from the outputs' */
+        source[2]; /* of each half: slices of an octet, from octet 0 of the slab and its first */
+    int32_t
+        kernel[2]; /* of each half of the step that comes next: where kernels has that of its first
+                          source, from the place of the outputs' first */
 } lr_cuda_band_step;
 
 enum {
@@ -169,7 +171,7 @@ enum {
  * number as two halves. A slab is what a block sees of one row of sources. */
 typedef struct lr_cuda_bands {
     lr_cuda_layout layout;
-    const lr_cuda_band_step *steps; /* [steps + 2], by list */
+    const lr_cuda_band_step *steps; /* [steps + 3]: one that comes before, and all, by list */
     const int4
         *lists; /* [num_lists]: list d is for row offset d from a warp's first row and d - 1 from
                           its next one: its first step, and the one after its last; for each pair of
@@ -185,7 +187,8 @@ typedef struct lr_cuda_bands {
      * [spans][num_rows][span_pitch]: a weight's halves, high one first; on the way back with those of the
      * next place behind each. spots: [steps + 2]: of halves 0 and 1 of the first row and of the next one,
      * where the weight of source 0 for output 0 is for kernel 0. kernels: how far behind it that for the
-     * kernel of a place of a sorted row is, [num_lattice_rows][kernel_pitch]. */
+     * kernel of a place on a row is, [num_kernel_rows][kernel_pitch]: as far around the grid as steps
+     * reach. */
     const uint32_t *spans;
     const int4 *spots;
     const int32_t *kernels;
@@ -204,7 +207,8 @@ typedef struct lr_cuda_bands {
     int32_t sides;             /* of a block, warps beside each other along the rows */
     int32_t is_crowded;        /* a multiprocessor holds many small blocks */
     int32_t num_spans, span_pitch;
-    int32_t kernel_margin, kernel_pitch;   /* places before a row's first octet; in all */
+    int32_t kernel_pitch, num_kernel_rows;
+    int32_t first_kernel[2];               /* of kernels: place and row of the lattice */
     int32_t depth;                         /* slabs that a block holds */
     int32_t list_bytes, slab_bytes, bytes; /* of shared memory: before slabs; from slab to slab; in
                                               all */

@@ -250,7 +250,7 @@ static lr_status place_bands(struct lr_cuda_tables *tables, const struct lr_cuda
 {
     const int64_t number = sizeof(int32_t), steps = plan->num_steps + 2;
     *pass = plan->passes[LR_CUDA_BANDS_ALONE];
-    pass->steps = place(tables, steps * (int64_t)sizeof(*plan->steps), plan->steps, log);
+    pass->steps = place(tables, (steps + 1) * (int64_t)sizeof(*plan->steps), plan->steps, log);
     pass->spots = place(tables, steps * (int64_t)sizeof(*plan->spots), plan->spots, log);
     pass->lists = place(tables, pass->num_lists * 4 * number, plan->lists, log);
     pass->tiles = place(tables, plan->num_tiles * 2 * number, plan->tiles, log);
@@ -266,7 +266,7 @@ static lr_status place_band_fill(struct lr_cuda_tables *tables,
 {
     const lr_cuda_bands *pass = &plan->passes[LR_CUDA_BANDS_ALONE];
     const int64_t number = sizeof(int32_t);
-    const int64_t kernels = (int64_t)pass->num_lattice_rows * pass->kernel_pitch;
+    const int64_t kernels = (int64_t)pass->num_kernel_rows * pass->kernel_pitch;
     *fill = (lr_cuda_band_fill){.values = tables->gather.values,
                                 .map = tables->map,
                                 .num_steps = plan->num_steps,

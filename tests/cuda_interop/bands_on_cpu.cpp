@@ -114,9 +114,9 @@ struct products {
         const int of[4] = {spots.x, spots.y, spots.z, spots.w};
         const int place = of[output / OCTET * 2 + half] - output % OCTET;
         if (Kernels == BAND_FORWARD) {
-            const int octet = warp.octet + pass.steps[number].octet[half];
-            const int l = (octet - pass.bases[slab.row].x) * OCTET + k;
-            const uint32_t both = pass.spans[place + k + *sorted_kernel(pass, slab.row, l)];
+            const int32_t *kernels = kernel_at(pass, warp.octet * OCTET, warp.row);
+            const uint32_t both =
+                pass.spans[place + k + kernels[pass.steps[number].kernel[half] + k]];
             return {half_value(both & 0xffff), half_value(both >> 16)};
         }
         const uint32_t *pairs = pass.spans + 2 * (place + k / 2 * 2 + own_kernels[output]);
@@ -153,7 +153,7 @@ struct products {
         for (int source = 0; source < 2 * OCTET; source++) {
             const int half = source / OCTET, k = source % OCTET;
             for (int output = 0; output < OUTPUTS; output++) {
-                add(pass, numbers + OCTET * pass.steps[number].source[half] + k, output,
+                add(pass, numbers + OCTET * pass.steps[number + 1].source[half] + k, output,
                     weight<Kernels>(pass, number, half, k, output));
             }
         }
@@ -221,9 +221,7 @@ products start(const lr_cuda_bands &pass, const band_warp &warp)
     own.weight_unit = unit_of(*pass.peak);
     for (int output = 0; output < OUTPUTS; output++) {
         const place at = place_of(warp, output);
-        const int row = sorted_row(pass, at.row);
-        const int base = row < 0 ? 0 : pass.bases[row].x;
-        own.own_kernels[output] = row < 0 ? 0 : *sorted_kernel(pass, row, at.l - base * OCTET);
+        own.own_kernels[output] = *kernel_at(pass, at.l, at.row);
     }
     return own;
 }
@@ -309,7 +307,7 @@ struct filled {
     filled(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, const cpu_band_lists &lists_of)
         : weights((size_t)(fill.num_steps + 1) * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK),
           spans((size_t)pass.num_spans * pass.num_rows * pass.span_pitch * 2),
-          units(pass.num_lattice_rows), kernels((size_t)pass.num_lattice_rows * pass.kernel_pitch),
+          units(pass.num_lattice_rows), kernels((size_t)pass.num_kernel_rows * pass.kernel_pitch),
           numbers((size_t)2 * pass.num_lattice_rows * pass.layout.size[2] * pass.pitch, 0x7e00)
     {
         for (int k = 0; k < pass.num_tiles; k++) {
@@ -345,7 +343,7 @@ void fill_tables(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool 
     for (int64_t k = 0; k < entries && pass.num_rows > 1; k++) {
         fill_band_span(pass, fill, forward, k);
     }
-    for (int64_t k = 0; k < (int64_t)pass.num_lattice_rows * pass.kernel_pitch; k++) {
+    for (int64_t k = 0; k < (int64_t)pass.num_kernel_rows * pass.kernel_pitch; k++) {
         fill_band_kernel(pass, fill, k);
     }
 }

@@ -370,19 +370,17 @@ static void kernels_end_in_nothing(void **state)
     assert_true(worst < 1e-6);
 }
 
-/* Where a device looks up the kernel of a source, from a row's first octet. */
+/* Where a device looks up the kernels of an octet of sources. */
 static void assert_kernels_are_there(const struct lr_cuda_band_plan *plan, int pair, int d,
-                                     int octet)
+                                     int32_t kernel)
 {
     const lr_cuda_bands *pass = &plan->passes[LR_CUDA_BANDS_ALONE];
+    const int row = pass->least_offset + d, place = kernel - row * pass->kernel_pitch;
     for (int32_t k = 0; k < pass->num_tiles; k++) {
-        const int row =
-            plan->tiles[k][1] + pair * LR_CUDA_BAND_ROWS + pass->least_offset + d - pass->least_row;
-        if (row < 0 || row >= pass->num_lattice_rows) {
-            continue;
-        }
-        const int first = LR_CUDA_OCTET * (plan->tiles[k][0] + octet - plan->bases[row][0]);
-        assert_in_range(first + pass->kernel_margin, 0, pass->kernel_pitch - 8 * pass->sides);
+        const int first = LR_CUDA_OCTET * plan->tiles[k][0] + place - pass->first_kernel[0];
+        assert_in_range(first, 0, pass->kernel_pitch - LR_CUDA_OCTET * pass->sides);
+        assert_in_range(plan->tiles[k][1] + pair * LR_CUDA_BAND_ROWS + row - pass->first_kernel[1],
+                        0, pass->num_kernel_rows - 1);
     }
 }
 
@@ -412,9 +410,9 @@ static void long_kernels_stay_within_their_tables(void **state)
         assert_int_equal(lr_cuda_band_plan_init(plan, &tables.shape, &layout, 5, NULL), LR_OK);
         assert_true(lr_cuda_band_plan_fits(plan, 227 * 1024));
         for (int d = 0; d < plan->passes[0].num_lists; d++) {
-            for (int step = plan->lists[d][0]; step <= plan->lists[d][1]; step++) {
+            for (int step = plan->lists[d][0]; step < plan->lists[d][1]; step++) {
                 for (int half = 0; half < 4; half++) {
-                    assert_kernels_are_there(plan, half / 2, d, plan->steps[step].octet[half % 2]);
+                    assert_kernels_are_there(plan, half / 2, d, plan->steps[step].kernel[half % 2]);
                 }
             }
         }
