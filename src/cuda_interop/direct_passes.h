@@ -81,7 +81,8 @@ typedef struct lr_cuda_columns {
  * on a row of the lattice. Loads of four numbers each. */
 typedef struct lr_cuda_strip_step {
     int32_t source;      /* quads from those of the thread's row and piece to the window's */
-    int32_t place;       /* rows of the lattice from the thread's */
+    int32_t after;       /* LORmap's entries from the first output's to the source of the step after
+                            it; the last one of a slab has its own */
     int32_t shift;       /* slices from the window's first to the first tap: 0 to 3 */
     int32_t pairs;       /* bits 2 t, 2 t + 1: tap t has weights for outputs 0 or 1, for 2 or 3 */
     int32_t profiles[4]; /* of each output, the first of its column's; where there are several */
@@ -92,7 +93,7 @@ typedef struct lr_cuda_strip_step {
 typedef struct lr_cuda_slab {
     int32_t first, count; /* its steps */
     int32_t low;          /* slices from the block's first to where copies begin: whole quads */
-    int32_t unused;
+    int32_t map;          /* LORmap's entries from the first output's to its first step's source */
 } lr_cuda_slab;
 
 enum {

@@ -97,6 +97,21 @@ static const struct lr_lattice_step *step_of(const struct planner *planner, int 
     return &planner->lattice.steps[planner->slabs[k][1]];
 }
 
+/* Rows of the lattice from a thread's to the source of step k. */
+static int place_of(const struct planner *planner, int k)
+{
+    int at[2];
+    lr_lattice_place_column(&planner->lattice, step_of(planner, k)->column, at);
+    return at[1];
+}
+
+/* LORmap's entries from a thread's first output to the source of step k. */
+static int map_of(const struct planner *planner, int k)
+{
+    const int32_t *column = step_of(planner, k)->column;
+    return column[0] + planner->pass.layout.extent[1] * column[1];
+}
+
 /* The steps of each slab, and where it begins along the slices. */
 static lr_status list_slabs(struct planner *planner)
 {
@@ -117,6 +132,7 @@ static lr_status list_slabs(struct planner *planner)
         slices_of(step_of(planner, k), slices);
         const int low = 4 * lr_floor_div(slices[0], 4);
         slab->first = slab->count == 0 ? k : slab->first;
+        slab->map = map_of(planner, slab->first);
         slab->low = slab->count == 0 || low < slab->low ? low : slab->low;
         slab->count++;
         pass->most_steps = slab->count > pass->most_steps ? slab->count : pass->most_steps;
@@ -140,12 +156,15 @@ static int32_t pairs_of(const struct lr_lattice_step *step)
 static int list_step(const struct planner *planner, int k)
 {
     const struct lr_lattice_step *from = step_of(planner, k);
-    int at[2], slices[2];
-    lr_lattice_place_column(&planner->lattice, from->column, at);
+    const lr_cuda_slab *slab = &planner->plan->slabs[planner->slabs[k][0] - planner->pass.least];
+    int slices[2];
     slices_of(from, slices);
-    const int shift = slices[0] - planner->plan->slabs[at[0] - planner->pass.least].low;
-    planner->plan->steps[k] = (lr_cuda_strip_step){
-        .source = shift / 4, .place = at[1], .shift = shift % 4, .pairs = pairs_of(from)};
+    const int shift = slices[0] - slab->low;
+    const bool is_last = k + 1 == slab->first + slab->count;
+    planner->plan->steps[k] = (lr_cuda_strip_step){.source = shift / 4,
+                                                   .after = map_of(planner, is_last ? k : k + 1),
+                                                   .shift = shift % 4,
+                                                   .pairs = pairs_of(from)};
     return shift + LR_CUDA_STRIP_PIECES * LR_CUDA_STRIP_SLICES + slices[1] - slices[0] - 1;
 }
 
@@ -166,7 +185,7 @@ static lr_status list_steps(struct planner *planner)
     }
     planner->pass.pitch = ((slices + 3) / 4) | 1;
     for (int k = 0; k < plan->num_steps; k++) {
-        plan->steps[k].source += plan->steps[k].place * planner->pass.pitch;
+        plan->steps[k].source += place_of(planner, k) * planner->pass.pitch;
     }
     return LR_OK;
 }
@@ -224,7 +243,7 @@ static void find_width(const struct planner *planner, lr_cuda_strips *pass)
     double least = 0, most = 0;
     for (int c = 0; c < plan->num_slabs; c++) {
         for (int k = 0; k < plan->slabs[c].count; k++) {
-            const double off = plan->steps[plan->slabs[c].first + k].place -
+            const double off = place_of(planner, plan->slabs[c].first + k) -
                                (double)pass->slope * (pass->least + c) / ONE;
             least = off < least ? off : least;
             most = off > most ? off : most;
@@ -234,14 +253,13 @@ static void find_width(const struct planner *planner, lr_cuda_strips *pass)
     pass->width = pass->sides * LR_CUDA_STRIP_ROWS + pass->lead + (int32_t)ceil(most + 1);
 }
 
-/* What a block holds: slabs of columns, their steps and kernels' rows; the list of slabs; barriers. Sums
- * of warps that share their outputs take the same place at last. */
+/* What a block holds: slabs of columns and their steps; the list of slabs; barriers. Sums of warps
+ * that share their outputs take the same place at last. */
 static int32_t count_bytes(const lr_cuda_strips *pass)
 {
     const int32_t slots = pass->splits * pass->depth;
     const int32_t steps = pass->holds_steps ? pass->num_steps : slots * pass->most_steps;
-    const int32_t lists = slots * (pass->slab_quads * 16 + pass->width * 2) +
-                          steps * (int)sizeof(lr_cuda_strip_step) +
+    const int32_t lists = slots * pass->slab_quads * 16 + steps * (int)sizeof(lr_cuda_strip_step) +
                           pass->num_slabs * (int)sizeof(lr_cuda_slab);
     const int32_t sums = pass->splits == 1
                              ? 0

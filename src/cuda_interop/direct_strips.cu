@@ -61,21 +61,18 @@ struct ring_front {
 };
 
 /* For the first warp of a split. */
-template <strip_kernels Kernels>
 __device__ inline void bring_slab(const lr_cuda_strips &pass, const strip_block &block,
-                                  const CUtensorMap *source, int c, int slot, int lane)
+                                  const CUtensorMap *source, int c, int slot)
 {
     slab_copies copies = {source, block.barriers + slot};
     const lr_cuda_slab slab = slab_at(block, c);
-    stage_rows<Kernels>(pass, block, c, slot, lane);
-    __syncwarp();
     if (is_elected()) {
         stage_slab(pass, block, c, slot, slab, copies);
     }
 }
 
 /* Slabs below `end`, each once all are through with the one that it replaces. */
-template <strip_kernels Kernels, int Slices>
+template <int Slices>
 __device__ inline void bring_slabs(const lr_cuda_strips &pass, const strip_block &block,
                                    const CUtensorMap *source, const strip_thread<Slices> &own,
                                    int end, ring_front &front)
@@ -86,8 +83,7 @@ __device__ inline void bring_slabs(const lr_cuda_strips &pass, const strip_block
         if (front.place.round > 0) {
             wait_for(is_free + front.place.slot, front.place.round - 1);
         }
-        bring_slab<Kernels>(pass, block, source, front.coming, first_slot + front.place.slot,
-                            own.lane);
+        bring_slab(pass, block, source, front.coming, first_slot + front.place.slot);
         front = {front.coming + pass.splits, next_place(pass.depth, front.place)};
     }
 }
@@ -102,16 +98,17 @@ __device__ inline void gather_strip(const lr_cuda_strips &pass, const strip_bloc
     uint64_t *const is_free = is_there + num_slots(pass);
     ring_place here = {0, 0};
     ring_front front = {own.split, here};
-    bring_slabs<Kernels>(pass, block, source, own, own.split + ahead - pass.splits, front);
+    bring_slabs(pass, block, source, own, own.split + ahead - pass.splits, front);
     if (pass.holds_steps) {
         wait_for(block.barriers + 2 * num_slots(pass), 0);
     }
     for (int c = own.split; c < pass.num_slabs;
          c += pass.splits, here = next_place(pass.depth, here)) {
-        bring_slabs<Kernels>(pass, block, source, own, c + ahead, front);
+        bring_slabs(pass, block, source, own, c + ahead, front);
+        const strip_slab slab = open_slab<Kernels>(pass, block, c, first_slot + here.slot, own);
         wait_for(is_there + here.slot, here.round);
         if (own.is_needed) {
-            gather_slab<Kernels>(pass, block, c, first_slot + here.slot, own);
+            gather_slab<Kernels>(pass, block, slab, own);
         }
         __syncwarp();
         if (is_elected()) {

@@ -23,7 +23,7 @@ enum { LR_CUDA_STRIP_LANES = LR_CUDA_STRIP_ROWS * LR_CUDA_STRIP_PIECES };
 
 /* lr_cuda_strip_step, by four numbers. */
 struct strip_step {
-    int4 place; /* source, place, shift, pairs */
+    int4 place; /* source, after, shift, pairs */
     int4 profiles;
     float4 weights[4];
 };
@@ -37,15 +37,22 @@ struct strip_block {
     float4 *columns;     /* [slots][slab_quads], of these [width][pitch]; at last, sums */
     strip_step *steps;   /* [slots][most_steps], or all */
     lr_cuda_slab *slabs; /* [num_slabs]: as the pass's */
-    uint16_t *rows;      /* [slots][width]: of mSRval, for the way forward */
 };
 
 template <int Slices> struct strip_thread {
     int lane, side, split;
     int row_in_block, piece;
-    bool is_needed; /* a thread of the warp has outputs in the grid */
-    int row[LR_CUDA_OUTPUTS];
+    bool is_needed;           /* a thread of the warp has outputs in the grid */
+    int row[LR_CUDA_OUTPUTS]; /* of mSRval, for the way back */
+    int map;                  /* LORmap's entry that steps count from, for the way forward */
     float sums[LR_CUDA_OUTPUTS][Slices];
+};
+
+/* A slab that a thread goes to. */
+struct strip_slab {
+    int number, slot;
+    int first, count; /* its steps, in the block's memory */
+    int kernel;       /* of the first step's source, for the way forward */
 };
 
 __device__ inline int num_slots(const lr_cuda_strips &pass)
@@ -58,13 +65,12 @@ __device__ inline strip_block strip_block_at(const lr_cuda_strips &pass, int2 ti
                                              float4 *shared)
 {
     const int slots = num_slots(pass);
-    strip_block block = {tile.x, tile.y, slice, nullptr, nullptr, nullptr, nullptr, nullptr};
+    strip_block block = {tile.x, tile.y, slice, nullptr, nullptr, nullptr, nullptr};
     block.barriers = reinterpret_cast<uint64_t *>(shared);
     block.columns = shared + LR_CUDA_STRIP_BARRIERS / sizeof(float4);
     block.steps = reinterpret_cast<strip_step *>(block.columns + slots * pass.slab_quads);
     block.slabs = reinterpret_cast<lr_cuda_slab *>(
         block.steps + (pass.holds_steps ? pass.num_steps : slots * pass.most_steps));
-    block.rows = reinterpret_cast<uint16_t *>(block.slabs + pass.num_slabs);
     return block;
 }
 
@@ -106,7 +112,7 @@ __device__ inline int slab_row(const lr_cuda_strips &pass, const strip_block &bl
 __device__ inline lr_cuda_slab slab_at(const strip_block &block, int c)
 {
     const int4 slab = reinterpret_cast<const int4 *>(block.slabs)[c];
-    return {same_in_warp(slab.x), same_in_warp(slab.y), same_in_warp(slab.z), 0};
+    return {same_in_warp(slab.x), same_in_warp(slab.y), same_in_warp(slab.z), slab.w};
 }
 
 /* Begins the copies of slab c. For one thread. */
@@ -124,17 +130,22 @@ __device__ inline void stage_slab(const lr_cuda_strips &pass, const strip_block 
     }
 }
 
-/* A lane's share of the rows of slab c. */
-template <strip_kernels Kernels>
-__device__ inline void stage_rows(const lr_cuda_strips &pass, const strip_block &block, int c,
-                                  int slot, int lane)
+/* The kernel of a thread's source, so many of LORmap's entries from where it counts from. */
+template <strip_kernels Kernels, int Slices>
+__device__ inline int source_kernel(const lr_cuda_strips &pass, const strip_thread<Slices> &thread,
+                                    int map)
 {
-    const int l = block.column + pass.least + c, r = slab_row(pass, block, l);
-    uint16_t *rows = block.rows + slot * pass.width;
-    for (int k = lane; Kernels == STRIP_FORWARD && k < pass.width; k += LR_CUDA_STRIP_LANES) {
-        const int column = column_at(pass, l, r + k);
-        rows[k] = column < 0 ? 0 : (uint16_t)row_of(pass.num_rows, __ldg(pass.map + column));
-    }
+    return Kernels == STRIP_FORWARD ? __ldg(pass.map + (thread.map + map)) : 0;
+}
+
+/* What there is of slab c before its copies: the kernel is under way while they are awaited. */
+template <strip_kernels Kernels, int Slices>
+__device__ inline strip_slab open_slab(const lr_cuda_strips &pass, const strip_block &block, int c,
+                                       int slot, const strip_thread<Slices> &thread)
+{
+    const lr_cuda_slab slab = slab_at(block, c);
+    return {c, slot, pass.holds_steps ? slab.first : slot * pass.most_steps, slab.count,
+            source_kernel<Kernels>(pass, thread, slab.map)};
 }
 
 /* --- steps --- */
@@ -231,48 +242,55 @@ __device__ inline void gather_step(const strip_step &step, const float4 *source,
     }
 }
 
-/* Factors of a step for the thread's outputs. rows: of the slab, from the thread's own on. */
+/* What is under way while a thread works on a step: the factors of the next one for its outputs,
+ * and the kernel of the source of the one after that. */
+struct strip_ahead {
+    float factors[LR_CUDA_OUTPUTS];
+    int kernel;
+};
+
+/* Looks ahead to a step, whose kernel has come. */
 template <strip_kernels Kernels, int Slices>
-__device__ inline void load_factors(const lr_cuda_strips &pass, const strip_step &step,
-                                    const uint16_t *rows, const strip_thread<Slices> &thread,
-                                    float (&factors)[LR_CUDA_OUTPUTS])
+__device__ inline void look_ahead(const lr_cuda_strips &pass, const strip_step &step,
+                                  const strip_thread<Slices> &thread, strip_ahead &ahead)
 {
     const int4 profiles = step.profiles;
+    const int after = step.place.y;
     const int at[LR_CUDA_OUTPUTS] = {profiles.x, profiles.y, profiles.z, profiles.w};
-    const int source_row = Kernels == STRIP_FORWARD ? rows[step.place.y] : 0;
+    const int source_row = row_of(pass.num_rows, ahead.kernel);
 #pragma unroll
     for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
-        factors[j] =
-            __ldg(pass.profiles + at[j] + (Kernels == STRIP_FORWARD ? source_row : thread.row[j]));
+        const int row = Kernels == STRIP_FORWARD ? source_row : thread.row[j];
+        ahead.factors[j] = __ldg(pass.profiles + (at[j] + row));
     }
+    ahead.kernel = source_kernel<Kernels>(pass, thread, after);
 }
 
-/* All steps of slab c. */
+/* All steps of a slab. */
 template <strip_kernels Kernels, int Slices>
-__device__ inline void gather_slab(const lr_cuda_strips &pass, const strip_block &block, int c,
-                                   int slot, strip_thread<Slices> &thread)
+__device__ inline void gather_slab(const lr_cuda_strips &pass, const strip_block &block,
+                                   const strip_slab &slab, strip_thread<Slices> &thread)
 {
     const int l = block.column;
-    const int row =
-        thread.row_in_block + pass.lead + drift(pass, l) - drift(pass, l + pass.least + c);
-    const float4 *own =
-        block.columns + slot * pass.slab_quads + row * pass.pitch + thread.piece * (Slices / 4);
-    const uint16_t *rows = block.rows + slot * pass.width + row;
-    const lr_cuda_slab slab = slab_at(block, c);
-    const strip_step *step = block.steps + (pass.holds_steps ? slab.first : slot * pass.most_steps);
+    const int row = thread.row_in_block + pass.lead + drift(pass, l) -
+                    drift(pass, l + pass.least + slab.number);
+    const float4 *own = block.columns + slab.slot * pass.slab_quads + row * pass.pitch +
+                        thread.piece * (Slices / 4);
+    const strip_step *step = block.steps + slab.first;
     const strip_step *const end = step + slab.count;
-    float factors[LR_CUDA_OUTPUTS], next[LR_CUDA_OUTPUTS] = {0, 0, 0, 0};
+    strip_ahead ahead = {{0, 0, 0, 0}, slab.kernel};
     if (Kernels != STRIP_ONE && step != end) {
-        load_factors<Kernels>(pass, *step, rows, thread, next);
+        look_ahead<Kernels>(pass, *step, thread, ahead);
     }
 #pragma unroll 1
     for (; step != end; step++) {
+        float factors[LR_CUDA_OUTPUTS];
 #pragma unroll
         for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
-            factors[j] = next[j];
+            factors[j] = ahead.factors[j];
         }
-        if (Kernels != STRIP_ONE && step + 1 != end) { /* under way during this step */
-            load_factors<Kernels>(pass, step[1], rows, thread, next);
+        if (Kernels != STRIP_ONE && step + 1 != end) {
+            look_ahead<Kernels>(pass, step[1], thread, ahead);
         }
         gather_step<Kernels>(*step, own, factors, thread);
     }
@@ -287,6 +305,24 @@ __device__ inline int output_column(const lr_cuda_strips &pass, const strip_bloc
 {
     return column_at(pass, block.column + j,
                      block.row + drift(pass, block.column) + thread.row_in_block);
+}
+
+/* LORmap's entry for output 0, which may lie before the grid. Where a thread has an output in the
+ * grid, LORmap's margins have all its sources (lr_cuda_column_margins), and row_of makes do with
+ * whatever is there. A thread that has none stores nothing, and goes by the grid's first column. */
+template <int Slices>
+__device__ inline int first_entry(const lr_cuda_strips &pass, const strip_block &block,
+                                  const strip_thread<Slices> &thread)
+{
+    const lr_cuda_layout &layout = pass.layout;
+    int entry = layout.margin[1] + layout.extent[1] * layout.margin[2];
+#pragma unroll
+    for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
+        const int column = output_column(pass, block, thread, j);
+        const int before = j * (pass.next[0] + layout.extent[1] * pass.next[1]);
+        entry = column >= 0 ? column - before : entry;
+    }
+    return entry;
 }
 
 /* number: of the thread in its block. */
@@ -313,6 +349,7 @@ __device__ inline void begin_strip(const lr_cuda_strips &pass, const strip_block
             thread.sums[j][z] = 0;
         }
     }
+    thread.map = Kernels == STRIP_FORWARD ? first_entry(pass, block, thread) : 0;
     thread.is_needed = any_lane(is_needed);
 }
 

@@ -57,8 +57,9 @@ static void fill(struct tables *tables)
     const int64_t count = gather->num_offsets;
     tables->offsets = calloc((size_t)count, 4 * sizeof(*tables->offsets));
     tables->values = calloc((size_t)(count * gather->num_rows), sizeof(*tables->values));
-    tables->map = calloc((size_t)gather->layout.extent[1] * (size_t)gather->layout.extent[2],
-                         sizeof(*tables->map));
+    const size_t entries = (size_t)gather->layout.extent[1] * (size_t)gather->layout.extent[2];
+    tables->map = calloc(entries, sizeof(*tables->map));
+    memset(tables->map, 0xff, entries * sizeof(*tables->map)); /* no kernel around the grid */
     for (int64_t i = 0; i < count; i++) {
         memcpy(tables->offsets + 4 * i, tables->shape.offsets[i], 3 * sizeof(int32_t));
         for (int row = 0; row < gather->num_rows; row++) {

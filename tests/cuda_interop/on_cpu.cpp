@@ -167,13 +167,12 @@ void gather_split(const lr_cuda_strips &pass, const strip_block &block, slab_cop
         for (; coming < pass.num_slabs && brought < n + pass.depth;
              coming += pass.splits, brought++) {
             const int slot = split * pass.depth + brought % pass.depth;
-            for (int lane = 0; lane < LR_CUDA_STRIP_LANES; lane++) {
-                stage_rows<Kernels>(pass, block, coming, slot, lane);
-            }
             stage_slab(pass, block, coming, slot, slab_at(block, coming), copies);
         }
+        const int slot = split * pass.depth + n % pass.depth;
         for (int k = 0; k < pass.sides * LR_CUDA_STRIP_LANES; k++) {
-            gather_slab<Kernels>(pass, block, c, split * pass.depth + n % pass.depth, own[k]);
+            gather_slab<Kernels>(pass, block, open_slab<Kernels>(pass, block, c, slot, own[k]),
+                                 own[k]);
         }
     }
 }
