@@ -102,7 +102,7 @@ enum {
     LR_CUDA_STRIP_SLICES = 24,    /* of a thread at most */
     LR_CUDA_STRIP_WARPS = 4,      /* of a block at most */
     LR_CUDA_STRIP_BARRIERS = 256, /* bytes of shared memory for them: at most 2 x 4 x 3 and one */
-    LR_CUDA_STRIP_MOST = 256      /* columns or slices of a slab: one copy brings it */
+    LR_CUDA_STRIP_MOST = 256      /* columns or slices of a slab, or steps, that a copy brings */
 };
 
 /* One gather by strips. Column (l, r) of the lattice is at l next + r across; a slab is what a block
@@ -123,8 +123,10 @@ typedef struct lr_cuda_strips {
     int32_t sides;              /* warps of a block across the strip, which see the same slabs; */
     int32_t splits;             /* and with the same outputs: slab c is for split c % splits */
     int32_t depth; /* slabs that a split holds: one that it works on, and those to come */
-    int32_t num_steps, most_steps; /* in all; of a slab */
-    int32_t holds_steps; /* blocks hold all steps, or else those of the slabs that they hold */
+    int32_t num_steps;
+    int32_t holds_steps; /* blocks hold all steps, or else those of the slabs that they hold; */
+    int32_t room_steps;  /* there is room for all, or for each slab's: whole copies, */
+    int32_t box_steps;   /* which are of so many steps. What they have beyond is not used */
     int32_t width, lead;
     int32_t pitch;      /* quads of a column in shared memory: odd, so that no bank is met twice */
     int32_t slab_quads; /* from one slab to the next */

@@ -25,6 +25,7 @@ struct planner {
     const struct lr_cuda_strip_params *params;
     struct lr_lattice lattice;
     int64_t (*slabs)[2]; /* owned [lattice.count]: slab, number of the step */
+    int most_steps;      /* of a slab */
     lr_cuda_strips pass; /* what blocks of all shapes have */
 };
 
@@ -135,7 +136,7 @@ static lr_status list_slabs(struct planner *planner)
         slab->map = map_of(planner, slab->first);
         slab->low = slab->count == 0 || low < slab->low ? low : slab->low;
         slab->count++;
-        pass->most_steps = slab->count > pass->most_steps ? slab->count : pass->most_steps;
+        planner->most_steps = slab->count > planner->most_steps ? slab->count : planner->most_steps;
     }
     return LR_OK;
 }
@@ -253,12 +254,21 @@ static void find_width(const struct planner *planner, lr_cuda_strips *pass)
     pass->width = pass->sides * LR_CUDA_STRIP_ROWS + pass->lead + (int32_t)ceil(most + 1);
 }
 
+/* Room for so many steps: as few copies as there can be, which are hardly larger than they must. */
+static void set_boxes(int steps, lr_cuda_strips *pass)
+{
+    const int boxes = (steps + LR_CUDA_STRIP_MOST - 1) / LR_CUDA_STRIP_MOST;
+    const int least = (steps + boxes - 1) / boxes;
+    pass->box_steps = (least + 3) / 4 * 4; /* copies begin at 128 bytes */
+    pass->room_steps = boxes * pass->box_steps;
+}
+
 /* What a block holds: slabs of columns and their steps; the list of slabs; barriers. Sums of warps
  * that share their outputs take the same place at last. */
 static int32_t count_bytes(const lr_cuda_strips *pass)
 {
     const int32_t slots = pass->splits * pass->depth;
-    const int32_t steps = pass->holds_steps ? pass->num_steps : slots * pass->most_steps;
+    const int32_t steps = (pass->holds_steps ? 1 : slots) * pass->room_steps;
     const int32_t lists = slots * pass->slab_quads * 16 + steps * (int)sizeof(lr_cuda_strip_step) +
                           pass->num_slabs * (int)sizeof(lr_cuda_slab);
     const int32_t sums = pass->splits == 1
@@ -279,6 +289,7 @@ static void set_block(const struct planner *planner, const int shape[2], lr_cuda
     for (int k = 0; k == 0 || (k < 4 && pass->bytes > ROOM_BYTES); k++) {
         pass->holds_steps = k < 2;
         pass->depth = 3 - k % 2;
+        set_boxes(pass->holds_steps ? pass->num_steps : planner->most_steps, pass);
         pass->bytes = count_bytes(pass);
     }
 }

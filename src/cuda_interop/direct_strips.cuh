@@ -10,7 +10,7 @@
  * keeps it in registers. How copies are made comes as a type with
  *   void expect(bytes), which all copies of a slab follow,
  *   void slab(target, z, x, y): the box of a slab; what lies outside the grid is zero
- *   void list(target, source, bytes) */
+ *   void steps(target, first): the box of steps from there on; what lies beyond the last is zero */
 #ifndef LR_CUDA_DIRECT_STRIPS_CUH
 #define LR_CUDA_DIRECT_STRIPS_CUH
 
@@ -35,7 +35,7 @@ struct strip_block {
     int slice;           /* the first */
     uint64_t *barriers;  /* [slots]: slabs that are there; [slots]: that are free; [1]: all steps */
     float4 *columns;     /* [slots][slab_quads], of these [width][pitch]; at last, sums */
-    strip_step *steps;   /* [slots][most_steps], or all */
+    strip_step *steps;   /* [slots][room_steps], or all: [room_steps] */
     lr_cuda_slab *slabs; /* [num_slabs]: as the pass's */
 };
 
@@ -69,8 +69,8 @@ __device__ inline strip_block strip_block_at(const lr_cuda_strips &pass, int2 ti
     block.barriers = reinterpret_cast<uint64_t *>(shared);
     block.columns = shared + LR_CUDA_STRIP_BARRIERS / sizeof(float4);
     block.steps = reinterpret_cast<strip_step *>(block.columns + slots * pass.slab_quads);
-    block.slabs = reinterpret_cast<lr_cuda_slab *>(
-        block.steps + (pass.holds_steps ? pass.num_steps : slots * pass.most_steps));
+    block.slabs = reinterpret_cast<lr_cuda_slab *>(block.steps + (pass.holds_steps ? 1 : slots) *
+                                                                     pass.room_steps);
     return block;
 }
 
@@ -92,14 +92,28 @@ __device__ inline void load_slabs(const lr_cuda_strips &pass, const strip_block 
     }
 }
 
-/* Begins the copy of all steps. For one thread. */
+__device__ inline int step_bytes(const lr_cuda_strips &pass)
+{
+    return pass.room_steps * (int)sizeof(strip_step);
+}
+
+/* Begins the copies of as many steps as there is room for. For one thread. */
+template <class Copies>
+__device__ inline void copy_steps(const lr_cuda_strips &pass, strip_step *target, int first,
+                                  Copies &copies)
+{
+    for (int k = 0; k < pass.room_steps; k += pass.box_steps) {
+        copies.steps(target + k, first + k);
+    }
+}
+
+/* Begins the copies of all steps. For one thread. */
 template <class Copies>
 __device__ inline void stage_steps(const lr_cuda_strips &pass, const strip_block &block,
                                    Copies &copies)
 {
-    const int bytes = pass.num_steps * (int)sizeof(strip_step);
-    copies.expect(bytes);
-    copies.list(block.steps, pass.steps, bytes);
+    copies.expect(step_bytes(pass));
+    copy_steps(pass, block.steps, 0, copies);
 }
 
 /* Slab c's first row. l: its place along the strip. */
@@ -121,12 +135,12 @@ __device__ inline void stage_slab(const lr_cuda_strips &pass, const strip_block 
                                   int slot, const lr_cuda_slab &slab, Copies &copies)
 {
     const int l = block.column + pass.least + c, r = slab_row(pass, block, l);
-    const int step_bytes = pass.holds_steps ? 0 : slab.count * (int)sizeof(strip_step);
-    copies.expect(pass.width * pass.pitch * (int)sizeof(float4) + step_bytes);
+    copies.expect(pass.width * pass.pitch * (int)sizeof(float4) +
+                  (pass.holds_steps ? 0 : step_bytes(pass)));
     copies.slab(block.columns + slot * pass.slab_quads, block.slice + slab.low,
                 l * pass.next[0] + r * pass.across[0], l * pass.next[1] + r * pass.across[1]);
-    if (step_bytes > 0) {
-        copies.list(block.steps + slot * pass.most_steps, pass.steps + slab.first, step_bytes);
+    if (!pass.holds_steps) {
+        copy_steps(pass, block.steps + slot * pass.room_steps, slab.first, copies);
     }
 }
 
@@ -144,7 +158,7 @@ __device__ inline strip_slab open_slab(const lr_cuda_strips &pass, const strip_b
                                        int slot, const strip_thread<Slices> &thread)
 {
     const lr_cuda_slab slab = slab_at(block, c);
-    return {c, slot, pass.holds_steps ? slab.first : slot * pass.most_steps, slab.count,
+    return {c, slot, pass.holds_steps ? slab.first : slot * pass.room_steps, slab.count,
             source_kernel<Kernels>(pass, thread, slab.map)};
 }
 

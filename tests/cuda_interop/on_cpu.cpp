@@ -146,13 +146,17 @@ struct slab_copies {
         }
         bytes -= pass.width * pass.pitch * 16;
     }
-    void list(void *target, const void *from, int count)
+    void steps(strip_step *target, int first)
     {
-        refused += count % 16 != 0 ||
-                   (static_cast<float4 *>(target) - shared) * 16 !=
-                       static_cast<char *>(target) - reinterpret_cast<const char *>(shared);
-        memcpy(target, from, (size_t)count);
-        bytes -= count;
+        const int64_t step = sizeof(*target), box = pass.box_steps * step;
+        const int64_t at =
+            reinterpret_cast<char *>(target) - reinterpret_cast<const char *>(shared);
+        refused += at % 128 != 0 || at + box > pass.bytes - LR_CUDA_STRIP_BARRIERS ||
+                   pass.box_steps > LR_CUDA_STRIP_MOST;
+        const int64_t there = step * min(pass.box_steps, max(pass.num_steps - first, 0));
+        memcpy(target, pass.steps + first, (size_t)there);
+        memset(reinterpret_cast<char *>(target) + there, 0, (size_t)(box - there));
+        bytes -= (int)box;
     }
 };
 
