@@ -75,6 +75,9 @@ static void fill(struct tables *tables)
     }
 }
 
+/* Plans of strips: whose blocks hold all steps or not; whose steps are one box or more. */
+static int plans_with[2][2];
+
 /* In blocks of all shapes. */
 static void open_strips(struct tables *tables, const lr_cuda_layout *layout)
 {
@@ -87,6 +90,8 @@ static void open_strips(struct tables *tables, const lr_cuda_layout *layout)
                                                                   .sides = blocks[k][0],
                                                                   .splits = blocks[k][1]}),
                          LR_OK);
+        const lr_cuda_strips *pass = &plan->passes[0];
+        plans_with[pass->holds_steps][pass->room_steps > pass->box_steps]++;
         plan->passes[0].slabs = plan->slabs;
         plan->passes[0].map = tables->map;
     }
@@ -352,6 +357,37 @@ static void images_are_high_and_low(void **state)
     assert_true(worst < 1e-6);
 }
 
+/* So many steps, in all or of a slab, that one copy of strips does not bring them. */
+static void steps_come_in_boxes(void **state)
+{
+    (void)state;
+    static const struct {
+        int size[3];
+        lr_view view;
+        lr_resolution resolution;
+    } cases[] = {
+        {{27, 30, 15},
+         {18, 0},
+         {.tof_ps = 250, .radial_mm = 12, .radial_edge_mm = 14, .axial_mm = 7, .edge_mm = 60}},
+        {{9, 37, 47},
+         {1, 0},
+         {.tof_ps = 60, .radial_mm = 43, .radial_edge_mm = 47, .axial_mm = 33, .edge_mm = 60}},
+    };
+    worst = 0;
+    memset(plans_with, 0, sizeof(plans_with));
+    for (int k = 0; k < 2; k++) {
+        const lr_grid grid = lr_grid_centred(cases[k].size, (const double[3]){4, 4, 2});
+        lr_direct_kernel kernel = {.resolution = cases[k].resolution};
+        kernel.resolution.model = LR_RADIAL_LINEAR;
+        check_case(&grid, &cases[k].view, &kernel);
+    }
+    assert_true(plans_with[true][true] > 0);
+    assert_true(plans_with[false][false] > 0);
+    assert_true(plans_with[false][true] > 0);
+    print_message("largest difference %.2e\n", worst);
+    assert_true(worst < 2e-6); /* of a sum of some thousand floats */
+}
+
 /* So wide a support that a Gaussian is nothing at its end in single precision. */
 static void kernels_end_in_nothing(void **state)
 {
@@ -521,6 +557,7 @@ int main(void)
         cmocka_unit_test(gathers_are_those_of_the_reference),
         cmocka_unit_test(long_columns_are_cut_into_steps),
         cmocka_unit_test(images_are_high_and_low),
+        cmocka_unit_test(steps_come_in_boxes),
         cmocka_unit_test(kernels_end_in_nothing),
         cmocka_unit_test(long_kernels_stay_within_their_tables),
         cmocka_unit_test(views_along_a_lattice_sort_alike),
