@@ -106,11 +106,11 @@ static int place_of(const struct planner *planner, int k)
     return at[1];
 }
 
-/* LORmap's entries from a thread's first output to the source of step k. */
-static int map_of(const struct planner *planner, int k)
+/* Rows of mSRval from that of a thread's first output to that of the source of step k. */
+static int rows_to(const struct planner *planner, int k)
 {
-    const int32_t *column = step_of(planner, k)->column;
-    return column[0] + planner->pass.layout.extent[1] * column[1];
+    const int32_t *column = step_of(planner, k)->column, *pitch = planner->pass.row_pitch;
+    return column[0] * pitch[0] + column[1] * pitch[1];
 }
 
 /* The steps of each slab, and where it begins along the slices. */
@@ -133,7 +133,7 @@ static lr_status list_slabs(struct planner *planner)
         slices_of(step_of(planner, k), slices);
         const int low = 4 * lr_floor_div(slices[0], 4);
         slab->first = slab->count == 0 ? k : slab->first;
-        slab->map = map_of(planner, slab->first);
+        slab->row = rows_to(planner, slab->first);
         slab->low = slab->count == 0 || low < slab->low ? low : slab->low;
         slab->count++;
         planner->most_steps = slab->count > planner->most_steps ? slab->count : planner->most_steps;
@@ -163,7 +163,7 @@ static int list_step(const struct planner *planner, int k)
     const int shift = slices[0] - slab->low;
     const bool is_last = k + 1 == slab->first + slab->count;
     planner->plan->steps[k] = (lr_cuda_strip_step){.source = shift / 4,
-                                                   .after = map_of(planner, is_last ? k : k + 1),
+                                                   .after = rows_to(planner, is_last ? k : k + 1),
                                                    .shift = shift % 4,
                                                    .pairs = pairs_of(from)};
     return shift + LR_CUDA_STRIP_PIECES * LR_CUDA_STRIP_SLICES + slices[1] - slices[0] - 1;
@@ -425,13 +425,22 @@ static lr_status list_tiles(const struct planner *planner)
 
 /* --- the plan --- */
 
+static void describe_lattice(struct planner *planner)
+{
+    lr_cuda_strips *pass = &planner->pass;
+    const bool is_along_x = planner->lattice.across[0] != 0;
+    for (int k = 0; k < 2; k++) {
+        pass->next[k] = planner->lattice.next[k];
+        pass->across[k] = planner->lattice.across[k];
+    }
+    pass->row_pitch[0] = is_along_x ? 1 : pass->layout.extent[2];
+    pass->row_pitch[1] = is_along_x ? pass->layout.extent[1] : 1;
+    pass->slope = find_slope(planner);
+}
+
 static lr_status make_plan(struct planner *planner)
 {
-    for (int k = 0; k < 2; k++) {
-        planner->pass.next[k] = planner->lattice.next[k];
-        planner->pass.across[k] = planner->lattice.across[k];
-    }
-    planner->pass.slope = find_slope(planner);
+    describe_lattice(planner);
     LR_TRY(sort_steps(planner));
     LR_TRY(list_slabs(planner));
     LR_TRY(list_steps(planner));

@@ -174,6 +174,12 @@ __global__ void strip_profiles(const __grid_constant__ lr_cuda_strips pass,
     fill_strip_profile(pass, fill, (int64_t)blockIdx.x * blockDim.x + threadIdx.x);
 }
 
+__global__ void strip_rows(const __grid_constant__ lr_cuda_strips pass,
+                           const __grid_constant__ lr_cuda_strip_fill fill)
+{
+    fill_strip_row(pass, fill, (int)(blockIdx.x * blockDim.x + threadIdx.x));
+}
+
 /* --- launches --- */
 
 /* The source image for copies of slabs: its grid alone, so that all around it is zero. */
@@ -266,6 +272,7 @@ int lr_cuda_launch_strip_fill(bool forward, const lr_cuda_strips *pass,
     constexpr int group = 256;
     const int threads = fill->num_steps * LR_CUDA_OUTPUTS;
     const int64_t profiles = (int64_t)fill->num_columns * pass->num_rows;
+    const int64_t columns = (int64_t)pass->layout.extent[1] * pass->layout.extent[2];
     const auto blocks = [](int64_t count) { return (unsigned)((count + group - 1) / group); };
     if (forward) {
         strip_steps<true><<<blocks(threads), group>>>(*pass, *fill);
@@ -274,6 +281,7 @@ int lr_cuda_launch_strip_fill(bool forward, const lr_cuda_strips *pass,
     }
     if (pass->num_rows > 1) {
         strip_profiles<<<blocks(profiles), group>>>(*pass, *fill);
+        strip_rows<<<blocks(columns), group>>>(*pass, *fill);
     }
     return cudaGetLastError();
 }

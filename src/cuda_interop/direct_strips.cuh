@@ -43,8 +43,8 @@ template <int Slices> struct strip_thread {
     int lane, side, split;
     int row_in_block, piece;
     bool is_needed;           /* a thread of the warp has outputs in the grid */
+    int first_row;            /* where that of output 0 is in the pass's rows */
     int row[LR_CUDA_OUTPUTS]; /* of mSRval, for the way back */
-    int map;                  /* LORmap's entry that steps count from, for the way forward */
     float sums[LR_CUDA_OUTPUTS][Slices];
 };
 
@@ -52,7 +52,7 @@ template <int Slices> struct strip_thread {
 struct strip_slab {
     int number, slot;
     int first, count; /* its steps, in the block's memory */
-    int kernel;       /* of the first step's source, for the way forward */
+    int row;          /* of the first step's source, for the way forward */
 };
 
 __device__ inline int num_slots(const lr_cuda_strips &pass)
@@ -144,22 +144,22 @@ __device__ inline void stage_slab(const lr_cuda_strips &pass, const strip_block 
     }
 }
 
-/* The kernel of a thread's source, so many of LORmap's entries from where it counts from. */
+/* Row of mSRval of a thread's source: so many entries behind output 0's. */
 template <strip_kernels Kernels, int Slices>
-__device__ inline int source_kernel(const lr_cuda_strips &pass, const strip_thread<Slices> &thread,
-                                    int map)
+__device__ inline int source_row(const lr_cuda_strips &pass, const strip_thread<Slices> &thread,
+                                 int behind)
 {
-    return Kernels == STRIP_FORWARD ? __ldg(pass.map + (thread.map + map)) : 0;
+    return Kernels == STRIP_FORWARD ? __ldg(pass.rows + (thread.first_row + behind)) : 0;
 }
 
-/* What there is of slab c before its copies: the kernel is under way while they are awaited. */
+/* What there is of slab c before its copies: the row is under way while they are awaited. */
 template <strip_kernels Kernels, int Slices>
 __device__ inline strip_slab open_slab(const lr_cuda_strips &pass, const strip_block &block, int c,
                                        int slot, const strip_thread<Slices> &thread)
 {
     const lr_cuda_slab slab = slab_at(block, c);
     return {c, slot, pass.holds_steps ? slab.first : slot * pass.room_steps, slab.count,
-            source_kernel<Kernels>(pass, thread, slab.map)};
+            source_row<Kernels>(pass, thread, slab.row)};
 }
 
 /* --- steps --- */
@@ -257,13 +257,13 @@ __device__ inline void gather_step(const strip_step &step, const float4 *source,
 }
 
 /* What is under way while a thread works on a step: the factors of the next one for its outputs,
- * and the kernel of the source of the one after that. */
+ * and the row of the source of the one after that. */
 struct strip_ahead {
     float factors[LR_CUDA_OUTPUTS];
-    int kernel;
+    int row;
 };
 
-/* Looks ahead to a step, whose kernel has come. */
+/* Looks ahead to a step, whose row has come. */
 template <strip_kernels Kernels, int Slices>
 __device__ inline void look_ahead(const lr_cuda_strips &pass, const strip_step &step,
                                   const strip_thread<Slices> &thread, strip_ahead &ahead)
@@ -271,13 +271,12 @@ __device__ inline void look_ahead(const lr_cuda_strips &pass, const strip_step &
     const int4 profiles = step.profiles;
     const int after = step.place.y;
     const int at[LR_CUDA_OUTPUTS] = {profiles.x, profiles.y, profiles.z, profiles.w};
-    const int source_row = row_of(pass.num_rows, ahead.kernel);
 #pragma unroll
     for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
-        const int row = Kernels == STRIP_FORWARD ? source_row : thread.row[j];
+        const int row = Kernels == STRIP_FORWARD ? ahead.row : thread.row[j];
         ahead.factors[j] = __ldg(pass.profiles + (at[j] + row));
     }
-    ahead.kernel = source_kernel<Kernels>(pass, thread, after);
+    ahead.row = source_row<Kernels>(pass, thread, after);
 }
 
 /* All steps of a slab. */
@@ -292,7 +291,7 @@ __device__ inline void gather_slab(const lr_cuda_strips &pass, const strip_block
                         thread.piece * (Slices / 4);
     const strip_step *step = block.steps + slab.first;
     const strip_step *const end = step + slab.count;
-    strip_ahead ahead = {{0, 0, 0, 0}, slab.kernel};
+    strip_ahead ahead = {{0, 0, 0, 0}, slab.row};
     if (Kernels != STRIP_ONE && step != end) {
         look_ahead<Kernels>(pass, *step, thread, ahead);
     }
@@ -321,22 +320,29 @@ __device__ inline int output_column(const lr_cuda_strips &pass, const strip_bloc
                      block.row + drift(pass, block.column) + thread.row_in_block);
 }
 
-/* LORmap's entry for output 0, which may lie before the grid. Where a thread has an output in the
- * grid, LORmap's margins have all its sources (lr_cuda_column_margins), and row_of makes do with
- * whatever is there. A thread that has none stores nothing, and goes by the grid's first column. */
-template <int Slices>
-__device__ inline int first_entry(const lr_cuda_strips &pass, const strip_block &block,
-                                  const strip_thread<Slices> &thread)
+/* Where the row of mSRval of a column of the lattice is. */
+__device__ inline int row_at(const lr_cuda_strips &pass, int l, int r)
 {
-    const lr_cuda_layout &layout = pass.layout;
-    int entry = layout.margin[1] + layout.extent[1] * layout.margin[2];
+    const int x = l * pass.next[0] + r * pass.across[0] + pass.layout.margin[1];
+    const int y = l * pass.next[1] + r * pass.across[1] + pass.layout.margin[2];
+    return x * pass.row_pitch[0] + y * pass.row_pitch[1];
+}
+
+/* Where a thread has an output in the grid, the margins have all its sources
+ * (lr_cuda_column_margins). One that has none goes by the grid's first column: it stores
+ * nothing. */
+template <strip_kernels Kernels, int Slices>
+__device__ inline void find_rows(const lr_cuda_strips &pass, const strip_block &block,
+                                 bool has_output, strip_thread<Slices> &thread)
+{
+    const int l = block.column, r = block.row + drift(pass, l) + thread.row_in_block;
+    const int next = row_at(pass, 1, 0) - row_at(pass, 0, 0);
+    thread.first_row = has_output ? row_at(pass, l, r) : row_at(pass, 0, 0);
 #pragma unroll
     for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
-        const int column = output_column(pass, block, thread, j);
-        const int before = j * (pass.next[0] + layout.extent[1] * pass.next[1]);
-        entry = column >= 0 ? column - before : entry;
+        thread.row[j] =
+            Kernels == STRIP_BACK ? __ldg(pass.rows + (thread.first_row + j * next)) : 0;
     }
-    return entry;
 }
 
 /* number: of the thread in its block. */
@@ -345,7 +351,7 @@ __device__ inline void begin_strip(const lr_cuda_strips &pass, const strip_block
                                    strip_thread<Slices> &thread)
 {
     const int warp = same_in_warp(number / LR_CUDA_STRIP_LANES);
-    bool is_needed = false;
+    bool has_output = false;
     thread.lane = number % LR_CUDA_STRIP_LANES;
     thread.split = warp / pass.sides;
     thread.side = warp - thread.split * pass.sides;
@@ -353,18 +359,14 @@ __device__ inline void begin_strip(const lr_cuda_strips &pass, const strip_block
     thread.piece = thread.lane / LR_CUDA_STRIP_ROWS;
 #pragma unroll
     for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
-        const int column = output_column(pass, block, thread, j);
-        is_needed = is_needed || column >= 0;
-        thread.row[j] = Kernels != STRIP_BACK || column < 0
-                            ? 0
-                            : row_of(pass.num_rows, __ldg(pass.map + column));
+        has_output = has_output || output_column(pass, block, thread, j) >= 0;
 #pragma unroll
         for (int z = 0; z < Slices; z++) {
             thread.sums[j][z] = 0;
         }
     }
-    thread.map = Kernels == STRIP_FORWARD ? first_entry(pass, block, thread) : 0;
-    thread.is_needed = any_lane(is_needed);
+    thread.is_needed = any_lane(has_output);
+    find_rows<Kernels>(pass, block, has_output, thread);
 }
 
 /* --- sums of warps that share their outputs --- */
@@ -489,6 +491,18 @@ __device__ inline void fill_strip_profile(const lr_cuda_strips &pass,
     /* zero: so far from the kernel's middle that its weights are */
     fill.profiles[thread] =
         factor > 0 ? fill.values[(int64_t)offset * pass.num_rows + row] / factor : 0;
+}
+
+/* The row of column `thread` of LORmap. Margins have some row, too: sources are zero there. */
+__device__ inline void fill_strip_row(const lr_cuda_strips &pass, const lr_cuda_strip_fill &fill,
+                                      int thread)
+{
+    const int *extent = pass.layout.extent;
+    const int y = thread / extent[1], x = thread - y * extent[1];
+    if (y < extent[2]) {
+        fill.rows[x * pass.row_pitch[0] + y * pass.row_pitch[1]] =
+            (uint16_t)row_of(pass.num_rows, fill.map[thread]);
+    }
 }
 
 #endif

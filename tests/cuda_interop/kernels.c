@@ -93,7 +93,6 @@ static void open_strips(struct tables *tables, const lr_cuda_layout *layout)
         const lr_cuda_strips *pass = &plan->passes[0];
         plans_with[pass->holds_steps][pass->room_steps > pass->box_steps]++;
         plan->passes[0].slabs = plan->slabs;
-        plan->passes[0].map = tables->map;
     }
 }
 
@@ -180,6 +179,7 @@ static void run_strips(const struct tables *tables, const struct lr_cuda_strip_p
                                      .columns = plan->columns,
                                      .peaks = plan->peaks,
                                      .values = tables->values,
+                                     .map = tables->map,
                                      .num_steps = plan->num_steps,
                                      .num_offsets = plan->num_offsets,
                                      .num_columns = plan->num_columns};

@@ -249,6 +249,9 @@ template <bool Forward> void fill_strips(const lr_cuda_strips &pass, const lr_cu
     for (int32_t k = 0; k < fill.num_columns * pass.num_rows; k++) {
         fill_strip_profile(pass, fill, k);
     }
+    for (int k = 0; k < pass.layout.extent[1] * pass.layout.extent[2] + 3; k++) {
+        fill_strip_row(pass, fill, k);
+    }
 }
 
 std::vector<int4> list_of(const int32_t *entries, int32_t count)
@@ -332,6 +335,7 @@ int on_cpu_strips(bool forward, lr_cuda_strips pass, lr_cuda_strip_fill fill,
     std::vector<lr_cuda_strip_step> steps(lists->steps, lists->steps + fill.num_steps);
     const std::vector<int4> offsets = list_of(lists->offsets, fill.num_steps * LR_CUDA_OUTPUTS);
     std::vector<float> profiles((size_t)fill.num_columns * pass.num_rows);
+    std::vector<uint16_t> rows((size_t)pass.layout.extent[1] * pass.layout.extent[2]);
     std::vector<int2> tiles;
     for (int32_t k = 0; k < pass.num_tiles; k++) {
         tiles.push_back(int2{lists->tiles[2 * k], lists->tiles[2 * k + 1]});
@@ -339,8 +343,10 @@ int on_cpu_strips(bool forward, lr_cuda_strips pass, lr_cuda_strip_fill fill,
     fill.steps = steps.data();
     fill.offsets = offsets.data();
     fill.profiles = profiles.data();
+    fill.rows = rows.data();
     pass.steps = steps.data();
     pass.profiles = profiles.data();
+    pass.rows = rows.data();
     pass.tiles = tiles.data();
     const float4 *from = reinterpret_cast<const float4 *>(source);
     float4 *to = reinterpret_cast<float4 *>(target);
