@@ -50,7 +50,7 @@ bool lr_cuda_strips_work(void);
 /* images: arrays only. */
 int lr_cuda_launch_strips(bool forward, const lr_cuda_strips *pass, const lr_cuda_images *images);
 
-/* Fills in weights of steps, and profiles. */
+/* Fills in weights of steps; where there are several kernels, profiles and rows. */
 int lr_cuda_launch_strip_fill(bool forward, const lr_cuda_strips *pass,
                               const lr_cuda_strip_fill *fill);
 

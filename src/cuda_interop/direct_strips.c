@@ -25,6 +25,7 @@ struct planner {
     const struct lr_cuda_strip_params *params;
     struct lr_lattice lattice;
     int64_t (*slabs)[2]; /* owned [lattice.count]: slab, number of the step */
+    int most_steps;      /* of a slab */
     lr_cuda_strips pass; /* what blocks of all shapes have */
 };
 
@@ -97,6 +98,21 @@ static const struct lr_lattice_step *step_of(const struct planner *planner, int 
     return &planner->lattice.steps[planner->slabs[k][1]];
 }
 
+/* Rows of the lattice from a thread's to the source of step k. */
+static int place_of(const struct planner *planner, int k)
+{
+    int at[2];
+    lr_lattice_place_column(&planner->lattice, step_of(planner, k)->column, at);
+    return at[1];
+}
+
+/* Rows of mSRval from that of a thread's first output to that of the source of step k. */
+static int rows_to(const struct planner *planner, int k)
+{
+    const int32_t *column = step_of(planner, k)->column, *pitch = planner->pass.row_pitch;
+    return column[0] * pitch[0] + column[1] * pitch[1];
+}
+
 /* The steps of each slab, and where it begins along the slices. */
 static lr_status list_slabs(struct planner *planner)
 {
@@ -117,9 +133,10 @@ static lr_status list_slabs(struct planner *planner)
         slices_of(step_of(planner, k), slices);
         const int low = 4 * lr_floor_div(slices[0], 4);
         slab->first = slab->count == 0 ? k : slab->first;
+        slab->row = rows_to(planner, slab->first);
         slab->low = slab->count == 0 || low < slab->low ? low : slab->low;
         slab->count++;
-        pass->most_steps = slab->count > pass->most_steps ? slab->count : pass->most_steps;
+        planner->most_steps = slab->count > planner->most_steps ? slab->count : planner->most_steps;
     }
     return LR_OK;
 }
@@ -140,12 +157,15 @@ static int32_t pairs_of(const struct lr_lattice_step *step)
 static int list_step(const struct planner *planner, int k)
 {
     const struct lr_lattice_step *from = step_of(planner, k);
-    int at[2], slices[2];
-    lr_lattice_place_column(&planner->lattice, from->column, at);
+    const lr_cuda_slab *slab = &planner->plan->slabs[planner->slabs[k][0] - planner->pass.least];
+    int slices[2];
     slices_of(from, slices);
-    const int shift = slices[0] - planner->plan->slabs[at[0] - planner->pass.least].low;
-    planner->plan->steps[k] = (lr_cuda_strip_step){
-        .source = shift / 4, .place = at[1], .shift = shift % 4, .pairs = pairs_of(from)};
+    const int shift = slices[0] - slab->low;
+    const bool is_last = k + 1 == slab->first + slab->count;
+    planner->plan->steps[k] = (lr_cuda_strip_step){.source = shift / 4,
+                                                   .after = rows_to(planner, is_last ? k : k + 1),
+                                                   .shift = shift % 4,
+                                                   .pairs = pairs_of(from)};
     return shift + LR_CUDA_STRIP_PIECES * LR_CUDA_STRIP_SLICES + slices[1] - slices[0] - 1;
 }
 
@@ -166,7 +186,7 @@ static lr_status list_steps(struct planner *planner)
     }
     planner->pass.pitch = ((slices + 3) / 4) | 1;
     for (int k = 0; k < plan->num_steps; k++) {
-        plan->steps[k].source += plan->steps[k].place * planner->pass.pitch;
+        plan->steps[k].source += place_of(planner, k) * planner->pass.pitch;
     }
     return LR_OK;
 }
@@ -224,7 +244,7 @@ static void find_width(const struct planner *planner, lr_cuda_strips *pass)
     double least = 0, most = 0;
     for (int c = 0; c < plan->num_slabs; c++) {
         for (int k = 0; k < plan->slabs[c].count; k++) {
-            const double off = plan->steps[plan->slabs[c].first + k].place -
+            const double off = place_of(planner, plan->slabs[c].first + k) -
                                (double)pass->slope * (pass->least + c) / ONE;
             least = off < least ? off : least;
             most = off > most ? off : most;
@@ -234,14 +254,22 @@ static void find_width(const struct planner *planner, lr_cuda_strips *pass)
     pass->width = pass->sides * LR_CUDA_STRIP_ROWS + pass->lead + (int32_t)ceil(most + 1);
 }
 
-/* What a block holds: slabs of columns, their steps and kernels' rows; the list of slabs; barriers. Sums
- * of warps that share their outputs take the same place at last. */
+/* Room for so many steps: as few copies as there can be, which are hardly larger than they must. */
+static void set_boxes(int steps, lr_cuda_strips *pass)
+{
+    const int boxes = (steps + LR_CUDA_STRIP_MOST - 1) / LR_CUDA_STRIP_MOST;
+    const int least = (steps + boxes - 1) / boxes;
+    pass->box_steps = (least + 3) / 4 * 4; /* copies begin at 128 bytes */
+    pass->room_steps = boxes * pass->box_steps;
+}
+
+/* What a block holds: slabs of columns and their steps; the list of slabs; barriers. Sums of warps
+ * that share their outputs take the same place at last. */
 static int32_t count_bytes(const lr_cuda_strips *pass)
 {
     const int32_t slots = pass->splits * pass->depth;
-    const int32_t steps = pass->holds_steps ? pass->num_steps : slots * pass->most_steps;
-    const int32_t lists = slots * (pass->slab_quads * 16 + pass->width * 2) +
-                          steps * (int)sizeof(lr_cuda_strip_step) +
+    const int32_t steps = (pass->holds_steps ? 1 : slots) * pass->room_steps;
+    const int32_t lists = slots * pass->slab_quads * 16 + steps * (int)sizeof(lr_cuda_strip_step) +
                           pass->num_slabs * (int)sizeof(lr_cuda_slab);
     const int32_t sums = pass->splits == 1
                              ? 0
@@ -261,6 +289,7 @@ static void set_block(const struct planner *planner, const int shape[2], lr_cuda
     for (int k = 0; k == 0 || (k < 4 && pass->bytes > ROOM_BYTES); k++) {
         pass->holds_steps = k < 2;
         pass->depth = 3 - k % 2;
+        set_boxes(pass->holds_steps ? pass->num_steps : planner->most_steps, pass);
         pass->bytes = count_bytes(pass);
     }
 }
@@ -396,13 +425,22 @@ static lr_status list_tiles(const struct planner *planner)
 
 /* --- the plan --- */
 
+static void describe_lattice(struct planner *planner)
+{
+    lr_cuda_strips *pass = &planner->pass;
+    const bool is_along_x = planner->lattice.across[0] != 0;
+    for (int k = 0; k < 2; k++) {
+        pass->next[k] = planner->lattice.next[k];
+        pass->across[k] = planner->lattice.across[k];
+    }
+    pass->row_pitch[0] = is_along_x ? 1 : pass->layout.extent[2];
+    pass->row_pitch[1] = is_along_x ? pass->layout.extent[1] : 1;
+    pass->slope = find_slope(planner);
+}
+
 static lr_status make_plan(struct planner *planner)
 {
-    for (int k = 0; k < 2; k++) {
-        planner->pass.next[k] = planner->lattice.next[k];
-        planner->pass.across[k] = planner->lattice.across[k];
-    }
-    planner->pass.slope = find_slope(planner);
+    describe_lattice(planner);
     LR_TRY(sort_steps(planner));
     LR_TRY(list_slabs(planner));
     LR_TRY(list_steps(planner));

@@ -21,11 +21,16 @@ __device__ inline void add_in_turn(float &sum, float a, float b)
 namespace
 {
 
+/* What boxes are copied from. */
+struct strip_arrays {
+    CUtensorMap source, steps;
+};
+
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
 
 /* The copies of a slab, which a barrier in shared memory counts. */
 struct slab_copies {
-    const CUtensorMap *source;
+    const strip_arrays *arrays;
     uint64_t *barrier;
 
     __device__ void expect(int bytes)
@@ -34,12 +39,11 @@ struct slab_copies {
     }
     __device__ void slab(float4 *target, int z, int x, int y)
     {
-        copy_box<3>(target, source, {z, x, y}, barrier);
+        copy_box<3>(target, &arrays->source, {z, x, y}, barrier);
     }
-    __device__ void list(void *target, const void *from, int bytes)
+    __device__ void steps(strip_step *target, int first)
     {
-        cuda::ptx::cp_async_bulk(cuda::ptx::space_cluster, cuda::ptx::space_global, target, from,
-                                 (uint32_t)bytes, barrier);
+        copy_box<2>(target, &arrays->steps, {0, first}, barrier);
     }
 };
 
@@ -61,23 +65,20 @@ struct ring_front {
 };
 
 /* For the first warp of a split. */
-template <strip_kernels Kernels>
 __device__ inline void bring_slab(const lr_cuda_strips &pass, const strip_block &block,
-                                  const CUtensorMap *source, int c, int slot, int lane)
+                                  const strip_arrays &arrays, int c, int slot)
 {
-    slab_copies copies = {source, block.barriers + slot};
+    slab_copies copies = {&arrays, block.barriers + slot};
     const lr_cuda_slab slab = slab_at(block, c);
-    stage_rows<Kernels>(pass, block, c, slot, lane);
-    __syncwarp();
     if (is_elected()) {
         stage_slab(pass, block, c, slot, slab, copies);
     }
 }
 
 /* Slabs below `end`, each once all are through with the one that it replaces. */
-template <strip_kernels Kernels, int Slices>
+template <int Slices>
 __device__ inline void bring_slabs(const lr_cuda_strips &pass, const strip_block &block,
-                                   const CUtensorMap *source, const strip_thread<Slices> &own,
+                                   const strip_arrays &arrays, const strip_thread<Slices> &own,
                                    int end, ring_front &front)
 {
     const int first_slot = own.split * pass.depth;
@@ -86,8 +87,7 @@ __device__ inline void bring_slabs(const lr_cuda_strips &pass, const strip_block
         if (front.place.round > 0) {
             wait_for(is_free + front.place.slot, front.place.round - 1);
         }
-        bring_slab<Kernels>(pass, block, source, front.coming, first_slot + front.place.slot,
-                            own.lane);
+        bring_slab(pass, block, arrays, front.coming, first_slot + front.place.slot);
         front = {front.coming + pass.splits, next_place(pass.depth, front.place)};
     }
 }
@@ -95,23 +95,24 @@ __device__ inline void bring_slabs(const lr_cuda_strips &pass, const strip_block
 /* A split's slabs, the next ones on their way while this one is worked on. */
 template <strip_kernels Kernels, int Slices>
 __device__ inline void gather_strip(const lr_cuda_strips &pass, const strip_block &block,
-                                    const CUtensorMap *source, strip_thread<Slices> &own)
+                                    const strip_arrays &arrays, strip_thread<Slices> &own)
 {
     const int first_slot = own.split * pass.depth, ahead = pass.depth * pass.splits;
     uint64_t *const is_there = block.barriers + first_slot;
     uint64_t *const is_free = is_there + num_slots(pass);
     ring_place here = {0, 0};
     ring_front front = {own.split, here};
-    bring_slabs<Kernels>(pass, block, source, own, own.split + ahead - pass.splits, front);
+    bring_slabs(pass, block, arrays, own, own.split + ahead - pass.splits, front);
     if (pass.holds_steps) {
         wait_for(block.barriers + 2 * num_slots(pass), 0);
     }
     for (int c = own.split; c < pass.num_slabs;
          c += pass.splits, here = next_place(pass.depth, here)) {
-        bring_slabs<Kernels>(pass, block, source, own, c + ahead, front);
+        bring_slabs(pass, block, arrays, own, c + ahead, front);
+        const strip_slab slab = open_slab<Kernels>(pass, block, c, first_slot + here.slot, own);
         wait_for(is_there + here.slot, here.round);
         if (own.is_needed) {
-            gather_slab<Kernels>(pass, block, c, first_slot + here.slot, own);
+            gather_slab<Kernels>(pass, block, slab, own);
         }
         __syncwarp();
         if (is_elected()) {
@@ -125,7 +126,7 @@ __device__ inline void gather_strip(const lr_cuda_strips &pass, const strip_bloc
 /* slice: the first. 24 slices take 96 registers for sums alone, so that three blocks have room. */
 template <strip_kernels Kernels, int Slices>
 __global__ void __launch_bounds__(LR_CUDA_STRIP_WARPS *LR_CUDA_STRIP_LANES, 3)
-    strips(const __grid_constant__ lr_cuda_strips pass, const __grid_constant__ CUtensorMap source,
+    strips(const __grid_constant__ lr_cuda_strips pass, const __grid_constant__ strip_arrays arrays,
            int slice, float4 *target)
 {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
@@ -142,13 +143,13 @@ __global__ void __launch_bounds__(LR_CUDA_STRIP_WARPS *LR_CUDA_STRIP_LANES, 3)
     }
     __syncthreads();
     if (number == 0 && pass.holds_steps) {
-        slab_copies copies = {&source, block.barriers + 2 * num_slots(pass)};
+        slab_copies copies = {&arrays, block.barriers + 2 * num_slots(pass)};
         stage_steps(pass, block, copies);
     }
     strip_thread<Slices> own;
     begin_strip<Kernels>(pass, block, number, own);
     wait_for_last_kernel(); /* images may be its */
-    gather_strip<Kernels>(pass, block, &source, own);
+    gather_strip<Kernels>(pass, block, arrays, own);
     if (pass.splits > 1) {
         float *sums = reinterpret_cast<float *>(block.columns);
         __syncthreads();
@@ -173,12 +174,17 @@ __global__ void strip_profiles(const __grid_constant__ lr_cuda_strips pass,
     fill_strip_profile(pass, fill, (int64_t)blockIdx.x * blockDim.x + threadIdx.x);
 }
 
+__global__ void strip_rows(const __grid_constant__ lr_cuda_strips pass,
+                           const __grid_constant__ lr_cuda_strip_fill fill)
+{
+    fill_strip_row(pass, fill, (int)(blockIdx.x * blockDim.x + threadIdx.x));
+}
+
 /* --- launches --- */
 
 /* The source image for copies of slabs: its grid alone, so that all around it is zero. */
 cudaError_t describe_source(const lr_cuda_strips &pass, const float4 *source, CUtensorMap *map)
 {
-    static const encode_tiled encode = find_encode_tiled();
     const lr_cuda_layout &layout = pass.layout;
     const int64_t column = layout.extent[0], row = column * layout.extent[1];
     const float4 *first =
@@ -193,13 +199,30 @@ cudaError_t describe_source(const lr_cuda_strips &pass, const float4 *source, CU
     return array.describe(map);
 }
 
+cudaError_t describe_steps(const lr_cuda_strips &pass, CUtensorMap *map)
+{
+    constexpr int words = sizeof(*pass.steps) / sizeof(int32_t);
+    const boxed_array<2> array = {CU_TENSOR_MAP_DATA_TYPE_INT32,
+                                  pass.steps,
+                                  {words, (cuuint64_t)pass.num_steps},
+                                  {sizeof(*pass.steps)},
+                                  {words, (cuuint32_t)pass.box_steps}};
+    return array.describe(map);
+}
+
+cudaError_t describe_arrays(const lr_cuda_strips &pass, const float4 *source, strip_arrays *arrays)
+{
+    const cudaError_t error = describe_source(pass, source, &arrays->source);
+    return error == cudaSuccess ? describe_steps(pass, &arrays->steps) : error;
+}
+
 /* `layers` of blocks above each other, from a slice on. */
 template <strip_kernels Kernels, int Slices>
 cudaError_t launch(const lr_cuda_strips &pass, const lr_cuda_images &images, int slice, int layers)
 {
     const auto kernel = strips<Kernels, Slices>;
-    CUtensorMap source;
-    cudaError_t error = layers == 0 ? cudaSuccess : describe_source(pass, images.source, &source);
+    strip_arrays arrays;
+    cudaError_t error = layers == 0 ? cudaSuccess : describe_arrays(pass, images.source, &arrays);
     if (error == cudaSuccess && layers > 0) {
         static std::atomic<uint64_t> devices;
         error = allow_shared_room(kernel, lr_cuda_shared_room(), devices);
@@ -211,7 +234,7 @@ cudaError_t launch(const lr_cuda_strips &pass, const lr_cuda_images &images, int
     overlapping_launch launch(kernel, {(unsigned)pass.num_tiles, (unsigned)layers}, threads);
     launch.config.dynamicSmemBytes = (size_t)pass.bytes;
     launch.config.stream = static_cast<cudaStream_t>(images.stream);
-    return cudaLaunchKernelEx(&launch.config, kernel, pass, source, slice, images.target);
+    return cudaLaunchKernelEx(&launch.config, kernel, pass, arrays, slice, images.target);
 }
 
 /* Whole layers, and the slices that are left by the shortest threads that do. */
@@ -249,6 +272,7 @@ int lr_cuda_launch_strip_fill(bool forward, const lr_cuda_strips *pass,
     constexpr int group = 256;
     const int threads = fill->num_steps * LR_CUDA_OUTPUTS;
     const int64_t profiles = (int64_t)fill->num_columns * pass->num_rows;
+    const int64_t columns = (int64_t)pass->layout.extent[1] * pass->layout.extent[2];
     const auto blocks = [](int64_t count) { return (unsigned)((count + group - 1) / group); };
     if (forward) {
         strip_steps<true><<<blocks(threads), group>>>(*pass, *fill);
@@ -257,6 +281,7 @@ int lr_cuda_launch_strip_fill(bool forward, const lr_cuda_strips *pass,
     }
     if (pass->num_rows > 1) {
         strip_profiles<<<blocks(profiles), group>>>(*pass, *fill);
+        strip_rows<<<blocks(columns), group>>>(*pass, *fill);
     }
     return cudaGetLastError();
 }

@@ -10,7 +10,7 @@
  * keeps it in registers. How copies are made comes as a type with
  *   void expect(bytes), which all copies of a slab follow,
  *   void slab(target, z, x, y): the box of a slab; what lies outside the grid is zero
- *   void list(target, source, bytes) */
+ *   void steps(target, first): the box of steps from there on; what lies beyond the last is zero */
 #ifndef LR_CUDA_DIRECT_STRIPS_CUH
 #define LR_CUDA_DIRECT_STRIPS_CUH
 
@@ -23,7 +23,7 @@ enum { LR_CUDA_STRIP_LANES = LR_CUDA_STRIP_ROWS * LR_CUDA_STRIP_PIECES };
 
 /* lr_cuda_strip_step, by four numbers. */
 struct strip_step {
-    int4 place; /* source, place, shift, pairs */
+    int4 place; /* source, after, shift, pairs */
     int4 profiles;
     float4 weights[4];
 };
@@ -35,17 +35,24 @@ struct strip_block {
     int slice;           /* the first */
     uint64_t *barriers;  /* [slots]: slabs that are there; [slots]: that are free; [1]: all steps */
     float4 *columns;     /* [slots][slab_quads], of these [width][pitch]; at last, sums */
-    strip_step *steps;   /* [slots][most_steps], or all */
+    strip_step *steps;   /* [slots][room_steps], or all: [room_steps] */
     lr_cuda_slab *slabs; /* [num_slabs]: as the pass's */
-    uint16_t *rows;      /* [slots][width]: of mSRval, for the way forward */
 };
 
 template <int Slices> struct strip_thread {
     int lane, side, split;
     int row_in_block, piece;
-    bool is_needed; /* a thread of the warp has outputs in the grid */
-    int row[LR_CUDA_OUTPUTS];
+    bool is_needed;           /* a thread of the warp has outputs in the grid */
+    int first_row;            /* where that of output 0 is in the pass's rows */
+    int row[LR_CUDA_OUTPUTS]; /* of mSRval, for the way back */
     float sums[LR_CUDA_OUTPUTS][Slices];
+};
+
+/* A slab that a thread goes to. */
+struct strip_slab {
+    int number, slot;
+    int first, count; /* its steps, in the block's memory */
+    int row;          /* of the first step's source, for the way forward */
 };
 
 __device__ inline int num_slots(const lr_cuda_strips &pass)
@@ -58,13 +65,12 @@ __device__ inline strip_block strip_block_at(const lr_cuda_strips &pass, int2 ti
                                              float4 *shared)
 {
     const int slots = num_slots(pass);
-    strip_block block = {tile.x, tile.y, slice, nullptr, nullptr, nullptr, nullptr, nullptr};
+    strip_block block = {tile.x, tile.y, slice, nullptr, nullptr, nullptr, nullptr};
     block.barriers = reinterpret_cast<uint64_t *>(shared);
     block.columns = shared + LR_CUDA_STRIP_BARRIERS / sizeof(float4);
     block.steps = reinterpret_cast<strip_step *>(block.columns + slots * pass.slab_quads);
-    block.slabs = reinterpret_cast<lr_cuda_slab *>(
-        block.steps + (pass.holds_steps ? pass.num_steps : slots * pass.most_steps));
-    block.rows = reinterpret_cast<uint16_t *>(block.slabs + pass.num_slabs);
+    block.slabs = reinterpret_cast<lr_cuda_slab *>(block.steps + (pass.holds_steps ? 1 : slots) *
+                                                                     pass.room_steps);
     return block;
 }
 
@@ -86,14 +92,28 @@ __device__ inline void load_slabs(const lr_cuda_strips &pass, const strip_block 
     }
 }
 
-/* Begins the copy of all steps. For one thread. */
+__device__ inline int step_bytes(const lr_cuda_strips &pass)
+{
+    return pass.room_steps * (int)sizeof(strip_step);
+}
+
+/* Begins the copies of as many steps as there is room for. For one thread. */
+template <class Copies>
+__device__ inline void copy_steps(const lr_cuda_strips &pass, strip_step *target, int first,
+                                  Copies &copies)
+{
+    for (int k = 0; k < pass.room_steps; k += pass.box_steps) {
+        copies.steps(target + k, first + k);
+    }
+}
+
+/* Begins the copies of all steps. For one thread. */
 template <class Copies>
 __device__ inline void stage_steps(const lr_cuda_strips &pass, const strip_block &block,
                                    Copies &copies)
 {
-    const int bytes = pass.num_steps * (int)sizeof(strip_step);
-    copies.expect(bytes);
-    copies.list(block.steps, pass.steps, bytes);
+    copies.expect(step_bytes(pass));
+    copy_steps(pass, block.steps, 0, copies);
 }
 
 /* Slab c's first row. l: its place along the strip. */
@@ -106,7 +126,7 @@ __device__ inline int slab_row(const lr_cuda_strips &pass, const strip_block &bl
 __device__ inline lr_cuda_slab slab_at(const strip_block &block, int c)
 {
     const int4 slab = reinterpret_cast<const int4 *>(block.slabs)[c];
-    return {same_in_warp(slab.x), same_in_warp(slab.y), same_in_warp(slab.z), 0};
+    return {same_in_warp(slab.x), same_in_warp(slab.y), same_in_warp(slab.z), slab.w};
 }
 
 /* Begins the copies of slab c. For one thread. */
@@ -115,26 +135,31 @@ __device__ inline void stage_slab(const lr_cuda_strips &pass, const strip_block 
                                   int slot, const lr_cuda_slab &slab, Copies &copies)
 {
     const int l = block.column + pass.least + c, r = slab_row(pass, block, l);
-    const int step_bytes = pass.holds_steps ? 0 : slab.count * (int)sizeof(strip_step);
-    copies.expect(pass.width * pass.pitch * (int)sizeof(float4) + step_bytes);
+    copies.expect(pass.width * pass.pitch * (int)sizeof(float4) +
+                  (pass.holds_steps ? 0 : step_bytes(pass)));
     copies.slab(block.columns + slot * pass.slab_quads, block.slice + slab.low,
                 l * pass.next[0] + r * pass.across[0], l * pass.next[1] + r * pass.across[1]);
-    if (step_bytes > 0) {
-        copies.list(block.steps + slot * pass.most_steps, pass.steps + slab.first, step_bytes);
+    if (!pass.holds_steps) {
+        copy_steps(pass, block.steps + slot * pass.room_steps, slab.first, copies);
     }
 }
 
-/* A lane's share of the rows of slab c. */
-template <strip_kernels Kernels>
-__device__ inline void stage_rows(const lr_cuda_strips &pass, const strip_block &block, int c,
-                                  int slot, int lane)
+/* Row of mSRval of a thread's source: so many entries behind output 0's. */
+template <strip_kernels Kernels, int Slices>
+__device__ inline int source_row(const lr_cuda_strips &pass, const strip_thread<Slices> &thread,
+                                 int behind)
 {
-    const int l = block.column + pass.least + c, r = slab_row(pass, block, l);
-    uint16_t *rows = block.rows + slot * pass.width;
-    for (int k = lane; Kernels == STRIP_FORWARD && k < pass.width; k += LR_CUDA_STRIP_LANES) {
-        const int column = column_at(pass, l, r + k);
-        rows[k] = column < 0 ? 0 : (uint16_t)row_of(pass.num_rows, __ldg(pass.map + column));
-    }
+    return Kernels == STRIP_FORWARD ? __ldg(pass.rows + (thread.first_row + behind)) : 0;
+}
+
+/* What there is of slab c before its copies: the row is under way while they are awaited. */
+template <strip_kernels Kernels, int Slices>
+__device__ inline strip_slab open_slab(const lr_cuda_strips &pass, const strip_block &block, int c,
+                                       int slot, const strip_thread<Slices> &thread)
+{
+    const lr_cuda_slab slab = slab_at(block, c);
+    return {c, slot, pass.holds_steps ? slab.first : slot * pass.room_steps, slab.count,
+            source_row<Kernels>(pass, thread, slab.row)};
 }
 
 /* --- steps --- */
@@ -231,48 +256,54 @@ __device__ inline void gather_step(const strip_step &step, const float4 *source,
     }
 }
 
-/* Factors of a step for the thread's outputs. rows: of the slab, from the thread's own on. */
+/* What is under way while a thread works on a step: the factors of the next one for its outputs,
+ * and the row of the source of the one after that. */
+struct strip_ahead {
+    float factors[LR_CUDA_OUTPUTS];
+    int row;
+};
+
+/* Looks ahead to a step, whose row has come. */
 template <strip_kernels Kernels, int Slices>
-__device__ inline void load_factors(const lr_cuda_strips &pass, const strip_step &step,
-                                    const uint16_t *rows, const strip_thread<Slices> &thread,
-                                    float (&factors)[LR_CUDA_OUTPUTS])
+__device__ inline void look_ahead(const lr_cuda_strips &pass, const strip_step &step,
+                                  const strip_thread<Slices> &thread, strip_ahead &ahead)
 {
     const int4 profiles = step.profiles;
+    const int after = step.place.y;
     const int at[LR_CUDA_OUTPUTS] = {profiles.x, profiles.y, profiles.z, profiles.w};
-    const int source_row = Kernels == STRIP_FORWARD ? rows[step.place.y] : 0;
 #pragma unroll
     for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
-        factors[j] =
-            __ldg(pass.profiles + at[j] + (Kernels == STRIP_FORWARD ? source_row : thread.row[j]));
+        const int row = Kernels == STRIP_FORWARD ? ahead.row : thread.row[j];
+        ahead.factors[j] = __ldg(pass.profiles + (at[j] + row));
     }
+    ahead.row = source_row<Kernels>(pass, thread, after);
 }
 
-/* All steps of slab c. */
+/* All steps of a slab. */
 template <strip_kernels Kernels, int Slices>
-__device__ inline void gather_slab(const lr_cuda_strips &pass, const strip_block &block, int c,
-                                   int slot, strip_thread<Slices> &thread)
+__device__ inline void gather_slab(const lr_cuda_strips &pass, const strip_block &block,
+                                   const strip_slab &slab, strip_thread<Slices> &thread)
 {
     const int l = block.column;
-    const int row =
-        thread.row_in_block + pass.lead + drift(pass, l) - drift(pass, l + pass.least + c);
-    const float4 *own =
-        block.columns + slot * pass.slab_quads + row * pass.pitch + thread.piece * (Slices / 4);
-    const uint16_t *rows = block.rows + slot * pass.width + row;
-    const lr_cuda_slab slab = slab_at(block, c);
-    const strip_step *step = block.steps + (pass.holds_steps ? slab.first : slot * pass.most_steps);
+    const int row = thread.row_in_block + pass.lead + drift(pass, l) -
+                    drift(pass, l + pass.least + slab.number);
+    const float4 *own = block.columns + slab.slot * pass.slab_quads + row * pass.pitch +
+                        thread.piece * (Slices / 4);
+    const strip_step *step = block.steps + slab.first;
     const strip_step *const end = step + slab.count;
-    float factors[LR_CUDA_OUTPUTS], next[LR_CUDA_OUTPUTS] = {0, 0, 0, 0};
+    strip_ahead ahead = {{0, 0, 0, 0}, slab.row};
     if (Kernels != STRIP_ONE && step != end) {
-        load_factors<Kernels>(pass, *step, rows, thread, next);
+        look_ahead<Kernels>(pass, *step, thread, ahead);
     }
 #pragma unroll 1
     for (; step != end; step++) {
+        float factors[LR_CUDA_OUTPUTS];
 #pragma unroll
         for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
-            factors[j] = next[j];
+            factors[j] = ahead.factors[j];
         }
-        if (Kernels != STRIP_ONE && step + 1 != end) { /* under way during this step */
-            load_factors<Kernels>(pass, step[1], rows, thread, next);
+        if (Kernels != STRIP_ONE && step + 1 != end) {
+            look_ahead<Kernels>(pass, step[1], thread, ahead);
         }
         gather_step<Kernels>(*step, own, factors, thread);
     }
@@ -289,13 +320,38 @@ __device__ inline int output_column(const lr_cuda_strips &pass, const strip_bloc
                      block.row + drift(pass, block.column) + thread.row_in_block);
 }
 
+/* Where the row of mSRval of a column of the lattice is. */
+__device__ inline int row_at(const lr_cuda_strips &pass, int l, int r)
+{
+    const int x = l * pass.next[0] + r * pass.across[0] + pass.layout.margin[1];
+    const int y = l * pass.next[1] + r * pass.across[1] + pass.layout.margin[2];
+    return x * pass.row_pitch[0] + y * pass.row_pitch[1];
+}
+
+/* Where a thread has an output in the grid, the margins have all its sources
+ * (lr_cuda_column_margins). One that has none goes by the grid's first column: it stores
+ * nothing. */
+template <strip_kernels Kernels, int Slices>
+__device__ inline void find_rows(const lr_cuda_strips &pass, const strip_block &block,
+                                 bool has_output, strip_thread<Slices> &thread)
+{
+    const int l = block.column, r = block.row + drift(pass, l) + thread.row_in_block;
+    const int next = row_at(pass, 1, 0) - row_at(pass, 0, 0);
+    thread.first_row = has_output ? row_at(pass, l, r) : row_at(pass, 0, 0);
+#pragma unroll
+    for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
+        thread.row[j] =
+            Kernels == STRIP_BACK ? __ldg(pass.rows + (thread.first_row + j * next)) : 0;
+    }
+}
+
 /* number: of the thread in its block. */
 template <strip_kernels Kernels, int Slices>
 __device__ inline void begin_strip(const lr_cuda_strips &pass, const strip_block &block, int number,
                                    strip_thread<Slices> &thread)
 {
     const int warp = same_in_warp(number / LR_CUDA_STRIP_LANES);
-    bool is_needed = false;
+    bool has_output = false;
     thread.lane = number % LR_CUDA_STRIP_LANES;
     thread.split = warp / pass.sides;
     thread.side = warp - thread.split * pass.sides;
@@ -303,17 +359,14 @@ __device__ inline void begin_strip(const lr_cuda_strips &pass, const strip_block
     thread.piece = thread.lane / LR_CUDA_STRIP_ROWS;
 #pragma unroll
     for (int j = 0; j < LR_CUDA_OUTPUTS; j++) {
-        const int column = output_column(pass, block, thread, j);
-        is_needed = is_needed || column >= 0;
-        thread.row[j] = Kernels != STRIP_BACK || column < 0
-                            ? 0
-                            : row_of(pass.num_rows, __ldg(pass.map + column));
+        has_output = has_output || output_column(pass, block, thread, j) >= 0;
 #pragma unroll
         for (int z = 0; z < Slices; z++) {
             thread.sums[j][z] = 0;
         }
     }
-    thread.is_needed = any_lane(is_needed);
+    thread.is_needed = any_lane(has_output);
+    find_rows<Kernels>(pass, block, has_output, thread);
 }
 
 /* --- sums of warps that share their outputs --- */
@@ -438,6 +491,18 @@ __device__ inline void fill_strip_profile(const lr_cuda_strips &pass,
     /* zero: so far from the kernel's middle that its weights are */
     fill.profiles[thread] =
         factor > 0 ? fill.values[(int64_t)offset * pass.num_rows + row] / factor : 0;
+}
+
+/* The row of column `thread` of LORmap. Margins have some row, too: sources are zero there. */
+__device__ inline void fill_strip_row(const lr_cuda_strips &pass, const lr_cuda_strip_fill &fill,
+                                      int thread)
+{
+    const int *extent = pass.layout.extent;
+    const int y = thread / extent[1], x = thread - y * extent[1];
+    if (y < extent[2]) {
+        fill.rows[x * pass.row_pitch[0] + y * pass.row_pitch[1]] =
+            (uint16_t)row_of(pass.num_rows, fill.map[thread]);
+    }
 }
 
 #endif

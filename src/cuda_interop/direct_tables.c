@@ -129,8 +129,11 @@ static lr_status make_columns(struct lr_cuda_table_set *set, struct lr_cuda_tabl
 static lr_status place_fill(struct lr_cuda_tables *tables, const struct lr_cuda_strip_plan *plan,
                             lr_cuda_strip_fill *fill, const lr_log *log)
 {
-    const int64_t profiles = (int64_t)plan->num_columns * tables->gather.num_rows;
-    *fill = (lr_cuda_strip_fill){.values = tables->gather.values,
+    const lr_cuda_gather *gather = &tables->gather;
+    const int64_t profiles = (int64_t)plan->num_columns * gather->num_rows;
+    const int64_t columns = (int64_t)gather->layout.extent[1] * gather->layout.extent[2];
+    *fill = (lr_cuda_strip_fill){.values = gather->values,
+                                 .map = tables->map,
                                  .num_steps = plan->num_steps,
                                  .num_offsets = plan->num_offsets,
                                  .num_columns = plan->num_columns};
@@ -140,7 +143,10 @@ static lr_status place_fill(struct lr_cuda_tables *tables, const struct lr_cuda_
     fill->columns = place(tables, fill->num_offsets * (int64_t)sizeof(int32_t), plan->columns, log);
     fill->peaks = place(tables, fill->num_columns * (int64_t)sizeof(int32_t), plan->peaks, log);
     fill->profiles = place(tables, profiles * (int64_t)sizeof(float), NULL, log);
-    return fill->offsets && fill->factors && fill->columns && fill->peaks && fill->profiles
+    fill->rows = place(tables, (gather->num_rows > 1 ? columns : 1) * (int64_t)sizeof(*fill->rows),
+                       NULL, log);
+    return fill->offsets && fill->factors && fill->columns && fill->peaks && fill->profiles &&
+                   fill->rows
                ? LR_OK
                : LR_FAILED;
 }
@@ -162,6 +168,7 @@ static lr_status place_steps(struct lr_cuda_tables *tables, const struct lr_cuda
         for (int which = 0; which < LR_CUDA_STRIPS_SHAPES; which++) {
             passes[which].steps = fill.steps;
             passes[which].profiles = fill.profiles;
+            passes[which].rows = fill.rows;
         }
     }
     return LR_OK;
@@ -175,7 +182,6 @@ static lr_status make_strips(struct lr_cuda_table_set *set, struct lr_cuda_table
         place(tables, plan->num_slabs * (int64_t)sizeof(*slabs), plan->slabs, log);
     for (int which = 0; which < LR_CUDA_STRIPS_SHAPES; which++) {
         lr_cuda_strips pass = plan->passes[which];
-        pass.map = tables->map;
         pass.slabs = slabs;
         pass.tiles = place(tables, pass.num_tiles * (int64_t)sizeof(*plan->tiles[which]),
                            plan->tiles[which], log);

@@ -57,8 +57,9 @@ static void fill(struct tables *tables)
     const int64_t count = gather->num_offsets;
     tables->offsets = calloc((size_t)count, 4 * sizeof(*tables->offsets));
     tables->values = calloc((size_t)(count * gather->num_rows), sizeof(*tables->values));
-    tables->map = calloc((size_t)gather->layout.extent[1] * (size_t)gather->layout.extent[2],
-                         sizeof(*tables->map));
+    const size_t entries = (size_t)gather->layout.extent[1] * (size_t)gather->layout.extent[2];
+    tables->map = calloc(entries, sizeof(*tables->map));
+    memset(tables->map, 0xff, entries * sizeof(*tables->map)); /* no kernel around the grid */
     for (int64_t i = 0; i < count; i++) {
         memcpy(tables->offsets + 4 * i, tables->shape.offsets[i], 3 * sizeof(int32_t));
         for (int row = 0; row < gather->num_rows; row++) {
@@ -74,6 +75,9 @@ static void fill(struct tables *tables)
     }
 }
 
+/* Plans of strips: whose blocks hold all steps or not; whose steps are one box or more. */
+static int plans_with[2][2];
+
 /* In blocks of all shapes. */
 static void open_strips(struct tables *tables, const lr_cuda_layout *layout)
 {
@@ -86,8 +90,9 @@ static void open_strips(struct tables *tables, const lr_cuda_layout *layout)
                                                                   .sides = blocks[k][0],
                                                                   .splits = blocks[k][1]}),
                          LR_OK);
+        const lr_cuda_strips *pass = &plan->passes[0];
+        plans_with[pass->holds_steps][pass->room_steps > pass->box_steps]++;
         plan->passes[0].slabs = plan->slabs;
-        plan->passes[0].map = tables->map;
     }
 }
 
@@ -174,6 +179,7 @@ static void run_strips(const struct tables *tables, const struct lr_cuda_strip_p
                                      .columns = plan->columns,
                                      .peaks = plan->peaks,
                                      .values = tables->values,
+                                     .map = tables->map,
                                      .num_steps = plan->num_steps,
                                      .num_offsets = plan->num_offsets,
                                      .num_columns = plan->num_columns};
@@ -351,6 +357,37 @@ static void images_are_high_and_low(void **state)
     assert_true(worst < 1e-6);
 }
 
+/* So many steps, in all or of a slab, that one copy of strips does not bring them. */
+static void steps_come_in_boxes(void **state)
+{
+    (void)state;
+    static const struct {
+        int size[3];
+        lr_view view;
+        lr_resolution resolution;
+    } cases[] = {
+        {{27, 30, 15},
+         {18, 0},
+         {.tof_ps = 250, .radial_mm = 12, .radial_edge_mm = 14, .axial_mm = 7, .edge_mm = 60}},
+        {{9, 37, 47},
+         {1, 0},
+         {.tof_ps = 60, .radial_mm = 43, .radial_edge_mm = 47, .axial_mm = 33, .edge_mm = 60}},
+    };
+    worst = 0;
+    memset(plans_with, 0, sizeof(plans_with));
+    for (int k = 0; k < 2; k++) {
+        const lr_grid grid = lr_grid_centred(cases[k].size, (const double[3]){4, 4, 2});
+        lr_direct_kernel kernel = {.resolution = cases[k].resolution};
+        kernel.resolution.model = LR_RADIAL_LINEAR;
+        check_case(&grid, &cases[k].view, &kernel);
+    }
+    assert_true(plans_with[true][true] > 0);
+    assert_true(plans_with[false][false] > 0);
+    assert_true(plans_with[false][true] > 0);
+    print_message("largest difference %.2e\n", worst);
+    assert_true(worst < 2e-6); /* of a sum of some thousand floats */
+}
+
 /* So wide a support that a Gaussian is nothing at its end in single precision. */
 static void kernels_end_in_nothing(void **state)
 {
@@ -518,6 +555,7 @@ int main(void)
         cmocka_unit_test(gathers_are_those_of_the_reference),
         cmocka_unit_test(long_columns_are_cut_into_steps),
         cmocka_unit_test(images_are_high_and_low),
+        cmocka_unit_test(steps_come_in_boxes),
         cmocka_unit_test(kernels_end_in_nothing),
         cmocka_unit_test(long_kernels_stay_within_their_tables),
         cmocka_unit_test(views_along_a_lattice_sort_alike),

@@ -146,13 +146,17 @@ struct slab_copies {
         }
         bytes -= pass.width * pass.pitch * 16;
     }
-    void list(void *target, const void *from, int count)
+    void steps(strip_step *target, int first)
     {
-        refused += count % 16 != 0 ||
-                   (static_cast<float4 *>(target) - shared) * 16 !=
-                       static_cast<char *>(target) - reinterpret_cast<const char *>(shared);
-        memcpy(target, from, (size_t)count);
-        bytes -= count;
+        const int64_t step = sizeof(*target), box = pass.box_steps * step;
+        const int64_t at =
+            reinterpret_cast<char *>(target) - reinterpret_cast<const char *>(shared);
+        refused += at % 128 != 0 || at + box > pass.bytes - LR_CUDA_STRIP_BARRIERS ||
+                   pass.box_steps > LR_CUDA_STRIP_MOST;
+        const int64_t there = step * min(pass.box_steps, max(pass.num_steps - first, 0));
+        memcpy(target, pass.steps + first, (size_t)there);
+        memset(reinterpret_cast<char *>(target) + there, 0, (size_t)(box - there));
+        bytes -= (int)box;
     }
 };
 
@@ -167,13 +171,12 @@ void gather_split(const lr_cuda_strips &pass, const strip_block &block, slab_cop
         for (; coming < pass.num_slabs && brought < n + pass.depth;
              coming += pass.splits, brought++) {
             const int slot = split * pass.depth + brought % pass.depth;
-            for (int lane = 0; lane < LR_CUDA_STRIP_LANES; lane++) {
-                stage_rows<Kernels>(pass, block, coming, slot, lane);
-            }
             stage_slab(pass, block, coming, slot, slab_at(block, coming), copies);
         }
+        const int slot = split * pass.depth + n % pass.depth;
         for (int k = 0; k < pass.sides * LR_CUDA_STRIP_LANES; k++) {
-            gather_slab<Kernels>(pass, block, c, split * pass.depth + n % pass.depth, own[k]);
+            gather_slab<Kernels>(pass, block, open_slab<Kernels>(pass, block, c, slot, own[k]),
+                                 own[k]);
         }
     }
 }
@@ -245,6 +248,9 @@ template <bool Forward> void fill_strips(const lr_cuda_strips &pass, const lr_cu
     }
     for (int32_t k = 0; k < fill.num_columns * pass.num_rows; k++) {
         fill_strip_profile(pass, fill, k);
+    }
+    for (int k = 0; k < pass.layout.extent[1] * pass.layout.extent[2] + 3; k++) {
+        fill_strip_row(pass, fill, k);
     }
 }
 
@@ -329,6 +335,7 @@ int on_cpu_strips(bool forward, lr_cuda_strips pass, lr_cuda_strip_fill fill,
     std::vector<lr_cuda_strip_step> steps(lists->steps, lists->steps + fill.num_steps);
     const std::vector<int4> offsets = list_of(lists->offsets, fill.num_steps * LR_CUDA_OUTPUTS);
     std::vector<float> profiles((size_t)fill.num_columns * pass.num_rows);
+    std::vector<uint16_t> rows((size_t)pass.layout.extent[1] * pass.layout.extent[2]);
     std::vector<int2> tiles;
     for (int32_t k = 0; k < pass.num_tiles; k++) {
         tiles.push_back(int2{lists->tiles[2 * k], lists->tiles[2 * k + 1]});
@@ -336,8 +343,10 @@ int on_cpu_strips(bool forward, lr_cuda_strips pass, lr_cuda_strip_fill fill,
     fill.steps = steps.data();
     fill.offsets = offsets.data();
     fill.profiles = profiles.data();
+    fill.rows = rows.data();
     pass.steps = steps.data();
     pass.profiles = profiles.data();
+    pass.rows = rows.data();
     pass.tiles = tiles.data();
     const float4 *from = reinterpret_cast<const float4 *>(source);
     float4 *to = reinterpret_cast<float4 *>(target);
