@@ -195,14 +195,8 @@ __device__ inline void fill_band_span(const lr_cuda_bands &pass, const lr_cuda_b
     if (span >= pass.num_spans) {
         return;
     }
-    const split_pair pair = split(span_weight(pass, fill, forward, span, place, kernel),
-                                  span_weight(pass, fill, forward, span, place + 1, kernel));
-    if (forward) {
-        fill.spans[thread] = (pair.high & 0xffff) | pair.low << 16;
-    } else {
-        fill.spans[2 * thread] = pair.high;
-        fill.spans[2 * thread + 1] = pair.low;
-    }
+    const split_pair pair = split(span_weight(pass, fill, forward, span, place, kernel), 0);
+    fill.spans[thread] = (pair.high & 0xffff) | pair.low << 16;
 }
 
 /* The thread-th entry of all rows' kernels. */

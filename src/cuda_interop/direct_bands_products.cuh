@@ -77,7 +77,7 @@ __device__ inline void add_product(float (&sums)[4], const band_sources &sources
 __device__ inline uint64_t pair_of(uint32_t first, uint32_t second)
 {
     uint64_t pair;
-    asm volatile("mov.b64 %0, {%1, %2};" : "=l"(pair) : "r"(first), "r"(second));
+    asm("mov.b64 %0, {%1, %2};" : "=l"(pair) : "r"(first), "r"(second));
     return pair;
 }
 
@@ -114,7 +114,7 @@ template <int Height> struct band_products {
     int num_steps;                    /* of these */
     int ahead;                        /* the next step: */
     int2 source;
-    uint4 weights[ROWS]; /* both halves' high numbers, and their low ones; on the way forward each
+    uint4 weights[ROWS]; /* both halves' high numbers, and their low ones; where kernels vary each
                             source's both, which are still to be put together */
     int2 next_source;    /* of the step after that, where kernels vary */
     int4 next_spots;
@@ -152,8 +152,7 @@ template <int Height> struct band_products {
         for (int i = 0; i < ROWS; i++) {
             const int own =
                 Kernels == BAND_BACK ? __ldg(kernel_at(pass, l + lane / 4, warp.row + i)) : 0;
-            spans[i] = fixed(pass.spans +
-                             (Kernels == BAND_BACK ? 2 : 1) * (2 * (lane % 4) - lane / 4 + own));
+            spans[i] = fixed(pass.spans + (2 * (lane % 4) - lane / 4 + own));
         }
     }
 
@@ -171,32 +170,25 @@ template <int Height> struct band_products {
         num_steps = 0;
     }
 
-    /* Of row i, for the target's kernel. */
-    __device__ void load_own_weights(int i, int2 spot)
+    /* Of row i: those for the target's kernel, which spans have, or for those of the sources. */
+    template <band_kernels Kernels> __device__ void load_weights_of(int i, int2 spot)
     {
-        const uint2 *of = reinterpret_cast<const uint2 *>(spans[i]);
-        const uint2 halves[2] = {__ldg(of + spot.x), __ldg(of + spot.y)};
-        weights[i] = make_uint4(halves[0].x, halves[1].x, halves[0].y, halves[1].y);
-    }
-
-    /* Of row i, for the kernels of sources. */
-    __device__ void load_source_weights(int i, int2 spot)
-    {
-        const uint32_t *of = spans[0];
-        weights[i] = make_uint4(
-            __ldg(of + (spot.x + next_kernels.x)), __ldg(of + (spot.x + next_kernels.y) + 1),
-            __ldg(of + (spot.y + next_kernels.z)), __ldg(of + (spot.y + next_kernels.w) + 1));
+        const int4 of = Kernels == BAND_FORWARD ? next_kernels : make_int4(0, 0, 0, 0);
+        const uint32_t *from = spans[Kernels == BAND_FORWARD ? 0 : i];
+        weights[i] = make_uint4(__ldg(from + (spot.x + of.x)), __ldg(from + (spot.x + of.y) + 1),
+                                __ldg(from + (spot.y + of.z)), __ldg(from + (spot.y + of.w) + 1));
     }
 
     /* Of row i, and of both sources that a lane has of a half: what is high of them, and what is low. */
     template <band_kernels Kernels> __device__ band_weights_of_row weights_of(int i) const
     {
         const uint4 &of = weights[i];
-        return Kernels != BAND_FORWARD
-                   ? band_weights_of_row{pair_of(of.x, of.y), pair_of(of.z, of.w)}
-                   : band_weights_of_row{
-                         pair_of(__byte_perm(of.x, of.y, 0x5410), __byte_perm(of.z, of.w, 0x5410)),
-                         pair_of(__byte_perm(of.x, of.y, 0x7632), __byte_perm(of.z, of.w, 0x7632))};
+        if constexpr (Kernels == BAND_ONE) {
+            return {pair_of(of.x, of.y), pair_of(of.z, of.w)};
+        } else {
+            return {pair_of(__byte_perm(of.x, of.y, 0x5410), __byte_perm(of.z, of.w, 0x5410)),
+                    pair_of(__byte_perm(of.x, of.y, 0x7632), __byte_perm(of.z, of.w, 0x7632))};
+        }
     }
 
     __device__ void load_weights(const lr_cuda_bands &pass, int k)
@@ -237,11 +229,7 @@ template <int Height> struct band_products {
             for (int i = 0; i < ROWS; i++) {
                 const int2 spot = i == 0 ? make_int2(next_spots.x, next_spots.y)
                                          : make_int2(next_spots.z, next_spots.w);
-                if constexpr (Kernels == BAND_BACK) {
-                    load_own_weights(i, spot);
-                } else {
-                    load_source_weights(i, spot);
-                }
+                load_weights_of<Kernels>(i, spot);
             }
             source = next_source;
             load_next<Kernels>(pass, k + 1);

@@ -190,11 +190,10 @@ typedef struct lr_cuda_bands {
     const int4 *weights;
 
     /* Where kernels vary: spans are the places that a row has in the kernel; span 0 has no weights.
-     * [spans][num_rows][span_pitch]: a weight's halves, high one first; on the way back with those of the
-     * next place behind each. spots: [steps + 2]: of halves 0 and 1 of the first row and of the next one,
-     * where the weight of source 0 for output 0 is for kernel 0. kernels: how far behind it that for the
-     * kernel of a place on a row is, [num_kernel_rows][kernel_pitch]: as far around the grid as steps
-     * reach. */
+     * [spans][num_rows][span_pitch]: a weight's halves, high one first. spots: [steps + 2]: of halves 0
+     * and 1 of the first row and of the next one, where the weight of source 0 for output 0 is for kernel
+     * 0. kernels: how far behind it that for the kernel of a place on a row is,
+     * [num_kernel_rows][kernel_pitch]: as far around the grid as steps reach. */
     const uint32_t *spans;
     const int4 *spots;
     const int32_t *kernels;

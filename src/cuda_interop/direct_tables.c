@@ -295,10 +295,9 @@ static lr_status fill_bands(struct lr_cuda_tables *tables, bool forward, lr_cuda
     const int64_t number = sizeof(int32_t);
     const int64_t blocks = (fill->num_steps + 1) * LR_CUDA_BAND_ROWS;
     const int64_t entries = (int64_t)pass->num_spans * pass->num_rows * pass->span_pitch;
-    void *const weights = place(tables,
-                                pass->num_rows == 1 ? blocks * LR_CUDA_BAND_BLOCK * 4 * number
-                                                    : entries * (forward ? 1 : 2) * number,
-                                NULL, log);
+    void *const weights = place(
+        tables, pass->num_rows == 1 ? blocks * LR_CUDA_BAND_BLOCK * 4 * number : entries * number,
+        NULL, log);
     if (weights == NULL) {
         return LR_FAILED;
     }

@@ -113,15 +113,12 @@ struct products {
         const int4 spots = pass.spots[number];
         const int of[4] = {spots.x, spots.y, spots.z, spots.w};
         const int place = of[output / OCTET * 2 + half] - output % OCTET;
-        if (Kernels == BAND_FORWARD) {
-            const int32_t *kernels = kernel_at(pass, warp.octet * OCTET, warp.row);
-            const uint32_t both =
-                pass.spans[place + k + kernels[pass.steps[number].kernel[half] + k]];
-            return {half_value(both & 0xffff), half_value(both >> 16)};
-        }
-        const uint32_t *pairs = pass.spans + 2 * (place + k / 2 * 2 + own_kernels[output]);
-        const int shift = k % 2 * 16;
-        return {half_value(pairs[0] >> shift & 0xffff), half_value(pairs[1] >> shift & 0xffff)};
+        const int32_t *kernels = kernel_at(pass, warp.octet * OCTET, warp.row);
+        const int32_t kernel = Kernels == BAND_FORWARD
+                                   ? kernels[pass.steps[number].kernel[half] + k]
+                                   : own_kernels[output];
+        const uint32_t both = pass.spans[place + k + kernel];
+        return {half_value(both & 0xffff), half_value(both >> 16)};
     }
 
     void add(const lr_cuda_bands &pass, const uint16_t *column, int output, const halves &weight)
@@ -306,7 +303,7 @@ struct filled {
 
     filled(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, const cpu_band_lists &lists_of)
         : weights((size_t)(fill.num_steps + 1) * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK),
-          spans((size_t)pass.num_spans * pass.num_rows * pass.span_pitch * 2),
+          spans((size_t)pass.num_spans * pass.num_rows * pass.span_pitch),
           units(pass.num_lattice_rows), kernels((size_t)pass.num_kernel_rows * pass.kernel_pitch),
           numbers((size_t)2 * pass.num_lattice_rows * pass.layout.size[2] * pass.pitch, 0x7e00)
     {
