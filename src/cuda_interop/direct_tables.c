@@ -35,66 +35,6 @@ static const lr_log *log_of(const struct lr_cuda_table_set *set)
     return set->compute->params.log;
 }
 
-/* --- memory --- */
-
-static void free_block(struct lr_cuda_block *block)
-{
-    if (block->memory != NULL) { /* there may be no device to ask */
-        cudaFree(block->memory);
-    }
-    *block = (struct lr_cuda_block){0};
-}
-
-/* That of a group that is forgotten, where it fits, saves asking for other memory. */
-static lr_status take_block(struct lr_cuda_table_set *set, int64_t bytes,
-                            struct lr_cuda_block *block)
-{
-    if (set->spare.bytes >= bytes && set->spare.bytes / 2 <= bytes) {
-        *block = set->spare;
-        set->spare = (struct lr_cuda_block){0};
-        return LR_OK;
-    }
-    free_block(&set->spare);
-    LR_TRY(lr_cuda_check((int)cudaMalloc(&block->memory, (size_t)bytes), "look-up tables",
-                         log_of(set)));
-    block->bytes = bytes;
-    return LR_OK;
-}
-
-/* What was launched may still read it. */
-static void return_block(struct lr_cuda_table_set *set, struct lr_cuda_block *block)
-{
-    cudaDeviceSynchronize();
-    if (block->bytes > set->spare.bytes) {
-        const struct lr_cuda_block former = set->spare;
-        set->spare = *block;
-        *block = former;
-    }
-    free_block(block);
-}
-
-static void free_staging(struct lr_cuda_block *staging)
-{
-    if (staging->memory != NULL) {
-        cudaFreeHost(staging->memory);
-    }
-    *staging = (struct lr_cuda_block){0};
-}
-
-/* Nothing is copied from it at the moment. */
-static lr_status make_staging(struct lr_cuda_table_set *set, int64_t bytes)
-{
-    struct lr_cuda_block *staging = &set->staging;
-    if (staging->bytes >= bytes) {
-        return LR_OK;
-    }
-    free_staging(staging);
-    LR_TRY(lr_cuda_check((int)cudaMallocHost(&staging->memory, (size_t)bytes),
-                         "memory for look-up tables on their way to the device", log_of(set)));
-    staging->bytes = bytes;
-    return LR_OK;
-}
-
 /* --- lists of a view --- */
 
 static lr_status miscounted(const lr_log *log)
@@ -370,10 +310,11 @@ static lr_status take_memory(struct assembly *assembly, struct lr_cuda_group *gr
 {
     struct lr_cuda_table_set *set = assembly->set;
     struct lr_cuda_memory *memory = &assembly->memory;
-    LR_TRY(take_block(set, memory->copied_room + memory->filled_room, &group->block));
-    LR_TRY(make_staging(set, memory->copied_room));
+    LR_TRY(lr_cuda_blocks_take(&set->blocks, memory->copied_room + memory->filled_room,
+                               &group->block, log_of(set)));
+    LR_TRY(lr_cuda_blocks_make_staging(&set->blocks, memory->copied_room, log_of(set)));
     memory->device = group->block.memory;
-    memory->host = set->staging.memory;
+    memory->host = set->blocks.staging.memory;
     return LR_OK;
 }
 
@@ -450,7 +391,7 @@ static lr_status assemble(struct assembly *assembly, const int *views, int num_v
         }
     }
     if (status != LR_OK) {
-        return_block(set, &group->block);
+        lr_cuda_blocks_return(&set->blocks, &group->block);
         free(group);
     }
     return status;
@@ -472,22 +413,29 @@ lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, i
     return status;
 }
 
-/* In another order than that of views tables would be made in vain where they cannot stay. */
+/* A view and the next ones; by itself where tables cannot stay: an algorithm that goes through views in
+ * another order would have the others made in vain, time and again. */
 static int count_next(const struct lr_cuda_table_set *set)
 {
     const struct lr_direct_backend_params *params = &set->compute->params;
-    const int most = params->threads < MOST_VIEWS ? params->threads : MOST_VIEWS;
-    return set->is_tight ? 1 : most < params->num_views ? most : params->num_views;
+    const int most = params->num_views < MOST_VIEWS ? params->num_views : MOST_VIEWS;
+    return set->is_tight || params->threads < 1 ? 1
+           : params->threads < most             ? params->threads
+                                                : most;
 }
 
 const struct lr_cuda_tables *lr_cuda_open_tables(struct lr_cuda_table_set *set, int view)
 {
-    int views[MOST_VIEWS] = {view};
-    int count = 1;
-    for (; count < count_next(set); count++) {
-        views[count] = (view + count) % set->compute->params.num_views;
+    const struct lr_cuda_tables *tables = &set->views[view];
+    const int count = count_next(set);
+    int views[MOST_VIEWS];
+    if (tables->is_there) {
+        return tables;
     }
-    return lr_cuda_make_tables(set, views, count) == LR_OK ? &set->views[view] : NULL;
+    for (int k = 0; k < count; k++) {
+        views[k] = (view + k) % set->compute->params.num_views;
+    }
+    return lr_cuda_make_tables(set, views, count) == LR_OK ? tables : NULL;
 }
 
 void lr_cuda_forget_tables(struct lr_cuda_table_set *set, int view)
@@ -500,7 +448,7 @@ void lr_cuda_forget_tables(struct lr_cuda_table_set *set, int view)
     *tables = (struct lr_cuda_tables){0};
     if (--group->num_views == 0) {
         set->bytes -= group->block.bytes;
-        return_block(set, &group->block);
+        lr_cuda_blocks_return(&set->blocks, &group->block);
         free(group);
     }
 }
@@ -526,8 +474,7 @@ void lr_cuda_table_set_finish(struct lr_cuda_table_set *set)
     for (int view = 0; set->views != NULL && view < set->compute->params.num_views; view++) {
         lr_cuda_forget_tables(set, view);
     }
-    free_block(&set->spare);
-    free_staging(&set->staging);
+    lr_cuda_blocks_finish(&set->blocks);
     free(set->views);
     *set = (struct lr_cuda_table_set){0};
 }

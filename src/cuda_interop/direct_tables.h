@@ -6,6 +6,7 @@
 #ifndef LR_CUDA_DIRECT_TABLES_H
 #define LR_CUDA_DIRECT_TABLES_H
 
+#include "cuda_interop/blocks.h"
 #include "cuda_interop/direct_bands.h"
 #include "cuda_interop/direct_passes.h"
 #include "cuda_interop/direct_strips.h"
@@ -20,14 +21,8 @@ struct lr_cuda_tables {
     lr_cuda_strips strips[2][LR_CUDA_STRIPS_SHAPES]; /* the same; no tiles: by columns */
     lr_cuda_cloud cloud;
     uint16_t *map;
-    struct lr_cuda_group *group; /* whose memory they lie in */
-    struct lr_cuda_making *making;
-};
-
-/* Memory, owned: of the device, or of the host for copies to it. Zero is none. */
-struct lr_cuda_block {
-    void *memory;
-    int64_t bytes;
+    struct lr_cuda_group *group;   /* whose memory they lie in */
+    struct lr_cuda_making *making; /* only while they are made */
 };
 
 /* Those of all views. */
@@ -37,8 +32,7 @@ struct lr_cuda_table_set {
     int64_t bytes, room_bytes;         /* that are taken, and that may be, beyond one view's */
     int64_t view_bytes;                /* of a view made last, about; 0: not known */
     bool is_tight;                     /* there has not been room for all that was asked for */
-    struct lr_cuda_block staging;      /* what is copied to the device */
-    struct lr_cuda_block spare;        /* of the device: that of a group that is forgotten */
+    struct lr_cuda_blocks blocks;
 };
 
 /* The CUDA device is current, here and below. errors: LR_FAILED; *set may be finished then. */
