@@ -227,25 +227,35 @@ static struct lr_cuda_tables *tables_of(const struct assembly *assembly, int k)
     return &assembly->set->views[assembly->views[k]];
 }
 
-/* Those of some views that are not there; the view made last tells for how many of them there is room. */
+/* How many views there is room for, at least one, going by the one made last. */
+static int guess_fit(const struct lr_cuda_table_set *set)
+{
+    if (set->view_bytes == 0) {
+        return MOST_VIEWS;
+    }
+    const int64_t left = set->room_bytes - set->bytes;
+    const int64_t room = left < set->view_bytes ? set->room_bytes : left; /* others will go */
+    const int64_t fit = room / set->view_bytes;
+    return fit < 1 ? 1 : fit < MOST_VIEWS ? (int)fit : MOST_VIEWS;
+}
+
+/* Those of some views that are not there. */
 static void choose_views(struct assembly *assembly, const int *views, int num_views)
 {
     struct lr_cuda_table_set *set = assembly->set;
-    int64_t fit = MOST_VIEWS;
-    if (set->view_bytes > 0) {
-        const int64_t left = set->room_bytes - set->bytes;
-        fit = (left < set->view_bytes ? set->room_bytes : left) / set->view_bytes;
-        fit = fit < 1 ? 1 : fit > MOST_VIEWS ? MOST_VIEWS : fit;
-    }
-    int k = 0;
-    for (; k < num_views && assembly->num_views < fit; k++) {
+    const int fit = guess_fit(set);
+    for (int k = 0; k < num_views; k++) {
         struct lr_cuda_tables *tables = &set->views[views[k]];
-        if (!tables->is_there && tables->making == NULL) {
-            tables->making = &assembly->makings[assembly->num_views];
-            assembly->views[assembly->num_views++] = views[k];
+        if (tables->is_there || tables->making != NULL) {
+            continue;
         }
+        if (assembly->num_views == fit) {
+            set->is_tight = set->is_tight || fit < MOST_VIEWS;
+            break;
+        }
+        tables->making = &assembly->makings[assembly->num_views];
+        assembly->views[assembly->num_views++] = views[k];
     }
-    set->is_tight = set->is_tight || (k < num_views && fit < MOST_VIEWS);
 }
 
 static lr_status plan_views(struct assembly *assembly)
