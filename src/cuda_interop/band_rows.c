@@ -17,13 +17,6 @@ struct lr_band_span *lr_band_span_at(const struct lr_band_rows *rows, int d, int
     return &rows->spans[(int64_t)d * rows->count[1] + slice];
 }
 
-/* Octets of sources that have weights for an octet of outputs. */
-void lr_band_octets(const struct lr_band_span *span, int octets[2])
-{
-    octets[0] = lr_floor_div(span->first, K);
-    octets[1] = lr_floor_div(span->last + K - 1, K);
-}
-
 bool lr_band_is_empty(const struct lr_band_span *span)
 {
     return span->first > span->last;
@@ -32,14 +25,28 @@ bool lr_band_is_empty(const struct lr_band_span *span)
 /* An ellipsoid's rows have no holes. */
 static void fill_spans(struct lr_band_rows *rows, const struct lr_direct_shape *shape)
 {
+    const int32_t(*offsets)[3] = (const int32_t(*)[3])shape->offsets;
+    int at[2] = {0, 0};
     for (int64_t i = 0; i < shape->info.num_offsets; i++) {
-        const int32_t *offset = shape->offsets[i];
-        int at[2];
-        lr_lattice_place_column(&rows->lattice, offset, at);
+        if (i == 0 || offsets[i][0] != offsets[i - 1][0] || offsets[i][1] != offsets[i - 1][1]) {
+            lr_lattice_place_column(&rows->lattice, offsets[i], at);
+        }
         struct lr_band_span *span =
-            lr_band_span_at(rows, at[1] - rows->least[0], offset[2] - rows->least[1]);
+            lr_band_span_at(rows, at[1] - rows->least[0], offsets[i][2] - rows->least[1]);
         span->first = at[0] < span->first ? at[0] : span->first;
         span->last = at[0] > span->last ? at[0] : span->last;
+    }
+}
+
+static void find_octets(struct lr_band_rows *rows)
+{
+    const int64_t count = (int64_t)rows->count[0] * rows->count[1];
+    for (int64_t k = 0; k < count; k++) {
+        struct lr_band_span *span = &rows->spans[k];
+        if (!lr_band_is_empty(span)) {
+            span->octets[0] = lr_floor_div(span->first, K);
+            span->octets[1] = lr_floor_div(span->last + K - 1, K);
+        }
     }
 }
 
@@ -59,7 +66,7 @@ static lr_status make_rows(struct lr_band_rows *rows, const struct lr_direct_sha
         return LR_FAILED;
     }
     for (int64_t k = 0; k < count; k++) {
-        rows->spans[k] = (struct lr_band_span){INT32_MAX, INT32_MIN};
+        rows->spans[k] = (struct lr_band_span){INT32_MAX, INT32_MIN, {0, 0}};
     }
     fill_spans(rows, shape);
     return LR_OK;
@@ -94,6 +101,7 @@ lr_status lr_band_rows_init(struct lr_band_rows *rows, const struct lr_lattice *
     *rows = (struct lr_band_rows){.lattice = *lattice};
     LR_TRY(make_rows(rows, shape, log));
     trim_rows(rows);
+    find_octets(rows);
     return LR_OK;
 }
 
@@ -124,12 +132,7 @@ bool lr_band_has_half(const struct lr_band_rows *rows, int d, int i,
                       const struct lr_band_half *half)
 {
     const struct lr_band_span *span = lr_band_span_of(rows, d, i, half->slice);
-    int octets[2];
-    if (span == NULL) {
-        return false;
-    }
-    lr_band_octets(span, octets);
-    return half->octet >= octets[0] && half->octet <= octets[1];
+    return span != NULL && half->octet >= span->octets[0] && half->octet <= span->octets[1];
 }
 
 static bool is_needed(const struct lr_band_rows *rows, int d, const struct lr_band_half *half)
@@ -149,17 +152,41 @@ void lr_band_range(const struct lr_band_rows *rows, int d, int range[2])
     range[1] = INT32_MIN;
     for (int k = 0; k < I * rows->count[1]; k++) {
         const struct lr_band_span *span = lr_band_span_of(rows, d, k % I, k / I);
-        int octets[2];
         if (span != NULL) {
-            lr_band_octets(span, octets);
-            range[0] = octets[0] < range[0] ? octets[0] : range[0];
-            range[1] = octets[1] > range[1] ? octets[1] : range[1];
+            range[0] = span->octets[0] < range[0] ? span->octets[0] : range[0];
+            range[1] = span->octets[1] > range[1] ? span->octets[1] : range[1];
         }
     }
 }
 
-/* Counts the halves of a list, and writes them where there is room for them: those of an octet
- * follow each other. */
+static int count_octets(const struct lr_band_span *span)
+{
+    return span != NULL ? span->octets[1] - span->octets[0] + 1 : 0;
+}
+
+/* Octets that both have. */
+static int count_common(const struct lr_band_span *a, const struct lr_band_span *b)
+{
+    if (a == NULL || b == NULL) {
+        return 0;
+    }
+    const int first = a->octets[0] > b->octets[0] ? a->octets[0] : b->octets[0];
+    const int last = a->octets[1] < b->octets[1] ? a->octets[1] : b->octets[1];
+    return last >= first ? last - first + 1 : 0;
+}
+
+int lr_band_count_halves(const struct lr_band_rows *rows, int d)
+{
+    _Static_assert((int)I == 2, "what two rows have");
+    int count = 0;
+    for (int slice = 0; slice < rows->count[1]; slice++) {
+        const struct lr_band_span *both[I] = {lr_band_span_of(rows, d, 0, slice),
+                                              lr_band_span_of(rows, d, 1, slice)};
+        count += count_octets(both[0]) + count_octets(both[1]) - count_common(both[0], both[1]);
+    }
+    return count;
+}
+
 int lr_band_list_halves(const struct lr_band_rows *rows, int d, struct lr_band_half *halves)
 {
     int range[2], count = 0;
@@ -167,13 +194,9 @@ int lr_band_list_halves(const struct lr_band_rows *rows, int d, struct lr_band_h
     for (int octet = range[0]; octet <= range[1]; octet++) {
         for (int slice = 0; slice < rows->count[1]; slice++) {
             const struct lr_band_half half = {octet, slice};
-            if (!is_needed(rows, d, &half)) {
-                continue;
+            if (is_needed(rows, d, &half)) {
+                halves[count++] = half;
             }
-            if (halves != NULL) {
-                halves[count] = half;
-            }
-            count++;
         }
     }
     return count;
@@ -181,16 +204,22 @@ int lr_band_list_halves(const struct lr_band_rows *rows, int d, struct lr_band_h
 
 /* --- the grid's rows --- */
 
+/* As lr_floor_div; dividing by what is known is faster, and lattices have steps of one or two. */
+static int divide(int number, int by)
+{
+    return by == 1 ? number : by == 2 ? lr_floor_div(number, 2) : lr_floor_div(number, by);
+}
+
 /* Keeps the places l of a range for which 0 <= first + l step < size. */
 static void clip(int first, int step, int size, int range[2])
 {
     int least = range[0], most = range[1];
     if (step > 0) {
-        least = lr_floor_div(-first + step - 1, step);
-        most = lr_floor_div(size - 1 - first, step);
+        least = divide(-first + step - 1, step);
+        most = divide(size - 1 - first, step);
     } else if (step < 0) {
-        least = lr_floor_div(first - size + 1 - step - 1, -step);
-        most = lr_floor_div(first, -step);
+        least = divide(first - size + 1 - step - 1, -step);
+        most = divide(first, -step);
     } else if (first < 0 || first >= size) {
         most = least - 1;
     }

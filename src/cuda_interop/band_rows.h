@@ -8,9 +8,11 @@
 #include "cuda_interop/direct_passes.h"
 #include "direct/lattice.h"
 
-/* The places that a row of the lattice has in the kernel, from an output on: first > last: none. */
+/* The places that a row of the lattice has in the kernel, from an output on: first > last: none. octets:
+ * the first and the last octet of sources that have weights for an octet of outputs. */
 struct lr_band_span {
     int first, last;
+    int octets[2];
 };
 
 /* The kernel by rows of the lattice: those at a row offset d and a slice offset. */
@@ -34,9 +36,6 @@ void lr_band_rows_finish(struct lr_band_rows *rows);
 struct lr_band_span *lr_band_span_at(const struct lr_band_rows *rows, int d, int slice);
 bool lr_band_is_empty(const struct lr_band_span *span);
 
-/* Octets of sources that have weights for an octet of outputs: the first and the last. */
-void lr_band_octets(const struct lr_band_span *span, int octets[2]);
-
 /* --- a warp's lists of steps: one for each row offset d that its first row may have --- */
 
 int lr_band_count_lists(const struct lr_band_rows *rows);
@@ -52,8 +51,10 @@ bool lr_band_has_half(const struct lr_band_rows *rows, int d, int i,
 /* Octets of sources that a list's steps have: from the first to the last; last < first: none. */
 void lr_band_range(const struct lr_band_rows *rows, int d, int range[2]);
 
-/* Counts the halves of a list, and writes them where `halves` is not NULL: those of an octet follow each
- * other. */
+/* Halves of a list. */
+int lr_band_count_halves(const struct lr_band_rows *rows, int d);
+
+/* Writes them, those of an octet one after the other, and returns how many there are. */
 int lr_band_list_halves(const struct lr_band_rows *rows, int d, struct lr_band_half *halves);
 
 /* --- the grid's rows --- */

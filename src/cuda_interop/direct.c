@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The `cuda` backend of the family `direct`: images and tables are those of render/, on which CUDA
- * projects and updates in place. */
+ * The `cuda` backend of the family `direct`: images are those of render/, on which CUDA projects and
+ * updates in place. */
 #include "render/direct.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -204,11 +204,24 @@ static bool overlaps(const struct cuda_direct *cuda, const lr_direct_task *task)
     return cuda->compute->is_unordered && task->num_views > 1;
 }
 
+/* The tables of a task's k-th view; where they have to be made, those of the task's next ones are made
+ * with them. */
+static const struct lr_cuda_tables *open_tables(struct cuda_direct *cuda,
+                                                const lr_direct_task *task, int k)
+{
+    const int *views = task->views + k, left = task->num_views - k;
+    const bool is_one =
+        task->num_views == 1; /* and may be an algorithm's, which wants others next */
+    return is_one || lr_cuda_make_tables(&cuda->tables, views, left) == LR_OK
+               ? lr_cuda_open_tables(&cuda->tables, views[0])
+               : NULL;
+}
+
 static lr_status launch_view(struct cuda_direct *cuda, const lr_direct_task *task, int k,
                              const struct lr_direct_image *source, lr_cuda_images *images)
 {
     const bool forward = task->work == LR_DIRECT_WORK_FORWARD;
-    const struct lr_cuda_tables *tables = lr_cuda_open_tables(&cuda->tables, task->views[k]);
+    const struct lr_cuda_tables *tables = open_tables(cuda, task, k);
     if (tables == NULL) {
         return LR_FAILED;
     }
@@ -226,7 +239,7 @@ static lr_status sort_task(struct cuda_direct *cuda, const lr_direct_task *task,
                            const struct lr_direct_image *source, lr_cuda_images *images)
 {
     for (int k = 0; task->work == LR_DIRECT_WORK_FORWARD && k < task->num_views; k++) {
-        const struct lr_cuda_tables *tables = lr_cuda_open_tables(&cuda->tables, task->views[k]);
+        const struct lr_cuda_tables *tables = open_tables(cuda, task, k);
         LR_TRY(tables != NULL ? sort_image(cuda, tables, source, images) : LR_FAILED);
     }
     return LR_OK;
@@ -279,7 +292,7 @@ static lr_status make_stream_rooms(struct cuda_direct *cuda, const lr_direct_tas
 static lr_status make_rooms(struct cuda_direct *cuda, const lr_direct_task *task)
 {
     for (int k = 0; k < task->num_views; k++) {
-        const struct lr_cuda_tables *tables = lr_cuda_open_tables(&cuda->tables, task->views[k]);
+        const struct lr_cuda_tables *tables = open_tables(cuda, task, k);
         LR_TRY(tables != NULL ? LR_OK : LR_FAILED);
         LR_TRY(task->work == LR_DIRECT_WORK_FORWARD ? make_image_room(cuda, tables)
                                                     : make_stream_rooms(cuda, task, tables));
@@ -301,6 +314,23 @@ static lr_status time_task(void *self, const lr_direct_task *task,
     lr_cuda_watch_end(&cuda->projections, log_of(cuda));
     *device_seconds = lr_cuda_watch_read(&cuda->projections, log_of(cuda));
     forget_sorted(cuda, target);
+    return status;
+}
+
+/* By the clock from the first call on: the device waits for what the host prepares. */
+static lr_status time_tables(void *self, const lr_direct_task *task, double *device_seconds)
+{
+    struct cuda_direct *cuda = enter(self);
+    lr_status status = LR_OK;
+    for (int k = 0; k < task->num_views; k++) {
+        lr_cuda_forget_tables(&cuda->tables, task->views[k]);
+    }
+    lr_cuda_watch_begin(&cuda->projections, log_of(cuda));
+    for (int k = 0; status == LR_OK && k < task->num_views; k++) {
+        status = lr_cuda_make_tables(&cuda->tables, task->views + k, task->num_views - k);
+    }
+    lr_cuda_watch_end(&cuda->projections, log_of(cuda));
+    *device_seconds = lr_cuda_watch_read(&cuda->projections, log_of(cuda));
     return status;
 }
 
@@ -351,12 +381,6 @@ static lr_status give_back(void *self, const struct lr_direct_image *image)
     return lr_cuda_give(&object, 1, cuda->compute->ctx);
 }
 
-static void forget(void *self, int view)
-{
-    struct cuda_direct *cuda = enter(self);
-    lr_cuda_forget_tables(&cuda->tables, view);
-}
-
 static void destroy(void *self)
 {
     struct cuda_direct *cuda = enter(self);
@@ -403,10 +427,10 @@ lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params,
         .create = create,
         .run = run,
         .time = time_task,
+        .tables = time_tables,
         .discrepancy = find_discrepancy,
         .change = change_image,
         .give_back = give_back,
-        .forget = forget,
         .begin_lap = begin_lap,
         .end_lap = end_lap,
         .read_laps = read_laps,

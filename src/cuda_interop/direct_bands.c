@@ -16,7 +16,7 @@ enum {
     MOST_SIDES = LR_CUDA_BAND_SIDES,
     FEW_SIDES = LR_CUDA_BAND_FEW_SIDES,
     FEW_STEPS = 512,       /* of a view */
-    MOST_ENTRIES = 1 << 25 /* of spans: 384 MiB for both ways */
+    MOST_ENTRIES = 1 << 25 /* of spans: 256 MiB for both ways */
 };
 
 /* What is only known while a plan is made. */
@@ -24,6 +24,7 @@ struct planner {
     struct lr_cuda_band_plan *plan;
     const struct lr_direct_shape *shape;
     struct lr_band_rows rows;
+    int (*ranges)[2]; /* owned [lists]: octets that a list's steps have */
     int32_t *numbers; /* owned [spans]: of those that there are, from 1 on */
     const lr_log *log;
 };
@@ -40,7 +41,7 @@ static int most_halves(const struct lr_band_rows *rows)
 {
     int most = 0;
     for (int d = 0; d < lr_band_count_lists(rows); d++) {
-        const int count = lr_band_list_halves(rows, d, NULL);
+        const int count = lr_band_count_halves(rows, d);
         most = count > most ? count : most;
     }
     return most;
@@ -51,7 +52,7 @@ static int64_t count_steps(const struct lr_band_rows *rows)
 {
     int64_t count = 0;
     for (int d = 0; d < lr_band_count_lists(rows); d++) {
-        count += (lr_band_list_halves(rows, d, NULL) + 1) / 2;
+        count += (lr_band_count_halves(rows, d) + 1) / 2;
     }
     return count;
 }
@@ -86,40 +87,49 @@ static lr_status choose_lattice(struct planner *planner)
 
 /* --- slabs --- */
 
-/* Octets that slab c has of a block that is one warp wide: all that steps of its warps take. */
-static void find_slab(const struct lr_band_rows *rows, int c, int range[2])
+static lr_status find_ranges(struct planner *planner)
 {
+    const int lists = lr_band_count_lists(&planner->rows);
+    planner->ranges = lr_alloc(lists, sizeof(*planner->ranges), "steps of a view", planner->log);
+    for (int d = 0; planner->ranges != NULL && d < lists; d++) {
+        lr_band_range(&planner->rows, d, planner->ranges[d]);
+    }
+    return planner->ranges != NULL ? LR_OK : LR_FAILED;
+}
+
+/* Octets that slab c has of a block that is one warp wide: all that steps of its warps take. */
+static void find_slab(const struct planner *planner, int c, int range[2])
+{
+    const int lists = pass_of(planner->plan)->num_lists;
     range[0] = INT32_MAX;
     range[1] = INT32_MIN;
     for (int pair = 0; pair < LR_CUDA_BAND_PAIRS; pair++) {
         const int d = c - I * pair;
-        int own[2];
-        if (d < 0 || d >= lr_band_count_lists(rows)) {
+        if (d < 0 || d >= lists) {
             continue;
         }
-        lr_band_range(rows, d, own);
+        const int *own = planner->ranges[d];
         range[0] = own[0] < range[0] ? own[0] : range[0];
         range[1] = own[1] > range[1] ? own[1] : range[1];
     }
 }
 
 /* The octet that slab c begins with. */
-static int find_low(const struct lr_band_rows *rows, int c)
+static int find_low(const struct planner *planner, int c)
 {
     int range[2];
-    find_slab(rows, c, range);
+    find_slab(planner, c, range);
     return range[0] <= range[1] ? range[0] : 0;
 }
 
 /* --- the grid --- */
 
 /* The farthest octet of sources from that of the outputs. */
-static int find_reach(const struct lr_band_rows *rows)
+static int find_reach(const struct planner *planner)
 {
     int most = 0;
-    for (int d = 0; d < lr_band_count_lists(rows); d++) {
-        int range[2];
-        lr_band_range(rows, d, range);
+    for (int d = 0; d < pass_of(planner->plan)->num_lists; d++) {
+        const int *range = planner->ranges[d];
         most = range[0] <= range[1] && -range[0] > most ? -range[0] : most;
         most = range[0] <= range[1] && range[1] > most ? range[1] : most;
     }
@@ -130,7 +140,7 @@ static int find_reach(const struct lr_band_rows *rows)
 static void set_kernels(const struct planner *planner, const int extent[2])
 {
     lr_cuda_bands *pass = pass_of(planner->plan);
-    const int margin = find_reach(&planner->rows) + MOST_SIDES;
+    const int margin = find_reach(planner) + MOST_SIDES;
     const int first = lr_floor_div(extent[0], K) - margin;
     const int last_offset = pass->least_offset + pass->num_lists;
     pass->first_kernel[0] = K * first;
@@ -180,11 +190,10 @@ static lr_status number_spans(struct planner *planner)
     }
     int32_t next = 2 * K, most = 0, number = 1;
     for (int64_t k = 0; k < count; k++) {
-        int octets[2];
+        const int *octets = rows->spans[k].octets;
         if (lr_band_is_empty(&rows->spans[k])) {
             continue;
         }
-        lr_band_octets(&rows->spans[k], octets);
         const int32_t places = K * (octets[1] - octets[0] + 1);
         planner->numbers[k] = number;
         plan->ranges[number][0] = next;
@@ -209,9 +218,7 @@ static int32_t find_span(const struct planner *planner, const struct lr_band_hal
         return 0;
     }
     const struct lr_band_span *span = lr_band_span_of(rows, at[0], at[1], half->slice);
-    int octets[2];
-    lr_band_octets(span, octets);
-    *octet = half->octet - octets[0];
+    *octet = half->octet - span->octets[0];
     return planner->numbers[span - rows->spans];
 }
 
@@ -275,7 +282,7 @@ static lr_status list_steps(struct planner *planner)
         list_row_steps(planner, d, halves, lr_band_list_halves(rows, d, halves));
         plan->lists[d][1] = plan->num_steps;
         for (int pair = 0; pair < LR_CUDA_BAND_PAIRS; pair++) {
-            plan->lists[d][2 + pair] = find_low(rows, d + I * pair);
+            plan->lists[d][2 + pair] = find_low(planner, d + I * pair);
         }
     }
     for (int k = 0; is_there && k < 2 * 2 * I; k++) { /* of steps that are only looked ahead to */
@@ -288,12 +295,12 @@ static lr_status list_steps(struct planner *planner)
 /* --- blocks --- */
 
 /* Octets of the widest slab, of a block that is one warp wide. */
-static int32_t find_width(const struct lr_band_rows *rows, const lr_cuda_bands *pass)
+static int32_t find_width(const struct planner *planner)
 {
     int32_t most = 1;
-    for (int c = 0; c < pass->num_slabs; c++) {
+    for (int c = 0; c < pass_of(planner->plan)->num_slabs; c++) {
         int range[2];
-        find_slab(rows, c, range);
+        find_slab(planner, c, range);
         most = range[0] <= range[1] && range[1] - range[0] >= most ? range[1] - range[0] + 1 : most;
     }
     return most;
@@ -345,7 +352,7 @@ static void set_shapes(struct planner *planner)
 {
     lr_cuda_bands *passes = planner->plan->passes;
     const lr_cuda_bands common = *pass_of(planner->plan);
-    const int32_t width = find_width(&planner->rows, &common);
+    const int32_t width = find_width(planner);
     const int32_t most = common.height == LR_CUDA_BAND_HEIGHT ? FEW_SIDES : MOST_SIDES;
     const bool is_long = planner->plan->num_steps > FEW_STEPS;
     passes[LR_CUDA_BANDS_BESIDE] = common;
@@ -420,13 +427,12 @@ static void list_offset(const struct planner *planner, int64_t i)
     struct lr_cuda_band_plan *plan = planner->plan;
     const struct lr_band_rows *rows = &planner->rows;
     const int32_t *offset = planner->shape->offsets[i];
-    int at[2], octets[2];
+    int at[2];
     lr_lattice_place_column(&rows->lattice, offset, at);
     const struct lr_band_span *span =
         lr_band_span_at(rows, at[1] - rows->least[0], offset[2] - rows->least[1]);
-    lr_band_octets(span, octets);
     const int32_t *range = plan->ranges[planner->numbers[span - rows->spans]];
-    plan->offsets[range[0] + at[0] - K * octets[0]] = (int32_t)i;
+    plan->offsets[range[0] + at[0] - K * span->octets[0]] = (int32_t)i;
 }
 
 static lr_status list_offsets(const struct planner *planner)
@@ -460,6 +466,7 @@ static lr_status make_plan(struct planner *planner)
     set_height(pass);
     pass->num_lists = lr_band_count_lists(rows);
     pass->num_slabs = rows->count[0] + BLOCK_ROWS - 1;
+    LR_TRY(find_ranges(planner));
     LR_TRY(list_bases(planner));
     LR_TRY(number_spans(planner));
     LR_TRY(list_steps(planner));
@@ -476,6 +483,7 @@ lr_status lr_cuda_band_plan_init(struct lr_cuda_band_plan *plan,
     *plan = (struct lr_cuda_band_plan){.passes = {{.layout = *layout, .num_rows = rows}}};
     const lr_status status = make_plan(&planner);
     free(planner.numbers);
+    free(planner.ranges);
     lr_band_rows_finish(&planner.rows);
     if (status != LR_OK) {
         lr_cuda_band_plan_finish(plan);

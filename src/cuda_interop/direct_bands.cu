@@ -174,33 +174,54 @@ __global__ void __launch_bounds__(most_threads(Height, Crowded), least_blocks(He
 
 /* --- tables --- */
 
-__global__ void find_largest(const float *values, int64_t count, float *largest)
+/* A view each along y, and both ways along z. */
+struct band_filling {
+    const lr_cuda_bands &pass;
+    const lr_cuda_band_fill &fill;
+    bool forward;
+    int64_t thread;
+};
+
+__device__ inline band_filling band_filling_of(const lr_cuda_view_fill *views)
 {
-    const int64_t threads = (int64_t)gridDim.x * blockDim.x;
-    float own = 0;
-    for (int64_t k = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; k < count; k += threads) {
-        own = fmaxf(own, values[k]);
+    const lr_cuda_view_fill &view = views[blockIdx.y];
+    return {view.bands[blockIdx.z], view.band_fills[blockIdx.z], blockIdx.z != 0,
+            (int64_t)blockIdx.x * blockDim.x + threadIdx.x};
+}
+
+__device__ inline bool has_weights(const lr_cuda_bands &pass)
+{
+    return pass.num_tiles > 0 && pass.num_rows == 1;
+}
+
+__device__ inline bool has_spans(const lr_cuda_bands &pass)
+{
+    return pass.num_tiles > 0 && pass.num_rows > 1;
+}
+
+__global__ void band_weights(const lr_cuda_view_fill *views)
+{
+    const band_filling own = band_filling_of(views);
+    if (has_weights(own.pass)) {
+        fill_band_weights(own.pass, own.fill, own.forward, own.thread);
     }
-    atomicMax(reinterpret_cast<int *>(largest),
-              __float_as_int(own)); /* in order, if not negative */
 }
 
-__global__ void band_weights(const __grid_constant__ lr_cuda_bands pass,
-                             const __grid_constant__ lr_cuda_band_fill fill, bool forward)
+__global__ void band_spans(const lr_cuda_view_fill *views)
 {
-    fill_band_weights(pass, fill, forward, (int64_t)blockIdx.x * blockDim.x + threadIdx.x);
+    const band_filling own = band_filling_of(views);
+    if (has_spans(own.pass)) {
+        fill_band_span(own.pass, own.fill, own.forward, own.thread);
+    }
 }
 
-__global__ void band_spans(const __grid_constant__ lr_cuda_bands pass,
-                           const __grid_constant__ lr_cuda_band_fill fill, bool forward)
+/* The same for both ways. */
+__global__ void band_kernel_map(const lr_cuda_view_fill *views)
 {
-    fill_band_span(pass, fill, forward, (int64_t)blockIdx.x * blockDim.x + threadIdx.x);
-}
-
-__global__ void band_kernel_map(const __grid_constant__ lr_cuda_bands pass,
-                                const __grid_constant__ lr_cuda_band_fill fill)
-{
-    fill_band_kernel(pass, fill, (int64_t)blockIdx.x * blockDim.x + threadIdx.x);
+    const band_filling own = band_filling_of(views);
+    if (has_spans(own.pass)) {
+        fill_band_kernel(own.pass, own.fill, own.thread);
+    }
 }
 
 /* --- launches --- */
@@ -272,25 +293,18 @@ int lr_cuda_launch_bands(bool forward, const lr_cuda_bands *pass, const lr_cuda_
                                : launch_bands<BAND_BACK>(*pass, *images);
 }
 
-int lr_cuda_launch_band_fill(bool forward, const lr_cuda_bands *pass, const lr_cuda_band_fill *fill)
+int lr_cuda_launch_band_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes)
 {
     constexpr int group = 256;
-    const auto blocks = [](int64_t count) { return (unsigned)((count + group - 1) / group); };
-    const int64_t values = (int64_t)fill->num_offsets * pass->num_rows;
-    const int64_t weights = (int64_t)(fill->num_steps + 1) * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK;
-    const int64_t entries = (int64_t)pass->num_spans * pass->num_rows * pass->span_pitch;
-    const int64_t kernels = (int64_t)pass->num_kernel_rows * pass->kernel_pitch;
-    const cudaError_t error = cudaMemsetAsync(fill->peak, 0, sizeof(float), nullptr);
-    if (error != cudaSuccess) {
-        return error;
+    const auto blocks = [sizes](int64_t threads, unsigned ways) {
+        return dim3((unsigned)((threads + group - 1) / group), (unsigned)sizes->num_views, ways);
+    };
+    if (sizes->weights > 0) {
+        band_weights<<<blocks(sizes->weights, 2), group>>>(views);
     }
-    find_largest<<<blocks(values < 65536 ? values : 65536), group>>>(fill->values, values,
-                                                                     fill->peak);
-    if (pass->num_rows == 1) {
-        band_weights<<<blocks(weights), group>>>(*pass, *fill, forward);
-    } else {
-        band_spans<<<blocks(entries), group>>>(*pass, *fill, forward);
-        band_kernel_map<<<blocks(kernels), group>>>(*pass, *fill);
+    if (sizes->spans > 0) {
+        band_spans<<<blocks(sizes->spans, 2), group>>>(views);
+        band_kernel_map<<<blocks(sizes->kernels, 1), group>>>(views);
     }
     return cudaGetLastError();
 }

@@ -185,13 +185,14 @@ __device__ inline float span_weight(const lr_cuda_bands &pass, const lr_cuda_ban
     return at < 0 || at >= range.y ? 0 : weight_at(pass, fill, forward, range.x + at, kernel);
 }
 
-/* Entry `thread` of all spans, where kernels vary. */
+/* Entry `thread` of all spans, where kernels vary: there are not so many that 32 bits would not do. */
 __device__ inline void fill_band_span(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill,
                                       bool forward, int64_t thread)
 {
-    const int place = (int)(thread % pass.span_pitch);
-    const int64_t list = thread / pass.span_pitch;
-    const int kernel = (int)(list % pass.num_rows), span = (int)(list / pass.num_rows);
+    const uint32_t number = (uint32_t)thread, list = number / (uint32_t)pass.span_pitch;
+    const int place = (int)(number % (uint32_t)pass.span_pitch);
+    const int kernel = (int)(list % (uint32_t)pass.num_rows);
+    const int span = (int)(list / (uint32_t)pass.num_rows);
     if (span >= pass.num_spans) {
         return;
     }

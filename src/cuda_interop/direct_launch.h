@@ -63,10 +63,12 @@ int lr_cuda_launch_sort(const lr_cuda_bands *pass, const lr_cuda_images *images)
 /* Gathers from what was sorted before, on the stream or on one that it comes after. */
 int lr_cuda_launch_bands(bool forward, const lr_cuda_bands *pass, const lr_cuda_images *images);
 
-/* Fills in weights, or where there are several kernels spans and the sorted LORmap. On the default
- * stream. */
-int lr_cuda_launch_band_fill(bool forward, const lr_cuda_bands *pass,
-                             const lr_cuda_band_fill *fill);
+/* Fills in LORmap and mSRval of several views at once. views: on the device. On the default stream, as
+ * the next one. */
+int lr_cuda_launch_value_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes);
+
+/* After that weights of bands, or where there are several kernels spans and the sorted LORmap. */
+int lr_cuda_launch_band_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes);
 
 /* On the default stream. Images of a pass are all arrays, or all surfaces. */
 int lr_cuda_launch_discrepancy(const lr_cuda_discrepancy *pass);

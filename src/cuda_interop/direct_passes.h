@@ -14,6 +14,7 @@ extern "C" {
 #else
 typedef struct int2 int2;
 typedef struct int4 int4;
+typedef struct double2 double2;
 typedef struct float4 float4;
 #endif
 
@@ -240,6 +241,50 @@ typedef struct lr_cuda_band_fill {
     const uint16_t *map;    /* LORmap with margins, y slowest */
     int32_t num_steps, num_offsets;
 } lr_cuda_band_fill;
+
+/* LORmap of a view (shaders/direct_map.comp). */
+typedef struct lr_cuda_map_fill {
+    double origin_mm[2], voxel_mm[2], radial[2];
+    double epsilon_mm, tie; /* a share of epsilon */
+    lr_cuda_layout layout;
+    int32_t mirrored; /* what is added on the negative radial side */
+    uint16_t *map;    /* with margins, y slowest */
+} lr_cuda_map_fill;
+
+/* A block of mSRval's pass: threads, which have some neighbouring rows. */
+enum { LR_CUDA_VALUE_THREADS = 256, LR_CUDA_VALUE_ROWS = 8 };
+
+/* mSRval of a view (shaders/direct_values.comp). */
+typedef struct lr_cuda_value_fill {
+    double tof[3], radial[3], axial[3]; /* per voxel: mm along x, y, z, over the standard deviation
+                                           but radial */
+    double first_sample_mm, sample_step_mm;
+    double second_width, second_shift; /* width 0: one Gaussian */
+    const int4 *offsets;               /* mSR [num_offsets]: x, y, z */
+    const double2
+        *kernels;         /* [num_rows]: standard deviation in mm; 1, or -1 where it is mirrored */
+    const float *samples; /* of measured profiles, [num_rows][num_samples] */
+    float *values;        /* [num_offsets][num_rows] */
+    float *peak;          /* the largest of these; 0 before */
+    int32_t num_offsets, num_rows;
+    int32_t num_samples; /* 0: Gaussians */
+} lr_cuda_value_fill;
+
+/* All that is filled in for a view, but for strips and columns. bands: back, forward; no tiles: there
+ * are none. */
+typedef struct lr_cuda_view_fill {
+    lr_cuda_map_fill map;
+    lr_cuda_value_fill values;
+    lr_cuda_bands bands[2];
+    lr_cuda_band_fill band_fills[2];
+} lr_cuda_view_fill;
+
+/* What one pass for several views has to reach: the most threads that any of them needs. */
+typedef struct lr_cuda_fill_sizes {
+    int32_t num_views;
+    int32_t value_blocks;
+    int64_t map, weights, spans, kernels;
+} lr_cuda_fill_sizes;
 
 /* An image that updates work on: an array or a surface, with margins or without. Zero is none. */
 typedef struct lr_cuda_image {

@@ -4,100 +4,53 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "cuda_interop/direct_bands.h"
-#include "cuda_interop/direct_cloud.h"
-#include "cuda_interop/direct_columns.h"
+#include "cuda_interop/direct_band_tables.h"
 #include "cuda_interop/direct_launch.h"
-#include "cuda_interop/direct_strips.h"
 #include "cuda_interop/direct_updates.h"
+#include "cuda_interop/direct_values.h"
 #include "cuda_interop/lend.h"
 
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
+
+enum { MOST_VIEWS = 256 /* of a group */ };
+
+/* Views whose tables lie in one block of memory. */
+struct lr_cuda_group {
+    struct lr_cuda_block block;
+    int num_views; /* that are not forgotten */
+};
+
+/* What is only known of a view while its tables are made. */
+struct lr_cuda_making {
+    struct lr_cuda_memory *memory;
+    struct lr_cuda_view_plan *plan;
+    lr_cuda_view_fill *fill;
+    lr_cuda_strip_fill strip_fills[2];
+    const int32_t *indices; /* of columns */
+};
 
 static const lr_log *log_of(const struct lr_cuda_table_set *set)
 {
     return set->compute->params.log;
 }
 
-/* --- memory of the device --- */
+/* --- lists of a view --- */
 
-/* What was launched may still read them. */
-static void free_tables(struct lr_cuda_tables *tables)
+static lr_status miscounted(const lr_log *log)
 {
-    if (tables->num_owned > 0) {
-        cudaDeviceSynchronize();
-    }
-    for (int k = 0; k < tables->num_owned; k++) {
-        cudaFree(tables->owned[k]);
-    }
-    *tables = (struct lr_cuda_tables){0};
+    return lr_error(log, LR_FAILED, "look-up tables take more memory than was counted");
 }
 
-/* Bytes on the device, from the host where data is not NULL; NULL, logged. */
+/* lr_cuda_place; NULL is logged. */
 static void *place(struct lr_cuda_tables *tables, int64_t bytes, const void *data,
                    const lr_log *log)
 {
-    void *memory = NULL;
-    if (lr_cuda_check((int)cudaMalloc(&memory, (size_t)bytes), "look-up tables", log) != LR_OK) {
-        return NULL;
+    void *const memory = lr_cuda_place(tables->making->memory, bytes, data);
+    if (memory == NULL) {
+        miscounted(log);
     }
-    tables->owned[tables->num_owned++] = memory;
-    tables->bytes += bytes;
-    const cudaError_t error = data != NULL
-                                  ? cudaMemcpy(memory, data, (size_t)bytes, cudaMemcpyHostToDevice)
-                                  : cudaSuccess;
-    return lr_cuda_check((int)error, "look-up tables", log) == LR_OK ? memory : NULL;
-}
-
-/* --- tables --- */
-
-/* LORmap, mSR and mSRval as OpenGL has built them, into memory that stays CUDA's. */
-static lr_status copy_taken(struct lr_cuda_tables *tables, const struct lr_cuda_object objects[3],
-                            const lr_log *log)
-{
-    const lr_cuda_layout *layout = &tables->gather.layout;
-    const int64_t row = layout->extent[1] * (int64_t)sizeof(uint16_t);
-    tables->map = place(tables, row * layout->extent[2], NULL, log);
-    void *const offsets = place(tables, objects[1].buffer->size_bytes, NULL, log);
-    void *const values = place(tables, objects[2].buffer->size_bytes, NULL, log);
-    void *const array = lr_cuda_array(&objects[0], log);
-    void *const from_offsets = lr_cuda_address(&objects[1], log);
-    void *const from_values = lr_cuda_address(&objects[2], log);
-    if (!tables->map || !offsets || !values || !array || !from_offsets || !from_values) {
-        return LR_FAILED;
-    }
-    LR_TRY(lr_cuda_check((int)cudaMemcpy2DFromArray(tables->map, (size_t)row, array, 0, 0,
-                                                    (size_t)row, (size_t)layout->extent[2],
-                                                    cudaMemcpyDeviceToDevice),
-                         "LORmap", log));
-    LR_TRY(
-        lr_cuda_check((int)cudaMemcpy(offsets, from_offsets, (size_t)objects[1].buffer->size_bytes,
-                                      cudaMemcpyDeviceToDevice),
-                      "mSR", log));
-    LR_TRY(lr_cuda_check((int)cudaMemcpy(values, from_values, (size_t)objects[2].buffer->size_bytes,
-                                         cudaMemcpyDeviceToDevice),
-                         "mSRval", log));
-    tables->gather.offsets = offsets;
-    tables->gather.values = values;
-    return LR_OK;
-}
-
-static lr_status copy_tables(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables, int view)
-{
-    const struct lr_direct_view_tables *from = lr_direct_open_tables(set->compute, view);
-    if (from == NULL) {
-        return LR_FAILED;
-    }
-    const struct lr_cuda_object objects[3] = {
-        {.texture = from->map}, {.buffer = from->offsets}, {.buffer = from->values}};
-    tables->gather = (lr_cuda_gather){.layout = lr_cuda_layout_of(set->compute),
-                                      .num_offsets = from->num_offsets,
-                                      .num_rows = from->num_rows};
-    LR_TRY(lr_cuda_take(objects, 3, set->compute->ctx));
-    const lr_status status = copy_taken(tables, objects, log_of(set));
-    const lr_status back = lr_cuda_give(objects, 3, set->compute->ctx);
-    return status != LR_OK ? status : back;
+    return memory;
 }
 
 static lr_status make_columns(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
@@ -118,10 +71,8 @@ static lr_status make_columns(struct lr_cuda_table_set *set, struct lr_cuda_tabl
         if (list == NULL || indices == NULL || pass->weights == NULL) {
             return LR_FAILED;
         }
-        LR_TRY(lr_cuda_check(
-            lr_cuda_launch_column_weights(forward != 0, pass, &tables->gather, indices), "weights",
-            log));
     }
+    tables->making->indices = indices;
     return LR_OK;
 }
 
@@ -163,8 +114,7 @@ static lr_status place_steps(struct lr_cuda_tables *tables, const struct lr_cuda
         if (fill.steps == NULL) {
             return LR_FAILED;
         }
-        LR_TRY(lr_cuda_check(lr_cuda_launch_strip_fill(forward != 0, &passes[0], &fill), "weights",
-                             log));
+        tables->making->strip_fills[forward] = fill;
         for (int which = 0; which < LR_CUDA_STRIPS_SHAPES; which++) {
             passes[which].steps = fill.steps;
             passes[which].profiles = fill.profiles;
@@ -210,229 +160,313 @@ static lr_status make_cloud(struct lr_cuda_table_set *set, struct lr_cuda_tables
     return pass->points && pass->factors && pass->profiles && pass->shift ? LR_OK : LR_FAILED;
 }
 
-static lr_status add_cloud(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
-                           const struct lr_direct_shape *shape)
+static lr_status place_values(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables)
 {
-    const lr_cuda_gather *gather = &tables->gather;
-    struct lr_cuda_cloud_tables cloud;
-    LR_TRY(lr_cuda_cloud_init(&cloud, shape, &gather->layout, gather->num_rows, log_of(set)));
-    const lr_status status = make_cloud(set, tables, &cloud);
-    lr_cuda_cloud_finish(&cloud);
-    return status;
-}
-
-static lr_status add_columns(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
-                             const struct lr_direct_shape *shape)
-{
-    const lr_cuda_gather *gather = &tables->gather;
-    struct lr_cuda_column_plan plan;
-    LR_TRY(lr_cuda_column_plan_init(&plan, shape, &gather->layout, gather->num_rows, log_of(set)));
-    const lr_status status = make_columns(set, tables, &plan);
-    lr_cuda_column_plan_finish(&plan);
-    return status;
-}
-
-/* Columns, where a slab is too wide. */
-static lr_status add_strips(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
-                            const struct lr_direct_shape *shape)
-{
-    struct lr_cuda_strip_plan plan;
-    LR_TRY(lr_cuda_strip_plan_init(&plan,
-                                   &(struct lr_cuda_strip_params){.shape = shape,
-                                                                  .layout = &tables->gather.layout,
-                                                                  .rows = tables->gather.num_rows,
-                                                                  .log = log_of(set)}));
-    const bool works =
-        lr_cuda_strips_work() && lr_cuda_strip_plan_fits(&plan, lr_cuda_shared_room());
-    const lr_status status =
-        works ? make_strips(set, tables, &plan) : add_columns(set, tables, shape);
-    lr_cuda_strip_plan_finish(&plan);
-    return status;
-}
-
-/* What blocks read, both ways. */
-static lr_status place_bands(struct lr_cuda_tables *tables, const struct lr_cuda_band_plan *plan,
-                             lr_cuda_bands *pass, const lr_log *log)
-{
-    const int64_t number = sizeof(int32_t), steps = plan->num_steps + 2;
-    *pass = plan->passes[LR_CUDA_BANDS_ALONE];
-    pass->steps = place(tables, (steps + 1) * (int64_t)sizeof(*plan->steps), plan->steps, log);
-    pass->spots = place(tables, steps * (int64_t)sizeof(*plan->spots), plan->spots, log);
-    pass->lists = place(tables, pass->num_lists * 4 * number, plan->lists, log);
-    pass->tiles = place(tables, plan->num_tiles * 2 * number, plan->tiles, log);
-    pass->bases = place(tables, pass->num_lattice_rows * 2 * number, plan->bases, log);
-    return pass->steps && pass->spots && pass->lists && pass->tiles && pass->bases ? LR_OK
-                                                                                   : LR_FAILED;
-}
-
-/* What the device fills, both ways, and from what. */
-static lr_status place_band_fill(struct lr_cuda_tables *tables,
-                                 const struct lr_cuda_band_plan *plan, lr_cuda_band_fill *fill,
-                                 const lr_log *log)
-{
-    const lr_cuda_bands *pass = &plan->passes[LR_CUDA_BANDS_ALONE];
-    const int64_t number = sizeof(int32_t);
-    const int64_t kernels = (int64_t)pass->num_kernel_rows * pass->kernel_pitch;
-    *fill = (lr_cuda_band_fill){.values = tables->gather.values,
-                                .map = tables->map,
-                                .num_steps = plan->num_steps,
-                                .num_offsets = tables->gather.num_offsets};
-    fill->places =
-        place(tables, plan->num_steps * (int64_t)sizeof(*plan->places), plan->places, log);
-    fill->ranges = place(tables, pass->num_spans * 2 * number, plan->ranges, log);
-    fill->offsets = place(tables, plan->num_places * number, plan->offsets, log);
-    fill->kernels = place(tables, (pass->num_rows > 1 ? kernels : 1) * number, NULL, log);
-    fill->peak = place(tables, number, NULL, log);
-    return fill->places && fill->ranges && fill->offsets && fill->kernels && fill->peak ? LR_OK
-                                                                                        : LR_FAILED;
-}
-
-/* Weights of one way. */
-static lr_status fill_bands(struct lr_cuda_tables *tables, bool forward, lr_cuda_band_fill *fill,
-                            const lr_log *log)
-{
-    lr_cuda_bands *pass = &tables->bands[forward][LR_CUDA_BANDS_ALONE];
-    const int64_t number = sizeof(int32_t);
-    const int64_t blocks = (fill->num_steps + 1) * LR_CUDA_BAND_ROWS;
-    const int64_t entries = (int64_t)pass->num_spans * pass->num_rows * pass->span_pitch;
-    void *const weights = place(
-        tables, pass->num_rows == 1 ? blocks * LR_CUDA_BAND_BLOCK * 4 * number : entries * number,
-        NULL, log);
-    if (weights == NULL) {
-        return LR_FAILED;
+    struct lr_cuda_making *making = tables->making;
+    const lr_cuda_layout layout = lr_cuda_layout_of(set->compute);
+    if (lr_cuda_place_values(making->memory, making->plan, &layout, making->fill) != LR_OK) {
+        return miscounted(log_of(set));
     }
-    pass->weights = fill->weights = weights;
-    pass->spans = fill->spans = weights;
-    pass->kernels = fill->kernels;
-    pass->peak = fill->peak;
-    return lr_cuda_check(lr_cuda_launch_band_fill(forward, pass, fill), "weights", log);
-}
-
-/* What blocks of the other shape have of their own beside the tables of all. */
-static void share_bands(struct lr_cuda_tables *tables, const struct lr_cuda_band_plan *plan)
-{
-    const lr_cuda_bands *own = &plan->passes[LR_CUDA_BANDS_BESIDE];
-    for (int forward = 0; forward < 2; forward++) {
-        const lr_cuda_bands *alone = &tables->bands[forward][LR_CUDA_BANDS_ALONE];
-        lr_cuda_bands *pass = &tables->bands[forward][LR_CUDA_BANDS_BESIDE];
-        *pass = *alone;
-        pass->tiles = alone->tiles + alone->num_tiles;
-        pass->num_tiles = own->num_tiles;
-        pass->sides = own->sides;
-        pass->is_crowded = own->is_crowded;
-        pass->depth = own->depth;
-        pass->width = own->width;
-        pass->slab_bytes = own->slab_bytes;
-        pass->bytes = own->bytes;
-    }
-}
-
-static lr_status make_bands(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
-                            const struct lr_cuda_band_plan *plan)
-{
-    const lr_log *log = log_of(set);
-    lr_cuda_band_fill fill;
-    LR_TRY(place_bands(tables, plan, &tables->bands[0][LR_CUDA_BANDS_ALONE], log));
-    LR_TRY(place_band_fill(tables, plan, &fill, log));
-    tables->bands[1][LR_CUDA_BANDS_ALONE] = tables->bands[0][LR_CUDA_BANDS_ALONE];
-    LR_TRY(fill_bands(tables, false, &fill, log));
-    LR_TRY(fill_bands(tables, true, &fill, log));
-    share_bands(tables, plan);
+    const lr_cuda_value_fill *values = &making->fill->values;
+    tables->map = making->fill->map.map;
+    tables->gather = (lr_cuda_gather){.layout = layout,
+                                      .offsets = values->offsets,
+                                      .values = values->values,
+                                      .num_offsets = values->num_offsets,
+                                      .num_rows = values->num_rows};
     return LR_OK;
 }
 
-/* Strips, where a slab is too wide. */
-static lr_status add_bands(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
-                           const struct lr_direct_shape *shape)
+static lr_status place_bands(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
+                             const struct lr_cuda_band_plan *plan)
 {
-    const lr_cuda_gather *gather = &tables->gather;
-    struct lr_cuda_band_plan plan;
-    LR_TRY(lr_cuda_band_plan_init(&plan, shape, &gather->layout, gather->num_rows, log_of(set)));
-    const bool works = lr_cuda_bands_work() && lr_cuda_band_plan_fits(&plan, lr_cuda_shared_room());
-    const lr_status status =
-        works ? make_bands(set, tables, &plan) : add_strips(set, tables, shape);
-    lr_cuda_band_plan_finish(&plan);
-    return status;
+    struct lr_cuda_making *making = tables->making;
+    return lr_cuda_place_bands(making->memory, plan, making->fill, tables->bands) == LR_OK
+               ? LR_OK
+               : miscounted(log_of(set));
 }
 
-static lr_status add_variant(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
-                             const struct lr_direct_shape *shape)
+/* All that a view's passes read, and what it is filled in from. */
+static lr_status place_view(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables)
 {
-    switch (set->compute->params.variant) {
-    case LR_DIRECT_BANDS:
-        return add_bands(set, tables, shape);
-    case LR_DIRECT_STRIPS:
-        return add_strips(set, tables, shape);
-    case LR_DIRECT_COLUMNS:
-        return add_columns(set, tables, shape);
-    case LR_DIRECT_SHARED_MEMORY:
-    case LR_DIRECT_TEXTURE_CACHE:
-        return add_cloud(set, tables, shape);
-    case LR_DIRECT_THREADS:
-    case LR_DIRECT_INSTRUCTIONS:
-        break;
+    const struct lr_cuda_view_plan *plan = tables->making->plan;
+    LR_TRY(place_values(set, tables));
+    return plan->has_bands     ? place_bands(set, tables, &plan->bands)
+           : plan->has_strips  ? make_strips(set, tables, &plan->strips)
+           : plan->has_columns ? make_columns(set, tables, &plan->columns)
+           : plan->has_cloud   ? make_cloud(set, tables, &plan->cloud)
+                               : LR_OK;
+}
+
+/* What strips and columns have passes of their own for. */
+static int launch_own_fills(const struct lr_cuda_tables *tables)
+{
+    const struct lr_cuda_making *making = tables->making;
+    int error = 0;
+    for (int forward = 0; forward < 2 && error == 0; forward++) {
+        if (making->plan->has_strips) {
+            error = lr_cuda_launch_strip_fill(forward != 0, tables->strips[forward],
+                                              &making->strip_fills[forward]);
+        } else if (making->plan->has_columns) {
+            error = lr_cuda_launch_column_weights(forward != 0, &tables->columns[forward],
+                                                  &tables->gather, making->indices);
+        }
+    }
+    return error;
+}
+
+/* --- groups of views --- */
+
+/* A group that is being made. */
+struct assembly {
+    struct lr_cuda_table_set *set;
+    int views[MOST_VIEWS];
+    int num_views;
+    struct lr_cuda_memory memory;
+    struct lr_cuda_view_plan *plans; /* owned [num_views], these three */
+    lr_cuda_view_fill *fills;
+    struct lr_cuda_making *makings;
+};
+
+static struct lr_cuda_tables *tables_of(const struct assembly *assembly, int k)
+{
+    return &assembly->set->views[assembly->views[k]];
+}
+
+/* How many views there is room for, at least one, going by the one made last. */
+static int guess_fit(const struct lr_cuda_table_set *set)
+{
+    if (set->view_bytes == 0) {
+        return MOST_VIEWS;
+    }
+    const int64_t left = set->room_bytes - set->bytes;
+    const int64_t room = left < set->view_bytes ? set->room_bytes : left; /* others will go */
+    const int64_t fit = room / set->view_bytes;
+    return fit < 1 ? 1 : fit < MOST_VIEWS ? (int)fit : MOST_VIEWS;
+}
+
+/* Those of some views that are not there. */
+static void choose_views(struct assembly *assembly, const int *views, int num_views)
+{
+    struct lr_cuda_table_set *set = assembly->set;
+    const int fit = guess_fit(set);
+    for (int k = 0; k < num_views; k++) {
+        struct lr_cuda_tables *tables = &set->views[views[k]];
+        if (tables->is_there || tables->making != NULL) {
+            continue;
+        }
+        if (assembly->num_views == fit) {
+            set->is_tight = set->is_tight || fit < MOST_VIEWS;
+            break;
+        }
+        tables->making = &assembly->makings[assembly->num_views];
+        assembly->views[assembly->num_views++] = views[k];
+    }
+}
+
+static lr_status plan_views(struct assembly *assembly)
+{
+    const struct lr_direct_compute *compute = assembly->set->compute;
+    const struct lr_cuda_plan_params params = {
+        .backend = &compute->params,
+        .layout = lr_cuda_layout_of(compute),
+        .bands_work = lr_cuda_bands_work(),
+        .strips_work = lr_cuda_strips_work(),
+        .shared_room = lr_cuda_shared_room(),
+    };
+    LR_TRY(lr_cuda_view_plans_init(assembly->plans, &params, assembly->views, assembly->num_views));
+    for (int k = 0; k < assembly->num_views; k++) {
+        assembly->makings[k] = (struct lr_cuda_making){
+            .memory = &assembly->memory, .plan = &assembly->plans[k], .fill = &assembly->fills[k]};
     }
     return LR_OK;
 }
 
-static lr_status make_tables(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables, int view)
+static void make_room(struct lr_cuda_table_set *set, int64_t bytes)
 {
-    const struct lr_direct_backend_params *params = &set->compute->params;
-    struct lr_direct_shape shape;
-    LR_TRY(copy_tables(set, tables, view));
-    LR_TRY(lr_direct_shape_init(&shape, &(lr_direct_tables_params){.grid = &params->grid,
-                                                                   .view = params->views[view],
-                                                                   .kernel = params->kernel,
-                                                                   .log = params->log}));
-    const lr_status status = add_variant(set, tables, &shape);
-    lr_direct_shape_finish(&shape);
-    return status;
-}
-
-/* OpenGL makes its part of them, and projections of any stream may read them at once. */
-static lr_status make_current_tables(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
-                                     int view)
-{
-    struct gl_context *ctx = set->compute->ctx;
-    LR_TRY(gl_context_make_current(ctx));
-    const lr_status status = make_tables(set, tables, view);
-    gl_context_release(ctx);
-    LR_TRY(status);
-    return lr_cuda_check((int)cudaStreamSynchronize(NULL), "look-up tables", log_of(set));
-}
-
-static void make_room(struct lr_cuda_table_set *set)
-{
-    if (set->bytes + set->view_bytes <= set->room_bytes) {
+    if (set->bytes + bytes <= set->room_bytes) {
         return;
     }
+    set->is_tight = true;
     for (int view = 0; view < set->compute->params.num_views; view++) {
         lr_cuda_forget_tables(set, view);
     }
 }
 
+/* Counts the bytes of views; those that there is no room for are left out. */
+static lr_status count_bytes(struct assembly *assembly)
+{
+    struct lr_cuda_table_set *set = assembly->set;
+    struct lr_cuda_memory counted = {0};
+    int fit = 0;
+    for (; fit < assembly->num_views; fit++) {
+        LR_TRY(place_view(set, tables_of(assembly, fit)));
+        struct lr_cuda_memory all = assembly->memory;
+        lr_cuda_place(&all, (fit + 1) * (int64_t)sizeof(*assembly->fills), assembly->fills);
+        const int64_t bytes = lr_cuda_memory_bytes(&all);
+        if (fit == 0) {
+            make_room(set, bytes);
+        } else if (set->bytes + bytes > set->room_bytes) {
+            set->is_tight = true;
+            break;
+        }
+        counted = all;
+    }
+    for (int k = fit; k < assembly->num_views; k++) {
+        *tables_of(assembly, k) = (struct lr_cuda_tables){0};
+    }
+    lr_cuda_view_plans_finish(assembly->plans + fit, assembly->num_views - fit);
+    assembly->num_views = fit;
+    assembly->memory = (struct lr_cuda_memory){.copied_room = counted.copied_bytes,
+                                               .filled_room = counted.filled_bytes};
+    return LR_OK;
+}
+
+static lr_status take_memory(struct assembly *assembly, struct lr_cuda_group *group)
+{
+    struct lr_cuda_table_set *set = assembly->set;
+    struct lr_cuda_memory *memory = &assembly->memory;
+    LR_TRY(lr_cuda_blocks_take(&set->blocks, memory->copied_room + memory->filled_room,
+                               &group->block, log_of(set)));
+    LR_TRY(lr_cuda_blocks_make_staging(&set->blocks, memory->copied_room, log_of(set)));
+    memory->device = group->block.memory;
+    memory->host = set->blocks.staging.memory;
+    return LR_OK;
+}
+
+/* fills: on the device. */
+static lr_status launch_fills(const struct assembly *assembly, const lr_cuda_view_fill *fills)
+{
+    const lr_log *log = log_of(assembly->set);
+    const struct lr_cuda_memory *memory = &assembly->memory;
+    const lr_cuda_fill_sizes sizes = lr_cuda_fill_sizes_of(assembly->fills, assembly->num_views);
+    LR_TRY(lr_cuda_check((int)cudaMemcpyAsync(memory->device, memory->host,
+                                              (size_t)memory->copied_bytes, cudaMemcpyHostToDevice,
+                                              NULL),
+                         "look-up tables", log));
+    LR_TRY(lr_cuda_check(lr_cuda_launch_value_fills(fills, &sizes), "LORmap and mSRval", log));
+    LR_TRY(lr_cuda_check(lr_cuda_launch_band_fills(fills, &sizes), "weights", log));
+    for (int k = 0; k < assembly->num_views; k++) {
+        LR_TRY(lr_cuda_check(launch_own_fills(tables_of(assembly, k)), "weights", log));
+    }
+    return LR_OK;
+}
+
+/* Projections of any stream may read them at once. */
+static lr_status fill_group(struct assembly *assembly, struct lr_cuda_group *group)
+{
+    const lr_log *log = log_of(assembly->set);
+    LR_TRY(take_memory(assembly, group));
+    for (int k = 0; k < assembly->num_views; k++) {
+        LR_TRY(place_view(assembly->set, tables_of(assembly, k)));
+    }
+    const lr_cuda_view_fill *fills =
+        lr_cuda_place(&assembly->memory, assembly->num_views * (int64_t)sizeof(*assembly->fills),
+                      assembly->fills);
+    const lr_status status = fills != NULL ? launch_fills(assembly, fills) : LR_FAILED;
+    const int waited = (int)cudaStreamSynchronize(NULL); /* failed or not: memory is taken back */
+    LR_TRY(status);
+    return lr_cuda_check(waited, "look-up tables", log);
+}
+
+static lr_status make_group(struct assembly *assembly, struct lr_cuda_group *group)
+{
+    LR_TRY(plan_views(assembly));
+    LR_TRY(count_bytes(assembly));
+    LR_TRY(fill_group(assembly, group));
+    assembly->set->bytes += group->block.bytes;
+    assembly->set->view_bytes =
+        (assembly->memory.copied_room + assembly->memory.filled_room) / assembly->num_views;
+    group->num_views = assembly->num_views;
+    for (int k = 0; k < assembly->num_views; k++) {
+        tables_of(assembly, k)->group = group;
+        tables_of(assembly, k)->is_there = true;
+    }
+    return LR_OK;
+}
+
+static lr_status assemble(struct assembly *assembly, const int *views, int num_views)
+{
+    struct lr_cuda_table_set *set = assembly->set;
+    const lr_log *log = log_of(set);
+    const int64_t most = num_views < MOST_VIEWS ? num_views : MOST_VIEWS;
+    assembly->plans = lr_alloc(most, sizeof(*assembly->plans), "look-up tables", log);
+    assembly->fills = lr_alloc(most, sizeof(*assembly->fills), "look-up tables", log);
+    assembly->makings = lr_alloc(most, sizeof(*assembly->makings), "look-up tables", log);
+    struct lr_cuda_group *group = lr_alloc(1, sizeof(*group), "look-up tables", log);
+    if (!assembly->plans || !assembly->fills || !assembly->makings || !group) {
+        free(group);
+        return LR_FAILED;
+    }
+    choose_views(assembly, views, num_views);
+    const lr_status status = make_group(assembly, group);
+    for (int k = 0; k < assembly->num_views; k++) {
+        tables_of(assembly, k)->making = NULL;
+        if (status != LR_OK) {
+            *tables_of(assembly, k) = (struct lr_cuda_tables){0};
+        }
+    }
+    if (status != LR_OK) {
+        lr_cuda_blocks_return(&set->blocks, &group->block);
+        free(group);
+    }
+    return status;
+}
+
+lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, int num_views)
+{
+    if (set->views[views[0]].is_there) {
+        return LR_OK;
+    }
+    struct assembly assembly = {.set = set};
+    const lr_status status = assemble(&assembly, views, num_views);
+    if (assembly.plans != NULL) {
+        lr_cuda_view_plans_finish(assembly.plans, assembly.num_views);
+    }
+    free(assembly.makings);
+    free(assembly.fills);
+    free(assembly.plans);
+    return status;
+}
+
+/* A view and the next ones; by itself where tables cannot stay: an algorithm that goes through views in
+ * another order would have the others made in vain, time and again. */
+static int count_next(const struct lr_cuda_table_set *set)
+{
+    const struct lr_direct_backend_params *params = &set->compute->params;
+    const int most = params->num_views < MOST_VIEWS ? params->num_views : MOST_VIEWS;
+    return set->is_tight || params->threads < 1 ? 1
+           : params->threads < most             ? params->threads
+                                                : most;
+}
+
 const struct lr_cuda_tables *lr_cuda_open_tables(struct lr_cuda_table_set *set, int view)
 {
-    struct lr_cuda_tables *tables = &set->views[view];
+    const struct lr_cuda_tables *tables = &set->views[view];
+    const int count = count_next(set);
+    int views[MOST_VIEWS];
     if (tables->is_there) {
         return tables;
     }
-    make_room(set);
-    if (make_current_tables(set, tables, view) != LR_OK) {
-        free_tables(tables);
-        return NULL;
+    for (int k = 0; k < count; k++) {
+        views[k] = (view + k) % set->compute->params.num_views;
     }
-    tables->is_there = true;
-    set->view_bytes = tables->bytes;
-    set->bytes += tables->bytes;
-    return tables;
+    return lr_cuda_make_tables(set, views, count) == LR_OK ? tables : NULL;
 }
 
 void lr_cuda_forget_tables(struct lr_cuda_table_set *set, int view)
 {
     struct lr_cuda_tables *tables = &set->views[view];
-    set->bytes -= tables->bytes;
-    free_tables(tables);
+    struct lr_cuda_group *group = tables->group;
+    if (!tables->is_there) {
+        return;
+    }
+    *tables = (struct lr_cuda_tables){0};
+    if (--group->num_views == 0) {
+        set->bytes -= group->block.bytes;
+        lr_cuda_blocks_return(&set->blocks, &group->block);
+        free(group);
+    }
 }
 
 /* --- all views --- */
@@ -454,8 +488,9 @@ lr_status lr_cuda_table_set_init(struct lr_cuda_table_set *set, struct lr_direct
 void lr_cuda_table_set_finish(struct lr_cuda_table_set *set)
 {
     for (int view = 0; set->views != NULL && view < set->compute->params.num_views; view++) {
-        free_tables(&set->views[view]);
+        lr_cuda_forget_tables(set, view);
     }
+    lr_cuda_blocks_finish(&set->blocks);
     free(set->views);
     *set = (struct lr_cuda_table_set){0};
 }

@@ -264,7 +264,7 @@ lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count, struct g
 
 /* --- what kernels get --- */
 
-void *lr_cuda_array(const struct lr_cuda_object *object, const lr_log *log)
+static void *array_of(const struct lr_cuda_object *object, const lr_log *log)
 {
     cudaArray_t array = NULL;
     const cudaError_t error =
@@ -275,7 +275,7 @@ void *lr_cuda_array(const struct lr_cuda_object *object, const lr_log *log)
 static struct cudaResourceDesc describe(const struct lr_cuda_object *object, const lr_log *log)
 {
     struct cudaResourceDesc resource = {.resType = cudaResourceTypeArray};
-    resource.res.array.array = lr_cuda_array(object, log);
+    resource.res.array.array = array_of(object, log);
     return resource;
 }
 

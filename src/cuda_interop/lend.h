@@ -31,10 +31,8 @@ lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct g
 /* Gives those back that are out; what the default stream was told is done before OpenGL goes on. */
 lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count, struct gl_context *ctx);
 
-/* What kernels get of an object that is out, until it is given back: a cudaArray_t, a
- * cudaTextureObject_t of plain texels, a cudaSurfaceObject_t; of a buffer, an address. errors: NULL
- * or 0, logged. */
-void *lr_cuda_array(const struct lr_cuda_object *object, const lr_log *log);
+/* What kernels get of an object that is out, until it is given back: a cudaTextureObject_t of plain
+ * texels, a cudaSurfaceObject_t; of a buffer, an address. errors: NULL or 0, logged. */
 uint64_t lr_cuda_texture(const struct lr_cuda_object *object, const lr_log *log);
 uint64_t lr_cuda_surface(const struct lr_cuda_object *object, const lr_log *log);
 void *lr_cuda_address(const struct lr_cuda_object *object, const lr_log *log);

@@ -131,27 +131,119 @@ static bool is_within(const struct lr_direct_shape *shape, int x, int y, int z)
     return sum <= shape->info.support * (1 + LR_DIRECT_TIE);
 }
 
-/* Counts mSR, and writes it where offsets is not NULL. */
-static int64_t walk_offsets(const struct lr_direct_shape *shape, int32_t (*offsets)[3])
+/* The sum of squares as a form of whole offsets, [i][j] for i <= j, about. */
+static void find_form(const struct lr_direct_shape *shape, double form[3][3])
 {
-    const int *half = shape->info.half;
-    int64_t count = 0;
-    for (int y = -half[1]; y <= half[1]; y++) {
-        for (int x = -half[0]; x <= half[0]; x++) {
-            for (int z = -half[2]; z <= half[2]; z++) {
-                if (!is_within(shape, x, y, z)) {
-                    continue;
-                }
-                if (offsets != NULL) {
-                    offsets[count][0] = x;
-                    offsets[count][1] = y;
-                    offsets[count][2] = z;
-                }
-                count++;
+    const double *voxel_mm = shape->info.grid.voxel_mm;
+    for (int i = 0; i < 3; i++) {
+        for (int j = i; j < 3; j++) {
+            form[i][j] = 0;
+            for (int k = 0; k < 3; k++) {
+                const double *axis = shape->axes[k];
+                const double sigma_mm = shape->info.sigma_mm[k];
+                form[i][j] += axis[i] * voxel_mm[i] / sigma_mm * (axis[j] * voxel_mm[j] / sigma_mm);
             }
         }
     }
-    return count;
+}
+
+/* The whole t from -half to half for which a t^2 + 2 b t + c <= most, and maybe one more at each end;
+ * range[0] > range[1]: none. */
+static void find_range(const double abc[3], double most, int half, int range[2])
+{
+    const double slack = 1e-4; /* beyond what rounding can do */
+    const double middle = -abc[1] / abc[0];
+    const double square = (most - abc[2]) / abc[0] + middle * middle;
+    const double width = sqrt(fmax(square, 0)) + slack;
+    range[0] = square < -slack ? 1 : (int)fmax(ceil(middle - width), -half);
+    range[1] = square < -slack ? 0 : (int)fmin(floor(middle + width), half);
+}
+
+/* A walk over the columns of an ellipsoid's offsets. */
+struct walk {
+    struct lr_direct_shape *shape;
+    double form[3][3];
+    double across[3]; /* xx, xy, yy: the least of the form over all z */
+    int64_t room;     /* offsets that the list has room for */
+};
+
+static struct walk begin_walk(struct lr_direct_shape *shape)
+{
+    struct walk walk = {.shape = shape};
+    find_form(shape, walk.form);
+    const double(*form)[3] = (const double(*)[3])walk.form;
+    walk.across[0] = form[0][0] - form[0][2] * form[0][2] / form[2][2];
+    walk.across[1] = form[0][1] - form[0][2] * form[1][2] / form[2][2];
+    walk.across[2] = form[1][1] - form[1][2] * form[1][2] / form[2][2];
+    return walk;
+}
+
+static void find_columns(const struct walk *walk, int y, int range[2])
+{
+    const lr_direct_tables_info *info = &walk->shape->info;
+    const double abc[3] = {walk->across[0], walk->across[1] * y, walk->across[2] * y * y};
+    find_range(abc, info->support, info->half[0], range);
+}
+
+/* The offsets of a column, which follow each other. */
+static void find_slices(const struct walk *walk, int x, int y, int range[2])
+{
+    const struct lr_direct_shape *shape = walk->shape;
+    const double(*form)[3] = (const double(*)[3])walk->form;
+    const double abc[3] = {form[2][2], form[0][2] * x + form[1][2] * y,
+                           form[0][0] * x * x + 2 * form[0][1] * x * y + form[1][1] * y * y};
+    find_range(abc, shape->info.support, shape->info.half[2], range);
+    while (range[0] <= range[1] && !is_within(shape, x, y, range[0])) {
+        range[0]++;
+    }
+    while (range[0] <= range[1] && !is_within(shape, x, y, range[1])) {
+        range[1]--;
+    }
+}
+
+static lr_status make_room(struct walk *walk, int64_t count, const lr_log *log)
+{
+    struct lr_direct_shape *shape = walk->shape;
+    if (shape->info.num_offsets + count <= walk->room) {
+        return LR_OK;
+    }
+    const int64_t room = 2 * (walk->room + count);
+    void *bigger = lr_resize(shape->offsets, room, sizeof(*shape->offsets), "mSR", log);
+    if (bigger == NULL) {
+        return LR_FAILED;
+    }
+    shape->offsets = bigger;
+    walk->room = room;
+    return LR_OK;
+}
+
+static lr_status list_column(struct walk *walk, int x, int y, const lr_log *log)
+{
+    struct lr_direct_shape *shape = walk->shape;
+    int range[2];
+    find_slices(walk, x, y, range);
+    LR_TRY(make_room(walk, 2 * shape->info.half[2] + 1, log));
+    for (int z = range[0]; z <= range[1]; z++) {
+        int32_t *offset = shape->offsets[shape->info.num_offsets++];
+        offset[0] = x;
+        offset[1] = y;
+        offset[2] = z;
+    }
+    return LR_OK;
+}
+
+/* mSR: the offsets within the ellipsoid, along y, then x, then z. */
+static lr_status list_offsets(struct lr_direct_shape *shape, const lr_log *log)
+{
+    struct walk walk = begin_walk(shape);
+    for (int y = -shape->info.half[1]; y <= shape->info.half[1]; y++) {
+        int range[2];
+        find_columns(&walk, y, range);
+        for (int x = range[0]; x <= range[1]; x++) {
+            LR_TRY(list_column(&walk, x, y, log));
+        }
+    }
+    return LR_OK;
 }
 
 lr_status lr_direct_shape_init(struct lr_direct_shape *shape, const lr_direct_tables_params *params)
@@ -164,13 +256,11 @@ lr_status lr_direct_shape_init(struct lr_direct_shape *shape, const lr_direct_ta
     LR_TRY(complete_kernel(shape, params));
     LR_TRY(count_identifiers(shape, params->log));
     LR_TRY(find_half(shape, params->log));
-    shape->info.num_offsets = walk_offsets(shape, NULL);
-    shape->offsets = lr_alloc(shape->info.num_offsets, sizeof(*shape->offsets), "mSR", params->log);
-    if (shape->offsets == NULL) {
-        return LR_FAILED;
+    const lr_status status = list_offsets(shape, params->log);
+    if (status != LR_OK) {
+        lr_direct_shape_finish(shape);
     }
-    walk_offsets(shape, shape->offsets);
-    return LR_OK;
+    return status;
 }
 
 void lr_direct_shape_finish(struct lr_direct_shape *shape)

@@ -52,9 +52,6 @@ const struct lr_direct_view_tables *lr_direct_open_tables(struct lr_direct_compu
 void lr_direct_drop_tables(struct lr_direct_compute *compute, int view)
 {
     compute->bytes_kept -= compute->tables[view].bytes;
-    if (compute->runner != NULL) {
-        compute->runner->forget(compute->runners, view);
-    }
     lr_direct_view_tables_finish(&compute->tables[view]);
     if (compute->borrowed_view == view) {
         lr_direct_view_tables_finish(&compute->borrowed);
@@ -179,7 +176,8 @@ static lr_status project_current(struct lr_direct_compute *compute, bool is_forw
 {
     const lr_direct_task task = {is_forward ? LR_DIRECT_WORK_FORWARD : LR_DIRECT_WORK_BACK, &view,
                                  1};
-    LR_TRY(lr_direct_open_tables(compute, view) ? LR_OK : LR_FAILED);
+    const bool is_ready = compute->runner != NULL || lr_direct_open_tables(compute, view) != NULL;
+    LR_TRY(is_ready ? LR_OK : LR_FAILED);
     LR_TRY(lr_direct_put(compute, &compute->in, in));
     LR_TRY(
         lr_direct_run_task(compute, &task, &compute->in, &compute->out, &compute->device_seconds));

@@ -24,7 +24,7 @@ struct lr_direct_change {
     const struct lr_direct_image *by, *sensitivity; /* NULL = none */
 };
 
-/* Another way to work on the images and tables of these passes: that of CUDA. Images that it works
+/* Another way to work on the images of these passes, with tables of its own: that of CUDA. Images that it works
  * on are its own until they are given back, or destroyed; OpenGL is refused meanwhile (gl_loan). It
  * makes the context current itself where it needs it, and so not in every update. */
 struct lr_direct_runner {
@@ -39,6 +39,8 @@ struct lr_direct_runner {
     /* lr_direct_run_task; tables and images are made ready before the clock starts. */
     lr_status (*time)(void *self, const lr_direct_task *task, const struct lr_direct_image *source,
                       const struct lr_direct_image *target, double *device_seconds);
+    /* Forgets the tables of a task's views, and makes them anew; waits. */
+    lr_status (*tables)(void *self, const lr_direct_task *task, double *device_seconds);
     /* histo, an estimate, becomes what the view projects back; what: LR_DIRECT_DO_RAMLA, _EM or
      * _SENSITIVITY (shaders/direct_discrepancy.comp). */
     lr_status (*discrepancy)(void *self, int what, const struct lr_direct_view_data *data,
@@ -47,7 +49,6 @@ struct lr_direct_runner {
                         const struct lr_direct_image *image);
     /* OpenGL uses the image next. */
     lr_status (*give_back)(void *self, const struct lr_direct_image *image);
-    void (*forget)(void *self, int view); /* its tables are gone */
     /* The clock of updates: laps follow each other; neither end waits. */
     void (*begin_lap)(void *self);
     void (*end_lap)(void *self);
@@ -65,7 +66,8 @@ struct lr_direct_compute {
     struct gl_program *forward, *back;
     struct lr_direct_layout layout;
     struct lr_direct_image in, out;        /* of lr_direct_forward and lr_direct_back */
-    struct lr_direct_view_tables *tables;  /* [num_views]; zero = not built, or not kept */
+    struct lr_direct_view_tables *tables;  /* [num_views]; zero = not built, or not kept: a runner
+                                              has its own */
     struct lr_direct_view_tables borrowed; /* of the view in hand, where it cannot be kept */
     int borrowed_view;                     /* -1: none */
     int64_t bytes_kept;

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
-#include "direct/resolution.h"
+#include "direct/kernels.h"
 #include "render/direct_steps.h"
 
 #include <stdlib.h>
@@ -111,15 +111,15 @@ static struct gl_buffer *make_offsets(const struct lr_direct_builder *builder,
     return buffer;
 }
 
-/* Standard deviation and side of each kernel. */
 static struct gl_buffer *make_kernels(const struct lr_direct_builder *builder,
                                       const struct lr_direct_shape *shape, int num_rows)
 {
     float(*list)[2] = lr_alloc(num_rows, sizeof(*list), "kernels", builder->params->log);
     for (int k = 0; list != NULL && k < num_rows; k++) {
-        list[k][0] = (float)lr_sigma_of(
-            lr_resolution_radial_mm(&shape->resolution, lr_direct_kernel_distance_mm(shape, k)));
-        list[k][1] = lr_direct_kernel_is_mirrored(shape, k) ? -1.0f : 1.0f;
+        double kernel[2];
+        lr_direct_describe_kernel(shape, k, kernel);
+        list[k][0] = (float)kernel[0];
+        list[k][1] = (float)kernel[1];
     }
     struct gl_buffer *buffer =
         list ? make_buffer(builder, "kernels", num_rows * (int64_t)sizeof(*list), list) : NULL;
@@ -127,25 +127,19 @@ static struct gl_buffer *make_kernels(const struct lr_direct_builder *builder,
     return buffer;
 }
 
-/* The measured profile at the distance of each kernel, at the measured offsets. */
 static struct gl_buffer *make_profiles(const struct lr_direct_builder *builder,
-                                       const struct lr_direct_shape *shape)
+                                       const struct lr_direct_shape *shape, int num_rows)
 {
-    const lr_radial_profiles *measured = shape->resolution.measured;
-    if (shape->resolution.model != LR_RADIAL_MEASURED) {
+    const int64_t count = (int64_t)num_rows * lr_direct_count_samples(shape);
+    if (count == 0) {
         return make_buffer(builder, "measured profiles", 4, NULL);
     }
-    const int64_t count = (int64_t)shape->info.num_kernels * measured->num_offsets;
     float *list = lr_alloc(count, sizeof(*list), "measured profiles", builder->params->log);
-    for (int64_t k = 0; list != NULL && k < count; k++) {
-        list[k] = (float)lr_radial_profiles_at(
-            measured, lr_direct_kernel_distance_mm(shape, (int)(k / measured->num_offsets)),
-            measured->first_offset_mm +
-                (double)(k % measured->num_offsets) * measured->offset_step_mm);
+    struct gl_buffer *buffer = NULL;
+    if (list != NULL) {
+        lr_direct_list_samples(shape, list);
+        buffer = make_buffer(builder, "measured profiles", count * (int64_t)sizeof(*list), list);
     }
-    struct gl_buffer *buffer =
-        list ? make_buffer(builder, "measured profiles", count * (int64_t)sizeof(*list), list)
-             : NULL;
     free(list);
     return buffer;
 }
@@ -181,7 +175,7 @@ static lr_status fill_values(struct lr_direct_view_tables *tables,
 {
     const struct values_pass uniforms = values_uniforms(shape, tables->num_rows);
     struct gl_buffer *kernels = make_kernels(builder, shape, tables->num_rows);
-    struct gl_buffer *profiles = make_profiles(builder, shape);
+    struct gl_buffer *profiles = make_profiles(builder, shape, tables->num_rows);
     struct gl_pass pass = {
         .label = "mSRval",
         .program = builder->values,
@@ -200,18 +194,13 @@ static lr_status fill_values(struct lr_direct_view_tables *tables,
     return status;
 }
 
-static bool is_invariant(const lr_resolution *resolution)
-{
-    return resolution->model == LR_RADIAL_INVARIANT && lr_resolution_is_symmetric(resolution);
-}
-
 static lr_status build_values(struct lr_direct_view_tables *tables,
                               const struct lr_direct_builder *builder,
                               const struct lr_direct_shape *shape)
 {
     const int64_t most = gl_context_limits(builder->ctx)->max_storage_bytes;
     tables->num_offsets = (int)shape->info.num_offsets;
-    tables->num_rows = is_invariant(&shape->resolution) ? 1 : shape->info.num_kernels;
+    tables->num_rows = lr_direct_count_rows(shape);
     const int64_t bytes = shape->info.num_offsets * tables->num_rows * (int64_t)sizeof(float);
     if (bytes > most) {
         return lr_error(builder->params->log, LR_FAILED,

@@ -329,11 +329,13 @@ double lr_direct_compute_update_seconds(void *self)
 
 /* --- timing --- */
 
-/* OpenGL builds tables, whoever projects. */
 static lr_status time_tables(struct lr_direct_compute *compute, const lr_direct_task *task,
                              double *device_seconds)
 {
     lr_status status = LR_OK;
+    if (compute->runner != NULL) {
+        return compute->runner->tables(compute->runners, task, device_seconds);
+    }
     gl_stopwatch_reset(compute->watch);
     gl_stopwatch_begin(compute->watch);
     for (int k = 0; status == LR_OK && k < task->num_views; k++) {

@@ -216,7 +216,7 @@ products start(const lr_cuda_bands &pass, const band_warp &warp)
     products own = {};
     own.warp = warp;
     own.weight_unit = unit_of(*pass.peak);
-    for (int output = 0; output < OUTPUTS; output++) {
+    for (int output = 0; output < OUTPUTS && pass.num_rows > 1; output++) {
         const place at = place_of(warp, output);
         own.own_kernels[output] = *kernel_at(pass, at.l, at.row);
     }
@@ -290,22 +290,19 @@ void sort_source(const lr_cuda_bands &pass, const float *source, lr_cuda_band_so
     }
 }
 
-/* What the device fills in, and sorts. */
+/* What the device fills in. */
 struct filled {
     std::vector<int2> tiles, bases;
     std::vector<int2> ranges;
     std::vector<int4> lists, spots, weights;
     std::vector<uint32_t> spans;
-    std::vector<float> units;
     std::vector<int32_t> kernels;
-    std::vector<uint16_t> numbers;
     float peak = 0;
 
     filled(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, const cpu_band_lists &lists_of)
         : weights((size_t)(fill.num_steps + 1) * LR_CUDA_BAND_ROWS * LR_CUDA_BAND_BLOCK),
           spans((size_t)pass.num_spans * pass.num_rows * pass.span_pitch),
-          units(pass.num_lattice_rows), kernels((size_t)pass.num_kernel_rows * pass.kernel_pitch),
-          numbers((size_t)2 * pass.num_lattice_rows * pass.layout.size[2] * pass.pitch, 0x7e00)
+          kernels((size_t)pass.num_kernel_rows * pass.kernel_pitch)
     {
         for (int k = 0; k < pass.num_tiles; k++) {
             tiles.push_back(int2{lists_of.tiles[2 * k], lists_of.tiles[2 * k + 1]});
@@ -340,7 +337,8 @@ void fill_tables(const lr_cuda_bands &pass, const lr_cuda_band_fill &fill, bool 
     for (int64_t k = 0; k < entries && pass.num_rows > 1; k++) {
         fill_band_span(pass, fill, forward, k);
     }
-    for (int64_t k = 0; k < (int64_t)pass.num_kernel_rows * pass.kernel_pitch; k++) {
+    const int64_t kernels = (int64_t)pass.num_kernel_rows * pass.kernel_pitch;
+    for (int64_t k = 0; k < kernels && pass.num_rows > 1; k++) {
         fill_band_kernel(pass, fill, k);
     }
 }
@@ -351,7 +349,6 @@ int on_cpu_bands(bool forward, lr_cuda_bands pass, lr_cuda_band_fill fill,
                  const cpu_band_lists *lists, const float *source, float *target)
 {
     filled own(pass, fill, *lists);
-    const lr_cuda_band_source sorted = {own.numbers.data(), own.units.data(), false};
     pass.steps = lists->steps;
     pass.lists = own.lists.data();
     pass.tiles = own.tiles.data();
@@ -363,6 +360,26 @@ int on_cpu_bands(bool forward, lr_cuda_bands pass, lr_cuda_band_fill fill,
     pass.kernels = fill.kernels = own.kernels.data();
     pass.peak = fill.peak = &own.peak;
     fill_tables(pass, fill, forward);
+    return on_cpu_filled_bands(forward, &pass, source, target);
+}
+
+void on_cpu_band_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes)
+{
+    for (int view = 0; view < sizes->num_views; view++) {
+        for (int forward = 0; forward < 2 && views[view].bands[0].num_tiles > 0; forward++) {
+            fill_tables(views[view].bands[forward], views[view].band_fills[forward], forward != 0);
+        }
+    }
+}
+
+int on_cpu_filled_bands(bool forward, const lr_cuda_bands *filled, const float *source,
+                        float *target)
+{
+    const lr_cuda_bands &pass = *filled;
+    std::vector<float> units(pass.num_lattice_rows);
+    std::vector<uint16_t> numbers(
+        (size_t)2 * pass.num_lattice_rows * pass.layout.size[2] * pass.pitch, 0x7e00);
+    const lr_cuda_band_source sorted = {numbers.data(), units.data(), false};
     sort_source(pass, source, sorted);
     float4 *to = reinterpret_cast<float4 *>(target);
     return pass.num_rows == 1 ? bands<BAND_ONE>(pass, sorted, to)

@@ -243,6 +243,63 @@ static void tables_need_not_be_kept(void **state)
     assert_true(worst < 1e-5);
 }
 
+static void time_views(lr_direct *direct, lr_direct_work work, int num_views)
+{
+    static const int views[NUM_ANGLES] = {0, 1, 2, 3, 4, 5, 6, 7};
+    lr_direct_timing timing;
+    assert_int_equal(lr_direct_time(direct, &(lr_direct_task){work, views, num_views}, &timing),
+                     LR_OK);
+    assert_true(timing.device_s > 0);
+}
+
+/* Tables of a task's views and of one alone, projections of all views at a time before and after. */
+static void check_tables(int way, int model)
+{
+    const lr_resolution resolution = case_resolution(model);
+    struct pair pair;
+    pair_init(&pair, make_views("cuda", way, case_views, NUM_ANGLES, &resolution),
+              make_views("cpu", way, case_views, NUM_ANGLES, &resolution));
+    assert_int_equal(lr_direct_set_image(pair.tested, pair.source), LR_OK);
+    time_views(pair.tested, LR_DIRECT_WORK_FORWARD, NUM_ANGLES);
+    pair_compare_projections(&pair, 5);
+    time_views(pair.tested, LR_DIRECT_WORK_TABLES, NUM_ANGLES);
+    time_views(pair.tested, LR_DIRECT_WORK_BACK, NUM_ANGLES);
+    time_views(pair.tested, LR_DIRECT_WORK_TABLES, 1);
+    time_views(pair.tested, LR_DIRECT_WORK_TABLES, 3);
+    for (int view = 0; view < NUM_ANGLES; view++) {
+        pair_compare_projections(&pair, view);
+    }
+    worst = fmax(worst, pair.worst);
+    lr_direct_destroy(pair.reference);
+    lr_direct_destroy(pair.tested);
+    pair_finish(&pair);
+    if (heard.error[0] != '\0') {
+        fail_msg("%s", heard.error);
+    }
+}
+
+/* Room for all views, for some at a time, and for none: groups are cut, and views forgotten while those
+ * of the same task go on. */
+static void tables_are_made_many_at_a_time(void **state)
+{
+    (void)state;
+    static const int64_t rooms[] = {0, 1, 100 << 10, 300 << 10, 1 << 20};
+    for (int way = 0; way < num_ways(); way++) {
+        if (!is_wanted(way)) {
+            continue;
+        }
+        worst = 0;
+        for (int k = 0; k < 5; k++) {
+            max_memory_bytes = rooms[k];
+            check_tables(way, 0);
+            check_tables(way, 2 + k % 4);
+        }
+        max_memory_bytes = 0;
+        print_message("%s: largest difference %.2e\n", ways[way].name, worst);
+        assert_true(worst < 1e-6);
+    }
+}
+
 static void read_after_iterations(lr_direct *direct, const struct turns *turns, bool reads,
                                   float *image)
 {
@@ -332,6 +389,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(images_have_any_length),
         cmocka_unit_test(opengl_and_cuda_take_turns),
         cmocka_unit_test(tables_need_not_be_kept),
+        cmocka_unit_test(tables_are_made_many_at_a_time),
         cmocka_unit_test(nobody_needs_to_look),
         cmocka_unit_test(what_a_variant_cannot_do_is_refused),
     };

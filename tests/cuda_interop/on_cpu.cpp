@@ -7,6 +7,7 @@
 #include "cuda_interop/direct_kernels.cuh"
 #include "cuda_interop/direct_strips.cuh"
 #include "cuda_interop/direct_updates.cuh"
+#include "cuda_interop/direct_values.cuh"
 #include "fft/cufft_product.cuh"
 #include "on_cpu.h"
 
@@ -263,6 +264,26 @@ std::vector<int4> list_of(const int32_t *entries, int32_t count)
     return list;
 }
 
+/* A block of mSRval's pass: all of its threads go one step after the other. */
+void fill_value_block(const lr_cuda_value_fill &fill, int block)
+{
+    double sums[LR_CUDA_VALUE_THREADS];
+    value_share shares[LR_CUDA_VALUE_THREADS];
+    for (int k = 0; k < LR_CUDA_VALUE_THREADS; k++) {
+        shares[k] = value_share_at(fill, block, k);
+        sums[k] = fill_values(fill, shares[k]);
+    }
+    for (int half = LR_CUDA_VALUE_THREADS / 2; half >= shares[0].rows; half /= 2) {
+        for (int k = 0; k < half; k++) {
+            sums[k] += sums[k + half];
+        }
+    }
+    for (int k = 0; k < LR_CUDA_VALUE_THREADS; k++) {
+        const float largest = normalise_values(fill, shares[k], sums[k % shares[k].rows]);
+        *fill.peak = max(*fill.peak, largest);
+    }
+}
+
 /* Threads of whole blocks. */
 uint32_t count_threads(const lr_cuda_layout &layout)
 {
@@ -282,6 +303,18 @@ void on_cpu_change(lr_cuda_change pass)
 {
     for (uint32_t k = 0; k < count_threads(pass.layout); k++) {
         change_image<array_memory>(pass, k);
+    }
+}
+
+void on_cpu_value_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes)
+{
+    for (int view = 0; view < sizes->num_views; view++) {
+        for (int64_t k = 0; k < sizes->map + 100; k++) {
+            fill_map(views[view].map, k);
+        }
+        for (int block = 0; block < sizes->value_blocks; block++) {
+            fill_value_block(views[view].values, block);
+        }
     }
 }
 

@@ -47,6 +47,16 @@ typedef struct cpu_band_lists {
 int on_cpu_bands(bool forward, lr_cuda_bands pass, lr_cuda_band_fill fill,
                  const cpu_band_lists *lists, const float *source, float *target);
 
+/* Fills in LORmap and mSRval of several views, and a few threads more. */
+void on_cpu_value_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes);
+
+/* After that what bands read. */
+void on_cpu_band_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes);
+
+/* Sorts the source and gathers by bands, of which everything is filled in. As on_cpu_bands. */
+int on_cpu_filled_bands(bool forward, const lr_cuda_bands *pass, const float *source,
+                        float *target);
+
 /* Gathers over the cloud, with sources in a block's shared memory or not. pass.points is not read:
  * [num_points][4]. */
 void on_cpu_cloud(bool shared, bool forward, lr_cuda_cloud pass, const int32_t *points,

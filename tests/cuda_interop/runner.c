@@ -125,6 +125,18 @@ static lr_status run_task(void *self, const lr_direct_task *task,
     return LR_OK;
 }
 
+/* Those of the passes, which run() reads. */
+static lr_status make_tables(void *self, const lr_direct_task *task, double *device_seconds)
+{
+    (void)self;
+    for (int k = 0; k < task->num_views; k++) {
+        lr_direct_drop_tables(fake.compute, task->views[k]);
+        assert_non_null(lr_direct_open_tables(fake.compute, task->views[k]));
+    }
+    *device_seconds = task->num_views;
+    return LR_OK;
+}
+
 /* --- updates --- */
 
 static lr_cuda_image image_of(const struct lr_direct_image *from)
@@ -182,12 +194,6 @@ static void *create(struct lr_direct_compute *compute)
     return &fake;
 }
 
-static void forget(void *self, int view)
-{
-    (void)self;
-    (void)view;
-}
-
 static void begin_lap(void *self)
 {
     (void)self;
@@ -216,10 +222,10 @@ static const struct lr_direct_runner runner = {
     .create = create,
     .run = run,
     .time = run_task,
+    .tables = make_tables,
     .discrepancy = discrepancy,
     .change = change,
     .give_back = give_back,
-    .forget = forget,
     .begin_lap = begin_lap,
     .end_lap = end_lap,
     .read_laps = read_laps,
@@ -271,6 +277,27 @@ static void whoever_has_an_image_it_is_the_right_one(void **state)
     }
 }
 
+/* The runner's clock tells what tables take: they are its own. */
+static void tables_are_the_runners(void **state)
+{
+    (void)state;
+    static const int views[3] = {0, 2, 3};
+    const lr_grid grid = case_grid();
+    lr_direct *tested = make_fake(&grid), *reference = make_cpu(&grid);
+    struct pair pair;
+    lr_direct_timing timing;
+    pair_init(&pair, tested, reference);
+    assert_int_equal(lr_direct_set_image(tested, pair.source), LR_OK);
+    assert_int_equal(
+        lr_direct_time(tested, &(lr_direct_task){LR_DIRECT_WORK_TABLES, views, 3}, &timing), LR_OK);
+    assert_true(timing.device_s == 3);
+    pair_compare_projections(&pair, 2);
+    assert_true(pair.worst < 1e-5);
+    pair_finish(&pair);
+    lr_direct_destroy(reference);
+    lr_direct_destroy(tested);
+}
+
 static void iterate(lr_direct *direct, const struct turns *turns)
 {
     int left = TURN_VIEWS;
@@ -311,6 +338,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whoever_has_an_image_it_is_the_right_one),
         cmocka_unit_test(nothing_changes_hands_within_an_iteration),
+        cmocka_unit_test(tables_are_the_runners),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,6 +22,9 @@ struct int4 {
 struct float2 {
     float x, y;
 };
+struct double2 {
+    double x, y;
+};
 struct float4 {
     float x, y, z, w;
 };
@@ -34,6 +37,23 @@ using std::min;
 template <class T> static inline T __ldg(const T *from)
 {
     return *from;
+}
+
+/* Rounded, each by itself. */
+static inline double __dmul_rn(double a, double b)
+{
+    const volatile double product = a * b;
+    return product;
+}
+static inline double __dadd_rn(double a, double b)
+{
+    const volatile double sum = a + b;
+    return sum;
+}
+static inline double __ddiv_rn(double a, double b)
+{
+    const volatile double ratio = a / b;
+    return ratio;
 }
 
 static inline bool any_lane(bool is_so)

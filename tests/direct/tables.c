@@ -95,6 +95,64 @@ static void offsets_fill_the_ellipsoid(void **state)
     }
 }
 
+/* By brute force: the number of offsets within, each of which has to be the next one of the list. */
+static int64_t count_within(const lr_direct_tables *tables)
+{
+    const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
+    const int *half = info->half;
+    int64_t next = 0;
+    double axes[3][3];
+    lr_view_axes(&info->view, axes);
+    for (int y = -half[1] - 1; y <= half[1] + 1; y++) {
+        for (int x = -half[0] - 1; x <= half[0] + 1; x++) {
+            for (int z = -half[2] - 1; z <= half[2] + 1; z++) {
+                const double *mm = info->grid.voxel_mm;
+                const double d[3] = {x * mm[0], y * mm[1], z * mm[2]};
+                double sum = 0;
+                for (int i = 0; i < 3; i++) {
+                    const double part = vec_dot(d, axes[i]) / info->sigma_mm[i];
+                    sum += part * part;
+                }
+                const bool is_within = sum <= info->support * (1 + 1e-9);
+                if (is_within && next < info->num_offsets) {
+                    const int32_t *offset = lr_direct_tables_offsets(tables)[next];
+                    assert_true(offset[0] == x && offset[1] == y && offset[2] == z);
+                }
+                next += is_within;
+            }
+        }
+    }
+    return next;
+}
+
+/* Thin and thick ones, however they lie, and some with voxels on their surface: sigmas of whole and of
+ * third voxels along axes of the grid. */
+static void offsets_fill_any_ellipsoid(void **state)
+{
+    (void)state;
+    static const double right_deg[4] = {0, 45, 90, 180}, fwhm_per_sigma = 2.3548200450309493;
+    static const double light_mm_per_ps = 0.299792458;
+    uint64_t seed = 17;
+    for (int k = 0; k < 400; k++) {
+        const bool is_whole = k % 4 == 0;
+        const double mm[3] = {is_whole ? 3 : 2 + 3 * test_random(&seed),
+                              is_whole ? 3 : 2 + 3 * test_random(&seed), 3};
+        const double sigma_mm[3] = {is_whole ? 1 + k / 4 % 9 : 1 + 8 * test_random(&seed),
+                                    is_whole ? 1 + k / 4 % 4 : 0.2 + 4 * test_random(&seed),
+                                    is_whole ? 1 + k / 4 % 3 : 0.2 + 4 * test_random(&seed)};
+        const lr_grid grid = lr_grid_centred((const int[3]){60, 60, 60}, mm);
+        const lr_view view = {is_whole ? right_deg[k / 4 % 4] : 360 * test_random(&seed),
+                              k % 2 == 0 ? 0 : 60 * test_random(&seed) - 30};
+        const lr_direct_kernel kernel = {
+            .resolution = {.tof_ps = 2 * sigma_mm[0] * fwhm_per_sigma / light_mm_per_ps,
+                           .radial_mm = sigma_mm[1] * fwhm_per_sigma,
+                           .axial_mm = sigma_mm[2] * fwhm_per_sigma}};
+        lr_direct_tables *tables = make(&grid, view, &kernel);
+        assert_int_equal(count_within(tables), lr_direct_tables_get_info(tables)->num_offsets);
+        lr_direct_tables_destroy(tables);
+    }
+}
+
 /* Of the clinical case 265 offsets at 30 degrees (249 to 279 elsewhere, counted apart from this
  * code); paper 2 has a cloud of at most 29 x 5 x 3. */
 static void sizes_are_those_of_the_papers(void **state)
@@ -297,6 +355,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(identifiers_are_intervals_of_the_distance),
         cmocka_unit_test(offsets_fill_the_ellipsoid),
+        cmocka_unit_test(offsets_fill_any_ellipsoid),
         cmocka_unit_test(sizes_are_those_of_the_papers),
         cmocka_unit_test(values_are_a_normalised_gaussian),
         cmocka_unit_test(models_have_the_widths_of_the_paper),

@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Look-up tables of many views on a device that is the machine's memory: which views are made together,
+ * which ones stay, what that asks of CUDA, and that nothing is left behind. What kernels fill in are the
+ * same threads as the device's (on_cpu.h). */
+#include "direct/cases.h"
+
+#include "base/log.h"
+#include "cuda_interop/direct_launch.h"
+#include "cuda_interop/direct_tables.h"
+#include "cuda_interop/direct_updates.h"
+#include "cuda_interop/lend.h"
+#include "on_cpu.h"
+
+#include <cuda_runtime_api.h>
+
+enum { NUM_VIEWS = 24, THREADS = 4 };
+
+/* --- the device --- */
+
+struct device {
+    int blocks, staging; /* that are taken */
+    int calls;           /* that ask for memory, copy, start kernels or wait */
+    int fails_in;        /* calls for memory until one fails; 0: none does */
+    int own_fills;       /* of strips and columns */
+};
+
+static struct device device;
+
+static cudaError_t take(void **memory, size_t bytes, int *taken)
+{
+    device.calls++;
+    if (device.fails_in > 0 && --device.fails_in == 0) {
+        return cudaErrorMemoryAllocation;
+    }
+    *memory = aligned_alloc(256, (bytes + 255) / 256 * 256);
+    memset(*memory, 0xff, bytes);
+    ++*taken;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMalloc(void **memory, size_t bytes)
+{
+    return take(memory, bytes, &device.blocks);
+}
+
+cudaError_t cudaMallocHost(void **memory, size_t bytes)
+{
+    return take(memory, bytes, &device.staging);
+}
+
+cudaError_t cudaFree(void *memory)
+{
+    free(memory);
+    device.blocks--;
+    return cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void *memory)
+{
+    free(memory);
+    device.staging--;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *all_bytes)
+{
+    *free_bytes = *all_bytes = (size_t)1 << 30;
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t stream)
+{
+    assert_true(kind == cudaMemcpyHostToDevice && stream == NULL);
+    memcpy(to, from, bytes);
+    device.calls++;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    (void)stream;
+    device.calls++;
+    return cudaSuccess;
+}
+
+cudaError_t cudaDeviceSynchronize(void)
+{
+    device.calls++;
+    return cudaSuccess;
+}
+
+lr_status lr_cuda_check(int error, const char *what, const lr_log *log)
+{
+    return error == 0 ? LR_OK : lr_error(log, LR_FAILED, "%s: CUDA says %d", what, error);
+}
+
+bool lr_cuda_bands_work(void)
+{
+    return true;
+}
+
+bool lr_cuda_strips_work(void)
+{
+    return true;
+}
+
+int64_t lr_cuda_shared_room(void)
+{
+    return 227 * 1024;
+}
+
+int lr_cuda_launch_value_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes)
+{
+    device.calls++;
+    on_cpu_value_fills(views, sizes);
+    return 0;
+}
+
+int lr_cuda_launch_band_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes)
+{
+    device.calls++;
+    on_cpu_band_fills(views, sizes);
+    return 0;
+}
+
+int lr_cuda_launch_strip_fill(bool forward, const lr_cuda_strips *pass,
+                              const lr_cuda_strip_fill *fill)
+{
+    (void)forward;
+    assert_true(pass->num_tiles > 0 && pass->steps == fill->steps);
+    assert_true(fill->values != NULL && fill->values[0] >= 0); /* they are filled in before */
+    device.own_fills++;
+    return 0;
+}
+
+int lr_cuda_launch_column_weights(bool forward, const lr_cuda_columns *pass,
+                                  const lr_cuda_gather *tables, const int32_t *indices)
+{
+    (void)forward;
+    assert_true(pass->weights != NULL && indices != NULL && tables->values[0] >= 0);
+    device.own_fills++;
+    return 0;
+}
+
+lr_cuda_layout lr_cuda_layout_of(const struct lr_direct_compute *compute)
+{
+    const struct lr_direct_layout *from = &compute->layout;
+    lr_cuda_layout layout = {.quads = from->quads};
+    for (int k = 0; k < 3; k++) {
+        layout.size[k] = from->size[k];
+        layout.margin[k] = from->margin[k];
+        layout.extent[k] = (k == 0 ? from->quads : from->size[k - 1]) + 2 * from->margin[k];
+    }
+    return layout;
+}
+
+/* --- a projector's tables --- */
+
+struct projector {
+    struct lr_direct_compute compute;
+    struct lr_cuda_table_set set;
+    lr_view views[NUM_VIEWS];
+    struct test_log log;
+};
+
+static void open_projector(struct projector *projector, lr_direct_variant variant,
+                           int64_t room_bytes)
+{
+    *projector = (struct projector){0};
+    device = (struct device){0};
+    test_log_init(&projector->log);
+    for (int k = 0; k < NUM_VIEWS; k++) {
+        projector->views[k] = (lr_view){180.0 * k / NUM_VIEWS, 5.0 * (k % 3) - 5};
+    }
+    const lr_grid grid = case_grid();
+    projector->compute.params =
+        (struct lr_direct_backend_params){.grid = grid,
+                                          .views = projector->views,
+                                          .num_views = NUM_VIEWS,
+                                          .kernel = {case_resolution(2), 0, 0},
+                                          .threads = THREADS,
+                                          .variant = variant,
+                                          .max_memory_bytes = room_bytes,
+                                          .log = &projector->log.log};
+    projector->compute.layout = (struct lr_direct_layout){
+        .size = {grid.size[0], grid.size[1], grid.size[2]}, .quads = 3, .margin = {8, 16, 16}};
+    assert_int_equal(lr_cuda_table_set_init(&projector->set, &projector->compute), LR_OK);
+}
+
+static void close_projector(struct projector *projector)
+{
+    lr_cuda_table_set_finish(&projector->set);
+    assert_int_equal(device.blocks, 0);
+    assert_int_equal(device.staging, 0);
+}
+
+static int count_there(const struct projector *projector)
+{
+    int count = 0;
+    for (int k = 0; k < NUM_VIEWS; k++) {
+        count += projector->set.views[k].is_there;
+        assert_null(projector->set.views[k].making);
+    }
+    return count;
+}
+
+/* What nobody has filled in is no number. */
+static void check_view(const struct projector *projector, int view)
+{
+    const struct lr_cuda_tables *tables = &projector->set.views[view];
+    const lr_cuda_gather *gather = &tables->gather;
+    const int64_t columns = (int64_t)gather->layout.extent[1] * gather->layout.extent[2];
+    double sum = 0;
+    assert_true(tables->is_there);
+    for (int i = 0; i < gather->num_offsets; i++) {
+        sum += (double)gather->values[(int64_t)i * gather->num_rows];
+    }
+    assert_true(fabs(sum - 1) < 1e-6);
+    for (int64_t k = 0; k < columns; k++) {
+        assert_true(tables->map[k] < gather->num_rows);
+    }
+}
+
+/* From view `first` on to the last. */
+static void make_from(struct projector *projector, int first)
+{
+    int views[NUM_VIEWS];
+    for (int k = 0; k < NUM_VIEWS; k++) {
+        views[k] = k;
+    }
+    assert_int_equal(lr_cuda_make_tables(&projector->set, views + first, NUM_VIEWS - first), LR_OK);
+}
+
+/* --- tests --- */
+
+/* A view that is asked for brings those after it, one a processor; what is there is not made again. */
+static void next_views_come_along(void **state)
+{
+    (void)state;
+    struct projector projector;
+    open_projector(&projector, LR_DIRECT_BANDS, 0);
+    assert_non_null(lr_cuda_open_tables(&projector.set, 22));
+    assert_int_equal(count_there(&projector), THREADS);
+    assert_true(projector.set.views[1].is_there); /* views follow each other around */
+    const int calls = device.calls;
+    assert_non_null(lr_cuda_open_tables(&projector.set, 0));
+    make_from(&projector, 22);
+    assert_int_equal(device.calls, calls);
+    make_from(&projector, 5);
+    assert_int_equal(count_there(&projector), 22 - 5 + THREADS);
+    for (int k = 5; k < NUM_VIEWS; k++) {
+        check_view(&projector, k);
+    }
+    close_projector(&projector);
+}
+
+static int count_calls(struct projector *projector, int first)
+{
+    for (int k = 0; k < NUM_VIEWS; k++) {
+        lr_cuda_forget_tables(&projector->set, k);
+    }
+    assert_int_equal(projector->set.bytes, 0);
+    const int before = device.calls;
+    make_from(projector, first);
+    assert_int_equal(count_there(projector), NUM_VIEWS - first);
+    return device.calls - before;
+}
+
+/* Once there is memory: a copy, two launches here, and waiting. */
+static void calls_do_not_depend_on_the_number_of_views(void **state)
+{
+    (void)state;
+    struct projector projector;
+    open_projector(&projector, LR_DIRECT_BANDS, 0);
+    make_from(&projector, 0);
+    assert_int_equal(count_calls(&projector, 0), 4);
+    assert_int_equal(count_calls(&projector, 10), 4);
+    assert_int_equal(count_calls(&projector, 23), 5); /* memory that is not much too large */
+    assert_int_equal(count_calls(&projector, 23), 4);
+    close_projector(&projector);
+}
+
+static int64_t find_view_bytes(lr_direct_variant variant)
+{
+    struct projector projector;
+    open_projector(&projector, variant, 0);
+    make_from(&projector, 0);
+    const int64_t bytes = projector.set.view_bytes;
+    assert_int_equal(device.own_fills, variant == LR_DIRECT_STRIPS || variant == LR_DIRECT_COLUMNS
+                                           ? 2 * NUM_VIEWS
+                                           : 0);
+    close_projector(&projector);
+    return bytes;
+}
+
+/* Some views twice, and one after the other however that lies in the order. */
+static void go_through_views(struct projector *projector)
+{
+    int views[2 * NUM_VIEWS];
+    for (int k = 0; k < 2 * NUM_VIEWS; k++) {
+        views[k] = 7 * k % NUM_VIEWS;
+    }
+    for (int k = 0; k < 2 * NUM_VIEWS; k++) {
+        assert_int_equal(lr_cuda_make_tables(&projector->set, views + k, 2 * NUM_VIEWS - k), LR_OK);
+        check_view(projector, views[k]);
+    }
+    for (int k = 0; k < NUM_VIEWS; k++) {
+        assert_non_null(lr_cuda_open_tables(&projector->set, 5 * k % NUM_VIEWS));
+        check_view(projector, 5 * k % NUM_VIEWS);
+    }
+}
+
+/* The view that is wanted is always made; others only as far as there is room. */
+static void groups_are_cut_to_the_room(void **state)
+{
+    (void)state;
+    for (int variant = LR_DIRECT_BANDS; variant <= LR_DIRECT_TEXTURE_CACHE; variant++) {
+        const int64_t view_bytes = find_view_bytes((lr_direct_variant)variant);
+        const double rooms[] = {1e-6, 0.5, 1.2, 2.5, 5, 12, 100};
+        for (int k = 0; k < (int)(sizeof(rooms) / sizeof(rooms[0])); k++) {
+            const int64_t room_bytes = 1 + (int64_t)(rooms[k] * (double)view_bytes);
+            struct projector projector;
+            open_projector(&projector, (lr_direct_variant)variant, room_bytes);
+            go_through_views(&projector);
+            const int there = count_there(&projector);
+            assert_true(rooms[k] > 99 ? there == NUM_VIEWS : there < NUM_VIEWS);
+            assert_true(there == 1 || projector.set.bytes <= 2 * room_bytes);
+            assert_true(rooms[k] < 5 || there > 1);
+            close_projector(&projector);
+        }
+    }
+}
+
+static void nothing_is_half_made(void **state)
+{
+    (void)state;
+    struct projector projector;
+    open_projector(&projector, LR_DIRECT_BANDS, 0);
+    for (int call = 1; call <= 2; call++) { /* the device's memory, the host's */
+        device.fails_in = call;
+        assert_null(lr_cuda_open_tables(&projector.set, 3));
+        assert_non_null(strstr(projector.log.error, "CUDA says 2"));
+        assert_int_equal(count_there(&projector), 0);
+        assert_int_equal(projector.set.bytes, 0);
+    }
+    assert_non_null(lr_cuda_open_tables(&projector.set, 3));
+    projector.views[12].tilt_deg = 95;
+    const int there[] = {0, 1, 12};
+    assert_int_equal(lr_cuda_make_tables(&projector.set, there, 3), LR_USAGE);
+    assert_non_null(strstr(projector.log.error, "tilt of 95"));
+    assert_int_equal(count_there(&projector), THREADS);
+    assert_int_equal(lr_cuda_make_tables(&projector.set, there, 2), LR_OK);
+    check_view(&projector, 1);
+    check_view(&projector, 3);
+    close_projector(&projector);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(next_views_come_along),
+        cmocka_unit_test(calls_do_not_depend_on_the_number_of_views),
+        cmocka_unit_test(groups_are_cut_to_the_room),
+        cmocka_unit_test(nothing_is_half_made),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
