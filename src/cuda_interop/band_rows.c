@@ -227,16 +227,18 @@ static void clip(int first, int step, int size, int range[2])
     range[1] = most < range[1] ? most : range[1];
 }
 
-/* The octets of a row that the grid has columns on: the first, and the one after the last. */
-void lr_band_grid_octets(const struct lr_lattice *lattice, const int32_t size[2], int row,
-                         int32_t octets[2])
+void lr_band_grid_row(const struct lr_lattice *lattice, const int32_t size[2], int row,
+                      int32_t found[4])
 {
     int range[2] = {-(1 << 20), 1 << 20};
     for (int k = 0; k < 2; k++) {
         clip(row * lattice->across[k], lattice->next[k], size[k], range);
     }
-    octets[0] = lr_floor_div(range[0], K);
-    octets[1] = range[0] <= range[1] ? lr_floor_div(range[1], K) + 1 : octets[0];
+    const bool is_empty = range[0] > range[1];
+    found[0] = is_empty ? 0 : lr_floor_div(range[0], K);
+    found[1] = is_empty ? 0 : lr_floor_div(range[1], K) + 1;
+    found[2] = is_empty ? 0 : range[0] - K * found[0];
+    found[3] = is_empty ? 0 : range[1] + 1 - K * found[0];
 }
 
 int64_t lr_band_count_octets(const struct lr_lattice *lattice, const int32_t size[2])
@@ -245,9 +247,9 @@ int64_t lr_band_count_octets(const struct lr_lattice *lattice, const int32_t siz
     int64_t count = 0;
     lr_lattice_extent(lattice, size, least, most);
     for (int row = least[1]; row <= most[1]; row++) {
-        int32_t octets[2];
-        lr_band_grid_octets(lattice, size, row, octets);
-        count += octets[1] - octets[0];
+        int32_t found[4];
+        lr_band_grid_row(lattice, size, row, found);
+        count += found[1] - found[0];
     }
     return count;
 }

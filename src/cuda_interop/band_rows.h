@@ -59,9 +59,10 @@ int lr_band_list_halves(const struct lr_band_rows *rows, int d, struct lr_band_h
 
 /* --- the grid's rows --- */
 
-/* The octets of a row that the grid has columns on: the first, and the one after the last. */
-void lr_band_grid_octets(const struct lr_lattice *lattice, const int32_t size[2], int row,
-                         int32_t octets[2]);
+/* What the grid has of a row: the first octet, and the one after the last; the first place, from that of
+ * the first octet, and the one after the last. */
+void lr_band_grid_row(const struct lr_lattice *lattice, const int32_t size[2], int row,
+                      int32_t found[4]);
 
 /* Of all rows that the grid has columns on. */
 int64_t lr_band_count_octets(const struct lr_lattice *lattice, const int32_t size[2]);

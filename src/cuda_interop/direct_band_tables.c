@@ -15,7 +15,7 @@ static lr_status place_lists(struct lr_cuda_memory *memory, const struct lr_cuda
     pass->spots = lr_cuda_place(memory, steps * (int64_t)sizeof(*plan->spots), plan->spots);
     pass->lists = lr_cuda_place(memory, pass->num_lists * 4 * NUMBER, plan->lists);
     pass->tiles = lr_cuda_place(memory, plan->num_tiles * 2 * NUMBER, plan->tiles);
-    pass->bases = lr_cuda_place(memory, pass->num_lattice_rows * 2 * NUMBER, plan->bases);
+    pass->bases = lr_cuda_place(memory, pass->num_lattice_rows * 4 * NUMBER, plan->bases);
     return pass->steps && pass->spots && pass->lists && pass->tiles && pass->bases ? LR_OK
                                                                                    : LR_FAILED;
 }

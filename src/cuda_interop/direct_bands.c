@@ -15,7 +15,7 @@ enum {
     BLOCK_ROWS = I * LR_CUDA_BAND_PAIRS,
     MOST_SIDES = LR_CUDA_BAND_SIDES,
     FEW_SIDES = LR_CUDA_BAND_FEW_SIDES,
-    FEW_STEPS = 512,       /* of a view */
+    FEW_STEPS = 256,       /* of a view */
     MOST_ENTRIES = 1 << 25 /* of spans: 256 MiB for both ways */
 };
 
@@ -165,7 +165,7 @@ static lr_status list_bases(struct planner *planner)
     }
     for (int k = 0; k < pass->num_lattice_rows; k++) {
         int32_t *octets = plan->bases[k];
-        lr_band_grid_octets(&planner->rows.lattice, pass->layout.size, pass->least_row + k, octets);
+        lr_band_grid_row(&planner->rows.lattice, pass->layout.size, pass->least_row + k, octets);
         most = octets[1] - octets[0] > most ? octets[1] - octets[0] : most;
     }
     pass->pitch = K * most;
@@ -328,7 +328,9 @@ static void set_height(lr_cuda_bands *pass)
 /* What a block holds beside slabs: barriers, lists and units. */
 static int32_t count_list_bytes(const lr_cuda_bands *pass)
 {
-    const int32_t bytes = LR_CUDA_BAND_BARRIERS + pass->num_lists * 16 + pass->num_slabs * 4;
+    const int32_t of_step = pass->num_rows > 1 ? 32 : 16;
+    const int32_t bytes = LR_CUDA_BAND_BARRIERS + pass->num_lists * 16 +
+                          (pass->held_steps + 3) * of_step + pass->num_slabs * 12;
     return (bytes + 127) / 128 * 128; /* copies begin there */
 }
 
@@ -357,6 +359,7 @@ static void set_shapes(struct planner *planner)
     const bool is_long = planner->plan->num_steps > FEW_STEPS;
     passes[LR_CUDA_BANDS_BESIDE] = common;
     passes[LR_CUDA_BANDS_BESIDE].is_crowded = !is_long;
+    passes[LR_CUDA_BANDS_BESIDE].held_steps = is_long ? 0 : planner->plan->num_steps;
     set_block(&passes[LR_CUDA_BANDS_ALONE], width, most);
     set_block(&passes[LR_CUDA_BANDS_BESIDE], width, is_long ? most : FEW_SIDES);
 }

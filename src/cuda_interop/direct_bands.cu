@@ -20,6 +20,8 @@ enum {
 struct band_room {
     uint64_t *is_there, *is_free; /* [depth] */
     int4 *lists;                  /* [num_lists]: as the pass's */
+    int4 *steps, *spots;          /* [held_steps + 3], the same */
+    int2 *begins;                 /* [num_slabs]: octet and row that each begins with */
     float *units;                 /* [num_slabs] */
     unsigned char *slabs;
 };
@@ -28,8 +30,33 @@ __device__ inline band_room band_room_at(const lr_cuda_bands &pass, unsigned cha
 {
     uint64_t *barriers = reinterpret_cast<uint64_t *>(shared);
     int4 *lists = reinterpret_cast<int4 *>(shared + LR_CUDA_BAND_BARRIERS);
-    return {barriers, barriers + pass.depth, lists,
-            reinterpret_cast<float *>(lists + pass.num_lists), shared + pass.list_bytes};
+    int4 *steps = lists + pass.num_lists, *spots = steps + pass.held_steps + 3;
+    int4 *end = pass.num_rows > 1 ? spots + pass.held_steps + 3 : spots;
+    int2 *begins = reinterpret_cast<int2 *>(end);
+    float *units = reinterpret_cast<float *>(begins + pass.num_slabs);
+    return {barriers, barriers + pass.depth,   lists, steps, spots, begins,
+            units,    shared + pass.list_bytes};
+}
+
+/* A thread's share of the lists, as far as tables go. */
+__device__ inline void load_lists(const lr_cuda_bands &pass, const band_block &block,
+                                  const band_room &room, int thread, int threads)
+{
+    const int held = pass.held_steps > 0 ? pass.held_steps + 3 : 0;
+    for (int k = thread; k < pass.num_lists; k += threads) {
+        room.lists[k] = __ldg(pass.lists + k);
+    }
+    for (int k = thread; k < held; k += threads) {
+        room.steps[k] = __ldg(reinterpret_cast<const int4 *>(pass.steps) + k);
+    }
+    for (int k = thread; k < held - 1 && pass.num_rows > 1; k += threads) {
+        room.spots[k] = __ldg(pass.spots + k);
+    }
+    for (int k = thread; k < pass.num_slabs; k += threads) {
+        int32_t at[3];
+        slab_begin(pass, block, k, at);
+        room.begins[k] = make_int2(at[1], at[2]);
+    }
 }
 
 /* For one thread. */
@@ -45,9 +72,8 @@ __device__ inline void init_barriers(const lr_cuda_bands &pass, const band_room 
 __device__ inline void bring_slab(const lr_cuda_bands &pass, const band_block &block,
                                   const band_room &room, const CUtensorMap *source, int c, int slot)
 {
-    int32_t begin[3];
-    slab_begin(pass, block, c, begin);
-    const int32_t at[4] = {begin[0] * LONGS, 0, begin[1], begin[2]};
+    const int2 begin = room.begins[c];
+    const int32_t at[4] = {(block.slice + pass.low_slice) * LONGS, 0, begin.x, begin.y};
     expect_bytes(room.is_there + slot,
                  pass.width * sorted_octet(pass.slices) * (int)sizeof(uint16_t));
     copy_box(room.slabs + slot * pass.slab_bytes, source, at, room.is_there + slot);
@@ -85,10 +111,10 @@ __device__ inline void free_slot(const band_room &room, int slot)
 
 /* A warp's slabs: it waits for all up to the last that it has a list for, and has work in those that it
  * has lists for. The slots of those after that are not used again. */
-template <band_kernels Kernels, int Height>
+template <band_kernels Kernels, class Products>
 __device__ inline void gather_bands(const lr_cuda_bands &pass, const band_block &block,
                                     const band_room &room, const CUtensorMap *source,
-                                    ring_front &front, band_products<Height> &products)
+                                    ring_front &front, Products &products)
 {
     const band_warp &warp = products.warp;
     const bool brings = warp.side == 0 && warp.pair == 0;
@@ -148,18 +174,18 @@ __global__ void __launch_bounds__(most_threads(Height, Crowded), least_blocks(He
     if (thread == 0) {
         init_barriers(pass, room);
     }
-    for (int k = thread; k < pass.num_lists; k += (int)blockDim.x) {
-        room.lists[k] = __ldg(pass.lists + k);
-    }
-    band_products<Height> products;
+    load_lists(pass, block, room, thread, (int)blockDim.x);
+    band_products<Height, Crowded> products;
     products.start(pass, band_warp_at(pass, block, warp), thread % LANES);
+    products.steps = Crowded ? room.steps : reinterpret_cast<const int4 *>(pass.steps);
+    products.spots = Crowded ? room.spots : pass.spots;
     if (Kernels != BAND_ONE) {
         products.template find_kernels<Kernels>(pass);
     }
+    __syncthreads();
     wait_for_last_kernel(); /* it may have sorted the source, or read the target */
     ring_front front = {0, {0, 0}};
     if (warp == 0) {
-        __syncwarp(); /* barriers were made by a lane */
         bring_slabs(pass, block, room, &source, pass.depth - 1, front);
     }
     for (int k = thread; k < pass.num_slabs; k += (int)blockDim.x) {

@@ -16,7 +16,7 @@ struct lr_cuda_band_plan {
     lr_cuda_bands passes[LR_CUDA_BANDS_SHAPES];
     lr_cuda_band_step *steps;         /* owned [num_steps + 2] */
     int32_t (*lists)[4];              /* owned, as in lr_cuda_bands, these four */
-    int32_t (*tiles)[2], (*bases)[2]; /* tiles: of all shapes, one after the other */
+    int32_t (*tiles)[2], (*bases)[4]; /* tiles: of all shapes, one after the other */
     int32_t (*spots)[LR_CUDA_BAND_ROWS][2];
     int32_t (*places)[LR_CUDA_BAND_ROWS][2]; /* owned, as in lr_cuda_band_fill, these three */
     int32_t (*ranges)[2], *offsets;

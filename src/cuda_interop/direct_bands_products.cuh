@@ -96,7 +96,7 @@ struct band_weights_of_row {
 /* A lane's part of a warp's products. Of a row's outputs a lane has the weights of output lane / 4 and
  * sources 2 (lane % 4) and the next one of both halves, and sums of outputs 2 (lane % 4) and the next
  * one for slices lane / 4 and that + 8. */
-template <int Height> struct band_products {
+template <int Height, bool Held> struct band_products {
     /* About, that slabs' sums are of, which tensor cores make: these do not round, they cut. */
     enum { MOST_STEPS = 8 };
 
@@ -107,7 +107,8 @@ template <int Height> struct band_products {
      * the lane's own outputs. And where the kernel of the source is that lies there. */
     const uint32_t *spans[ROWS];
     const int32_t *kernels;
-    uint32_t numbers; /* of the slab, the row that this lane tells */
+    const int4 *steps, *spots; /* as the pass's; held: in shared memory */
+    uint32_t numbers;          /* of the slab, the row that this lane tells */
     float sums[Height][ROWS][4];
     float slab_sums[Height][ROWS][4]; /* of slabs alike */
     float unit;                       /* what 1 stands for in these */
@@ -202,18 +203,23 @@ template <int Height> struct band_products {
         }
     }
 
+    template <class T> __device__ T listed(const T *record) const
+    {
+        return Held ? *record : __ldg(record);
+    }
+
     /* Step k but for its weights: from the records before it and of it, and what these tell. */
-    template <band_kernels Kernels> __device__ void load_next(const lr_cuda_bands &pass, int k)
+    template <band_kernels Kernels> __device__ void load_next(int k)
     {
         if (Kernels == BAND_FORWARD) {
             const int2 of[2] = {__ldg(reinterpret_cast<const int2 *>(kernels + kernel.x)),
                                 __ldg(reinterpret_cast<const int2 *>(kernels + kernel.y))};
             next_kernels = make_int4(of[0].x, of[0].y, of[1].x, of[1].y);
         }
-        const int4 record = __ldg(reinterpret_cast<const int4 *>(pass.steps) + k + 1);
+        const int4 record = listed(steps + k + 1);
         next_source = make_int2(record.x, record.y);
         kernel = make_int2(record.z, record.w);
-        next_spots = __ldg(pass.spots + k);
+        next_spots = listed(spots + k);
     }
 
     /* Step k, which is the next of those that were loaded before; and all but the weights of the one after
@@ -222,7 +228,7 @@ template <int Height> struct band_products {
     {
         ahead = k;
         if constexpr (Kernels == BAND_ONE) {
-            source = __ldg(reinterpret_cast<const int2 *>(pass.steps) + 2 * (k + 1));
+            source = listed(reinterpret_cast<const int2 *>(steps + k + 1));
             load_weights(pass, k);
         } else {
 #pragma unroll
@@ -232,7 +238,7 @@ template <int Height> struct band_products {
                 load_weights_of<Kernels>(i, spot);
             }
             source = next_source;
-            load_next<Kernels>(pass, k + 1);
+            load_next<Kernels>(k + 1);
         }
     }
 
@@ -240,9 +246,9 @@ template <int Height> struct band_products {
     template <band_kernels Kernels> __device__ void load_first(const lr_cuda_bands &pass, int k)
     {
         if constexpr (Kernels != BAND_ONE) {
-            const int4 before = __ldg(reinterpret_cast<const int4 *>(pass.steps) + k);
+            const int4 before = listed(steps + k);
             kernel = make_int2(before.z, before.w);
-            load_next<Kernels>(pass, k);
+            load_next<Kernels>(k);
         }
         load_step<Kernels>(pass, k);
     }

@@ -184,7 +184,9 @@ typedef struct lr_cuda_bands {
                           its next one: its first step, and the one after its last; for each pair of
                           warps, the octet that the slab begins with, from the block's */
     const int2 *tiles; /* [num_tiles]: octet and row that a block begins with */
-    const int2 *bases; /* [num_lattice_rows]: first octet of each row, and one after last */
+    const int4
+        *bases; /* [num_lattice_rows]: first octet of each row, and one after last; places that
+                          the grid has columns at, from that octet's first on: first, one after last */
 
     /* Where there is one kernel, [steps + 1][2][32]: of each row, for sources 2 (entry % 4) and the next
      * one of both halves and output entry / 4, the high halves and then the low ones. */
@@ -215,7 +217,8 @@ typedef struct lr_cuda_bands {
     int32_t num_spans, span_pitch;
     int32_t kernel_pitch, num_kernel_rows;
     int32_t first_kernel[2];               /* of kernels: place and row of the lattice */
-    int32_t depth;                         /* slabs that a block holds */
+    int32_t depth;                         /* slabs that a block holds, */
+    int32_t held_steps;                    /* and all steps where it is crowded */
     int32_t list_bytes, slab_bytes, bytes; /* of shared memory: before slabs; from slab to slab; in
                                               all */
 } lr_cuda_bands;

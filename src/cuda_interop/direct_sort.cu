@@ -49,7 +49,11 @@ __global__ void __launch_bounds__(Threads, Threads == MOST_THREADS ? 2 : 8)
     let_next_kernel_begin();
     own.start(pass, find_row(pass, sorted, row), threads, (int)threadIdx.x);
     wait_for_last_kernel();
-    const float peak = largest_in_block(own.load(numbers));
+    float peak = largest_in_block(own.load(numbers));
+    if (!(peak < INFINITY)) {
+        __syncthreads();
+        peak = largest_in_block(own.look_again(numbers));
+    }
     own.store(pass, numbers, sorted, peak);
     if (threadIdx.x == 0) {
         sorted.units[row] = unit_of(peak);
@@ -65,7 +69,7 @@ cudaError_t launch(const lr_cuda_bands &pass, const lr_cuda_images &images)
     const int groups = max(1, min((octets + Kept - 1) / Kept, Threads / slices));
     const int threads = (slices * groups + LANES - 1) / LANES * LANES;
     overlapping_launch launch(kernel, (unsigned)pass.num_lattice_rows, (unsigned)threads);
-    launch.go_beside(images.stream);
+    launch.go_ahead_of(images.stream);
     return cudaLaunchKernelEx(&launch.config, kernel, pass, images.source, images.sorted,
                               sort_threads{slices, groups});
 }

@@ -23,40 +23,20 @@ struct row_to_sort {
     int step;   /* and from place to place */
 };
 
-/* The places k for which 0 <= first + k step < size, among those that are left. */
-__device__ inline void clip_places(int first, int step, int size, row_to_sort &row)
-{
-    int begin = row.first, end = row.end;
-    if (step > 0) {
-        begin = -floor_div(first, step);
-        end = -floor_div(first - size, step);
-    } else if (step < 0) {
-        begin = floor_div(first - size, -step) + 1;
-        end = floor_div(first, -step) + 1;
-    } else if (first < 0 || first >= size) {
-        end = begin;
-    }
-    row.first = max(row.first, begin);
-    row.end = min(row.end, end);
-}
-
 __device__ inline row_to_sort find_row(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted,
                                        int row)
 {
     const lr_cuda_layout &layout = pass.layout;
-    const int2 octets = pass.bases[row];
-    const int l = octets.x * LR_CUDA_OCTET, r = pass.least_row + row;
+    const int4 base = pass.bases[row];
+    const int l = base.x * LR_CUDA_OCTET, r = pass.least_row + row;
     const int x = l * pass.next[0] + r * pass.across[0], y = l * pass.next[1] + r * pass.across[1];
-    const int64_t column = 4 * (int64_t)layout.extent[0];
-    row_to_sort found = {row, 0, (octets.y - octets.x) * LR_CUDA_OCTET, 0, 0, 0};
-    clip_places(x, pass.next[0], layout.size[0], found);
-    clip_places(y, pass.next[1], layout.size[1], found);
-    found.octets = sorted.is_clear ? octets.y - octets.x : pass.pitch / LR_CUDA_OCTET;
-    found.origin =
-        4 * (int64_t)layout.margin[0] +
-        column * (x + layout.margin[1] + (int64_t)layout.extent[1] * (y + layout.margin[2]));
-    found.step = (int)column * (pass.next[0] + layout.extent[1] * pass.next[1]);
-    return found;
+    const int column = x + layout.margin[1] + layout.extent[1] * (y + layout.margin[2]);
+    return {row,
+            base.z,
+            base.w,
+            sorted.is_clear ? base.y - base.x : pass.pitch / LR_CUDA_OCTET,
+            4 * (layout.margin[0] + (int64_t)layout.extent[0] * column),
+            4 * layout.extent[0] * (pass.next[0] + layout.extent[1] * pass.next[1])};
 }
 
 /* A slice of an octet. */
@@ -74,18 +54,12 @@ __device__ inline void load_piece(const row_to_sort &row, const float *source, s
                                   float (&numbers)[LR_CUDA_OCTET])
 {
     const int place = piece.octet * LR_CUDA_OCTET;
+    const int first = max(row.first - place, 0), end = min(row.end - place, (int)LR_CUDA_OCTET);
+    const unsigned is_there = first < end ? (0xffu >> (LR_CUDA_OCTET - end)) & (0xffu << first) : 0;
     const float *from = source + (row.origin + (int64_t)row.step * place + piece.slice);
-    if (place >= row.first && place + LR_CUDA_OCTET <= row.end) {
 #pragma unroll
-        for (int k = 0; k < LR_CUDA_OCTET; k++) {
-            numbers[k] = load_once(from + (int64_t)row.step * k);
-        }
-    } else {
-#pragma unroll
-        for (int k = 0; k < LR_CUDA_OCTET; k++) {
-            const bool is_there = place + k >= row.first && place + k < row.end;
-            numbers[k] = is_there ? load_once(from + (int64_t)row.step * k) : 0;
-        }
+    for (int k = 0; k < LR_CUDA_OCTET; k++, from += row.step) {
+        numbers[k] = (is_there >> k & 1) != 0 ? load_once(from) : 0;
     }
 }
 
@@ -105,18 +79,23 @@ __device__ inline void store_piece(const lr_cuda_bands &pass, const lr_cuda_band
         int4{(int)pairs[0].low, (int)pairs[1].low, (int)pairs[2].low, (int)pairs[3].low};
 }
 
-/* What is beside a number that is infinite would vanish, and so these do not count. */
-__device__ inline float finite_magnitude(float number)
-{
-    return fabsf(number) < INFINITY ? fabsf(number) : 0;
-}
-
 __device__ inline float largest_of(const float (&numbers)[LR_CUDA_OCTET])
 {
     float largest = 0;
 #pragma unroll
     for (int k = 0; k < LR_CUDA_OCTET; k++) {
-        largest = fmaxf(largest, finite_magnitude(numbers[k]));
+        largest = fmaxf(largest, fabsf(numbers[k]));
+    }
+    return largest;
+}
+
+/* What is beside a number that is infinite would vanish, and so these do not count. */
+__device__ inline float largest_finite(const float (&numbers)[LR_CUDA_OCTET])
+{
+    float largest = 0;
+    for (int k = 0; k < LR_CUDA_OCTET; k++) {
+        const float magnitude = fabsf(numbers[k]);
+        largest = fmaxf(largest, magnitude < INFINITY ? magnitude : 0);
     }
     return largest;
 }
@@ -153,7 +132,7 @@ template <int Kept> struct row_sorter {
                                   : sorted_piece{first.octet, piece.slice + threads.slices};
     }
 
-    /* The largest number of all. */
+    /* The largest number of all; infinite: one of them is. */
     __device__ float load(const float *source)
     {
         sorted_piece piece = first;
@@ -173,6 +152,18 @@ template <int Kept> struct row_sorter {
 #pragma unroll
         for (int n = 0; n < Kept; n++, piece = after(piece)) {
             largest = fmaxf(largest, is_there(piece) ? largest_of(numbers[n]) : 0);
+        }
+        return largest;
+    }
+
+    /* The largest of those that are finite: all are looked at anew. */
+    __device__ float look_again(const float *source) const
+    {
+        float largest = 0;
+        for (sorted_piece piece = first; is_there(piece); piece = after(piece)) {
+            float again[LR_CUDA_OCTET];
+            load_piece(row, source, piece, again);
+            largest = fmaxf(largest, largest_finite(again));
         }
         return largest;
     }

@@ -268,6 +268,12 @@ void sort_row(const lr_cuda_bands &pass, const float *source, const lr_cuda_band
         own[k].start(pass, row, of, (int)k);
         peak = std::max(peak, own[k].load(source));
     }
+    if (!std::isfinite(peak)) {
+        peak = 0;
+        for (const row_sorter<Kept> &thread : own) {
+            peak = std::max(peak, thread.look_again(source));
+        }
+    }
     for (row_sorter<Kept> &thread : own) {
         thread.store(pass, source, sorted, peak);
     }
@@ -292,7 +298,8 @@ void sort_source(const lr_cuda_bands &pass, const float *source, lr_cuda_band_so
 
 /* What the device fills in. */
 struct filled {
-    std::vector<int2> tiles, bases;
+    std::vector<int2> tiles;
+    std::vector<int4> bases;
     std::vector<int2> ranges;
     std::vector<int4> lists, spots, weights;
     std::vector<uint32_t> spans;
@@ -319,7 +326,8 @@ struct filled {
             ranges.push_back(int2{lists_of.ranges[2 * k], lists_of.ranges[2 * k + 1]});
         }
         for (int k = 0; k < pass.num_lattice_rows; k++) {
-            bases.push_back(int2{lists_of.bases[2 * k], lists_of.bases[2 * k + 1]});
+            const int32_t *base = lists_of.bases + 4 * k;
+            bases.push_back(int4{base[0], base[1], base[2], base[3]});
         }
         for (int64_t k = 0; k < (int64_t)fill.num_offsets * pass.num_rows; k++) {
             peak = std::max(peak, fill.values[k]);
