@@ -116,7 +116,7 @@ template <int Dimensions> struct boxed_array {
         }
         return encode(map, type, Dimensions, const_cast<void *>(first), size, stride_bytes, box,
                       steps, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_NONE,
-                      CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+                      CU_TENSOR_MAP_L2_PROMOTION_NONE,
                       CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS
                    ? cudaSuccess
                    : cudaErrorInvalidValue;
