@@ -18,13 +18,17 @@
 #include <cuda_runtime_api.h>
 #include <stdlib.h>
 
+/* On the way back, each has its own sorted source: those of so many are still near when they are read. */
+enum { SORTING_STREAMS = 4 };
+
 struct cuda_direct {
     struct lr_direct_compute *compute;
     struct lr_cuda_table_set tables;
     int device; /* -1 until there is one */
     struct lr_cuda_streams streams;
-    /* of each stream, and of the default one: a sorted source, until the stream's passes are done */
-    struct lr_cuda_room rooms[LR_CUDA_STREAMS + 1];
+    /* of each stream that sorts, and of the default one: a sorted source, until the stream's passes are
+     * done */
+    struct lr_cuda_room rooms[SORTING_STREAMS + 1];
     struct lr_cuda_sorted_image sorted;
     struct lr_cuda_watch projections, updates;
     char name[256];
@@ -110,8 +114,9 @@ static lr_status sort_image(struct cuda_direct *cuda, const struct lr_cuda_table
                              : LR_OK;
 }
 
-/* On the way back, every view has a source of its own. stream: its number; LR_CUDA_STREAMS = the default
- * one. */
+enum { DEFAULT_STREAM = SORTING_STREAMS };
+
+/* On the way back, every view has a source of its own. stream: its number. */
 static lr_status sort_source(struct cuda_direct *cuda, const struct lr_cuda_tables *tables,
                              int stream, lr_cuda_images *images)
 {
@@ -194,7 +199,7 @@ static lr_status run(void *self, bool forward, int view, const struct lr_direct_
     images.map = tables->map;
     forget_sorted(cuda, target);
     LR_TRY(forward ? sort_image(cuda, tables, source, &images)
-                   : sort_source(cuda, tables, LR_CUDA_STREAMS, &images));
+                   : sort_source(cuda, tables, DEFAULT_STREAM, &images));
     return launch(cuda, tables, forward, &images);
 }
 
@@ -202,6 +207,14 @@ static lr_status run(void *self, bool forward, int view, const struct lr_direct_
 static bool overlaps(const struct cuda_direct *cuda, const lr_direct_task *task)
 {
     return cuda->compute->is_unordered && task->num_views > 1;
+}
+
+/* That views of a task take turns on. */
+static int count_streams(const struct cuda_direct *cuda, const lr_direct_task *task)
+{
+    const bool sorts =
+        cuda->compute->params.variant == LR_DIRECT_BANDS && task->work == LR_DIRECT_WORK_BACK;
+    return sorts ? (int)SORTING_STREAMS : (int)LR_CUDA_STREAMS;
 }
 
 /* The tables of a task's k-th view; where they have to be made, those of the task's next ones are made
@@ -225,10 +238,11 @@ static lr_status launch_view(struct cuda_direct *cuda, const lr_direct_task *tas
     if (tables == NULL) {
         return LR_FAILED;
     }
-    const int stream =
-        overlaps(cuda, task) ? lr_cuda_streams_next(&cuda->streams) : LR_CUDA_STREAMS;
+    const bool is_beside = overlaps(cuda, task);
+    const int stream = is_beside ? lr_cuda_streams_next(&cuda->streams, count_streams(cuda, task))
+                                 : DEFAULT_STREAM;
     images->map = tables->map;
-    images->stream = stream < LR_CUDA_STREAMS ? cuda->streams.streams[stream] : NULL;
+    images->stream = is_beside ? cuda->streams.streams[stream] : NULL;
     LR_TRY(forward ? sort_image(cuda, tables, source, images)
                    : sort_source(cuda, tables, stream, images));
     return launch(cuda, tables, forward, images);
@@ -247,14 +261,14 @@ static lr_status sort_task(struct cuda_direct *cuda, const lr_direct_task *task,
 
 /* The k-th view to be launched. Streams take turns: on the way back each has views that follow each other,
  * which lie along the same lattice for the most part, and so has its room. */
-static int place_in_turn(const lr_direct_task *task, bool fork, int k)
+static int place_in_turn(const struct cuda_direct *cuda, const lr_direct_task *task, int k)
 {
-    if (!fork || task->work == LR_DIRECT_WORK_FORWARD) {
+    if (!overlaps(cuda, task) || task->work == LR_DIRECT_WORK_FORWARD) {
         return k;
     }
-    const int whole = task->num_views / LR_CUDA_STREAMS, more = task->num_views % LR_CUDA_STREAMS;
-    const int stream = k % LR_CUDA_STREAMS;
-    return stream * whole + (stream < more ? stream : more) + k / LR_CUDA_STREAMS;
+    const int streams = count_streams(cuda, task), stream = k % streams;
+    const int whole = task->num_views / streams, more = task->num_views % streams;
+    return stream * whole + (stream < more ? stream : more) + k / streams;
 }
 
 static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *task,
@@ -264,7 +278,7 @@ static lr_status launch_task(struct cuda_direct *cuda, const lr_direct_task *tas
     LR_TRY(fork ? sort_task(cuda, task, source, images) : LR_OK);
     lr_status status = fork ? lr_cuda_streams_fork(&cuda->streams, log_of(cuda)) : LR_OK;
     for (int k = 0; status == LR_OK && k < task->num_views; k++) {
-        status = launch_view(cuda, task, place_in_turn(task, fork, k), source, images);
+        status = launch_view(cuda, task, place_in_turn(cuda, task, k), source, images);
     }
     const lr_status joined = fork ? lr_cuda_streams_join(&cuda->streams, log_of(cuda)) : LR_OK;
     return status != LR_OK ? status : joined;
@@ -280,8 +294,8 @@ static lr_status make_image_room(struct cuda_direct *cuda, const struct lr_cuda_
 static lr_status make_stream_rooms(struct cuda_direct *cuda, const lr_direct_task *task,
                                    const struct lr_cuda_tables *tables)
 {
-    for (int stream = overlaps(cuda, task) ? 0 : LR_CUDA_STREAMS;
-         has_bands(tables) && stream <= LR_CUDA_STREAMS; stream++) {
+    for (int stream = overlaps(cuda, task) ? 0 : DEFAULT_STREAM;
+         has_bands(tables) && stream <= DEFAULT_STREAM; stream++) {
         LR_TRY(lr_cuda_room_make(&cuda->rooms[stream],
                                  lr_cuda_band_source_bytes(sorting_of(tables)), log_of(cuda)));
     }
@@ -385,7 +399,7 @@ static void destroy(void *self)
 {
     struct cuda_direct *cuda = enter(self);
     lr_cuda_table_set_finish(&cuda->tables);
-    for (int k = 0; k <= LR_CUDA_STREAMS; k++) {
+    for (int k = 0; k <= SORTING_STREAMS; k++) {
         lr_cuda_room_finish(&cuda->rooms[k]);
     }
     lr_cuda_sorted_image_finish(&cuda->sorted);

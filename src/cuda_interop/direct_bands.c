@@ -12,7 +12,6 @@
 enum {
     K = LR_CUDA_OCTET,
     I = LR_CUDA_BAND_ROWS,
-    COPY = LR_CUDA_BAND_COPY,
     BLOCK_ROWS = I * LR_CUDA_BAND_PAIRS,
     MOST_SIDES = LR_CUDA_BAND_SIDES,
     FEW_SIDES = LR_CUDA_BAND_FEW_SIDES,
@@ -115,14 +114,12 @@ static void find_slab(const struct planner *planner, int c, int range[2])
     }
 }
 
-/* The octet that slab c begins with, and how many it has; both as one number. */
-static int32_t find_octets(const struct planner *planner, int c)
+/* The octet that slab c begins with. */
+static int find_low(const struct planner *planner, int c)
 {
     int range[2];
     find_slab(planner, c, range);
-    const bool is_there = range[0] <= range[1];
-    const int count = is_there ? range[1] - range[0] + 1 : 0; /* what is too much does not fit */
-    return is_there ? range[0] * 256 + (count < 256 ? count : 255) : 0;
+    return range[0] <= range[1] ? range[0] : 0;
 }
 
 /* --- the grid --- */
@@ -285,7 +282,7 @@ static lr_status list_steps(struct planner *planner)
         list_row_steps(planner, d, halves, lr_band_list_halves(rows, d, halves));
         plan->lists[d][1] = plan->num_steps;
         for (int pair = 0; pair < LR_CUDA_BAND_PAIRS; pair++) {
-            plan->lists[d][2 + pair] = find_octets(planner, d + I * pair);
+            plan->lists[d][2 + pair] = find_low(planner, d + I * pair);
         }
     }
     for (int k = 0; is_there && k < 2 * 2 * I; k++) { /* of steps that are only looked ahead to */
@@ -333,7 +330,7 @@ static int32_t count_list_bytes(const lr_cuda_bands *pass)
 {
     const int32_t of_step = pass->num_rows > 1 ? 32 : 16;
     const int32_t bytes = LR_CUDA_BAND_BARRIERS + pass->num_lists * 16 +
-                          (pass->held_steps + 3) * of_step + pass->num_slabs * 20;
+                          (pass->held_steps + 3) * of_step + pass->num_slabs * 12;
     return (bytes + 127) / 128 * 128; /* copies begin there */
 }
 
@@ -344,7 +341,7 @@ static void set_block(lr_cuda_bands *pass, int32_t width, int32_t sides)
      * go on where one waits, and the highest have the fewest of these */
     pass->depth = pass->is_crowded && pass->height < LR_CUDA_BAND_HEIGHT ? 2 : 3;
     pass->sides = sides;
-    pass->width = (width + sides - 1 + COPY - 1) / COPY * COPY;
+    pass->width = width + sides - 1;
     pass->slab_bytes = (pass->width * 2 * pass->slices * K * 2 + 127) / 128 * 128;
     pass->list_bytes = count_list_bytes(pass);
     pass->bytes = pass->list_bytes + pass->depth * pass->slab_bytes;

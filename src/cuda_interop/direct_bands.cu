@@ -21,7 +21,7 @@ struct band_room {
     uint64_t *is_there, *is_free; /* [depth] */
     int4 *lists;                  /* [num_lists]: as the pass's */
     int4 *steps, *spots;          /* [held_steps + 3], the same */
-    slab_place *places;           /* [num_slabs] */
+    int2 *begins;                 /* [num_slabs]: octet and row that each begins with */
     float *units;                 /* [num_slabs] */
     unsigned char *slabs;
 };
@@ -32,9 +32,9 @@ __device__ inline band_room band_room_at(const lr_cuda_bands &pass, unsigned cha
     int4 *lists = reinterpret_cast<int4 *>(shared + LR_CUDA_BAND_BARRIERS);
     int4 *steps = lists + pass.num_lists, *spots = steps + pass.held_steps + 3;
     int4 *end = pass.num_rows > 1 ? spots + pass.held_steps + 3 : spots;
-    slab_place *places = reinterpret_cast<slab_place *>(end);
-    float *units = reinterpret_cast<float *>(places + pass.num_slabs);
-    return {barriers, barriers + pass.depth,   lists, steps, spots, places,
+    int2 *begins = reinterpret_cast<int2 *>(end);
+    float *units = reinterpret_cast<float *>(begins + pass.num_slabs);
+    return {barriers, barriers + pass.depth,   lists, steps, spots, begins,
             units,    shared + pass.list_bytes};
 }
 
@@ -53,7 +53,9 @@ __device__ inline void load_lists(const lr_cuda_bands &pass, const band_block &b
         room.spots[k] = __ldg(pass.spots + k);
     }
     for (int k = thread; k < pass.num_slabs; k += threads) {
-        room.places[k] = slab_place_at(pass, block, k);
+        int32_t at[3];
+        slab_begin(pass, block, k, at);
+        room.begins[k] = make_int2(at[1], at[2]);
     }
 }
 
@@ -70,16 +72,11 @@ __device__ inline void init_barriers(const lr_cuda_bands &pass, const band_room 
 __device__ inline void bring_slab(const lr_cuda_bands &pass, const band_block &block,
                                   const band_room &room, const CUtensorMap *source, int c, int slot)
 {
-    const slab_place place = room.places[c];
-    const int bytes = LR_CUDA_BAND_COPY * sorted_octet(pass.slices) * (int)sizeof(uint16_t);
-    int32_t at[4] = {(block.slice + pass.low_slice) * LONGS, 0, place.octet, place.row};
-    unsigned char *to = room.slabs + slot * pass.slab_bytes;
-    expect_bytes(room.is_there + slot, place.copies * bytes);
-    for (int k = 0; k < place.copies; k++) {
-        copy_box(to, source, at, room.is_there + slot);
-        at[2] += LR_CUDA_BAND_COPY;
-        to += bytes;
-    }
+    const int2 begin = room.begins[c];
+    const int32_t at[4] = {(block.slice + pass.low_slice) * LONGS, 0, begin.x, begin.y};
+    expect_bytes(room.is_there + slot,
+                 pass.width * sorted_octet(pass.slices) * (int)sizeof(uint16_t));
+    copy_box(room.slabs + slot * pass.slab_bytes, source, at, room.is_there + slot);
 }
 
 /* What a block brings next, and where. */
@@ -266,7 +263,7 @@ cudaError_t describe_sorted(const lr_cuda_bands &pass, const lr_cuda_band_source
                                   sorted.numbers,
                                   {longs, 2, octets, (cuuint64_t)pass.num_lattice_rows},
                                   {run, 2 * run, 2 * run * octets},
-                                  {(cuuint32_t)pass.slices * LONGS, 2, LR_CUDA_BAND_COPY, 1}};
+                                  {(cuuint32_t)pass.slices * LONGS, 2, (cuuint32_t)pass.width, 1}};
     return array.describe(map);
 }
 

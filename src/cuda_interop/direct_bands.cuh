@@ -76,40 +76,24 @@ __device__ inline int sorted_octet(int slices)
 
 /* --- the gather --- */
 
-/* Octets of a slab for one side, as lists have them: the first, and how many. */
-struct slab_octets {
-    int first, count;
-};
-
-__device__ inline slab_octets slab_octets_of(int number)
-{
-    return {number >> 8, number & 255};
-}
-
-/* Those of a block's slab c, from the block's first. */
-__device__ inline slab_octets slab_octets_at(const lr_cuda_bands &pass, int c)
+/* The octet that a block's slab c begins with, from the block's first. */
+__device__ inline int slab_low(const lr_cuda_bands &pass, int c)
 {
     const int late = max(c - pass.num_lists + 1, 0); /* slabs that the first pair has no list for */
     const int pair = (late + LR_CUDA_BAND_ROWS - 1) / LR_CUDA_BAND_ROWS;
     const int4 list = __ldg(pass.lists + c - pair * LR_CUDA_BAND_ROWS);
-    return slab_octets_of(pair == 0 ? list.z : list.w);
+    return pair == 0 ? list.z : list.w;
 }
 
-/* Where a block's slab lies in the sorted source. */
-struct slab_place {
-    int octet, row; /* row -1: all of it lies outside */
-    int copies;     /* of LR_CUDA_BAND_COPY octets */
-};
-
-__device__ inline slab_place slab_place_at(const lr_cuda_bands &pass, const band_block &block,
-                                           int c)
+/* Where a block's slab c begins in the sorted source: slice, octet, row. */
+__device__ inline void slab_begin(const lr_cuda_bands &pass, const band_block &block, int c,
+                                  int32_t at[3])
 {
     const int row = sorted_row(pass, block.row + pass.least_offset + c);
     const int base = row < 0 ? 0 : pass.bases[row].x;
-    const slab_octets octets = slab_octets_at(pass, c);
-    const int count = octets.count > 0 ? octets.count + pass.sides - 1 : 0;
-    return {block.octet + octets.first - base, row,
-            (count + LR_CUDA_BAND_COPY - 1) / LR_CUDA_BAND_COPY};
+    at[0] = block.slice + pass.low_slice;
+    at[1] = block.octet + slab_low(pass, c) - base;
+    at[2] = row; /* -1: all of it lies outside */
 }
 
 /* Whether the grid has some of a warp's outputs. */
@@ -136,8 +120,7 @@ __device__ inline float slab_unit(const lr_cuda_bands &pass, const band_block &b
 __device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_warp &warp, int d,
                                          const int4 &record, float unit)
 {
-    return {record.x, record.y, d,
-            slab_octets_of(warp.pair == 0 ? record.z : record.w).first - warp.side, unit};
+    return {record.x, record.y, d, (warp.pair == 0 ? record.z : record.w) - warp.side, unit};
 }
 
 /* Products of a slab by its steps. numbers: the slab's. */

@@ -170,8 +170,7 @@ enum {
     LR_CUDA_BAND_BARRIERS = 128, /* bytes of shared memory for them */
     LR_CUDA_BAND_MARGIN = 8,     /* places before a span's first octet, and after its last */
     LR_CUDA_BAND_BLOCK = 32,     /* entries of a block of weights: a lane's each */
-    LR_CUDA_BAND_MOST = 128,     /* slices of a slab, and octets */
-    LR_CUDA_BAND_COPY = 2        /* octets that a copy brings */
+    LR_CUDA_BAND_MOST = 128      /* slices of a slab, and octets: one copy brings them */
 };
 
 /* One gather by bands. Column (l, r) of the lattice is at l next + r across. The source is first sorted
@@ -183,8 +182,7 @@ typedef struct lr_cuda_bands {
     const int4
         *lists; /* [num_lists]: list d is for row offset d from a warp's first row and d - 1 from
                           its next one: its first step, and the one after its last; for each pair of
-                          warps, 256 times the octet that the slab begins with, from the block's,
-                          and how many it has for one side */
+                          warps, the octet that the slab begins with, from the block's */
     const int2 *tiles; /* [num_tiles]: octet and row that a block begins with */
     const int4
         *bases; /* [num_lattice_rows]: first octet of each row, and one after last; places that
@@ -212,7 +210,7 @@ typedef struct lr_cuda_bands {
     int32_t num_lists;                   /* of steps: more, for a warp has several rows */
     int32_t num_slabs;
     int32_t low_slice, slices; /* of a slab: from the block's first + low_slice on */
-    int32_t width;             /* octets of the widest slab: whole copies */
+    int32_t width;             /* octets of a slab */
     int32_t height;            /* products above each other */
     int32_t sides;             /* of a block, warps beside each other along the rows */
     int32_t is_crowded;        /* a multiprocessor holds many small blocks */

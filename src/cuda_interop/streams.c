@@ -46,9 +46,9 @@ lr_status lr_cuda_streams_fork(struct lr_cuda_streams *streams, const lr_log *lo
     return lr_cuda_check((int)error, "streams", log);
 }
 
-int lr_cuda_streams_next(struct lr_cuda_streams *streams)
+int lr_cuda_streams_next(struct lr_cuda_streams *streams, int count)
 {
-    return (int)(streams->next++ % LR_CUDA_STREAMS);
+    return (int)(streams->next++ % (unsigned)count);
 }
 
 lr_status lr_cuda_streams_join(struct lr_cuda_streams *streams, const lr_log *log)

@@ -26,8 +26,8 @@ void lr_cuda_streams_finish(struct lr_cuda_streams *streams);
 /* What the streams are told comes after all that the default stream has been told. */
 lr_status lr_cuda_streams_fork(struct lr_cuda_streams *streams, const lr_log *log);
 
-/* The number of the stream whose turn it is. */
-int lr_cuda_streams_next(struct lr_cuda_streams *streams);
+/* The number of the stream whose turn it is, of the first `count`. */
+int lr_cuda_streams_next(struct lr_cuda_streams *streams, int count);
 
 /* What the default stream is told comes after all that the streams have been told. */
 lr_status lr_cuda_streams_join(struct lr_cuda_streams *streams, const lr_log *log);

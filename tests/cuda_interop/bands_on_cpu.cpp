@@ -169,20 +169,15 @@ struct slab_room {
     {
     }
 
-    /* The tensor unit's copies, of a slab that begins at a slice. */
-    void bring(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, const slab_place &at,
-               int slice)
+    /* The tensor unit's copy. */
+    void bring(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, const int32_t at[3])
     {
-        const int octets = at.copies * LR_CUDA_BAND_COPY;
-        const int bytes = LR_CUDA_BAND_COPY * sorted_octet(pass.slices) * (int)sizeof(uint16_t);
-        refused += pass.pitch % OCTET != 0 || octets > pass.width || 2 * pass.slices > 256 ||
-                   bytes % 128 != 0;
-        std::fill(numbers.begin(), numbers.end(), (uint16_t)0x7e00);
+        refused += pass.pitch % OCTET != 0 || pass.width > 256 || 2 * pass.slices > 256;
         uint16_t *to = numbers.data() + first;
-        for (int octet = at.octet; octet < at.octet + octets; octet++) {
+        for (int octet = at[1]; octet < at[1] + pass.width; octet++) {
             for (int plane = 0; plane < 2; plane++) {
-                for (int z = slice; z < slice + pass.slices; z++, to += OCTET) {
-                    bring_slice(pass, sorted, {z, plane, octet, at.row}, to);
+                for (int z = at[0]; z < at[0] + pass.slices; z++, to += OCTET) {
+                    bring_slice(pass, sorted, {z, plane, octet, at[2]}, to);
                 }
             }
         }
@@ -237,7 +232,9 @@ void gather_block(const lr_cuda_bands &pass, const band_block &block,
         for (int d = 0; d < pass.num_lists; d++) {
             const int c = d + own.warp.pair * LR_CUDA_BAND_ROWS;
             const float unit = slab_unit(pass, block, sorted, c);
-            room.bring(pass, sorted, slab_place_at(pass, block, c), block.slice + pass.low_slice);
+            int32_t at[3];
+            slab_begin(pass, block, c, at);
+            room.bring(pass, sorted, at);
             if (is_in_grid(pass, own.warp) && unit != 0) {
                 gather_band<Kernels>(pass, band_slab_of(pass, own.warp, d, pass.lists[d], unit),
                                      room.numbers.data() + room.first, own);
