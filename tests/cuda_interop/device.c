@@ -5,6 +5,8 @@
  * projects as cpu does, and reconstructs. An argument, such as "shared memory", names the only variant
  * to use, and leaves out the test that iterates longest: for tools that are slow. */
 #include "fixtures.h"
+#include "operator/direct_facade.h"
+#include "render/direct.h"
 #include "turns.h"
 
 static const struct {
@@ -243,6 +245,79 @@ static void tables_need_not_be_kept(void **state)
     assert_true(worst < 1e-5);
 }
 
+/* What a batch leaves behind: of one view, over and over, so that all write the same. */
+static void run_batch(lr_direct *direct, lr_direct_work work, int view, const float *source,
+                      float *found)
+{
+    enum { TIMES = 11 };
+    int views[TIMES];
+    double seconds;
+    struct lr_direct_compute *compute = direct->backend.self;
+    for (int k = 0; k < TIMES; k++) {
+        views[k] = view;
+    }
+    assert_int_equal(gl_context_make_current(compute->ctx), LR_OK);
+    assert_int_equal(lr_direct_put(compute, &compute->in, source), LR_OK);
+    compute->is_unordered = true;
+    assert_int_equal(lr_direct_run_task(compute, &(lr_direct_task){work, views, TIMES},
+                                        &compute->in, &compute->out, &seconds),
+                     LR_OK);
+    compute->is_unordered = false;
+    assert_int_equal(lr_direct_fetch(compute, &compute->out, found), LR_OK);
+    gl_context_release(compute->ctx);
+}
+
+/* One after the other along other lattices, in the same room. */
+static void check_batches(int way, int model)
+{
+    const lr_resolution resolution = case_resolution(model);
+    struct pair pair;
+    pair_init(&pair, make_views("cuda", way, case_views, NUM_ANGLES, &resolution),
+              make_views("cpu", way, case_views, NUM_ANGLES, &resolution));
+    for (int k = 0; k < 2 * NUM_ANGLES; k++) {
+        const int view = k % NUM_ANGLES;
+        run_batch(pair.tested, LR_DIRECT_WORK_FORWARD, view, pair.source, pair.found);
+        assert_int_equal(lr_direct_forward(pair.reference, view, pair.source, pair.expected),
+                         LR_OK);
+        pair_compare(&pair);
+        run_batch(pair.tested, LR_DIRECT_WORK_BACK, view, pair.source, pair.found);
+        assert_int_equal(lr_direct_back(pair.reference, view, pair.source, pair.expected), LR_OK);
+        pair_compare(&pair);
+    }
+    worst = fmax(worst, pair.worst);
+    lr_direct_destroy(pair.reference);
+    lr_direct_destroy(pair.tested);
+    pair_finish(&pair);
+}
+
+/* Passes beside each other have blocks of another shape. */
+static void batches_project_as_the_reference(void **state)
+{
+    (void)state;
+    const lr_grid grids[] = {
+        lr_grid_centred((const int[3]){40, 38, 44}, (const double[3]){4, 4, 4}),
+        lr_grid_centred((const int[3]){45, 42, 60}, (const double[3]){4, 4, 4}),
+    };
+    skip_without_cuda();
+    for (int way = 0; way < NUM_WAYS; way++) {
+        if (!is_wanted(way)) {
+            continue;
+        }
+        worst = 0;
+        for (int model = 0; model < NUM_MODELS; model++) {
+            check_batches(way, model);
+        }
+        for (int k = 0; k < 2; k++) {
+            other_grid = &grids[k];
+            check_batches(way, 0);
+            check_batches(way, 2);
+            other_grid = NULL;
+        }
+        print_message("%s: largest difference of batches %.2e\n", ways[way].name, worst);
+        assert_true(worst < 1e-6);
+    }
+}
+
 static void time_views(lr_direct *direct, lr_direct_work work, int num_views)
 {
     static const int views[NUM_ANGLES] = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -387,6 +462,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(without_cuda_compute_does_it_and_says_so),
         cmocka_unit_test(every_variant_projects_as_the_reference),
         cmocka_unit_test(images_have_any_length),
+        cmocka_unit_test(batches_project_as_the_reference),
         cmocka_unit_test(opengl_and_cuda_take_turns),
         cmocka_unit_test(tables_need_not_be_kept),
         cmocka_unit_test(tables_are_made_many_at_a_time),
