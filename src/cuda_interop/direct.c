@@ -260,10 +260,12 @@ static lr_status sort_task(struct cuda_direct *cuda, const lr_direct_task *task,
 }
 
 /* The k-th view to be launched. Streams take turns: on the way back each has views that follow each other,
- * which lie along the same lattice for the most part, and so has its room. */
+ * which lie along the same lattice for the most part, and so has its room. Where tables of some views
+ * have to go for those of others, views come as they follow each other. */
 static int place_in_turn(const struct cuda_direct *cuda, const lr_direct_task *task, int k)
 {
-    if (!overlaps(cuda, task) || task->work == LR_DIRECT_WORK_FORWARD) {
+    const bool is_free = overlaps(cuda, task) && !cuda->tables.is_tight;
+    if (!is_free || task->work == LR_DIRECT_WORK_FORWARD) {
         return k;
     }
     const int streams = count_streams(cuda, task), stream = k % streams;

@@ -330,7 +330,8 @@ static int32_t count_list_bytes(const lr_cuda_bands *pass)
 {
     const int32_t of_step = pass->num_rows > 1 ? 32 : 16;
     const int32_t bytes = LR_CUDA_BAND_BARRIERS + pass->num_lists * 16 +
-                          (pass->held_steps + 3) * of_step + pass->num_slabs * 12;
+                          (pass->held_steps > 0 ? pass->held_steps + 3 : 0) * of_step +
+                          pass->num_slabs * 12;
     return (bytes + 127) / 128 * 128; /* copies begin there */
 }
 
@@ -364,12 +365,21 @@ static void set_shapes(struct planner *planner)
     set_block(&passes[LR_CUDA_BANDS_BESIDE], width, is_long ? most : FEW_SIDES);
 }
 
-bool lr_cuda_band_plan_fits(const struct lr_cuda_band_plan *plan, int64_t room_bytes)
+static bool fits(const lr_cuda_bands *pass, int64_t room_bytes)
 {
-    const lr_cuda_bands *pass = &plan->passes[LR_CUDA_BANDS_ALONE]; /* the wider one */
     const int64_t entries = (int64_t)pass->num_spans * pass->num_rows * pass->span_pitch;
     return (pass->num_rows == 1 || entries <= MOST_ENTRIES) && pass->bytes <= room_bytes &&
            pass->width <= LR_CUDA_BAND_MOST && pass->slices <= LR_CUDA_BAND_MOST;
+}
+
+bool lr_cuda_band_plan_fits(const struct lr_cuda_band_plan *plan, int64_t room_bytes)
+{
+    for (int which = 0; which < LR_CUDA_BANDS_SHAPES; which++) {
+        if (!fits(&plan->passes[which], room_bytes)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* --- tiles --- */

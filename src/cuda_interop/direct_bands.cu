@@ -20,18 +20,25 @@ enum {
 struct band_room {
     uint64_t *is_there, *is_free; /* [depth] */
     int4 *lists;                  /* [num_lists]: as the pass's */
-    int4 *steps, *spots;          /* [held_steps + 3], the same */
+    int4 *steps, *spots;          /* [count_held], the same */
     int2 *begins;                 /* [num_slabs]: octet and row that each begins with */
     float *units;                 /* [num_slabs] */
     unsigned char *slabs;
 };
 
+/* Records of steps: one comes before all, and two after them are looked ahead to. */
+__device__ inline int count_held(const lr_cuda_bands &pass)
+{
+    return pass.held_steps > 0 ? pass.held_steps + 3 : 0;
+}
+
 __device__ inline band_room band_room_at(const lr_cuda_bands &pass, unsigned char *shared)
 {
     uint64_t *barriers = reinterpret_cast<uint64_t *>(shared);
     int4 *lists = reinterpret_cast<int4 *>(shared + LR_CUDA_BAND_BARRIERS);
-    int4 *steps = lists + pass.num_lists, *spots = steps + pass.held_steps + 3;
-    int4 *end = pass.num_rows > 1 ? spots + pass.held_steps + 3 : spots;
+    const int held = count_held(pass);
+    int4 *steps = lists + pass.num_lists, *spots = steps + held;
+    int4 *end = pass.num_rows > 1 ? spots + held : spots;
     int2 *begins = reinterpret_cast<int2 *>(end);
     float *units = reinterpret_cast<float *>(begins + pass.num_slabs);
     return {barriers, barriers + pass.depth,   lists, steps, spots, begins,
@@ -42,7 +49,7 @@ __device__ inline band_room band_room_at(const lr_cuda_bands &pass, unsigned cha
 __device__ inline void load_lists(const lr_cuda_bands &pass, const band_block &block,
                                   const band_room &room, int thread, int threads)
 {
-    const int held = pass.held_steps > 0 ? pass.held_steps + 3 : 0;
+    const int held = count_held(pass);
     for (int k = thread; k < pass.num_lists; k += threads) {
         room.lists[k] = __ldg(pass.lists + k);
     }

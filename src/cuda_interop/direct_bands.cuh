@@ -40,7 +40,6 @@ __device__ inline band_warp band_warp_at(const lr_cuda_bands &pass, const band_b
 /* What a warp makes of a slab. */
 struct band_slab {
     int first, end; /* its steps */
-    int list;       /* their list */
     int octet;      /* that the slab begins with, from the warp's first */
     float unit;     /* what 1 stands for of its numbers */
 };
@@ -120,7 +119,7 @@ __device__ inline float slab_unit(const lr_cuda_bands &pass, const band_block &b
 __device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_warp &warp, int d,
                                          const int4 &record, float unit)
 {
-    return {record.x, record.y, d, (warp.pair == 0 ? record.z : record.w) - warp.side, unit};
+    return {record.x, record.y, (warp.pair == 0 ? record.z : record.w) - warp.side, unit};
 }
 
 /* Products of a slab by its steps. numbers: the slab's. */

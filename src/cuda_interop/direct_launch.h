@@ -67,7 +67,7 @@ int lr_cuda_launch_bands(bool forward, const lr_cuda_bands *pass, const lr_cuda_
  * the next one. */
 int lr_cuda_launch_value_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes);
 
-/* After that weights of bands, or where there are several kernels spans and the sorted LORmap. */
+/* After that weights of bands, or where there are several kernels spans and LORmap by rows of the lattice. */
 int lr_cuda_launch_band_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes);
 
 /* On the default stream. Images of a pass are all arrays, or all surfaces. */

@@ -169,7 +169,8 @@ template <int Kept> struct row_sorter {
     }
 
     __device__ void store_scaled(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted,
-                                 sorted_piece piece, float scale, float (&piece_numbers)[8]) const
+                                 sorted_piece piece, float scale,
+                                 float (&piece_numbers)[LR_CUDA_OCTET]) const
     {
 #pragma unroll
         for (int k = 0; k < LR_CUDA_OCTET; k++) {

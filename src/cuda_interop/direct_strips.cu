@@ -279,7 +279,7 @@ int lr_cuda_launch_strip_fill(bool forward, const lr_cuda_strips *pass,
     } else {
         strip_steps<false><<<blocks(threads), group>>>(*pass, *fill);
     }
-    if (pass->num_rows > 1) {
+    if (pass->num_rows > 1 && !forward) { /* the same for both ways */
         strip_profiles<<<blocks(profiles), group>>>(*pass, *fill);
         strip_rows<<<blocks(columns), group>>>(*pass, *fill);
     }

@@ -40,7 +40,8 @@ lr_status lr_cuda_table_set_init(struct lr_cuda_table_set *set, struct lr_direct
 void lr_cuda_table_set_finish(struct lr_cuda_table_set *set);
 
 /* Makes the tables of views[0], and along with them those of as many of the views after it as there is
- * room for; those that are there stay, unless there is no room for views[0]. errors: LR_FAILED, and as
+ * room for; those that are there stay, unless there is no room for views[0]. Where that one is there,
+ * nothing is made. errors: LR_FAILED, and as
  * lr_direct_shape_init; none are made then. */
 lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, int num_views);
 

@@ -2,8 +2,9 @@
  * Copyright The LORaster authors
  *
  * LORmap and mSRval of a view (paper 1 of lr/direct.h, section 4.1) for one thread, as
- * shaders/direct_map.comp and direct_values.comp have them, but for mSRval in double. Everything that
- * decides which side of a border a column lies on is rounded step by step, as the reference does it. */
+ * shaders/direct_map.comp and direct_values.comp have them, but that mSRval has its exponents and sums
+ * in double. Everything that decides which side of a border a column lies on is rounded step by step, as
+ * the reference does it. */
 #ifndef LR_CUDA_DIRECT_VALUES_CUH
 #define LR_CUDA_DIRECT_VALUES_CUH
 

@@ -29,29 +29,31 @@ void lr_cuda_room_finish(struct lr_cuda_room *room)
     *room = (struct lr_cuda_room){0};
 }
 
+static struct lr_cuda_sorted_lattice lattice_of(const lr_cuda_bands *pass)
+{
+    struct lr_cuda_sorted_lattice lattice;
+    memcpy(lattice.next, pass->next, sizeof(lattice.next));
+    memcpy(lattice.across, pass->across, sizeof(lattice.across));
+    return lattice;
+}
+
+static bool is_along(const struct lr_cuda_sorted_lattice *lattice, const lr_cuda_bands *pass)
+{
+    return memcmp(lattice->next, pass->next, sizeof(pass->next)) == 0 &&
+           memcmp(lattice->across, pass->across, sizeof(pass->across)) == 0;
+}
+
 /* All views along a lattice leave the same places of a room out, which then stay zero. */
-static bool is_clear_for(const struct lr_cuda_room *room, const lr_cuda_bands *pass)
-{
-    return room->is_clear && memcmp(room->next, pass->next, sizeof(pass->next)) == 0 &&
-           memcmp(room->across, pass->across, sizeof(pass->across)) == 0;
-}
-
-static void set_clear_for(struct lr_cuda_room *room, const lr_cuda_bands *pass)
-{
-    memcpy(room->next, pass->next, sizeof(pass->next));
-    memcpy(room->across, pass->across, sizeof(pass->across));
-    room->is_clear = true;
-}
-
 lr_status lr_cuda_sort_source(const lr_cuda_bands *pass, struct lr_cuda_room *room,
                               lr_cuda_images *images, const lr_log *log)
 {
     LR_TRY(lr_cuda_room_make(room, lr_cuda_band_source_bytes(pass), log));
     images->sorted = lr_cuda_band_source_at(pass, room->memory);
-    images->sorted.is_clear = is_clear_for(room, pass);
+    images->sorted.is_clear = room->is_clear && is_along(&room->lattice, pass);
     room->is_clear = false;
     LR_TRY(lr_cuda_check(lr_cuda_launch_sort(pass, images), "sorting an image", log));
-    set_clear_for(room, pass);
+    room->lattice = lattice_of(pass);
+    room->is_clear = true;
     return LR_OK;
 }
 
@@ -63,19 +65,13 @@ void lr_cuda_sorted_image_finish(struct lr_cuda_sorted_image *sorted)
     *sorted = (struct lr_cuda_sorted_image){0};
 }
 
-static bool is_along(const struct lr_cuda_sorted_copy *copy, const lr_cuda_bands *pass)
-{
-    return memcmp(copy->next, pass->next, sizeof(pass->next)) == 0 &&
-           memcmp(copy->across, pass->across, sizeof(pass->across)) == 0;
-}
-
 /* That along the pass's lattice, or else one that is not used yet: there are as many as lattices. */
 static struct lr_cuda_sorted_copy *find_copy(struct lr_cuda_sorted_image *sorted,
                                              const lr_cuda_bands *pass)
 {
     struct lr_cuda_sorted_copy *copy = sorted->copies;
     struct lr_cuda_sorted_copy *const last = sorted->copies + LR_LATTICE_CANDIDATES - 1;
-    while (copy < last && copy->room.memory != NULL && !is_along(copy, pass)) {
+    while (copy < last && copy->room.memory != NULL && !is_along(&copy->lattice, pass)) {
         copy++;
     }
     return copy;
@@ -85,10 +81,9 @@ lr_status lr_cuda_sorted_image_make_room(struct lr_cuda_sorted_image *sorted,
                                          const lr_cuda_bands *pass, const lr_log *log)
 {
     struct lr_cuda_sorted_copy *copy = find_copy(sorted, pass);
-    if (!is_along(copy, pass)) {
+    if (!is_along(&copy->lattice, pass)) {
         copy->is_there = false;
-        memcpy(copy->next, pass->next, sizeof(pass->next));
-        memcpy(copy->across, pass->across, sizeof(pass->across));
+        copy->lattice = lattice_of(pass);
     }
     return lr_cuda_room_make(&copy->room, lr_cuda_band_source_bytes(pass), log);
 }

@@ -14,7 +14,9 @@
 struct lr_cuda_room {
     void *memory; /* owned, of the device */
     int64_t bytes;
-    int32_t next[2], across[2]; /* the lattice that it was sorted along last, and */
+    struct lr_cuda_sorted_lattice {
+        int32_t next[2], across[2];
+    } lattice;     /* that it was sorted along last, and */
     bool is_clear; /* what lies beyond the grid's columns is zero; false: never sorted */
 };
 
@@ -32,7 +34,7 @@ struct lr_cuda_sorted_image {
     uint64_t number; /* of the image, as lr_cuda_taking has it; 0: of none */
     struct lr_cuda_sorted_copy {
         struct lr_cuda_room room;
-        int32_t next[2], across[2]; /* the lattice */
+        struct lr_cuda_sorted_lattice lattice;
         bool is_there;
     } copies[LR_LATTICE_CANDIDATES];
 };

@@ -214,7 +214,7 @@ typedef struct lr_direct_params {
     lr_direct_storage storage;
     lr_direct_variant variant; /* of cuda */
     int64_t max_memory_bytes; /* for tables of views that are kept, beyond one; 0 = a quarter of the
-                                 machine's, or of what the device reports */
+                                 machine's, or of what the device has left */
     const lr_log *log;        /* outlives the projector, as measured profiles do */
 } lr_direct_params;
 

@@ -36,7 +36,8 @@ struct lr_direct_runner {
     /* lr_direct_run */
     lr_status (*run)(void *self, bool forward, int view, const struct lr_direct_image *source,
                      const struct lr_direct_image *target);
-    /* lr_direct_run_task; tables and images are made ready before the clock starts. */
+    /* lr_direct_run_task; images, and tables as far as there is room for them, are made ready before the
+     * clock starts. */
     lr_status (*time)(void *self, const lr_direct_task *task, const struct lr_direct_image *source,
                       const struct lr_direct_image *target, double *device_seconds);
     /* Forgets the tables of a task's views, and makes them anew; waits. */

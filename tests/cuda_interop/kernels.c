@@ -525,6 +525,21 @@ static void high_kernels_fit(void **state)
     }
 }
 
+/* Blocks beside others hold their steps, too, and may need more room than those alone. */
+static void blocks_of_both_shapes_fit(void **state)
+{
+    (void)state;
+    const lr_grid grid = lr_grid_centred((const int[3]){60, 60, 62}, (const double[3]){4, 4, 4});
+    struct lr_cuda_band_plan plan;
+    plan_view(&grid, &(lr_view){18, 10}, 5, &plan);
+    const int32_t alone = plan.passes[LR_CUDA_BANDS_ALONE].bytes;
+    const int32_t beside = plan.passes[LR_CUDA_BANDS_BESIDE].bytes;
+    assert_true(beside > alone);
+    assert_true(lr_cuda_band_plan_fits(&plan, beside));
+    assert_false(lr_cuda_band_plan_fits(&plan, beside - 1));
+    lr_cuda_band_plan_finish(&plan);
+}
+
 /* cuFFT's: every volume times the same spectrum, and nothing beyond the last. */
 static void products_are_complex_ones(void **state)
 {
@@ -560,6 +575,7 @@ int main(void)
         cmocka_unit_test(long_kernels_stay_within_their_tables),
         cmocka_unit_test(views_along_a_lattice_sort_alike),
         cmocka_unit_test(high_kernels_fit),
+        cmocka_unit_test(blocks_of_both_shapes_fit),
         cmocka_unit_test(products_are_complex_ones),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
