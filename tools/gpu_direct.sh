@@ -10,7 +10,8 @@
 # Steps, all of them and in this order where none is named:
 #   tests      ctest of cuda, direct and what else shares images with a device
 #   memcheck   the test of the CUDA backend under compute-sanitizer --tool memcheck
-#   racecheck  the same, the variants with shared memory alone, under --tool racecheck
+#   racecheck  the same, the variants with shared memory alone, under --tool racecheck: test by test,
+#              all at a time
 #   speed      what the figures of docs/performance.md are made of, without Fourier transforms: one
 #              view, 120 views in a batch, tables and a RAMLA iteration, of the clinical case, of
 #              paper 2's and of the large kernel, by bands and by the others
@@ -139,7 +140,25 @@ sanitize() {
     [ -n "$skipped" ] || return "$code"
 }
 run_memcheck() { sanitize memcheck; }
-run_racecheck() { sanitize racecheck bands && sanitize racecheck "shared memory" && sanitize racecheck strips; }
+
+# The log of each is of its own, racecheck_VARIANT_TEST.txt.
+run_racecheck() {
+    local way test code=0 number jobs=() names=()
+    need_tool compute-sanitizer && need_cuda || return 0
+    for way in bands strips "shared memory"; do
+        for test in every images batches opengl tables; do
+            names+=("racecheck_${way/ /_}_$test")
+            limited compute-sanitizer --tool racecheck --error-exitcode 99 "$device_test" "$way" \
+                "$test*" > "$out/${names[-1]}.txt" 2>&1 &
+            jobs+=($!)
+        done
+    done
+    for number in "${!jobs[@]}"; do
+        wait "${jobs[number]}" || code=1
+        printf '%-36s %s\n' "${names[number]}" "$(tail -n 1 "$out/${names[number]}.txt")"
+    done
+    return "$code"
+}
 
 # bench NAME ARGUMENT...: its table into the log, its figures into NAME.json. The program leaves out
 # what it has no device for; one variant that cannot do a kernel, it refuses (code 2).

@@ -3,7 +3,8 @@
  *
  * Backend cuda of the family `direct`: without CUDA it is compute, and says so; with it every variant
  * projects as cpu does, and reconstructs. An argument, such as "shared memory", names the only variant
- * to use, and leaves out the test that iterates longest: for tools that are slow. */
+ * to use, and leaves out the test that iterates longest: for tools that are slow. Another one is a
+ * pattern of the tests to run, such as "batches*". */
 #include "fixtures.h"
 #include "operator/direct_facade.h"
 #include "render/direct.h"
@@ -471,6 +472,9 @@ int main(int argc, char **argv)
     };
     if (only != NULL) {
         cmocka_set_skip_filter("nobody_needs_to_look");
+    }
+    if (argc > 2) {
+        cmocka_set_test_filter(argv[2]);
     }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
