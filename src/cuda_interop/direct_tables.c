@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "cuda_interop/direct_band_tables.h"
 #include "cuda_interop/direct_launch.h"
+#include "cuda_interop/direct_list_tables.h"
 #include "cuda_interop/direct_updates.h"
 #include "cuda_interop/direct_values.h"
 #include "cuda_interop/lend.h"
@@ -37,136 +38,11 @@ static const lr_log *log_of(const struct lr_cuda_table_set *set)
 
 /* --- lists of a view --- */
 
-static lr_status miscounted(const lr_log *log)
-{
-    return lr_error(log, LR_FAILED, "look-up tables take more memory than was counted");
-}
-
-/* lr_cuda_place; NULL is logged. */
-static void *place(struct lr_cuda_tables *tables, int64_t bytes, const void *data,
-                   const lr_log *log)
-{
-    void *const memory = lr_cuda_place(tables->making->memory, bytes, data);
-    if (memory == NULL) {
-        miscounted(log);
-    }
-    return memory;
-}
-
-static lr_status make_columns(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
-                              const struct lr_cuda_column_plan *plan)
-{
-    const lr_log *log = log_of(set);
-    const int64_t steps = plan->pass.first[LR_CUDA_CLASSES];
-    const lr_cuda_column_step *list =
-        place(tables, steps * (int64_t)sizeof(*plan->steps), plan->steps, log);
-    const int32_t *indices =
-        place(tables, steps * LR_CUDA_OUTPUTS * 4 * (int64_t)sizeof(*indices), plan->indices, log);
-    for (int forward = 0; forward < 2; forward++) {
-        lr_cuda_columns *pass = &tables->columns[forward];
-        *pass = plan->pass;
-        pass->steps = list;
-        pass->map = tables->map;
-        pass->weights = place(tables, plan->num_weights * 4 * (int64_t)sizeof(float), NULL, log);
-        if (list == NULL || indices == NULL || pass->weights == NULL) {
-            return LR_FAILED;
-        }
-    }
-    tables->making->indices = indices;
-    return LR_OK;
-}
-
-/* What the device fills strips' weights and profiles from. */
-static lr_status place_fill(struct lr_cuda_tables *tables, const struct lr_cuda_strip_plan *plan,
-                            lr_cuda_strip_fill *fill, const lr_log *log)
-{
-    const lr_cuda_gather *gather = &tables->gather;
-    const int64_t profiles = (int64_t)plan->num_columns * gather->num_rows;
-    const int64_t columns = (int64_t)gather->layout.extent[1] * gather->layout.extent[2];
-    *fill = (lr_cuda_strip_fill){.values = gather->values,
-                                 .map = tables->map,
-                                 .num_steps = plan->num_steps,
-                                 .num_offsets = plan->num_offsets,
-                                 .num_columns = plan->num_columns};
-    fill->offsets =
-        place(tables, fill->num_steps * (int64_t)sizeof(*plan->offsets), plan->offsets, log);
-    fill->factors = place(tables, fill->num_offsets * (int64_t)sizeof(float), plan->factors, log);
-    fill->columns = place(tables, fill->num_offsets * (int64_t)sizeof(int32_t), plan->columns, log);
-    fill->peaks = place(tables, fill->num_columns * (int64_t)sizeof(int32_t), plan->peaks, log);
-    fill->profiles = place(tables, profiles * (int64_t)sizeof(float), NULL, log);
-    fill->rows = place(tables, (gather->num_rows > 1 ? columns : 1) * (int64_t)sizeof(*fill->rows),
-                       NULL, log);
-    return fill->offsets && fill->factors && fill->columns && fill->peaks && fill->profiles &&
-                   fill->rows
-               ? LR_OK
-               : LR_FAILED;
-}
-
-/* What blocks of all shapes read, both ways. */
-static lr_status place_steps(struct lr_cuda_tables *tables, const struct lr_cuda_strip_plan *plan,
-                             const lr_log *log)
-{
-    lr_cuda_strip_fill fill;
-    LR_TRY(place_fill(tables, plan, &fill, log));
-    for (int forward = 0; forward < 2; forward++) {
-        lr_cuda_strips *passes = tables->strips[forward];
-        fill.steps = place(tables, fill.num_steps * (int64_t)sizeof(*fill.steps), plan->steps, log);
-        if (fill.steps == NULL) {
-            return LR_FAILED;
-        }
-        tables->making->strip_fills[forward] = fill;
-        for (int which = 0; which < LR_CUDA_STRIPS_SHAPES; which++) {
-            passes[which].steps = fill.steps;
-            passes[which].profiles = fill.profiles;
-            passes[which].rows = fill.rows;
-        }
-    }
-    return LR_OK;
-}
-
-static lr_status make_strips(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
-                             const struct lr_cuda_strip_plan *plan)
-{
-    const lr_log *log = log_of(set);
-    const lr_cuda_slab *slabs =
-        place(tables, plan->num_slabs * (int64_t)sizeof(*slabs), plan->slabs, log);
-    for (int which = 0; which < LR_CUDA_STRIPS_SHAPES; which++) {
-        lr_cuda_strips pass = plan->passes[which];
-        pass.slabs = slabs;
-        pass.tiles = place(tables, pass.num_tiles * (int64_t)sizeof(*plan->tiles[which]),
-                           plan->tiles[which], log);
-        if (pass.slabs == NULL || pass.tiles == NULL) {
-            return LR_FAILED;
-        }
-        tables->strips[0][which] = tables->strips[1][which] = pass;
-    }
-    return place_steps(tables, plan, log);
-}
-
-static lr_status make_cloud(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
-                            const struct lr_cuda_cloud_tables *host)
-{
-    const lr_log *log = log_of(set);
-    lr_cuda_cloud *pass = &tables->cloud;
-    *pass = host->pass;
-    pass->points =
-        place(tables, pass->num_points * 4 * (int64_t)sizeof(int32_t), host->points, log);
-    pass->factors = place(tables, pass->num_points * (int64_t)sizeof(float), host->factors, log);
-    pass->profiles =
-        place(tables, (int64_t)pass->num_rows * pass->num_columns * (int64_t)sizeof(float),
-              host->profiles, log);
-    pass->shift = place(tables, pass->layout.extent[1 + pass->along] * (int64_t)sizeof(int32_t),
-                        host->shift, log);
-    return pass->points && pass->factors && pass->profiles && pass->shift ? LR_OK : LR_FAILED;
-}
-
 static lr_status place_values(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables)
 {
     struct lr_cuda_making *making = tables->making;
     const lr_cuda_layout layout = lr_cuda_layout_of(set->compute);
-    if (lr_cuda_place_values(making->memory, making->plan, &layout, making->fill) != LR_OK) {
-        return miscounted(log_of(set));
-    }
+    LR_TRY(lr_cuda_place_values(making->memory, making->plan, &layout, making->fill));
     const lr_cuda_value_fill *values = &making->fill->values;
     tables->map = making->fill->map.map;
     tables->gather = (lr_cuda_gather){.layout = layout,
@@ -177,25 +53,27 @@ static lr_status place_values(struct lr_cuda_table_set *set, struct lr_cuda_tabl
     return LR_OK;
 }
 
-static lr_status place_bands(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables,
-                             const struct lr_cuda_band_plan *plan)
+static lr_status place_lists(struct lr_cuda_tables *tables)
 {
     struct lr_cuda_making *making = tables->making;
-    return lr_cuda_place_bands(making->memory, plan, making->fill, tables->bands) == LR_OK
-               ? LR_OK
-               : miscounted(log_of(set));
+    const struct lr_cuda_view_plan *plan = making->plan;
+    struct lr_cuda_memory *memory = making->memory;
+    return plan->has_bands ? lr_cuda_place_bands(memory, &plan->bands, making->fill, tables->bands)
+           : plan->has_strips
+               ? lr_cuda_place_strips(memory, &plan->strips, tables, making->strip_fills)
+           : plan->has_columns
+               ? lr_cuda_place_columns(memory, &plan->columns, tables, &making->indices)
+           : plan->has_cloud ? lr_cuda_place_cloud(memory, &plan->cloud, tables)
+                             : LR_OK;
 }
 
 /* All that a view's passes read, and what it is filled in from. */
 static lr_status place_view(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables)
 {
-    const struct lr_cuda_view_plan *plan = tables->making->plan;
-    LR_TRY(place_values(set, tables));
-    return plan->has_bands     ? place_bands(set, tables, &plan->bands)
-           : plan->has_strips  ? make_strips(set, tables, &plan->strips)
-           : plan->has_columns ? make_columns(set, tables, &plan->columns)
-           : plan->has_cloud   ? make_cloud(set, tables, &plan->cloud)
-                               : LR_OK;
+    const bool is_placed = place_values(set, tables) == LR_OK && place_lists(tables) == LR_OK;
+    return is_placed ? LR_OK
+                     : lr_error(log_of(set), LR_FAILED,
+                                "look-up tables take more memory than was counted");
 }
 
 /* What strips and columns have passes of their own for. */
