@@ -156,24 +156,41 @@ static void shrink(lr_module *module, double length_mm)
     module->depth_mm -= length_mm;
 }
 
+static bool is_left(const lr_module *module)
+{
+    return module->pitch_mm[0] > 0 && module->pitch_mm[1] > 0 && module->depth_mm > 0;
+}
+
+/* Takes away by how much two modules overlap, if that is hardly anything. false: it is too much, or
+ * nothing is left of one of them, and the scanner will be refused. */
+static bool separate_pair(const struct draft *draft, lr_module *a, lr_module *b, double *most)
+{
+    double way[3];
+    vec_sub(a->centre_mm, b->centre_mm, way);
+    if (vec_length(way) > reach_of(a) + reach_of(b)) {
+        return true;
+    }
+    const double overlap = lr_module_overlap_mm(a, b);
+    if (!(overlap > 0.5 * LR_OVERLAP_TOLERANCE_MM)) {
+        return true;
+    }
+    if (overlap > draft->tolerance_mm) {
+        return false;
+    }
+    shrink(a, 1.01 * overlap);
+    shrink(b, 1.01 * overlap);
+    *most = fmax(*most, overlap);
+    return is_left(a) && is_left(b);
+}
+
 /* Modules that touch overlap by rounding: takes that away. */
 static void separate(struct draft *draft, int count)
 {
     double most = 0;
-    for (int i = 0; i < count; i++) {
-        for (int j = i + 1; j < count; j++) {
-            lr_module *a = &draft->modules[i], *b = &draft->modules[j];
-            double way[3];
-            vec_sub(a->centre_mm, b->centre_mm, way);
-            if (vec_length(way) > reach_of(a) + reach_of(b)) {
-                continue;
-            }
-            const double overlap = lr_module_overlap_mm(a, b);
-            if (overlap > 0.5 * LR_OVERLAP_TOLERANCE_MM && overlap <= draft->tolerance_mm) {
-                shrink(a, 1.01 * overlap);
-                shrink(b, 1.01 * overlap);
-                most = fmax(most, overlap);
-            }
+    bool goes_on = true;
+    for (int i = 0; i < count && goes_on; i++) {
+        for (int j = i + 1; j < count && goes_on; j++) {
+            goes_on = separate_pair(draft, &draft->modules[i], &draft->modules[j], &most);
         }
     }
     draft->off_mm += 0.5 * most;

@@ -622,6 +622,27 @@ static void touching_modules_do_not_overlap(void **state)
     lr_scanner_destroy(scanner);
 }
 
+/* Very many modules in one place: found out at the first two, not at all pairs. */
+static void piles_are_refused_at_once(void **state)
+{
+    (void)state;
+    enum { COUNT = 20000 };
+    lr_crystal *crystals = calloc(COUNT, sizeof(*crystals));
+    struct test_log log;
+    test_log_init(&log);
+    for (int n = 0; n < COUNT; n++) {
+        crystals[n] = (lr_crystal){.centre_mm = {300 + 1e-3 * (n % 100), 1e-3 * (n / 100), 0},
+                                   .axes = {{0, 1, 0}, {0, 0, 1}, {1, 0, 0}},
+                                   .size_mm = {10, 10, 10},
+                                   .group = n};
+    }
+    const lr_crystal_list list = {.crystals = crystals, .num_crystals = COUNT, .log = &log.log};
+    assert_null(lr_scanner_from_crystals(&list, NULL, NULL));
+    assert_int_equal(log.status, LR_BAD_INPUT);
+    assert_non_null(strstr(log.error, "overlap by"));
+    free(crystals);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -636,6 +657,7 @@ int main(void)
         cmocka_unit_test(safir_map_is_the_preset),
         cmocka_unit_test(petsird_boxes),
         cmocka_unit_test(touching_modules_do_not_overlap),
+        cmocka_unit_test(piles_are_refused_at_once),
     };
     return cmocka_run_group_tests_name("crystals", tests, NULL, NULL);
 }
