@@ -296,8 +296,9 @@ static lr_status make_image_room(struct cuda_direct *cuda, const struct lr_cuda_
 static lr_status make_stream_rooms(struct cuda_direct *cuda, const lr_direct_task *task,
                                    const struct lr_cuda_tables *tables)
 {
-    for (int stream = overlaps(cuda, task) ? 0 : DEFAULT_STREAM;
-         has_bands(tables) && stream <= DEFAULT_STREAM; stream++) {
+    const int first = overlaps(cuda, task) ? 0 : DEFAULT_STREAM;
+    const int end = overlaps(cuda, task) ? SORTING_STREAMS : DEFAULT_STREAM + 1;
+    for (int stream = first; has_bands(tables) && stream < end; stream++) {
         LR_TRY(lr_cuda_room_make(&cuda->rooms[stream],
                                  lr_cuda_band_source_bytes(sorting_of(tables)), log_of(cuda)));
     }

@@ -168,6 +168,18 @@ static lr_status find_reason(const struct reason *reasons, int count, const lr_l
     return LR_OK;
 }
 
+lr_cuda_layout lr_cuda_layout_of(const struct lr_direct_compute *compute)
+{
+    const struct lr_direct_layout *from = &compute->layout;
+    lr_cuda_layout layout = {.quads = from->quads};
+    for (int k = 0; k < 3; k++) {
+        layout.size[k] = from->size[k];
+        layout.margin[k] = from->margin[k];
+        layout.extent[k] = (k == 0 ? from->quads : from->size[k - 1]) + 2 * from->margin[k];
+    }
+    return layout;
+}
+
 lr_status lr_cuda_view_plans_init(struct lr_cuda_view_plan *plans,
                                   const struct lr_cuda_plan_params *params, const int *views,
                                   int num_views)

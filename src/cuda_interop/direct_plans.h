@@ -10,6 +10,7 @@
 #include "cuda_interop/direct_columns.h"
 #include "cuda_interop/direct_strips.h"
 #include "direct/backend.h"
+#include "render/direct.h"
 
 struct lr_cuda_plan_params {
     const struct lr_direct_backend_params *backend;
@@ -31,6 +32,9 @@ struct lr_cuda_view_plan {
     struct lr_cuda_column_plan columns;
     struct lr_cuda_cloud_tables cloud;
 };
+
+/* How images lie, as passes take it. */
+lr_cuda_layout lr_cuda_layout_of(const struct lr_direct_compute *compute);
 
 /* Plans of some views, by as many threads as the backend may have. Strips do what bands cannot, and columns what these cannot.
  * errors: of any view, LR_FAILED and as lr_direct_shape_init; the plans hold nothing then. */

@@ -7,7 +7,6 @@
 #include "cuda_interop/direct_band_tables.h"
 #include "cuda_interop/direct_launch.h"
 #include "cuda_interop/direct_list_tables.h"
-#include "cuda_interop/direct_updates.h"
 #include "cuda_interop/direct_values.h"
 #include "cuda_interop/lend.h"
 

@@ -4,21 +4,10 @@
 
 #include "base/log.h"
 #include "cuda_interop/direct_launch.h"
+#include "cuda_interop/direct_plans.h"
 #include "cuda_interop/lend.h"
 
 enum { MOST_IMAGES = 4 };
-
-lr_cuda_layout lr_cuda_layout_of(const struct lr_direct_compute *compute)
-{
-    const struct lr_direct_layout *from = &compute->layout;
-    lr_cuda_layout layout = {.quads = from->quads};
-    for (int k = 0; k < 3; k++) {
-        layout.size[k] = from->size[k];
-        layout.margin[k] = from->margin[k];
-        layout.extent[k] = (k == 0 ? from->quads : from->size[k - 1]) + 2 * from->margin[k];
-    }
-    return layout;
-}
 
 /* An image that is out. */
 static lr_status describe(const struct lr_direct_compute *compute,

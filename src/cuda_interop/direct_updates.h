@@ -9,8 +9,6 @@
 #include "cuda_interop/direct_passes.h"
 #include "render/direct.h"
 
-lr_cuda_layout lr_cuda_layout_of(const struct lr_direct_compute *compute);
-
 /* As lr_direct_runner.discrepancy and .change have it. */
 lr_status lr_cuda_find_discrepancy(const struct lr_direct_compute *compute, int what,
                                    const struct lr_direct_view_data *data,

@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "cuda_interop/direct_launch.h"
 #include "cuda_interop/direct_tables.h"
-#include "cuda_interop/direct_updates.h"
 #include "cuda_interop/lend.h"
 #include "on_cpu.h"
 
@@ -143,18 +142,6 @@ int lr_cuda_launch_column_weights(bool forward, const lr_cuda_columns *pass,
     assert_true(pass->weights != NULL && indices != NULL && tables->values[0] >= 0);
     device.own_fills++;
     return 0;
-}
-
-lr_cuda_layout lr_cuda_layout_of(const struct lr_direct_compute *compute)
-{
-    const struct lr_direct_layout *from = &compute->layout;
-    lr_cuda_layout layout = {.quads = from->quads};
-    for (int k = 0; k < 3; k++) {
-        layout.size[k] = from->size[k];
-        layout.margin[k] = from->margin[k];
-        layout.extent[k] = (k == 0 ? from->quads : from->size[k - 1]) + 2 * from->margin[k];
-    }
-    return layout;
 }
 
 /* --- a projector's tables --- */

@@ -8,6 +8,7 @@
 #include "turns.h"
 
 #include "base/log.h"
+#include "cuda_interop/direct_plans.h"
 #include "fixtures.h"
 #include "on_cpu.h"
 #include "operator/direct_facade.h"
@@ -72,17 +73,6 @@ static lr_status give_back(void *self, const struct lr_direct_image *image)
 
 /* --- projections --- */
 
-static lr_cuda_layout layout_of(const struct lr_direct_layout *from)
-{
-    lr_cuda_layout layout = {.quads = from->quads};
-    for (int k = 0; k < 3; k++) {
-        layout.size[k] = from->size[k];
-        layout.margin[k] = from->margin[k];
-        layout.extent[k] = (k == 0 ? from->quads : from->size[k - 1]) + 2 * from->margin[k];
-    }
-    return layout;
-}
-
 static void *read_buffer(const struct gl_buffer *buffer)
 {
     void *values = malloc((size_t)buffer->size_bytes);
@@ -102,7 +92,7 @@ static lr_status run(void *self, bool forward, int view, const struct lr_direct_
     uint16_t *map = malloc((size_t)gl_texture_bytes(tables->map));
     assert_int_equal(gl_texture_read(tables->map, NULL, map), LR_OK);
     gl_context_release(fake.compute->ctx);
-    const lr_cuda_gather pass = {.layout = layout_of(&fake.compute->layout),
+    const lr_cuda_gather pass = {.layout = lr_cuda_layout_of(fake.compute),
                                  .values = values,
                                  .num_offsets = tables->num_offsets,
                                  .num_rows = tables->num_rows};
@@ -143,7 +133,7 @@ static lr_cuda_image image_of(const struct lr_direct_image *from)
 {
     lr_cuda_image image = {0};
     if (from != NULL && lr_direct_image_exists(from)) {
-        const lr_cuda_layout layout = layout_of(&fake.compute->layout);
+        const lr_cuda_layout layout = lr_cuda_layout_of(fake.compute);
         image.texels = take(from);
         image.extent[0] = from->has_margins ? layout.extent[0] : layout.quads;
         image.extent[1] = from->has_margins ? layout.extent[1] : layout.size[0];
@@ -158,7 +148,7 @@ static lr_status discrepancy(void *self, int what, const struct lr_direct_view_d
                              const struct lr_direct_image *histo)
 {
     (void)self;
-    on_cpu_discrepancy((lr_cuda_discrepancy){.layout = layout_of(&fake.compute->layout),
+    on_cpu_discrepancy((lr_cuda_discrepancy){.layout = lr_cuda_layout_of(fake.compute),
                                              .what = what,
                                              .histo = image_of(histo),
                                              .counts = image_of(&data->counts),
@@ -171,7 +161,7 @@ static lr_status change(void *self, const struct lr_direct_change *change,
                         const struct lr_direct_image *image)
 {
     (void)self;
-    on_cpu_change((lr_cuda_change){.layout = layout_of(&fake.compute->layout),
+    on_cpu_change((lr_cuda_change){.layout = lr_cuda_layout_of(fake.compute),
                                    .what = change->what,
                                    .lambda = change->lambda,
                                    .image = image_of(image),
