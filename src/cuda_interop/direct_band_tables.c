@@ -14,10 +14,12 @@ static lr_status place_lists(struct lr_cuda_memory *memory, const struct lr_cuda
     pass->steps = lr_cuda_place(memory, (steps + 1) * (int64_t)sizeof(*plan->steps), plan->steps);
     pass->spots = lr_cuda_place(memory, steps * (int64_t)sizeof(*plan->spots), plan->spots);
     pass->lists = lr_cuda_place(memory, pass->num_lists * 4 * NUMBER, plan->lists);
+    pass->cuts = lr_cuda_place(memory, pass->num_lists * pass->num_cuts * 2 * NUMBER, plan->cuts);
     pass->tiles = lr_cuda_place(memory, plan->num_tiles * 2 * NUMBER, plan->tiles);
     pass->bases = lr_cuda_place(memory, pass->num_lattice_rows * 4 * NUMBER, plan->bases);
-    return pass->steps && pass->spots && pass->lists && pass->tiles && pass->bases ? LR_OK
-                                                                                   : LR_FAILED;
+    return pass->steps && pass->spots && pass->lists && pass->cuts && pass->tiles && pass->bases
+               ? LR_OK
+               : LR_FAILED;
 }
 
 /* What the device fills, both ways, and from what. */
@@ -59,6 +61,7 @@ static lr_cuda_bands complete(lr_cuda_bands pass, const lr_cuda_bands *lists,
     pass.steps = lists->steps;
     pass.spots = lists->spots;
     pass.lists = lists->lists;
+    pass.cuts = lists->cuts;
     pass.tiles = lists->tiles;
     pass.bases = lists->bases;
     pass.weights = fill->weights;

@@ -136,11 +136,20 @@ static int find_reach(const struct planner *planner)
     return most;
 }
 
+/* Octets of sources, and one after them. */
+static void set_cuts(const struct planner *planner)
+{
+    lr_cuda_bands *pass = pass_of(planner->plan);
+    const int reach = find_reach(planner);
+    pass->least_octet = -reach;
+    pass->num_cuts = 2 * reach + 2;
+}
+
 /* As far as blocks that begin in the grid reach. extent: the least and the last place of the grid. */
 static void set_kernels(const struct planner *planner, const int extent[2])
 {
     lr_cuda_bands *pass = pass_of(planner->plan);
-    const int margin = find_reach(planner) + MOST_SIDES;
+    const int margin = -pass->least_octet + MOST_SIDES;
     const int first = lr_floor_div(extent[0], K) - margin;
     const int last_offset = pass->least_offset + pass->num_lists;
     pass->first_kernel[0] = K * first;
@@ -265,6 +274,35 @@ static void list_row_steps(const struct planner *planner, int d, const struct lr
     }
 }
 
+/* Where list d's steps are to be cut, octet by octet. */
+static void list_cuts(const struct planner *planner, int d)
+{
+    struct lr_cuda_band_plan *plan = planner->plan;
+    const lr_cuda_bands *pass = pass_of(plan);
+    int32_t cut[2] = {plan->lists[d][0], plan->lists[d][0]};
+    for (int k = 0; k < pass->num_cuts; k++) {
+        const int32_t source = (pass->least_octet + k) * 2 * pass->slices; /* the octet's first */
+        for (int h = 0; h < 2; h++) {
+            while (cut[h] < plan->lists[d][1] && plan->steps[cut[h] + 1].source[1 - h] < source) {
+                cut[h]++;
+            }
+            plan->cuts[d * pass->num_cuts + k][h] = cut[h];
+        }
+    }
+}
+
+static void list_steps_of(const struct planner *planner, int d, struct lr_band_half *halves)
+{
+    struct lr_cuda_band_plan *plan = planner->plan;
+    plan->lists[d][0] = plan->num_steps;
+    list_row_steps(planner, d, halves, lr_band_list_halves(&planner->rows, d, halves));
+    plan->lists[d][1] = plan->num_steps;
+    for (int pair = 0; pair < LR_CUDA_BAND_PAIRS; pair++) {
+        plan->lists[d][2 + pair] = find_low(planner, d + I * pair);
+    }
+    list_cuts(planner, d);
+}
+
 static lr_status list_steps(struct planner *planner)
 {
     struct lr_cuda_band_plan *plan = planner->plan;
@@ -272,18 +310,16 @@ static lr_status list_steps(struct planner *planner)
     const int lists = pass_of(plan)->num_lists, most = most_halves(rows);
     const int64_t steps = (int64_t)lists * (most / 2 + 1) + 2;
     plan->lists = lr_alloc(lists, sizeof(*plan->lists), "steps of a view", planner->log);
+    plan->cuts = lr_alloc((int64_t)lists * pass_of(plan)->num_cuts, sizeof(*plan->cuts),
+                          "steps of a view", planner->log);
     plan->steps = lr_alloc(steps + 1, sizeof(*plan->steps), "steps of a view", planner->log);
     plan->places = lr_alloc(steps, sizeof(*plan->places), "steps of a view", planner->log);
     plan->spots = lr_alloc(steps, sizeof(*plan->spots), "steps of a view", planner->log);
     struct lr_band_half *halves = lr_alloc(most, sizeof(*halves), "steps of a view", planner->log);
-    const bool is_there = plan->lists && plan->steps && plan->places && plan->spots && halves;
+    const bool is_there =
+        plan->lists && plan->cuts && plan->steps && plan->places && plan->spots && halves;
     for (int d = 0; is_there && d < lists; d++) {
-        plan->lists[d][0] = plan->num_steps;
-        list_row_steps(planner, d, halves, lr_band_list_halves(rows, d, halves));
-        plan->lists[d][1] = plan->num_steps;
-        for (int pair = 0; pair < LR_CUDA_BAND_PAIRS; pair++) {
-            plan->lists[d][2 + pair] = find_low(planner, d + I * pair);
-        }
+        list_steps_of(planner, d, halves);
     }
     for (int k = 0; is_there && k < 2 * 2 * I; k++) { /* of steps that are only looked ahead to */
         (&plan->spots[plan->num_steps][0][0])[k] = LR_CUDA_BAND_MARGIN;
@@ -331,7 +367,7 @@ static int32_t count_list_bytes(const lr_cuda_bands *pass)
     const int32_t of_step = pass->num_rows > 1 ? 32 : 16;
     const int32_t bytes = LR_CUDA_BAND_BARRIERS + pass->num_lists * 16 +
                           (pass->held_steps > 0 ? pass->held_steps + 3 : 0) * of_step +
-                          pass->num_slabs * 12;
+                          pass->num_slabs * 20;
     return (bytes + 127) / 128 * 128; /* copies begin there */
 }
 
@@ -480,6 +516,7 @@ static lr_status make_plan(struct planner *planner)
     pass->num_lists = lr_band_count_lists(rows);
     pass->num_slabs = rows->count[0] + BLOCK_ROWS - 1;
     LR_TRY(find_ranges(planner));
+    set_cuts(planner);
     LR_TRY(list_bases(planner));
     LR_TRY(number_spans(planner));
     LR_TRY(list_steps(planner));
@@ -510,6 +547,7 @@ void lr_cuda_band_plan_finish(struct lr_cuda_band_plan *plan)
     free(plan->ranges);
     free(plan->bases);
     free(plan->tiles);
+    free(plan->cuts);
     free(plan->lists);
     free(plan->places);
     free(plan->spots);

@@ -21,7 +21,8 @@ struct band_room {
     uint64_t *is_there, *is_free; /* [depth] */
     int4 *lists;                  /* [num_lists]: as the pass's */
     int4 *steps, *spots;          /* [count_held], the same */
-    int2 *begins;                 /* [num_slabs]: octet and row that each begins with */
+    int2 *begins;                 /* [num_slabs]: octet and row that each begins with; */
+    int2 *octets;                 /* that the grid has of that row */
     float *units;                 /* [num_slabs] */
     unsigned char *slabs;
 };
@@ -40,9 +41,11 @@ __device__ inline band_room band_room_at(const lr_cuda_bands &pass, unsigned cha
     int4 *steps = lists + pass.num_lists, *spots = steps + held;
     int4 *end = pass.num_rows > 1 ? spots + held : spots;
     int2 *begins = reinterpret_cast<int2 *>(end);
-    float *units = reinterpret_cast<float *>(begins + pass.num_slabs);
-    return {barriers, barriers + pass.depth,   lists, steps, spots, begins,
-            units,    shared + pass.list_bytes};
+    int2 *octets = begins + pass.num_slabs;
+    float *units = reinterpret_cast<float *>(octets + pass.num_slabs);
+    return {barriers, barriers + pass.depth, lists, steps,
+            spots,    begins,                octets, units,
+            shared + pass.list_bytes};
 }
 
 /* A thread's share of the lists, as far as tables go. */
@@ -63,6 +66,7 @@ __device__ inline void load_lists(const lr_cuda_bands &pass, const band_block &b
         int32_t at[3];
         slab_begin(pass, block, k, at);
         room.begins[k] = make_int2(at[1], at[2]);
+        room.octets[k] = slab_octets(pass, block, k);
     }
 }
 
@@ -136,7 +140,8 @@ __device__ inline void gather_bands(const lr_cuda_bands &pass, const band_block 
         if (brings) {
             bring_slabs(pass, block, room, source, d + pass.depth, front);
         }
-        const band_slab slab = band_slab_of(pass, warp, d, room.lists[d], room.units[first + d]);
+        band_slab slab = band_slab_of(pass, warp, d, room.lists[d], room.units[first + d]);
+        cut_slab(pass, warp, d, room.octets[first + d], slab);
         wait_for(room.is_there + here.slot, here.round);
         if (is_needed && slab.unit != 0) {
             gather_band<Kernels>(

@@ -95,6 +95,14 @@ __device__ inline void slab_begin(const lr_cuda_bands &pass, const band_block &b
     at[2] = row; /* -1: all of it lies outside */
 }
 
+/* The octets that the grid has of the row of slab c: first, one after last; from the block's first. */
+__device__ inline int2 slab_octets(const lr_cuda_bands &pass, const band_block &block, int c)
+{
+    const int row = sorted_row(pass, block.row + pass.least_offset + c);
+    const int4 base = pass.bases[row < 0 ? 0 : row];
+    return {base.x - block.octet, base.y - block.octet};
+}
+
 /* Whether the grid has some of a warp's outputs. */
 __device__ inline bool is_in_grid(const lr_cuda_bands &pass, const band_warp &warp)
 {
@@ -122,11 +130,27 @@ __device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_w
     return {record.x, record.y, (warp.pair == 0 ? record.z : record.w) - warp.side, unit};
 }
 
+/* Leaves out steps at both ends whose sources lie outside of the grid. octets: as slab_octets has them. */
+__device__ inline void cut_slab(const lr_cuda_bands &pass, const band_warp &warp, int d, int2 octets,
+                                band_slab &slab)
+{
+    const int first = octets.x - warp.side - pass.least_octet;
+    const int end = octets.y - warp.side - pass.least_octet, last = pass.num_cuts - 1;
+    if (first > 0 || end < last) {
+        const int2 *cuts = pass.cuts + d * pass.num_cuts;
+        slab.first = __ldg(cuts + min(max(first, 0), last)).x;
+        slab.end = __ldg(cuts + min(max(end, 0), last)).y;
+    }
+}
+
 /* Products of a slab by its steps. numbers: the slab's. */
 template <band_kernels Kernels, class Products>
 __device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &slab,
                                    const uint16_t *numbers, Products &products)
 {
+    if (slab.first >= slab.end) {
+        return;
+    }
     products.template begin<Kernels>(pass, slab, numbers - slab.octet * sorted_octet(pass.slices));
     for (int k = slab.first; k < slab.end; k++) {
         products.template multiply<Kernels>(pass, k);

@@ -15,7 +15,7 @@ enum { LR_CUDA_BANDS_ALONE, LR_CUDA_BANDS_BESIDE, LR_CUDA_BANDS_SHAPES };
 struct lr_cuda_band_plan {
     lr_cuda_bands passes[LR_CUDA_BANDS_SHAPES];
     lr_cuda_band_step *steps;         /* owned [num_steps + 3] */
-    int32_t (*lists)[4];              /* owned, as in lr_cuda_bands, these four */
+    int32_t (*lists)[4], (*cuts)[2];  /* owned, as in lr_cuda_bands, these five */
     int32_t (*tiles)[2], (*bases)[4]; /* tiles: of all shapes, one after the other */
     int32_t (*spots)[LR_CUDA_BAND_ROWS][2];
     int32_t (*places)[LR_CUDA_BAND_ROWS][2]; /* owned, as in lr_cuda_band_fill, these three */

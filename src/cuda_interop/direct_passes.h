@@ -183,6 +183,9 @@ typedef struct lr_cuda_bands {
         *lists; /* [num_lists]: list d is for row offset d from a warp's first row and d - 1 from
                           its next one: its first step, and the one after its last; for each pair of
                           warps, the octet that the slab begins with, from the block's */
+    const int2 *cuts;  /* [num_lists][num_cuts]: list d by octets of sources, from the warp's + least_octet
+                          on: its first step that has sources of this octet or later ones, and its first
+                          one that has none of earlier ones */
     const int2 *tiles; /* [num_tiles]: octet and row that a block begins with */
     const int4
         *bases; /* [num_lattice_rows]: first octet of each row, and one after last; places that
@@ -208,6 +211,7 @@ typedef struct lr_cuda_bands {
     int32_t pitch;                       /* numbers of a sorted row: whole octets */
     int32_t least_offset;                /* of rows of sources, from the outputs' */
     int32_t num_lists;                   /* of steps: more, for a warp has several rows */
+    int32_t num_cuts, least_octet;
     int32_t num_slabs;
     int32_t low_slice, slices; /* of a slab: from the block's first + low_slice on */
     int32_t width;             /* octets of a slab */

@@ -188,8 +188,8 @@ static struct walked walk(const struct columns *columns, const int next[2],
 
 /* Rows of the lattice, and the step to the next one. */
 static const int directions[][2][2] = {
-    {{1, 0}, {0, 1}}, {{0, 1}, {1, 0}}, {{1, 1}, {1, 0}},  {{1, -1}, {1, 0}},
-    {{2, 1}, {1, 0}}, {{1, 2}, {0, 1}}, {{2, -1}, {1, 0}}, {{-1, 2}, {0, 1}},
+    {{1, 0}, {0, 1}}, {{0, 1}, {1, 0}}, {{1, 1}, {1, 0}},  {{-1, 1}, {1, 0}},
+    {{2, 1}, {1, 0}}, {{1, 2}, {0, 1}}, {{-2, 1}, {1, 0}}, {{1, -2}, {0, 1}},
 };
 enum { NUM_DIRECTIONS = sizeof(directions) / sizeof(directions[0]) };
 _Static_assert((int)NUM_DIRECTIONS <= (int)LR_LATTICE_CANDIDATES, "all of them may be candidates");

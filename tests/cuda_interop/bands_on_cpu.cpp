@@ -75,6 +75,7 @@ place place_of(const band_warp &warp, int output)
 }
 
 int wrong_weights; /* that are no numbers */
+int idle_steps;    /* that have no sources of the grid */
 
 /* A warp's products, entry by entry. */
 struct products {
@@ -223,6 +224,22 @@ products start(const lr_cuda_bands &pass, const band_warp &warp)
     return own;
 }
 
+/* octets: that the grid has of the slab's row, from the block's first. */
+int count_idle(const lr_cuda_bands &pass, const band_warp &warp, const band_slab &slab, int2 octets)
+{
+    int count = 0;
+    for (int k = slab.first; k < slab.end; k++) {
+        bool is_idle = true;
+        for (const int32_t source : pass.steps[k + 1].source) {
+            const int of_octet = 2 * pass.slices;
+            const int octet = warp.side + (int)std::floor((double)source / of_octet);
+            is_idle = is_idle && (octet < octets.x || octet >= octets.y);
+        }
+        count += is_idle;
+    }
+    return count;
+}
+
 template <band_kernels Kernels>
 void gather_block(const lr_cuda_bands &pass, const band_block &block,
                   const lr_cuda_band_source &sorted, slab_room &room, float4 *target)
@@ -236,8 +253,11 @@ void gather_block(const lr_cuda_bands &pass, const band_block &block,
             slab_begin(pass, block, c, at);
             room.bring(pass, sorted, at);
             if (is_in_grid(pass, own.warp) && unit != 0) {
-                gather_band<Kernels>(pass, band_slab_of(pass, own.warp, d, pass.lists[d], unit),
-                                     room.numbers.data() + room.first, own);
+                band_slab slab = band_slab_of(pass, own.warp, d, pass.lists[d], unit);
+                const int2 octets = slab_octets(pass, block, c);
+                cut_slab(pass, own.warp, d, octets, slab);
+                idle_steps += count_idle(pass, own.warp, slab, octets);
+                gather_band<Kernels>(pass, slab, room.numbers.data() + room.first, own);
             }
         }
         store(pass, block.slice, own, target);
@@ -254,7 +274,7 @@ int bands(const lr_cuda_bands &pass, const lr_cuda_band_source &sorted, float4 *
             gather_block<Kernels>(pass, block, sorted, room, target);
         }
     }
-    return room.refused + wrong_weights;
+    return room.refused + wrong_weights + idle_steps;
 }
 
 template <int Kept>
@@ -298,7 +318,7 @@ void sort_source(const lr_cuda_bands &pass, const float *source, lr_cuda_band_so
 
 /* What the device fills in. */
 struct filled {
-    std::vector<int2> tiles;
+    std::vector<int2> tiles, cuts;
     std::vector<int4> bases;
     std::vector<int2> ranges;
     std::vector<int4> lists, spots, weights;
@@ -317,6 +337,9 @@ struct filled {
         for (int k = 0; k < pass.num_lists; k++) {
             const int32_t *list = lists_of.lists + 4 * k;
             lists.push_back(int4{list[0], list[1], list[2], list[3]});
+        }
+        for (int k = 0; k < pass.num_lists * pass.num_cuts; k++) {
+            cuts.push_back(int2{lists_of.cuts[2 * k], lists_of.cuts[2 * k + 1]});
         }
         for (int k = 0; k < fill.num_steps + 2; k++) {
             const int32_t *of = lists_of.spots + 4 * k;
@@ -359,6 +382,7 @@ int on_cpu_bands(bool forward, lr_cuda_bands pass, lr_cuda_band_fill fill,
     filled own(pass, fill, *lists);
     pass.steps = lists->steps;
     pass.lists = own.lists.data();
+    pass.cuts = own.cuts.data();
     pass.tiles = own.tiles.data();
     pass.bases = own.bases.data();
     pass.weights = fill.weights = own.weights.data();

@@ -203,8 +203,13 @@ static void run_bands(const struct tables *tables, int shape, struct way way)
                                     .map = tables->map,
                                     .num_steps = plan->num_steps,
                                     .num_offsets = tables->gather.num_offsets};
-    const cpu_band_lists lists = {plan->steps,    plan->lists[0],    plan->tiles[before],
-                                  plan->bases[0], plan->spots[0][0], plan->ranges[0]};
+    const cpu_band_lists lists = {.steps = plan->steps,
+                                  .lists = plan->lists[0],
+                                  .cuts = plan->cuts[0],
+                                  .tiles = plan->tiles[before],
+                                  .bases = plan->bases[0],
+                                  .spots = plan->spots[0][0],
+                                  .ranges = plan->ranges[0]};
     assert_int_equal(
         on_cpu_bands(way.forward, plan->passes[shape], fill, &lists, way.source, way.target), 0);
 }

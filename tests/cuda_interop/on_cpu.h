@@ -42,7 +42,7 @@ int on_cpu_strips(bool forward, lr_cuda_strips pass, lr_cuda_strip_fill fill,
  * copies that a device would refuse. */
 typedef struct cpu_band_lists {
     const lr_cuda_band_step *steps;
-    const int32_t *lists, *tiles, *bases, *spots, *ranges;
+    const int32_t *lists, *cuts, *tiles, *bases, *spots, *ranges;
 } cpu_band_lists;
 int on_cpu_bands(bool forward, lr_cuda_bands pass, lr_cuda_band_fill fill,
                  const cpu_band_lists *lists, const float *source, float *target);
