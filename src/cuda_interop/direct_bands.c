@@ -361,22 +361,25 @@ static void set_height(lr_cuda_bands *pass)
     pass->slices = slices_of(pass);
 }
 
-/* What a block holds beside slabs: barriers, lists and units. */
+/* What a block holds beside slabs: barriers and lists. */
 static int32_t count_list_bytes(const lr_cuda_bands *pass)
 {
     const int32_t of_step = pass->num_rows > 1 ? 32 : 16;
-    const int32_t bytes = LR_CUDA_BAND_BARRIERS + pass->num_lists * 16 +
+    const int32_t warps = pass->sides * LR_CUDA_BAND_PAIRS;
+    const int32_t bytes = LR_CUDA_BAND_BARRIERS + warps * (pass->num_lists + 1) * 16 +
                           (pass->held_steps > 0 ? pass->held_steps + 3 : 0) * of_step +
-                          pass->num_slabs * 20;
+                          pass->num_slabs * 8;
     return (bytes + 127) / 128 * 128; /* copies begin there */
 }
 
 /* width: octets of the widest slab, of a block that is one warp wide. */
 static void set_block(lr_cuda_bands *pass, int32_t width, int32_t sides)
 {
-    /* slabs: one that some warps are still at, one that others are, and what comes; of small blocks others
-     * go on where one waits, and the highest have the fewest of these */
-    pass->depth = pass->is_crowded && pass->height < LR_CUDA_BAND_HEIGHT ? 2 : 3;
+    /* slabs: one that some warps are still at, one that others are, and what comes; where there are most
+     * blocks, others go on while one waits */
+    const bool are_most =
+        pass->is_crowded && pass->height < LR_CUDA_BAND_HEIGHT && pass->num_rows == 1;
+    pass->depth = are_most ? 2 : 3;
     pass->sides = sides;
     pass->width = width + sides - 1;
     pass->slab_bytes = (pass->width * 2 * pass->slices * K * 2 + 127) / 128 * 128;

@@ -19,11 +19,9 @@ enum {
 /* A block's shared memory. Slab c is in slot c % depth. */
 struct band_room {
     uint64_t *is_there, *is_free; /* [depth] */
-    int4 *lists;                  /* [num_lists]: as the pass's */
-    int4 *steps, *spots;          /* [count_held], the same */
-    int2 *begins;                 /* [num_slabs]: octet and row that each begins with; */
-    int2 *octets;                 /* that the grid has of that row */
-    float *units;                 /* [num_slabs] */
+    band_slab *lists;    /* [warps][num_lists + 1]: with the first step of what comes next */
+    int4 *steps, *spots; /* [count_held]: as the pass's */
+    int2 *begins;        /* [num_slabs]: octet and row that each begins with */
     unsigned char *slabs;
 };
 
@@ -33,19 +31,49 @@ __device__ inline int count_held(const lr_cuda_bands &pass)
     return pass.held_steps > 0 ? pass.held_steps + 3 : 0;
 }
 
+/* Of all warps. */
+__device__ inline int count_listed(const lr_cuda_bands &pass)
+{
+    return pass.sides * LR_CUDA_BAND_PAIRS * (pass.num_lists + 1);
+}
+
 __device__ inline band_room band_room_at(const lr_cuda_bands &pass, unsigned char *shared)
 {
     uint64_t *barriers = reinterpret_cast<uint64_t *>(shared);
-    int4 *lists = reinterpret_cast<int4 *>(shared + LR_CUDA_BAND_BARRIERS);
-    const int held = count_held(pass);
-    int4 *steps = lists + pass.num_lists, *spots = steps + held;
-    int4 *end = pass.num_rows > 1 ? spots + held : spots;
-    int2 *begins = reinterpret_cast<int2 *>(end);
-    int2 *octets = begins + pass.num_slabs;
-    float *units = reinterpret_cast<float *>(octets + pass.num_slabs);
-    return {barriers, barriers + pass.depth, lists, steps,
-            spots,    begins,                octets, units,
+    band_slab *lists = reinterpret_cast<band_slab *>(shared + LR_CUDA_BAND_BARRIERS);
+    int4 *steps = reinterpret_cast<int4 *>(lists + count_listed(pass));
+    int4 *spots = steps + count_held(pass);
+    int4 *end = pass.num_rows > 1 ? spots + count_held(pass) : spots;
+    return {barriers,
+            barriers + pass.depth,
+            lists,
+            steps,
+            spots,
+            reinterpret_cast<int2 *>(end),
             shared + pass.list_bytes};
+}
+
+/* Whose slab entry k of a block's lists is. */
+struct list_entry {
+    band_warp warp;
+    int d; /* num_lists: what comes after its last list */
+};
+
+__device__ inline list_entry list_entry_at(const lr_cuda_bands &pass, const band_block &block,
+                                           int k)
+{
+    const int of_warp = pass.num_lists + 1;
+    return {band_warp_at(pass, block, k / of_warp), k % of_warp};
+}
+
+__device__ inline band_slab load_slab(const lr_cuda_bands &pass, const band_block &block, int k)
+{
+    const list_entry entry = list_entry_at(pass, block, k);
+    if (entry.d == pass.num_lists) {
+        const int end = __ldg(pass.lists + entry.d - 1).y;
+        return {end, end, 0, 0};
+    }
+    return band_slab_of(pass, block, entry.warp, entry.d);
 }
 
 /* A thread's share of the lists, as far as tables go. */
@@ -53,8 +81,8 @@ __device__ inline void load_lists(const lr_cuda_bands &pass, const band_block &b
                                   const band_room &room, int thread, int threads)
 {
     const int held = count_held(pass);
-    for (int k = thread; k < pass.num_lists; k += threads) {
-        room.lists[k] = __ldg(pass.lists + k);
+    for (int k = thread; k < count_listed(pass); k += threads) {
+        room.lists[k] = load_slab(pass, block, k);
     }
     for (int k = thread; k < held; k += threads) {
         room.steps[k] = __ldg(reinterpret_cast<const int4 *>(pass.steps) + k);
@@ -66,7 +94,16 @@ __device__ inline void load_lists(const lr_cuda_bands &pass, const band_block &b
         int32_t at[3];
         slab_begin(pass, block, k, at);
         room.begins[k] = make_int2(at[1], at[2]);
-        room.octets[k] = slab_octets(pass, block, k);
+    }
+}
+
+/* Once a source may be read. */
+__device__ inline void load_units(const lr_cuda_bands &pass, const band_block &block,
+                                  const lr_cuda_band_source &sorted, const band_room &room)
+{
+    for (int k = (int)threadIdx.x; k < count_listed(pass); k += (int)blockDim.x) {
+        const list_entry entry = list_entry_at(pass, block, k);
+        room.lists[k].unit = slab_unit(pass, block, sorted, slab_of(entry.warp.pair, entry.d));
     }
 }
 
@@ -129,10 +166,10 @@ __device__ inline void gather_bands(const lr_cuda_bands &pass, const band_block 
 {
     const band_warp &warp = products.warp;
     const bool brings = warp.side == 0 && warp.pair == 0;
-    const bool is_needed = same_in_warp(is_in_grid(pass, warp)) != 0;
-    const int first = warp.pair * LR_CUDA_BAND_ROWS;
+    const band_slab *lists =
+        room.lists + (warp.pair * pass.sides + warp.side) * (pass.num_lists + 1);
     ring_place here = {0, 0};
-    for (int c = 0; c < first; c++, here = next_place(pass.depth, here)) {
+    for (int c = 0; c < slab_of(warp.pair, 0); c++, here = next_place(pass.depth, here)) {
         wait_for(room.is_there + here.slot, here.round); /* later ones may come before them */
         free_slot(room, here.slot);
     }
@@ -140,13 +177,13 @@ __device__ inline void gather_bands(const lr_cuda_bands &pass, const band_block 
         if (brings) {
             bring_slabs(pass, block, room, source, d + pass.depth, front);
         }
-        band_slab slab = band_slab_of(pass, warp, d, room.lists[d], room.units[first + d]);
-        cut_slab(pass, warp, d, room.octets[first + d], slab);
+        const band_slab slab = lists[d];
+        const int after = lists[d + 1].first;
         wait_for(room.is_there + here.slot, here.round);
-        if (is_needed && slab.unit != 0) {
+        if (slab.first < slab.end && slab.unit != 0) {
             gather_band<Kernels>(
                 pass, slab,
-                reinterpret_cast<const uint16_t *>(room.slabs + here.slot * pass.slab_bytes),
+                reinterpret_cast<const uint16_t *>(room.slabs + here.slot * pass.slab_bytes), after,
                 products);
         }
         free_slot(room, here.slot);
@@ -159,19 +196,22 @@ __device__ inline void gather_bands(const lr_cuda_bands &pass, const band_block 
 #endif
 
 /* Of a block, and those that a multiprocessor has registers for. Crowded: more blocks, each warp of which
- * is slower. */
+ * is slower; kernels that vary need more registers. */
 constexpr int most_threads(int height, bool crowded)
 {
     return LANES * LR_CUDA_BAND_PAIRS *
            (height < LR_CUDA_BAND_HEIGHT && !crowded ? LR_CUDA_BAND_SIDES : LR_CUDA_BAND_FEW_SIDES);
 }
-constexpr int least_blocks(int height, bool crowded)
+constexpr int least_blocks(band_kernels kernels, int height, bool crowded)
 {
-    return height < LR_CUDA_BAND_HEIGHT ? (crowded ? 5 : 2) : (crowded ? 4 : 3);
+    return !crowded ? (height < LR_CUDA_BAND_HEIGHT ? 2 : 3)
+           : height < LR_CUDA_BAND_HEIGHT && kernels == BAND_ONE ? 5
+                                                                 : 4;
 }
 
 template <band_kernels Kernels, int Height, bool Crowded>
-__global__ void __launch_bounds__(most_threads(Height, Crowded), least_blocks(Height, Crowded))
+__global__ void __launch_bounds__(most_threads(Height, Crowded),
+                                  least_blocks(Kernels, Height, Crowded))
     bands(const __grid_constant__ lr_cuda_bands pass, const __grid_constant__ CUtensorMap source,
           const __grid_constant__ lr_cuda_band_source sorted, float4 *target)
 {
@@ -200,9 +240,7 @@ __global__ void __launch_bounds__(most_threads(Height, Crowded), least_blocks(He
     if (warp == 0) {
         bring_slabs(pass, block, room, &source, pass.depth - 1, front);
     }
-    for (int k = thread; k < pass.num_slabs; k += (int)blockDim.x) {
-        room.units[k] = slab_unit(pass, block, sorted, k);
-    }
+    load_units(pass, block, sorted, room);
     __syncthreads();
     gather_bands<Kernels>(pass, block, room, &source, front, products);
     products.flush();

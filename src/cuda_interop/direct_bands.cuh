@@ -7,7 +7,7 @@
  * slices: a matrix of slices by sources times one of sources by outputs. Numbers are split into two
  * halves of 11 bits each, three products of which keep 22 bits. What a product is comes as a type with
  *   void begin<Kernels>(pass, slab, numbers), whose octet 0 is the warp's
- *   void multiply<Kernels>(pass, k), the products of step k
+ *   void multiply<Kernels>(pass, k, next), the products of step k, after which `next` will come
  * and what a number's halves are, and how another kernel's numbers are read, as functions
  *   split_pair split(float a, float b);  float load_unit(const float *) */
 #ifndef LR_CUDA_DIRECT_BANDS_CUH
@@ -37,11 +37,11 @@ __device__ inline band_warp band_warp_at(const lr_cuda_bands &pass, const band_b
     return {side, pair, block.octet + side, block.row + pair * LR_CUDA_BAND_ROWS};
 }
 
-/* What a warp makes of a slab. */
-struct band_slab {
-    int first, end; /* its steps */
+/* What a warp makes of a slab. One load of four numbers. */
+struct alignas(16) band_slab {
+    int first, end; /* its steps; end = first: none */
     int octet;      /* that the slab begins with, from the warp's first */
-    float unit;     /* what 1 stands for of its numbers */
+    float unit;     /* what 1 stands for of its numbers; 0: all are zero */
 };
 
 /* Row r in lists of rows; -1: the grid has none of its columns. */
@@ -123,37 +123,37 @@ __device__ inline float slab_unit(const lr_cuda_bands &pass, const band_block &b
     return row < 0 ? 0 : load_unit(sorted.units + row);
 }
 
-/* The slab that a warp has list d for. record: the list's. */
-__device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_warp &warp, int d,
-                                         const int4 &record, float unit)
+/* A block's slab that its warps of a pair have list d for. */
+__device__ inline int slab_of(int pair, int d)
 {
-    return {record.x, record.y, (warp.pair == 0 ? record.z : record.w) - warp.side, unit};
+    return d + pair * LR_CUDA_BAND_ROWS;
 }
 
-/* Leaves out steps at both ends whose sources lie outside of the grid. octets: as slab_octets has them. */
-__device__ inline void cut_slab(const lr_cuda_bands &pass, const band_warp &warp, int d, int2 octets,
-                                band_slab &slab)
+/* The slab that a warp has list d for, but for its unit. Steps at both ends whose sources lie outside of
+ * the grid are left out. */
+__device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_block &block,
+                                         const band_warp &warp, int d)
 {
-    const int first = octets.x - warp.side - pass.least_octet;
-    const int end = octets.y - warp.side - pass.least_octet, last = pass.num_cuts - 1;
-    if (first > 0 || end < last) {
-        const int2 *cuts = pass.cuts + d * pass.num_cuts;
-        slab.first = __ldg(cuts + min(max(first, 0), last)).x;
-        slab.end = __ldg(cuts + min(max(end, 0), last)).y;
-    }
+    const int4 list = __ldg(pass.lists + d);
+    const int2 *cuts = pass.cuts + d * pass.num_cuts;
+    const int2 octets = slab_octets(pass, block, slab_of(warp.pair, d));
+    const int before = warp.side + pass.least_octet, last = pass.num_cuts - 1;
+    const int first = __ldg(cuts + min(max(octets.x - before, 0), last)).x;
+    const int end = __ldg(cuts + min(max(octets.y - before, 0), last)).y;
+    return {first, is_in_grid(pass, warp) ? end : first,
+            (warp.pair == 0 ? list.z : list.w) - warp.side, 0};
 }
 
-/* Products of a slab by its steps. numbers: the slab's. */
+/* Products of a slab by its steps. numbers: the slab's. after: the step that will come after its last; to
+ * look for that pays where a step's weights are for the target's kernel. */
 template <band_kernels Kernels, class Products>
 __device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &slab,
-                                   const uint16_t *numbers, Products &products)
+                                   const uint16_t *numbers, int after, Products &products)
 {
-    if (slab.first >= slab.end) {
-        return;
-    }
     products.template begin<Kernels>(pass, slab, numbers - slab.octet * sorted_octet(pass.slices));
     for (int k = slab.first; k < slab.end; k++) {
-        products.template multiply<Kernels>(pass, k);
+        products.template multiply<Kernels>(
+            pass, k, k + 1 < slab.end || Kernels != BAND_BACK ? k + 1 : after);
     }
 }
 

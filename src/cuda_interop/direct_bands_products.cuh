@@ -140,7 +140,7 @@ template <int Height, bool Held> struct band_products {
         weight_unit = unit_of(__ldg(pass.peak));
         unit = 0;
         num_steps = 0;
-        ahead = -1;
+        ahead = -2;
         clear(sums);
         clear(slab_sums);
     }
@@ -222,15 +222,29 @@ template <int Height, bool Held> struct band_products {
         next_spots = listed(spots + k);
     }
 
-    /* Step k, which is the next of those that were loaded before; and all but the weights of the one after
-     * it. */
+    /* All but the weights of a step that does not follow the last one. */
+    template <band_kernels Kernels> __device__ void jump_to(int k)
+    {
+        if constexpr (Kernels != BAND_ONE) {
+            const int4 before = listed(steps + k);
+            kernel = make_int2(before.z, before.w);
+            load_next<Kernels>(k);
+        }
+    }
+
+    /* Step k, of which that is there; and as much of the one after it. On the way forward steps follow each
+     * other (gather_band). */
     template <band_kernels Kernels> __device__ void load_step(const lr_cuda_bands &pass, int k)
     {
+        const bool follows = k == ahead + 1;
         ahead = k;
         if constexpr (Kernels == BAND_ONE) {
             source = listed(reinterpret_cast<const int2 *>(steps + k + 1));
             load_weights(pass, k);
         } else {
+            if (Kernels == BAND_BACK && !follows) {
+                jump_to<Kernels>(k);
+            }
 #pragma unroll
             for (int i = 0; i < ROWS; i++) {
                 const int2 spot = i == 0 ? make_int2(next_spots.x, next_spots.y)
@@ -240,17 +254,6 @@ template <int Height, bool Held> struct band_products {
             source = next_source;
             load_next<Kernels>(k + 1);
         }
-    }
-
-    /* Step k, whatever was loaded before. */
-    template <band_kernels Kernels> __device__ void load_first(const lr_cuda_bands &pass, int k)
-    {
-        if constexpr (Kernels != BAND_ONE) {
-            const int4 before = listed(steps + k);
-            kernel = make_int2(before.z, before.w);
-            load_next<Kernels>(k);
-        }
-        load_step<Kernels>(pass, k);
     }
 
     template <band_kernels Kernels>
@@ -263,7 +266,10 @@ template <int Height, bool Held> struct band_products {
         num_steps += slab.end - slab.first;
         numbers = (uint32_t)__cvta_generic_to_shared(from) + (uint32_t)(lane % 16) * 16;
         if (ahead != slab.first) {
-            load_first<Kernels>(pass, slab.first);
+            if (Kernels == BAND_FORWARD) { /* load_step does it for the others */
+                jump_to<Kernels>(slab.first);
+            }
+            load_step<Kernels>(pass, slab.first);
         }
     }
 
@@ -298,13 +304,14 @@ template <int Height, bool Held> struct band_products {
     }
 
     /* The next step is on its way meanwhile. */
-    template <band_kernels Kernels> __device__ void multiply(const lr_cuda_bands &pass, int k)
+    template <band_kernels Kernels>
+    __device__ void multiply(const lr_cuda_bands &pass, int, int next)
     {
         const int2 here = source;
         const band_weights_of_row by[ROWS] = {weights_of<Kernels>(0), weights_of<Kernels>(1)};
         band_sources high[Height], low[Height];
         load_slices(pass, numbers + 16 * (uint32_t)(lane < 16 ? here.x : here.y), high, low);
-        load_step<Kernels>(pass, k + 1);
+        load_step<Kernels>(pass, next);
         multiply_rows(high, low, by);
     }
 

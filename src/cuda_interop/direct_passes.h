@@ -183,7 +183,8 @@ typedef struct lr_cuda_bands {
         *lists; /* [num_lists]: list d is for row offset d from a warp's first row and d - 1 from
                           its next one: its first step, and the one after its last; for each pair of
                           warps, the octet that the slab begins with, from the block's */
-    const int2 *cuts;  /* [num_lists][num_cuts]: list d by octets of sources, from the warp's + least_octet
+    const int2
+        *cuts; /* [num_lists][num_cuts]: list d by octets of sources, from the warp's + least_octet
                           on: its first step that has sources of this octet or later ones, and its first
                           one that has none of earlier ones */
     const int2 *tiles; /* [num_tiles]: octet and row that a block begins with */

@@ -78,6 +78,6 @@ cudaError_t launch(const lr_cuda_bands &pass, const lr_cuda_images &images)
 
 int lr_cuda_launch_sort(const lr_cuda_bands *pass, const lr_cuda_images *images)
 {
-    return images->stream != nullptr ? launch<3, FEW_THREADS>(*pass, *images)
+    return images->stream != nullptr ? launch<4, FEW_THREADS>(*pass, *images)
                                      : launch<1, MOST_THREADS>(*pass, *images);
 }

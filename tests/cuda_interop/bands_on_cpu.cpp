@@ -145,9 +145,9 @@ struct products {
         }
     }
 
-    template <band_kernels Kernels> void multiply(const lr_cuda_bands &pass, int number)
+    template <band_kernels Kernels> void multiply(const lr_cuda_bands &pass, int number, int next)
     {
-        look_ahead<Kernels>(pass, number + 1);
+        look_ahead<Kernels>(pass, next);
         for (int source = 0; source < 2 * OCTET; source++) {
             const int half = source / OCTET, k = source % OCTET;
             for (int output = 0; output < OUTPUTS; output++) {
@@ -247,17 +247,15 @@ void gather_block(const lr_cuda_bands &pass, const band_block &block,
     for (int number = 0; number < pass.sides * LR_CUDA_BAND_PAIRS; number++) {
         products own = start(pass, band_warp_at(pass, block, number));
         for (int d = 0; d < pass.num_lists; d++) {
-            const int c = d + own.warp.pair * LR_CUDA_BAND_ROWS;
-            const float unit = slab_unit(pass, block, sorted, c);
+            const int c = slab_of(own.warp.pair, d);
+            band_slab slab = band_slab_of(pass, block, own.warp, d);
+            slab.unit = slab_unit(pass, block, sorted, c);
             int32_t at[3];
             slab_begin(pass, block, c, at);
             room.bring(pass, sorted, at);
-            if (is_in_grid(pass, own.warp) && unit != 0) {
-                band_slab slab = band_slab_of(pass, own.warp, d, pass.lists[d], unit);
-                const int2 octets = slab_octets(pass, block, c);
-                cut_slab(pass, own.warp, d, octets, slab);
-                idle_steps += count_idle(pass, own.warp, slab, octets);
-                gather_band<Kernels>(pass, slab, room.numbers.data() + room.first, own);
+            if (slab.first < slab.end && slab.unit != 0) {
+                idle_steps += count_idle(pass, own.warp, slab, slab_octets(pass, block, c));
+                gather_band<Kernels>(pass, slab, room.numbers.data() + room.first, slab.end, own);
             }
         }
         store(pass, block.slice, own, target);
