@@ -3,8 +3,8 @@
  *
  * Backend cuda of the family `direct`: without CUDA it is compute, and says so; with it every variant
  * projects as cpu does, and reconstructs. An argument, such as "shared memory", names the only variant
- * to use, and leaves out the test that iterates longest: for tools that are slow. Another one is a
- * pattern of the tests to run, such as "batches*". */
+ * to use, shortens batches and leaves out the test that iterates longest: for tools that are slow.
+ * Another one is a pattern of the tests to run, such as "batches*". */
 #include "fixtures.h"
 #include "operator/direct_facade.h"
 #include "render/direct.h"
@@ -250,17 +250,18 @@ static void tables_need_not_be_kept(void **state)
 static void run_batch(lr_direct *direct, lr_direct_work work, int view, const float *source,
                       float *found)
 {
-    enum { TIMES = 11 };
-    int views[TIMES];
+    enum { MOST_TIMES = 11, FEW_TIMES = 5 }; /* more than views that are sorted at a time */
+    int views[MOST_TIMES];
+    const int times = only != NULL ? FEW_TIMES : MOST_TIMES;
     double seconds;
     struct lr_direct_compute *compute = direct->backend.self;
-    for (int k = 0; k < TIMES; k++) {
+    for (int k = 0; k < times; k++) {
         views[k] = view;
     }
     assert_int_equal(gl_context_make_current(compute->ctx), LR_OK);
     assert_int_equal(lr_direct_put(compute, &compute->in, source), LR_OK);
     compute->is_unordered = true;
-    assert_int_equal(lr_direct_run_task(compute, &(lr_direct_task){work, views, TIMES},
+    assert_int_equal(lr_direct_run_task(compute, &(lr_direct_task){work, views, times},
                                         &compute->in, &compute->out, &seconds),
                      LR_OK);
     compute->is_unordered = false;
@@ -275,7 +276,8 @@ static void check_batches(int way, int model)
     struct pair pair;
     pair_init(&pair, make_views("cuda", way, case_views, NUM_ANGLES, &resolution),
               make_views("cpu", way, case_views, NUM_ANGLES, &resolution));
-    for (int k = 0; k < 2 * NUM_ANGLES; k++) {
+    const int rounds = only != NULL ? 1 : 2;
+    for (int k = 0; k < rounds * NUM_ANGLES; k++) {
         const int view = k % NUM_ANGLES;
         run_batch(pair.tested, LR_DIRECT_WORK_FORWARD, view, pair.source, pair.found);
         assert_int_equal(lr_direct_forward(pair.reference, view, pair.source, pair.expected),
