@@ -20,7 +20,7 @@
 #              figures (raw) and instruction by instruction (source)
 # What is missing (a device, compute-sanitizer, ncu) is said and skipped. A step that fails does not
 # stop the others; the summary says which did, and then the exit code is 1. More in the environment:
-#   LIMIT          seconds for one command of a step; default 240
+#   LIMIT          seconds for one command of a step; default 240, for racecheck 400
 #   TEST_LIMIT     seconds for a test that names no limit of its own; default 120
 #   JOBS           tests at a time; default 4
 #   SECONDS_EACH   time for one figure of `paper` and `speed`; default 2
@@ -143,7 +143,7 @@ run_memcheck() { sanitize memcheck; }
 
 # The log of each is of its own, racecheck_VARIANT_TEST.txt.
 run_racecheck() {
-    local way test code=0 number jobs=() names=()
+    local way test code=0 number jobs=() names=() limit=${LIMIT:-400}
     need_tool compute-sanitizer && need_cuda || return 0
     for way in bands strips "shared memory"; do
         for test in every images batches opengl tables; do
