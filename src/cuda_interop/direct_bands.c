@@ -60,9 +60,12 @@ static int64_t count_steps(const struct lr_band_rows *rows)
 static lr_status weigh(struct planner *planner, const struct lr_lattice *candidate, int64_t *least)
 {
     struct lr_band_rows rows;
+    const int32_t *size = pass_of(planner->plan)->layout.size;
     LR_TRY(lr_band_rows_init(&rows, candidate, planner->shape, planner->log));
+    const int64_t steps = count_steps(&rows), octets = (int64_t)size[0] * size[1] / K;
+    /* no lattice has fewer octets */
     const int64_t cost =
-        count_steps(&rows) * lr_band_count_octets(candidate, pass_of(planner->plan)->layout.size);
+        steps * octets < *least ? steps * lr_band_count_octets(candidate, size) : *least;
     if (cost < *least) {
         const struct lr_band_rows former = planner->rows;
         *least = cost;
