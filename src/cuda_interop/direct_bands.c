@@ -15,7 +15,9 @@ enum {
     BLOCK_ROWS = I * LR_CUDA_BAND_PAIRS,
     MOST_SIDES = LR_CUDA_BAND_SIDES,
     FEW_SIDES = LR_CUDA_BAND_FEW_SIDES,
-    FEW_STEPS = 256,       /* of a view */
+    FEW_STEPS = 256, /* of a view */
+    CROWD_BYTES =
+        56 << 10,          /* of shared memory: four blocks of a multiprocessor of capability 9.0 */
     MOST_ENTRIES = 1 << 25 /* of spans: 256 MiB for both ways */
 };
 
@@ -375,18 +377,23 @@ static int32_t count_list_bytes(const lr_cuda_bands *pass)
     return (bytes + 127) / 128 * 128; /* copies begin there */
 }
 
+/* Slabs: one that some warps are still at, one that others are, and what comes. Where there are most blocks,
+ * or would be fewer for it, others go on while one waits. */
+static int32_t find_depth(const lr_cuda_bands *pass)
+{
+    const bool is_low = pass->is_crowded && pass->height < LR_CUDA_BAND_HEIGHT;
+    const bool is_large = pass->list_bytes + 3 * pass->slab_bytes > CROWD_BYTES;
+    return is_low && (pass->num_rows == 1 || is_large) ? 2 : 3;
+}
+
 /* width: octets of the widest slab, of a block that is one warp wide. */
 static void set_block(lr_cuda_bands *pass, int32_t width, int32_t sides)
 {
-    /* slabs: one that some warps are still at, one that others are, and what comes; where there are most
-     * blocks, others go on while one waits */
-    const bool are_most =
-        pass->is_crowded && pass->height < LR_CUDA_BAND_HEIGHT && pass->num_rows == 1;
-    pass->depth = are_most ? 2 : 3;
     pass->sides = sides;
     pass->width = width + sides - 1;
     pass->slab_bytes = (pass->width * 2 * pass->slices * K * 2 + 127) / 128 * 128;
     pass->list_bytes = count_list_bytes(pass);
+    pass->depth = find_depth(pass);
     pass->bytes = pass->list_bytes + pass->depth * pass->slab_bytes;
 }
 

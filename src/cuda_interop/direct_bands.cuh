@@ -7,7 +7,7 @@
  * slices: a matrix of slices by sources times one of sources by outputs. Numbers are split into two
  * halves of 11 bits each, three products of which keep 22 bits. What a product is comes as a type with
  *   void begin<Kernels>(pass, slab, numbers), whose octet 0 is the warp's
- *   void multiply<Kernels>(pass, k, next), the products of step k, after which `next` will come
+ *   void multiply<Kernels>(pass, k, next), the products of step k, after which `next` is likely to come
  * and what a number's halves are, and how another kernel's numbers are read, as functions
  *   split_pair split(float a, float b);  float load_unit(const float *) */
 #ifndef LR_CUDA_DIRECT_BANDS_CUH
@@ -41,7 +41,7 @@ __device__ inline band_warp band_warp_at(const lr_cuda_bands &pass, const band_b
 struct alignas(16) band_slab {
     int first, end; /* its steps; end = first: none */
     int octet;      /* that the slab begins with, from the warp's first */
-    float unit;     /* what 1 stands for of its numbers; 0: all are zero */
+    float unit;     /* what 1 stands for of its numbers; 0: its row is not of the grid */
 };
 
 /* Row r in lists of rows; -1: the grid has none of its columns. */
@@ -144,8 +144,8 @@ __device__ inline band_slab band_slab_of(const lr_cuda_bands &pass, const band_b
             (warp.pair == 0 ? list.z : list.w) - warp.side, 0};
 }
 
-/* Products of a slab by its steps. numbers: the slab's. after: the step that will come after its last; to
- * look for that pays where a step's weights are for the target's kernel. */
+/* Products of a slab by its steps. numbers: the slab's. after: the step that is likely to come after its
+ * last; to look for that pays where a step's weights are for the target's kernel. */
 template <band_kernels Kernels, class Products>
 __device__ inline void gather_band(const lr_cuda_bands &pass, const band_slab &slab,
                                    const uint16_t *numbers, int after, Products &products)

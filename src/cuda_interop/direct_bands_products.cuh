@@ -140,7 +140,7 @@ template <int Height, bool Held> struct band_products {
         weight_unit = unit_of(__ldg(pass.peak));
         unit = 0;
         num_steps = 0;
-        ahead = -2;
+        ahead = -2; /* nothing follows that */
         clear(sums);
         clear(slab_sums);
     }
@@ -266,7 +266,7 @@ template <int Height, bool Held> struct band_products {
         num_steps += slab.end - slab.first;
         numbers = (uint32_t)__cvta_generic_to_shared(from) + (uint32_t)(lane % 16) * 16;
         if (ahead != slab.first) {
-            if (Kernels == BAND_FORWARD) { /* load_step does it for the others */
+            if (Kernels == BAND_FORWARD) { /* on the way back load_step does */
                 jump_to<Kernels>(slab.first);
             }
             load_step<Kernels>(pass, slab.first);

@@ -186,8 +186,8 @@ static struct walked walk(const struct columns *columns, const int next[2],
 
 /* --- the lattice --- */
 
-/* Rows of the lattice, and the step to the next one. Along a row the axis that is not that of the step is
- * counted up from the grid's edge: bands' octets begin there. */
+/* Rows of the lattice, and the step to the next one. Rows that begin at the edge of the axis that is not the
+ * step's have place 0 there, where one of bands' octets begins. */
 static const int directions[][2][2] = {
     {{1, 0}, {0, 1}}, {{0, 1}, {1, 0}}, {{1, 1}, {1, 0}},  {{-1, 1}, {1, 0}},
     {{2, 1}, {1, 0}}, {{1, 2}, {0, 1}}, {{-2, 1}, {1, 0}}, {{1, -2}, {0, 1}},

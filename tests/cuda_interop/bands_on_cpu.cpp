@@ -240,6 +240,12 @@ int count_idle(const lr_cuda_bands &pass, const band_warp &warp, const band_slab
     return count;
 }
 
+/* The first step of what comes after list d. */
+int first_after(const lr_cuda_bands &pass, const band_block &block, const band_warp &warp, int d)
+{
+    return d + 1 < pass.num_lists ? band_slab_of(pass, block, warp, d + 1).first : pass.lists[d].y;
+}
+
 template <band_kernels Kernels>
 void gather_block(const lr_cuda_bands &pass, const band_block &block,
                   const lr_cuda_band_source &sorted, slab_room &room, float4 *target)
@@ -255,7 +261,8 @@ void gather_block(const lr_cuda_bands &pass, const band_block &block,
             room.bring(pass, sorted, at);
             if (slab.first < slab.end && slab.unit != 0) {
                 idle_steps += count_idle(pass, own.warp, slab, slab_octets(pass, block, c));
-                gather_band<Kernels>(pass, slab, room.numbers.data() + room.first, slab.end, own);
+                gather_band<Kernels>(pass, slab, room.numbers.data() + room.first,
+                                     first_after(pass, block, own.warp, d), own);
             }
         }
         store(pass, block.slice, own, target);
