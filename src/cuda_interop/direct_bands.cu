@@ -250,18 +250,21 @@ __global__ void __launch_bounds__(most_threads(Height, Crowded),
 
 /* --- tables --- */
 
-/* A view each along y, and both ways along z. */
+/* A view each along y, and along z both ways, and what is the same for them. */
+enum band_filling_part { FILL_BACK, FILL_FORWARD, FILL_BOTH };
+
 struct band_filling {
     const lr_cuda_bands &pass;
     const lr_cuda_band_fill &fill;
-    bool forward;
+    band_filling_part part;
     int64_t thread;
 };
 
 __device__ inline band_filling band_filling_of(const lr_cuda_view_fill *views)
 {
     const lr_cuda_view_fill &view = views[blockIdx.y];
-    return {view.bands[blockIdx.z], view.band_fills[blockIdx.z], blockIdx.z != 0,
+    const unsigned part = blockIdx.z, way = part == FILL_FORWARD ? 1 : 0;
+    return {view.bands[way], view.band_fills[way], (band_filling_part)part,
             (int64_t)blockIdx.x * blockDim.x + threadIdx.x};
 }
 
@@ -279,24 +282,20 @@ __global__ void band_weights(const lr_cuda_view_fill *views)
 {
     const band_filling own = band_filling_of(views);
     if (has_weights(own.pass)) {
-        fill_band_weights(own.pass, own.fill, own.forward, own.thread);
+        fill_band_weights(own.pass, own.fill, own.part == FILL_FORWARD, own.thread);
     }
 }
 
-__global__ void band_spans(const lr_cuda_view_fill *views)
+__global__ void band_spans_and_kernels(const lr_cuda_view_fill *views)
 {
     const band_filling own = band_filling_of(views);
-    if (has_spans(own.pass)) {
-        fill_band_span(own.pass, own.fill, own.forward, own.thread);
+    if (!has_spans(own.pass)) {
+        return;
     }
-}
-
-/* The same for both ways. */
-__global__ void band_kernel_map(const lr_cuda_view_fill *views)
-{
-    const band_filling own = band_filling_of(views);
-    if (has_spans(own.pass)) {
+    if (own.part == FILL_BOTH) {
         fill_band_kernel(own.pass, own.fill, own.thread);
+    } else {
+        fill_band_span(own.pass, own.fill, own.part == FILL_FORWARD, own.thread);
     }
 }
 
@@ -372,15 +371,15 @@ int lr_cuda_launch_bands(bool forward, const lr_cuda_bands *pass, const lr_cuda_
 int lr_cuda_launch_band_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes)
 {
     constexpr int group = 256;
-    const auto blocks = [sizes](int64_t threads, unsigned ways) {
-        return dim3((unsigned)((threads + group - 1) / group), (unsigned)sizes->num_views, ways);
+    const auto blocks = [sizes](int64_t threads, unsigned parts) {
+        return dim3((unsigned)((threads + group - 1) / group), (unsigned)sizes->num_views, parts);
     };
     if (sizes->weights > 0) {
-        band_weights<<<blocks(sizes->weights, 2), group>>>(views);
+        band_weights<<<blocks(sizes->weights, FILL_BOTH), group>>>(views);
     }
     if (sizes->spans > 0) {
-        band_spans<<<blocks(sizes->spans, 2), group>>>(views);
-        band_kernel_map<<<blocks(sizes->kernels, 1), group>>>(views);
+        const int64_t most = sizes->spans > sizes->kernels ? sizes->spans : sizes->kernels;
+        band_spans_and_kernels<<<blocks(most, FILL_BOTH + 1), group>>>(views);
     }
     return cudaGetLastError();
 }

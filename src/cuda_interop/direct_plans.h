@@ -36,7 +36,8 @@ struct lr_cuda_view_plan {
 /* How images lie, as passes take it. */
 lr_cuda_layout lr_cuda_layout_of(const struct lr_direct_compute *compute);
 
-/* Plans of some views, by as many threads as the backend may have. Strips do what bands cannot, and columns what these cannot.
+/* Plans of some views, by as many threads as the backend may have. Strips do what bands cannot, and
+ * columns what these cannot.
  * errors: of any view, LR_FAILED and as lr_direct_shape_init; the plans hold nothing then. */
 lr_status lr_cuda_view_plans_init(struct lr_cuda_view_plan *plans,
                                   const struct lr_cuda_plan_params *params, const int *views,

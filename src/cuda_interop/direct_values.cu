@@ -8,12 +8,6 @@
 namespace
 {
 
-/* A view each along y, here and below. */
-__global__ void lor_maps(const lr_cuda_view_fill *views)
-{
-    fill_map(views[blockIdx.y].map, (int64_t)blockIdx.x * blockDim.x + threadIdx.x);
-}
-
 /* The sum of the numbers of a thread's row, in a fixed order; numbers: [LR_CUDA_VALUE_THREADS]. */
 __device__ inline double sum_of_row(double *numbers, int rows)
 {
@@ -28,11 +22,10 @@ __device__ inline double sum_of_row(double *numbers, int rows)
     return numbers[thread % rows];
 }
 
-__global__ void __launch_bounds__(LR_CUDA_VALUE_THREADS) values(const lr_cuda_view_fill *views)
+__device__ inline void fill_value_block(const lr_cuda_value_fill &fill, int block)
 {
     __shared__ double sums[LR_CUDA_VALUE_THREADS];
-    const lr_cuda_value_fill &fill = views[blockIdx.y].values;
-    const value_share share = value_share_at(fill, (int)blockIdx.x, (int)threadIdx.x);
+    const value_share share = value_share_at(fill, block, (int)threadIdx.x);
     sums[threadIdx.x] = fill_values(fill, share);
     const float largest = normalise_values(fill, share, sum_of_row(sums, share.rows));
     if (largest > 0) {
@@ -41,13 +34,26 @@ __global__ void __launch_bounds__(LR_CUDA_VALUE_THREADS) values(const lr_cuda_vi
     }
 }
 
+/* A view each along y. The first blocks are those of mSRval, which take longest. */
+__global__ void __launch_bounds__(LR_CUDA_VALUE_THREADS)
+    values_and_maps(const lr_cuda_view_fill *views, int value_blocks)
+{
+    const lr_cuda_view_fill &view = views[blockIdx.y];
+    const int block = (int)blockIdx.x;
+    if (block < value_blocks) {
+        fill_value_block(view.values, block);
+    } else {
+        fill_map(view.map, (int64_t)(block - value_blocks) * blockDim.x + threadIdx.x);
+    }
+}
+
 } // namespace
 
 int lr_cuda_launch_value_fills(const lr_cuda_view_fill *views, const lr_cuda_fill_sizes *sizes)
 {
-    constexpr int group = 256;
-    const unsigned num_views = (unsigned)sizes->num_views;
-    lor_maps<<<dim3((unsigned)((sizes->map + group - 1) / group), num_views), group>>>(views);
-    values<<<dim3((unsigned)sizes->value_blocks, num_views), LR_CUDA_VALUE_THREADS>>>(views);
+    constexpr int group = LR_CUDA_VALUE_THREADS;
+    const unsigned map_blocks = (unsigned)((sizes->map + group - 1) / group);
+    const dim3 blocks(sizes->value_blocks + map_blocks, (unsigned)sizes->num_views);
+    values_and_maps<<<blocks, group>>>(views, sizes->value_blocks);
     return cudaGetLastError();
 }
