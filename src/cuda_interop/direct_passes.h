@@ -260,7 +260,7 @@ typedef struct lr_cuda_map_fill {
 } lr_cuda_map_fill;
 
 /* A block of mSRval's pass: threads, which have some neighbouring rows. */
-enum { LR_CUDA_VALUE_THREADS = 256, LR_CUDA_VALUE_ROWS = 8 };
+enum { LR_CUDA_VALUE_THREADS = 256 };
 
 /* mSRval of a view (shaders/direct_values.comp). */
 typedef struct lr_cuda_value_fill {
@@ -275,6 +275,7 @@ typedef struct lr_cuda_value_fill {
     float *values;        /* [num_offsets][num_rows] */
     float *peak;          /* the largest of these; 0 before */
     int32_t num_offsets, num_rows;
+    int32_t block_rows;  /* of a block: a power of two */
     int32_t num_samples; /* 0: Gaussians */
 } lr_cuda_value_fill;
 

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { VIEWS_OF_THREAD = 10 }; /* at least: threads begin slowly */
+
 /* --- one view --- */
 
 static lr_status list_values(struct lr_cuda_view_plan *plan, const lr_log *log)
@@ -193,7 +195,9 @@ lr_status lr_cuda_view_plans_init(struct lr_cuda_view_plan *plans,
     if (planning.reasons == NULL) {
         return LR_FAILED;
     }
-    lr_parallel_for(backend->threads, num_views, 1, plan_views, &planning);
+    const int useful = (num_views + VIEWS_OF_THREAD - 1) / VIEWS_OF_THREAD;
+    lr_parallel_for(backend->threads < useful ? backend->threads : useful, num_views, 1, plan_views,
+                    &planning);
     const lr_status status = find_reason(planning.reasons, num_views, backend->log);
     if (status != LR_OK) {
         lr_cuda_view_plans_finish(plans, num_views);

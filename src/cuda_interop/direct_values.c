@@ -4,6 +4,8 @@
 
 #include "direct/kernels.h"
 
+enum { MOST_ROWS = 8, FEW_ROWS = 2, FEW_OFFSETS = 1024 };
+
 static lr_cuda_map_fill describe_map(const struct lr_direct_shape *shape,
                                      const lr_cuda_layout *layout)
 {
@@ -22,6 +24,17 @@ static lr_cuda_map_fill describe_map(const struct lr_direct_shape *shape,
     return fill;
 }
 
+/* Rows lie side by side: blocks that have several write longer runs. Where there are few offsets, that is
+ * nothing, and threads have one or two each. */
+static int32_t find_block_rows(int rows, int64_t offsets)
+{
+    int32_t most = offsets > FEW_OFFSETS ? MOST_ROWS : FEW_ROWS;
+    while (most / 2 >= rows) {
+        most /= 2;
+    }
+    return most;
+}
+
 static lr_cuda_value_fill describe_values(const struct lr_cuda_view_plan *plan)
 {
     const lr_direct_tables_info *info = &plan->shape.info;
@@ -31,6 +44,7 @@ static lr_cuda_value_fill describe_values(const struct lr_cuda_view_plan *plan)
         .second_shift = resolution->second_shift,
         .num_offsets = (int32_t)info->num_offsets,
         .num_rows = plan->num_rows,
+        .block_rows = find_block_rows(plan->num_rows, info->num_offsets),
         .num_samples = lr_direct_count_samples(&plan->shape),
     };
     for (int k = 0; k < 3; k++) {
@@ -75,10 +89,9 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/* A block has fewer rows where there are fewer, and more threads for each. */
 static int32_t count_blocks(const lr_cuda_value_fill *fill)
 {
-    return (fill->num_rows + LR_CUDA_VALUE_ROWS - 1) / LR_CUDA_VALUE_ROWS;
+    return (fill->num_rows + fill->block_rows - 1) / fill->block_rows;
 }
 
 static void reach_bands(const lr_cuda_view_fill *view, lr_cuda_fill_sizes *sizes)

@@ -46,16 +46,13 @@ __device__ inline void fill_map(const lr_cuda_map_fill &fill, int64_t thread)
  * row are `rows` apart. */
 struct value_share {
     int row, first, step;
-    int rows; /* of the block: a power of two */
+    int rows; /* of the block */
 };
 
 /* row >= num_rows: there is none for the thread. */
 __device__ inline value_share value_share_at(const lr_cuda_value_fill &fill, int block, int thread)
 {
-    int rows = LR_CUDA_VALUE_ROWS;
-    while (rows / 2 >= fill.num_rows) {
-        rows /= 2;
-    }
+    const int rows = fill.block_rows;
     return {block * rows + thread % rows, thread / rows, LR_CUDA_VALUE_THREADS / rows, rows};
 }
 
