@@ -334,7 +334,8 @@ static lr_status time_task(void *self, const lr_direct_task *task,
     return status;
 }
 
-/* By the clock from the first call on: the device waits for what the host prepares. */
+/* From the first command that the device begins with: it waits for what the host prepares, unless it was
+ * busy meanwhile. */
 static lr_status time_tables(void *self, const lr_direct_task *task, double *device_seconds)
 {
     struct cuda_direct *cuda = enter(self);
