@@ -15,10 +15,9 @@ enum {
     BLOCK_ROWS = I * LR_CUDA_BAND_PAIRS,
     MOST_SIDES = LR_CUDA_BAND_SIDES,
     FEW_SIDES = LR_CUDA_BAND_FEW_SIDES,
-    FEW_STEPS = 256, /* of a view */
-    CROWD_BYTES =
-        56 << 10,          /* of shared memory: four blocks of a multiprocessor of capability 9.0 */
-    MOST_ENTRIES = 1 << 25 /* of spans: 256 MiB for both ways */
+    FEW_STEPS = 256,        /* of a view */
+    CROWD_BYTES = 56 << 10, /* of shared memory: capability 9.0 has room for four such blocks */
+    MOST_ENTRIES = 1 << 25  /* of spans: 256 MiB for both ways */
 };
 
 /* What is only known while a plan is made. */
@@ -64,10 +63,10 @@ static lr_status weigh(struct planner *planner, const struct lr_lattice *candida
     struct lr_band_rows rows;
     const int32_t *size = pass_of(planner->plan)->layout.size;
     LR_TRY(lr_band_rows_init(&rows, candidate, planner->shape, planner->log));
-    const int64_t steps = count_steps(&rows), octets = (int64_t)size[0] * size[1] / K;
-    /* no lattice has fewer octets */
+    const int64_t steps = count_steps(&rows);
+    const int64_t least_octets = (int64_t)size[0] * size[1] / K; /* of any lattice */
     const int64_t cost =
-        steps * octets < *least ? steps * lr_band_count_octets(candidate, size) : *least;
+        steps * least_octets < *least ? steps * lr_band_count_octets(candidate, size) : *least;
     if (cost < *least) {
         const struct lr_band_rows former = planner->rows;
         *least = cost;

@@ -78,9 +78,9 @@ __device__ inline band_slab load_slab(const lr_cuda_bands &pass, const band_bloc
 
 /* A thread's share of the lists, as far as tables go. */
 __device__ inline void load_lists(const lr_cuda_bands &pass, const band_block &block,
-                                  const band_room &room, int thread, int threads)
+                                  const band_room &room)
 {
-    const int held = count_held(pass);
+    const int thread = (int)threadIdx.x, threads = (int)blockDim.x, held = count_held(pass);
     for (int k = thread; k < count_listed(pass); k += threads) {
         room.lists[k] = load_slab(pass, block, k);
     }
@@ -204,9 +204,8 @@ constexpr int most_threads(int height, bool crowded)
 }
 constexpr int least_blocks(band_kernels kernels, int height, bool crowded)
 {
-    return !crowded ? (height < LR_CUDA_BAND_HEIGHT ? 2 : 3)
-           : height < LR_CUDA_BAND_HEIGHT && kernels == BAND_ONE ? 5
-                                                                 : 4;
+    const bool is_low = height < LR_CUDA_BAND_HEIGHT;
+    return crowded ? (is_low && kernels == BAND_ONE ? 5 : 4) : (is_low ? 2 : 3);
 }
 
 template <band_kernels Kernels, int Height, bool Crowded>
@@ -226,7 +225,7 @@ __global__ void __launch_bounds__(most_threads(Height, Crowded),
     if (thread == 0) {
         init_barriers(pass, room);
     }
-    load_lists(pass, block, room, thread, (int)blockDim.x);
+    load_lists(pass, block, room);
     band_products<Height, Crowded> products;
     products.start(pass, band_warp_at(pass, block, warp), thread % LANES);
     products.steps = Crowded ? room.steps : reinterpret_cast<const int4 *>(pass.steps);
