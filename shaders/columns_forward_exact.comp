@@ -106,17 +106,34 @@ vec4 column_sum(int n, Cells cells)
     return sum;
 }
 
-// Whether the window has the module pair of cells Q, S of the stacks, or that of their mirror image.
+// Whether the window has the pair of a stack's modules at these places, or with MIRROR that of their
+// mirror image.
+bool is_present(uint present, ivec2 place, ivec2 modules)
+{
+    uint bits = 1u << (place.x * modules.y + place.y & 31);
+#ifdef MIRROR
+    ivec2 mirrored = modules - 1 - place;
+    bits |= 1u << (mirrored.x * modules.y + mirrored.y & 31);
+#endif
+    return (present & bits) != 0u;
+}
+
+// Whether the window has any of the LORs that cells Q, S of the stacks stand for: their own, that of
+// their mirror image, and both after half a turn, whose module pairs may be there without the first.
 bool is_wanted(StackPair stacks, ivec2 qs)
 {
     ivec2 cells = ivec2(column_modules[stacks.a].counts.y, column_modules[stacks.b].counts.y);
     ivec2 modules = ivec2(stacks.count_a, stacks.count_b) / cells;
-    ivec2 place = qs / cells, image = modules - 1 - place;
-    uint bits = 1u << (place.x * modules.y + place.y & 31);
-#ifdef MIRROR
-    bits |= 1u << (image.x * modules.y + image.y & 31);
+    ivec2 place = qs / cells;
+    bool wanted = is_present(stacks.present, place, modules);
+#ifdef HALF_TURN
+    if (stacks.image != LR_NONE) {
+        bool swapped = stacks.image_swapped != 0u;
+        wanted = wanted || is_present(stack_pairs[stacks.image].present,
+                                      swapped ? place.yx : place, swapped ? modules.yx : modules);
+    }
 #endif
-    return (stacks.present & bits) != 0u;
+    return wanted;
 }
 
 Cells make_cells(StackPair stacks, ivec2 qs)

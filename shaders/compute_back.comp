@@ -8,7 +8,7 @@
 // writes:    one sum an image
 // shape:     one group an image
 // invariant: sums are added in a fixed order
-// variants:  RAYS=4; EXACT=1; EXACT=1 BLOCKERS=1; RAYS=3 ABSORPTION=1
+// variants:  RAYS=4; EXACT=1; EXACT=1 HIDING=1; RAYS=4 HIDING=1 LIMITED_LOOPS=1; RAYS=3 ABSORPTION=1
 // variants:  PENETRATION=1; PENETRATION=1 ABSORPTION=1
 #include "common/visit.glsl"
 

@@ -8,9 +8,9 @@
 // writes:   LOR values of the window, by atomic addition: the order of a sum varies, unless sums are
 //           in fixed point (FIXED)
 // shape:    one group an image
-// variants: RAYS=4; EXACT=1; EXACT=1 BLOCKERS=1; RAYS=3 ABSORPTION=1; EXACT=1 ABSORPTION=1;
+// variants: RAYS=4; EXACT=1; EXACT=1 HIDING=1; RAYS=4 HIDING=1 LIMITED_LOOPS=1; RAYS=3 ABSORPTION=1; EXACT=1 ABSORPTION=1;
 //           FIXED=1 RAYS=2
-// variants: PENETRATION=1; PENETRATION=1 ABSORPTION=1
+// variants: EXACT=1 HIDING=1 ABSORPTION=1; PENETRATION=1; PENETRATION=1 ABSORPTION=1
 #include "common/atomic.glsl"
 #include "common/visit.glsl"
 

@@ -7,8 +7,8 @@
 // reads:    images, draws, scanner, masks, attenuation map
 // writes:   how many elements there are, and those that fit
 // shape:    one group an image
-// variants: RAYS=4; EXACT=1; EXACT=1 BLOCKERS=1; RAYS=3 ABSORPTION=1
-// variants: PENETRATION=1; PENETRATION=1 ABSORPTION=1
+// variants: RAYS=4; EXACT=1; EXACT=1 HIDING=1; RAYS=4 HIDING=1 LIMITED_LOOPS=1; RAYS=3 ABSORPTION=1
+// variants: EXACT=1 HIDING=1 ABSORPTION=1; PENETRATION=1; PENETRATION=1 ABSORPTION=1
 #include "common/visit.glsl"
 
 layout(std430, binding = LR_BIND_OUTPUT) buffer Elements {

@@ -10,7 +10,9 @@
 //            PATH_LENGTH also the distance between the hits in mm, and crystals out of coincidence
 //            with weight 0; depth, so that the first module met on the other side wins
 // invariant: a hit in a gap or out of coincidence still stops the line
-// variants:  RAYS=4; RAYS=3 PATH_LENGTH=1; RAYS=4 ABSORPTION=1
+//            with HIDING a module between the point and the primary wins over all others
+// variants:  RAYS=4; RAYS=3 PATH_LENGTH=1; RAYS=4 ABSORPTION=1; RAYS=4 HIDING=1
+// variants:  RAYS=3 HIDING=1 PATH_LENGTH=1; RAYS=2 HIDING=1 ABSORPTION=1
 #include "common/scene.glsl"
 #include "common/correspondence_pass.glsl"
 #include "common/lor.glsl"
@@ -33,6 +35,9 @@ layout(location = 6) flat in ivec4 in_tile;
 layout(location = 7) flat in ivec4 in_secondary;
 layout(location = 8) flat in uvec4 in_mask;
 layout(location = 9) flat in ivec2 in_primary_size;
+#ifdef HIDING
+layout(location = 10) flat in uint in_role;
+#endif
 
 layout(location = 0) out uvec2 out_hit;
 #ifdef PATH_LENGTH
@@ -85,6 +90,12 @@ void main()
     if (denominator <= 0.0) {
         discard;
     }
+#ifdef HIDING
+    bool before = in_role == ROLE_BEFORE;
+    if (before && denominator + in_denominator.w <= 0.0) {
+        discard; // beyond the primary's plane
+    }
+#endif
     float t = in_denominator.w / denominator;
     vec2 hit = vec2(in_along_u.w - t * (in_along_u.x + in_along_u.y * at.x + in_along_u.z * at.y),
                     in_along_v.w - t * (in_along_v.x + in_along_v.y * at.x + in_along_v.z * at.y));
@@ -92,6 +103,9 @@ void main()
     if (!find_crystal(hit, rs)) {
         discard;
     }
+#ifdef HIDING
+    rs = in_role >= ROLE_BACK ? ivec2(-1) : rs;
+#endif
     vec2 d = in_primary.xy + at;
     float distance_squared = dot(d, d) + in_primary.z * in_primary.z;
     float distance_mm = sqrt(distance_squared);
@@ -102,6 +116,9 @@ void main()
     out_hit.x = rs.x >= 0 ? crystal : 0u;
 #endif
     Mask mask = Mask(in_mask.x, in_mask.y, in_mask.z, in_mask.w != 0u);
+#ifdef HIDING
+    mask.kind = in_role == ROLE_PAIR ? mask.kind : LR_NONE;
+#endif
     if (rs.x >= 0 && in_coincidence(mask, pq, in_primary_size, rs, in_secondary.xy)) {
         float weight = in_primary.w / (distance_squared * distance_mm);
 #ifdef ABSORPTION
@@ -112,5 +129,9 @@ void main()
 #ifdef PATH_LENGTH
     out_path_mm = length_mm;
 #endif
+#ifdef HIDING
+    gl_FragDepth = before ? 0.0 : t / (1.0 + t);
+#else
     gl_FragDepth = t / (1.0 + t);
+#endif
 }

@@ -6,7 +6,8 @@
 #   PROGRAM     loraster, which writes the seeds
 #   FUZZ_BUILD  build folder with -DLORASTER_FUZZ=ON (clang)
 # LORASTER_DATA names a folder with files of other programs (default: ../shared/data); without it
-# the targets begin with what LORaster writes itself.
+# the targets begin with what LORaster writes itself, and with tests/fuzz/corpus: for each target
+# inputs that earlier runs found, reduced to those that reach code that no other reaches.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 if [ $# -ne 3 ]; then
@@ -61,6 +62,8 @@ Number of crystals per block in transaxial direction := 4
 end scanner parameters :=
 !END OF INTERFILE :=
 EOT
+quiet direct deposit $ring --activity "$made/image.nii" --count 100 --azimuths 2 --tilts 1 \
+    --tof-ps 300 --acceptance-deg 40 -o "$made/histo.h5"
 quiet scanner convert "$made/ring.yaml" "$made/scanner.geom"
 quiet scanner convert two-opposed-modules "$made/scanner.hscan"
 quiet scanner convert two-opposed-modules "$made/scanner.petsird"
@@ -76,6 +79,7 @@ seed image_metaimage "$made/image.mha"
 seed image_npy "$made/image.npy"
 seed image_nifti "$made"/image.nii*
 seed lor_hdf5 "$made/counts.h5"
+seed histo_images "$made/histo.h5"
 seed scanner_hdf5 "$made/counts.h5"
 seed matrix_hdf5 "$made/matrix.h5" "$made/packed.h5"
 seed crystal_values "$made/values.txt" "$made/image.npy" "$made/scanner.petsird"
@@ -120,7 +124,7 @@ run() {
     local name=$1
     mkdir -p "$work/$name"
     if ASAN_OPTIONS=detect_leaks=$(leaks "$name") UBSAN_OPTIONS=halt_on_error=1 \
-        "$targets/fuzz_$name" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 -print_final_stats=1 \
+        "$targets/fuzz_$name" -max_total_time="$seconds" -timeout="$hang_s" -rss_limit_mb=2048 -print_final_stats=1 \
         -artifact_prefix="$work/" "$work/$name" > "$work/$name.log" 2>&1; then
         printf 'fuzz %-16s good, %s runs\n' "$name" \
             "$(sed -n 's/^stat::number_of_executed_units: *//p' "$work/$name.log")"
@@ -131,7 +135,14 @@ run() {
     fi
 }
 export -f run leaks
-export work targets seconds LORASTER_LIBEXEC=$2
+# Of one input; slow ones take a second, where much else runs a minute.
+hang_s=600
+export work targets seconds hang_s LORASTER_LIBEXEC=$2
+
+for corpus in tests/fuzz/corpus/*; do
+    mkdir -p "$work/${corpus##*/}"
+    cp "$corpus"/* "$work/${corpus##*/}"
+done
 
 names=$(cd tests/fuzz && ls ./*.c | sed 's,^./,,; s/\.c$//')
 echo "$names" | xargs -P "$(nproc)" -I{} bash -c 'run {}'

@@ -5,7 +5,8 @@
 #   tools/gpu_check.sh [BUILD_FOLDER]      (default: build/gpu)
 # Needs the packages of tools/packages.txt. Writes info.txt, ctest.txt, bench.md (the tables),
 # bench.json, demo.txt and the demo's panel to $OUT, or to BUILD_FOLDER/out. More in the environment:
-#   STEPS     which of "test bench demo" to run; default all
+#   STEPS     which of "test parts recon inject bench demo" to run; default all but inject
+#   CRYSTALS  of "parts": crystals along a module's edge on every preset, 0 = all that it has; default 4
 #   TESTS     regular expression of the tests; "." = all
 #   BENCH     arguments of `loraster bench correspondence`; default: all six workloads
 #   COMMIT    what the figures say they are of; needed where there is no repository
@@ -14,7 +15,7 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 build=${1:-build/gpu}
 out=${OUT:-$build/out}
-steps=" ${STEPS:-test bench demo} "
+steps=" ${STEPS:-test parts recon bench demo} "
 tests=${TESTS:-'^(gl|render|picture)_|\.(raster|compute)$|^cli\.(info|render|bench|no_gl|demo)$'}
 bench=${BENCH:---workload pair,angled,tilted,vista,penn,mmr}
 failed=()
@@ -32,6 +33,23 @@ run_tests() {
     ctest --test-dir "$build" -R "$tests" --no-tests=error --output-on-failure -j 4 2>&1 |
         tee "$out/ctest.txt" | tail -n 40
 }
+# Parts add up to the whole on every preset, in windows and batches of every size.
+run_parts() {
+    local backend code=0
+    for backend in compute raster; do
+        LORASTER_TEST_CRYSTALS=${CRYSTALS:-4} \
+            "$build/tests/operator/test_operator_partitions" "$backend" 2>&1 |
+            tee "$out/parts-$backend.txt" | grep -v '^seed' | tail -n 20
+        [ "${PIPESTATUS[0]}" -eq 0 ] || code=1
+    done
+    return "$code"
+}
+# Whole reconstructions with subsets against backend native.
+run_recon() {
+    ./tools/compare_recon.py "$build/loraster" | tee "$out/recon.txt"
+    return "${PIPESTATUS[0]}"
+}
+run_inject() { ./tools/gpu_inject.sh "$build" "$out/inject"; }
 run_bench() {
     # shellcheck disable=SC2086  # several arguments
     "$build/loraster" bench correspondence $bench -o "$out/bench.json" | tee "$out/bench.md"
@@ -46,6 +64,9 @@ cmake -S . -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release -DLORASTER_COMMIT="${
     cmake --build "$build" || exit 1
 "$build/loraster" info | tee "$out/info.txt" || failed+=(info)
 case $steps in *" test "*) step test run_tests ;; esac
+case $steps in *" parts "*) step parts run_parts ;; esac
+case $steps in *" recon "*) step recon run_recon ;; esac
+case $steps in *" inject "*) step inject run_inject ;; esac
 case $steps in *" bench "*) step bench run_bench ;; esac
 case $steps in *" demo "*) step demo run_demo ;; esac
 

@@ -5,8 +5,11 @@
 #   2. clang, warnings are errors: build; fuzz targets: build, 3 seconds each
 #   3. clang-format
 #   4. address and undefined-behaviour sanitizers: build, ctest
-#   --full runs the fuzz targets for a minute each and adds the viewer under the thread sanitizer, the demo at full size, with its limits of 5 minutes and 6 GiB, and the acquisition
-#   of a Biograph mMR with its limits of 10 minutes and 4 GiB.
+#   --full runs the fuzz targets for a minute each, lets every call fail in its turn (tests/inject), and
+#   adds the viewer under the thread sanitizer, the demo at full size, with its limits of 5 minutes of
+#   two processors and 6 GiB, the acquisition of a Biograph mMR with its limits of 10 minutes of two
+#   processors and 4 GiB, and, as root, both commands of README.md in a bare Debian root
+#   (tools/fresh.sh, which keeps it in build/fresh).
 # Ends with a summary; the exit code is 0 only when every step is good.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -28,14 +31,16 @@ long_tests="analytic_penetration_photons cli.method direct_photons direct_recon.
 # Tests of numbers, minutes with sanitizers, whose C code runs in a shorter test too.
 twins="analytic_projection cli.bench cli.compare cli.context_loss cli.demo cli.direct_bench
     cli.export_resume cli.export_verify cli.projection_data cli.recon_siemens cli.stir_matrix
-    cuda_kernels direct_project.cpu direct_project.textures direct_recon.cpu gl_embed_shaders
+    cuda_kernels inject.gl inject.threads direct_project.cpu direct_project.textures direct_recon.cpu gl_embed_shaders
     io_projdata_real layers.planted native_elements native_projections operator_choose
     operator_context_loss.raster operator_laws.compute operator_parts.compute
     operator_parts.fake64 operator_parts.poison operator_parts.raster operator_row_parts.native
     operator_row_parts.raster recon_attenuation recon_osem.cpu recon_osem.raster render_compute
     render_lists render_pairs render_penetration render_projections unit_randoms view.gallery"
+every_fault=""
 if [ "$full" = yes ]; then
     fuzz_seconds=60 long_tests="" twins=""
+    every_fault=1 # in tests/inject
 fi
 mkdir -p build
 summary=()
@@ -71,8 +76,10 @@ run_ctest() {
     return "$code"
 }
 
-build_release() { cmake --preset release && cmake --build --preset release -j "$jobs"; }
-build_asan() { cmake --preset asan && cmake --build --preset asan -j "$jobs"; }
+# Debian's Python has the packages that this script installs; another one found first may not.
+python=-DPython3_EXECUTABLE=/usr/bin/python3
+build_release() { cmake --preset release "$python" && cmake --build --preset release -j "$jobs"; }
+build_asan() { cmake --preset asan "$python" && cmake --build --preset asan -j "$jobs"; }
 build_clang() {
     CC=clang CXX=clang++ cmake -S . -B build/clang -G Ninja -DCMAKE_BUILD_TYPE=None \
         -DLORASTER_WERROR=ON -DLORASTER_CUDA=OFF &&
@@ -86,7 +93,7 @@ build_fuzz() {
 fuzz() { ./tools/fuzz.sh build/release/loraster build/fuzz "$fuzz_seconds"; }
 ctest_asan() {
     # Mesa and LLVM keep what they allocate for the life of the process; our own leaks still count.
-    LSAN_OPTIONS="suppressions=$PWD/tools/lsan.supp:print_suppressions=0" \
+    LSAN_OPTIONS="suppressions='$PWD/tools/lsan.supp':print_suppressions=0" \
     UBSAN_OPTIONS=print_stacktrace=1 run_ctest build/asan $long_tests $twins
 }
 # The viewer alone: what it does beside its window, and whatever hands do to it.
@@ -94,7 +101,7 @@ view_in_threads() {
     cmake --preset tsan && cmake --build --preset tsan -j "$jobs" --target loraster || return 1
     local topic code=0
     for topic in threads random; do
-        TSAN_OPTIONS="suppressions=$PWD/tools/tsan.supp exitcode=66" \
+        TSAN_OPTIONS="suppressions='$PWD/tools/tsan.supp' exitcode=66" \
             python3 -B tests/viewer/test_random.py build/tsan/loraster . "$topic" || code=1
     done
     return "$code"
@@ -107,8 +114,10 @@ head_in_limits() {
     [ "$code" -eq 0 ] || [ "$code" -eq 77 ]
 }
 
+fresh_machine() { ./tools/install_packages.sh fresh && ./tools/fresh.sh build/fresh; }
+
 step "packages" ./tools/install_packages.sh build run test
-step "gcc release build" build_release && step "gcc release tests" run_ctest build/release $long_tests
+step "gcc release build" build_release && LORASTER_FULL=$every_fault step "gcc release tests" run_ctest build/release $long_tests
 step "clang build" build_clang
 step "fuzz build" build_fuzz && step "fuzzing" fuzz
 step "clang-format" ./tools/check_format.sh
@@ -116,6 +125,11 @@ step "sanitizer build" build_asan && step "sanitizer tests" ctest_asan
 [ "$full" = yes ] && step "viewer, thread sanitizer" view_in_threads
 [ "$full" = yes ] && step "demo within its limits" demo_in_limits
 [ "$full" = yes ] && step "head within its limits" head_in_limits
+if [ "$full" = yes ] && [ "$(id -u)" -eq 0 ]; then
+    step "fresh machine" fresh_machine
+elif [ "$full" = yes ]; then
+    summary+=("    skipped: tools/fresh.sh, which needs root")
+fi
 
 echo
 echo "== summary"

@@ -20,6 +20,7 @@
 #define LR_BIND_BOXES 7 /* of the visiting passes, which have no rows */
 #define LR_BIND_SUMS 8
 #define LR_BIND_OUTPUT 9
+#define LR_BIND_CUT_SHORT 10 /* of the visiting passes */
 
 /* storage buffers of the column passes; masks as above */
 #define LR_BIND_COLUMN_MODULES 0
@@ -105,7 +106,11 @@
 /* a pair of modules or a LOR that does not exist */
 #define LR_NONE 0xffffffffu
 
-/* beside a draw's secondary module: it stops photons and has no LOR with the primary here */
+/* beside a draw's secondary module: it stops photons and has no LOR with the primary here; it stops
+ * lines between the point and the primary; it may hide another one that the image lists */
 #define LR_ONLY_STOPS 0x80000000u
+#define LR_BEFORE_PRIMARY 0x40000000u
+#define LR_HIDES 0x20000000u
+#define LR_DRAW_MODULE 0x1fffffffu
 
 #endif

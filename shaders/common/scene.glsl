@@ -21,7 +21,7 @@ layout(std430, binding = LR_BIND_MODULES) readonly buffer Modules {
 struct Image {
     vec4 point_scale; // sample point, factor that forward projection multiplies weights by
     vec4 rest;        // what rounding the point to float left over
-    ivec4 place;      // primary module, left and lower texel of its tile in the atlas, unused
+    ivec4 place;      // primary module, left and lower texel of its tile in the atlas, first draw
 };
 
 layout(std430, binding = LR_BIND_IMAGES) readonly buffer Images {

@@ -43,3 +43,23 @@ vec2 sight_hit(Sight sight, vec2 at, float t)
     return vec2(sight.along_u.w - t * along(sight.along_u, at),
                 sight.along_v.w - t * along(sight.along_v, at));
 }
+
+#ifdef HIDING
+// As make_sight, of a module that faces the point or not; `draw` has flags beside the secondary. A
+// line meets the plane where the denominator is positive: of a module before the primary between
+// the point and the primary's plane, t being negative there.
+Sight make_hiding_sight(Module primary, vec3 centre, Module secondary, vec3 other, uint draw)
+{
+    Sight sight = make_sight(primary, centre, secondary, other);
+    bool behind = sight.denominator.w < 0.0;
+    bool before = (draw & LR_BEFORE_PRIMARY) != 0u;
+    sight.denominator *= behind != before ? -1.0 : 1.0;
+    return sight;
+}
+
+// Positive where a line meets the plane of a module before the primary, and short of the primary's.
+float sight_before(Sight sight, vec2 at)
+{
+    return along(sight.denominator, at) + sight.denominator.w;
+}
+#endif

@@ -3,7 +3,9 @@
 //
 // What the compute passes share: one work group handles one image (a sample point and a primary
 // module), one thread one primary crystal at a time, and every element of the system matrix that
-// the crystal has is handed to emit(). With PENETRATION one thread handles one line at a time.
+// the crystal has is handed to emit(). With PENETRATION one thread handles one line at a time. With
+// HIDING the image lists modules that stop lines, too: those between the point and the primary come
+// first, before `first_secondary`.
 // Includers define
 //     void emit(uint lor, float weight);
 // where lor is the number within the LOR window. Needs nothing before it.
@@ -34,8 +36,26 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
     vec4 mu_per_mm;
     vec2 stopping; // attenuation of crystals in 1/mm, depth of the detection plane
     float fixed_scale; // of terms, in fixed point
-    float pass_unused;
+    int last_rounds; // of a loop behind all others, with LIMITED_LOOPS
 };
+
+#ifdef LIMITED_LOOPS
+// Mesa's software renderer ends all loops of a shader once they have had 65,535 rounds together.
+layout(std430, binding = LR_BIND_CUT_SHORT) writeonly buffer CutShort {
+    uint cut_short;
+};
+
+void check_loops()
+{
+    int rounds = 0;
+    while (rounds < last_rounds) {
+        rounds++;
+    }
+    if (rounds != last_rounds) {
+        cut_short = 1u;
+    }
+}
+#endif
 
 #ifdef PENETRATION
 #include "common/target_penetration.glsl"
@@ -46,15 +66,29 @@ struct Target {
     vec4 cells;    // pitch, half the face
     ivec4 module;  // crystals along u and v, crystals in all, module
     uvec4 mask;    // kind, offsets, first LOR of the pair in the window
+#ifdef HIDING
+    uint draw;     // as listed, with flags
+#endif
 };
 
-Target make_target(Image image, Module primary, uint secondary_index)
+Target make_target(Image image, Module primary, uint draw)
 {
+    Target target;
+#ifdef HIDING
+    uint secondary_index = draw & LR_DRAW_MODULE;
     Module secondary = modules[secondary_index];
     Mask mask = pair_mask(uint(image.place.x), secondary_index);
-    Target target;
+    mask.kind = (draw & (LR_ONLY_STOPS | LR_BEFORE_PRIMARY)) == 0u ? mask.kind : LR_NONE;
+    target.sight = make_hiding_sight(primary, to_centre(image, primary), secondary,
+                                     to_centre(image, secondary), draw);
+    target.draw = draw;
+#else
+    uint secondary_index = draw;
+    Module secondary = modules[secondary_index];
+    Mask mask = pair_mask(uint(image.place.x), secondary_index);
     target.sight = make_sight(primary, to_centre(image, primary), secondary,
                               to_centre(image, secondary));
+#endif
     target.cells = vec4(secondary.centre_pitch_u.w, secondary.rest_pitch_v.w,
                         0.5 * secondary.u_face_u.w, 0.5 * secondary.v_face_v.w);
     target.module = ivec4(secondary.crystals.xy, secondary.crystals.w, secondary_index);
@@ -66,6 +100,11 @@ Target make_target(Image image, Module primary, uint secondary_index)
 
 shared Target targets[LR_MAX_TARGETS];
 shared int num_targets;
+#ifdef HIDING
+shared int first_secondary;
+#else
+const int first_secondary = 0;
+#endif
 
 void emit(uint lor, float weight);
 
@@ -79,6 +118,13 @@ void load_targets(uint image_index, Image image, Module primary)
             count++;
         }
         num_targets = count;
+#ifdef HIDING
+        int before = 0;
+        while (before < count && (draws[first + uint(before)].y & LR_BEFORE_PRIMARY) != 0u) {
+            before++;
+        }
+        first_secondary = before;
+#endif
     }
     barrier();
     for (int k = int(gl_LocalInvocationIndex); k < num_targets; k += LR_GROUP_SIZE) {
@@ -168,9 +214,17 @@ void visit_image(uint image_index)
 #ifdef PENETRATION
     visit_primary(view, image, primary);
 #else
-    for (int k = int(gl_LocalInvocationIndex); k < primary.crystals.w; k += LR_GROUP_SIZE) {
+#ifdef HIDING
+    ivec2 range = image.place.yz;
+#else
+    ivec2 range = ivec2(0, primary.crystals.w);
+#endif
+    for (int k = range.x + int(gl_LocalInvocationIndex); k < range.y; k += LR_GROUP_SIZE) {
         set_crystal(view, k, pitch);
         visit_crystal(view);
     }
+#endif
+#ifdef LIMITED_LOOPS
+    check_loops();
 #endif
 }

@@ -6,7 +6,11 @@
 // U >= U0 is (along_u.w - U0) (n_j . (y1 - w)) - h_j (u_j . (y1 - w)) >= 0, and so on, so that a
 // rectangle is clipped by four lines, in coordinates around the crystal's centre.
 
-const int MAX_CORNERS = 12; // 4, and one more for each line: 4 of the cell, 4 of a nearer module
+#ifdef HIDING
+const int MAX_CORNERS = 16; // 8 before a module is cut away, and one more for each of 5 lines; spare
+#else
+const int MAX_CORNERS = 12; // 4, and one more for each line of the cell; spare
+#endif
 struct Polygon {
     vec2 corners[MAX_CORNERS];
     int count;
@@ -101,36 +105,8 @@ float polygon_weight(View view, Moments moments)
            bend.z * moments.second.z;
 }
 
-#ifdef BLOCKERS
-// The part of a polygon's weight that nearer modules from target `from` on take away, by inclusion
-// and exclusion over at most three that overlap.
-float seen_weight(View view, Polygon polygon, int itself)
-{
-    float weight = polygon_weight(view, polygon_moments(polygon));
-    float hidden = 0.0;
-    for (int i = 0; i < num_targets; i++) {
-        vec2 half_i = 0.5 * vec2(targets[i].module.xy) * targets[i].cells.xy;
-        Polygon in_i = clip_window(polygon, targets[i].sight, view.crystal_mm, vec2(0.0), half_i);
-        Moments over_i = polygon_moments(in_i);
-        vec2 at = view.crystal_mm + over_i.mean;
-        if (i == itself || in_i.count < 3 || over_i.area <= 0.0 ||
-            sight_distance(targets[i].sight, at) >= sight_distance(targets[itself].sight, at)) {
-            continue;
-        }
-        hidden += polygon_weight(view, over_i);
-        for (int j = 0; j < i; j++) {
-            vec2 half_j = 0.5 * vec2(targets[j].module.xy) * targets[j].cells.xy;
-            Polygon in_j = clip_window(in_i, targets[j].sight, view.crystal_mm, vec2(0.0), half_j);
-            Moments over_j = polygon_moments(in_j);
-            at = view.crystal_mm + over_j.mean;
-            if (j != itself && in_j.count >= 3 && over_j.area > 0.0 &&
-                sight_distance(targets[j].sight, at) < sight_distance(targets[itself].sight, at)) {
-                hidden -= polygon_weight(view, over_j);
-            }
-        }
-    }
-    return weight - hidden;
-}
+#ifdef HIDING
+#include "common/visit_hidden.glsl"
 #endif
 
 // Cells of the target that the primary face may be seen through: first and last, inclusive.
@@ -160,12 +136,15 @@ void visit_cell(View view, int index, ivec2 rs)
     Polygon polygon = clip_window(face_polygon(view.face), target.sight, view.crystal_mm, middle,
                                   target.cells.zw);
     Moments moments = polygon_moments(polygon);
-    if (polygon.count < 3 || moments.area <= 1e-7 * view.face.x * view.face.y ||
+    float smallest = 1e-7 * view.face.x * view.face.y;
+    if (polygon.count < 3 || moments.area <= smallest ||
         !target_allows(target, view, rs)) {
         return;
     }
-#ifdef BLOCKERS
-    float weight = seen_weight(view, polygon, index);
+#ifdef HIDING
+    Seen seen = cut_hidden(view, polygon, index);
+    float weight = seen.weight;
+    moments.mean = seen.area > smallest ? seen.moment / seen.area : moments.mean;
 #else
     float weight = polygon_weight(view, moments);
 #endif
@@ -178,7 +157,12 @@ void visit_cell(View view, int index, ivec2 rs)
 
 void visit_crystal(View view)
 {
-    for (int k = 0; k < num_targets; k++) {
+#ifdef HIDING
+    if (find_hiders(view)) {
+        return;
+    }
+#endif
+    for (int k = first_secondary; k < num_targets; k++) {
         if (targets[k].mask.x == LR_NONE) {
             continue;
         }

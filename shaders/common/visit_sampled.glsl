@@ -43,7 +43,7 @@ int first_target(vec2 at, out float nearest, out vec2 cell)
 {
     int first = -1;
     nearest = 0.0;
-    for (int k = 0; k < num_targets; k++) {
+    for (int k = first_secondary; k < num_targets; k++) {
         float t = sight_distance(targets[k].sight, at);
         if (t < 0.0 || (first >= 0 && t >= nearest)) {
             continue;
@@ -59,8 +59,33 @@ int first_target(vec2 at, out float nearest, out vec2 cell)
     return first;
 }
 
+#ifdef HIDING
+// Whether a module stands between the point and `at` on the primary.
+bool stopped_before(vec2 at)
+{
+    for (int k = 0; k < first_secondary; k++) {
+        Sight sight = targets[k].sight;
+        float denominator = along(sight.denominator, at);
+        if (denominator <= 0.0 || sight_before(sight, at) <= 0.0) {
+            continue;
+        }
+        vec2 from_centre = abs(sight_hit(sight, at, sight.denominator.w / denominator));
+        if (all(lessThanEqual(from_centre, 0.5 * vec2(targets[k].module.xy) *
+                                               targets[k].cells.xy))) {
+            return true;
+        }
+    }
+    return false;
+}
+#endif
+
 void visit_line(View view, vec2 at, inout Tally tally)
 {
+#ifdef HIDING
+    if (stopped_before(at)) {
+        return;
+    }
+#endif
     float t;
     vec2 cell;
     int k = first_target(at, t, cell);

@@ -2,6 +2,8 @@
  * Copyright The LORaster authors */
 #include "base/log.h"
 
+#include "base/clean_text.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,8 +15,11 @@ static void write_formatted(const lr_log *log, lr_log_level level, lr_status sta
         return;
     }
     char sentence[1024];
-    const int length = vsnprintf(sentence, sizeof(sentence), format, arguments);
-    log->write(log->user, level, status, length < 0 ? format : sentence);
+    if (vsnprintf(sentence, sizeof(sentence), format, arguments) < 0) {
+        snprintf(sentence, sizeof(sentence), "%s", format);
+    }
+    lr_clean_text_but(sentence, "\n\t"); /* what files say must not rule terminals */
+    log->write(log->user, level, status, sentence);
 }
 
 void lr_log_write(const lr_log *log, lr_log_level level, lr_status status, const char *format, ...)
@@ -55,6 +60,20 @@ static void write_named(void *user, lr_log_level level, lr_status status, const 
 void lr_log_name(struct lr_named_log *named, const char *path, const lr_log *to)
 {
     *named = (struct lr_named_log){{write_named, named}, to, path != NULL ? path : ""};
+}
+
+static void write_watched(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    struct lr_watched_log *watch = user;
+    if (level == LR_LOG_ERROR) {
+        watch->status = status;
+    }
+    lr_log_write(watch->to, level, status, "%s", sentence);
+}
+
+void lr_log_watch(struct lr_watched_log *watch, const lr_log *to)
+{
+    *watch = (struct lr_watched_log){{write_watched, watch}, to, LR_FAILED};
 }
 
 lr_status lr_progress_report(const lr_progress *progress, const char *what, double done,

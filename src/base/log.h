@@ -27,6 +27,15 @@ struct lr_named_log {
 };
 void lr_log_name(struct lr_named_log *named, const char *path, const lr_log *to);
 
+/* A log that keeps the status of the last error, for who learns by NULL that something failed. Pass
+ * &watch.log; lives as long as what has it. */
+struct lr_watched_log {
+    lr_log log;
+    const lr_log *to;
+    lr_status status; /* LR_FAILED before the first */
+};
+void lr_log_watch(struct lr_watched_log *watch, const lr_log *to);
+
 /* Returns early from a function of type lr_status. */
 #define LR_TRY(call)                                                                               \
     do {                                                                                           \

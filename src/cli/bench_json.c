@@ -5,7 +5,6 @@
 #include "bench.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -55,17 +54,16 @@ static void tell_processor(char *text, size_t size)
 }
 
 /* The usable device of that number. */
-static bool find_device(int wanted, lr_device *device)
+static bool find_device(int wanted, lr_device *device, const lr_log *log)
 {
-    lr_device *devices = calloc(MAX_DEVICES, sizeof(*devices));
-    const int count = devices != NULL ? lr_device_list(devices, MAX_DEVICES, NULL) : 0;
+    lr_device devices[MAX_DEVICES];
+    const int count = lr_device_list(devices, MAX_DEVICES, log);
     int usable = 0;
     bool found = false;
     for (int k = 0; k < count && k < MAX_DEVICES && !found; k++) {
         found = devices[k].usable && usable++ == wanted;
         *device = devices[k];
     }
-    free(devices);
     return found;
 }
 
@@ -76,7 +74,7 @@ void bench_report_init(struct bench_report *report, const struct cli_args *args,
     tell_command(args, report->command, sizeof(report->command));
     tell_date(report->date, sizeof(report->date));
     tell_processor(report->processor, sizeof(report->processor));
-    report->has_device = find_device(wish->device, &report->device);
+    report->has_device = find_device(wish->device, &report->device, &args->report->log);
 }
 
 static int64_t peak_memory(void)

@@ -84,7 +84,7 @@ static bool has_partner(const struct view *view, int i)
     const int num = view->lors->scanner->num_modules;
     for (int j = 0; j < num; j++) {
         if (view->distances[j] >= 0 && view->distances[j] <= view->distances[i] && j != i &&
-            view->lors->pair_of[(int64_t)i * num + j] >= 0) {
+            lr_lors_pair(view->lors, i, j) >= 0) {
             return true;
         }
     }

@@ -23,6 +23,22 @@ const struct cli_option common_general_options[] = {
 const char *const common_image_endings[] = {".nii", ".nii.gz", ".hv",  ".hdr",
                                             ".mhd", ".mha",    ".npy", NULL};
 
+void common_text_begin(struct common_text *text)
+{
+    *text = (struct common_text){.stream = NULL};
+    text->stream = open_memstream(&text->chars, &text->bytes);
+}
+
+lr_status common_text_write(struct common_text *text, struct report *report, const char *path)
+{
+    bool good = text->stream != NULL && !ferror(text->stream);
+    good = text->stream != NULL && fclose(text->stream) == 0 && good;
+    const lr_status status = good ? lr_text_write(path, text->chars, &report->log)
+                                  : report_error(report, LR_FAILED, "no memory to write %s", path);
+    free(text->chars);
+    return status;
+}
+
 void common_json_open(struct json *json, const char *verb)
 {
     json_open(json, NULL, '{');
@@ -81,6 +97,14 @@ lr_status common_check_output(struct report *report, const char *path, const cha
     if (endings != NULL) {
         CLI_TRY(check_ending(report, path, endings));
     }
+    if (report->json && common_is_standard_output(path)) {
+        return report_error(report, LR_USAGE,
+                            "%s is where the JSON object of --json goes: leave out one of them",
+                            path);
+    }
+    if (stat(path, &status) == 0 && !S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode)) {
+        return LR_OK; /* a device or a pipe, which needs no new name in its folder */
+    }
     snprintf(folder, sizeof(folder), "%s", path);
     char *slash = strrchr(folder, '/');
     if (slash == NULL) {
@@ -98,11 +122,6 @@ lr_status common_check_output(struct report *report, const char *path, const cha
     }
     if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
         return report_error(report, LR_FAILED, "%s cannot be written: it is a folder", path);
-    }
-    if (report->json && common_is_standard_output(path)) {
-        return report_error(report, LR_USAGE,
-                            "%s is where the JSON object of --json goes: leave out one of them",
-                            path);
     }
     return LR_OK;
 }

@@ -87,6 +87,15 @@ void setup_finish(struct setup *setup);
 /* Keys that every verb with an operator reports: "scanner", "grid", "operator". */
 void setup_json(const struct setup *setup, struct json *json);
 
+/* A text for a file, which is written when it is complete: stream is NULL without memory. */
+struct common_text {
+    FILE *stream;
+    char *chars;
+    size_t bytes;
+};
+void common_text_begin(struct common_text *text);
+lr_status common_text_write(struct common_text *text, struct report *report, const char *path);
+
 /* Opens the object with "verb" and "version", on standard output or on the stream of `json`;
  * closes it and ends the line. */
 struct json common_json_begin(const char *verb);

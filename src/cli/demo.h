@@ -16,10 +16,12 @@ struct demo_scale {
     int shown[3]; /* iterations in the panel before the last */
 };
 
-/* A log for attempts: errors are kept instead of written, the rest goes on to the report. */
+/* A log for attempts: until one is over errors are kept instead of written; the rest goes on to the
+ * report. Operators have copies of it. */
 struct demo_attempt {
     lr_log log;
     struct report *report;
+    bool is_over;
     lr_status status;
     char error[1024];
 };

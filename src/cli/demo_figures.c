@@ -2,7 +2,6 @@
  * Copyright The LORaster authors */
 #include "demo.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -23,22 +22,6 @@ static void describe(const struct demo *demo, char *line, size_t size)
              demo->pictures_seconds, demo->simulate_seconds, demo->matrix_seconds,
              (long long)demo->info.num_elements, demo->recon_seconds, demo->total_seconds,
              common_bytes(memory, common_peak_memory()));
-}
-
-/* Writes beside the target and renames, so that the file is whole or not there. */
-static lr_status write_text(struct report *report, const char *path, const char *line)
-{
-    char part[PATH_MAX + 8];
-    snprintf(part, sizeof(part), "%s.part", path);
-    FILE *file = fopen(part, "w");
-    bool good = file != NULL && fprintf(file, "%s\n", line) > 0;
-    good = file != NULL && fclose(file) == 0 && good;
-    if (!good || rename(part, path) != 0) {
-        const int reason = errno;
-        remove(part);
-        return report_error(report, LR_FAILED, "%s cannot be written: %s", path, strerror(reason));
-    }
-    return LR_OK;
 }
 
 static void print_json(const struct demo *demo)
@@ -68,8 +51,11 @@ lr_status demo_report(const struct demo *demo)
     char line[1024], path[PATH_MAX];
     report_clear(demo->setup.report);
     describe(demo, line, sizeof(line));
-    CLI_TRY(
-        write_text(demo->setup.report, demo_path(demo, "figures.txt", path, sizeof(path)), line));
+    const size_t length = strlen(line);
+    snprintf(line + length, sizeof(line) - length, "\n");
+    CLI_TRY(lr_text_write(demo_path(demo, "figures.txt", path, sizeof(path)), line,
+                          &demo->setup.report->log));
+    line[length] = '\0';
     if (demo->setup.report->json) {
         print_json(demo);
     } else {

@@ -19,7 +19,8 @@ lr_status lor_factors_efficiencies(struct lor_factors *factors, const char *path
         return LR_FAILED;
     }
     CLI_TRY(lr_crystal_values_read(path, scanner, factors->efficiencies, &setup->report->log));
-    factors->product = (lr_crystal_product){setup->lors, factors->efficiencies, 1};
+    factors->product =
+        (lr_crystal_product){setup->lors, factors->efficiencies, 1, &setup->report->log};
     add_source(factors, lr_crystal_product_source(&factors->product));
     return LR_OK;
 }
@@ -44,6 +45,7 @@ lr_status lor_factors_attenuate(struct lor_factors *factors, struct setup *setup
 void lor_factors_give(struct lor_factors *factors, struct setup *setup)
 {
     if (factors->sources.num_sources > 0) {
+        factors->sources.log = &setup->report->log;
         factors->source = lr_source_product_source(&factors->sources);
         setup->params.factors = &factors->source;
     }

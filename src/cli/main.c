@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const struct cli_verb *const verbs[] = {
     &verb_info,
@@ -20,6 +21,7 @@ static const struct cli_verb *const verbs[] = {
     &verb_project,
     &verb_backproject,
     &verb_sensitivity,
+    &verb_factors,
     &verb_phantom,
     &verb_simulate,
     &verb_recon,
@@ -154,10 +156,25 @@ static int run(struct report *report, char *const *argv)
     return complain_verb(report, argv);
 }
 
+static bool has_ended;
+
+/* HDF5 leaves by exit(-1) where it gets no memory; 255 is none of our codes. */
+static void catch_exit(void)
+{
+    if (!has_ended) {
+        fputs("loraster: error: a library has ended the program, perhaps for want of memory\n",
+              stderr);
+        _exit(CLI_FAILED);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct report report;
     report_init(&report);
     static char *const nothing[] = {NULL};
-    return run(&report, argc > 0 ? argv + 1 : nothing);
+    atexit(catch_exit);
+    const int code = run(&report, argc > 0 ? argv + 1 : nothing);
+    has_ended = true;
+    return code;
 }

@@ -8,6 +8,8 @@
 
 #include "lor_factors.h"
 
+#include <limits.h>
+
 /* Which rows and LORs, as the command line says it. Zero: all voxels, all LORs. */
 struct matrix_choice {
     bool by_lor;
@@ -39,7 +41,9 @@ void matrix_choice_finish(struct matrix_choice *choice);
 /* What LORs are multiplied by. Zero is valid; must not move. */
 struct matrix_factors {
     struct lor_factors lor;
-    char words[512]; /* what they are, for the file; "none" */
+    char words[2 * PATH_MAX + 64]; /* what they are, for the file; "none" */
+    lr_matrix_input inputs[5];     /* the values behind them, as long as these and the setup live */
+    int num_inputs;
 };
 
 extern const struct cli_option matrix_factor_options[];

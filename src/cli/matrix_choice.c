@@ -194,7 +194,7 @@ static lr_status add_pair(const struct setup *setup, int64_t i, int64_t j, int64
                             "--pairs: module %lld does not exist: the scanner has modules 0 to %d",
                             (long long)(i > j ? i : j), num_modules - 1);
     }
-    const int32_t pair = setup->lors->pair_of[i * num_modules + j];
+    const int64_t pair = lr_lors_pair(setup->lors, (int)i, (int)j);
     if (pair < 0) {
         return report_error(setup->report, LR_USAGE,
                             "--pairs: modules %lld and %lld are not in coincidence: loraster "

@@ -19,6 +19,30 @@ static void say(struct matrix_factors *factors, const char *what, const char *pa
              what, path);
 }
 
+static void add_input(struct matrix_factors *factors, const char *name, const void *bytes,
+                      size_t num_bytes)
+{
+    factors->inputs[factors->num_inputs++] = (lr_matrix_input){name, bytes, (int64_t)num_bytes};
+}
+
+/* The values, since a file of the same name may hold others when the matrix is gone on with. */
+static void list_inputs(struct matrix_factors *factors, const struct setup *setup)
+{
+    if (factors->lor.efficiencies != NULL) {
+        add_input(factors, "efficiencies", factors->lor.efficiencies,
+                  (size_t)setup->scanner->num_crystals * sizeof(*factors->lor.efficiencies));
+    }
+    if (setup->mu != NULL) {
+        const lr_grid *grid = &setup->mu->grid;
+        add_input(factors, "size of the attenuation map", grid->size, sizeof(grid->size));
+        add_input(factors, "voxels of the attenuation map", grid->voxel_mm, sizeof(grid->voxel_mm));
+        add_input(factors, "origin of the attenuation map", grid->origin_mm,
+                  sizeof(grid->origin_mm));
+        add_input(factors, "values of the attenuation map", setup->mu->values,
+                  (size_t)lr_grid_num_voxels(grid) * sizeof(*setup->mu->values));
+    }
+}
+
 lr_status matrix_factors_read(struct matrix_factors *factors, struct cli_args *args,
                               struct setup *setup)
 {
@@ -43,6 +67,7 @@ lr_status matrix_factors_read(struct matrix_factors *factors, struct cli_args *a
     if (factors->words[0] == '\0') {
         strcpy(factors->words, "none");
     }
+    list_inputs(factors, setup);
     return LR_OK;
 }
 
@@ -50,4 +75,5 @@ void matrix_factors_finish(struct matrix_factors *factors)
 {
     lor_factors_finish(&factors->lor);
     factors->words[0] = '\0';
+    factors->num_inputs = 0;
 }

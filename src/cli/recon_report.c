@@ -21,6 +21,12 @@ static double emissions(const struct recon *recon)
 
 /* --- JSON --- */
 
+static double left_out_share(const lr_iteration *done)
+{
+    const double all = done->measured_counts + done->left_out_counts;
+    return all > 0 ? done->left_out_counts / all : 0;
+}
+
 static void iteration_json(struct json *json, const lr_iteration *done)
 {
     json_open(json, NULL, '{');
@@ -30,6 +36,7 @@ static void iteration_json(struct json *json, const lr_iteration *done)
     json_number(json, "estimated_counts", done->estimated_counts);
     json_int(json, "left_out_lors", done->left_out_lors);
     json_number(json, "left_out_counts", done->left_out_counts);
+    json_number(json, "left_out_share", left_out_share(done));
     json_number(json, "sensitive_counts", done->sensitive_counts);
     json_number(json, "seconds", done->seconds);
     json_close(json, '}');

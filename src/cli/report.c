@@ -27,6 +27,8 @@ void report_catch_signals(void)
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, NULL);
     sigaction(SIGTERM, &action, NULL);
+    action.sa_handler = SIG_IGN; /* a file that grows beyond ulimit -f is an error of its write */
+    sigaction(SIGXFSZ, &action, NULL);
 }
 
 bool report_stopped(void)
@@ -171,6 +173,11 @@ int report_exit_code(struct report *report, lr_status status)
         [LR_CANCELLED] = CLI_FAILED,
     };
     report_clear(report);
+    const bool lacks_memory = status == LR_BAD_INPUT && report->status == LR_FAILED;
+    const bool lost_device = status == LR_FAILED && report->status == LR_NO_DEVICE;
+    if (lacks_memory || lost_device) {
+        status = report->status; /* the sentence knows more than whoever gave up because of it */
+    }
     if (status == LR_CANCELLED && report_stopped()) {
         fputs("loraster: stopped\n", stderr);
     }

@@ -15,14 +15,20 @@ static void add_module(struct scanner_summary *summary, const lr_module *module)
     summary->axial_mm[1] = fmax(summary->axial_mm[1], module->centre_mm[2] + half);
 }
 
-struct scanner_summary scanner_summarise(const lr_scanner *scanner, const lr_lors *lors)
+lr_status scanner_summarise(const lr_scanner *scanner, struct report *report,
+                            struct scanner_summary *summary)
 {
-    struct scanner_summary summary = {
-        {INFINITY, 0}, {INFINITY, -INFINITY}, lors->count, lors->num_pairs};
-    for (int m = 0; m < scanner->num_modules; m++) {
-        add_module(&summary, &scanner->modules[m]);
+    lr_lors_size size;
+    const lr_status status = lr_lors_count(scanner, &report->progress, &size, &report->log);
+    if (status != LR_OK) {
+        return status;
     }
-    return summary;
+    *summary = (struct scanner_summary){
+        {INFINITY, 0}, {INFINITY, -INFINITY}, size.num_lors, size.num_pairs};
+    for (int m = 0; m < scanner->num_modules; m++) {
+        add_module(summary, &scanner->modules[m]);
+    }
+    return LR_OK;
 }
 
 void scanner_summary_json(const lr_scanner *scanner, const struct scanner_summary *summary,

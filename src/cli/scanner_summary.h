@@ -6,6 +6,7 @@
 #define LR_CLI_SCANNER_SUMMARY_H
 
 #include "json.h"
+#include "report.h"
 
 #include <lr/lr.h>
 
@@ -17,7 +18,9 @@ struct scanner_summary {
     int64_t num_pairs;
 };
 
-struct scanner_summary scanner_summarise(const lr_scanner *scanner, const lr_lors *lors);
+/* errors: LR_BAD_INPUT when nothing is in coincidence, LR_CANCELLED. */
+lr_status scanner_summarise(const lr_scanner *scanner, struct report *report,
+                            struct scanner_summary *summary);
 
 /* The keys of `scanner show --json`, into an open object. */
 void scanner_summary_json(const lr_scanner *scanner, const struct scanner_summary *summary,

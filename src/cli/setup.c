@@ -28,7 +28,7 @@ const struct cli_option common_operator_options[] = {
     {"--mode", "NAME", "sampled (lines), exact (solid angles); default auto: exact if it can",
      false},
     {"--rays", "R", "sampled: R x R lines over each crystal face; default 4", false},
-    {"--samples", "N|NX,NY,NZ", "points per voxel; default: one per crystal pitch", false},
+    {"--samples", "N|NX,NY,NZ", "points per voxel; default: as its mean needs", false},
     {"--mu", "IMAGE", "attenuation map", false},
     {"--mu-unit", "UNIT", "unit of the map, 1/mm or 1/cm; default: by its largest value", false},
     {"--mu-steps", "K", "samples of the map along a line; default: one per voxel", false},
@@ -190,7 +190,8 @@ lr_status setup_scanner_or(struct setup *setup, struct cli_args *args, lr_store 
     if (setup->scanner == NULL) {
         return report_reason(setup->report);
     }
-    setup->lors = lr_lors_create(setup->scanner, &setup->report->log);
+    setup->lors =
+        lr_lors_create_watched(setup->scanner, &setup->report->progress, &setup->report->log);
     if (setup->lors == NULL) {
         return report_reason(setup->report);
     }

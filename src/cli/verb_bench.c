@@ -9,7 +9,6 @@
 #include "bench.h"
 #include "verbs.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -147,7 +146,9 @@ static lr_status open_subject(struct bench *bench, const struct bench_workload *
     const lr_grid grid = lr_grid_centred(workload->size, workload->voxel_mm);
     subject->workload = workload;
     subject->scanner = bench_scanner(workload, log);
-    subject->lors = subject->scanner ? lr_lors_create(subject->scanner, log) : NULL;
+    subject->lors = subject->scanner
+                        ? lr_lors_create_watched(subject->scanner, &bench->report->progress, log)
+                        : NULL;
     if (subject->lors == NULL) {
         return report_reason(bench->report);
     }
@@ -228,27 +229,17 @@ static lr_status measure_workload(struct bench *bench, const struct bench_worklo
 
 /* --- saying it --- */
 
-/* Beside the target and renamed, so that the file is whole or not there. */
 static lr_status write_file(const struct bench *bench, const char *path)
 {
-    char part[PATH_MAX + 8];
-    snprintf(part, sizeof(part), "%s.part", path);
-    struct json json = {fopen(part, "w"), false};
-    bool good = json.stream != NULL;
-    if (good) {
+    struct common_text text;
+    common_text_begin(&text);
+    struct json json = {text.stream, false};
+    if (json.stream != NULL) {
         common_json_open(&json, "bench correspondence");
         bench_json(&bench->found, &json);
         common_json_end(&json);
-        good = !ferror(json.stream);
-        good = fclose(json.stream) == 0 && good;
     }
-    if (!good || rename(part, path) != 0) {
-        const int reason = errno;
-        remove(part);
-        return report_error(bench->report, LR_FAILED, "%s cannot be written: %s", path,
-                            strerror(reason));
-    }
-    return LR_OK;
+    return common_text_write(&text, bench->report, path);
 }
 
 static lr_status write_results(const struct bench *bench, const char *path)

@@ -6,7 +6,6 @@
 #include "direct.h"
 #include "verbs.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -421,16 +420,12 @@ static void write_json(const struct direct_bench *bench, FILE *stream)
 
 static lr_status write_file(const struct direct_bench *bench)
 {
-    FILE *file = fopen(bench->path, "w");
-    bool good = file != NULL;
-    if (good) {
-        write_json(bench, file);
-        good = !ferror(file);
-        good = fclose(file) == 0 && good;
+    struct common_text text;
+    common_text_begin(&text);
+    if (text.stream != NULL) {
+        write_json(bench, text.stream);
     }
-    return good ? LR_OK
-                : report_error(bench->report, LR_FAILED, "%s cannot be written: %s", bench->path,
-                               strerror(errno));
+    return common_text_write(&text, bench->report, bench->path);
 }
 
 static lr_status run_bench(struct direct_bench *bench)

@@ -29,11 +29,11 @@ const char *demo_path(const struct demo *demo, const char *name, char *path, siz
 static void keep_errors(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct demo_attempt *attempt = user;
-    if (level == LR_LOG_ERROR) {
+    if (level == LR_LOG_ERROR && !attempt->is_over) {
         attempt->status = status;
         snprintf(attempt->error, sizeof(attempt->error), "%s", sentence);
     } else {
-        attempt->report->log.write(attempt->report, level, status, sentence);
+        attempt->report->log.write(attempt->report->log.user, level, status, sentence);
     }
 }
 
@@ -54,8 +54,7 @@ lr_operator *demo_operator(struct demo *demo, lr_operator_params params)
     if (op == NULL && demo->attempt.status != LR_OK) {
         report_error(report, demo->attempt.status, "%s", demo->attempt.error);
     }
-    /* From here on its errors are errors. */
-    demo->attempt.log = report->log;
+    demo->attempt.is_over = true;
     return op;
 }
 
@@ -246,7 +245,8 @@ static lr_status open_scanner(struct demo *demo)
     struct setup *setup = &demo->setup;
     setup->scanner = lr_scanner_read(scanner_name, &setup->report->log);
     if (setup->scanner != NULL) {
-        setup->lors = lr_lors_create(setup->scanner, &setup->report->log);
+        setup->lors =
+            lr_lors_create_watched(setup->scanner, &setup->report->progress, &setup->report->log);
     }
     setup->params.lors = setup->lors;
     return setup->lors != NULL ? LR_OK : report_reason(setup->report);

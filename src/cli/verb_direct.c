@@ -147,8 +147,9 @@ static lr_status project_forward(struct cli_args *args, struct direct_setup *set
     CLI_TRY(setup_grid(&setup->grid, args, &image->grid));
     lr_view *views = list_views(setup);
     const int count = lr_view_set_count(&setup->set);
-    lr_status status = views != NULL ? direct_open(setup, args, views, count)
-                                     : report_error(args->report, LR_FAILED, "no memory");
+    lr_status status = views != NULL
+                           ? direct_open(setup, args, views, count)
+                           : report_error(args->report, LR_FAILED, "no memory for %d views", count);
     lr_histo_images *histo = status == LR_OK ? lr_histo_images_create(&setup->grid.grid, views,
                                                                       count, &args->report->log)
                                              : NULL;

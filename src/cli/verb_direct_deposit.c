@@ -71,7 +71,8 @@ static lr_status open_events(struct source *source, struct cli_args *args)
 static lr_status open_activity(struct source *source, struct cli_args *args, struct setup *grid)
 {
     CLI_TRY(open_scanner(source, args));
-    source->lors = lr_lors_create(source->scanner, &args->report->log);
+    source->lors =
+        lr_lors_create_watched(source->scanner, &args->report->progress, &args->report->log);
     source->activity = setup_read_image(grid, args, args_text(args, "--activity"));
     if (source->lors == NULL || source->activity == NULL) {
         return report_reason(args->report);

@@ -153,6 +153,9 @@ static lr_direct_recon_params read_params(struct cli_args *args)
     if (algorithm != RAMLA && (args_has(args, "--relaxation") || args_has(args, "--fall"))) {
         args_complain(args, "--relaxation and --fall belong to --algorithm ramla");
     }
+    if (args_has(args, "--after") && !args_has(args, "--initial")) {
+        args_complain(args, "--after says of how many iterations --initial is: give that image");
+    }
     const int usual = algorithm == RAMLA ? 1 : algorithm == OSEM ? 10 : INT_MAX;
     return (lr_direct_recon_params){
         .rule = algorithm == RAMLA ? LR_DIRECT_RAMLA : LR_DIRECT_EM,
@@ -160,6 +163,7 @@ static lr_direct_recon_params read_params(struct cli_args *args)
         .relaxation = direct_number(args, "--relaxation", 0, true),
         .relaxation_fall = direct_number(args, "--fall", 0, true),
         .iterations = (int)args_int(args, "--iterations", 3, at_least_one),
+        .iterations_before = (int)args_int(args, "--after", 0, at_least_one),
         .iteration = on_iteration,
         .log = &args->report->log,
         .progress = &args->report->progress,
@@ -235,6 +239,8 @@ static const struct cli_option algorithm_options[] = {
     {"--algorithm", "NAME", "ramla, osem or mlem; default ramla", false},
     {"--iterations", "N", "passes over all views; default 3", false},
     {"--initial", "IMAGE", "image to start from; default: ones", false},
+    {"--after", "N", "of how many iterations --initial is: --fall and numbers go on from there",
+     false},
     {"--views-per-block", "N", "default 1 (ramla), 10 (osem)", false},
     {"--relaxation", "L", "ramla: of the first iteration, up to 1; default 1", false},
     {"--fall", "F", "ramla: iteration k = 0, 1, ... has L / (1 + F k); default 0", false},

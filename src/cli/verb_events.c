@@ -23,12 +23,17 @@ static void close_events(struct opened *opened)
     lr_scanner_destroy(opened->scanner);
 }
 
-/* The scanner that is named, or else the one that a PETSIRD file brings along; NULL is allowed. */
+/* The scanner that is named, or else the one that a PETSIRD file brings along or whose crystals a
+ * map lists; NULL is allowed. */
 static lr_status open_scanner(struct opened *opened, const char *name)
 {
+    const lr_events_source *source = &opened->source;
     const char *path = name;
-    if (path == NULL && opened->source.format == LR_EVENTS_PETSIRD) {
-        path = opened->source.path;
+    if (path == NULL && source->format == LR_EVENTS_PETSIRD) {
+        path = source->path;
+    }
+    if (path == NULL && source->format != LR_EVENTS_SIEMENS) {
+        path = source->companion;
     }
     if (path == NULL) {
         return LR_OK;
@@ -89,12 +94,31 @@ static lr_status tally_events(void *user, const lr_event *events, int64_t count)
     return LR_OK;
 }
 
+static void print_kind(const lr_tof_bins *bins)
+{
+    if (bins->num_bins < 2) {
+        puts("none");
+        return;
+    }
+    printf("%d bins from %g to %g mm; ", bins->num_bins, bins->edges_mm[0],
+           bins->edges_mm[bins->num_bins]);
+    if (bins->resolution_ps > 0) {
+        printf("%.6g ps FWHM\n", bins->resolution_ps);
+    } else {
+        puts("resolution not known");
+    }
+}
+
 static void print_tof(const lr_events_info *info, const struct tally *tally)
 {
+    const lr_event_kinds *kinds = &info->kinds;
     printf("time of flight ");
     if (!info->has_tof) {
         puts("none");
         return;
+    }
+    if (kinds->count > 0) {
+        printf("by module types; ");
     }
     if (info->num_tof_bins > 0) {
         printf("%d bins from %g to %g mm; ", info->num_tof_bins, info->tof_edges_mm[0],
@@ -104,6 +128,34 @@ static void print_tof(const lr_events_info *info, const struct tally *tally)
         printf("%.6g ps FWHM; ", info->tof_resolution_ps);
     }
     printf("events %g to %g mm from the middle\n", tally->tof_low_mm, tally->tof_high_mm);
+    for (int k = 0; k < kinds->count * kinds->count; k++) {
+        printf("  types %d, %d   ", k / kinds->count, k % kinds->count);
+        print_kind(&kinds->tof[k]);
+    }
+}
+
+static void print_energies(const lr_events_info *info)
+{
+    const lr_event_kinds *kinds = &info->kinds;
+    if (info->energy_kev[1] > 0) {
+        printf("energies       %g to %g keV\n", info->energy_kev[0], info->energy_kev[1]);
+    }
+    for (int k = 0; info->energy_kev[1] <= 0 && k < kinds->count; k++) {
+        printf("energies       %g to %g keV of module type %d\n", kinds->energy_kev[k][0],
+               kinds->energy_kev[k][1], k);
+    }
+}
+
+static void print_lists(const lr_event_counts *counts)
+{
+    if (counts->excluded_pairs > 0) {
+        printf("pairs          %lld of modules that the file puts out of coincidence\n",
+               (long long)counts->excluded_pairs);
+    }
+    if (counts->repeated > 0) {
+        printf("repeated       %lld in lists that stand there twice, left out\n",
+               (long long)counts->repeated);
+    }
 }
 
 static void print_events(const lr_events_info *info, const struct tally *tally)
@@ -118,12 +170,33 @@ static void print_events(const lr_events_info *info, const struct tally *tally)
         printf("counts         %.9g\n", tally->weight[0] + tally->weight[1]);
     }
     printf("left out       %lld of unknown crystals\n", (long long)counts->unknown_crystals);
+    print_lists(counts);
     printf("time marks     %lld\n", (long long)counts->time_marks);
     printf("duration       %.6g s\n", info->duration_s);
     print_tof(info, tally);
-    if (info->energy_kev[1] > 0) {
-        printf("energies       %g to %g keV\n", info->energy_kev[0], info->energy_kev[1]);
+    print_energies(info);
+}
+
+static void json_kinds(const lr_event_kinds *kinds, struct json *json)
+{
+    json_open(json, "module_types", '[');
+    for (int k = 0; k < kinds->count; k++) {
+        json_open(json, NULL, '{');
+        json_numbers(json, "energy_kev", kinds->energy_kev[k], 2);
+        json_open(json, "tof", '[');
+        for (int l = 0; l < kinds->count; l++) {
+            const lr_tof_bins *bins = &kinds->tof[k * kinds->count + l];
+            json_open(json, NULL, '{');
+            json_int(json, "num_bins", bins->num_bins);
+            json_number(json, "low_mm", bins->num_bins > 0 ? bins->edges_mm[0] : NAN);
+            json_number(json, "high_mm", bins->num_bins > 0 ? bins->edges_mm[bins->num_bins] : NAN);
+            json_number(json, "resolution_ps", bins->resolution_ps > 0 ? bins->resolution_ps : NAN);
+            json_close(json, '}');
+        }
+        json_close(json, ']');
+        json_close(json, '}');
     }
+    json_close(json, ']');
 }
 
 static void json_events(const lr_events_info *info, const struct tally *tally, struct json *json)
@@ -136,6 +209,8 @@ static void json_events(const lr_events_info *info, const struct tally *tally, s
     json_int(json, "delayeds", counts->delayeds);
     json_number(json, "counts", tally->weight[0] + tally->weight[1]);
     json_int(json, "unknown_crystals", counts->unknown_crystals);
+    json_int(json, "excluded_pairs", counts->excluded_pairs);
+    json_int(json, "repeated", counts->repeated);
     json_int(json, "time_marks", counts->time_marks);
     json_int(json, "other_words", counts->other_words);
     json_number(json, "duration_s", info->duration_s);
@@ -148,6 +223,7 @@ static void json_events(const lr_events_info *info, const struct tally *tally, s
     } else {
         json_number(json, "energy_kev", NAN);
     }
+    json_kinds(&info->kinds, json);
 }
 
 static lr_status run_show(struct cli_args *args)
@@ -158,7 +234,8 @@ static lr_status run_show(struct cli_args *args)
     lr_status status = args->status;
     if (status == LR_OK) {
         const char *scanner = args_text(args, "--scanner");
-        status = scanner != NULL ? open_scanner(&opened, scanner) : LR_OK;
+        const bool needs_one = scanner != NULL || opened.source.format == LR_EVENTS_SAFIR;
+        status = needs_one ? open_scanner(&opened, scanner) : LR_OK;
     }
     if (status == LR_OK) {
         status = lr_events_read(&opened.source, &sink, &opened.info);
@@ -189,7 +266,8 @@ static lr_status open_both(struct cli_args *args, struct opened *opened)
                       opened->source.path);
         return args->status;
     }
-    opened->lors = lr_lors_create(opened->scanner, &args->report->log);
+    opened->lors =
+        lr_lors_create_watched(opened->scanner, &args->report->progress, &args->report->log);
     if (opened->lors == NULL) {
         return report_reason(args->report);
     }
@@ -197,15 +275,35 @@ static lr_status open_both(struct cli_args *args, struct opened *opened)
     return LR_OK;
 }
 
-static lr_status convert_list(struct opened *opened, const char *output, int petsird_minor)
+/* How list mode is to be written. */
+struct wanted {
+    const char *output;
+    int petsird_minor;
+    bool without_tof;
+};
+
+static void forget_tof(lr_events_info *info)
+{
+    info->has_tof = false;
+    info->num_tof_bins = 0;
+    for (int k = 0; k < info->kinds.count * info->kinds.count; k++) {
+        info->kinds.tof[k].num_bins = 0;
+        info->kinds.tof[k].resolution_ps = 0;
+    }
+}
+
+static lr_status convert_list(struct opened *opened, const struct wanted *wanted)
 {
     lr_events_info before = {0};
     lr_status status = lr_events_read(&opened->source, NULL, &before);
+    if (wanted->without_tof) {
+        forget_tof(&before);
+    }
     const lr_events_writer_params params = {
-        .path = output,
+        .path = wanted->output,
         .lors = opened->lors,
         .info = &before,
-        .petsird_minor = petsird_minor,
+        .petsird_minor = wanted->petsird_minor,
         .log = &opened->report->log,
     };
     lr_events_writer *writer = status == LR_OK ? lr_events_writer_create(&params) : NULL;
@@ -272,8 +370,9 @@ static lr_status run_convert(struct cli_args *args)
     lr_status status = args->status == LR_OK ? open_both(args, &opened) : args->status;
     if (status == LR_OK) {
         const char *output = args->positional[1];
-        status = histogram ? convert_histogram(&opened, output)
-                           : convert_list(&opened, output, version == 1 ? 10 : 9);
+        const struct wanted wanted = {output, version == 1 ? 10 : 9,
+                                      args_has(args, "--without-tof")};
+        status = histogram ? convert_histogram(&opened, output) : convert_list(&opened, &wanted);
     }
     if (status == LR_OK) {
         report_conversion(&opened, args->positional[1]);
@@ -287,7 +386,9 @@ static lr_status run_convert(struct cli_args *args)
 #define SOURCE_OPTIONS                                                                             \
     {"--scanner", "NAME|FILE", "whose events they are; a PETSIRD file brings its own", false},     \
         {"--crystal-map", "FILE",                                                                  \
-         "of SAFIR (*crystal_map.txt) or CASToR (.lut); default: the one beside", false},          \
+         "of SAFIR (*crystal_map.txt) or CASToR (.lut); default: the one beside; without "         \
+         "--scanner it is the scanner, too",                                                       \
+         false},                                                                                   \
     {                                                                                              \
         "--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", false \
     }
@@ -299,6 +400,7 @@ static const struct cli_option convert_options[] = {
     {"--petsird-version", "V", "schema of a PETSIRD file: 0.9 (v0.9.1) or 0.10; default 0.9",
      false},
     {"--histogram", NULL, "sum events per LOR and write a CASToR histogram", false},
+    {"--without-tof", NULL, "leave the times of flight out", false},
     {0}};
 
 static const struct cli_syntax show_syntax = {
@@ -312,7 +414,9 @@ static const struct cli_syntax show_syntax = {
 static const struct cli_syntax convert_syntax = {
     .verb = "events convert",
     .positionals = "IN OUT",
-    .summary = "Writes list mode as PETSIRD (.petsird) or CASToR (.Cdh with .Cdf).",
+    .summary =
+        "Writes list mode as PETSIRD (.petsird), CASToR (.Cdh with .Cdf), or text (.tsv): a line "
+        "for each event, with the place that its time of flight gives.",
     .example = "loraster events convert small_listmode_file.l head.petsird --scanner siemens-mmr",
     .groups = {{"input and output", convert_options}, COMMON_GENERAL_GROUP},
 };

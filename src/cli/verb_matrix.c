@@ -123,8 +123,8 @@ static lr_status read_request(struct cli_args *args, struct request *request)
     if (request->compress > 0 && request->format != LR_MATRIX_HDF5) {
         args_complain(args, "--compress is for HDF5 (.h5)");
     }
-    if (request->resumes && (is_stream(request->format) || args_count(args, "--at") > 0)) {
-        args_complain(args, "--resume is for rows of a grid in HDF5, npz or mtx");
+    if (request->resumes && is_stream(request->format)) {
+        args_complain(args, "--resume is for HDF5, npz and mtx");
     }
     return read_points(args, request);
 }
@@ -200,6 +200,8 @@ static lr_matrix_writer *open_writer(const struct setup *setup, const struct req
             points || request->format != LR_MATRIX_HDF5 ? 0 : expect_elements(setup, choice),
         .info = lr_operator_get_info(setup->op),
         .factors = request->factors.words,
+        .inputs = request->factors.inputs,
+        .num_inputs = request->factors.num_inputs,
         .log = &setup->report->log,
     };
     return lr_matrix_writer_create(&params);
@@ -281,24 +283,25 @@ static lr_status run_rows(const struct setup *setup, const struct request *reque
 {
     struct gate gate = {.next = lr_matrix_writer_sink(writer)};
     const int64_t done = lr_matrix_writer_get_written(writer).rows;
-    if (request->num_points > 0) {
-        return lr_operator_point_rows(setup->op, (const double(*)[3])request->points_mm,
-                                      request->num_points, &gate.next);
-    }
     if (request->resumes) {
         report_info(setup->report, "going on after %lld rows of an earlier run", (long long)done);
+    }
+    if (request->num_points > 0) {
+        const lr_row_sink sink = {pass, &gate};
+        gate.to_skip = done;
+        return lr_operator_point_rows(setup->op, (const double(*)[3])request->points_mm,
+                                      request->num_points, &sink);
     }
     return request->choice.by_lor ? run_lors(setup, &request->choice, &gate, done)
                                   : run_voxels(setup, &request->choice, done, &gate.next);
 }
 
-/* After Ctrl-C what there is stays, for --resume. */
+/* After Ctrl-C what there is stays, for --resume; after anything else what was written down before. */
 static lr_status stop_writing(const struct setup *setup, const struct request *request,
                               lr_matrix_writer *writer, lr_status status)
 {
     const int64_t rows = lr_matrix_writer_get_written(writer).rows;
-    const bool can_resume = !is_stream(request->format) && request->num_points == 0;
-    if (status != LR_CANCELLED || !can_resume || rows == 0) {
+    if (status != LR_CANCELLED || is_stream(request->format) || rows == 0) {
         lr_matrix_writer_abandon(writer);
         return status;
     }

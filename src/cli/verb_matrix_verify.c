@@ -58,7 +58,8 @@ static lr_status keep(struct verify *verify, struct sample *sample, int64_t lor,
         double *values = realloc(sample->probability, room * sizeof(*values));
         sample->probability = values != NULL ? values : sample->probability;
         if (list == NULL || values == NULL) {
-            return report_error(verify->setup.report, LR_FAILED, "no memory for a row");
+            return report_error(verify->setup.report, LR_FAILED,
+                                "no memory for %zu elements of a row", room);
         }
         sample->capacity = (int64_t)room;
     }

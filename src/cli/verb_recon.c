@@ -184,6 +184,20 @@ static lr_status check_outputs(struct report *report, const struct recon_request
                                     : LR_OK;
 }
 
+/* The scanner that is named, or else the one whose crystals the map lists. */
+static lr_status open_scanner(struct cli_args *args, struct recon *recon)
+{
+    const char *map = recon->request.crystal_map;
+    lr_scanner *listed = NULL;
+    if (map != NULL && !args_has(args, "--scanner")) {
+        listed = lr_scanner_read(map, &args->report->log);
+        if (listed == NULL) {
+            return report_reason(args->report);
+        }
+    }
+    return setup_scanner_or(&recon->setup, args, LR_STORE_AUTO, listed);
+}
+
 /* Scanner, data and operator. */
 static lr_status open_all(struct cli_args *args, struct recon *recon)
 {
@@ -193,7 +207,7 @@ static lr_status open_all(struct cli_args *args, struct recon *recon)
         CLI_TRY(recon_open_direct(recon, args));
         return recon_read_initial(recon);
     }
-    CLI_TRY(setup_scanner(setup, args, LR_STORE_AUTO));
+    CLI_TRY(open_scanner(args, recon));
     CLI_TRY(check_outputs(args->report, &recon->request));
     CLI_TRY(setup_grid(setup, args, NULL));
     return recon_read_inputs(recon);
@@ -234,7 +248,9 @@ static const struct cli_option input_options[] = {
     {"--data", "FILE", "LOR data (HDF5, or STIR's .hs); direct: histo-images (HDF5)", false},
     {"--events", "FILE", "list mode instead: PETSIRD, CASToR (.Cdh), SAFIR, Siemens (.l)", false},
     {"--crystal-map", "FILE",
-     "of SAFIR (*crystal_map.txt) or CASToR (.lut); default: the one beside", false},
+     "of SAFIR (*crystal_map.txt) or CASToR (.lut); default: the one beside; without --scanner it "
+     "is the scanner, too",
+     false},
     {"--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", false},
     {"-o", "IMAGE", "image to write (.nii.gz, .hv, .mhd, .npy ...): emissions per voxel", false},
     {"--png", "FILE", "also draw three slices through the centre of the activity", false},

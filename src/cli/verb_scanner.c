@@ -101,13 +101,13 @@ static void crystal_json(struct json *json, int module, const int cell[2], const
     json_close(json, ']');
 }
 
-static void show(const struct cli_args *args, const lr_scanner *scanner, const lr_lors *lors)
+static void show(const struct cli_args *args, const lr_scanner *scanner,
+                 const struct scanner_summary *summary)
 {
-    const struct scanner_summary summary = scanner_summarise(scanner, lors);
     const bool crystals = args_has(args, "--crystals");
     if (args->report->json) {
         struct json json = common_json_begin("scanner show");
-        scanner_summary_json(scanner, &summary, &json);
+        scanner_summary_json(scanner, summary, &json);
         if (crystals) {
             json_open(&json, "crystals", '[');
             visit_crystals(scanner, &json, crystal_json);
@@ -118,12 +118,13 @@ static void show(const struct cli_args *args, const lr_scanner *scanner, const l
         puts("module p q x_mm y_mm z_mm nx ny nz");
         visit_crystals(scanner, NULL, crystal_line);
     } else {
-        print_summary(scanner, &summary);
+        print_summary(scanner, summary);
     }
 }
 
-/* Opens the scanner that the command line names; both belong to the setup. */
-static lr_status open_scanner(struct cli_args *args, struct setup *setup)
+/* Opens the scanner that the command line names, which belongs to the setup. */
+static lr_status open_scanner(struct cli_args *args, struct setup *setup,
+                              struct scanner_summary *summary)
 {
     if (args->num_positional != 1) {
         args_complain(args, "%s needs one %s", args->syntax->verb, args->syntax->positionals);
@@ -131,18 +132,17 @@ static lr_status open_scanner(struct cli_args *args, struct setup *setup)
     }
     setup->report = args->report;
     setup->scanner = lr_scanner_read(args->positional[0], &args->report->log);
-    if (setup->scanner != NULL) {
-        setup->lors = lr_lors_create(setup->scanner, &args->report->log);
-    }
-    return setup->lors != NULL ? LR_OK : report_reason(args->report);
+    return setup->scanner != NULL ? scanner_summarise(setup->scanner, args->report, summary)
+                                  : report_reason(args->report);
 }
 
 static lr_status run_show(struct cli_args *args)
 {
     struct setup setup = {0};
-    const lr_status status = open_scanner(args, &setup);
+    struct scanner_summary summary;
+    const lr_status status = open_scanner(args, &setup, &summary);
     if (status == LR_OK) {
-        show(args, setup.scanner, setup.lors);
+        show(args, setup.scanner, &summary);
     }
     setup_finish(&setup);
     return status;

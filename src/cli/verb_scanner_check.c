@@ -10,7 +10,9 @@
 struct check {
     lr_scanner_draft *draft;
     lr_diagnosis *diagnosis;
-    struct setup setup; /* the scanner and its LORs, where the draft makes one */
+    struct setup setup; /* the scanner, where the draft makes one */
+    bool is_usable;     /* it has LORs; then there is a summary */
+    struct scanner_summary summary;
 };
 
 static void finding_json(const lr_finding *finding, struct json *json)
@@ -31,17 +33,15 @@ static void finding_json(const lr_finding *finding, struct json *json)
 static void write_json(const struct check *check, const char *png)
 {
     struct json json = common_json_begin("scanner check");
-    json_bool(&json, "good", check->setup.lors != NULL && check->diagnosis->num_suspects == 0);
+    json_bool(&json, "good", check->is_usable && check->diagnosis->num_suspects == 0);
     json_open(&json, "findings", '[');
     for (int k = 0; k < check->diagnosis->num_findings; k++) {
         finding_json(&check->diagnosis->findings[k], &json);
     }
     json_close(&json, ']');
     json_text(&json, "picture", png);
-    if (check->setup.lors != NULL) {
-        const struct scanner_summary summary =
-            scanner_summarise(check->setup.scanner, check->setup.lors);
-        scanner_summary_json(check->setup.scanner, &summary, &json);
+    if (check->is_usable) {
+        scanner_summary_json(check->setup.scanner, &check->summary, &json);
     }
     common_json_end(&json);
 }
@@ -60,7 +60,7 @@ static void print_findings(const struct check *check, const char *name)
 {
     const lr_diagnosis *diagnosis = check->diagnosis;
     const lr_scanner *scanner = check->setup.scanner;
-    const bool good = check->setup.lors != NULL && diagnosis->num_suspects == 0;
+    const bool good = check->is_usable && diagnosis->num_suspects == 0;
     struct report *report = check->setup.report;
     for (int k = 0; k < diagnosis->num_findings; k++) {
         char text[2048];
@@ -75,7 +75,7 @@ static void print_findings(const struct check *check, const char *name)
     }
     if (good) {
         printf("%s: good: %s, %d modules, %d crystals, %lld LORs\n", name, scanner->name,
-               scanner->num_modules, scanner->num_crystals, (long long)check->setup.lors->count);
+               scanner->num_modules, scanner->num_crystals, (long long)check->summary.num_lors);
     }
 }
 
@@ -93,10 +93,12 @@ static lr_status open_scanner(struct check *check, struct cli_args *args)
 {
     const lr_log errors = {pass_errors, &args->report->log};
     check->setup.scanner = lr_scanner_read(args->positional[0], &errors);
-    if (check->setup.scanner != NULL) {
-        check->setup.lors = lr_lors_create(check->setup.scanner, &args->report->log);
-    }
-    return check->setup.lors != NULL ? LR_OK : report_reason(args->report);
+    const lr_status status =
+        check->setup.scanner != NULL
+            ? scanner_summarise(check->setup.scanner, args->report, &check->summary)
+            : report_reason(args->report);
+    check->is_usable = status == LR_OK;
+    return status;
 }
 
 /* Also of a scanner that looks wrong: that is what the picture is for. */
@@ -143,7 +145,7 @@ static lr_status examine(struct check *check, struct cli_args *args)
         CLI_TRY(draw(check, png));
     }
     const lr_status status = open_scanner(check, args);
-    if (status == LR_FAILED) {
+    if (status == LR_FAILED || status == LR_CANCELLED) {
         return status;
     }
     if (args->report->json) {

@@ -6,15 +6,15 @@
 
 #include <stdio.h>
 
-static void tell(const struct setup *setup, const struct cli_args *args)
+static void tell(const struct setup *setup, const struct cli_args *args,
+                 const struct scanner_summary *summary)
 {
     const char *input = args->positional[0], *output = args->positional[1];
     if (args->report->json) {
-        const struct scanner_summary summary = scanner_summarise(setup->scanner, setup->lors);
         struct json json = common_json_begin("scanner convert");
         json_text(&json, "input", input);
         json_text(&json, "output", output);
-        scanner_summary_json(setup->scanner, &summary, &json);
+        scanner_summary_json(setup->scanner, summary, &json);
         common_json_end(&json);
     } else {
         report_info(args->report, "%s: %s, %d modules, %d crystals", output, setup->scanner->name,
@@ -30,12 +30,10 @@ static lr_status convert(struct setup *setup, struct cli_args *args)
     if (setup->scanner == NULL) {
         return report_reason(args->report);
     }
-    setup->lors = lr_lors_create(setup->scanner, &args->report->log);
-    if (setup->lors == NULL) {
-        return report_reason(args->report);
-    }
+    struct scanner_summary summary;
+    CLI_TRY(scanner_summarise(setup->scanner, args->report, &summary));
     CLI_TRY(lr_scanner_write(args->positional[1], setup->scanner, &args->report->log));
-    tell(setup, args);
+    tell(setup, args, &summary);
     return LR_OK;
 }
 

@@ -95,9 +95,12 @@ static void entry_json(const struct entry *entry, struct json *json)
 static lr_status list_preset(const char *preset, struct report *report, struct json *json)
 {
     lr_scanner *scanner = lr_scanner_read(preset, &report->log);
-    lr_lors *lors = scanner != NULL ? lr_lors_create(scanner, &report->log) : NULL;
-    if (lors != NULL) {
-        struct entry entry = {.preset = preset, .scanner = scanner, .num_lors = lors->count};
+    lr_lors_size size;
+    const lr_status status = scanner != NULL
+                                 ? lr_lors_count(scanner, &report->progress, &size, &report->log)
+                                 : report_reason(report);
+    if (status == LR_OK) {
+        struct entry entry = {.preset = preset, .scanner = scanner, .num_lors = size.num_lors};
         measure(scanner, &entry);
         entry.num_unverified = count_unverified(scanner->source);
         if (json != NULL) {
@@ -106,8 +109,6 @@ static lr_status list_preset(const char *preset, struct report *report, struct j
             print_entry(&entry);
         }
     }
-    const lr_status status = lors != NULL ? LR_OK : report_reason(report);
-    lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
     return status;
 }

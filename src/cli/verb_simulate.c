@@ -56,15 +56,16 @@ static void check_source(struct cli_args *args, const struct request *request)
 static void check_list(struct cli_args *args, struct request *request)
 {
     static const int64_t range[2] = {1, 4000000};
-    request->is_list =
-        common_ends_with(request->output, ".petsird") || common_ends_with(request->output, ".Cdh");
+    request->is_list = common_ends_with(request->output, ".petsird") ||
+                       common_ends_with(request->output, ".Cdh") ||
+                       common_ends_with(request->output, ".tsv");
     request->duration_s = (double)args_int(args, "--duration", 60, range);
     if (request->is_list && request->expected) {
         args_complain(args, "--expected gives no events: write LOR data (HDF5) instead of %s",
                       request->output);
     }
     if (!request->is_list && args_has(args, "--duration")) {
-        args_complain(args, "--duration belongs to list mode (.petsird, .Cdh)");
+        args_complain(args, "--duration belongs to list mode (.petsird, .Cdh, .tsv)");
     }
 }
 

@@ -23,6 +23,7 @@ extern const struct cli_verb verb_matrix_verify;
 extern const struct cli_verb verb_project;
 extern const struct cli_verb verb_backproject;
 extern const struct cli_verb verb_sensitivity;
+extern const struct cli_verb verb_factors;
 extern const struct cli_verb verb_phantom;
 extern const struct cli_verb verb_simulate;
 extern const struct cli_verb verb_recon;

@@ -44,7 +44,9 @@ lr_status lr_cpu_exact_init(struct lr_cpu_exact *exact, const struct lr_cpu_scen
     const lr_log *log = scene->params.log;
     *exact = (struct lr_cpu_exact){0};
     exact->corners = lr_alloc(most, sizeof(*exact->corners), "a module's corners", log);
-    exact->blockers = lr_alloc(scene->num_modules, sizeof(*exact->blockers), "outlines", log);
+    /* A module can stand on either side of the point. */
+    exact->blockers =
+        lr_alloc(2 * (int64_t)scene->num_modules, sizeof(*exact->blockers), "outlines", log);
     if (exact->corners == NULL || exact->blockers == NULL) {
         lr_cpu_exact_finish(exact);
         return LR_FAILED;
@@ -59,7 +61,8 @@ void lr_cpu_exact_finish(struct lr_cpu_exact *exact)
     *exact = (struct lr_cpu_exact){0};
 }
 
-/* Projects the point of a module's plane through the eye onto the primary's plane. */
+/* Projects the point of a module's plane through the eye onto the primary's plane, on the side
+ * opposite to the point. */
 static struct lr_cpu_projected project(const struct pair *pair, int module, double x, double y)
 {
     const struct lr_cpu_module *from = &pair->view->scene->modules[module];
@@ -77,6 +80,14 @@ static void project_outline(const struct pair *pair, int module, struct lr_cpu_p
     for (int k = 0; k < 4; k++) {
         const double x = k == 1 || k == 2 ? half[0] : -half[0];
         corners[k] = project(pair, module, x, k >= 2 ? half[1] : -half[1]);
+    }
+}
+
+/* On the point's own side of the eye the projection is in front where it is behind on the other. */
+static void turn_round(struct lr_cpu_projected corners[4])
+{
+    for (int k = 0; k < 4; k++) {
+        corners[k] = (struct lr_cpu_projected){-corners[k].x, -corners[k].y, -corners[k].w};
     }
 }
 
@@ -129,46 +140,84 @@ static double common_area(const struct pair *pair, int module, const struct lr_c
     return inside->count > 0 ? fabs(lr_cpu_polygon_area(&common)) : 0;
 }
 
-/* Outline of what module `blocker` hides of the secondary, counter-clockwise: the part of the
- * primary seen through the blocker's rectangle where that is nearer than the secondary's plane.
- * False when the secondary loses nothing. A hit at eye - t ray has t = height / (normal . ray), so
- * the order of two hits is a linear condition on the ray. */
-static bool find_blocker(const struct pair *pair, int blocker, struct lr_cpu_polygon *out)
+/* Where rays meet a module that stands opposite nearer than the secondary. Both are at
+ * eye - t ray with t = height / (normal . ray) > 0, so the order is a linear condition on the ray
+ * once multiplied by the denominators, of which the blocker's has the sign of its height. */
+static void plane_before_secondary(const struct pair *pair, int blocker, double nearer[3])
 {
     const struct lr_cpu_toward *toward = pair->view->toward;
-    struct lr_cpu_projected corners[4];
-    struct lr_cpu_polygon outline;
-    const struct lr_cpu_rectangle whole = far_rectangle(pair);
-    project_outline(pair, blocker, corners);
-    lr_cpu_polygon_clip_projected(corners, 4, &whole, &outline);
-    double ahead[3], behind[3], nearer[3];
+    const double sign = toward[blocker].height < 0 ? -1 : 1;
+    double ahead[3], behind[3];
     approach_plane(pair, blocker, ahead);
     approach_plane(pair, pair->secondary, behind);
     for (int k = 0; k < 3; k++) {
-        nearer[k] = ahead[k] * toward[pair->secondary].height - behind[k] * toward[blocker].height;
+        nearer[k] =
+            sign * (ahead[k] * toward[pair->secondary].height - behind[k] * toward[blocker].height);
     }
+}
+
+/* Where rays meet a module at eye + s ray, 0 < s = -height / (normal . ray) < 1. */
+static void plane_before_primary(const struct pair *pair, int blocker, double nearer[3])
+{
+    const double height = pair->view->toward[blocker].height;
+    approach_plane(pair, blocker, nearer);
+    nearer[2] += height;
+    for (int k = 0; k < 3; k++) {
+        nearer[k] = height < 0 ? nearer[k] : -nearer[k];
+    }
+}
+
+/* Which module stands in the way, and of what. */
+struct obstacle {
+    int module;
+    bool hides_primary; /* else the secondary */
+};
+
+/* Outline of what the obstacle hides, counter-clockwise: the part of the primary seen through its
+ * rectangle, or behind it, where that is nearer than the plane of the module it hides. False when
+ * the pair loses nothing. */
+static bool find_blocker(const struct pair *pair, struct obstacle obstacle,
+                         struct lr_cpu_blocker *blocker)
+{
+    struct lr_cpu_projected corners[4];
+    struct lr_cpu_polygon outline, *out = &blocker->outline;
+    double nearer[3];
+    const struct lr_cpu_rectangle whole = far_rectangle(pair);
+    project_outline(pair, obstacle.module, corners);
+    if (obstacle.hides_primary) {
+        turn_round(corners);
+        plane_before_primary(pair, obstacle.module, nearer);
+    } else {
+        plane_before_secondary(pair, obstacle.module, nearer);
+    }
+    lr_cpu_polygon_clip_projected(corners, 4, &whole, &outline);
     lr_cpu_polygon_clip(&outline, nearer, out);
     if (lr_cpu_polygon_area(out) < 0) {
         lr_cpu_polygon_reverse(out);
     }
+    blocker->box = lr_cpu_polygon_box(out);
     const double least = NOTHING * pair->far->half[0] * pair->far->half[1];
     return common_area(pair, pair->secondary, out) > least;
 }
 
-static bool boxes_meet(const struct lr_cpu_secondary *a, const struct lr_cpu_secondary *b)
+static bool boxes_meet(const struct lr_cpu_sighting *a, const struct lr_cpu_sighting *b)
 {
     return a->low[0] <= b->high[0] && b->low[0] <= a->high[0] && a->low[1] <= b->high[1] &&
            b->low[1] <= a->high[1];
 }
 
-static void find_blockers(const struct pair *pair, const struct lr_cpu_secondary *secondary,
+static void find_blockers(const struct pair *pair, const struct lr_cpu_sighting *secondary,
                           struct lr_cpu_exact *exact)
 {
+    const struct lr_cpu_view *view = pair->view;
     exact->num_blockers = 0;
-    for (int k = 0; k < pair->view->num_secondaries; k++) {
-        const struct lr_cpu_secondary *other = &pair->view->secondaries[k];
-        if (other != secondary && boxes_meet(other, secondary) &&
-            find_blocker(pair, other->module, &exact->blockers[exact->num_blockers])) {
+    for (int k = 0; k < view->num_opposite + view->num_before; k++) {
+        const bool is_opposite = k < view->num_opposite;
+        const struct lr_cpu_sighting *other =
+            is_opposite ? &view->opposite[k] : &view->before[k - view->num_opposite];
+        const struct obstacle obstacle = {other->module, !is_opposite};
+        if (other->module != secondary->module && boxes_meet(other, secondary) &&
+            find_blocker(pair, obstacle, &exact->blockers[exact->num_blockers])) {
             exact->num_blockers++;
         }
     }
@@ -188,27 +237,44 @@ static void add_piece(const struct pair *pair, const struct lr_cpu_polygon *piec
     }
 }
 
+/* The first blocker from `next` on whose box meets the polygon's. */
+static int next_blocker(const struct lr_cpu_exact *exact, const struct lr_cpu_polygon *piece,
+                        int next)
+{
+    const struct lr_cpu_rectangle box = lr_cpu_polygon_box(piece);
+    while (next < exact->num_blockers) {
+        const struct lr_cpu_rectangle *other = &exact->blockers[next].box;
+        if (box.low[0] <= other->high[0] && other->low[0] <= box.high[0] &&
+            box.low[1] <= other->high[1] && other->low[1] <= box.high[1]) {
+            break;
+        }
+        next++;
+    }
+    return next;
+}
+
 /* Adds what blockers from `next` on leave visible of a piece that lies left of the first `edge`
  * edges of blocker `next`. Outside a convex blocker lies, edge by edge, what is right of this edge
  * and left of all before. */
 static void add_visible(const struct pair *pair, const struct lr_cpu_polygon *piece,
                         const int place[2], struct overlap *sum)
 {
-    const int next = place[0], edge = place[1];
     struct lr_cpu_polygon part;
     if (piece->count < 3) {
         return;
     }
+    const struct lr_cpu_exact *exact = pair->exact;
+    const int edge = place[1], next = edge > 0 ? place[0] : next_blocker(exact, piece, place[0]);
     if (piece->count > LR_CPU_POLYGON_MAX_CUT) {
         for (int half = 0; half < 2; half++) {
             lr_cpu_polygon_half(piece, half, &part);
-            add_visible(pair, &part, place, sum);
+            add_visible(pair, &part, (int[2]){next, edge}, sum);
         }
-    } else if (next == pair->exact->num_blockers) {
+    } else if (next == exact->num_blockers) {
         add_piece(pair, piece, sum);
-    } else if (edge < pair->exact->blockers[next].count) {
+    } else if (edge < exact->blockers[next].outline.count) {
         double left[3];
-        lr_cpu_polygon_edge(&pair->exact->blockers[next], edge, left);
+        lr_cpu_polygon_edge(&exact->blockers[next].outline, edge, left);
         lr_cpu_polygon_clip(piece, (double[3]){-left[0], -left[1], -left[2]}, &part);
         add_visible(pair, &part, (int[2]){next + 1, 0}, sum);
         lr_cpu_polygon_clip(piece, left, &part);
@@ -335,7 +401,7 @@ static lr_status face_elements(const struct pair *pair, const struct lr_cpu_crys
     return LR_OK;
 }
 
-static lr_status pair_elements(const struct pair *pair, const struct lr_cpu_secondary *secondary,
+static lr_status pair_elements(const struct pair *pair, const struct lr_cpu_sighting *secondary,
                                struct lr_elements *elements)
 {
     int columns[2], rows[2];
@@ -373,10 +439,10 @@ lr_status lr_cpu_exact_elements(struct lr_cpu_view *view, struct lr_cpu_exact *e
     const struct lr_cpu_scene *scene = view->scene;
     for (int primary = 0; primary < scene->num_modules; primary++) {
         lr_cpu_view_look(view, primary);
-        for (int k = 0; k < view->num_secondaries; k++) {
-            const struct lr_cpu_secondary *secondary = &view->secondaries[k];
+        for (int k = 0; k < view->num_opposite; k++) {
+            const struct lr_cpu_sighting *secondary = &view->opposite[k];
             const int module = secondary->module;
-            if (scene->params.lors->pair_of[(int64_t)primary * scene->num_modules + module] < 0) {
+            if (!secondary->detects || lr_lors_pair(scene->params.lors, primary, module) < 0) {
                 continue;
             }
             const struct pair pair = make_pair(view, exact, primary, module);

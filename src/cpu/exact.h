@@ -10,11 +10,16 @@
 #include "cpu/scene.h"
 #include "model/elements.h"
 
+/* What hides part of a pair of modules. */
+struct lr_cpu_blocker {
+    struct lr_cpu_polygon outline; /* on the primary's plane, counter-clockwise */
+    struct lr_cpu_rectangle box;   /* around it */
+};
+
 /* Working memory of one worker. */
 struct lr_cpu_exact {
     struct lr_cpu_projected *corners; /* secondary face corners: [2 nv][2 nu] of the largest */
-    struct lr_cpu_polygon *blockers;  /* what hides parts of a secondary: [num_blockers],
-                                         capacity num_modules */
+    struct lr_cpu_blocker *blockers;  /* [num_blockers], capacity 2 num_modules */
     int num_blockers;
 };
 

@@ -155,9 +155,8 @@ static bool find_candidates(const struct lr_cpu_view *view, struct lr_cpu_penetr
             work->before[work->num_before++].module = m;
         }
         if (may_share_line(far, &work->boxes[m], -1)) {
-            const int64_t pair = (int64_t)primary * scene->num_modules + m;
             work->opposite[work->num_opposite++].module = m;
-            any = any || (scene->params.lors->pair_of[pair] >= 0 &&
+            any = any || (lr_lors_pair(scene->params.lors, primary, m) >= 0 &&
                           lr_cpu_view_is_primary(view, primary, m));
         }
     }

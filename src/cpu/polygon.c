@@ -136,6 +136,18 @@ void lr_cpu_polygon_half(const struct lr_cpu_polygon *polygon, int half, struct 
     }
 }
 
+struct lr_cpu_rectangle lr_cpu_polygon_box(const struct lr_cpu_polygon *polygon)
+{
+    struct lr_cpu_rectangle box = {{INFINITY, INFINITY}, {-INFINITY, -INFINITY}};
+    for (int k = 0; k < polygon->count; k++) {
+        for (int axis = 0; axis < 2; axis++) {
+            box.low[axis] = fmin(box.low[axis], polygon->at[k][axis]);
+            box.high[axis] = fmax(box.high[axis], polygon->at[k][axis]);
+        }
+    }
+    return box;
+}
+
 void lr_cpu_polygon_reverse(struct lr_cpu_polygon *polygon)
 {
     for (int k = 0, m = polygon->count - 1; k < m; k++, m--) {

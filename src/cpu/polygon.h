@@ -53,6 +53,9 @@ double lr_cpu_polygon_area(const struct lr_cpu_polygon *polygon);
 void lr_cpu_polygon_half(const struct lr_cpu_polygon *polygon, int half,
                          struct lr_cpu_polygon *out);
 
+/* The smallest rectangle around a polygon; empty (low > high) without vertices. */
+struct lr_cpu_rectangle lr_cpu_polygon_box(const struct lr_cpu_polygon *polygon);
+
 /* Reverses the order of the vertices. */
 void lr_cpu_polygon_reverse(struct lr_cpu_polygon *polygon);
 

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
+#include "model/arrangement.h"
 #include "model/coincidence.h"
 
 #include <stdlib.h>
@@ -47,6 +48,7 @@ lr_status lr_cpu_scene_init(struct lr_cpu_scene *scene, const struct lr_backend_
         .params = *params,
         .num_modules = scanner->num_modules,
         .modules = modules,
+        .may_hide = lr_modules_may_hide(scanner),
     };
     return LR_OK;
 }
@@ -61,7 +63,7 @@ int64_t lr_cpu_scene_lor(const struct lr_cpu_scene *scene, const struct lr_cpu_c
                          const struct lr_cpu_crystal *b)
 {
     const lr_lors *lors = scene->params.lors;
-    const int pair = lors->pair_of[(int64_t)a->module * scene->num_modules + b->module];
+    const int64_t pair = lr_lors_pair(lors, a->module, b->module);
     const struct lr_cpu_crystal *i = a->module < b->module ? a : b;
     const struct lr_cpu_crystal *j = a->module < b->module ? b : a;
     if (pair < 0 || !lr_coincidence_allows(lors, pair, i->at[0], i->at[1], j->at[0], j->at[1])) {
@@ -79,8 +81,9 @@ lr_status lr_cpu_view_init(struct lr_cpu_view *view, const struct lr_cpu_scene *
     const lr_log *log = scene->params.log;
     *view = (struct lr_cpu_view){.scene = scene};
     view->toward = lr_alloc(scene->num_modules, sizeof(*view->toward), "a view", log);
-    view->secondaries = lr_alloc(scene->num_modules, sizeof(*view->secondaries), "a view", log);
-    if (view->toward == NULL || view->secondaries == NULL) {
+    view->opposite = lr_alloc(scene->num_modules, sizeof(*view->opposite), "a view", log);
+    view->before = lr_alloc(scene->num_modules, sizeof(*view->before), "a view", log);
+    if (view->toward == NULL || view->opposite == NULL || view->before == NULL) {
         lr_cpu_view_finish(view);
         return LR_FAILED;
     }
@@ -89,7 +92,8 @@ lr_status lr_cpu_view_init(struct lr_cpu_view *view, const struct lr_cpu_scene *
 
 void lr_cpu_view_finish(struct lr_cpu_view *view)
 {
-    free(view->secondaries);
+    free(view->opposite);
+    free(view->before);
     free(view->toward);
     *view = (struct lr_cpu_view){0};
 }
@@ -128,40 +132,46 @@ bool lr_cpu_view_is_primary(const struct lr_cpu_view *view, int primary, int oth
     return a > b;
 }
 
-/* Whether the mirrored bounding sphere of one module may overlap that of the other, seen from the
- * point. */
-static bool cones_meet(const struct lr_cpu_toward *a, const struct lr_cpu_toward *b)
+/* Where a module is looked for: on the side of the point opposite to the primary, its rectangle
+ * being mirrored in the point, or on the primary's own side. */
+static const double opposite_side = 1, same_side = -1;
+
+/* Whether the bounding sphere of one module, mirrored for the opposite side, may overlap that of the
+ * other, seen from the point. */
+static bool cones_meet(const struct lr_cpu_toward *a, const struct lr_cpu_toward *b, double side)
 {
     if (a->cosine == 0 || b->cosine == 0) {
         return true;
     }
-    const double between = -vec_dot(a->direction, b->direction);
+    const double between = -side * vec_dot(a->direction, b->direction);
     return between >= a->cosine * b->cosine - a->sine * b->sine - SLACK;
 }
 
-/* Box around the secondary's mirrored rectangle on the primary's plane. False: not visible. */
-static bool find_box(const struct lr_cpu_view *view, int primary, struct lr_cpu_secondary *out)
+/* Box around the projection of a module's rectangle on the primary's plane. False: not visible. */
+static bool find_box(const struct lr_cpu_view *view, int primary, double side,
+                     struct lr_cpu_sighting *out)
 {
     const struct lr_cpu_module *near = &view->scene->modules[out->module];
     const struct lr_cpu_module *far = &view->scene->modules[primary];
     const struct lr_cpu_toward *toward = &view->toward[primary];
-    int num_behind = 0, num_near_horizon = 0;
+    int num_behind = 0, num_near_horizon = 0, num_beyond = 0;
     for (int axis = 0; axis < 2; axis++) {
         out->low[axis] = INFINITY;
         out->high[axis] = -INFINITY;
     }
     for (int corner = 0; corner < 4; corner++) {
-        double ray[3]; /* from the point to the corner; its mirror image meets the primary */
+        double ray[3]; /* from the point to the corner */
         const double *offset = view->toward[out->module].offset;
         vec_add_scaled(offset, corner & 1 ? near->half[0] : -near->half[0], near->u, ray);
         vec_add_scaled(ray, corner & 2 ? near->half[1] : -near->half[1], near->v, ray);
-        const double depth = vec_dot(far->normal, ray);
+        const double depth = side * vec_dot(far->normal, ray);
         num_behind += depth <= 0;
+        num_beyond += depth > toward->height * (1 + SLACK);
         if (depth <= SLACK * vec_length(ray)) {
             num_near_horizon++;
             continue;
         }
-        const double scale = toward->height / depth;
+        const double scale = side * toward->height / depth;
         const double x = toward->foot[0] - scale * vec_dot(far->u, ray);
         const double y = toward->foot[1] - scale * vec_dot(far->v, ray);
         out->low[0] = fmin(out->low[0], x);
@@ -169,7 +179,7 @@ static bool find_box(const struct lr_cpu_view *view, int primary, struct lr_cpu_
         out->low[1] = fmin(out->low[1], y);
         out->high[1] = fmax(out->high[1], y);
     }
-    bool visible = num_behind < 4;
+    bool visible = num_behind < 4 && (side == opposite_side || num_beyond < 4);
     for (int axis = 0; axis < 2; axis++) {
         const double half = far->half[axis];
         if (num_near_horizon > 0) {
@@ -184,22 +194,38 @@ static bool find_box(const struct lr_cpu_view *view, int primary, struct lr_cpu_
     return visible;
 }
 
+static void add_if_seen(struct lr_cpu_view *view, int primary, double side,
+                        struct lr_cpu_sighting sighting)
+{
+    if (!cones_meet(&view->toward[primary], &view->toward[sighting.module], side) ||
+        !find_box(view, primary, side, &sighting)) {
+        return;
+    }
+    if (side == opposite_side) {
+        view->opposite[view->num_opposite++] = sighting;
+    } else {
+        view->before[view->num_before++] = sighting;
+    }
+}
+
 void lr_cpu_view_look(struct lr_cpu_view *view, int primary)
 {
-    view->num_secondaries = 0;
+    const bool may_hide = view->scene->may_hide;
+    view->num_opposite = view->num_before = 0;
     if (!(view->toward[primary].height > 0)) {
         return;
     }
     for (int m = 0; m < view->scene->num_modules; m++) {
-        if (m == primary || !(view->toward[m].height > 0) ||
-            !lr_cpu_view_is_primary(view, primary, m) ||
-            !cones_meet(&view->toward[primary], &view->toward[m])) {
+        const double height = view->toward[m].height;
+        const struct lr_cpu_sighting sighting = {
+            .module = m, .detects = height > 0 && lr_cpu_view_is_primary(view, primary, m)};
+        /* A line meets the plane that the point lies in nowhere else. */
+        if (m == primary || !(may_hide ? height != 0 : sighting.detects)) {
             continue;
         }
-        struct lr_cpu_secondary *secondary = &view->secondaries[view->num_secondaries];
-        secondary->module = m;
-        if (find_box(view, primary, secondary)) {
-            view->num_secondaries++;
+        add_if_seen(view, primary, opposite_side, sighting);
+        if (may_hide) {
+            add_if_seen(view, primary, same_side, sighting);
         }
     }
 }

@@ -23,6 +23,7 @@ struct lr_cpu_scene {
     struct lr_backend_params params;
     int num_modules;
     struct lr_cpu_module *modules; /* [num_modules] */
+    bool may_hide;                 /* lr_modules_may_hide */
 };
 
 /* One crystal: column at[0] and row at[1] of a module. */
@@ -30,12 +31,13 @@ struct lr_cpu_crystal {
     int module, at[2];
 };
 
-/* A module nearer to the point than the primary, facing it, and possibly seen through the
- * primary's rectangle. */
-struct lr_cpu_secondary {
+/* A module that a line through the point and the primary's rectangle may meet. */
+struct lr_cpu_sighting {
     int module;
-    double low[2], high[2]; /* box around its mirrored rectangle, in the primary's plane
-                               coordinates; infinite where the rectangle reaches behind the eye */
+    bool detects;           /* faces the point and is nearer to it than the primary */
+    double low[2], high[2]; /* box around its rectangle, projected through the point onto the
+                               primary's plane, in the plane's coordinates; infinite where the
+                               rectangle reaches behind the eye */
 };
 
 /* A sample point and the modules around it. One per worker. */
@@ -50,8 +52,11 @@ struct lr_cpu_view {
         double direction[3]; /* unit offset */
         double sine, cosine; /* half angle of the cone around the bounding sphere */
     } * toward;              /* [num_modules] */
-    struct lr_cpu_secondary *secondaries; /* [num_secondaries], capacity num_modules */
-    int num_secondaries;
+    struct lr_cpu_sighting *opposite; /* [num_opposite], capacity num_modules: on the other side of
+                                         the point than the primary */
+    struct lr_cpu_sighting *before;   /* [num_before], capacity num_modules: on the primary's side
+                                         and not wholly behind its plane */
+    int num_opposite, num_before;
 };
 
 /* errors: LR_FAILED, out of memory, logged; then nothing needs to be finished. */
@@ -78,8 +83,9 @@ void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3]);
 /* Whether `primary` takes that role in its pair with `other`. */
 bool lr_cpu_view_is_primary(const struct lr_cpu_view *view, int primary, int other);
 
-/* Lists the secondaries of one primary in ascending module order; none when the primary does not
- * face the point. Conservative: a listed module may turn out not to be hit. */
+/* Lists what stands opposite to one primary and before it, in ascending module order; nothing when
+ * the primary does not face the point. Where modules cannot hide each other only those opposite that
+ * detect are listed. Conservative: a listed module may turn out not to be hit. */
 void lr_cpu_view_look(struct lr_cpu_view *view, int primary);
 
 #endif

@@ -22,8 +22,8 @@ struct line {
 
 /* Where a line ends on the other side. */
 struct hit {
-    int module; /* -1: nothing was met */
-    double t;   /* the hit is at eye - t ray */
+    const struct lr_cpu_sighting *met; /* NULL: nothing */
+    double t;                          /* the hit is at eye - t ray */
     double plane[2];
 };
 
@@ -59,43 +59,70 @@ static void make_line(const struct lr_cpu_view *view, const struct lr_cpu_crysta
     vec_add_scaled(line->ray, line->plane[1], module->v, line->ray);
 }
 
-/* Whether the line meets the secondary's rectangle nearer than `hit`, which is then replaced. */
-static void meet(const struct lr_cpu_view *view, const struct lr_cpu_secondary *secondary,
+/* Whether the line meets the rectangle nearer than `hit`, which is then replaced. */
+static void meet(const struct lr_cpu_view *view, const struct lr_cpu_sighting *sighting,
                  const struct line *line, struct hit *hit)
 {
-    const struct lr_cpu_module *module = &view->scene->modules[secondary->module];
-    const struct lr_cpu_toward *toward = &view->toward[secondary->module];
+    const struct lr_cpu_module *module = &view->scene->modules[sighting->module];
+    const struct lr_cpu_toward *toward = &view->toward[sighting->module];
     const double approach = vec_dot(module->normal, line->ray);
-    if (!(approach > 0)) {
+    if (!(approach > 0 || (approach < 0 && toward->height < 0))) {
         return;
     }
     const double t = toward->height / approach;
-    if (!(t < hit->t * (1 - SAME_DISTANCE))) {
+    if (!(t > 0 && t < hit->t * (1 - SAME_DISTANCE))) {
         return;
     }
     const double x = toward->foot[0] - t * vec_dot(module->u, line->ray);
     const double y = toward->foot[1] - t * vec_dot(module->v, line->ray);
     if (fabs(x) <= module->half[0] && fabs(y) <= module->half[1]) {
-        hit->module = secondary->module;
+        hit->met = sighting;
         hit->t = t;
         hit->plane[0] = x;
         hit->plane[1] = y;
     }
 }
 
-/* The first of the view's secondaries, in ascending order: on a tie the lower index stays. */
+static bool is_in_box(const struct lr_cpu_sighting *sighting, const struct line *line)
+{
+    const double x = line->plane[0], y = line->plane[1];
+    return x >= sighting->low[0] && x <= sighting->high[0] && y >= sighting->low[1] &&
+           y <= sighting->high[1];
+}
+
+/* The first module on the side opposite to the primary, in ascending order: on a tie the lower
+ * index stays. */
 static void follow(const struct lr_cpu_view *view, const struct line *line, struct hit *hit)
 {
-    hit->module = -1;
+    hit->met = NULL;
     hit->t = INFINITY;
-    const double x = line->plane[0], y = line->plane[1];
-    for (int k = 0; k < view->num_secondaries; k++) {
-        const struct lr_cpu_secondary *secondary = &view->secondaries[k];
-        if (x >= secondary->low[0] && x <= secondary->high[0] && y >= secondary->low[1] &&
-            y <= secondary->high[1]) {
-            meet(view, secondary, line, hit);
+    for (int k = 0; k < view->num_opposite; k++) {
+        if (is_in_box(&view->opposite[k], line)) {
+            meet(view, &view->opposite[k], line, hit);
         }
     }
+}
+
+/* Whether another module stops the line on its way to the primary. */
+static bool is_stopped(const struct lr_cpu_view *view, int primary, const struct line *line)
+{
+    for (int k = 0; k < view->num_before; k++) {
+        const struct lr_cpu_sighting *sighting = &view->before[k];
+        const struct lr_cpu_module *module = &view->scene->modules[sighting->module];
+        const struct lr_cpu_toward *toward = &view->toward[sighting->module];
+        if (!is_in_box(sighting, line)) {
+            continue;
+        }
+        /* The module's plane is at eye + s ray, the primary at s = 1. */
+        const double s = -toward->height / vec_dot(module->normal, line->ray);
+        const double end = sighting->module < primary ? 1 + SAME_DISTANCE : 1 - SAME_DISTANCE;
+        if (s > 0 && s < end &&
+            fabs(toward->foot[0] + s * vec_dot(module->u, line->ray)) <= module->half[0] &&
+            fabs(toward->foot[1] + s * vec_dot(module->v, line->ray)) <= module->half[1]) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Index of the face that holds a coordinate inside the rectangle, or -1 in a gap. */
@@ -109,15 +136,12 @@ static int find_face(const struct lr_cpu_module *module, int axis, double at)
     return fabs(from_centre) <= 0.5 * module->face[axis] ? index : -1;
 }
 
-/* Crystal that was hit; false in a gap or when nothing was met. */
+/* Crystal of the module that was hit; false in a gap. */
 static bool find_crystal(const struct lr_cpu_view *view, const struct hit *hit,
                          struct lr_cpu_crystal *crystal)
 {
-    crystal->module = hit->module;
-    if (hit->module < 0) {
-        return false;
-    }
-    const struct lr_cpu_module *module = &view->scene->modules[hit->module];
+    const struct lr_cpu_module *module = &view->scene->modules[hit->met->module];
+    crystal->module = hit->met->module;
     crystal->at[0] = find_face(module, 0, hit->plane[0]);
     crystal->at[1] = find_face(module, 1, hit->plane[1]);
     return crystal->at[0] >= 0 && crystal->at[1] >= 0;
@@ -169,7 +193,8 @@ static void trace_crystal(const struct lr_cpu_view *view, const struct lr_cpu_cr
             make_line(view, from, a, b, &line);
             follow(view, &line, &hit);
             struct lr_cpu_crystal struck;
-            if (find_crystal(view, &hit, &struck)) {
+            if (hit.met != NULL && hit.met->detects && find_crystal(view, &hit, &struck) &&
+                !(view->num_before > 0 && is_stopped(view, from->module, &line))) {
                 tally_add(tally, &struck, weigh(view, from->module, &line, &hit));
             }
         }
@@ -196,7 +221,7 @@ lr_status lr_cpu_trace(struct lr_cpu_view *view, struct lr_cpu_tally *tally,
     for (int primary = 0; primary < view->scene->num_modules; primary++) {
         const int *size = view->scene->modules[primary].crystals;
         lr_cpu_view_look(view, primary);
-        if (view->num_secondaries == 0) {
+        if (view->num_opposite == 0) {
             continue;
         }
         for (int number = 0; number < size[0] * size[1]; number++) {
@@ -217,12 +242,13 @@ static lr_pixel trace_pixel(const struct lr_cpu_view *view, int primary, const i
     struct hit hit;
     follow(view, &line, &hit);
     struct lr_cpu_crystal struck;
-    if (!find_crystal(view, &hit, &struck)) {
+    const bool is_front = hit.met != NULL && view->toward[hit.met->module].height > 0;
+    if (!is_front || !find_crystal(view, &hit, &struck) || is_stopped(view, primary, &line)) {
         return (lr_pixel){.module = -1, .r = -1, .s = -1};
     }
-    const bool counts = lr_cpu_scene_lor(view->scene, &from, &struck) >= 0;
+    const bool counts = hit.met->detects && lr_cpu_scene_lor(view->scene, &from, &struck) >= 0;
     return (lr_pixel){
-        .module = (float)hit.module,
+        .module = (float)hit.met->module,
         .r = (float)struck.at[0],
         .s = (float)struck.at[1],
         .weight = counts ? (float)weigh(view, primary, &line, &hit) : 0,

@@ -24,14 +24,36 @@ struct cuda_loan {
     cudaSurfaceObject_t surface;
 };
 
-lr_status lr_cuda_check(int error, const char *what, const lr_log *log)
+/* After these nothing goes on this device, or none of what is on it is left. */
+static bool is_loss(cudaError_t error)
 {
-    if (error == (int)cudaSuccess) {
+    switch (error) {
+    case cudaErrorNoDevice:
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorHardwareStackError:
+    case cudaErrorLaunchFailure:
+    case cudaErrorLaunchTimeout:
+        return true;
+    default:
+        return false;
+    }
+}
+
+lr_status lr_cuda_check(int code, const char *what, const lr_log *log)
+{
+    const cudaError_t error = (cudaError_t)code;
+    if (error == cudaSuccess) {
         return LR_OK;
     }
     (void)cudaGetLastError(); /* so that the next launch does not report it again */
-    return lr_error(log, LR_FAILED, "%s: CUDA says %s", what,
-                    cudaGetErrorString((enum cudaError)error));
+    if (is_loss(error)) {
+        return lr_error(log, LR_NO_DEVICE,
+                        "%s: CUDA says %s, and what was on the device is lost: run again, on "
+                        "another device if it happens each time",
+                        what, cudaGetErrorString(error));
+    }
+    return lr_error(log, LR_FAILED, "%s: CUDA says %s", what, cudaGetErrorString(error));
 }
 
 /* --- the device --- */

@@ -74,26 +74,46 @@ static bool names_software(const char *renderer)
     return false;
 }
 
-static bool has_extension(const char *name)
+/* What is asked of the list of extensions, which is long. */
+struct extensions {
+    bool nvx_memory, ati_memory, float_atomics, viewport_layers;
+};
+
+static struct extensions read_extensions(void)
 {
+    struct extensions has = {0};
     const int count = integer(GL_NUM_EXTENSIONS);
     for (int k = 0; k < count; k++) {
-        if (strcmp((const char *)glGetStringi(GL_EXTENSIONS, (GLuint)k), name) == 0) {
-            return true;
+        const char *name = (const char *)glGetStringi(GL_EXTENSIONS, (GLuint)k);
+        if (name == NULL) {
+            continue; /* the error is pending */
         }
+        has.nvx_memory |= strcmp(name, "GL_NVX_gpu_memory_info") == 0;
+        has.ati_memory |= strcmp(name, "GL_ATI_meminfo") == 0;
+        has.float_atomics |= strcmp(name, "GL_NV_shader_atomic_float") == 0;
+        has.viewport_layers |= strcmp(name, "GL_ARB_shader_viewport_layer_array") == 0;
     }
-    return false;
+    return has;
 }
 
-static int64_t device_memory(void)
+static int64_t device_memory(const struct extensions *has)
 {
     GLint kibibytes[4] = {0};
-    if (has_extension("GL_NVX_gpu_memory_info")) {
+    if (has->nvx_memory) {
         glGetIntegerv(DEDICATED_MEMORY_NVX, kibibytes);
-    } else if (has_extension("GL_ATI_meminfo")) {
+    } else if (has->ati_memory) {
         glGetIntegerv(TEXTURE_FREE_MEMORY_ATI, kibibytes);
     }
     return (int64_t)(uint32_t)kibibytes[0] * 1024;
+}
+
+static bool wants_small_batches(bool software)
+{
+    const char *batches = getenv("LORASTER_BATCHES");
+    if (batches == NULL || (strcmp(batches, "small") != 0 && strcmp(batches, "large") != 0)) {
+        return software;
+    }
+    return strcmp(batches, "small") == 0;
 }
 
 static void read_driver(struct gl_limits *limits)
@@ -103,9 +123,11 @@ static void read_driver(struct gl_limits *limits)
     gl_copy_text(limits->vendor, sizeof(limits->vendor), (const char *)glGetString(GL_VENDOR));
     gl_copy_text(limits->version, sizeof(limits->version), (const char *)glGetString(GL_VERSION));
     limits->software = names_software(limits->renderer);
-    limits->nv_float_atomics = has_extension("GL_NV_shader_atomic_float");
-    limits->viewport_layer_array = has_extension("GL_ARB_shader_viewport_layer_array");
-    limits->memory_bytes = device_memory();
+    limits->small_batches = wants_small_batches(limits->software);
+    const struct extensions has = read_extensions();
+    limits->nv_float_atomics = has.float_atomics;
+    limits->viewport_layer_array = has.viewport_layers;
+    limits->memory_bytes = device_memory(&has);
 }
 
 static void read_limits(struct gl_limits *limits)
@@ -157,15 +179,22 @@ lr_status gl_context_start(struct gl_context *ctx, char *reason, size_t capacity
         snprintf(reason, capacity, "GLEW cannot load the OpenGL functions");
         return LR_NO_DEVICE;
     }
+    gl_context_drop_errors(ctx); /* of whoever had it before, and of loading */
     const int version = 10 * integer(GL_MAJOR_VERSION) + integer(GL_MINOR_VERSION);
     if (version < 45 || glCreateTextures == NULL) {
+        const char *is = (const char *)glGetString(GL_VERSION);
         snprintf(reason, capacity, "OpenGL 4.5 is needed, and this is %s",
-                 (const char *)glGetString(GL_VERSION));
+                 is != NULL ? is : "one that does not tell its version");
         return LR_NO_DEVICE;
     }
     read_driver(&ctx->limits);
     read_limits(&ctx->limits);
+    const GLenum error = glGetError();
     gl_context_drop_errors(ctx);
+    if (error == GL_OUT_OF_MEMORY || error == GL_CONTEXT_LOST) {
+        snprintf(reason, capacity, "it reports %s when asked for its limits", gl_error_name(error));
+        return LR_NO_DEVICE;
+    }
     if (!ctx->adopted || ctx->debug) {
         gl_debug_install(ctx);
     }
@@ -265,6 +294,11 @@ const lr_log *gl_context_log(const struct gl_context *ctx)
     return ctx->log;
 }
 
+lr_status gl_context_status(const struct gl_context *ctx, lr_status status)
+{
+    return status == LR_FAILED && ctx->is_lost ? LR_NO_DEVICE : status;
+}
+
 bool gl_context_saw_error(const struct gl_context *ctx)
 {
     return ctx->saw_error;
@@ -282,7 +316,7 @@ void gl_context_drop_errors(struct gl_context *ctx)
 
 static lr_status report_loss(struct gl_context *ctx, const char *what)
 {
-    ctx->saw_error = true;
+    ctx->saw_error = ctx->is_lost = true;
     return lr_error(ctx->log, LR_NO_DEVICE,
                     "%s: %s was reset by its driver and its contents are lost: run again, with "
                     "less work per step if it happens each time",
@@ -291,9 +325,12 @@ static lr_status report_loss(struct gl_context *ctx, const char *what)
 
 lr_status gl_context_check(struct gl_context *ctx, const char *what)
 {
-    if (glGetGraphicsResetStatus() != GL_NO_ERROR) {
-        return report_loss(ctx, what);
-    }
+    return glGetGraphicsResetStatus() != GL_NO_ERROR ? report_loss(ctx, what)
+                                                     : gl_context_check_errors(ctx, what);
+}
+
+lr_status gl_context_check_errors(struct gl_context *ctx, const char *what)
+{
     const GLenum error = glGetError();
     if (error == GL_NO_ERROR) {
         return LR_OK;

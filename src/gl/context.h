@@ -42,6 +42,10 @@ struct gl_limits {
     bool viewport_layer_array; /* gl_Layer and gl_ViewportIndex from the vertex shader */
     char renderer[128], vendor[64], version[64];
     bool software;
+    /* Work goes to the device in small pieces: software renderers end long loops, and hold up whoever
+     * waits. $LORASTER_BATCHES (small, large) decides otherwise, so that tests see on any device what
+     * happens on another. */
+    bool small_batches;
     int64_t memory_bytes; /* of the device; 0 = not reported */
 };
 
@@ -49,8 +53,12 @@ struct gl_limits {
  * EGL_MESA_platform_surfaceless, then the default display with a 1 x 1 pbuffer. The context is
  * not current afterwards, and what was current before still is.
  * errors: NULL; LR_NO_DEVICE with what to install when there is no OpenGL 4.5, or when the context
- * to share with does not let it; LR_USAGE with a list of what exists when `device` is out of range. */
+ * to share with does not let it; LR_USAGE with a list of what exists when `device` is out of range;
+ * LR_FAILED without memory. */
 struct gl_context *gl_context_create(const struct gl_context_params *params);
+
+/* gl_context_create and gl_context_make_current, whose status it returns. On failure *ctx is NULL. */
+lr_status gl_context_open(const struct gl_context_params *params, struct gl_context **ctx);
 
 /* Wraps the context that is current on this thread (a window's). It is neither made current nor
  * destroyed by us; gl_context_make_current brings its state to the baseline of pass.h.
@@ -77,6 +85,9 @@ const lr_log *gl_context_log(const struct gl_context *ctx);
 /* A number that it has not given before, from 1 on: by these its objects' states are told apart. */
 uint64_t gl_context_new_number(struct gl_context *ctx);
 
+/* What work ended with: any failure of a lost context is that of its device, LR_NO_DEVICE. */
+lr_status gl_context_status(const struct gl_context *ctx, lr_status status);
+
 /* Whether the driver has reported an error, or a message of high severity, since creation. */
 bool gl_context_saw_error(const struct gl_context *ctx);
 
@@ -84,8 +95,5 @@ bool gl_context_saw_error(const struct gl_context *ctx);
  * or LR_NO_DEVICE where it is the loss); `what` names the work in the sentence. Waits for nothing,
  * but keeps a driver's worker thread from running ahead, so not for every draw. */
 lr_status gl_context_check(struct gl_context *ctx, const char *what);
-
-/* Forgets pending errors, so that the next ones are those of what follows. */
-void gl_context_drop_errors(struct gl_context *ctx);
 
 #endif

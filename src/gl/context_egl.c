@@ -63,42 +63,43 @@ bool gl_context_share(lr_shared_context *shared)
     return true;
 }
 
-static struct gl_context *create_beside(const struct gl_context_params *params)
+static lr_status create_beside(const struct gl_context_params *params, struct gl_context **ctx)
 {
     const struct egl_share share = {params->shared->display, params->shared->context};
     char reason[256] = "no OpenGL";
-    struct gl_context *ctx = make(params);
-    if (ctx == NULL) {
-        return NULL;
+    *ctx = make(params);
+    if (*ctx == NULL) {
+        return LR_FAILED;
     }
-    ctx->is_shared = true;
-    if (!egl_context_open_beside(&ctx->egl, &share, ctx->debug, reason, sizeof(reason)) ||
-        !start_opened(ctx, reason, sizeof(reason))) {
-        lr_error(params->log, LR_NO_DEVICE,
-                 "no OpenGL context can be made that shares objects with the one given: %s",
-                 reason);
-        free(ctx);
-        return NULL;
+    (*ctx)->is_shared = true;
+    if (!egl_context_open_beside(&(*ctx)->egl, &share, params->debug, reason, sizeof(reason)) ||
+        !start_opened(*ctx, reason, sizeof(reason))) {
+        free(*ctx);
+        *ctx = NULL;
+        return lr_error(params->log, LR_NO_DEVICE,
+                        "no OpenGL context can be made that shares objects with the one given: %s",
+                        reason);
     }
-    return ctx;
+    return LR_OK;
 }
 
-struct gl_context *gl_context_try(const struct egl_way *way, const struct gl_context_params *params,
-                                  lr_device *found)
+lr_status gl_context_try(const struct egl_way *way, const struct gl_context_params *params,
+                         lr_device *found, struct gl_context **ctx)
 {
     *found = (lr_device){.software = way->software};
     gl_copy_text(found->way, sizeof(found->way), way->name);
-    struct gl_context *ctx = make(params);
-    if (ctx == NULL) {
+    *ctx = make(params);
+    if (*ctx == NULL) {
         gl_copy_text(found->reason, sizeof(found->reason), "no memory");
-        return NULL;
+        return LR_FAILED;
     }
-    if (!start(ctx, way, found->reason, sizeof(found->reason))) {
-        free(ctx);
-        return NULL;
+    if (!start(*ctx, way, found->reason, sizeof(found->reason))) {
+        free(*ctx);
+        *ctx = NULL;
+        return LR_NO_DEVICE;
     }
-    describe(found, &ctx->limits);
-    return ctx;
+    describe(found, &(*ctx)->limits);
+    return LR_OK;
 }
 
 /* ---- choosing ---- */
@@ -120,45 +121,77 @@ static void append_found(char *list, size_t capacity, const lr_device *found, in
     append(list, capacity, item);
 }
 
-static void report_none(const lr_log *log, const char *refusals)
+/* What was tried, for the sentence on why none of it will do. */
+struct tried {
+    char usable[600], refusals[600];
+    int num_usable;
+};
+
+static lr_status report_none(const struct gl_context_params *params, const struct tried *tried)
 {
-    lr_error(log, LR_NO_DEVICE,
-             "no OpenGL 4.5 device can be used: install a driver with EGL (software rendering on "
-             "Debian: apt install libegl1 libgl1-mesa-dri; NVIDIA: the driver with its EGL "
-             "library, libegl-nvidia0, and in a container NVIDIA_DRIVER_CAPABILITIES=all); what "
-             "was tried: %s",
-             refusals);
+    if (tried->num_usable > 0) {
+        return lr_error(params->log, LR_USAGE, "device %d does not exist: choose one of %s",
+                        params->device, tried->usable);
+    }
+    return lr_error(
+        params->log, LR_NO_DEVICE,
+        "no OpenGL 4.5 device can be used: install a driver with EGL (software rendering on "
+        "Debian: apt install libegl1 libgl1-mesa-dri; NVIDIA: the driver with its EGL "
+        "library, libegl-nvidia0, and in a container NVIDIA_DRIVER_CAPABILITIES=all); what "
+        "was tried: %s",
+        tried->refusals);
+}
+
+/* The one asked for, into *ctx, or NULL there while others are left to try. */
+static lr_status try_next(const struct egl_way *way, const struct gl_context_params *params,
+                          struct tried *tried, struct gl_context **ctx)
+{
+    lr_device found;
+    const lr_status status = gl_context_try(way, params, &found, ctx);
+    if (status == LR_NO_DEVICE) {
+        lr_debug(params->log, "%s cannot be used: %s", found.way, found.reason);
+        append_found(tried->refusals, sizeof(tried->refusals), &found, -1);
+        return LR_OK;
+    }
+    if (status == LR_OK && tried->num_usable == params->device) {
+        lr_debug(params->log, "OpenGL on %s by %s", found.renderer, found.way);
+    } else if (status == LR_OK) {
+        append_found(tried->usable, sizeof(tried->usable), &found, tried->num_usable++);
+        gl_context_destroy(*ctx);
+        *ctx = NULL;
+    }
+    return status;
+}
+
+static lr_status create(const struct gl_context_params *params, struct gl_context **ctx)
+{
+    struct egl_way ways[EGL_WAY_MAX];
+    struct tried tried = {.num_usable = 0};
+    *ctx = NULL;
+    if (params->shared != NULL) {
+        return create_beside(params, ctx);
+    }
+    const int num_ways = egl_ways_find(ways);
+    for (int k = 0; *ctx == NULL && k < num_ways; k++) {
+        LR_TRY(try_next(&ways[k], params, &tried, ctx));
+    }
+    return *ctx != NULL ? LR_OK : report_none(params, &tried);
 }
 
 struct gl_context *gl_context_create(const struct gl_context_params *params)
 {
-    if (params->shared != NULL) {
-        return create_beside(params);
+    struct gl_context *ctx;
+    (void)create(params, &ctx);
+    return ctx;
+}
+
+lr_status gl_context_open(const struct gl_context_params *params, struct gl_context **ctx)
+{
+    lr_status status = create(params, ctx);
+    status = status == LR_OK ? gl_context_make_current(*ctx) : status;
+    if (status != LR_OK) {
+        gl_context_destroy(*ctx);
+        *ctx = NULL;
     }
-    struct egl_way ways[EGL_WAY_MAX];
-    const int num_ways = egl_ways_find(ways);
-    char usable[600] = "", refusals[600] = "";
-    int num_usable = 0;
-    for (int k = 0; k < num_ways; k++) {
-        lr_device found;
-        struct gl_context *ctx = gl_context_try(&ways[k], params, &found);
-        if (ctx == NULL) {
-            lr_debug(params->log, "%s cannot be used: %s", found.way, found.reason);
-            append_found(refusals, sizeof(refusals), &found, -1);
-            continue;
-        }
-        if (num_usable == params->device) {
-            lr_debug(params->log, "OpenGL on %s by %s", found.renderer, found.way);
-            return ctx;
-        }
-        append_found(usable, sizeof(usable), &found, num_usable++);
-        gl_context_destroy(ctx);
-    }
-    if (num_usable == 0) {
-        report_none(params->log, refusals);
-    } else {
-        lr_error(params->log, LR_USAGE, "device %d does not exist: choose one of %s",
-                 params->device, usable);
-    }
-    return NULL;
+    return status;
 }

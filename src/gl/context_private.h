@@ -14,7 +14,7 @@ struct gl_context {
     bool debug;
     bool adopted;
     bool is_shared; /* its objects outlive it */
-    bool saw_error;
+    bool saw_error, is_lost;
     int times_current; /* nested gl_context_make_current */
     uint64_t last_number;
     struct egl_context egl;
@@ -30,9 +30,17 @@ struct gl_context {
  * current. On failure `reason` says why (no full stop, not logged). */
 lr_status gl_context_start(struct gl_context *ctx, char *reason, size_t capacity);
 
-/* Opens one way. Either a context (not current) or NULL; *found is filled in both cases. */
-struct gl_context *gl_context_try(const struct egl_way *way, const struct gl_context_params *params,
-                                  lr_device *found);
+/* Opens one way, not current; *found is filled whatever comes of it.
+ * errors: LR_NO_DEVICE with found->reason, not logged; LR_FAILED without memory. *ctx is NULL then. */
+lr_status gl_context_try(const struct egl_way *way, const struct gl_context_params *params,
+                         lr_device *found, struct gl_context **ctx);
+
+/* gl_context_check without the question for a loss, which drivers answer slowly. */
+lr_status gl_context_check_errors(struct gl_context *ctx, const char *what);
+
+/* Forgets the errors that are pending after one was told. Before work that is going to be checked
+ * gl_context_check is right: what is forgotten there is the failure of the work before. */
+void gl_context_drop_errors(struct gl_context *ctx);
 
 /* Sends the driver's messages to the log from now on (debug.c). */
 void gl_debug_install(struct gl_context *ctx);

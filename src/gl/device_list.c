@@ -8,7 +8,9 @@ int lr_device_list(lr_device *devices, int capacity, const lr_log *log)
     struct egl_way ways[EGL_WAY_MAX];
     const int count = egl_ways_find(ways);
     for (int k = 0; k < count && k < capacity; k++) {
-        gl_context_destroy(gl_context_try(&ways[k], &params, &devices[k]));
+        struct gl_context *ctx;
+        (void)gl_context_try(&ways[k], &params, &devices[k], &ctx);
+        gl_context_destroy(ctx);
     }
     return count;
 }

@@ -66,10 +66,11 @@ static lr_status set_source(GLuint shader, const struct gl_shader_source *source
     return written ? LR_OK : LR_FAILED;
 }
 
-static lr_status report_compile(const struct gl_context *ctx, GLuint shader,
+static lr_status report_compile(struct gl_context *ctx, GLuint shader,
                                 const struct gl_shader_source *source, const char *label)
 {
     GLint length = 0;
+    LR_TRY(gl_context_check(ctx, label)); /* which may be why there is nothing compiled */
     glGetShaderiv(shader, GL_INFO_LOG_LENGTH, &length);
     char *text = lr_alloc((int64_t)length + 1, 1, "a compiler's messages", ctx->log);
     if (text != NULL) {
@@ -80,7 +81,7 @@ static lr_status report_compile(const struct gl_context *ctx, GLuint shader,
     return LR_FAILED;
 }
 
-static lr_status compile(const struct gl_context *ctx, GLuint shader, const char *name,
+static lr_status compile(struct gl_context *ctx, GLuint shader, const char *name,
                          const struct gl_program_params *params)
 {
     struct gl_shader_source source;
@@ -102,6 +103,7 @@ static lr_status compile(const struct gl_context *ctx, GLuint shader, const char
 static lr_status report_link(const struct gl_program *program)
 {
     char text[700] = "";
+    LR_TRY(gl_context_check(program->ctx, program->label));
     glGetProgramInfoLog(program->name, sizeof(text), NULL, text);
     for (char *at = text; *at != '\0'; at++) {
         if (*at == '\n') {
@@ -123,7 +125,7 @@ static lr_status link_stages(struct gl_program *program, bool compute)
     if (compute) {
         glGetProgramiv(program->name, GL_COMPUTE_WORK_GROUP_SIZE, program->group_size);
     }
-    return LR_OK;
+    return gl_context_check(program->ctx, program->label);
 }
 
 static lr_status build(struct gl_program *program, const struct gl_program_params *params)

@@ -7,6 +7,7 @@
 #include "gl/context_private.h"
 #include "gl/format.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Drivers take sizes of transfers as int. */
@@ -28,6 +29,15 @@ static void end_loan(struct gl_loan *loan)
     if (loan != NULL) {
         loan->end(loan);
     }
+}
+
+/* An error that is pending before an object is made is that of work under way, whose result would
+ * be wrong, and not the object's. */
+static lr_status check_before(struct gl_context *ctx, const char *label)
+{
+    char what[128];
+    snprintf(what, sizeof(what), "the work before %s is made", label);
+    return gl_context_check_errors(ctx, what);
 }
 
 /* ---- textures: creating ---- */
@@ -116,7 +126,6 @@ static lr_status allocate(struct gl_texture *texture, bool is_unset)
 {
     const int *size = texture->size;
     LR_TRY(check_memory(texture->ctx, texture->label, gl_texture_bytes(texture)));
-    gl_context_drop_errors(texture->ctx);
     if (texture->target == GL_TEXTURE_2D) {
         glTextureStorage2D(texture->name, 1, texture->format, size[0], size[1]);
     } else {
@@ -163,6 +172,10 @@ struct gl_texture *gl_texture_create(struct gl_context *ctx, const struct gl_tex
 {
     struct gl_texture *texture = make_texture(ctx, params);
     if (texture == NULL) {
+        return NULL;
+    }
+    if (check_before(ctx, texture->label) != LR_OK) {
+        free(texture);
         return NULL;
     }
     glCreateTextures(texture->target, 1, &texture->name);
@@ -323,7 +336,6 @@ static int64_t storage_bytes(int64_t size_bytes)
 static lr_status fill(struct gl_buffer *buffer, const void *data)
 {
     LR_TRY(check_memory(buffer->ctx, buffer->label, buffer->size_bytes));
-    gl_context_drop_errors(buffer->ctx);
     glNamedBufferStorage(buffer->name, (GLsizeiptr)storage_bytes(buffer->size_bytes), NULL, 0);
     GLenum error = glGetError();
     if (error == GL_NO_ERROR) {
@@ -353,6 +365,10 @@ struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffe
     buffer->ctx = ctx;
     buffer->size_bytes = params->size_bytes > 0 ? params->size_bytes : 4;
     gl_copy_text(buffer->label, sizeof(buffer->label), params->label);
+    if (check_before(ctx, buffer->label) != LR_OK) {
+        free(buffer);
+        return NULL;
+    }
     glCreateBuffers(1, &buffer->name);
     glObjectLabel(GL_BUFFER, buffer->name, -1, buffer->label);
     if (fill(buffer, params->size_bytes > 0 ? params->data : NULL) != LR_OK) {
@@ -410,7 +426,7 @@ static lr_status ensure_staging(struct gl_context *ctx)
     if (ctx->staging_buffer != 0) {
         return LR_OK;
     }
-    gl_context_drop_errors(ctx);
+    LR_TRY(check_before(ctx, "staging for reads"));
     glCreateBuffers(1, &ctx->staging_buffer);
     glObjectLabel(GL_BUFFER, ctx->staging_buffer, -1, "staging for reads");
     glNamedBufferStorage(ctx->staging_buffer, STAGING_BYTES, NULL,

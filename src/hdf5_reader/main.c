@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <hdf5.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,10 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-enum { NUM_KEPT = 4, MOST_CACHE_BYTES = 16 << 20 };
+enum { NUM_KEPT = 4, MOST_CACHE_BYTES = 16 << 20, ROOM_BYTES = 8 << 20 };
+
+/* Who started this has less memory than a file may take: then its end need not be the file's fault. */
+static bool is_short;
 
 /* A few datasets stay open, so that chunks read in part are not expanded again. */
 struct server {
@@ -35,6 +39,7 @@ struct server {
         hid_t dataset;
     } kept[NUM_KEPT];
     int turn;
+    int error; /* errno of what HDF5 could not read since the last answer */
 };
 
 /* --- the process --- */
@@ -64,15 +69,53 @@ static void close_files(int socket)
     }
 }
 
+/* Whether there is no room left. Signal handlers may ask. */
+static bool lacks_memory(void)
+{
+    void *room =
+        is_short ? mmap(NULL, ROOM_BYTES, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) : NULL;
+    if (room != NULL && room != MAP_FAILED) {
+        munmap(room, ROOM_BYTES);
+    }
+    return room == MAP_FAILED;
+}
+
+static void end_by_signal(int number)
+{
+    if (lacks_memory()) {
+        _exit(LR_HDF5_NO_MEMORY);
+    }
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
+/* HDF5 leaves by exit(-1) where it cannot go on. */
+static void end_by_exit(void)
+{
+    if (lacks_memory()) {
+        _exit(LR_HDF5_NO_MEMORY);
+    }
+}
+
+static void watch_ends(void)
+{
+    signal(SIGSEGV, end_by_signal);
+    signal(SIGABRT, end_by_signal);
+    signal(SIGBUS, end_by_signal);
+    atexit(end_by_exit);
+}
+
 /* On top of the address space that the libraries take. */
 static void limit_memory(int64_t file_bytes)
 {
+    struct rlimit given;
     unsigned long long pages = 0;
     FILE *facts = fopen("/proc/self/statm", "r");
     if (facts != NULL && fscanf(facts, "%llu", &pages) == 1) {
         const rlim_t most = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + ((rlim_t)512 << 20) +
                             4 * (rlim_t)file_bytes;
-        setrlimit(RLIMIT_AS, &(struct rlimit){most, most});
+        is_short = getrlimit(RLIMIT_AS, &given) == 0 && given.rlim_cur < most;
+        setrlimit(RLIMIT_AS, &(struct rlimit){most, most}); /* which cannot be more than given */
     }
     if (facts != NULL) {
         fclose(facts);
@@ -91,6 +134,9 @@ static void limit_time(void)
 
 static herr_t take_first(unsigned number, const H5E_error2_t *error, void *user)
 {
+    if (is_short && error->maj_num == H5E_RESOURCE) {
+        _exit(LR_HDF5_NO_MEMORY);
+    }
     if (number == 0 && error->desc != NULL) {
         snprintf(user, 200, "%s", error->desc);
     }
@@ -103,6 +149,25 @@ static void say_why(struct lr_hdf5_answer *answer)
     for (char *c = answer->why; *c != '\0'; c++) {
         *c = (unsigned char)*c < ' ' ? ' ' : *c;
     }
+}
+
+/* HDF5 has the system's reason in words alone: "... errno = 5, ...". */
+static herr_t take_errno(unsigned number, const H5E_error2_t *error, void *user)
+{
+    static const char key[] = "errno = ";
+    int *found = user;
+    const char *at = error->desc != NULL ? strstr(error->desc, key) : NULL;
+    (void)number;
+    if (at != NULL && *found == 0) {
+        *found = atoi(at + sizeof(key) - 1);
+    }
+    return 0;
+}
+
+/* Called by HDF5 instead of printing. */
+static herr_t note_error(hid_t stack, void *user)
+{
+    return H5Ewalk2(stack, H5E_WALK_UPWARD, take_errno, user);
 }
 
 static hid_t native_of(enum lr_hdf5_number number)
@@ -293,7 +358,7 @@ static void give_attribute(struct server *server, const struct lr_hdf5_request *
 
 static bool open_file(struct server *server, const char *path, struct lr_hdf5_answer *answer)
 {
-    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    H5Eset_auto2(H5E_DEFAULT, note_error, &server->error);
     H5Lunregister(H5L_TYPE_EXTERNAL); /* a link to another file is a link to nothing */
     server->file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     for (int k = 0; k < NUM_KEPT; k++) {
@@ -302,6 +367,10 @@ static bool open_file(struct server *server, const char *path, struct lr_hdf5_an
     answer->found = server->file >= 0;
     if (!answer->found) {
         say_why(answer);
+        if (lacks_memory()) {
+            _exit(LR_HDF5_NO_MEMORY);
+        }
+        answer->error = server->error;
         answer->is_hdf5 = H5Fis_hdf5(path) > 0;
     }
     return answer->found;
@@ -310,6 +379,7 @@ static bool open_file(struct server *server, const char *path, struct lr_hdf5_an
 static void answer_request(struct server *server, const struct lr_hdf5_request *request,
                            struct lr_hdf5_answer *answer)
 {
+    server->error = 0;
     switch (request->kind) {
     case LR_HDF5_HAS:
         answer->found = H5Oexists_by_name(server->file, request->name, H5P_DEFAULT) > 0;
@@ -325,9 +395,13 @@ static void answer_request(struct server *server, const struct lr_hdf5_request *
         give_attribute(server, request, answer);
         break;
     }
+    if (!answer->found && lacks_memory()) {
+        _exit(LR_HDF5_NO_MEMORY);
+    }
     if (!answer->found && answer->why[0] == '\0') {
         say_why(answer);
     }
+    answer->error = answer->found ? 0 : server->error;
 }
 
 static bool send_answer(int socket, const struct lr_hdf5_answer *answer)
@@ -381,6 +455,7 @@ int main(int count, char **words)
     reset_signals();
     close_files(socket);
     limit_memory(facts.st_size);
+    watch_ends();
     limit_time();
     serve(words[2], socket, window);
     _exit(0); /* not through HDF5's end */

@@ -13,6 +13,7 @@
 #include "io/castor_table.h"
 #include "io/event_stream.h"
 #include "io/light.h"
+#include "io/regular_file.h"
 
 #include <errno.h>
 #include <math.h>
@@ -182,12 +183,16 @@ static lr_status read_data(struct reader *reader)
     if (reader->stream->sink == NULL) {
         return LR_OK;
     }
-    FILE *file = fopen(reader->header.data_path, "rb");
+    FILE *file = lr_file_open(reader->header.data_path, "", reader->log);
     if (file == NULL) {
-        return lr_error(reader->log, LR_BAD_INPUT, "%s, which %s names, cannot be opened: %s",
-                        reader->header.data_path, reader->source->path, strerror(errno));
+        return LR_BAD_INPUT;
     }
+    struct lr_discreet_log discreet;
+    const lr_log *log = reader->log;
+    lr_log_discreet(&discreet, reader->header.data_path, reader->source->path, log);
+    reader->log = &discreet.log;
     const lr_status status = read_events(reader, file);
+    reader->log = log;
     fclose(file);
     return status;
 }

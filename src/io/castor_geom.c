@@ -262,6 +262,7 @@ lr_scanner *lr_geom_read(const char *path, const lr_log *log)
         return NULL;
     }
     if (lr_keyed_text_read(&draft->text, path, &dialect, log) == LR_OK) {
+        lr_keyed_text_miss(&draft->text, "field of view axial");
         scanner = build(draft);
     }
     lr_keyed_text_finish(&draft->text);

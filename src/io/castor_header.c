@@ -2,10 +2,10 @@
  * Copyright The LORaster authors */
 #include "io/castor_header.h"
 
+#include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/c_locale.h"
-#include "io/clean_text.h"
 #include "io/keyed_text.h"
 
 #include <stdio.h>

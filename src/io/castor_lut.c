@@ -3,11 +3,13 @@
  *
  * CASToR's look-up tables: a text header (.hscan, or .ghscan as CASToR itself writes it) and beside
  * it the table (.lut, .glut) of 6 float32 for each crystal: centre and orientation. Source:
- * iScannerPET.cc of CASToR 3.1.1. CASToR's frame is left-handed; its x is reversed here. */
+ * iScannerPET.cc of CASToR 3.1.1, which needs no crystal sizes but the depth. CASToR's frame is
+ * left-handed; its x is reversed here. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "io/castor_order.h"
+#include "io/castor_orientation.h"
 #include "io/keyed_text.h"
 #include "io/listed_crystals.h"
 #include "io/output.h"
@@ -21,14 +23,18 @@ static const struct lr_keyed_dialect dialect = {":", '#', "a CASToR look-up tabl
 
 enum { MAX_LAYERS = 16, ROW_BYTES = 24 };
 
+/* Mean cosine between orientations and ways to neighbours. */
+static const double agreement = 0.02;
+
 /* A header and its table being read. */
 struct draft {
     struct lr_keyed_text text;
     int layers;
     double count[MAX_LAYERS];
-    double size_mm[MAX_LAYERS][3]; /* transaxial, axial, depth */
+    double size_mm[MAX_LAYERS][3]; /* transaxial, axial, depth; 0 = not given */
     lr_crystal *crystals;
     int num_crystals;
+    double off; /* by how much orientations are off the panels (io/castor_orientation.h) */
 };
 
 bool lr_hscan_recognises(const struct lr_file_head *head)
@@ -60,8 +66,8 @@ static lr_status read_layer(struct draft *draft, int k)
         struct lr_keyed_number number;
         double *value;
     } keys[] = {
-        {{"crystals size trans", 1e-3, 1e4, true, false}, &draft->size_mm[k][0]},
-        {{"crystals size axial", 1e-3, 1e4, true, false}, &draft->size_mm[k][1]},
+        {{"crystals size trans", 0, 1e4, false, false}, &draft->size_mm[k][0]},
+        {{"crystals size axial", 0, 1e4, false, false}, &draft->size_mm[k][1]},
         {{"crystals size depth", 1e-3, 1e4, true, false}, &draft->size_mm[k][2]},
     };
     for (size_t n = 0; n < sizeof(keys) / sizeof(keys[0]); n++) {
@@ -136,34 +142,6 @@ static lr_status take_row(struct draft *draft, const char *path, const unsigned 
     return LR_OK;
 }
 
-/* One shipped table has the orientations along the ring instead of across it. */
-static void turn_tangential(struct draft *draft, const char *path)
-{
-    double radial = 0, counted = 0;
-    for (int c = 0; c < draft->num_crystals; c++) {
-        const lr_crystal *crystal = &draft->crystals[c];
-        const double r = hypot(crystal->centre_mm[0], crystal->centre_mm[1]);
-        if (r > 0) {
-            radial += fabs(crystal->axes[2][0] * crystal->centre_mm[0] +
-                           crystal->axes[2][1] * crystal->centre_mm[1]) /
-                      r;
-            counted++;
-        }
-    }
-    if (counted == 0 || radial / counted > 0.5) {
-        return;
-    }
-    lr_warn(draft->text.log,
-            "%s: the orientations point along the ring, not towards its axis: they are taken as "
-            "the crystals' transaxial direction",
-            path);
-    for (int c = 0; c < draft->num_crystals; c++) {
-        double(*axes)[3] = draft->crystals[c].axes;
-        memcpy(axes[0], axes[2], sizeof(axes[0]));
-        memset(axes[2], 0, sizeof(axes[2]));
-    }
-}
-
 static lr_status take_table(struct draft *draft, const char *path, const char *bytes, int64_t count)
 {
     const int64_t wanted = (int64_t)draft->num_crystals * ROW_BYTES;
@@ -188,7 +166,7 @@ static lr_status take_table(struct draft *draft, const char *path, const char *b
         LR_TRY(
             take_row(draft, path, (const unsigned char *)bytes + (int64_t)c * ROW_BYTES, c, layer));
     }
-    turn_tangential(draft, path);
+    draft->off = lr_castor_orient(draft->crystals, draft->num_crystals, path, draft->text.log);
     return LR_OK;
 }
 
@@ -226,6 +204,65 @@ static lr_status set_rules(const struct draft *draft, lr_scanner *scanner)
     return LR_OK;
 }
 
+/* --- the scanner --- */
+
+static void forget_orientations(struct draft *draft)
+{
+    for (int c = 0; c < draft->num_crystals; c++) {
+        memset(draft->crystals[c].axes, 0, sizeof(draft->crystals[c].axes));
+    }
+}
+
+/* By positions alone; orientations are taken where that makes no scanner. */
+static lr_scanner *create_by_positions(struct draft *draft, const lr_crystal_list *list)
+{
+    lr_scanner *scanner = NULL;
+    lr_crystal *kept = lr_alloc(draft->num_crystals, sizeof(*kept), "crystals", list->log);
+    if (kept == NULL) {
+        return NULL;
+    }
+    const size_t bytes = (size_t)draft->num_crystals * sizeof(*kept);
+    memcpy(kept, draft->crystals, bytes);
+    forget_orientations(draft);
+    scanner = lr_listed_crystals_try(list);
+    memcpy(draft->crystals, kept, bytes);
+    free(kept);
+    if (scanner != NULL) {
+        lr_warn(list->log,
+                "%s: the orientations and the positions make no panels together (the orientations "
+                "are %.3g degrees off the way to the neighbours on average): the panels look as "
+                "the positions say",
+                draft->text.path, asin(fmin(draft->off, 1)) * 57.29577951308232);
+    }
+    return scanner;
+}
+
+/* Orientations that agree with the positions to a degree say which crystals belong together. */
+static lr_scanner *create(struct draft *draft, const lr_crystal_list *list)
+{
+    const bool agrees = draft->off <= agreement;
+    lr_scanner *scanner = agrees ? lr_listed_crystals_try(list) : create_by_positions(draft, list);
+    if (scanner == NULL && agrees) {
+        scanner = create_by_positions(draft, list);
+    }
+    return scanner != NULL ? scanner : lr_scanner_from_crystals(list, NULL, NULL);
+}
+
+/* The first module tells what sizes have been found. */
+static void tell_sizes(const struct draft *draft, const lr_scanner *scanner)
+{
+    static const char *const keys[2] = {"transaxial", "axial"};
+    const double *face = scanner->modules[0].face_mm;
+    for (int k = 0; k < 2; k++) {
+        if (!(draft->size_mm[0][k] > 0)) {
+            lr_warn(draft->text.log,
+                    "%s: has no 'crystals size %s': %.6g mm are taken, the room that the crystals "
+                    "leave each other; give the size where they are smaller",
+                    draft->text.path, keys[k], face[k]);
+        }
+    }
+}
+
 static lr_scanner *build(struct draft *draft)
 {
     char stem[128];
@@ -243,11 +280,15 @@ static lr_scanner *build(struct draft *draft)
                                                        : lr_file_stem(draft->text.path, stem),
         .detection_depth_mm = depth >= 0 ? depth : 0.5 * draft->size_mm[0][2],
         .source = "a CASToR look-up table",
+        .infers_sizes = true,
         .log = draft->text.log};
-    lr_scanner *scanner = lr_scanner_from_crystals(&list, NULL, NULL);
+    lr_scanner *scanner = create(draft, &list);
     if (scanner != NULL && set_rules(draft, scanner) != LR_OK) {
         lr_scanner_destroy(scanner);
         return NULL;
+    }
+    if (scanner != NULL) {
+        tell_sizes(draft, scanner);
     }
     return scanner;
 }
@@ -261,6 +302,7 @@ lr_scanner *lr_hscan_read(const char *path, const lr_log *log)
     struct draft draft = {0};
     lr_scanner *scanner = NULL;
     if (header != NULL && lr_keyed_text_read(&draft.text, header, &dialect, log) == LR_OK) {
+        lr_keyed_text_miss(&draft.text, "field of view axial");
         scanner = build(&draft);
     }
     lr_keyed_text_finish(&draft.text);
@@ -291,24 +333,20 @@ static void fill_row(const lr_scanner *scanner, int crystal, unsigned char bytes
     }
 }
 
-static lr_status write_table(const char *path, const lr_scanner *scanner, const lr_log *log)
+static lr_status put_table(struct lr_output *output, const lr_scanner *scanner, const lr_log *log)
 {
-    struct lr_output output;
     int *order = lr_alloc(scanner->num_crystals, sizeof(*order), "a look-up table", log);
     if (order == NULL) {
         return LR_FAILED;
     }
-    lr_status status = lr_castor_order(scanner, order, log);
-    if (status == LR_OK) {
-        status = lr_output_open(&output, path, log);
-    }
+    const lr_status status = lr_castor_order(scanner, order, log);
     for (int c = 0; c < scanner->num_crystals && status == LR_OK; c++) {
         unsigned char bytes[ROW_BYTES];
         fill_row(scanner, order[c], bytes);
-        lr_output_write(&output, bytes, sizeof(bytes));
+        lr_output_write(output, bytes, sizeof(bytes));
     }
     free(order);
-    return status == LR_OK ? lr_output_finish(&output) : status;
+    return status;
 }
 
 static void put(struct lr_output *output, const char *key, double value)
@@ -328,44 +366,41 @@ static double least_radius(const lr_scanner *scanner)
     return least;
 }
 
-static lr_status write_header(const char *path, const lr_scanner *scanner, const lr_log *log)
+static void put_header(struct lr_output *output, const lr_scanner *scanner)
 {
     const lr_module *module = &scanner->modules[0];
     const lr_coincidence *rules = &scanner->coincidence;
     const double radius = least_radius(scanner);
     const double field = rules->field_of_view_mm > 0 ? rules->field_of_view_mm : 1.4 * radius;
     double low = INFINITY, high = -INFINITY;
-    struct lr_output output;
     char text[512];
     for (int m = 0; m < scanner->num_modules; m++) {
         const double half = 0.5 * scanner->modules[m].crystals[1] * scanner->modules[m].pitch_mm[1];
         low = fmin(low, scanner->modules[m].centre_mm[2] - half);
         high = fmax(high, scanner->modules[m].centre_mm[2] + half);
     }
-    LR_TRY(lr_output_open(&output, path, log));
     const int length = snprintf(text, sizeof(text),
                                 "# Written by LORaster %s; CASToR's left-handed frame, mm.\n"
                                 "modality                      : PET\n"
                                 "scanner name                  : %.200s\n",
                                 lr_version(), scanner->name);
-    lr_output_write(&output, text, (size_t)length);
-    put(&output, "number of elements", scanner->num_crystals);
-    put(&output, "number of layers", 1);
-    put(&output, "number of crystals in layer(s)", scanner->num_crystals);
-    put(&output, "crystals size depth", module->depth_mm);
-    put(&output, "crystals size transaxial", module->face_mm[0]);
-    put(&output, "crystals size axial", module->face_mm[1]);
-    put(&output, "scanner radius", radius);
-    put(&output, "mean depth of interaction", scanner->detection_depth_mm);
-    put(&output, "min angle difference",
+    lr_output_write(output, text, (size_t)length);
+    put(output, "number of elements", scanner->num_crystals);
+    put(output, "number of layers", 1);
+    put(output, "number of crystals in layer(s)", scanner->num_crystals);
+    put(output, "crystals size depth", module->depth_mm);
+    put(output, "crystals size transaxial", module->face_mm[0]);
+    put(output, "crystals size axial", module->face_mm[1]);
+    put(output, "scanner radius", radius);
+    put(output, "mean depth of interaction", scanner->detection_depth_mm);
+    put(output, "min angle difference",
         rules->min_module_difference > 0 && scanner->num_positions > 0
             ? (rules->min_module_difference - 0.5) * 360 / scanner->num_positions
             : 0);
-    put(&output, "voxels number transaxial", 2 * ceil(field / module->pitch_mm[0]));
-    put(&output, "voxels number axial", 2 * ceil((high - low) / module->pitch_mm[1]));
-    put(&output, "field of view transaxial", field);
-    put(&output, "field of view axial", high - low);
-    return lr_output_finish(&output);
+    put(output, "voxels number transaxial", 2 * ceil(field / module->pitch_mm[0]));
+    put(output, "voxels number axial", 2 * ceil((high - low) / module->pitch_mm[1]));
+    put(output, "field of view transaxial", field);
+    put(output, "field of view axial", high - low);
 }
 
 static lr_status check_alike(const char *path, const lr_scanner *scanner, const lr_log *log)
@@ -385,6 +420,26 @@ static lr_status check_alike(const char *path, const lr_scanner *scanner, const 
     return LR_OK;
 }
 
+/* Both files are replaced, or neither. */
+static lr_status write_files(const char *path, const char *table_path, const lr_scanner *scanner,
+                             const lr_log *log)
+{
+    struct lr_output header, table;
+    LR_TRY(lr_output_open(&table, table_path, log));
+    if (lr_output_open(&header, path, log) != LR_OK) {
+        lr_output_abandon(&table);
+        return LR_FAILED;
+    }
+    const lr_status status = put_table(&table, scanner, log);
+    if (status != LR_OK) {
+        lr_output_abandon(&table);
+        lr_output_abandon(&header);
+        return status;
+    }
+    put_header(&header, scanner);
+    return lr_output_finish_all((struct lr_output *[]){&table, &header}, 2);
+}
+
 lr_status lr_hscan_write(const char *path, const lr_scanner *scanner, const lr_log *log)
 {
     LR_TRY(check_alike(path, scanner, log));
@@ -392,13 +447,7 @@ lr_status lr_hscan_write(const char *path, const lr_scanner *scanner, const lr_l
     if (table == NULL) {
         return LR_FAILED;
     }
-    lr_status status = write_table(table, scanner, log);
-    if (status == LR_OK) {
-        status = write_header(path, scanner, log);
-        if (status != LR_OK) {
-            remove(table); /* of no use alone */
-        }
-    }
+    const lr_status status = write_files(path, table, scanner, log);
     if (status == LR_OK) {
         lr_castor_tell_lost(path, scanner, scanner->num_positions > 0, log);
     }

@@ -111,37 +111,32 @@ static void put_tof(const struct lr_castor_writer *writer, struct lr_output *out
     }
 }
 
-static lr_status put_header(const struct lr_castor_writer *writer, bool is_list)
+static void put_header(const struct lr_castor_writer *writer, struct lr_output *output,
+                       bool is_list)
 {
     const struct lr_c_locale locale = lr_c_locale_enter();
     const char *slash = strrchr(writer->data_path, '/');
     const double own_s =
         1e-3 * (double)(writer->last_ms - writer->first_ms + (writer->any ? 1 : 0));
-    struct lr_output output;
-    lr_status status = lr_output_open(&output, writer->path, writer->log);
-    if (status == LR_OK) {
-        put_line(&output, "Data filename", slash != NULL ? slash + 1 : writer->data_path);
-        put_number(&output, "Number of events", (double)writer->count);
-        put_line(&output, "Data mode", is_list ? "list-mode" : "histogram");
-        put_line(&output, "Data type", "PET");
-        put_line(&output, "Scanner name", writer->scanner);
-        put_number(&output, "Start time (s)", 0);
-        put_number(&output, "Duration (s)",
-                   writer->duration_s > 0 ? writer->duration_s : fmax(own_s, 1e-3));
-        put_number(&output, "Calibration factor", 1);
-        put_line(&output, "Attenuation correction flag", "0");
-        put_line(&output, "Normalization correction flag", "0");
-        put_line(&output, "Scatter correction flag", "0");
-        put_line(&output, "Random correction flag", "0");
-        put_line(&output, "TOF information flag", writer->has_tof ? "1" : "0");
-        if (writer->has_tof) {
-            put_tof(writer, &output);
-        }
-        put_line(&output, "Maximum number of lines per event", "1");
-        status = lr_output_finish(&output);
+    put_line(output, "Data filename", slash != NULL ? slash + 1 : writer->data_path);
+    put_number(output, "Number of events", (double)writer->count);
+    put_line(output, "Data mode", is_list ? "list-mode" : "histogram");
+    put_line(output, "Data type", "PET");
+    put_line(output, "Scanner name", writer->scanner);
+    put_number(output, "Start time (s)", 0);
+    put_number(output, "Duration (s)",
+               writer->duration_s > 0 ? writer->duration_s : fmax(own_s, 1e-3));
+    put_number(output, "Calibration factor", 1);
+    put_line(output, "Attenuation correction flag", "0");
+    put_line(output, "Normalization correction flag", "0");
+    put_line(output, "Scatter correction flag", "0");
+    put_line(output, "Random correction flag", "0");
+    put_line(output, "TOF information flag", writer->has_tof ? "1" : "0");
+    if (writer->has_tof) {
+        put_tof(writer, output);
     }
+    put_line(output, "Maximum number of lines per event", "1");
     lr_c_locale_leave(locale);
-    return status;
 }
 
 /* --- the files --- */
@@ -211,9 +206,33 @@ static struct lr_castor_writer *create(const char *path, const lr_scanner *scann
     return writer;
 }
 
+/* CASToR has one time resolution, and all events have time of flight or none. */
+static lr_status check_kinds(const lr_events_writer_params *params)
+{
+    const lr_event_kinds *kinds = &params->info->kinds;
+    const lr_tof_bins *first = kinds->tof;
+    for (int k = 0; params->info->has_tof && k < kinds->count * kinds->count; k++) {
+        const lr_tof_bins *bins = &kinds->tof[k];
+        if ((bins->num_bins > 1) != (first->num_bins > 1) ||
+            bins->resolution_ps != first->resolution_ps) {
+            return lr_error(params->log, LR_USAGE,
+                            "%s: CASToR has one time resolution for all events, and the source's "
+                            "module types differ: 0 and 0 have %d time-of-flight bins and %.4g ps "
+                            "FWHM, %d and %d have %d and %.4g ps: write PETSIRD, or leave the "
+                            "times of flight out (--without-tof)",
+                            params->path, first->num_bins, first->resolution_ps, k / kinds->count,
+                            k % kinds->count, bins->num_bins, bins->resolution_ps);
+        }
+    }
+    return LR_OK;
+}
+
 struct lr_castor_writer *lr_castor_writer_create(const lr_events_writer_params *params)
 {
     const lr_events_info *info = params->info;
+    if (info != NULL && check_kinds(params) != LR_OK) {
+        return NULL;
+    }
     struct lr_castor_writer *writer = create(params->path, params->lors->scanner, params->log);
     if (writer == NULL || info == NULL) {
         return writer;
@@ -231,12 +250,16 @@ struct lr_castor_writer *lr_castor_writer_create(const lr_events_writer_params *
     return writer;
 }
 
-/* The header follows its data. */
+/* Both files are replaced, or neither. */
 static lr_status finish(struct lr_castor_writer *writer, bool is_list)
 {
-    lr_status status = lr_output_finish(&writer->data);
+    struct lr_output header;
+    lr_status status = lr_output_open(&header, writer->path, writer->log);
     if (status == LR_OK) {
-        status = put_header(writer, is_list);
+        put_header(writer, &header, is_list);
+        status = lr_output_finish_all((struct lr_output *[]){&writer->data, &header}, 2);
+    } else {
+        lr_output_abandon(&writer->data);
     }
     destroy(writer);
     return status;

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/centre_index.h"
+#include "io/regular_file.h"
 
 #include <errno.h>
 #include <math.h>
@@ -38,13 +39,17 @@ struct draft {
 
 /* --- lines --- */
 
+/* Between columns: STIR has tabs or commas. */
+static const char blanks[] = " \t,";
+
 static bool read_int(char **text, int largest, int *value)
 {
     char *end;
+    *text += strspn(*text, blanks);
     errno = 0;
     const long number = strtol(*text, &end, 10);
     if (end == *text || errno != 0 || number < 0 || number > largest ||
-        (*end != '\0' && strchr(" \t", *end) == NULL)) {
+        (*end != '\0' && strchr(blanks, *end) == NULL)) {
         return false;
     }
     *text = end;
@@ -56,26 +61,27 @@ static bool read_position(char *text, double position_mm[3])
 {
     for (int k = 0; k < 3; k++) {
         char *end;
+        text += strspn(text, blanks);
         position_mm[k] = strtod(text, &end);
         if (end == text || !isfinite(position_mm[k]) ||
-            (*end != '\0' && strchr(" \t", *end) == NULL)) {
+            (*end != '\0' && strchr(blanks, *end) == NULL)) {
             return false;
         }
         text = end;
     }
-    return text[strspn(text, " \t")] == '\0';
+    return text[strspn(text, blanks)] == '\0';
 }
 
 static int count_columns(const char *text)
 {
     int columns = 0;
     for (;;) {
-        text += strspn(text, " \t");
+        text += strspn(text, blanks);
         if (*text == '\0') {
             return columns;
         }
         columns++;
-        text += strcspn(text, " \t");
+        text += strcspn(text, blanks);
     }
 }
 
@@ -152,7 +158,7 @@ static lr_status read_line(struct draft *draft, char *text)
     uint32_t key = 0;
     int crystal = -1;
     text[strcspn(text, "#\r\n")] = '\0';
-    if (text[strspn(text, " \t")] == '\0') {
+    if (text[strspn(text, blanks)] == '\0') {
         return LR_OK;
     }
     LR_TRY(parse_line(draft, text, &key, position_mm));
@@ -250,10 +256,11 @@ lr_status lr_crystal_map_read(const char *path, const lr_scanner *scanner,
 {
     struct draft draft = {.path = path, .scanner = scanner, .log = log};
     *map = (struct lr_crystal_map){0};
-    FILE *file = fopen(path, "r");
+    /* Crystals stand in one line each, of less than MAX_LINE; as much again for comments. */
+    const int64_t most = (1 << 20) + 2 * (int64_t)MAX_LINE * scanner->num_crystals;
+    FILE *file = lr_file_open_text(path, "the crystal map ", most, log);
     if (file == NULL) {
-        return lr_error(log, LR_BAD_INPUT, "%s: the crystal map cannot be opened: %s", path,
-                        strerror(errno));
+        return LR_BAD_INPUT;
     }
     lr_status status = read_draft(&draft, file);
     if (status == LR_OK) {

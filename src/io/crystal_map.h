@@ -18,8 +18,8 @@ static inline uint32_t lr_crystal_key(unsigned ring, unsigned detector, unsigned
     return (uint32_t)ring << 20 | (uint32_t)detector << 4 | (uint32_t)layer;
 }
 
-/* Reads STIR's text map: a line "ring det [layer] x y z" per crystal, millimetres, '#' begins a
- * comment. Each position must lie within 0.01 mm of the centre of one of the scanner's crystals
+/* Reads STIR's text map: a line "ring det [layer] x y z" per crystal, millimetres, blanks or commas
+ * between, '#' begins a comment. Each position must lie within 0.01 mm of the centre of one of the scanner's crystals
  * (half its depth behind the face), no two at the same. Numbers are read in the thread's locale.
  * errors: LR_BAD_INPUT with file and line: malformed lines, crystals named twice, positions without
  *         a crystal; LR_FAILED without memory. On failure *map holds nothing. */

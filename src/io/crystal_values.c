@@ -6,6 +6,7 @@
 #include "io/c_locale.h"
 #include "io/npy_header.h"
 #include "io/petsird.h"
+#include "io/regular_file.h"
 
 #include <errno.h>
 #include <float.h>
@@ -170,9 +171,10 @@ lr_status lr_crystal_values_read(const char *path, const lr_scanner *scanner, fl
         return lr_petsird_values_read(path, scanner, values, log);
     }
     struct reader reader = {.path = path, .log = log, .scanner = scanner, .values = values};
-    reader.file = fopen(path, "rb");
+    const int64_t most = (1 << 20) + 4 * (int64_t)MAX_WORD * scanner->num_crystals;
+    reader.file = lr_file_open_text(path, "", most, log);
     if (reader.file == NULL) {
-        return lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+        return LR_BAD_INPUT;
     }
     const struct lr_c_locale locale = lr_c_locale_enter();
     const lr_status status = read_file(&reader);

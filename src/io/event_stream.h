@@ -39,6 +39,9 @@ static inline void lr_event_times_add(struct lr_event_times *times, uint64_t tim
     times->last_ms = time_ms > times->last_ms ? time_ms : times->last_ms;
 }
 
+/* Whether the first bytes of a file are those of SAFIR list mode. */
+bool lr_safir_recognises(const char *start, size_t length);
+
 /* The readers, one per format: fill in the stream's info, then hand on the events and count them.
  * Each flushes the stream before it judges the file as a whole. */
 lr_status lr_safir_events(const lr_events_source *source, struct lr_event_stream *stream);

@@ -42,10 +42,9 @@ static size_t read_start(const char *path, char *start, size_t room)
 
 lr_events_format lr_events_recognise(const char *path)
 {
-    static const char safir[] = "SAFIR CListModeData";
     char start[4096] = "";
     const size_t length = read_start(path, start, sizeof(start) - 1);
-    if (begins_with(start, length, safir, sizeof(safir))) {
+    if (lr_safir_recognises(start, length)) {
         return LR_EVENTS_SAFIR;
     }
     if (begins_with(start, length, "yardl", 5)) {
@@ -69,7 +68,7 @@ lr_events_format lr_events_recognise(const char *path)
 
 const char *lr_events_format_name(lr_events_format format)
 {
-    static const char *const names[] = {"unknown", "SAFIR", "Siemens", "PETSIRD", "CASToR"};
+    static const char *const names[] = {"unknown", "SAFIR", "Siemens", "PETSIRD", "CASToR", "text"};
     const size_t known = sizeof(names) / sizeof(names[0]);
     return (size_t)format < known ? names[format] : names[0];
 }
@@ -145,8 +144,36 @@ lr_status lr_events_read(const lr_events_source *source, const lr_event_sink *si
     return status;
 }
 
+static void finish_kinds(lr_event_kinds *kinds)
+{
+    for (int k = 0; kinds->tof != NULL && k < kinds->count * kinds->count; k++) {
+        free(kinds->tof[k].edges_mm);
+    }
+    free(kinds->kind_of);
+    free(kinds->tof);
+    free(kinds->energy_kev);
+}
+
+bool lr_events_info_has_tof(const lr_events_info *info, const int32_t crystals[2])
+{
+    const lr_event_kinds *kinds = &info->kinds;
+    int kind[2];
+    if (kinds->count == 0) {
+        return info->has_tof;
+    }
+    for (int k = 0; k < 2; k++) {
+        const bool known = crystals[k] >= 0 && crystals[k] < kinds->num_crystals;
+        kind[k] = known ? kinds->kind_of[crystals[k]] : LR_EVENTS_NO_KIND;
+        if (kind[k] >= kinds->count) {
+            return false;
+        }
+    }
+    return kinds->tof[kind[0] * kinds->count + kind[1]].num_bins > 1;
+}
+
 void lr_events_info_finish(lr_events_info *info)
 {
+    finish_kinds(&info->kinds);
     free(info->tof_edges_mm);
     *info = (lr_events_info){0};
 }

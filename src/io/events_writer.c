@@ -9,8 +9,9 @@
 #include <string.h>
 
 struct lr_events_writer {
-    struct lr_petsird_writer *petsird; /* one of the two */
+    struct lr_petsird_writer *petsird; /* one of the three */
     struct lr_castor_writer *castor;
+    struct lr_events_tsv *tsv;
 };
 
 static bool ends_with(const char *text, const char *ending)
@@ -23,6 +24,9 @@ static lr_events_format format_of(const char *path)
 {
     if (ends_with(path, ".petsird")) {
         return LR_EVENTS_PETSIRD;
+    }
+    if (ends_with(path, ".tsv")) {
+        return LR_EVENTS_TSV;
     }
     return ends_with(path, ".Cdh") || ends_with(path, ".cdh") ? LR_EVENTS_CASTOR
                                                               : LR_EVENTS_UNKNOWN;
@@ -47,10 +51,11 @@ lr_events_writer *lr_events_writer_create(const lr_events_writer_params *params)
 {
     const lr_events_format format =
         params->format != LR_EVENTS_UNKNOWN ? params->format : format_of(params->path);
-    if (format != LR_EVENTS_PETSIRD && format != LR_EVENTS_CASTOR) {
-        lr_error(params->log, LR_USAGE,
-                 "%s: events are written to PETSIRD (.petsird) and CASToR (.Cdh) files",
-                 params->path);
+    if (format != LR_EVENTS_PETSIRD && format != LR_EVENTS_CASTOR && format != LR_EVENTS_TSV) {
+        lr_error(
+            params->log, LR_USAGE,
+            "%s: events are written to PETSIRD (.petsird), CASToR (.Cdh) and text (.tsv) files",
+            params->path);
         return NULL;
     }
     lr_events_writer *writer = lr_alloc(1, sizeof(*writer), "a writer", params->log);
@@ -59,10 +64,12 @@ lr_events_writer *lr_events_writer_create(const lr_events_writer_params *params)
     }
     if (format == LR_EVENTS_PETSIRD) {
         writer->petsird = lr_petsird_writer_create(params);
-    } else {
+    } else if (format == LR_EVENTS_CASTOR) {
         writer->castor = lr_castor_writer_create(params);
+    } else {
+        writer->tsv = lr_events_tsv_create(params);
     }
-    if (writer->petsird == NULL && writer->castor == NULL) {
+    if (writer->petsird == NULL && writer->castor == NULL && writer->tsv == NULL) {
         free(writer);
         return NULL;
     }
@@ -71,14 +78,18 @@ lr_events_writer *lr_events_writer_create(const lr_events_writer_params *params)
 
 lr_event_sink lr_events_writer_sink(lr_events_writer *writer)
 {
-    return writer->petsird != NULL ? (lr_event_sink){lr_petsird_writer_take, writer->petsird}
-                                   : (lr_event_sink){lr_castor_writer_take, writer->castor};
+    if (writer->petsird != NULL) {
+        return (lr_event_sink){lr_petsird_writer_take, writer->petsird};
+    }
+    return writer->castor != NULL ? (lr_event_sink){lr_castor_writer_take, writer->castor}
+                                  : (lr_event_sink){lr_events_tsv_take, writer->tsv};
 }
 
 lr_status lr_events_writer_finish(lr_events_writer *writer)
 {
-    const lr_status status = writer->petsird != NULL ? lr_petsird_writer_finish(writer->petsird)
-                                                     : lr_castor_writer_finish(writer->castor);
+    const lr_status status = writer->petsird != NULL  ? lr_petsird_writer_finish(writer->petsird)
+                             : writer->castor != NULL ? lr_castor_writer_finish(writer->castor)
+                                                      : lr_events_tsv_finish(writer->tsv);
     free(writer);
     return status;
 }
@@ -90,8 +101,10 @@ void lr_events_writer_abandon(lr_events_writer *writer)
     }
     if (writer->petsird != NULL) {
         lr_petsird_writer_abandon(writer->petsird);
-    } else {
+    } else if (writer->castor != NULL) {
         lr_castor_writer_abandon(writer->castor);
+    } else {
+        lr_events_tsv_abandon(writer->tsv);
     }
     free(writer);
 }

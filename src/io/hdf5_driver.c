@@ -104,8 +104,8 @@ static herr_t read_bytes(H5FD_t *base, H5FD_mem_t type, hid_t transfer, haddr_t 
         if (got < 0 && errno == EINTR) {
             continue;
         }
-        if (got < 0 && file->output->error == 0) {
-            return -1;
+        if (got < 0) {
+            (void)lr_output_fail(file->output, errno);
         }
         if (got <= 0) {
             memset(bytes, 0, size);

@@ -78,7 +78,7 @@ static bool create_file(struct lr_hdf5_output *out, struct lr_hdf5_layout *layou
     const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
     out->driver = access < 0 ? -1 : lr_hdf5_driver_set(access, &out->output, layout);
     if (out->driver >= 0) {
-        out->file = H5Fcreate(out->output.temporary, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+        out->file = H5Fcreate(out->output.target, H5F_ACC_TRUNC, H5P_DEFAULT, access);
     }
     if (access >= 0) {
         H5Pclose(access);
@@ -86,12 +86,22 @@ static bool create_file(struct lr_hdf5_output *out, struct lr_hdf5_layout *layou
     return out->file >= 0;
 }
 
+/* The library crashes, or ends the program, where it gets no memory for what it keeps of a file. */
+static lr_status need_memory(const lr_log *log)
+{
+    enum { ROOM_BYTES = 16 << 20 };
+    void *room = lr_alloc(ROOM_BYTES, 1, "writing HDF5", log);
+    free(room);
+    return room != NULL ? LR_OK : LR_FAILED;
+}
+
 lr_status lr_hdf5_output_open(struct lr_hdf5_output *out, const char *path, const char *content,
                               const lr_log *log)
 {
     *out = (struct lr_hdf5_output){.driver = -1, .file = -1};
+    LR_TRY(need_memory(log));
     LR_TRY(lr_output_open(&out->output, path, log));
-    if (out->output.temporary == NULL) {
+    if (out->output.in_place) {
         lr_output_abandon(&out->output);
         return lr_error(
             log, LR_USAGE,

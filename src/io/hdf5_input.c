@@ -97,16 +97,31 @@ static void complain_of_death(const struct lr_hdf5_input *in)
     in->process->status = complain_of_end(in, way);
 }
 
+/* Nothing that is not found after this would be the file's fault, and so no more is asked. */
+static void complain_of_system(const struct lr_hdf5_input *in, int error)
+{
+    char text[128];
+    in->process->status = lr_error(in->process->callers_log, LR_BAD_INPUT,
+                                   "%s cannot be read: %s: is its drive there?", in->path,
+                                   lr_error_text(error, text));
+    (void)lr_hdf5_process_end(in->process);
+}
+
 /* --- asking it --- */
 
-/* Whether it was found; the answer is zero where the process has died. */
+/* Whether it was found; the answer is zero where the process has died or cannot read. */
 static bool exchange(const struct lr_hdf5_input *in, const struct lr_hdf5_request *request,
                      struct lr_hdf5_answer *answer)
 {
-    if (lr_hdf5_process_ask(in->process, request, answer)) {
+    const bool lives = lr_hdf5_process_ask(in->process, request, answer);
+    if (lives && answer->error == 0) {
         return answer->found;
     }
-    complain_of_death(in);
+    if (lives) {
+        complain_of_system(in, answer->error);
+    } else {
+        complain_of_death(in);
+    }
     *answer = (struct lr_hdf5_answer){0};
     return false;
 }
@@ -193,6 +208,16 @@ lr_status lr_hdf5_input_check(const struct lr_hdf5_input *in)
     return in->process->id != 0 ? LR_OK : in->process->status;
 }
 
+lr_status lr_hdf5_input_need(const struct lr_hdf5_input *in)
+{
+    return in->process->id != 0
+               ? LR_OK
+               : lr_error(in->process->callers_log, in->process->status,
+                          "%s cannot be read any more: what read it has ended before: open it "
+                          "again",
+                          in->path);
+}
+
 /* --- datasets --- */
 
 bool lr_hdf5_has(const struct lr_hdf5_input *in, const char *name)
@@ -208,6 +233,7 @@ lr_status lr_hdf5_shape(const struct lr_hdf5_input *in, const char *name, bool w
     struct lr_hdf5_request request = {.kind = LR_HDF5_SHAPE};
     struct lr_hdf5_answer answer;
     if (!ask(in, &request, name, &answer)) {
+        LR_TRY(lr_hdf5_input_check(in));
         return lr_error(in->log, LR_BAD_INPUT, "%s has no dataset %s: see docs/formats.md",
                         in->path, name);
     }
@@ -236,6 +262,7 @@ static lr_status get_window(const struct lr_hdf5_input *in, const char *name,
 {
     struct lr_hdf5_answer answer;
     if (!ask(in, request, name, &answer)) {
+        LR_TRY(lr_hdf5_input_check(in));
         return lr_error(in->log, LR_BAD_INPUT,
                         "%s in %s cannot be read: HDF5 says \"%s\": get the file again", name,
                         in->path, answer.why);

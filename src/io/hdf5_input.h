@@ -32,6 +32,9 @@ void lr_hdf5_input_close(struct lr_hdf5_input *in);
  * is not taken for one that is not there. For the end of what reads attributes. */
 lr_status lr_hdf5_input_check(const struct lr_hdf5_input *in);
 
+/* The same, for who comes back to an open file: says so. */
+lr_status lr_hdf5_input_need(const struct lr_hdf5_input *in);
+
 bool lr_hdf5_has(const struct lr_hdf5_input *in, const char *name);
 
 /* Checks that `name` is a dataset of numbers (whole ones when asked) with `rank` dimensions, and

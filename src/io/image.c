@@ -4,6 +4,7 @@
  * Which image format a file has: by its name's ending, or else by how it begins. */
 #include "base/log.h"
 #include "io/image_formats.h"
+#include "io/regular_file.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -50,7 +51,7 @@ static const struct lr_image_format *recognise(const char *path)
                  {"NDims", &lr_image_metaimage},
                  {"\x93NUMPY", &lr_image_npy}};
     char start[16] = "";
-    FILE *file = fopen(path, "rb");
+    FILE *file = lr_file_open(path, "", NULL);
     if (file == NULL) {
         return &lr_image_nifti; /* says why */
     }
@@ -69,7 +70,7 @@ static const struct lr_image_format *recognise(const char *path)
 static bool begins_with_348(const char *path)
 {
     unsigned char start[4] = {0};
-    FILE *file = fopen(path, "rb");
+    FILE *file = lr_file_open(path, "", NULL);
     if (file == NULL) {
         return false;
     }

@@ -17,6 +17,7 @@
 #include "io/c_locale.h"
 #include "io/image_formats.h"
 #include "io/interfile.h"
+#include "io/regular_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,7 +176,11 @@ static lr_image *read_image(const char *path, const lr_log *log)
     if (read_header(&file, &voxels, &layout) == LR_OK) {
         char *data_path = lr_interfile_data_path(&file);
         voxels.path = data_path;
-        image = data_path != NULL ? lr_voxels_read(&voxels, &layout, log) : NULL;
+        if (data_path != NULL) {
+            struct lr_discreet_log discreet;
+            lr_log_discreet(&discreet, data_path, path, log);
+            image = lr_voxels_read(&voxels, &layout, &discreet.log);
+        }
         free(data_path);
     }
     lr_interfile_finish(&file);

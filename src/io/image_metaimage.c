@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "io/c_locale.h"
 #include "io/image_formats.h"
+#include "io/regular_file.h"
 
 #include <errno.h>
 #include <math.h>
@@ -237,15 +238,12 @@ static lr_status read_meta(struct meta *meta, const char *path, const lr_log *lo
                           .slope = 1.0,
                           .spacing_mm = {1.0, 1.0, 1.0},
                           .matrix = {1, 0, 0, 0, 1, 0, 0, 0, 1}};
-    FILE *file = fopen(path, "rb");
     char *text = lr_alloc(MAX_HEADER + 1, 1, "a header", log);
-    lr_status status = text != NULL ? LR_OK : LR_FAILED;
-    if (file == NULL) {
-        char reason[128];
-        status = lr_error(log, LR_BAD_INPUT, "cannot open the image %s: %s", path,
-                          lr_error_text(errno, reason));
-    } else if (text != NULL) {
-        (void)fread(text, 1, MAX_HEADER, file); /* zeros follow what there is */
+    FILE *file = text != NULL ? lr_file_open(path, "the image ", log) : NULL;
+    lr_status status = text == NULL ? LR_FAILED : file == NULL ? LR_BAD_INPUT : LR_OK;
+    if (status == LR_OK) {
+        const size_t got = fread(text, 1, MAX_HEADER, file);
+        text[got] = '\0';
         const struct lr_c_locale locale = lr_c_locale_enter();
         status = parse(meta, text);
         lr_c_locale_leave(locale);
@@ -312,7 +310,9 @@ static lr_image *read_values(const struct meta *meta, const struct lr_image_layo
             lr_file_length(path) - lr_grid_num_voxels(&layout->grid) * meta->type.bytes;
         voxels.offset_bytes = rest > 0 ? rest : 0;
     }
-    lr_image *image = lr_voxels_read(&voxels, layout, meta->log);
+    struct lr_discreet_log discreet;
+    lr_log_discreet(&discreet, path, meta->path, meta->log);
+    lr_image *image = lr_voxels_read(&voxels, layout, &discreet.log);
     free(path);
     return image;
 }

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "io/deflate.h"
 #include "io/image_formats.h"
+#include "io/regular_file.h"
 
 #include <lr/io.h>
 
@@ -178,12 +179,18 @@ static lr_status open_source(struct source *source, const char *path, const lr_l
     if (path == NULL || path[0] == '\0') {
         return lr_error(log, LR_USAGE, "an image file needs a name");
     }
-    errno = 0;
-    source->file = gzopen(path, "rb");
+    FILE *file = lr_file_open(path, "the image ", log);
+    if (file == NULL) {
+        return LR_BAD_INPUT;
+    }
+    const int number = dup(fileno(file));
+    fclose(file);
+    source->file = number >= 0 ? gzdopen(number, "rb") : NULL;
     if (source->file == NULL) {
-        char text[128];
-        return lr_error(log, LR_BAD_INPUT, "cannot open the image %s: %s", path,
-                        lr_error_text(errno != 0 ? errno : ENOMEM, text));
+        if (number >= 0) {
+            close(number);
+        }
+        return lr_error(log, LR_FAILED, "no memory to read the image %s", path);
     }
     lr_status status = read_header(source);
     if (status == LR_OK) {
@@ -239,6 +246,11 @@ static lr_status read_line(struct source *source, struct line *line, int64_t num
     const int got = gzread(source->file, line->raw, bytes);
     if (got < 0 || (unsigned)got != bytes) {
         const int64_t total = (int64_t)source->layout.size[1] * source->layout.size[2];
+        int error = Z_OK;
+        const char *why = gzerror(source->file, &error);
+        if (error == Z_ERRNO) {
+            return lr_error(source->log, LR_BAD_INPUT, "cannot read the image %s", why);
+        }
         return lr_error(source->log, LR_BAD_INPUT,
                         "%s is truncated or damaged: its values end in line %lld of %lld: get it "
                         "again",

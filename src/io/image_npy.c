@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "io/image_formats.h"
 #include "io/npy_header.h"
+#include "io/regular_file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -69,11 +70,8 @@ static lr_status check_header(const char *path, const struct lr_npy_header *head
 lr_image *lr_npy_image_read(const char *path, const lr_grid *grid, const lr_log *log)
 {
     struct lr_npy_header header;
-    FILE *file = fopen(path, "rb");
+    FILE *file = lr_file_open(path, "the image ", log);
     if (file == NULL) {
-        char text[128];
-        (void)lr_error(log, LR_BAD_INPUT, "cannot open the image %s: %s", path,
-                       lr_error_text(errno, text));
         return NULL;
     }
     lr_status status = lr_npy_header_read(file, path, &header, log);

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "io/regular_file.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -32,55 +33,44 @@ bool lr_path_ends_with(const char *path, const char *ending)
     return true;
 }
 
-/* what: "" or, with a blank behind it, what the file is to the one who named it. */
-static lr_status say_closed(const char *what, const char *path, const lr_log *log)
+static lr_status fill(FILE *file, const char *path, int64_t count, char **bytes, const lr_log *log)
 {
-    return lr_error(log, LR_BAD_INPUT, "%s: %scannot be opened: %s", path, what, strerror(errno));
-}
-
-static lr_status check_file(const char *what, const char *path, int64_t most, int64_t *count,
-                            const lr_log *log)
-{
-    struct stat facts;
-    if (stat(path, &facts) != 0) {
-        return say_closed(what, path, log);
+    *bytes = lr_alloc(count + 1, 1, "a file", log);
+    if (*bytes == NULL) {
+        return LR_FAILED;
     }
-    if (!S_ISREG(facts.st_mode)) {
-        return lr_error(log, LR_BAD_INPUT, "%s: is %s: give a file", path,
-                        S_ISDIR(facts.st_mode) ? "a folder" : "no regular file");
+    if (fread(*bytes, 1, (size_t)count, file) != (size_t)count) {
+        free(*bytes);
+        *bytes = NULL;
+        return lr_error(log, LR_BAD_INPUT, "%s: cannot be read to its end", path);
     }
-    if (facts.st_size > most) {
-        return lr_error(log, LR_BAD_INPUT, "%s: %lld bytes are too many: at most %lld here", path,
-                        (long long)facts.st_size, (long long)most);
-    }
-    *count = facts.st_size;
     return LR_OK;
 }
 
-static char *read_file(const char *what, const char *path, int64_t most, int64_t *count,
-                       const lr_log *log)
+static lr_status read_file(const char *what, const char *path, int64_t most, int64_t *count,
+                           char **bytes, const lr_log *log)
 {
-    if (check_file(what, path, most, count, log) != LR_OK) {
-        return NULL;
-    }
-    FILE *file = fopen(path, "rb");
+    struct stat facts;
+    FILE *file = lr_file_open(path, what, log);
     if (file == NULL) {
-        (void)say_closed(what, path, log);
-        return NULL;
+        return errno == ENOMEM ? LR_FAILED : LR_BAD_INPUT;
     }
-    char *bytes = lr_alloc(*count + 1, 1, "a file", log);
-    if (bytes != NULL && fread(bytes, 1, (size_t)*count, file) != (size_t)*count) {
-        lr_error(log, LR_BAD_INPUT, "%s: cannot be read to its end", path);
-        free(bytes);
-        bytes = NULL;
+    lr_status status = LR_OK;
+    if (fstat(fileno(file), &facts) != 0 || facts.st_size > most) {
+        status = lr_error(log, LR_BAD_INPUT, "%s: has too many bytes: at most %lld here", path,
+                          (long long)most);
+    } else {
+        *count = facts.st_size;
+        status = fill(file, path, *count, bytes, log);
     }
     fclose(file);
-    return bytes;
+    return status;
 }
 
 char *lr_file_bytes(const char *path, int64_t most, int64_t *count, const lr_log *log)
 {
-    return read_file("", path, most, count, log);
+    char *bytes = NULL;
+    return read_file("", path, most, count, &bytes, log) == LR_OK ? bytes : NULL;
 }
 
 /* --- lines --- */
@@ -185,8 +175,11 @@ static bool take_line(struct lr_keyed_text *text, const struct lr_keyed_dialect 
     const char *key = normalise(line);
     text->has_start =
         text->has_start || (dialect->is_interfile && number == 1 && strcmp(key, "interfile") == 0);
-    if (dialect->is_interfile && strcmp(key, "end of interfile") == 0) {
-        return false;
+    if (strcmp(key, "end of interfile") == 0) {
+        text->has_end = true;
+        if (dialect->is_interfile) {
+            return false;
+        }
     }
     if (sign != NULL) {
         const int index = dialect->is_interfile ? cut_index(line) : 0;
@@ -237,11 +230,11 @@ lr_status lr_keyed_text_read(struct lr_keyed_text *text, const char *path,
 {
     int64_t count = 0;
     *text = (struct lr_keyed_text){.path = path, .log = log};
-    text->bytes = read_file("the header ", path, LR_KEYED_TEXT_MAX_BYTES, &count, log);
-    if (text->bytes == NULL) {
-        return LR_BAD_INPUT;
-    }
+    LR_TRY(read_file("the header ", path, LR_KEYED_TEXT_MAX_BYTES, &count, &text->bytes, log));
     lr_status status = check_text(text, count, dialect);
+    if (status == LR_OK && strcmp(dialect->separator, ":") == 0 && text->bytes[count - 1] != '\n') {
+        lr_warn(log, "%s: its last line has no end: if it was cut off, copy it again", path);
+    }
     if (status == LR_OK) {
         text->lines = lr_alloc(count_lines(text->bytes), sizeof(*text->lines), "a header", log);
         status = text->lines != NULL ? split(text, dialect) : LR_FAILED;
@@ -276,6 +269,25 @@ const struct lr_keyed_line *lr_keyed_text_find(const struct lr_keyed_text *text,
         }
     }
     return NULL;
+}
+
+lr_status lr_keyed_text_need_end(const struct lr_keyed_text *text)
+{
+    return text->has_end
+               ? LR_OK
+               : lr_error(text->log, LR_BAD_INPUT,
+                          "%s: the header has no '!END OF INTERFILE :=', so it was cut off: copy "
+                          "it again, or add that line if all of it is there",
+                          text->path);
+}
+
+void lr_keyed_text_miss(const struct lr_keyed_text *text, const char *last_key)
+{
+    if (lr_keyed_text_find(text, last_key) == NULL) {
+        lr_warn(text->log,
+                "%s: has no '%s', which such files end with: if it was cut off, copy it again",
+                text->path, last_key);
+    }
 }
 
 lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_keyed_line *line,

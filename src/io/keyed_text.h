@@ -27,6 +27,7 @@ struct lr_keyed_text {
     struct lr_keyed_line *lines; /* [count] */
     int count;
     bool has_start; /* Interfile: begins with INTERFILE */
+    bool has_end;   /* Interfile: ends with END OF INTERFILE */
 };
 
 struct lr_keyed_dialect {
@@ -38,7 +39,8 @@ struct lr_keyed_dialect {
                           without values */
 };
 
-/* Reads a header. Memory: at most 32 times the file's size.
+/* Reads a header; warns where the last line of one has no end. Memory: at most 32 times the file's
+ * size.
  * errors: LR_BAD_INPUT for what is no regular file, too large, has lines of more than 64 KiB or no such line; *text holds
  *         nothing then. */
 lr_status lr_keyed_text_read(struct lr_keyed_text *text, const char *path,
@@ -60,6 +62,11 @@ struct lr_keyed_number {
  * errors: LR_BAD_INPUT, with file and line. */
 lr_status lr_keyed_text_number(const struct lr_keyed_text *text,
                                const struct lr_keyed_number *number, int index, double *value);
+
+/* Whether a header of Interfile is whole: LR_BAD_INPUT, logged, where its end is missing. */
+lr_status lr_keyed_text_need_end(const struct lr_keyed_text *text);
+/* Warns where a header without an end of its own lacks the key that should be its last. */
+void lr_keyed_text_miss(const struct lr_keyed_text *text, const char *last_key);
 
 /* Logs "file:line: sentence"; line NULL = the file. Evaluates to LR_BAD_INPUT. */
 lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_keyed_line *line,

@@ -34,6 +34,22 @@ lr_status lr_listed_crystals_add(struct lr_listed_crystals *list, const lr_cryst
     return LR_OK;
 }
 
+static void write_but_errors(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    const lr_crystal_list *list = user;
+    if (level != LR_LOG_ERROR) {
+        lr_log_write(list->log, level, status, "%s", sentence);
+    }
+}
+
+lr_scanner *lr_listed_crystals_try(const lr_crystal_list *list)
+{
+    lr_crystal_list kept = *list, trial = *list;
+    const lr_log log = {write_but_errors, &kept};
+    trial.log = &log;
+    return lr_scanner_from_crystals(&trial, NULL, NULL);
+}
+
 const char *lr_file_stem(const char *path, char text[128])
 {
     const char *slash = strrchr(path, '/');

@@ -25,6 +25,10 @@ lr_status lr_listed_crystals_add(struct lr_listed_crystals *list, const lr_cryst
 /* Refuses a count that a header claims. */
 lr_status lr_listed_crystals_check(double count, const char *path, const lr_log *log);
 
+/* lr_scanner_from_crystals, without a sentence where it fails: for a list that may be read in
+ * another way. Warnings go to the list's log. */
+lr_scanner *lr_listed_crystals_try(const lr_crystal_list *list);
+
 /* The file's name without folders and ending, for scanners that have no name; `text` is returned. */
 const char *lr_file_stem(const char *path, char text[128]);
 

@@ -8,6 +8,7 @@
 #include "io/image_formats.h"
 #include "io/lor_formats.h"
 #include "io/projdata.h"
+#include "io/regular_file.h"
 
 #include <errno.h>
 #include <math.h>
@@ -295,6 +296,9 @@ lr_lor_data *lr_lor_projdata_read(const char *path, const lr_lors *lors, const l
         return NULL;
     }
     if (check_length(&reader) == LR_OK && take_room(&reader)) {
+        struct lr_discreet_log discreet;
+        lr_log_discreet(&discreet, reader.file.data_path, path, log);
+        reader.log = &discreet.log;
         data = read_data(&reader);
     }
     free(reader.raw);

@@ -135,6 +135,15 @@ static bool put_head(struct csr *csr)
 
 /* --- arrays --- */
 
+/* What cannot be read has been said, and nothing of it is HDF5's fault. */
+static bool was_read(struct csr *csr, lr_status status)
+{
+    if (status != LR_OK) {
+        lr_hdf5_output_cancel(&csr->out);
+    }
+    return status == LR_OK;
+}
+
 static bool put_starts(struct csr *csr)
 {
     struct lr_matrix_store *store = csr->content->store;
@@ -150,7 +159,7 @@ static bool put_starts(struct csr *csr)
     const bool was_opened = done;
     done = done && lr_hdf5_series_append(&series, &(int64_t){0}, 1); /* 0 in either width */
     while (done && num > 0) {
-        done = lr_matrix_counts_read(&counts, PIECE, numbers, &num) == LR_OK;
+        done = was_read(csr, lr_matrix_counts_read(&counts, PIECE, numbers, &num));
         for (int64_t k = 0; done && k < num; k++) {
             start += numbers[k];
             numbers[k] = start;
@@ -215,7 +224,7 @@ static bool copy_array(struct csr *csr, bool columns, void *numbers)
                                               .is_wide = csr->wide,
                                               .columns = columns ? numbers : NULL,
                                               .values = columns ? NULL : numbers};
-        done = lr_matrix_store_read(store, &piece) == LR_OK &&
+        done = was_read(csr, lr_matrix_store_read(store, &piece)) &&
                lr_hdf5_series_append(&series, numbers, piece.count);
     }
     return lr_hdf5_series_close(&series) && done;
@@ -268,8 +277,11 @@ static lr_status open_output(struct csr *csr)
     struct lr_matrix_store *store = csr->content->store;
     const lr_matrix_writer_params *params = csr->content->params;
     if (!csr->adopts) {
-        return lr_hdf5_output_open(&csr->out, params->path, "system matrix", params->log);
+        LR_TRY(lr_hdf5_output_open(&csr->out, params->path, "system matrix", params->log));
+        csr->out.output.source_stays = true;
+        return LR_OK;
     }
+    LR_TRY(lr_matrix_store_trim(store));
     const int64_t blocks = (store->totals.elements + BLOCK - 1) / BLOCK;
     csr->layout.begin = lr_store_head_bytes;
     csr->layout.stride = BLOCK * ((store->params.wide ? 8 : 4) + sizeof(float));

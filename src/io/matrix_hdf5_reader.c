@@ -31,6 +31,7 @@ static lr_status read_numbers(void *self, enum lr_matrix_array array, const int6
                               void *numbers)
 {
     const struct csr *csr = self;
+    LR_TRY(lr_hdf5_input_need(&csr->in));
     return lr_hdf5_get_part(&csr->in, names[array],
                             array == LR_ARRAY_VALUES ? LR_HDF5_DOUBLE : LR_HDF5_INT64, range,
                             numbers);

@@ -104,6 +104,7 @@ static lr_status write_all(struct mtx *mtx)
 static lr_status write_file(struct mtx *mtx)
 {
     LR_TRY(lr_output_open(&mtx->output, mtx->content->params->path, mtx->content->params->log));
+    mtx->output.source_stays = true;
     const struct lr_c_locale locale = lr_c_locale_enter();
     const lr_status status = write_all(mtx);
     lr_c_locale_leave(locale);

@@ -249,6 +249,7 @@ lr_status lr_matrix_npz_write(const struct lr_matrix_content *content)
     }
     lr_status status = lr_output_open(&npz.output, params->path, params->log);
     if (status == LR_OK) {
+        npz.output.source_stays = true;
         status = write_archive(&npz);
         if (status == LR_OK) {
             status = lr_output_finish(&npz.output);

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/matrix_reader.h"
+#include "io/output.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +51,12 @@ static lr_status read_bytes(const struct npz *npz, int64_t place, void *to, size
         if (got < 0 && errno == EINTR) {
             continue;
         }
-        if (got <= 0) {
+        if (got < 0) {
+            char text[128];
+            return lr_error(npz->log, LR_BAD_INPUT, "%s cannot be read: %s: is its drive there?",
+                            npz->path, lr_error_text(errno, text));
+        }
+        if (got == 0) {
             return refuse(npz, "it is truncated: get the file again");
         }
         at += got;
@@ -316,8 +322,10 @@ lr_status lr_matrix_npz_open(struct lr_matrix_source *source)
     npz->log = source->log;
     npz->file = open(source->path, O_RDONLY | O_CLOEXEC);
     if (npz->file < 0) {
+        char text[128];
         free(npz);
-        return lr_error(source->log, LR_BAD_INPUT, "cannot open %s", source->path);
+        return lr_error(source->log, LR_BAD_INPUT, "cannot open %s: %s", source->path,
+                        lr_error_text(errno, text));
     }
     npz->file_bytes = (int64_t)lseek(npz->file, 0, SEEK_END);
     lr_status status = read_archive(npz);

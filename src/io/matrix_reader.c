@@ -4,8 +4,10 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "io/output.h"
 #include "model/selection.h"
 
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,16 +22,33 @@ struct lr_matrix_file {
     struct lr_matrix_source source;
 };
 
-static bool is_zip(const char *path)
+/* Whether the file begins as an archive; opening a pipe would wait for its other end. */
+static lr_status look_for_zip(const char *path, bool *is_zip, const lr_log *log)
 {
-    char bytes[4] = "";
-    struct stat facts; /* opening a pipe would wait for its other end */
-    FILE *file = stat(path, &facts) == 0 && S_ISREG(facts.st_mode) ? fopen(path, "rb") : NULL;
+    char bytes[4] = "", text[128];
+    struct stat facts;
+    *is_zip = false;
+    if (stat(path, &facts) != 0 || !S_ISREG(facts.st_mode)) {
+        return LR_OK; /* for the reader to say */
+    }
+    FILE *file = fopen(path, "rb");
     const bool got = file != NULL && fread(bytes, 1, 4, file) == 4;
+    const bool failed = file == NULL || ferror(file);
+    const int error = errno;
     if (file != NULL) {
         fclose(file);
     }
-    return got && memcmp(bytes, "PK\3\4", 4) == 0;
+    *is_zip = got && memcmp(bytes, "PK\3\4", 4) == 0;
+    return failed
+               ? lr_error(log, LR_BAD_INPUT, "cannot read %s: %s", path, lr_error_text(error, text))
+               : LR_OK;
+}
+
+static lr_status open_source(struct lr_matrix_source *source)
+{
+    bool is_zip;
+    LR_TRY(look_for_zip(source->path, &is_zip, source->log));
+    return is_zip ? lr_matrix_npz_open(source) : lr_matrix_hdf5_open(source);
 }
 
 lr_matrix_file *lr_matrix_file_open(const char *path, const lr_log *log)
@@ -40,8 +59,7 @@ lr_matrix_file *lr_matrix_file_open(const char *path, const lr_log *log)
     }
     file->path = lr_copy_string(path != NULL ? path : "", log);
     file->source = (struct lr_matrix_source){.path = file->path, .log = log};
-    if (file->path == NULL || (is_zip(file->path) ? lr_matrix_npz_open(&file->source)
-                                                  : lr_matrix_hdf5_open(&file->source)) != LR_OK) {
+    if (file->path == NULL || open_source(&file->source) != LR_OK) {
         free(file->path);
         free(file);
         return NULL;

@@ -149,76 +149,6 @@ static lr_status copy_params(lr_matrix_writer *writer, const lr_matrix_writer_pa
     return LR_OK;
 }
 
-/* --- the key: what a writer that resumes must have in common with the one before --- */
-
-/* FNV-1a, 64 bits. */
-static uint64_t hash(uint64_t before, const void *from, size_t bytes)
-{
-    const unsigned char *at = from;
-    uint64_t number = before != 0 ? before : 0xcbf29ce484222325u;
-    for (size_t k = 0; k < bytes; k++) {
-        number = (number ^ at[k]) * 0x100000001b3u;
-    }
-    return number;
-}
-
-static uint64_t hash_scanner(const lr_lors *lors)
-{
-    const lr_scanner *scanner = lors->scanner;
-    uint64_t number = hash(0, &scanner->detection_depth_mm, sizeof(double));
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const lr_module *module = &scanner->modules[m];
-        number = hash(number, module->centre_mm, sizeof(module->centre_mm));
-        number = hash(number, module->u, sizeof(module->u));
-        number = hash(number, module->v, sizeof(module->v));
-        number = hash(number, module->crystals, sizeof(module->crystals));
-        number = hash(number, module->pitch_mm, sizeof(module->pitch_mm));
-        number = hash(number, module->face_mm, sizeof(module->face_mm));
-    }
-    number = hash(number, &scanner->coincidence.field_of_view_mm, sizeof(double));
-    return hash(number, lors->offsets, (size_t)(lors->num_pairs + 1) * sizeof(*lors->offsets));
-}
-
-static uint64_t hash_rows(const lr_matrix_writer *writer)
-{
-    const lr_matrix_writer_params *params = &writer->params;
-    const lr_selection *part = params->part;
-    uint64_t number = hash(0, &params->begin, sizeof(params->begin));
-    number = hash(number, &writer->num_rows, sizeof(writer->num_rows));
-    if (params->voxels != NULL) {
-        number = hash(number, params->voxels, (size_t)params->num_voxels * sizeof(int64_t));
-    }
-    if (params->points_mm != NULL) {
-        number = hash(number, params->points_mm, (size_t)params->num_points * 3 * sizeof(double));
-    }
-    if (part != NULL && part->lors != NULL) {
-        number = hash(number, part->lors, (size_t)part->num_lors * sizeof(*part->lors));
-    }
-    if (part != NULL && part->pairs != NULL) {
-        number = hash(number, part->pairs, (size_t)part->num_pairs * sizeof(*part->pairs));
-    }
-    return number;
-}
-
-static void make_key(const lr_matrix_writer *writer, char *key, size_t bytes)
-{
-    const lr_matrix_writer_params *params = &writer->params;
-    const lr_grid none = {{0}, {0}, {0}}, *grid = params->grid != NULL ? params->grid : &none;
-    snprintf(key, bytes,
-             "version %s; scanner %s (%016llx); grid %d,%d,%d of %.17g,%.17g,%.17g mm at "
-             "%.17g,%.17g,%.17g; %s; factors %s; rows of %s (%016llx); threshold %.17g",
-             lr_version(), params->lors->scanner->name ? params->lors->scanner->name : "",
-             (unsigned long long)hash_scanner(params->lors), grid->size[0], grid->size[1],
-             grid->size[2], grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2],
-             grid->origin_mm[0], grid->origin_mm[1], grid->origin_mm[2],
-             params->description ? params->description : "",
-             params->factors ? params->factors : "none",
-             params->by_lor         ? "LORs"
-             : params->grid != NULL ? "voxels"
-                                    : "points",
-             (unsigned long long)hash_rows(writer), params->threshold);
-}
-
 /* --- making --- */
 
 static void release(lr_matrix_writer *writer)
@@ -245,8 +175,11 @@ static lr_status check_npz(const lr_matrix_writer *writer, int64_t elements)
 static lr_status open_store(lr_matrix_writer *writer)
 {
     const lr_matrix_writer_params *params = &writer->params;
-    char key[4000];
-    make_key(writer, key, sizeof(key));
+    LR_TRY(check_npz(writer, 0));
+    char *key = lr_matrix_key(params, writer->num_rows);
+    if (key == NULL) {
+        return LR_FAILED;
+    }
     const struct lr_matrix_store_params store = {
         .path = params->path,
         .key = key,
@@ -257,11 +190,11 @@ static lr_status open_store(lr_matrix_writer *writer)
         .resumes = params->resumes,
         .log = params->log,
     };
-    LR_TRY(check_npz(writer, 0));
-    LR_TRY(lr_matrix_store_open(&writer->store, &store));
+    const lr_status status = lr_matrix_store_open(&writer->store, &store);
+    free(key);
     writer->store.params.key = NULL; /* has been read */
-    writer->next_place = writer->store.totals.rows;
-    return LR_OK;
+    writer->next_place = status == LR_OK ? writer->store.totals.rows : 0;
+    return status;
 }
 
 lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *params,
@@ -454,7 +387,11 @@ static lr_status finish_store(lr_matrix_writer *writer)
     if (status == LR_OK) {
         status = write_format(&content);
     }
-    lr_matrix_store_abandon(&writer->store);
+    if (status == LR_OK) {
+        lr_matrix_store_remove(&writer->store);
+    } else {
+        lr_matrix_store_abandon(&writer->store);
+    }
     return status;
 }
 
@@ -485,7 +422,8 @@ lr_status lr_matrix_writer_leave(lr_matrix_writer *writer)
     if (writer->stream != NULL) {
         writer->fns->abandon(writer->stream);
     } else {
-        status = lr_matrix_store_checkpoint(&writer->store);
+        status = writer->store.output.error == 0 ? lr_matrix_store_checkpoint(&writer->store)
+                                                 : LR_FAILED;
         if (status == LR_OK) {
             lr_matrix_store_leave(&writer->store);
         } else {

@@ -51,6 +51,10 @@ lr_status lr_matrix_hdf5_write(const struct lr_matrix_content *content);
 lr_status lr_matrix_npz_write(const struct lr_matrix_content *content);
 lr_status lr_matrix_mtx_write(const struct lr_matrix_content *content);
 
+/* A line, owned, that says everything the rows depend on: parts between "; ", some of which end in
+ * LR_MATRIX_KEY_CONTENTS and a digest of values. NULL, logged, without memory. */
+char *lr_matrix_key(const lr_matrix_writer_params *params, int64_t num_rows);
+
 /* lr_matrix_writer_create with another index_limit. */
 lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *params,
                                                  int64_t index_limit);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "io/c_locale.h"
 #include "io/output.h"
+#include "io/regular_file.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -81,7 +82,7 @@ static bool parse_line(char *line, double *value, const char **key)
     char *after;
     *value = strtod(line, &after);
     *key = after + 1;
-    return after != line && *after == ' ' && isfinite(*value) && *value > 0.0;
+    return after != line && *after == ' ' && *value > 0.0 && *value < LR_NOTE_LARGEST;
 }
 
 static FILE *open_notes(const lr_log *log)
@@ -91,7 +92,7 @@ static FILE *open_notes(const lr_log *log)
         return NULL;
     }
     name_file(path);
-    FILE *file = fopen(path, "r");
+    FILE *file = lr_file_open(path, "", NULL);
     if (file == NULL && errno != ENOENT) {
         char text[128];
         lr_debug(log, "%s is not read: %s", path, lr_error_text(errno, text));

@@ -12,7 +12,8 @@
 #include <stddef.h>
 
 /* key: one line of text, at most LR_NOTE_CHARS bytes, other control characters than spaces count
- * as spaces; "" stands for nothing. value: finite and positive. */
+ * as spaces; "" stands for nothing. value: positive, less than
+ * LR_NOTE_LARGEST. */
 struct lr_note {
     const char *key;
     double value;
@@ -20,6 +21,7 @@ struct lr_note {
 };
 
 enum { LR_NOTE_CHARS = 900 };
+#define LR_NOTE_LARGEST 1e300 /* what is not less is no measured number */
 
 /* Fills in value and is_known of the notes that the file has; leaves the others alone. */
 void lr_notes_find(struct lr_note *notes, int count, const lr_log *log);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #define _XOPEN_SOURCE 700 /* realpath */
-#include "io/output.h"
+#include "io/output_place.h"
 
 #include "base/log.h"
 #include "base/mem.h"
+
+#include <lr/io.h>
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { buffer_bytes = 1 << 16, max_attempts = 10000 };
+enum { buffer_bytes = 1 << 16, MOST_LINKS = 40 };
 
 const char *lr_error_text(int error, char text[128])
 {
@@ -64,40 +66,40 @@ static void complain_open(const struct lr_output *output, int error)
     }
 }
 
-/* Opens a new hidden file in the target's folder; false leaves errno. The process number keeps two
- * programs apart, O_EXCL two threads. */
-static bool open_aside(struct lr_output *output)
+/* What a link that stands at `path` says, owned, seen from where `path` is; NULL = no link. */
+static char *read_link(const char *path, const lr_log *log)
 {
-    const int length = folder_length(output->target);
-    const size_t bytes = (size_t)length + 64;
-    output->temporary = lr_alloc((int64_t)bytes, 1, "a file name", output->log);
-    if (output->temporary == NULL) {
-        errno = ENOMEM;
-        return false;
+    char text[PATH_MAX];
+    const ssize_t length = readlink(path, text, sizeof(text) - 1);
+    if (length <= 0) {
+        return NULL;
     }
-    for (int attempt = 0; attempt < max_attempts; attempt++) {
-        snprintf(output->temporary, bytes, "%.*s.loraster-%ld-%d.part", length, output->target,
-                 (long)getpid(), attempt);
-        output->file = open(output->temporary, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (output->file >= 0) {
-            return true;
-        }
-        if (errno != EEXIST) {
-            break;
-        }
+    text[length] = '\0';
+    const int folder = text[0] == '/' ? 0 : folder_length(path);
+    char *name = lr_alloc(folder + length + 1, 1, "a file name", log);
+    if (name != NULL) {
+        snprintf(name, (size_t)(folder + length + 1), "%.*s%s", folder, path, text);
     }
-    const int error = errno;
-    free(output->temporary);
-    output->temporary = NULL;
-    errno = error;
-    return false;
+    return name;
 }
 
-/* Where the bytes go in the end: the path itself, or what it links to. */
+/* Where the bytes go in the end: the path itself, or what it links to, which need not be there. */
 static char *follow_links(const char *path, const lr_log *log)
 {
+    struct stat info;
     char *real = realpath(path, NULL);
-    return real != NULL ? real : lr_copy_string(path, log);
+    if (real != NULL) {
+        return real;
+    }
+    if (stat(path, &info) == 0) {
+        return lr_copy_string(path, log); /* a pipe, which no path leads to but /dev/stdout */
+    }
+    char *at = lr_copy_string(path, log), *next = NULL;
+    for (int k = 0; at != NULL && k < MOST_LINKS && (next = read_link(at, log)) != NULL; k++) {
+        free(at);
+        at = next;
+    }
+    return at;
 }
 
 static bool open_target(struct lr_output *output)
@@ -105,20 +107,17 @@ static bool open_target(struct lr_output *output)
     struct stat info;
     const int length = (int)strlen(output->path);
     if (stat(output->target, &info) != 0) {
-        if (output->path[length - 1] == '/') {
-            errno = ENOENT;
-            return false;
-        }
-        return open_aside(output);
+        return errno == ENOENT && output->path[length - 1] != '/' && lr_place_aside(output);
     }
     if (S_ISDIR(info.st_mode)) {
         errno = EISDIR;
         return false;
     }
     if (S_ISREG(info.st_mode)) {
-        return open_aside(output);
+        return lr_place_aside(output);
     }
     output->file = open(output->target, O_WRONLY | O_CLOEXEC);
+    output->in_place = true;
     return output->file >= 0;
 }
 
@@ -152,33 +151,23 @@ lr_status lr_output_open(struct lr_output *output, const char *path, const lr_lo
     return LR_OK;
 }
 
-/* Whether this process is the only one that has the file; it stays so until it is closed. */
-static bool take_hold(int file)
-{
-    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    return fcntl(file, F_SETLK, &lock) == 0 || (errno != EACCES && errno != EAGAIN);
-}
-
 static lr_status open_named(struct lr_output *output, const char *ending)
 {
     const size_t bytes = strlen(output->target) + strlen(ending) + 2;
+    output->stays = true;
     output->temporary = lr_alloc((int64_t)bytes, 1, "a file name", output->log);
     if (output->temporary == NULL) {
         return LR_FAILED;
     }
     snprintf(output->temporary, bytes, "%s.%s", output->target, ending);
-    output->file = open(output->temporary, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
-    if (output->file < 0) {
+    const mode_t mode = lr_place_mode(output->target);
+    const enum lr_hold hold = lr_hold_open(output->temporary, mode, &output->file);
+    if (hold == LR_HOLD_REFUSED) {
         complain_open(output, errno);
         return LR_FAILED;
     }
-    if (!take_hold(output->file)) {
-        return lr_error(output->log, LR_FAILED,
-                        "cannot write %s: another program is just writing it (it has %s open): "
-                        "wait for it, or choose another name",
-                        output->path, output->temporary);
-    }
-    return LR_OK;
+    return hold == LR_HELD ? LR_OK
+                           : lr_hold_complain(hold, output->temporary, output->path, output->log);
 }
 
 static lr_status check_regular(const struct lr_output *output)
@@ -229,25 +218,25 @@ lr_status lr_output_fail(struct lr_output *output, int error)
         return LR_FAILED;
     }
     output->error = error != 0 ? error : EIO;
-    const char *path = output->path;
+    const bool leaves = output->stays || output->source_stays;
+    const char *path = output->path, *rest = leaves ? "" : "; nothing was left behind";
     char text[128];
     switch (output->error) {
     case ENOSPC:
         return lr_error(output->log, LR_FAILED,
                         "cannot write %s: the disk is full: free some space there or choose "
-                        "another place; nothing was left behind",
-                        path);
+                        "another place%s",
+                        path, rest);
     case EDQUOT:
         return lr_error(output->log, LR_FAILED,
                         "cannot write %s: your disk quota is used up: free some space or choose "
-                        "another place; nothing was left behind",
-                        path);
+                        "another place%s",
+                        path, rest);
     case EFBIG:
         return lr_error(output->log, LR_FAILED,
                         "cannot write %s: it grew beyond the largest file allowed here (ulimit -f, "
-                        "or the file system): raise the limit or choose another place; nothing was "
-                        "left behind",
-                        path);
+                        "or the file system): raise the limit or choose another place%s",
+                        path, rest);
     default:
         return lr_error(output->log, LR_FAILED, "cannot write %s: %s", path,
                         lr_error_text(output->error, text));
@@ -294,50 +283,52 @@ lr_status lr_output_write(struct lr_output *output, const void *bytes, size_t co
     return LR_OK;
 }
 
-/* Forces the file to the disk: only then is it known to fit. Devices and pipes need not know how.
- */
+/* Forces the file to the disk: only then is it known to fit. Devices and pipes need not know how,
+ * and tell when they are closed. */
 static lr_status settle(struct lr_output *output)
 {
     if (output->error == 0) {
         (void)empty_buffer(output);
     }
-    if (output->error == 0 && fsync(output->file) != 0 && output->temporary != NULL) {
+    if (output->error == 0 && fsync(output->file) != 0 && !output->in_place) {
         (void)lr_output_fail(output, errno);
     }
-    const int closed = close(output->file);
-    output->file = -1;
-    if (output->error == 0 && closed != 0) {
+    if (output->in_place && close(output->file) != 0 && output->error == 0) {
         (void)lr_output_fail(output, errno);
+    }
+    if (output->in_place) {
+        output->file = -1;
     }
     return output->error == 0 ? LR_OK : LR_FAILED;
 }
 
-/* Renames, or removes where something failed. */
-static lr_status put_in_place(struct lr_output *output, bool good)
+/* Those that are not in place yet. */
+static lr_status place(struct lr_output *const *outputs, int count)
 {
-    lr_status status = good ? LR_OK : LR_FAILED;
-    if (output->temporary != NULL) {
-        if (good && rename(output->temporary, output->target) != 0) {
-            status = lr_output_fail(output, errno);
-        }
-        if (status != LR_OK) {
-            unlink(output->temporary);
+    struct lr_output *moving[lr_output_most_together];
+    int num = 0;
+    for (int k = 0; k < count; k++) {
+        if (!outputs[k]->in_place) {
+            moving[num++] = outputs[k];
         }
     }
-    release(output);
-    return status;
+    return num > 0 ? lr_place_all(moving, num) : LR_OK;
 }
 
+/* The file is closed, and with it given to others, when it is in place and not before. */
 lr_status lr_output_finish_all(struct lr_output *const *outputs, int count)
 {
-    bool good = true;
-    for (int k = 0; k < count; k++) {
-        good = settle(outputs[k]) == LR_OK && good;
+    lr_status status = count <= lr_output_most_together ? LR_OK : LR_USAGE;
+    for (int k = 0; k < count && status == LR_OK; k++) {
+        status = settle(outputs[k]);
+    }
+    if (status == LR_OK) {
+        status = place(outputs, count);
     }
     for (int k = 0; k < count; k++) {
-        good = put_in_place(outputs[k], good) == LR_OK && good;
+        lr_output_abandon(outputs[k]);
     }
-    return good ? LR_OK : LR_FAILED;
+    return status;
 }
 
 lr_status lr_output_finish(struct lr_output *output)
@@ -355,11 +346,16 @@ void lr_output_leave(struct lr_output *output)
 
 void lr_output_abandon(struct lr_output *output)
 {
-    if (output->file >= 0) {
-        close(output->file);
-    }
-    if (output->temporary != NULL) {
+    if (output->temporary != NULL && !output->stays) {
         unlink(output->temporary);
     }
-    release(output);
+    lr_output_leave(output);
+}
+
+lr_status lr_text_write(const char *path, const char *text, const lr_log *log)
+{
+    struct lr_output output;
+    LR_TRY(lr_output_open(&output, path, log));
+    (void)lr_output_write(&output, text, strlen(text));
+    return lr_output_finish(&output);
 }

@@ -8,16 +8,22 @@
 #include <lr/log.h>
 #include <stddef.h>
 
-/* A file being written. Bytes go to a hidden file in the target's folder, which takes the target's
- * place at the end. A target that is a device or a pipe (/dev/stdout) is written in place.
- * One thread at a time per output. */
+enum { lr_output_most_together = 8 };
+
+/* A file being written. Bytes go to a file without a name in the target's folder, or to a hidden one
+ * where the file system has none without, which takes the target's place at the end. A target that
+ * is a device or a pipe (/dev/stdout) is written in place. One thread at a time per output. */
 struct lr_output {
     const lr_log *log;
-    char *path;      /* as the caller named it, for sentences */
-    char *target;    /* the same with links followed */
-    char *temporary; /* NULL = the target is written in place */
-    int file;        /* open descriptor; -1 = closed */
-    int error;       /* errno of the first failure, which has been logged; 0 = none */
+    char *path;        /* as the caller named it, for sentences */
+    char *target;      /* the same with links followed */
+    char *temporary;   /* what the file is called until it is in place; NULL = it has no name */
+    int file;          /* open descriptor; -1 = closed */
+    int error;         /* errno of the first failure, which has been logged; 0 = none */
+    bool in_place;     /* the target itself is open: a device or a pipe */
+    bool stays;        /* what was written outlives a failure, under its name */
+    bool source_stays; /* so does what the file is made of: a failure does not say that nothing was
+                          left behind */
     unsigned char *buffer;
     size_t used; /* bytes waiting in the buffer */
 };
@@ -27,13 +33,14 @@ struct lr_output {
 lr_status lr_output_open(struct lr_output *output, const char *path, const lr_log *log);
 
 /* The same with a file beside the target of the caller's naming, PATH.ENDING, which another run may
- * go on with: when it is there it is taken as it is. One program at a time may have it open.
+ * go on with: when it is there it is taken as it is, and it stays whatever fails (`stays`). One
+ * program at a time may have it open; links are not followed.
  * errors: as lr_output_open; LR_USAGE for a device or a pipe, LR_FAILED while another program has
- * it. */
+ * it, or where what has that name is a link or no file. */
 lr_status lr_output_open_named(struct lr_output *output, const char *path, const char *ending,
                                const lr_log *log);
 
-/* Closes the file and leaves it where it is, under that name. */
+/* Closes the file and leaves it where it is, under its name, if it has one. */
 void lr_output_leave(struct lr_output *output);
 
 /* Appends bytes. The first failure is logged; from then on nothing is written any more and every
@@ -44,15 +51,19 @@ lr_status lr_output_write(struct lr_output *output, const void *bytes, size_t co
  * libraries that write to the descriptor themselves. */
 lr_status lr_output_fail(struct lr_output *output, int error);
 
-/* Completes the file, forces it to the disk and puts it in place; after any failure so far it
- * removes what was written and returns LR_FAILED. Either way the output is closed. */
+/* Completes the file, forces it and its folder to the disk and puts it in place; after any failure
+ * so far it removes what was written, unless that stays, and returns LR_FAILED. Either way the
+ * output is closed. What is replaced hands on its rights. */
 lr_status lr_output_finish(struct lr_output *output);
 
-/* The same for files that belong together: none is put in place before all are on the disk. A
- * header goes last. */
+/* The same for files that belong together, at most lr_output_most_together: none is
+ * put in place before all are on the
+ * disk, and where one cannot be, what there was before is put back. A header goes last; while
+ * others are replaced it is away, so that a kill leaves no header rather than one of other data. */
 lr_status lr_output_finish_all(struct lr_output *const *outputs, int count);
 
-/* Gives up: closes the file and removes what was written. Allowed after a failed open. */
+/* Gives up: closes the file and removes what was written, unless it stays. Allowed after a failed
+ * open. */
 void lr_output_abandon(struct lr_output *output);
 
 /* What an errno means, in the words of the system; `text` is filled and returned. */

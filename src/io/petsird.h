@@ -8,9 +8,11 @@
 #ifndef LR_IO_PETSIRD_H
 #define LR_IO_PETSIRD_H
 
+#include "base/log.h"
 #include "io/yardl.h"
 
 #include <lr/crystals.h>
+#include <lr/events.h>
 
 enum {
     LR_PETSIRD_MAX_CRYSTALS = 1 << 20,
@@ -33,7 +35,7 @@ struct lr_petsird_type {
 };
 
 /* Of a pair of module types: edges of its time-of-flight bins, and which modules are out of
- * coincidence. */
+ * coincidence. Files of the lower triangle have [a][b] for a >= b only. */
 struct lr_petsird_pair {
     int num_edges; /* 0 = not given */
     float *edges_mm;
@@ -53,8 +55,9 @@ struct lr_petsird {
     struct lr_yardl_schema *schema;
     const char *path;
     const lr_log *log;
-    char version[32]; /* "0.9.1"; "other" for a schema that this program does not hold */
-    char name[64];    /* of the scanner */
+    struct lr_watched_log watch; /* of `input` and `schema` */
+    char version[32];            /* "0.9.1", of a schema that several share the last; "other" */
+    char name[64];               /* of the scanner */
     int num_types;
     struct lr_petsird_type *types; /* owned */
     struct lr_petsird_pair *pairs; /* owned [num_types][num_types] */
@@ -62,6 +65,7 @@ struct lr_petsird {
     double calibration; /* 0 = not given */
     struct lr_petsird_range bin_efficiencies, pair_efficiencies;
     bool has_gantry_alignment;
+    bool odd_resolutions;               /* their table has too many entries: none is known */
     const struct lr_yardl_type *blocks; /* type of the stream that follows the header */
 };
 
@@ -79,6 +83,21 @@ void lr_petsird_centre(const struct lr_petsird *petsird, int64_t crystal, double
 
 /* Type of a crystal, and its module within it. */
 int lr_petsird_type_of(const struct lr_petsird *petsird, int64_t crystal, int64_t *module);
+
+/* The time-of-flight bins of events of two types: those of [a][b] with the sign 1, or those of
+ * [b][a], whose places are mirrored, with -1. At most one bin (two edges) is none. */
+const struct lr_petsird_pair *lr_petsird_tof(const struct lr_petsird *petsird, const int types[2],
+                                             double *sign);
+
+/* FWHM of two types; 0 = not given. */
+double lr_petsird_resolution_mm(const struct lr_petsird *petsird, const int types[2]);
+
+/* The one time resolution of all pairs of types that have time of flight; 0 where there is none.
+ * differ (NULL is allowed): the smallest and largest, where they are not the same (a missing one is
+ * 0); else both 0. */
+double lr_petsird_common_resolution_ps(const struct lr_petsird *petsird, double differ_ps[2]);
+
+bool lr_petsird_has_mask(const struct lr_petsird *petsird);
 
 /* Whether the file's mask lets two modules, counted within their types, be in coincidence; true
  * where it says nothing. */
@@ -100,6 +119,19 @@ lr_status lr_petsird_match(const struct lr_petsird *petsird, const lr_scanner *s
  * errors: LR_BAD_INPUT for a file without them, and where a crystal has none. */
 lr_status lr_petsird_values_read(const char *path, const lr_scanner *scanner, float *values,
                                  const lr_log *log);
+
+/* Fills in the time of flight and energies that all events of a file have in common; what differs
+ * between types of modules stays 0. errors: LR_FAILED without memory. */
+lr_status lr_petsird_fill_info(const struct lr_petsird *petsird, lr_events_info *info);
+
+/* Whether bins of time of flight, resolutions or energy windows differ between types. */
+bool lr_petsird_has_kinds(const struct lr_petsird *petsird);
+
+/* Fills in what differs, the kind of a crystal being its type of modules. numbers[num_crystals]: of
+ * the file's crystals in a scanner with `count` crystals, -1 = it has none.
+ * errors: LR_FAILED without memory; finish the info in any case. */
+lr_status lr_petsird_fill_kinds(const struct lr_petsird *petsird, const int32_t *numbers, int count,
+                                lr_events_info *info);
 
 /* Reads the scanner of a file. errors: NULL, logged. */
 lr_scanner *lr_petsird_scanner_read(const char *path, const lr_log *log);

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/event_stream.h"
-#include "io/light.h"
 #include "io/petsird.h"
 
 #include <math.h>
@@ -26,9 +25,11 @@ struct reader {
     int64_t other_blocks, moves, singles;
     uint32_t start_ms;
     int types[2];
-    bool is_delayed;
+    bool is_delayed, has_mask;
+    bool is_repeat;  /* the lists being read stand in the file twice */
+    uint64_t digest; /* of the row of lists being read */
     int64_t bins[2], tof;
-    char first_unknown[96];
+    char first_unknown[96], first_excluded[96];
 };
 
 /* --- crystals --- */
@@ -71,37 +72,58 @@ static int32_t crystal_of_bin(const struct reader *reader, int type, int64_t bin
     return known ? reader->crystal_of[found->first_crystal + number] : -1;
 }
 
-/* The pair of types whose bins are given: [a][b], or [b][a], whose places are mirrored. */
-static const struct lr_petsird_pair *tof_of(const struct reader *reader, double *sign)
-{
-    const int a = reader->types[0], b = reader->types[1], n = reader->petsird.num_types;
-    const struct lr_petsird_pair *pair = &reader->petsird.pairs[a * n + b];
-    *sign = pair->num_edges > 0 ? 1 : -1;
-    return pair->num_edges > 0 ? pair : &reader->petsird.pairs[b * n + a];
-}
-
-/* One bin is none. */
+/* At most one bin is none, and none has other bins than the first. */
 static lr_status place_of_bin(struct reader *reader, float *tof_mm)
 {
     double sign;
-    const struct lr_petsird_pair *pair = tof_of(reader, &sign);
+    const struct lr_petsird_pair *pair = lr_petsird_tof(&reader->petsird, reader->types, &sign);
+    const int bins = pair->num_edges > 1 ? pair->num_edges - 1 : 1;
     *tof_mm = 0;
-    if (pair->num_edges <= 2) {
-        return LR_OK;
-    }
-    if (reader->tof < 0 || reader->tof >= pair->num_edges - 1) {
+    if (reader->tof < 0 || reader->tof >= bins) {
         return lr_yardl_error(reader->petsird.input,
-                              "an event has time-of-flight bin %lld of %d: the file is damaged",
-                              (long long)reader->tof, pair->num_edges - 1);
+                              "an event of module types %d and %d has time-of-flight bin %lld of "
+                              "%d: the file is damaged",
+                              reader->types[0], reader->types[1], (long long)reader->tof, bins);
     }
-    const float *edges = &pair->edges_mm[reader->tof];
-    *tof_mm = (float)(sign * 0.5 * ((double)edges[0] + edges[1]));
+    if (bins > 1) {
+        const float *edges = &pair->edges_mm[reader->tof];
+        *tof_mm = (float)(sign * 0.5 * ((double)edges[0] + edges[1]));
+    }
     return LR_OK;
+}
+
+/* Whether the file's own table puts the event's modules out of coincidence. */
+static void check_mask(struct reader *reader)
+{
+    int64_t modules[2];
+    for (int k = 0; k < 2; k++) {
+        const struct lr_petsird_type *type = &reader->petsird.types[reader->types[k]];
+        modules[k] = reader->bins[k] / type->num_energies / type->num_elements;
+    }
+    if (!lr_petsird_allows(&reader->petsird, reader->types, modules) &&
+        reader->counts->excluded_pairs++ == 0) {
+        snprintf(reader->first_excluded, sizeof(reader->first_excluded),
+                 "module %lld of type %d with module %lld of type %d", (long long)modules[0],
+                 reader->types[0], (long long)modules[1], reader->types[1]);
+    }
+}
+
+static void digest(struct reader *reader, int64_t number)
+{
+    reader->digest = (reader->digest ^ (uint64_t)number) * UINT64_C(0x100000001b3);
+    reader->digest ^= reader->digest >> 29;
 }
 
 static lr_status take_event(struct reader *reader)
 {
     lr_event event = {.weight = 1, .time_ms = reader->start_ms, .is_delayed = reader->is_delayed};
+    digest(reader, reader->bins[0]);
+    digest(reader, reader->bins[1]);
+    digest(reader, reader->tof);
+    if (reader->is_repeat) {
+        reader->counts->repeated++;
+        return LR_OK;
+    }
     *(reader->is_delayed ? &reader->counts->delayeds : &reader->counts->prompts) += 1;
     LR_TRY(place_of_bin(reader, &event.tof_mm));
     for (int k = 0; k < 2; k++) {
@@ -110,6 +132,9 @@ static lr_status take_event(struct reader *reader)
             count_unknown(reader, &reader->petsird.types[reader->types[k]], reader->bins[k]);
             return LR_OK;
         }
+    }
+    if (reader->has_mask) {
+        check_mask(reader);
     }
     return lr_event_stream_add(reader->stream, &event);
 }
@@ -136,38 +161,82 @@ static lr_status take_tof(void *user, struct lr_yardl_input *input,
 /* --- time blocks --- */
 
 static lr_status take_events(struct reader *reader, struct lr_yardl_input *input,
-                             const struct lr_yardl_type *type)
+                             const struct lr_yardl_list *list)
 {
     static const struct lr_yardl_field fields[] = {
         {"detectionBins", true, take_bins}, {"tofIdx", false, take_tof}, {0}};
-    struct lr_yardl_list list;
-    LR_TRY(lr_yardl_list(input, type, &list));
     reader->tof = 0;
-    for (int64_t k = 0; k < list.count; k++) {
-        LR_TRY(lr_yardl_record(input, list.item, fields, reader));
+    for (int64_t k = 0; k < list->count; k++) {
+        LR_TRY(lr_yardl_record(input, list->item, fields, reader));
         LR_TRY(take_event(reader));
     }
     return LR_OK;
 }
 
-/* Lists [type1][type2]; rows beyond the types, which one writer repeats, are passed over. */
+/* The module type of a row of lists. Where there are more rows than types, each stands there as often
+ * as it has entries, or the last one again: PETSIRD's Python generator adds a row with every entry
+ * that it fills. */
+static int type_of_row(int64_t row, int64_t rows, int num_types)
+{
+    const int64_t n = num_types;
+    if (rows == n * n) {
+        return (int)(row / n);
+    }
+    if (rows == n * (n + 1) / 2) {
+        int64_t type = 0;
+        while ((type + 1) * (type + 2) / 2 <= row) {
+            type++;
+        }
+        return (int)type;
+    }
+    return (int)(row < n ? row : n - 1);
+}
+
+static lr_status take_row(struct reader *reader, struct lr_yardl_input *input,
+                          const struct lr_yardl_type *type, int row)
+{
+    struct lr_yardl_list columns, list;
+    const int num_types = reader->petsird.num_types;
+    LR_TRY(lr_yardl_list(input, type, &columns));
+    digest(reader, columns.count);
+    for (int64_t j = 0; j < columns.count; j++) {
+        LR_TRY(lr_yardl_list(input, columns.item, &list));
+        digest(reader, list.count);
+        if (j >= num_types && list.count > 0) {
+            return lr_yardl_error(input,
+                                  "%lld events of module types %d and %lld, and there are %d types",
+                                  (long long)list.count, row, (long long)j, num_types);
+        }
+        reader->types[0] = row;
+        reader->types[1] = (int)j;
+        LR_TRY(take_events(reader, input, &list));
+    }
+    return LR_OK;
+}
+
+/* Lists [type1][type2]. */
 static lr_status take_lists(struct reader *reader, struct lr_yardl_input *input,
                             const struct lr_yardl_type *type)
 {
-    struct lr_yardl_list rows, columns;
-    const int num_types = reader->petsird.num_types;
+    struct lr_yardl_list rows;
+    uint64_t before = 0;
+    int row = -1;
     LR_TRY(lr_yardl_list(input, type, &rows));
     for (int64_t i = 0; i < rows.count; i++) {
-        LR_TRY(lr_yardl_list(input, rows.item, &columns));
-        for (int64_t j = 0; j < columns.count; j++) {
-            if (i >= num_types || j >= num_types) {
-                LR_TRY(lr_yardl_skip(input, columns.item));
-                continue;
-            }
-            reader->types[0] = (int)i;
-            reader->types[1] = (int)j;
-            LR_TRY(take_events(reader, input, columns.item));
+        const int of = rows.count > reader->petsird.num_types
+                           ? type_of_row(i, rows.count, reader->petsird.num_types)
+                           : (int)i;
+        reader->is_repeat = of == row;
+        reader->digest = 0;
+        LR_TRY(take_row(reader, input, rows.item, of));
+        if (reader->is_repeat && reader->digest != before) {
+            return lr_yardl_error(input,
+                                  "%lld rows of event lists for %d types of modules, of which row "
+                                  "%lld repeats none: which types it is of is not known",
+                                  (long long)rows.count, reader->petsird.num_types, (long long)i);
         }
+        before = reader->digest;
+        row = of;
     }
     return LR_OK;
 }
@@ -277,23 +346,15 @@ static lr_status take_blocks(struct reader *reader)
 static lr_status fill_info(const struct reader *reader, lr_events_info *info)
 {
     const struct lr_petsird *petsird = &reader->petsird;
-    const struct lr_petsird_pair *pair = &petsird->pairs[0];
+    const lr_scanner *scanner = reader->source->scanner;
     snprintf(info->version, sizeof(info->version), "%s", petsird->version);
     snprintf(info->scanner, sizeof(info->scanner), "%s", petsird->name);
-    memcpy(info->energy_kev, petsird->types[0].energy_kev, sizeof(info->energy_kev));
-    if (pair->num_edges <= 2) {
-        return LR_OK;
-    }
-    info->tof_edges_mm =
-        lr_alloc(pair->num_edges, sizeof(*info->tof_edges_mm), "edges", petsird->log);
-    if (info->tof_edges_mm == NULL) {
-        return LR_FAILED;
-    }
-    memcpy(info->tof_edges_mm, pair->edges_mm, (size_t)pair->num_edges * sizeof(*pair->edges_mm));
-    info->has_tof = true;
-    info->num_tof_bins = pair->num_edges - 1;
-    info->tof_resolution_ps = pair->resolution_mm / LR_MM_PER_PS;
-    return LR_OK;
+    LR_TRY(lr_petsird_fill_info(petsird, info));
+    return lr_petsird_has_kinds(petsird)
+               ? lr_petsird_fill_kinds(
+                     petsird, reader->crystal_of,
+                     scanner != NULL ? scanner->num_crystals : (int)petsird->num_crystals, info)
+               : LR_OK;
 }
 
 static bool is_one(const struct lr_petsird_range *range)
@@ -317,15 +378,43 @@ static void warn_header(const struct lr_petsird *petsird)
                 "%s: efficiencies of crystal pairs (%lld numbers, %g to %g) are passed over",
                 petsird->path, (long long)pairs->count, pairs->low, pairs->high);
     }
-    if (petsird->types[0].num_energies > 1) {
-        lr_warn(petsird->log, "%s: has %lld energy bins: events of all are taken", petsird->path,
-                (long long)petsird->types[0].num_energies);
+    for (int t = 0; t < petsird->num_types; t++) {
+        if (petsird->types[t].num_energies > 1) {
+            lr_warn(petsird->log,
+                    "%s: module type %d has %lld energy bins: events of all are taken",
+                    petsird->path, t, (long long)petsird->types[t].num_energies);
+        }
+    }
+    if (petsird->odd_resolutions) {
+        lr_warn(petsird->log,
+                "%s: its table of time resolutions has more entries than pairs of module types, so "
+                "that they are not known",
+                petsird->path);
     }
     if (petsird->has_gantry_alignment) {
         lr_warn(petsird->log,
                 "%s: has an alignment of the gantry, which is passed over: images are in the "
                 "scanner's coordinates",
                 petsird->path);
+    }
+}
+
+static void warn_events(const struct reader *reader)
+{
+    const struct lr_petsird *petsird = &reader->petsird;
+    const lr_event_counts *counts = reader->counts;
+    if (counts->repeated > 0) {
+        lr_warn(petsird->log,
+                "%s: rows of its event lists stand there more than once: %lld repeated events are "
+                "left out",
+                petsird->path, (long long)counts->repeated);
+    }
+    if (counts->excluded_pairs > 0) {
+        lr_warn(petsird->log,
+                "%s: %lld of its %lld events are of pairs of modules that its own table puts out "
+                "of coincidence, first %s",
+                petsird->path, (long long)counts->excluded_pairs,
+                (long long)(counts->prompts + counts->delayeds), reader->first_excluded);
     }
 }
 
@@ -351,14 +440,19 @@ static void warn_blocks(const struct reader *reader)
 static lr_status read_all(struct reader *reader)
 {
     LR_TRY(lr_petsird_open(&reader->petsird, reader->source->path, reader->source->log));
+    const bool is_asked = reader->stream->sink != NULL;
+    if (is_asked || lr_petsird_has_kinds(&reader->petsird)) {
+        LR_TRY(number_crystals(reader));
+    }
     LR_TRY(fill_info(reader, reader->stream->info));
-    if (reader->stream->sink == NULL) {
+    if (!is_asked) {
         return LR_OK;
     }
     warn_header(&reader->petsird);
-    LR_TRY(number_crystals(reader));
+    reader->has_mask = lr_petsird_has_mask(&reader->petsird);
     LR_TRY(take_blocks(reader));
     LR_TRY(lr_event_stream_flush(reader->stream));
+    warn_events(reader);
     warn_blocks(reader);
     return lr_events_judge_unknown(reader->source, reader->counts, reader->first_unknown);
 }

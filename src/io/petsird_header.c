@@ -7,35 +7,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/petsird.h"
+#include "io/petsird_tables.h"
 #include "io/presets.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* A pair of nested lists over module types, [type1][type2] or its lower triangle. */
-struct type_matrix {
-    struct lr_petsird *petsird;
-    lr_status (*take)(struct lr_petsird *petsird, struct lr_petsird_pair *pair,
-                      const struct lr_yardl_type *type);
-};
-
 /* --- numbers --- */
-
-static lr_status read_floats(struct lr_yardl_input *input, const struct lr_yardl_type *item,
-                             int64_t count, float *values)
-{
-    for (int64_t k = 0; k < count; k++) {
-        double value;
-        LR_TRY(lr_yardl_number(input, item, &value));
-        if (!isfinite(value)) {
-            return lr_yardl_error(input,
-                                  "a place, edge or efficiency is not finite: the file is damaged");
-        }
-        values[k] = (float)value;
-    }
-    return LR_OK;
-}
 
 /* Smallest and largest of all floats within a value, however nested; other numbers are none. */
 static lr_status survey(struct lr_yardl_input *input, const struct lr_yardl_type *type,
@@ -82,7 +61,7 @@ static lr_status take_matrix(void *user, struct lr_yardl_input *input,
         return lr_yardl_error(input, "a transformation has %lld numbers, not 3 x 4",
                               (long long)list.count);
     }
-    return read_floats(input, list.item, 12, user);
+    return lr_petsird_read_floats(input, list.item, 12, user);
 }
 
 struct transforms {
@@ -131,7 +110,7 @@ static lr_status take_coordinates(void *user, struct lr_yardl_input *input,
     if (list.count != 3) {
         return lr_yardl_error(input, "a corner has %lld coordinates", (long long)list.count);
     }
-    return read_floats(input, list.item, 3, reading->type->corners_mm[reading->corner]);
+    return lr_petsird_read_floats(input, list.item, 3, reading->type->corners_mm[reading->corner]);
 }
 
 static lr_status take_corners(void *user, struct lr_yardl_input *input,
@@ -238,187 +217,7 @@ static lr_status take_geometry(void *user, struct lr_yardl_input *input,
     return lr_yardl_record(input, type, fields, user);
 }
 
-/* --- pairs of types --- */
-
-/* Rows and columns beyond the types are passed over: some writers repeat rows. */
-static lr_status take_type_matrix(const struct type_matrix *matrix,
-                                  const struct lr_yardl_type *type)
-{
-    struct lr_petsird *petsird = matrix->petsird;
-    struct lr_yardl_list rows, columns;
-    LR_TRY(lr_yardl_list(petsird->input, type, &rows));
-    for (int64_t i = 0; i < rows.count; i++) {
-        LR_TRY(lr_yardl_list(petsird->input, rows.item, &columns));
-        for (int64_t j = 0; j < columns.count; j++) {
-            const bool known = i < petsird->num_types && j < petsird->num_types;
-            LR_TRY(known ? matrix->take(petsird, &petsird->pairs[i * petsird->num_types + j],
-                                        columns.item)
-                         : lr_yardl_skip(petsird->input, columns.item));
-        }
-    }
-    return LR_OK;
-}
-
-/* An array of floats, owned by the caller. */
-struct edges {
-    struct lr_petsird *petsird;
-    float **values;
-    int64_t count;
-};
-
-static lr_status take_edges(void *user, struct lr_yardl_input *input,
-                            const struct lr_yardl_type *type)
-{
-    struct edges *edges = user;
-    struct lr_yardl_list list;
-    LR_TRY(lr_yardl_list(input, type, &list));
-    if (list.count > 0 && list.item->least_bytes < 4) {
-        return lr_yardl_error(input, "the schema has no numbers where they are needed");
-    }
-    free(*edges->values);
-    *edges->values = lr_alloc(list.count, sizeof(**edges->values), "edges", edges->petsird->log);
-    if (*edges->values == NULL) {
-        return LR_FAILED;
-    }
-    edges->count = list.count;
-    return read_floats(input, list.item, list.count, *edges->values);
-}
-
-static const struct lr_yardl_field edge_fields[] = {{"edges", true, take_edges}, {0}};
-
-static lr_status check_ascending(struct lr_petsird *petsird, const float *edges, int64_t count)
-{
-    for (int64_t k = 1; k < count; k++) {
-        if (!(edges[k] > edges[k - 1])) {
-            return lr_yardl_error(petsird->input,
-                                  "edge %lld of some bins is %g and the one before %g: they must "
-                                  "ascend",
-                                  (long long)k, edges[k], edges[k - 1]);
-        }
-    }
-    return LR_OK;
-}
-
-static lr_status take_tof_edges(struct lr_petsird *petsird, struct lr_petsird_pair *pair,
-                                const struct lr_yardl_type *type)
-{
-    struct edges edges = {petsird, &pair->edges_mm, 0};
-    LR_TRY(lr_yardl_record(petsird->input, type, edge_fields, &edges));
-    if (edges.count == 1 || edges.count > INT32_MAX) {
-        return lr_yardl_error(petsird->input, "%lld edges of time-of-flight bins",
-                              (long long)edges.count);
-    }
-    pair->num_edges = (int)edges.count;
-    return check_ascending(petsird, pair->edges_mm, edges.count);
-}
-
-static lr_status take_tof_resolution(struct lr_petsird *petsird, struct lr_petsird_pair *pair,
-                                     const struct lr_yardl_type *type)
-{
-    LR_TRY(lr_yardl_number(petsird->input, type, &pair->resolution_mm));
-    if (!(pair->resolution_mm > 0) || !isfinite(pair->resolution_mm)) {
-        pair->resolution_mm = 0;
-    }
-    return LR_OK;
-}
-
-/* The numbers of a mask: an array [rows][columns], or rows of which each may be shorter. */
-static lr_status take_mask_rows(struct lr_petsird *petsird, struct lr_petsird_pair *pair,
-                                const struct lr_yardl_list *list)
-{
-    struct lr_yardl_list row = {.item = list->item, .count = pair->columns};
-    const bool nested = list->rank == 1;
-    for (int64_t i = 0; i < pair->rows; i++) {
-        if (nested) {
-            LR_TRY(lr_yardl_list(petsird->input, list->item, &row));
-        }
-        for (int64_t j = 0; j < row.count; j++) {
-            int64_t group;
-            LR_TRY(lr_yardl_integer(petsird->input, row.item, &group));
-            if (j < pair->columns && group < 0) {
-                pair->excluded[i * pair->columns + j] = 1;
-            } else if (j < pair->columns) {
-                pair->excluded[i * pair->columns + j] = 2;
-            }
-        }
-    }
-    return LR_OK;
-}
-
-static lr_status take_mask(struct lr_petsird *petsird, struct lr_petsird_pair *pair,
-                           const struct lr_yardl_type *type)
-{
-    struct lr_yardl_list list;
-    const int64_t at = (pair - petsird->pairs) / petsird->num_types;
-    const int64_t across = (pair - petsird->pairs) % petsird->num_types;
-    LR_TRY(lr_yardl_list(petsird->input, type, &list));
-    if (list.count == 0) {
-        return LR_OK;
-    }
-    pair->rows = list.dims[0];
-    pair->columns = list.rank == 2 ? list.dims[1] : petsird->types[across].num_modules;
-    if (list.rank > 2 || pair->rows > petsird->types[at].num_modules ||
-        pair->columns > petsird->types[across].num_modules) {
-        return lr_yardl_error(petsird->input,
-                              "the table of module pairs has %lld x %lld of them, and there are "
-                              "%lld x %lld",
-                              (long long)pair->rows, (long long)pair->columns,
-                              (long long)petsird->types[at].num_modules,
-                              (long long)petsird->types[across].num_modules);
-    }
-    if (pair->columns > 0 && pair->rows > LR_PETSIRD_MAX_MASK / pair->columns) {
-        return lr_yardl_error(petsird->input, "more than %d pairs of modules: they are not read",
-                              LR_PETSIRD_MAX_MASK);
-    }
-    free(pair->excluded);
-    pair->excluded = lr_alloc(pair->rows * pair->columns, 1, "pairs of modules", petsird->log);
-    return pair->excluded != NULL ? take_mask_rows(petsird, pair, &list) : LR_FAILED;
-}
-
-static lr_status take_masks(void *user, struct lr_yardl_input *input,
-                            const struct lr_yardl_type *type)
-{
-    (void)input;
-    return take_type_matrix(&(struct type_matrix){user, take_mask}, type);
-}
-
-static lr_status take_bins(void *user, struct lr_yardl_input *input,
-                           const struct lr_yardl_type *type)
-{
-    (void)input;
-    return take_type_matrix(&(struct type_matrix){user, take_tof_edges}, type);
-}
-
-static lr_status take_resolutions(void *user, struct lr_yardl_input *input,
-                                  const struct lr_yardl_type *type)
-{
-    (void)input;
-    return take_type_matrix(&(struct type_matrix){user, take_tof_resolution}, type);
-}
-
-/* --- the rest --- */
-
-static lr_status take_energies(void *user, struct lr_yardl_input *input,
-                               const struct lr_yardl_type *type)
-{
-    struct lr_petsird *petsird = user;
-    struct lr_yardl_list list;
-    LR_TRY(lr_yardl_list(input, type, &list));
-    for (int64_t k = 0; k < list.count; k++) {
-        float *values = NULL;
-        struct edges edges = {petsird, &values, 0};
-        lr_status status = lr_yardl_record(input, list.item, edge_fields, &edges);
-        status = status == LR_OK ? check_ascending(petsird, values, edges.count) : status;
-        if (status == LR_OK && k < petsird->num_types && edges.count > 1) {
-            petsird->types[k].num_energies = edges.count - 1;
-            petsird->types[k].energy_kev[0] = values[0];
-            petsird->types[k].energy_kev[1] = values[edges.count - 1];
-        }
-        free(values);
-        LR_TRY(status);
-    }
-    return LR_OK;
-}
+/* --- efficiencies --- */
 
 static lr_status take_calibration(void *user, struct lr_yardl_input *input,
                                   const struct lr_yardl_type *type)
@@ -442,8 +241,8 @@ static lr_status take_bin_efficiencies(void *user, struct lr_yardl_input *input,
     LR_TRY(lr_yardl_list(input, type, &list));
     for (int64_t k = 0; k < list.count; k++) {
         float *values = NULL;
-        struct edges into = {petsird, &values, 0};
-        lr_status status = take_edges(&into, input, list.item);
+        struct lr_petsird_floats into = {petsird, &values, 0};
+        lr_status status = lr_petsird_take_floats(&into, input, list.item);
         if (status == LR_OK && k < petsird->num_types) {
             widen(&petsird->bin_efficiencies, values, into.count);
             free(petsird->types[k].efficiencies);
@@ -469,7 +268,7 @@ static lr_status take_efficiencies(void *user, struct lr_yardl_input *input,
     static const struct lr_yardl_field fields[] = {
         {"calibrationFactor", false, take_calibration},
         {"detectionBinEfficiencies", false, take_bin_efficiencies},
-        {"modulePairSGIDLUT", false, take_masks},
+        {"modulePairSGIDLUT", false, lr_petsird_take_masks},
         {"modulePairEfficienciesVectors", false, take_pair_efficiencies},
         {0}};
     return lr_yardl_record(input, type, fields, user);
@@ -499,9 +298,9 @@ static lr_status take_scanner(void *user, struct lr_yardl_input *input,
         {"modelName", false, take_name},
         {"scannerGeometry", true, take_geometry},
         {"gantryAlignment", false, take_alignment},
-        {"tofBinEdges", false, take_bins},
-        {"tofResolution", false, take_resolutions},
-        {"eventEnergyBinEdges", false, take_energies},
+        {"tofBinEdges", false, lr_petsird_take_tof_bins},
+        {"tofResolution", false, lr_petsird_take_resolutions},
+        {"eventEnergyBinEdges", false, lr_petsird_take_energies},
         {"detectionEfficiencies", false, take_efficiencies},
         {0}};
     return lr_yardl_record(input, type, fields, user);
@@ -545,14 +344,32 @@ const char *lr_petsird_schema_text(const char *version)
     return NULL;
 }
 
+/* FNV-1a, 64 bits. */
+static uint64_t digest(const char *text)
+{
+    uint64_t value = UINT64_C(0xcbf29ce484222325);
+    for (; *text != '\0'; text++) {
+        value = (value ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    }
+    return value;
+}
+
+/* Of the versions' schemas. Those of v0.8.0 to v0.9.1 are the same, and those of v0.11. */
 static void name_version(struct lr_petsird *petsird)
 {
-    static const char *const versions[] = {"0.9.1", "0.10.0"};
+    static const struct {
+        uint64_t digest;
+        const char *version;
+    } known[] = {
+        {UINT64_C(0x634a030a12bd808d), "0.7.0"},  {UINT64_C(0x6ac86abca1eaf8d9), "0.7.2"},
+        {UINT64_C(0xc74b2338005194bd), "0.9.1"},  {UINT64_C(0xcd4aca807ae1862e), "0.10.0"},
+        {UINT64_C(0x3273d5484fc8122d), "0.11.1"}, {UINT64_C(0x5f30ec72bdbbd883), "0.12.0"},
+    };
+    const uint64_t own = digest(lr_yardl_schema_text(petsird->schema));
     strcpy(petsird->version, "other");
-    for (int k = 0; k < 2; k++) {
-        const char *text = lr_petsird_schema_text(versions[k]);
-        if (text != NULL && strcmp(text, lr_yardl_schema_text(petsird->schema)) == 0) {
-            strcpy(petsird->version, versions[k]);
+    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
+        if (known[k].digest == own) {
+            strcpy(petsird->version, known[k].version);
         }
     }
 }
@@ -560,10 +377,11 @@ static void name_version(struct lr_petsird *petsird)
 lr_status lr_petsird_open(struct lr_petsird *petsird, const char *path, const lr_log *log)
 {
     *petsird = (struct lr_petsird){.path = path, .log = log};
-    petsird->input = lr_yardl_open(path, log);
+    lr_log_watch(&petsird->watch, log);
+    petsird->input = lr_yardl_open(path, &petsird->watch.log);
     petsird->schema = petsird->input != NULL ? lr_yardl_read_schema(petsird->input) : NULL;
     if (petsird->schema == NULL) {
-        return LR_BAD_INPUT;
+        return petsird->watch.status;
     }
     const struct lr_yardl_type *protocol = lr_yardl_schema_protocol(petsird->schema);
     if (strcmp(lr_yardl_schema_name(petsird->schema), "PETSIRD") != 0 || protocol->num_parts < 2 ||

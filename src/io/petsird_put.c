@@ -119,27 +119,24 @@ static void put_pairs(const struct lr_petsird_layout *layout, struct lr_output *
 static void put_tof_edges(const struct lr_petsird_layout *layout, struct lr_output *output, int a,
                           int b)
 {
-    (void)a;
-    (void)b;
-    lr_yardl_put_unsigned(output, (uint64_t)layout->num_edges);
-    for (int k = 0; k < layout->num_edges; k++) {
-        lr_yardl_put_float(output, layout->edges_mm[k]);
+    const struct lr_petsird_bins *bins = lr_petsird_layout_bins(layout, a, b);
+    lr_yardl_put_unsigned(output, (uint64_t)bins->num_edges);
+    for (int k = 0; k < bins->num_edges; k++) {
+        lr_yardl_put_float(output, bins->edges_mm[k]);
     }
 }
 
 static void put_tof_resolution(const struct lr_petsird_layout *layout, struct lr_output *output,
                                int a, int b)
 {
-    (void)a;
-    (void)b;
-    lr_yardl_put_float(output, layout->resolution_mm);
+    lr_yardl_put_float(output, lr_petsird_layout_bins(layout, a, b)->resolution_mm);
 }
 
 static void put_group(const struct lr_petsird_layout *layout, struct lr_output *output, int i,
                       int j)
 {
     const lr_lors *lors = layout->lors;
-    const bool in = i != j && lors->pair_of[(int64_t)i * lors->scanner->num_modules + j] >= 0;
+    const bool in = lr_lors_pair(lors, i, j) >= 0;
     lr_yardl_put_signed(output, in ? 0 : -1);
 }
 
@@ -248,9 +245,10 @@ static void put_scanner(const struct lr_petsird_layout *layout, struct lr_output
     put_pairs(layout, output, put_tof_resolution);
     lr_yardl_put_unsigned(output, (uint64_t)layout->num_types);
     for (int t = 0; t < layout->num_types; t++) {
+        const double *window = layout->energy_kev[layout->kind_of[t]];
         lr_yardl_put_unsigned(output, 2);
-        lr_yardl_put_float(output, layout->energy_kev[0]);
-        lr_yardl_put_float(output, layout->energy_kev[1]);
+        lr_yardl_put_float(output, window[0]);
+        lr_yardl_put_float(output, window[1]);
     }
     lr_yardl_put_unsigned(output, (uint64_t)layout->num_types);
     for (int t = 0; t < layout->num_types; t++) {

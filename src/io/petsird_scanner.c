@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
-#include "io/light.h"
 #include "io/petsird.h"
 
 #include <stdlib.h>
@@ -350,21 +349,12 @@ static int count_modules(const struct lr_petsird *petsird)
     return (int)count;
 }
 
-static bool has_mask(const struct lr_petsird *petsird)
-{
-    bool any = false;
-    for (int k = 0; k < petsird->num_types * petsird->num_types; k++) {
-        any = any || petsird->pairs[k].excluded != NULL;
-    }
-    return any;
-}
-
 /* Finds the rule; warns of a mask that no rule says. */
 static lr_status settle_mask(const struct lr_petsird *petsird, const lr_scanner *scanner,
                              const int *crystal_of, int *min_module_difference)
 {
     *min_module_difference = 0;
-    if (!has_mask(petsird)) {
+    if (!lr_petsird_has_mask(petsird)) {
         return LR_OK;
     }
     struct file_module *modules =
@@ -416,16 +406,23 @@ static lr_scanner *build(const struct lr_petsird *petsird, const lr_crystal *cry
                          int *crystal_of)
 {
     int apart = 0;
-    const double fwhm_mm = petsird->pairs[0].resolution_mm;
+    double differ_ps[2];
+    const double resolution_ps = lr_petsird_common_resolution_ps(petsird, differ_ps);
     lr_crystal_list list = {
         .crystals = crystals,
         .num_crystals = (int)petsird->num_crystals,
         .name = petsird->name[0] != '\0' ? petsird->name : NULL,
         .detection_depth_mm = middle_mm(crystals, petsird->num_crystals),
-        .tof_resolution_ps = petsird->pairs[0].num_edges > 2 ? fwhm_mm / LR_MM_PER_PS : 0,
+        .tof_resolution_ps = resolution_ps,
         .source = "a PETSIRD file",
         .log = petsird->log,
     };
+    if (differ_ps[1] > 0) {
+        lr_warn(petsird->log,
+                "%s: its types of modules have time resolutions of %.4g to %.4g ps (0 = not "
+                "given), of which a scanner holds one: it is taken as one whose is not known",
+                petsird->path, differ_ps[0], differ_ps[1]);
+    }
     lr_scanner *scanner = lr_scanner_from_crystals(&list, crystal_of, NULL);
     if (scanner == NULL || settle_mask(petsird, scanner, crystal_of, &apart) != LR_OK) {
         lr_scanner_destroy(scanner);

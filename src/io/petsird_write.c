@@ -36,14 +36,14 @@ struct lr_petsird_writer {
 /* --- one event --- */
 
 /* The bin that holds a place; the first or last one beyond them, which is counted. */
-static uint32_t bin_of(struct lr_petsird_writer *writer, float tof_mm)
+static uint32_t bin_of(struct lr_petsird_writer *writer, const struct lr_petsird_bins *bins,
+                       float tof_mm)
 {
-    const struct lr_petsird_layout *layout = &writer->layout;
-    int low = 0, high = layout->num_edges - 1;
-    writer->beyond += tof_mm < layout->edges_mm[0] || tof_mm > layout->edges_mm[high];
+    int low = 0, high = bins->num_edges - 1;
+    writer->beyond += tof_mm < bins->edges_mm[0] || tof_mm > bins->edges_mm[high];
     while (high - low > 1) {
         const int middle = low + (high - low) / 2;
-        if (tof_mm < layout->edges_mm[middle]) {
+        if (tof_mm < bins->edges_mm[middle]) {
             high = middle;
         } else {
             low = middle;
@@ -58,11 +58,10 @@ static uint32_t key_of(const struct lr_petsird_layout *layout, bool is_delayed, 
     return ((is_delayed ? n : 0) + (uint32_t)types[0]) * n + (uint32_t)types[1];
 }
 
-static void convert(struct lr_petsird_writer *writer, const lr_event *event, struct waiting *out)
+static void name_crystals(const struct lr_petsird_layout *layout, const lr_event *event,
+                          int types[2], struct waiting *out)
 {
-    const struct lr_petsird_layout *layout = &writer->layout;
     const lr_scanner *scanner = layout->lors->scanner;
-    int types[2];
     for (int k = 0; k < 2; k++) {
         const int m = lr_scanner_module_of(scanner, event->crystals[k]);
         const int within = event->crystals[k] - scanner->first_crystal[m];
@@ -70,19 +69,45 @@ static void convert(struct lr_petsird_writer *writer, const lr_event *event, str
         types[k] = layout->type_of[m];
         out->bins[k] = (uint32_t)(layout->index_of[m] * elements + within);
     }
-    const bool lower = types[0] < types[1] || (types[0] == types[1] && out->bins[0] < out->bins[1]);
+}
+
+/* Bins of the source must be there for the event the other way round, too. */
+static lr_status exchange(const struct lr_petsird_writer *writer, int types[2], struct waiting *out)
+{
+    const struct lr_petsird_layout *layout = &writer->layout;
+    const uint32_t bin = out->bins[0];
+    const int type = types[0];
+    const struct lr_petsird_bins *bins = lr_petsird_layout_bins(layout, types[0], types[1]);
+    if (bins->is_given && !bins->is_mirrored) {
+        return lr_error(writer->log, LR_USAGE,
+                        "%s: version 0.10 puts the crystal with the higher type and number first, "
+                        "and the source's time-of-flight bins of that order are not those of this "
+                        "one mirrored: write --petsird-version 0.9, which keeps the order",
+                        writer->path);
+    }
+    out->bins[0] = out->bins[1];
+    out->bins[1] = bin;
+    types[0] = types[1];
+    types[1] = type;
+    return LR_OK;
+}
+
+static lr_status convert(struct lr_petsird_writer *writer, const lr_event *event,
+                         struct waiting *out)
+{
+    const struct lr_petsird_layout *layout = &writer->layout;
     float tof_mm = event->tof_mm;
+    int types[2];
+    name_crystals(layout, event, types, out);
+    const bool lower = types[0] < types[1] || (types[0] == types[1] && out->bins[0] < out->bins[1]);
     if (layout->minor >= 10 && lower) {
-        const uint32_t bin = out->bins[0];
-        const int type = types[0];
-        out->bins[0] = out->bins[1];
-        out->bins[1] = bin;
-        types[0] = types[1];
-        types[1] = type;
+        LR_TRY(exchange(writer, types, out));
         tof_mm = -tof_mm;
     }
-    out->tof = layout->num_edges > 2 ? bin_of(writer, tof_mm) : 0;
+    const struct lr_petsird_bins *bins = lr_petsird_layout_bins(layout, types[0], types[1]);
+    out->tof = bins->num_edges > 2 ? bin_of(writer, bins, tof_mm) : 0;
     out->key = key_of(layout, event->is_delayed, types);
+    return LR_OK;
 }
 
 /* --- blocks --- */
@@ -153,7 +178,7 @@ static lr_status take_one(struct lr_petsird_writer *writer, const lr_event *even
         }
         writer->time_ms = event->time_ms;
         struct waiting *waiting = &writer->waiting[writer->count];
-        convert(writer, event, waiting);
+        LR_TRY(convert(writer, event, waiting));
         waiting->number = (uint32_t)writer->count++;
     }
     return LR_OK;

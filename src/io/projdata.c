@@ -116,7 +116,8 @@ lr_status lr_projdata_create(struct lr_projdata *projdata, const lr_lors *lors, 
 {
     const lr_scanner *scanner = lors->scanner;
     *projdata = (struct lr_projdata){0};
-    const struct lr_sinogram_gaps gaps = lr_sinogram_gaps_of(scanner);
+    struct lr_sinogram_gaps gaps;
+    LR_TRY(lr_sinogram_gaps_of(scanner, &gaps, log));
     LR_TRY(lr_sinogram_rings_create(&projdata->rings, scanner, &gaps, scanner->name, log));
     const lr_status status = make_bins(projdata, lors, log);
     if (status != LR_OK) {

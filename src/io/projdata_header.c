@@ -6,6 +6,7 @@
 #include "io/crystal_map.h"
 #include "io/interfile.h"
 #include "io/projdata.h"
+#include "io/regular_file.h"
 
 #include <lr/lr.h>
 #include <math.h>
@@ -69,6 +70,7 @@ static lr_status check_kind(const struct draft *draft)
     if (!draft->file->text.has_start) {
         return refuse(draft, "does not begin with '!INTERFILE', so it is no Interfile header");
     }
+    LR_TRY(lr_keyed_text_need_end(&draft->file->text));
     if (!label_is(draft, 1, "tangential coordinate")) {
         return refuse(draft, "describes no projection data as STIR writes them: its first axis is "
                              "not labelled 'tangential coordinate'");
@@ -152,8 +154,10 @@ static lr_status place_by_map(const struct draft *draft)
         return LR_FAILED;
     }
     snprintf(path, bytes, "%.*s%s", folder, draft->file->path, name);
+    struct lr_discreet_log discreet;
+    lr_log_discreet(&discreet, path, draft->file->path, draft->file->log);
     const struct lr_c_locale locale = lr_c_locale_enter();
-    const lr_status status = lr_crystal_map_read(path, draft->scanner, &map, draft->file->log);
+    const lr_status status = lr_crystal_map_read(path, draft->scanner, &map, &discreet.log);
     lr_c_locale_leave(locale);
     free(path);
     LR_TRY(status);
@@ -165,15 +169,37 @@ static lr_status place_by_map(const struct draft *draft)
     return LR_OK;
 }
 
+enum geometry { CYLINDRICAL, BLOCKS, GENERIC };
+
+/* STIR lists the words in the key; a header of someone else need not. */
+static lr_status find_geometry(const struct draft *draft, enum geometry *geometry)
+{
+    static const char *const words[] = {"Cylindrical", "BlocksOnCylindrical", "Generic"};
+    const struct lr_interfile *file = draft->file;
+    const char *value =
+        lr_interfile_text(file, "scanner geometry (blocksoncylindrical/cylindrical/generic)", 0);
+    value = value != NULL ? value : lr_interfile_text(file, "scanner geometry", 0);
+    for (int k = 0; k < 3 && value != NULL && *value != '\0'; k++) {
+        if (strcasecmp(value, words[k]) == 0) {
+            *geometry = (enum geometry)k;
+            return LR_OK;
+        }
+    }
+    return value == NULL || *value == '\0'
+               ? LR_OK
+               : lr_error(file->log, LR_BAD_INPUT,
+                          "%s: 'scanner geometry' is '%.60s': Cylindrical, BlocksOnCylindrical and "
+                          "Generic are known",
+                          file->path, value);
+}
+
 static lr_status find_rings(struct draft *draft)
 {
     const struct lr_interfile *file = draft->file;
-    const char *geometry =
-        lr_interfile_text(file, "scanner geometry (blocksoncylindrical/cylindrical/generic)", 0);
-    const bool generic = geometry != NULL && strcasecmp(geometry, "generic") == 0;
-    const bool blocks = geometry != NULL && strcasecmp(geometry, "blocksoncylindrical") == 0;
+    enum geometry geometry = CYLINDRICAL;
     struct lr_sinogram_gaps gaps = {0, 0};
     int64_t wanted[2] = {-1, -1};
+    LR_TRY(find_geometry(draft, &geometry));
     LR_TRY(lr_interfile_integer(file, "number of detectors per ring", 0, &wanted[0]));
     LR_TRY(lr_interfile_integer(file, "number of rings", 0, &wanted[1]));
     LR_TRY(
@@ -185,9 +211,10 @@ static lr_status find_rings(struct draft *draft)
     LR_TRY(lr_sinogram_gaps_for(draft->scanner, wanted, &gaps, file->path, file->log));
     struct lr_sinogram_rings *rings = &draft->projdata->rings;
     LR_TRY(lr_sinogram_rings_create(rings, draft->scanner, &gaps, file->path, file->log));
-    if (generic) {
+    if (geometry == GENERIC) {
         return place_by_map(draft);
     }
+    const bool blocks = geometry == BLOCKS;
     /* without virtual crystals any of them may be the first */
     return turn(draft, gaps.around > 0 || blocks ? rings->around / rings->modules : 1, blocks);
 }

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * SAFIR list mode: a 32-byte signature, then little-endian 64-bit records. From the lowest bit, an
- * event holds ringA:8 ringB:8 detA:16 detB:16 layerA:4 layerB:4 reserved:6 delayed:1 type:1, a time
- * mark (type 1) milliseconds in bits 0 to 47. */
+ * SAFIR list mode: 32 bytes that begin with a signature, then little-endian 64-bit records. From the
+ * lowest bit, an event holds ringA:8 ringB:8 detA:16 detB:16 layerA:4 layerB:4 reserved:6 delayed:1
+ * type:1 (layers of 3 bits and 8 reserved in NeuroLF's files), a time mark (type 1) milliseconds in
+ * bits 0 to 47. Sources: STIR's CListRecordSAFIR.h and SAFIRCListmodeInputFileFormat.h. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/c_locale.h"
 #include "io/crystal_map.h"
 #include "io/event_stream.h"
+#include "io/regular_file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -18,7 +20,16 @@
 
 enum { SIGNATURE_BYTES = 32, RECORD_BYTES = 8, RECORDS_PER_READ = 8192 };
 
-static const char signature_text[] = "SAFIR CListModeData";
+/* What follows the signature's zero byte, to byte 31, is the writer's own. */
+static const struct signature {
+    const char *text;
+    unsigned layer_bits;
+} signatures[] = {
+    {"SAFIR CListModeData", 4},
+    {"MUPET CListModeData", 4},
+    {"NeuroLF CListModeData", 3},
+};
+enum { NUM_SIGNATURES = sizeof(signatures) / sizeof(signatures[0]) };
 
 /* A file being read. */
 struct reader {
@@ -29,6 +40,7 @@ struct reader {
     struct lr_event_stream *stream;
     lr_event_counts counts;
     struct lr_event_times times;
+    unsigned layer_bits;
     uint64_t time_ms; /* of the last time mark */
     int64_t num_records;
     uint64_t first_unknown;       /* the first event that names an unknown crystal, */
@@ -115,18 +127,19 @@ static uint64_t record_at(const unsigned char *bytes)
     return record;
 }
 
-static uint32_t key_of(uint64_t record, bool is_b)
+static uint32_t key_of(const struct reader *reader, uint64_t record, bool is_b)
 {
+    const unsigned bits = reader->layer_bits;
     const unsigned ring = (unsigned)(record >> (is_b ? 8 : 0)) & 0xff;
     const unsigned detector = (unsigned)(record >> (is_b ? 32 : 16)) & 0xffff;
-    const unsigned layer = (unsigned)(record >> (is_b ? 52 : 48)) & 0xf;
+    const unsigned layer = (unsigned)(record >> (is_b ? 48 + bits : 48)) & ((1u << bits) - 1);
     return lr_crystal_key(ring, detector, layer);
 }
 
 static lr_status take_event(struct reader *reader, uint64_t record, bool is_delayed)
 {
-    const int a = lr_crystal_map_find(&reader->map, key_of(record, false));
-    const int b = lr_crystal_map_find(&reader->map, key_of(record, true));
+    const int a = lr_crystal_map_find(&reader->map, key_of(reader, record, false));
+    const int b = lr_crystal_map_find(&reader->map, key_of(reader, record, true));
     *(is_delayed ? &reader->counts.delayeds : &reader->counts.prompts) += 1;
     if (a < 0 || b < 0) {
         if (reader->counts.unknown_crystals++ == 0) {
@@ -155,33 +168,45 @@ static lr_status take_record(struct reader *reader, uint64_t record)
 
 /* --- the file --- */
 
-static lr_status check_signature(const struct reader *reader, FILE *file)
+/* The signature that a file begins with, or would if it were whole; NULL when there is none. */
+static const struct signature *find_signature(const char *start, size_t length)
 {
-    char signature[SIGNATURE_BYTES];
-    const size_t length = fread(signature, 1, sizeof(signature), file);
+    for (int k = 0; k < NUM_SIGNATURES; k++) {
+        const size_t whole = strlen(signatures[k].text) + 1;
+        if (length > 0 && memcmp(start, signatures[k].text, length < whole ? length : whole) == 0) {
+            return &signatures[k];
+        }
+    }
+    return NULL;
+}
+
+bool lr_safir_recognises(const char *start, size_t length)
+{
+    const struct signature *found = find_signature(start, length);
+    return found != NULL && length > strlen(found->text);
+}
+
+static lr_status check_signature(struct reader *reader, FILE *file)
+{
+    char start[SIGNATURE_BYTES];
+    const size_t length = fread(start, 1, sizeof(start), file);
     if (ferror(file)) {
         return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path,
                         strerror(errno));
     }
-    const size_t compared = length < sizeof(signature_text) ? length : sizeof(signature_text);
-    if (length == 0 || memcmp(signature, signature_text, compared) != 0) {
+    const struct signature *found = find_signature(start, length);
+    if (found == NULL) {
         return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: does not begin with '%s', so it is no SAFIR list mode%s", reader->path,
-                        signature_text, length == 0 ? ": the file is empty" : "");
+                        "%s: does not begin with '%s', '%s' or '%s', so it is no SAFIR list mode%s",
+                        reader->path, signatures[0].text, signatures[1].text, signatures[2].text,
+                        length == 0 ? ": the file is empty" : "");
     }
-    if (length < sizeof(signature)) {
+    if (length < sizeof(start)) {
         return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: ends after %zu of the %d bytes of its signature: copy it again",
+                        "%s: ends after %zu of the %d bytes before its first record: copy it again",
                         reader->path, length, SIGNATURE_BYTES);
     }
-    for (size_t k = sizeof(signature_text); k < sizeof(signature); k++) {
-        if (signature[k] != '\0') {
-            return lr_error(reader->log, LR_BAD_INPUT,
-                            "%s: byte %zu of its signature is 0x%02x where %d bytes filled with "
-                            "zeros are expected: bytes were lost or added at its beginning",
-                            reader->path, k, (unsigned char)signature[k], SIGNATURE_BYTES);
-        }
-    }
+    reader->layer_bits = found->layer_bits;
     return LR_OK;
 }
 
@@ -220,8 +245,9 @@ static lr_status report_unknown(const struct reader *reader)
         return LR_OK;
     }
     const int64_t events = counts->prompts + counts->delayeds;
-    const bool is_b = lr_crystal_map_find(&reader->map, key_of(reader->first_unknown, false)) >= 0;
-    const uint32_t key = key_of(reader->first_unknown, is_b);
+    const bool is_b =
+        lr_crystal_map_find(&reader->map, key_of(reader, reader->first_unknown, false)) >= 0;
+    const uint32_t key = key_of(reader, reader->first_unknown, is_b);
     const bool all = counts->unknown_crystals == events;
     lr_log_write(reader->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
                  "%s: %lld of %lld %s name crystals that the crystal map lacks, first record "
@@ -260,10 +286,9 @@ static lr_status read_file(struct reader *reader, FILE *file)
 
 static lr_status read_all(struct reader *reader)
 {
-    FILE *file = fopen(reader->path, "rb");
+    FILE *file = lr_file_open(reader->path, "", reader->log);
     if (file == NULL) {
-        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be opened: %s", reader->path,
-                        strerror(errno));
+        return LR_BAD_INPUT;
     }
     const lr_status status = read_file(reader, file);
     fclose(file);

@@ -29,6 +29,7 @@ struct draft {
     struct entry crystals; /* of `module` */
     struct fy_node *module_difference, *ring_difference;
     char *name, *text;
+    size_t text_bytes, text_room; /* of `text`: used without the zero, taken */
     lr_scanner_params params;
     lr_module *list;
     lr_ring description;
@@ -48,14 +49,18 @@ struct placed_log {
 
 static lr_status append(struct draft *draft, const char *lead, const char *text)
 {
-    const size_t used = draft->text ? strlen(draft->text) : 0;
-    const size_t bytes = used + strlen(lead) + strlen(text) + 1;
-    char *grown = lr_resize(draft->text, (int64_t)bytes, 1, "a text", lr_yaml_log(draft->yaml));
-    if (grown == NULL) {
-        return LR_FAILED;
+    const size_t bytes = strlen(lead) + strlen(text) + 1;
+    if (draft->text_bytes + bytes > draft->text_room) {
+        const size_t room = 2 * draft->text_room + bytes;
+        char *grown = lr_resize(draft->text, (int64_t)room, 1, "a text", lr_yaml_log(draft->yaml));
+        if (grown == NULL) {
+            return LR_FAILED;
+        }
+        draft->text = grown;
+        draft->text_room = room;
     }
-    draft->text = grown;
-    snprintf(grown + used, bytes - used, "%s%s", lead, text);
+    snprintf(draft->text + draft->text_bytes, bytes, "%s%s", lead, text);
+    draft->text_bytes += bytes - 1;
     return LR_OK;
 }
 
@@ -465,7 +470,13 @@ static lr_status check_places(const struct draft *draft)
     if (draft->positions == NULL) {
         return LR_OK;
     }
-    int *found = places <= count ? lr_alloc(places, sizeof(*found), "places", NULL) : NULL;
+    int *found = NULL;
+    if (places <= count) {
+        found = lr_alloc(places, sizeof(*found), "places", lr_yaml_log(draft->yaml));
+        if (found == NULL) {
+            return LR_FAILED;
+        }
+    }
     bool even = found != NULL && count % places == 0;
     for (int m = 0; m < count && even; m++) {
         const int place = draft->list[m].position;

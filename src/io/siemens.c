@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/event_stream.h"
+#include "io/regular_file.h"
 #include "io/siemens_header.h"
 #include "io/sinogram.h"
 
@@ -339,10 +340,9 @@ static lr_status read_from(struct reader *reader, FILE *file)
 
 static lr_status read_all(struct reader *reader, const char *header)
 {
-    FILE *file = fopen(reader->path, "rb");
+    FILE *file = lr_file_open(reader->path, "", reader->log);
     if (file == NULL) {
-        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be opened: %s", reader->path,
-                        strerror(errno));
+        return LR_BAD_INPUT;
     }
     lr_status status = lr_siemens_header_read(header, reader->path, &reader->header, reader->log);
     if (status == LR_OK) {

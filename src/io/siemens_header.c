@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/interfile.h"
+#include "io/regular_file.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -173,7 +174,7 @@ static lr_status search_beside(struct search *search)
     if (search->found == NULL) {
         return LR_FAILED;
     }
-    FILE *file = fopen(search->found, "rb");
+    FILE *file = lr_file_open(search->found, "", NULL);
     if (file != NULL) {
         fclose(file);
         return LR_OK;

@@ -293,34 +293,48 @@ static lr_status number_crystals(const struct order *order, const struct lr_sino
     return enter_all(order, gaps, rings);
 }
 
+static struct lr_sinogram_gaps find_gaps(const struct order *order)
+{
+    const lr_scanner *scanner = order->scanner;
+    struct lr_sinogram_gaps gaps = {0, 0};
+    const lr_module *first = &scanner->modules[order->parts[0].module];
+    const lr_module *last = first;
+    double width_mm = first->pitch_mm[0], angle_deg, radius_mm;
+    for (int n = 1; n < scanner->num_modules && !begins_row(order, n); n++) {
+        last = &scanner->modules[order->parts[n].module];
+    }
+    width_mm = dot(last->centre_mm, last->u) - dot(first->centre_mm, first->u) +
+               0.5 * (first->crystals[0] + last->crystals[0]) * width_mm;
+    row_centre(order, 0, &angle_deg, &radius_mm);
+    const double side_mm = 2.0 * radius_mm * tan(pi / scanner->num_positions);
+    gaps.around = (int)fmax(0.0, round((side_mm - width_mm) / first->pitch_mm[0]));
+    gaps.around += scanner->num_positions * (order->across + gaps.around) % 2;
+    struct lr_sinogram_rings rings = {.rings = order->rings};
+    const double pitch_mm = find_pitch(order, &rings), spare = pitch_mm - first->pitch_mm[1];
+    if (order->module_rings > 1 && order->rings > 1) {
+        gaps.axial = (int)fmax(0.0, round(spare * (order->rings - 1) /
+                                          (first->pitch_mm[1] * (order->module_rings - 1))));
+    }
+    return gaps;
+}
+
 /* --- public --- */
 
-struct lr_sinogram_gaps lr_sinogram_gaps_of(const lr_scanner *scanner)
+lr_status lr_sinogram_gaps_of(const lr_scanner *scanner, struct lr_sinogram_gaps *gaps,
+                              const lr_log *log)
 {
-    struct lr_sinogram_gaps gaps = {0, 0};
     struct order order = {.scanner = scanner, .what = scanner->name};
-    if (measure(&order) == LR_OK) {
-        const lr_module *first = &scanner->modules[order.parts[0].module];
-        const lr_module *last = first;
-        double width_mm = first->pitch_mm[0], angle_deg, radius_mm;
-        for (int n = 1; n < scanner->num_modules && !begins_row(&order, n); n++) {
-            last = &scanner->modules[order.parts[n].module];
-        }
-        width_mm = dot(last->centre_mm, last->u) - dot(first->centre_mm, first->u) +
-                   0.5 * (first->crystals[0] + last->crystals[0]) * width_mm;
-        row_centre(&order, 0, &angle_deg, &radius_mm);
-        const double side_mm = 2.0 * radius_mm * tan(pi / scanner->num_positions);
-        gaps.around = (int)fmax(0.0, round((side_mm - width_mm) / first->pitch_mm[0]));
-        gaps.around += scanner->num_positions * (order.across + gaps.around) % 2;
-        struct lr_sinogram_rings rings = {.rings = order.rings};
-        const double pitch_mm = find_pitch(&order, &rings), spare = pitch_mm - first->pitch_mm[1];
-        if (order.module_rings > 1 && order.rings > 1) {
-            gaps.axial = (int)fmax(0.0, round(spare * (order.rings - 1) /
-                                              (first->pitch_mm[1] * (order.module_rings - 1))));
-        }
+    *gaps = (struct lr_sinogram_gaps){0, 0};
+    lr_status status = measure(&order);
+    if (status == LR_OK) {
+        *gaps = find_gaps(&order);
+    } else if (status == LR_FAILED) {
+        lr_error(log, status, "no memory for the order of %d modules", scanner->num_modules);
+    } else {
+        status = LR_OK; /* no rings have no gaps */
     }
     free(order.parts);
-    return gaps;
+    return status;
 }
 
 lr_status lr_sinogram_gaps_for(const lr_scanner *scanner, const int64_t wanted[2],

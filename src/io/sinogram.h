@@ -29,8 +29,10 @@ struct lr_sinogram_rings {
     double ring_pitch_mm;
 };
 
-/* The gaps whose places come nearest to where the crystals are. */
-struct lr_sinogram_gaps lr_sinogram_gaps_of(const lr_scanner *scanner);
+/* The gaps whose places come nearest to where the crystals are; none where these are no rings.
+ * errors: LR_FAILED, no memory, logged. */
+lr_status lr_sinogram_gaps_of(const lr_scanner *scanner, struct lr_sinogram_gaps *gaps,
+                              const lr_log *log);
 
 /* The gaps that give that many places per ring, and rings. errors: LR_BAD_INPUT where none do. */
 lr_status lr_sinogram_gaps_for(const lr_scanner *scanner, const int64_t wanted[2],

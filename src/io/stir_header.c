@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "io/keyed_text.h"
 #include "io/listed_crystals.h"
+#include "io/regular_file.h"
 #include "io/scanner_formats.h"
 #include "io/stir_map.h"
 
@@ -311,7 +312,11 @@ static lr_scanner *read_map(const struct draft *draft, lr_crystal_list *list)
     snprintf(path, bytes, "%.*s%s", draft->map[0] == '/' ? 0 : folder, draft->text.path,
              draft->map);
     list->depth_mm = 2 * draft->doi_mm;
+    struct lr_discreet_log discreet;
+    lr_log_discreet(&discreet, path, draft->text.path, draft->text.log);
+    list->log = &discreet.log;
     lr_scanner *scanner = lr_stir_map_build(path, list);
+    list->log = draft->text.log;
     free(path);
     return scanner;
 }
@@ -355,7 +360,7 @@ lr_scanner *lr_stir_header_read(const char *path, const lr_log *log)
     struct draft draft = {0};
     lr_scanner *scanner = NULL;
     if (lr_keyed_text_read(&draft.text, path, &dialect, log) == LR_OK &&
-        read_header(&draft) == LR_OK) {
+        lr_keyed_text_need_end(&draft.text) == LR_OK && read_header(&draft) == LR_OK) {
         scanner = build(&draft);
     }
     lr_keyed_text_finish(&draft.text);

@@ -2,12 +2,13 @@
  * Copyright The LORaster authors
  *
  * STIR's crystal map as a scanner: lines "ring det [layer] x y z" in mm. Positions are taken as
- * they stand. Crystals are listed by their centres alone; their size may stand in comments:
+ * they stand. Crystals are listed by their places alone; their size may stand in comments:
  * "# depth_mm: 13" and "# face_mm: 2.12 2.12". */
 #include "io/stir_map.h"
 
 #include "base/log.h"
 #include "io/listed_crystals.h"
+#include "io/regular_file.h"
 #include "io/scanner_formats.h"
 
 #include <errno.h>
@@ -15,7 +16,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 enum { MAX_LINE = 1024 };
 
@@ -123,16 +123,65 @@ static lr_status read_lines(struct draft *draft, FILE *file)
 
 static lr_status read_file(struct draft *draft)
 {
-    struct stat facts;
-    FILE *file =
-        stat(draft->path, &facts) == 0 && S_ISREG(facts.st_mode) ? fopen(draft->path, "r") : NULL;
+    FILE *file = lr_file_open(draft->path, "the crystal map ", draft->log);
     if (file == NULL) {
-        return lr_error(draft->log, LR_BAD_INPUT,
-                        "%s: the crystal map cannot be opened, or is no file", draft->path);
+        return LR_BAD_INPUT;
     }
     const lr_status status = read_lines(draft, file);
     fclose(file);
     return status;
+}
+
+/* --- the scanner --- */
+
+/* Crystals as long as they are far from each other, with hits in their middles: STIR, too, has the
+ * listed places as the ends of LORs. */
+static void infer_depth(lr_crystal_list *list, const char *path)
+{
+    const double spacing = lr_crystals_spacing_mm(list);
+    list->depth_mm = fmax(1e-3, round(spacing * 100) / 100);
+    list->detection_depth_mm = 0.5 * list->depth_mm;
+    lr_warn(list->log,
+            "%s: does not say how long crystals are: they are taken as long as they are far from "
+            "each other, %.6g mm, and hits are read at the listed places; where these are middles "
+            "of crystals and hits are read on their fronts, add the comment '# depth_mm: 20' "
+            "(with the right number)",
+            path, list->depth_mm);
+}
+
+static void look_at_axis(struct lr_listed_crystals *list)
+{
+    for (int c = 0; c < list->count; c++) {
+        lr_crystal *crystal = &list->items[c];
+        const double r = hypot(crystal->centre_mm[0], crystal->centre_mm[1]);
+        if (r > 0) {
+            crystal->axes[2][0] = crystal->centre_mm[0] / r;
+            crystal->axes[2][1] = crystal->centre_mm[1] / r;
+        }
+    }
+}
+
+/* Crystals that make no flat panels are taken as they are: lines of them along the axis. */
+static lr_scanner *create(struct draft *draft, const lr_crystal_list *list)
+{
+    lr_scanner *scanner = lr_listed_crystals_try(list);
+    if (scanner != NULL) {
+        return scanner;
+    }
+    look_at_axis(&draft->list);
+    scanner = lr_listed_crystals_try(list);
+    if (scanner == NULL) {
+        for (int c = 0; c < draft->list.count; c++) {
+            memset(draft->list.items[c].axes, 0, sizeof(draft->list.items[c].axes));
+        }
+        return lr_scanner_from_crystals(list, NULL, NULL);
+    }
+    lr_warn(list->log,
+            "%s: its crystals make no flat panels: each line of them that looks at the axis is a "
+            "module of its own, %d in all, of crystals %.4g x %.4g mm",
+            draft->path, scanner->num_modules, scanner->modules[0].face_mm[0],
+            scanner->modules[0].face_mm[1]);
+    return scanner;
 }
 
 lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given)
@@ -143,18 +192,15 @@ lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given)
         lr_crystal_list list = *given;
         list.crystals = draft.list.items;
         list.num_crystals = draft.list.count;
+        list.infers_sizes = true;
         list.depth_mm = draft.depth_mm > 0 ? draft.depth_mm : given->depth_mm;
         for (int k = 0; k < 2; k++) {
             list.face_mm[k] = draft.face_mm[k] > 0 ? draft.face_mm[k] : given->face_mm[k];
         }
-        if (list.depth_mm > 0) {
-            scanner = lr_scanner_from_crystals(&list, NULL, NULL);
-        } else {
-            lr_error(given->log, LR_BAD_INPUT,
-                     "%s: lists the crystals' centres, and not how long they are: add the comment "
-                     "'# depth_mm: 20' (with the right number) to it",
-                     path);
+        if (!(list.depth_mm > 0)) {
+            infer_depth(&list, path);
         }
+        scanner = create(&draft, &list);
     }
     free(draft.list.items);
     return scanner;

@@ -4,9 +4,9 @@
  * Sessions: what they hold, and writing them. */
 #include "io/view_session.h"
 
+#include "base/clean_text.h"
 #include "base/log.h"
 #include "io/c_locale.h"
-#include "io/clean_text.h"
 #include "io/view_session_keys.h"
 #include "io/yaml_put.h"
 

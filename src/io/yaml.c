@@ -182,10 +182,26 @@ void lr_yaml_say(const struct lr_yaml *yaml, struct fy_node *at, lr_log_level le
     say_at(yaml, &place, level, status, sentence);
 }
 
+/* libfyaml has no word for it. What it asks for is the cause where errno says so: it was cleared
+ * before. */
+static bool lacks_memory(void)
+{
+    return errno == ENOMEM;
+}
+
+static lr_status report_memory(const struct lr_yaml *yaml)
+{
+    return lr_error(yaml->log, LR_FAILED, "%s: no memory to read it (%lld bytes of YAML)",
+                    yaml->name, (long long)yaml->text_bytes);
+}
+
 lr_status lr_yaml_error(const struct lr_yaml *yaml, struct fy_node *at, const char *format, ...)
 {
     char sentence[MAX_SENTENCE + 1];
     va_list list;
+    if (lacks_memory()) { /* what libfyaml could not give looks like nothing */
+        return report_memory(yaml);
+    }
     va_start(list, format);
     vsnprintf(sentence, sizeof(sentence), format, list);
     va_end(list);
@@ -264,6 +280,9 @@ static lr_status check_text(const struct lr_yaml *yaml)
 
 static lr_status report_syntax(const struct lr_yaml *yaml)
 {
+    if (lacks_memory()) {
+        return report_memory(yaml);
+    }
     void *iterator = NULL;
     const struct fy_diag_error *report = fy_diag_errors_iterate(yaml->diag, &iterator);
     if (report == NULL) { /* libfyaml has no words for a few mistakes, as in ">0" */
@@ -291,8 +310,18 @@ static lr_status check_single_document(struct lr_yaml *yaml)
     return fy_diag_got_error(yaml->diag) ? report_syntax(yaml) : LR_OK;
 }
 
+/* libfyaml crashes where it gets no memory: it takes some 40 bytes for each of a dense text. */
+static lr_status need_memory(struct lr_yaml *yaml)
+{
+    void *room = lr_alloc((1 << 20) + 60 * yaml->text_bytes, 1, "reading YAML", yaml->log);
+    free(room);
+    yaml->diag = room != NULL ? create_diag() : NULL;
+    return room == NULL ? LR_FAILED : yaml->diag == NULL ? report_memory(yaml) : LR_OK;
+}
+
 static lr_status load_document(struct lr_yaml *yaml)
 {
+    errno = 0;
     struct fy_parse_cfg config = {
         .flags = FYPCF_QUIET | FYPCF_COLLECT_DIAG | FYPCF_JSON_NONE | FYPCF_ALLOW_DUPLICATE_KEYS,
         .diag = yaml->diag,
@@ -307,6 +336,9 @@ static lr_status load_document(struct lr_yaml *yaml)
         return report_syntax(yaml);
     }
     if (yaml->document == NULL || fy_document_root(yaml->document) == NULL) {
+        if (lacks_memory()) {
+            return report_memory(yaml);
+        }
         return lr_error(yaml->log, LR_BAD_INPUT,
                         "%s: the file is empty: give a scanner with a 'ring' or 'modules'",
                         yaml->name);
@@ -327,12 +359,12 @@ static struct lr_yaml *create_from_text(const char *name, char *text, int64_t te
     yaml->text_bytes = text_bytes;
     yaml->log = log;
     yaml->name = lr_copy_string(name, log);
-    yaml->diag = create_diag();
-    if (yaml->name == NULL || yaml->diag == NULL || check_text(yaml) != LR_OK ||
+    if (yaml->name == NULL || need_memory(yaml) != LR_OK || check_text(yaml) != LR_OK ||
         load_document(yaml) != LR_OK) {
         lr_yaml_destroy(yaml);
         return NULL;
     }
+    errno = 0;
     return yaml;
 }
 
@@ -390,7 +422,8 @@ struct lr_yaml *lr_yaml_read(const char *path, const lr_log *log)
     }
     FILE *file = fopen(path, "rb");
     if (file == NULL) {
-        lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+        lr_error(log, errno == ENOMEM ? LR_FAILED : LR_BAD_INPUT, "%s: cannot be opened: %s", path,
+                 strerror(errno));
         return NULL;
     }
     char *text = read_text(path, file, bytes, log);

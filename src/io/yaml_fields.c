@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/nearest.h"
@@ -235,6 +236,7 @@ static lr_status read_text(const struct target *target, struct fy_node *node, ch
         return LR_FAILED;
     }
     memcpy(copy, scalar, length);
+    lr_clean_text_but(copy, "\n\t");
     free(*value);
     *value = copy;
     return LR_OK;

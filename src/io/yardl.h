@@ -87,7 +87,7 @@ lr_status lr_yardl_number(struct lr_yardl_input *input, const struct lr_yardl_ty
                           double *value);
 lr_status lr_yardl_integer(struct lr_yardl_input *input, const struct lr_yardl_type *type,
                            int64_t *value);
-/* Cut to `room` bytes with the zero at its end, and cleaned (io/clean_text.h). */
+/* Cut to `room` bytes with the zero at its end, and cleaned (base/clean_text.h). */
 lr_status lr_yardl_text(struct lr_yardl_input *input, const struct lr_yardl_type *type, char *text,
                         size_t room);
 

@@ -4,9 +4,9 @@
  * Values of yardl's compact binary encoding (microsoft/yardl, docs/reference/binary.md): unsigned
  * numbers in base 128, lowest first, signed ones zig-zag before that, floats little endian, lists
  * behind their sizes, fields one after the other. */
+#include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/clean_text.h"
 #include "io/yardl.h"
 
 #include <errno.h>

@@ -30,6 +30,10 @@ typedef struct lr_crystal_list {
     double detection_depth_mm, tof_resolution_ps, crystal_mu_per_mm;
     const char *source;
     double tolerance_mm; /* largest distance of a crystal from its place; 0 = 0.05 */
+    bool infers_sizes;   /* crystals that stand alone across are as wide as the next one leaves them
+                            room (as the list's spacing, where there is none), and crystals too long
+                            for the room between panels become shorter around their centres, down
+                            to half, with a warning; else both are refused */
     const lr_log *log;
 } lr_crystal_list;
 
@@ -51,6 +55,10 @@ typedef struct lr_crystal_list {
  *         the crystals that lie farthest off, and by how much. */
 LR_API lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_of,
                                             double *residual_mm);
+
+/* How far crystals of a list are typically from their nearest neighbours, mm: the median over some
+ * of them; 1 where there are none. */
+LR_API double lr_crystals_spacing_mm(const lr_crystal_list *list);
 
 #ifdef __cplusplus
 }

@@ -400,7 +400,7 @@ LR_API lr_status lr_direct_time(lr_direct *direct, const lr_direct_task *task,
                                 lr_direct_timing *timing);
 
 typedef struct lr_direct_iteration {
-    int number;     /* from 1 */
+    int number;     /* from iterations_before + 1 */
     double seconds; /* of the clock on the wall */
     double device_seconds;
     const float *image; /* [num_voxels]; lives during the call */
@@ -416,6 +416,7 @@ typedef struct lr_direct_recon_params {
     double relaxation_fall; /* iteration k = 0, 1, ... has relaxation / (1 + fall k) */
     const float *initial;   /* [num_voxels]; NULL = ones */
     int iterations;         /* passes over all views; 0 = 1 */
+    int iterations_before;  /* that made `initial`: relaxation falls on, numbers count on; 0 */
     lr_status (*iteration)(void *user,
                            const lr_direct_iteration *done); /* after each; may be NULL */
     void *user;

@@ -38,7 +38,8 @@ typedef enum lr_finding_kind {
     LR_FINDING_HANDEDNESS,  /* crystals or places counted the other way round */
     LR_FINDING_COINCIDENCE, /* rules against the field of view, the bore and the grid */
     LR_FINDING_SIZE,        /* numbers of LORs and the memory they take */
-    LR_FINDING_REFUSED      /* what lr_scanner_create says of it */
+    LR_FINDING_REFUSED,     /* what lr_scanner_create says of it */
+    LR_FINDING_HIDING       /* modules that stand before others, seen from the field of view */
 } lr_finding_kind;
 
 typedef enum lr_severity {

@@ -37,14 +37,15 @@ typedef enum lr_events_format {
     LR_EVENTS_SAFIR,   /* begins with that signature, or ends in .safir */
     LR_EVENTS_SIEMENS, /* is none of the others and ends in .l */
     LR_EVENTS_PETSIRD, /* begins with "yardl": PETSIRD's binary encoding, any version */
-    LR_EVENTS_CASTOR   /* a .Cdh text header: list mode or histogram; its data lie beside it */
+    LR_EVENTS_CASTOR,  /* a .Cdh text header: list mode or histogram; its data lie beside it */
+    LR_EVENTS_TSV      /* tab-separated text; written only */
 } lr_events_format;
 
 /* What a list-mode file looks like, by its first bytes and its name; errors are left to the
  * readers. */
 LR_API lr_events_format lr_events_recognise(const char *path);
 
-/* "SAFIR", "Siemens", "PETSIRD", "CASToR"; "unknown". */
+/* "SAFIR", "Siemens", "PETSIRD", "CASToR", "text"; "unknown". */
 LR_API const char *lr_events_format_name(lr_events_format format);
 
 /* What a list-mode file held. */
@@ -53,7 +54,31 @@ typedef struct lr_event_counts {
     int64_t unknown_crystals;   /* events naming a crystal that the scanner lacks */
     int64_t not_in_coincidence; /* lr_events_bin and the readers that bin; else 0 */
     int64_t other_words;        /* tags of other kinds, which are passed over */
+    int64_t excluded_pairs; /* PETSIRD: events, handed on as others, of pairs of modules that the
+                                   file's own table puts out of coincidence */
+    int64_t repeated;       /* PETSIRD: events of lists that stand in the file twice, left out and
+                                   counted nowhere else */
 } lr_event_counts;
+
+/* Time of flight between crystals of two kinds. */
+typedef struct lr_tof_bins {
+    float *edges_mm;      /* owned [num_bins + 1] ascending edges of tof_mm; NULL = none */
+    int num_bins;         /* at most 1 = no time of flight */
+    double resolution_ps; /* FWHM; 0 = not known */
+} lr_tof_bins;
+
+enum { LR_EVENTS_NO_KIND = 255 };
+
+/* Kinds of crystals that differ in time of flight or energies: PETSIRD's types of modules. */
+typedef struct lr_event_kinds {
+    int count; /* 0 = all crystals are alike, and the rest is NULL */
+    int num_crystals;
+    unsigned char *kind_of;  /* owned [num_crystals], numbered as those of the events;
+                                LR_EVENTS_NO_KIND = no event has this crystal */
+    lr_tof_bins *tof;        /* owned [count][count] of events with a of the first kind, b of the
+                                second */
+    double (*energy_kev)[2]; /* owned [count] window; 0, 0 = not known */
+} lr_event_kinds;
 
 /* What is known of a list-mode file; zero means not known. */
 typedef struct lr_events_info {
@@ -65,6 +90,8 @@ typedef struct lr_events_info {
     bool has_tof;        /* whether tof_mm means something */
     double tof_resolution_ps;
     double energy_kev[2];   /* window */
+    lr_event_kinds kinds;   /* where crystals differ in the fields above; these are then set only
+                               where all agree (has_tof: where any pair of kinds has it) */
     double duration_s;      /* as the file tells, or else from its first to its last time */
     lr_event_counts counts; /* filled in by reading the events */
     double weight;          /* sum over the events, of both kinds */
@@ -72,6 +99,9 @@ typedef struct lr_events_info {
 
 /* Frees what it owns; zero is allowed. */
 LR_API void lr_events_info_finish(lr_events_info *info);
+
+/* Whether an event of two crystals has time of flight. Threads: may be shared. */
+LR_API bool lr_events_info_has_tof(const lr_events_info *info, const int32_t crystals[2]);
 
 /* A list-mode file and what belongs to it. Zero fields are defaults. */
 typedef struct lr_events_source {
@@ -157,7 +187,8 @@ typedef struct lr_photon_params {
 } lr_photon_params;
 
 /* Follows pairs that leave uniformly distributed points of voxels, drawn by their activity, in any
- * direction, until `count` of them have met a crystal's face on both sides, the first module there,
+ * direction, until `count` of them have met a crystal's face on both sides, of the first module
+ * there, which stops them in gaps and from behind, too,
  * in coincidence: geometry alone, nothing scatters or is absorbed. Lines are off by `blur`, times of
  * arrival by a Gaussian. Pair k is the same whatever `count` is. info (may be NULL): time of flight and duration.
  * errors: LR_BAD_INPUT for an activity that is negative, not finite or nowhere; LR_USAGE without a
@@ -168,12 +199,12 @@ LR_API lr_status lr_events_from_activity(const lr_photon_params *params, const l
 
 /* --- writing --- */
 
-/* Takes events as they come and writes a PETSIRD or CASToR file; holds at most the events of one
+/* Takes events as they come and writes a PETSIRD, CASToR or text file; holds at most the events of one
  * time block (PETSIRD: those of a millisecond, at most 2^18). */
 typedef struct lr_events_writer lr_events_writer;
 
 typedef struct lr_events_writer_params {
-    const char *path;           /* .petsird, or .Cdh, with the data in .Cdf beside it */
+    const char *path;           /* .petsird; .Cdh, with the data in .Cdf beside it; .tsv */
     lr_events_format format;    /* 0 = by the path's ending */
     const lr_lors *lors;        /* required: its scanner, and which modules are in coincidence */
     const lr_events_info *info; /* time of flight, energy window and duration; NULL = none */
@@ -182,7 +213,11 @@ typedef struct lr_events_writer_params {
     const lr_log *log;
 } lr_events_writer_params;
 
-/* errors: NULL; LR_USAGE for another format or schema; LR_FAILED where nothing can be written. */
+/* Where kinds of crystals differ, each pair of kinds keeps its bins, resolution and energies in
+ * PETSIRD; info must then be of events numbered as the scanner's crystals.
+ * errors: NULL; LR_USAGE for another format or schema, and where CASToR, which has one resolution,
+ * cannot hold several; LR_BAD_INPUT for a module with crystals of two kinds; LR_FAILED where nothing
+ * can be written. */
 LR_API lr_events_writer *lr_events_writer_create(const lr_events_writer_params *params);
 
 /* Give this to lr_events_read. Events must be in the order of their times. PETSIRD: prompts of a
@@ -190,7 +225,10 @@ LR_API lr_events_writer *lr_events_writer_create(const lr_events_writer_params *
  * a time of flight goes to the bin that holds it: bins of info, or else as many as cover the
  * longest line, a fifth of the resolution wide. Schema v0.10.0 exchanges a and b, and the sign of
  * tof_mm, where a's number in the file is the lower. CASToR: delayeds are left out, with a
- * warning. errors of take: LR_USAGE for weights that are not whole. */
+ * warning. Text: a line for each event with its crystals, tof_mm and where on the line between the
+ * two crystals' hits (lr_scanner_hit_centre) that puts the annihilation, NaN without time of flight.
+ * errors of take: LR_USAGE for weights that are not whole, and where v0.10.0 would exchange a and b
+ * of bins that are not mirrored. */
 LR_API lr_event_sink lr_events_writer_sink(lr_events_writer *writer);
 
 /* Completes the file and puts it in place; frees the writer in any case. */

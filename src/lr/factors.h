@@ -22,12 +22,13 @@ typedef struct lr_crystal_product {
     const lr_lors *lors;
     const float *values; /* [num_crystals] */
     double scale;
+    const lr_log *log; /* hears when there is no memory; NULL = nobody */
 } lr_crystal_product;
 
 LR_API lr_lor_source lr_crystal_product_source(lr_crystal_product *product);
 
 /* Sum over all LORs in coincidence; never holds nor, but for tilted modules in a field of view,
- * visits a number per LOR. threads 0 = all processors. errors: NaN without memory. */
+ * visits a number per LOR. threads 0 = all processors. errors: NaN without memory, logged. */
 LR_API double lr_crystal_product_sum(const lr_crystal_product *product, int threads);
 
 /* Survival exp(-integral of mu) of both photons along the line between the centres of a LOR's two
@@ -54,6 +55,7 @@ LR_API lr_lor_source lr_attenuation_source(lr_attenuation *attenuation);
 typedef struct lr_source_product {
     lr_lor_source sources[8];
     int num_sources;
+    const lr_log *log; /* hears when there is no memory; NULL = nobody */
 } lr_source_product;
 
 LR_API lr_lor_source lr_source_product_source(lr_source_product *product);

@@ -69,6 +69,11 @@ LR_API lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log
  * NIfTI has at most 32,767 voxels along an axis. errors: LR_USAGE for another ending. */
 LR_API lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *log);
 
+/* --- text --- */
+
+/* Writes a text as a file. */
+LR_API lr_status lr_text_write(const char *path, const char *text, const lr_log *log);
+
 /* --- LOR data: HDF5, or STIR's projection data where the name ends in .hs --- */
 
 /* HDF5: writes dense data dense and sparse data sparse, with /scanner and the numbering of LORs.
@@ -118,6 +123,13 @@ typedef enum lr_matrix_format {
  * the file, and can be gone on with by another run (`resumes`); docs/formats.md. */
 typedef struct lr_matrix_writer lr_matrix_writer;
 
+/* Values that elements depend on and the other parameters do not show: of maps, of factors. */
+typedef struct lr_matrix_input {
+    const char *name;  /* for sentences: "attenuation map" */
+    const void *bytes; /* numbers without gaps between them */
+    int64_t num_bytes;
+} lr_matrix_input;
+
 /* Grid and points are copied; LORs, lists and texts must outlive the writer. */
 typedef struct lr_matrix_writer_params {
     const char *path;
@@ -136,10 +148,13 @@ typedef struct lr_matrix_writer_params {
     int compress;     /* hdf5: level of deflate, 1 .. 9; 0 = none, which is fast to write */
     bool
         resumes; /* go on with what another run left, made with the same params; hdf5, npz and mtx */
-    const lr_operator_info *info; /* recorded, NULL = not */
-    double expected_elements;     /* roughly, 0 = not known: from 2^31 on they are kept as hdf5 is
+    const lr_operator_info *info;  /* recorded, NULL = not */
+    double expected_elements;      /* roughly, 0 = not known: from 2^31 on they are kept as hdf5 is
                                      going to need them, and need not be copied in the end */
-    const char *factors;          /* what rows were multiplied by, in words; NULL = nothing */
+    const char *factors;           /* what rows were multiplied by, in words; NULL = nothing */
+    const lr_matrix_input *inputs; /* [num_inputs]: a writer that resumes compares their digests;
+                                      read by the constructor only */
+    int num_inputs;
     const lr_log *log;
 } lr_matrix_writer_params;
 
@@ -161,14 +176,18 @@ LR_API lr_matrix_written lr_matrix_writer_get_written(const lr_matrix_writer *wr
  * lr_operator_point_rows. */
 LR_API lr_row_sink lr_matrix_writer_sink(lr_matrix_writer *writer);
 
-/* Completes the file and puts it in place; frees the writer in any case. */
+/* Completes the file and puts it in place; frees the writer in any case. After a failure rows that
+ * have been written down are kept as by lr_matrix_writer_abandon. */
 LR_API lr_status lr_matrix_writer_finish(lr_matrix_writer *writer);
 
-/* Gives up: nothing is left behind. NULL is allowed. */
+/* Gives up, after a failure: rows that have been written down, which happens every 15 seconds, are
+ * kept beside the file for a writer that resumes, and a warning says so; where there are none,
+ * nothing is left behind. NULL is allowed. */
 LR_API void lr_matrix_writer_abandon(lr_matrix_writer *writer);
 
 /* Stops for now: what has come is kept beside the file, for a writer that resumes. Frees the writer.
- * errors: LR_USAGE for tsv and stir, of which nothing is left; LR_FAILED as lr_matrix_writer_finish. */
+ * errors: LR_USAGE for tsv and stir, of which nothing is left; LR_FAILED where it cannot be written,
+ * and what was written down before is kept as by lr_matrix_writer_abandon. */
 LR_API lr_status lr_matrix_writer_leave(lr_matrix_writer *writer);
 
 /* A matrix file open for reading: HDF5 as written here, or .npz as scipy.sparse.save_npz writes it

@@ -22,8 +22,8 @@ extern "C" {
  * exported matrix and the order of every data file.
  *
  * The layout of other data than a scanner's has the same form: operators of the family direct
- * (lr/direct.h) have `scanner`, `pairs`, `pair_of` and `masks` NULL, a view for each pair and a voxel
- * for each LOR, all of them "in coincidence". Crystals have no numbers there.
+ * (lr/direct.h) have `scanner`, `pairs`, `first_pair` and `masks` NULL, a view for each pair and a
+ * voxel for each LOR, all of them "in coincidence". Crystals have no numbers there.
  *
  * Immutable; may be shared between threads. The scanner must outlive it. */
 typedef struct lr_lors {
@@ -32,7 +32,7 @@ typedef struct lr_lors {
     const int32_t (*pairs)[2]; /* [num_pairs] */
     const int64_t *offsets;    /* [num_pairs + 1] */
     int64_t count;
-    const int32_t *pair_of; /* [num_modules][num_modules], symmetric; -1 = not in coincidence */
+    const int32_t *first_pair; /* [num_modules + 1] pairs (i, j > i) are first_pair[i] .. [i+1]-1 */
     const struct lr_coincidence_masks *masks; /* internal */
 } lr_lors;
 
@@ -41,10 +41,25 @@ typedef struct lr_lor { /* one LOR, spelled out */
     int module_j, r, s;
 } lr_lor;
 
-/* errors: NULL when no pair of modules is in coincidence, or memory is short. */
+/* errors: NULL when no pair of modules is in coincidence, or when the pairs' tables would take more
+ * than a quarter of the machine's memory, which lr_lors_count tells without them. */
 LR_API lr_lors *lr_lors_create(const lr_scanner *scanner, const lr_log *log);
+/* As before, for scanners of very many modules: `progress` may stop it (NULL, nothing logged). */
+LR_API lr_lors *lr_lors_create_watched(const lr_scanner *scanner, const lr_progress *progress,
+                                       const lr_log *log);
 /* Destroying NULL is allowed. */
 LR_API void lr_lors_destroy(lr_lors *lors);
+
+/* How many pairs of modules and LORs lr_lors_create would list; takes no memory for them.
+ * errors: LR_BAD_INPUT when no pair of modules is in coincidence, or there are more than 2^31. */
+typedef struct lr_lors_size {
+    int64_t num_pairs, num_lors;
+} lr_lors_size;
+LR_API lr_status lr_lors_count(const lr_scanner *scanner, const lr_progress *progress,
+                               lr_lors_size *size, const lr_log *log);
+
+/* The pair of two modules, in either order; -1 when they are the same or not in coincidence. */
+LR_API int64_t lr_lors_pair(const lr_lors *lors, int module_a, int module_b);
 
 /* LOR of two crystals numbered over the whole scanner, in either order; -1 when their modules are
  * the same or have no LOR in coincidence. The LOR itself may still be out of coincidence. */

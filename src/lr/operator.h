@@ -44,13 +44,14 @@ typedef struct lr_operator_params {
                             second, kept in a file (docs/formats.md, LORASTER_CACHE) */
     lr_mode mode;
     int rays;                     /* R; 0 = 4. Unused by exact mode */
-    int samples[3];               /* points per voxel and axis; 0 = as many as keep their spacing
-                                  within one crystal pitch (see lr_operator_default_samples) */
+    int samples[3];               /* points per voxel and axis; 0 = as many as its mean needs (see
+                                  lr_operator_default_samples) */
     const lr_image *mu;           /* attenuation in 1/mm; NULL = none */
     int mu_steps;                 /* K samples along a line; 0 = steps of at most one mu voxel */
     const lr_lor_source *factors; /* multiplies the row of each LOR: efficiencies, attenuation
                                      factors; NULL = 1. Copied; its user outlives the operator */
-    bool deterministic; /* same bits in every run, also where a backend would add in any order */
+    bool deterministic; /* same bits in every run, also where a backend would add in any order;
+                           "auto" then goes by a fixed order, not by a trial */
     bool penetration;   /* crystals stop photons along their depth, not on the detection plane;
                            needs the scanner's crystal_mu_per_mm; sampled mode, cpu and compute */
     lr_store store;
@@ -94,8 +95,11 @@ LR_API void lr_operator_destroy(lr_operator *op);
 /* What it turned out to be; lives as long as the operator. */
 LR_API const lr_operator_info *lr_operator_get_info(const lr_operator *op);
 
-/* Points per axis that `samples` = 0 stands for: the fewest whose spacing is at most the smallest
- * transaxial pitch of the scanner (x, y) and the smallest axial one (z). */
+/* Points per axis that `samples` = 0 stands for, so that a voxel's sensitivity is that of its mean:
+ * within 0.2 % rms over a grid, 2 % for any voxel (docs/method.md, section 3). The fewest even number
+ * whose spacing is at most 0.85 of the scanner's smallest transaxial pitch (x, y) or its smallest
+ * axial one (z), and 1/60 of its radius or half of that pitch; 1 where no voxel's edge exceeds 1/120 of the radius and no
+ * column of voxels stands on the axis. */
 LR_API void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
                                         int samples[3]);
 
@@ -235,16 +239,17 @@ LR_API lr_status lr_operator_point_rows(lr_operator *op, const double (*points_m
 
 /* One pixel of a correspondence image: one line through the point and the primary module. */
 typedef struct lr_pixel {
-    float module;  /* secondary module that the line meets first, or -1 */
+    float module;  /* that the line meets first on the other side of the point, or -1 */
     float r, s;    /* crystal on it; -1 where module is -1 */
-    float weight;  /* probability carried by the line; 0 in a gap or out of coincidence */
+    float weight;  /* probability carried by the line; 0 in a gap, out of coincidence, and where
+                      the other module is the primary of the two */
     float path_mm; /* distance between the two hits */
 } lr_pixel;
 
 /* The correspondence image of one point with one primary module, as the backend computes it.
  * pixels: [rays * nv][rays * nu], row = axial; pixel (X, Y) is sample X mod rays, Y mod rays of
- * crystal p = X / rays, q = Y / rays. A pixel whose line meets a module in a gap between faces has
- * module -1. Sampled mode only. */
+ * crystal p = X / rays, q = Y / rays. A pixel whose line is stopped on its way to the primary, or
+ * meets a module in a gap between faces or from behind, has module -1. Sampled mode only. */
 LR_API lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], int module,
                                      lr_pixel *pixels);
 

@@ -25,11 +25,13 @@ struct stored_set {
 struct lr_mask_builder {
     const lr_scanner *scanner;
     const lr_log *log;
+    bool keeps;           /* masks; otherwise it is only asked whether there are any */
     double reach_mm;      /* half the field of view with its slack; < 0 = rule off */
     double (*centres)[2]; /* [num_crystals] x, y of the crystals' volume centres */
     bool *upright;        /* [num_modules] whether v is parallel to z */
     struct lr_coincidence_masks *masks;
     int64_t max_pairs, max_words;
+    int64_t most_words;         /* a quarter of the memory, and what offsets can hold */
     struct stored_set *sets;    /* [max_sets] open addressing by hash */
     int64_t num_sets, max_sets; /* max_sets is a power of two */
 };
@@ -52,7 +54,8 @@ static void fill_centres(struct lr_mask_builder *builder)
     }
 }
 
-struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, const lr_log *log)
+struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, enum lr_masks masks,
+                                               const lr_log *log)
 {
     static const char *const what = "the coincidence masks";
     struct lr_mask_builder *builder = lr_alloc(1, sizeof(*builder), what, log);
@@ -62,8 +65,11 @@ struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, const 
     const double field = scanner->coincidence.field_of_view_mm;
     builder->scanner = scanner;
     builder->log = log;
+    builder->keeps = masks == LR_MASKS_KEPT;
     builder->reach_mm = field > 0.0 ? 0.5 * field + FIELD_OF_VIEW_TOLERANCE_MM : -1.0;
     builder->max_sets = 64;
+    const int64_t quarter = lr_physical_memory() / 4 / (int64_t)sizeof(*builder->masks->words);
+    builder->most_words = quarter < UINT32_MAX ? quarter : UINT32_MAX;
     builder->sets = lr_alloc(builder->max_sets, sizeof(*builder->sets), what, log);
     builder->centres = lr_alloc(scanner->num_crystals, sizeof(*builder->centres), what, log);
     builder->upright = lr_alloc(scanner->num_modules, sizeof(*builder->upright), what, log);
@@ -111,10 +117,11 @@ static uint32_t *new_set(struct lr_mask_builder *builder, int64_t num_bits)
 {
     struct lr_coincidence_masks *masks = builder->masks;
     const int64_t needed = masks->num_words + (num_bits + 31) / 32;
-    if (needed > UINT32_MAX) {
+    if (needed > builder->most_words) {
         lr_log_write(builder->log, LR_LOG_ERROR, LR_FAILED,
-                     "the field of view's coincidence masks take more than 16 GiB: split the "
-                     "tilted modules into smaller ones or widen the field of view");
+                     "the field of view's coincidence masks take more than %.3g GiB: split the "
+                     "tilted modules into smaller ones or widen the field of view",
+                     0x1p-28 * (double)builder->most_words);
         return NULL;
     }
     if (needed > builder->max_words) {
@@ -180,6 +187,9 @@ static bool grow_sets(struct lr_mask_builder *builder)
 /* Keeps the set that new_set gave, unless an equal one is there already. */
 static lr_status keep_set(struct lr_mask_builder *builder, int64_t num_bits, uint32_t *offset)
 {
+    if (!builder->keeps) {
+        return LR_OK;
+    }
     if (2 * (builder->num_sets + 1) > builder->max_sets && !grow_sets(builder)) {
         return LR_FAILED;
     }
@@ -200,6 +210,9 @@ static lr_status keep_set(struct lr_mask_builder *builder, int64_t num_bits, uin
 static lr_status append_pair(struct lr_mask_builder *builder, struct lr_pair_mask mask)
 {
     struct lr_coincidence_masks *masks = builder->masks;
+    if (!builder->keeps) {
+        return LR_OK;
+    }
     if (masks->num_pairs == builder->max_pairs) {
         const int64_t room = 2 * builder->max_pairs + 64;
         struct lr_pair_mask *pairs =
@@ -336,6 +349,10 @@ lr_status lr_mask_builder_add(struct lr_mask_builder *builder, int i, int j, boo
     *any = false;
     if (!positions_allow(scanner, &scanner->modules[i], &scanner->modules[j])) {
         return LR_OK;
+    }
+    if (builder->reach_mm < 0.0 && !scanner->coincidence.limits_ring_difference) {
+        *any = true;
+        return append_pair(builder, (struct lr_pair_mask){.kind = LR_MASK_ALL});
     }
     if (builder->reach_mm < 0.0 || (builder->upright[i] && builder->upright[j])) {
         return add_separable(builder, i, j, any);

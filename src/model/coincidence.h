@@ -23,6 +23,10 @@ struct lr_pair_mask {
     uint32_t offset_a, offset_b; /* first words of its sets; 0 where the kind has none */
 };
 
+/* What a pair of modules takes in a lr_lors: its modules, its first LOR, its mask. */
+#define LR_PAIR_BYTES                                                                              \
+    ((int64_t)(sizeof(int32_t[2]) + sizeof(int64_t) + sizeof(struct lr_pair_mask)))
+
 /* Plain data. Pairs with equal bits share their words. Owned by the lr_lors. */
 struct lr_coincidence_masks {
     int64_t num_pairs;
@@ -58,10 +62,12 @@ static inline bool lr_coincidence_allows(const lr_lors *lors, int64_t pair, int 
 /* Collects masks pair by pair, in any order that the caller remembers. */
 struct lr_mask_builder;
 
-struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, const lr_log *log);
+enum lr_masks { LR_MASKS_KEPT, LR_MASKS_COUNTED }; /* counted: nothing is kept of any pair */
+struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, enum lr_masks masks,
+                                               const lr_log *log);
 
 /* Evaluates the rules for modules i < j. *any = whether a crystal pair is in coincidence; only then
- * has a mask been appended. errors: LR_FAILED when memory is short. */
+ * has a mask been appended, if masks are kept. errors: LR_FAILED when memory is short. */
 lr_status lr_mask_builder_add(struct lr_mask_builder *builder, int i, int j, bool *any);
 
 /* Hands over what was collected and frees the builder; NULL when memory was short. */

@@ -10,6 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of the room there is, so that places off by rounding make no crystals overlap. */
+static const double spared_share = 0.995;
+
 /* --- the grid of places --- */
 
 static void count_lines(struct lr_crystal_fit *fit)
@@ -47,6 +50,58 @@ static bool is_full(const struct lr_crystal_fit *fit)
     }
     free(taken);
     return full;
+}
+
+/* --- room for lone lines --- */
+
+/* The nearest crystal of another panel along an axis. */
+struct neighbour {
+    const struct lr_crystal_fit *fit;
+    int from, axis;
+    double distance_mm; /* without what they differ by along the other axis */
+};
+
+static void take_neighbour(void *user, int crystal, double distance2)
+{
+    struct neighbour *next = user;
+    const int *panel = next->fit->panel->growth->panel;
+    double way[3], along[3];
+    (void)distance2;
+    if (panel[crystal] == panel[next->from]) {
+        return;
+    }
+    vec_sub(next->fit->crystals[crystal].centre_mm, next->fit->crystals[next->from].centre_mm, way);
+    for (int k = 0; k < 3; k++) {
+        along[k] = fabs(vec_dot(way, next->fit->axes[k]));
+    }
+    const double distance = hypot(along[next->axis], along[2]);
+    if (along[next->axis] > along[2] && along[next->axis] > along[1 - next->axis] &&
+        distance < next->distance_mm) {
+        next->distance_mm = distance;
+    }
+}
+
+double lr_crystal_fit_room(const struct lr_crystal_fit *fit, int axis)
+{
+    const lr_crystal_list *list = fit->panel->growth->list;
+    const struct lr_point_hash *hash = &fit->panel->growth->hash;
+    struct neighbour next = {fit, fit->panel->members[0], axis, INFINITY};
+    const struct lr_point_visit visit = {take_neighbour, &next};
+    const double *at = fit->crystals[next.from].centre_mm;
+    for (double reach = hash->cell_mm; reach <= 8.5 * hash->cell_mm && isinf(next.distance_mm);
+         reach *= 2) {
+        lr_point_hash_visit(hash, at, reach, &visit);
+    }
+    if (isinf(next.distance_mm)) {
+        return hash->cell_mm / LR_CELLS_PER_SPACING;
+    }
+    /* Crystals around the axis have the least room at their fronts. */
+    const double radius = vec_dot(fit->mean, fit->axes[2]);
+    const double front = radius - 0.5 * (fit->size_mm[2] > 0 ? fit->size_mm[2] : list->depth_mm);
+    const double sine = radius > 0 ? 0.5 * next.distance_mm / radius : 1;
+    const bool is_around = axis == 0 && front > 0 && sine < 1;
+    const double room = is_around ? 2 * front * tan(asin(sine)) : next.distance_mm;
+    return lr_shortest_decimal(spared_share * room, (1 - spared_share) * 0.8 * room);
 }
 
 /* --- axes --- */

@@ -22,8 +22,12 @@ static const double size_tolerance_mm = 0.01;
 static const double least_gap_mm = 2e-3;
 static const double gap_scatter = 6;
 
+/* Steps that are shorter than others, and this many times as rare, are those between blocks that
+ * stand closer than the crystals within them. */
+enum { RARE = 4 };
+
 /* Numbers are rounded as long as crystals move by less than this, mm. */
-static const double most_snap_mm = 2e-4;
+static const double most_snap_mm = 2e-5;
 
 /* --- lines, gaps and pitches --- */
 
@@ -103,33 +107,77 @@ static int compare_doubles(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* The usual step from line to line: the median of those that are about as short as the
- * shortest. */
+static double step_at(const struct lr_crystal_fit *fit, int axis, int line)
+{
+    return fit->lines[axis][line + 1] - fit->lines[axis][line];
+}
+
+/* How many sorted steps, from one of them on, are as long as that. */
+static int count_alike(const double *steps, int count, double off)
+{
+    int alike = 0;
+    while (alike < count && steps[alike] <= steps[0] + off) {
+        alike++;
+    }
+    return alike;
+}
+
+/* The usual step from line to line: the median of those that are about as short as the shortest,
+ * unless these are rare. */
 static double usual_step(const struct lr_crystal_fit *fit, int axis, double gap_mm, double *steps)
 {
     const int count = fit->n[axis] - 1;
     for (int k = 0; k < count; k++) {
-        steps[k] = fit->lines[axis][k + 1] - fit->lines[axis][k];
+        steps[k] = step_at(fit, axis, k);
     }
     qsort(steps, (size_t)count, sizeof(*steps), compare_doubles);
-    int usual = 0;
-    while (usual < count && steps[usual] <= steps[0] + 2 * gap_mm) {
-        usual++;
-    }
-    return count > 0 ? steps[usual / 2] : 0;
-}
-
-static void cut_segments(struct lr_crystal_fit *fit, int axis, double step, double gap_mm)
-{
-    int count = 1;
-    fit->starts[axis][0] = 0;
-    for (int k = 1; k < fit->n[axis]; k++) {
-        if (fit->lines[axis][k] - fit->lines[axis][k - 1] > step + gap_mm) {
-            fit->starts[axis][count++] = k;
+    int first = 0, usual = count_alike(steps, count, 2 * gap_mm);
+    for (int k = usual, alike; k < count; k += alike) {
+        alike = count_alike(&steps[k], count - k, 2 * gap_mm);
+        if (alike >= RARE * usual) {
+            first = k;
+            usual = alike;
         }
     }
-    fit->starts[axis][count] = fit->n[axis];
+    return count > 0 ? steps[first + usual / 2] : 0;
+}
+
+/* Where the uniform piece that begins at a line ends: lines at the usual step, or lines that stand
+ * closer. Of two lines that stand closer the first is left to them. */
+static int end_of_piece(const struct lr_crystal_fit *fit, int axis, int begin, double usual,
+                        double gap_mm)
+{
+    const int last = fit->n[axis] - 1;
+    if (begin == last || step_at(fit, axis, begin) > usual + gap_mm) {
+        return begin + 1;
+    }
+    const double first = step_at(fit, axis, begin);
+    const double step = first < usual - gap_mm ? first : usual;
+    int end = begin + 1;
+    while (end < last && fabs(step_at(fit, axis, end) - step) <= gap_mm) {
+        end++;
+    }
+    const bool is_closer = end < last && step_at(fit, axis, end) < step - gap_mm;
+    return is_closer ? end : end + 1;
+}
+
+static void cut_segments(struct lr_crystal_fit *fit, int axis, double usual, double gap_mm)
+{
+    int count = 0;
+    fit->starts[axis][0] = 0;
+    while (fit->starts[axis][count] < fit->n[axis]) {
+        fit->starts[axis][count + 1] =
+            end_of_piece(fit, axis, fit->starts[axis][count], usual, gap_mm);
+        count++;
+    }
     fit->num_segments[axis] = count;
+}
+
+/* Whether the lines of a piece stand closer than usual. */
+static bool is_narrow(const struct lr_crystal_fit *fit, int axis, int s, double least_mm)
+{
+    const int begin = fit->starts[axis][s], end = fit->starts[axis][s + 1];
+    return end - begin > 1 && step_at(fit, axis, begin) < least_mm;
 }
 
 static double mean_line(const struct lr_crystal_fit *fit, int axis, int begin, int end)
@@ -141,13 +189,14 @@ static double mean_line(const struct lr_crystal_fit *fit, int axis, int begin, i
     return sum / (end - begin);
 }
 
-/* Regression within the pieces, all with one pitch; 0 when each has one line only. */
-static double regress_pitch(const struct lr_crystal_fit *fit, int axis)
+/* Regression within the pieces of the usual step, all with one pitch; 0 when each has one line
+ * only. */
+static double regress_pitch(const struct lr_crystal_fit *fit, int axis, double least_mm)
 {
     double product = 0, square = 0;
     for (int s = 0; s < fit->num_segments[axis]; s++) {
         const int begin = fit->starts[axis][s], end = fit->starts[axis][s + 1];
-        for (int k = begin; k < end; k++) {
+        for (int k = begin; k < end && !is_narrow(fit, axis, s, least_mm); k++) {
             const double from_middle = k - 0.5 * (begin + end - 1);
             product += from_middle * (fit->lines[axis][k] - mean_line(fit, axis, begin, end));
             square += from_middle * from_middle;
@@ -156,32 +205,62 @@ static double regress_pitch(const struct lr_crystal_fit *fit, int axis)
     return square > 0 ? product / square : 0;
 }
 
-static lr_status find_pitch(struct lr_crystal_fit *fit, int axis)
+static double round_pitch(const struct lr_crystal_fit *fit, double pitch_mm, int lines)
+{
+    return lr_shortest_decimal(pitch_mm, fmin(2 * fit->snap_mm / lines, 0.1 * pitch_mm));
+}
+
+static void fill_pitches(struct lr_crystal_fit *fit, int axis, double usual_mm, double least_mm)
+{
+    for (int s = 0; s < fit->num_segments[axis]; s++) {
+        const int begin = fit->starts[axis][s], last = fit->starts[axis][s + 1] - 1;
+        fit->pitches_mm[axis][s] =
+            is_narrow(fit, axis, s, least_mm)
+                ? round_pitch(fit,
+                              (fit->lines[axis][last] - fit->lines[axis][begin]) / (last - begin),
+                              last - begin + 1)
+                : usual_mm;
+        fit->least_pitch_mm[axis] = s == 0
+                                        ? fit->pitches_mm[axis][0]
+                                        : fmin(fit->least_pitch_mm[axis], fit->pitches_mm[axis][s]);
+    }
+}
+
+/* The place that a line takes where none of the pieces has two. */
+static lr_status lone_pitch(const struct lr_crystal_fit *fit, int axis, double step, double *pitch)
 {
     const lr_crystal_list *list = fit->panel->growth->list;
+    double known = fit->size_mm[axis] > 0 ? fit->size_mm[axis] : list->face_mm[axis];
+    if (step == 0 && known == 0 && list->infers_sizes) {
+        known = lr_crystal_fit_room(fit, axis);
+    }
+    *pitch = step > 0 && (known == 0 || known > step) ? step : known;
+    return *pitch > 0 ? LR_OK
+                      : lr_error(list->log, LR_BAD_INPUT,
+                                 "%s: crystal %d stands alone along %s, and its width is not "
+                                 "known: give the size of the crystals",
+                                 list->name ? list->name : "crystal list", fit->panel->members[0],
+                                 axis == 0 ? "u" : "v");
+}
+
+static lr_status find_pitch(struct lr_crystal_fit *fit, int axis)
+{
     const int n = fit->n[axis];
     const double gap = fmax(least_gap_mm, gap_scatter * fit->scatter_mm / sqrt(fit->n[1 - axis]));
-    double *steps = lr_alloc(n, sizeof(*steps), "a panel", list->log);
+    double *steps = lr_alloc(n, sizeof(*steps), "a panel", fit->panel->growth->list->log);
     if (steps == NULL) {
         return LR_FAILED;
     }
     const double step = usual_step(fit, axis, gap, steps);
     free(steps);
     cut_segments(fit, axis, step, gap);
-    double pitch = regress_pitch(fit, axis);
+    double pitch = regress_pitch(fit, axis, step - gap);
     if (pitch > 0) {
-        fit->pitch_mm[axis] = lr_shortest_decimal(pitch, fmin(2 * fit->snap_mm / n, 0.1 * pitch));
-        return LR_OK;
+        pitch = round_pitch(fit, pitch, n);
+    } else {
+        LR_TRY(lone_pitch(fit, axis, step, &pitch));
     }
-    const double known = fit->size_mm[axis] > 0 ? fit->size_mm[axis] : list->face_mm[axis];
-    fit->pitch_mm[axis] = step > 0 && (known == 0 || known > step) ? step : known;
-    if (!(fit->pitch_mm[axis] > 0)) {
-        return lr_error(list->log, LR_BAD_INPUT,
-                        "%s: crystal %d stands alone along %s, and its width is not known: give "
-                        "the size of the crystals",
-                        list->name ? list->name : "crystal list", fit->panel->members[0],
-                        axis == 0 ? "u" : "v");
-    }
+    fill_pitches(fit, axis, pitch, step - gap);
     return LR_OK;
 }
 
@@ -252,6 +331,25 @@ static int segment_of(const struct lr_crystal_fit *fit, int axis, int line)
     return s;
 }
 
+/* The face of the crystals along one of the panel's axes: as known, else as wide as the closest of
+ * them leave it. */
+static lr_status find_face(const struct lr_crystal_fit *fit, int axis, double *face_mm)
+{
+    const lr_crystal_list *list = fit->panel->growth->list;
+    const double size = fit->size_mm[axis] > 0 ? fit->size_mm[axis] : list->face_mm[axis];
+    const double least = fit->least_pitch_mm[axis];
+    if (size > least + fit->panel->tolerance_mm) {
+        return lr_error(list->log, LR_BAD_INPUT,
+                        "%s: crystals of %.6g mm stand every %.6g mm along %s (crystal %d): they "
+                        "would overlap; check the sizes",
+                        list->name ? list->name : "crystal list", size, least,
+                        axis == 0 ? "u" : "v", fit->panel->members[0]);
+    }
+    *face_mm = size > 0 ? fmin(size, least) : least;
+    return LR_OK;
+}
+
+/* What the modules of a panel share. */
 static lr_status fill_module(const struct lr_crystal_fit *fit, lr_module *module)
 {
     const lr_crystal_list *list = fit->panel->growth->list;
@@ -261,17 +359,7 @@ static lr_status fill_module(const struct lr_crystal_fit *fit, lr_module *module
         module->normal[k] = -fit->axes[2][k];
     }
     for (int k = 0; k < 2; k++) {
-        const double size = fit->size_mm[k] > 0 ? fit->size_mm[k] : list->face_mm[k];
-        module->pitch_mm[k] = fit->pitch_mm[k];
-        module->face_mm[k] = size > 0 ? size : fit->pitch_mm[k];
-        if (module->face_mm[k] > module->pitch_mm[k] + fit->panel->tolerance_mm) {
-            return lr_error(list->log, LR_BAD_INPUT,
-                            "%s: crystals of %.6g mm stand every %.6g mm along %s (crystal %d): "
-                            "they would overlap; check the sizes",
-                            list->name ? list->name : "crystal list", size, fit->pitch_mm[k],
-                            k == 0 ? "u" : "v", fit->panel->members[0]);
-        }
-        module->face_mm[k] = fmin(module->face_mm[k], module->pitch_mm[k]);
+        LR_TRY(find_face(fit, k, &module->face_mm[k]));
     }
     module->depth_mm = fit->size_mm[2] > 0 ? fit->size_mm[2] : list->depth_mm;
     if (!(module->depth_mm > 0)) {
@@ -334,6 +422,7 @@ static lr_status add_blocks(const struct lr_crystal_fit *fit, struct lr_crystal_
                 const int begin = fit->starts[k][segment[k]], end = fit->starts[k][segment[k] + 1];
                 block.first[k] = begin;
                 block.module.crystals[k] = end - begin;
+                block.module.pitch_mm[k] = fit->pitches_mm[k][segment[k]];
                 vec_add_scaled(block.module.centre_mm, mean_line(fit, k, begin, end), fit->axes[k],
                                block.module.centre_mm);
             }
@@ -375,8 +464,8 @@ static bool measure(const struct lr_crystal_fit *fit, struct lr_crystal_misfit *
         for (int k = 0; k < 2; k++) {
             const int line = fit->places[c][k], s = segment_of(fit, k, line);
             const int begin = fit->starts[k][s], end = fit->starts[k][s + 1];
-            at[k] -=
-                mean_line(fit, k, begin, end) + (line - 0.5 * (begin + end - 1)) * fit->pitch_mm[k];
+            at[k] -= mean_line(fit, k, begin, end) +
+                     (line - 0.5 * (begin + end - 1)) * fit->pitches_mm[k][s];
         }
         lr_crystal_misfit_note(misfit, c, vec_length(at));
         within = within && vec_length(at) <= fit->panel->tolerance_mm;
@@ -389,7 +478,8 @@ static lr_status allocate(struct lr_crystal_fit *fit, const lr_log *log)
     for (int k = 0; k < 2; k++) {
         fit->lines[k] = lr_alloc(fit->n[k], sizeof(double), "a panel", log);
         fit->starts[k] = lr_alloc((int64_t)fit->n[k] + 1, sizeof(int), "a panel", log);
-        if (fit->lines[k] == NULL || fit->starts[k] == NULL) {
+        fit->pitches_mm[k] = lr_alloc(fit->n[k], sizeof(double), "a panel", log);
+        if (fit->lines[k] == NULL || fit->starts[k] == NULL || fit->pitches_mm[k] == NULL) {
             return LR_FAILED;
         }
     }
@@ -441,6 +531,7 @@ lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel,
     for (int k = 0; k < 2; k++) {
         free(fit.lines[k]);
         free(fit.starts[k]);
+        free(fit.pitches_mm[k]);
     }
     return status;
 }

@@ -78,20 +78,35 @@ static void consider(void *user, int crystal, double distance2)
 }
 
 /* The way to the nearest free crystal of the same module; zero when there is none near. */
-static void find_step(const struct lr_crystal_growth *growth, int from, const double *across,
+static void find_step(struct lr_crystal_growth *growth, int from, const double *across,
                       double step[3])
 {
     struct search search = {growth, from, across, -1, INFINITY};
     const struct lr_point_visit visit = {consider, &search};
     const double *at = growth->list->crystals[from].centre_mm;
     for (double reach = growth->hash.cell_mm; reach <= 8.5 * growth->hash.cell_mm; reach *= 2) {
-        lr_point_hash_visit(&growth->hash, at, reach, &visit);
+        growth->seen += lr_point_hash_visit(&growth->hash, at, reach, &visit);
         if (search.found >= 0) {
             vec_sub(growth->list->crystals[search.found].centre_mm, at, step);
             return;
         }
     }
     step[0] = step[1] = step[2] = 0;
+}
+
+/* Crystals of real scanners have some hundred others in reach; a heap of them has all. */
+static bool is_lost(const struct lr_crystal_growth *growth)
+{
+    return growth->seen > 200000000 + (int64_t)2000 * growth->list->num_crystals;
+}
+
+static lr_status refuse_heap(const struct lr_crystal_growth *growth)
+{
+    return lr_error(growth->list->log, LR_BAD_INPUT,
+                    "%s: the crystals do not stand in regular panels: too many of them lie in one "
+                    "place, %.3g mm apart elsewhere",
+                    growth->list->name ? growth->list->name : "crystal list",
+                    growth->hash.cell_mm / 1.25);
 }
 
 /* --- growing one panel --- */
@@ -125,7 +140,7 @@ static void step_on(struct front *front, const struct visit *from, int axis, int
     struct search search = {growth, from->crystal, NULL, -1, INFINITY};
     const struct lr_point_visit visit = {nearest, &search};
     const double reach = fmin(front->share * vec_length(step), front->reach_mm);
-    lr_point_hash_visit(&growth->hash, target, reach, &visit);
+    growth->seen += lr_point_hash_visit(&growth->hash, target, reach, &visit);
     if (search.found < 0) {
         return;
     }
@@ -154,7 +169,7 @@ static void grow_panel(struct front *front, int seed)
     front->head = 0;
     front->tail = 1;
     front->queue[0] = first;
-    while (front->head < front->tail) {
+    while (front->head < front->tail && !is_lost(growth)) {
         const struct visit from = front->queue[front->head++];
         for (int axis = 0; axis < 2; axis++) {
             if (is_known(from.steps[axis])) {
@@ -174,12 +189,17 @@ lr_status lr_crystals_grow(struct lr_crystal_growth *growth, double share, doubl
     if (front.queue == NULL) {
         return LR_FAILED;
     }
-    for (int c = 0; c < list->num_crystals && growth->num_panels <= LR_MAX_CRYSTAL_MODULES; c++) {
+    for (int c = 0;
+         c < list->num_crystals && growth->num_panels <= LR_MAX_CRYSTAL_MODULES && !is_lost(growth);
+         c++) {
         if (growth->panel[c] < 0) {
             grow_panel(&front, c);
         }
     }
     free(front.queue);
+    if (is_lost(growth)) {
+        return refuse_heap(growth);
+    }
     if (growth->num_panels > LR_MAX_CRYSTAL_MODULES) {
         return lr_error(list->log, LR_BAD_INPUT,
                         "%s: the crystals do not stand in regular panels: they would make more "
@@ -218,8 +238,7 @@ static int compare_doubles(const void *a, const void *b)
     return left < right ? -1 : left > right;
 }
 
-/* The median distance of some crystals to their nearest neighbour. */
-static double typical_spacing(const lr_crystal_list *list)
+double lr_crystals_spacing_mm(const lr_crystal_list *list)
 {
     double nearest2[NUM_SAMPLES];
     const int count = list->num_crystals < NUM_SAMPLES ? list->num_crystals : NUM_SAMPLES;
@@ -251,13 +270,17 @@ static void find_twin(void *user, int crystal, double distance2)
     }
 }
 
-static lr_status refuse_twins(const struct lr_crystal_growth *growth)
+static lr_status refuse_twins(struct lr_crystal_growth *growth)
 {
     const lr_crystal_list *list = growth->list;
     for (int c = 0; c < list->num_crystals; c++) {
         struct twin twin = {c, -1};
         const struct lr_point_visit visit = {find_twin, &twin};
-        lr_point_hash_visit(&growth->hash, list->crystals[c].centre_mm, 1e-6, &visit);
+        growth->seen +=
+            lr_point_hash_visit(&growth->hash, list->crystals[c].centre_mm, 1e-6, &visit);
+        if (is_lost(growth)) {
+            return refuse_heap(growth);
+        }
         if (twin.found >= 0) {
             return lr_error(list->log, LR_BAD_INPUT,
                             "%s: crystals %d and %d have the same centre (%.6g, %.6g, %.6g) mm: "
@@ -275,7 +298,7 @@ static lr_status prepare(struct lr_crystal_growth *growth)
 {
     const lr_crystal_list *list = growth->list;
     LR_TRY(lr_point_hash_init(&growth->hash, list->crystals, list->num_crystals,
-                              1.25 * typical_spacing(list), list->log));
+                              LR_CELLS_PER_SPACING * lr_crystals_spacing_mm(list), list->log));
     LR_TRY(refuse_twins(growth));
     growth->panel = lr_alloc(list->num_crystals, sizeof(*growth->panel), "crystals", list->log);
     growth->places = lr_alloc(list->num_crystals, sizeof(*growth->places), "crystals", list->log);

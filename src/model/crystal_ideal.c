@@ -11,11 +11,12 @@
 
 static const double degree = 3.14159265358979323846 / 180;
 
-/* The ideal ring may be off by this much more than each block for itself. */
-static const double share_more = 1.5, mm_more = 1e-4;
+/* The ideal ring may be off by this much more than each block for itself; where panels are single
+ * lines, within which the list's rounding does not show, by that of 3 decimals. */
+static const double share_more = 1.5, mm_more = 5e-5, line_more = 1e-3;
 
 /* Numbers are rounded as long as crystals move by less than this, mm. */
-static const double most_snap_mm = 2e-4;
+static const double most_snap_mm = 2e-5;
 
 /* What blocks at the same place of all panels have in common. */
 struct slot {
@@ -158,6 +159,16 @@ static double measure(const struct ideal *ideal, const struct lr_crystal_growth 
     return most;
 }
 
+static double room_of(const struct lr_crystal_blocks *blocks,
+                      const struct lr_crystal_bounds *bounds)
+{
+    double more = line_more;
+    for (int b = 0; b < blocks->count; b++) {
+        more = blocks->items[b].module.crystals[0] > 1 ? mm_more : more;
+    }
+    return fmin(share_more * bounds->off_mm + more, bounds->tolerance_mm);
+}
+
 static void take(struct ideal *ideal, struct lr_crystal_blocks *blocks)
 {
     for (int b = 0; b < blocks->count; b++) {
@@ -185,7 +196,7 @@ lr_status lr_crystal_blocks_idealise(struct lr_crystal_blocks *blocks, int num_p
         }
         shape(&ideal);
         const double off = measure(&ideal, growth, block_at);
-        if (off <= share_more * bounds->off_mm + mm_more && off <= bounds->tolerance_mm) {
+        if (off <= room_of(blocks, bounds)) {
             take(&ideal, blocks);
             bounds->off_mm = off;
         }

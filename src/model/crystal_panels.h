@@ -14,6 +14,9 @@
 /* More modules than this are refused: the table of module pairs grows with their square. */
 #define LR_MAX_CRYSTAL_MODULES 65536
 
+/* The hash's cells by the list's spacing (lr_crystals_spacing_mm). */
+#define LR_CELLS_PER_SPACING 1.25
+
 /* Which panel each crystal belongs to, and its place in the panel's grid. */
 struct lr_crystal_growth {
     const lr_crystal_list *list;
@@ -22,6 +25,7 @@ struct lr_crystal_growth {
     int (*places)[2]; /* [num_crystals] along the panel's two directions, any origin */
     int *block;       /* [num_crystals] index in the blocks, once its panel is fitted */
     int num_panels;
+    int64_t seen; /* crystals looked at so far: what bounds the time */
 };
 
 /* errors: LR_BAD_INPUT for centres that are not finite or beyond 1 km, for two crystals at one
@@ -91,6 +95,22 @@ struct lr_crystal_bounds {
 lr_status lr_crystal_blocks_idealise(struct lr_crystal_blocks *blocks, int num_positions,
                                      const struct lr_crystal_growth *growth,
                                      struct lr_crystal_bounds *bounds);
+
+/* The modules that become a scanner, and what they may be changed by. */
+struct lr_crystal_room {
+    const char *title;
+    lr_module *modules; /* [num_modules] normals set */
+    int num_modules;
+    double *detection_depth_mm;
+    double tolerance_mm;
+    const lr_log *log;
+};
+
+/* Where boxes of modules overlap by more than rounding, makes all crystals shorter around
+ * their centres, down to half, as long as the plane on which hits are read stays in place and
+ * within them; with a warning. Modules that overlap even so are left as they are.
+ * errors: LR_FAILED without memory. */
+lr_status lr_crystal_room_shorten(struct lr_crystal_room *room);
 
 /* The shortest decimal within `off` of a value. */
 double lr_shortest_decimal(double value, double off);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "model/crystal_panels.h"
+#include "model/module_index.h"
 #include "model/scanner_check.h"
 
 #include <stdlib.h>
@@ -139,13 +140,6 @@ static lr_status fit_panels(struct draft *draft)
 
 /* --- modules --- */
 
-static double reach_of(const lr_module *module)
-{
-    return 0.5 * (module->crystals[0] * module->pitch_mm[0] +
-                  module->crystals[1] * module->pitch_mm[1]) +
-           module->depth_mm;
-}
-
 /* Makes a module smaller by a length in each direction; crystals move by half of it at most. */
 static void shrink(lr_module *module, double length_mm)
 {
@@ -165,11 +159,6 @@ static bool is_left(const lr_module *module)
  * nothing is left of one of them, and the scanner will be refused. */
 static bool separate_pair(const struct draft *draft, lr_module *a, lr_module *b, double *most)
 {
-    double way[3];
-    vec_sub(a->centre_mm, b->centre_mm, way);
-    if (vec_length(way) > reach_of(a) + reach_of(b)) {
-        return true;
-    }
     const double overlap = lr_module_overlap_mm(a, b);
     if (!(overlap > 0.5 * LR_OVERLAP_TOLERANCE_MM)) {
         return true;
@@ -184,16 +173,22 @@ static bool separate_pair(const struct draft *draft, lr_module *a, lr_module *b,
 }
 
 /* Modules that touch overlap by rounding: takes that away. */
-static void separate(struct draft *draft, int count)
+static lr_status separate(struct draft *draft, int count)
 {
     double most = 0;
     bool goes_on = true;
+    struct lr_module_index index; /* of modules as they are: none grows */
+    LR_TRY(lr_module_index_init(&index, draft->modules, count, draft->list->log));
     for (int i = 0; i < count && goes_on; i++) {
-        for (int j = i + 1; j < count && goes_on; j++) {
-            goes_on = separate_pair(draft, &draft->modules[i], &draft->modules[j], &most);
+        const int num_met = lr_module_index_meet(&index, i);
+        for (int k = 0; k < num_met && goes_on; k++) {
+            goes_on =
+                separate_pair(draft, &draft->modules[i], &draft->modules[index.met[k]], &most);
         }
     }
+    lr_module_index_finish(&index);
     draft->off_mm += 0.5 * most;
+    return LR_OK;
 }
 
 static lr_scanner *create(struct draft *draft)
@@ -207,14 +202,22 @@ static lr_scanner *create(struct draft *draft)
     for (int m = 0; m < count; m++) {
         draft->modules[m] = draft->blocks.items[m].module;
     }
-    separate(draft, count);
+    double detection_depth_mm = list->detection_depth_mm;
+    struct lr_crystal_room room = {draft->title,        draft->modules,      count,
+                                   &detection_depth_mm, draft->tolerance_mm, list->log};
+    if (list->infers_sizes && lr_crystal_room_shorten(&room) != LR_OK) {
+        return NULL;
+    }
+    if (separate(draft, count) != LR_OK) {
+        return NULL;
+    }
     const lr_scanner_params params = {
         .name = list->name,
         .modules = draft->modules,
         .num_modules = count,
         .num_positions = draft->num_positions,
         .coincidence = list->coincidence,
-        .detection_depth_mm = list->detection_depth_mm,
+        .detection_depth_mm = detection_depth_mm,
         .tof_resolution_ps = list->tof_resolution_ps,
         .crystal_mu_per_mm = list->crystal_mu_per_mm,
         .source = list->source,

@@ -23,10 +23,10 @@ bool lr_is_about(double ratio, double number)
 
 const char *lr_finding_kind_name(lr_finding_kind kind)
 {
-    static const char *const names[] = {"arc",         "radius", "units",  "overlap",
-                                        "gap",         "length", "normal", "handedness",
-                                        "coincidence", "size",   "refused"};
-    return kind >= LR_FINDING_ARC && kind <= LR_FINDING_REFUSED ? names[kind] : "unknown";
+    static const char *const names[] = {"arc",         "radius", "units",   "overlap",
+                                        "gap",         "length", "normal",  "handedness",
+                                        "coincidence", "size",   "refused", "hiding"};
+    return kind >= LR_FINDING_ARC && kind <= LR_FINDING_HIDING ? names[kind] : "unknown";
 }
 
 /* --- findings --- */

@@ -60,4 +60,7 @@ void lr_examine_rules(struct lr_examination *examination);
 void lr_examine_grid(struct lr_examination *examination);
 void lr_examine_size(struct lr_examination *examination);
 
+/* Of a scanner that there is. */
+void lr_examine_hiding(struct lr_examination *examination, const lr_scanner *scanner);
+
 #endif

@@ -5,47 +5,55 @@
 #include "model/doctor.h"
 
 #include "base/vec.h"
+#include "model/module_index.h"
 #include "model/scanner_check.h"
 
 /* --- overlaps --- */
 
-static double reach_of(const lr_module *module)
-{
-    return 0.5 * (module->crystals[0] * module->pitch_mm[0] +
-                  module->crystals[1] * module->pitch_mm[1]) +
-           module->depth_mm;
-}
+static const char overlap_remedy[] =
+    "reduce the pitch or the number of modules, or move them apart";
 
-static bool may_meet(const lr_module *a, const lr_module *b)
+/* So many are counted: a file may put all its modules in one place. */
+enum { MOST_OVERLAPS = 10000 };
+
+static int examine_module(struct lr_examination *examination, struct lr_module_index *index,
+                          int module, int overlaps)
 {
-    double way[3];
-    vec_sub(a->centre_mm, b->centre_mm, way);
-    return vec_length(way) < reach_of(a) + reach_of(b);
+    struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_OVERLAP, {module, -1}, overlap_remedy};
+    const int count = lr_module_index_meet(index, module);
+    for (int k = 0; k < count && overlaps < MOST_OVERLAPS; k++) {
+        const double overlap = lr_module_overlap_mm(&examination->modules[module],
+                                                    &examination->modules[index->met[k]]);
+        if (overlap > LR_OVERLAP_TOLERANCE_MM && ++overlaps <= LR_FINDINGS_SPELLED) {
+            head.modules[1] = index->met[k];
+            lr_examination_add(examination, &head,
+                               "modules %d and %d overlap by %.3g mm: their crystals would fill "
+                               "the same space",
+                               module, index->met[k], overlap);
+        }
+    }
+    return overlaps;
 }
 
 void lr_examine_overlaps(struct lr_examination *examination)
 {
     const int count = examination->draft->params.num_modules;
-    struct lr_finding_head head = {LR_SUSPECT,
-                                   LR_FINDING_OVERLAP,
-                                   {-1, -1},
-                                   "reduce the pitch or the number of modules, or move them apart"};
+    const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_OVERLAP, {-1, -1}, overlap_remedy};
+    struct lr_module_index index;
     int overlaps = 0;
-    for (int i = 0; i < count; i++) {
-        for (int j = i + 1; j < count; j++) {
-            const lr_module *a = &examination->modules[i], *b = &examination->modules[j];
-            const double overlap = may_meet(a, b) ? lr_module_overlap_mm(a, b) : -1;
-            if (overlap > LR_OVERLAP_TOLERANCE_MM && ++overlaps <= LR_FINDINGS_SPELLED) {
-                head.modules[0] = i;
-                head.modules[1] = j;
-                lr_examination_add(examination, &head,
-                                   "modules %d and %d overlap by %.3g mm: their crystals would "
-                                   "fill the same space",
-                                   i, j, overlap);
-            }
-        }
+    if (lr_module_index_init(&index, examination->modules, count, examination->log) != LR_OK) {
+        examination->failed = true;
+        return;
     }
-    lr_examination_rest(examination, &head, overlaps);
+    for (int m = 0; m < count && overlaps < MOST_OVERLAPS; m++) {
+        overlaps = examine_module(examination, &index, m, overlaps);
+    }
+    lr_module_index_finish(&index);
+    if (overlaps >= MOST_OVERLAPS) {
+        lr_examination_add(examination, &head, "thousands more like these");
+    } else {
+        lr_examination_rest(examination, &head, overlaps);
+    }
 }
 
 /* --- normals --- */

@@ -4,8 +4,10 @@
  * The geometry doctor on coincidence rules, grids and sizes. */
 #include "model/doctor.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "model/coincidence.h"
 
 #include <lr/lors.h>
 #include <stdio.h>
@@ -196,10 +198,11 @@ static const char *bytes_text(char text[32], double bytes)
     return text;
 }
 
-static void tell_size(struct lr_examination *examination, const lr_lors *lors)
+static void tell_size(struct lr_examination *examination, const lr_lors_size *size)
 {
     char dense[32], table[32];
-    const double bytes = 4.0 * (double)lors->count;
+    const double modules = examination->draft->params.num_modules;
+    const double bytes = 4.0 * (double)size->num_lors;
     const bool much = bytes > 0.5 * (double)lr_physical_memory();
     const struct lr_finding_head head = {
         LR_NOTE,
@@ -208,29 +211,46 @@ static void tell_size(struct lr_examination *examination, const lr_lors *lors)
         much ? "keep data sparse, or limit the coincidences: dense data would take more than half "
                "of this machine's memory"
              : ""};
-    lr_examination_add(
-        examination, &head,
-        "%lld LORs in %lld of %lld pairs of modules: one number for each takes %s, "
-        "the table of pairs %s",
-        (long long)lors->count, (long long)lors->num_pairs,
-        (long long)lors->scanner->num_modules * (lors->scanner->num_modules - 1) / 2,
-        bytes_text(dense, bytes),
-        bytes_text(table, 4.0 * lors->scanner->num_modules * (double)lors->scanner->num_modules));
+    lr_examination_add(examination, &head,
+                       "%lld LORs in %lld of %.0f pairs of modules: one number for each takes %s, "
+                       "the table of pairs %s",
+                       (long long)size->num_lors, (long long)size->num_pairs,
+                       0.5 * modules * (modules - 1), bytes_text(dense, bytes),
+                       bytes_text(table, LR_PAIR_BYTES * (double)size->num_pairs));
+}
+
+/* What is wrong with the scanner is found elsewhere; that there is no memory is nobody's fault. */
+static void pass_failures(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    struct lr_examination *examination = user;
+    if (level == LR_LOG_ERROR && status == LR_FAILED) {
+        examination->failed = true;
+        lr_error(examination->log, status, "%s", sentence);
+    }
 }
 
 void lr_examine_size(struct lr_examination *examination)
 {
-    lr_scanner *scanner = lr_scanner_create(&examination->draft->params);
-    lr_lors *lors = scanner != NULL ? lr_lors_create(scanner, NULL) : NULL;
-    if (lors != NULL) {
-        tell_size(examination, lors);
-    } else if (scanner != NULL) {
+    const lr_log failures = {pass_failures, examination};
+    lr_scanner_params params = examination->draft->params;
+    params.log = &failures;
+    lr_scanner *scanner = lr_scanner_create(&params);
+    lr_lors_size size;
+    const lr_status status =
+        scanner != NULL ? lr_lors_count(scanner, NULL, &size, &failures) : LR_FAILED;
+    if (scanner != NULL && !examination->failed) {
+        lr_examine_hiding(examination, scanner);
+    }
+    if (examination->failed) {
+        /* told */
+    } else if (status == LR_OK) {
+        tell_size(examination, &size);
+    } else if (status == LR_BAD_INPUT) {
         const struct lr_finding_head head = {
             LR_SUSPECT, LR_FINDING_COINCIDENCE, {-1, -1}, "relax the coincidence rules"};
         lr_examination_add(examination, &head,
                            "no pair of modules has a LOR in coincidence: the rules exclude "
                            "everything");
     }
-    lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
 }

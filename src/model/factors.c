@@ -59,14 +59,15 @@ lr_lor_source lr_crystal_product_source(lr_crystal_product *product)
 double lr_crystal_product_sum(const lr_crystal_product *product, int threads)
 {
     const int64_t num_crystals = product->lors->scanner->num_crystals;
-    double *values = lr_alloc(2 * num_crystals, sizeof(*values), "sums over crystals", NULL);
+    double *values =
+        lr_alloc(2 * num_crystals, sizeof(*values), "sums over crystals", product->log);
     double sum = NAN;
     if (values != NULL) {
         double *fans = values + num_crystals;
         for (int64_t c = 0; c < num_crystals; c++) {
             values[c] = product->values[c];
         }
-        if (lr_crystal_fans(product->lors, values, fans, threads, NULL) == LR_OK) {
+        if (lr_crystal_fans(product->lors, values, fans, threads, product->log) == LR_OK) {
             sum = 0.0;
             for (int64_t c = 0; c < num_crystals; c++) {
                 sum += 0.5 * values[c] * fans[c]; /* each LOR is met at both ends */
@@ -123,7 +124,7 @@ static lr_status get_source_products(void *user, const lr_lor_span *span, float 
         return LR_USAGE;
     }
     const int64_t chunk = span->count < CHUNK ? span->count : CHUNK;
-    float *other = lr_alloc(chunk, sizeof(*other), "factors", NULL);
+    float *other = lr_alloc(chunk, sizeof(*other), "factors", product->log);
     lr_status status = other != NULL ? LR_OK : LR_FAILED;
     for (int64_t begin = 0; status == LR_OK && begin < span->count; begin += chunk) {
         const int64_t left = span->count - begin;

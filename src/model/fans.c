@@ -131,7 +131,7 @@ static void add_module(const struct fan_loop *loop, int near, int far, double *s
 {
     const lr_lors *lors = loop->lors;
     const lr_scanner *scanner = lors->scanner;
-    const int64_t pair = lors->pair_of[(int64_t)near * scanner->num_modules + far];
+    const int64_t pair = lr_lors_pair(lors, near, far);
     if (pair < 0) {
         return;
     }

@@ -139,8 +139,8 @@ static void blur_pair(const struct simulation *simulation, struct pair *pair)
                    pair->point_mm);
 }
 
-/* Distance to the module's detection plane and the crystal hit there, -1 in a gap; false: the module
- * is not met. */
+/* Distance to the module's detection plane and the crystal hit there, -1 in a gap or from behind,
+ * which stops the photon all the same; false: the module is not met. */
 static bool meet(const struct simulation *simulation, int m, const struct pair *pair, double sign,
                  double *distance_mm, int *crystal)
 {
@@ -151,7 +151,8 @@ static bool meet(const struct simulation *simulation, int m, const struct pair *
     vec_sub(centre_mm, pair->point_mm, to);
     const double approach = sign * vec_dot(pair->direction, module->normal);
     const double height = vec_dot(to, module->normal);
-    if (!(approach < 0 && height < 0)) {
+    const bool is_front = height < 0;
+    if (!(is_front ? approach < 0 : height > 0 && approach > 0)) {
         return false;
     }
     *distance_mm = height / approach;
@@ -159,7 +160,7 @@ static bool meet(const struct simulation *simulation, int m, const struct pair *
     vec_sub(hit, centre_mm, hit);
     const double place[2] = {vec_dot(hit, module->u), vec_dot(hit, module->v)};
     int cell[2];
-    bool is_face = true;
+    bool is_face = is_front;
     for (int k = 0; k < 2; k++) {
         const int count = module->crystals[k];
         const double at = place[k] / module->pitch_mm[k] + 0.5 * count;

@@ -57,11 +57,12 @@ void lr_point_hash_finish(struct lr_point_hash *hash)
 
 /* A bucket may hold crystals of other cells: only the cell's own count, so that none comes
  * twice. */
-static void visit_cell(const struct lr_point_hash *hash, const int64_t cell[3],
-                       const double point_mm[3], double reach_mm,
-                       const struct lr_point_visit *visit)
+static int64_t visit_cell(const struct lr_point_hash *hash, const int64_t cell[3],
+                          const double point_mm[3], double reach_mm,
+                          const struct lr_point_visit *visit)
 {
-    for (int c = hash->heads[head_of(hash, cell)]; c >= 0; c = hash->next[c]) {
+    int64_t seen = 0;
+    for (int c = hash->heads[head_of(hash, cell)]; c >= 0; c = hash->next[c], seen++) {
         const double *at = hash->crystals[c].centre_mm;
         if (cell_of(hash, at[0]) != cell[0] || cell_of(hash, at[1]) != cell[1] ||
             cell_of(hash, at[2]) != cell[2]) {
@@ -73,12 +74,13 @@ static void visit_cell(const struct lr_point_hash *hash, const int64_t cell[3],
             visit->take(visit->user, c, vec_dot(way, way));
         }
     }
+    return seen;
 }
 
-void lr_point_hash_visit(const struct lr_point_hash *hash, const double point_mm[3],
-                         double reach_mm, const struct lr_point_visit *visit)
+int64_t lr_point_hash_visit(const struct lr_point_hash *hash, const double point_mm[3],
+                            double reach_mm, const struct lr_point_visit *visit)
 {
-    int64_t low[3], high[3];
+    int64_t low[3], high[3], seen = 0;
     for (int k = 0; k < 3; k++) {
         low[k] = cell_of(hash, point_mm[k] - reach_mm);
         high[k] = cell_of(hash, point_mm[k] + reach_mm);
@@ -87,8 +89,9 @@ void lr_point_hash_visit(const struct lr_point_hash *hash, const double point_mm
         for (int64_t y = low[1]; y <= high[1]; y++) {
             for (int64_t x = low[0]; x <= high[0]; x++) {
                 const int64_t cell[3] = {x, y, z};
-                visit_cell(hash, cell, point_mm, reach_mm, visit);
+                seen += visit_cell(hash, cell, point_mm, reach_mm, visit);
             }
         }
     }
+    return seen;
 }

@@ -28,8 +28,9 @@ struct lr_point_visit {
     void *user;
 };
 
-/* Visits the crystals within reach_mm of a point, in no order. Time goes with the cells in reach. */
-void lr_point_hash_visit(const struct lr_point_hash *hash, const double point_mm[3],
-                         double reach_mm, const struct lr_point_visit *visit);
+/* Visits the crystals within reach_mm of a point, in no order. Time goes with the cells in reach and
+ * the crystals in them; returns how many that were. */
+int64_t lr_point_hash_visit(const struct lr_point_hash *hash, const double point_mm[3],
+                            double reach_mm, const struct lr_point_visit *visit);
 
 #endif

@@ -277,7 +277,7 @@ static lr_status fill_result(struct estimate *estimate, lr_randoms *randoms)
         randoms->values[c] = (float)(estimate->rates[c] * (double)num / sum);
     }
     randoms->delayeds = estimate->delayeds;
-    randoms->product = (lr_crystal_product){estimate->lors, randoms->values, 1.0};
+    randoms->product = (lr_crystal_product){estimate->lors, randoms->values, 1.0, estimate->log};
     const double of_one = lr_crystal_product_sum(&randoms->product, 0);
     if (!(of_one > 0.0)) {
         return lr_error(estimate->log, LR_FAILED, "no memory for the sum of randoms");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -66,6 +67,12 @@ static bool prepare(lr_scanner *scanner, const lr_scanner_params *params)
     scanner->crystal_mu_per_mm = params->crystal_mu_per_mm;
     scanner->name = lr_copy_string(lr_scanner_title(params), params->log);
     scanner->source = lr_copy_string(params->source, params->log);
+    if (scanner->name != NULL) {
+        lr_clean_text(scanner->name);
+    }
+    if (scanner->source != NULL) {
+        lr_clean_text_but(scanner->source, "\n");
+    }
     scanner->modules =
         lr_alloc(params->num_modules, sizeof(*scanner->modules), "the modules", params->log);
     scanner->first_crystal = lr_alloc((int64_t)params->num_modules + 1,

@@ -3,17 +3,14 @@
 #include "model/scanner_check.h"
 
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/vec.h"
-
-#include <stdlib.h>
+#include "model/module_index.h"
 
 /* The space that a module's crystals fill. */
 struct box {
     double centre[3];
     const double *axes[3]; /* u, v, normal */
     double half[3];        /* extents along them */
-    double radius;         /* of the sphere around it */
 };
 
 static struct box module_box(const lr_module *module)
@@ -24,7 +21,6 @@ static struct box module_box(const lr_module *module)
     }
     box.half[2] = 0.5 * module->depth_mm;
     vec_add_scaled(module->centre_mm, -box.half[2], module->normal, box.centre);
-    box.radius = vec_length(box.half);
     return box;
 }
 
@@ -72,39 +68,33 @@ double lr_module_overlap_mm(const lr_module *a, const lr_module *b)
     return box_overlap(&box_a, &box_b);
 }
 
-static bool spheres_meet(const struct box *a, const struct box *b)
+/* Of one module with those numbered above it. */
+static lr_status check_module(const char *title, const lr_module *modules,
+                              struct lr_module_index *index, int module, const lr_log *log)
 {
-    double between[3];
-    vec_sub(b->centre, a->centre, between);
-    const double reach = a->radius + b->radius;
-    return vec_dot(between, between) < reach * reach;
+    const struct box box = module_box(&modules[module]);
+    const int count = lr_module_index_meet(index, module);
+    for (int k = 0; k < count; k++) {
+        const struct box other = module_box(&modules[index->met[k]]);
+        const double overlap = box_overlap(&box, &other);
+        if (overlap > LR_OVERLAP_TOLERANCE_MM) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "%s: modules %d and %d overlap by %.3g mm: reduce the pitch or the "
+                            "number of modules, or move them apart",
+                            title, module, index->met[k], overlap);
+        }
+    }
+    return LR_OK;
 }
 
 lr_status lr_scanner_check_overlaps(const char *title, const lr_module *modules, int num_modules,
                                     const lr_log *log)
 {
-    struct box *boxes = lr_alloc(num_modules, sizeof(*boxes), "the modules' boxes", log);
-    if (boxes == NULL) {
-        return LR_FAILED;
+    struct lr_module_index index;
+    lr_status status = lr_module_index_init(&index, modules, num_modules, log);
+    for (int m = 0; m < num_modules && status == LR_OK; m++) {
+        status = check_module(title, modules, &index, m, log);
     }
-    for (int m = 0; m < num_modules; m++) {
-        boxes[m] = module_box(&modules[m]);
-    }
-    lr_status status = LR_OK;
-    for (int i = 0; i < num_modules && status == LR_OK; i++) {
-        for (int j = i + 1; j < num_modules && status == LR_OK; j++) {
-            if (!spheres_meet(&boxes[i], &boxes[j])) {
-                continue;
-            }
-            const double overlap = box_overlap(&boxes[i], &boxes[j]);
-            if (overlap > LR_OVERLAP_TOLERANCE_MM) {
-                status = lr_error(log, LR_BAD_INPUT,
-                                  "%s: modules %d and %d overlap by %.3g mm: reduce the pitch or "
-                                  "the number of modules, or move them apart",
-                                  title, i, j, overlap);
-            }
-        }
-    }
-    free(boxes);
+    lr_module_index_finish(&index);
     return status;
 }

@@ -66,6 +66,7 @@ struct lr_backend {
     const struct lr_backend_fns *fns;
     void *self;
     char device[160];
+    bool is_emulated; /* the device is a renderer in software */
 };
 
 /* Whether crystal penetration, where it is asked for, can be had: not in exact mode, and not without

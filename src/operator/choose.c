@@ -96,13 +96,26 @@ struct contest {
     char why[1200];  /* why the last one that dropped out did */
 };
 
-/* Fastest first; equal ones, among them all when nothing was measured, keep their order. */
+/* Where nothing is measured: which of two comes first whatever the day. The reference comes last,
+ * and what a processor does in place of a graphics processor just before it. */
+static int standing(const struct lr_speed *speed)
+{
+    return speed->choice->is_reference ? 2 : speed->is_emulated ? 1 : 0;
+}
+
+static bool is_before(const struct lr_speed *one, const struct lr_speed *other)
+{
+    const bool are_timed = one->voxel_us > 0.0 && other->voxel_us > 0.0;
+    return are_timed ? one->voxel_us < other->voxel_us : standing(one) < standing(other);
+}
+
+/* Equal ones keep their order. */
 static void sort_speeds(struct contest *contest)
 {
     for (int k = 1; k < contest->count; k++) {
         const struct lr_speed speed = contest->speeds[k];
         int at = k;
-        for (; at > 0 && contest->speeds[at - 1].voxel_us > speed.voxel_us; at--) {
+        for (; at > 0 && is_before(&speed, &contest->speeds[at - 1]); at--) {
             contest->speeds[at] = contest->speeds[at - 1];
         }
         contest->speeds[at] = speed;
@@ -112,6 +125,11 @@ static void sort_speeds(struct contest *contest)
 static void say_speeds(const struct contest *contest, const lr_log *log)
 {
     char text[256] = "";
+    if (contest->speeds[0].voxel_us == 0.0) {
+        lr_info(log, "taking backend %s, in every run: deterministic asks for no measurement",
+                contest->speeds[0].choice->name);
+        return;
+    }
     for (int k = 0; k < contest->count; k++) {
         const size_t used = strlen(text);
         snprintf(text + used, sizeof(text) - used, "%s%s %.3g us", used > 0 ? ", " : "",
@@ -144,7 +162,7 @@ static void note_refusal(struct contest *contest, const char *name, const char *
     snprintf(contest->why, sizeof(contest->why), "%s cannot run here (%s)", name, reason);
 }
 
-/* Measures where there is a choice, and drops those that cannot run. */
+/* Measures where there is a choice, or takes a fixed order, and drops those that cannot run. */
 static lr_status rank(struct lr_operator *op, struct contest *contest)
 {
     if (contest->count < 2) {

@@ -16,7 +16,10 @@ struct lr_choices {
  *
  * name: a backend's, which is taken or refused with the names of those that could; or NULL or
  * "auto": of those that have what is asked for and find a device, the fastest on this problem by
- * lr_measure_speeds, in exact mode unless sampled is asked for or nothing else works.
+ * lr_measure_speeds, in exact mode unless sampled is asked for or nothing else works. A
+ * deterministic operator takes the first in the order of the list instead, of those on graphics
+ * processors or on the processor's vector units; then those on renderers in software; then the
+ * reference: no stopwatch decides on bits.
  * errors: LR_USAGE for a name or a wish that no backend has; LR_NO_DEVICE; what the backend says. */
 lr_status lr_choose_backend(struct lr_operator *op, const char *name,
                             const struct lr_choices *choices);

@@ -118,6 +118,28 @@ static lr_status make_backend(lr_deposit *deposit)
                     "depositions have no backend %s: they have cpu and compute", name);
 }
 
+/* An event without time of flight would be put in the middle of its line. */
+static lr_status check_kinds(const lr_deposit_params *params)
+{
+    const lr_event_kinds *kinds = &params->info->kinds;
+    bool differs = false;
+    for (int k = 0; k < kinds->count * kinds->count; k++) {
+        if (kinds->tof[k].num_bins < 2) {
+            return lr_error(params->log, LR_BAD_INPUT,
+                            "events of the module types %d and %d are without time of flight, and "
+                            "DIRECT needs to know where on its line each one happened",
+                            k / kinds->count, k % kinds->count);
+        }
+        differs = differs || kinds->tof[k].resolution_ps != kinds->tof[0].resolution_ps;
+    }
+    if (differs) {
+        lr_warn(params->log,
+                "the time resolution of these events differs between types of modules, and "
+                "histo-images are reconstructed with one");
+    }
+    return LR_OK;
+}
+
 static lr_status check(const lr_deposit_params *params)
 {
     if (!params->info->has_tof) {
@@ -125,6 +147,7 @@ static lr_status check(const lr_deposit_params *params)
                         "these events are without time of flight: DIRECT needs to know where on "
                         "its line each one happened");
     }
+    LR_TRY(check_kinds(params));
     return params->device >= 0 ? LR_OK
                                : lr_error(params->log, LR_USAGE,
                                           "device %d: it must not be negative", params->device);

@@ -16,6 +16,7 @@ struct lr_backend_choice {
     const char *name;
     bool has_exact;       /* whether it computes LR_MODE_EXACT */
     bool has_penetration; /* whether it can let crystals stop photons along their depth */
+    bool is_reference;    /* right rather than quick */
     lr_status (*create)(const struct lr_backend_params *params, struct lr_backend *backend);
 };
 

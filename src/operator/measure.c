@@ -325,11 +325,10 @@ static void write_key(const struct trial *trial, char key[KEY_CHARS])
         snprintf(mode, sizeof(mode), "sampled, %d rays", params->rays);
     }
     snprintf(key, KEY_CHARS,
-             "loraster %s; %s on %s; %s: %d modules, %d crystals, %lld LORs; %s; %d mu steps%s%s",
+             "loraster %s; %s on %s; %s: %d modules, %d crystals, %lld LORs; %s; %d mu steps%s",
              lr_version(), trial->backend.fns->name, trial->backend.device, scanner->name,
              scanner->num_modules, scanner->num_crystals, (long long)params->lors->count, mode,
-             params->mu_steps, params->penetration ? "; penetration" : "",
-             params->deterministic ? "; deterministic" : "");
+             params->mu_steps, params->penetration ? "; penetration" : "");
 }
 
 struct series {
@@ -359,6 +358,7 @@ static lr_status open_all(struct series *series, struct lr_operator *op, struct 
         series->notes[k].key = series->keys[k];
         LR_TRY(open_first(&series->trials[k], op, &speeds[k]));
         if (!speeds[k].is_out) {
+            speeds[k].is_emulated = series->trials[k].backend.is_emulated;
             write_key(&series->trials[k], series->keys[k]);
             series->num_open++;
         }
@@ -392,7 +392,8 @@ static lr_status measure(struct series *series, struct lr_operator *op, struct l
                          int count)
 {
     LR_TRY(open_all(series, op, speeds, count));
-    return series->num_open > 1 ? time_all(series, op, speeds, count) : LR_OK;
+    const bool is_race = series->num_open > 1 && !op->params.deterministic;
+    return is_race ? time_all(series, op, speeds, count) : LR_OK;
 }
 
 lr_status lr_measure_speeds(struct lr_operator *op, struct lr_speed *speeds, int count)

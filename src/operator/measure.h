@@ -10,7 +10,8 @@
 /* One backend's result. The caller sets `choice`, lr_measure_speeds the rest. */
 struct lr_speed {
     const struct lr_backend_choice *choice;
-    double voxel_us;    /* one voxel forward and back, on average over the grid */
+    double voxel_us;    /* one voxel forward and back, on average over the grid; 0 = not timed */
+    bool is_emulated;   /* as in struct lr_backend */
     bool is_remembered; /* from an earlier run */
     bool is_out;        /* it answers LR_NO_DEVICE or LR_USAGE, with this reason */
     char reason[1024];
@@ -20,7 +21,7 @@ struct lr_speed {
  * grid, more of them (at most 64 x 64 x 16) while that takes no time, and stops each projection after
  * a fraction of a second, when it has told by its progress how far it is. Backends of one device,
  * scanner and setting are tried once; from then on the file of io/notes.h knows. With one backend
- * that runs, nothing is timed.
+ * that runs, nothing is timed; nor is it for a `deterministic` operator, which only hears who runs.
  *
  * The caller's log hears of errors only. speeds: [count].
  * errors: LR_CANCELLED; what a backend says, except for is_out. */

@@ -17,7 +17,11 @@ static const struct lr_backend_choice builtin_choices[] = {
      .has_penetration = true,
      .create = lr_compute_backend_create},
     {.name = "raster", .create = lr_raster_backend_create},
-    {.name = "cpu", .has_exact = true, .has_penetration = true, .create = lr_cpu_backend_create},
+    {.name = "cpu",
+     .has_exact = true,
+     .has_penetration = true,
+     .is_reference = true,
+     .create = lr_cpu_backend_create},
     {.name = "native", .has_exact = true, .create = lr_native_backend_create},
 };
 

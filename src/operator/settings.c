@@ -197,17 +197,67 @@ static lr_status complete_mu(const lr_operator_params *params, const lr_log *log
     return LR_OK;
 }
 
-void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid, int samples[3])
+/* --- sample points by default: docs/method.md, section 3 --- */
+
+/* Largest spacing of sample points that keeps a voxel's mean right, if half a pitch is not more, and the
+ * largest voxel that needs one point alone away from the axis: over the scanner's radius. */
+static const double most_spacing = 1.0 / 60.0, most_single = 1.0 / 120.0;
+
+/* The same spacing over the crystals' pitch, across the axis and along it. */
+static const double most_pitches[3] = {0.85, 0.85, 1.0};
+
+/* How near the axis the nearest module stands; flat detectors that stand on it: the origin. */
+static double nearest_module_mm(const lr_scanner *scanner)
 {
-    double pitch_mm[2] = {HUGE_VAL, HUGE_VAL};
+    double nearest = HUGE_VAL;
     for (int m = 0; m < scanner->num_modules; m++) {
-        for (int k = 0; k < 2; k++) {
-            pitch_mm[k] = fmin(pitch_mm[k], scanner->modules[m].pitch_mm[k]);
+        const double *centre = scanner->modules[m].centre_mm;
+        const double across = hypot(centre[0], centre[1]);
+        nearest = fmin(nearest, across > 0.0 ? across : fabs(centre[2]));
+    }
+    return nearest;
+}
+
+static void smallest_pitches(const lr_scanner *scanner, double pitch_mm[3])
+{
+    pitch_mm[0] = pitch_mm[1] = pitch_mm[2] = HUGE_VAL;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        for (int k = 0; k < 3; k++) {
+            pitch_mm[k] = fmin(pitch_mm[k], scanner->modules[m].pitch_mm[k == 2]);
         }
     }
+}
+
+/* How far the nearest voxel's centre lies from 0 along an axis, in voxels. */
+static double voxels_from_middle(const lr_grid *grid, int axis)
+{
+    const double first = grid->origin_mm[axis] / grid->voxel_mm[axis];
+    const double nearest = fmin(fmax(round(-first), 0.0), grid->size[axis] - 1.0);
+    return fabs(first + nearest);
+}
+
+/* Voxels so small that the sensitivity hardly changes within one, none of them on the axis: there
+ * gaps stand opposite to gaps. */
+static bool one_point_serves(const lr_grid *grid, double radius_mm)
+{
+    bool serves = voxels_from_middle(grid, 0) > 0.45 && voxels_from_middle(grid, 1) > 0.45;
     for (int k = 0; k < 3; k++) {
-        const double ratio = grid->voxel_mm[k] / pitch_mm[k == 2];
-        samples[k] = round_up(fmin(ratio, MAX_SAMPLES + 1.0));
+        serves = serves && grid->voxel_mm[k] <= most_single * radius_mm;
+    }
+    return serves;
+}
+
+void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid, int samples[3])
+{
+    const double radius_mm = nearest_module_mm(scanner);
+    double pitch_mm[3];
+    smallest_pitches(scanner, pitch_mm);
+    const bool single = one_point_serves(grid, radius_mm);
+    for (int k = 0; k < 3; k++) {
+        const double spacing_mm =
+            fmin(most_pitches[k] * pitch_mm[k], fmax(most_spacing * radius_mm, 0.5 * pitch_mm[k]));
+        const double ratio = fmin(0.5 * grid->voxel_mm[k] / spacing_mm, MAX_SAMPLES + 1.0);
+        samples[k] = single ? 1 : 2 * round_up(ratio);
     }
 }
 

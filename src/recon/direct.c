@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 
+#include <limits.h>
 #include <lr/direct.h>
 #include <math.h>
 #include <stdlib.h>
@@ -48,6 +49,10 @@ static lr_status check(const struct run *run)
                         "each, and no more than there are",
                         run->iterations, run->views_per_block, run->info->num_views);
     }
+    if (params->iterations_before < 0 || params->iterations_before > INT_MAX - run->iterations) {
+        return lr_error(params->log, LR_USAGE, "%d iterations before %d more",
+                        params->iterations_before, run->iterations);
+    }
     if (!(params->relaxation >= 0 && params->relaxation_fall >= 0 && isfinite(params->relaxation) &&
           isfinite(params->relaxation_fall))) {
         return lr_error(params->log, LR_USAGE,
@@ -88,7 +93,9 @@ static lr_status pass_over_views(const struct run *run, int iteration)
                 .views = run->order + first,
                 .num_views = rest < run->views_per_block ? rest : run->views_per_block,
                 .rule = params->rule,
-                .relaxation = relaxation / (1 + params->relaxation_fall * iteration),
+                .relaxation =
+                    relaxation /
+                    (1 + params->relaxation_fall * ((double)params->iterations_before + iteration)),
                 .number = number,
             }));
     }
@@ -102,7 +109,8 @@ static lr_status iterate(const struct run *run)
     for (int k = 0; k < run->iterations; k++) {
         const double begin = lr_clock_seconds();
         LR_TRY(pass_over_views(run, k));
-        lr_direct_iteration done = {.number = k + 1, .image = run->image};
+        lr_direct_iteration done = {.number = params->iterations_before + k + 1,
+                                    .image = run->image};
         done.device_seconds = lr_direct_update_seconds(params->direct);
         done.seconds = lr_clock_seconds() - begin;
         if (params->iteration != NULL) {

@@ -346,16 +346,31 @@ static lr_status visit(struct osem *osem, const struct lr_subset *subset, struct
 
 /* --- iterations --- */
 
+/* A share of the counts above which leaving them out changes the image. */
+static const double harmless_share = 1e-3;
+
 static void warn_left_out(struct osem *osem, const struct lr_fit *fit)
 {
     if (fit->left_out_lors == 0 || osem->has_warned) {
         return;
     }
     osem->has_warned = true;
-    lr_warn(osem->params->log,
-            "%lld LORs with %g counts are left out because no activity of the image reaches them: "
-            "take a larger grid, more samples, or an additive term for scatter and randoms",
-            (long long)fit->left_out_lors, fit->left_out_counts);
+    const double share = fit->left_out_counts / (fit->left_out_counts + fit->measured_counts);
+    if (share <= harmless_share) {
+        lr_info(osem->params->log,
+                "%lld LORs with %g counts (%.2g %%) are left out: no active voxel reaches them",
+                (long long)fit->left_out_lors, fit->left_out_counts, 100.0 * share);
+        return;
+    }
+    lr_warn(
+        osem->params->log,
+        "%lld LORs with %g counts (%.3g %% of all) are left out, and the image is wrong by about "
+        "as much: no active voxel of the grid reaches these LORs. Likely causes: activity "
+        "outside of the grid (take a larger one), a grid or scanner that is not that of the data "
+        "(loraster scanner check), scatter and randoms without --additive or --randoms, sampled "
+        "lines that miss LORs (--mode exact, more --rays or --samples), voxels that start at 0; "
+        "where none of these holds, compare with --backend cpu",
+        (long long)fit->left_out_lors, fit->left_out_counts, 100.0 * share);
 }
 
 static lr_status check_reached(const struct osem *osem, const struct lr_fit *fit)

@@ -255,7 +255,12 @@ static void join_all(struct lr_subsets *subsets)
 
 static lr_status cut(struct lr_subsets *subsets, int32_t *subset_of)
 {
-    LR_TRY(lr_osem_subsets(subsets->lors, subsets->count, subset_of));
+    const lr_status dealt = lr_osem_subsets(subsets->lors, subsets->count, subset_of);
+    if (dealt != LR_OK) {
+        return lr_error(subsets->params->log, dealt,
+                        "no memory to deal %lld module pairs into %d subsets",
+                        (long long)subsets->lors->num_pairs, subsets->count);
+    }
     fill_order(subsets->order, subsets->count);
     LR_TRY(list_pairs(subsets, subset_of));
     if (subsets->is_sparse) {

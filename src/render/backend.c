@@ -34,7 +34,7 @@ struct raster {
 /* Edge of the atlas: large enough to keep a device busy, small enough for a batch to be cheap. */
 static int atlas_size(const struct gl_limits *limits, const lr_lors *lors, int rays)
 {
-    int size = limits->software ? 2048 : 4096;
+    int size = limits->small_batches ? 2048 : 4096;
     const int largest = limits->max_texture_size < limits->max_viewport_size[0]
                             ? limits->max_texture_size
                             : limits->max_viewport_size[0];
@@ -109,7 +109,7 @@ static lr_status raster_forward(void *self, const void *image, void *data)
     const lr_status status = forward_windows(raster, image, data);
     raster->device_seconds = gl_stopwatch_seconds(raster->watch);
     gl_context_release(raster->ctx);
-    return status;
+    return gl_context_status(raster->ctx, status);
 }
 
 static lr_status back_batch(void *user, const struct lr_batch *batch)
@@ -169,7 +169,7 @@ static lr_status raster_back(void *self, const void *data, void *image)
     const lr_status status = back_windows(raster, data, image);
     raster->device_seconds = gl_stopwatch_seconds(raster->watch);
     gl_context_release(raster->ctx);
-    return status;
+    return gl_context_status(raster->ctx, status);
 }
 
 static lr_status raster_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
@@ -189,7 +189,7 @@ static lr_status raster_rows(void *self, const struct lr_rows *rows, const lr_ro
         status = lr_rows_read(&reader, rows, sink);
     }
     gl_context_release(raster->ctx);
-    return status;
+    return gl_context_status(raster->ctx, status);
 }
 
 static lr_status render_picture(struct raster *raster, const struct lr_picture_request *request,
@@ -210,7 +210,7 @@ static lr_status raster_picture(void *self, const double point_mm[3], int module
     const lr_status status =
         render_picture(raster, &(struct lr_picture_request){point_mm, module}, pixels);
     gl_context_release(raster->ctx);
-    return status;
+    return gl_context_status(raster->ctx, status);
 }
 
 static double raster_device_seconds(void *self)
@@ -285,9 +285,8 @@ lr_status lr_raster_backend_create(const struct lr_backend_params *params,
         return LR_FAILED;
     }
     raster->params = *params;
-    raster->ctx = gl_context_create(
-        &(struct gl_context_params){.device = params->device, .log = params->log});
-    lr_status status = raster->ctx ? gl_context_make_current(raster->ctx) : LR_NO_DEVICE;
+    lr_status status = gl_context_open(
+        &(struct gl_context_params){.device = params->device, .log = params->log}, &raster->ctx);
     if (status == LR_OK) {
         status = build(raster);
         gl_context_release(raster->ctx);
@@ -300,5 +299,6 @@ lr_status lr_raster_backend_create(const struct lr_backend_params *params,
     backend->self = raster;
     snprintf(backend->device, sizeof(backend->device), "%s",
              gl_context_limits(raster->ctx)->renderer);
+    backend->is_emulated = gl_context_limits(raster->ctx)->software;
     return LR_OK;
 }

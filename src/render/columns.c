@@ -33,6 +33,9 @@ enum { MAX_CELLS = 1500 };
  * stopped and shows progress. */
 enum { GROUPS_OF_A_PART = 1 << 17, PARTS_SOFTWARE = 64 };
 
+/* Sample points of a voxel across that a thread visits in one dispatch. */
+enum { POINTS_OF_A_PART = 4 };
+
 /* --- passes --- */
 
 void lr_columns_bind_scene(const struct lr_columns *columns, struct gl_pass *pass)
@@ -131,22 +134,23 @@ static lr_status report(const struct lr_window *window, const char *what, double
 
 static int part_size(const struct lr_window *window, const struct parts *parts)
 {
-    if (gl_context_limits(window->columns->ctx)->software) {
+    if (gl_context_limits(window->columns->ctx)->small_batches) {
         return divide_up(parts->count, PARTS_SOFTWARE);
     }
-    const int64_t groups = (int64_t)parts->groups[0] * parts->groups[1] * parts->groups[2];
+    const int64_t groups = (int64_t)parts->groups[0] * parts->groups[1] * parts->groups[2] *
+                           lr_columns_work_of_thread(window->columns);
     return divide_up(GROUPS_OF_A_PART, groups > 0 ? groups : 1);
 }
 
-/* All points across at once; one by one where a thread would else turn too often. */
+/* Some points across at a time; one by one where a thread would else turn too often. */
 static lr_status run_part(const struct lr_window *window, const struct parts *parts,
                           struct step *step)
 {
-    const bool software = gl_context_limits(window->columns->ctx)->software;
-    const int points = software ? 1 : parts->points;
-    for (int point = 0; point < parts->points; point += points) {
+    const bool small = gl_context_limits(window->columns->ctx)->small_batches;
+    const int most = small ? 1 : POINTS_OF_A_PART;
+    for (int point = 0; point < parts->points; point += most) {
         step->first_point = point;
-        step->end_point = point + points;
+        step->end_point = parts->points - point < most ? parts->points : point + most;
         LR_TRY(run_pass(window, parts->which, step));
     }
     return LR_OK;
@@ -221,7 +225,7 @@ static int64_t turns_of_rows(const struct lr_columns *columns, int pair)
 int lr_columns_rows_pairs(const struct lr_columns *columns, int begin)
 {
     const int num_pairs = (int)columns->params.lors->num_pairs;
-    if (!gl_context_limits(columns->ctx)->software) {
+    if (!gl_context_limits(columns->ctx)->small_batches) {
         return num_pairs;
     }
     int64_t turns = 0;
@@ -322,6 +326,10 @@ static lr_status back_windows(struct lr_window *window, const float *data)
 {
     struct lr_columns *columns = window->columns;
     const bool exact = columns->params.mode == LR_MODE_EXACT;
+    const struct gl_limits *limits = gl_context_limits(columns->ctx);
+    if (limits->software || limits->small_batches) { /* a thread visits all pairs of the window */
+        window->most_turns = LR_MOST_TURNS_SOFTWARE;
+    }
     while (lr_window_next(window)) {
         const lr_status status = exact ? back_exact(window, data) : back_sampled(window, data);
         lr_window_close(window);
@@ -372,7 +380,7 @@ static int count_shares(const struct lr_columns *columns)
     const int64_t most = columns->params.lors->num_pairs < MOST_SHARES
                              ? columns->params.lors->num_pairs
                              : MOST_SHARES;
-    if (gl_context_limits(columns->ctx)->software || shares < 1) {
+    if (gl_context_limits(columns->ctx)->small_batches || shares < 1) {
         return 1;
     }
     return (int)(shares < most ? shares : most);

@@ -155,7 +155,7 @@ static lr_status run_step(const struct window *window, const struct step *step)
 /* Columns of a tube that one dispatch tries. */
 static int places_of_step(const struct lr_columns *columns)
 {
-    if (!gl_context_limits(columns->ctx)->software) {
+    if (!gl_context_limits(columns->ctx)->small_batches) {
         return INT_MAX;
     }
     const int points = lr_columns_num_points(columns, columns->axis), rays = columns->params.rays;
@@ -188,10 +188,11 @@ static lr_status run_entries(const struct window *window, struct step *step)
 
 static lr_status run_window(const struct window *window)
 {
-    const bool software = gl_context_limits(window->columns->ctx)->software;
+    const bool small = gl_context_limits(window->columns->ctx)->small_batches;
     const bool forward = window->which == LR_COLUMNS_LIST_FORWARD;
-    const int64_t size =
-        (int64_t)(software ? PART_GROUPS_SOFTWARE : PART_GROUPS) * LR_GROUP_SIZE / LR_LIST_SHARE;
+    const int64_t groups =
+        small ? PART_GROUPS_SOFTWARE : PART_GROUPS / lr_columns_work_of_thread(window->columns) + 1;
+    const int64_t size = groups * LR_GROUP_SIZE / LR_LIST_SHARE;
     const int64_t count = window->end - window->begin;
     for (int64_t begin = 0; begin < count; begin += size) {
         struct step step = {.first = begin, .count = count - begin < size ? count - begin : size};

@@ -167,6 +167,16 @@ int lr_columns_num_points(const struct lr_columns *columns, int axis)
 }
 
 /* Sample point k along an axis; see lr_grid_sample_point. */
+/* Points of a voxel that make no difference worth a smaller dispatch. */
+enum { FEW_POINTS = 64 };
+
+int lr_columns_work_of_thread(const struct lr_columns *columns)
+{
+    const int *samples = columns->params.samples;
+    const int64_t points = (int64_t)samples[0] * samples[1] * samples[2];
+    return (int)((points + FEW_POINTS - 1) / FEW_POINTS);
+}
+
 double lr_columns_coordinate(const struct lr_columns *columns, int axis, int k)
 {
     const lr_grid *grid = columns->params.grid;

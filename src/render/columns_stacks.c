@@ -578,5 +578,5 @@ lr_status lr_columns_upload_stacks(const struct lr_columns *columns,
     free(making.pairs);
     free(making.members);
     free(making.keys);
-    return buffers->pairs && buffers->members ? LR_OK : LR_FAILED;
+    return has_memory && buffers->pairs && buffers->members ? LR_OK : LR_FAILED;
 }

@@ -91,12 +91,11 @@ bool lr_window_next(struct lr_window *window)
 struct lr_window lr_window_begin(struct lr_columns *columns, const struct lr_pair_list *list,
                                  const struct lr_stack_order *order)
 {
-    const bool software = gl_context_limits(columns->ctx)->software;
     return (struct lr_window){.columns = columns,
                               .list = order != NULL ? &order->list : list,
                               .sources = order != NULL ? order->sources : NULL,
                               .num_sources = order != NULL ? order->num_sources : 0,
-                              .most_turns = software ? LR_MOST_TURNS_SOFTWARE : INT64_MAX};
+                              .most_turns = INT64_MAX};
 }
 
 static struct gl_buffer *make_values(const struct lr_window *window, const char *label,

@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "common/bindings.h"
-#include "model/arrangement.h"
 #include "render/correspondence.h"
 #include "render/kept.h"
 #include "render/penetration.h"
@@ -17,7 +16,8 @@ struct visit_pass {
     int32_t mu_steps;
     float mu_origin_mm[4];
     float mu_per_mm[4];
-    float crystal_mu_per_mm, detection_depth_mm, fixed_scale, unused;
+    float crystal_mu_per_mm, detection_depth_mm, fixed_scale;
+    int32_t last_rounds;
 };
 _Static_assert(sizeof(struct visit_pass) == 64, "the shaders' layout");
 
@@ -28,7 +28,7 @@ enum { BATCH_IMAGES = 16384, BATCH_IMAGES_SOFTWARE = 2048 };
 static bool columns_serve(const struct lr_compute *compute)
 {
     const struct lr_backend_params *params = &compute->params;
-    if (compute->blockers || params->mu != NULL || params->penetration) {
+    if (compute->plan->hiding || params->mu != NULL || params->penetration) {
         return false;
     }
     return lr_columns_serve(params);
@@ -64,12 +64,12 @@ static lr_status build(struct lr_compute *compute)
             ? params->max_memory_bytes
             : limits->max_storage_bytes;
     compute->max_window = limit / (int64_t)sizeof(float);
-    compute->blockers = lr_modules_may_hide(params->scanner);
     compute->plan = lr_plan_create(&(struct lr_plan_params){
         .lors = params->lors,
         .rays = params->rays,
-        .max_images = limits->software ? BATCH_IMAGES_SOFTWARE : BATCH_IMAGES,
+        .max_images = limits->small_batches ? BATCH_IMAGES_SOFTWARE : BATCH_IMAGES,
         .penetration = params->penetration,
+        .image_crystals = limits->software ? LR_GROUP_SIZE : 0,
         .log = params->log,
     });
     if (compute->plan == NULL) {
@@ -78,6 +78,10 @@ static lr_status build(struct lr_compute *compute)
     LR_TRY(lr_scene_init(&compute->scene, compute->ctx, params->lors,
                          &(struct lr_scene_absorption){params->mu, params->mu_steps}));
     LR_TRY(make_buffers(compute));
+    if (compute->plan->hiding && limits->software) {
+        compute->cut_short = make_buffer(compute, "loops cut short", sizeof(uint32_t));
+        LR_TRY(compute->cut_short ? LR_OK : LR_FAILED);
+    }
     if (params->penetration) {
         compute->boxes = lr_penetration_boxes(compute->ctx, params->scanner, params->rays);
         LR_TRY(compute->boxes ? LR_OK : LR_FAILED);
@@ -86,7 +90,7 @@ static lr_status build(struct lr_compute *compute)
         compute->columns = lr_columns_create(compute->ctx, params, compute->max_window);
         return compute->columns ? LR_OK : LR_FAILED;
     }
-    if (!compute->blockers && lr_pairs_serve(params)) {
+    if (!compute->plan->hiding && lr_pairs_serve(params)) {
         compute->pairs = lr_pairs_create(compute->ctx, params, compute->max_window);
         return compute->pairs ? LR_OK : LR_FAILED;
     }
@@ -108,6 +112,7 @@ void lr_compute_finish(struct lr_compute *compute)
     lr_pairs_destroy(compute->pairs);
     lr_columns_destroy(compute->columns);
     gl_buffer_destroy(compute->boxes);
+    gl_buffer_destroy(compute->cut_short);
     gl_buffer_destroy(compute->sums);
     gl_buffer_destroy(compute->rows);
     gl_buffer_destroy(compute->draws);
@@ -134,8 +139,11 @@ static lr_status make_program(struct lr_compute *compute, enum lr_compute_pass w
     if (compute->params.mode == LR_MODE_EXACT) {
         rays.defines[next++].name = "EXACT";
     }
-    if (compute->params.mode == LR_MODE_EXACT && compute->blockers) {
-        rays.defines[next++].name = "BLOCKERS";
+    if (compute->plan->hiding) {
+        rays.defines[next++].name = "HIDING";
+    }
+    if (compute->cut_short != NULL) {
+        rays.defines[next++].name = "LIMITED_LOOPS";
     }
     if (compute->params.penetration) {
         rays.defines[next++].name = "PENETRATION";
@@ -183,10 +191,28 @@ static struct visit_pass pass_uniforms(const struct lr_compute *compute,
         .mu_steps = scene->mu_steps,
         .crystal_mu_per_mm = (float)scene->scanner->crystal_mu_per_mm,
         .detection_depth_mm = (float)scene->scanner->detection_depth_mm,
+        .last_rounds = 8,
     };
     memcpy(uniforms.mu_origin_mm, scene->mu_origin_mm, sizeof(scene->mu_origin_mm));
     memcpy(uniforms.mu_per_mm, scene->mu_per_mm, sizeof(scene->mu_per_mm));
     return uniforms;
+}
+
+/* A renderer that ends loops early says nothing of it. */
+static lr_status check_loops(const struct lr_compute *compute)
+{
+    uint32_t cut_short = 0;
+    if (compute->cut_short == NULL) {
+        return LR_OK;
+    }
+    LR_TRY(gl_buffer_read(compute->cut_short, 0, sizeof(cut_short), &cut_short));
+    if (cut_short == 0) {
+        return LR_OK;
+    }
+    return lr_error(compute->params.log, LR_USAGE,
+                    "a crystal sees too many modules, cells or lines at once for the software "
+                    "renderer, which ends a shader's loops after 65,535 rounds: use fewer rays, "
+                    "backend cpu, or a graphics processor");
 }
 
 lr_status lr_compute_run(struct lr_compute *compute, enum lr_compute_pass which,
@@ -208,7 +234,9 @@ lr_status lr_compute_run(struct lr_compute *compute, enum lr_compute_pass which,
     pass.buffers[LR_BIND_BOXES].buffer = compute->boxes;
     pass.buffers[LR_BIND_SUMS].buffer = compute->sums;
     pass.buffers[LR_BIND_OUTPUT].buffer = output->buffer;
-    return gl_pass_run(compute->ctx, &pass);
+    pass.buffers[LR_BIND_CUT_SHORT].buffer = compute->cut_short;
+    LR_TRY(gl_pass_run(compute->ctx, &pass));
+    return check_loops(compute);
 }
 
 lr_status lr_compute_collect(struct lr_compute *compute, const struct lr_batch *batch,

@@ -25,12 +25,13 @@ struct lr_compute {
     struct gl_context *ctx;
     struct lr_plan *plan;
     struct lr_scene scene;
-    bool blockers;                                      /* whether a module may hide another one */
     struct gl_program *programs[LR_NUM_COMPUTE_PASSES]; /* made when first asked for */
     struct gl_program *collect;
     struct gl_buffer *images, *draws, *rows, *sums;
-    struct gl_buffer *boxes;    /* of the modules, with crystal penetration; else NULL */
-    int64_t max_window;         /* LORs */
+    struct gl_buffer
+        *cut_short;          /* says whether a renderer ended loops early; NULL where none does */
+    struct gl_buffer *boxes; /* of the modules, with crystal penetration; else NULL */
+    int64_t max_window;      /* LORs */
     struct lr_columns *columns; /* where the scanner lets them project; else NULL */
     struct lr_pairs *pairs;     /* where these do, and columns do not; else NULL */
     struct lr_kept *kept;       /* images that stay (kept.h), made when first asked for; or NULL */

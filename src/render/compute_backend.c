@@ -156,7 +156,7 @@ static lr_status forward(void *self, const void *image, void *data)
     LR_TRY(gl_context_make_current(compute->ctx));
     const lr_status status = project_forward(compute, image, data);
     gl_context_release(compute->ctx);
-    return status;
+    return gl_context_status(compute->ctx, status);
 }
 
 static lr_status back_batch(void *user, const struct lr_batch *batch)
@@ -228,7 +228,7 @@ static lr_status back(void *self, const void *data, void *image)
     LR_TRY(gl_context_make_current(compute->ctx));
     const lr_status status = project_back(compute, data, image);
     gl_context_release(compute->ctx);
-    return status;
+    return gl_context_status(compute->ctx, status);
 }
 
 /* Parts need columns or pairs: other passes go through the image, whatever few LORs are asked for. */
@@ -258,7 +258,7 @@ static lr_status forward_part(void *self, const lr_selection *part, const void *
     LR_TRY(gl_context_make_current(compute->ctx));
     const lr_status status = project_part_forward(compute, part, image, values);
     gl_context_release(compute->ctx);
-    return status;
+    return gl_context_status(compute->ctx, status);
 }
 
 static lr_status project_part_back(struct lr_compute *compute, const lr_selection *part,
@@ -287,7 +287,7 @@ static lr_status back_part(void *self, const lr_selection *part, const void *val
     LR_TRY(gl_context_make_current(compute->ctx));
     const lr_status status = project_part_back(compute, part, values, image);
     gl_context_release(compute->ctx);
-    return status;
+    return gl_context_status(compute->ctx, status);
 }
 
 static double device_seconds(void *self)
@@ -318,7 +318,7 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
     LR_TRY(gl_context_make_current(compute->ctx));
     const lr_status status = read_rows(compute, wanted, sink);
     gl_context_release(compute->ctx);
-    return status;
+    return gl_context_status(compute->ctx, status);
 }
 
 static void destroy(void *self)
@@ -394,9 +394,10 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params,
         return LR_FAILED;
     }
     compute->params = *params;
-    compute->ctx = gl_context_create(&(struct gl_context_params){
-        .device = params->device, .shared = params->shared, .log = params->log});
-    lr_status status = compute->ctx ? gl_context_make_current(compute->ctx) : LR_NO_DEVICE;
+    lr_status status = gl_context_open(&(struct gl_context_params){.device = params->device,
+                                                                   .shared = params->shared,
+                                                                   .log = params->log},
+                                       &compute->ctx);
     if (status == LR_OK) {
         status = lr_compute_init(compute);
         gl_context_release(compute->ctx);
@@ -410,5 +411,6 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params,
     backend->self = compute;
     snprintf(backend->device, sizeof(backend->device), "%s",
              gl_context_limits(compute->ctx)->renderer);
+    backend->is_emulated = gl_context_limits(compute->ctx)->software;
     return LR_OK;
 }

@@ -174,6 +174,7 @@ static struct lr_plan *make_plan(const struct listing *listing)
         .rays = plan->rays,
         .max_images = (int)(fitting < plan->max_images ? fitting : plan->max_images),
         .penetration = plan->penetration,
+        .image_crystals = plan->image_crystals,
         .log = listing->compute->params.log});
 }
 

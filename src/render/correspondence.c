@@ -38,6 +38,9 @@ static struct gl_program *make_program(const struct lr_correspondence *images)
     if (images->scene->mu) {
         rays.defines[next++].name = "ABSORPTION";
     }
+    if (images->plan->hiding) {
+        rays.defines[next++].name = "HIDING";
+    }
     return gl_program_create(images->scene->ctx, &(struct gl_program_params){
                                                      .vertex = "correspondence.vert",
                                                      .fragment = "correspondence.frag",

@@ -279,7 +279,7 @@ static lr_status init(struct lr_direct_compute *compute)
     compute->tables = lr_alloc(compute->params.num_views, sizeof(*compute->tables),
                                "look-up tables", compute->params.log);
     compute->watch = gl_stopwatch_create(compute->ctx, "DIRECT");
-    if (!compute->forward || !compute->back || !compute->tables) {
+    if (!compute->forward || !compute->back || !compute->tables || !compute->watch) {
         return LR_FAILED;
     }
     compute->runners = compute->runner != NULL ? compute->runner->create(compute) : NULL;
@@ -332,9 +332,9 @@ static const struct lr_direct_backend_fns compute_fns = {
 
 static lr_status open_context(struct lr_direct_compute *compute)
 {
-    compute->ctx = gl_context_create(
-        &(struct gl_context_params){.device = compute->params.device, .log = compute->params.log});
-    LR_TRY(compute->ctx ? gl_context_make_current(compute->ctx) : LR_NO_DEVICE);
+    LR_TRY(gl_context_open(
+        &(struct gl_context_params){.device = compute->params.device, .log = compute->params.log},
+        &compute->ctx));
     const lr_status status = init(compute);
     gl_context_release(compute->ctx);
     return status;

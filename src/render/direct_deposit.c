@@ -332,9 +332,8 @@ lr_status lr_deposit_compute_create(const struct lr_deposit_backend_params *para
         return LR_FAILED;
     }
     deposit->params = *params;
-    deposit->ctx = gl_context_create(
-        &(struct gl_context_params){.device = params->device, .log = params->log});
-    lr_status status = deposit->ctx ? gl_context_make_current(deposit->ctx) : LR_NO_DEVICE;
+    lr_status status = gl_context_open(
+        &(struct gl_context_params){.device = params->device, .log = params->log}, &deposit->ctx);
     if (status == LR_OK) {
         status = init(deposit);
         gl_context_release(deposit->ctx);

@@ -193,9 +193,9 @@ static int rows_of_step(const struct lr_pairs *pairs, const int32_t modules[2])
         larger((int)crystals_of(pairs, modules[0]), (int)crystals_of(pairs, modules[1]));
     const int64_t turns = larger(i->crystals[0], j->crystals[0]) * (crystals + 1);
     const int64_t most = MOST_TURNS_SOFTWARE / turns;
-    return !gl_context_limits(pairs->ctx)->software || most > rows ? rows
-           : most > 1                                              ? (int)most
-                                                                   : 1;
+    return !gl_context_limits(pairs->ctx)->small_batches || most > rows ? rows
+           : most > 1                                                   ? (int)most
+                                                                        : 1;
 }
 
 static int height_of(const struct lr_pairs *pairs, const int32_t modules[2])
@@ -228,7 +228,7 @@ static int end_of_pairs(const struct window *window, int begin)
     const double voxels = (double)lr_grid_num_voxels(pairs->params.grid);
     double elements = 0.0;
     int end = begin;
-    if (gl_context_limits(pairs->ctx)->software) {
+    if (gl_context_limits(pairs->ctx)->small_batches) {
         return begin + 1;
     }
     while (end < count && (end == begin || elements < most_elements)) {

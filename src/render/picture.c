@@ -57,7 +57,8 @@ static lr_status render_tile(struct lr_correspondence *images, struct lr_plan *p
 {
     const double(*point)[3] = (const double(*)[3])request->point_mm;
     const struct lr_rows rows = {.points_mm = point, .end = 1};
-    const struct lr_plan_work work = {.rows = &rows, .window = lr_plan_all_lors(plan->lors)};
+    const struct lr_plan_work work = {
+        .rows = &rows, .window = lr_plan_all_lors(plan->lors), .whole = true};
     struct lr_plan_cursor cursor = {0};
     struct lr_batch batch;
     lr_plan_next(plan, &work, &cursor, &batch);

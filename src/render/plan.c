@@ -6,8 +6,11 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "common/bindings.h"
+#include "model/arrangement.h"
+#include "render/plan_hiding.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* A module as the point being planned sees it. */
 struct lr_plan_sight {
@@ -94,7 +97,7 @@ static bool may_share_line(const struct lr_plan_sight *a, const struct lr_plan_s
 
 static bool in_window(const lr_lors *lors, const struct lr_lor_window *window, int i, int j)
 {
-    const int64_t pair = lors->pair_of[(int64_t)i * lors->scanner->num_modules + j];
+    const int64_t pair = lr_lors_pair(lors, i, j);
     return pair >= window->first_pair && pair < window->end_pair;
 }
 
@@ -164,6 +167,120 @@ static bool plan_stopping(struct lr_plan *plan, const struct lr_plan_work *work,
     return true;
 }
 
+static bool is_listed(const uint64_t *modules, int module)
+{
+    return (modules[module / 64] >> module % 64 & 1) != 0;
+}
+
+static bool add_draw(struct lr_plan *plan, struct lr_batch *batch, uint32_t module)
+{
+    if (batch->num_draws == plan->max_draws) {
+        return false;
+    }
+    plan->draws[batch->num_draws++] = (struct lr_plan_draw){(uint32_t)batch->num_images, module};
+    return true;
+}
+
+static bool plan_before(struct lr_plan *plan, struct lr_batch *batch, int primary)
+{
+    const uint64_t *hiders = lr_plan_hiders(plan->hidden, primary);
+    for (int k = 0; k < plan->scanner->num_modules; k++) {
+        if (is_listed(hiders, k) && !add_draw(plan, batch, (uint32_t)k | LR_BEFORE_PRIMARY)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_secondary(const struct lr_plan *plan, int primary, int j)
+{
+    return j != primary && plan->sights[j].facing && is_primary(plan->sights, primary, j) &&
+           may_share_line(&plan->sights[primary], &plan->sights[j], -1) &&
+           lr_plan_opposite(plan->hidden, primary, j);
+}
+
+/* Which modules may hide a secondary of the primary. */
+static void find_hiders(struct lr_plan *plan, int primary)
+{
+    const int num_words = lr_plan_hiding_words(plan->hidden);
+    memset(plan->hiders, 0, (size_t)num_words * sizeof(*plan->hiders));
+    for (int j = 0; j < plan->scanner->num_modules; j++) {
+        const uint64_t *hiders = lr_plan_hiders(plan->hidden, j);
+        for (int word = 0; is_secondary(plan, primary, j) && word < num_words; word++) {
+            plan->hiders[word] |= hiders[word];
+        }
+    }
+}
+
+/* As plan_primary, with the modules that stop lines on either side of the point. */
+static bool plan_hiding(struct lr_plan *plan, const struct lr_plan_work *work,
+                        struct lr_batch *batch, int primary)
+{
+    const int first_draw = batch->num_draws;
+    bool wanted = work->whole;
+    find_hiders(plan, primary);
+    if (!plan_before(plan, batch, primary)) {
+        return false;
+    }
+    for (int j = 0; j < plan->scanner->num_modules; j++) {
+        const bool hides = is_listed(plan->hiders, j), pairs = is_secondary(plan, primary, j);
+        const bool stops = j != primary && (hides || work->whole) && !pairs &&
+                           lr_plan_opposite(plan->hidden, primary, j);
+        const uint32_t flags = stops ? LR_ONLY_STOPS : hides ? LR_HIDES : 0;
+        if ((pairs || stops) && !add_draw(plan, batch, (uint32_t)j | flags)) {
+            return false;
+        }
+        wanted = wanted || (pairs && in_window(plan->lors, &work->window, primary, j));
+    }
+    if (!wanted) {
+        batch->num_draws = first_draw;
+    }
+    return true;
+}
+
+static bool plan_image(struct lr_plan *plan, const struct lr_plan_work *work,
+                       struct lr_batch *batch, int primary)
+{
+    if (plan->penetration) {
+        return plan_stopping(plan, work, batch, primary);
+    }
+    return plan->hiding ? plan_hiding(plan, work, batch, primary)
+                        : plan_primary(plan, work, batch, primary);
+}
+
+static int module_crystals(const struct lr_plan *plan, int module)
+{
+    const int *crystals = plan->scanner->modules[module].crystals;
+    return crystals[0] * crystals[1];
+}
+
+/* Leaves the last image only as many crystals as an image may have, and adds more for the rest. */
+static bool share_crystals(struct lr_plan *plan, struct lr_batch *batch)
+{
+    const struct lr_plan_image image = plan->images[batch->num_images - 1];
+    const int num_draws = batch->num_draws - image.first_draw;
+    const int crystals = module_crystals(plan, image.primary), share = plan->image_crystals;
+    batch->num_images--;
+    for (int from = 0; from<crystals; from += share> 0 ? share : crystals) {
+        const int first_draw =
+            image.first_draw + (from > 0 ? batch->num_draws - image.first_draw : 0);
+        if (batch->num_images == plan->max_images || first_draw + num_draws > plan->max_draws) {
+            return false;
+        }
+        for (int k = 0; k < num_draws; k++) {
+            plan->draws[first_draw + k] = (struct lr_plan_draw){
+                (uint32_t)batch->num_images, plan->draws[image.first_draw + k].secondary};
+        }
+        struct lr_plan_image *part = &plan->images[batch->num_images++];
+        *part = image;
+        part->tile_x = from;
+        part->tile_y = share > 0 && from + share < crystals ? from + share : crystals;
+        part->first_draw = first_draw;
+        batch->num_draws = first_draw + num_draws;
+    }
+    return true;
+}
+
 /* Adds all images of one sample point; false, with the batch as it was, when they do not fit. */
 static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work,
                        const double point_mm[3], struct lr_batch *batch)
@@ -175,13 +292,15 @@ static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work,
             see_box(plan->scanner, m, point_mm, &plan->sights[m]);
         }
     }
+    if (plan->hiding) {
+        lr_plan_hiding_look(plan->hidden, point_mm);
+    }
     for (int primary = 0; primary < plan->scanner->num_modules; primary++) {
         const int draws_before = batch->num_draws;
         if (!plan->sights[primary].facing) {
             continue;
         }
-        if (batch->num_images == plan->max_images ||
-            !(plan->penetration ? plan_stopping : plan_primary)(plan, work, batch, primary)) {
+        if (batch->num_images == plan->max_images || !plan_image(plan, work, batch, primary)) {
             *batch = before;
             return false;
         }
@@ -191,6 +310,10 @@ static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work,
             plan->images[batch->num_images++].first_draw = draws_before;
             const int num_draws = batch->num_draws - draws_before;
             batch->most_draws = num_draws > batch->most_draws ? num_draws : batch->most_draws;
+            if (plan->hiding && plan->columns == 0 && !share_crystals(plan, batch)) {
+                *batch = before;
+                return false;
+            }
         }
     }
     return true;
@@ -293,18 +416,30 @@ static bool size_atlas(struct lr_plan *plan, int atlas_size, const lr_log *log)
     return true;
 }
 
+/* Most images of one point. */
+static int64_t point_images(const struct lr_plan *plan)
+{
+    const int share = plan->hiding ? plan->image_crystals : 0;
+    int64_t images = 0;
+    for (int m = 0; m < plan->scanner->num_modules; m++) {
+        images += share > 0 ? (module_crystals(plan, m) + share - 1) / share : 1;
+    }
+    return images;
+}
+
 static bool size_plan(struct lr_plan *plan, const struct lr_plan_params *params)
 {
     const int modules = plan->scanner->num_modules;
+    const int images = (int)point_images(plan);
     if (params->atlas_size > 0) {
         if (!size_atlas(plan, params->atlas_size, params->log)) {
             return false;
         }
     } else {
-        plan->max_images = params->max_images > modules ? params->max_images : modules;
+        plan->max_images = params->max_images > images ? params->max_images : images;
     }
-    const int64_t draws = 16 * (int64_t)plan->max_images;
-    const int64_t one_point = (int64_t)modules * modules;
+    const int64_t draws = (plan->hiding ? 32 : 16) * (int64_t)plan->max_images;
+    const int64_t one_point = (plan->hiding ? 2 : 1) * (int64_t)modules * images;
     plan->max_draws = (int)(draws > one_point ? draws : one_point);
     return true;
 }
@@ -320,6 +455,18 @@ static bool allocate_plan(struct lr_plan *plan, const lr_log *log)
     return plan->images && plan->draws && plan->batch_rows && plan->sights;
 }
 
+static bool allocate_hiding(struct lr_plan *plan, const lr_log *log)
+{
+    if (!plan->hiding) {
+        return true;
+    }
+    plan->hidden = lr_plan_hiding_create(plan->scanner, log);
+    plan->hiders = plan->hidden ? lr_alloc(lr_plan_hiding_words(plan->hidden), sizeof(uint64_t),
+                                           "modules that hide others", log)
+                                : NULL;
+    return plan->hiders != NULL;
+}
+
 struct lr_plan *lr_plan_create(const struct lr_plan_params *params)
 {
     struct lr_plan *plan = lr_alloc(1, sizeof(*plan), "a plan", params->log);
@@ -330,7 +477,10 @@ struct lr_plan *lr_plan_create(const struct lr_plan_params *params)
     plan->lors = params->lors;
     plan->rays = params->rays;
     plan->penetration = params->penetration;
-    if (!size_plan(plan, params) || !allocate_plan(plan, params->log)) {
+    plan->image_crystals = params->image_crystals;
+    plan->hiding = !params->penetration && lr_modules_may_hide(plan->scanner);
+    if (!size_plan(plan, params) || !allocate_plan(plan, params->log) ||
+        !allocate_hiding(plan, params->log)) {
         lr_plan_destroy(plan);
         return NULL;
     }
@@ -346,6 +496,8 @@ void lr_plan_destroy(struct lr_plan *plan)
     free(plan->draws);
     free(plan->batch_rows);
     free(plan->sights);
+    free(plan->hiders);
+    lr_plan_hiding_destroy(plan->hidden);
     free(plan);
 }
 

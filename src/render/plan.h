@@ -21,7 +21,9 @@ struct lr_plan_image {
     float rest[3];
     float unused;
     int32_t primary;
-    int32_t tile_x, tile_y; /* left and lower texel of its tile; 0 without an atlas */
+    int32_t tile_x, tile_y; /* left and lower texel of its tile; 0 without an atlas, unless modules
+                               may hide each other: of the primary's crystals the first and the one
+                               after the last that the image is for */
     int32_t first_draw;     /* its draws follow each other */
 };
 
@@ -36,7 +38,10 @@ static inline void lr_split_float(double number, float *rounded, float *rest)
 
 /* One secondary module rasterised into one image. With penetration any module that lines through
  * the primary may cross, on either side of the point; LR_ONLY_STOPS beside the secondary's number
- * says that the pair's roles are the other way round. */
+ * says that the pair's roles are the other way round. Where modules may hide each other, also those
+ * that may stop the image's lines: first, with LR_BEFORE_PRIMARY, those between the point and the
+ * primary; then, among the secondaries, those with LR_ONLY_STOPS, which are farther than the
+ * primary or do not face the point; secondaries that may stop lines have LR_HIDES. */
 struct lr_plan_draw {
     uint32_t image, secondary;
 };
@@ -70,6 +75,8 @@ struct lr_plan_work {
     const struct lr_rows *rows;
     struct lr_lor_window window;
     const float *emission; /* [end - begin] */
+    bool whole; /* for pictures: where modules may hide each other, all that lines meet, of pairs
+                   without LORs too */
 };
 
 /* Where a batch ended; zero-initialise. */
@@ -81,9 +88,11 @@ struct lr_plan_cursor {
 struct lr_plan_params {
     const lr_lors *lors;
     int rays;
-    int atlas_size;   /* edge of the square atlas, texels; 0 = no atlas, but: */
-    int max_images;   /* in a batch */
-    bool penetration; /* list all modules that lines through a primary may cross */
+    int atlas_size;     /* edge of the square atlas, texels; 0 = no atlas, but: */
+    int max_images;     /* in a batch */
+    bool penetration;   /* list all modules that lines through a primary may cross */
+    int image_crystals; /* of an image where modules may hide each other, without an atlas; 0 = all
+                           of the primary's */
     const lr_log *log;
 };
 
@@ -92,13 +101,17 @@ struct lr_plan {
     const lr_lors *lors;
     int rays;
     bool penetration;
+    bool hiding; /* modules may hide each other, and what stops lines is listed */
+    int image_crystals;
     int tile[2];       /* of the largest module, texels; 0 without an atlas */
     int columns, rows; /* tiles in the atlas; 0 without */
     int max_images, max_draws;
     struct lr_plan_image *images;
     struct lr_plan_draw *draws;
     struct lr_plan_row *batch_rows;
-    struct lr_plan_sight *sights; /* [num_modules], of the point being planned */
+    struct lr_plan_sight *sights;  /* [num_modules], of the point being planned */
+    struct lr_plan_hiding *hidden; /* likewise; NULL unless `hiding` */
+    uint64_t *hiders;              /* of an image's secondaries, bits of modules; likewise */
 };
 
 /* errors: NULL; with an atlas LR_USAGE for more than LR_MAX_RASTER_RAYS, or when the windows of one

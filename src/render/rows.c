@@ -28,7 +28,7 @@ static int64_t lor_of(const lr_lors *lors, int i, int a, uint32_t other)
     const lr_scanner *scanner = lors->scanner;
     const int j = lr_scanner_module_of(scanner, (int)other);
     const int b = (int)other - scanner->first_crystal[j];
-    const int64_t pair = lors->pair_of[(int64_t)i * scanner->num_modules + j];
+    const int64_t pair = lr_lors_pair(lors, i, j);
     const int crystals_i = scanner->first_crystal[i + 1] - scanner->first_crystal[i];
     const int crystals_j = scanner->first_crystal[j + 1] - scanner->first_crystal[j];
     return lors->offsets[pair] +

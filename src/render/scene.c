@@ -110,12 +110,15 @@ lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_lor_window
         return LR_FAILED;
     }
     for (int64_t k = 0; k < entries; k++) {
-        const int64_t pair = lors->pair_of[k];
         pairs[k] = (struct scene_pair){.mask = LR_NONE};
-        if (pair >= window->first_pair && pair < window->end_pair) {
-            pairs[k].first_lor = (uint32_t)(lors->offsets[pair] - window->first_lor);
-            pairs[k].mask = (uint32_t)pair;
-        }
+    }
+    for (int64_t pair = window->first_pair; pair < window->end_pair; pair++) {
+        const int64_t i = lors->pairs[pair][0], j = lors->pairs[pair][1];
+        const struct scene_pair entry = {.first_lor =
+                                             (uint32_t)(lors->offsets[pair] - window->first_lor),
+                                         .mask = (uint32_t)pair};
+        pairs[i * scene->scanner->num_modules + j] = entry;
+        pairs[j * scene->scanner->num_modules + i] = entry;
     }
     const lr_status status =
         gl_buffer_upload(scene->pairs, 0, entries * (int64_t)sizeof(*pairs), pairs);

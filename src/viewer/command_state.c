@@ -48,6 +48,11 @@ static void get_window(struct app *app, struct command_value *value)
     snprintf(value->text, sizeof(value->text), "%dx%d", size[0], size[1]);
 }
 
+static void get_mouse(struct app *app, struct command_value *value)
+{
+    snprintf(value->text, sizeof(value->text), "%.10g,%.10g", app->mouse[0], app->mouse[1]);
+}
+
 static void get_image(struct app *app, struct command_value *value)
 {
     const char *path = app->open.image_path;
@@ -70,17 +75,12 @@ static void get_frames(struct app *app, struct command_value *value)
 }
 
 const struct command_source command_state_values[] = {
-    {"camera.at_mm", get_camera_at},
-    {"camera.height_deg", get_height},
-    {"voxel.point_mm", get_voxel_point},
-    {"voxel.rays", get_voxel_rays},
-    {"slices.at_mm", get_slices},
-    {"tool", get_tool},
-    {"window.size", get_window},
-    {"image.path", get_image},
-    {"help", get_help},
-    {"doctor.refused", get_refused},
-    {"frames", get_frames},
+    {"camera.at_mm", get_camera_at},     {"camera.height_deg", get_height},
+    {"voxel.point_mm", get_voxel_point}, {"voxel.rays", get_voxel_rays},
+    {"slices.at_mm", get_slices},        {"tool", get_tool},
+    {"window.size", get_window},         {"mouse", get_mouse},
+    {"image.path", get_image},           {"help", get_help},
+    {"doctor.refused", get_refused},     {"frames", get_frames},
 };
 const int command_num_state_values =
     (int)(sizeof(command_state_values) / sizeof(command_state_values[0]));

@@ -37,7 +37,7 @@ static lr_status begin_image(const struct study_view *study, const int modules[2
                             scanner->num_modules - 1);
         }
     }
-    *pair = study->lors->pair_of[(int64_t)modules[0] * scanner->num_modules + modules[1]];
+    *pair = lr_lors_pair(study->lors, modules[0], modules[1]);
     if (*pair < 0) {
         return lr_error(log, LR_USAGE, "modules %d and %d are not in coincidence", modules[0],
                         modules[1]);

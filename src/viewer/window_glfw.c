@@ -5,9 +5,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "gl/resource.h"
+#include "viewer/screen_watch.h"
 #include "viewer/window_private.h"
 
 #include <GLFW/glfw3.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,6 +17,7 @@ struct glfw_window {
     struct window window;
     GLFWwindow *handle;
     double at[2];
+    struct screen_watch watch;
 };
 
 /* --- input --- */
@@ -157,6 +160,7 @@ static void listen(struct glfw_window *window)
 static void glfw_close(struct window *window)
 {
     struct glfw_window *own = (struct glfw_window *)window;
+    screen_watch_stop(&own->watch);
     if (window->ctx != NULL) {
         gl_context_release(window->ctx);
     }
@@ -242,6 +246,24 @@ static GLFWwindow *make_handle(const struct window_params *params)
     return handle;
 }
 
+/* The connection to an X server; -1 on other systems. GLFW has such a function only where it is made
+ * for X, and has loaded Xlib then. */
+static int find_connection(void)
+{
+    void *(*get_display)(void);
+    int (*get_number)(void *display);
+    void *const program = dlopen(NULL, RTLD_LAZY);
+    if (program == NULL) {
+        return -1;
+    }
+    *(void **)&get_display = dlsym(program, "glfwGetX11Display");
+    *(void **)&get_number = dlsym(program, "XConnectionNumber");
+    void *const display = get_display != NULL && get_number != NULL ? get_display() : NULL;
+    const int connection = display != NULL ? get_number(display) : -1;
+    dlclose(program);
+    return connection;
+}
+
 static lr_status open_handle(struct glfw_window *window, const struct window_params *params)
 {
     window->handle = make_handle(params);
@@ -262,6 +284,7 @@ static lr_status open_handle(struct glfw_window *window, const struct window_par
         return LR_NO_DEVICE;
     }
     listen(window);
+    screen_watch_start(&window->watch, find_connection());
     return gl_context_make_current(window->window.ctx);
 }
 
@@ -283,6 +306,7 @@ struct window *window_open(const struct window_params *params)
     window->window.fns = &fns;
     window->window.log = params->log;
     if (open_handle(window, params) != LR_OK) {
+        screen_watch_stop(&window->watch);
         if (window->handle != NULL) {
             glfwDestroyWindow(window->handle);
         }

@@ -202,7 +202,7 @@ static inline lr_module level_module(double x, double y, double z, const int cry
 
 static inline double pair_sum(const struct setup *setup, const double *row, int i, int j)
 {
-    const int pair = setup->lors->pair_of[i * setup->scanner->num_modules + j];
+    const int pair = (int)lr_lors_pair(setup->lors, i, j);
     assert_true(pair >= 0);
     double sum = 0;
     for (int64_t lor = setup->lors->offsets[pair]; lor < setup->lors->offsets[pair + 1]; lor++) {

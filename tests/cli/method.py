@@ -100,15 +100,15 @@ class View:
         return i < j if abs(one - other) <= 1e-9 * max(one, other) else one > other
 
     def meet(self, j, ray):
-        """(t, cells, edge): where the line meets module j's rectangle, or t = None; cells is None
-        in a gap; edge is the distance from the nearest edge, in pitches."""
+        """(s, cells, edge): the line meets module j's rectangle at w + s ray, or s = None; cells is
+        None in a gap and from behind; edge is the distance from the nearest edge, in pitches."""
         module = self.scanner.modules[j]
         towards = dot(module.normal, ray)
-        if towards <= 0:
+        if towards == 0 or self.heights[j] == 0:
             return None, None, math.inf
-        t = self.heights[j] / towards
-        hit = add(add(self.w, -t, ray), -1, self.centres[j])
-        inside, on_face, edge, cells = True, True, math.inf, []
+        s = -self.heights[j] / towards
+        hit = add(add(self.w, s, ray), -1, self.centres[j])
+        inside, on_face, edge, cells = True, self.heights[j] > 0, math.inf, []
         for axis, direction in enumerate((module.u, module.v)):
             size, pitch = module.crystals[axis], module.pitch[axis]
             at = dot(direction, hit)
@@ -119,12 +119,12 @@ class View:
             to_cell = abs(at / pitch + size / 2 - round(at / pitch + size / 2))
             edge = min(edge, abs(room) / pitch, to_cell)
             cells.append(cell)
-        return t if inside else None, cells if on_face else None, edge
+        return s if inside else None, cells if on_face else None, edge
 
     def lines(self, rays):
         """(primary crystal, secondary crystal or None, weight, edge) of every sampled line."""
         for i in self.facing:
-            nearer = [j for j in self.facing if j != i and self.is_primary(i, j)]
+            nearer = any(j != i and self.is_primary(i, j) for j in self.facing)
             module = self.scanner.modules[i]
             step = [module.face[axis] / rays for axis in range(2)]
             for y in range(rays * module.crystals[1] if nearer else 0):
@@ -135,17 +135,22 @@ class View:
                     ray = add(y1, -1, self.w)
                     length = math.sqrt(dot(ray, ray))
                     weight = (step[0] * step[1] * self.heights[i] / length ** 3 / (2 * math.pi))
-                    crystal, edge = self.first_hit(nearer, ray)
+                    crystal, edge = self.other_end(i, ray)
                     yield (i, x // rays, y // rays), crystal, weight, edge
 
-    def first_hit(self, nearer, ray):
-        first, crystal, edge = math.inf, None, math.inf
-        for j in nearer:
-            t, cells, distance = self.meet(j, ray)
+    def other_end(self, i, ray):
+        """The crystal that the line from primary i meets first on the other side of w, unless it is
+        stopped on its way to i, and the distance from the nearest edge."""
+        first, crystal, edge, stopped = -math.inf, None, math.inf, False
+        for j in range(len(self.scanner.modules)):
+            if j == i:
+                continue
+            s, cells, distance = self.meet(j, ray)
             edge = min(edge, distance)
-            if t is not None and t < first:
-                first, crystal = t, (j, *cells) if cells else None
-        return crystal, edge
+            if s is not None and first < s < 0:
+                first, crystal = s, (j, *cells) if cells and self.is_primary(i, j) else None
+            stopped = stopped or (s is not None and 0 < s < 1)
+        return None if stopped else crystal, edge
 
 
 def row(scanner, w, rays, borderline=0.0):

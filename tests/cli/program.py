@@ -18,6 +18,8 @@ ring: {radius_mm: 30, modules: 8, rings: 1}
 module: {crystals: [4, 4], pitch_mm: [4, 4], face_mm: [3.8, 3.8], depth_mm: 10}
 coincidence: {field_of_view_mm: 30}
 """
+# For hangs only, of one run of the program; CTest's is a little longer (tests/CMakeLists.txt).
+HANG_S = 1500
 # What auto measures is measured in every run, and leaves nothing behind.
 os.environ["LORASTER_CACHE"] = "off"
 GRID = ["--grid", "6,5,3", "--voxel-mm", "3,3,4"]
@@ -61,6 +63,40 @@ def write_nifti(path, size, voxel_mm, values, datatype=16):
     Path(path).write_bytes(gzip.compress(data) if str(path).endswith(".gz") else data)
 
 
+class OnTerminal:
+    """A program whose stderr is a terminal: what it says there, as it says it."""
+    def __init__(self, command, folder):
+        self.own, other = os.openpty()
+        self.process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=other)
+        os.close(other)
+        self.said = ""
+
+    def read(self):
+        """What comes next; nothing at the end."""
+        try:
+            part = os.read(self.own, 4096).decode(errors="replace")
+        except OSError:  # nobody writes any more
+            part = ""
+        self.said += part
+        return part
+
+    def until(self, words):
+        while words not in self.said:
+            assert self.read(), f"ended before it said {words!r}: {self.said!r}"
+
+    def end(self):
+        """Its exit code."""
+        while self.read():
+            pass
+        return self.process.wait()
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.end()
+        os.close(self.own)
+
+
 class ProgramTest(unittest.TestCase):
     program = ""
     source_root = Path()
@@ -86,11 +122,25 @@ class ProgramTest(unittest.TestCase):
     def run_program(self, *arguments, **options):
         """The finished process. It must not have been killed by a signal."""
         options.setdefault("cwd", self.folder)
-        options.setdefault("timeout", 280)
+        options.setdefault("timeout", HANG_S)
         done = subprocess.run([self.program, *map(str, arguments)], capture_output=True,
                               text=True, check=False, **options)
         self.assertGreaterEqual(done.returncode, 0, f"killed by a signal: {done.stderr}")
         return done
+
+    def preload(self, library):
+        """LD_PRELOAD for a program that runs in the test's folder: it cannot hold blanks, which the
+        build folder's path may have."""
+        name = Path(library).name
+        if not (self.folder / name).exists():
+            os.symlink(library, self.folder / name)
+        return f"./{name}"
+
+    def on_terminal(self, *arguments):
+        """The running program, which tells a terminal how far it is."""
+        running = OnTerminal([self.program, *map(str, arguments)], self.folder)
+        self.addCleanup(running.stop)
+        return running
 
     def good(self, *arguments, **options):
         done = self.run_program(*arguments, **options)

@@ -11,8 +11,8 @@ from bad_input import BadInput, FullDisk, ScannerFiles
 from program import GRID, ProgramTest, main
 
 VERBS = ["info", "scanner list", "scanner show", "scanner check", "scanner convert", "render",
-         "matrix", "matrix verify", "project", "backproject", "sensitivity", "simulate", "recon",
-         "events show", "events convert", "bench correspondence", "view", "demo"]
+         "matrix", "matrix verify", "project", "backproject", "sensitivity", "factors", "simulate",
+         "recon", "events show", "events convert", "bench correspondence", "view", "demo"]
 
 class Usage(ProgramTest):
     def test_help_lists_verbs(self):
@@ -320,6 +320,8 @@ class Json(ProgramTest):
             ["project", *self.on_ring, "--image", self.image(), "-o", self.path("p.h5")],
             ["backproject", *self.on_ring, *GRID, "--data", data, "-o", self.path("b.nii")],
             ["sensitivity", *self.on_ring, *GRID, "-o", self.path("s.nii")],
+            ["factors", "--scanner", self.scanner, "--mu", self.image(), "-o",
+             self.path("factors.h5")],
             ["phantom", "spheres", *GRID, "-o", self.path("f.nii")],
             ["simulate", *self.on_ring, *GRID, "--phantom", "point", "-o", self.path("d.h5")],
             ["render", *self.on_ring, "--at", "0,0,0", "-o", self.path("r")],

@@ -13,12 +13,12 @@ class Loss(ProgramTest):
         super().setUp()
         if not [d for d in self.json("info")["devices"] if d["usable"]]:
             self.skipTest("no OpenGL device")
-        self.preload = os.environ["LORASTER_LOSE_CONTEXT"]
+        self.library = self.preload(os.environ["LORASTER_LOSE_CONTEXT"])
 
     def losing_at(self, number, **more):
         """An environment in which the question of that number is answered by a reset."""
         sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
-        return dict(os.environ, LD_PRELOAD=self.preload, LOSE_CONTEXT_AT=str(number),
+        return dict(os.environ, LD_PRELOAD=self.library, LOSE_CONTEXT_AT=str(number),
                     ASAN_OPTIONS=sanitizer, **more)
 
     def count_questions(self, *arguments):

@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The demo from end to end: its files, its figures, and rods that stand apart in its image.
 
-usage: test_demo.py PROGRAM [--full]     --full: full size, within 5 minutes and 6 GiB
+usage: test_demo.py PROGRAM [--full]     --full: full size, within 5 minutes of two processors and 6 GiB
 """
 import json
 import os
+import resource
 import struct
 import subprocess
 import sys
@@ -66,6 +67,8 @@ class Demo(unittest.TestCase):
                               capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise AssertionError(done.stderr)
+        times = resource.getrusage(resource.RUSAGE_CHILDREN)
+        cls.processor_s = times.ru_utime + times.ru_stime  # whatever else the machine does
         cls.log = done.stderr
         cls.found = json.loads(done.stdout)
         print(json.dumps(cls.found), file=sys.stderr)
@@ -126,7 +129,7 @@ class Demo(unittest.TestCase):
     def test_limits(self):
         if not FULL:
             self.skipTest("limits are those of the full size")
-        self.assertLess(self.found["total_seconds"], 300)
+        self.assertLess(self.processor_s, 2 * 300)
         self.assertLess(self.found["peak_memory_bytes"], 6 * 2**30)
         self.assertGreaterEqual(self.found["grid"]["size"][2], 8)
         self.assertTrue(self.found["operator"]["stored"])

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Black-box tests of the matrix and its projections: matrix, project, backproject, sensitivity."""
 import math
+import os
 from pathlib import Path
 
 from program import GRID, NUM_VOXELS, ProgramTest, main, read_nifti
@@ -155,6 +156,29 @@ class Project(ProgramTest):
         found = self.json("sensitivity", *self.on_ring, *GRID, "--samples", "1,2,3", "-o",
                           self.path("s.nii"))
         self.assertEqual(found["operator"]["samples"], [1, 2, 3])
+
+    def test_deterministic_heeds_no_stopwatch(self):
+        """Whatever is noted of the backends' speeds, the same one makes the same bits."""
+        notes = self.folder / "cache" / "speeds.txt"
+        work = ["sensitivity", "--scanner", self.scanner, *GRID, "--store", "no", "-o", "s.nii"]
+
+        def run(*more):
+            found = self.json(*work, *more, env=dict(os.environ, LORASTER_CACHE=notes.parent))
+            return found["operator"]["backend"], Path(self.path("s.nii")).read_bytes()
+
+        run()
+        lines = notes.read_text().splitlines()
+        keys = [line.split(" ", 1)[1] for line in lines if not line.startswith("#")]
+        taken, bits = set(), set()
+        for fastest in range(len(keys)):
+            notes.write_text("".join(f"{1e-9 if k == fastest else 1e9} {key}\n"
+                                     for k, key in enumerate(keys)))
+            forged = notes.read_bytes()
+            taken.add(run()[0])
+            bits.add(run("--deterministic"))
+            self.assertEqual(notes.read_bytes(), forged)
+        self.assertEqual(len(taken), len(keys))  # the forged notes are believed without it
+        self.assertEqual(len(bits), 1)
 
 
 if __name__ == "__main__":

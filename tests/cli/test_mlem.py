@@ -6,10 +6,9 @@ import os
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
-from program import CPU, GRID, NUM_VOXELS, ProgramTest, main, read_nifti
+from program import CPU, GRID, HANG_S, NUM_VOXELS, ProgramTest, main, read_nifti
 
 class Simulate(ProgramTest):
     def test_expected_counts(self):
@@ -146,7 +145,7 @@ class Stop(ProgramTest):
             self.assertNotEqual(line, "", f"ended early: {seen}")
             seen += line
         process.send_signal(signal.SIGINT)
-        _, rest = process.communicate(timeout=120)
+        _, rest = process.communicate(timeout=HANG_S)
         self.assertEqual(process.returncode, 1, rest)
         self.assertIn("stopped", rest)
         finished = int(re.search(r"stopped after iteration (\d+)", rest).group(1))
@@ -154,17 +153,13 @@ class Stop(ProgramTest):
         self.assertGreater(sum(read_nifti(self.path("x.nii"))[3]), 0)
 
     def test_interrupt_of_one_projection_leaves_nothing(self):
-        process = subprocess.Popen(
-            [self.program, "sensitivity", "--scanner", "ge-explore-vista-dr", *CPU, "--rays", "8",
-             "--grid", "96,96,16", "--voxel-mm", "0.45", "-o", self.path("s.nii")],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        time.sleep(2)
-        self.assertIsNone(process.poll(), "ended before it could be interrupted")
-        process.send_signal(signal.SIGINT)
-        _, rest = process.communicate(timeout=120)
-        self.assertEqual(process.returncode, 1, rest)
-        self.assertIn("stopped", rest)
-        self.assertNotIn("error:", rest)
+        running = self.on_terminal("sensitivity", "--scanner", "ge-explore-vista-dr", *CPU, "--grid",
+                                   "96,96,16", "--voxel-mm", "0.45", "-o", self.path("s.nii"))
+        running.until("back-projecting: ")
+        running.process.send_signal(signal.SIGINT)
+        self.assertEqual(running.end(), 1, running.said)
+        self.assertIn("stopped", running.said)
+        self.assertNotIn("error:", running.said)
         self.assertEqual(os.listdir(self.folder), ["ring.yaml"])
 
 

@@ -13,7 +13,6 @@ import random
 import resource
 import struct
 import subprocess
-import time
 from pathlib import Path
 
 from program import CPU, GRID, NUM_VOXELS, ProgramTest, main, read_nifti
@@ -268,7 +267,7 @@ class Siemens(ReconTest):
         self.refuse(3, "gone.l", "recon", *self.on_ring, *GRID, "--events", "gone.l", "-o",
                     "x.nii")
         os.mkdir(self.path("folder.l"))
-        self.refuse(3, ["folder.l", "directory"], "recon", *self.on_ring, *GRID, "--events",
+        self.refuse(3, ["folder.l", "is a folder"], "recon", *self.on_ring, *GRID, "--events",
                     "folder.l", "--header", "events.l.hdr", "-o", "x.nii")
 
     def test_the_real_acquisition_goes_through(self):
@@ -300,6 +299,44 @@ class Siemens(ReconTest):
         # The source is at the centre: (2, 2, 1) of 5 x 5 x 3 voxels.
         values = read_nifti(self.path("x.nii"))[3]
         self.assertEqual(values.index(max(values)), 2 + 5 * (2 + 5 * 1))
+
+
+    def test_a_crystal_map_is_a_scanner(self):
+        """Single crystals on circles and list mode as STIR's example has them: another signature,
+        bytes of the writer's own behind it, and no scanner but the map."""
+        around, rings, source_mm = 180, 5, (5, 0)
+        lines = ["#ring\tdet\tx\ty\tz"]
+        for n in range(around * rings):
+            angle = n % around * 2 * math.pi / around
+            lines.append(f"{n // around}\t{n % around}\t{63.019 * math.cos(angle):.3f}\t"
+                         f"{63.019 * math.sin(angle):.3f}\t{2.2 * (n // around - 2):.3f}")
+        crystal_map = self.write("a_crystal_map.txt", "\n".join(lines) + "\n")
+        records = []
+        for n in range(around):  # the line through each crystal and the source meets another one
+            a = [63.019 * math.cos(n * 2 * math.pi / around),
+                 63.019 * math.sin(n * 2 * math.pi / around)]
+            way = [source_mm[0] - a[0], source_mm[1] - a[1]]
+            t = -2 * (a[0] * way[0] + a[1] * way[1]) / (way[0] ** 2 + way[1] ** 2)
+            b = math.atan2(a[1] + t * way[1], a[0] + t * way[0])
+            other = round(b / (2 * math.pi) * around) % around
+            records.append(2 | 2 << 8 | n << 16 | other << 32)
+        signature = b"MUPET CListModeData\0" + bytes(4) + b"\xa5" * 8
+        (self.folder / "a.clm.safir").write_bytes(
+            signature + struct.pack(f"<{around}Q", *records))
+        events = self.path("a.clm.safir")
+        shown = self.json("events", "show", events, "--crystal-map", crystal_map)
+        self.assertEqual((shown["prompts"], shown["unknown_crystals"]), (around, 0))
+        found = self.json("recon", *CPU, "--events", events, "--crystal-map", crystal_map,
+                          "--grid", "9,9,1", "--voxel-mm", "2.5,2.5,2.2", "--mode", "sampled",
+                          "--rays", 1, "--samples", 1, "--iterations", 5, "-o",
+                          self.path("x.nii"))
+        self.assertEqual(found["events"]["prompts"], around)
+        values = read_nifti(self.path("x.nii"))[3]
+        self.assertEqual(values.index(max(values)), 6 + 9 * 4)  # x = 5, y = 0
+        self.good("scanner", "convert", crystal_map, self.path("map.yaml"))
+        self.good("events", "convert", events, self.path("a.Cdh"), "--crystal-map", crystal_map)
+        self.refuse(2, "--scanner", "recon", *CPU, "--events", events, "--grid", "9,9,1",
+                    "--voxel-mm", "2.5", "-o", "y.nii")
 
 
 class Factors(ReconTest):
@@ -455,18 +492,19 @@ class Head(ReconTest):
         os.symlink(self.source, events)
         os.symlink(self.source.parent / "PET_ACQ_small.l.hdr.STIR",
                    self.path("PET_ACQ_small.l.hdr.STIR"))
-        begin = time.monotonic()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run(
             [self.program, "recon", "--scanner", "siemens-mmr", "--events", events, "--grid",
              "90,90,32", "--voxel-mm", "6.6,6.6,8.1", "--algorithm", "osem", "--subsets", "7",
              "--iterations", "3", "-o", self.path("head.nii.gz"), "--png", self.path("head.png"),
-             "--json"], capture_output=True, text=True, check=False, timeout=3000)
-        seconds = time.monotonic() - begin
+             "--json"], capture_output=True, text=True, check=False)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
         print(done.stderr)
         self.assertEqual(done.returncode, 0, done.stderr)
         found = json.loads(done.stdout)
-        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-        print(f"{seconds:.1f} s, peak memory {peak / 2**30:.2f} GiB")
+        peak = after.ru_maxrss * 1024
+        print(f"{seconds:.1f} s of processors, peak memory {peak / 2**30:.2f} GiB")
         keep = os.environ.get("LORASTER_KEEP_HEAD")
         if keep:
             for name in ("head.nii.gz", "head.png"):
@@ -479,7 +517,7 @@ class Head(ReconTest):
         self.assertLess(abs(sum(values) / found["emissions"] - 1), 1e-5)
         self.check_shape(values)
         self.assertLess(peak, 4 * 2**30)
-        self.assertLess(seconds, 600)
+        self.assertLess(seconds, 2 * 600)  # 10 minutes of two processors
 
     def check_figures(self, found):
         counts = found["events"]

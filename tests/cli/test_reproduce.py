@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 
-from program import ProgramTest, main
+from program import HANG_S, ProgramTest, main
 
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 PICTURES = ["figure5.png", "figure6.png", "figure7.png", "figure9.png", "figure10.png"]
@@ -18,7 +18,7 @@ class Direct(ProgramTest):
         command = [str(self.source_root / "tools/reproduce/direct.sh"), "--program", self.program,
                    "--out", self.path("out"), "--size", "tiny", "--backend", "cpu", *arguments]
         return subprocess.run(command, env={**os.environ, "PYTHON": python}, text=True,
-                              capture_output=True, timeout=280)
+                              capture_output=True, timeout=HANG_S)
 
     def test_it_runs_through_and_goes_on(self):
         # shown as skipped by tools/test.sh

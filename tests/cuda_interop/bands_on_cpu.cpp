@@ -4,12 +4,21 @@
 
 /* --- halves --- */
 
+/* std::ldexp(1, exponent) of a normal number, which is asked for billions of times. */
+static double power_of_two(int exponent)
+{
+    const uint64_t bits = (uint64_t)(exponent + 1023) << 52;
+    double power;
+    std::memcpy(&power, &bits, sizeof(power));
+    return power;
+}
+
 /* The nearest half, ties to even, as its bits. */
 static uint32_t half_bits(float number)
 {
     const double magnitude = std::fabs((double)number);
     const int exponent = magnitude > 0 ? std::max(std::ilogb(magnitude), -14) : -14;
-    const double quantum = std::ldexp(1.0, exponent - 10);
+    const double quantum = power_of_two(exponent - 10);
     const long steps = std::lrint(magnitude / quantum); /* up to 2048 */
     const uint32_t bits = (uint32_t)(steps + (exponent + 14) * 1024);
     return (std::signbit(number) ? 0x8000u : 0u) | bits;
@@ -20,8 +29,8 @@ static double half_value(uint32_t bits)
     const int exponent = (int)(bits >> 10 & 31);
     const double mantissa = bits & 1023;
     const double magnitude = exponent == 31  ? NAN
-                             : exponent == 0 ? std::ldexp(mantissa, -24)
-                                             : std::ldexp(mantissa + 1024, exponent - 25);
+                             : exponent == 0 ? mantissa * power_of_two(-24)
+                                             : (mantissa + 1024) * power_of_two(exponent - 25);
     return bits & 0x8000 ? -magnitude : magnitude;
 }
 

@@ -61,7 +61,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     lr_status status = LR_OK;
     const lr_log log = {fuzz_note, &status};
     fuzz_write(path, "a", bytes, 0);
+    snprintf(rows, sizeof(rows), "%s.part", path);
+    remove(rows);
     snprintf(rows, sizeof(rows), "%s.part-rows", path);
+    remove(rows);
     struct lr_matrix_store_params params = {
         .path = path, .key = "a; b", .num_rows = NUM_ROWS, .log = &log};
     leave_some(&params);
@@ -79,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     }
     if (opened == LR_OK) {
         read_counts(&store);
-        lr_matrix_store_abandon(&store);
+        lr_matrix_store_remove(&store);
     }
     return 0;
 }

@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     setenv("LORASTER_CACHE", path, 1);
     lr_notes_find(notes, 2, &log);
     for (int k = 0; k < 2; k++) {
-        if (notes[k].is_known && !(notes[k].value > 0 && notes[k].value < 1e300)) {
+        if (notes[k].is_known && !(notes[k].value > 0 && notes[k].value < LR_NOTE_LARGEST)) {
             abort();
         }
     }

@@ -55,8 +55,8 @@ static void each_way_draws(void **state)
     const int count = egl_ways_find(ways);
     for (int k = 0; k < count; k++) {
         lr_device found;
-        struct gl_context *ctx = gl_context_try(&ways[k], &params, &found);
-        if (ctx == NULL) {
+        struct gl_context *ctx;
+        if (gl_context_try(&ways[k], &params, &found, &ctx) != LR_OK) {
             continue;
         }
         assert_int_equal(gl_context_make_current(ctx), LR_OK);

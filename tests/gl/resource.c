@@ -393,6 +393,34 @@ static void what_is_out_on_a_loan_is_refused(void **state)
     assert_int_equal(loan.times_ended, 2);
 }
 
+/* What failed before an object is made is told then: it is not the object's, and not forgotten. */
+static void work_before_a_new_object_is_checked(void **state)
+{
+    struct gl_test *test = *state;
+    uint32_t word = 7;
+    const struct gl_buffer_params four = {.label = "four", .size_bytes = 4, .data = &word};
+    const struct gl_texture_params texel = {
+        .label = "texel", .format = GL_R32F, .width = 1, .height = 1};
+    glDebugMessageControl(GL_DONT_CARE, GL_DONT_CARE, GL_DONT_CARE, 0, NULL, GL_FALSE);
+    for (int k = 0; k < 3; k++) {
+        struct gl_buffer *buffer = gl_buffer_create(test->ctx, &four);
+        assert_non_null(buffer);
+        glDisable(0xFFFF);
+        test->log.status = LR_OK;
+        if (k == 0) {
+            assert_null(gl_buffer_create(test->ctx, &four));
+        } else if (k == 1) {
+            assert_null(gl_texture_create(test->ctx, &texel));
+        } else { /* which makes the buffer that reads go through */
+            assert_int_equal(gl_buffer_read(buffer, 0, 4, &word), LR_FAILED);
+        }
+        assert_int_equal(test->log.status, LR_FAILED);
+        assert_non_null(strstr(test->log.error, "the work before "));
+        assert_non_null(strstr(test->log.error, "GL_INVALID_ENUM"));
+        gl_buffer_destroy(buffer);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -404,6 +432,7 @@ int main(void)
         gl_test_case(long_reads_are_whole),
         gl_test_case(no_memory_is_a_sentence_with_the_size),
         gl_test_case(a_refusal_of_the_driver_is_a_sentence_with_the_size),
+        gl_test_case(work_before_a_new_object_is_checked),
         gl_test_case(everything_has_its_label),
         gl_test_case(targets_clear_each_kind_of_colour),
         gl_test_case(borrowed_layers_are_drawn_alone),

@@ -54,8 +54,11 @@ int main(void)
     lr_lors *lors = lr_lors_create(scanner, NULL);
     const lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1, 1, 1});
     lr_image *image = lr_image_create(&grid, NULL);
-    lr_operator *op = lr_operator_create(&(lr_operator_params){
-        .lors = lors, .grid = &grid, .backend = "cpu", .mode = LR_MODE_EXACT});
+    lr_operator *op = lr_operator_create(&(lr_operator_params){.lors = lors,
+                                                               .grid = &grid,
+                                                               .backend = "cpu",
+                                                               .mode = LR_MODE_EXACT,
+                                                               .samples = {1, 1, 1}});
     if (op == NULL || image == NULL || lr_operator_sensitivity(op, image->values) != LR_OK) {
         return 2;
     }

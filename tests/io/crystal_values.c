@@ -193,7 +193,7 @@ static void wrong_text_is_refused(void **state)
     remove(FILE_NAME);
     expect(fixture, FILE_NAME ": cannot be opened: No such file");
     assert_int_equal(mkdir(FILE_NAME, 0777), 0);
-    expect(fixture, FILE_NAME ": cannot be read: Is a directory");
+    expect(fixture, FILE_NAME ": is a folder: give a file");
     rmdir(FILE_NAME);
 }
 

@@ -11,10 +11,12 @@
 #include "io/notes.h"
 
 #include <ctype.h>
+#include <errno.h>
 
 /* --- the largest allocation of LORaster's own code; the linker puts these in the place of malloc --- */
 
 static size_t largest_bytes;
+static long fails_after = -1; /* so many allocations more succeed, and none after them; -1 = all */
 
 void *__real_malloc(size_t bytes);
 void *__real_calloc(size_t count, size_t bytes);
@@ -23,27 +25,28 @@ void *__wrap_malloc(size_t bytes);
 void *__wrap_calloc(size_t count, size_t bytes);
 void *__wrap_realloc(void *block, size_t bytes);
 
-static void note_bytes(size_t bytes)
+/* Whether there is memory for it. */
+static bool note_bytes(size_t bytes)
 {
     largest_bytes = bytes > largest_bytes ? bytes : largest_bytes;
+    fails_after -= fails_after > 0;
+    errno = fails_after == 0 ? ENOMEM : errno;
+    return fails_after != 0;
 }
 
 void *__wrap_malloc(size_t bytes)
 {
-    note_bytes(bytes);
-    return __real_malloc(bytes);
+    return note_bytes(bytes) ? __real_malloc(bytes) : NULL;
 }
 
 void *__wrap_calloc(size_t count, size_t bytes)
 {
-    note_bytes(count * bytes);
-    return __real_calloc(count, bytes);
+    return note_bytes(count * bytes) ? __real_calloc(count, bytes) : NULL;
 }
 
 void *__wrap_realloc(void *block, size_t bytes)
 {
-    note_bytes(bytes);
-    return __real_realloc(block, bytes);
+    return note_bytes(bytes) ? __real_realloc(block, bytes) : NULL;
 }
 
 /* A format whose files are in the folder, and the good bytes of the one that is damaged. */
@@ -132,6 +135,12 @@ static void test_other_things(void **state)
         remove(patient.spoilt);
         assert_int_equal(symlink(".", patient.spoilt), 0);
         assert_refused(&patient, "a link to a folder");
+        remove(patient.spoilt);
+        assert_int_equal(symlink("/dev/zero", patient.spoilt), 0);
+        assert_refused(&patient, "a link to zeros without end");
+        remove(patient.spoilt);
+        assert_int_equal(mkfifo(patient.spoilt, 0666), 0);
+        assert_refused(&patient, "a pipe");
         remove(patient.spoilt);
         bytes_write(patient.spoilt, "", 0);
         assert_refused(&patient, "empty");
@@ -245,6 +254,45 @@ static void test_huge_numbers(void **state)
     }
 }
 
+/* Without memory for LORaster's own k-th block, and all after it, a file is as good as it was. */
+static void test_no_memory(void **state)
+{
+    for (int n = 0; n < NUM_FORMATS; n++) {
+        struct patient patient;
+        struct test_log log;
+        begin(&patient, *state, &formats[n]);
+        lr_status status = LR_FAILED;
+        for (long k = 1; status != LR_OK; k += 1 + k / 16) {
+            test_log_init(&log);
+            fails_after = k;
+            status = formats[n].read(*state, patient.path, &log);
+            fails_after = -1;
+            if (status == LR_OK ? log.status != LR_OK
+                                : status != LR_FAILED || log.status != LR_FAILED) {
+                fail_msg("%s without memory for block %ld: status %d, sentence \"%s\"",
+                         patient.path, k, (int)status, log.error);
+            }
+        }
+        end(&patient);
+    }
+}
+
+/* What has been measured is never so large; it came from another program, or a damaged disk. */
+static void test_notes_without_bounds(void **state)
+{
+    struct setup *s = *state;
+    struct lr_note note = {"one", 1.0, false};
+    char path[160];
+    folder_file(&s->folder, path, "speeds.txt");
+    assert_int_equal(setenv("LORASTER_CACHE", s->folder.path, 1), 0);
+    static const char text[] = "1e308 one\ninf one\n1e400 one\n";
+    bytes_write(path, text, sizeof(text) - 1);
+    lr_notes_find(&note, 1, NULL);
+    assert_false(note.is_known);
+    remove(path);
+    assert_int_equal(setenv("LORASTER_CACHE", "off", 1), 0);
+}
+
 /* Notes of an earlier run cost only themselves. */
 static void test_notes(void **state)
 {
@@ -281,7 +329,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_other_things), cmocka_unit_test(test_truncations),
         cmocka_unit_test(test_random_bytes), cmocka_unit_test(test_changed_bytes),
-        cmocka_unit_test(test_huge_numbers), cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_huge_numbers), cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_notes),        cmocka_unit_test(test_notes_without_bounds),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

@@ -93,9 +93,74 @@ static void presets_raise_no_alarm(void **state)
             fail_msg("%s: a false alarm", *name);
         }
         assert_non_null(find(diagnosis, LR_FINDING_SIZE));
+        assert_null(find(diagnosis, LR_FINDING_HIDING));
         lr_diagnosis_destroy(diagnosis);
         lr_scanner_draft_destroy(draft);
     }
+}
+
+static lr_diagnosis *diagnose_yaml(const char *yaml, const lr_grid *grid)
+{
+    lr_scanner_draft *draft = parse(yaml);
+    lr_diagnosis *diagnosis = lr_scanner_examine(draft, grid, NULL);
+    assert_non_null(diagnosis);
+    lr_scanner_draft_destroy(draft);
+    return diagnosis;
+}
+
+/* From the origin the one in the middle, +-10 mm at 40 mm, covers +-17.5 mm of +-20 at 70 mm. */
+static void panels_hide_panels(void **state)
+{
+    (void)state;
+    static const char yaml[] =
+        "name: planted\nmodules:\n"
+        "  - {centre_mm: [-70, 0, 0], u: [0, 1, 0], v: [0, 0, 1], crystals: [8, 8], "
+        "pitch_mm: [5, 5], face_mm: [5, 5], depth_mm: 10}\n"
+        "  - {centre_mm: [-40, 0, 0], u: [0, 1, 0], v: [0, 0, 1], crystals: [5, 5], "
+        "pitch_mm: [4, 4], face_mm: [4, 4], depth_mm: 10}\n"
+        "  - {centre_mm: [60, 0, 0], u: [0, 1, 0], v: [0, 0, 1], crystals: [8, 8], "
+        "pitch_mm: [5, 5], face_mm: [5, 5], depth_mm: 10}\n";
+    const lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){0.1, 0.1, 0.1});
+    lr_diagnosis *diagnosis = diagnose_yaml(yaml, &grid);
+    const lr_finding *finding = find(diagnosis, LR_FINDING_HIDING);
+    assert_non_null(finding);
+    assert_int_equal(finding->modules[0], 1);
+    assert_int_equal(finding->modules[1], 0);
+    const char *number = strstr(finding->sentence, "hides ");
+    assert_non_null(number);
+    /* Points of the face stand for 1/16 of it along each axis. */
+    assert_true(fabs(strtod(number + 6, NULL) - 100 * 0.875 * 0.875) <= 6);
+    expect(diagnosis, LR_NOTE, LR_FINDING_HIDING, "module 1 stands before module 0");
+}
+
+/* Eight inner modules hide twelve outer ones, and none of themselves. */
+static void rings_hide_rings(void **state)
+{
+    (void)state;
+    char yaml[8192];
+    int length = snprintf(yaml, sizeof(yaml), "name: planted\nmodules:\n");
+    for (int m = 0; m < 20; m++) {
+        const bool is_inner = m < 8;
+        const double angle = 2 * 3.14159265358979323846 * (is_inner ? m / 8.0 : m / 12.0);
+        const double radius = is_inner ? 24 : 46;
+        length += snprintf(yaml + length, sizeof(yaml) - (size_t)length,
+                           "  - {centre_mm: [%.9f, %.9f, 0], u: [%.9f, %.9f, 0], v: [0, 0, 1], "
+                           "crystals: [4, 5], pitch_mm: [3, 3], face_mm: [3, 3], depth_mm: 5}\n",
+                           radius * cos(angle), radius * sin(angle), -sin(angle), cos(angle));
+    }
+    lr_diagnosis *diagnosis = diagnose_yaml(yaml, NULL);
+    int found = 0;
+    for (int k = 0; k < diagnosis->num_findings; k++) {
+        const lr_finding *finding = &diagnosis->findings[k];
+        if (finding->kind == LR_FINDING_HIDING && ++found <= 3) {
+            assert_in_range(finding->modules[0], 0, 7);
+            assert_in_range(finding->modules[1], 8, 19);
+        } else if (finding->kind == LR_FINDING_HIDING) {
+            assert_non_null(strstr(finding->sentence, "of 20 modules 12 are hidden"));
+        }
+    }
+    assert_int_equal(found, 4);
+    lr_diagnosis_destroy(diagnosis);
 }
 
 static void a_sound_scanner_is_sound(void **state)
@@ -371,6 +436,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(presets_raise_no_alarm),
         cmocka_unit_test(a_sound_scanner_is_sound),
+        cmocka_unit_test(panels_hide_panels),
+        cmocka_unit_test(rings_hide_rings),
         cmocka_unit_test(the_nanopet_of_stir_has_a_diameter_for_radius),
         cmocka_unit_test(radii_and_arcs),
         cmocka_unit_test(units),

@@ -3,21 +3,23 @@
  *
  * HDF5 files read by several threads at once, while others allocate: each file is read by a process
  * of its own, started whatever the program's other threads do at that moment. None may wait for
- * another's end, which the alarm of this test would show. And readers that are not ours. */
+ * another's end: the test would hang. And readers that are not ours. */
 #include "io/files.h"
 #include "io/hdf5_input.h"
 #include "io/hdf5_process.h"
 #include "io/lor_scanner.h"
+#include "io/matrix_writer.h"
 
 #include <fcntl.h>
 #include <lr/direct.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NUM_READERS = 4, NUM_ALLOCATING = 2, NUM_READINGS = 40, MOST_SECONDS = 240 };
+enum { NUM_READERS = 4, NUM_ALLOCATING = 2, NUM_READINGS = 40 };
 
 struct setup {
     struct test_folder folder;
@@ -86,7 +88,6 @@ static void test_threads(void **state)
     struct setup s = {0};
     pthread_t readers[NUM_READERS], others[NUM_ALLOCATING];
     setup_init(&s);
-    alarm(MOST_SECONDS);
     for (int k = 0; k < NUM_ALLOCATING; k++) {
         assert_int_equal(pthread_create(&others[k], NULL, allocate_often, &s), 0);
     }
@@ -100,7 +101,6 @@ static void test_threads(void **state)
     for (int k = 0; k < NUM_ALLOCATING; k++) {
         pthread_join(others[k], NULL);
     }
-    alarm(0);
     assert_int_equal(atomic_load(&s.wrong), 0);
     setup_finish(&s);
 }
@@ -213,11 +213,115 @@ static void test_long_entries(void **state)
     setup_finish(&s);
 }
 
+/* With less and less memory for the reader a good file never becomes a damaged one. */
+static void test_little_memory(void **state)
+{
+    (void)state;
+    struct setup s = {0};
+    int failed = 0, read = 0;
+#if defined(__SANITIZE_ADDRESS__)
+    skip(); /* terabytes of addresses are reserved */
+#endif
+    setup_init(&s);
+    char *libexec = strdup(getenv("LORASTER_LIBEXEC"));
+    assert_int_equal(setenv("LORASTER_LIBEXEC", s.folder.path, 1), 0);
+    for (int mebibytes = 8; mebibytes <= 96; mebibytes += 2) {
+        char text[512];
+        struct test_log log;
+        test_log_init(&log);
+        snprintf(text, sizeof(text),
+                 "#!/bin/sh\nulimit -v %d\nexec \"%s/loraster-hdf5-reader\" \"$@\"\n",
+                 1024 * mebibytes, libexec);
+        write_reader(&s, text);
+        lr_lor_data *data = lr_lor_data_read(s.path, s.lors, &log.log);
+        if (data == NULL && (log.status != LR_FAILED || strstr(log.error, "damaged") != NULL)) {
+            fail_msg("with %d MiB: status %d, \"%s\"", mebibytes, (int)log.status, log.error);
+        }
+        failed += data == NULL;
+        read += data != NULL;
+        lr_lor_data_destroy(data);
+    }
+    assert_true(failed > 0 && read > 0);
+    assert_int_equal(setenv("LORASTER_LIBEXEC", libexec, 1), 0);
+    free(libexec);
+    setup_finish(&s);
+}
+
+static void write_matrix_of(const char *path, const lr_lors *lors)
+{
+    const lr_grid grid = {{2, 1, 1}, {2, 3, 4}, {0, 0, 0}};
+    const lr_matrix_writer_params params = {.path = path,
+                                            .format = LR_MATRIX_HDF5,
+                                            .lors = lors,
+                                            .grid = &grid,
+                                            .end = 2,
+                                            .description = "exact"};
+    lr_matrix_writer *writer = lr_matrix_writer_create(&params);
+    assert_non_null(writer);
+    const lr_row_sink sink = lr_matrix_writer_sink(writer);
+    const int64_t columns[2] = {1, 5};
+    for (int64_t row = 0; row < 2; row++) {
+        const lr_row given = {row, 2, columns, (const double[2]){0.25, 0.5}};
+        assert_int_equal(sink.take(sink.user, &given), LR_OK);
+    }
+    assert_int_equal(lr_matrix_writer_finish(writer), LR_OK);
+}
+
+static lr_status pass_row(void *user, const lr_row *row)
+{
+    (void)row;
+    ++*(int *)user;
+    return LR_OK;
+}
+
+/* The one process that this one has started. */
+static pid_t find_child(void)
+{
+    char path[64];
+    int child = 0;
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", (int)getpid());
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%d", &child), 1);
+    fclose(file);
+    return (pid_t)child;
+}
+
+/* Whoever comes back to a matrix whose reader has died is told, each time. */
+static void test_rows_after_death(void **state)
+{
+    (void)state;
+    struct setup s = {0};
+    struct test_log log;
+    setup_init(&s);
+    write_matrix_of(s.path, s.lors);
+    test_log_init(&log);
+    lr_matrix_file *file = lr_matrix_file_open(s.path, &log.log);
+    assert_non_null(file);
+    int rows = 0;
+    const lr_row_sink sink = {pass_row, &rows};
+    assert_int_equal(lr_matrix_file_rows(file, &sink, NULL), LR_OK);
+    assert_int_equal(rows, 2);
+    assert_int_equal(kill(find_child(), SIGKILL), 0);
+    for (int turn = 0; turn < 3; turn++) {
+        test_log_init(&log);
+        const lr_status status = lr_matrix_file_rows(file, &sink, NULL);
+        assert_int_not_equal(status, LR_OK);
+        assert_int_equal(log.status, status);
+        assert_non_null(strstr(log.error, s.path));
+    }
+    lr_matrix_file_close(file);
+    setup_finish(&s);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads), cmocka_unit_test(test_reader),
-        cmocka_unit_test(test_without_standard_files), cmocka_unit_test(test_forked),
-        cmocka_unit_test(test_long_entries)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_threads),
+                                       cmocka_unit_test(test_reader),
+                                       cmocka_unit_test(test_without_standard_files),
+                                       cmocka_unit_test(test_forked),
+                                       cmocka_unit_test(test_long_entries),
+                                       cmocka_unit_test(test_little_memory),
+                                       cmocka_unit_test(test_rows_after_death)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

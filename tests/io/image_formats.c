@@ -401,7 +401,7 @@ static void test_interfile_refusals(void **state)
     }
     bytes_write(path, "!INTERFILE :=\n\0\0\0", 17);
     assert_refused(path, "is not text");
-    assert_refused(folder.path, "Is a directory");
+    assert_refused(folder.path, "is a folder");
     mkdir(folder_file(&folder, path, "b.hv"), 0777);
     assert_refused(path, "is a folder: give a file");
     rmdir(path);

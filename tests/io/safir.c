@@ -166,6 +166,48 @@ static void events_are_counted(void **state)
     check_events(fixture);
 }
 
+/* --- other writers --- */
+
+static const char *const writers[] = {"SAFIR CListModeData", "MUPET CListModeData",
+                                      "NeuroLF CListModeData"};
+enum { NUM_WRITERS = 3 };
+
+/* Whatever stands behind the signature's zero byte. */
+static void other_writers_are_read(void **state)
+{
+    struct fixture *fixture = *state;
+    write_map(fixture, false);
+    for (int k = 0; k < NUM_WRITERS; k++) {
+        unsigned char bytes[80];
+        const size_t whole = write_events(bytes);
+        memset(bytes, 0xa5, 32);
+        strcpy((char *)bytes, writers[k]);
+        write_bytes(EVENTS, bytes, whole);
+        assert_int_equal(lr_events_recognise(EVENTS), LR_EVENTS_SAFIR);
+        check_events(fixture);
+    }
+}
+
+static void maps_may_have_commas(void **state)
+{
+    struct fixture *fixture = *state;
+    unsigned char bytes[80];
+    size_t count;
+    write_events(bytes);
+    write_map(fixture, true);
+    FILE *file = fopen(MAP, "r+");
+    assert_non_null(file);
+    char text[8192];
+    count = fread(text, 1, sizeof(text), file);
+    for (size_t k = 0; k < count; k++) {
+        text[k] = text[k] == '\t' ? ',' : text[k];
+    }
+    rewind(file);
+    assert_int_equal(fwrite(text, 1, count, file), count);
+    assert_int_equal(fclose(file), 0);
+    check_events(fixture);
+}
+
 /* --- what can be wrong --- */
 
 static void expect(struct fixture *fixture, const char *map, const char *sentence)
@@ -178,6 +220,27 @@ static void expect(struct fixture *fixture, const char *map, const char *sentenc
         fail_msg("expected '%s', found '%s'", sentence, fixture->log.error);
     }
     assert_int_equal(counts.prompts, -1);
+}
+
+/* Layers have 4 bits, in NeuroLF's files 3: those of b begin at another bit. */
+static void layers_are_where_the_writer_has_them(void **state)
+{
+    struct fixture *fixture = *state;
+    static const unsigned layer_bits[NUM_WRITERS] = {4, 4, 3};
+    write_map(fixture, false);
+    for (int k = 0; k < NUM_WRITERS; k++) {
+        unsigned char bytes[80];
+        size_t at = begin_events(bytes);
+        strcpy((char *)bytes, writers[k]);
+        at = add_record(bytes, at, event(0, 1, 0, 5) | UINT64_C(6) << (48 + layer_bits[k]));
+        write_bytes(EVENTS, bytes, at);
+        expect(fixture, MAP, "with ring 0, detector 5, layer 6");
+        at = begin_events(bytes);
+        strcpy((char *)bytes, writers[k]);
+        at = add_record(bytes, at, event(0, 1, 0, 5) | UINT64_C(6) << 48);
+        write_bytes(EVENTS, bytes, at);
+        expect(fixture, MAP, "with ring 0, detector 1, layer 6");
+    }
 }
 
 static void every_truncation_is_refused(void **state)
@@ -216,13 +279,13 @@ static void other_files_are_refused(void **state)
     write_bytes(EVENTS, bytes, whole);
     expect(fixture, MAP, "does not begin with 'SAFIR CListModeData'");
     write_events(bytes);
-    memmove(bytes + 24, bytes + 32, whole - 32); /* a signature of 24 bytes */
-    write_bytes(EVENTS, bytes, whole - 8);
-    expect(fixture, MAP, "of its signature is 0x");
+    bytes[19] = '2'; /* a longer name */
+    write_bytes(EVENTS, bytes, whole);
+    expect(fixture, MAP, "does not begin with 'SAFIR CListModeData', 'MUPET CListModeData' or");
     remove(EVENTS);
     expect(fixture, MAP, EVENTS ": cannot be opened: No such file");
     assert_int_equal(mkdir(EVENTS, 0777), 0);
-    expect(fixture, MAP, EVENTS ": cannot be read: Is a directory");
+    expect(fixture, MAP, EVENTS ": is a folder: give a file");
     rmdir(EVENTS);
 }
 
@@ -421,6 +484,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_are_counted),
+        cmocka_unit_test(other_writers_are_read),
+        cmocka_unit_test(layers_are_where_the_writer_has_them),
+        cmocka_unit_test(maps_may_have_commas),
         cmocka_unit_test(every_truncation_is_refused),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(unknown_crystals),

@@ -401,8 +401,16 @@ static void safir_header_and_map_are_the_preset(void **state)
     lr_scanner_destroy(preset);
 }
 
-/* A map alone says nothing of sizes, unless its comments do. */
-static void maps_need_a_depth(void **state)
+/* Distance of the plane on which hits are read from the axis. */
+static double hits_mm(const lr_scanner *scanner, int m)
+{
+    const lr_module *module = &scanner->modules[m];
+    return scanner->detection_depth_mm - module->normal[0] * module->centre_mm[0] -
+           module->normal[1] * module->centre_mm[1];
+}
+
+/* A map alone says nothing of sizes, unless its comments do: hits are then read where it says. */
+static void maps_say_where_hits_are(void **state)
 {
     (void)state;
     static const char *const comments[] = {"", "# face_mm: 1.5 1.75, depth_mm: 9\n"};
@@ -424,11 +432,16 @@ static void maps_need_a_depth(void **state)
         }
         fclose(file);
         lr_scanner *read = lr_scanner_read(path, &log.log);
+        read = checked(read, &log);
         if (k == 0) {
-            assert_null(read);
-            assert_non_null(strstr(log.error, "# depth_mm: 20"));
+            assert_int_equal(log.num_warnings, 1);
+            assert_non_null(strstr(log.warning, "# depth_mm: 20"));
+            assert_int_equal(read->num_modules, scanner->num_modules);
+            for (int m = 0; m < read->num_modules; m++) {
+                assert_close(hits_mm(read, m), 50 + 0.5 * 9, 1e-6);
+            }
         } else {
-            read = checked(read, &log);
+            assert_int_equal(log.num_warnings, 0);
             for (int m = 0; m < scanner->num_modules; m++) {
                 scanner->modules[m].face_mm[0] = 1.5;
                 scanner->modules[m].face_mm[1] = 1.75;
@@ -441,7 +454,61 @@ static void maps_need_a_depth(void **state)
     lr_scanner_destroy(scanner);
 }
 
-/* The header's numbers give the preset: angles, rules, virtual crystals left out. */
+static void write_circles(const char *path, const char *comment, int around, int rings)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "#ring\tdet\tx\ty\tz\n%s", comment);
+    for (int n = 0; n < around * rings; n++) {
+        const double angle = n % around * 2 * 3.14159265358979323846 / around;
+        fprintf(file, "%d\t%d\t%.3f\t%.3f\t%.3f\n", n / around, n % around, 63.019 * cos(angle),
+                63.019 * sin(angle), 2.2 * (n / around) - 1.1 * (rings - 1));
+    }
+    assert_int_equal(fclose(file), 0);
+}
+
+/* Single crystals on circles, as STIR's example for the SAFIR scanner has them: 180 places of 3
+ * decimals at 63.019 mm, rings 2.2 mm apart. Each line along the axis is a module. */
+static void maps_of_circles(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *comment;
+        int rings;
+        double depth_mm;
+        bool centres; /* places are centres of crystals: hits are read in front of them */
+    } cases[] = {{"", 7, 2.2, false}, {"# depth_mm: 10\n", 7, 10, true}, {"", 1, 2.2, false}};
+    enum { AROUND = 180 };
+    struct test_folder folder;
+    struct test_log log;
+    char path[128];
+    folder_init(&folder);
+    folder_file(&folder, path, "a_crystal_map.txt");
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        write_circles(path, cases[k].comment, AROUND, cases[k].rings);
+        test_log_init(&log);
+        lr_scanner *scanner = checked(lr_scanner_read(path, &log.log), &log);
+        assert_non_null(strstr(log.warning, "make no flat panels"));
+        assert_int_equal(scanner->num_modules, AROUND);
+        assert_int_equal(scanner->num_positions, AROUND);
+        assert_int_equal(scanner->num_crystals, AROUND * cases[k].rings);
+        for (int m = 0; m < AROUND; m++) {
+            const lr_module *module = &scanner->modules[m];
+            const double front_mm = 63.019 - 0.5 * cases[k].depth_mm;
+            assert_close(module->depth_mm, cases[k].depth_mm, 1e-9);
+            assert_true(fabs(hits_mm(scanner, m) - (cases[k].centres ? front_mm : 63.019)) < 1e-3);
+            assert_true(fabs(module->face_mm[1] - 2.2) < 1e-3);
+            /* As wide as the circle of the fronts leaves them, to 1 %. */
+            const double room_mm = 2 * front_mm * tan(3.14159265358979323846 / AROUND);
+            assert_true(module->face_mm[0] < room_mm && module->face_mm[0] > 0.99 * room_mm);
+        }
+        lr_scanner_destroy(scanner);
+    }
+    folder_finish(&folder);
+}
+
+/* The header's numbers give the preset: angles, rules, virtual crystals left out. Its pitch is that
+ * of 504 equal parts of the circle; the preset has the blocks' width instead. */
 static void mmr_header_is_the_preset(void **state)
 {
     (void)state;
@@ -477,7 +544,7 @@ static void mct_lacks_its_virtual_crystals(void **state)
         "per ring := 672\nInner ring diameter (cm) := 84.2\nAverage depth of interaction (cm) := "
         "0.7\nDistance between rings (cm) := 0.4054\nMaximum number of non-arc-corrected bins := "
         "400\nNumber of crystals per block in axial direction := 14\nNumber of crystals per block "
-        "in transaxial direction := 14\nTOF timing resolution (ps) := 555\n";
+        "in transaxial direction := 14\nTOF timing resolution (ps) := 555\n!END OF INTERFILE :=\n";
     struct test_log log;
     struct test_folder folder;
     char path[128];
@@ -511,7 +578,8 @@ static void mct_lacks_its_virtual_crystals(void **state)
     "Distance between crystals in axial direction (cm) := 0.3\n"                                   \
     "Distance between crystals in transaxial direction (cm) := 0.5\n"                              \
     "Distance between blocks in axial direction (cm) := 1\n"                                       \
-    "Distance between blocks in transaxial direction (cm) := 1.7\nend scanner parameters:=\n"
+    "Distance between blocks in transaxial direction (cm) := 1.7\nend scanner parameters:=\n"      \
+    "!END OF INTERFILE :=\n"
 
 /* Eight flat buckets of two blocks; STIR's first crystal is at (0, -R), turned by the offset, and
  * its x, y and z are ours reversed. */
@@ -746,7 +814,8 @@ int main(void)
         cmocka_unit_test(geom_layers),
         cmocka_unit_test(lut_rows),
         cmocka_unit_test(safir_header_and_map_are_the_preset),
-        cmocka_unit_test(maps_need_a_depth),
+        cmocka_unit_test(maps_say_where_hits_are),
+        cmocka_unit_test(maps_of_circles),
         cmocka_unit_test(mmr_header_is_the_preset),
         cmocka_unit_test(mct_lacks_its_virtual_crystals),
         cmocka_unit_test(blocks_on_a_cylinder),

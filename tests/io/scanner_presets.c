@@ -165,6 +165,30 @@ static void axial_lengths(void **state)
     }
 }
 
+/* Where sources contradict each other, the presets keep what they agree on. */
+static void doubtful_numbers_are_consistent(void **state)
+{
+    (void)state;
+    lr_scanner *mmr = read_preset("siemens-mmr"), *signa = read_preset("ge-signa-petmr");
+    const lr_module *block = &mmr->modules[0];
+    /* CASToR's table, and 504 places of equal angle where photons stop in 20 mm of LSO. */
+    const double pi = 3.14159265358979323846, lso = mmr->crystal_mu_per_mm;
+    const double mean_mm = 1 / lso - 20 * exp(-lso * 20) / (1 - exp(-lso * 20));
+    assert_close(block->pitch_mm[0], 4.17252, 1e-9);
+    assert_close(block->pitch_mm[0], 2 * pi * (328 + mean_mm) / 504, 3e-3);
+    assert_true(8 * block->pitch_mm[0] < 2 * 328 * tan(pi / 56));
+    /* STIR's radius and depth, CASToR's, and where photons stop in 25 mm of LYSO. */
+    const lr_module *unit = &signa->modules[0];
+    const double front_mm =
+        -(unit->centre_mm[0] * unit->normal[0] + unit->centre_mm[1] * unit->normal[1]);
+    const double mu = signa->crystal_mu_per_mm, depth = unit->depth_mm;
+    const double stop_mm = 1 / mu - depth * exp(-mu * depth) / (1 - exp(-mu * depth));
+    assert_close(front_mm + 8.5, 317 + 3.3, 1e-9);
+    assert_true(fabs(stop_mm - 8.5) < 0.1 && fabs(stop_mm - 3.3) > 5);
+    lr_scanner_destroy(mmr);
+    lr_scanner_destroy(signa);
+}
+
 /* 64 rings with ring differences up to 60: 4,084 of the 4,096 pairs of rings. */
 static void mmr_has_4084_planes(void **state)
 {
@@ -311,6 +335,7 @@ int main(void)
         cmocka_unit_test(numbers_are_as_published),
         cmocka_unit_test(penn_is_as_published),
         cmocka_unit_test(axial_lengths),
+        cmocka_unit_test(doubtful_numbers_are_consistent),
         cmocka_unit_test(mmr_has_4084_planes),
         cmocka_unit_test(safir_agrees_with_its_crystal_map),
         cmocka_unit_test(misspelt_names_meet_the_nearest),

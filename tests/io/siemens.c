@@ -293,7 +293,7 @@ static double angle_off(const double point[3], double deg)
  * R sin(pi |t| / N). In STIR's frame the first angle is 0 at the top of the bore and turns towards
  * the patient's left, and rings count towards the bed; for a patient who lies head first on the
  * back this is 90 degrees more in our frame, and -z. Crystals stand on flat modules
- * instead of the circle, 338 mm from the axis: the last of eight, 3.5 pitches of 4.09 mm aside, is
+ * instead of the circle, 338 mm from the axis: the last of eight, 3.5 pitches aside, is up to
  * 0.08 degrees from its place, which moves a line by 0.47 mm; radii differ by 0.15 mm besides. */
 static void lines_lie_where_their_bins_say(void **state)
 {
@@ -372,7 +372,7 @@ static void broken_files_are_refused(void **state)
     remove(EVENTS);
     expect(fixture, HEADER, EVENTS ": cannot be opened: No such file");
     assert_int_equal(mkdir(EVENTS, 0777), 0);
-    expect(fixture, HEADER, EVENTS ": cannot be read: Is a directory");
+    expect(fixture, HEADER, EVENTS ": is a folder: give a file");
     rmdir(EVENTS);
 }
 

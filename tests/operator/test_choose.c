@@ -2,13 +2,14 @@
  * Copyright The LORaster authors
  *
  * Which backend and mode are taken, over backends that take as long as they are told, and what is
- * remembered of it. */
+ * remembered of it. The clock is the test's own: what else the machine does takes no time on it. */
 #define _XOPEN_SOURCE 700 /* mkdtemp, setenv */
 #include "fixtures.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "fake_backend.h"
+#include "operator/choose.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -20,6 +21,7 @@ struct racer {
     lr_status answer; /* of its constructor */
     int projections, rows, creations;
     lr_mode mode;
+    bool is_emulated;
 };
 
 static struct racer racers[3];
@@ -29,11 +31,18 @@ struct runner {
     struct lr_backend_params params;
 };
 
+static double clock_s;
+
+double __wrap_lr_clock_seconds(void);
+
+double __wrap_lr_clock_seconds(void)
+{
+    return clock_s;
+}
+
 static void spend(double us)
 {
-    const double until = lr_clock_seconds() + 1e-6 * us;
-    while (lr_clock_seconds() < until) {
-    }
+    clock_s += 1e-6 * us;
 }
 
 static lr_status run(struct runner *runner, void *out, int64_t count)
@@ -98,6 +107,7 @@ static lr_status create(int which, const struct lr_backend_params *params,
     racer->mode = params->mode;
     backend->fns = &fns[which];
     backend->self = runner;
+    backend->is_emulated = racer->is_emulated;
     snprintf(backend->device, sizeof(backend->device), "%s", racer->device);
     return LR_OK;
 }
@@ -156,12 +166,11 @@ static void line_up(double first_us, double second_us, double rows_us)
     racers[2] = (struct racer){.point_us = rows_us, .device = "lane 3"};
 }
 
-/* Which of the first `count` choices is taken. */
-static void expect(struct world *world, int count, const char *backend)
+static void expect_of(struct world *world, const struct lr_choices *among, const char *backend)
 {
     world->log.error[0] = '\0';
     world->log.num_warnings = 0;
-    lr_operator *op = lr_operator_create_among(&world->params, choices, count);
+    lr_operator *op = lr_operator_create_among(&world->params, among->list, among->count);
     assert_non_null(op);
     assert_string_equal(lr_operator_get_info(op)->backend, backend);
     assert_string_equal(world->log.error, "");
@@ -171,6 +180,12 @@ static void expect(struct world *world, int count, const char *backend)
                                                                                              : 2]
                                                          .mode);
     lr_operator_destroy(op);
+}
+
+/* Which of the first `count` choices is taken. */
+static void expect(struct world *world, int count, const char *backend)
+{
+    expect_of(world, &(struct lr_choices){choices, count}, backend);
 }
 
 static void test_the_faster_is_taken(void **state)
@@ -362,6 +377,84 @@ static void test_penetration_and_determinism_are_passed_on(void **state)
     world_finish(&w);
 }
 
+static const struct lr_backend_choice choices_with_reference[] = {
+    {.name = "rows", .has_exact = true, .is_reference = true, .create = create_rows},
+    {.name = "first", .has_exact = true, .has_penetration = true, .create = create_first},
+    {.name = "second", .create = create_second},
+};
+
+/* "1e-9 KEY" for one backend and "1e9 KEY" for the others, as notes of these lanes would stand. */
+static void forge_notes(struct world *world, int fastest)
+{
+    char line[1024] = "";
+    FILE *file = fopen(world->file, "r");
+    FILE *forged = fopen("choose_forged.txt", "w");
+    assert_non_null(file);
+    assert_non_null(forged);
+    for (int lines = 0; fgets(line, sizeof(line), file) != NULL;) {
+        const char *key = line[0] != '#' ? strchr(line, ' ') : NULL;
+        if (key != NULL) {
+            fprintf(forged, "%s%s", lines++ == fastest ? "1e-9" : "1e9", key);
+        }
+    }
+    fclose(file);
+    fclose(forged);
+    assert_int_equal(rename("choose_forged.txt", world->file), 0);
+}
+
+static int num_timed(void)
+{
+    return racers[0].projections + racers[1].projections + racers[2].projections + racers[0].rows +
+           racers[1].rows + racers[2].rows;
+}
+
+/* Neither delays nor what a file says of earlier runs has a say. */
+static void test_deterministic_takes_the_same_in_every_run(void **state)
+{
+    (void)state;
+    static const double delays_us[3][3] = {{400, 20, 100}, {20, 400, 100}, {400, 100, 20}};
+    struct world w;
+    world_init(&w);
+    line_up(400, 20, 100);
+    expect(&w, 3, "second"); /* notes of all three, to be forged */
+    for (int k = 0; k < 3; k++) {
+        forge_notes(&w, k);
+        for (int cached = 1; cached >= 0; cached--) {
+            setenv("LORASTER_CACHE", cached ? w.folder : "off", 1);
+            w.params.deterministic = true;
+            line_up(delays_us[k][0], delays_us[k][1], delays_us[k][2]);
+            expect(&w, 3, "first");
+            assert_int_equal(num_timed(), 0);
+        }
+        setenv("LORASTER_CACHE", w.folder, 1);
+        w.params.deterministic = false; /* to whom the forged file is as good as a true one */
+        expect(&w, 3, k == 0 ? "first" : k == 1 ? "second" : "rows");
+    }
+    world_finish(&w);
+}
+
+static void test_deterministic_ranks_who_runs(void **state)
+{
+    (void)state;
+    const struct lr_choices with_reference = {choices_with_reference, 3};
+    struct world w;
+    world_init(&w);
+    w.params.deterministic = true;
+    line_up(1, 1, 1);
+    racers[0].answer = LR_NO_DEVICE; /* the next one, for the same reason each time */
+    expect(&w, 3, "second");
+    line_up(1, 1, 1);
+    racers[0].is_emulated = true;
+    expect(&w, 3, "second");
+    racers[1].is_emulated = true;
+    expect(&w, 3, "rows");
+    expect_of(&w, &with_reference, "first"); /* the reference only where no other runs */
+    racers[0].answer = racers[1].answer = LR_NO_DEVICE;
+    expect_of(&w, &with_reference, "rows");
+    assert_int_equal(num_timed(), 0);
+    world_finish(&w);
+}
+
 static bool stop(void *user, const char *what, double done, double total)
 {
     (void)what;
@@ -396,6 +489,8 @@ int main(void)
         cmocka_unit_test(test_who_cannot_run_is_left_out),
         cmocka_unit_test(test_auto_mode),
         cmocka_unit_test(test_penetration_and_determinism_are_passed_on),
+        cmocka_unit_test(test_deterministic_takes_the_same_in_every_run),
+        cmocka_unit_test(test_deterministic_ranks_who_runs),
         cmocka_unit_test(test_measuring_can_be_cancelled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -185,9 +185,10 @@ static void test_defaults(void **state)
     assert_non_null(op);
     const lr_operator_info *info = lr_operator_get_info(op);
     assert_int_equal(info->rays, 4);
-    assert_int_equal(info->samples[0], 1); /* pitch 4.3 */
-    assert_int_equal(info->samples[1], 2);
-    assert_int_equal(info->samples[2], 3);
+    /* Even, and no farther apart than half the pitch of 4.3. */
+    assert_int_equal(info->samples[0], 2);
+    assert_int_equal(info->samples[1], 4);
+    assert_int_equal(info->samples[2], 6);
     /* corners 80 mm apart across, 21.5 along u, 17.2 along v: 84.6 mm in steps of 9 */
     assert_int_equal(info->mu_steps, 10);
     assert_true(info->threads >= 1);

@@ -357,7 +357,7 @@ static void additive_init(struct additive *additive, const struct session *s)
     for (int c = 0; c < num; c++) {
         additive->values[c] = (float)(0.5 + test_random(&random));
     }
-    additive->product = (lr_crystal_product){s->fixture.lors, additive->values, 0.02};
+    additive->product = (lr_crystal_product){s->fixture.lors, additive->values, 0.02, NULL};
     additive->sum = lr_crystal_product_sum(&additive->product, 0);
     additive->dense = lr_lor_data_create(s->fixture.lors, NULL);
     assert_non_null(additive->dense);

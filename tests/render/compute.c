@@ -70,24 +70,6 @@ static bool ask(const struct question *question, const char *backend, struct den
     return true;
 }
 
-/* What the lines of a point that may fall on either side of an edge carry, without absorption. */
-static double borderline_weight(struct eye *eye, const double point_mm[3])
-{
-    double sum = 0;
-    eye_place(eye, point_mm);
-    for (int i = 0; i < eye->scanner->num_modules; i++) {
-        const int *crystals = eye->scanner->modules[i].crystals;
-        const int width = crystals[0] * eye->rays, height = crystals[1] * eye->rays;
-        for (int pixel = 0; eye->modules[i].height > 0 && pixel < width * height; pixel++) {
-            double ray[3], edge;
-            eye_line(eye, i, pixel % width, pixel / width, ray);
-            eye_first_hit(eye, i, ray, &edge);
-            sum += edge <= BORDERLINE_PITCHES ? eye_weight(eye, i, ray) : 0;
-        }
-    }
-    return sum;
-}
-
 struct distance {
     double squared, worst;
 };
@@ -132,7 +114,7 @@ static double sampled_distance(const struct question *question, const struct den
     const int64_t num_lors = a->num_lors;
     double squared = 0;
     for (int n = 0; n < NUM_POINTS; n++) {
-        const double weight = borderline_weight(eye, question->points[n]);
+        const double weight = eye_borderline_weight(eye, question->points[n]);
         squared +=
             sure_distance(a->values + n * num_lors, b->values + n * num_lors, num_lors, weight);
     }

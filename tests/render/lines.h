@@ -9,6 +9,7 @@
 #include "test.h"
 
 #include "base/vec.h"
+#include "model/arrangement.h"
 
 /* A line within this many pitches of a crystal's edge may fall on either side in float. */
 #define BORDERLINE_PITCHES 1e-4
@@ -18,6 +19,7 @@ struct eye {
     const lr_scanner *scanner;
     double point_mm[3];
     int rays;
+    bool hiding; /* whether modules may hide each other: then first hits count on both sides */
     struct eye_module {
         double offset[3]; /* detection-plane centre - point */
         double height;    /* n . (point - centre) */
@@ -31,6 +33,7 @@ static inline struct eye *eye_create(const lr_scanner *scanner, int rays)
     assert_non_null(eye);
     eye->scanner = scanner;
     eye->rays = rays;
+    eye->hiding = lr_modules_may_hide(scanner);
     eye->modules = calloc((size_t)scanner->num_modules, sizeof(*eye->modules));
     assert_non_null(eye->modules);
     return eye;
@@ -87,6 +90,17 @@ static inline void eye_line(const struct eye *eye, int primary, int X, int Y, do
     }
 }
 
+/* From the point to the plane that is nearest to it. A float knows it to some 1e-6 mm, and weights
+ * no better than that in relation to it. */
+static inline double eye_least_height(const struct eye *eye)
+{
+    double least = INFINITY;
+    for (int m = 0; m < eye->scanner->num_modules; m++) {
+        least = fmin(least, fabs(eye->modules[m].height));
+    }
+    return least;
+}
+
 /* Probability that the line carries without absorption. */
 static inline double eye_weight(const struct eye *eye, int primary, const double ray[3])
 {
@@ -134,14 +148,87 @@ static inline double eye_edge_distance(const lr_module *module, int axis, double
     return fmin(face, fmin(fabs(cell), fabs(last + 1 - cell)));
 }
 
-/* The module that the line from a primary meets first, or -1; *borderline: distance in pitches of
- * that hit, and of those on modules that it misses by a hair, from the nearest edge. */
+/* What a line does on either side of the point, where modules may hide each other. */
+struct eye_line {
+    bool stopped;      /* before it reaches the primary */
+    int first;         /* module met first on the other side, or -1 */
+    bool from_front;   /* which faces the point */
+    double borderline; /* pitches from the nearest edge that matters */
+};
+
+/* Where a line meets a module's plane, from either side: at the point + s ray. */
+static inline bool eye_cross(const struct eye *eye, int module, const double ray[3], double *s,
+                             double cell[2])
+{
+    const lr_module *m = &eye->scanner->modules[module];
+    const double approach = vec_dot(m->normal, ray);
+    double hit[3]; /* from the module's centre */
+    *s = -eye->modules[module].height / approach;
+    for (int k = 0; k < 3; k++) {
+        hit[k] = *s * ray[k] - eye->modules[module].offset[k];
+    }
+    cell[0] = vec_dot(m->u, hit) / m->pitch_mm[0] + m->crystals[0] / 2.0;
+    cell[1] = vec_dot(m->v, hit) / m->pitch_mm[1] + m->crystals[1] / 2.0;
+    return approach != 0 && *s != 0;
+}
+
+/* Distance of a coordinate from the nearest end of a module, in pitches. */
+static inline double eye_end_distance(const lr_module *module, const double cell[2])
+{
+    return fmin(fmin(fabs(cell[0]), fabs(module->crystals[0] - cell[0])),
+                fmin(fabs(cell[1]), fabs(module->crystals[1] - cell[1])));
+}
+
+enum { EYE_BEFORE = 1, EYE_ACROSS = 2 };
+
+/* The line from a primary, followed both ways. listed: per module the sides on which it may count
+ * (NULL: all modules on both). */
+static inline struct eye_line eye_follow(const struct eye *eye, int primary, const double ray[3],
+                                         const unsigned char *listed)
+{
+    struct eye_line line = {.first = -1, .borderline = INFINITY};
+    double first_t = INFINITY;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int k = 0; k < eye->scanner->num_modules; k++) {
+            const lr_module *module = &eye->scanner->modules[k];
+            double s, cell[2];
+            if (k == primary || !eye_cross(eye, k, ray, &s, cell) || s >= 1 ||
+                !eye_on_module(module, cell, 2 * BORDERLINE_PITCHES) ||
+                (listed && !(listed[k] & (s > 0 ? EYE_BEFORE : EYE_ACROSS)))) {
+                continue;
+            }
+            const bool on = eye_on_module(module, cell, 0);
+            if (s > 0) {
+                line.stopped = line.stopped || on;
+                line.borderline = fmin(line.borderline, eye_end_distance(module, cell));
+            } else if (pass == 0 && on && -s < first_t) {
+                first_t = -s;
+                line.first = k;
+                line.from_front = eye->modules[k].height > 0;
+            } else if (pass == 1 && -s <= first_t * (1 + 1e-6)) {
+                line.borderline =
+                    fmin(line.borderline, fmin(eye_edge_distance(module, 0, cell[0]),
+                                               eye_edge_distance(module, 1, cell[1])));
+            }
+        }
+    }
+    return line;
+}
+
+/* The module that the line from a primary meets first, or -1 where it is stopped or meets one from
+ * behind; *borderline: distance in pitches of that hit, and of those on modules that it misses by a
+ * hair, from the nearest edge. */
 static inline int eye_first_hit(const struct eye *eye, int primary, const double ray[3],
                                 double *borderline)
 {
     const double margin = 2 * BORDERLINE_PITCHES;
     double first_t = INFINITY;
     int first = -1;
+    if (eye->hiding) {
+        const struct eye_line line = eye_follow(eye, primary, ray, NULL);
+        *borderline = line.borderline;
+        return line.stopped || !line.from_front ? -1 : line.first;
+    }
     *borderline = INFINITY;
     for (int pass = 0; pass < 2; pass++) {
         for (int j = 0; j < eye->scanner->num_modules; j++) {
@@ -162,6 +249,24 @@ static inline int eye_first_hit(const struct eye *eye, int primary, const double
         }
     }
     return first;
+}
+
+/* What the lines of a point that may fall on either side of an edge carry, without absorption. */
+static inline double eye_borderline_weight(struct eye *eye, const double point_mm[3])
+{
+    double sum = 0;
+    eye_place(eye, point_mm);
+    for (int i = 0; i < eye->scanner->num_modules; i++) {
+        const int *crystals = eye->scanner->modules[i].crystals;
+        const int width = crystals[0] * eye->rays, height = crystals[1] * eye->rays;
+        for (int pixel = 0; eye->modules[i].height > 0 && pixel < width * height; pixel++) {
+            double ray[3], edge;
+            eye_line(eye, i, pixel % width, pixel / width, ray);
+            eye_first_hit(eye, i, ray, &edge);
+            sum += edge <= BORDERLINE_PITCHES ? eye_weight(eye, i, ray) : 0;
+        }
+    }
+    return sum;
 }
 
 #endif

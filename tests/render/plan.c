@@ -5,6 +5,7 @@
 #include "lines.h"
 #include "scanners.h"
 
+#include "common/bindings.h"
 #include "render/plan.h"
 
 struct setting {
@@ -37,10 +38,17 @@ static void setting_close(struct setting *setting)
     lr_scanner_destroy(setting->scanner);
 }
 
+/* The secondary of a draw that may have LORs with the primary; -1: it only stops lines. */
+static int pairs_with(const struct lr_plan_draw *draw)
+{
+    const bool stops = draw->secondary & (LR_ONLY_STOPS | LR_BEFORE_PRIMARY);
+    return stops ? -1 : (int)(draw->secondary & LR_DRAW_MODULE);
+}
+
 static bool draws(const struct lr_batch *batch, int image, int secondary)
 {
     for (int k = 0; k < batch->num_draws; k++) {
-        if ((int)batch->draws[k].image == image && (int)batch->draws[k].secondary == secondary) {
+        if ((int)batch->draws[k].image == image && pairs_with(&batch->draws[k]) == secondary) {
             return true;
         }
     }
@@ -79,7 +87,11 @@ static void check_roles(struct setting *setting, const double point_mm[3], int *
     eye_place(setting->eye, point_mm);
     for (int k = 0; k < batch.num_draws; k++) {
         const int i = batch.images[batch.draws[k].image].primary;
-        const int j = (int)batch.draws[k].secondary;
+        const int j = pairs_with(&batch.draws[k]);
+        assert_true(setting->plan->hiding || batch.draws[k].secondary == (uint32_t)j);
+        if (j < 0) {
+            continue;
+        }
         const double a = setting->eye->modules[i].distance_squared;
         const double b = setting->eye->modules[j].distance_squared;
         const int other = image_of(&batch, j);
@@ -94,7 +106,8 @@ static void check_roles(struct setting *setting, const double point_mm[3], int *
         assert_false(other >= 0 && draws(&batch, other, i));
         /* A depth test that keeps the first of two equal hits keeps the lower index. */
         assert_true(k == 0 || batch.draws[k - 1].image < batch.draws[k].image ||
-                    batch.draws[k - 1].secondary < batch.draws[k].secondary);
+                    (batch.draws[k - 1].secondary & LR_BEFORE_PRIMARY) != 0 ||
+                    (batch.draws[k - 1].secondary & LR_DRAW_MODULE) < (uint32_t)j);
     }
 }
 
@@ -156,7 +169,7 @@ static int check_visible(struct setting *setting, const double point_mm[3])
             eye_line(setting->eye, i, pixel % (crystals[0] * rays), pixel / (crystals[0] * rays),
                      ray);
             const int j = eye_first_hit(setting->eye, i, ray, &edge);
-            if (j >= 0 && setting->lors->pair_of[i * setting->scanner->num_modules + j] >= 0) {
+            if (j >= 0 && eye_pairs(setting->eye, i, j) && lr_lors_pair(setting->lors, i, j) >= 0) {
                 assert_true(image >= 0);
                 assert_true(draws(&batch, image, j));
                 met++;
@@ -185,6 +198,111 @@ static void test_nothing_visible_is_culled(void **unused)
     }
     print_message("%d lines met a module\n", met);
     assert_true(met > 10000);
+}
+
+/* --- modules that hide others --- */
+
+/* Sides on which an image lists each module. */
+static void find_listed(const struct lr_batch *batch, int image, unsigned char listed[16])
+{
+    memset(listed, 0, 16);
+    for (int k = 0; k < batch->num_draws; k++) {
+        const struct lr_plan_draw *draw = &batch->draws[k];
+        if ((int)draw->image == image) {
+            listed[draw->secondary & LR_DRAW_MODULE] |=
+                draw->secondary & LR_BEFORE_PRIMARY ? EYE_BEFORE : EYE_ACROSS;
+        }
+    }
+}
+
+/* The secondary whose LOR a line belongs to, gaps aside; -1: none. */
+static int counted(const struct setting *setting, int primary, const struct eye_line *line)
+{
+    const int j = line->first;
+    const bool counts = j >= 0 && !line->stopped && line->from_front &&
+                        eye_pairs(setting->eye, primary, j) &&
+                        lr_lors_pair(setting->lors, primary, j) >= 0;
+    return counts ? j : -1;
+}
+
+/* Lines of a primary come out the same among the modules that its image lists as among all;
+ * counts[0]: lines stopped on the primary's side, counts[1]: by modules that only stop. */
+static void check_listed(const struct setting *setting, const struct lr_batch *batch, int image,
+                         int counts[3])
+{
+    const int i = batch->images[image].primary, rays = setting->eye->rays;
+    const int *crystals = setting->scanner->modules[i].crystals;
+    unsigned char listed[16];
+    find_listed(batch, image, listed);
+    for (int pixel = 0; pixel < crystals[0] * crystals[1] * rays * rays; pixel++) {
+        double ray[3];
+        eye_line(setting->eye, i, pixel % (crystals[0] * rays), pixel / (crystals[0] * rays), ray);
+        const struct eye_line all = eye_follow(setting->eye, i, ray, NULL);
+        const struct eye_line some = eye_follow(setting->eye, i, ray, listed);
+        assert_int_equal(counted(setting, i, &all), counted(setting, i, &some));
+        counts[0] += all.stopped && all.first >= 0;
+        counts[1] += some.first >= 0 && !draws(batch, image, some.first);
+        counts[2] += counted(setting, i, &all) >= 0;
+    }
+}
+
+static void test_what_hides_is_listed(void **unused)
+{
+    (void)unused;
+    uint64_t state = test_seed();
+    int counts[3] = {0};
+    for (int k = 0; k < 600; k++) {
+        struct setting setting;
+        lr_scanner *scanner = k == 0 ? create_stacked() : create_crowded(&state);
+        setting_open(&setting, scanner, 2, 1024);
+        assert_true(setting.plan->hiding);
+        for (int point = 0; point < NUM_TEST_POINTS + 10; point++) {
+            double at[1][3];
+            test_point(scanner, 60, point, &state, at[0]);
+            const struct lr_batch batch = plan_point(&setting, (const double(*)[3])at);
+            eye_place(setting.eye, at[0]);
+            for (int image = 0; image < batch.num_images; image++) {
+                check_listed(&setting, &batch, image, counts);
+            }
+        }
+        setting_close(&setting);
+    }
+    print_message("%d lines stopped before the primary, %d by modules that only stop, %d counted\n",
+                  counts[0], counts[1], counts[2]);
+    assert_true(counts[0] > 10000 && counts[1] > 300 && counts[2] > 10000);
+}
+
+/* The blocks of a panel hide nothing of each other. A module stands before them, one opposite. */
+static void test_neighbours_hide_nothing(void **unused)
+{
+    (void)unused;
+    enum { PANEL = 9, BEFORE = 9, OPPOSITE = 10, NUM_MODULES = 11 };
+    struct setting setting;
+    const lr_module shape = shape_of(4, 4, 2, 2);
+    lr_module modules[NUM_MODULES];
+    for (int m = 0; m < PANEL; m++) {
+        modules[m] = place_module(&shape, &(struct placement){.radius_mm = 50});
+        modules[m].centre_mm[1] = 8 * (m % 3 - 1);
+        modules[m].centre_mm[2] = 8 * (m / 3 - 1);
+    }
+    modules[BEFORE] = place_module(&shape, &(struct placement){.radius_mm = 20, .z_mm = 3});
+    modules[OPPOSITE] = place_module(&shape, &(struct placement){.angle = 180, .radius_mm = 45});
+    setting_open(&setting, scanner_of(modules, NUM_MODULES, 0), 1, 256);
+    assert_true(setting.plan->hiding);
+    int hidden = 0, pairs = 0;
+    for (int point = 0; point < 90; point++) {
+        const double at[1][3] = {{-42.5 + point, 1.5, -0.7}};
+        const struct lr_batch batch = plan_point(&setting, at);
+        for (int k = 0; k < batch.num_draws; k++) {
+            const uint32_t draw = batch.draws[k].secondary;
+            const bool hides = draw & (LR_BEFORE_PRIMARY | LR_ONLY_STOPS | LR_HIDES);
+            assert_true(!hides || (draw & LR_DRAW_MODULE) == BEFORE);
+            hidden += hides;
+            pairs += pairs_with(&batch.draws[k]) >= 0;
+        }
+    }
+    assert_true(hidden > 50 && pairs > 100);
+    setting_close(&setting);
 }
 
 /* At the centre of a ring a module sees only what is opposite: culling does leave out most. */
@@ -390,7 +508,6 @@ static void test_windows_plan_their_pairs(void **unused)
     const double points[2][3] = {{0, 0, 0}, {2.5, -1.5, 1}};
     const struct lr_rows rows = {.points_mm = points, .end = 2};
     setting_open(&setting, create_two_rings(), 1, 512);
-    const int modules = setting.scanner->num_modules;
     struct lr_plan_work work = {.rows = &rows};
     while (lr_plan_next_window(setting.lors, setting.lors->count / 5, &work.window)) {
         struct lr_plan_cursor cursor = {0};
@@ -400,7 +517,7 @@ static void test_windows_plan_their_pairs(void **unused)
             assert_non_null(shows);
             for (int k = 0; k < batch.num_draws; k++) {
                 const int i = batch.images[batch.draws[k].image].primary;
-                const int pair = setting.lors->pair_of[i * modules + (int)batch.draws[k].secondary];
+                const int64_t pair = lr_lors_pair(setting.lors, i, (int)batch.draws[k].secondary);
                 shows[batch.draws[k].image] |=
                     pair >= work.window.first_pair && pair < work.window.end_pair;
             }
@@ -446,6 +563,8 @@ int main(void)
         cmocka_unit_test(test_roles),
         cmocka_unit_test(test_ties_at_the_centre),
         cmocka_unit_test(test_nothing_visible_is_culled),
+        cmocka_unit_test(test_what_hides_is_listed),
+        cmocka_unit_test(test_neighbours_hide_nothing),
         cmocka_unit_test(test_culling_leaves_out),
         cmocka_unit_test(test_batches_cover_rows),
         cmocka_unit_test(test_points_keep_their_precision),

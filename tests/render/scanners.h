@@ -319,6 +319,41 @@ static inline lr_scanner *create_random(uint64_t *state)
     return scanner;
 }
 
+static inline lr_module crowded_module(uint64_t *state)
+{
+    lr_module shape = {.depth_mm = 2};
+    for (int k = 0; k < 2; k++) {
+        shape.crystals[k] = 1 + (int)(7 * test_random(state));
+        shape.pitch_mm[k] = random_between(state, 1.5, 7);
+        shape.face_mm[k] = shape.pitch_mm[k] * random_between(state, 0.6, 1.0);
+    }
+    return place_module(
+        &shape, &(struct placement){random_between(state, 0, 360), random_between(state, 25, 80),
+                                    random_between(state, -20, 20), random_between(state, -60, 60),
+                                    random_between(state, -40, 40), random_between(state, 0, 360)});
+}
+
+/* Six to twelve modules of any size, tilt and place: many stand before others. */
+static inline lr_scanner *create_crowded(uint64_t *state)
+{
+    enum { MOST = 12 };
+    const int num_modules = 6 + (int)((MOST - 5) * test_random(state));
+    lr_module modules[MOST];
+    lr_scanner *scanner = NULL;
+    modules[0] = crowded_module(state);
+    for (int placed = 1; placed < num_modules;) {
+        modules[placed] = crowded_module(state);
+        lr_scanner *larger =
+            lr_scanner_create(&(lr_scanner_params){.modules = modules, .num_modules = placed + 1});
+        if (larger != NULL) {
+            lr_scanner_destroy(scanner);
+            scanner = larger;
+            placed++;
+        }
+    }
+    return scanner;
+}
+
 /* --- sample points --- */
 
 enum { NUM_TEST_POINTS = 9 };

@@ -39,7 +39,7 @@ static void products_are_products(void **unused)
         const int64_t count = fixture.lors->count;
         float *values = random_values(fixture.scanner->num_crystals, &state);
         float *found = random_values(count, &state);
-        lr_crystal_product product = {fixture.lors, values, 1.75};
+        lr_crystal_product product = {fixture.lors, values, 1.75, NULL};
         const lr_lor_source source = lr_crystal_product_source(&product);
         const int64_t begin = count / 3;
         const lr_lor_span range = {.first = begin, .count = count - begin};
@@ -81,7 +81,7 @@ static void sum_of_a_large_scanner(void **unused)
     for (int c = 0; c < scanner->num_crystals; c++) {
         ones[c] = 1.0f;
     }
-    const lr_crystal_product product = {lors, ones, 1.0};
+    const lr_crystal_product product = {lors, ones, 1.0, NULL};
     /* 56 modules, each with those at least 9 places away; 4084 of 64 x 64 pairs of rings */
     assert_true(lr_crystal_product_sum(&product, 0) == 56.0 * 39 / 2 * 8 * 8 * 4084);
     free(ones);
@@ -95,7 +95,7 @@ static void lors_of_another_scanner_are_refused(void **unused)
     struct fixture fixture;
     fixture_init(&fixture, FIXTURE_RING);
     float values[160] = {0}, found[2];
-    lr_crystal_product product = {fixture.lors, values, 1.0};
+    lr_crystal_product product = {fixture.lors, values, 1.0, NULL};
     const lr_lor_source source = lr_crystal_product_source(&product);
     const lr_lor_span behind = {.first = fixture.lors->count - 1, .count = 2};
     const lr_lor_span before = {.first = -1, .count = 1};

@@ -58,9 +58,9 @@ static int64_t check_pair(const lr_lors *lors, int i, int j, int64_t *next)
     const lr_scanner *scanner = lors->scanner;
     const int *first = scanner->first_crystal;
     const int num_i = first[i + 1] - first[i], num_j = first[j + 1] - first[j];
-    const int32_t pair = lors->pair_of[i * scanner->num_modules + j];
+    const int64_t pair = lr_lors_pair(lors, i, j);
     int64_t allowed = 0;
-    assert_int_equal(pair, lors->pair_of[j * scanner->num_modules + i]);
+    assert_int_equal(pair, lr_lors_pair(lors, j, i));
     for (int a = 0; a < num_i; a++) {
         for (int b = 0; b < num_j; b++) {
             const bool expected = rules_hold(scanner, i, a, j, b);
@@ -98,9 +98,9 @@ static int64_t check_all(lr_scanner *scanner)
     assert_non_null(lors);
     int64_t next = 0, allowed = 0, pairs = 0;
     for (int i = 0; i < scanner->num_modules; i++) {
-        assert_int_equal(lors->pair_of[i * scanner->num_modules + i], -1);
+        assert_int_equal(lr_lors_pair(lors, i, i), -1);
         for (int j = i + 1; j < scanner->num_modules; j++) {
-            const int32_t pair = lors->pair_of[i * scanner->num_modules + j];
+            const int64_t pair = lr_lors_pair(lors, i, j);
             assert_true(pair < 0 || pair == pairs); /* sorted by (i, j) */
             pairs += pair >= 0;
             allowed += check_pair(lors, i, j, &next);
@@ -108,6 +108,9 @@ static int64_t check_all(lr_scanner *scanner)
     }
     assert_int_equal(lors->num_pairs, pairs);
     assert_int_equal(lors->count, next);
+    lr_lors_size size;
+    assert_int_equal(lr_lors_count(scanner, NULL, &size, NULL), LR_OK);
+    assert_true(size.num_pairs == pairs && size.num_lors == next);
     assert_int_equal(lors->offsets[pairs], next);
     assert_int_equal(lors->masks->num_pairs, pairs);
     lr_lors_destroy(lors);
@@ -251,7 +254,7 @@ static void whole_scanners(void **state)
                                                                     .max_ring_difference = 60}},
                                &mmr);
     lors = lr_lors_create(scanner, NULL);
-    const int32_t opposite = lors->pair_of[28];
+    const int64_t opposite = lr_lors_pair(lors, 0, 28);
     int planes = 0;
     for (int q = 0; q < 64; q++) {
         for (int s = 0; s < 64; s++) {
@@ -278,12 +281,38 @@ static void equal_masks_are_shared(void **state)
         .modules = modules, .num_modules = 6, .coincidence = {.field_of_view_mm = 11}});
     lr_lors *lors = lr_lors_create(scanner, NULL);
     const struct lr_coincidence_masks *masks = lors->masks;
-    const struct lr_pair_mask *opposite = &masks->pairs[lors->pair_of[3]];
+    const struct lr_pair_mask *opposite = &masks->pairs[lr_lors_pair(lors, 0, 3)];
     assert_int_equal(opposite->kind, LR_MASK_FULL);
-    assert_int_equal(masks->pairs[lors->pair_of[1 * 6 + 4]].offset_a, opposite->offset_a);
-    assert_int_equal(masks->pairs[lors->pair_of[2 * 6 + 5]].offset_a, opposite->offset_a);
+    assert_int_equal(masks->pairs[lr_lors_pair(lors, 1, 4)].offset_a, opposite->offset_a);
+    assert_int_equal(masks->pairs[lr_lors_pair(lors, 2, 5)].offset_a, opposite->offset_a);
     lr_lors_destroy(lors);
     check_all(scanner);
+}
+
+static bool stop(void *user, const char *what, double done, double total)
+{
+    ++*(int *)user;
+    assert_non_null(what);
+    assert_true(done <= total);
+    return false;
+}
+
+static void work_may_be_stopped(void **state)
+{
+    (void)state;
+    const int crystals[2] = {2, 2};
+    const lr_ring ring = plain_ring(60.0, 8, crystals, 4.0, 4.0, 10.0);
+    lr_scanner *scanner = lr_scanner_create_ring(&(lr_scanner_params){0}, &ring);
+    int asked = 0;
+    const lr_progress progress = {stop, &asked};
+    struct test_log log;
+    lr_lors_size size;
+    test_log_init(&log);
+    assert_int_equal(lr_lors_count(scanner, &progress, &size, &log.log), LR_CANCELLED);
+    assert_null(lr_lors_create_watched(scanner, &progress, &log.log));
+    assert_int_equal(asked, 2);
+    assert_int_equal(log.status, LR_OK);
+    lr_scanner_destroy(scanner);
 }
 
 static void nothing_in_coincidence_is_an_error(void **state)
@@ -328,6 +357,7 @@ int main(void)
         cmocka_unit_test(field_of_view_edge_counts),
         cmocka_unit_test(whole_scanners),
         cmocka_unit_test(equal_masks_are_shared),
+        cmocka_unit_test(work_may_be_stopped),
         cmocka_unit_test(nothing_in_coincidence_is_an_error),
         cmocka_unit_test(numbers_out_of_range),
     };

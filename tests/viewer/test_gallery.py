@@ -53,7 +53,7 @@ class Gallery(ViewTest):
 
     def draw(self, name, change=lambda text: text):
         text = change((ROOT / "tools" / "gallery" / f"{name}.txt").read_text())
-        self.view(text.splitlines(), timeout=600)
+        self.view(text.splitlines())
         return blocks(self.path(f"{name}.png"))
 
     def compare(self, names):

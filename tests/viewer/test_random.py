@@ -39,7 +39,7 @@ class Random(ViewTest):
         print(f"seed {seed}, {count} steps")
         done = self.run_program(*self.arguments([
             "open scanner ring.yaml", "wait", f"random {count} {seed}", "frames 3",
-            "print frames"]), timeout=900)
+            "print frames"]))
         said = done.stderr
         # What was dropped last may fail after the step, which is in the exit code.
         self.assertIn(done.returncode, (0, 1, 2, 3), said)
@@ -65,9 +65,9 @@ class Threads(ViewTest):
                       "recon step", "frames 3", "recon resume", "frames 4", "recon stop",
                       "direct 30 0 50 variant1", "open histo y.h5", "sensitivity",
                       "lor 0 1 1 4 2 2", "point 1 2 3", "point 2 1 0", "open file x.nii",
-                      "wait 200 anyway"]
+                      "wait 1200 anyway"]
         done = self.run_program(*self.arguments([*steps, "recon start 1 0", "sensitivity",
-                                                 "point 0 0 1", "frames 4", "quit"]), timeout=550)
+                                                 "point 0 0 1", "frames 4", "quit"]))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn("Sanitizer", done.stderr)
 

@@ -234,7 +234,7 @@ static void pairs_without_a_lor_are_explained(void **state)
     refuse(&bench.view, (struct tube_crystal[]){{0, 0, 0}, {9, nu, 0}}, words);
     refuse(&bench.view, (struct tube_crystal[]){{3, 0, 0}, {3, 1, 0}}, "same module");
     for (int m = 1; m < bench.view.scanner->num_modules; m++) {
-        if (bench.view.lors->pair_of[m] < 0) {
+        if (lr_lors_pair(bench.view.lors, 0, m) < 0) {
             refuse(&bench.view, (struct tube_crystal[]){{0, 0, 0}, {m, 0, 0}},
                    "are not in coincidence");
             strangers++;

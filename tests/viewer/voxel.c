@@ -4,7 +4,6 @@
  * Voxel mode against the matrix: what a window shows is what the library says of that element. */
 #include "test.h"
 
-#include "base/clock.h"
 #include "picture/pixel_lor.h"
 #include "viewer/row_copy.h"
 #include "viewer/voxel.h"
@@ -347,7 +346,7 @@ static void absorption_is_exponential(void **state)
     unlink("voxel_mu.nii");
 }
 
-/* However fast points come, the last is computed, and few of the others. */
+/* However fast points come, the last is computed; newest.c counts the others. */
 static void the_newest_request_wins(void **state)
 {
     (void)state;
@@ -356,21 +355,17 @@ static void the_newest_request_wins(void **state)
     int64_t serial = 0;
     struct voxel_request request = {.all_primaries = true, .rays = 4};
     bench_init(&bench, &(struct study_wish){.scanner = "ge-explore-vista-dr"});
-    double slowest = 0;
     for (int n = 0; n < 200; n++) {
         random_point(&bench, &seed, request.point_mm);
         request.rays = 1 + n % 8;
-        const double start = lr_clock_seconds();
         assert_int_equal(voxel_ask(bench.voxel, &bench.view, &request, NULL), LR_OK);
         (void)voxel_poll(bench.voxel, NULL);
-        slowest = fmax(slowest, lr_clock_seconds() - start);
     }
-    print_message("slowest request %.1f ms\n", 1e3 * slowest);
     assert_int_equal(voxel_wait(bench.voxel, NULL), JOB_DONE);
     const struct voxel_result *result = voxel_result(bench.voxel, &serial);
     assert_memory_equal(result->request.point_mm, request.point_mm, sizeof(request.point_mm));
     assert_int_equal(result->request.rays, request.rays);
-    assert_true(serial >= 1 && serial < 100);
+    assert_true(serial >= 1);
     /* Destroyed while one runs and one waits. */
     assert_int_equal(voxel_ask(bench.voxel, &bench.view, &request, NULL), LR_OK);
     assert_int_equal(voxel_ask(bench.voxel, &bench.view, &request, NULL), LR_OK);

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// What modules leave visible of an overlap, for visit_exact.glsl (docs/method.md, section 5): those
+// before the primary, and those that the lines meet nearer on the secondary's side. Behind a module
+// lies, on the primary's plane, what is within five lines: its rectangle's four edges and where it
+// is met as far away as the module that it hides. What is not behind it falls into pieces, line by
+// line: outside of this line and within those before. The pieces of a piece are gone through one
+// after the other; which one is next is written down with 4 bits for each module, so that no list
+// is too short, however many modules overlap and however many pieces there are.
+
+const int MOST_CORNERS = 8; // of a piece; more are cut in two
+const int HIDER_WORDS = (LR_MAX_TARGETS + 31) / 32;
+const int PATH_WORDS = (LR_MAX_TARGETS + 7) / 8;
+
+// Targets that hide a part of the thread's primary crystal, or of what is seen through it, as bits;
+// and of the overlap that is being cut.
+uint crystal_hiders[HIDER_WORDS];
+uint hiders[HIDER_WORDS];
+
+// What lies behind a module: where all of five half-planes x + y a + z b are positive, in
+// coordinates around the crystal. The rectangle's edges are four, side by side.
+struct Shadow {
+    vec4 x, y, z;
+    vec3 nearer;
+};
+
+// Of target k, which may hide target `index`; of a module before the primary whatever that is.
+Shadow make_shadow(View view, int k, int index)
+{
+    Sight sight = targets[k].sight;
+    vec2 half_mm = 0.5 * vec2(targets[k].module.xy) * targets[k].cells.xy;
+    vec4 shift = vec4(sight.along_u.ww, sight.along_v.ww) + vec4(half_mm.x, -half_mm.x, half_mm.y,
+                                                                 -half_mm.y);
+    vec2 here = vec2(along(sight.along_u, view.crystal_mm), along(sight.along_v, view.crystal_mm));
+    float height = sight.denominator.w;
+    vec4 sign = vec4(1.0, -1.0, 1.0, -1.0);
+    Shadow shadow;
+    shadow.x = sign * (shift * along(sight.denominator, view.crystal_mm) - height * here.xxyy);
+    shadow.y = sign * (shift * sight.denominator.y -
+                       height * vec4(sight.along_u.yy, sight.along_v.yy));
+    shadow.z = sign * (shift * sight.denominator.z -
+                       height * vec4(sight.along_u.zz, sight.along_v.zz));
+    vec4 nearer = vec4(sight.denominator.x + height, sight.denominator.yz, 0.0);
+    if (k >= first_secondary) {
+        vec4 hidden = targets[index].sight.denominator;
+        nearer = hidden.w * sight.denominator - height * hidden;
+    }
+    shadow.nearer = vec3(along(nearer, view.crystal_mm), nearer.yz);
+    return shadow;
+}
+
+vec3 shadow_line(Shadow shadow, int line)
+{
+    return line < 4 ? vec3(shadow.x[line], shadow.y[line], shadow.z[line]) : shadow.nearer;
+}
+
+// Values of the half-planes that count as 0: those within 1e-6 of the face's diagonal of a line.
+vec4 edges_noise(View view, Shadow shadow)
+{
+    return 1e-6 * length(view.face) * sqrt(shadow.y * shadow.y + shadow.z * shadow.z);
+}
+
+float nearer_noise(View view, Shadow shadow)
+{
+    return 1e-6 * length(view.face) * length(shadow.nearer.yz);
+}
+
+// Whether a box lies outside of one of the lines.
+bool box_apart(View view, Shadow shadow, vec2 middle, vec2 half_mm)
+{
+    vec4 reach = shadow.x + shadow.y * middle.x + shadow.z * middle.y + abs(shadow.y) * half_mm.x +
+                 abs(shadow.z) * half_mm.y;
+    float nearer = shadow.nearer.x + dot(shadow.nearer.yz, middle) +
+                   dot(abs(shadow.nearer.yz), half_mm);
+    return any(lessThanEqual(reach, edges_noise(view, shadow))) ||
+           nearer <= nearer_noise(view, shadow);
+}
+
+// Whether all of the crystal's face lies within all lines.
+bool covers_face(View view, Shadow shadow)
+{
+    vec4 least = shadow.x - 0.5 * (abs(shadow.y) * view.face.x + abs(shadow.z) * view.face.y);
+    float nearer = shadow.nearer.x - 0.5 * dot(abs(shadow.nearer.yz), view.face);
+    return all(greaterThanEqual(least, -edges_noise(view, shadow))) &&
+           nearer >= -nearer_noise(view, shadow);
+}
+
+// Finds the crystal's hiders; whether one of them, before the primary, covers all of its face.
+bool find_hiders(View view)
+{
+    for (int word = 0; word < HIDER_WORDS; word++) {
+        crystal_hiders[word] = 0u;
+    }
+    for (int k = 0; k < num_targets; k++) {
+        bool before = k < first_secondary;
+        if ((targets[k].draw & (LR_BEFORE_PRIMARY | LR_HIDES | LR_ONLY_STOPS)) == 0u) {
+            continue;
+        }
+        Shadow shadow = make_shadow(view, k, k);
+        if (!before) {
+            shadow.nearer = vec3(1.0, 0.0, 0.0); // than which other target is not asked here
+        }
+        if (!box_apart(view, shadow, vec2(0.0), 0.5 * view.face)) {
+            if (before && covers_face(view, shadow)) {
+                return true;
+            }
+            crystal_hiders[k >> 5] |= 1u << (k & 31);
+        }
+    }
+    return false;
+}
+
+// Picks from the crystal's hiders those that may hide a part of an overlap with target `index`.
+void pick_hiders(View view, Polygon overlap, int index)
+{
+    vec2 low = overlap.corners[0], high = low;
+    for (int k = 1; k < overlap.count; k++) {
+        low = min(low, overlap.corners[k]);
+        high = max(high, overlap.corners[k]);
+    }
+    for (int word = 0; word < HIDER_WORDS; word++) {
+        hiders[word] = 0u;
+        for (uint left = crystal_hiders[word]; left != 0u; left &= left - 1u) {
+            int k = 32 * word + findLSB(left);
+            if (k != index && !box_apart(view, make_shadow(view, k, index), 0.5 * (low + high),
+                                         0.5 * (high - low))) {
+                hiders[word] |= left & -left;
+            }
+        }
+    }
+}
+
+// One of the two parts into which a diagonal cuts a polygon.
+Polygon half_polygon(Polygon polygon, int half_number)
+{
+    int last = polygon.count / 2;
+    Polygon part;
+    part.count = 0;
+    for (int k = 0; k < polygon.count; k++) {
+        if (k == 0 || k == last || (k < last) == (half_number == 0)) {
+            part.corners[part.count++] = polygon.corners[k];
+        }
+    }
+    return part;
+}
+
+// The way to a piece: for each hider in turn, 1 + 2 * line + half, or 0 for the first piece.
+struct Path {
+    uint words[PATH_WORDS];
+    int fork;  // the last hider that has further pieces, or -1
+    uint next; // and the next of them
+};
+
+uint path_choice(Path path, int depth)
+{
+    return (path.words[depth >> 3] >> (4 * (depth & 7))) & 15u;
+}
+
+// Goes on to the next piece at the fork, and to the first one of all hiders after that.
+void path_turn(inout Path path)
+{
+    int word = path.fork >> 3, shift = 4 * (path.fork & 7);
+    path.words[word] = (path.words[word] & ((1u << shift) - 1u)) | path.next << shift;
+    for (int k = word + 1; k < PATH_WORDS; k++) {
+        path.words[k] = 0u;
+    }
+}
+
+// The lines of a shadow that leave a part of a polygon outside, as bits; *apart: one leaves all.
+uint cutting_lines(View view, Shadow shadow, Polygon polygon, out bool apart)
+{
+    vec4 low = vec4(1e30), high = vec4(-1e30);
+    vec2 nearer = vec2(1e30, -1e30);
+    for (int k = 0; k < polygon.count; k++) {
+        vec2 at = polygon.corners[k];
+        vec4 edges = shadow.x + shadow.y * at.x + shadow.z * at.y;
+        float side = shadow.nearer.x + dot(shadow.nearer.yz, at);
+        low = min(low, edges);
+        high = max(high, edges);
+        nearer = vec2(min(nearer.x, side), max(nearer.y, side));
+    }
+    vec4 noise = edges_noise(view, shadow);
+    apart = any(lessThanEqual(high, noise)) || nearer.y <= nearer_noise(view, shadow);
+    uvec4 bits = uvec4(lessThan(low, -noise)) * uvec4(1u, 2u, 4u, 8u);
+    return bits.x + bits.y + bits.z + bits.w +
+           (nearer.x < -nearer_noise(view, shadow) ? 16u : 0u);
+}
+
+// The piece outside of target k that the path leads to at `depth`; the polygon itself where nothing
+// of it is hidden, an empty one where all is.
+Polygon take_piece(View view, Polygon polygon, int k, int index, int depth, inout Path path)
+{
+    Shadow shadow = make_shadow(view, k, index);
+    bool apart;
+    uint cutting = cutting_lines(view, shadow, polygon, apart);
+    if (apart) {
+        return polygon;
+    }
+    if (cutting == 0u) {
+        polygon.count = 0;
+        return polygon;
+    }
+    uint choice = path_choice(path, depth);
+    int last = choice == 0u ? findLSB(cutting) : int(choice - 1u) >> 1;
+    for (uint left = cutting & ((1u << last) - 1u); left != 0u; left &= left - 1u) {
+        polygon = clip(polygon, shadow_line(shadow, findLSB(left)));
+    }
+    polygon = clip(polygon, -shadow_line(shadow, last));
+    uint further = cutting & ~((2u << last) - 1u);
+    int half_number = choice == 0u ? 0 : int(choice - 1u) & 1;
+    bool in_two = polygon.count > MOST_CORNERS;
+    if (in_two && half_number == 0) {
+        path.fork = depth;
+        path.next = uint(2 + 2 * last);
+    } else if (further != 0u) {
+        path.fork = depth;
+        path.next = uint(1 + 2 * findLSB(further));
+    }
+    if (in_two) {
+        return half_polygon(polygon, half_number);
+    }
+    return polygon;
+}
+
+// The piece of an overlap that the path leads to; *path: with the last fork on the way.
+Polygon follow_path(View view, Polygon piece, int index, inout Path path)
+{
+    int depth = 0;
+    path.fork = -1;
+    for (int word = 0; word < HIDER_WORDS; word++) {
+        for (uint left = hiders[word]; left != 0u && piece.count > 2; left &= left - 1u) {
+            piece = take_piece(view, piece, 32 * word + findLSB(left), index, depth, path);
+            depth++;
+        }
+    }
+    return piece;
+}
+
+// atan of what is at least 0, to rounding where it is small, too.
+float arc(float tangent)
+{
+    float half_arc = tangent / (1.0 + sqrt(1.0 + tangent * tangent));
+    float x = half_arc / (1.0 + sqrt(1.0 + half_arc * half_arc));
+    float y = x * x; // x is 0.42 at most
+    float series = 1.0 / 13.0 - y / 15.0;
+    series = 1.0 / 9.0 - y * (1.0 / 11.0 - y * series);
+    series = 1.0 / 5.0 - y * (1.0 / 7.0 - y * series);
+    return 4.0 * x * (1.0 - y * (1.0 / 3.0 - y * series));
+}
+
+// Solid angle / 2 pi of a triangle from the point, however near it is: van Oosterom, Strackee,
+// The Solid Angle of a Plane Triangle, 1983. The triple product is the height times twice the area.
+float triangle_weight(View view, vec2 a, vec2 b, vec2 c)
+{
+    vec2 shift = view.offset + view.crystal_mm;
+    vec3 to_a = vec3(shift + a, view.height), to_b = vec3(shift + b, view.height);
+    vec3 to_c = vec3(shift + c, view.height);
+    float far_a = length(to_a), far_b = length(to_b), far_c = length(to_c);
+    vec2 ab = b - a, ac = c - a;
+    float product = view.height * (ab.x * ac.y - ab.y * ac.x);
+    float rest = far_a * far_b * far_c + dot(to_a, to_b) * far_c + dot(to_b, to_c) * far_a +
+                 dot(to_c, to_a) * far_b;
+    float radius = sqrt(product * product + rest * rest);
+    return product > 0.0 ? 4.0 * arc(product / (rest + radius)) / 6.283185307179586 : 0.0;
+}
+
+struct Seen {
+    float weight, area;
+    vec2 moment; // area times centroid
+};
+
+// What the hiders leave of an overlap with target `index`.
+Seen cut_hidden(View view, Polygon overlap, int index)
+{
+    Seen seen = Seen(0.0, 0.0, vec2(0.0));
+    Path path;
+    for (int word = 0; word < PATH_WORDS; word++) {
+        path.words[word] = 0u;
+    }
+    pick_hiders(view, overlap, index);
+    do {
+        Polygon piece = follow_path(view, overlap, index, path);
+        for (int k = 2; k < piece.count; k++) {
+            vec2 a = piece.corners[0], b = piece.corners[k - 1], c = piece.corners[k];
+            float area = 0.5 * ((b.x - a.x) * (c.y - a.y) - (b.y - a.y) * (c.x - a.x));
+            seen.weight += triangle_weight(view, a, b, c);
+            seen.area += area;
+            seen.moment += area / 3.0 * (a + b + c);
+        }
+        if (path.fork >= 0) {
+            path_turn(path);
+        }
+    } while (path.fork >= 0);
+    return seen;
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Texts from files go to logs, terminals and JSON. */
+#ifndef LR_BASE_CLEAN_TEXT_H
+#define LR_BASE_CLEAN_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* How many bytes the UTF-8 character at `text` has; 0 where there is none (RFC 3629, section 4). */
+static inline size_t lr_character_bytes(const unsigned char *text)
+{
+    const size_t count = text[0] < 0x80                       ? 1
+                         : text[0] >= 0xc2 && text[0] < 0xe0  ? 2
+                         : (text[0] & 0xf0) == 0xe0           ? 3
+                         : text[0] >= 0xf0 && text[0] <= 0xf4 ? 4
+                                                              : 0;
+    for (size_t k = 1; k < count; k++) {
+        if ((text[k] & 0xc0) != 0x80) { /* also the zero at the end */
+            return 0;
+        }
+    }
+    const bool too_long =
+        (text[0] == 0xe0 && text[1] < 0xa0) || (text[0] == 0xf0 && text[1] < 0x90);
+    const bool no_character =
+        (text[0] == 0xed && text[1] > 0x9f) || (text[0] == 0xf4 && text[1] > 0x8f);
+    return too_long || no_character ? 0 : count;
+}
+
+/* U+0000 to U+001F, U+007F to U+009F: what terminals obey. */
+static inline bool lr_is_control(const unsigned char *text)
+{
+    return text[0] < 0x20 || text[0] == 0x7f || (text[0] == 0xc2 && text[1] < 0xa0);
+}
+
+/* Control characters become blanks, and bytes that are no UTF-8, as of a character that was cut,
+ * '?'. kept: control characters that stay, "\n" or "". In place. */
+static inline void lr_clean_text_but(char *text, const char *kept)
+{
+    unsigned char *at = (unsigned char *)text;
+    while (*at != '\0') {
+        const size_t count = lr_character_bytes(at);
+        if (count == 0) {
+            *at = '?';
+        } else if (lr_is_control(at)) {
+            bool stays = false;
+            for (const char *k = kept; *k != '\0'; k++) {
+                stays = stays || *at == (unsigned char)*k;
+            }
+            for (size_t k = 0; k < count && !stays; k++) {
+                at[k] = ' ';
+            }
+        }
+        at += count > 0 ? count : 1;
+    }
+}
+
+static inline void lr_clean_text(char *text)
+{
+    lr_clean_text_but(text, "");
+}
+
+#endif

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Scanners whose modules hide others, and lines that are followed through them by brute force: on
+ * either side of the point the first rectangle that a line meets stops it, whichever side it shows.
+ * Written from docs/method.md, section 3, apart from every backend. Link lr_fixtures. */
+#ifndef LR_TEST_HIDING_H
+#define LR_TEST_HIDING_H
+
+#include "fixtures.h"
+
+#include "base/vec.h"
+
+#include <Random123/philox.h>
+
+#define TEST_PI 3.14159265358979323846
+
+/* A line within so many pitches of an edge may fall on either side of it in single precision. */
+#define BORDERLINE_PITCHES 1e-4
+
+/* --- arrangements --- */
+
+/* A panel is a set of modules whose pairs are summed. */
+enum { MOST_PANELS = 4, MOST_POINTS = 4, MOST_MODULES = 24 };
+
+struct arrangement {
+    const char *name;
+    void (*build)(lr_module *modules, int *panels, int *num_modules);
+    int num_panels, num_points;
+    double points_mm[MOST_POINTS][3];
+    double field_of_view_mm;
+};
+
+/* A module across the direction `towards`, turned around it; its axes are made orthogonal here. */
+static inline lr_module panel(const double centre[3], const double towards[3],
+                              const int crystals[2], double pitch_mm, double face_mm)
+{
+    lr_module module = {.crystals = {crystals[0], crystals[1]},
+                        .pitch_mm = {pitch_mm, 0.9 * pitch_mm},
+                        .face_mm = {face_mm, 0.9 * face_mm},
+                        .depth_mm = 0.5};
+    const double up[3] = {0, 0, 1};
+    vec_cross(up, towards, module.u);
+    vec_cross(towards, module.u, module.v);
+    for (int k = 0; k < 3; k++) {
+        module.centre_mm[k] = centre[k];
+    }
+    const double lu = vec_length(module.u), lv = vec_length(module.v);
+    for (int k = 0; k < 3; k++) {
+        module.u[k] /= lu;
+        module.v[k] /= lv;
+    }
+    return module;
+}
+
+/* The one in the middle is smaller than the first, stands aside, and has gaps. */
+static inline void build_parallel(lr_module *modules, int *panels, int *num_modules)
+{
+    const double right[3] = {1, 0, 0};
+    modules[0] = panel((double[3]){-70, 0, 0}, right, (int[2]){7, 6}, 9, 8);
+    modules[1] = panel((double[3]){-40, 4, -3}, right, (int[2]){4, 4}, 7, 5);
+    modules[2] = panel((double[3]){60, -2, 1}, right, (int[2]){6, 7}, 8, 7.5);
+    for (int m = 0; m < 3; m++) {
+        panels[m] = m;
+    }
+    *num_modules = 3;
+}
+
+/* Gaps between the inner modules let through what the outer ones detect. */
+static inline void build_rings(lr_module *modules, int *panels, int *num_modules)
+{
+    *num_modules = 20;
+    for (int m = 0; m < *num_modules; m++) {
+        const bool is_inner = m < 8;
+        const double angle = is_inner ? 2 * TEST_PI * (m + 0.2) / 8 : 2 * TEST_PI * (m - 8) / 12;
+        const double radius = is_inner ? 24 : 46;
+        const double out[3] = {cos(angle), sin(angle), 0};
+        const double centre[3] = {radius * out[0], radius * out[1], is_inner ? 1 : -1};
+        modules[m] = is_inner ? panel(centre, out, (int[2]){4, 5}, 3.1, 2.6)
+                              : panel(centre, out, (int[2]){5, 6}, 4, 3.7);
+        panels[m] = is_inner ? 0 : 1;
+    }
+}
+
+/* Seen from the points, the centre of the tilted one (3) is farther than all others, and what it
+ * shows of itself stands before the two on the left. */
+static inline void build_tilted(lr_module *modules, int *panels, int *num_modules)
+{
+    const double right[3] = {1, 0, 0};
+    modules[0] = panel((double[3]){-60, 24, 0}, right, (int[2]){5, 7}, 8, 7);
+    modules[1] = panel((double[3]){-60, -24, 2}, right, (int[2]){6, 4}, 7.5, 7);
+    modules[2] = panel((double[3]){55, 0, -1}, right, (int[2]){9, 6}, 8, 7.6);
+    modules[3] =
+        panel((double[3]){-33, 62, 3}, (double[3]){0.95, 0.2, 0.25}, (int[2]){14, 2}, 9.5, 7);
+    for (int m = 0; m < 4; m++) {
+        panels[m] = m;
+    }
+    *num_modules = 4;
+}
+
+/* Points before, behind and between the modules that hide. */
+static const struct arrangement arrangements[] = {
+    {"three parallel panels",
+     build_parallel,
+     3,
+     4,
+     {{0, 0.4, -0.3}, {-25, 6, -4}, {-54, 20, 2}, {28, -9, 5}},
+     0},
+    {"a ring within a ring", build_rings, 2, 3, {{1, 0.5, 0}, {-9, 7, 3}, {31, 6, -2}}, 64},
+    {"a tilted panel before two", build_tilted, 4, 3, {{-8, 1, 0}, {4, -6, 5}, {-45, -8, -3}}, 0},
+};
+enum { NUM_ARRANGEMENTS = sizeof(arrangements) / sizeof(arrangements[0]) };
+
+/* One arrangement. */
+struct hiding {
+    const struct arrangement *arrangement;
+    struct test_log log;
+    lr_scanner *scanner;
+    lr_lors *lors;
+    int panels[MOST_MODULES];
+    double centres_mm[MOST_MODULES][3]; /* of detection planes */
+};
+
+static inline void hiding_init(struct hiding *hiding, const struct arrangement *arrangement)
+{
+    lr_module modules[MOST_MODULES];
+    int num_modules = 0;
+    *hiding = (struct hiding){.arrangement = arrangement};
+    test_log_init(&hiding->log);
+    arrangement->build(modules, hiding->panels, &num_modules);
+    hiding->scanner = lr_scanner_create(&(lr_scanner_params){
+        .modules = modules,
+        .num_modules = num_modules,
+        .coincidence.field_of_view_mm = arrangement->field_of_view_mm,
+        .log = &hiding->log.log,
+    });
+    if (hiding->scanner == NULL) {
+        fail_msg("%s: %s", arrangement->name, hiding->log.error);
+    }
+    hiding->lors = lr_lors_create(hiding->scanner, &hiding->log.log);
+    assert_non_null(hiding->lors);
+    for (int m = 0; m < num_modules; m++) {
+        lr_scanner_detection_centre(hiding->scanner, m, hiding->centres_mm[m]);
+    }
+}
+
+static inline void hiding_finish(struct hiding *hiding)
+{
+    lr_lors_destroy(hiding->lors);
+    lr_scanner_destroy(hiding->scanner);
+}
+
+/* --- the definition --- */
+
+/* What a line meets first on one side of its point. */
+struct met {
+    int module; /* -1: nothing */
+    double distance;
+    int crystal; /* of the scanner; -1 in a gap or from behind */
+    int at[2];
+};
+
+/* Where a line through a point ends. */
+struct line {
+    struct met met[2]; /* along the direction, and against it */
+};
+
+static inline void meet(const struct hiding *hiding, int m, const double place[2], struct met *met)
+{
+    const lr_module *module = &hiding->scanner->modules[m];
+    bool is_face = true;
+    for (int k = 0; k < 2; k++) {
+        const double cell = place[k] / module->pitch_mm[k] + 0.5 * module->crystals[k];
+        met->at[k] = (int)fmin(floor(cell), module->crystals[k] - 1);
+        is_face = is_face &&
+                  fabs(cell - met->at[k] - 0.5) <= 0.5 * module->face_mm[k] / module->pitch_mm[k];
+    }
+    met->module = m;
+    met->crystal =
+        is_face ? hiding->scanner->first_crystal[m] + met->at[1] * module->crystals[0] + met->at[0]
+                : -1;
+}
+
+/* Whether a place on a module's plane is near to an edge of its rectangle or of a face. */
+static inline bool is_near_edge(const lr_module *module, const double place[2])
+{
+    double edge = INFINITY;
+    for (int k = 0; k < 2; k++) {
+        const double cell = place[k] / module->pitch_mm[k] + 0.5 * module->crystals[k];
+        const double half_face = 0.5 * module->face_mm[k] / module->pitch_mm[k];
+        const double index = fmin(fmax(floor(cell), 0), module->crystals[k] - 1);
+        if (cell < -BORDERLINE_PITCHES || cell > module->crystals[k] + BORDERLINE_PITCHES) {
+            return false;
+        }
+        edge = fmin(edge, fabs(fabs(cell - index - 0.5) - half_face));
+        edge = fmin(edge, fmin(fabs(cell), fabs(cell - module->crystals[k])));
+    }
+    return edge <= BORDERLINE_PITCHES;
+}
+
+/* Where a line meets a module's plane. */
+struct crossing {
+    double height;   /* of the point over the plane */
+    double distance; /* along the direction; negative against it */
+    double place[2];
+};
+
+static inline struct crossing cross_plane(const struct hiding *hiding, int m, const double point[3],
+                                          const double direction[3])
+{
+    const lr_module *module = &hiding->scanner->modules[m];
+    double offset[3], hit[3];
+    vec_sub(point, hiding->centres_mm[m], offset);
+    const double height = vec_dot(module->normal, offset);
+    const double distance = -height / vec_dot(module->normal, direction);
+    vec_add_scaled(offset, distance, direction, hit);
+    return (struct crossing){height, distance, {vec_dot(hit, module->u), vec_dot(hit, module->v)}};
+}
+
+static inline struct line follow(const struct hiding *hiding, const double point[3],
+                                 const double direction[3])
+{
+    struct line line = {.met = {{.module = -1, .distance = INFINITY, .crystal = -1},
+                                {.module = -1, .distance = INFINITY, .crystal = -1}}};
+    for (int m = 0; m < hiding->scanner->num_modules; m++) {
+        const lr_module *module = &hiding->scanner->modules[m];
+        const struct crossing at = cross_plane(hiding, m, point, direction);
+        struct met *met = &line.met[at.distance > 0 ? 0 : 1];
+        if (fabs(at.place[0]) <= 0.5 * module->crystals[0] * module->pitch_mm[0] &&
+            fabs(at.place[1]) <= 0.5 * module->crystals[1] * module->pitch_mm[1] &&
+            fabs(at.distance) < met->distance) {
+            met->distance = fabs(at.distance);
+            meet(hiding, m, at.place, met);
+            met->crystal = at.height > 0 ? met->crystal : -1;
+        }
+    }
+    return line;
+}
+
+/* Whether a line passes so near to an edge of any module or face that single precision may have it
+ * on the other side. */
+static inline bool is_borderline(const struct hiding *hiding, const double point[3],
+                                 const double direction[3])
+{
+    for (int m = 0; m < hiding->scanner->num_modules; m++) {
+        const struct crossing at = cross_plane(hiding, m, point, direction);
+        if (is_near_edge(&hiding->scanner->modules[m], at.place)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The LOR that a line belongs to, or -1. */
+static inline int64_t line_lor(const struct hiding *hiding, const struct line *line)
+{
+    const int a = line->met[0].crystal, b = line->met[1].crystal;
+    const int64_t lor = a >= 0 && b >= 0 ? lr_lors_number(hiding->lors, a, b) : -1;
+    return lor >= 0 && lr_lors_in_coincidence(hiding->lors, lor) ? lor : -1;
+}
+
+/* Whether `primary` has its role in the pair. */
+static inline bool is_primary(const struct hiding *hiding, const double point[3], int primary,
+                              int other)
+{
+    double squares[2];
+    const int modules[2] = {primary, other};
+    for (int k = 0; k < 2; k++) {
+        double offset[3];
+        vec_sub(hiding->centres_mm[modules[k]], point, offset);
+        squares[k] = vec_dot(offset, offset);
+    }
+    return squares[0] != squares[1] ? squares[0] > squares[1] : primary < other;
+}
+
+static inline double to_unit(uint32_t low, uint32_t high)
+{
+    return ((double)((uint64_t)high << 32 | low) + 0.5) * 0x1p-64;
+}
+
+static inline void draw_direction(uint64_t seed, uint32_t number, double direction[3])
+{
+    const philox4x32_ctr_t counter = {{number, 0, 0, 17}};
+    const philox4x32_key_t key = {{(uint32_t)seed, (uint32_t)(seed >> 32)}};
+    const philox4x32_ctr_t bits = philox4x32(counter, key);
+    const double up = 2 * to_unit(bits.v[0], bits.v[1]) - 1;
+    const double angle = 2 * TEST_PI * to_unit(bits.v[2], bits.v[3]), across = sqrt(1 - up * up);
+    direction[0] = across * cos(angle);
+    direction[1] = across * sin(angle);
+    direction[2] = up;
+}
+
+#endif

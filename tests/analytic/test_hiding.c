@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Modules that hide others: exact elements against lines in random directions, sampled ones and
+ * correspondence images against the same lines, projections against both. Argument: the backend. */
+#include "hiding.h"
+
+/* Lines through each point in random directions. */
+enum { NUM_LINES = 4000000 };
+
+/* Standard deviations of a count. Some 50 sums are compared, so that one seed in eight fails by
+ * chance. */
+#define SIGMAS 3
+
+/* Pairs of modules that are met less often count together in Pearson's statistic. */
+#define FEWEST 25
+
+/* Lines along each edge of a crystal, sampled mode. */
+enum { RAYS = 25 };
+
+struct kind {
+    const char *backend;
+    bool has_exact, has_pictures;
+    double exact_l2; /* of a row against cpu's, relative */
+    double line;     /* of an element that lines away from edges make, relative */
+    double sum;      /* of a sum of elements reached in two ways, relative to the largest */
+};
+
+static const struct kind kinds[] = {
+    {"cpu", true, true, 0, 1e-11, 2e-7}, /* projections are floats */
+    {"raster", false, true, 0, 1e-5, 2e-6},
+    {"compute", true, false, 1e-5, 1e-5, 2e-6},
+};
+
+/* What a test asks of one arrangement. */
+struct bench {
+    const struct kind *kind;
+    struct hiding hiding;
+    lr_grid grid;
+};
+
+static lr_operator *make_operator(struct bench *bench, const char *backend, lr_mode mode)
+{
+    lr_operator *op = lr_operator_create(&(lr_operator_params){
+        .lors = bench->hiding.lors,
+        .grid = &bench->grid,
+        .backend = backend,
+        .mode = mode,
+        .rays = RAYS,
+        .samples = {1, 1, 1},
+        .store = LR_STORE_NO,
+        .threads = 2,
+        .log = &bench->hiding.log.log,
+    });
+    if (op == NULL) {
+        fail_msg("%s: %s", backend, bench->hiding.log.error);
+    }
+    return op;
+}
+
+static lr_status take_row(void *user, const lr_row *row)
+{
+    double *values = user;
+    for (int64_t k = 0; k < row->count; k++) {
+        values[row->lor[k]] = row->probability[k];
+    }
+    return LR_OK;
+}
+
+/* A point's elements, [num_lors]; free() them. */
+static double *point_row(const struct hiding *hiding, lr_operator *op, int point)
+{
+    double *row = fixture_doubles(hiding->lors->count);
+    const lr_row_sink sink = {take_row, row};
+    assert_int_equal(lr_operator_point_rows(op, &hiding->arrangement->points_mm[point], 1, &sink),
+                     LR_OK);
+    return row;
+}
+
+/* --- sums --- */
+
+/* How many of NUM_LINES belong to each LOR; free() it. */
+static double *count_lines(const struct hiding *hiding, int point, uint64_t seed)
+{
+    double *counts = fixture_doubles(hiding->lors->count);
+    for (uint32_t n = 0; n < NUM_LINES; n++) {
+        double direction[3];
+        draw_direction(seed, n, direction);
+        const struct line line = follow(hiding, hiding->arrangement->points_mm[point], direction);
+        const int64_t lor = line_lor(hiding, &line);
+        if (lor >= 0) {
+            counts[lor]++;
+        }
+    }
+    return counts;
+}
+
+/* One sum of LORs of two rows. */
+struct sums {
+    double counted, probability;
+};
+
+static void add_pair(const struct hiding *hiding, int64_t pair, const double *counts,
+                     const double *row, struct sums *sums)
+{
+    for (int64_t lor = hiding->lors->offsets[pair]; lor < hiding->lors->offsets[pair + 1]; lor++) {
+        sums->counted += counts[lor];
+        sums->probability += row[lor];
+    }
+}
+
+static double deviations(const struct sums *sums)
+{
+    const double expected = NUM_LINES * sums->probability;
+    const double variance = expected * (1 - sums->probability);
+    return variance > 0 ? (sums->counted - expected) / sqrt(variance) : 0;
+}
+
+/* As many standard deviations of a normal distribution: Wilson and Hilferty, PNAS 17:684 (1931). */
+static double chi2_deviations(double chi2, int degrees)
+{
+    const double width = 2.0 / (9.0 * degrees);
+    return (cbrt(chi2 / degrees) - (1 - width)) / sqrt(width);
+}
+
+/* slack: probability by which the row may be wrong. */
+static void check_sum(const struct hiding *hiding, int point, const char *what,
+                      const struct sums *sums, double slack)
+{
+    const double difference = sums->counted / NUM_LINES - sums->probability;
+    const double z = deviations(sums);
+    if (sums->probability == 0 && sums->counted == 0) {
+        return;
+    }
+    print_message("%s, point %d, %s: %.6f, lines %.6f, z = %+.2f\n", hiding->arrangement->name,
+                  point, what, sums->probability, sums->counted / NUM_LINES, z);
+    assert_true(sums->probability > 0 || sums->counted == 0);
+    const double over = fmax(fabs(difference) - slack, 0);
+    const struct sums left = {NUM_LINES * (sums->probability + over), sums->probability};
+    assert_true(deviations(&left) < SIGMAS);
+}
+
+/* Pairs of panels, the total, and Pearson's statistic over pairs of modules. */
+static void check_sums(const struct hiding *hiding, int point, const double *counts,
+                       const double *row, double slack_share)
+{
+    const int num_panels = hiding->arrangement->num_panels;
+    struct sums sums[MOST_PANELS][MOST_PANELS] = {{{0}}}, total = {0}, rest = {0};
+    double chi2 = 0;
+    int degrees = 0;
+    for (int64_t pair = 0; pair < hiding->lors->num_pairs; pair++) {
+        const int32_t *modules = hiding->lors->pairs[pair];
+        const int a = hiding->panels[modules[0]], b = hiding->panels[modules[1]];
+        struct sums here = {0};
+        add_pair(hiding, pair, counts, row, &sums[a < b ? a : b][a < b ? b : a]);
+        add_pair(hiding, pair, counts, row, &total);
+        add_pair(hiding, pair, counts, row, &here);
+        if (NUM_LINES * here.probability >= FEWEST) {
+            chi2 += pow(deviations(&here), 2);
+            degrees++;
+        } else {
+            rest.counted += here.counted;
+            rest.probability += here.probability;
+        }
+    }
+    for (int a = 0; a < num_panels; a++) {
+        for (int b = a; b < num_panels; b++) {
+            char what[32];
+            snprintf(what, sizeof(what), "%d and %d", a, b);
+            check_sum(hiding, point, what, &sums[a][b], slack_share * sums[a][b].probability);
+        }
+    }
+    check_sum(hiding, point, "total", &total, slack_share * total.probability);
+    if (NUM_LINES * rest.probability >= FEWEST) {
+        check_sum(hiding, point, "rare pairs", &rest, slack_share * rest.probability);
+    }
+    if (slack_share == 0 && degrees > 3) {
+        print_message("chi2 %.1f over %d pairs of modules\n", chi2, degrees);
+        assert_true(chi2_deviations(chi2, degrees) < SIGMAS);
+    }
+}
+
+/* --- elements --- */
+
+/* From the point to sample (x, y) of a module; its weight. */
+static double sample_line(const struct hiding *hiding, const double point[3], int m,
+                          const int sample[2], double ray[3])
+{
+    const lr_module *module = &hiding->scanner->modules[m];
+    double area = 1;
+    lr_scanner_detection_centre(hiding->scanner, m, ray);
+    vec_sub(ray, point, ray);
+    const double height = -vec_dot(module->normal, ray);
+    for (int k = 0; k < 2; k++) {
+        const int cell = sample[k] / RAYS, within = sample[k] % RAYS;
+        const double at = (cell - 0.5 * (module->crystals[k] - 1)) * module->pitch_mm[k] +
+                          ((within + 0.5) / RAYS - 0.5) * module->face_mm[k];
+        vec_add_scaled(ray, at, k == 0 ? module->u : module->v, ray);
+        area *= module->face_mm[k] / RAYS;
+    }
+    const double length = vec_length(ray);
+    return height > 0 ? area * height / (length * length * length) / (2 * TEST_PI) : 0;
+}
+
+/* Elements by the definition, [num_lors], free() them; *borderline: what lines near edges carry. */
+static double *sampled_row(const struct hiding *hiding, int point, double *borderline)
+{
+    const double *point_mm = hiding->arrangement->points_mm[point];
+    double *row = fixture_doubles(hiding->lors->count);
+    *borderline = 0;
+    for (int m = 0; m < hiding->scanner->num_modules; m++) {
+        const int *size = hiding->scanner->modules[m].crystals;
+        for (int n = 0; n < size[0] * size[1] * RAYS * RAYS; n++) {
+            double ray[3];
+            const int sample[2] = {n % (size[0] * RAYS), n / (size[0] * RAYS)};
+            const double weight = sample_line(hiding, point_mm, m, sample, ray);
+            const struct line line = follow(hiding, point_mm, ray);
+            const int64_t lor = line_lor(hiding, &line);
+            *borderline += is_borderline(hiding, point_mm, ray) ? weight : 0;
+            if (weight > 0 && lor >= 0 && line.met[0].module == m &&
+                is_primary(hiding, point_mm, m, line.met[1].module)) {
+                row[lor] += weight;
+            }
+        }
+    }
+    return row;
+}
+
+/* A line that changes sides leaves one element and joins another. */
+static void check_sampled(const struct bench *bench, int point, const double *row,
+                          const double *expected, double borderline)
+{
+    double largest = 0, sum = 0;
+    for (int64_t lor = 0; lor < bench->hiding.lors->count; lor++) {
+        const double over =
+            fabs(row[lor] - expected[lor]) - bench->kind->line * fmax(row[lor], expected[lor]);
+        largest = fmax(largest, over);
+        sum += fmax(over, 0);
+    }
+    if (largest > borderline || sum > 2 * borderline) {
+        fail_msg("%s, point %d: elements differ by up to %.3g, %.3g in all; lines near edges carry "
+                 "%.3g",
+                 bench->hiding.arrangement->name, point, largest, sum, borderline);
+    }
+}
+
+/* Outlines of overlaps are worked out in single precision elsewhere; the worst element is off by no
+ * more than ten times as much. */
+static void check_exact(const struct bench *bench, int point, const double *row,
+                        const double *expected)
+{
+    double largest = 0, worst = 0, difference2 = 0, expected2 = 0;
+    for (int64_t lor = 0; lor < bench->hiding.lors->count; lor++) {
+        const double difference = fabs(row[lor] - expected[lor]);
+        largest = fmax(largest, expected[lor]);
+        worst = fmax(worst, difference);
+        difference2 += difference * difference;
+        expected2 += expected[lor] * expected[lor];
+    }
+    const double l2 = sqrt(difference2 / expected2);
+    print_message("%s, point %d: L2 %.1e, worst %.1e of the largest\n",
+                  bench->hiding.arrangement->name, point, l2, worst / largest);
+    assert_true(l2 <= bench->kind->exact_l2);
+    assert_true(worst <= 10 * bench->kind->exact_l2 * largest);
+}
+
+static void check_point(struct bench *bench, int point, lr_operator *const ops[3], uint64_t seed)
+{
+    const struct hiding *hiding = &bench->hiding;
+    double borderline;
+    double *counts = count_lines(hiding, point, seed);
+    double *expected = sampled_row(hiding, point, &borderline);
+    double *sampled = point_row(hiding, ops[0], point);
+    check_sampled(bench, point, sampled, expected, borderline);
+    /* Where crystals line up, the lines of all of them cross an edge together: one in R. */
+    print_message("sampled\n");
+    check_sums(hiding, point, counts, sampled, 1.0 / RAYS);
+    if (ops[1] != NULL) {
+        double *exact = point_row(hiding, ops[1], point);
+        double *reference = point_row(hiding, ops[2], point);
+        print_message("exact\n");
+        check_sums(hiding, point, counts, exact, 0);
+        check_exact(bench, point, exact, reference);
+        free(exact);
+        free(reference);
+    }
+    free(sampled);
+    free(expected);
+    free(counts);
+}
+
+static void bench_init(struct bench *bench, const struct kind *kind, int arrangement)
+{
+    *bench = (struct bench){.kind = kind};
+    hiding_init(&bench->hiding, &arrangements[arrangement]);
+    bench->grid = lr_grid_centred((int[3]){5, 4, 3}, (double[3]){19, 17, 7});
+}
+
+static void test_elements(void **state)
+{
+    const uint64_t seed = test_seed();
+    for (int n = 0; n < NUM_ARRANGEMENTS; n++) {
+        struct bench bench;
+        bench_init(&bench, *state, n);
+        const char *backend = bench.kind->backend;
+        const bool has_exact = bench.kind->has_exact;
+        lr_operator *const ops[3] = {
+            make_operator(&bench, backend, LR_MODE_SAMPLED),
+            has_exact ? make_operator(&bench, backend, LR_MODE_EXACT) : NULL,
+            make_operator(&bench, "cpu", LR_MODE_EXACT),
+        };
+        for (int point = 0; point < arrangements[n].num_points; point++) {
+            check_point(&bench, point, ops, seed + (uint64_t)(16 * n + point));
+        }
+        for (int k = 0; k < 3; k++) {
+            lr_operator_destroy(ops[k]);
+        }
+        hiding_finish(&bench.hiding);
+    }
+}
+
+/* --- correspondence images --- */
+
+static bool is_same_pixel(const lr_pixel *pixel, const struct line *line, bool is_seen)
+{
+    const struct met *other = &line->met[1];
+    if (!is_seen || other->crystal < 0) {
+        return pixel->module == -1 && pixel->r == -1 && pixel->s == -1;
+    }
+    return pixel->module == (float)other->module && pixel->r == (float)other->at[0] &&
+           pixel->s == (float)other->at[1];
+}
+
+/* Lines of one module that end where the definition says, and carry what it says. */
+static void check_picture(struct hiding *hiding, lr_operator *op, int point, int module)
+{
+    const double *point_mm = hiding->arrangement->points_mm[point];
+    const int *size = hiding->scanner->modules[module].crystals;
+    const int num_pixels = size[0] * size[1] * RAYS * RAYS;
+    lr_pixel *pixels = calloc((size_t)num_pixels, sizeof(*pixels));
+    assert_non_null(pixels);
+    assert_int_equal(lr_operator_picture(op, point_mm, module, pixels), LR_OK);
+    for (int n = 0; n < num_pixels; n++) {
+        double ray[3];
+        const int sample[2] = {n % (size[0] * RAYS), n / (size[0] * RAYS)};
+        const double weight = sample_line(hiding, point_mm, module, sample, ray);
+        const struct line line = follow(hiding, point_mm, ray);
+        const bool is_seen = weight > 0 && line.met[0].module == module;
+        const bool counts = is_seen && line_lor(hiding, &line) >= 0 &&
+                            is_primary(hiding, point_mm, module, line.met[1].module);
+        if (is_borderline(hiding, point_mm, ray)) {
+            continue;
+        }
+        if (!is_same_pixel(&pixels[n], &line, is_seen) ||
+            fabs((double)pixels[n].weight - (counts ? weight : 0)) > 1e-5 * weight) {
+            fail_msg("%s, point %d, module %d, pixel %d: module %g crystal %g %g weight %g; lines "
+                     "say module %d crystal %d %d weight %g",
+                     hiding->arrangement->name, point, module, n, (double)pixels[n].module,
+                     (double)pixels[n].r, (double)pixels[n].s, (double)pixels[n].weight,
+                     is_seen ? line.met[1].module : -1, line.met[1].at[0], line.met[1].at[1],
+                     counts ? weight : 0);
+        }
+    }
+    free(pixels);
+}
+
+static void test_pictures(void **state)
+{
+    const struct kind *kind = *state;
+    for (int n = 0; kind->has_pictures && n < NUM_ARRANGEMENTS; n++) {
+        struct bench bench;
+        bench_init(&bench, kind, n);
+        lr_operator *op = make_operator(&bench, kind->backend, LR_MODE_SAMPLED);
+        for (int point = 0; point < arrangements[n].num_points; point++) {
+            for (int module = 0; module < bench.hiding.scanner->num_modules; module++) {
+                check_picture(&bench.hiding, op, point, module);
+            }
+        }
+        lr_operator_destroy(op);
+        hiding_finish(&bench.hiding);
+    }
+}
+
+/* --- projections --- */
+
+/* Rows of all voxels, [num_voxels][num_lors]. */
+struct matrix {
+    double *values;
+    int64_t num_lors;
+};
+
+static lr_status take_matrix_row(void *user, const lr_row *row)
+{
+    const struct matrix *matrix = user;
+    return take_row(matrix->values + row->row * matrix->num_lors, row);
+}
+
+static float *random_floats(int64_t count, uint64_t *state)
+{
+    float *values = calloc((size_t)count, sizeof(*values));
+    assert_non_null(values);
+    for (int64_t k = 0; k < count; k++) {
+        values[k] = (float)(0.2 + test_random(state));
+    }
+    return values;
+}
+
+/* Of sums over rows, or over columns, relative to the largest. */
+static void check_values(const struct bench *bench, const char *what, const float *values,
+                         const double *expected, int64_t count)
+{
+    double largest = 0, worst = 0;
+    for (int64_t k = 0; k < count; k++) {
+        largest = fmax(largest, fabs(expected[k]));
+        worst = fmax(worst, fabs((double)values[k] - expected[k]));
+    }
+    print_message("%s, %s: worst %.2g\n", bench->hiding.arrangement->name, what, worst / largest);
+    assert_true(largest > 0 && worst <= bench->kind->sum * largest);
+}
+
+/* Both projections are sums of the rows that the same backend gives. */
+static void check_projections(struct bench *bench, lr_mode mode, uint64_t *state)
+{
+    lr_operator *op = make_operator(bench, bench->kind->backend, mode);
+    const int64_t num_voxels = lr_grid_num_voxels(&bench->grid);
+    const int64_t num_lors = bench->hiding.lors->count;
+    const struct matrix matrix = {fixture_doubles(num_voxels * num_lors), num_lors};
+    const lr_row_sink sink = {take_matrix_row, (void *)(uintptr_t)&matrix};
+    assert_int_equal(lr_operator_rows(op, 0, num_voxels, &sink), LR_OK);
+    float *image = random_floats(num_voxels, state), *data = random_floats(num_lors, state);
+    double *forward = fixture_doubles(num_lors), *back = fixture_doubles(num_voxels);
+    for (int64_t k = 0; k < num_voxels * num_lors; k++) {
+        forward[k % num_lors] += matrix.values[k] * (double)image[k / num_lors];
+        back[k / num_lors] += matrix.values[k] * (double)data[k % num_lors];
+    }
+    float *projected = random_floats(num_lors, state), *summed = random_floats(num_voxels, state);
+    assert_int_equal(lr_operator_forward(op, image, projected), LR_OK);
+    assert_int_equal(lr_operator_back(op, data, summed), LR_OK);
+    check_values(bench, "forward", projected, forward, num_lors);
+    check_values(bench, "back", summed, back, num_voxels);
+    free(projected);
+    free(summed);
+    free(forward);
+    free(back);
+    free(image);
+    free(data);
+    free(matrix.values);
+    lr_operator_destroy(op);
+}
+
+static void test_projections(void **state)
+{
+    uint64_t seed = test_seed();
+    for (int n = 0; n < NUM_ARRANGEMENTS; n++) {
+        struct bench bench;
+        bench_init(&bench, *state, n);
+        check_projections(&bench, LR_MODE_SAMPLED, &seed);
+        if (bench.kind->has_exact) {
+            check_projections(&bench, LR_MODE_EXACT, &seed);
+        }
+        hiding_finish(&bench.hiding);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *backend = argc > 1 ? argv[1] : "cpu";
+    const struct kind *kind = NULL;
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+        kind = strcmp(kinds[k].backend, backend) == 0 ? &kinds[k] : kind;
+    }
+    if (kind == NULL || !fixture_backend_is_usable(backend)) {
+        return kind == NULL ? 1 : 77;
+    }
+    void *given = (void *)(uintptr_t)kind;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(test_elements, given),
+        cmocka_unit_test_prestate(test_pictures, given),
+        cmocka_unit_test_prestate(test_projections, given),
+    };
+    return cmocka_run_group_tests_name(backend, tests, NULL, NULL);
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Simulated photon pairs among modules that hide others fall on the LORs by the exact elements. */
+#include "hiding.h"
+
+enum { NUM_EVENTS = 60000 };
+
+/* LORs that are expected less often count together. */
+#define FEWEST 25
+
+/* Standard deviations. Some 40 sums are compared, so that one seed in 400 fails by chance. */
+#define SIGMAS 4
+
+struct tally {
+    const struct hiding *hiding;
+    double *counts; /* [num_lors] */
+};
+
+static lr_status take_events(void *user, const lr_event *events, int64_t count)
+{
+    const struct tally *tally = user;
+    for (int64_t k = 0; k < count; k++) {
+        const lr_lors *lors = tally->hiding->lors;
+        const int64_t lor = lr_lors_number(lors, events[k].crystals[0], events[k].crystals[1]);
+        assert_true(lor >= 0 && lr_lors_in_coincidence(lors, lor));
+        tally->counts[lor]++;
+    }
+    return LR_OK;
+}
+
+static lr_status take_row(void *user, const lr_row *row)
+{
+    double *values = user;
+    for (int64_t k = 0; k < row->count; k++) {
+        values[row->lor[k]] = row->probability[k];
+    }
+    return LR_OK;
+}
+
+/* The point as a voxel too small to be told from it. */
+static lr_grid grid_at(const double point_mm[3])
+{
+    lr_grid grid = lr_grid_centred((int[3]){1, 1, 1}, (double[3]){1e-6, 1e-6, 1e-6});
+    memcpy(grid.origin_mm, point_mm, sizeof(grid.origin_mm));
+    return grid;
+}
+
+static void simulate(struct hiding *hiding, const lr_grid *grid, uint64_t seed, double *counts)
+{
+    lr_image *activity = lr_image_create(grid, &hiding->log.log);
+    assert_non_null(activity);
+    activity->values[0] = 1;
+    struct tally tally = {hiding, counts};
+    const lr_photon_params params = {
+        .lors = hiding->lors,
+        .activity = activity,
+        .count = NUM_EVENTS,
+        .tof_resolution_ps = 300,
+        .seed = seed,
+        .threads = 2,
+        .log = &hiding->log.log,
+    };
+    const lr_event_sink sink = {take_events, &tally};
+    assert_int_equal(lr_events_from_activity(&params, &sink, NULL), LR_OK);
+    lr_image_destroy(activity);
+}
+
+/* Events of each LOR that A x lets expect, of NUM_EVENTS; free() them. */
+static double *expect(struct hiding *hiding, const lr_grid *grid)
+{
+    lr_operator *op = lr_operator_create(&(lr_operator_params){
+        .lors = hiding->lors,
+        .grid = grid,
+        .backend = "cpu",
+        .mode = LR_MODE_EXACT,
+        .samples = {1, 1, 1},
+        .store = LR_STORE_NO,
+        .threads = 2,
+        .log = &hiding->log.log,
+    });
+    assert_non_null(op);
+    double *row = fixture_doubles(hiding->lors->count);
+    const lr_row_sink sink = {take_row, row};
+    assert_int_equal(lr_operator_rows(op, 0, 1, &sink), LR_OK);
+    double sum = 0;
+    for (int64_t lor = 0; lor < hiding->lors->count; lor++) {
+        sum += row[lor];
+    }
+    for (int64_t lor = 0; lor < hiding->lors->count; lor++) {
+        row[lor] *= NUM_EVENTS / sum;
+    }
+    lr_operator_destroy(op);
+    return row;
+}
+
+static void check_lors(const struct hiding *hiding, int point, const double *counts,
+                       const double *expected)
+{
+    double chi2 = 0, rest[2] = {0, 0};
+    int degrees = -1; /* the total is given */
+    for (int64_t lor = 0; lor < hiding->lors->count; lor++) {
+        assert_true(expected[lor] > 0 || counts[lor] == 0);
+        if (expected[lor] < FEWEST) {
+            rest[0] += counts[lor];
+            rest[1] += expected[lor];
+        } else {
+            chi2 += pow(counts[lor] - expected[lor], 2) / expected[lor];
+            degrees++;
+        }
+    }
+    print_message("%s, point %d: chi2 %.1f over %d LORs; others: %g counted, %.1f expected\n",
+                  hiding->arrangement->name, point, chi2, degrees, rest[0], rest[1]);
+    assert_true(degrees >= 10);
+    assert_true(fabs(chi2 - degrees) <= SIGMAS * sqrt(2.0 * degrees));
+    assert_true(fabs(rest[0] - rest[1]) <= SIGMAS * sqrt(rest[1]));
+}
+
+static void check_panels(const struct hiding *hiding, const double *counts, const double *expected)
+{
+    double sums[MOST_PANELS][MOST_PANELS][2] = {{{0}}};
+    for (int64_t pair = 0; pair < hiding->lors->num_pairs; pair++) {
+        const int32_t *modules = hiding->lors->pairs[pair];
+        double *sum = sums[hiding->panels[modules[0]]][hiding->panels[modules[1]]];
+        for (int64_t k = hiding->lors->offsets[pair]; k < hiding->lors->offsets[pair + 1]; k++) {
+            sum[0] += counts[k];
+            sum[1] += expected[k];
+        }
+    }
+    for (int a = 0; a < MOST_PANELS; a++) {
+        for (int b = a; b < MOST_PANELS; b++) {
+            const double *sum = sums[a][b];
+            if (fabs(sum[0] - sum[1]) > SIGMAS * sqrt(sum[1]) + 1e-9) {
+                fail_msg("%s, panels %d and %d: %g counted, %g expected", hiding->arrangement->name,
+                         a, b, sum[0], sum[1]);
+            }
+        }
+    }
+}
+
+static void test_events(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed();
+    for (int n = 0; n < NUM_ARRANGEMENTS; n++) {
+        struct hiding hiding;
+        hiding_init(&hiding, &arrangements[n]);
+        for (int point = 0; point < arrangements[n].num_points; point++) {
+            const lr_grid grid = grid_at(arrangements[n].points_mm[point]);
+            double *counts = fixture_doubles(hiding.lors->count);
+            double *expected = expect(&hiding, &grid);
+            simulate(&hiding, &grid, seed++, counts);
+            check_lors(&hiding, point, counts, expected);
+            check_panels(&hiding, counts, expected);
+            free(expected);
+            free(counts);
+        }
+        hiding_finish(&hiding);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_events)};
+    return cmocka_run_group_tests_name("hiding events", tests, NULL, NULL);
+}

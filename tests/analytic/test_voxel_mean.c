@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * A voxel's sensitivity with as many points as it has by default, against the mean over many, around
+ * the axis, where gaps between crystals stand opposite to gaps: 0.2 % rms, no voxel 2 % off. One
+ * point in the voxel on the axis would be 15 % off in the first case. */
+#include "test.h"
+
+struct reference {
+    const char *scanner;
+    int size[3];
+    double voxel_mm[3];
+    int samples[3]; /* that the mean is of; even, so that none is on the axis */
+    int expected;   /* points of a voxel by default */
+};
+
+static const struct reference references[] = {
+    {"ge-explore-vista-dr", {15, 15, 3}, {0.45, 0.45, 0.45}, {4, 4, 4}, 8},
+    {"ge-explore-vista-dr", {28, 28, 4}, {0.45, 0.45, 0.45}, {4, 4, 4}, 1},
+    {"ge-explore-vista-dr", {9, 9, 3}, {0.775, 0.775, 0.775}, {4, 4, 4}, 8},
+    {"ge-explore-vista-dr", {25, 25, 5}, {1.55, 1.55, 1.55}, {4, 4, 4}, 8},
+    {"ge-explore-vista-dr", {5, 5, 3}, {2.5, 2.5, 2.5}, {10, 10, 10}, 64},
+    {"siemens-inveon", {7, 7, 3}, {0.8, 0.8, 0.8}, {4, 4, 4}, 8},
+    {"siemens-mmr", {5, 5, 3}, {2.0, 2.0, 2.0}, {4, 4, 4}, 8},
+    {"siemens-mmr", {3, 3, 3}, {6.6, 6.6, 8.1}, {6, 6, 6}, 8},
+};
+
+static float *sensitivity(const lr_lors *lors, const lr_grid *grid, const int samples[3],
+                          int *points)
+{
+    struct test_log log;
+    test_log_init(&log);
+    lr_operator_params params = {
+        .lors = lors, .grid = grid, .backend = "native", .store = LR_STORE_NO, .log = &log.log};
+    for (int k = 0; samples != NULL && k < 3; k++) {
+        params.samples[k] = samples[k];
+    }
+    lr_operator *op = lr_operator_create(&params);
+    if (op == NULL) {
+        fail_msg("%s", log.error);
+    }
+    float *image = calloc((size_t)lr_grid_num_voxels(grid), sizeof(*image));
+    assert_non_null(image);
+    assert_int_equal(lr_operator_sensitivity(op, image), LR_OK);
+    const int *used = lr_operator_get_info(op)->samples;
+    *points = used[0] * used[1] * used[2];
+    lr_operator_destroy(op);
+    return image;
+}
+
+static void check(const struct reference *reference)
+{
+    lr_scanner *scanner = lr_scanner_read(reference->scanner, NULL);
+    assert_non_null(scanner);
+    lr_lors *lors = lr_lors_create(scanner, NULL);
+    assert_non_null(lors);
+    const lr_grid grid = lr_grid_centred(reference->size, reference->voxel_mm);
+    const int64_t count = lr_grid_num_voxels(&grid);
+    int points, many;
+    float *usual = sensitivity(lors, &grid, NULL, &points);
+    float *mean = sensitivity(lors, &grid, reference->samples, &many);
+    double squares = 0.0, worst = 0.0;
+    for (int64_t v = 0; v < count; v++) {
+        const double off = (double)usual[v] / mean[v] - 1.0;
+        squares += off * off;
+        worst = fmax(worst, fabs(off));
+    }
+    const double rms = sqrt(squares / (double)count);
+    print_message("%s, %g mm: %d points, %.3f %% rms, at most %.2f %% off\n", reference->scanner,
+                  reference->voxel_mm[0], points, 100.0 * rms, 100.0 * worst);
+    assert_int_equal(points, reference->expected);
+    assert_true(rms < 2e-3 && worst < 2e-2);
+    free(usual);
+    free(mean);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+}
+
+static void voxels_are_right_by_default(void **state)
+{
+    (void)state;
+    for (size_t k = 0; k < sizeof(references) / sizeof(references[0]); k++) {
+        check(&references[k]);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(voxels_are_right_by_default)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,382 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Files made to do harm: small ones that take hours or all memory, ones without an end, ones whose
+texts rule a terminal, ones that were cut, and ones that name what their reader may not see."""
+import json
+import math
+import os
+import random
+import resource
+import signal
+import struct
+import subprocess
+import time
+import unittest
+from pathlib import Path
+
+from program import GRID, SMALL_RING, ProgramTest, main
+
+# Sanitizers reserve terabytes of addresses.
+IS_SANITIZED = bool(os.environ.get("LORASTER_SANITIZED"))
+MIB = 1 << 20
+# 120 rings of 120 modules: 104 million pairs of them in 141 bytes.
+MANY = ("ring: {radius_mm: 2000, modules: 120, rings: 120, ring_pitch_mm: 5}\n"
+        "module: {crystals: [1,1], pitch_mm: [4,4], face_mm: [4,4], depth_mm: 10}\n")
+NEEDLE = "root:x:0:0:SECRET"
+
+
+def within(mebibytes):
+    return {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS,
+                                                     (mebibytes * MIB, mebibytes * MIB))}
+
+
+class Bounds(ProgramTest):
+    """Time and memory go with the file, not with the square of what it says."""
+
+    def seconds_of(self, *arguments):
+        """Of the processor, so that other programs do not count."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        done = self.run_program(*arguments)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime - before.ru_utime, done
+
+    def assert_linear(self, make, *verb, least=1):
+        """Four times as much takes some four times as long; a square would take 16 times."""
+        small, _ = self.seconds_of(*verb, make(least))
+        large, done = self.seconds_of(*verb, make(4 * least))
+        self.assertLess(large, 8 * max(small, 0.05), done.stderr)
+
+    @unittest.skipIf(IS_SANITIZED, "addresses are not to be limited")
+    def test_many_modules_take_little_memory(self):
+        path = self.write("many.yaml", MANY)
+        shown = json.loads(self.good("scanner", "show", path, "--json", **within(400)).stdout)
+        self.assertEqual(shown["num_pairs"], 14400 * 14399 // 2)
+        self.assertEqual(shown["num_lors"], shown["num_pairs"])
+        done = self.run_program("scanner", "check", path, **within(400))
+        self.assertIn("103672800 LORs in 103672800 of 103672800 pairs", done.stderr)
+        # Where pairs are needed they are refused, not swapped out.
+        self.refuse(1, "memory", "sensitivity", "--scanner", path, *GRID, "--backend", "cpu", "-o",
+                    "s.nii", **within(1000))
+
+    @unittest.skipIf(IS_SANITIZED, "addresses are not to be limited")
+    def test_listed_modules_take_little_memory(self):
+        lines = ["modules:"]
+        for k in range(8000):
+            angle = 2 * math.pi * (k % 200) / 200
+            c, s = math.cos(angle), math.sin(angle)
+            lines.append(f"- {{center_mm: [{300 * c:.9g},{300 * s:.9g},{k // 200 * 6}], u: "
+                         f"[{-s:.12g},{c:.12g},0], v: [0,0,1], crystals: [1,1], pitch_mm: [4,4], "
+                         "face_mm: [4,4], depth_mm: 5}")
+        path = self.write("listed.yaml", "\n".join(lines) + "\n")
+        shown = json.loads(self.good("scanner", "show", path, "--json", **within(500)).stdout)
+        self.assertEqual(shown["num_pairs"], 8000 * 7999 // 2)
+
+    def test_ctrl_c_is_answered(self):
+        path = self.write("many.yaml", MANY + "coincidence: {field_of_view_mm: 3000}\n")
+        with subprocess.Popen([self.program, "scanner", "show", path], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, text=True) as process:
+            wait_until_caught(process.pid)
+            process.send_signal(signal.SIGINT)
+            out, errors = process.communicate(timeout=240)
+        self.assertEqual((process.returncode, out), (1, ""), errors)
+        self.assertIn("loraster: stopped", errors)
+
+    def test_lists_of_texts(self):
+        ring = SMALL_RING.replace("name: small ring\n", "")
+
+        def make(factor):
+            lines = "".join(f'- "of page {k}"\n' for k in range(40000 * factor))
+            return self.write(f"source{factor}.yaml", ring + "source:\n" + lines)
+        self.assert_linear(make, "scanner", "show")
+
+    def table(self, name, points):
+        """CASToR's look-up table of crystals, looking away from the axis."""
+        rows = bytearray()
+        for x, y, z in points:
+            r = math.hypot(x, y)
+            rows += struct.pack("<6f", x, y, z, x / r, y / r, 0)
+        Path(self.path(name + ".lut")).write_bytes(rows)
+        return self.write(name + ".hscan", castor_header(len(points)))
+
+    def test_crystals_without_order(self):
+        """Single ones far from each other, beside pairs that make up the usual distance."""
+        def make(factor):
+            draw = random.Random(1)  # the same ones first: both end at the same crystal
+            alone = [(draw.uniform(-9e4, 9e4), draw.uniform(10, 9e4), draw.uniform(-9e4, 9e4))
+                     for _ in range(2000 * factor)]
+            twins = [(x + 1, y, z) for x, y, z in alone]
+            return self.table(f"lone{factor}", alone + twins)
+        # Fewer fit the processor's nearest cache, which is worth more than the law's slack.
+        self.assert_linear(make, "scanner", "show", least=4)
+
+    def test_crystals_in_a_heap(self):
+        """All but a few stand within what these few say that neighbours are apart."""
+        draw = random.Random(1)
+        count = 30000
+        points = [(draw.uniform(100, 101), draw.uniform(100, 101), draw.uniform(100, 101))
+                  for _ in range(count)]
+        for k in range(64):
+            points[k * count // 64] = (1000 + 700 * k, 1000, 0)
+        self.refuse(3, "too many of them lie in one place", "scanner", "show",
+                    self.table("heap", points))
+
+
+def castor_header(count, name="s"):
+    return (f"modality: PET\nscanner name: {name}\nnumber of elements: {count}\n"
+            "number of layers: 1\nscanner radius: 100\ncrystals size trans: 1\n"
+            "crystals size axial: 1\ncrystals size depth: 1\nmean depth of interaction: 0\n"
+            "min angle difference: 0\nvoxels number transaxial: 10\nvoxels number axial: 10\n"
+            "field of view transaxial: 10\nfield of view axial: 10\n")
+
+
+def wait_until_caught(pid):
+    """Until the process answers SIGINT itself."""
+    deadline = time.monotonic() + 240
+    while time.monotonic() < deadline:
+        status = Path(f"/proc/{pid}/status").read_text()
+        caught = [line for line in status.split("\n") if line.startswith("SigCgt:")]
+        if caught and int(caught[0].split()[1], 16) & 1 << signal.SIGINT - 1:
+            return
+        time.sleep(0.01)
+    raise TimeoutError("the program never caught SIGINT")
+
+
+class Endless(ProgramTest):
+    """What is no regular file is not read, and no text without a limit."""
+
+    def verbs(self, path):
+        return {
+            ".l": ["events", "show", "--scanner", self.scanner, path],
+            ".nii": ["project", *self.on_ring, "--image", path, "-o", "y.h5"],
+            ".npy": ["project", *self.on_ring, *GRID, "--image", path, "-o", "y.h5"],
+            ".mha": ["project", *self.on_ring, "--image", path, "-o", "y.h5"],
+            ".hv": ["project", *self.on_ring, "--image", path, "-o", "y.h5"],
+            ".hs": ["backproject", *self.on_ring, *GRID, "--data", path, "-o", "b.nii"],
+            ".txt": ["matrix", *self.on_ring, *GRID, "--efficiencies", path, "-o", "m.npz"],
+            ".safir": ["recon", *self.on_ring, *GRID, "--events", path, "-o", "s.nii"],
+        }
+
+    def assert_refused(self, make):
+        for ending in self.verbs(""):
+            path = self.path("endless" + ending)
+            make(path)
+            self.refuse(3, ["endless" + ending, "no regular file"], *self.verbs(path)[ending],
+                        timeout=240)
+            os.remove(path)
+
+    def test_devices(self):
+        self.assert_refused(lambda path: os.symlink("/dev/zero", path))
+
+    def test_pipes(self):
+        self.assert_refused(os.mkfifo)
+
+    def test_pipes_beside_events(self):
+        os.mkfifo(self.path("e.l.hdr"))
+        self.write("e.l", "1234")
+        self.run_program("events", "show", "--scanner", self.scanner, "e.l", timeout=240)
+
+    def test_texts_without_end(self):
+        for name, verb in (("e.txt", "--efficiencies"), ("m.map", "--crystal-map")):
+            with open(self.path(name), "wb") as file:
+                file.truncate(1 << 40)  # a hole
+            self.write("x.safir", "SAFIR CListModeData" + 21 * "\0")
+            words = (["recon", "--events", "x.safir", "-o", "s.nii"] if verb == "--crystal-map"
+                     else ["matrix", "-o", "m.npz"])
+            self.refuse(3, [name, "larger than"], *words, *self.on_ring, *GRID, verb, name,
+                        timeout=240)
+
+
+class Texts(ProgramTest):
+    """What a file says reaches terminals as text, and JSON and YAML as UTF-8."""
+    NAME = b"a\x1b]0;title\x07\x1b[31mb\xff\xc2\x9b1mc\xed\xa0\x80\xe0\x80\x80d\xf4\x90\x80\x80e\x7f"
+
+    def bytes_of(self, *arguments):
+        done = subprocess.run([self.program, *arguments], capture_output=True, check=False,
+                              cwd=self.folder, timeout=280)
+        return done.returncode, done.stdout, done.stderr
+
+    def assert_clean(self, *streams):
+        for stream in streams:
+            text = stream.decode("utf-8")  # raises what is none
+            for c in text:
+                self.assertFalse((ord(c) < 32 and c not in "\n\t") or 127 <= ord(c) < 160,
+                                 f"control character {ord(c):#x} in {text!r}")
+
+    def headers(self):
+        self.good("scanner", "convert", self.scanner, "ring.hscan")
+        self.good("scanner", "convert", self.scanner, "ring.geom")
+        for name in ("ring.hscan", "ring.geom"):
+            text = Path(self.path(name)).read_bytes().replace(b"small ring", self.NAME)
+            self.assertIn(self.NAME, text)
+            Path(self.path("bad_" + name)).write_bytes(text)
+        os.rename(self.path("ring.lut"), self.path("bad_ring.lut"))
+        escaped = "".join(f"\\x{b:02x}" for b in self.NAME)
+        self.write("bad_ring.yaml", SMALL_RING.replace("small ring", f'"{escaped}"')
+                   + f'source: ["{escaped}"]\n')
+        return ["bad_ring.hscan", "bad_ring.geom", "bad_ring.yaml"]
+
+    def test_names(self):
+        for name in self.headers():
+            for words in (["scanner", "show", name], ["scanner", "show", name, "--json"],
+                          ["scanner", "check", name], ["scanner", "check", name, "--json"],
+                          ["scanner", "convert", name, "copy.yaml"],
+                          ["scanner", "convert", name, "copy.hscan"],
+                          ["sensitivity", "--scanner", name, *GRID, "--backend", "cpu", "-o",
+                           "s.hv"]):
+                code, out, errors = self.bytes_of(*words)
+                self.assertEqual(code, 0, (words, errors))
+                self.assert_clean(out, errors)
+                if "--json" in words:
+                    json.loads(out)
+            for made in ("copy.yaml", "copy.hscan"):
+                self.assert_clean(Path(self.path(made)).read_bytes())
+            self.good("scanner", "show", "copy.yaml")
+
+    def test_names_in_errors(self):
+        for name in self.headers()[:2]:
+            text = Path(self.path(name)).read_bytes()
+            Path(self.path(name)).write_bytes(text.replace(b"scanner radius", self.NAME))
+            code, out, errors = self.bytes_of("scanner", "show", name)
+            self.assertIn(code, (0, 3))
+            self.assert_clean(out, errors)
+
+    def test_names_of_files(self):
+        folder = os.fsencode(self.folder)
+        for name in (b"\x1b[31m.yaml", b"\xff\xfe.yaml"):
+            with open(folder + b"/" + name, "w", encoding="ascii") as file:
+                file.write(SMALL_RING)
+            code, out, errors = self.bytes_of("sensitivity", "--scanner", name, *GRID, "--backend",
+                                              "cpu", "--json", "-o", name + b".nii")
+            self.assertEqual(code, 0, errors)
+            self.assert_clean(out, errors)
+            json.loads(out)
+            code, out, errors = self.bytes_of("scanner", "show", b"no" + name)
+            self.assertEqual(code, 3)
+            self.assert_clean(out, errors)
+
+
+class Cuts(ProgramTest):
+    """A text header that was cut says so, or says the same as before."""
+    PIECES = 19
+
+    def assert_cuts_show(self, name, *verb):
+        whole = Path(self.path(name)).read_bytes()
+        good = self.good(*verb)
+        for k in range(1, self.PIECES):
+            Path(self.path(name)).write_bytes(whole[:len(whole) * k // self.PIECES])
+            done = self.run_program(*verb)
+            says = done.returncode == 3 or "copy it again" in done.stderr
+            self.assertTrue(says or done.stdout == good.stdout,
+                            f"{name}, {k} of {self.PIECES}: {done.stdout}{done.stderr}")
+        Path(self.path(name)).write_bytes(whole)
+
+    def test_scanners_of_castor(self):
+        self.good("scanner", "convert", self.scanner, "s.geom")
+        self.assert_cuts_show("s.geom", "scanner", "show", "s.geom")
+        self.good("scanner", "convert", self.scanner, "s.hscan")
+        self.assert_cuts_show("s.hscan", "scanner", "show", "s.hscan")
+
+    def test_projection_data(self):
+        self.write("ring.yaml", SMALL_RING + "detection_depth_mm: 3\n")
+        self.expected_counts("y.hs")
+        self.assert_cuts_show("y.hs", "backproject", *self.on_ring, *GRID, "--data", "y.hs", "-o",
+                              "b.nii", "--json")
+        self.assert_cuts_show("y.hs", "scanner", "show", "y.hs")
+
+    def test_lines_lost(self):
+        """Whole lines, where nothing else tells."""
+        self.good("scanner", "convert", self.scanner, "s.geom")
+        lines = Path(self.path("s.geom")).read_text().splitlines(keepends=True)
+        good = self.good("scanner", "show", "s.geom").stdout
+        for count in range(1, len(lines)):
+            self.write("cut.geom", "".join(lines[:count]))
+            done = self.run_program("scanner", "show", "cut.geom")
+            self.assertTrue(done.returncode == 3 or "copy it again" in done.stderr
+                            or done.stdout == good, done.stderr)
+
+
+class Secrets(ProgramTest):
+    """Of a file outside of the header's folder nothing is shown that stands in it."""
+
+    def header(self, name):
+        self.expected_counts("y.hs")
+        text = Path(self.path("y.hs")).read_text()
+        text = text.replace("end scanner parameters",
+                            "Scanner geometry := Generic\nname of crystal map := " + name
+                            + "\nend scanner parameters")
+        os.makedirs(self.path("in"), exist_ok=True)
+        os.replace(self.path("y.s"), self.path("in/y.s"))
+        self.write("in/y.hs", text)
+
+    def assert_hidden(self, name):
+        self.header(name)
+        for words in (["scanner", "show", "in/y.hs"],
+                      ["backproject", *self.on_ring, *GRID, "--data", "in/y.hs", "-o", "b.nii"]):
+            done = self.run_program(*words)
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertNotIn("SECRET", done.stdout + done.stderr)
+            self.assertIn("outside of that file's folder", done.stderr)
+
+    def test_outside(self):
+        self.write("secret", NEEDLE + "\n")
+        self.assert_hidden(self.path("secret"))
+        self.assert_hidden("../secret")
+        os.symlink("../secret", self.path("in/link"))
+        self.assert_hidden("link")
+
+    def test_beside(self):
+        """There it helps."""
+        self.header("map")
+        self.write("in/map", NEEDLE + "\n")
+        self.refuse(3, ["in/map:1", "SECRET"], "scanner", "show", "in/y.hs")
+
+    def test_missing(self):
+        self.header("/no/such/map")
+        self.refuse(3, ["/no/such/map", "No such file"], "scanner", "show", "in/y.hs")
+
+    def test_scanner_geometry(self):
+        """STIR's own key lists the words; without them it means the same."""
+        for key in ("Scanner geometry",
+                    "Scanner geometry (BlocksOnCylindrical/Cylindrical/Generic)"):
+            self.header("map")
+            self.write("in/map", "0 0 1 2 3\n")
+            text = Path(self.path("in/y.hs")).read_text().replace("Scanner geometry", key)
+            self.write("in/y.hs", text)
+            data = [*self.on_ring, *GRID, "--data", "in/y.hs", "-o", "b.nii"]
+            self.refuse(3, ["in/map:1", "no crystal of scanner"], "backproject", *data)
+            self.write("in/y.hs", text.replace(":= Generic", ":= Spherical"))
+            self.refuse(3, ["Spherical", "Cylindrical"], "backproject", *data)
+
+
+class Memory(ProgramTest):
+    """Where there is no memory that is what is said, by exit code 1."""
+
+    @unittest.skipIf(IS_SANITIZED, "addresses are not to be limited")
+    def test_yaml(self):
+        lines = "".join(f'- "of page {k}"\n' for k in range(150000))
+        path = self.write("long.yaml", SMALL_RING + "source:\n" + lines)
+        codes = set()
+        least = 56  # that the program itself needs is more with other libraries
+        while self.run_program("--version", **within(least)).returncode == 127 and least < 4096:
+            least += 12
+        for mebibytes in range(least, least + 264, 12):
+            done = self.run_program("scanner", "show", path, **within(mebibytes))
+            codes.add(done.returncode)
+            if done.returncode == 1:
+                self.assertIn("no memory", done.stderr)
+        self.assertIn(1, codes)
+        self.assertLessEqual(codes, {0, 1, 127}, "127: the system cannot even start it")
+
+    @unittest.skipIf(IS_SANITIZED, "preloaded libraries come before the sanitizer's")
+    def test_a_library_that_leaves(self):
+        """HDF5's exit code is none of ours, and no output is left."""
+        env = dict(os.environ, LD_PRELOAD=os.environ["LORASTER_LEAVE"])
+        done = self.run_program("simulate", *self.on_ring, *GRID, "--phantom", "point", "--counts",
+                                "50", "-o", "y.h5", env=env)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("loraster: error: a library has ended the program", done.stderr)
+        self.assertFalse(os.path.exists(self.path("y.h5")))
+
+
+main({"bounds": Bounds, "endless": Endless, "texts": Texts, "cuts": Cuts, "secrets": Secrets,
+      "memory": Memory})

@@ -1,0 +1,316 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Outputs under hard use: several programs that write one, kills at any moment, limits on the size of
+files, links where outputs go, rights of what is replaced."""
+import os
+import random
+import resource
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from program import GRID, ProgramTest, main
+
+NO_CORES = (0, 0)
+
+
+def limit_files(most):
+    """For a child: no file beyond so many bytes, and the signal that says so as it is by default."""
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_CORE, NO_CORES)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+    return limit
+
+
+class OutputTest(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        self.on_ring = [*self.on_ring, "--samples", "1"]
+
+    def names(self):
+        return set(os.listdir(self.folder))
+
+    def start(self, *arguments):
+        return subprocess.Popen([self.program, *arguments], cwd=self.folder,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def read(self, *names):
+        return tuple((self.folder / name).read_bytes() for name in names)
+
+
+class Together(OutputTest):
+    """Several programs write one output at the same time: it is that of one of them, whole, and who
+    has not written it says so."""
+    ROUNDS, WRITERS = 12, 5
+
+    def race(self, commands, outputs, may_refuse):
+        results = set()
+        for command in commands:
+            self.good(*command)
+            results.add(self.read(*outputs))
+        self.assertEqual(len(results), len(commands), "the commands' results are alike")
+        before = self.names()
+        refused = 0
+        for _ in range(self.ROUNDS):
+            running = [self.start(*commands[k % len(commands)]) for k in range(self.WRITERS)]
+            ends = [(process.communicate(timeout=120), process.returncode) for process in running]
+            self.assertIn(0, [code for _, code in ends])
+            for (_, said), code in ends:
+                self.assertIn(code, (0, 1) if may_refuse else (0,), said)
+                if code == 1:
+                    refused += 1
+                    self.assertIn("another program is just writing it", said)
+            self.assertIn(self.read(*outputs), results, "the output is nobody's")
+            self.assertEqual(self.names(), before)
+        print(f"{outputs[0]}: {self.ROUNDS} rounds of {self.WRITERS}, {refused} refused")
+
+    def matrices(self, name):
+        on = ["matrix", *self.on_ring, *GRID, "-o", name]
+        return [[*on], [*on, "--threshold", "0.01"]]
+
+    def test_hdf5(self):
+        self.race(self.matrices("m.h5"), ["m.h5"], True)
+
+    def test_npz(self):
+        self.race(self.matrices("m.npz"), ["m.npz"], True)
+
+    def test_hdf5_of_blocks(self):
+        """Where the file is made of what was gathered, and takes its name from that."""
+        on = ["matrix", "--scanner", self.scanner, "--backend", "native", "--threads", "1",
+              "--samples", "2", "--grid", "40,40,16", "--voxel-mm", "1", "-o", "l.h5"]
+        self.ROUNDS = 4
+        self.race([[*on], [*on, "--threshold", "0.0001"]], ["l.h5"], True)
+        self.assertGreater((self.folder / "l.h5").stat().st_size, 8 << 20)
+
+    def test_castor(self):
+        commands = []
+        for k, counts in enumerate((300, 700, 1500)):
+            self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", counts,
+                      "-o", f"{k}.petsird")
+            commands.append(["events", "convert", f"{k}.petsird", "c.Cdh", "--scanner",
+                             self.scanner])
+        self.race(commands, ["c.Cdh", "c.Cdf"], False)
+
+    def test_image_pair(self):
+        commands = [["phantom", "spheres", *GRID, "--contrast", contrast, "-o", "p.hv"]
+                    for contrast in ("2", "4")]
+        commands.append(["phantom", "spheres", "--grid", "7,5,3", "--voxel-mm", "3", "-o", "p.hv"])
+        self.race(commands, ["p.hv", "p.v"], False)
+
+
+class Killed(OutputTest):
+    """A kill leaves the old output or the new one, and no files that nobody asked for."""
+    KILLS = 40
+
+    def kill(self, names, *arguments):
+        """Kills at any moment, most of them before the end; what is there afterwards."""
+        self.good(*arguments)
+        new = self.read(*names)
+        start = time.monotonic()
+        self.good(*arguments)
+        took = time.monotonic() - start
+        chance = random.Random(1)
+        ended = 0
+        for _ in range(self.KILLS):
+            for name in names:
+                (self.folder / name).write_text("older")
+            process = self.start(*arguments)
+            time.sleep(chance.uniform(0, 1.1 * took))
+            process.kill()
+            process.communicate(timeout=60)
+            ended += process.returncode == 0
+            found = [(self.folder / name).read_bytes() if (self.folder / name).exists() else None
+                     for name in names]
+            if found[-1] is not None:  # without its header it is nobody's data
+                self.assertIn(tuple(found), (new, (b"older",) * len(names)))
+        print(f"{names[-1]}: {self.KILLS} kills, {ended} runs had ended")
+        self.good(*arguments)
+        self.assertEqual(self.read(*names), new)
+
+    def hidden(self):
+        return [name for name in self.names() if name.startswith(".loraster")]
+
+    def has_nameless(self):
+        try:
+            os.close(os.open(self.folder, os.O_TMPFILE | os.O_RDWR))
+        except OSError:
+            return False
+        return True
+
+    def test_image(self):
+        self.kill(["p.v", "p.hv"], "phantom", "spheres", "--grid", "160,160,80", "--voxel-mm", "1",
+                  "-o", "p.hv")
+        self.assertEqual(self.hidden(), [])
+
+    def test_matrix(self):
+        self.kill(["m.h5"], "matrix", *self.on_ring, *GRID, "-o", "m.h5")
+        self.assertEqual(self.names(), {"ring.yaml", "m.h5"})
+
+    def test_nameless(self):
+        """While it writes there is nothing to leave."""
+        if not self.has_nameless():
+            self.skipTest("this file system has no files without names")
+        before = self.names()
+        for moment in range(12):
+            process = self.start("phantom", "spheres", "--grid", "250,250,200", "--voxel-mm", "1",
+                                 "-o", "p.nii")
+            time.sleep(0.03 * moment)
+            seen = self.names()
+            process.kill()
+            process.communicate(timeout=60)
+            self.assertLessEqual(seen - before, {"p.nii"})
+            self.assertEqual(self.names() - before - {"p.nii"}, set())
+
+
+class Limits(OutputTest):
+    def refuse_all(self, words, **options):
+        """Every kind of output, in the folder of the test."""
+        data = self.expected_counts("y.h5", 5000)
+        self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", 3000, "-o",
+                  self.path("e.petsird"))
+        for arguments in (
+                ["phantom", "spheres", "--grid", "20,20,20", "--voxel-mm", "1", "-o", "p.nii"],
+                ["phantom", "spheres", "--grid", "20,20,20", "--voxel-mm", "1", "-o", "p.hv"],
+                ["phantom", "spheres", "--grid", "20,20,20", "--voxel-mm", "1", "-o", "p.npy"],
+                ["matrix", *self.on_ring, *GRID, "-o", "m.h5"],
+                ["matrix", *self.on_ring, *GRID, "-o", "m.npz"],
+                ["matrix", *self.on_ring, *GRID, "-o", "m.mtx"],
+                ["matrix", *self.on_ring, *GRID, "-o", "m.tsv"],
+                ["matrix", *self.on_ring, *GRID, "-o", "m.hpm"],
+                ["events", "convert", "e.petsird", "c.Cdh", "--scanner", self.scanner],
+                ["simulate", *self.on_ring, "--phantom", "spheres", *GRID, "-o", "s.h5"],
+                ["simulate", *self.on_ring, "--phantom", "spheres", *GRID, "-o", "s.hs"]):
+            self.refuse(1, words, *arguments, **options)
+        return data
+
+    def test_largest_file(self):
+        """ulimit -f ends no program without a sentence."""
+        self.refuse_all("ulimit -f", preexec_fn=limit_files(4096))
+
+    def test_full_disk(self):
+        small = Path("/dev/shm")
+        if os.geteuid() != 0 or not small.is_dir():
+            self.skipTest("no rights to mount a small disk")
+        folder = Path(tempfile.mkdtemp(prefix="loraster-test-"))
+        self.addCleanup(os.rmdir, folder)
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "none", folder],
+                                 check=False, capture_output=True)
+        if mounted.returncode != 0:
+            self.skipTest("no small disk can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", folder], check=True)
+        older = folder / "p.nii"
+        older.write_bytes(b"older")
+        for arguments in (
+                ["phantom", "spheres", "--grid", "40,40,40", "--voxel-mm", "1", "-o", "p.nii"],
+                ["phantom", "spheres", "--grid", "40,40,40", "--voxel-mm", "1", "-o", "p.hv"],
+                ["matrix", *self.on_ring, "--grid", "12,12,6", "--voxel-mm", "1", "-o", "m.h5"],
+                ["matrix", *self.on_ring, "--grid", "12,12,6", "--voxel-mm", "1", "-o", "m.npz"]):
+            self.refuse(1, "the disk is full", *arguments, cwd=folder)
+            self.assertEqual(sorted(os.listdir(folder)), ["p.nii"])
+            self.assertEqual(older.read_bytes(), b"older")
+
+    def test_devices(self):
+        self.refuse(1, "the disk is full", "matrix", *self.on_ring, *GRID, "-o", "/dev/full")
+        self.refuse(2, "device or a pipe", "matrix", *self.on_ring, *GRID, "--format", "hdf5", "-o",
+                    "/dev/full")
+
+    def test_rights(self):
+        for name in ("p.nii", "p.hv", "p.v", "m.h5", "m.npz", "m.tsv"):
+            (self.folder / name).write_text("older")
+            os.chmod(self.folder / name, 0o600)
+        for name in ("p.nii", "p.hv"):
+            self.good("phantom", "spheres", *GRID, "-o", name)
+        for name in ("m.h5", "m.npz", "m.tsv"):
+            self.good("matrix", *self.on_ring, *GRID, "-o", name)
+        for name in ("p.nii", "p.hv", "p.v", "m.h5", "m.npz", "m.tsv"):
+            self.assertEqual((self.folder / name).stat().st_mode & 0o777, 0o600, name)
+
+    def as_nobody(self, *arguments):
+        """By a user who may not write everywhere, as root may."""
+        def become_nobody():
+            if os.geteuid() == 0:
+                os.setgroups([])
+                os.setgid(65534)
+                os.setuid(65534)
+        try:
+            return self.run_program(*arguments, preexec_fn=become_nobody)
+        except PermissionError:
+            self.skipTest("nobody may not start the program here")
+
+    def test_without_rights(self):
+        os.chmod(self.folder, 0o755 if os.geteuid() == 0 else 0o555)
+        self.addCleanup(os.chmod, self.folder, 0o755)
+        before = self.names()
+        for arguments in (["phantom", "spheres", *GRID, "-o", "p.nii"],
+                          ["matrix", *self.on_ring, *GRID, "-o", "m.h5"]):
+            done = self.as_nobody(*arguments)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn("Permission denied", done.stderr)
+        done = self.as_nobody("matrix", *self.on_ring, *GRID, "-o", "/dev/null")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.good("matrix", *self.on_ring, *GRID, "-o", "/dev/stdout")
+        self.assertTrue(done.stdout.startswith("row\tx_mm"))
+        self.assertEqual(self.names(), before)
+
+    def test_of_another(self):
+        """A file that its folder lets one replace is read by nobody who could not read it before."""
+        if os.geteuid() != 0:
+            self.skipTest("needs two users")
+        os.chmod(self.folder, 0o777)
+        (self.folder / "p.nii").write_text("older")
+        os.chmod(self.folder / "p.nii", 0o640)
+        done = self.as_nobody("phantom", "spheres", *GRID, "-o", "p.nii")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        facts = (self.folder / "p.nii").stat()
+        self.assertEqual((facts.st_mode & 0o777, facts.st_uid), (0o600, 65534))
+        self.good("phantom", "spheres", *GRID, "-o", "p.nii")
+        facts = (self.folder / "p.nii").stat()
+        self.assertEqual((facts.st_mode & 0o777, facts.st_uid), (0o600, 65534))
+
+
+class Links(OutputTest):
+    """What has the name of something that is left for another run is neither followed nor emptied."""
+
+    def test_parts(self):
+        precious = self.folder / "thesis.tex"
+        precious.write_text("years of work\n" * 1000)
+        for ending in ("part", "part-rows"):
+            for make in (os.symlink, os.link):
+                make(precious, self.path(f"m.h5.{ending}"))
+                self.refuse(1, [f"m.h5.{ending}", "a link"], "matrix", *self.on_ring, *GRID, "-o",
+                            "m.h5")
+                self.assertEqual(precious.read_text(), "years of work\n" * 1000)
+                os.remove(self.path(f"m.h5.{ending}"))
+            (self.folder / f"m.h5.{ending}").write_text("half of a download")
+            self.refuse(1, [f"m.h5.{ending}", "no run of this program has left it"], "matrix",
+                        *self.on_ring, *GRID, "-o", "m.h5")
+            self.assertEqual((self.folder / f"m.h5.{ending}").read_text(), "half of a download")
+            os.remove(self.path(f"m.h5.{ending}"))
+        self.good("matrix", *self.on_ring, *GRID, "-o", "m.h5")
+
+    def test_benches_and_texts(self):
+        """So are names beside other outputs, which once were written on the way."""
+        (self.folder / "b.json.part").symlink_to("precious")
+        (self.folder / "precious").write_text("precious")
+        self.good("bench", "correspondence", "--workload", "pair", "--backend", "cpu", "--size",
+                  "small", "--mode", "exact", "--repeat", "1", "--seconds", "1", "-o", "b.json")
+        self.assertEqual((self.folder / "precious").read_text(), "precious")
+        self.assertIn('"verb"', (self.folder / "b.json").read_text())
+
+    def test_target(self):
+        """A link stays a link, and the file comes to lie where it leads, there already or not."""
+        (self.folder / "far").mkdir()
+        for name in ("m.h5", "m.npz", "m.tsv"):
+            (self.folder / name).symlink_to(f"far/{name}")
+            for _ in range(2):
+                self.good("matrix", *self.on_ring, *GRID, "-o", name)
+                self.assertTrue((self.folder / name).is_symlink())
+                self.assertFalse((self.folder / "far" / name).is_symlink())
+        self.assertEqual(sorted(os.listdir(self.folder / "far")), ["m.h5", "m.npz", "m.tsv"])
+
+
+if __name__ == "__main__":
+    main({"together": Together, "killed": Killed, "limits": Limits, "links": Links})

@@ -1,0 +1,248 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small runs of every verb on every backend, for calls to fail in."""
+import gzip
+import io
+import os
+import re
+import struct
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
+from program import SMALL_RING, write_nifti  # noqa: E402
+
+SIZE, EDGES = (3, 3, 2), (6, 5, 6)
+GRID = ["--grid", "3,3,2", "--voxel-mm", "6,5,6"]
+NUM_CRYSTALS = 8 * 16
+KERNEL = ["--tof-ps", "60", "--radial-mm", "3", "--axial-mm", "2.5"]
+VIEWS = ["--azimuths", "2", "--tilts", "1", "--acceptance-deg", "16"]
+VARIANTS = ["strips", "columns", "threads", "instructions", "shared-memory", "texture-cache"]
+DIRECT_GRID = ["--grid", "8,7,4", "--voxel-mm", "4"]
+
+
+@dataclass
+class Case:
+    """One small run. `tolerance`: of images whose sums are made in any order; 0 = the same bytes.
+    `is_timed`: what it prints and writes as JSON holds times. `keeps`: endings of what a run that
+    failed may leave to go on from. `is_short`: all its calls can fail in a reasonable time. `always`: names of calls that are in
+    every spread."""
+    name: str
+    backend: str
+    arguments: list
+    tolerance: float = 0.0
+    is_timed: bool = False
+    keeps: tuple = ()
+    is_short: bool = True
+    always: tuple = ()
+
+    @property
+    def title(self):
+        return f"{self.name}.{self.backend}" if self.backend else self.name
+
+
+class Inputs:
+    """What the runs read, made once in a folder."""
+
+    def __init__(self, folder, run):
+        """run: runs the program with these arguments in the folder, and ends unless all is good."""
+        self.folder = Path(folder)
+        self.run = run
+        self.scanner = self.write("ring.yaml", SMALL_RING)
+        self.values = [0.5 + (7 * k % 11) / 11 for k in range(3 * 3 * 2)]
+        write_nifti(self.path("x.nii.gz"), SIZE, EDGES, self.values)
+        write_nifti(self.path("mu.nii"), SIZE, EDGES, [0.01 * v for v in self.values])
+        write_nifti(self.path("a.nii"), (8, 7, 4), (4, 4, 4), [1.0 + k % 3 for k in range(224)])
+        self.write("e.txt", "\n".join(str(0.8 + 0.01 * (k % 30)) for k in range(NUM_CRYSTALS)))
+        on = ["--scanner", self.scanner, "--backend", "cpu", "--threads", "1"]
+        run("simulate", *on, "--phantom", "spheres", *GRID, "--counts", "20000", "-o", "y.h5")
+        run("project", *on, "--image", "x.nii.gz", "-o", "p.h5")
+        run("matrix", *on, *GRID, "--mode", "sampled", "-o", "m.h5")
+        run("direct", "deposit", "--activity", "a.nii", "--scanner", self.scanner, "--tof-ps", "60",
+            *VIEWS, "--count", "5000", "--threads", "1", "--backend", "cpu", "-o", "h.h5")
+        run("simulate", *on, "--phantom", "spheres", *GRID, "--counts", "2000", "-o", "l.petsird")
+        run("events", "convert", "l.petsird", "c.Cdh", "--scanner", self.scanner)
+
+    def path(self, name):
+        return str(self.folder / name)
+
+    def write(self, name, text):
+        (self.folder / name).write_text(text)
+        return self.path(name)
+
+
+def backend_cases(inputs, backend):
+    """The verbs of the matrix on one backend."""
+    on = ["--scanner", inputs.scanner, "--backend", backend, "--threads", "2"]
+    is_gl = backend in ("raster", "compute")
+    sampled = [*on, "--mode", "sampled", "--rays", "2"]
+    image, data = inputs.path("x.nii.gz"), inputs.path("y.h5")
+    recon = ["recon", *on, *GRID, "--data", data, "--iterations",
+             "1" if is_gl else "2"]
+    loose = 1e-4 if backend == "compute" else 0.0
+    yield Case("render", backend, ["render", *sampled, "--at", "1,0,0", "--module", "0", "-o", "r"])
+    for ending in ("h5",) if is_gl else ("h5", "npz"):
+        yield Case(f"matrix_{ending}", backend, ["matrix", *sampled, *GRID, "-o", f"m.{ending}"],
+                   keeps=(".part", ".part-rows"))
+    absorption = [] if backend == "native" else ["--mu", inputs.path("mu.nii")]
+    yield Case("project", backend, ["project", *on, "--image", image, "--deterministic",
+                                    *absorption, "-o", "y.h5"])
+    yield Case("project_sampled", backend,
+               ["project", *sampled, "--image", image, "--deterministic", "-o", "y.h5"])
+    yield Case("backproject", backend,
+               ["backproject", *on, *GRID, "--data", inputs.path("p.h5"), "-o", "b.nii"],
+               always=("pairs of stacks", "glGetProgramiv"))
+    yield Case("sensitivity", backend,
+               ["sensitivity", *sampled, *GRID, "--store", "no", "-o", "s.nii.gz"])
+    yield Case("simulate", backend, ["simulate", *on, "--phantom", "spheres", *GRID, "--counts",
+                                     "5000", "--deterministic", "--truth", "t.nii", "-o", "c.h5"])
+    for store in ("yes", "no"):
+        yield Case(f"recon_mlem_store_{store}", backend,
+                   [*recon, "--algorithm", "mlem", "--store", store, "-o", "x.nii"], loose, True)
+    yield Case("recon_osem", backend,
+               [*recon, "--algorithm", "osem", "--subsets", "2", "--store", "no", "--efficiencies",
+                inputs.path("e.txt"), "-o", "x.nii"], loose, True, always=("factors", "subsets"))
+    if backend in ("cpu", "compute", "raster"):
+        yield Case("bench", backend,
+                   ["bench", "correspondence", "--workload", "pair", "--grid", "2,2,1", "--mode",
+                    "sampled", "--rays", "1", "--repeat", "1", "--seconds", "1", "--backend",
+                    backend, "-o", "b.json"], is_timed=True, keeps=(".json",),
+                   is_short=not is_gl)
+
+
+def direct_cases(inputs, backend):
+    """The verbs of the family direct on one backend."""
+    on = ["--backend", backend, "--threads", "2"]
+    histo, image = inputs.path("h.h5"), inputs.path("a.nii")
+    loose = 0.0 if backend == "cpu" else 1e-4
+    for variant in VARIANTS if backend == "cuda" else ():
+        yield Case(f"direct_project_{variant}", backend,
+                   ["direct", "project", "--image", image, *KERNEL, *VIEWS, *on, "--variant",
+                    variant, "-o", "h.h5"], loose)
+    if backend != "cuda":
+        yield Case("direct_deposit", backend,
+                   ["direct", "deposit", "--activity", image, "--scanner", inputs.scanner,
+                    "--tof-ps", "60", "--count", "500", *VIEWS, *on, "-o", "h.h5"])
+    storages = ["buffers"] if backend == "cpu" else ["buffers", "textures"]
+    for storage in storages:
+        kind = [*on] if backend == "cpu" else [*on, "--storage", storage]
+        yield Case(f"direct_project_{storage}", backend,
+                   ["direct", "project", "--image", image, *KERNEL, *VIEWS, *kind, "-o", "h.h5"],
+                   loose)
+        yield Case(f"direct_back_{storage}", backend,
+                   ["direct", "project", "--histo", histo, *KERNEL, *kind, "-o", "b.nii"], loose)
+        for algorithm in ("ramla", "osem"):
+            yield Case(f"direct_recon_{algorithm}_{storage}", backend,
+                       ["direct", "recon", "--histo", histo, *KERNEL, "--iterations", "1",
+                        "--algorithm", algorithm, *kind, "-o", "x.nii"], loose, True)
+
+
+def plain_cases(inputs):
+    """What has no backend, or the reference's only."""
+    on = ["--scanner", inputs.scanner, "--backend", "cpu", "--threads", "2"]
+    yield Case("check", "", ["scanner", "check", inputs.scanner, *GRID, "--png", "c.png"],
+               always=("the list of LORs",))
+    yield Case("show", "", ["scanner", "show", inputs.scanner])
+    yield Case("list", "", ["scanner", "list"])
+    yield Case("phantom", "", ["phantom", "spheres", *GRID, "-o", "p.mha"])
+    for name in ("s.geom", "s.hscan", "s.yaml"):
+        yield Case(f"convert_{name[2:]}", "", ["scanner", "convert", inputs.scanner, name])
+    yield Case("events_show", "", ["events", "show", inputs.path("l.petsird")],
+               always=("a YAML document",))
+    yield Case("events_castor", "", ["events", "convert", inputs.path("l.petsird"), "c.Cdh"])
+    yield Case("events_petsird", "", ["events", "convert", inputs.path("c.Cdh"), "e.petsird",
+                                      "--scanner", inputs.scanner])
+    yield Case("direct_lut", "", ["direct", "lut", *KERNEL, *DIRECT_GRID, "-o", "t.png"])
+    yield Case("matrix_verify", "", ["matrix", "verify", inputs.path("m.h5"), "--compare", "2",
+                                      "--backend", "cpu"])
+    yield Case("render_compare", "cpu", ["render", *on, "--at", "1,0,0", "--module", "0",
+                                         "--compare", "1,2", "-o", "r"])
+    for name in ("m.mtx", "m.tsv", "m.hpm"):
+        yield Case(f"matrix_{name[2:]}", "cpu",
+                   ["matrix", *on, "--mode", "sampled", "--rays", "2", *GRID, "-o", name],
+                   keeps=(".part", ".part-rows"), always=("modules",))
+    yield Case("matrix_lors", "cpu",
+               ["matrix", *on, *GRID, "--by", "lor", "--lors", "0:40", "--efficiencies",
+                inputs.path("e.txt"), "-o", "m.h5"], keeps=(".part", ".part-rows"))
+    yield Case("matrix_at", "cpu", ["matrix", *on, "--at", "1,0,0", "-o", "m.tsv"])
+    yield Case("matrix_lor", "cpu", ["matrix", *on, *GRID, "--lor", "0,1,1,4,1,1", "-o", "l.nii"])
+    yield Case("simulate_events", "cpu", ["simulate", *on, "--phantom", "spheres", *GRID,
+                                          "--counts", "2000", "-o", "e.petsird"])
+    yield Case("recon_events", "cpu", ["recon", *on, *GRID, "--events", inputs.path("l.petsird"),
+                                       "--iterations", "1", "--png", "x.png", "-o", "x.hv"],
+               is_timed=True)
+    yield Case("recon_mu", "cpu", ["recon", *on, *GRID, "--data", inputs.path("y.h5"), "--mu",
+                                   inputs.path("mu.nii"), "--mu-as", "factors", "--iterations", "1",
+                                   "--efficiencies", inputs.path("e.txt"), "-o", "x.mhd"],
+               is_timed=True)
+
+
+def all_cases(inputs, kind):
+    """The runs for that kind of call: those of OpenGL and CUDA where these are called at all."""
+    if kind != "cuda":
+        yield Case("info", "", ["info", "--json"])
+    if kind in ("allocs", "threads"):
+        yield from plain_cases(inputs)
+    gl, own = ["raster", "compute"], ["cpu", "native"]
+    for backend in {"gl": gl, "cuda": []}.get(kind, own + gl):
+        yield from (case for case in backend_cases(inputs, backend)
+                    if backend == "raster" or not case.name == "render")
+    for backend in {"gl": ["compute"], "cuda": ["cuda"]}.get(kind, ["cpu", "compute"]):
+        yield from direct_cases(inputs, backend)
+    if kind != "cuda" and os.environ.get("LORASTER_FULL"):
+        yield Case("demo", "", ["demo", "--quick", "--threads", "2", "-o", "d"], 1e-4, True,
+                   is_short=False)
+
+
+def nifti_values(raw):
+    offset = int(struct.unpack_from("<f", raw, 108)[0])
+    return struct.unpack_from(f"<{(len(raw) - offset) // 4}f", raw, offset)
+
+
+def same_values(a, b, tolerance):
+    scale = max(map(abs, a), default=0.0)
+    return len(a) == len(b) and all(abs(p - q) <= tolerance * scale for p, q in zip(a, b))
+
+
+def same_image(one, other, tolerance):
+    return one[:352] == other[:352] and same_values(nifti_values(one), nifti_values(other),
+                                                    tolerance)
+
+
+def same_hdf5(one, other, tolerance):
+    """The same data sets, of the same numbers."""
+    import h5py
+    import numpy
+
+    def numbers(raw):
+        found = {}
+        with h5py.File(io.BytesIO(raw)) as file:
+            file.visititems(lambda name, item: found.update({name: item[()]})
+                            if isinstance(item, h5py.Dataset) else None)
+        return {name: value for name, value in found.items()
+                if getattr(value, "dtype", numpy.dtype("O")).kind in "fiu"}
+
+    a, b = numbers(one), numbers(other)
+    return set(a) == set(b) and all(
+        same_values(numpy.ravel(a[name]).astype(float), numpy.ravel(b[name]).astype(float),
+                    tolerance) for name in a)
+
+
+def same_file(name, one, other, tolerance):
+    """Whether two files differ by no more than the order of sums: those that are neither images nor
+    data are drawn from such, and have about one length."""
+    try:
+        if name.endswith(".nii.gz"):
+            return same_image(gzip.decompress(one), gzip.decompress(other), tolerance)
+        if name.endswith(".nii"):
+            return same_image(one, other, tolerance)
+        if name.endswith(".h5"):
+            return same_hdf5(one, other, tolerance)
+    except (OSError, EOFError, struct.error):
+        return False
+    return name.endswith((".png", ".txt")) and abs(len(one) - len(other)) < 0.1 * len(one)
+
+
+def without_times(text):
+    """Digits count as one: what is left says what was measured, not how long it took."""
+    return re.sub(rb"[\s|-]+", b" ", re.sub(rb"[0-9.]+(e[+-][0-9]+)?", b"#", text))

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Preloaded into a program, lets one of its calls on files fail. Its surroundings say which:
+ *   FAIL_FILES_PROGRAM  only calls of the program of that name
+ *   FAIL_FILES_AT       the number of the call that fails, from 1 on; none without it
+ *   FAIL_FILES_SYSTEM   set: also of files in /proc and /sys, which tell about the machine
+ *   FAIL_FILES_CALLS    a file to which each call adds a line: the process, the call, and of what;
+ *                       "!" before the one that fails
+ * Streams of the C library are made of calls of this file's own, since what that library does inside
+ * cannot be seen from without; so is standard output. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static atomic_long calls;
+
+/* --- which --- */
+
+static bool is_counted(void)
+{
+    static atomic_int known; /* 0 = not looked yet, 1 = no, 2 = yes */
+    if (known == 0) {
+        const char *program = getenv("FAIL_FILES_PROGRAM");
+        known = program != NULL && strcmp(program_invocation_short_name, program) == 0 ? 2 : 1;
+    }
+    return known == 2;
+}
+
+static void tell(bool fails, const char *name, const char *what)
+{
+    char line[512];
+    const char *path = getenv("FAIL_FILES_CALLS");
+    if (path == NULL) {
+        return;
+    }
+    const int length = snprintf(line, sizeof(line), "%ld %s%s %s\n", (long)getpid(),
+                                fails ? "!" : "", name, what != NULL ? what : "");
+    const int file =
+        (int)syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+    const size_t bytes = length < (int)sizeof(line) ? (size_t)length : sizeof(line) - 1;
+    if (file >= 0 && syscall(SYS_write, file, line, bytes) >= 0) {
+        syscall(SYS_close, file);
+    }
+}
+
+static bool is_of_system(const char *path)
+{
+    return path != NULL && (strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/sys/", 5) == 0);
+}
+
+/* Counts a call, and says whether it fails, with `error` then. */
+static bool fails(const char *name, const char *what, int error)
+{
+    const int before = errno;
+    if (!is_counted() || (is_of_system(what) && getenv("FAIL_FILES_SYSTEM") == NULL)) {
+        return false;
+    }
+    const char *at = getenv("FAIL_FILES_AT");
+    const long number = atomic_fetch_add(&calls, 1) + 1;
+    const bool failing = at != NULL && number == strtol(at, NULL, 10);
+    tell(failing, name, what);
+    errno = failing ? error : before;
+    return failing;
+}
+
+/* What an open file is called. */
+static const char *name_of(int file, char text[256])
+{
+    char link[64];
+    snprintf(link, sizeof(link), "/proc/self/fd/%d", file);
+    const long length = syscall(SYS_readlinkat, AT_FDCWD, link, text, 255L);
+    text[length > 0 ? length : 0] = '\0';
+    return text;
+}
+
+static bool fails_on(const char *name, int file, int error)
+{
+    char text[256];
+    return is_counted() && fails(name, name_of(file, text), error);
+}
+
+/* --- calls --- */
+
+static bool makes(int flags)
+{
+    return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
+}
+
+/* The optional rights; promoted as all that follow an ellipsis. */
+#define GET_MODE(flags, mode)                                                                      \
+    do {                                                                                           \
+        va_list list;                                                                              \
+        va_start(list, flags);                                                                     \
+        (mode) = makes(flags) ? va_arg(list, mode_t) : 0;                                          \
+        va_end(list);                                                                              \
+    } while (0)
+
+static int open_at(int folder, const char *path, int flags, mode_t mode)
+{
+    return fails("open", path, EMFILE) ? -1
+                                       : (int)syscall(SYS_openat, folder, path, flags, (long)mode);
+}
+
+int open(const char *path, int flags, ...)
+{
+    mode_t mode;
+    GET_MODE(flags, mode);
+    return open_at(AT_FDCWD, path, flags, mode);
+}
+
+int open64(const char *path, int flags, ...)
+{
+    mode_t mode;
+    GET_MODE(flags, mode);
+    return open_at(AT_FDCWD, path, flags, mode);
+}
+
+int openat(int folder, const char *path, int flags, ...)
+{
+    mode_t mode;
+    GET_MODE(flags, mode);
+    return open_at(folder, path, flags, mode);
+}
+
+int openat64(int folder, const char *path, int flags, ...)
+{
+    mode_t mode;
+    GET_MODE(flags, mode);
+    return open_at(folder, path, flags, mode);
+}
+
+/* What calls without rights become where the C library checks its callers. */
+int __open_2(const char *path, int flags);
+int __open_2(const char *path, int flags)
+{
+    return open_at(AT_FDCWD, path, flags, 0);
+}
+
+int __open64_2(const char *path, int flags);
+int __open64_2(const char *path, int flags)
+{
+    return open_at(AT_FDCWD, path, flags, 0);
+}
+
+int __openat_2(int folder, const char *path, int flags);
+int __openat_2(int folder, const char *path, int flags)
+{
+    return open_at(folder, path, flags, 0);
+}
+
+/* A file that could not be closed is closed all the same. */
+int close(int file)
+{
+    const bool failing = fails_on("close", file, EIO);
+    const int done = (int)syscall(SYS_close, file);
+    errno = failing ? EIO : errno;
+    return failing ? -1 : done;
+}
+
+ssize_t read(int file, void *bytes, size_t count)
+{
+    return fails_on("read", file, EIO) ? -1 : (ssize_t)syscall(SYS_read, file, bytes, count);
+}
+
+ssize_t __read_chk(int file, void *bytes, size_t count, size_t room);
+ssize_t __read_chk(int file, void *bytes, size_t count, size_t room)
+{
+    return count <= room ? read(file, bytes, count) : -1;
+}
+
+static ssize_t read_at(int file, void *bytes, size_t count, int64_t place)
+{
+    return fails_on("read", file, EIO) ? -1
+                                       : (ssize_t)syscall(SYS_pread64, file, bytes, count, place);
+}
+
+ssize_t pread(int file, void *bytes, size_t count, off_t place)
+{
+    return read_at(file, bytes, count, place);
+}
+
+ssize_t pread64(int file, void *bytes, size_t count, off64_t place)
+{
+    return read_at(file, bytes, count, place);
+}
+
+ssize_t __pread_chk(int file, void *bytes, size_t count, off_t place, size_t room);
+ssize_t __pread_chk(int file, void *bytes, size_t count, off_t place, size_t room)
+{
+    return count <= room ? read_at(file, bytes, count, place) : -1;
+}
+
+ssize_t __pread64_chk(int file, void *bytes, size_t count, off64_t place, size_t room);
+ssize_t __pread64_chk(int file, void *bytes, size_t count, off64_t place, size_t room)
+{
+    return count <= room ? read_at(file, bytes, count, place) : -1;
+}
+
+ssize_t write(int file, const void *bytes, size_t count)
+{
+    const bool failing = file != STDERR_FILENO && fails_on("write", file, ENOSPC);
+    return failing ? -1 : (ssize_t)syscall(SYS_write, file, bytes, count);
+}
+
+static ssize_t write_at(int file, const void *bytes, size_t count, int64_t place)
+{
+    return fails_on("write", file, ENOSPC)
+               ? -1
+               : (ssize_t)syscall(SYS_pwrite64, file, bytes, count, place);
+}
+
+ssize_t pwrite(int file, const void *bytes, size_t count, off_t place)
+{
+    return write_at(file, bytes, count, place);
+}
+
+ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t place)
+{
+    return write_at(file, bytes, count, place);
+}
+
+int fsync(int file)
+{
+    return fails_on("fsync", file, EIO) ? -1 : (int)syscall(SYS_fsync, file);
+}
+
+int fdatasync(int file)
+{
+    return fails_on("fsync", file, EIO) ? -1 : (int)syscall(SYS_fdatasync, file);
+}
+
+int ftruncate(int file, off_t length)
+{
+    return fails_on("ftruncate", file, EIO) ? -1 : (int)syscall(SYS_ftruncate, file, length);
+}
+
+int ftruncate64(int file, off64_t length)
+{
+    return fails_on("ftruncate", file, EIO) ? -1 : (int)syscall(SYS_ftruncate, file, length);
+}
+
+int rename(const char *from, const char *to)
+{
+    return fails("rename", to, EIO) ? -1 : (int)syscall(SYS_renameat, AT_FDCWD, from, AT_FDCWD, to);
+}
+
+int renameat(int from_folder, const char *from, int to_folder, const char *to)
+{
+    return fails("rename", to, EIO) ? -1
+                                    : (int)syscall(SYS_renameat, from_folder, from, to_folder, to);
+}
+
+int link(const char *from, const char *to)
+{
+    return fails("link", to, EIO) ? -1 : (int)syscall(SYS_linkat, AT_FDCWD, from, AT_FDCWD, to, 0);
+}
+
+int linkat(int from_folder, const char *from, int to_folder, const char *to, int flags)
+{
+    return fails("link", to, EIO)
+               ? -1
+               : (int)syscall(SYS_linkat, from_folder, from, to_folder, to, flags);
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+    return fails("mkdir", path, ENOSPC) ? -1 : (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+}
+
+/* --- streams --- */
+
+static ssize_t stream_read(void *cookie, char *bytes, size_t count)
+{
+    return read((int)(intptr_t)cookie, bytes, count);
+}
+
+static ssize_t stream_write(void *cookie, const char *bytes, size_t count)
+{
+    const ssize_t done = write((int)(intptr_t)cookie, bytes, count);
+    return done > 0 ? done : 0; /* as fopencookie wants it: errno is set */
+}
+
+static int stream_seek(void *cookie, off64_t *place, int whence)
+{
+    const long at = syscall(SYS_lseek, (int)(intptr_t)cookie, *place, whence);
+    *place = at >= 0 ? at : *place;
+    return at >= 0 ? 0 : -1;
+}
+
+static int stream_close(void *cookie)
+{
+    return close((int)(intptr_t)cookie);
+}
+
+static FILE *make_stream(int file, const char *mode)
+{
+    const cookie_io_functions_t functions = {stream_read, stream_write, stream_seek, stream_close};
+    return fopencookie((void *)(intptr_t)file, mode, functions);
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+    const bool adds = strchr(mode, '+') != NULL;
+    const int way = adds ? O_RDWR : mode[0] == 'r' ? O_RDONLY : O_WRONLY;
+    const int begin = mode[0] == 'w' ? O_CREAT | O_TRUNC : mode[0] == 'a' ? O_CREAT | O_APPEND : 0;
+    const int file = open_at(AT_FDCWD, path, way | begin | O_CLOEXEC, 0666);
+    if (file < 0) {
+        return NULL;
+    }
+    FILE *stream = make_stream(file, mode);
+    if (stream == NULL) {
+        syscall(SYS_close, file);
+    }
+    return stream;
+}
+
+FILE *fopen64(const char *path, const char *mode)
+{
+    return fopen(path, mode);
+}
+
+__attribute__((constructor)) static void replace_standard_output(void)
+{
+    FILE *stream = is_counted() ? make_stream(STDOUT_FILENO, "w") : NULL;
+    if (stream != NULL) {
+        stdout = stream;
+    }
+}

@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every call fails in its turn: of OpenGL and EGL (gl), CUDA (cuda), our allocations (allocs) and
+starts of threads (threads), in small runs of every verb on every backend (cases.py).
+
+What is judged each time: the run ends, by itself and in time; either its output is that of a good
+run (what failed was done without or done again), or the exit code is not 0, a sentence says what
+failed, and no file is there that a good run would not have made, whole.
+
+usage: test_faults.py KIND PROGRAM FAILING_PROGRAM FAIL_GL_LIBRARY
+
+FAILING_PROGRAM is PROGRAM with the stand-ins of fail_*.c linked in. In the environment:
+  LORASTER_FULL     set: every call, and every call with all that follow; else a spread
+  INJECT_SPREAD     calls of each case in a spread
+  INJECT_SEED       any text: another spread
+  INJECT_CASES      regular expression of the cases, as NAME.BACKEND; default: all
+  INJECT_JOBS       runs at a time; default 1, or the processors with LORASTER_FULL
+  INJECT_SECONDS    time for all cases, in equal shares; what they leave out is told
+"""
+import concurrent.futures
+import json
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+
+import cases
+
+KIND = sys.argv[1]
+PROGRAM, FAILING, FAIL_GL = (str(Path(path).resolve()) for path in sys.argv[2:5])
+FULL = bool(os.environ.get("LORASTER_FULL"))
+JOBS = int(os.environ.get("INJECT_JOBS", (os.cpu_count() or 1) if FULL else 1))
+WANTED = re.compile(os.environ.get("INJECT_CASES", "."))
+SECONDS = float(os.environ.get("INJECT_SECONDS", "inf"))
+HANG_S = 120
+# Calls that fail in a case of the spread, of these kinds.
+SPREAD = int(os.environ.get("INJECT_SPREAD", {"gl": 5, "cuda": 12, "allocs": 4, "threads": 1}[KIND]))
+# What a sentence says of each kind of fault; device: the code of a device that is not there.
+WORDS = {
+    "gl": r"memory|OpenGL|EGL|device|map|GL_|link|compile|cannot|refuses|stages",
+    "cuda": r"CUDA|memory|device",
+    "allocs": r"memory",
+    "threads": r"thread",
+}[KIND]
+CODES = {"gl": (1, 4), "cuda": (1, 4), "allocs": (1,), "threads": (1,)}[KIND]
+START = time.monotonic()
+
+
+def surroundings(**more):
+    """Nothing is remembered from run to run, sums are made in one order, and sanitizers take what is
+    preloaded."""
+    found = dict(os.environ, LORASTER_CACHE="off", LORASTER_LIBEXEC=str(Path(PROGRAM).parent),
+                 LP_NUM_THREADS="1", INJECT_KIND=KIND, **more)
+    if KIND == "gl":
+        found["LD_PRELOAD"] = FAIL_GL
+        found["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+    return found
+
+
+def run(folder, arguments, **more):
+    program = FAILING if KIND != "gl" else PROGRAM
+    return subprocess.run([program, *map(str, arguments)], capture_output=True, check=False,
+                          cwd=folder, env=surroundings(**more), timeout=HANG_S)
+
+
+def files_of(folder):
+    return {str(path.relative_to(folder)): path.read_bytes()
+            for path in Path(folder).rglob("*") if path.is_file()}
+
+
+class Trial:
+    """A case, what a good run of it makes, and its calls."""
+
+    def __init__(self, case, root):
+        self.case, self.root = case, root
+        self.name = case.title
+        calls = root / "calls.txt"
+        folder = self.fresh()
+        done = run(folder, case.arguments, INJECT_CALLS=str(calls))
+        if done.returncode != 0:
+            raise RuntimeError(f"{self.name}: {case.arguments}: {done.stderr.decode()}")
+        self.files, self.stdout = files_of(folder), done.stdout
+        self.calls = calls.read_text().splitlines() if calls.exists() else []
+        if not self.calls and KIND != "threads":
+            raise RuntimeError(f"{self.name}: no calls of {KIND} are counted")
+        calls.unlink(missing_ok=True)
+        shutil.rmtree(folder)
+
+    def fresh(self):
+        return Path(tempfile.mkdtemp(dir=self.root))
+
+    def same(self, name, raw):
+        """Whether a file, or what is printed, is that of the good run."""
+        good = self.stdout if name is None else self.files.get(name)
+        if good is None or raw == good:
+            return good is not None
+        if self.case.tolerance > 0 and name is not None:
+            return cases.same_file(name, good, raw, self.case.tolerance)
+        times = self.case.is_timed and (name is None or name.endswith((".json", ".txt")))
+        return times and cases.without_times(good) == cases.without_times(raw)
+
+    def tells(self, text):
+        """Whether a benchmark without a device for its heading says so."""
+        return self.case.name == "bench" and re.search(rf"^loraster: (?:error|warning): .*({WORDS})", text, re.M)
+
+    def judge(self, folder, done):
+        """What is wrong with a run in which a call failed, or None."""
+        text = done.stderr.decode(errors="replace")
+        files = files_of(folder)
+        if done.returncode < 0:
+            return f"killed by signal {-done.returncode}"
+        changed = sorted(name for name, raw in files.items() if not self.same(name, raw))
+        if done.returncode == 0:
+            if self.case.name == "info" and says_unusable(done.stdout):
+                return None
+            if self.tells(text):
+                return None
+            missing = sorted(set(self.files) - set(files))
+            if changed or missing:
+                return f"exit code 0, but {changed + missing} is not what it should be"
+            return None if self.same(None, done.stdout) else "exit code 0, but it prints other things"
+        if done.returncode not in CODES:
+            return f"exit code {done.returncode}, not {CODES}"
+        errors = re.findall(r"^loraster: error: (.*)", text, re.M)
+        if not errors or not any(len(e) > 12 and re.search(WORDS, e) for e in errors):
+            return f"no sentence says what failed: {text[-300:]!r}"
+        left = [name for name in changed if not name.endswith(self.case.keeps or ("\0",))]
+        return f"exit code {done.returncode}, and it leaves {left}" if left else None
+
+    def fail(self, number, ever):
+        """What is wrong when that call fails, or None."""
+        folder = self.fresh()
+        more = {"INJECT_AT": str(number), **({"INJECT_EVER": "1"} if ever else {})}
+        try:
+            return self.judge(folder, run(folder, self.case.arguments, **more))
+        except subprocess.TimeoutExpired:
+            return f"no end after {HANG_S} s"
+        finally:
+            shutil.rmtree(folder)
+
+
+def says_unusable(stdout):
+    """Whether `info` tells of a device or a backend that it does not work, and why."""
+    try:
+        found = json.loads(stdout)
+    except ValueError:
+        return False
+    refused = [d for d in found["devices"] if not d["usable"]]
+    refused += [b for b in found["backends"] if not b["works"]]
+    return any(d["reason"] for d in refused)
+
+
+def choose(trial, met):
+    """(number, ever) of the calls to fail: all, or so many that all names are met over the cases,
+    those that were met least first."""
+    numbers = range(1, len(trial.calls) + 1)
+    if FULL and trial.case.is_short:
+        ever = numbers if KIND != "gl" else numbers[::20]
+        return [(n, False) for n in numbers] + [(n, True) for n in ever]
+    generator = random.Random(trial.name + os.environ.get("INJECT_SEED", ""))
+    shuffled = generator.sample(numbers, len(numbers))
+    chosen = [(n, False) for n in numbers if trial.calls[n - 1] in trial.case.always][:8]
+    spread = max(SPREAD, 40) if FULL else SPREAD
+    for _ in range(min(spread, len(shuffled))):
+        best = min(shuffled, key=lambda n: met[trial.calls[n - 1]])
+        shuffled.remove(best)
+        met[trial.calls[best - 1]] += 1
+        chosen.append((best, len(chosen) % 4 == 3))
+    return chosen
+
+
+def try_case(trial, met, report, until):
+    """How many of the faults that are tried until then are bad, and how many are tried."""
+    wanted = choose(trial, met)
+    if until < float("inf"):
+        random.Random(trial.name).shuffle(wanted)
+    bad, left_out = Counter(), 0
+    begin = time.monotonic()
+
+    def attempt(what):
+        if time.monotonic() > until:
+            return what, "left out"
+        return what, trial.fail(*what)
+
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        for (number, ever), wrong in pool.map(attempt, wanted):
+            if wrong == "left out":
+                left_out += 1
+            elif wrong is not None:
+                kind = trial.calls[number - 1], re.sub("[0-9.]+ m?s", "#", wrong)
+                bad[kind] += 1
+                if bad[kind] == 1:
+                    report(f"  {trial.name}: call {number}{' and all after it' if ever else ''} "
+                           f"({kind[0]}): {wrong}")
+    rest = f", {left_out} left out" if left_out else ""
+    verdict = "good" if not bad else f"FAILED in {bad.total()}"
+    report(f"{trial.name}: {len(wanted) - left_out} faults in {len(trial.calls)} calls: {verdict}"
+           f"{rest} ({time.monotonic() - begin:.1f} s)")
+    return bad.total(), len(wanted) - left_out
+
+
+def device_lacks(inputs):
+    """Why there is nothing to fail on here, or None."""
+    if KIND == "gl" and run(inputs.folder, ["info", "--json"]).returncode != 0:
+        return "no OpenGL device"
+    if KIND == "cuda":
+        first = next(cases.all_cases(inputs, KIND))
+        told = re.search(rb"no CUDA: .*", run(inputs.folder, first.arguments).stderr)
+        return told[0].decode() if told else None
+    return None
+
+
+def main():
+    def good(*arguments):
+        done = subprocess.run([PROGRAM, *arguments], capture_output=True, cwd=root, check=False,
+                              env=dict(os.environ, LORASTER_CACHE="off"), timeout=HANG_S)
+        if done.returncode != 0:
+            sys.exit(f"{arguments}: {done.stderr.decode()}")
+
+    def report(line):
+        with lock:
+            print(line, flush=True)
+
+    lock = threading.Lock()
+    with tempfile.TemporaryDirectory(prefix="loraster-inject-") as root:
+        inputs = cases.Inputs(root, good)
+        lacks = device_lacks(inputs)
+        if lacks is not None:
+            print("skipped:", lacks)
+            sys.exit(77)
+        met, num_bad, num_tried = Counter(), 0, 0
+        wanted = [case for case in cases.all_cases(inputs, KIND) if WANTED.search(case.title)]
+        for k, case in enumerate(wanted):
+            left_s = START + SECONDS - time.monotonic()
+            share_s = left_s / (len(wanted) - k)
+            bad, tried = try_case(Trial(case, Path(root)), met, report, time.monotonic() + share_s)
+            num_bad, num_tried = num_bad + bad, num_tried + tried
+    print(f"{num_tried} faults in {len(wanted)} cases, {num_bad} of them bad")
+    sys.exit(1 if num_bad > 0 or num_tried == 0 else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * CASToR's look-up tables as they are found: orientations that contradict the positions, headers
+ * without sizes, crystals too long for the room between panels. Positions prevail. */
+#include "io/files.h"
+
+static const double pi = 3.14159265358979323846;
+
+/* Positions come back to this, mm. */
+static const double most_off_mm = 1e-4;
+
+enum { MAX_ROWS = 40000 };
+
+struct table {
+    struct test_folder folder;
+    struct test_log log;
+    char header[128], path[128];
+    float rows[MAX_ROWS][6];
+    int count;
+    int warned[4]; /* warnings with the words of heard */
+};
+
+/* What warnings are listened for. */
+static const char *const heard[4] = {"contradict the positions", "has no 'crystals size",
+                                     "would overlap", "make no panels together"};
+
+static void hear(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    struct table *table = user;
+    table->log.log.write(table->log.log.user, level, status, sentence);
+    for (int k = 0; k < 4 && level == LR_LOG_WARNING; k++) {
+        table->warned[k] += strstr(sentence, heard[k]) != NULL;
+    }
+}
+
+static int begin(void **state)
+{
+    struct table *table = calloc(1, sizeof(*table));
+    assert_non_null(table);
+    folder_init(&table->folder);
+    folder_file(&table->folder, table->header, "table.hscan");
+    folder_file(&table->folder, table->path, "table.lut");
+    *state = table;
+    return 0;
+}
+
+static int end(void **state)
+{
+    struct table *table = *state;
+    folder_finish(&table->folder);
+    free(table);
+    return 0;
+}
+
+/* --- tables made by hand, in CASToR's frame --- */
+
+/* Panels around the axis, the first above it, crystals ring by ring and around within each. */
+struct form {
+    int panels, across, rings;
+    double centre_mm, first_deg; /* from the axis to the panels' middle planes */
+    double pitch_mm;
+    double (*z_mm)(int ring);
+};
+
+static void fill(struct table *table, const struct form *form)
+{
+    table->count = 0;
+    for (int ring = 0; ring < form->rings; ring++) {
+        for (int k = 0; k < form->panels * form->across; k++) {
+            const double angle =
+                (form->first_deg + k / form->across * 360.0 / form->panels) * pi / 180;
+            const double out[2] = {sin(angle), cos(angle)};
+            const double along = (k % form->across - 0.5 * (form->across - 1)) * form->pitch_mm;
+            float *row = table->rows[table->count++];
+            row[0] = (float)(form->centre_mm * out[0] + along * out[1]);
+            row[1] = (float)(form->centre_mm * out[1] - along * out[0]);
+            row[2] = (float)form->z_mm(ring);
+            row[3] = (float)out[0];
+            row[4] = (float)out[1];
+            row[5] = 0;
+        }
+    }
+}
+
+/* Biograph mMR as CASToR's table has it: 56 panels of 8 x 64, 4.17252 and 4.0625 mm apart. */
+static double mmr_z(int ring)
+{
+    return 4.0625 * (ring - 31.5);
+}
+
+static const struct form mmr = {56, 8, 64, 338, 180 / 56.0, 4.17252, mmr_z};
+
+/* The Inveon's: 20 crystals 1.63 mm apart around 85.54 mm, and blocks of 20 rings 1.592 mm apart
+ * that stand 1.5 mm from each other. */
+static double inveon_z(int ring)
+{
+    return 1.592 * ring - 0.092 * (ring / 20) - 62.746;
+}
+
+static const struct form inveon = {16, 20, 80, 85.54, 11.25, 1.63, inveon_z};
+
+static void write_table(const struct table *table, const char *sizes)
+{
+    char text[512];
+    snprintf(text, sizeof(text),
+             "modality: PET\nscanner name: table\nnumber of elements: %d\nnumber of layers: 1\n"
+             "number of crystals in layer: %d\n%s",
+             table->count, table->count, sizes);
+    bytes_write(table->header, text, strlen(text));
+    bytes_write(table->path, table->rows, (size_t)table->count * sizeof(table->rows[0]));
+}
+
+static const char mmr_sizes[] =
+    "crystals size depth: 20\ncrystals size transaxial: 4\ncrystals size axial: 4\n"
+    "field of view axial: 258\n";
+
+static lr_scanner *read_table(struct table *table)
+{
+    test_log_init(&table->log);
+    memset(table->warned, 0, sizeof(table->warned));
+    const lr_log log = {hear, table};
+    lr_scanner *scanner = lr_scanner_read(table->header, &log);
+    if (scanner == NULL) {
+        fail_msg("%s", table->log.error);
+    }
+    return scanner;
+}
+
+static double distance_to(const lr_scanner *scanner, int module, const double at[3])
+{
+    const lr_module *m = &scanner->modules[module];
+    double least = INFINITY;
+    for (int n = 0; n < m->crystals[0] * m->crystals[1]; n++) {
+        double centre[3];
+        lr_module_crystal_centre(m, n % m->crystals[0], n / m->crystals[0], centre);
+        least = fmin(least, hypot(hypot(centre[0] - at[0], centre[1] - at[1]), centre[2] - at[2]));
+    }
+    return least;
+}
+
+/* Every row has a crystal there, of as many. */
+static void assert_positions(const struct table *table, const lr_scanner *scanner)
+{
+    assert_int_equal(scanner->num_crystals, table->count);
+    for (int c = 0; c < table->count; c++) {
+        const double at[3] = {-(double)table->rows[c][0], (double)table->rows[c][1],
+                              (double)table->rows[c][2]};
+        double least = INFINITY;
+        for (int m = 0; m < scanner->num_modules && least > most_off_mm; m++) {
+            const lr_module *module = &scanner->modules[m];
+            const double way[3] = {at[0] - module->centre_mm[0], at[1] - module->centre_mm[1],
+                                   at[2] - module->centre_mm[2]};
+            const double across = way[0] * module->u[0] + way[1] * module->u[1];
+            if (fabs(across) < 0.5 * module->crystals[0] * module->pitch_mm[0] &&
+                fabs(way[2]) < 0.5 * module->crystals[1] * module->pitch_mm[1]) {
+                least = fmin(least, distance_to(scanner, m, at));
+            }
+        }
+        if (least > most_off_mm) {
+            fail_msg("crystal %d is %g mm off", c, least);
+        }
+    }
+}
+
+/* --- orientations --- */
+
+/* As they should be, mirrored (the mMR's table), along the ring and mirrored (GE_GATE's). */
+static void orientations_follow_positions(void **state)
+{
+    struct table *table = *state;
+    static const int rows_of[4][2] = {{3, 4}, {3, 4}, {4, 3}, {4, 3}};
+    static const int signs[4][2] = {{1, 1}, {1, -1}, {1, 1}, {-1, 1}};
+    for (int way = 0; way < 4; way++) {
+        fill(table, &mmr);
+        for (int c = 0; c < table->count; c++) {
+            float *row = table->rows[c];
+            const float o[6] = {0, 0, 0, row[3], row[4], 0};
+            row[3] = (float)signs[way][0] * o[rows_of[way][0]];
+            row[4] = (float)signs[way][1] * o[rows_of[way][1]];
+        }
+        write_table(table, mmr_sizes);
+        lr_scanner *scanner = read_table(table);
+        assert_int_equal(table->warned[0], way > 0);
+        assert_int_equal(table->log.num_warnings, way > 0);
+        assert_int_equal(scanner->num_modules, 56);
+        assert_int_equal(scanner->num_positions, 56);
+        assert_int_equal(scanner->modules[0].crystals[0], 8);
+        assert_positions(table, scanner);
+        lr_scanner_destroy(scanner);
+    }
+}
+
+/* Each crystal of a flat panel looks at the axis: the panels are flat all the same. */
+static void panels_stay_flat(void **state)
+{
+    struct table *table = *state;
+    fill(table, &mmr);
+    for (int c = 0; c < table->count; c++) {
+        float *row = table->rows[c];
+        const float r = hypotf(row[0], row[1]);
+        row[3] = row[0] / r;
+        row[4] = row[1] / r;
+    }
+    write_table(table, mmr_sizes);
+    lr_scanner *scanner = read_table(table);
+    assert_int_equal(scanner->num_modules, 56);
+    assert_positions(table, scanner);
+    lr_scanner_destroy(scanner);
+    /* Panels of 20: up to 11 degrees off, which is told. */
+    fill(table, &inveon);
+    for (int c = 0; c < table->count; c++) {
+        float *row = table->rows[c];
+        const float r = hypotf(row[0], row[1]);
+        row[3] = row[0] / r;
+        row[4] = row[1] / r;
+    }
+    write_table(table, "crystals size depth: 5\n");
+    scanner = read_table(table);
+    assert_int_equal(table->warned[3], 1);
+    assert_int_equal(scanner->modules[0].crystals[0], 20);
+    assert_positions(table, scanner);
+    lr_scanner_destroy(scanner);
+}
+
+/* --- sizes --- */
+
+static void sizes_are_inferred(void **state)
+{
+    struct table *table = *state;
+    fill(table, &mmr);
+    write_table(table, "crystals size depth: 20\ncrystals size axial: 4\n");
+    lr_scanner *scanner = read_table(table);
+    assert_int_equal(table->warned[1], 1);
+    assert_close(scanner->modules[0].face_mm[0], 4.17252, 1e-5);
+    assert_close(scanner->modules[0].face_mm[1], 4, 1e-12);
+    assert_positions(table, scanner);
+    lr_scanner_destroy(scanner);
+    write_table(table, "crystals size depth: 20\n");
+    scanner = read_table(table);
+    assert_int_equal(table->warned[1], 2);
+    assert_close(scanner->modules[0].face_mm[1], 4.0625, 1e-5);
+    lr_scanner_destroy(scanner);
+    write_table(table, "crystals size depth: 20\ncrystals size trans: 0\ncrystals size axial: 0\n");
+    scanner = read_table(table); /* what CASToR takes for none */
+    assert_int_equal(table->warned[1], 2);
+    lr_scanner_destroy(scanner);
+}
+
+/* Blocks closer than crystals, and 10 mm of depth where flat panels leave room for 7.2 mm: places
+ * and the plane of hits stay, crystals are no wider than the closest leave room. */
+static void inveon_is_made_to_fit(void **state)
+{
+    struct table *table = *state;
+    fill(table, &inveon);
+    write_table(table, "crystals size depth: 10.\nmean depth of interaction: 4.584\n");
+    lr_scanner *scanner = read_table(table);
+    assert_int_equal(table->warned[1], 2);
+    assert_int_equal(table->warned[2], 1);
+    assert_int_equal(scanner->num_positions, 16);
+    assert_int_equal(scanner->num_modules, 16 * 7); /* 19, 2, 18, 2, 18, 2 and 19 rings */
+    assert_positions(table, scanner);
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const double front_mm =
+            -(module->normal[0] * module->centre_mm[0] + module->normal[1] * module->centre_mm[1]);
+        assert_close(module->face_mm[0], 1.63, 1e-4);
+        assert_close(module->face_mm[1], 1.5, 1e-4);
+        assert_true(module->depth_mm > 7.1 && module->depth_mm < 7.25);
+        assert_close(front_mm + scanner->detection_depth_mm, 85.54 - 5 + 4.584, 1e-4);
+        /* Neighbours touch at their fronts, to the step of depths: half of the width there. */
+        const double room_mm = front_mm * tan(pi / 16) - 0.5 * 20 * 1.63;
+        assert_true(room_mm > -1e-3 && room_mm < 0.01);
+    }
+    lr_scanner_destroy(scanner);
+}
+
+/* More than half of the depth, or the plane of hits outside: what overlaps is refused. */
+static void what_does_not_fit_is_refused(void **state)
+{
+    struct table *table = *state;
+    static const char *const sizes[] = {
+        "crystals size depth: 40\nmean depth of interaction: 20\n",
+        "crystals size depth: 10\nmean depth of interaction: 0\n",
+        "crystals size depth: 10\nmean depth of interaction: 9.9\n",
+    };
+    fill(table, &inveon);
+    for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
+        write_table(table, sizes[k]);
+        test_log_init(&table->log);
+        assert_null(lr_scanner_read(table->header, &table->log.log));
+        assert_int_equal(table->log.status, LR_BAD_INPUT);
+        assert_non_null(strstr(table->log.error, "overlap by"));
+    }
+}
+
+/* --- tables as CASToR has them, where there is a copy --- */
+
+static int check_real(struct table *table, const char *name)
+{
+    char path[1024], file[64];
+    snprintf(file, sizeof(file), "castor/%s.lut", name);
+    if (test_data(path, file) == NULL) {
+        return 0;
+    }
+    size_t count;
+    unsigned char *bytes = bytes_read(path, &count);
+    table->count = (int)(count / sizeof(table->rows[0]));
+    assert_true(table->count <= MAX_ROWS);
+    snprintf(strrchr(path, '.'), 8, ".hscan");
+    test_log_init(&table->log);
+    lr_scanner *scanner = lr_scanner_read(path, &table->log.log);
+    if (scanner == NULL) {
+        fail_msg("%s", table->log.error);
+    }
+    memcpy(table->rows, bytes, count);
+    assert_positions(table, scanner);
+    lr_scanner_destroy(scanner);
+    free(bytes);
+    return 1;
+}
+
+static void real_tables(void **state)
+{
+    static const char *const names[] = {"PET_BIOGRAPH6_TRUEPOINT_2D",
+                                        "PET_CASTOR_BENCHMARK",
+                                        "PET_GE_GATE",
+                                        "PET_GE_SIGNA_PET-MR",
+                                        "PET_SIEMENS_INVEON",
+                                        "PET_SIEMENS_BIOGRAPH6_TRUEPOINT_TRUEV",
+                                        "PET_SIEMENS_HRPLUS",
+                                        "PET_SIEMENS_MMR",
+                                        "PET_SIEMENS_MMR_2D"};
+    int found = 0;
+    for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
+        found += check_real(*state, names[k]);
+    }
+    if (found == 0) {
+        skip();
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(orientations_follow_positions, begin, end),
+        cmocka_unit_test_setup_teardown(panels_stay_flat, begin, end),
+        cmocka_unit_test_setup_teardown(sizes_are_inferred, begin, end),
+        cmocka_unit_test_setup_teardown(inveon_is_made_to_fit, begin, end),
+        cmocka_unit_test_setup_teardown(what_does_not_fit_is_refused, begin, end),
+        cmocka_unit_test_setup_teardown(real_tables, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
