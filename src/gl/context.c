@@ -263,6 +263,7 @@ lr_status gl_context_make_current(struct gl_context *ctx)
                             ctx->limits.renderer, reason);
         }
         gl_pass_baseline(ctx);
+        ctx->told_loss = false;
     }
     ctx->times_current++;
     return LR_OK;
@@ -317,6 +318,10 @@ void gl_context_drop_errors(struct gl_context *ctx)
 static lr_status report_loss(struct gl_context *ctx, const char *what)
 {
     ctx->saw_error = ctx->is_lost = true;
+    if (ctx->told_loss) {
+        return LR_NO_DEVICE;
+    }
+    ctx->told_loss = true;
     return lr_error(ctx->log, LR_NO_DEVICE,
                     "%s: %s was reset by its driver and its contents are lost: run again, with "
                     "less work per step if it happens each time",

@@ -15,6 +15,7 @@ struct gl_context {
     bool adopted;
     bool is_shared; /* its objects outlive it */
     bool saw_error, is_lost;
+    bool told_loss;    /* since it was made current: one call says it once */
     int times_current; /* nested gl_context_make_current */
     uint64_t last_number;
     struct egl_context egl;

@@ -85,7 +85,9 @@ static void find_step(struct lr_crystal_growth *growth, int from, const double *
     const struct lr_point_visit visit = {consider, &search};
     const double *at = growth->list->crystals[from].centre_mm;
     for (double reach = growth->hash.cell_mm; reach <= 8.5 * growth->hash.cell_mm; reach *= 2) {
-        growth->seen += lr_point_hash_visit(&growth->hash, at, reach, &visit);
+        const struct lr_point_hash *hash =
+            reach < growth->far.cell_mm ? &growth->hash : &growth->far;
+        growth->seen += lr_point_hash_visit(hash, at, reach, &visit);
         if (search.found >= 0) {
             vec_sub(growth->list->crystals[search.found].centre_mm, at, step);
             return;
@@ -297,8 +299,11 @@ static lr_status refuse_twins(struct lr_crystal_growth *growth)
 static lr_status prepare(struct lr_crystal_growth *growth)
 {
     const lr_crystal_list *list = growth->list;
-    LR_TRY(lr_point_hash_init(&growth->hash, list->crystals, list->num_crystals,
-                              LR_CELLS_PER_SPACING * lr_crystals_spacing_mm(list), list->log));
+    const double cell_mm = LR_CELLS_PER_SPACING * lr_crystals_spacing_mm(list);
+    LR_TRY(lr_point_hash_init(&growth->hash, list->crystals, list->num_crystals, cell_mm,
+                              list->log));
+    LR_TRY(lr_point_hash_init(&growth->far, list->crystals, list->num_crystals,
+                              LR_FAR_CELLS * growth->hash.cell_mm, list->log));
     LR_TRY(refuse_twins(growth));
     growth->panel = lr_alloc(list->num_crystals, sizeof(*growth->panel), "crystals", list->log);
     growth->places = lr_alloc(list->num_crystals, sizeof(*growth->places), "crystals", list->log);
@@ -326,6 +331,7 @@ lr_status lr_crystal_growth_init(struct lr_crystal_growth *growth, const lr_crys
 void lr_crystal_growth_finish(struct lr_crystal_growth *growth)
 {
     lr_point_hash_finish(&growth->hash);
+    lr_point_hash_finish(&growth->far);
     free(growth->panel);
     free(growth->places);
     free(growth->block);

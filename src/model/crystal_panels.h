@@ -16,11 +16,13 @@
 
 /* The hash's cells by the list's spacing (lr_crystals_spacing_mm). */
 #define LR_CELLS_PER_SPACING 1.25
+#define LR_FAR_CELLS 4
 
 /* Which panel each crystal belongs to, and its place in the panel's grid. */
 struct lr_crystal_growth {
     const lr_crystal_list *list;
     struct lr_point_hash hash;
+    struct lr_point_hash far; /* cells LR_FAR_CELLS times as long, for what has no neighbour near */
     int *panel;       /* [num_crystals]; -1 = none yet */
     int (*places)[2]; /* [num_crystals] along the panel's two directions, any origin */
     int *block;       /* [num_crystals] index in the blocks, once its panel is fitted */

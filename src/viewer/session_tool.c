@@ -78,11 +78,12 @@ lr_status session_tool_write(struct app *app, const char *path)
     static const enum lr_session_mode modes[NUM_TOOLS] = {
         LR_SESSION_VOXEL, LR_SESSION_LOR,   LR_SESSION_SENSITIVITY,
         LR_SESSION_RECON, LR_SESSION_SCENE, LR_SESSION_DIRECT};
+    const struct study_wish files = study_awaited(app->study);
     /* The texts are the study's: this session is not finished. */
-    struct lr_view_session session = {.scanner = (char *)app->open.scanner_path,
-                                      .image = (char *)app->open.image_path,
-                                      .mu = (char *)app->open.mu_path,
-                                      .data = (char *)app->open.data_path,
+    struct lr_view_session session = {.scanner = (char *)files.scanner,
+                                      .image = (char *)files.image,
+                                      .mu = (char *)files.mu,
+                                      .data = (char *)files.data,
                                       .grid = app->open.grid,
                                       .mode = modes[app->tool]};
     write_camera(app, &session);

@@ -214,6 +214,35 @@ void study_cancel(struct study *study)
     job_cancel(&study->job);
 }
 
+/* What an opening changes, where it succeeds. */
+static void await(const struct opening *opening, const char *paths[NUM_PATHS])
+{
+    if (opening->paths[PATH_SCANNER] != NULL) {
+        paths[PATH_DATA] = NULL; /* counted by the old scanner */
+    }
+    for (int k = 0; k < NUM_PATHS; k++) {
+        if (opening->paths[k] != NULL) {
+            paths[k] = opening->paths[k];
+        }
+    }
+}
+
+struct study_wish study_awaited(const struct study *study)
+{
+    struct study_view view = study_take(study);
+    const char *paths[NUM_PATHS] = {view.scanner_path, view.image_path, view.mu_path,
+                                    view.data_path};
+    study_view_release(&view); /* the study holds them, too */
+    if (!study->is_taken) {
+        await(&study->opening, paths);
+    }
+    if (study->has_next) {
+        await(&study->next, paths);
+    }
+    return (struct study_wish){paths[PATH_SCANNER], paths[PATH_IMAGE], paths[PATH_MU],
+                               paths[PATH_DATA], NULL};
+}
+
 static void drop(struct study_content *content, enum study_part part)
 {
     shared_release(content->parts[part]);

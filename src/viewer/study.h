@@ -69,6 +69,10 @@ bool study_is_busy(const struct study *study);
 
 void study_cancel(struct study *study);
 
+/* What is open once all that is being opened is: paths alone, alive until the next poll or
+ * opening; NULL = none. */
+struct study_wish study_awaited(const struct study *study);
+
 /* Forgets parts: those set to true. */
 struct study_parts {
     bool image, mu, data;

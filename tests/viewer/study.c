@@ -189,6 +189,8 @@ static void the_last_wish_is_what_is_open(void **state)
                                             even ? "ge-explore-vista-dr" : "two-opposed-modules"};
         assert_int_equal(study_open(study, &wish), LR_OK);
         (void)study_poll(study, NULL);
+        assert_string_equal(study_awaited(study).scanner, wish.scanner);
+        assert_string_equal(study_awaited(study).image, "study_b.nii");
     }
     assert_int_equal(study_wait(study, NULL), JOB_DONE);
     struct study_view view = study_take(study);

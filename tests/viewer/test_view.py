@@ -443,6 +443,16 @@ class Loss(ViewTest):
         self.assertIn("the session is in loraster-view-1.yaml", done.stderr)
         self.view(["open session loraster-view-1.yaml", "wait", "expect scanner.modules 8"])
 
+    def test_person_who_waits(self):
+        """What is still being opened is in the session, too."""
+        slow = self.write("slow.yaml", "ring: {radius_mm: 2000, modules: 60, rings: 60, "
+                          "ring_pitch_mm: 5}\nmodule: {crystals: [1,1], pitch_mm: [4,4], "
+                          "face_mm: [4,4], depth_mm: 10}\n")
+        done = self.run_program("view", "--no-window", "--bench-frames", "40", "--scanner", slow,
+                                env=self.environment(10))
+        self.assertEqual(done.returncode, 4, done.stderr)
+        self.assertIn("slow.yaml", Path(self.path("loraster-view-1.yaml")).read_text())
+
 
 class Sessions(ViewTest):
     def test_what_is_shown_comes_back(self):
