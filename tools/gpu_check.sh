@@ -37,7 +37,7 @@ run_tests() {
 run_parts() {
     local backend code=0
     for backend in compute raster; do
-        LORASTER_TEST_CRYSTALS=${CRYSTALS:-4} \
+        LORASTER_TEST_PRESETS=${PRESETS:-all} LORASTER_TEST_CRYSTALS=${CRYSTALS:-4} \
             "$build/tests/operator/test_operator_partitions" "$backend" 2>&1 |
             tee "$out/parts-$backend.txt" | grep -v '^seed' | tail -n 20
         [ "${PIPESTATUS[0]}" -eq 0 ] || code=1

@@ -331,7 +331,7 @@ class Choose(ExportTest):
 class Resume(ExportTest):
     """A run that is stopped or killed leaves what another goes on with; the end is the same."""
     LARGE = ["--scanner", "ge-explore-vista-dr", "--grid", "30,30,6", "--voxel-mm", "1.3,1.3,0.65",
-             "--backend", "native", "--mode", "exact", "--threads", "1"]
+             "--backend", "native", "--mode", "exact", "--threads", "1", "--samples", "1"]
 
     def size_of(self, name):
         try:

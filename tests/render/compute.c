@@ -254,6 +254,7 @@ static void test_deterministic(void **unused)
                                   .grid = &grid,
                                   .backend = "compute",
                                   .mu = mu,
+                                  .samples = {1, 1, 1},
                                   .deterministic = round > 0, /* the first in any order */
                                   .store = LR_STORE_NO});
         assert_non_null(op);
