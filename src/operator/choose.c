@@ -98,7 +98,7 @@ struct contest {
 
 /* Where nothing is measured: which of two comes first whatever the day. The reference comes last,
  * and what a processor does in place of a graphics processor just before it. */
-static int standing(const struct lr_speed *speed)
+static int place(const struct lr_speed *speed)
 {
     return speed->choice->is_reference ? 2 : speed->is_emulated ? 1 : 0;
 }
@@ -106,7 +106,7 @@ static int standing(const struct lr_speed *speed)
 static bool is_before(const struct lr_speed *one, const struct lr_speed *other)
 {
     const bool are_timed = one->voxel_us > 0.0 && other->voxel_us > 0.0;
-    return are_timed ? one->voxel_us < other->voxel_us : standing(one) < standing(other);
+    return are_timed ? one->voxel_us < other->voxel_us : place(one) < place(other);
 }
 
 /* Equal ones keep their order. */
@@ -122,15 +122,16 @@ static void sort_speeds(struct contest *contest)
     }
 }
 
-static void say_speeds(const struct contest *contest, const lr_log *log)
+static void say_speeds(const struct contest *contest, bool is_deterministic, const lr_log *log)
 {
     char text[256] = "";
     if (contest->speeds[0].voxel_us == 0.0) {
-        lr_info(log, "taking backend %s, in every run: deterministic asks for no measurement",
-                contest->speeds[0].choice->name);
+        lr_info(log, "taking backend %s without a trial: %s", contest->speeds[0].choice->name,
+                is_deterministic ? "deterministic asks for the same one in every run"
+                                 : "no other is made for speed here");
         return;
     }
-    for (int k = 0; k < contest->count; k++) {
+    for (int k = 0; k < contest->count && contest->speeds[k].voxel_us > 0.0; k++) {
         const size_t used = strlen(text);
         snprintf(text + used, sizeof(text) - used, "%s%s %.3g us", used > 0 ? ", " : "",
                  contest->speeds[k].choice->name, contest->speeds[k].voxel_us);
@@ -180,7 +181,7 @@ static lr_status rank(struct lr_operator *op, struct contest *contest)
     contest->count = left;
     sort_speeds(contest);
     if (left > 1) {
-        say_speeds(contest, op->params.log);
+        say_speeds(contest, op->params.deterministic, op->params.log);
     }
     return LR_OK;
 }

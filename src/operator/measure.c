@@ -18,6 +18,10 @@
 #define ENOUGH_SECONDS 0.05
 #define SLOW_SECONDS 0.2
 
+/* Part of a trial that may go by waiting for a processor which other programs hold: more, and the
+ * trial says more of them than of the backend. */
+#define MOST_WAITED 0.2
+
 /* LORs that a trial projection may touch where the backend cannot take a part of them: rows are
  * timed instead. */
 #define WHOLE_LORS ((int64_t)1 << 25)
@@ -335,7 +339,8 @@ struct series {
     struct trial trials[LR_MAX_CHOICES];
     char keys[LR_MAX_CHOICES][KEY_CHARS];
     struct lr_note notes[LR_MAX_CHOICES];
-    int num_open;
+    int num_racing; /* of the lowest standing among those that run */
+    int standing;   /* theirs */
 };
 
 /* Opens a backend for its name and device; one that cannot run is out. */
@@ -359,11 +364,29 @@ static lr_status open_all(struct series *series, struct lr_operator *op, struct 
         LR_TRY(open_first(&series->trials[k], op, &speeds[k]));
         if (!speeds[k].is_out) {
             speeds[k].is_emulated = series->trials[k].backend.is_emulated;
+            speeds[k].standing = speeds[k].is_emulated || speeds[k].choice->is_reference;
             write_key(&series->trials[k], series->keys[k]);
-            series->num_open++;
         }
     }
     return LR_OK;
+}
+
+static bool races(const struct series *series, const struct lr_speed *speed)
+{
+    return !speed->is_out && speed->standing == series->standing;
+}
+
+static void find_racers(struct series *series, const struct lr_speed *speeds, int count)
+{
+    series->standing = 1;
+    for (int k = 0; k < count; k++) {
+        if (!speeds[k].is_out && speeds[k].standing < series->standing) {
+            series->standing = speeds[k].standing;
+        }
+    }
+    for (int k = 0; k < count; k++) {
+        series->num_racing += races(series, &speeds[k]);
+    }
 }
 
 static lr_status time_all(struct series *series, struct lr_operator *op, struct lr_speed *speeds,
@@ -371,18 +394,23 @@ static lr_status time_all(struct series *series, struct lr_operator *op, struct 
 {
     const int *samples = op->params.samples;
     const lr_log *log = &op->relay.to; /* for debugging, while the backends' remarks are dropped */
+    const double start = lr_clock_seconds(), waited = lr_clock_waited_seconds();
     bool is_new = false;
     lr_notes_find(series->notes, count, log);
     for (int k = 0; k < count; k++) {
+        if (!races(series, &speeds[k])) {
+            continue;
+        }
         speeds[k].is_remembered = series->notes[k].is_known;
-        if (!speeds[k].is_out && !series->notes[k].is_known) {
+        if (!series->notes[k].is_known) {
             LR_TRY(time_trial(&series->trials[k], op, &series->notes[k].value));
             series->notes[k].is_known = true;
             is_new = true;
         }
         speeds[k].voxel_us = samples[0] * samples[1] * samples[2] * series->notes[k].value;
     }
-    if (is_new) {
+    const double taken = lr_clock_seconds() - start;
+    if (is_new && lr_clock_waited_seconds() - waited <= MOST_WAITED * taken) {
         lr_notes_keep(series->notes, count, log);
     }
     return LR_OK;
@@ -392,7 +420,8 @@ static lr_status measure(struct series *series, struct lr_operator *op, struct l
                          int count)
 {
     LR_TRY(open_all(series, op, speeds, count));
-    const bool is_race = series->num_open > 1 && !op->params.deterministic;
+    find_racers(series, speeds, count);
+    const bool is_race = series->num_racing > 1 && !op->params.deterministic;
     return is_race ? time_all(series, op, speeds, count) : LR_OK;
 }
 

@@ -31,9 +31,16 @@ struct runner {
     struct lr_backend_params params;
 };
 
-static double clock_s;
+static double clock_s, waited_s; /* the latter by a share of each projection */
+static double waited_share;
 
 double __wrap_lr_clock_seconds(void);
+double __wrap_lr_clock_waited_seconds(void);
+
+double __wrap_lr_clock_waited_seconds(void)
+{
+    return waited_s;
+}
 
 double __wrap_lr_clock_seconds(void)
 {
@@ -43,6 +50,7 @@ double __wrap_lr_clock_seconds(void)
 static void spend(double us)
 {
     clock_s += 1e-6 * us;
+    waited_s += 1e-6 * us * waited_share;
 }
 
 static lr_status run(struct runner *runner, void *out, int64_t count)
@@ -223,6 +231,24 @@ static void test_it_is_remembered(void **state)
     w.params.rays = 3; /* another problem */
     expect(&w, 2, "first");
     assert_true(racers[1].projections > 0);
+    world_finish(&w);
+}
+
+/* What was measured while other programs held the processor serves this run alone. */
+static void test_it_is_forgotten_under_load(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    waited_share = 0.4;
+    line_up(400, 20, 100);
+    expect(&w, 3, "second");
+    assert_int_not_equal(access(w.file, F_OK), 0);
+    waited_share = 0.1;
+    line_up(20, 400, 100);
+    expect(&w, 3, "first");
+    assert_int_equal(access(w.file, F_OK), 0);
+    waited_share = 0.0;
     world_finish(&w);
 }
 
@@ -455,6 +481,27 @@ static void test_deterministic_ranks_who_runs(void **state)
     world_finish(&w);
 }
 
+/* Nobody waits for what is known beforehand: a trial is among those that are made for speed. */
+static void test_only_the_quick_are_timed(void **state)
+{
+    (void)state;
+    const struct lr_choices with_reference = {choices_with_reference, 3};
+    struct world w;
+    world_init(&w);
+    setenv("LORASTER_CACHE", "off", 1);
+    line_up(400, 20, 1);
+    expect_of(&w, &with_reference, "second");
+    assert_int_equal(racers[2].rows, 0);
+    line_up(400, 20, 1);
+    racers[1].is_emulated = true;
+    expect_of(&w, &with_reference, "first"); /* alone: nothing is to be found out */
+    assert_int_equal(num_timed(), 0);
+    racers[0].is_emulated = true;
+    expect_of(&w, &with_reference, "rows");
+    assert_true(racers[0].projections > 0 && racers[1].projections > 0 && racers[2].rows > 0);
+    world_finish(&w);
+}
+
 static bool stop(void *user, const char *what, double done, double total)
 {
     (void)what;
@@ -491,6 +538,8 @@ int main(void)
         cmocka_unit_test(test_penetration_and_determinism_are_passed_on),
         cmocka_unit_test(test_deterministic_takes_the_same_in_every_run),
         cmocka_unit_test(test_deterministic_ranks_who_runs),
+        cmocka_unit_test(test_only_the_quick_are_timed),
+        cmocka_unit_test(test_it_is_forgotten_under_load),
         cmocka_unit_test(test_measuring_can_be_cancelled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
