@@ -28,8 +28,9 @@ typedef enum lr_mode {
 } lr_mode;
 
 typedef enum lr_store {
-    LR_STORE_AUTO = 0, /* keep the matrix when it is estimated to fit max_memory_bytes; a kept
-                          element is a float32, good to 6e-8 of itself */
+    LR_STORE_AUTO = 0, /* keep the matrix where it pays (`projections` below) and is estimated to
+                          fit max_memory_bytes; a kept element is a float32, good to 6e-8 of
+                          itself */
     LR_STORE_YES,      /* keep it; fail when it does not fit */
     LR_STORE_NO        /* compute it anew in every projection */
 } lr_store;
@@ -55,6 +56,10 @@ typedef struct lr_operator_params {
     bool penetration;   /* crystals stop photons along their depth, not on the detection plane;
                            needs the scanner's crystal_mu_per_mm; sampled mode, cpu and compute */
     lr_store store;
+    double projections; /* how often all LORs are going to be projected, forward or back, as far as
+                           is known: LR_STORE_AUTO keeps the matrix where making it and projecting
+                           from it is quicker, by a trial, than projecting anew. 0 = not known: it
+                           is kept where it fits; so it is by `deterministic` */
     int64_t max_memory_bytes;        /* host memory for a stored matrix, and that of buffers on the
                                   device; 0 = half of what the machine has, and what the device
                                   reports. What a call works with comes on top: images, the

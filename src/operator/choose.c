@@ -84,6 +84,7 @@ static lr_status create_named(struct lr_operator *op, const char *name,
         return report_lack(choices, name, &wish, op->params.log);
     }
     op->params.mode = wish.mode;
+    op->choice = choice;
     return choice->create(&op->params, &op->backend);
 }
 
@@ -207,6 +208,8 @@ static lr_status create_fastest(struct lr_operator *op, const struct lr_choices 
             lr_info(op->params.log, "using backend %s: %s", choice->name, contest->why);
         }
         if (!is_refusal(status)) {
+            op->choice = choice;
+            op->voxel_us = contest->speeds[k].voxel_us;
             return status;
         }
         note_refusal(contest, choice->name, op->relay.reason);

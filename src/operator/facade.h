@@ -27,6 +27,8 @@ struct lr_operator {
     struct lr_hush hush;             /* params.progress points into it */
     struct lr_backend_params params; /* checked, defaults replaced */
     struct lr_backend backend;
+    const struct lr_backend_choice *choice; /* while the operator is being created */
+    double voxel_us;       /* one voxel forward and back, as measured; 0 = not yet */
     lr_lor_source factors; /* get == NULL: none */
     float *sensitivity;    /* [num_voxels], or NULL until it is asked for */
 };

@@ -416,27 +416,45 @@ static lr_status time_all(struct series *series, struct lr_operator *op, struct 
     return LR_OK;
 }
 
-static lr_status measure(struct series *series, struct lr_operator *op, struct lr_speed *speeds,
-                         int count)
+/* least: how many must run for them to be timed. */
+static lr_status run(struct series *series, struct lr_operator *op, struct lr_speed *speeds,
+                     int count, int least)
 {
     LR_TRY(open_all(series, op, speeds, count));
     find_racers(series, speeds, count);
-    const bool is_race = series->num_racing > 1 && !op->params.deterministic;
-    return is_race ? time_all(series, op, speeds, count) : LR_OK;
+    return series->num_racing >= least && !op->params.deterministic
+               ? time_all(series, op, speeds, count)
+               : LR_OK;
 }
 
-lr_status lr_measure_speeds(struct lr_operator *op, struct lr_speed *speeds, int count)
+/* What backends say on the way is not the caller's. */
+static lr_status measure(struct lr_operator *op, struct lr_speed *speeds, int count, int least)
 {
     struct series *series = lr_alloc(1, sizeof(*series), "a trial of backends", op->params.log);
     if (series == NULL) {
         return LR_FAILED;
     }
     op->relay.holds_refusals = op->relay.drops_remarks = true;
-    const lr_status status = measure(series, op, speeds, count);
+    const lr_status status = run(series, op, speeds, count, least);
     op->relay.holds_refusals = op->relay.drops_remarks = false;
     for (int k = 0; k < count; k++) {
         close_trial(&series->trials[k]);
     }
     free(series);
     return status;
+}
+
+lr_status lr_measure_speeds(struct lr_operator *op, struct lr_speed *speeds, int count)
+{
+    return measure(op, speeds, count, 2);
+}
+
+lr_status lr_measure_speed(struct lr_operator *op)
+{
+    struct lr_speed speed = {.choice = op->choice};
+    if (op->voxel_us == 0.0) {
+        LR_TRY(measure(op, &speed, 1, 1));
+        op->voxel_us = speed.voxel_us;
+    }
+    return LR_OK;
 }

@@ -31,4 +31,7 @@ struct lr_speed {
  * errors: LR_CANCELLED; what a backend says, except for is_out. */
 lr_status lr_measure_speeds(struct lr_operator *op, struct lr_speed *speeds, int count);
 
+/* The same for op->choice alone, into op->voxel_us, unless that is known. */
+lr_status lr_measure_speed(struct lr_operator *op);
+
 #endif

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "operator/choose.h"
+#include "operator/measure.h"
 #include "operator/settings.h"
 #include "operator/stored.h"
 
@@ -25,11 +26,25 @@ static const struct lr_backend_choice builtin_choices[] = {
     {.name = "native", .has_exact = true, .create = lr_native_backend_create},
 };
 
-static lr_status store_matrix(struct lr_operator *op, lr_store store)
+/* Where it is a matter of time, how long the projections to come take without the matrix. */
+static lr_status weigh(struct lr_operator *op, const lr_operator_params *params,
+                       struct lr_stored_wish *wish)
+{
+    if (params->store == LR_STORE_AUTO && params->projections > 0.0 && !params->deterministic) {
+        LR_TRY(lr_measure_speed(op));
+        wish->projections = params->projections;
+        wish->anew_s = 0.5e-6 * op->voxel_us * (double)lr_grid_num_voxels(&op->grid) *
+                       params->projections; /* one direction is half of both */
+    }
+    return LR_OK;
+}
+
+static lr_status store_matrix(struct lr_operator *op, const lr_operator_params *params)
 {
     struct lr_stored_size size = {0};
-    if (store != LR_STORE_NO) {
-        const struct lr_stored_wish wish = {store == LR_STORE_YES, &op->hush};
+    if (params->store != LR_STORE_NO) {
+        struct lr_stored_wish wish = {.required = params->store == LR_STORE_YES, .hush = &op->hush};
+        LR_TRY(weigh(op, params, &wish));
         LR_TRY(lr_stored_wrap(&op->backend, &op->params, &wish, &size));
     }
     op->info.stored = size.stored;
@@ -77,7 +92,7 @@ static lr_status operator_init(struct lr_operator *op, const lr_operator_params 
     }
     LR_TRY(lr_choose_backend(op, params->backend, choices));
     warn_of_rays(op, params);
-    LR_TRY(store_matrix(op, params->store));
+    LR_TRY(store_matrix(op, params));
     fill_info(op);
     op->info.build_seconds = lr_clock_seconds() - start;
     return LR_OK;

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "operator/stored.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "operator/matrix.h"
@@ -10,6 +11,16 @@
 #include <stdlib.h>
 
 enum { SAMPLE_ROWS = 48 };
+
+/* Projections that take less than this altogether are not worth a look at the matrix. */
+#define SHORT_SECONDS 1.0
+
+/* How long rows are watched before they are believed to go on at that pace. */
+#define WATCH_SECONDS 0.25
+
+/* What a thread reads of a kept matrix in a second while it projects: 2 threads of a desktop and 16 of a
+ * server did 1.6e9 bytes each. */
+#define READ_BYTES_S 1.6e9
 
 #define MAX_LORS ((int64_t)1 << 32)
 
@@ -189,8 +200,21 @@ struct generation {
     const struct lr_backend_params *params;
     const lr_progress *progress;
     int64_t num_rows, limit_bytes;
-    bool too_large;
+    double num_elements;    /* as estimated */
+    double worth_s, made_s; /* what making it may take, 0 = any time; what it takes at this pace */
+    double start_s;
+    bool too_large, too_slow;
 };
+
+/* Goes by elements: rows at the grid's edges have few. */
+static bool is_too_slow(struct generation *generation)
+{
+    const double taken_s = lr_clock_seconds() - generation->start_s;
+    const double done = (double)generation->matrix->num_elements / generation->num_elements;
+    generation->made_s = done > 0.0 ? taken_s / done : 0.0;
+    return generation->worth_s > 0.0 && taken_s > WATCH_SECONDS && done < 0.5 &&
+           generation->made_s > generation->worth_s;
+}
 
 static lr_status take_row(void *user, const lr_row *row)
 {
@@ -198,6 +222,10 @@ static lr_status take_row(void *user, const lr_row *row)
     LR_TRY(lr_matrix_append(generation->matrix, row));
     if (generation->matrix->memory_bytes > generation->limit_bytes) {
         generation->too_large = true;
+        return LR_FAILED;
+    }
+    if (is_too_slow(generation)) {
+        generation->too_slow = true;
         return LR_FAILED;
     }
     return lr_progress_report(generation->progress, "rendering the matrix", (double)(row->row + 1),
@@ -229,6 +257,18 @@ static lr_status decline(const struct lr_backend_params *params, const struct lr
             "the matrix is computed anew in every projection: %s %s of memory, more than the "
             "limit of %s",
             what, needed, limit);
+    return LR_OK;
+}
+
+/* The matrix would take longer than it saves. */
+static lr_status decline_time(const struct lr_backend_params *params,
+                              const struct lr_stored_wish *wish, double made_s)
+{
+    lr_info(
+        params->log,
+        "the matrix is computed anew in every projection: all of them take about %.2g s so, and "
+        "keeping it at least %.2g s",
+        wish->anew_s, made_s);
     return LR_OK;
 }
 
@@ -277,23 +317,54 @@ static lr_status put_in_place(struct lr_backend *backend, const struct lr_backen
     return LR_OK;
 }
 
-/* `matrix` is empty and belongs to the caller, who frees what is left in it. */
-static lr_status fill(struct lr_backend *backend, const struct lr_backend_params *params,
-                      const struct lr_stored_wish *wish, struct lr_matrix *matrix,
-                      struct lr_stored_size *size)
+/* What projections from a matrix of that size take. */
+static double kept_seconds(const struct lr_backend_params *params,
+                           const struct lr_stored_wish *wish, int64_t bytes)
 {
+    return wish->projections * (double)bytes / (READ_BYTES_S * params->threads);
+}
+
+/* `matrix` is empty and belongs to the caller, who frees what is left in it. */
+static lr_status fill(struct lr_backend *backend, struct generation *generation,
+                      const struct lr_stored_wish *wish, struct lr_stored_size *size)
+{
+    const struct lr_backend_params *params = generation->params;
+    generation->start_s = lr_clock_seconds();
+    const lr_status status = generate(backend, generation);
+    if (generation->too_large) {
+        return decline(params, wish, "storing only a part of it already takes",
+                       generation->matrix->memory_bytes);
+    }
+    if (generation->too_slow) {
+        return decline_time(params, wish, generation->made_s);
+    }
+    LR_TRY(status);
+    return put_in_place(backend, params, generation->matrix, size);
+}
+
+static lr_status fill_if_it_fits(struct lr_backend *backend, struct lr_matrix *matrix,
+                                 const struct lr_backend_params *params,
+                                 const struct lr_stored_wish *wish,
+                                 const struct lr_matrix_sample *sample, struct lr_stored_size *size)
+{
+    const int64_t num_rows = lr_grid_num_voxels(params->grid);
+    const int64_t estimate = lr_matrix_estimate(matrix, sample, num_rows);
+    if (estimate > memory_limit(params)) {
+        return decline(params, wish, "storing it needs an estimated", estimate);
+    }
+    const double kept_s = kept_seconds(params, wish, estimate);
+    if (wish->anew_s > 0.0 && kept_s >= wish->anew_s) {
+        return decline_time(params, wish, kept_s);
+    }
     struct generation generation = {.matrix = matrix,
                                     .params = params,
                                     .progress = wish->hush->to,
-                                    .num_rows = lr_grid_num_voxels(params->grid),
-                                    .limit_bytes = memory_limit(params)};
-    const lr_status status = generate(backend, &generation);
-    if (generation.too_large) {
-        return decline(params, wish, "storing only a part of it already takes",
-                       matrix->memory_bytes);
-    }
-    LR_TRY(status);
-    return put_in_place(backend, params, matrix, size);
+                                    .num_rows = num_rows,
+                                    .limit_bytes = memory_limit(params),
+                                    .num_elements = (double)sample->num_elements *
+                                                    (double)num_rows / (double)sample->num_rows,
+                                    .worth_s = wish->anew_s > 0.0 ? wish->anew_s - kept_s : 0.0};
+    return fill(backend, &generation, wish, size);
 }
 
 static lr_status wrap_sampled(struct lr_backend *backend, const struct lr_backend_params *params,
@@ -302,10 +373,7 @@ static lr_status wrap_sampled(struct lr_backend *backend, const struct lr_backen
 {
     struct lr_matrix matrix;
     LR_TRY(lr_matrix_init(&matrix, params->lors->count, sample, params->log));
-    const int64_t estimate = lr_matrix_estimate(&matrix, sample, lr_grid_num_voxels(params->grid));
-    const lr_status status = estimate > memory_limit(params)
-                                 ? decline(params, wish, "storing it needs an estimated", estimate)
-                                 : fill(backend, params, wish, &matrix, size);
+    const lr_status status = fill_if_it_fits(backend, &matrix, params, wish, sample, size);
     lr_matrix_finish(&matrix);
     return status;
 }
@@ -316,6 +384,11 @@ lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_par
     *size = (struct lr_stored_size){0};
     if (params->lors->count >= MAX_LORS) {
         return decline_count(params, wish);
+    }
+    if (wish->anew_s > 0.0 && wish->anew_s < SHORT_SECONDS) {
+        lr_debug(params->log, "no matrix is kept: all projections take about %.2g s without it",
+                 wish->anew_s);
+        return LR_OK;
     }
     struct sampling sampling = {.progress = wish->hush->to, .log = params->log};
     wish->hush->is_silent = true;

@@ -15,6 +15,8 @@ struct lr_stored_size {
 
 struct lr_stored_wish {
     bool required;        /* a matrix that does not fit is an error */
+    double projections;   /* forward or back, of all LORs, that are to come, and: */
+    double anew_s;        /* what they take without the matrix; 0 = not known, or no matter */
     struct lr_hush *hush; /* what params->progress belongs to */
 };
 
@@ -26,7 +28,9 @@ struct lr_stored_wish {
  * Before, the size is estimated from a few dozen rows. A matrix that is estimated, or turns out,
  * to exceed params->max_memory_bytes (0: half of the machine's memory) is LR_FAILED when
  * required; otherwise *backend stays as it was, size->stored is false, and the log gives the
- * estimate as information. The same goes for 2^32 LORs and more, which this storage cannot number.
+ * estimate as information. The same goes for 2^32 LORs and more, which this storage cannot number,
+ * and, where anew_s is known, for a matrix that takes more time than it saves, as soon as the pace
+ * of its rows says so.
  *
  * params: must live as long as the backend. */
 lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_params *params,

@@ -17,6 +17,7 @@
 /* What a racer is, and what it was asked. */
 struct racer {
     double point_us; /* for one voxel, forward or back */
+    double row_us;   /* for a row; 0 = point_us */
     const char *device;
     lr_status answer; /* of its constructor */
     int projections, rows, creations;
@@ -84,9 +85,12 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
 {
     struct runner *runner = self;
     for (int64_t row = wanted->begin; row < wanted->end; row++) {
+        const int64_t lor = 0;
+        const double value = 1.0;
         runner->racer->rows++;
-        spend(runner->racer->point_us);
-        LR_TRY(sink->take(sink->user, &(lr_row){.row = row}));
+        spend(runner->racer->row_us > 0 ? runner->racer->row_us : runner->racer->point_us);
+        LR_TRY(sink->take(sink->user,
+                          &(lr_row){.row = row, .count = 1, .lor = &lor, .probability = &value}));
     }
     return LR_OK;
 }
@@ -502,6 +506,48 @@ static void test_only_the_quick_are_timed(void **state)
     world_finish(&w);
 }
 
+/* Whether backend "first" keeps its matrix. */
+static bool keeps(struct world *world, double projections, double row_us)
+{
+    line_up(400, 20, 100);
+    racers[0].row_us = row_us;
+    world->params.projections = projections;
+    lr_operator *op = lr_operator_create_among(&world->params, choices, 3);
+    assert_non_null(op);
+    const bool stored = lr_operator_get_info(op)->stored;
+    lr_operator_destroy(op);
+    return stored;
+}
+
+/* Projections of a voxel take 0.4 ms each way. */
+static void test_a_matrix_is_kept_where_it_pays(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    setenv("LORASTER_CACHE", "off", 1);
+    w.params.backend = "first";
+    w.params.store = LR_STORE_AUTO;
+    w.params.samples[0] = w.params.samples[1] = w.params.samples[2] = 1;
+    const double voxels = (double)lr_grid_num_voxels(&w.fixture.grid);
+    const double many = 10.0 / (400e-6 * voxels), few = 0.5 / (400e-6 * voxels); /* 10 s, 0.5 s */
+    assert_true(keeps(&w, many, 5e6 / voxels));
+    assert_true(racers[0].projections > 0);
+    assert_false(keeps(&w, many, 20e6 / voxels));
+    assert_true(racers[0].rows < 60 + (int)voxels / 2); /* it does not wait for the end to see it */
+    assert_false(keeps(&w, few, 1));
+    assert_int_equal(racers[0].rows, 0);
+    assert_true(keeps(&w, 0, 20e6 / voxels)); /* nobody knows */
+    assert_int_equal(racers[0].projections, 0);
+    w.params.deterministic = true;
+    assert_true(keeps(&w, many, 20e6 / voxels));
+    assert_int_equal(racers[0].projections, 0);
+    w.params.deterministic = false;
+    w.params.store = LR_STORE_YES;
+    assert_true(keeps(&w, many, 20e6 / voxels));
+    world_finish(&w);
+}
+
 static bool stop(void *user, const char *what, double done, double total)
 {
     (void)what;
@@ -539,6 +585,7 @@ int main(void)
         cmocka_unit_test(test_deterministic_takes_the_same_in_every_run),
         cmocka_unit_test(test_deterministic_ranks_who_runs),
         cmocka_unit_test(test_only_the_quick_are_timed),
+        cmocka_unit_test(test_a_matrix_is_kept_where_it_pays),
         cmocka_unit_test(test_it_is_forgotten_under_load),
         cmocka_unit_test(test_measuring_can_be_cancelled),
     };
