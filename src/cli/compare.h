@@ -6,6 +6,7 @@
 #define LR_CLI_COMPARE_H
 
 #include "held_row.h"
+#include "shot.h"
 
 enum { COMPARE_MOST_RAYS = 16 };
 
@@ -28,6 +29,8 @@ struct compare {
     int num_sampled;
     lr_pixel *pixels; /* owned [pixel_rays nv][pixel_rays nu]: where the elements lie */
     int pixel_rays;
+    char sampled_by[32];   /* the backend of the sampled elements; of the last R */
+    struct shot_note note; /* who drew the pixels */
 };
 
 /* The verb, from its arguments on. */

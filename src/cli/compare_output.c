@@ -171,15 +171,18 @@ static void describe(const struct compare *compare, char *text, size_t size)
     } else {
         snprintf(where, sizeof(where), "point (%g, %g, %g) mm", at[0], at[1], at[2]);
     }
-    snprintf(text, size, "%s; %s; primary module %d: %d x %d crystals; backend %s",
-             setup->scanner->name, where, compare->module, crystals[0], crystals[1], info->backend);
+    snprintf(text, size,
+             "%s; %s; primary module %d: %d x %d crystals; exact by backend %s, sampled by %s, "
+             "pieces %s",
+             setup->scanner->name, where, compare->module, crystals[0], crystals[1], info->backend,
+             compare->sampled_by, compare->note.text);
 }
 
 static lr_status write_picture(const struct compare *compare)
 {
     lr_row sampled[COMPARE_MOST_RAYS];
     int rays[COMPARE_MOST_RAYS];
-    char subtitle[512], path[PATH_MAX];
+    char subtitle[3072], path[PATH_MAX];
     for (int k = 0; k < compare->num_sampled; k++) {
         sampled[k] = held_row_view(&compare->sampled[k].row);
         rays[k] = compare->sampled[k].rays;

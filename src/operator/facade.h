@@ -27,7 +27,8 @@ struct lr_operator {
     struct lr_hush hush;             /* params.progress points into it */
     struct lr_backend_params params; /* checked, defaults replaced */
     struct lr_backend backend;
-    lr_lor_source factors; /* get == NULL: none */
+    char passed_over[2048]; /* why backends of a list were; "" = none was */
+    lr_lor_source factors;  /* get == NULL: none */
     float *sensitivity;    /* [num_voxels], or NULL until it is asked for */
 };
 
