@@ -96,8 +96,7 @@ static lr_status take_sampled(struct compare *compare, struct compare_sampled *s
         return report_reason(setup->report);
     }
     struct held_row whole;
-    snprintf(compare->sampled_by, sizeof(compare->sampled_by), "%s",
-             lr_operator_get_info(op)->backend);
+    snprintf(sampled->backend, sizeof(sampled->backend), "%s", lr_operator_get_info(op)->backend);
     lr_status status = held_row_take(setup, op, &whole);
     lr_operator_destroy(op);
     CLI_TRY(status);

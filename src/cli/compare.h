@@ -13,6 +13,7 @@ enum { COMPARE_MOST_RAYS = 16 };
 /* One R. */
 struct compare_sampled {
     int rays;
+    char backend[32];
     struct held_row row; /* of the module */
     lr_row_error error;  /* of the module's elements */
     lr_row_error all;    /* of the elements of all primaries */
@@ -29,8 +30,7 @@ struct compare {
     int num_sampled;
     lr_pixel *pixels; /* owned [pixel_rays nv][pixel_rays nu]: where the elements lie */
     int pixel_rays;
-    char sampled_by[32];   /* the backend of the sampled elements; of the last R */
-    struct shot_note note; /* who drew the pixels */
+    struct shot_note note; /* what drew the pixels */
 };
 
 /* The verb, from its arguments on. */

@@ -29,7 +29,7 @@ static int parse(const char *text, const char **words)
 static bool is_error(const char *text)
 {
     return strncmp(text, "error", 5) == 0 || strncmp(text, "ERROR: ", 7) == 0 ||
-           strncmp(text, "fatal", 5) == 0;
+           strncmp(text, "fatal", 5) == 0 || strncmp(text, "preprocessor error", 18) == 0;
 }
 
 /* "shaders/common/x.glsl:12: error: ..."; the message itself where it names no place. */

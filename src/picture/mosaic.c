@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "picture/font.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -58,37 +57,19 @@ static int64_t narrowest_width(const char *subtitle)
     return letter * (letters < narrowest_subtitle ? letters : narrowest_subtitle);
 }
 
-/* Letters of the next line of a text, which ends between words where it can. */
-static size_t line_length(const char *text, size_t most)
-{
-    const size_t length = strlen(text);
-    size_t end = length < most ? length : most;
-    if (end == length) {
-        return end;
-    }
-    while (end > 0 && text[end] != ' ') {
-        end--;
-    }
-    return end > 0 ? end : most;
-}
-
 /* Draws the subtitle into lines from `top` on, or, without a picture, only counts them. */
 static int break_subtitle(lr_picture *picture, const struct arrangement *arrangement,
                           const char *text, int top)
 {
-    const size_t room = (size_t)((arrangement->width - 2 * arrangement->gap) / letter);
-    const size_t most = room < 1 ? 1 : room > 1000 ? 1000 : room;
+    const size_t most = (size_t)((arrangement->width - 2 * arrangement->gap) / letter);
     int lines = 0;
     for (; text != NULL && *text != '\0'; lines++) {
-        char line[1001];
-        const size_t length = line_length(text, most);
-        snprintf(line, sizeof(line), "%.*s", (int)length, text);
+        struct lr_font_text line;
+        lr_font_next_line(&text, most, &line);
         if (picture != NULL) {
             const int corner[2] = {arrangement->gap, top + lines * line_height};
-            lr_picture_text(picture, corner, line, &(lr_text_style){.colour = black});
+            lr_picture_text(picture, corner, line.text, &(lr_text_style){.colour = black});
         }
-        text += length;
-        text += strspn(text, " ");
     }
     return lines;
 }
