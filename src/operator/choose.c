@@ -132,9 +132,9 @@ static lr_status create_first(struct lr_operator *op, const char *list,
         }
         op->params.mode = mode;
         op->relay.reason[0] = '\0';
-        op->relay.holds_errors = op->relay.drops_remarks = rest != NULL;
+        op->relay.holds_errors = rest != NULL;
         status = create_named(op, name, choices);
-        op->relay.holds_errors = op->relay.drops_remarks = false;
+        op->relay.holds_errors = false;
         if (status != LR_OK && rest != NULL) {
             note_passed_over(op, name);
         }
