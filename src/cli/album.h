@@ -12,7 +12,7 @@
 /* Zero is an empty album. It owns its pictures. */
 struct album {
     struct report *report;
-    lr_tile *tiles; /* owned [num_tiles], with pictures and captions */
+    lr_tile *tiles;   /* owned [num_tiles], with pictures and captions */
     const char *note; /* a line on every PNG of it, such as what made them; NULL = none */
     int num_tiles, capacity;
 };

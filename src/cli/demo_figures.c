@@ -13,7 +13,8 @@ static void describe(const struct demo *demo, char *line, size_t size)
     snprintf(line, size,
              "%s%.0f counts, seed %llu; %d iterations of OSEM, %d subsets, on backend %s (%s); "
              "log-likelihood "
-             "%.9g; %.9g emissions; pictures %.1f s by backend %s, simulation %.1f s, matrix %.1f s (%lld "
+             "%.9g; %.9g emissions; pictures %.1f s by backend %s, simulation %.1f s, matrix %.1f "
+             "s (%lld "
              "elements), iterations %.1f s, in all %.1f s; peak memory %s",
              demo->quick ? "quick: " : "", demo->counts, (unsigned long long)demo->seed,
              demo->last.number, demo->scale->subsets, demo->info.backend, demo->info.device,

@@ -11,9 +11,8 @@ const char shot_backends[] = "raster,cpu";
 void shot_note_init(struct shot_note *note, const lr_operator_info *info)
 {
     const char *why = info->passed_over;
-    snprintf(note->text, sizeof(note->text), "drawn by backend %s on %s, R = %d%s%s",
-             info->backend, info->device, info->rays, why != NULL ? "; " : "",
-             why != NULL ? why : "");
+    snprintf(note->text, sizeof(note->text), "drawn by backend %s on %s, R = %d%s%s", info->backend,
+             info->device, info->rays, why != NULL ? "; " : "", why != NULL ? why : "");
 }
 
 void shot_note_say(const struct shot_note *note, const lr_operator_info *info,

@@ -277,8 +277,8 @@ static lr_status run(struct cli_args *args)
 static const struct cli_option options[] = {
     {"--at", "X,Y,Z", "the point to look from, in mm", false},
     {"--module", "M", "only the image with this primary module", false},
-    {"-o", "FOLDER",
-     "made unless it is there: module_M.npy, PNGs, contact_sheet.png, render.json", false},
+    {"-o", "FOLDER", "made unless it is there: module_M.npy, PNGs, contact_sheet.png, render.json",
+     false},
     {0},
 };
 

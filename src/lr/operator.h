@@ -71,13 +71,13 @@ typedef struct lr_operator_params {
 
 /* What an operator turned out to be. Strings live as long as the operator. */
 typedef struct lr_operator_info {
-    const char *backend; /* "cpu", "raster", "compute" or "native" */
-    const char *device;  /* "CPU, 2 threads"; "llvmpipe (LLVM 15.0.6, 256 bits)" */
+    const char *backend;     /* "cpu", "raster", "compute" or "native" */
+    const char *device;      /* "CPU, 2 threads"; "llvmpipe (LLVM 15.0.6, 256 bits)" */
     const char *passed_over; /* of a list of backends: why those before `backend` could not be
                                 created, which nothing else tells, such as "raster cannot run here:
                                 no OpenGL 4.5 device can be used"; NULL = the first could */
-    lr_mode mode;        /* sampled or exact */
-    bool stored;         /* whether the matrix is kept */
+    lr_mode mode;            /* sampled or exact */
+    bool stored;             /* whether the matrix is kept */
     int64_t num_voxels, num_lors;
     int64_t num_elements; /* non-zeros of the stored matrix; 0 when not stored */
     int64_t memory_bytes; /* of the stored matrix */

@@ -23,9 +23,9 @@ struct lr_crystal_growth {
     const lr_crystal_list *list;
     struct lr_point_hash hash;
     struct lr_point_hash far; /* cells LR_FAR_CELLS times as long, for what has no neighbour near */
-    int *panel;       /* [num_crystals]; -1 = none yet */
-    int (*places)[2]; /* [num_crystals] along the panel's two directions, any origin */
-    int *block;       /* [num_crystals] index in the blocks, once its panel is fitted */
+    int *panel;               /* [num_crystals]; -1 = none yet */
+    int (*places)[2];         /* [num_crystals] along the panel's two directions, any origin */
+    int *block;               /* [num_crystals] index in the blocks, once its panel is fitted */
     int num_panels;
     int64_t seen; /* crystals looked at so far: what bounds the time */
 };

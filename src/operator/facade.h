@@ -29,7 +29,7 @@ struct lr_operator {
     struct lr_backend backend;
     char passed_over[2048]; /* why backends of a list were; "" = none was */
     lr_lor_source factors;  /* get == NULL: none */
-    float *sensitivity;    /* [num_voxels], or NULL until it is asked for */
+    float *sensitivity;     /* [num_voxels], or NULL until it is asked for */
 };
 
 /* lr_operator_create over other backends than the built-in ones. choices: [num_choices], at most

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const double picture_width = 376.0, most_height = 300.0;
 
@@ -143,16 +144,28 @@ static void show_sheet(struct app *app, int k, double width)
     }
 }
 
+/* "sampled by raster" */
+static void name_sheet(const struct voxel_result *result, enum sheet_kind kind, char *text,
+                       size_t size)
+{
+    const char *exact = result->exact_by != NULL ? result->exact_by : "none";
+    const char *first = kind == SHEET_EXACT                                 ? exact
+                        : kind == SHEET_SAMPLED || kind == SHEET_DIFFERENCE ? result->sampled_by
+                                                                            : result->drawn_by;
+    const bool has_two = kind == SHEET_DIFFERENCE && strcmp(first, exact) != 0;
+    snprintf(text, size, "%s by %s%s%s", sheet_names[kind], first, has_two ? " and " : "",
+             has_two ? exact : "");
+}
+
 static void show_sheets(struct app *app)
 {
     struct voxel_tool *tool = &app->voxel;
+    char name[96];
     tool->has_touch = false;
     for (int k = 0; k < tool->num_sheets; k++) {
-        if (tool->num_sheets > 1) {
-            ui_toned(UI_DIM, "%s, up to %.4g", sheet_names[tool->sheet_kinds[k]],
-                     tool->sheets[k].high);
-        } else if (tool->kind != SHEET_CRYSTALS) {
-            ui_toned(UI_DIM, "colours end at %.4g", tool->sheets[k].high);
+        if (tool->num_sheets > 1 || tool->kind != SHEET_CRYSTALS) {
+            name_sheet(voxel_tool_result(app), tool->sheet_kinds[k], name, sizeof(name));
+            ui_toned(UI_DIM, "%s, up to %.4g", name, tool->sheets[k].high);
         }
         show_sheet(app, k, picture_width);
     }

@@ -397,10 +397,9 @@ static void test_fragments_are_counted(void **context)
     }
     struct stage stage;
     uint64_t state = test_seed();
-    stage_open(&stage, &(struct stage_params){.ctx = *context,
-                                              .scanner = create_two_rings(),
-                                              .rays = 4,
-                                              .path_length = true});
+    stage_open(&stage,
+               &(struct stage_params){
+                   .ctx = *context, .scanner = create_two_rings(), .rays = 4, .path_length = true});
     const int modules = stage.scanner->num_modules;
     struct hand_batch hand = {.images = test_alloc(modules, sizeof(*hand.images)),
                               .draws = test_alloc(modules * modules, sizeof(*hand.draws))};

@@ -162,12 +162,11 @@ static void windows_are_the_matrix(void **state)
         struct bench bench;
         bench_init(&bench, &(struct study_wish){.scanner = names[n]});
         for (int rays = 1; rays <= 3; rays++) {
-            struct voxel_request request = {
-                .all_primaries = true,
-                .rays = rays,
-                .samples = 4,
-                .mode = LR_MODE_EXACT,
-                .backend = "cpu"};
+            struct voxel_request request = {.all_primaries = true,
+                                            .rays = rays,
+                                            .samples = 4,
+                                            .mode = LR_MODE_EXACT,
+                                            .backend = "cpu"};
             random_point(&bench, &seed, request.point_mm);
             const struct voxel_result *result = compute(&bench, &request);
             assert_int_equal(result->num_windows, bench.view.scanner->num_modules);
@@ -381,10 +380,10 @@ static void pictures_name_their_backend(void **state)
         const bool stands_in = k == 2 || !has_opengl;
         assert_string_equal(result->drawn_by, stands_in ? "cpu" : "raster");
         assert_string_equal(result->sampled_by, stands_in ? "cpu" : k == 1 ? "compute" : "raster");
-        assert_string_equal(result->exact_by, k == 2                  ? "cpu"
+        assert_string_equal(result->exact_by, k == 2                 ? "cpu"
                                               : k == 1 && !stands_in ? "compute"
-                                              : k == 1                ? "cpu"
-                                                                      : "native");
+                                              : k == 1               ? "cpu"
+                                                                     : "native");
         assert_true(strlen(result->drawn_on) > 0);
     }
     bench_finish(&bench);
@@ -506,11 +505,15 @@ static void refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(windows_are_the_matrix),    cmocka_unit_test(the_cursor_shows_the_element),
+        cmocka_unit_test(windows_are_the_matrix),
+        cmocka_unit_test(the_cursor_shows_the_element),
         cmocka_unit_test(pictures_name_their_backend),
-        cmocka_unit_test(solid_angles_add_up),       cmocka_unit_test(absorption_is_exponential),
-        cmocka_unit_test(the_newest_request_wins),   cmocka_unit_test(windows_come_before_means),
-        cmocka_unit_test(results_outlive_the_study), cmocka_unit_test(refusals),
+        cmocka_unit_test(solid_angles_add_up),
+        cmocka_unit_test(absorption_is_exponential),
+        cmocka_unit_test(the_newest_request_wins),
+        cmocka_unit_test(windows_come_before_means),
+        cmocka_unit_test(results_outlive_the_study),
+        cmocka_unit_test(refusals),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
