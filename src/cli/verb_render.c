@@ -118,11 +118,9 @@ static lr_status write_sheet(const struct work *work)
 
 /* --- the report --- */
 
-static void put_json(const struct work *work, struct json *json)
+static void put_images(const struct work *work, struct json *json)
 {
-    setup_json(&work->setup, json);
     json_numbers(json, "point_mm", work->point_mm, 3);
-    json_text(json, "output", work->folder);
     json_open(json, "modules", '[');
     for (int k = 0; k < work->num_shots; k++) {
         json_int(json, NULL, work->shots[k].module);
@@ -135,7 +133,18 @@ static void put_json(const struct work *work, struct json *json)
     json_close(json, ']');
 }
 
-/* render.json beside the pictures: what they are of and what drew them. */
+static void put_maker(const struct work *work, struct json *json)
+{
+    const lr_operator_info *info = lr_operator_get_info(work->setup.op);
+    json_text(json, "scanner", work->setup.scanner->name);
+    json_text(json, "backend", info->backend);
+    json_text(json, "device", info->device);
+    json_text(json, "passed_over", info->passed_over);
+    json_int(json, "rays", info->rays);
+    json_int(json, "mu_steps", info->mu_steps);
+}
+
+/* render.json beside the pictures: what they are of and what drew them, the same in every run. */
 static lr_status write_record(const struct work *work)
 {
     char path[PATH_MAX];
@@ -144,7 +153,8 @@ static lr_status write_record(const struct work *work)
     if (text.stream != NULL) {
         struct json json = {.stream = text.stream};
         common_json_open(&json, "render");
-        put_json(work, &json);
+        put_maker(work, &json);
+        put_images(work, &json);
         common_json_end(&json);
     }
     snprintf(path, sizeof(path), "%s/render.json", work->folder);
@@ -179,7 +189,9 @@ static void report_result(const struct work *work)
         return;
     }
     struct json json = common_json_begin("render");
-    put_json(work, &json);
+    setup_json(&work->setup, &json);
+    json_text(&json, "output", work->folder);
+    put_images(work, &json);
     common_json_end(&json);
 }
 

@@ -106,7 +106,11 @@ class Render(ProgramTest):
         wanted = "raster" if self.has_opengl() else "cpu"
         self.assertEqual(found["operator"]["backend"], wanted)
         self.assertTrue(found["modules"])
-        self.assertEqual(json.loads(Path(self.path("p/render.json")).read_text()), found)
+        record = json.loads(Path(self.path("p/render.json")).read_text())
+        for key in ("scanner", "point_mm", "modules", "weights"):
+            self.assertEqual(record[key], found[key])
+        for key in ("backend", "device", "passed_over", "rays", "mu_steps"):
+            self.assertEqual(record[key], found["operator"][key])
 
     def has_opengl(self):
         return any(d["usable"] for d in self.json("info")["devices"])

@@ -54,10 +54,9 @@ class Values(ViewTest):
     def test_voxel_and_point(self):
         self.check_voxel_and_point(["set backend cpu"], self.IN_DOUBLE)
 
-    def test_voxel_and_point_by_other_backends(self):
+    def test_voxel_and_point_by_the_shaders(self):
         """What the shaders draw and sample, with exact elements by whatever fits, is the matrix."""
-        for name in ("raster", "compute"):
-            self.check_voxel_and_point([f"set backend {name}"], self.IN_SINGLE)
+        self.check_voxel_and_point([], self.IN_SINGLE)
 
     def check_voxel_and_point(self, chosen, tolerance):
         self.image("x.nii")
