@@ -42,25 +42,15 @@ lr_status album_add(struct album *album, lr_picture *picture, const char *format
     return LR_OK;
 }
 
-const lr_picture *album_last(const struct album *album)
-{
-    return album->tiles[album->num_tiles - 1].picture;
-}
-
 lr_status album_write_picture(struct report *report, const char *path, const lr_picture *picture)
 {
     return lr_png_write(path, picture->rgb, picture->size, &report->log);
 }
 
-lr_status album_write(const struct album *album, const char *path, int columns, const char *title)
+static lr_status write_panel(const struct album *album, const char *path, lr_mosaic_params params)
 {
-    const lr_mosaic_params params = {
-        .tiles = album->tiles,
-        .num_tiles = album->num_tiles,
-        .columns = columns,
-        .title = title,
-        .log = &album->report->log,
-    };
+    params.subtitle = album->note;
+    params.log = &album->report->log;
     lr_picture *sheet = lr_picture_mosaic(&params);
     if (sheet == NULL) {
         return report_reason(album->report);
@@ -68,6 +58,21 @@ lr_status album_write(const struct album *album, const char *path, int columns, 
     const lr_status status = album_write_picture(album->report, path, sheet);
     lr_picture_destroy(sheet);
     return status;
+}
+
+lr_status album_write(const struct album *album, const char *path, int columns, const char *title)
+{
+    return write_panel(album, path,
+                       (lr_mosaic_params){.tiles = album->tiles,
+                                          .num_tiles = album->num_tiles,
+                                          .columns = columns,
+                                          .title = title});
+}
+
+lr_status album_write_last(const struct album *album, const char *path)
+{
+    const lr_tile *last = &album->tiles[album->num_tiles - 1];
+    return write_panel(album, path, (lr_mosaic_params){.tiles = last, .num_tiles = 1});
 }
 
 void album_finish(struct album *album)

@@ -12,7 +12,8 @@
 /* Zero is an empty album. It owns its pictures. */
 struct album {
     struct report *report;
-    lr_tile *tiles; /* owned [num_tiles], with pictures and captions */
+    lr_tile *tiles;   /* owned [num_tiles], with pictures and captions */
+    const char *note; /* a line on every PNG of it, such as what made them; NULL = none */
     int num_tiles, capacity;
 };
 
@@ -21,8 +22,8 @@ struct album {
 lr_status album_add(struct album *album, lr_picture *picture, const char *format, ...)
     LR_PRINTF(3, 4);
 
-/* The last picture added. */
-const lr_picture *album_last(const struct album *album);
+/* Writes the last picture added as a PNG of its own, with its caption and the note. */
+lr_status album_write_last(const struct album *album, const char *path);
 
 /* Writes all of them as one PNG. title may be NULL. */
 lr_status album_write(const struct album *album, const char *path, int columns, const char *title);

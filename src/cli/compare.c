@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Screen pixels of a panel's longer side, and the bounds of one crystal's. */
 enum { PANEL_SIDE = 320, LEAST_PIXELS = 12, MOST_PIXELS = 64 };
@@ -75,11 +76,19 @@ static lr_status take_exact(struct compare *compare)
     return held_row_restrict(setup, &compare->whole, compare->module, &compare->exact);
 }
 
+/* Sampled elements are what correspondence images show: where none is asked for, the same backends
+ * compute them. */
+static const char *sampled_backends(const struct compare *compare)
+{
+    const char *asked = compare->setup.params.backend;
+    return strcmp(asked, "auto") == 0 ? shot_backends : asked;
+}
+
 static lr_status take_sampled(struct compare *compare, struct compare_sampled *sampled)
 {
     const struct setup *setup = &compare->setup;
     lr_operator_params params = setup->params;
-    params.backend = lr_operator_get_info(setup->op)->backend;
+    params.backend = sampled_backends(compare);
     params.mode = LR_MODE_SAMPLED;
     params.rays = sampled->rays;
     lr_operator *op = lr_operator_create(&params);
@@ -87,6 +96,7 @@ static lr_status take_sampled(struct compare *compare, struct compare_sampled *s
         return report_reason(setup->report);
     }
     struct held_row whole;
+    snprintf(sampled->backend, sizeof(sampled->backend), "%s", lr_operator_get_info(op)->backend);
     lr_status status = held_row_take(setup, op, &whole);
     lr_operator_destroy(op);
     CLI_TRY(status);
@@ -101,8 +111,7 @@ static lr_status take_sampled(struct compare *compare, struct compare_sampled *s
     return status;
 }
 
-/* The correspondence image that cuts the crystals into pieces; the reference backend draws it
- * everywhere. */
+/* The correspondence image that cuts the crystals into pieces. */
 static lr_status take_pixels(struct compare *compare)
 {
     const struct setup *setup = &compare->setup;
@@ -112,7 +121,7 @@ static lr_status take_pixels(struct compare *compare)
     rays = rays < LEAST_PIXELS ? LEAST_PIXELS : rays > MOST_PIXELS ? MOST_PIXELS : rays;
     const size_t count = (size_t)rays * (size_t)crystals[0] * (size_t)rays * (size_t)crystals[1];
     lr_operator_params params = setup->params;
-    params.backend = "cpu";
+    params.backend = strcmp(params.backend, "cpu") == 0 ? "cpu" : shot_backends;
     params.mode = LR_MODE_SAMPLED;
     params.rays = compare->pixel_rays = rays;
     params.mu = NULL;
@@ -125,6 +134,8 @@ static lr_status take_pixels(struct compare *compare)
     if (op == NULL) {
         return report_reason(setup->report);
     }
+    shot_note_init(&compare->note, lr_operator_get_info(op));
+    shot_note_say(&compare->note, lr_operator_get_info(op), setup->report);
     const lr_status status =
         lr_operator_picture(op, setup->grid.origin_mm, compare->module, compare->pixels);
     lr_operator_destroy(op);

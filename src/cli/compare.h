@@ -6,12 +6,14 @@
 #define LR_CLI_COMPARE_H
 
 #include "held_row.h"
+#include "shot.h"
 
 enum { COMPARE_MOST_RAYS = 16 };
 
 /* One R. */
 struct compare_sampled {
     int rays;
+    char backend[32];
     struct held_row row; /* of the module */
     lr_row_error error;  /* of the module's elements */
     lr_row_error all;    /* of the elements of all primaries */
@@ -28,6 +30,7 @@ struct compare {
     int num_sampled;
     lr_pixel *pixels; /* owned [pixel_rays nv][pixel_rays nu]: where the elements lie */
     int pixel_rays;
+    struct shot_note note; /* what drew the pixels */
 };
 
 /* The verb, from its arguments on. */

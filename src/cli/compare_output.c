@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* --- arrays --- */
 
@@ -157,13 +158,29 @@ static lr_status write_arrays(const struct table *table)
 
 /* --- the picture --- */
 
+/* "raster", or "raster, cpu" where the larger R do not fit the first. */
+static void name_backends(const struct compare *compare, char *text, size_t size)
+{
+    const char *before = "";
+    text[0] = '\0';
+    for (int k = 0; k < compare->num_sampled; k++) {
+        const char *name = compare->sampled[k].backend;
+        const size_t used = strlen(text);
+        if (strcmp(name, before) != 0) {
+            snprintf(text + used, size - used, "%s%s", used > 0 ? ", " : "", name);
+        }
+        before = name;
+    }
+}
+
 static void describe(const struct compare *compare, char *text, size_t size)
 {
     const struct setup *setup = &compare->setup;
     const lr_operator_info *info = lr_operator_get_info(setup->op);
     const double *at = setup->grid.origin_mm, *edge = setup->grid.voxel_mm;
     const int *crystals = setup->scanner->modules[compare->module].crystals;
-    char where[160];
+    char where[160], sampled_by[64];
+    name_backends(compare, sampled_by, sizeof(sampled_by));
     if (compare->voxel) {
         snprintf(where, sizeof(where), "voxel of %g x %g x %g mm at (%g, %g, %g) mm, N = %d",
                  edge[0], edge[1], edge[2], at[0], at[1], at[2],
@@ -171,15 +188,18 @@ static void describe(const struct compare *compare, char *text, size_t size)
     } else {
         snprintf(where, sizeof(where), "point (%g, %g, %g) mm", at[0], at[1], at[2]);
     }
-    snprintf(text, size, "%s; %s; primary module %d: %d x %d crystals; backend %s",
-             setup->scanner->name, where, compare->module, crystals[0], crystals[1], info->backend);
+    snprintf(text, size,
+             "%s; %s; primary module %d: %d x %d crystals; exact by backend %s, sampled by %s, "
+             "pieces %s",
+             setup->scanner->name, where, compare->module, crystals[0], crystals[1], info->backend,
+             sampled_by, compare->note.text);
 }
 
 static lr_status write_picture(const struct compare *compare)
 {
     lr_row sampled[COMPARE_MOST_RAYS];
     int rays[COMPARE_MOST_RAYS];
-    char subtitle[512], path[PATH_MAX];
+    char subtitle[3072], path[PATH_MAX];
     for (int k = 0; k < compare->num_sampled; k++) {
         sampled[k] = held_row_view(&compare->sampled[k].row);
         rays[k] = compare->sampled[k].rays;
@@ -247,6 +267,7 @@ static void write_sampled_json(const struct compare_sampled *sampled, struct jso
     const lr_row_error *error = &sampled->error;
     json_open(json, NULL, '{');
     json_int(json, "rays", sampled->rays);
+    json_text(json, "backend", sampled->backend);
     json_number(json, "relative_l2", error->relative_l2);
     json_number(json, "law", 0.6 / sampled->rays);
     json_number(json, "sum_error", error->sum_error);

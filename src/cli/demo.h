@@ -6,6 +6,7 @@
 #define LR_CLI_DEMO_H
 
 #include "album.h"
+#include "shot.h"
 
 /* Sizes of the demo, full or quick. */
 struct demo_scale {
@@ -16,25 +17,15 @@ struct demo_scale {
     int shown[3]; /* iterations in the panel before the last */
 };
 
-/* A log for attempts: until one is over errors are kept instead of written; the rest goes on to the
- * report. Operators have copies of it. */
-struct demo_attempt {
-    lr_log log;
-    struct report *report;
-    bool is_over;
-    lr_status status;
-    char error[1024];
-};
-
 struct demo {
     struct setup setup; /* of the reconstruction: scanner, LORs, grid, operator */
-    struct demo_attempt attempt;
     const struct demo_scale *scale;
     bool quick;
     const char *folder;
     uint64_t seed;
-    const char *backend; /* of the pictures: "raster", or "cpu" without OpenGL; then "auto" */
-    lr_image *truth;     /* phantom, as emissions per voxel */
+    struct shot_note drawn; /* what drew the correspondence images */
+    char drawn_by[32];      /* its backend's name */
+    lr_image *truth;        /* phantom, as emissions per voxel */
     lr_image *sensitivity, *image;
     lr_lor_data *data;
     struct album panel;
@@ -43,10 +34,6 @@ struct demo {
     double simulate_seconds, matrix_seconds, pictures_seconds, recon_seconds, total_seconds;
     lr_operator_info info; /* of the reconstruction's operator; strings live as long as it */
 };
-
-/* Creates an operator of `params` by demo->backend or, where that finds no device, by cpu, which is
- * said. NULL, reported, on failure. */
-lr_operator *demo_operator(struct demo *demo, lr_operator_params params);
 
 /* Path of a file in the demo's folder. */
 const char *demo_path(const struct demo *demo, const char *name, char *path, size_t size);

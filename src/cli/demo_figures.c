@@ -13,13 +13,14 @@ static void describe(const struct demo *demo, char *line, size_t size)
     snprintf(line, size,
              "%s%.0f counts, seed %llu; %d iterations of OSEM, %d subsets, on backend %s (%s); "
              "log-likelihood "
-             "%.9g; %.9g emissions; pictures %.1f s, simulation %.1f s, matrix %.1f s (%lld "
+             "%.9g; %.9g emissions; pictures %.1f s by backend %s, simulation %.1f s, matrix %.1f "
+             "s (%lld "
              "elements), iterations %.1f s, in all %.1f s; peak memory %s",
              demo->quick ? "quick: " : "", demo->counts, (unsigned long long)demo->seed,
              demo->last.number, demo->scale->subsets, demo->info.backend, demo->info.device,
              demo->last.log_likelihood,
              common_sum(demo->image->values, lr_grid_num_voxels(&demo->image->grid)),
-             demo->pictures_seconds, demo->simulate_seconds, demo->matrix_seconds,
+             demo->pictures_seconds, demo->drawn_by, demo->simulate_seconds, demo->matrix_seconds,
              (long long)demo->info.num_elements, demo->recon_seconds, demo->total_seconds,
              common_bytes(memory, common_peak_memory()));
 }
@@ -37,6 +38,7 @@ static void print_json(const struct demo *demo)
     json_number(&json, "log_likelihood", demo->last.log_likelihood);
     json_number(&json, "emissions",
                 common_sum(demo->image->values, lr_grid_num_voxels(&demo->image->grid)));
+    json_text(&json, "pictures_by", demo->drawn_by);
     json_number(&json, "pictures_seconds", demo->pictures_seconds);
     json_number(&json, "simulate_seconds", demo->simulate_seconds);
     json_number(&json, "matrix_seconds", demo->matrix_seconds);

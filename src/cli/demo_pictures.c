@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "demo.h"
-#include "shot.h"
 
 #include <limits.h>
 #include <math.h>
@@ -47,7 +46,8 @@ static lr_status open_setup(struct demo *demo, const lr_image *mu, struct setup 
     setup->params.rays = PICTURE_RAYS;
     setup->params.store = LR_STORE_NO;
     setup->params.mu = mu;
-    setup->op = demo_operator(demo, setup->params);
+    setup->params.backend = shot_backends;
+    setup->op = lr_operator_create(&setup->params);
     return setup->op != NULL ? LR_OK : report_reason(setup->report);
 }
 
@@ -71,8 +71,7 @@ static lr_status add_picture(const struct demo *demo, struct album *album, lr_pi
     char path[PATH_MAX], name[64];
     CLI_TRY(album_add(album, picture, "%s", caption));
     snprintf(name, sizeof(name), "voxel_%d_%s.png", which + 1, what);
-    return album_write_picture(demo->setup.report, demo_path(demo, name, path, sizeof(path)),
-                               album_last(album));
+    return album_write_last(album, demo_path(demo, name, path, sizeof(path)));
 }
 
 /* Draws one voxel's shots; both weights on one scale. */
@@ -113,11 +112,20 @@ static lr_status add_voxel(const struct demo *demo, struct album *album, struct 
     return status;
 }
 
+static void note_backend(struct demo *demo, const struct setup *setup)
+{
+    const lr_operator_info *info = lr_operator_get_info(setup->op);
+    shot_note_init(&demo->drawn, info);
+    shot_note_say(&demo->drawn, info, demo->setup.report);
+    snprintf(demo->drawn_by, sizeof(demo->drawn_by), "%s", info->backend);
+}
+
 static lr_status draw_voxels(struct demo *demo, struct album *album, struct setup setups[2],
                              const lr_image *water)
 {
     char path[PATH_MAX];
     CLI_TRY(open_setup(demo, NULL, &setups[0]));
+    note_backend(demo, &setups[0]);
     CLI_TRY(open_setup(demo, water, &setups[1]));
     for (int which = 0; which < NUM_VOXELS; which++) {
         CLI_TRY(add_voxel(demo, album, setups, which));
@@ -129,7 +137,7 @@ static lr_status draw_voxels(struct demo *demo, struct album *album, struct setu
 lr_status demo_correspondence(struct demo *demo)
 {
     struct setup setups[2] = {{0}, {0}};
-    struct album album = {.report = demo->setup.report};
+    struct album album = {.report = demo->setup.report, .note = demo->drawn.text};
     lr_image *water = draw_water(demo);
     report_info(demo->setup.report, "drawing correspondence images of three voxels");
     const lr_status status = water != NULL ? draw_voxels(demo, &album, setups, water)

@@ -304,6 +304,7 @@ void setup_json(const struct setup *setup, struct json *json)
     json_text(json, "family", is_direct ? "direct" : "correspondence");
     json_text(json, "backend", info->backend);
     json_text(json, "device", info->device);
+    json_text(json, "passed_over", info->passed_over);
     json_text(json, "mode", is_direct ? NULL : info->mode == LR_MODE_EXACT ? "exact" : "sampled");
     json_int(json, "rays", info->rays);
     json_ints(json, "samples", info->samples, 3);

@@ -3,7 +3,27 @@
 #include "shot.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+const char shot_backends[] = "raster,cpu";
+
+void shot_note_init(struct shot_note *note, const lr_operator_info *info)
+{
+    const char *why = info->passed_over;
+    snprintf(note->text, sizeof(note->text), "drawn by backend %s on %s, R = %d%s%s", info->backend,
+             info->device, info->rays, why != NULL ? "; " : "", why != NULL ? why : "");
+}
+
+void shot_note_say(const struct shot_note *note, const lr_operator_info *info,
+                   struct report *report)
+{
+    if (info->passed_over != NULL) {
+        report_warn(report, "correspondence images are %s", note->text);
+    } else {
+        report_info(report, "correspondence images are %s", note->text);
+    }
+}
 
 static void count_hits(struct shot *shot)
 {

@@ -9,6 +9,21 @@
 
 #include <lr/picture.h>
 
+/* What draws where --backend says auto: the projector's own shaders, or the reference where those
+ * cannot run. */
+extern const char shot_backends[];
+
+/* What drew, as it stands on the pictures: "drawn by backend raster on llvmpipe (LLVM 15.0.6, 256
+ * bits), R = 4", or, where another backend was passed over, also why. */
+struct shot_note {
+    char text[2400];
+};
+void shot_note_init(struct shot_note *note, const lr_operator_info *info);
+
+/* Says so: a warning where a backend was passed over. */
+void shot_note_say(const struct shot_note *note, const lr_operator_info *info,
+                   struct report *report);
+
 /* The image of one point with one primary module; zero is an empty one. */
 struct shot {
     int module;

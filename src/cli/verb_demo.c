@@ -24,40 +24,6 @@ const char *demo_path(const struct demo *demo, const char *name, char *path, siz
     return path;
 }
 
-/* --- operators --- */
-
-static void keep_errors(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
-    struct demo_attempt *attempt = user;
-    if (level == LR_LOG_ERROR && !attempt->is_over) {
-        attempt->status = status;
-        snprintf(attempt->error, sizeof(attempt->error), "%s", sentence);
-    } else {
-        attempt->report->log.write(attempt->report->log.user, level, status, sentence);
-    }
-}
-
-lr_operator *demo_operator(struct demo *demo, lr_operator_params params)
-{
-    struct report *report = demo->setup.report;
-    demo->attempt = (struct demo_attempt){
-        .log = {keep_errors, &demo->attempt}, .report = report, .status = LR_OK};
-    params.backend = demo->backend;
-    params.log = &demo->attempt.log;
-    lr_operator *op = lr_operator_create(&params);
-    if (op == NULL && demo->attempt.status == LR_NO_DEVICE && strcmp(demo->backend, "cpu") != 0) {
-        report_warn(report, "%s", demo->attempt.error);
-        report_warn(report, "no OpenGL device: the pictures go on with backend cpu");
-        demo->backend = "cpu";
-        return demo_operator(demo, params);
-    }
-    if (op == NULL && demo->attempt.status != LR_OK) {
-        report_error(report, demo->attempt.status, "%s", demo->attempt.error);
-    }
-    demo->attempt.is_over = true;
-    return op;
-}
-
 /* --- counts --- */
 
 static lr_status draw_phantom(struct demo *demo)
@@ -135,8 +101,7 @@ static lr_status make_matrix(struct demo *demo)
     for (int k = 0; k < 3; k++) {
         params.samples[k] = 1;
     }
-    demo->backend = "auto";
-    setup->op = demo_operator(demo, params);
+    setup->op = lr_operator_create(&params);
     if (setup->op == NULL) {
         return report_reason(setup->report);
     }
@@ -224,7 +189,6 @@ static lr_status read_request(struct cli_args *args, struct demo *demo)
     demo->quick = args_has(args, "--quick");
     demo->scale = demo->quick ? &quick_scale : &full_scale;
     demo->seed = (uint64_t)args_int(args, "--seed", 1, seeds);
-    demo->backend = "raster";
     demo->panel.report = demo->setup.report = args->report;
     demo->setup.params = (lr_operator_params){
         .mode = LR_MODE_SAMPLED,

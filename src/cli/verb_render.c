@@ -20,6 +20,7 @@ struct work {
     struct shot *shots; /* owned [num_shots]: the modules with an image */
     int num_shots;
     struct album album;
+    struct shot_note note; /* on every picture */
 };
 
 /* --- taking --- */
@@ -93,7 +94,7 @@ static lr_status write_view(struct work *work, const struct shot *shot, lr_corre
     CLI_TRY(album_add(&work->album, shot_draw(&work->setup, shot, view, high), "module %d: %s",
                       shot->module, captions[view]));
     snprintf(path, sizeof(path), "%s/module_%d_%s.png", work->folder, shot->module, names[view]);
-    return album_write_picture(work->setup.report, path, album_last(&work->album));
+    return album_write_last(&work->album, path);
 }
 
 /* About as many rows as columns, two pictures per module side by side. */
@@ -115,6 +116,51 @@ static lr_status write_sheet(const struct work *work)
     return album_write(&work->album, path, sheet_columns(work->num_shots), title);
 }
 
+/* --- the report --- */
+
+static void put_images(const struct work *work, struct json *json)
+{
+    json_numbers(json, "point_mm", work->point_mm, 3);
+    json_open(json, "modules", '[');
+    for (int k = 0; k < work->num_shots; k++) {
+        json_int(json, NULL, work->shots[k].module);
+    }
+    json_close(json, ']');
+    json_open(json, "weights", '[');
+    for (int k = 0; k < work->num_shots; k++) {
+        json_number(json, NULL, work->shots[k].weight);
+    }
+    json_close(json, ']');
+}
+
+static void put_maker(const struct work *work, struct json *json)
+{
+    const lr_operator_info *info = lr_operator_get_info(work->setup.op);
+    json_text(json, "scanner", work->setup.scanner->name);
+    json_text(json, "backend", info->backend);
+    json_text(json, "device", info->device);
+    json_text(json, "passed_over", info->passed_over);
+    json_int(json, "rays", info->rays);
+    json_int(json, "mu_steps", info->mu_steps);
+}
+
+/* render.json beside the pictures: what they are of and what drew them, the same in every run. */
+static lr_status write_record(const struct work *work)
+{
+    char path[PATH_MAX];
+    struct common_text text;
+    common_text_begin(&text);
+    if (text.stream != NULL) {
+        struct json json = {.stream = text.stream};
+        common_json_open(&json, "render");
+        put_maker(work, &json);
+        put_images(work, &json);
+        common_json_end(&json);
+    }
+    snprintf(path, sizeof(path), "%s/render.json", work->folder);
+    return common_text_write(&text, work->setup.report, path);
+}
+
 static lr_status write_all(struct work *work)
 {
     const double high = highest_weight(work);
@@ -125,6 +171,7 @@ static lr_status write_all(struct work *work)
         CLI_TRY(write_view(work, shot, LR_VIEW_CRYSTALS, high));
         CLI_TRY(write_view(work, shot, LR_VIEW_WEIGHTS, high));
     }
+    CLI_TRY(write_record(work));
     return write_sheet(work);
 }
 
@@ -132,7 +179,8 @@ static void report_result(const struct work *work)
 {
     report_clear(work->setup.report);
     if (!work->setup.report->json) {
-        printf("%s: %d modules with an image\n", work->folder, work->num_shots);
+        printf("%s: %d modules with an image, by backend %s\n", work->folder, work->num_shots,
+               lr_operator_get_info(work->setup.op)->backend);
         for (int k = 0; k < work->num_shots; k++) {
             const struct shot *shot = &work->shots[k];
             printf("  module %d: %d x %d pixels, %lld with a LOR, weight %.9g\n", shot->module,
@@ -142,18 +190,8 @@ static void report_result(const struct work *work)
     }
     struct json json = common_json_begin("render");
     setup_json(&work->setup, &json);
-    json_numbers(&json, "point_mm", work->point_mm, 3);
     json_text(&json, "output", work->folder);
-    json_open(&json, "modules", '[');
-    for (int k = 0; k < work->num_shots; k++) {
-        json_int(&json, NULL, work->shots[k].module);
-    }
-    json_close(&json, ']');
-    json_open(&json, "weights", '[');
-    for (int k = 0; k < work->num_shots; k++) {
-        json_number(&json, NULL, work->shots[k].weight);
-    }
-    json_close(&json, ']');
+    put_images(work, &json);
     common_json_end(&json);
 }
 
@@ -172,26 +210,50 @@ static lr_status check_request(struct cli_args *args, struct work *work)
     return args->status;
 }
 
-static lr_status render(struct cli_args *args, struct work *work)
+static lr_status check_lines(const struct setup *setup, const struct work *work)
 {
-    struct setup *setup = &work->setup;
-    CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
+    struct report *report = setup->report;
     if (setup->params.mode == LR_MODE_EXACT) {
-        return report_error(args->report, LR_USAGE,
+        return report_error(report, LR_USAGE,
                             "correspondence images show lines: exact mode has none");
     }
-    setup->params.mode = LR_MODE_SAMPLED;
-    if (strcmp(setup->params.backend, "auto") == 0) {
-        setup->params.backend = "cpu"; /* not all draw; this one does everywhere, and at once */
+    if (setup->params.penetration) {
+        return report_error(report, LR_USAGE,
+                            "with --penetration a line ends in several crystals and has no pixel: "
+                            "draw correspondence images without it");
     }
     if (work->only_module >= setup->scanner->num_modules) {
-        return report_error(args->report, LR_USAGE, "--module %d: %s has modules 0 to %d",
+        return report_error(report, LR_USAGE, "--module %d: %s has modules 0 to %d",
                             work->only_module, setup->scanner->name,
                             setup->scanner->num_modules - 1);
     }
+    return LR_OK;
+}
+
+static lr_status create_operator(struct work *work)
+{
+    struct setup *setup = &work->setup;
+    setup->params.mode = LR_MODE_SAMPLED;
+    if (strcmp(setup->params.backend, "auto") == 0) {
+        setup->params.backend = shot_backends;
+    }
     setup_point_grid(setup);
-    CLI_TRY(setup_operator(setup));
-    work->album.report = args->report;
+    setup->op = lr_operator_create(&setup->params);
+    if (setup->op == NULL) {
+        return report_reason(setup->report);
+    }
+    const lr_operator_info *info = lr_operator_get_info(setup->op);
+    shot_note_init(&work->note, info);
+    shot_note_say(&work->note, info, setup->report);
+    work->album = (struct album){.report = setup->report, .note = work->note.text};
+    return LR_OK;
+}
+
+static lr_status render(struct cli_args *args, struct work *work)
+{
+    CLI_TRY(setup_scanner(&work->setup, args, LR_STORE_NO));
+    CLI_TRY(check_lines(&work->setup, work));
+    CLI_TRY(create_operator(work));
     CLI_TRY(take_shots(work));
     if (work->num_shots == 0) {
         report_warn(args->report,
@@ -227,7 +289,8 @@ static lr_status run(struct cli_args *args)
 static const struct cli_option options[] = {
     {"--at", "X,Y,Z", "the point to look from, in mm", false},
     {"--module", "M", "only the image with this primary module", false},
-    {"-o", "FOLDER", "made unless it is there: module_M.npy, PNGs, contact_sheet.png", false},
+    {"-o", "FOLDER", "made unless it is there: module_M.npy, PNGs, contact_sheet.png, render.json",
+     false},
     {0},
 };
 
@@ -241,7 +304,8 @@ static const struct cli_syntax syntax = {
     .verb = "render",
     .summary =
         "Draws the correspondence images of a point: which crystals its lines meet; or how far "
-        "sampled elements are from exact ones.",
+        "sampled elements are from exact ones. The projector's shaders draw (raster); without "
+        "OpenGL cpu does.",
     .example = "loraster render --scanner ge-explore-vista-dr --at 5,0,2 --rays 8 -o pictures",
     .groups = {{"point and output", options},
                {"sampled against exact (compare.png, .npy of the elements)", compare_options},

@@ -29,7 +29,7 @@ static int parse(const char *text, const char **words)
 static bool is_error(const char *text)
 {
     return strncmp(text, "error", 5) == 0 || strncmp(text, "ERROR: ", 7) == 0 ||
-           strncmp(text, "fatal", 5) == 0;
+           strncmp(text, "fatal", 5) == 0 || strncmp(text, "preprocessor error", 18) == 0;
 }
 
 /* "shaders/common/x.glsl:12: error: ..."; the message itself where it names no place. */
@@ -60,12 +60,11 @@ void gl_compile_log_report(const lr_log *log, const struct gl_shader_source *sou
         char line[400], sentence[900];
         snprintf(line, sizeof(line), "%.*s", (int)length, at);
         const bool error = describe(source, line, sentence, sizeof(sentence));
-        if (line[0] != '\0') {
-            lr_info(log, "%s", sentence);
-        }
         if (error && !found) {
             found = true;
             memcpy(first, sentence, sizeof(first));
+        } else if (line[0] != '\0') {
+            lr_info(log, "%s", sentence);
         }
         at += length + (at[length] == '\n');
     }

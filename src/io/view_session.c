@@ -18,6 +18,7 @@ const char *const lr_session_modes[] = {"scene", "voxel",  "lor", "sensitivity",
                                         "recon", "direct", NULL};
 const char *const lr_session_matrix_modes[] = {"auto", "sampled", "exact", NULL};
 const char *const lr_session_absorptions[] = {"with", "without", NULL};
+const char *const lr_session_backends[] = {"raster", "compute", "cpu", NULL};
 const char *const lr_session_showings[] = {"hidden", "shown", NULL};
 
 void lr_view_session_finish(struct lr_view_session *session)
@@ -175,6 +176,7 @@ static void put_voxel(struct lr_output *output, const struct lr_view_session *se
     put_count(output, "  samples", session->samples);
     put_count(output, "  mu_steps", session->mu_steps);
     lr_yaml_put(output, "  absorption: %s\n", lr_session_absorptions[session->without_mu]);
+    lr_yaml_put(output, "  backend: %s\n", lr_session_backends[session->backend]);
 }
 
 static void put_ranges(struct lr_output *output, const struct lr_view_session *session)

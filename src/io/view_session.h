@@ -44,6 +44,7 @@ struct lr_view_session {
     lr_mode matrix_mode; /* auto = not chosen */
     int rays, samples, mu_steps;
     bool without_mu;
+    int backend; /* in lr_session_backends */
     bool has_lor;
     int lor[6]; /* module, p, q, module, r, s */
     int num_ranges;

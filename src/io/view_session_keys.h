@@ -13,6 +13,9 @@ enum { LR_SESSION_VERSION = 1 };
 extern const char *const lr_session_matrix_modes[];
 extern const char *const lr_session_absorptions[];
 
+/* Of the voxel tool's pictures, the usual one first. */
+extern const char *const lr_session_backends[];
+
 /* By whether it is shown. */
 extern const char *const lr_session_showings[];
 

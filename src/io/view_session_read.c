@@ -115,8 +115,8 @@ static lr_status read_camera(const struct lr_yaml *yaml, const struct entry *ent
 static lr_status read_voxel(const struct lr_yaml *yaml, const struct entry *entry,
                             struct lr_view_session *session)
 {
-    char *matrix = NULL, *absorption = NULL;
-    struct fy_node *primary_at = NULL, *matrix_at = NULL, *absorption_at = NULL;
+    char *matrix = NULL, *absorption = NULL, *backend = NULL;
+    struct fy_node *primary_at = NULL, *matrix_at = NULL, *absorption_at = NULL, *backend_at = NULL;
     const struct lr_yaml_field fields[] = {
         {"point_mm", NULL, LR_YAML_VECTOR, true, session->point_mm, NULL},
         {"primary", NULL, LR_YAML_INDEX, false, &session->primary, &primary_at},
@@ -125,6 +125,7 @@ static lr_status read_voxel(const struct lr_yaml *yaml, const struct entry *entr
         {"samples", NULL, LR_YAML_COUNT, false, &session->samples, NULL},
         {"mu_steps", NULL, LR_YAML_COUNT, false, &session->mu_steps, NULL},
         {"absorption", NULL, LR_YAML_TEXT, false, &absorption, &absorption_at},
+        {"backend", NULL, LR_YAML_TEXT, false, &backend, &backend_at},
     };
     const struct lr_yaml_mapping mapping = {entry->value, entry->key, "a voxel"};
     if (entry->key == NULL) {
@@ -138,8 +139,12 @@ static lr_status read_voxel(const struct lr_yaml *yaml, const struct entry *entr
     if (status == LR_OK) {
         status = take_word(yaml, &fields[6], lr_session_absorptions, &without);
     }
+    if (status == LR_OK) {
+        status = take_word(yaml, &fields[7], lr_session_backends, &session->backend);
+    }
     free(matrix);
     free(absorption);
+    free(backend);
     session->has_voxel = true;
     session->all_primaries = primary_at == NULL;
     session->matrix_mode = (lr_mode)mode;

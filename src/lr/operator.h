@@ -42,7 +42,8 @@ typedef struct lr_operator_params {
     const char *
         backend; /* "cpu", "raster", "compute", "native"; NULL or "auto": of those that have what is
                             asked for here and find a device, the fastest by a trial of about a
-                            second, kept in a file (docs/formats.md, LORASTER_CACHE) */
+                            second, kept in a file (docs/formats.md, LORASTER_CACHE); a list such
+                            as "raster,cpu": the first of it that can be created here */
     lr_mode mode;
     int rays;                     /* R; 0 = 4. Unused by exact mode */
     int samples[3];               /* points per voxel and axis; 0 = as many as its mean needs (see
@@ -75,10 +76,13 @@ typedef struct lr_operator_params {
 
 /* What an operator turned out to be. Strings live as long as the operator. */
 typedef struct lr_operator_info {
-    const char *backend; /* "cpu", "raster", "compute" or "native" */
-    const char *device;  /* "CPU, 2 threads"; "llvmpipe (LLVM 15.0.6, 256 bits)" */
-    lr_mode mode;        /* sampled or exact */
-    bool stored;         /* whether the matrix is kept */
+    const char *backend;     /* "cpu", "raster", "compute" or "native" */
+    const char *device;      /* "CPU, 2 threads"; "llvmpipe (LLVM 15.0.6, 256 bits)" */
+    const char *passed_over; /* of a list of backends: why those before `backend` could not be
+                                created, which nothing else tells, such as "raster cannot run here:
+                                no OpenGL 4.5 device can be used"; NULL = the first could */
+    lr_mode mode;            /* sampled or exact */
+    bool stored;             /* whether the matrix is kept */
     int64_t num_voxels, num_lors;
     int64_t num_elements; /* non-zeros of the stored matrix; 0 when not stored */
     int64_t memory_bytes; /* of the stored matrix */

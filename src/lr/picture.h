@@ -213,9 +213,11 @@ typedef struct lr_tile {
 typedef struct lr_mosaic_params {
     const lr_tile *tiles;
     int num_tiles;
-    int columns;       /* 0 = all in one row */
-    int gap;           /* between tiles and around them; 0 = 12 */
-    const char *title; /* NULL = none */
+    int columns;          /* 0 = all in one row */
+    int gap;              /* between tiles and around them; 0 = 12 */
+    const char *title;    /* NULL = none */
+    const char *subtitle; /* under it in small letters, in as many lines as it takes in a panel of
+                             this width, but never less than 60 letters wide; NULL = none */
     const lr_log *log;
 } lr_mosaic_params;
 

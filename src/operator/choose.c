@@ -66,16 +66,21 @@ static lr_status report_lack(const struct lr_choices *choices, const char *name,
                     name, names);
 }
 
+static lr_status report_unknown(const struct lr_choices *choices, const char *name,
+                                const lr_log *log)
+{
+    char names[128];
+    list_names(choices, &(struct wish){0}, names, sizeof(names));
+    return lr_error(log, LR_USAGE, "there is no backend \"%s\": use auto, %s", name, names);
+}
+
 static lr_status create_named(struct lr_operator *op, const char *name,
                               const struct lr_choices *choices)
 {
-    char names[128];
     struct wish wish = {op->params.mode, op->params.penetration};
     const struct lr_backend_choice *choice = find_choice(choices, name);
     if (choice == NULL) {
-        list_names(choices, &(struct wish){0}, names, sizeof(names));
-        return lr_error(op->params.log, LR_USAGE, "there is no backend \"%s\": use auto, %s", name,
-                        names);
+        return report_unknown(choices, name, op->params.log);
     }
     if (wish.mode == LR_MODE_AUTO) {
         wish.mode = choice->has_exact ? LR_MODE_EXACT : LR_MODE_SAMPLED;
@@ -86,6 +91,56 @@ static lr_status create_named(struct lr_operator *op, const char *name,
     op->params.mode = wish.mode;
     op->choice = choice;
     return choice->create(&op->params, &op->backend);
+}
+
+/* --- the first of a list --- */
+
+enum { NAME_ROOM = 32 };
+
+/* The name that a list begins with, without blanks; returns what follows its comma, or NULL. */
+static const char *split_name(const char *list, char name[NAME_ROOM])
+{
+    const size_t length = strcspn(list, ",");
+    size_t used = 0;
+    for (size_t k = 0; k < length && used < NAME_ROOM - 1; k++) {
+        if (list[k] != ' ') {
+            name[used++] = list[k];
+        }
+    }
+    name[used] = '\0';
+    return list[length] == ',' ? list + length + 1 : NULL;
+}
+
+static void note_passed_over(struct lr_operator *op, const char *name)
+{
+    const size_t used = strlen(op->passed_over);
+    const char *reason = op->relay.reason[0] != '\0' ? op->relay.reason : "it does not say why";
+    snprintf(op->passed_over + used, sizeof(op->passed_over) - used, "%s%s cannot run here: %s",
+             used > 0 ? "; " : "", name, reason);
+}
+
+/* The last one's errors are the caller's to read. */
+static lr_status create_first(struct lr_operator *op, const char *list,
+                              const struct lr_choices *choices)
+{
+    const lr_mode mode = op->params.mode;
+    lr_status status = LR_USAGE;
+    char name[NAME_ROOM];
+    for (const char *rest = list; rest != NULL && status != LR_OK && status != LR_CANCELLED;) {
+        rest = split_name(rest, name);
+        if (find_choice(choices, name) == NULL) {
+            return report_unknown(choices, name, op->params.log);
+        }
+        op->params.mode = mode;
+        op->relay.reason[0] = '\0';
+        op->relay.holds_errors = rest != NULL;
+        status = create_named(op, name, choices);
+        op->relay.holds_errors = false;
+        if (status != LR_OK && rest != NULL) {
+            note_passed_over(op, name);
+        }
+    }
+    return status;
 }
 
 /* --- auto --- */
@@ -238,6 +293,9 @@ lr_status lr_choose_backend(struct lr_operator *op, const char *name,
 {
     if (name == NULL || strcmp(name, "auto") == 0) {
         return create_auto(op, choices);
+    }
+    if (strchr(name, ',') != NULL) {
+        return create_first(op, name, choices);
     }
     return create_named(op, name, choices);
 }

@@ -14,7 +14,9 @@ struct lr_choices {
 
 /* Creates op->backend from op->params and settles op->params.mode.
  *
- * name: a backend's, which is taken or refused with the names of those that could; or NULL or
+ * name: a backend's, which is taken or refused with the names of those that could; or some, parted
+ * by commas, of which the first that can be created is taken, and op->passed_over says why those
+ * before it cannot; or NULL or
  * "auto": of those that have what is asked for and find a device, the fastest on this problem by
  * lr_measure_speeds, in exact mode unless sampled is asked for or nothing else works. A
  * deterministic operator takes the first in the order of the list instead, of those on graphics

@@ -28,9 +28,10 @@ struct lr_operator {
     struct lr_backend_params params; /* checked, defaults replaced */
     struct lr_backend backend;
     const struct lr_backend_choice *choice; /* while the operator is being created */
-    double voxel_us;       /* one voxel forward and back, as measured; 0 = not yet */
-    lr_lor_source factors; /* get == NULL: none */
-    float *sensitivity;    /* [num_voxels], or NULL until it is asked for */
+    double voxel_us;        /* one voxel forward and back, as measured; 0 = not yet */
+    char passed_over[2048]; /* why backends of a list were; "" = none was */
+    lr_lor_source factors;  /* get == NULL: none */
+    float *sensitivity;     /* [num_voxels], or NULL until it is asked for */
 };
 
 /* lr_operator_create over other backends than the built-in ones. choices: [num_choices], at most

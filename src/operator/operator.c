@@ -58,6 +58,7 @@ static void fill_info(struct lr_operator *op)
     lr_operator_info *info = &op->info;
     info->backend = op->backend.fns->name;
     info->device = op->backend.device;
+    info->passed_over = op->passed_over[0] != '\0' ? op->passed_over : NULL;
     info->num_voxels = lr_grid_num_voxels(&op->grid);
     info->num_lors = op->params.lors->count;
     info->mode = op->params.mode;

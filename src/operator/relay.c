@@ -11,9 +11,14 @@ static void relay_write(void *user, lr_log_level level, lr_status status, const 
     struct lr_relay *relay = user;
     pthread_mutex_lock(&relay->mutex);
     const bool refuses = status == LR_NO_DEVICE || status == LR_USAGE;
-    const bool drops = relay->drops_remarks && level != LR_LOG_ERROR && level != LR_LOG_DEBUG;
-    if (relay->holds_refusals && level == LR_LOG_ERROR && refuses) {
-        snprintf(relay->reason, sizeof(relay->reason), "%s", sentence);
+    const bool drops = (relay->drops_remarks && level != LR_LOG_ERROR && level != LR_LOG_DEBUG) ||
+                       (relay->holds_errors && level == LR_LOG_INFO);
+    const bool is_held = relay->holds_errors || (relay->holds_refusals && refuses);
+    const bool is_known = relay->holds_errors && relay->reason[0] != '\0';
+    if (level == LR_LOG_ERROR && is_held) {
+        if (!is_known) {
+            snprintf(relay->reason, sizeof(relay->reason), "%s", sentence);
+        }
     } else if (relay->to.write != NULL && !drops) {
         relay->to.write(relay->to.user, level, status, sentence);
     }

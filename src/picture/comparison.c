@@ -32,6 +32,7 @@ enum {
     bar_room = bar_width + 24 + 7 * letter_width,
     chart_height = 320,
     widest_chart = 1100,
+    widest_line = 120, /* letters of the subtitle that the page is made wide enough for */
     most_sampled = 64,
     most_pixels = 256 /* a crystal and axis */
 };
@@ -155,6 +156,22 @@ static void write_card(const struct page *page, int top, int k)
     write_percent(page, &y, "their weight", error->missed_weight);
 }
 
+/* Draws the subtitle into lines from `top` on, or, without a picture, only counts them. */
+static int break_subtitle(const struct page *page, const lr_picture *picture, int top)
+{
+    const size_t most = (size_t)((page->size[0] - 2 * margin) / letter_width);
+    const char *text = page->params->subtitle;
+    int lines = 0;
+    for (; text != NULL && *text != '\0'; lines++) {
+        struct lr_font_text line;
+        lr_font_next_line(&text, most, &line);
+        if (picture != NULL) {
+            write_text(page, (int[2]){margin, top + lines * line_height}, line.text, soft_ink);
+        }
+    }
+    return lines;
+}
+
 static void write_header(const struct page *page)
 {
     const lr_comparison_params *params = page->params;
@@ -164,9 +181,7 @@ static void write_header(const struct page *page)
                         &(lr_text_style){.colour = ink, .scale = title_scale});
         y += title_height;
     }
-    if (params->subtitle != NULL) {
-        write_text(page, (int[2]){margin, y}, params->subtitle, soft_ink);
-    }
+    break_subtitle(page, page->picture, y);
     for (int c = 0; c < NUM_COLUMNS; c++) {
         const int above = page->header - 2 * line_height;
         write_text(page, (int[2]){page->x[c], above}, headings[c][0], ink);
@@ -285,6 +300,12 @@ static void arrange_columns(struct page *page)
     page->size[0] = larger(x, widest_note * letter_width + margin) + margin;
 }
 
+static int narrowest_subtitle(const char *subtitle)
+{
+    const size_t letters = subtitle != NULL ? strlen(subtitle) : 0;
+    return letter_width * (int)(letters < widest_line ? letters : widest_line);
+}
+
 static void arrange(struct page *page)
 {
     const lr_comparison_params *params = page->params;
@@ -295,10 +316,10 @@ static void arrange(struct page *page)
     page->num_pixels = (int64_t)page->panel[0] * page->panel[1];
     arrange_columns(page);
     page->size[0] = larger(page->size[0], width_of(params->title, title_scale) + 2 * margin);
-    page->size[0] = larger(page->size[0], width_of(params->subtitle, text_scale) + 2 * margin);
+    page->size[0] = larger(page->size[0], narrowest_subtitle(params->subtitle) + 2 * margin);
     page->row_height = larger(page->panel[1], card_height) + 2 * gap;
     page->header = margin + (params->title != NULL ? title_height : 0) +
-                   (params->subtitle != NULL ? line_height : 0) + gap + 2 * line_height;
+                   break_subtitle(page, NULL, 0) * line_height + gap + 2 * line_height;
     page->footer = gap + num_notes * line_height + margin;
     const int chart = params->num_sampled > 1 ? gap + chart_height + gap : 0;
     page->size[1] = page->header + params->num_sampled * page->row_height + chart + page->footer;

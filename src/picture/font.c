@@ -2,6 +2,8 @@
  * Copyright The LORaster authors */
 #include "picture/font.h"
 
+#include <string.h>
+
 /* Rows from the top, five dots each, the left one in bit 4. */
 /* clang-format off */
 static const uint8_t letters[lr_font_last - lr_font_first + 1][lr_font_height] = {
@@ -109,4 +111,27 @@ bool lr_font_dot(char letter, int x, int y)
     const bool known = letter >= lr_font_first && letter <= lr_font_last;
     const uint8_t *rows = known ? letters[letter - lr_font_first] : box;
     return (rows[y] >> (lr_font_width - 1 - x) & 1) != 0;
+}
+
+static size_t line_length(const char *text, size_t most)
+{
+    const size_t length = strlen(text);
+    size_t end = length < most ? length : most;
+    if (end == length) {
+        return end;
+    }
+    while (end > 0 && text[end] != ' ') {
+        end--;
+    }
+    return end > 0 ? end : most;
+}
+
+void lr_font_next_line(const char **text, size_t most, struct lr_font_text *line)
+{
+    const size_t room = most < sizeof(line->text) - 1 ? most : sizeof(line->text) - 1;
+    const size_t length = line_length(*text, room > 0 ? room : 1);
+    memcpy(line->text, *text, length);
+    line->text[length] = '\0';
+    *text += length;
+    *text += strspn(*text, " ");
 }

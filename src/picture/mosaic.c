@@ -10,6 +10,7 @@
 #include <string.h>
 
 enum { usual_gap = 12, caption_height = 12, title_height = 22, title_scale = 2, letter = 6 };
+enum { line_height = 12, after_subtitle = 6, narrowest_subtitle = 60 /* letters */ };
 
 static const lr_colour black = {0, 0, 0}, white = {255, 255, 255};
 
@@ -18,6 +19,7 @@ static const lr_colour black = {0, 0, 0}, white = {255, 255, 255};
 struct arrangement {
     int columns, rows, gap;
     int64_t *x, *y; /* [columns + 1], [rows + 1]: corners of the cells */
+    int64_t width;  /* of the panel */
 };
 
 static void release(struct arrangement *arrangement)
@@ -41,6 +43,53 @@ static void sum_up(int64_t *extents, int count, int64_t start, int64_t between)
         at += extent + between;
     }
 }
+
+/* --- text over the tiles --- */
+
+static int64_t title_width(const char *title)
+{
+    return title != NULL ? (int64_t)title_scale * letter * (int64_t)strlen(title) : 0;
+}
+
+static int64_t narrowest_width(const char *subtitle)
+{
+    const int64_t letters = subtitle != NULL ? (int64_t)strlen(subtitle) : 0;
+    return letter * (letters < narrowest_subtitle ? letters : narrowest_subtitle);
+}
+
+/* Draws the subtitle into lines from `top` on, or, without a picture, only counts them. */
+static int break_subtitle(lr_picture *picture, const struct arrangement *arrangement,
+                          const char *text, int top)
+{
+    const size_t most = (size_t)((arrangement->width - 2 * arrangement->gap) / letter);
+    int lines = 0;
+    for (; text != NULL && *text != '\0'; lines++) {
+        struct lr_font_text line;
+        lr_font_next_line(&text, most, &line);
+        if (picture != NULL) {
+            const int corner[2] = {arrangement->gap, top + lines * line_height};
+            lr_picture_text(picture, corner, line.text, &(lr_text_style){.colour = black});
+        }
+    }
+    return lines;
+}
+
+static int heading_height(const struct arrangement *arrangement, const lr_mosaic_params *params)
+{
+    const int lines = break_subtitle(NULL, arrangement, params->subtitle, 0);
+    return (params->title != NULL ? title_height : 0) +
+           (lines > 0 ? lines * line_height + after_subtitle : 0);
+}
+
+static int64_t page_width(const struct arrangement *arrangement, const lr_mosaic_params *params)
+{
+    const int64_t titled = title_width(params->title), noted = narrowest_width(params->subtitle);
+    const int64_t headed = 2 * (int64_t)arrangement->gap + (titled > noted ? titled : noted);
+    const int64_t tiled = arrangement->x[arrangement->columns];
+    return headed > tiled ? headed : tiled;
+}
+
+/* --- tiles --- */
 
 static int caption_width(const char *caption)
 {
@@ -70,8 +119,9 @@ static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params
         }
     }
     sum_up(arrangement->x, columns, arrangement->gap, arrangement->gap);
+    arrangement->width = page_width(arrangement, params);
     sum_up(arrangement->y, arrangement->rows,
-           arrangement->gap + caption_height + (params->title != NULL ? title_height : 0),
+           arrangement->gap + caption_height + heading_height(arrangement, params),
            arrangement->gap + caption_height);
     return LR_OK;
 }
@@ -91,17 +141,10 @@ static void draw_tile(lr_picture *picture, const struct arrangement *arrangement
     }
 }
 
-static int64_t title_width(const char *title)
-{
-    return title != NULL ? (int64_t)title_scale * letter * (int64_t)strlen(title) : 0;
-}
-
 static lr_picture *create_page(const struct arrangement *arrangement,
                                const lr_mosaic_params *params)
 {
-    int64_t width = arrangement->x[arrangement->columns];
-    const int64_t titled = 2 * (int64_t)arrangement->gap + title_width(params->title);
-    width = titled > width ? titled : width;
+    const int64_t width = arrangement->width;
     const int64_t height = arrangement->y[arrangement->rows] - caption_height;
     const int size[2] = {(int)(width < INT32_MAX ? width : INT32_MAX),
                          (int)(height < INT32_MAX ? height : INT32_MAX)};
@@ -110,6 +153,18 @@ static lr_picture *create_page(const struct arrangement *arrangement,
         lr_picture_fill(page, (int[2]){0, 0}, size, white);
     }
     return page;
+}
+
+static void draw_heading(lr_picture *page, const struct arrangement *arrangement,
+                         const lr_mosaic_params *params)
+{
+    const int top = arrangement->gap;
+    if (params->title != NULL) {
+        lr_picture_text(page, (int[2]){arrangement->gap, top}, params->title,
+                        &(lr_text_style){.colour = black, .scale = title_scale});
+    }
+    break_subtitle(page, arrangement, params->subtitle,
+                   top + (params->title != NULL ? title_height : 0));
 }
 
 lr_picture *lr_picture_mosaic(const lr_mosaic_params *params)
@@ -123,9 +178,8 @@ lr_picture *lr_picture_mosaic(const lr_mosaic_params *params)
         return NULL;
     }
     lr_picture *page = create_page(&arrangement, params);
-    if (page != NULL && params->title != NULL) {
-        lr_picture_text(page, (int[2]){arrangement.gap, arrangement.gap}, params->title,
-                        &(lr_text_style){.colour = black, .scale = title_scale});
+    if (page != NULL) {
+        draw_heading(page, &arrangement, params);
     }
     for (int n = 0; page != NULL && n < params->num_tiles; n++) {
         draw_tile(page, &arrangement, &params->tiles[n], n);

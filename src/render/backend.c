@@ -198,7 +198,7 @@ static lr_status render_picture(struct raster *raster, const struct lr_picture_r
     const struct lr_lor_window all = lr_plan_all_lors(raster->params.lors);
     LR_TRY(lr_scene_set_window(&raster->scene, &all));
     if (raster->pictures.program == NULL) {
-        LR_TRY(lr_correspondence_init(&raster->pictures, &raster->scene, raster->plan, true));
+        LR_TRY(lr_correspondence_init_single(&raster->pictures, &raster->scene, raster->plan));
     }
     return lr_picture_render(&raster->pictures, raster->plan, request, pixels);
 }

@@ -52,11 +52,12 @@ static struct gl_program *make_program(const struct lr_correspondence *images)
 static struct gl_target *make_atlas(const struct lr_correspondence *images)
 {
     const struct lr_plan *plan = images->plan;
+    const int columns = images->single ? 1 : plan->columns, rows = images->single ? 1 : plan->rows;
     return gl_target_create(images->scene->ctx,
                             &(struct gl_target_params){
                                 .label = "correspondence atlas",
-                                .width = plan->columns * plan->tile[0],
-                                .height = plan->rows * plan->tile[1],
+                                .width = columns * plan->tile[0],
+                                .height = rows * plan->tile[1],
                                 .colour_formats = {GL_RG32UI, images->path_length ? GL_R32F : 0},
                                 .depth = true,
                             });
@@ -69,10 +70,10 @@ static struct gl_buffer *make_buffer(const struct lr_correspondence *images, con
                             &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
 }
 
-lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_scene *scene,
-                                 const struct lr_plan *plan, bool path_length)
+/* What is set says what is made. */
+static lr_status make_parts(struct lr_correspondence *images)
 {
-    *images = (struct lr_correspondence){.scene = scene, .plan = plan, .path_length = path_length};
+    const struct lr_plan *plan = images->plan;
     images->program = make_program(images);
     images->atlas = make_atlas(images);
     images->images = make_buffer(images, "images of the batch",
@@ -84,6 +85,21 @@ lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_sce
         return LR_FAILED;
     }
     return LR_OK;
+}
+
+lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_scene *scene,
+                                 const struct lr_plan *plan, bool path_length)
+{
+    *images = (struct lr_correspondence){.scene = scene, .plan = plan, .path_length = path_length};
+    return make_parts(images);
+}
+
+lr_status lr_correspondence_init_single(struct lr_correspondence *images, struct lr_scene *scene,
+                                        const struct lr_plan *plan)
+{
+    *images = (struct lr_correspondence){
+        .scene = scene, .plan = plan, .path_length = true, .single = true};
+    return make_parts(images);
 }
 
 void lr_correspondence_finish(struct lr_correspondence *images)

@@ -14,12 +14,16 @@ struct lr_correspondence {
     struct gl_target *atlas; /* RG32UI: crystal of the secondary + 1 (0: none), bits of the weight;
                                 depth. With path length also R32F, in mm */
     struct gl_buffer *images, *draws;
-    bool path_length;
+    bool path_length, single;
 };
 
 /* path_length: also keeps the distance between the hits, for pictures. */
 lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_scene *scene,
                                  const struct lr_plan *plan, bool path_length);
+/* The same for pictures of one module at a time, with path length, in an atlas of one tile. Takes
+ * batches of one image. */
+lr_status lr_correspondence_init_single(struct lr_correspondence *images, struct lr_scene *scene,
+                                        const struct lr_plan *plan);
 void lr_correspondence_finish(struct lr_correspondence *images);
 
 /* Renders a batch into the atlas. */

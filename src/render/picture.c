@@ -31,16 +31,6 @@ static lr_pixel make_pixel(const lr_scanner *scanner, const uint32_t hit[2], flo
     return pixel;
 }
 
-static const struct lr_plan_image *find_image(const struct lr_batch *batch, int primary)
-{
-    for (int k = 0; k < batch->num_images; k++) {
-        if (batch->images[k].primary == primary) {
-            return &batch->images[k];
-        }
-    }
-    return NULL;
-}
-
 static lr_status read_tile(const struct lr_correspondence *images,
                            const struct lr_plan_image *image, struct tile *tile)
 {
@@ -50,21 +40,24 @@ static lr_status read_tile(const struct lr_correspondence *images,
     return gl_texture_read(images->atlas->colours[1], &box, tile->path_mm);
 }
 
-/* Renders all images of the point, as a projection would, and reads the one asked for; a module
- * that has none keeps a tile of zeros. */
+/* Renders the image as a projection would, and reads it; a module that has none keeps a tile of
+ * zeros. */
 static lr_status render_tile(struct lr_correspondence *images, struct lr_plan *plan,
                              const struct lr_picture_request *request, struct tile *tile)
 {
     const double(*point)[3] = (const double(*)[3])request->point_mm;
     const struct lr_rows rows = {.points_mm = point, .end = 1};
     const struct lr_plan_work work = {
-        .rows = &rows, .window = lr_plan_all_lors(plan->lors), .whole = true};
+        .rows = &rows,
+        .window = lr_plan_all_lors(plan->lors),
+        .whole = true,
+        .primary = &request->module,
+    };
     struct lr_plan_cursor cursor = {0};
     struct lr_batch batch;
     lr_plan_next(plan, &work, &cursor, &batch);
     LR_TRY(lr_correspondence_render(images, &batch));
-    const struct lr_plan_image *image = find_image(&batch, request->module);
-    return image ? read_tile(images, image, tile) : LR_OK;
+    return batch.num_images > 0 ? read_tile(images, &batch.images[0], tile) : LR_OK;
 }
 
 static void fill_pixels(const lr_scanner *scanner, const struct tile *tile, lr_pixel *pixels)

@@ -14,7 +14,7 @@ struct lr_picture_request {
     int module;             /* primary */
 };
 
-/* images: made with path_length. pixels: [rays * nv][rays * nu] of the module. The scene's window
+/* images: made by lr_correspondence_init_single. pixels: [rays * nv][rays * nu] of the module. The scene's window
  * holds all LORs. */
 lr_status lr_picture_render(struct lr_correspondence *images, struct lr_plan *plan,
                             const struct lr_picture_request *request, lr_pixel *pixels);

@@ -297,7 +297,8 @@ static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work,
     }
     for (int primary = 0; primary < plan->scanner->num_modules; primary++) {
         const int draws_before = batch->num_draws;
-        if (!plan->sights[primary].facing) {
+        const bool is_left_out = work->primary != NULL && *work->primary != primary;
+        if (!plan->sights[primary].facing || is_left_out) {
             continue;
         }
         if (batch->num_images == plan->max_images || !plan_image(plan, work, batch, primary)) {

@@ -77,6 +77,7 @@ struct lr_plan_work {
     const float *emission; /* [end - begin] */
     bool whole; /* for pictures: where modules may hide each other, all that lines meet, of pairs
                    without LORs too */
+    const int *primary; /* the image with this one alone; NULL = those with all primaries */
 };
 
 /* Where a batch ended; zero-initialise. */

@@ -114,6 +114,25 @@ static void get_voxel_sum(struct app *app, struct command_value *value)
     value->number = result != NULL ? result->voxel_exact.sum : 0.0;
 }
 
+static void get_drawn_by(struct app *app, struct command_value *value)
+{
+    const struct voxel_result *result = voxel_tool_result(app);
+    snprintf(value->text, sizeof(value->text), "%s", result != NULL ? result->drawn_by : "none");
+}
+
+static void get_sampled_by(struct app *app, struct command_value *value)
+{
+    const struct voxel_result *result = voxel_tool_result(app);
+    snprintf(value->text, sizeof(value->text), "%s", result != NULL ? result->sampled_by : "none");
+}
+
+static void get_exact_by(struct app *app, struct command_value *value)
+{
+    const struct voxel_result *result = voxel_tool_result(app);
+    const char *name = result != NULL ? result->exact_by : NULL;
+    snprintf(value->text, sizeof(value->text), "%s", name != NULL ? name : "none");
+}
+
 static void get_tube_sum(struct app *app, struct command_value *value)
 {
     const struct tube_result *result = tube_result(app->lor.tube, NULL);
@@ -200,6 +219,9 @@ static const struct command_source values[] = {
     {"touched.weight", get_touched_weight},
     {"voxel.row", get_voxel_row},
     {"voxel.sum", get_voxel_sum},
+    {"voxel.drawn_by", get_drawn_by},
+    {"voxel.sampled_by", get_sampled_by},
+    {"voxel.exact_by", get_exact_by},
     {"tube.sum", get_tube_sum},
     {"tube.error", get_tube_error},
     {"sensitivity.largest", get_sensitivity},

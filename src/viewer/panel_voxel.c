@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 static const double picture_width = 376.0, most_height = 300.0;
 
@@ -50,6 +51,21 @@ static bool choose_lines(struct app *app)
     return changed;
 }
 
+static bool choose_backend(struct app *app)
+{
+    static const char *const names[] = {"raster: the projector's shaders", "compute",
+                                        "cpu: the reference"};
+    struct voxel_request *request = &app->voxel.request;
+    int backend = voxel_tool_backend(app);
+    const bool changed =
+        ui_choose("by##backend", &backend, names, (int)(sizeof(names) / sizeof(names[0])));
+    ui_hint("what draws windows and samples elements; compute has them drawn by raster");
+    if (changed) {
+        request->backend = voxel_backends[backend];
+    }
+    return changed;
+}
+
 static void choose_kind(struct app *app)
 {
     int kind = app->voxel.is_side_by_side ? SHEET_NUM_KINDS : (int)app->voxel.kind;
@@ -64,12 +80,13 @@ static void choose_kind(struct app *app)
 
 /* --- the picture --- */
 
-static void describe_pixel(const struct voxel_pixel *pixel)
+static void describe_pixel(const struct voxel_result *result, const struct voxel_pixel *pixel)
 {
     char voxel[128] = "of the voxel: not there yet";
     if (pixel->lor < 0) {
-        ui_tooltip("module %d, crystal p = %d, q = %d\nthe line ends in no crystal in coincidence",
-                   pixel->module, pixel->p, pixel->q);
+        ui_tooltip("module %d, crystal p = %d, q = %d\nthe line ends in no crystal in coincidence\n"
+                   "drawn by backend %s",
+                   pixel->module, pixel->p, pixel->q, result->drawn_by);
         return;
     }
     if (!isnan(pixel->voxel_sampled)) {
@@ -79,10 +96,12 @@ static void describe_pixel(const struct voxel_pixel *pixel)
     ui_tooltip("module %d, p = %d, q = %d\nmodule %d, r = %d, s = %d\nLOR %lld\n"
                "weight of this line %.6g\nsolid angle of its part of the face %.6g sr\n"
                "distance between the hits %.3f mm\nelement at the point: sampled %.7g, exact %.7g\n"
-               "%s",
+               "%s\nline by backend %s, elements sampled by %s%s%s",
                pixel->module, pixel->p, pixel->q, pixel->other, pixel->r, pixel->s,
                (long long)pixel->lor, pixel->weight, pixel->solid_angle_sr, pixel->distance_mm,
-               pixel->point_sampled, pixel->point_exact, voxel);
+               pixel->point_sampled, pixel->point_exact, voxel, result->drawn_by,
+               result->sampled_by, result->exact_by != NULL ? ", exact by " : "",
+               result->exact_by != NULL ? result->exact_by : "");
 }
 
 static void show_grid(const struct sheet *sheet, int rays, double pixels_per_texel)
@@ -118,23 +137,35 @@ static void show_sheet(struct app *app, int k, double width)
     if (touch.is_over && voxel_tool_at(app, k, touch.at, &pixel)) {
         tool->has_touch = true;
         tool->touched = pixel;
-        describe_pixel(&pixel);
+        describe_pixel(voxel_tool_result(app), &pixel);
         if (touch.is_pressed && pixel.lor >= 0) {
             lor_tool_choose(app, pixel.lor);
         }
     }
 }
 
+/* "sampled by raster" */
+static void name_sheet(const struct voxel_result *result, enum sheet_kind kind, char *text,
+                       size_t size)
+{
+    const char *exact = result->exact_by != NULL ? result->exact_by : "none";
+    const char *first = kind == SHEET_EXACT                                 ? exact
+                        : kind == SHEET_SAMPLED || kind == SHEET_DIFFERENCE ? result->sampled_by
+                                                                            : result->drawn_by;
+    const bool has_two = kind == SHEET_DIFFERENCE && strcmp(first, exact) != 0;
+    snprintf(text, size, "%s by %s%s%s", sheet_names[kind], first, has_two ? " and " : "",
+             has_two ? exact : "");
+}
+
 static void show_sheets(struct app *app)
 {
     struct voxel_tool *tool = &app->voxel;
+    char name[96];
     tool->has_touch = false;
     for (int k = 0; k < tool->num_sheets; k++) {
-        if (tool->num_sheets > 1) {
-            ui_toned(UI_DIM, "%s, up to %.4g", sheet_names[tool->sheet_kinds[k]],
-                     tool->sheets[k].high);
-        } else if (tool->kind != SHEET_CRYSTALS) {
-            ui_toned(UI_DIM, "colours end at %.4g", tool->sheets[k].high);
+        if (tool->num_sheets > 1 || tool->kind != SHEET_CRYSTALS) {
+            name_sheet(voxel_tool_result(app), tool->sheet_kinds[k], name, sizeof(name));
+            ui_toned(UI_DIM, "%s, up to %.4g", name, tool->sheets[k].high);
         }
         show_sheet(app, k, picture_width);
     }
@@ -152,9 +183,17 @@ static void show_row(const char *what, const struct voxel_row *sampled,
     }
 }
 
+static void show_backend(const struct voxel_result *result)
+{
+    char text[1400];
+    voxel_tool_describe(result, text, sizeof(text));
+    ui_toned(result->why_not[0] != '\0' ? UI_WARNING : UI_DIM, "%s", text);
+}
+
 static void show_result(struct app *app, const struct voxel_result *result)
 {
     show_sheets(app);
+    show_backend(result);
     if (ui_table("rows", 3)) {
         ui_field("", "sampled");
         ui_cell();
@@ -175,6 +214,7 @@ void panel_voxel(struct app *app)
     const struct job_report *report = &app->voxel.report;
     bool changed = choose_point(app);
     changed = choose_lines(app) || changed;
+    changed = choose_backend(app) || changed;
     choose_kind(app);
     if (changed) {
         voxel_tool_ask(app);

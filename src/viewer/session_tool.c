@@ -41,6 +41,7 @@ static void write_voxel(const struct app *app, struct lr_view_session *session)
     session->samples = request->samples;
     session->mu_steps = request->mu_steps;
     session->without_mu = request->without_mu;
+    session->backend = voxel_tool_backend(app);
 }
 
 static void write_range(const struct app *app, struct lr_view_session *session)
@@ -151,6 +152,7 @@ static void read_voxel(struct app *app, const struct lr_view_session *session)
     request->samples = session->samples;
     request->mu_steps = session->mu_steps;
     request->without_mu = session->without_mu;
+    request->backend = voxel_backends[session->backend];
 }
 
 static void read_shown(struct app *app, const struct lr_view_session *session)

@@ -19,8 +19,15 @@ struct voxel_request {
     int samples;  /* N points of the voxel, split over the axes; 0 = by the crystal pitch */
     int mu_steps; /* K */
     bool without_mu;
-    const char *backend; /* of sampled elements and windows: "cpu" (NULL) or "raster" */
+    bool on_graphics;    /* OpenGL has a graphics processor: compute is then asked first for exact
+                            elements */
+    const char *backend; /* of voxel_backends, or NULL for the first */
 };
+
+/* "raster": windows and sampled elements by the projector's shaders, exact ones by compute, native
+ * or cpu, whichever is quick and can. "compute": elements by that, windows by raster. "cpu": all in
+ * double. Where one cannot run, cpu does it, and the result says why. NULL at the end. */
+extern const char *const voxel_backends[];
 
 /* A row of the matrix, or none (count 0, sum 0). Arrays are the result's. */
 struct voxel_row {
@@ -51,6 +58,10 @@ struct voxel_result {
     int64_t voxel_row; /* its row in the study's grid; -1: the point is outside, and the voxel is
                            one of that size about the point */
     bool has_mu, has_exact;
+    const char *drawn_by, *sampled_by, *exact_by; /* backends of windows and elements; exact_by is
+                                                     NULL in sampled mode */
+    char drawn_on[160];                           /* the device of drawn_by */
+    char why_not[1024]; /* why what was asked for is done by cpu: a sentence; "" = it is not */
     int num_windows;
     const struct voxel_window *windows;          /* [num_windows] */
     float high_weight;                           /* largest of all windows */

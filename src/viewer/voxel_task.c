@@ -8,8 +8,11 @@
 #include "viewer/operators.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+const char *const voxel_backends[] = {"raster", "compute", "cpu", NULL};
 
 /* Of all windows together: some 3 GB. */
 static const double most_pixels = 64e6;
@@ -111,7 +114,7 @@ lr_status voxel_task_create(const struct study_view *study, const struct voxel_r
     }
     made->study = study_view_hold(study);
     made->request = *request;
-    made->request.backend = backend_name(request->backend, "cpu");
+    made->request.backend = backend_name(request->backend, voxel_backends[0]);
     made->result.request = *request;
     made->result.request.backend = NULL; /* may be gone before the job ends */
     made->result.has_exact = request->mode != LR_MODE_SAMPLED;
@@ -127,14 +130,31 @@ lr_status voxel_task_create(const struct study_view *study, const struct voxel_r
 
 /* --- operators and rows --- */
 
+/* What an operator is for. */
+enum purpose { FOR_WINDOWS, FOR_SAMPLED, FOR_EXACT };
+
+/* In the order in which they are tried. native computes what it can as fast as a processor does. */
+static const char *backends_for(const struct voxel_request *request, enum purpose purpose)
+{
+    if (strcmp(request->backend, "cpu") == 0) {
+        return "cpu";
+    }
+    const bool computes = strcmp(request->backend, "compute") == 0;
+    if (purpose == FOR_EXACT && !computes) {
+        return request->on_graphics ? "compute,native,cpu" : "native,cpu";
+    }
+    return computes && purpose != FOR_WINDOWS ? "compute,cpu" : "raster,cpu";
+}
+
 /* params: log and progress. */
-static lr_status create_operator(const struct voxel_task *task, lr_mode mode,
+static lr_status create_operator(const struct voxel_task *task, enum purpose purpose,
                                  lr_operator_params params, lr_operator **op)
 {
     const struct voxel_request *request = &task->request;
+    const lr_mode mode = purpose == FOR_EXACT ? LR_MODE_EXACT : LR_MODE_SAMPLED;
     params.lors = task->study.lors;
     params.grid = &task->result.voxel;
-    params.backend = mode == LR_MODE_EXACT ? "cpu" : task->request.backend;
+    params.backend = backends_for(request, purpose);
     params.mode = mode;
     params.rays = mode == LR_MODE_EXACT ? 0 : request->rays;
     params.mu = task->result.has_mu ? task->study.mu : NULL;
@@ -157,12 +177,33 @@ static lr_status compute_row(struct voxel_task *task, lr_operator *op, enum voxe
                : lr_operator_rows(op, 0, 1, &sink);
 }
 
+/* Why cpu does what another was asked for. */
+static void note_passed_over(struct voxel_result *result, const lr_operator_info *info)
+{
+    if (info->passed_over != NULL && strcmp(info->backend, "cpu") == 0) {
+        snprintf(result->why_not, sizeof(result->why_not), "%s", info->passed_over);
+    }
+}
+
+static void note_elements(struct voxel_result *result, enum purpose purpose,
+                          const lr_operator_info *info)
+{
+    const char *name = backend_name(info->backend, "");
+    if (purpose == FOR_EXACT) {
+        result->exact_by = name;
+    } else {
+        result->sampled_by = name;
+        note_passed_over(result, info);
+    }
+}
+
 /* A row by an operator of its own. */
-static lr_status compute_alone(struct voxel_task *task, lr_mode mode, enum voxel_row_kind kind,
-                               const lr_operator_params *params)
+static lr_status compute_alone(struct voxel_task *task, enum purpose purpose,
+                               enum voxel_row_kind kind, const lr_operator_params *params)
 {
     lr_operator *op = NULL;
-    LR_TRY(create_operator(task, mode, *params, &op));
+    LR_TRY(create_operator(task, purpose, *params, &op));
+    note_elements(&task->result, purpose, lr_operator_get_info(op));
     const lr_status status = compute_row(task, op, kind, params->log);
     lr_operator_destroy(op);
     return status;
@@ -285,13 +326,27 @@ static void note_settings(struct voxel_task *task, const lr_operator *op)
     memcpy(task->result.samples, info->samples, sizeof(task->result.samples));
 }
 
-static lr_status run_sampled(struct voxel_task *task, lr_operator *op, const lr_log *log,
-                             const lr_progress *progress)
+static void note_drawing(struct voxel_result *result, const lr_operator_info *info)
 {
+    result->drawn_by = backend_name(info->backend, "");
+    snprintf(result->drawn_on, sizeof(result->drawn_on), "%s", info->device);
+    note_passed_over(result, info);
+}
+
+/* Windows, and by the same operator the row that goes with them, where one does both. */
+static lr_status run_sampled(struct voxel_task *task, lr_operator *op,
+                             const lr_operator_params *params)
+{
+    const bool does_both = strcmp(task->request.backend, "compute") != 0;
     note_settings(task, op);
-    LR_TRY(size_windows(task, log));
-    LR_TRY(draw_windows(task, op, progress));
-    return compute_row(task, op, ROW_POINT_SAMPLED, log);
+    note_drawing(&task->result, lr_operator_get_info(op));
+    LR_TRY(size_windows(task, params->log));
+    LR_TRY(draw_windows(task, op, params->progress));
+    if (!does_both) {
+        return compute_alone(task, FOR_SAMPLED, ROW_POINT_SAMPLED, params);
+    }
+    note_elements(&task->result, FOR_SAMPLED, lr_operator_get_info(op));
+    return compute_row(task, op, ROW_POINT_SAMPLED, params->log);
 }
 
 static lr_status run_windows(void *object, const lr_log *log, const lr_progress *progress)
@@ -300,12 +355,12 @@ static lr_status run_windows(void *object, const lr_log *log, const lr_progress 
     struct voxel_result *result = &task->result;
     const lr_operator_params params = {.log = log, .progress = progress};
     lr_operator *op = NULL;
-    LR_TRY(create_operator(task, LR_MODE_SAMPLED, params, &op));
-    const lr_status status = run_sampled(task, op, log, progress);
+    LR_TRY(create_operator(task, FOR_WINDOWS, params, &op));
+    const lr_status status = run_sampled(task, op, &params);
     lr_operator_destroy(op);
     LR_TRY(status);
     if (result->has_exact) {
-        LR_TRY(compute_alone(task, LR_MODE_EXACT, ROW_POINT_EXACT, &params));
+        LR_TRY(compute_alone(task, FOR_EXACT, ROW_POINT_EXACT, &params));
     }
     result->point_sampled = look_at(&task->rows[ROW_POINT_SAMPLED]);
     result->point_exact = look_at(&task->rows[ROW_POINT_EXACT]);
@@ -317,9 +372,9 @@ static lr_status run_means(void *object, const lr_log *log, const lr_progress *p
     struct voxel_task *task = object;
     struct voxel_result *result = &task->result;
     const lr_operator_params params = {.log = log, .progress = progress};
-    LR_TRY(compute_alone(task, LR_MODE_SAMPLED, ROW_VOXEL_SAMPLED, &params));
+    LR_TRY(compute_alone(task, FOR_SAMPLED, ROW_VOXEL_SAMPLED, &params));
     if (result->has_exact) {
-        LR_TRY(compute_alone(task, LR_MODE_EXACT, ROW_VOXEL_EXACT, &params));
+        LR_TRY(compute_alone(task, FOR_EXACT, ROW_VOXEL_EXACT, &params));
     }
     result->voxel_sampled = look_at(&task->rows[ROW_VOXEL_SAMPLED]);
     result->voxel_exact = look_at(&task->rows[ROW_VOXEL_EXACT]);

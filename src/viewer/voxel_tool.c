@@ -8,6 +8,7 @@
 #include "viewer/scene_lines.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ lr_status voxel_tool_open(struct app *app)
     tool->voxel = voxel_create(&app->log);
     tool->num_lines = LINES_AT_FIRST;
     tool->request.rays = 4;
+    tool->request.on_graphics = !gl_context_limits(app->ctx)->software;
     return tool->voxel != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -61,6 +63,17 @@ void voxel_tool_take_study(struct app *app)
 const struct voxel_result *voxel_tool_result(const struct app *app)
 {
     return voxel_result(app->voxel.voxel, NULL);
+}
+
+int voxel_tool_backend(const struct app *app)
+{
+    const char *wanted = app->voxel.request.backend;
+    for (int k = 0; wanted != NULL && voxel_backends[k] != NULL; k++) {
+        if (strcmp(voxel_backends[k], wanted) == 0) {
+            return k;
+        }
+    }
+    return 0;
 }
 
 /* --- the scene --- */
@@ -188,6 +201,26 @@ static void seek_primary(struct app *app, const struct voxel_result *result)
     tool->seeks_primary = false;
 }
 
+void voxel_tool_describe(const struct voxel_result *result, char *text, size_t size)
+{
+    const bool has_exact = result->exact_by != NULL;
+    snprintf(text, size, "drawn by backend %s on %s; elements sampled by %s%s%s%s%s",
+             result->drawn_by, result->drawn_on, result->sampled_by, has_exact ? ", exact by " : "",
+             has_exact ? result->exact_by : "", result->why_not[0] != '\0' ? "; " : "",
+             result->why_not);
+}
+
+static void say_stand_in(struct app *app, const struct voxel_result *result)
+{
+    struct voxel_tool *tool = &app->voxel;
+    char text[1400];
+    if (result->why_not[0] != '\0' && strcmp(tool->said, result->why_not) != 0) {
+        voxel_tool_describe(result, text, sizeof(text));
+        app_say(app, LR_LOG_WARNING, "correspondence images are %s", text);
+    }
+    snprintf(tool->said, sizeof(tool->said), "%s", result->why_not);
+}
+
 lr_status voxel_tool_update(struct app *app)
 {
     struct voxel_tool *tool = &app->voxel;
@@ -203,6 +236,7 @@ lr_status voxel_tool_update(struct app *app)
     }
     if (serial != tool->serial) {
         tool->serial = serial;
+        say_stand_in(app, result);
         seek_primary(app, result);
         if (voxel_study(tool->voxel)->scanner == app->open.scanner && app->tool == TOOL_VOXEL) {
             LR_TRY(show_scene(app, result));

@@ -26,6 +26,7 @@ struct voxel_tool {
     int num_lines;  /* LORs drawn in the scene: the strongest */
     bool has_touch; /* the pixel under the mouse, in the last frame */
     struct voxel_pixel touched;
+    char said[1024]; /* why cpu draws: it is said once */
 };
 
 lr_status voxel_tool_open(struct app *app);
@@ -40,6 +41,13 @@ lr_status voxel_tool_update(struct app *app);
 
 /* The module that sees the point best: the one farthest along the first LOR. */
 const struct voxel_result *voxel_tool_result(const struct app *app);
+
+/* Which of voxel_backends is wanted. */
+int voxel_tool_backend(const struct app *app);
+
+/* "drawn by backend raster on llvmpipe; elements sampled by raster, exact by native", and why where
+ * cpu stands in. */
+void voxel_tool_describe(const struct voxel_result *result, char *text, size_t size);
 
 /* What is under a pixel of window `window`, and the lines that stand for it. */
 bool voxel_tool_at(struct app *app, int sheet, const double at[2], struct voxel_pixel *pixel);

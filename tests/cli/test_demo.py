@@ -107,7 +107,7 @@ class Demo(unittest.TestCase):
             self.assertIn(f"`{key}`", section)
 
     def test_fallback_is_said(self):
-        self.assertNotIn("go on with backend cpu", self.log)
+        self.assertNotIn("drawn by backend cpu", self.log)
         self.assertEqual(self.found["operator"]["mode"], "exact")
 
     def test_rods_stand_apart(self):
@@ -142,7 +142,7 @@ class WithoutGl(unittest.TestCase):
                                   env=dict(os.environ, __EGL_VENDOR_LIBRARY_FILENAMES="/nonexistent"),
                                   capture_output=True, text=True, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
-            self.assertIn("go on with backend cpu", done.stderr)
+            self.assertIn("drawn by backend cpu", done.stderr)
             self.assertNotIn("error:", done.stderr)
             self.assertIn(json.loads(done.stdout)["operator"]["backend"], ("native", "cpu"))
 

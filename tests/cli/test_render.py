@@ -1,13 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Black-box tests of the pictures of render."""
+import json
 import math
 import os
 import random
 import re
+import shutil
+import struct
 from pathlib import Path
 
-from program import CPU, SMALL_RING, ProgramTest, main
+from program import CPU, SMALL_RING, ProgramTest, main, write_nifti
 
 # Nine by nine crystals of the Penn scanner, face to face and at 150 degrees.
 OPPOSED = """\
@@ -39,6 +42,11 @@ def read_npy(path):
     assert "'<f4'" in header, header
     shape = tuple(int(n) for n in re.search(r"\(([^)]*)\)", header).group(1).split(",") if n)
     return shape, memoryview(raw[10 + length:]).cast("f")
+
+
+def png_size(path):
+    return struct.unpack(">2I", Path(path).read_bytes()[16:24])
+
 
 class Render(ProgramTest):
     def test_pixels_sum_to_the_row(self):
@@ -92,11 +100,171 @@ class Render(ProgramTest):
         self.assertGreater(int.from_bytes(header[16:20], "big"), 3 * captions)
 
     def test_every_machine_draws(self):
-        """auto takes a backend that draws, whatever else is faster here."""
+        """auto takes the projector's shaders, whatever else is faster here; cpu without OpenGL."""
         found = self.json("render", "--scanner", self.scanner, "--at", "0,0,0", "-o",
                           self.path("p"))
-        self.assertEqual(found["operator"]["backend"], "cpu")
+        wanted = "raster" if self.has_opengl() else "cpu"
+        self.assertEqual(found["operator"]["backend"], wanted)
         self.assertTrue(found["modules"])
+        record = json.loads(Path(self.path("p/render.json")).read_text())
+        for key in ("scanner", "point_mm", "modules", "weights"):
+            self.assertEqual(record[key], found[key])
+        for key in ("backend", "device", "passed_over", "rays", "mu_steps"):
+            self.assertEqual(record[key], found["operator"][key])
+
+    def has_opengl(self):
+        return any(d["usable"] for d in self.json("info")["devices"])
+
+    def need_opengl(self):
+        if not self.has_opengl():
+            self.skipTest("no OpenGL device")
+
+    def draw(self, folder, *more, at="1.13,2.27,-1.41", **options):
+        """render's JSON, what it says on stderr, and {module: [pixels]}."""
+        done = self.good("render", "--scanner", self.scanner, f"--at={at}", "--json", *more, "-o",
+                         self.path(folder), **options)
+        pixels = {}
+        for module in json.loads(done.stdout)["modules"]:
+            _, values = read_npy(self.folder / folder / f"module_{module}.npy")
+            pixels[module] = [tuple(values[k:k + 5]) for k in range(0, len(values), 5)]
+        return json.loads(done.stdout), done.stderr, pixels
+
+    def test_raster_is_the_matrix(self):
+        """The pictures are the rows that another backend computes: which crystals, but for lines
+        that pass an edge at less than 1e-4 of the pitch, and what they carry, to 1e-5."""
+        self.need_opengl()
+        for number, at in enumerate(("1.13,2.27,-1.41", "-7.91,3.03,5.77")):
+            found, _, pixels = self.draw(f"p{number}", "--rays", 5, at=at)
+            self.assertEqual(found["operator"]["backend"], "raster")
+            sums = {}
+            for module, image in pixels.items():
+                for k, (other, r, s, weight, _) in enumerate(image):
+                    if weight > 0:
+                        crystal = (module, k % 20 // 5, k // 20 // 5)
+                        pair = tuple(sorted([crystal, (int(other), int(r), int(s))]))
+                        sums[pair] = sums.get(pair, 0.0) + weight
+            self.good("matrix", *self.on_ring, "--mode", "sampled", "--rays", 5, f"--at={at}",
+                      "-o", self.path("m.tsv"))
+            row = {}
+            for line in Path(self.path("m.tsv")).read_text().splitlines()[1:]:
+                cells = line.split("\t")
+                m, p, q, n, r, s = map(int, cells[4:10])
+                row[tuple(sorted([(m, p, q), (n, r, s)]))] = float(cells[10])
+            free = self.free_of_edges([float(x) for x in at.split(",")], 5, row)
+            self.assertGreater(len(free), 0.9 * len(row))
+            self.assertEqual({pair for pair in sums if pair in free}, free)
+            self.assertFalse(set(sums) - set(row) - self.near_edges)
+            for pair in free:
+                self.assertLess(abs(sums[pair] / row[pair] - 1), 1e-5, pair)
+
+    def free_of_edges(self, at, rays, row):
+        """Pairs of the row none of whose lines is near an edge, by the ring's own geometry: eight
+        modules at 30 mm, 4 x 4 crystals of 3.8 mm every 4 mm, hits on their front faces."""
+        hit_mm, near = 30.0, set()
+        places = {}
+        for module in range(8):
+            angle = 2 * math.pi * module / 8
+            places[module] = ((math.cos(angle), math.sin(angle)),
+                              (-math.sin(angle), math.cos(angle)))
+        for m in range(8):
+            (nx, ny), (ux, uy) = places[m]
+            for k in range((4 * rays) ** 2):
+                x, y = k % (4 * rays), k // (4 * rays)
+                u, v = ((c // rays - 1.5) * 4 + ((c % rays + 0.5) / rays - 0.5) * 3.8
+                        for c in (x, y))
+                ray = (hit_mm * nx + u * ux - at[0], hit_mm * ny + u * uy - at[1], v - at[2])
+                for n in range(8):
+                    (ox, oy), (wx, wy) = places[n]
+                    slope = ox * ray[0] + oy * ray[1]
+                    if n == m or slope == 0:
+                        continue
+                    t = (hit_mm - ox * at[0] - oy * at[1]) / slope
+                    if t >= 0:
+                        continue
+                    across = (at[0] + t * ray[0]) * wx + (at[1] + t * ray[1]) * wy
+                    cells = [across / 4 + 2, (at[2] + t * ray[2]) / 4 + 2]
+                    if any(c < -1e-3 or c > 4.001 for c in cells):
+                        continue
+                    for c in cells:
+                        place = c - math.floor(c)
+                        if min(abs(place - edge) for edge in (0, 0.025, 0.975, 1)) < 1e-4:
+                            r, s = (min(max(int(c), 0), 3) for c in cells)
+                            for i in (-1, 0, 1):
+                                for j in (-1, 0, 1):
+                                    near.add(tuple(sorted([(m, x // rays, y // rays),
+                                                           (n, r + i, s + j)])))
+        self.near_edges = near
+        return set(row) - near
+
+    def test_shaders_draw(self):
+        """What shaders/correspondence.frag says is what the pictures show."""
+        self.need_opengl()
+        shaders = self.folder / "shaders"
+        shutil.copytree(self.source_root / "shaders", shaders)
+        text = (shaders / "correspondence.frag").read_text()
+        line = "out_hit = uvec2(crystal, floatBitsToUint(weight));"
+        self.assertIn(line, text)
+        (shaders / "correspondence.frag").write_text(
+            text.replace(line, "out_hit = uvec2(crystal, floatBitsToUint(2.0 * weight));"))
+        env = dict(os.environ, LORASTER_SHADER_DIR=str(shaders))
+        _, _, plain = self.draw("a")
+        _, _, twice = self.draw("b", env=env)
+        _, _, other = self.draw("c", "--backend", "cpu", env=env)
+        self.assertEqual(plain.keys(), twice.keys())
+        for module, image in plain.items():
+            self.assertGreater(sum(pixel[3] for pixel in image), 0)
+            for one, two, three in zip(image, twice[module], other[module]):
+                self.assertEqual(two[3], 2 * one[3])
+                self.assertLessEqual(abs(three[3] - one[3]), 1e-5 * one[3])
+
+    def check_stand_in(self, words, env):
+        """cpu draws; one sentence says so on stderr and on every PNG, which are higher for it."""
+        found, said, _ = self.draw("stand_in", env=env)
+        self.assertEqual(found["operator"]["backend"], "cpu")
+        lines = [line for line in said.splitlines() if line]
+        self.assertEqual(len(lines), 1, said)
+        for word in ["warning", "drawn by backend cpu", "raster cannot run here", *words]:
+            self.assertIn(word, said)
+        self.assertTrue(said.rstrip().endswith(found["operator"]["passed_over"]))
+        self.draw("cpu", "--backend", "cpu")
+        for name in ("contact_sheet.png", f"module_{found['modules'][0]}_colour.png"):
+            heights = [png_size(self.folder / folder / name)[1] for folder in ("stand_in", "cpu")]
+            self.assertGreater(heights[0], heights[1], name)
+        self.refuse(4 if "OpenGL" in words else 1, words, "render", "--scanner", self.scanner,
+                    "--backend", "raster", "--at=0,0,0", "-o", self.path("none"), env=env)
+
+    def test_without_opengl(self):
+        self.check_stand_in(["OpenGL", "install"],
+                            dict(os.environ, __EGL_VENDOR_LIBRARY_FILENAMES="/nonexistent"))
+
+    def test_broken_shader(self):
+        self.need_opengl()
+        shaders = self.folder / "shaders"
+        shutil.copytree(self.source_root / "shaders", shaders)
+        (shaders / "correspondence.frag").write_text("#version 450 core\n#error broken\n")
+        self.check_stand_in(["correspondence.frag", "broken"],
+                            dict(os.environ, LORASTER_SHADER_DIR=str(shaders)))
+
+    def test_absorption(self):
+        """The fragment shader's march through the mu-map, against cpu's."""
+        self.need_opengl()
+        write_nifti(self.path("mu.nii"), (12, 12, 9), (4, 4, 4),
+                    [0.0096 if (k % 12 - 5.5) ** 2 + (k // 12 % 12 - 6.5) ** 2 < 20 else 0.002
+                     for k in range(12 * 12 * 9)])
+        mu = ["--mu", self.path("mu.nii"), "--mu-steps", "24"]
+        found, _, plain = self.draw("a")
+        dense, _, raster = self.draw("b", *mu)
+        _, _, cpu = self.draw("c", *mu, "--backend", "cpu")
+        self.assertEqual(dense["operator"]["backend"], found["operator"]["backend"])
+        self.assertEqual(dense["operator"]["mu_steps"], 24)
+        compared = 0
+        for module, image in raster.items():
+            for one, two, free in zip(image, cpu[module], plain[module]):
+                if one[:3] == two[:3] and two[3] > 0:
+                    self.assertLess(abs(one[3] / two[3] - 1), 1e-5)
+                    self.assertTrue(0.5 * free[3] < one[3] < 0.95 * free[3])
+                    compared += 1
+        self.assertGreater(compared, 500)
 
     def test_one_module(self):
         found = self.json("render", *self.on_ring, "--at", "3,0,0", "--module", 4, "-o",
@@ -109,6 +277,12 @@ class Render(ProgramTest):
                     "-o", "p")
         self.refuse(2, "exact", "render", *self.on_ring, "--mode", "exact", "--at", "0,0,0",
                     "-o", "p")
+        self.refuse(2, "--penetration", "render", *self.on_ring, "--penetration", "--at", "0,0,0",
+                    "-o", "p")
+        for backend in ("compute", "native"):
+            if backend == "native" or self.has_opengl():
+                self.refuse(2, "draws no correspondence images", "render", "--scanner",
+                            self.scanner, "--backend", backend, "--at", "0,0,0", "-o", "p")
         self.refuse(1, "ring.yaml", "render", *self.on_ring, "--at", "0,0,0", "-o", "ring.yaml")
 
 
@@ -250,6 +424,20 @@ class Compare(ProgramTest):
         self.assertEqual(found[1]["operator"]["backend"], "compute")
         self.assertEqual(found[0]["module"], found[1]["module"])
         self.assertLess(abs(found[1]["sum"] / found[0]["sum"] - 1), 1e-5)
+        a, b = [f["sampled"][0] for f in found]
+        for key in ("relative_l2", "sum_error", "largest_error", "missed_weight"):
+            self.assertLess(abs(a[key] - b[key]), 1e-4, key)
+        self.assertEqual([f["sampled"][0]["backend"] for f in found], ["cpu", "compute"])
+
+    def test_sampled_by_the_shaders(self):
+        """Without --backend sampled elements are raster's, and those of cpu."""
+        usable = [d for d in self.json("info")["devices"] if d["usable"]]
+        if not usable:
+            self.skipTest("no OpenGL device")
+        found = [self.json("render", "--scanner", self.scanner, *more, "--at", "1.03,2.11,-1.37",
+                           "--compare", "4", "-o", self.path(f"c{len(more)}"))
+                 for more in ([], CPU)]
+        self.assertEqual([f["sampled"][0]["backend"] for f in found], ["raster", "cpu"])
         a, b = [f["sampled"][0] for f in found]
         for key in ("relative_l2", "sum_error", "largest_error", "missed_weight"):
             self.assertLess(abs(a[key] - b[key]), 1e-4, key)

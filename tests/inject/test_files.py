@@ -293,7 +293,7 @@ class Writing(FailingFiles):
             Case("render", ["render", *self.on, "--mode", "sampled", "--rays", "2", "--at", "1,0,0",
                             "--module", "0", "-o", "."],
                  [["module_0.npy"], ["module_0_colour.png"], ["module_0_weight.png"],
-                  ["contact_sheet.png"]]),
+                  ["render.json"], ["contact_sheet.png"]]),
             Case("scanner check", ["scanner", "check", self.ring, "--png", "c.png"],
                  [["c.png"]]),
             Case("direct lut", ["direct", "lut", *KERNEL, *DIRECT_GRID, "-o", "t.png"],

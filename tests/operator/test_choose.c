@@ -349,6 +349,55 @@ static void test_who_cannot_run_is_left_out(void **state)
     world_finish(&w);
 }
 
+/* Of a list the first that can is taken; what the others lack is kept, not said. */
+static void test_lists(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    w.params.backend = "first, second";
+    line_up(20, 400, 100);
+    expect(&w, 3, "first");
+    for (int k = 0; k < 3; k++) {
+        static const lr_status answers[] = {LR_NO_DEVICE, LR_USAGE, LR_FAILED};
+        racers[0].answer = answers[k];
+        lr_operator *op = lr_operator_create_among(&w.params, choices, 3);
+        assert_non_null(op);
+        assert_string_equal(lr_operator_get_info(op)->backend, "second");
+        assert_string_equal(lr_operator_get_info(op)->passed_over,
+                            "first cannot run here: first stays at home");
+        lr_operator_destroy(op);
+        expect(&w, 3, "second"); /* nothing is said of the first */
+    }
+    /* second has no exact mode, whoever asks; the mode is that of the one taken. */
+    w.params.backend = "second,rows";
+    w.params.mode = LR_MODE_EXACT;
+    expect(&w, 3, "rows");
+    w.params.mode = LR_MODE_AUTO;
+    w.params.rays = 0;
+    w.params.backend = "first,second";
+    racers[0].answer = LR_OK;
+    expect(&w, 3, "first");
+    assert_int_equal(racers[0].mode, LR_MODE_EXACT);
+    racers[0].answer = LR_FAILED;
+    expect(&w, 3, "second");
+    assert_int_equal(racers[1].mode, LR_MODE_SAMPLED);
+    /* Where none can, the last one says why; to be stopped is no reason to try another. */
+    racers[1].answer = LR_NO_DEVICE;
+    assert_null(lr_operator_create_among(&w.params, choices, 3));
+    assert_int_equal(w.log.status, LR_NO_DEVICE);
+    assert_string_equal(w.log.error, "second stays at home");
+    racers[0].answer = LR_CANCELLED;
+    const int before = racers[1].creations;
+    assert_null(lr_operator_create_among(&w.params, choices, 3));
+    assert_int_equal(racers[1].creations, before);
+    w.params.backend = "first,third";
+    racers[0].answer = LR_NO_DEVICE;
+    assert_null(lr_operator_create_among(&w.params, choices, 3));
+    assert_non_null(strstr(w.log.error, "there is no backend \"third\""));
+    world_finish(&w);
+}
+
 static void test_auto_mode(void **state)
 {
     (void)state;
@@ -580,6 +629,7 @@ int main(void)
         cmocka_unit_test(test_without_a_place_it_is_measured),
         cmocka_unit_test(test_the_usual_place),
         cmocka_unit_test(test_who_cannot_run_is_left_out),
+        cmocka_unit_test(test_lists),
         cmocka_unit_test(test_auto_mode),
         cmocka_unit_test(test_penetration_and_determinism_are_passed_on),
         cmocka_unit_test(test_deterministic_takes_the_same_in_every_run),

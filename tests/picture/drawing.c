@@ -332,6 +332,26 @@ static void test_mosaic(void **state)
         assert_int_equal(count_pixels(page, red), area);
         lr_picture_destroy(page);
     }
+    /* A subtitle is broken into lines: the page grows by their height, and less than the text is
+     * wide. */
+    static const char words[] = "words that tell what made it, and why nothing else did, at such a "
+                                "length that two lines or more are needed for them";
+    lr_mosaic_params params = {.tiles = list, .num_tiles = 1, .title = "all"};
+    lr_picture *plain = lr_picture_mosaic(&params);
+    params.subtitle = words;
+    lr_picture *noted = lr_picture_mosaic(&params);
+    assert_true(plain != NULL && noted != NULL);
+    assert_true(noted->size[1] >= plain->size[1] + 2 * 8);
+    assert_true(noted->size[0] < 6 * (int)strlen(words));
+    int drawn = 0;
+    for (int y = 34; y < 34 + noted->size[1] - plain->size[1]; y++) {
+        for (int x = 0; x < noted->size[0]; x++) {
+            drawn += same(at(noted, x, y), (lr_colour){0, 0, 0});
+        }
+    }
+    assert_true(drawn > 4 * (int)strlen(words)); /* a letter has more dots than that, blanks none */
+    lr_picture_destroy(plain);
+    lr_picture_destroy(noted);
     struct test_log log;
     test_log_init(&log);
     assert_null(lr_picture_mosaic(&(lr_mosaic_params){.tiles = list, .log = &log.log}));

@@ -388,6 +388,47 @@ static void test_window_of_lors(void **context)
     stage_close(&stage);
 }
 
+/* The images come from fragments that were shaded: at least one for each pixel that has a hit, by
+ * the device's own count, and none without draws. */
+static void test_fragments_are_counted(void **context)
+{
+    if (!GLEW_ARB_pipeline_statistics_query && !GLEW_VERSION_4_6) {
+        skip();
+    }
+    struct stage stage;
+    uint64_t state = test_seed();
+    stage_open(&stage,
+               &(struct stage_params){
+                   .ctx = *context, .scanner = create_two_rings(), .rays = 4, .path_length = true});
+    const int modules = stage.scanner->num_modules;
+    struct hand_batch hand = {.images = test_alloc(modules, sizeof(*hand.images)),
+                              .draws = test_alloc(modules * modules, sizeof(*hand.draws))};
+    struct texel *atlas = test_alloc(stage_atlas_texels(&stage), sizeof(*atlas));
+    eye_place(stage.eye, (const double[3]){1.3, -2.1, 0.7});
+    for (int draws = 0; draws < 2; draws++) {
+        GLuint query, shaded = 0;
+        int64_t hits = 0;
+        fill_batch(&stage, &hand, &state);
+        hand.batch.num_draws *= draws;
+        glGenQueries(1, &query);
+        glBeginQuery(GL_FRAGMENT_SHADER_INVOCATIONS_ARB, query);
+        stage_check(&stage, lr_correspondence_render(&stage.images, &hand.batch) == LR_OK);
+        glEndQuery(GL_FRAGMENT_SHADER_INVOCATIONS_ARB);
+        glGetQueryObjectuiv(query, GL_QUERY_RESULT, &shaded);
+        glDeleteQueries(1, &query);
+        stage_check(&stage, gl_texture_read(stage.images.atlas->colours[0], NULL, atlas) == LR_OK);
+        for (int64_t k = 0; k < stage_atlas_texels(&stage); k++) {
+            hits += atlas[k].crystal != 0;
+        }
+        print_message("%u fragments shaded, %lld pixels with a hit\n", shaded, (long long)hits);
+        assert_true(draws == 0 ? shaded == 0 && hits == 0 : hits > 1000 && shaded >= hits);
+    }
+    free(atlas);
+    free(hand.images);
+    free(hand.draws);
+    stage_close(&stage);
+}
+
 int main(void)
 {
     struct gl_context *ctx = stage_context();
@@ -400,6 +441,7 @@ int main(void)
         cmocka_unit_test_prestate(test_crowded_scanners, ctx),
         cmocka_unit_test_prestate(test_absorption, ctx),
         cmocka_unit_test_prestate(test_window_of_lors, ctx),
+        cmocka_unit_test_prestate(test_fragments_are_counted, ctx),
     };
     const int failed = cmocka_run_group_tests_name("render_correspondence", tests, NULL, NULL);
     stage_leave(ctx);

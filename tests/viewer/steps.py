@@ -10,7 +10,7 @@ from png import read as read_png  # noqa: E402,F401
 from program import HANG_S, SMALL_RING, ProgramTest, main, write_nifti  # noqa: E402,F401
 
 # Where the voxel panel's picture lies in a window of 1280 x 800, in pixels.
-SHEET = (888, 196, 1188, 496)
+SHEET = (888, 220, 1188, 520)
 
 
 class ViewTest(ProgramTest):

@@ -6,6 +6,7 @@ import math
 import os
 import re
 import resource
+import shutil
 import struct
 import sys
 from pathlib import Path
@@ -31,7 +32,7 @@ class Values(ViewTest):
         asked = ["touched", "touched.exact", "touched.sampled", "touched.point_exact",
                  "touched.point_sampled"]
         # In a small window, which is drawn in less time: the panel is as far from its right edge.
-        steps = ["size 700 530", *before, "set module -1", "set rays 4", "wait"]
+        steps = ["size 700 590", *before, "set module -1", "set rays 4", "wait"]
         for x, y in places(count):
             steps += [f"move {x - 580:.1f} {y:.1f}", *(f"print {name}" for name in asked)]
         pairs, _ = self.view(steps)
@@ -41,14 +42,25 @@ class Values(ViewTest):
             if one["touched"] != "none" and "-1" not in one["touched"]:
                 yield one
 
-    def compare(self, one, name, row):
+    # Of an element, and of the row's largest: cpu's own numbers in print, and single precision.
+    IN_DOUBLE, IN_SINGLE = (1e-6, 0.0), (1e-5, 1e-6)
+
+    def compare(self, one, name, row, tolerance=IN_DOUBLE):
         wanted, found = row.get(crystals(one["touched"]), 0.0), float(one[name])
-        self.assertLessEqual(abs(found - wanted), 1e-6 * wanted, (one, name, wanted))
+        bound = tolerance[0] * wanted + tolerance[1] * max(row.values())
+        self.assertLessEqual(abs(found - wanted), bound, (one, name, wanted))
         return wanted > 0.0
 
     def test_voxel_and_point(self):
+        self.check_voxel_and_point(["set backend cpu"], self.IN_DOUBLE)
+
+    def test_voxel_and_point_by_the_shaders(self):
+        """What the shaders draw and sample, with exact elements by whatever fits, is the matrix."""
+        self.check_voxel_and_point([], self.IN_SINGLE)
+
+    def check_voxel_and_point(self, chosen, tolerance):
         self.image("x.nii")
-        before = [*READY, "open image x.nii", "wait", "point 1.7 0.2 -3.8", "print voxel.row"]
+        before = [*READY, *chosen, "open image x.nii", "wait", "point 1.7 0.2 -3.8", "print voxel.row"]
         at = ["--at", "1.7,0.2,-3.8"]
         # 6 x 5 x 3 voxels of 3 x 3 x 4 mm about the origin
         row = 3 + 6 * (2 + 5 * 0)
@@ -63,7 +75,7 @@ class Values(ViewTest):
         self.assertEqual(pairs, [("voxel.row", str(row))])
         for one in self.touch(before[:-1], 160):
             for name, row in rows.items():
-                if self.compare(one, name, row):
+                if self.compare(one, name, row, tolerance):
                     hits[name].add(crystals(one["touched"]))
         print({name: len(found) for name, found in hits.items()}, "elements compared")
         for name, found in hits.items():
@@ -90,15 +102,75 @@ class Values(ViewTest):
         dense = self.rows(*at, "--mu", mu, "--mu-steps", "8")
         plain = self.rows(*at)
         self.assertLess(sum(dense.values()), 0.8 * sum(plain.values()))
-        for steps, row in ((ready, dense), ([*ready, "set absorption 0"], plain)):
-            found = [self.compare(one, "touched.point_sampled", row)
+        for steps, row, tolerance in (
+                (ready, dense, self.IN_SINGLE),
+                ([*ready, "set backend cpu"], dense, self.IN_DOUBLE),
+                ([*ready, "set backend cpu", "set absorption 0"], plain, self.IN_DOUBLE)):
+            found = [self.compare(one, "touched.point_sampled", row, tolerance)
                      for one in self.touch(steps, 60)]
             self.assertGreater(sum(found), 8)
 
+    def test_who_draws(self):
+        """The projector's shaders unless a person wishes otherwise; results say who it was, and
+        sessions keep the wish."""
+        asked = ["print voxel.drawn_by", "print voxel.sampled_by", "print voxel.exact_by"]
+        steps = [*READY, "wait", *asked, "screenshot a.png"]
+        for name in ("cpu", "compute", "raster"):
+            steps += [f"set backend {name}", "wait", *asked, f"save {name}.yaml"]
+        pairs, said = self.view([*steps, "set exact 0", "wait", *asked])
+        found = [tuple(text for _, text in pairs[k:k + 3]) for k in range(0, len(pairs), 3)]
+        self.assertEqual(found[1], ("cpu", "cpu", "cpu"))
+        self.assertEqual(found[2], ("raster", "compute", "compute"))
+        for k in (0, 3):
+            self.assertEqual(found[k][:2], ("raster", "raster"))
+            self.assertIn(found[k][2], ("native", "compute"))
+        self.assertEqual(found[4], ("raster", "raster", "none"))
+        self.assertNotIn("warning", said)
+        for k, name in ((1, "cpu"), (2, "compute"), (3, "raster")):
+            pairs, _ = self.view([f"open session {name}.yaml", "wait", *asked])
+            self.assertEqual(tuple(text for _, text in pairs), found[k])
+        self.view([*READY, "set backend native"], code=3)
+
+    def test_leaning_modules_are_exact_by_cpu(self):
+        """native cannot; the pictures go on, and nothing is said of it."""
+        self.write("lean.yaml", """\
+name: turned by 37 degrees in their planes
+modules:
+  - {center_mm: [0, 60, 0], u: [0.8, 0, 0.6], v: [-0.6, 0, 0.8], crystals: [4, 4],
+     pitch_mm: [4, 4], face_mm: [3.8, 3.8], depth_mm: 10}
+  - {center_mm: [0, -60, 0], u: [-0.8, 0, 0.6], v: [0.6, 0, 0.8], crystals: [4, 4],
+     pitch_mm: [4, 4], face_mm: [3.8, 3.8], depth_mm: 10}
+""")
+        pairs, said = self.view(["open scanner lean.yaml", "wait 600 anyway", "point 1 2 1", "wait",
+                                 "print voxel.drawn_by", "print voxel.exact_by"])
+        self.assertEqual([text for _, text in pairs][:1], ["raster"])
+        self.assertIn(pairs[1][1], ("cpu", "compute"))
+        self.assertNotIn("raster cannot", said)
+
+    def test_broken_shader(self):
+        """cpu goes on; one sentence says so, below and in the panel."""
+        shaders = self.folder / "shaders"
+        shutil.copytree(self.source_root / "shaders", shaders)
+        (shaders / "correspondence.frag").write_text("#version 450 core\n#error broken\n")
+        steps = [*READY, "point 1 2 1", "wait", "point 2 1 1", "wait", "print voxel.drawn_by",
+                 "print message", "key m", "frames 2", "screenshot a.png"]
+        pairs, said = self.view(steps, env=dict(os.environ, LORASTER_SHADER_DIR=str(shaders)))
+        self.assertEqual(pairs[0], ("voxel.drawn_by", "cpu"))
+        lines = [line for line in said.splitlines() if line]
+        self.assertEqual(len(lines), 1, said)
+        for words in ("warning", "drawn by backend cpu", "raster cannot run here", "broken"):
+            self.assertIn(words, lines[0])
+        self.assertIn(pairs[1][1], lines[0])
+        # The panel's own line, under the picture, in the colour of warnings.
+        _, _, rows = read_png(self.path("a.png"))
+        yellow = sum(rows[y][3 * x] > 150 and rows[y][3 * x + 1] > 130 and rows[y][3 * x + 2] < 110
+                     for y in range(SHEET[3], SHEET[3] + 60) for x in range(890, 1270))
+        self.assertGreater(yellow, 300)
+
     def test_sum_of_row(self):
         self.image("x.nii")
-        found = self.values([*READY, "open image x.nii", "wait", "point 2 1 -2.5", "wait",
-                             "print voxel.sum"])
+        found = self.values([*READY, "set backend cpu", "open image x.nii", "wait",
+                             "point 2 1 -2.5", "wait", "print voxel.sum"])
         exact = self.json("matrix", "--scanner", self.scanner, "--backend", "cpu", "--mode",
                           "exact", "--like", "x.nii", "--rows", "15:16", "-o", self.path("r.tsv"))
         self.assertLess(abs(float(found["voxel.sum"]) / exact["sum"] - 1), 1e-12)
