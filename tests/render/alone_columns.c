@@ -174,6 +174,12 @@ static int check_back(struct alone *alone, struct lr_columns *columns)
 /* --- cases --- */
 
 static const struct alone_case sampled_cases[] = {
+    {.scanner = "lying", .own = &lying, .mode = LR_MODE_SAMPLED, .rays = 2, .samples = {1, 2, 2}},
+    {.scanner = "upside down",
+     .own = &upside_down,
+     .mode = LR_MODE_SAMPLED,
+     .rays = 2,
+     .samples = {1, 2, 2}},
     {.scanner = "oblique", .mode = LR_MODE_SAMPLED, .rays = 4, .samples = {1, 1, 1}},
     {.scanner = "two rings",
      .mode = LR_MODE_SAMPLED,
@@ -212,24 +218,9 @@ struct variants {
     int mirrored, turned, packed, near, masks, plain;
 };
 
-/* Two rings that come back after half a turn, and none of whose crystals is near. */
-static lr_scanner *create_wide_rings(void)
-{
-    const int nu = 4, nv = 3;
-    const lr_ring ring = {.radius_mm = 45,
-                          .modules = 6,
-                          .rings = 2,
-                          .ring_pitch_mm = 8,
-                          .block_crystals = {&nu, &nv},
-                          .pitch_mm = {2.2, 2.2},
-                          .face_mm = {2.0, 2.1},
-                          .depth_mm = 10};
-    return scanner_ring(&ring, &(lr_scanner_params){.detection_depth_mm = 1.5});
-}
-
-static const struct scanner_case wide_rings = {"wide rings", create_wide_rings, 4};
-
 static const struct alone_case exact_cases[] = {
+    {.scanner = "lying", .own = &lying, .mode = LR_MODE_EXACT, .samples = {1, 2, 2}},
+    {.scanner = "upside down", .own = &upside_down, .mode = LR_MODE_EXACT, .samples = {1, 2, 2}},
     {.scanner = "oblique", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .off_centre = true},
     {.scanner = "wide rings",
      .own = &wide_rings,

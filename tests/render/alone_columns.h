@@ -12,6 +12,52 @@
 #include "render/columns_scene.h"
 #include "render/columns_window.h"
 
+/* --- scanners --- */
+
+/* Two rings that come back after half a turn, and none of whose crystals is near. */
+static inline lr_scanner *create_wide_rings(void)
+{
+    const int nu = 4, nv = 3;
+    const lr_ring ring = {.radius_mm = 45,
+                          .modules = 6,
+                          .rings = 2,
+                          .ring_pitch_mm = 8,
+                          .block_crystals = {&nu, &nv},
+                          .pitch_mm = {2.2, 2.2},
+                          .face_mm = {2.0, 2.1},
+                          .depth_mm = 10};
+    return scanner_ring(&ring, &(lr_scanner_params){.detection_depth_mm = 1.5});
+}
+
+static const struct scanner_case wide_rings = {"wide rings", create_wide_rings, 4};
+
+/* Modules whose crystals are numbered along the column first, upwards and downwards. */
+static inline lr_scanner *create_lying(void)
+{
+    const lr_module shape = {
+        .crystals = {6, 4}, .pitch_mm = {2.2, 2.6}, .face_mm = {2.0, 2.3}, .depth_mm = 10};
+    const lr_module modules[3] = {place_module(&shape, &(struct placement){0, 42, 1, 0, 0, 90}),
+                                  place_module(&shape, &(struct placement){170, 45, 0, 0, 0, 270}),
+                                  place_module(&shape, &(struct placement){230, 40, -1, 0, 0, 90})};
+    return scanner_of(modules, 3, 0);
+}
+
+static const struct scanner_case lying = {"lying", create_lying, 8};
+
+/* And along it last, some of them downwards. */
+static inline lr_scanner *create_upside_down(void)
+{
+    const lr_module shape = shape_of(5, 6, 2.3, 2.1);
+    const lr_module modules[3] = {place_module(&shape, &(struct placement){0, 42, 1, 0, 0, 180}),
+                                  place_module(&shape, &(struct placement){170, 45, 0, 0, 0, 0}),
+                                  place_module(&shape, &(struct placement){230, 40, 2, 0, 0, 180})};
+    return scanner_of(modules, 3, 0);
+}
+
+static const struct scanner_case upside_down = {"upside down", create_upside_down, 8};
+
+/* --- places --- */
+
 /* A crystal's number across the columns and along them, as the scanner counts, and crystals in all;
  * `upwards`: whether they are counted along the column. */
 struct column_crystal {
