@@ -261,7 +261,6 @@ static const struct alone_case cases[] = {
      .off_centre = true,
      .size = {2, 2, 3},
      .pairs = 3},
-    {.scanner = "oblique", .mode = LR_MODE_SAMPLED, .rays = 4, .samples = {1, 1, 1}},
     {.scanner = "ruled ring",
      .mode = LR_MODE_SAMPLED,
      .rays = 2,
@@ -271,7 +270,7 @@ static const struct alone_case cases[] = {
     {.scanner = "upside down",
      .own = &upside_down,
      .mode = LR_MODE_SAMPLED,
-     .rays = 3,
+     .rays = 2,
      .samples = {2, 1, 3}},
 };
 enum { NUM_CASES = sizeof(cases) / sizeof(cases[0]) };
