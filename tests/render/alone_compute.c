@@ -175,10 +175,14 @@ static const struct alone_case plain_cases[] = {
      .size = {2, 2, 2}},
 };
 
-/* Lines that modules stop, and that matter absorbs. */
-static const struct alone_case stopped_cases[] = {
+/* Modules stop lines to others. */
+static const struct alone_case hidden_cases[] = {
     {.scanner = "stacked", .mode = LR_MODE_SAMPLED, .rays = 2, .samples = {1, 1, 1}},
     {.scanner = "stacked", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}},
+};
+
+/* Matter absorbs along lines, and crystals let them through. */
+static const struct alone_case absorbed_cases[] = {
     {.scanner = "oblique",
      .mode = LR_MODE_SAMPLED,
      .rays = 2,
@@ -196,7 +200,8 @@ static const struct alone_case stopped_cases[] = {
 
 enum {
     NUM_PLAIN = sizeof(plain_cases) / sizeof(plain_cases[0]),
-    NUM_STOPPED = sizeof(stopped_cases) / sizeof(stopped_cases[0])
+    NUM_HIDDEN = sizeof(hidden_cases) / sizeof(hidden_cases[0]),
+    NUM_ABSORBED = sizeof(absorbed_cases) / sizeof(absorbed_cases[0])
 };
 
 typedef void check_compute(struct alone *alone, struct lr_compute *compute);
@@ -213,48 +218,57 @@ static void check_case(struct gl_context *ctx, const struct alone_case *at, chec
     alone_close(&alone);
 }
 
-static void check_plain(struct gl_context *ctx, check_compute *check)
+static void check_cases(struct gl_context *ctx, const struct alone_case *cases, int num_cases,
+                        check_compute *check)
 {
-    for (int k = 0; k < NUM_PLAIN; k++) {
-        check_case(ctx, &plain_cases[k], check);
-    }
-}
-
-static void check_stopped(struct gl_context *ctx, check_compute *check)
-{
-    for (int k = 0; k < NUM_STOPPED; k++) {
-        check_case(ctx, &stopped_cases[k], check);
+    for (int k = 0; k < num_cases; k++) {
+        check_case(ctx, &cases[k], check);
     }
 }
 
 static void test_forward(void **context)
 {
-    check_plain(*context, check_forward);
+    check_cases(*context, plain_cases, NUM_PLAIN, check_forward);
 }
 
-static void test_forward_stopped(void **context)
+static void test_forward_hidden(void **context)
 {
-    check_stopped(*context, check_forward);
+    check_cases(*context, hidden_cases, NUM_HIDDEN, check_forward);
+}
+
+static void test_forward_absorbed(void **context)
+{
+    check_cases(*context, absorbed_cases, NUM_ABSORBED, check_forward);
 }
 
 static void test_back(void **context)
 {
-    check_plain(*context, check_back);
+    check_cases(*context, plain_cases, NUM_PLAIN, check_back);
 }
 
-static void test_back_stopped(void **context)
+static void test_back_hidden(void **context)
 {
-    check_stopped(*context, check_back);
+    check_cases(*context, hidden_cases, NUM_HIDDEN, check_back);
+}
+
+static void test_back_absorbed(void **context)
+{
+    check_cases(*context, absorbed_cases, NUM_ABSORBED, check_back);
 }
 
 static void test_rows(void **context)
 {
-    check_plain(*context, check_rows);
+    check_cases(*context, plain_cases, NUM_PLAIN, check_rows);
 }
 
-static void test_rows_stopped(void **context)
+static void test_rows_hidden(void **context)
 {
-    check_stopped(*context, check_rows);
+    check_cases(*context, hidden_cases, NUM_HIDDEN, check_rows);
+}
+
+static void test_rows_absorbed(void **context)
+{
+    check_cases(*context, absorbed_cases, NUM_ABSORBED, check_rows);
 }
 
 /* Rows of one, many and no images, in voxels far apart; a voxel keeps what it had. */
@@ -298,6 +312,8 @@ static void test_collect(void **context)
 }
 
 alone_main("render_alone_compute", cmocka_unit_test(test_forward),
-           cmocka_unit_test(test_forward_stopped), cmocka_unit_test(test_back),
-           cmocka_unit_test(test_back_stopped), cmocka_unit_test(test_rows),
-           cmocka_unit_test(test_rows_stopped), cmocka_unit_test(test_collect))
+           cmocka_unit_test(test_forward_hidden), cmocka_unit_test(test_forward_absorbed),
+           cmocka_unit_test(test_back), cmocka_unit_test(test_back_hidden),
+           cmocka_unit_test(test_back_absorbed), cmocka_unit_test(test_rows),
+           cmocka_unit_test(test_rows_hidden), cmocka_unit_test(test_rows_absorbed),
+           cmocka_unit_test(test_collect))
