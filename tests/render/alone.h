@@ -420,7 +420,7 @@ static inline void alone_read_fixed(struct alone *alone, const struct gl_buffer 
     free(words);
 }
 
-/* The tests of an executable: all, or those that its argument names (tests/render/test_mutants.py). */
+/* main of tests that are given the context. */
 #define alone_main(group, ...)                                                                     \
     int main(int argc, char **argv)                                                                \
     {                                                                                              \
@@ -428,9 +428,7 @@ static inline void alone_read_fixed(struct alone *alone, const struct gl_buffer 
         if (ctx == NULL) {                                                                         \
             return 77;                                                                             \
         }                                                                                          \
-        if (argc > 1) {                                                                            \
-            cmocka_set_test_filter(argv[1]);                                                       \
-        }                                                                                          \
+        stage_choose_tests(argc, argv);                                                            \
         const struct CMUnitTest tests[] = {__VA_ARGS__};                                           \
         struct CMUnitTest given[sizeof(tests) / sizeof(tests[0])];                                 \
         for (size_t k = 0; k < sizeof(tests) / sizeof(tests[0]); k++) {                            \

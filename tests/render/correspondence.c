@@ -388,12 +388,13 @@ static void test_window_of_lors(void **context)
     stage_close(&stage);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct gl_context *ctx = stage_context();
     if (ctx == NULL) {
         return 77;
     }
+    stage_choose_tests(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_scanners, ctx),
         cmocka_unit_test_prestate(test_random_scanners, ctx),
