@@ -122,13 +122,14 @@ static inline void alone_make_grid(struct alone *alone)
     const int *wanted = alone->at->size;
     const int usual[3] = {3, 2, 4};
     const double reach = alone_reach(alone);
-    double edges[3] = {0.5 * reach, 0.6 * reach, 0.25 * reach}, nearest = INFINITY;
+    double nearest = INFINITY;
     for (int m = 0; m < alone->scanner->num_modules; m++) {
         double centre[3];
         lr_scanner_detection_centre(alone->scanner, m, centre);
         nearest = fmin(nearest, -vec_dot(centre, alone->scanner->modules[m].normal));
     }
     const int *size = wanted[0] > 0 ? wanted : usual;
+    double edges[3] = {1.5 * reach / size[0], 1.2 * reach / size[1], reach / size[2]};
     if (alone->at->near) {
         edges[0] = 2 * (nearest - 1) / size[0];
     }

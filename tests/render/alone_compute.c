@@ -190,7 +190,7 @@ static const struct alone_case absorbed_cases[] = {
      .off_centre = true,
      .absorption = true},
     {.scanner = "oblique", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .absorption = true},
-    {.scanner = "oblique",
+    {.scanner = "flipped",
      .mode = LR_MODE_SAMPLED,
      .rays = 2,
      .samples = {1, 1, 1},

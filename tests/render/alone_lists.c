@@ -251,7 +251,16 @@ static void check_back(struct alone *alone, struct lr_columns *columns)
 
 static const struct alone_case cases[] = {
     {.scanner = "lying", .own = &lying, .mode = LR_MODE_EXACT, .samples = {1, 2, 2}},
-    {.scanner = "upside down", .own = &upside_down, .mode = LR_MODE_EXACT, .samples = {1, 1, 1}},
+    {.scanner = "upside down", /* tubes of more columns than a LOR has threads */
+     .own = &upside_down,
+     .mode = LR_MODE_EXACT,
+     .samples = {1, 1, 1},
+     .size = {16, 17, 1}},
+    {.scanner = "ring of 8",
+     .mode = LR_MODE_EXACT,
+     .samples = {1, 1, 1},
+     .off_centre = true,
+     .size = {2, 2, 3}},
     {.scanner = "flipped", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .near = true},
     {.scanner = "ruled ring", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .pairs = 20},
     {.scanner = "ge-explore-vista-dr",
