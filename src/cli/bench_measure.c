@@ -267,15 +267,23 @@ static lr_status measure(struct bench_subject *subject, const struct bench_wish 
     }
 }
 
-static enum bench_outcome judge_status(const struct bench_wish *wish, lr_mode mode,
-                                       lr_status status)
+/* Backend native is for modules that share an axial direction, and has both modes. */
+static bool serves_other_scanners(const struct bench_result *result)
 {
-    const bool lacks_mode = status == LR_USAGE && mode == LR_MODE_EXACT && !wish->names_modes;
-    const bool lacks_device = status == LR_NO_DEVICE && !wish->names_backends;
-    if (status == LR_OK) {
+    return strcmp(result->backend, "native") == 0 && result->status == LR_USAGE;
+}
+
+static enum bench_outcome judge_status(const struct bench_wish *wish,
+                                       const struct bench_result *result)
+{
+    const bool lacks_mode =
+        result->status == LR_USAGE && result->mode == LR_MODE_EXACT && !wish->names_modes;
+    const bool lacks_device = result->status == LR_NO_DEVICE && !wish->names_backends;
+    const bool lacks_scanner = serves_other_scanners(result) && !wish->names_backends;
+    if (result->status == LR_OK) {
         return BENCH_MEASURED;
     }
-    return lacks_mode || lacks_device ? BENCH_SKIPPED : BENCH_FAILED;
+    return lacks_mode || lacks_device || lacks_scanner ? BENCH_SKIPPED : BENCH_FAILED;
 }
 
 lr_status bench_measure(struct bench_subject *subject, const struct bench_wish *wish,
@@ -284,7 +292,7 @@ lr_status bench_measure(struct bench_subject *subject, const struct bench_wish *
     start_grid(wish, result);
     result->is_oracle = strcmp(result->backend, "cpu") == 0 && result->mode == LR_MODE_EXACT;
     result->status = measure(subject, wish, report, result);
-    result->outcome = judge_status(wish, result->mode, result->status);
+    result->outcome = judge_status(wish, result);
     for (int k = 0; k < 3; k++) {
         result->is_part = result->is_part || result->grid.size[k] < result->workload->size[k];
     }

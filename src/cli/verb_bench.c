@@ -5,7 +5,8 @@
  *
  * A combination that cannot be measured is a line with the reason, and the rest goes on. It ends
  * the program with an exit code other than 0 unless it was only meant by a default: a backend that
- * finds no device, or lacks the exact mode, is passed over where it was not asked for by name. */
+ * finds no device, lacks the exact mode, or serves other scanners only, is passed over where it was
+ * not asked for by name. */
 #include "bench.h"
 #include "verbs.h"
 
@@ -14,7 +15,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const bench_backends[BENCH_NUM_BACKENDS + 1] = {"compute", "raster", "cpu", NULL};
+const char *const bench_backends[BENCH_NUM_BACKENDS + 1] = {"compute", "raster", "native", "cpu",
+                                                            NULL};
 const char *const bench_modes[BENCH_NUM_MODES + 1] = {"sampled", "exact", NULL};
 static const lr_mode mode_values[BENCH_NUM_MODES] = {LR_MODE_SAMPLED, LR_MODE_EXACT};
 
@@ -317,7 +319,7 @@ static lr_status run(struct cli_args *args)
 static const struct cli_option options[] = {
     {"--workload", "NAME[,NAME]", "pair, angled, tilted, vista, penn, mmr; default the first four",
      false},
-    {"--backend", "NAME[,NAME]", "compute, raster, cpu; default all that work here", false},
+    {"--backend", "NAME[,NAME]", "compute, raster, native, cpu; default all that work here", false},
     {"--mode", "NAME[,NAME]", "sampled, exact; default both where there are", false},
     {"--rays", "R", "R x R lines over each crystal face; default 4", false},
     {"--size", "NAME", "full, small, or auto: a central part where the whole is too slow", false},

@@ -70,7 +70,7 @@ class Bench(ProgramTest):
 
     def test_every_backend_and_mode_is_there(self):
         self.assertEqual({(r["backend"], r["mode"]) for r in self.figures()["results"]},
-                         {(b, m) for b in ("compute", "raster", "cpu")
+                         {(b, m) for b in ("compute", "raster", "native", "cpu")
                           for m in ("sampled", "exact")})
         for result in self.figures()["results"]:
             self.assertIn(result["outcome"], ("measured", "skipped"))
@@ -198,7 +198,8 @@ class Bench(ProgramTest):
         found = json.loads(self.good(*SMALL, "--json", env=NO_GL).stdout)
         self.assertIsNone(found["device"])
         outcomes = {r["backend"]: r["outcome"] for r in found["results"]}
-        self.assertEqual(outcomes, {"compute": "skipped", "raster": "skipped", "cpu": "measured"})
+        self.assertEqual(outcomes, {"compute": "skipped", "raster": "skipped", "native": "measured",
+                                    "cpu": "measured"})
         done = self.run_program(*SMALL, "--backend", "compute", env=NO_GL)
         self.assertEqual(done.returncode, 4, done.stderr)
         self.assertIn("OpenGL", done.stdout)
@@ -210,6 +211,25 @@ class Bench(ProgramTest):
         self.assertRegex(done.stderr, r"error: 2 of 4 combinations could not be measured")
         outcomes = {r["backend"]: r["outcome"] for r in json.loads(done.stdout)["results"]}
         self.assertEqual(outcomes, {"compute": "failed", "cpu": "measured"})
+
+    def test_native(self):
+        """Both modes by name, as right as cpu's; a tilted module is a line with the reason, and
+        passed over where the backend is only meant by default."""
+        found = self.json(*SMALL, "--backend", "native,cpu")["results"]
+        for mode in ("sampled", "exact"):
+            native, cpu = (next(r for r in found if (r["backend"], r["mode"]) == (b, mode))
+                           for b in ("native", "cpu"))
+            self.assertEqual(native["outcome"], "measured")
+            self.assertIsNone(native["forward"]["device_seconds"])
+            self.assertLess(abs(native["matrix_error"] - cpu["matrix_error"]), 1e-5)
+        tilted = [*BENCH, "--workload", "tilted", "--grid", "2,2,2", "--repeat", "1"]
+        done = self.run_program(*tilted, "--backend", "native", "--mode", "exact")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("share an axial direction", done.stdout)
+        done = self.good(*tilted, "--json", env=NO_GL)
+        outcomes = {(r["backend"], r["outcome"]) for r in json.loads(done.stdout)["results"]}
+        self.assertEqual(outcomes, {("compute", "skipped"), ("raster", "skipped"),
+                                    ("native", "skipped"), ("cpu", "measured")})
 
     def test_interrupt(self):
         running = self.on_terminal(*BENCH, "--workload", "vista", "--backend", "cpu", "--size",

@@ -9,8 +9,8 @@
 static const double exact_l2 = 1e-5, exact_worst = 1e-4;
 
 /* Sampled mode, over all elements but what lines within 1e-4 of a pitch of an edge carry: they may
- * fall on either side of it. Relative, of an element beside those. */
-static const double sampled_l2 = 1e-5, element_tolerance = 1e-5;
+ * fall on either side of it (sure_distance). */
+static const double sampled_l2 = 1e-5;
 
 enum { NUM_POINTS = 12, MOST_RAYS = 4 };
 
@@ -83,28 +83,6 @@ static struct distance distance_of(const struct dense *a, const struct dense *b)
         distance.worst = fmax(distance.worst, error);
     }
     return distance;
-}
-
-/* The squared distance of a row without what its lines near edges account for: no element differs by
- * more than they carry, and all by no more than twice that, for a line that changes sides leaves one
- * element and joins another. */
-static double sure_distance(const double *a, const double *b, int64_t num_lors, double weight)
-{
-    double squared = 0, largest = 0, sum = 0;
-    for (int64_t lor = 0; lor < num_lors; lor++) {
-        const double error = fabs(a[lor] - b[lor]);
-        const double over = fmax(error - element_tolerance * fmax(a[lor], b[lor]), 0);
-        const double sure = weight > 0 ? error - over : error;
-        squared += sure * sure;
-        largest = fmax(largest, over);
-        sum += over;
-    }
-    if (weight > 0 && (largest > weight * (1 + element_tolerance) ||
-                       sum > 2 * weight * (1 + element_tolerance))) {
-        fail_msg("an element differs by %.3g and all by %.3g, lines near edges carry %.3g", largest,
-                 sum, weight);
-    }
-    return squared;
 }
 
 static double sampled_distance(const struct question *question, const struct dense *a,

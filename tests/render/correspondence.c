@@ -7,6 +7,8 @@
 
 #include "common/bindings.h"
 
+#include <lr/io.h>
+
 /* Of a weight or a path length, relative. */
 static const double weight_tolerance = 1e-5;
 
@@ -257,6 +259,21 @@ static void test_scanners(void **context)
     assert_int_equal(wrong, 0);
 }
 
+/* A real scanner, as the program has it. */
+static void test_preset(void **context)
+{
+    struct test_log log;
+    uint64_t state = test_seed();
+    test_log_init(&log);
+    lr_scanner *scanner = lr_scanner_read("ge-explore-vista-dr", &log.log);
+    if (scanner == NULL) {
+        fail_msg("%s", log.error);
+    }
+    const struct run run = {
+        .ctx = *context, .name = "Vista DR", .reach_mm = 20, .rays = 2, .num_points = 3};
+    assert_int_equal(compare_scanner(&run, scanner, &state), 0);
+}
+
 static void test_random_scanners(void **context)
 {
     uint64_t state = test_seed();
@@ -429,14 +446,16 @@ static void test_fragments_are_counted(void **context)
     stage_close(&stage);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct gl_context *ctx = stage_context();
     if (ctx == NULL) {
         return 77;
     }
+    stage_choose_tests(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_scanners, ctx),
+        cmocka_unit_test_prestate(test_preset, ctx),
         cmocka_unit_test_prestate(test_random_scanners, ctx),
         cmocka_unit_test_prestate(test_crowded_scanners, ctx),
         cmocka_unit_test_prestate(test_absorption, ctx),

@@ -438,12 +438,13 @@ static void test_collect_alone(void **context)
     gl_program_destroy(program);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct gl_context *ctx = stage_context();
     if (ctx == NULL) {
         return 77;
     }
+    stage_choose_tests(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_gather_all_scanners, ctx),
         cmocka_unit_test_prestate(test_gather_windows, ctx),

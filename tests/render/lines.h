@@ -251,22 +251,57 @@ static inline int eye_first_hit(const struct eye *eye, int primary, const double
     return first;
 }
 
-/* What the lines of a point that may fall on either side of an edge carry, without absorption. */
+/* What the lines through one module that may fall on either side of an edge carry, without
+ * absorption. */
+static inline double eye_borderline_of_module(const struct eye *eye, int primary)
+{
+    double sum = 0;
+    const int *crystals = eye->scanner->modules[primary].crystals;
+    const int width = crystals[0] * eye->rays, height = crystals[1] * eye->rays;
+    for (int pixel = 0; eye->modules[primary].height > 0 && pixel < width * height; pixel++) {
+        double ray[3], edge;
+        eye_line(eye, primary, pixel % width, pixel / width, ray);
+        eye_first_hit(eye, primary, ray, &edge);
+        sum += edge <= BORDERLINE_PITCHES ? eye_weight(eye, primary, ray) : 0;
+    }
+    return sum;
+}
+
+/* The same of all modules, from a point. */
 static inline double eye_borderline_weight(struct eye *eye, const double point_mm[3])
 {
     double sum = 0;
     eye_place(eye, point_mm);
     for (int i = 0; i < eye->scanner->num_modules; i++) {
-        const int *crystals = eye->scanner->modules[i].crystals;
-        const int width = crystals[0] * eye->rays, height = crystals[1] * eye->rays;
-        for (int pixel = 0; eye->modules[i].height > 0 && pixel < width * height; pixel++) {
-            double ray[3], edge;
-            eye_line(eye, i, pixel % width, pixel / width, ray);
-            eye_first_hit(eye, i, ray, &edge);
-            sum += edge <= BORDERLINE_PITCHES ? eye_weight(eye, i, ray) : 0;
-        }
+        sum += eye_borderline_of_module(eye, i);
     }
     return sum;
+}
+
+/* Of an element of sampled lines beside those near edges, relative. */
+#define ELEMENT_TOLERANCE 1e-5
+
+/* The squared distance of a row without what its lines near edges account for: no element differs by
+ * more than they carry, and all by no more than twice that, for a line that changes sides leaves one
+ * element and joins another. */
+static inline double sure_distance(const double *a, const double *b, int64_t num_lors,
+                                   double weight)
+{
+    double squared = 0, largest = 0, sum = 0;
+    for (int64_t lor = 0; lor < num_lors; lor++) {
+        const double error = fabs(a[lor] - b[lor]);
+        const double over = fmax(error - ELEMENT_TOLERANCE * fmax(a[lor], b[lor]), 0);
+        const double sure = weight > 0 ? error - over : error;
+        squared += sure * sure;
+        largest = fmax(largest, over);
+        sum += over;
+    }
+    if (weight > 0 && (largest > weight * (1 + ELEMENT_TOLERANCE) ||
+                       sum > 2 * weight * (1 + ELEMENT_TOLERANCE))) {
+        fail_msg("an element differs by %.3g and all by %.3g, lines near edges carry %.3g", largest,
+                 sum, weight);
+    }
+    return squared;
 }
 
 #endif

@@ -214,12 +214,13 @@ static void test_lor_texture_round_trip(void **context)
     assert_true(lr_lor_texture_capacity(*context, 0) >= (int64_t)4096 * 4096);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct gl_context *ctx = stage_context();
     if (ctx == NULL) {
         return 77;
     }
+    stage_choose_tests(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_random_contents, ctx),
         cmocka_unit_test_prestate(test_windows, ctx),

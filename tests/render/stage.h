@@ -61,6 +61,14 @@ static inline struct gl_context *stage_context(void)
     return ctx;
 }
 
+/* All tests of an executable, or those that its argument names (tests/render/test_mutants.py). */
+static inline void stage_choose_tests(int argc, char **argv)
+{
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+}
+
 static inline void stage_leave(struct gl_context *ctx)
 {
     gl_context_release(ctx);

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * columns_forward.comp, columns_back.comp, columns_forward_exact.comp and columns_back_exact.comp,
+ * each alone: every element of forward, voxel by voxel; of back some LORs' elements one by one, and
+ * all of them in sums. */
+#include "alone_columns.h"
+
+/* LORs whose elements are read one by one. */
+enum { NUM_VALUES = 24 };
+
+/* --- forward --- */
+
+static struct column_step forward_step(const struct lr_window *window)
+{
+    const struct lr_columns *columns = window->columns;
+    const bool exact = columns->params.mode == LR_MODE_EXACT;
+    const int along = !exact                 ? window->most_along
+                      : columns->is_mirrored ? (window->most_stacked + 1) / 2
+                                             : window->most_stacked;
+    return (struct column_step){
+        .which = exact ? LR_COLUMNS_FORWARD_EXACT : LR_COLUMNS_FORWARD,
+        .groups = {window->most_across, alone_divide_up(along, columns->forward_group),
+                   exact ? window->stacks.num_pairs : (int)(window->end - window->begin)},
+        .input = columns->packed,
+        .output = window->column};
+}
+
+/* The row of one voxel: the projection of an image of it. Exact passes leave it to
+ * columns_stack_order.comp to drop LORs out of coincidence. */
+static void forward_voxel(struct alone *alone, const struct lr_window *window,
+                          const int64_t *places, int64_t voxel, double *found)
+{
+    const struct column_step step = forward_step(window);
+    const bool exact = alone->at->mode == LR_MODE_EXACT;
+    const int64_t bytes = window->column->size_bytes;
+    float *image = test_alloc(alone->num_voxels, sizeof(*image));
+    float *values = test_alloc(bytes, 1);
+    image[voxel] = 1;
+    put_image(alone, window->columns, image);
+    run_step(alone, window, &step);
+    alone_check(alone, gl_buffer_read(window->column, 0, bytes, values) == LR_OK);
+    for (int64_t k = 0; k < alone->num_values; k++) {
+        const int64_t lor = alone->window.first_lor + k;
+        if (places[k] >= 0 && (!exact || lr_lors_in_coincidence(alone->lors, lor))) {
+            found[voxel * alone->num_values + k] = (double)values[places[k]];
+        }
+    }
+    free(values);
+    free(image);
+}
+
+static void check_forward(struct alone *alone, struct lr_columns *columns)
+{
+    struct lr_stack_order order;
+    double *found = test_alloc(alone->num_voxels * alone->num_values, sizeof(*found));
+    struct lr_window window = begin_windows(alone, columns, &order);
+    while (lr_window_next(&window)) {
+        int64_t *places = window_places(alone, &window);
+        open_window(alone, &window, false);
+        for (int64_t voxel = 0; voxel < alone->num_voxels; voxel++) {
+            forward_voxel(alone, &window, places, voxel, found);
+        }
+        lr_window_close(&window);
+        free(places);
+    }
+    alone_compare(alone, "forward", found);
+    lr_stack_order_finish(&order);
+    free(found);
+}
+
+/* --- back --- */
+
+static enum lr_columns_program back_program(const struct lr_window *window, bool ones)
+{
+    const bool exact = window->columns->params.mode == LR_MODE_EXACT;
+    return !exact                         ? (ones ? LR_COLUMNS_ONES : LR_COLUMNS_BACK)
+           : window->stacks.has_half_turn ? LR_COLUMNS_BACK_HALF_TURN
+                                          : LR_COLUMNS_BACK_EXACT;
+}
+
+static void back_points(struct alone *alone, const struct lr_window *window, bool ones)
+{
+    const struct lr_columns *columns = window->columns;
+    const int *size = alone->grid.size, *samples = alone->at->samples;
+    const int points = columns->is_mirrored               ? 4 * columns->back_group
+                       : alone->at->mode == LR_MODE_EXACT ? 2 * columns->back_group
+                                                          : columns->back_group;
+    struct column_step step = {.which = back_program(window, ones), .output = window->column};
+    const int rows = size[columns->across[1]];
+    step.groups[0] = alone_divide_up(size[columns->across[0]], columns->back_columns);
+    step.groups[1] = step.which == LR_COLUMNS_BACK_HALF_TURN ? (rows + 1) / 2 : rows;
+    step.groups[2] =
+        columns->shares * alone_divide_up(size[columns->axis], points / samples[columns->axis]);
+    const int num_across = samples[columns->across[0]] * samples[columns->across[1]];
+    for (step.first_point = 0; step.first_point < num_across; step.first_point++) {
+        step.end_point = step.first_point + 1;
+        run_step(alone, window, &step);
+    }
+}
+
+/* values: [num_values]; NULL: the pass takes 1 for each. Adds to the image. Returns whether columns
+ * came with their images after half a turn. */
+static bool back_window(struct alone *alone, struct lr_window *window, const float *values)
+{
+    open_window(alone, window, false);
+    int64_t *places = window_places(alone, window);
+    float *column = test_alloc(window->column->size_bytes, 1);
+    for (int64_t k = 0; values != NULL && k < alone->num_values; k++) {
+        if (places[k] >= 0 && lr_lors_in_coincidence(alone->lors, alone->window.first_lor + k)) {
+            column[places[k]] = values[k];
+        }
+    }
+    alone_check(alone,
+                gl_buffer_upload(window->column, 0, window->column->size_bytes, column) == LR_OK);
+    const bool turned = window->stacks.has_half_turn;
+    back_points(alone, window, values == NULL);
+    lr_window_close(window);
+    free(column);
+    free(places);
+    return turned;
+}
+
+/* Returns how many windows came with such images. */
+static int back_alone(struct alone *alone, struct lr_columns *columns, const float *values,
+                      double *image)
+{
+    struct lr_stack_order order;
+    int turned = 0;
+    struct lr_window window = begin_windows(alone, columns, &order);
+    gl_buffer_clear(columns->image, 0);
+    while (lr_window_next(&window)) {
+        turned += back_window(alone, &window, values);
+    }
+    take_image(alone, columns, image);
+    lr_stack_order_finish(&order);
+    return turned;
+}
+
+static void check_back_values(struct alone *alone, struct lr_columns *columns)
+{
+    struct alone_values chosen = alone_choose_values(alone, NUM_VALUES);
+    double *image = test_alloc(alone->num_voxels, sizeof(*image));
+    for (int k = 0; k < chosen.count; k++) {
+        float *values = test_alloc(alone->num_values, sizeof(*values));
+        values[chosen.value[k]] = 1;
+        back_alone(alone, columns, values, image);
+        alone_compare_value(alone, "back", chosen.value[k], image);
+        free(values);
+    }
+    free(image);
+    free(chosen.value);
+}
+
+static int check_back(struct alone *alone, struct lr_columns *columns)
+{
+    double *image = test_alloc(alone->num_voxels, sizeof(*image));
+    float *values = alone_random_values(alone);
+    const int turned = back_alone(alone, columns, values, image);
+    alone_compare_sums(alone, "back", values, image);
+    check_back_values(alone, columns);
+    if (alone->at->mode != LR_MODE_EXACT) {
+        for (int64_t k = 0; k < alone->num_values; k++) {
+            values[k] = 1;
+        }
+        back_alone(alone, columns, NULL, image);
+        alone_compare_sums(alone, "back of ones", values, image);
+    }
+    free(values);
+    free(image);
+    return turned;
+}
+
+/* --- cases --- */
+
+static const struct alone_case sampled_cases[] = {
+    {.scanner = "lying", .own = &lying, .mode = LR_MODE_SAMPLED, .rays = 2, .samples = {1, 2, 2}},
+    {.scanner = "upside down",
+     .own = &upside_down,
+     .mode = LR_MODE_SAMPLED,
+     .rays = 2,
+     .samples = {1, 2, 2}},
+    {.scanner = "unequal",
+     .mode = LR_MODE_SAMPLED,
+     .rays = 2,
+     .samples = {2, 1, 3},
+     .off_centre = true},
+    {.scanner = "ruled ring",
+     .mode = LR_MODE_SAMPLED,
+     .rays = 2,
+     .samples = {1, 1, 1},
+     .off_centre = true,
+     .pairs = 30},
+    {.scanner = "ge-explore-vista-dr",
+     .mode = LR_MODE_SAMPLED,
+     .rays = 2,
+     .samples = {1, 1, 1},
+     .is_preset = true,
+     .off_centre = true,
+     .size = {2, 2, 3},
+     .pairs = 3},
+};
+
+/* What exact passes are compiled for. */
+struct variants {
+    int mirrored, turned, packed, near, masks, plain;
+};
+
+static const struct alone_case exact_cases[] = {
+    {.scanner = "lying", .own = &lying, .mode = LR_MODE_EXACT, .samples = {1, 2, 2}},
+    {.scanner = "upside down", .own = &upside_down, .mode = LR_MODE_EXACT, .samples = {1, 2, 2}},
+    {.scanner = "wide rings",
+     .own = &wide_rings,
+     .mode = LR_MODE_EXACT,
+     .samples = {1, 1, 1},
+     .size = {3, 3, 5}},
+    {.scanner = "wide rings",
+     .own = &wide_rings,
+     .mode = LR_MODE_EXACT,
+     .samples = {2, 1, 2},
+     .size = {2, 2, 4}},
+    {.scanner = "wide rings",
+     .own = &wide_rings,
+     .mode = LR_MODE_EXACT,
+     .samples = {1, 1, 1},
+     .off_centre = true},
+    {.scanner = "flipped", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .near = true},
+    {.scanner = "ring of 8",
+     .mode = LR_MODE_EXACT,
+     .samples = {1, 1, 1},
+     .off_centre = true,
+     .size = {2, 2, 3}},
+    {.scanner = "ruled ring", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .pairs = 20},
+    {.scanner = "ge-explore-vista-dr",
+     .mode = LR_MODE_EXACT,
+     .samples = {1, 1, 1},
+     .is_preset = true,
+     .size = {2, 2, 3},
+     .pairs = 3},
+};
+
+typedef void check_columns(struct alone *alone, struct lr_columns *columns, void *user);
+
+static void each_case(struct gl_context *ctx, const struct alone_case *cases, int num_cases,
+                      check_columns *check, void *user)
+{
+    for (int k = 0; k < num_cases; k++) {
+        struct alone alone;
+        alone_open(&alone, ctx, &cases[k]);
+        struct lr_columns *columns = make_columns(&alone);
+        check(&alone, columns, user);
+        lr_columns_destroy(columns);
+        alone_close(&alone);
+    }
+}
+
+enum {
+    NUM_SAMPLED = sizeof(sampled_cases) / sizeof(sampled_cases[0]),
+    NUM_EXACT = sizeof(exact_cases) / sizeof(exact_cases[0])
+};
+
+static void forward_case(struct alone *alone, struct lr_columns *columns, void *user)
+{
+    (void)user;
+    check_forward(alone, columns);
+}
+
+static void back_case(struct alone *alone, struct lr_columns *columns, void *user)
+{
+    struct variants *variants = user;
+    const int turned = check_back(alone, columns);
+    variants->turned += turned > 0;
+    variants->mirrored += columns->is_mirrored;
+    variants->packed += columns->packed != NULL;
+    variants->near += columns->may_be_near;
+    variants->masks += columns->has_masks;
+    variants->plain += !columns->is_mirrored && !columns->may_be_near;
+}
+
+static void test_forward_sampled(void **context)
+{
+    each_case(*context, sampled_cases, NUM_SAMPLED, forward_case, NULL);
+}
+
+static void test_back_sampled(void **context)
+{
+    struct variants variants = {0};
+    each_case(*context, sampled_cases, NUM_SAMPLED, back_case, &variants);
+    assert_true(variants.masks > 0);
+}
+
+static void test_forward_exact(void **context)
+{
+    each_case(*context, exact_cases, NUM_EXACT, forward_case, NULL);
+}
+
+static void test_back_exact(void **context)
+{
+    struct variants variants = {0};
+    each_case(*context, exact_cases, NUM_EXACT, back_case, &variants);
+    print_message("%d mirrored, %d turned, %d packed, %d near, %d with masks, %d plain\n",
+                  variants.mirrored, variants.turned, variants.packed, variants.near,
+                  variants.masks, variants.plain);
+    assert_true(variants.mirrored > 0 && variants.turned > 0 && variants.packed > 0);
+    assert_true(variants.near > 0 && variants.masks > 0 && variants.plain > 0);
+}
+
+alone_main("render_alone_columns", cmocka_unit_test(test_forward_sampled),
+           cmocka_unit_test(test_back_sampled), cmocka_unit_test(test_forward_exact),
+           cmocka_unit_test(test_back_exact))

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Where values and voxels stand in the orders of the column passes, counted here from what
+ * shaders/common/columns_scene.glsl and columns_stacks.glsl say of them. */
+#ifndef LR_TESTS_RENDER_ALONE_COLUMNS_H
+#define LR_TESTS_RENDER_ALONE_COLUMNS_H
+
+#include "alone.h"
+
+#include "common/bindings.h"
+#include "render/columns_scene.h"
+#include "render/columns_window.h"
+
+/* --- scanners --- */
+
+/* Two rings that come back after half a turn, and none of whose crystals is near. */
+static inline lr_scanner *create_wide_rings(void)
+{
+    const int nu = 4, nv = 3;
+    const lr_ring ring = {.radius_mm = 45,
+                          .modules = 6,
+                          .rings = 2,
+                          .ring_pitch_mm = 8,
+                          .block_crystals = {&nu, &nv},
+                          .pitch_mm = {2.2, 2.2},
+                          .face_mm = {2.0, 2.1},
+                          .depth_mm = 10};
+    return scanner_ring(&ring, &(lr_scanner_params){.detection_depth_mm = 1.5});
+}
+
+static const struct scanner_case wide_rings = {"wide rings", create_wide_rings, 4};
+
+/* Modules whose crystals are numbered along the column first, upwards and downwards. */
+static inline lr_scanner *create_lying(void)
+{
+    const lr_module shape = {
+        .crystals = {6, 4}, .pitch_mm = {2.2, 2.6}, .face_mm = {2.0, 2.3}, .depth_mm = 10};
+    const lr_module modules[3] = {place_module(&shape, &(struct placement){0, 42, 1, 0, 0, 90}),
+                                  place_module(&shape, &(struct placement){170, 45, 0, 0, 0, 270}),
+                                  place_module(&shape, &(struct placement){230, 40, -1, 0, 0, 90})};
+    return scanner_of(modules, 3, 0);
+}
+
+static const struct scanner_case lying = {"lying", create_lying, 8};
+
+/* And along it last, some of them downwards. */
+static inline lr_scanner *create_upside_down(void)
+{
+    const lr_module shape = shape_of(5, 6, 2.3, 2.1);
+    const lr_module modules[3] = {place_module(&shape, &(struct placement){0, 42, 1, 0, 0, 180}),
+                                  place_module(&shape, &(struct placement){170, 45, 0, 0, 0, 0}),
+                                  place_module(&shape, &(struct placement){230, 40, 2, 0, 0, 180})};
+    return scanner_of(modules, 3, 0);
+}
+
+static const struct scanner_case upside_down = {"upside down", create_upside_down, 8};
+
+/* --- places --- */
+
+/* A crystal's number across the columns and along them, as the scanner counts, and crystals in all;
+ * `upwards`: whether they are counted along the column. */
+struct column_crystal {
+    int across, along, num_across, num_along;
+    bool upwards;
+};
+
+static inline struct column_crystal column_crystal_of(const struct lr_columns *columns, int module,
+                                                      int crystal)
+{
+    const lr_module *m = &columns->params.scanner->modules[module];
+    const int place[2] = {crystal % m->crystals[0], crystal / m->crystals[0]};
+    const int along = fabs(m->v[columns->axis]) > 0.5 ? 1 : 0;
+    const double *axial = along == 1 ? m->v : m->u;
+    return (struct column_crystal){.across = place[1 - along],
+                                   .along = place[along],
+                                   .num_across = m->crystals[1 - along],
+                                   .num_along = m->crystals[along],
+                                   .upwards = axial[columns->axis] > 0};
+}
+
+/* ((p nr + r) nq + q) ns + s */
+static inline int64_t column_place(const struct column_crystal *i, const struct column_crystal *j)
+{
+    return (((int64_t)i->across * j->num_across + j->across) * i->num_along + i->along) *
+               j->num_along +
+           j->along;
+}
+
+/* A crystal's number along its stack, counted upwards. */
+static inline int stack_cell(const struct lr_columns *columns, int module,
+                             const struct column_crystal *at)
+{
+    return columns->stacks->place_of[module] * at->num_along +
+           (at->upwards ? at->along : at->num_along - 1 - at->along);
+}
+
+/* ((p nr + r) nQ + Q) nS + S of stacks a <= b. */
+static inline int64_t stack_place(const struct lr_columns *columns, const int32_t modules[2],
+                                  const struct column_crystal on[2])
+{
+    const int *stack_of = columns->stacks->stack_of, *count = columns->stacks->count;
+    const int a = stack_of[modules[0]] <= stack_of[modules[1]] ? 0 : 1, b = 1 - a;
+    const int64_t num_a = (int64_t)count[stack_of[modules[a]]] * on[a].num_along;
+    const int64_t num_b = (int64_t)count[stack_of[modules[b]]] * on[b].num_along;
+    return (((int64_t)on[a].across * on[b].num_across + on[b].across) * num_a +
+            stack_cell(columns, modules[a], &on[a])) *
+               num_b +
+           stack_cell(columns, modules[b], &on[b]);
+}
+
+static inline int64_t stack_pair_values(const struct lr_columns *columns, const int32_t modules[2])
+{
+    int64_t values = 1;
+    for (int k = 0; k < 2; k++) {
+        const int *crystals = columns->params.scanner->modules[modules[k]].crystals;
+        values *= (int64_t)crystals[0] * crystals[1] *
+                  columns->stacks->count[columns->stacks->stack_of[modules[k]]];
+    }
+    return values;
+}
+
+/* Where the values of the window stand in its order: [num_values], -1 for those of other pairs. */
+static inline int64_t *window_places(const struct alone *alone, const struct lr_window *window)
+{
+    const struct lr_columns *columns = window->columns;
+    const lr_lors *lors = alone->lors;
+    const bool exact = alone->at->mode == LR_MODE_EXACT;
+    int64_t *places = test_alloc(alone->num_values, sizeof(*places)), first = 0, next = 0;
+    memset(places, -1, (size_t)alone->num_values * sizeof(*places));
+    for (int64_t k = window->begin; k < window->end; k++) {
+        const int64_t pair = window->list->pairs[k];
+        const int32_t *modules = lors->pairs[pair];
+        const int *crystals = alone->scanner->modules[modules[1]].crystals;
+        const int num_b = crystals[0] * crystals[1];
+        if (!exact || k == window->begin ||
+            !lr_columns_same_stacks(columns, window->list->pairs[k - 1], pair)) {
+            first = next;
+            next += exact ? stack_pair_values(columns, modules)
+                          : lors->offsets[pair + 1] - lors->offsets[pair];
+        }
+        for (int64_t lor = lors->offsets[pair]; lor < lors->offsets[pair + 1]; lor++) {
+            const int number = (int)(lor - lors->offsets[pair]);
+            const struct column_crystal on[2] = {
+                column_crystal_of(columns, modules[0], number / num_b),
+                column_crystal_of(columns, modules[1], number % num_b)};
+            places[lor - alone->window.first_lor] =
+                first + (exact ? stack_place(columns, modules, on) : column_place(&on[0], &on[1]));
+        }
+    }
+    return places;
+}
+
+static inline int64_t column_voxel(const struct lr_columns *columns, const int at[3])
+{
+    const int *size = columns->params.grid->size;
+    const int a = columns->across[0], b = columns->across[1], c = columns->axis;
+    return ((int64_t)at[b] * size[a] + at[a]) * size[c] + at[c];
+}
+
+/* Of voxel v of the grid. */
+static inline void voxel_at(const lr_grid *grid, int64_t v, int at[3])
+{
+    at[0] = (int)(v % grid->size[0]);
+    at[1] = (int)(v / grid->size[0] % grid->size[1]);
+    at[2] = (int)(v / grid->size[0] / grid->size[1]);
+}
+
+/* Where voxel v stands in a packed voxel's four values when it is `which`: the voxel itself, mirrored
+ * along the column, turned by half a turn about it, and both. */
+static inline int64_t packed_place(const struct lr_columns *columns, int64_t v, int which)
+{
+    const lr_grid *grid = columns->params.grid;
+    int at[3];
+    voxel_at(grid, v, at);
+    for (int k = 0; k < 3; k++) {
+        if (k == columns->axis ? which % 2 == 1 : which >= 2) {
+            at[k] = grid->size[k] - 1 - at[k];
+        }
+    }
+    return 4 * column_voxel(columns, at) + which;
+}
+
+/* Puts an image, [num_voxels] in the grid's order, where forward passes read it. */
+static inline void put_image(struct alone *alone, struct lr_columns *columns, const float *image)
+{
+    const int64_t count = alone->num_voxels;
+    float *ordered = test_alloc(5 * count, sizeof(*ordered)), *packed = ordered + count;
+    for (int64_t v = 0; v < count; v++) {
+        int at[3];
+        voxel_at(&alone->grid, v, at);
+        ordered[column_voxel(columns, at)] = image[v];
+        for (int which = 0; which < 4; which++) {
+            packed[packed_place(columns, v, which)] = image[v];
+        }
+    }
+    alone_check(alone, gl_buffer_upload(columns->image, 0, count * 4, ordered) == LR_OK);
+    if (columns->packed != NULL) {
+        alone_check(alone, gl_buffer_upload(columns->packed, 0, count * 16, packed) == LR_OK);
+    }
+    free(ordered);
+}
+
+/* The image that back passes left, its shares added up, [num_voxels] in the grid's order. */
+static inline void take_image(struct alone *alone, const struct lr_columns *columns, double *image)
+{
+    const int64_t count = alone->num_voxels;
+    float *shares = test_alloc(columns->shares * count, sizeof(*shares));
+    alone_check(alone,
+                gl_buffer_read(columns->image, 0, columns->shares * count * 4, shares) == LR_OK);
+    for (int64_t v = 0; v < count; v++) {
+        int at[3];
+        voxel_at(&alone->grid, v, at);
+        image[v] = 0;
+        for (int share = 0; share < columns->shares; share++) {
+            image[v] += (double)shares[share * count + column_voxel(columns, at)];
+        }
+    }
+    free(shares);
+}
+
+static inline struct lr_columns *make_columns(struct alone *alone)
+{
+    assert_true(lr_columns_serve(&alone->params));
+    struct lr_columns *columns = lr_columns_create(alone->ctx, &alone->params, 1 << 24);
+    alone_check(alone, columns != NULL);
+    return columns;
+}
+
+/* One dispatch of a pass over a window; input and output: of LR_BIND_SUMS and LR_BIND_OUTPUT. */
+struct column_step {
+    enum lr_columns_program which;
+    int groups[3];
+    int first_point, end_point;
+    const struct gl_buffer *input, *output;
+};
+
+static inline void run_step(struct alone *alone, const struct lr_window *window,
+                            const struct column_step *step)
+{
+    struct lr_columns *columns = window->columns;
+    struct gl_program *program = lr_columns_program(columns, step->which);
+    alone_check(alone, program != NULL);
+    struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
+    uniforms.first[2] = step->first_point;
+    uniforms.count[0] = window->stacks.pairs != NULL ? window->stacks.num_pairs
+                                                     : (int32_t)(window->end - window->begin);
+    uniforms.count[1] = step->end_point;
+    uniforms.count[2] = columns->shares;
+    uniforms.count[3] = (int32_t)alone->num_voxels;
+    struct gl_pass pass = {.label = "a pass alone",
+                           .program = program,
+                           .uniforms = &uniforms,
+                           .uniform_bytes = sizeof(uniforms),
+                           .groups = {step->groups[0], step->groups[1], step->groups[2]},
+                           .barriers =
+                               GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    lr_columns_bind_scene(columns, &pass);
+    pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = window->pairs;
+    pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;
+    pass.buffers[LR_BIND_COLUMN_STACKS].buffer = window->stacks.pairs;
+    pass.buffers[LR_BIND_COLUMN_LIST].buffer = window->stacks.members;
+    pass.buffers[LR_BIND_SUMS].buffer = step->input;
+    pass.buffers[LR_BIND_OUTPUT].buffer = step->output;
+    alone_check(alone, gl_pass_run(alone->ctx, &pass) == LR_OK);
+}
+
+/* The windows of the pairs, as the projections have them; `order` stays with them. */
+static inline struct lr_window begin_windows(struct alone *alone, struct lr_columns *columns,
+                                             struct lr_stack_order *order)
+{
+    const bool exact = alone->at->mode == LR_MODE_EXACT;
+    *order = (struct lr_stack_order){0};
+    if (exact) {
+        alone_check(alone, lr_columns_order_by_stacks(columns, &alone->list, order) == LR_OK);
+    }
+    struct lr_window window = lr_window_begin(columns, &alone->list, exact ? order : NULL);
+    const struct gl_limits *limits = gl_context_limits(alone->ctx);
+    if (limits->software || limits->small_batches) {
+        window.most_turns = LR_MOST_TURNS_SOFTWARE;
+    }
+    return window;
+}
+
+static inline void open_window(struct alone *alone, struct lr_window *window, bool with_file)
+{
+    const bool exact = alone->at->mode == LR_MODE_EXACT;
+    alone_check(alone, (exact ? lr_window_open_stacks(window, NULL, with_file)
+                              : lr_window_open(window, NULL)) == LR_OK);
+}
+
+#endif

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * columns_rows.comp, columns_list_forward.comp and columns_list_back.comp, each alone: the elements
+ * of points, and those of single LORs. */
+#include "alone_columns.h"
+
+#include "alone_elements.h"
+
+/* --- elements of points --- */
+
+/* A point as the pass sees it: two coordinates across and one along, each a float and what its
+ * rounding left over. */
+static struct gl_buffer *upload_points(struct alone *alone, const struct lr_columns *columns)
+{
+    const struct lr_rows rows = alone_rows(alone);
+    const int per_row = lr_rows_per_row(&rows);
+    const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
+    const int64_t count = alone->num_voxels * per_row;
+    float(*parts)[3][2] = test_alloc(count, sizeof(*parts));
+    for (int64_t n = 0; n < count; n++) {
+        double point_mm[3];
+        lr_rows_point(&rows, n / per_row, (int)(n % per_row), point_mm);
+        for (int k = 0; k < 3; k++) {
+            lr_split_float(point_mm[axes[k]], &parts[n][k][0], &parts[n][k][1]);
+        }
+    }
+    struct gl_buffer *buffer = gl_buffer_create(
+        alone->ctx, &(struct gl_buffer_params){.label = "points",
+                                               .size_bytes = count * (int64_t)sizeof(*parts),
+                                               .data = parts});
+    alone_check(alone, buffer != NULL);
+    free(parts);
+    return buffer;
+}
+
+/* The pairs one by one, as few as a renderer in software may have at once. */
+static void run_rows(struct alone *alone, struct lr_columns *columns, enum lr_columns_program which,
+                     const struct alone_elements *elements)
+{
+    struct gl_program *program = lr_columns_program(columns, which);
+    struct gl_buffer *points = upload_points(alone, columns);
+    struct gl_buffer *pairs =
+        lr_columns_upload_pairs(columns, &alone->list, 0, alone->list.num_pairs, NULL);
+    alone_check(alone, program != NULL && pairs != NULL);
+    struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
+    for (int k = 0; k < 3; k++) {
+        uniforms.num_points[k] = uniforms.num_samples[k] = 1;
+    }
+    uniforms.count[1] = (int32_t)elements->capacity;
+    struct gl_pass pass = {.label = "rows alone",
+                           .program = program,
+                           .uniforms = &uniforms,
+                           .uniform_bytes = sizeof(uniforms),
+                           .groups = {elements->num_points, 1, 1},
+                           .barriers =
+                               GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    lr_columns_bind_scene(columns, &pass);
+    pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = pairs;
+    pass.buffers[LR_BIND_COLUMN_POINTS].buffer = points;
+    pass.buffers[LR_BIND_OUTPUT].buffer = elements->buffer;
+    for (int64_t k = 0; k < alone->list.num_pairs; k++) {
+        uniforms.first[0] = (int32_t)k;
+        uniforms.count[0] = (int32_t)k + 1;
+        alone_check(alone, gl_pass_run(alone->ctx, &pass) == LR_OK);
+    }
+    gl_buffer_destroy(pairs);
+    gl_buffer_destroy(points);
+}
+
+static void check_rows(struct alone *alone, struct lr_columns *columns)
+{
+    static const enum lr_columns_program programs[] = {LR_COLUMNS_ROWS, LR_COLUMNS_POINT_ROWS};
+    for (int k = 0; k < 2; k++) {
+        struct alone_elements elements = alone_elements_open(alone);
+        run_rows(alone, columns, programs[k], &elements);
+        alone_elements_compare(alone, k == 0 ? "rows of voxels" : "rows of points", &elements);
+    }
+}
+
+/* --- single LORs --- */
+
+enum { NUM_LORS = 200 };
+
+/* `struct Entry` of shaders/common/columns_list.glsl; the head has its size. */
+struct entry {
+    uint32_t pair, number;
+    float value;
+    uint32_t unused;
+};
+
+/* A list of LORs on the device. */
+struct list {
+    struct alone *alone;
+    struct lr_columns *columns;
+    struct alone_values lors;
+    struct entry *entries; /* [lors.count + 1], the head first */
+    struct gl_buffer *buffer, *pairs;
+};
+
+static void list_open(struct list *list, struct alone *alone, struct lr_columns *columns)
+{
+    const int64_t *offsets = alone->lors->offsets + alone->window.first_pair;
+    *list = (struct list){alone, columns, alone_choose_values(alone, NUM_LORS), NULL, NULL, NULL};
+    list->entries = test_alloc(list->lors.count + 1, sizeof(*list->entries));
+    uint32_t pair = 0;
+    for (int k = 0; k < list->lors.count; k++) {
+        const int64_t lor = list->lors.value[k] + alone->window.first_lor;
+        while (lor >= offsets[pair + 1]) {
+            pair++;
+        }
+        list->entries[k + 1] =
+            (struct entry){.pair = pair, .number = (uint32_t)(lor - offsets[pair])};
+    }
+    list->buffer = gl_buffer_create(
+        alone->ctx,
+        &(struct gl_buffer_params){.label = "LORs", .size_bytes = (list->lors.count + 1) * 16});
+    list->pairs = lr_columns_upload_pairs(columns, &alone->list, 0, alone->list.num_pairs, NULL);
+    alone_check(alone, list->buffer != NULL && list->pairs != NULL);
+}
+
+static void list_close(struct list *list)
+{
+    gl_buffer_destroy(list->pairs);
+    gl_buffer_destroy(list->buffer);
+    free(list->entries);
+    free(list->lors.value);
+}
+
+/* Goes on through the tubes' columns until the longest is done. */
+static void run_list(const struct list *list, enum lr_columns_program which,
+                     const struct gl_buffer *image)
+{
+    enum { PLACES = 8 * LR_LIST_SHARE };
+    struct alone *alone = list->alone;
+    struct gl_program *program = lr_columns_program(list->columns, which);
+    struct lr_columns_pass uniforms = lr_columns_uniforms(list->columns);
+    uint32_t most_places = 1;
+    alone_check(alone, program != NULL);
+    struct gl_pass pass = {
+        .label = "LORs alone",
+        .program = program,
+        .uniforms = &uniforms,
+        .uniform_bytes = sizeof(uniforms),
+        .groups = {alone_divide_up(list->lors.count, LR_GROUP_SIZE / LR_LIST_SHARE), 1, 1},
+        .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    lr_columns_bind_scene(list->columns, &pass);
+    pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = list->pairs;
+    pass.buffers[LR_BIND_COLUMN_LIST].buffer = list->buffer;
+    pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = image;
+    uniforms.count[0] = list->lors.count;
+    for (uint32_t place = 0; place < most_places; place += PLACES) {
+        uniforms.first[1] = (int32_t)place;
+        uniforms.count[1] = (int32_t)place + PLACES;
+        alone_check(alone, gl_pass_run(alone->ctx, &pass) == LR_OK);
+        alone_check(alone, gl_buffer_read(list->buffer, 0, 4, &most_places) == LR_OK);
+    }
+}
+
+static void put_entries(const struct list *list)
+{
+    alone_check(list->alone, gl_buffer_upload(list->buffer, 0, (list->lors.count + 1) * 16,
+                                              list->entries) == LR_OK);
+}
+
+/* found: [lors.count][num_voxels]. */
+static void forward_of_voxel(const struct list *list, int64_t voxel, double *found)
+{
+    struct alone *alone = list->alone;
+    float *image = test_alloc(alone->num_voxels, sizeof(*image));
+    struct entry *entries = test_alloc(list->lors.count + 1, sizeof(*entries));
+    image[voxel] = 1;
+    put_image(alone, list->columns, image);
+    put_entries(list);
+    run_list(list, LR_COLUMNS_LIST_FORWARD, list->columns->image);
+    alone_check(alone,
+                gl_buffer_read(list->buffer, 0, (list->lors.count + 1) * 16, entries) == LR_OK);
+    for (int k = 0; k < list->lors.count; k++) {
+        found[k * alone->num_voxels + voxel] = (double)entries[k + 1].value;
+    }
+    free(entries);
+    free(image);
+}
+
+static void check_forward(struct alone *alone, struct lr_columns *columns)
+{
+    struct list list;
+    list_open(&list, alone, columns);
+    double *found = test_alloc(list.lors.count * alone->num_voxels, sizeof(*found));
+    for (int64_t voxel = 0; voxel < alone->num_voxels; voxel++) {
+        forward_of_voxel(&list, voxel, found);
+    }
+    for (int k = 0; k < list.lors.count; k++) {
+        alone_compare_value(alone, "forward of LORs", list.lors.value[k],
+                            found + k * alone->num_voxels);
+    }
+    free(found);
+    list_close(&list);
+}
+
+/* image: [num_voxels] in the grid's order, of sums in fixed point. */
+static void back_of_list(const struct list *list, double *image)
+{
+    struct alone *alone = list->alone;
+    const int64_t count = alone->num_voxels;
+    double *sums = test_alloc(count, sizeof(*sums));
+    struct gl_buffer *buffer = gl_buffer_create(
+        alone->ctx, &(struct gl_buffer_params){.label = "sums", .size_bytes = (count + 1) * 8});
+    alone_check(alone, buffer != NULL);
+    put_entries(list);
+    run_list(list, LR_COLUMNS_LIST_BACK, buffer);
+    alone_read_fixed(alone, buffer, count, sums);
+    for (int64_t v = 0; v < count; v++) {
+        int at[3];
+        voxel_at(&alone->grid, v, at);
+        image[v] = sums[column_voxel(list->columns, at)];
+    }
+    gl_buffer_destroy(buffer);
+    free(sums);
+}
+
+/* Some LORs one by one, with values of either sign, and all of them in sums. */
+static void check_back(struct alone *alone, struct lr_columns *columns)
+{
+    struct list list;
+    list_open(&list, alone, columns);
+    double *image = test_alloc(alone->num_voxels, sizeof(*image));
+    float *values = test_alloc(alone->num_values, sizeof(*values));
+    for (int k = 0; k < list.lors.count; k += 8) {
+        const double value = k % 16 == 0 ? 0.75 : -0.75;
+        list.entries[k + 1].value = (float)value;
+        back_of_list(&list, image);
+        list.entries[k + 1].value = 0;
+        for (int64_t v = 0; v < alone->num_voxels; v++) {
+            image[v] /= value;
+        }
+        alone_compare_value(alone, "back of LORs", list.lors.value[k], image);
+    }
+    for (int k = 0; k < list.lors.count; k++) {
+        values[list.lors.value[k]] = list.entries[k + 1].value =
+            (float)random_between(&alone->state, 0, 1);
+    }
+    back_of_list(&list, image);
+    alone_compare_sums(alone, "back of LORs", values, image);
+    free(values);
+    free(image);
+    list_close(&list);
+}
+
+/* --- cases --- */
+
+static const struct alone_case cases[] = {
+    {.scanner = "lying", .own = &lying, .mode = LR_MODE_EXACT, .samples = {1, 2, 2}},
+    {.scanner = "upside down", /* tubes of more columns than a LOR has threads */
+     .own = &upside_down,
+     .mode = LR_MODE_EXACT,
+     .samples = {1, 1, 1},
+     .size = {16, 17, 1}},
+    {.scanner = "ring of 8",
+     .mode = LR_MODE_EXACT,
+     .samples = {1, 1, 1},
+     .off_centre = true,
+     .size = {2, 2, 3}},
+    {.scanner = "flipped", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .near = true},
+    {.scanner = "ruled ring", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .pairs = 20},
+    {.scanner = "ge-explore-vista-dr",
+     .mode = LR_MODE_EXACT,
+     .samples = {1, 1, 1},
+     .is_preset = true,
+     .off_centre = true,
+     .size = {2, 2, 3},
+     .pairs = 3},
+    {.scanner = "ruled ring",
+     .mode = LR_MODE_SAMPLED,
+     .rays = 2,
+     .samples = {1, 1, 1},
+     .off_centre = true,
+     .pairs = 30},
+    {.scanner = "upside down",
+     .own = &upside_down,
+     .mode = LR_MODE_SAMPLED,
+     .rays = 2,
+     .samples = {2, 1, 3}},
+};
+enum { NUM_CASES = sizeof(cases) / sizeof(cases[0]) };
+
+typedef void check_columns(struct alone *alone, struct lr_columns *columns);
+
+static void each_case(struct gl_context *ctx, check_columns *check, bool with_sampled)
+{
+    for (int k = 0; k < NUM_CASES; k++) {
+        struct alone alone;
+        if (cases[k].mode == LR_MODE_EXACT || with_sampled) {
+            alone_open(&alone, ctx, &cases[k]);
+            struct lr_columns *columns = make_columns(&alone);
+            check(&alone, columns);
+            lr_columns_destroy(columns);
+            alone_close(&alone);
+        }
+    }
+}
+
+static void test_columns_rows(void **context)
+{
+    each_case(*context, check_rows, false);
+}
+
+static void test_list_forward(void **context)
+{
+    each_case(*context, check_forward, true);
+}
+
+static void test_list_back(void **context)
+{
+    each_case(*context, check_back, true);
+}
+
+alone_main("render_alone_lists", cmocka_unit_test(test_columns_rows),
+           cmocka_unit_test(test_list_forward), cmocka_unit_test(test_list_back))

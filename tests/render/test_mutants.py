@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A wrong shader must fail its own test: each is changed in one place, in a copy of shaders/ that
+LORASTER_SHADER_DIR names, and the tests that run it alone must then find wrong numbers.
+
+usage: test_mutants.py SOURCE_ROOT FOLDER_OF_TESTS
+
+environment:
+  LORASTER_FULL   set: every mutant; else a spread
+  MUTANTS_SEED    any text: another spread
+  MUTANTS         regular expression of the shaders, which are then all tried
+"""
+import os
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+FOLDER = Path(sys.argv.pop())
+ROOT = Path(sys.argv.pop()).resolve()
+FULL = os.environ.get("LORASTER_FULL", "") not in ("", "0")
+SPREAD = 4
+
+# Passes that compute no elements: pictures of the viewer, images that stay (tests/operator), and the
+# family direct, whose tests go through its backend voxel by voxel (tests/direct).
+OTHERS = re.compile(r"(view_|ui\.|kept_|direct_)")
+
+# Shader: what is replaced, by what, and who must notice, as EXECUTABLE.TEST.
+MUTANTS = [
+    ("correspondence.vert", "6.283185307179586", "6.2838", "correspondence.test_absorption"),
+    ("correspondence.vert", "out_secondary = ivec4(secondary.crystals.xyz",
+     "out_secondary = ivec4(secondary.crystals.yxz", "correspondence.test_absorption"),
+    ("correspondence.frag", "0.5 * float(RAYS - 1)", "0.49 * float(RAYS - 1)",
+     "correspondence.test_absorption"),
+    ("correspondence.frag", "(1.0 + t) * distance_mm", "(1.001 + t) * distance_mm",
+     "correspondence.test_absorption"),
+    ("scatter.vert", "sum * image.point_scale.w", "1.001 * sum * image.point_scale.w",
+     "scatter.test_windows"),
+    ("scatter.vert", "if (k < mine)", "if (k + 1 < mine)", "scatter.test_windows"),
+    ("value.frag", "out_value = in_value", "out_value = 1.001 * in_value",
+     "scatter.test_windows gather.test_collect_alone"),
+    ("tile.vert", "slot * source_tile", "slot * target_tile",
+     "gather.test_gather_windows gather.test_reduce_alone"),
+    ("gather.frag", "pixel + ivec2(0, 1)", "pixel + ivec2(1, 0)", "gather.test_gather_windows"),
+    ("reduce.frag", "source(at + ivec2(0, 1))", "source(at)", "gather.test_reduce_alone"),
+    ("collect.vert", "sum * row.factor", "sum", "gather.test_collect_alone"),
+    ("columns_forward.comp", "counts ? sum", "counts ? 1.001 * sum",
+     "alone_columns.test_forward_sampled"),
+    ("columns_forward.comp", "at <= range.y", "at < range.y", "alone_columns.test_forward_sampled"),
+    ("columns_back.comp", "whole / float(", "1.001 * whole / float(",
+     "alone_columns.test_back_sampled"),
+    ("columns_forward_exact.comp", "k <= range.y", "k < range.y",
+     "alone_columns.test_forward_exact"),
+    ("columns_forward_exact.comp", "voxels[row + k], 0.0", "1.001 * voxels[row + k], 0.0",
+     "alone_columns.test_forward_exact"),
+    ("columns_back_exact.comp", "0.5 * column_modules[module].cells.w",
+     "0.499 * column_modules[module].cells.w", "alone_columns.test_back_exact"),
+    ("columns_back_exact.comp", "all - 1 - first_column - c", "first_column + c",
+     "alone_columns.test_back_exact"),
+    ("columns_order.comp", "to[column] = from[file]", "to[column] = from[column]",
+     "alone_orders.test_columns_order"),
+    ("columns_order.comp", "to[file] = from[column]", "to[file] = from[file]",
+     "alone_orders.test_columns_order"),
+    ("columns_stack_order.comp", "module.counts.y - 1 - crystal", "crystal",
+     "alone_orders.test_stack_order"),
+    ("columns_stack_order.comp", "? 1.0 : 0.0", "? 1.0 : 1.0", "alone_orders.test_stack_order"),
+    ("columns_pack.comp", "voxels[turned + k]", "voxels[row + k]", "alone_orders.test_pack"),
+    ("columns_sum.comp", "k < count.z", "k + 1 < count.z", "alone_orders.test_sum"),
+    ("columns_take_sums.comp", "4294967296.0", "4294000000.0", "alone_orders.test_take_sums"),
+    ("columns_rows.comp", "whole_weight(", "1.001 * whole_weight(",
+     "alone_lists.test_columns_rows"),
+    ("columns_rows.comp", "s <= range.y", "s < range.y", "alone_lists.test_columns_rows"),
+    ("columns_list_forward.comp", "k < LR_LIST_SHARE", "k + 1 < LR_LIST_SHARE",
+     "alone_lists.test_list_forward"),
+    ("columns_list_back.comp", "entry.value / float(", "1.001 * entry.value / float(",
+     "alone_lists.test_list_back"),
+    ("compute_forward.comp", "weight * images", "1.001 * weight * images",
+     "alone_compute.test_forward alone_compute.test_forward_hidden "
+     "alone_compute.test_forward_absorbed"),
+    ("compute_back.comp", "k < half_size", "k + 1 < half_size", "alone_compute.test_back"),
+    ("compute_rows.comp", "floatBitsToUint(weight)", "floatBitsToUint(1.001 * weight)",
+     "alone_compute.test_rows alone_compute.test_rows_hidden alone_compute.test_rows_absorbed"),
+    ("compute_collect.comp", "+= sum * row.factor", "= sum * row.factor",
+     "alone_compute.test_collect"),
+    ("pairs_forward.comp", "weight * factor", "1.001 * weight * factor", "alone_pairs.test_forward"),
+    ("pairs_back.comp", "+= whole * scale.x", "= whole * scale.x", "alone_pairs.test_back"),
+    ("pairs_rows.comp", "floatBitsToUint(weight)", "floatBitsToUint(1.001 * weight)",
+     "alone_pairs.test_rows"),
+    # What passes share.
+    ("common/absorption.glsl", "float(k) + 0.5", "float(k) + 0.52",
+     "correspondence.test_absorption alone_compute.test_forward_absorbed"),
+    ("common/coincidence.glsl", "primary > secondary", "primary < secondary",
+     "correspondence.test_absorption"),
+    ("common/coincidence.glsl", ": mask_bits(entry, pq, primary_size, rs, secondary_size)",
+     ": mask_bits(entry, rs, secondary_size, pq, primary_size)", "alone_compute.test_rows"),
+    ("common/columns.glsl", "0.625 * x * x * strip.width", "0.3 * x * x * strip.width",
+     "alone_columns.test_forward_exact alone_lists.test_columns_rows"),
+    ("common/columns_exact.glsl", "fma(2.5 * yy, inverse, -0.5)", "fma(2.5 * yy, inverse, 0.5)",
+     "alone_columns.test_back_exact alone_lists.test_list_forward"),
+    ("common/columns_list.glsl", "float sum = 0.0", "float sum = 1e-9",
+     "alone_lists.test_list_forward alone_lists.test_list_back"),
+    ("common/columns_sampled.glsl", "<= 0.5 * b.face", "<= 0.49 * b.face",
+     "alone_columns.test_forward_sampled alone_columns.test_back_sampled"),
+    ("common/columns_scene.glsl", "num_points.x + k", "num_points.x",
+     "alone_columns.test_forward_sampled alone_columns.test_back_exact"),
+    ("common/columns_stacks.glsl", "qs.x * pair.count_b + qs.y", "qs.x * pair.count_b",
+     "alone_columns.test_forward_exact alone_columns.test_back_exact"),
+    ("common/columns_strips.glsl", "0.5 * crossing.primary.face", "0.1 * crossing.primary.face",
+     "alone_lists.test_columns_rows"),
+    ("common/columns_tube.glsl", "scale, -1e-3)), 0.0)", "scale, -1e-3)), 1.0)",
+     "alone_columns.test_forward_sampled alone_columns.test_forward_exact "
+     "alone_lists.test_list_back"),
+    ("common/fixed.glsl", "536870912.0", "536800000.0",
+     "alone_lists.test_list_back alone_pairs.test_forward alone_compute.test_forward"),
+    ("common/lor.glsl", "i < j ? a", "i > j ? a", "scatter.test_windows gather.test_gather_windows"),
+    ("common/mask.glsl", ">> (index & 31u)", ">> (index & 15u)",
+     "alone_orders.test_stack_order alone_pairs.test_rows alone_compute.test_rows"),
+    ("common/pairs.glsl", "0.28867513459481287", "0.28", "alone_pairs.test_forward"),
+    ("common/pairs_scene.glsl", "dvec3(part) + 0.5lf", "dvec3(part) + 0.49lf",
+     "alone_pairs.test_forward alone_pairs.test_back"),
+    ("common/sight.glsl", "-dot(su, other)", "-1.001 * dot(su, other)",
+     "correspondence.test_absorption alone_compute.test_forward"),
+    ("common/visit_exact.glsl", "+ 0.5 * dot(bend.xy", "+ 0.4 * dot(bend.xy",
+     "alone_compute.test_forward"),
+    ("common/visit_hidden.glsl", "4.0 * arc(", "4.001 * arc(",
+     "alone_compute.test_forward_hidden alone_compute.test_back_hidden"),
+    ("common/visit_sampled.glsl", "within * view.face", "0.99 * within * view.face",
+     "alone_compute.test_back alone_compute.test_rows_hidden"),
+    ("common/visit_penetration.glsl", "max(0.0, range.y - range.x)",
+     "max(0.0, 0.999 * (range.y - range.x))", "alone_compute.test_forward_absorbed"),
+    ("common/target_penetration.glsl", "+ stopping.y", "+ 1.01 * stopping.y",
+     "alone_compute.test_forward_absorbed"),
+]
+
+
+def chosen():
+    pattern = os.environ.get("MUTANTS")
+    if pattern:
+        return [mutant for mutant in MUTANTS if re.search(pattern, mutant[0])]
+    if FULL:
+        return MUTANTS
+    return random.Random(os.environ.get("MUTANTS_SEED", "")).sample(MUTANTS, SPREAD)
+
+
+class Mutants(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(tempfile.mkdtemp()) / "shaders"
+        shutil.copytree(ROOT / "shaders", self.folder)
+
+    def tearDown(self):
+        shutil.rmtree(self.folder.parent)
+
+    def ask(self, test):
+        """Exit code and output of a test with the copy's shaders."""
+        executable, name = test.split(".")
+        environment = dict(os.environ, LORASTER_SHADER_DIR=str(self.folder), LORASTER_CACHE="off",
+                           MESA_SHADER_CACHE_DIR=str(self.folder.parent))
+        done = subprocess.run([str(FOLDER / f"test_render_{executable}"), name], text=True,
+                              env=environment, capture_output=True, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    def test_table(self):
+        """Every shader of the passes has a mutant, and every mutant its place."""
+        for name, old, new, _ in MUTANTS:
+            text = (ROOT / "shaders" / name).read_text()
+            self.assertIn(old, text, f"{name}: no {old} to be changed")
+            self.assertNotEqual(text, text.replace(old, new), name)
+        mutated = {name for name, _, _, _ in MUTANTS}
+        for path in sorted((ROOT / "shaders").glob("*.*")):
+            if not OTHERS.match(path.name):
+                self.assertIn(path.name, mutated, f"{path.name} has no mutant")
+
+    def test_copy(self):
+        """Of the shaders as they are nothing is wrong."""
+        code, output = self.ask("alone_orders.test_sum")
+        if code == 77:
+            self.skipTest(output)
+        self.assertEqual(code, 0, output)
+
+    def test_mutants(self):
+        for name, old, new, tests in chosen():
+            path = self.folder / name
+            whole = path.read_text()
+            path.write_text(whole.replace(old, new))
+            for test in tests.split():
+                with self.subTest(shader=name, change=f"{old} -> {new}", test=test):
+                    code, output = self.ask(test)
+                    if code == 77:
+                        self.skipTest(output)
+                    self.assertIn("[ RUN", output)
+                    self.assertNotIn("(program ", output, "the mutant does not compile")
+                    self.assertGreater(code, 0, f"a wrong {name} goes unnoticed:\n{output}")
+                    print(f"{name}: {old} -> {new}: noticed by {test}", flush=True)
+            path.write_text(whole)
+
+
+if __name__ == "__main__":
+    unittest.main()
