@@ -217,7 +217,7 @@ static const struct cli_option output_options[] = {
 
 static const struct cli_option factor_options[] = {
     {"--mu", "IMAGE", "attenuation map: each LOR's share of pairs that survive it", false},
-    {"--mu-unit", "UNIT", "unit of the map, 1/mm or 1/cm; default: by its largest value", false},
+    {"--mu-unit", "UNIT", "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value", false},
     {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird), multiplied in",
      false},
     {"--threads", "N", "default: all processors", false},
