@@ -77,7 +77,7 @@ const char *args_nearest(const char *text, const char *const *words)
 {
     const char *letters = undashed(text);
     const char *nearest = NULL, *begun = NULL;
-    int least = (1 + (int)strlen(letters)) / 3; /* a third of the letters may be wrong */
+    int least = (2 + (int)strlen(letters)) / 3; /* a third of the letters may be wrong */
     for (int k = 0; words[k] != NULL; k++) {
         const char *word = undashed(words[k]);
         const int distance = edit_distance(letters, word);

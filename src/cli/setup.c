@@ -92,6 +92,12 @@ static void read_params(struct setup *setup, struct cli_args *args, lr_store sto
         .progress = &setup->report->progress,
     };
     read_samples(args, &setup->params);
+    if (setup->params.mode == LR_MODE_EXACT && args_has(args, "--rays")) {
+        report_warn(setup->report,
+                    "--rays %s has no effect: --mode exact has no lines, and --mode "
+                    "sampled has them",
+                    args_text(args, "--rays"));
+    }
     if (args_text(args, "--mu") == NULL &&
         (args_has(args, "--mu-unit") || args_has(args, "--mu-steps"))) {
         args_complain(args, "--mu-unit and --mu-steps need --mu IMAGE");
