@@ -42,8 +42,8 @@ int64_t args_int(struct cli_args *args, const char *name, int64_t fallback, cons
         return fallback;
     }
     if (!read_int(text, &value)) {
-        args_complain(args, "%s %s: a whole number is needed, such as %s 20 or 2e6", name, text,
-                      name);
+        args_complain(args, "%s %s: a whole number is needed, such as %s 20%s", name, text, name,
+                      range[1] > INT_MAX ? " or 2e6" : "");
         return fallback;
     }
     if (value < range[0] && range[1] >= INT_MAX) {

@@ -226,9 +226,8 @@ static lr_status read_image(struct opening *opening, enum study_path which, cons
         destroy_image(opened);
         return reason.status;
     }
-    const lr_mu_map_params settle = {.unit = unit_of(opened->image),
-                                     .name = opened->path,
-                                     .log = &reason.log};
+    const lr_mu_map_params settle = {
+        .unit = unit_of(opened->image), .name = opened->path, .log = &reason.log};
     if (which == PATH_MU && lr_mu_map_settle(opened->image, &settle) != LR_OK) {
         destroy_image(opened);
         return reason.status;

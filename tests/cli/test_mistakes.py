@@ -63,7 +63,7 @@ CASES = {
     "a grid beyond the bore": (f"sensitivity {ON} --grid 9,9,3 --voxel-mm 10 -o o.nii", 0,
                                ["warning", "beyond the detectors", "smaller grid"]),
     "axes z,y,x": (f"project {ON} --image cube.npy --grid 3,5,6 --voxel-mm 3 -o o.h5", 3,
-                   ["cube.npy", "[nz][ny][nx]"]),
+                   ["cube.npy", "[nz][ny][nx]", "the grid is 6,5,3"]),
     "an array without a grid": (f"project {ON} --image cube.npy -o o.h5", 3,
                                 ["cube.npy", "--grid", "--voxel-mm"]),
     "another grid than the image's": (f"project {ON} --image x.nii --grid 5,5,3 --voxel-mm 3 "
@@ -148,7 +148,8 @@ CASES = {
     "memory without a unit": (f"{RECON} --data y.h5 --max-memory 4", 2, ["4 bytes", "4G"]),
     "counts with a letter": (f"simulate {ON} {AT} --phantom point --counts 2M -o o.h5", 2,
                              ["--counts 2M", "2e6"]),
-    "half an iteration": (f"{RECON} --data y.h5 --iterations 2.5", 2, ["whole number"]),
+    "half an iteration": (f"{RECON} --data y.h5 --iterations 2.5", 2,
+                          ["--iterations 2.5", "whole number"]),
     "more subsets than pairs": (f"{RECON} --data y.h5 --algorithm osem --subsets 400", 2,
                                 ["400 subsets", "12"]),
     "subsets of mlem": (f"{RECON} --data y.h5 --subsets 4", 2, ["--algorithm osem"]),
@@ -202,7 +203,7 @@ CASES = {
 
 
 class Mistakes(ProgramTest):
-    """All of them share one folder: none may change it."""
+    """They share one folder, which none of them changes."""
 
     @classmethod
     def setUpClass(cls):
@@ -279,7 +280,8 @@ class Mistakes(ProgramTest):
         for name in made:
             path = Path(self.path(name))
             shutil.rmtree(path) if path.is_dir() else path.unlink()
-        told = [line for line in done.stderr.split("\n") if "error: " in line or "warning: " in line]
+        told = [line for line in done.stderr.split("\n")
+                if "error: " in line or "warning: " in line]
         self.assertEqual(done.returncode, code, f"{command}\n{done.stdout}{done.stderr}")
         self.assertTrue(any(all(word in line for word in words) for line in told),
                         f"{command}\nno sentence has all of {words}:\n{done.stderr}")
