@@ -147,7 +147,7 @@ static lr_status report_miss(const struct hull *hull, const lr_grid *grid, const
                     sides[2].limit_mm, -sides[5].limit_mm, sides[4].limit_mm);
 }
 
-/* A grid of several voxels that is narrower than one crystal is one in other units. */
+/* A grid of several voxels within a tenth of a crystal is one in other units. */
 static void warn_of_width(const lr_grid *grid, const lr_scanner *scanner, const lr_log *log)
 {
     double widest_mm = 0.0, pitch_mm = HUGE_VAL;
@@ -158,10 +158,10 @@ static void warn_of_width(const lr_grid *grid, const lr_scanner *scanner, const 
         pitch_mm =
             fmin(pitch_mm, fmin(scanner->modules[m].pitch_mm[0], scanner->modules[m].pitch_mm[1]));
     }
-    if (lr_grid_num_voxels(grid) > 8 && widest_mm < pitch_mm) {
+    if (lr_grid_num_voxels(grid) > 1 && widest_mm < 0.1 * pitch_mm) {
         lr_warn(log,
-                "the whole grid is %.4g mm wide, less than one crystal (%.4g mm): voxel edges are "
-                "given in mm",
+                "the whole grid is %.4g mm wide, less than a tenth of a crystal (%.4g mm): voxel "
+                "edges are given in mm",
                 widest_mm, pitch_mm);
     }
 }

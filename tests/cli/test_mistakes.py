@@ -57,7 +57,7 @@ CASES = {
     "mu is a number": (f"{SENSITIVITY} --mu 0.0096", 3, ["0.0096", "No such file"]),
     # --- units and order of lengths
     "voxels in m": (f"matrix {ON} --grid 6,5,3 --voxel-mm 0.003 -o o.h5", 0,
-                    ["warning", "0.018 mm", "less than one crystal", "in mm"]),
+                    ["warning", "0.018 mm", "a tenth of a crystal", "in mm"]),
     "voxels with a unit": (f"{MATRIX} --grid 6,5,3 --voxel-mm 3mm", 2,
                            ["--voxel-mm 3mm", "leave out the unit"]),
     "a grid beyond the bore": (f"sensitivity {ON} --grid 9,9,3 --voxel-mm 10 -o o.nii", 0,
@@ -83,6 +83,8 @@ CASES = {
     "half of the radius": ("scanner check ./half.yaml", 3, ["looks like half", "50.93 mm"]),
     "a radius in cm": ("scanner check ./cm.yaml", 3, ["the radius looks like cm (60 mm)"]),
     "a radius in m": ("scanner check ./m.yaml", 3, ["the radius looks like m (60 mm)"]),
+    "a radius in cm, without a check": (f"sensitivity --scanner cm.yaml {AT} -o o.nii", 3,
+                                        ["cm.yaml", "overlap", "a radius in cm"]),
     # --- which file goes where
     "list mode as data": (f"{RECON} --data e.petsird", 3, ["e.petsird", "--events"]),
     "CASToR's list mode as data": (f"{RECON} --data e.Cdh", 3, ["e.Cdh", "--events"]),
