@@ -208,6 +208,21 @@ static lr_mu_unit unit_of(const lr_image *image)
     return lowest < -100 ? LR_MU_HU : LR_MU_BY_VALUE;
 }
 
+/* Brings a mu-map to 1/mm, and says so where it was in another unit. */
+static lr_status settle_unit(const struct opened_image *opened, const lr_log *log)
+{
+    const lr_mu_map_params params = {
+        .unit = unit_of(opened->image), .name = opened->path, .log = log};
+    const float before = largest_of(opened->image);
+    LR_TRY(lr_mu_map_settle(opened->image, &params));
+    if (largest_of(opened->image) < before) {
+        lr_warn(log, "%s: attenuation of at most %g taken as %s", opened->path, (double)before,
+                params.unit == LR_MU_HU ? "Hounsfield units: water has 0"
+                                        : "1/cm: water has 0.096");
+    }
+    return LR_OK;
+}
+
 static lr_status read_image(struct opening *opening, enum study_path which, const lr_log *log)
 {
     struct reason reason = make_reason(log);
@@ -226,9 +241,7 @@ static lr_status read_image(struct opening *opening, enum study_path which, cons
         destroy_image(opened);
         return reason.status;
     }
-    const lr_mu_map_params settle = {
-        .unit = unit_of(opened->image), .name = opened->path, .log = &reason.log};
-    if (which == PATH_MU && lr_mu_map_settle(opened->image, &settle) != LR_OK) {
+    if (which == PATH_MU && settle_unit(opened, &reason.log) != LR_OK) {
         destroy_image(opened);
         return reason.status;
     }
