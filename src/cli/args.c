@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "args.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +29,12 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-/* Levenshtein's distance, one row of the table at a time. */
+static int lower(char letter)
+{
+    return tolower((unsigned char)letter);
+}
+
+/* Levenshtein's distance, one row of the table at a time; capitals are as good as small letters. */
 static int edit_distance(const char *a, const char *b)
 {
     int row[64];
@@ -43,7 +49,7 @@ static int edit_distance(const char *a, const char *b)
         int diagonal = row[0];
         row[0] = i + 1;
         for (int j = 0; j < columns; j++) {
-            const int replaced = diagonal + (a[i] != b[j]);
+            const int replaced = diagonal + (lower(a[i]) != lower(b[j]));
             diagonal = row[j + 1];
             row[j + 1] = smaller(replaced, smaller(row[j], row[j + 1]) + 1);
         }
@@ -51,18 +57,40 @@ static int edit_distance(const char *a, const char *b)
     return row[columns];
 }
 
+/* Whether one is the other's beginning, of three letters at least: "iter", "reconstruct". */
+static bool begins_alike(const char *a, const char *b)
+{
+    int same = 0;
+    while (a[same] != '\0' && lower(a[same]) == lower(b[same])) {
+        same++;
+    }
+    return same >= 3 && (a[same] == '\0' || b[same] == '\0');
+}
+
+/* The letters of an option's name. */
+static const char *undashed(const char *text)
+{
+    return text + strspn(text, "-");
+}
+
 const char *args_nearest(const char *text, const char *const *words)
 {
-    const char *nearest = NULL;
-    int least = 1 + (int)strlen(text) / 3; /* a third of the letters may be wrong */
+    const char *letters = undashed(text);
+    const char *nearest = NULL, *begun = NULL;
+    int least = (2 + (int)strlen(letters)) / 3; /* a third of the letters may be wrong */
     for (int k = 0; words[k] != NULL; k++) {
-        const int distance = edit_distance(text, words[k]);
-        if (distance <= least && (nearest == NULL || distance < least)) {
+        const char *word = undashed(words[k]);
+        const int distance = edit_distance(letters, word);
+        const bool is_letter = strlen(word) == 1 && strlen(letters) == 1;
+        if (distance <= least && !is_letter && (nearest == NULL || distance < least)) {
             nearest = words[k];
             least = distance;
         }
+        if (begun == NULL && begins_alike(letters, word)) {
+            begun = words[k];
+        }
     }
-    return nearest;
+    return nearest != NULL && (least <= 1 || begun == NULL) ? nearest : begun;
 }
 
 /* --- parsing --- */
@@ -80,23 +108,92 @@ static const struct cli_option *find_option(const struct cli_syntax *syntax, con
     return NULL;
 }
 
-static void complain_unknown(struct cli_args *args, const char *text, size_t length)
+/* What other programs call it; the first that the verb has is meant. */
+static const struct {
+    const char *other, *ours;
+} synonyms[] = {
+    {"output", "-o"},
+    {"out", "-o"},
+    {"input", "--image"},
+    {"input", "--data"},
+    {"input", "--histo"},
+    {"in", "--image"},
+    {"in", "--data"},
+    {"in", "--histo"},
+    {"data", "--image"},
+    {"data", "--histo"},
+    {"image", "--data"},
+    {"image", "--histo"},
+    {"attenuation", "--mu"},
+    {"umap", "--mu"},
+    {"mumap", "--mu"},
+    {"mu-map", "--mu"},
+    {"ctac", "--mu"},
+    {"voxel-size", "--voxel-mm"},
+    {"voxels", "--grid"},
+    {"size", "--grid"},
+    {"matrix-size", "--grid"},
+    {"dim", "--grid"},
+    {"dims", "--grid"},
+    {"fov", "--grid"},
+    {"listmode", "--events"},
+    {"list-mode", "--events"},
+    {"lm", "--events"},
+    {"randoms", "--additive"},
+    {"scatter", "--additive"},
+    {"norm", "--efficiencies"},
+    {"normalization", "--efficiencies"},
+    {"normalisation", "--efficiencies"},
+    {"tof", "--tof-ps"},
+    {"gpu", "--device"},
+    {"it", "--iterations"},
+    {"niter", "--iterations"},
+    {"n", "--iterations"},
+    {"i", "--image"},
+    {"i", "--data"},
+    {"s", "--scanner"},
+    {"position", "--at"},
+    {"point", "--at"},
+    {"verbosity", "--verbose"},
+};
+
+static const char *find_synonym(const struct cli_syntax *syntax, const char *text)
+{
+    for (size_t k = 0; k < sizeof(synonyms) / sizeof(synonyms[0]); k++) {
+        const char *ours = synonyms[k].ours;
+        if (edit_distance(undashed(text), synonyms[k].other) == 0 &&
+            find_option(syntax, ours, strlen(ours)) != NULL) {
+            return ours;
+        }
+    }
+    return NULL;
+}
+
+static const char *find_nearest_option(const struct cli_syntax *syntax, const char *text)
 {
     const char *names[MAX_NAMES] = {0};
     int count = 0;
-    for (const struct cli_group *group = args->syntax->groups; group->title != NULL; group++) {
+    for (const struct cli_group *group = syntax->groups; group->title != NULL; group++) {
         for (const struct cli_option *option = group->options; option->name != NULL; option++) {
             if (count < MAX_NAMES - 1) {
                 names[count++] = option->name;
             }
         }
     }
+    return args_nearest(text, names);
+}
+
+static void complain_unknown(struct cli_args *args, const char *text, size_t length)
+{
     char name[64];
     snprintf(name, sizeof(name), "%.*s", (int)length, text);
-    const char *nearest = args_nearest(name, names);
     const char *verb = args->syntax->verb;
-    if (nearest != NULL) {
-        args_complain(args, "%s has no option %s: did you mean %s?", verb, name, nearest);
+    const char *meant = find_synonym(args->syntax, name);
+    if (meant == NULL) {
+        meant = find_nearest_option(args->syntax, name);
+    }
+    if (meant != NULL) {
+        args_complain(args, "%s has no option %s: did you mean %s?", verb, name, meant);
     } else {
         args_complain(args, "%s has no option %s: see loraster %s --help", verb, name, verb);
     }
@@ -108,6 +205,10 @@ static void add_given(struct cli_args *args, const struct cli_option *option, co
         args_complain(args, "%s is given twice", option->name);
     } else if (args->num_given == CLI_MAX_GIVEN) {
         args_complain(args, "more than %d options", CLI_MAX_GIVEN);
+    } else if (value != NULL && value[0] == '\0') {
+        args_complain(args,
+                      "%s is followed by nothing: give %s %s (is a variable of the shell empty?)",
+                      option->name, option->name, option->metavar);
     } else {
         args->given[args->num_given++] = (struct cli_given){option, value};
     }
@@ -148,12 +249,75 @@ static int take_option(struct cli_args *args, char *const *argv)
     return 2;
 }
 
-static void take_positional(struct cli_args *args, const char *text)
+static bool is_number(const char *text)
+{
+    char *end = NULL;
+    (void)strtod(text, &end);
+    return end != text && (*end == '\0' || (*end == ',' && end[1] == '\0'));
+}
+
+/* "--at 5 0 2": what follows a value that should have held it, after a comma. */
+static bool complain_blanks(struct cli_args *args, char *const *rest)
+{
+    const struct cli_given *last = args->num_given > 0 ? &args->given[args->num_given - 1] : NULL;
+    if (last == NULL || last->value == NULL || !is_number(rest[0]) || !is_number(last->value) ||
+        strchr(last->option->metavar, ',') == NULL) {
+        return false;
+    }
+    char list[160];
+    size_t used = (size_t)snprintf(list, sizeof(list), "%.30s", last->value);
+    for (int k = 0; k < 3 && rest[k] != NULL && is_number(rest[k]); k++) {
+        const bool has_comma = list[used - 1] == ',';
+        used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%.30s", has_comma ? "" : ",",
+                                 rest[k]);
+    }
+    args_complain(args,
+                  "%s %s is followed by \"%s\": put commas between numbers, and no blanks: %s %s",
+                  last->option->name, last->value, rest[0], last->option->name, list);
+    return true;
+}
+
+/* The option that a file's name without one may belong to. */
+static const char *option_of_file(const struct cli_syntax *syntax, const char *name)
+{
+    static const struct {
+        const char *ending, *option;
+    } known[] = {{".yaml", "--scanner"},  {".yml", "--scanner"},    {".geom", "--scanner"},
+                 {".hscan", "--scanner"}, {".petsird", "--events"}, {".Cdh", "--events"},
+                 {".l", "--events"},      {".safir", "--events"},   {".nii", "--image"},
+                 {".nii.gz", "--image"},  {".h5", "--data"},        {".h5", "--histo"},
+                 {".hs", "--data"}};
+    const size_t length = strlen(name);
+    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
+        const size_t tail = strlen(known[k].ending);
+        if (length > tail && strcmp(name + length - tail, known[k].ending) == 0 &&
+            find_option(syntax, known[k].option, strlen(known[k].option)) != NULL) {
+            return known[k].option;
+        }
+    }
+    return NULL;
+}
+
+static void complain_stray(struct cli_args *args, char *const *rest)
+{
+    const char *option = option_of_file(args->syntax, rest[0]);
+    if (complain_blanks(args, rest)) {
+        return;
+    }
+    if (option != NULL && !args_has(args, option)) {
+        args_complain(args, "what is \"%s\" for? Did you mean %s %s?", rest[0], option, rest[0]);
+    } else {
+        args_complain(args, "what is \"%s\" for? See loraster %s --help", rest[0],
+                      args->syntax->verb);
+    }
+}
+
+static void take_positional(struct cli_args *args, char *const *rest)
 {
     if (args->syntax->positionals == NULL || args->num_positional == CLI_MAX_POSITIONAL) {
-        args_complain(args, "what is \"%s\" for? See loraster %s --help", text, args->syntax->verb);
+        complain_stray(args, rest);
     } else {
-        args->positional[args->num_positional++] = text;
+        args->positional[args->num_positional++] = rest[0];
     }
 }
 
@@ -174,10 +338,10 @@ lr_status args_parse(struct cli_args *args, const struct cli_syntax *syntax, str
         args->help = args->help || asks_for_help(argv[k]);
     }
     for (int k = 0; argv[k] != NULL && !args->help && args->status == LR_OK;) {
-        if (argv[k][0] == '-' && argv[k][1] != '\0') {
+        if (argv[k][0] == '-' && argv[k][1] != '\0' && !is_number(argv[k])) {
             k += take_option(args, argv + k);
         } else {
-            take_positional(args, argv[k++]);
+            take_positional(args, argv + k++);
         }
     }
     return args->status;

@@ -92,13 +92,14 @@ int args_ints(struct cli_args *args, const char *name, int *values, int most);
 /* Bytes: 4096, 512K, 512M, 4G, 1.5G (powers of 1024; "GiB" and "GB" are understood too). */
 int64_t args_bytes(struct cli_args *args, const char *name, int64_t fallback);
 
-/* Index of the option's text in `words` (NULL at the end), or the fallback. */
+/* Index of the option's text in `words` (NULL at the end), capitals or not, or the fallback. */
 int args_word(struct cli_args *args, const char *name, const char *const *words, int fallback);
 
 /* Reports that the command line makes no sense and marks it so. */
 void args_complain(struct cli_args *args, const char *format, ...) LR_PRINTF(2, 3);
 
-/* The word of `words` (NULL at the end) nearest to `text`, or NULL when none is near. */
+/* The word of `words` (NULL at the end) nearest to `text`, or NULL when none is near. Dashes in
+ * front and capitals do not matter. */
 const char *args_nearest(const char *text, const char *const *words);
 
 #endif

@@ -112,16 +112,20 @@ lr_status common_check_output(struct report *report, const char *path, const cha
     } else {
         slash[slash == folder] = '\0';
     }
-    if (stat(folder, &status) != 0 || !S_ISDIR(status.st_mode)) {
-        return report_error(report, LR_FAILED, "%s cannot be written: there is no folder %s", path,
-                            folder);
+    const bool is_there = stat(folder, &status) == 0;
+    if (!is_there || !S_ISDIR(status.st_mode)) {
+        return report_error(report, LR_FAILED, "%s cannot be written: %s %s%s", path,
+                            is_there ? "it would lie in" : "there is no folder", folder,
+                            is_there ? ", which is a file and no folder" : ": make it first");
     }
     if (access(folder, W_OK | X_OK) != 0) {
         return report_error(report, LR_FAILED, "%s cannot be written: %s: %s", path, folder,
                             strerror(errno));
     }
     if (stat(path, &status) == 0 && S_ISDIR(status.st_mode)) {
-        return report_error(report, LR_FAILED, "%s cannot be written: it is a folder", path);
+        return report_error(report, LR_FAILED,
+                            "%s cannot be written: it is a folder: name a file in it, or another",
+                            path);
     }
     return LR_OK;
 }
@@ -185,7 +189,9 @@ lr_status common_make_folder(struct report *report, const char *path)
         return LR_OK;
     }
     return report_error(report, LR_FAILED, "the folder %s cannot be made: %s", path,
-                        strerror(reason));
+                        reason == EEXIST   ? "a file has that name: give another"
+                        : reason == ENOENT ? "the folder above it is not there: make that first"
+                                           : strerror(reason));
 }
 
 lr_status common_write_iteration(struct report *report, const struct common_iteration *iteration)
@@ -215,6 +221,47 @@ float *common_floats(struct report *report, int64_t count, const char *what)
                      common_bytes(text, count * (int64_t)sizeof(*values)));
     }
     return values;
+}
+
+lr_status common_check_result(struct report *report, const struct common_result *result)
+{
+    static const float absurd = 1e30f;
+    bool has_any = false;
+    for (int64_t k = 0; k < result->count; k++) {
+        const float value = result->values[k];
+        if (!isfinite(value) || fabsf(value) > absurd) {
+            return report_error(
+                report, LR_FAILED,
+                "%s would hold %g at place %lld, and is not written: likely causes "
+                "are inputs in another unit (--mu, efficiencies, factors) or values "
+                "that are no counts",
+                result->output, (double)value, (long long)k);
+        }
+        has_any = has_any || value != 0.0f;
+    }
+    if (!has_any) {
+        return report_error(report, LR_BAD_INPUT,
+                            "%s would be 0 everywhere, and is not written: %s", result->output,
+                            result->causes);
+    }
+    return LR_OK;
+}
+
+lr_status common_check_activity(struct report *report, const char *path, const lr_image *image)
+{
+    const int *size = image->grid.size;
+    const int64_t count = lr_grid_num_voxels(&image->grid);
+    for (int64_t row = 0; row < count; row++) {
+        if (image->values[row] < 0.0f) {
+            return report_error(
+                report, LR_BAD_INPUT,
+                "%s: voxel (%lld, %lld, %lld) is %g: an activity is at least 0 everywhere: set "
+                "negative voxels to 0 first",
+                path, (long long)(row % size[0]), (long long)(row / size[0] % size[1]),
+                (long long)(row / size[0] / size[1]), (double)image->values[row]);
+        }
+    }
+    return LR_OK;
 }
 
 double common_sum(const float *values, int64_t count)

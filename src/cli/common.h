@@ -136,6 +136,20 @@ bool common_ends_with(const char *text, const char *ending);
 /* An array of floats, or NULL, reported. Free with free(). */
 float *common_floats(struct report *report, int64_t count, const char *what);
 
+/* What a verb is about to write. */
+struct common_result {
+    const char *output; /* the file's name */
+    const float *values;
+    int64_t count;
+    const char *causes; /* likely ones of a result that is 0 everywhere, with what to do */
+};
+
+/* Refuses results that nobody can want: not finite, beyond 1e30, or 0 everywhere. */
+lr_status common_check_result(struct report *report, const struct common_result *result);
+
+/* Refuses an activity below 0, with the voxel. path: the image's. */
+lr_status common_check_activity(struct report *report, const char *path, const lr_image *image);
+
 /* Sum in double. */
 double common_sum(const float *values, int64_t count);
 

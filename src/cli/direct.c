@@ -57,7 +57,7 @@ double direct_number(struct cli_args *args, const char *name, double fallback, b
     }
     const double value = strtod(text, &end);
     if (end == text || *end != '\0' || !isfinite(value)) {
-        args_complain(args, "%s %s: a number is needed", name, text);
+        args_complain(args, "%s %s: a number without a unit is needed", name, text);
         return fallback;
     }
     if (positive && !(value > 0)) {
@@ -90,6 +90,12 @@ lr_resolution direct_read_widths(struct cli_args *args)
         .edge_mm = direct_number(args, "--edge-mm", 0, true),
         .axial_mm = direct_number(args, "--axial-mm", 0, true),
     };
+    /* No scanner is this fast; 0.4 is meant as 400. */
+    static const double least_ps = 5;
+    if (resolution.tof_ps > 0 && resolution.tof_ps < least_ps) {
+        args_complain(args, "--tof-ps %s: beyond any scanner: it looks like ns: give %g (ps, FWHM)",
+                      args_text(args, "--tof-ps"), 1000 * resolution.tof_ps);
+    }
     if ((resolution.model == LR_RADIAL_LINEAR) != args_has(args, "--radial-edge-mm")) {
         args_complain(args, "--radial-edge-mm and --model linear need each other");
     }

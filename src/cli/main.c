@@ -99,8 +99,9 @@ static int complain_verb(struct report *report, char *const *argv)
     }
     snprintf(asked, sizeof(asked), "%s%s%s", argv[0], family ? " " : "", family ? argv[1] : "");
     const char *nearest = args_nearest(asked, names);
-    report_error(report, LR_USAGE, "there is no verb %s: %s%s", asked,
-                 nearest ? "did you mean " : "see loraster --help", nearest ? nearest : "");
+    report_error(report, LR_USAGE, "there is no verb %s: %s%s%s", asked,
+                 nearest ? "did you mean " : "see loraster --help", nearest ? nearest : "",
+                 nearest ? "?" : "");
     return CLI_USAGE;
 }
 
@@ -143,7 +144,8 @@ static int run(struct report *report, char *const *argv)
     }
     const bool family_help =
         is_family(argv[0]) && argv[1] != NULL && strcmp(argv[1], "--help") == 0;
-    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0 || family_help) {
+    if (strcmp(argv[0], "--help") == 0 || strcmp(argv[0], "-h") == 0 ||
+        strcmp(argv[0], "help") == 0 || family_help) {
         print_help();
         return report_exit_code(report, flush_output(report, LR_OK));
     }

@@ -112,13 +112,16 @@ static bool append(int64_t **numbers, int64_t *count, int64_t number)
 }
 
 /* The text of a file, or NULL, reported. */
-static char *read_text(struct report *report, const char *path)
+static char *read_text(struct report *report, const char *path, const char *example)
 {
     enum { MOST_BYTES = 64 << 20 };
     FILE *file = fopen(path, "rb");
     char *text = NULL;
     if (file == NULL) {
-        report_error(report, LR_BAD_INPUT, "cannot open %s: %s", path, strerror(errno));
+        report_error(report, LR_BAD_INPUT,
+                     "cannot open %s: %s: it is neither a list such as %s nor the name of a file "
+                     "that holds one",
+                     path, strerror(errno), example);
         return NULL;
     }
     size_t used = 0, room = 0, got = 1;
@@ -159,7 +162,8 @@ static bool is_list(const char *text, const char *marks)
 static char *open_list(struct report *report, const char *text, const char *marks)
 {
     if (!is_list(text, marks)) {
-        return read_text(report, text);
+        const bool is_pairs = strchr(marks, '-') != NULL;
+        return read_text(report, text, is_pairs ? "0-18,3-20" : "12,40,100:200");
     }
     char *copy = malloc(strlen(text) + 1);
     if (copy == NULL) {

@@ -178,6 +178,11 @@ int report_exit_code(struct report *report, lr_status status)
     if (lacks_memory || lost_device) {
         status = report->status; /* the sentence knows more than whoever gave up because of it */
     }
+    if (status == LR_FAILED && report->status == LR_OK) {
+        fputs("loraster: error: this has failed without a reason: --verbose tells what came before "
+              "it\n",
+              stderr);
+    }
     if (status == LR_CANCELLED && report_stopped()) {
         fputs("loraster: stopped\n", stderr);
     }

@@ -7,6 +7,7 @@
 #include <limits.h>
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 const struct cli_option common_scanner_options[] = {
     {"--scanner", "NAME|FILE",
@@ -30,7 +31,8 @@ const struct cli_option common_operator_options[] = {
     {"--rays", "R", "sampled: R x R lines over each crystal face; default 4", false},
     {"--samples", "N|NX,NY,NZ", "points per voxel; default: as its mean needs", false},
     {"--mu", "IMAGE", "attenuation map", false},
-    {"--mu-unit", "UNIT", "unit of the map, 1/mm or 1/cm; default: by its largest value", false},
+    {"--mu-unit", "UNIT",
+     "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value", false},
     {"--mu-steps", "K", "samples of the map along a line; default: one per voxel", false},
     {"--penetration", NULL, "crystals stop photons along their depth", false},
     {"--deterministic", NULL, "the same bits in every run, where that is slower", false},
@@ -46,6 +48,20 @@ static const int64_t at_least_zero[2] = {0, INT_MAX};
 static const char *read_backend(struct cli_args *args)
 {
     static const char *const names[] = {"auto", "cpu", "raster", "compute", "native", NULL};
+    const char *text = args_text(args, "--backend");
+    if (text != NULL && strcasecmp(text, "cuda") == 0) {
+        args_complain(args,
+                      "--backend %s: only the family direct has it (loraster direct project "
+                      "and recon, recon --operator direct): take compute, which uses the "
+                      "graphics processor by OpenGL",
+                      text);
+    }
+    if (text != NULL && (strcasecmp(text, "gpu") == 0 || strcasecmp(text, "opengl") == 0)) {
+        args_complain(args,
+                      "--backend %s: the graphics processor is used by compute, and by raster "
+                      "for pictures: give one of these, or leave it to auto",
+                      text);
+    }
     return names[args_word(args, "--backend", names, 0)];
 }
 
@@ -76,6 +92,12 @@ static void read_params(struct setup *setup, struct cli_args *args, lr_store sto
         .progress = &setup->report->progress,
     };
     read_samples(args, &setup->params);
+    if (setup->params.mode == LR_MODE_EXACT && args_has(args, "--rays")) {
+        report_warn(setup->report,
+                    "--rays %s has no effect: --mode exact has no lines, and --mode "
+                    "sampled has them",
+                    args_text(args, "--rays"));
+    }
     if (args_text(args, "--mu") == NULL &&
         (args_has(args, "--mu-unit") || args_has(args, "--mu-steps"))) {
         args_complain(args, "--mu-unit and --mu-steps need --mu IMAGE");
@@ -131,38 +153,18 @@ lr_image *setup_read_image(struct setup *setup, struct cli_args *args, const cha
     return args->status == LR_OK ? lr_image_read_on(path, given ? &grid : NULL, log) : NULL;
 }
 
-enum mu_unit { MU_BY_VALUE, MU_PER_MM, MU_PER_CM };
-
-/* Nothing scanned reaches this in 1/mm (titanium has 0.04), and water in 1/cm exceeds it. */
-static const float most_per_mm = 0.05f;
-
-static float largest_value(const lr_image *image)
-{
-    const int64_t count = lr_grid_num_voxels(&image->grid);
-    float largest = 0;
-    for (int64_t k = 0; k < count; k++) {
-        largest = fmaxf(largest, image->values[k]);
-    }
-    return largest;
-}
-
 /* The map in 1/mm, as the library wants it. */
-static lr_status read_mu(struct setup *setup, struct cli_args *args, enum mu_unit unit)
+static lr_status read_mu(struct setup *setup, struct cli_args *args, lr_mu_unit unit)
 {
     const char *path = args_text(args, "--mu");
     setup->mu = setup_read_image(setup, args, path);
     if (setup->mu == NULL) {
         return report_reason(setup->report);
     }
-    const float largest = largest_value(setup->mu);
-    const bool per_cm = unit == MU_PER_CM || (unit == MU_BY_VALUE && largest > most_per_mm);
-    const int64_t count = lr_grid_num_voxels(&setup->mu->grid);
-    for (int64_t k = 0; per_cm && k < count; k++) {
-        setup->mu->values[k] *= 0.1f;
-    }
-    report_info(setup->report, "%s: attenuation taken as %s, at most %g (water has %s)%s", path,
-                per_cm ? "1/cm" : "1/mm", (double)largest, per_cm ? "0.096" : "0.0096",
-                unit == MU_BY_VALUE ? "; --mu-unit decides otherwise" : "");
+    CLI_TRY(lr_mu_map_settle(setup->mu, &(lr_mu_map_params){.unit = unit,
+                                                            .name = path,
+                                                            .scanner = setup->scanner,
+                                                            .log = &setup->report->log}));
     setup->params.mu = setup->mu;
     return LR_OK;
 }
@@ -175,13 +177,13 @@ lr_status setup_scanner(struct setup *setup, struct cli_args *args, lr_store sto
 lr_status setup_scanner_or(struct setup *setup, struct cli_args *args, lr_store store,
                            lr_scanner *fallback)
 {
-    static const char *const units[] = {"auto", "1/mm", "1/cm", NULL};
+    static const char *const units[] = {"auto", "1/mm", "1/cm", "hu", NULL};
     setup->report = args->report;
     const bool is_named = fallback == NULL || args_has(args, "--scanner");
     setup->scanner = fallback;
     const char *name = is_named ? args_required(args, "--scanner") : NULL;
     read_params(setup, args, store);
-    const enum mu_unit unit = (enum mu_unit)args_word(args, "--mu-unit", units, MU_BY_VALUE);
+    const lr_mu_unit unit = (lr_mu_unit)args_word(args, "--mu-unit", units, LR_MU_BY_VALUE);
     CLI_TRY(args->status);
     if (is_named) {
         lr_scanner_destroy(setup->scanner);

@@ -8,8 +8,10 @@
 #include <errno.h>
 #include <limits.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Whole numbers, also in the form 2e7. */
 static bool read_int(const char *text, int64_t *value)
@@ -40,7 +42,12 @@ int64_t args_int(struct cli_args *args, const char *name, int64_t fallback, cons
         return fallback;
     }
     if (!read_int(text, &value)) {
-        args_complain(args, "%s %s: a whole number is needed", name, text);
+        args_complain(args, "%s %s: a whole number is needed, such as %s 20%s", name, text, name,
+                      range[1] > INT_MAX ? " or 2e6" : "");
+        return fallback;
+    }
+    if (value < range[0] && range[1] >= INT_MAX) {
+        args_complain(args, "%s %s: must be at least %lld", name, text, (long long)range[0]);
         return fallback;
     }
     if (value < range[0] || value > range[1]) {
@@ -73,32 +80,92 @@ static int read_list(const char *text, double values[3])
     return -1;
 }
 
+/* Writes "5,0,2" for "5 0 2", "5; 0; 2", "6x5x3" or "(5, 0, 2)": the numbers of a text that holds
+ * nothing else that tells. Returns how many. */
+static int repair_list(const char *text, char repaired[128])
+{
+    double values[3];
+    int count = 0;
+    size_t used = 0;
+    repaired[0] = '\0';
+    for (const char *at = text; *at != '\0' && used < 96;) {
+        const size_t between = strspn(at, " \t,;xX*()[]");
+        const size_t length = strspn(at + between, "+-.0123456789eE");
+        if (between == 0 && length == 0) {
+            return 0;
+        }
+        if (length > 0 && length < 30) {
+            used += (size_t)snprintf(repaired + used, 128 - used, "%s%.*s", count > 0 ? "," : "",
+                                     (int)length, at + between);
+            count++;
+        }
+        at += between + length;
+    }
+    return read_list(repaired, values) == count ? count : 0;
+}
+
+/* Whether only the unit is too much: "3mm", "3,3,4mm". */
+static bool ends_in_letters(const char *text)
+{
+    const size_t numbers = strspn(text, "+-.,0123456789");
+    const size_t letters = strspn(text + numbers, "abcdefghijklmnopqrstuvwxyz");
+    return numbers > 0 && letters > 0 && text[numbers + letters] == '\0';
+}
+
+static void complain_list(struct cli_args *args, const char *name, const char *text,
+                          const char *needed)
+{
+    char repaired[128];
+    const int count = repair_list(text, repaired);
+    if (count > 1 && count <= 3 && strcmp(repaired, text) != 0) {
+        args_complain(args, "%s %s: put commas between numbers, and no blanks: %s %s", name, text,
+                      name, repaired);
+    } else if (ends_in_letters(text)) {
+        args_complain(args, "%s %s: leave out the unit, lengths are in mm: %s", name, text, needed);
+    } else {
+        args_complain(args, "%s %s: %s", name, text, needed);
+    }
+}
+
 bool args_triple_text(struct cli_args *args, const char *name, const char *text, double values[3])
 {
+    char needed[96];
     if (read_list(text, values) == 3) {
         return true;
     }
-    args_complain(args, "%s %s: three numbers are needed, such as %s 1,2.5,-3", name, text, name);
+    snprintf(needed, sizeof(needed), "three numbers are needed, such as %s 1,2.5,-3", name);
+    complain_list(args, name, text, needed);
     return false;
 }
 
 bool args_triple(struct cli_args *args, const char *name, bool spread, double values[3])
 {
     const char *text = args_text(args, name);
+    char needed[96];
     if (text == NULL) {
         return false;
     }
-    if (spread && read_list(text, values) == 1) {
+    const int count = read_list(text, values);
+    if (spread && count == 1) {
         values[1] = values[2] = values[0];
+    }
+    if (count == 3 || (spread && count == 1)) {
         return true;
     }
-    return args_triple_text(args, name, text, values);
+    if (!spread) {
+        return args_triple_text(args, name, text, values);
+    }
+    snprintf(needed, sizeof(needed), "three numbers are needed, or one for all, such as %s 2,2,2.5",
+             name);
+    complain_list(args, name, text, needed);
+    return false;
 }
 
 int args_sizes(struct cli_args *args, const char *name, int values[3])
 {
     const char *text = args_text(args, name);
     double numbers[3];
+    char needed[96];
     if (text == NULL) {
         return 0;
     }
@@ -109,8 +176,9 @@ int args_sizes(struct cli_args *args, const char *name, int values[3])
         values[k] = whole ? (int)numbers[k] : 0;
     }
     if (!whole) {
-        args_complain(args, "%s %s: whole numbers of at least 1 are needed, such as %s 2,2,1", name,
-                      text, name);
+        snprintf(needed, sizeof(needed), "whole numbers of at least 1 are needed, such as %s 2,2,1",
+                 name);
+        complain_list(args, name, text, needed);
         return 0;
     }
     return count;
@@ -169,6 +237,11 @@ int64_t args_bytes(struct cli_args *args, const char *name, int64_t fallback)
         args_complain(args, "%s %s: an amount of memory is needed, such as 512M or 4G", name, text);
         return fallback;
     }
+    if (bytes < 1024) {
+        args_complain(args, "%s %s: that is %.0f bytes: give a unit, such as %sG", name, text,
+                      bytes, text);
+        return fallback;
+    }
     return (int64_t)bytes;
 }
 
@@ -180,7 +253,7 @@ int args_word(struct cli_args *args, const char *name, const char *const *words,
         return fallback;
     }
     for (int k = 0; words[k] != NULL; k++) {
-        if (strcmp(words[k], text) == 0) {
+        if (strcasecmp(words[k], text) == 0) {
             return k;
         }
         const size_t used = strlen(list);
@@ -189,6 +262,8 @@ int args_word(struct cli_args *args, const char *name, const char *const *words,
             strcat(list, words[k]);
         }
     }
-    args_complain(args, "%s %s: must be one of %s", name, text, list);
+    const char *nearest = args_nearest(text, words);
+    args_complain(args, "%s %s: must be one of %s%s%s", name, text, list,
+                  nearest != NULL ? ": did you mean " : "", nearest != NULL ? nearest : "");
     return fallback;
 }

@@ -126,6 +126,16 @@ static lr_status progress(const struct cli_args *args, int done, int total)
     return to->report(to->user, "projecting", done, total) ? LR_OK : LR_CANCELLED;
 }
 
+static lr_status check_result(const struct cli_args *args, const float *values, int64_t count)
+{
+    return common_check_result(
+        args->report, &(struct common_result){.output = args_text(args, "-o"),
+                                              .values = values,
+                                              .count = count,
+                                              .causes = "the input is 0 everywhere: is it the "
+                                                        "right file?"});
+}
+
 static lr_status forward_views(struct cli_args *args, struct direct_setup *setup,
                                const lr_image *image, lr_histo_images *histo)
 {
@@ -135,6 +145,7 @@ static lr_status forward_views(struct cli_args *args, struct direct_setup *setup
         CLI_TRY(lr_direct_forward(setup->direct, k, image->values, histo->values + k * count));
     }
     const char *output = args_text(args, "-o");
+    CLI_TRY(check_result(args, histo->values, count * histo->num_views));
     CLI_TRY(lr_histo_images_write(output, histo, &args->report->log));
     report_projection(args, setup, output, common_sum(histo->values, count * histo->num_views));
     return LR_OK;
@@ -180,6 +191,7 @@ static lr_status back_views(struct cli_args *args, struct direct_setup *setup,
     free(one);
     CLI_TRY(status);
     const char *output = args_text(args, "-o");
+    CLI_TRY(check_result(args, image->values, count));
     CLI_TRY(lr_image_write(output, image, &args->report->log));
     report_projection(args, setup, output, common_sum(image->values, count));
     return LR_OK;
@@ -214,6 +226,9 @@ static lr_status project_one_view(struct cli_args *args, struct direct_setup *se
     lr_status status = args_has(args, "--transpose")
                            ? lr_direct_back(setup->direct, 0, image->values, target->values)
                            : lr_direct_forward(setup->direct, 0, image->values, target->values);
+    if (status == LR_OK) {
+        status = check_result(args, target->values, lr_grid_num_voxels(&target->grid));
+    }
     if (status == LR_OK) {
         status = lr_image_write(output, target, &args->report->log);
     }

@@ -169,6 +169,20 @@ static lr_status fill(const struct source *source, lr_deposit *deposit)
     return lr_deposit_finish(deposit);
 }
 
+static lr_status check_deposited(struct report *report, const char *output,
+                                 const lr_deposit_counts *counts)
+{
+    if (counts->deposited > 0) {
+        return LR_OK;
+    }
+    return report_error(report, LR_BAD_INPUT,
+                        "%s would hold no event: %lld were tilted too much (--acceptance-deg), "
+                        "%lld outside of the grid (--grid, --origin-mm), %lld of the other kind "
+                        "(--delayeds)",
+                        output, (long long)counts->too_tilted, (long long)counts->outside_grid,
+                        (long long)counts->other_kind);
+}
+
 static lr_status deposit_events(struct cli_args *args, struct direct_setup *setup,
                                 const struct source *source)
 {
@@ -195,6 +209,9 @@ static lr_status deposit_events(struct cli_args *args, struct direct_setup *setu
     const double begin = report_seconds();
     lr_status status = fill(source, deposit);
     const double seconds = report_seconds() - begin;
+    if (status == LR_OK) {
+        status = check_deposited(args->report, output, lr_deposit_get_counts(deposit));
+    }
     if (status == LR_OK) {
         status = lr_histo_images_write(output, lr_deposit_get_images(deposit), &args->report->log);
     }

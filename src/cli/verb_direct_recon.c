@@ -132,6 +132,16 @@ static lr_status reconstruct(struct cli_args *args, struct direct_setup *setup,
         status = lr_direct_recon(params, image->values);
     }
     if (status == LR_OK) {
+        status = common_check_result(
+            args->report,
+            &(struct common_result){.output = output,
+                                    .values = image->values,
+                                    .count = lr_grid_num_voxels(&image->grid),
+                                    .causes = "the histo-images have no counts, or --initial or "
+                                              "--factors is 0 where they have: are they the right "
+                                              "files?"});
+    }
+    if (status == LR_OK) {
         status = lr_image_write(output, image, &args->report->log);
     }
     if (status == LR_OK) {

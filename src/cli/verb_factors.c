@@ -188,6 +188,15 @@ static lr_status write_factors(struct work *work)
     }
     lr_status status = fill(work, &source, data);
     if (status == LR_OK) {
+        status = common_check_result(
+            setup->report,
+            &(struct common_result){.output = work->output,
+                                    .values = data->values,
+                                    .count = data->count,
+                                    .causes = "are the efficiencies all 0, or does the attenuation "
+                                              "map stop everything (--mu-unit)?"});
+    }
+    if (status == LR_OK) {
         const struct summary found = summarise(setup->lors, data);
         status = lr_lor_data_write(work->output, setup->lors, data, &setup->report->log);
         if (status == LR_OK) {
@@ -217,7 +226,8 @@ static const struct cli_option output_options[] = {
 
 static const struct cli_option factor_options[] = {
     {"--mu", "IMAGE", "attenuation map: each LOR's share of pairs that survive it", false},
-    {"--mu-unit", "UNIT", "unit of the map, 1/mm or 1/cm; default: by its largest value", false},
+    {"--mu-unit", "UNIT",
+     "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value", false},
     {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird), multiplied in",
      false},
     {"--threads", "N", "default: all processors", false},

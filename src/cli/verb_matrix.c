@@ -314,6 +314,33 @@ static lr_status stop_writing(const struct setup *setup, const struct request *r
     return status;
 }
 
+/* Where points lie is the user's choice alone; grids are judged when the operator is made, and a part
+ * of their rows may well be empty. */
+static lr_status judge_empty_rows(const struct setup *setup, const struct request *request,
+                                  const lr_matrix_written *written)
+{
+    const bool all = written->rows > 0 && written->empty_rows == written->rows;
+    if (all && request->num_points > 0) {
+        return report_error(setup->report, LR_BAD_INPUT,
+                            "%s would hold no element: no line through %s joins two modules in "
+                            "coincidence: --at is in mm from the scanner's centre",
+                            request->output,
+                            written->rows == 1 ? "the point" : "any of the points");
+    }
+    if (all) {
+        report_warn(setup->report,
+                    "%s: none of the %lld rows has an element: no LOR in coincidence that was "
+                    "asked for passes what was asked for",
+                    request->output, (long long)written->rows);
+    } else if (request->num_points > 0 && written->empty_rows > 0) {
+        report_warn(setup->report,
+                    "%lld of %lld points have no element: no line through them joins two modules "
+                    "in coincidence",
+                    (long long)written->empty_rows, (long long)written->rows);
+    }
+    return LR_OK;
+}
+
 static lr_status write_rows(const struct setup *setup, const struct request *request,
                             lr_matrix_written *written)
 {
@@ -323,8 +350,11 @@ static lr_status write_rows(const struct setup *setup, const struct request *req
     if (writer == NULL) {
         return report_reason(setup->report);
     }
-    const lr_status status = run_rows(setup, request, writer);
+    lr_status status = run_rows(setup, request, writer);
     *written = lr_matrix_writer_get_written(writer);
+    if (status == LR_OK) {
+        status = judge_empty_rows(setup, request, written);
+    }
     if (status != LR_OK) {
         return stop_writing(setup, request, writer, status);
     }
@@ -332,18 +362,6 @@ static lr_status write_rows(const struct setup *setup, const struct request *req
 }
 
 /* --- what came of it --- */
-
-/* Where points lie is the user's choice alone; grids are judged when the operator is made. */
-static void warn_of_empty_rows(const struct setup *setup, const struct request *request,
-                               const lr_matrix_written *written)
-{
-    if (request->num_points > 0 && written->empty_rows > 0) {
-        report_warn(setup->report,
-                    "%lld of %lld points have no element: no line through them joins two modules "
-                    "in coincidence",
-                    (long long)written->empty_rows, (long long)written->rows);
-    }
-}
 
 static const char *rows_are(const struct request *request)
 {
@@ -438,7 +456,6 @@ static lr_status write_matrix(struct cli_args *args, struct setup *setup, struct
     }
     lr_matrix_written written = {0};
     CLI_TRY(write_rows(setup, request, &written));
-    warn_of_empty_rows(setup, request, &written);
     report_result(setup, request, &written);
     return LR_OK;
 }

@@ -36,6 +36,16 @@ static lr_status project_image(struct cli_args *args, struct setup *setup, const
     }
     lr_status status = lr_operator_forward(setup->op, image->values, data->values);
     if (status == LR_OK) {
+        status = common_check_result(
+            setup->report,
+            &(struct common_result){.output = output,
+                                    .values = data->values,
+                                    .count = data->count,
+                                    .causes = "the image is 0 wherever a LOR passes: "
+                                              "is it the right image, and does its "
+                                              "origin put it into the scanner?"});
+    }
+    if (status == LR_OK) {
         status = lr_lor_data_write(output, setup->lors, data, &setup->report->log);
     }
     if (status == LR_OK) {
@@ -97,6 +107,18 @@ static lr_status make_image(struct cli_args *args, struct setup *setup, const lr
         return report_reason(setup->report);
     }
     lr_status status = back_project(setup, data, image);
+    if (status == LR_OK) {
+        const char *causes =
+            data != NULL ? "the data have no counts in LORs that pass the grid: are they the right "
+                           "ones, and does the grid lie where they come from?"
+                         : "no LOR in coincidence passes the grid, or the attenuation map stops "
+                           "everything: check --origin-mm, the scanner's rules and --mu-unit";
+        status = common_check_result(
+            setup->report, &(struct common_result){.output = output,
+                                                   .values = image->values,
+                                                   .count = lr_grid_num_voxels(&image->grid),
+                                                   .causes = causes});
+    }
     if (status == LR_OK) {
         status = lr_image_write(output, image, &setup->report->log);
     }

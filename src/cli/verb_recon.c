@@ -159,6 +159,36 @@ static lr_status iterate(struct recon *recon)
 
 /* --- the whole --- */
 
+/* Every count is of an emission, unless it is of the additive term. */
+static void warn_of_emissions(const struct recon *recon, double emissions)
+{
+    const double counts = recon->history[recon->num_done - 1].measured_counts;
+    const bool has_additive = recon->inputs.additive != NULL || recon->inputs.randoms != NULL;
+    if (!has_additive && emissions < counts) {
+        report_warn(recon->setup.report,
+                    "%.6g counts give %.6g emissions, fewer than one each: elements times factors "
+                    "exceed 1: are efficiencies or factors in percent, or their inverses "
+                    "(normalisation)?",
+                    counts, emissions);
+    }
+}
+
+static lr_status check_image(const struct recon *recon)
+{
+    const int64_t count = lr_grid_num_voxels(&recon->setup.grid);
+    CLI_TRY(common_check_result(
+        recon->setup.report,
+        &(struct common_result){.output = recon->request.output,
+                                .values = recon->image->values,
+                                .count = count,
+                                .causes = "the data have no counts that the grid's voxels could "
+                                          "have caused: are they the right data, is the grid in "
+                                          "the scanner, and is --additive no more than a part of "
+                                          "them?"}));
+    warn_of_emissions(recon, common_sum(recon->image->values, count));
+    return LR_OK;
+}
+
 /* Writes what there is: after the last iteration, or the last one before Ctrl-C. */
 static lr_status conclude(struct recon *recon, lr_status status)
 {
@@ -166,6 +196,7 @@ static lr_status conclude(struct recon *recon, lr_status status)
     if (recon->num_done == 0 || (status != LR_OK && !stopped)) {
         return status;
     }
+    CLI_TRY(check_image(recon));
     CLI_TRY(lr_image_write(recon->request.output, recon->image, &recon->setup.report->log));
     if (recon->request.picture != NULL) {
         CLI_TRY(recon_draw(recon));
@@ -176,6 +207,24 @@ static lr_status conclude(struct recon *recon, lr_status status)
     }
     recon_report(recon, stopped);
     return status;
+}
+
+static lr_status check_counts(const struct recon *recon)
+{
+    const lr_lor_data *data = recon->inputs.data;
+    const char *path = recon->request.data != NULL ? recon->request.data : recon->request.events;
+    if (common_sum(data->values, data->count) > 0) {
+        return LR_OK;
+    }
+    for (int64_t k = 0; k < data->count; k++) {
+        if (data->values[k] != 0.0f) {
+            return LR_OK; /* negative ones: the algorithm names the first */
+        }
+    }
+    return report_error(recon->setup.report, LR_BAD_INPUT,
+                        "%s: holds no counts: every LOR has 0, of which no image comes: is it the "
+                        "right file?",
+                        path);
 }
 
 static lr_status check_outputs(struct report *report, const struct recon_request *request)
@@ -228,6 +277,7 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
 {
     struct setup *setup = &recon->setup;
     CLI_TRY(open_all(args, recon));
+    CLI_TRY(check_counts(recon));
     recon->image = lr_image_create(&setup->grid, &setup->report->log);
     recon->history = calloc((size_t)recon->request.iterations, sizeof(*recon->history));
     if (recon->image == NULL || recon->history == NULL) {

@@ -256,11 +256,10 @@ static lr_status render(struct cli_args *args, struct work *work)
     CLI_TRY(create_operator(work));
     CLI_TRY(take_shots(work));
     if (work->num_shots == 0) {
-        report_warn(args->report,
-                    "no line through (%g, %g, %g) mm joins two modules: there is nothing to draw",
-                    work->point_mm[0], work->point_mm[1], work->point_mm[2]);
-        report_result(work);
-        return LR_OK;
+        return report_error(args->report, LR_BAD_INPUT,
+                            "no line through (%g, %g, %g) mm joins two modules: there is nothing "
+                            "to draw: --at is in mm from the scanner's centre",
+                            work->point_mm[0], work->point_mm[1], work->point_mm[2]);
     }
     CLI_TRY(write_all(work));
     report_result(work);

@@ -109,8 +109,11 @@ static lr_status make_activity(struct cli_args *args, struct setup *setup,
     const lr_log *log = &setup->report->log;
     if (request->image != NULL) {
         *activity = setup_read_image(setup, args, request->image);
-        return *activity != NULL ? setup_grid(setup, args, &(*activity)->grid)
-                                 : report_reason(setup->report);
+        if (*activity == NULL) {
+            return report_reason(setup->report);
+        }
+        CLI_TRY(common_check_activity(setup->report, request->image, *activity));
+        return setup_grid(setup, args, &(*activity)->grid);
     }
     CLI_TRY(setup_grid(setup, args, NULL));
     if (request->labels != NULL) {
@@ -133,10 +136,22 @@ static void scale(float *values, int64_t count, double factor)
 static lr_status scale_to_counts(struct setup *setup, const struct request *request,
                                  lr_image *activity, lr_lor_data *data)
 {
+    /* Far below what any scanner sees of a body that it can hold. */
+    static const double least_share = 1e-12;
     const double sum = common_sum(data->values, data->count);
+    const double emitted = common_sum(activity->values, lr_grid_num_voxels(&activity->grid));
     if (!(sum > 0)) {
         return report_error(setup->report, LR_BAD_INPUT,
-                            "the activity reaches no LOR: nothing would be counted");
+                            "the activity reaches no LOR: nothing would be counted: %s",
+                            emitted > 0 ? "check where its grid lies, and --mu-unit"
+                                        : "it is 0 everywhere");
+    }
+    if (sum < least_share * emitted) {
+        return report_error(setup->report, LR_BAD_INPUT,
+                            "of %g emissions %g would be counted, and as many would be needed for "
+                            "each count: check the units of --mu (--mu-unit), and where the "
+                            "activity lies",
+                            emitted, sum);
     }
     if (request->counts > 0) {
         scale(data->values, data->count, request->counts / sum);
@@ -170,15 +185,28 @@ static lr_status write_list(struct setup *setup, const struct request *request,
     return lr_events_writer_finish(writer);
 }
 
+static lr_status check_drawn(struct setup *setup, double expected, const lr_lor_data *data)
+{
+    if (common_sum(data->values, data->count) > 0) {
+        return LR_OK;
+    }
+    return report_error(setup->report, LR_BAD_INPUT,
+                        "%.3g counts were expected and none was drawn: ask for more with "
+                        "--counts, such as --counts 1e6, or check the unit of --voxel-mm",
+                        expected);
+}
+
 static lr_status fill_data(struct setup *setup, const struct request *request, lr_image *activity,
                            lr_lor_data *data)
 {
     const lr_log *log = &setup->report->log;
     CLI_TRY(lr_operator_forward(setup->op, activity->values, data->values));
     CLI_TRY(scale_to_counts(setup, request, activity, data));
+    const double expected = common_sum(data->values, data->count);
     if (!request->expected) {
         CLI_TRY(lr_poisson(data->values, data->count, request->seed, log));
         report_info(setup->report, "Poisson counts drawn with seed %" PRIu64, request->seed);
+        CLI_TRY(check_drawn(setup, expected, data));
     }
     if (request->truth != NULL) {
         CLI_TRY(lr_image_write(request->truth, activity, log));

@@ -4,6 +4,8 @@
  * One number per crystal, as NumPy writes it (format versions 1.0 to 3.0) or as text. */
 #include "base/log.h"
 #include "io/c_locale.h"
+#include "io/file_kind.h"
+#include "io/missing_file.h"
 #include "io/npy_header.h"
 #include "io/petsird.h"
 #include "io/regular_file.h"
@@ -32,7 +34,9 @@ struct reader {
 
 static lr_status wrong_count(const struct reader *reader, int64_t count)
 {
-    return lr_error(reader->log, LR_BAD_INPUT, "%s: holds %lld numbers where %s has %d crystals",
+    return lr_error(reader->log, LR_BAD_INPUT,
+                    "%s: holds %lld numbers where %s has %d crystals: give one for each, in the "
+                    "order of loraster scanner show --crystals",
                     reader->path, (long long)count, reader->scanner->name,
                     reader->scanner->num_crystals);
 }
@@ -110,8 +114,11 @@ static lr_status take_word(struct reader *reader, const char *word)
     char *end = NULL;
     const double value = strtod(word, &end);
     if (end == word || *end != '\0') {
-        return lr_error(reader->log, LR_BAD_INPUT, "%s:%d: '%s' is not a number", reader->path,
-                        reader->line, word);
+        return lr_error(reader->log, LR_BAD_INPUT, "%s:%d: '%s' is not a number%s", reader->path,
+                        reader->line, word,
+                        lr_other_kind(reader->path, LR_FILE_UNKNOWN,
+                                      ": one per crystal is needed (.npy, text or .petsird), and "
+                                      "headings begin with #"));
     }
     return keep(reader, value);
 }

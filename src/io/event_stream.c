@@ -3,6 +3,7 @@
 #include "io/event_stream.h"
 
 #include "base/log.h"
+#include "io/regular_file.h"
 
 #include <stddef.h>
 
@@ -24,6 +25,13 @@ lr_status lr_event_stream_add(struct lr_event_stream *stream, const lr_event *ev
 
 lr_status lr_events_need_scanner(const lr_events_source *source)
 {
+    FILE *file = source->scanner == NULL ? lr_file_open(source->path, "", source->log) : NULL;
+    if (source->scanner == NULL && file == NULL) {
+        return LR_BAD_INPUT;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
     return source->scanner != NULL
                ? LR_OK
                : lr_error(source->log, LR_USAGE,

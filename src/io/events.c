@@ -6,7 +6,9 @@
 #include "base/mem.h"
 #include "io/castor_header.h"
 #include "io/event_stream.h"
+#include "io/file_kind.h"
 #include "io/lor_sums.h"
+#include "io/missing_file.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -78,14 +80,16 @@ static lr_status refuse_unknown(const lr_events_source *source)
     char start[8] = "";
     const size_t length = read_start(source->path, start, sizeof(start));
     if (access(source->path, R_OK) != 0) {
+        char text[LR_OPEN_FAILURE];
         return lr_error(source->log, LR_BAD_INPUT, "%s: cannot be opened: %s", source->path,
-                        strerror(errno));
+                        lr_open_failure(source->path, errno, text));
     }
     if (begins_with(start, length, "\x89HDF\r\n\x1a\n", 8)) {
-        return lr_error(source->log, LR_BAD_INPUT,
-                        "%s: is HDF5: PETSIRD is read in its binary encoding, to which PETSIRD's "
-                        "own tools convert it; LOR data in HDF5 are no events",
-                        source->path);
+        return lr_error(
+            source->log, LR_BAD_INPUT,
+            "%s: is HDF5: PETSIRD is read in its binary encoding, to which PETSIRD's "
+            "own tools convert it; LOR data in HDF5 are no events: give them with --data",
+            source->path);
     }
     if (ends_with(source->path, ".Cdf") || ends_with(source->path, ".cdf")) {
         return lr_error(source->log, LR_BAD_INPUT,
@@ -96,11 +100,18 @@ static lr_status refuse_unknown(const lr_events_source *source)
         return lr_error(source->log, LR_BAD_INPUT, "%s: is %s: give a file", source->path,
                         S_ISDIR(facts.st_mode) ? "a folder" : "no regular file");
     }
+    if (begins_with(start, length, "\x1f\x8b", 2)) {
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s: is compressed: unpack it with gunzip and give what comes of it",
+                        source->path);
+    }
     return lr_error(source->log, LR_BAD_INPUT,
                     "%s: is neither SAFIR list mode, PETSIRD nor CASToR by its first bytes, nor "
-                    "Siemens list mode by its name (.l): give its crystal map (--crystal-map) or "
-                    "its header (--header) to say which it is",
-                    source->path);
+                    "Siemens list mode by its name (.l)%s",
+                    source->path,
+                    lr_other_kind(source->path, LR_FILE_EVENTS,
+                                  ": give its crystal map (--crystal-map) or its header (--header) "
+                                  "to say which it is"));
 }
 
 /* --- reading --- */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "io/hdf5_input.h"
+#include "io/file_kind.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/hdf5_process.h"
+#include "io/missing_file.h"
 #include "io/output.h"
 
 #include <errno.h>
@@ -139,7 +141,7 @@ static bool ask(const struct lr_hdf5_input *in, struct lr_hdf5_request *request,
 static lr_status check_file(struct lr_hdf5_input *in)
 {
     struct stat facts;
-    char text[200];
+    char text[LR_OPEN_FAILURE];
     FILE *file = NULL;
     if (stat(in->path, &facts) == 0) {
         if (!S_ISREG(facts.st_mode)) {
@@ -150,7 +152,7 @@ static lr_status check_file(struct lr_hdf5_input *in)
     }
     if (file == NULL) {
         return lr_error(in->log, LR_BAD_INPUT, "cannot open %s: %s", in->path,
-                        lr_error_text(errno, text));
+                        lr_open_failure(in->path, errno, text));
     }
     fclose(file);
     in->file_bytes = facts.st_size;
@@ -171,8 +173,8 @@ static lr_status open_in_process(struct lr_hdf5_input *in)
                ? lr_error(in->log, LR_BAD_INPUT,
                           "%s is truncated or damaged: HDF5 says \"%s\": get it again", in->path,
                           answer.why)
-               : lr_error(in->log, LR_BAD_INPUT,
-                          "%s is not an HDF5 file, or its beginning is damaged", in->path);
+               : lr_error(in->log, LR_BAD_INPUT, "%s is not an HDF5 file%s", in->path,
+                          lr_other_kind(in->path, LR_FILE_DATA, ", or its beginning is damaged"));
 }
 
 lr_status lr_hdf5_input_open(struct lr_hdf5_input *in, const char *path, const lr_log *log)

@@ -7,7 +7,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/deflate.h"
+#include "io/file_kind.h"
 #include "io/image_formats.h"
+#include "io/missing_file.h"
 #include "io/regular_file.h"
 
 #include <lr/io.h>
@@ -47,9 +49,9 @@ static lr_status read_header(struct source *source)
                         errno != 0 ? lr_error_text(errno, text) : "its compression is damaged");
     }
     if (got != header_bytes) {
-        return lr_error(source->log, LR_BAD_INPUT,
-                        "%s is not a NIfTI-1 image: it ends within the header of 348 bytes",
-                        source->path);
+        return lr_error(
+            source->log, LR_BAD_INPUT, "%s is not a NIfTI-1 image%s", source->path,
+            lr_other_kind(source->path, LR_FILE_IMAGE, ": it ends within the header of 348 bytes"));
     }
     int32_t size = header->sizeof_hdr;
     if (size != header_bytes) {
@@ -66,9 +68,9 @@ static lr_status read_header(struct source *source)
                         source->path);
     }
     if (size != header_bytes || memcmp(header->magic, "n+1", 4) != 0) {
-        return lr_error(source->log, LR_BAD_INPUT,
-                        "%s is not a NIfTI-1 image: images are .nii or .nii.gz files",
-                        source->path);
+        return lr_error(
+            source->log, LR_BAD_INPUT, "%s is not a NIfTI-1 image%s", source->path,
+            lr_other_kind(source->path, LR_FILE_IMAGE, ": images are .nii or .nii.gz files"));
     }
     if (source->swapped) {
         swap_nifti_header(header, 1);

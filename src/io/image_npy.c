@@ -56,6 +56,16 @@ static lr_status check_header(const char *path, const struct lr_npy_header *head
     }
     const int64_t *shape = header->shape;
     const int *size = grid->size;
+    if (header->num_dims == 3 && shape[0] == size[0] && shape[1] == size[1] &&
+        shape[2] == size[2]) {
+        return lr_error(
+            log, LR_BAD_INPUT,
+            "%s: has [%lld][%lld][%lld] elements where the grid needs [nz][ny][nx] = "
+            "[%d][%d][%d]: if its axes are z, y, x, the grid is %lld,%lld,%lld; if they "
+            "are x, y, z, save its transpose",
+            path, (long long)shape[0], (long long)shape[1], (long long)shape[2], size[2], size[1],
+            size[0], (long long)shape[2], (long long)shape[1], (long long)shape[0]);
+    }
     if (header->num_dims != 3 || shape[0] != size[2] || shape[1] != size[1] ||
         shape[2] != size[0]) {
         return lr_error(log, LR_BAD_INPUT,

@@ -48,8 +48,17 @@ static lr_status read_layout(const struct lr_hdf5_input *in, bool *sparse)
 {
     char layout[16];
     if (!lr_hdf5_has(in, "/lor")) {
+        const bool is_histo = lr_hdf5_has(in, "/histo");
+        return lr_error(in->log, LR_BAD_INPUT, "%s holds no LOR data (no group /lor): %s", in->path,
+                        is_histo ? "it holds histo-images: direct recon --histo takes them, and so "
+                                   "does recon --operator direct"
+                                 : "see docs/formats.md");
+    }
+    if (lr_hdf5_has(in, "/matrix")) {
         return lr_error(in->log, LR_BAD_INPUT,
-                        "%s holds no LOR data (no group /lor): see docs/formats.md", in->path);
+                        "%s holds a system matrix and no LOR data: give what was measured, or what "
+                        "loraster project or simulate wrote",
+                        in->path);
     }
     if (!lr_hdf5_get_string(in, "/lor", "layout", layout, sizeof(layout)) ||
         (strcmp(layout, "dense") != 0 && strcmp(layout, "sparse") != 0)) {

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/matrix_reader.h"
+#include "io/missing_file.h"
 #include "io/output.h"
 
 #include <errno.h>
@@ -322,10 +323,11 @@ lr_status lr_matrix_npz_open(struct lr_matrix_source *source)
     npz->log = source->log;
     npz->file = open(source->path, O_RDONLY | O_CLOEXEC);
     if (npz->file < 0) {
-        char text[128];
+        const int error = errno;
+        char text[LR_OPEN_FAILURE];
         free(npz);
         return lr_error(source->log, LR_BAD_INPUT, "cannot open %s: %s", source->path,
-                        lr_error_text(errno, text));
+                        lr_open_failure(source->path, error, text));
     }
     npz->file_bytes = (int64_t)lseek(npz->file, 0, SEEK_END);
     lr_status status = read_archive(npz);

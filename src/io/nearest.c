@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "io/nearest.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -31,7 +32,27 @@ static size_t length_without_unit(const char *word)
     return length;
 }
 
-/* Levenshtein distance, one row of the table at a time. */
+static int lower(char letter)
+{
+    return tolower((unsigned char)letter);
+}
+
+static bool holds(const char *whole, const char *part)
+{
+    const size_t length = strlen(part);
+    for (const char *at = whole; *at != '\0'; at++) {
+        size_t same = 0;
+        while (same < length && at[same] != '\0' && lower(at[same]) == lower(part[same])) {
+            same++;
+        }
+        if (same == length) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Levenshtein distance, one row of the table at a time; capitals or not. */
 static size_t letters_to_change(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     size_t row[LONGEST + 1];
@@ -42,12 +63,20 @@ static size_t letters_to_change(const char *a, size_t a_length, const char *b, s
         size_t diagonal = row[0];
         row[0] = i;
         for (size_t j = 1; j <= b_length; j++) {
-            const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
+            const size_t replaced = diagonal + (lower(a[i - 1]) != lower(b[j - 1]));
             diagonal = row[j];
             row[j] = min_size(replaced, min_size(row[j], row[j - 1]) + 1);
         }
     }
     return row[b_length];
+}
+
+double lr_share_to_change(const char *word, const char *other)
+{
+    const size_t length = min_size(strlen(word), LONGEST),
+                 others = min_size(strlen(other), LONGEST);
+    const size_t longer = length > others ? length : others;
+    return longer > 0 ? (double)letters_to_change(word, length, other, others) / (double)longer : 1;
 }
 
 const char *lr_nearest_word(const char *word, const char *const *words, size_t num_words)
@@ -56,7 +85,7 @@ const char *lr_nearest_word(const char *word, const char *const *words, size_t n
     const char *best = NULL;
     double best_share = 0.5;
     for (size_t k = 0; k < num_words; k++) {
-        if (length >= 3 && strstr(words[k], word) != NULL) {
+        if (length >= 3 && holds(words[k], word)) {
             return words[k];
         }
         const size_t other = length_without_unit(words[k]);

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #define _XOPEN_SOURCE 700 /* realpath */
 #include "io/regular_file.h"
+#include "io/missing_file.h"
 
 #include "base/log.h"
 
@@ -17,13 +18,10 @@
 
 static FILE *refuse(const char *what, const char *path, int error, const lr_log *log)
 {
-    char text[128];
-    if (strerror_r(error, text, sizeof(text)) != 0) {
-        snprintf(text, sizeof(text), "system error %d", error);
-    }
+    char text[LR_OPEN_FAILURE];
     const bool no_memory = error == ENOMEM;
     (void)lr_error(log, no_memory ? LR_FAILED : LR_BAD_INPUT, "%s: %scannot be opened: %s", path,
-                   what, text);
+                   what, lr_open_failure(path, error, text));
     errno = error;
     return NULL;
 }
@@ -114,14 +112,27 @@ static void write_discreetly(void *user, lr_log_level level, lr_status status, c
     }
 }
 
+/* What else lies beside a file that is missing is nothing that a header may ask. */
+static void write_without_hint(void *user, lr_log_level level, lr_status status,
+                               const char *sentence)
+{
+    const struct lr_discreet_log *discreet = user;
+    const char *hint = strstr(sentence, LR_OPEN_HINT);
+    const int length = hint != NULL ? (int)(hint - sentence) : (int)strlen(sentence);
+    lr_log_write(discreet->to, level, status, "%.*s", length, sentence);
+}
+
 void lr_log_discreet(struct lr_discreet_log *discreet, const char *path, const char *header,
                      const lr_log *to)
 {
     *discreet = (struct lr_discreet_log){{NULL, discreet}, to, path, header};
     FILE *file = lr_file_open(path, "", NULL);
-    const bool may_tell = file == NULL || is_beside(path, header);
-    if (file != NULL) {
+    const bool is_missing = file == NULL;
+    const bool may_tell = !is_missing && is_beside(path, header);
+    if (!is_missing) {
         fclose(file);
     }
-    discreet->log = may_tell && to != NULL ? *to : (lr_log){write_discreetly, discreet};
+    discreet->log = may_tell && to != NULL
+                        ? *to
+                        : (lr_log){is_missing ? write_without_hint : write_discreetly, discreet};
 }

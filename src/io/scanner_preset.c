@@ -50,9 +50,43 @@ static const struct lr_preset *find_builtin(const char *name)
     return NULL;
 }
 
-static void refuse_name(const char *name, const lr_log *log)
+/* The name of a file in this folder that is the preset's but for its ending. */
+static bool find_file(const char *name, char file[256])
+{
+    static const char *const endings[] = {".yaml", ".yml", ".petsird", ".hscan", ".geom"};
+    for (size_t k = 0; k < sizeof(endings) / sizeof(endings[0]); k++) {
+        const int length = snprintf(file, 256, "%s%s", name, endings[k]);
+        if (length < 256 && access(file, R_OK) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The nearest name, or else one that has the last part of it: "biograph-mmr". */
+static const char *find_near(const char *name)
 {
     const char *near = lr_nearest_word(name, lr_preset_names, (size_t)lr_num_presets);
+    const char *part = name + strlen(name);
+    while (part > name && strchr("-_ ", part[-1]) == NULL) {
+        part--;
+    }
+    return near != NULL || strlen(part) < 3
+               ? near
+               : lr_nearest_word(part, lr_preset_names, (size_t)lr_num_presets);
+}
+
+static void refuse_name(const char *name, const lr_log *log)
+{
+    char file[256];
+    const char *near = find_near(name);
+    if (name[0] != '\0' && find_file(name, file)) {
+        lr_error(log, LR_BAD_INPUT,
+                 "no scanner preset is named '%s'; did you mean the file %s? A file needs its "
+                 "whole name",
+                 name, file);
+        return;
+    }
     if (name[0] == '\0') {
         lr_error(log, LR_BAD_INPUT, "no scanner is named: give a preset's name or a YAML file");
     } else if (near != NULL) {

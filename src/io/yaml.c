@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "io/yaml.h"
+#include "io/file_kind.h"
+#include "io/missing_file.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -262,10 +264,11 @@ static lr_status check_text(const struct lr_yaml *yaml)
     for (int64_t at = 0; at < yaml->text_bytes;) {
         const int count = character_bytes(text + at, yaml->text_bytes - at);
         if (count == 0 || is_control(text[at])) {
-            return lr_error(yaml->log, LR_BAD_INPUT,
-                            "%s: line %d holds the byte 0x%02x, so this is no UTF-8 text: give a "
-                            "scanner's YAML file",
-                            yaml->name, line, text[at]);
+            return lr_error(
+                yaml->log, LR_BAD_INPUT,
+                "%s: line %d holds the byte 0x%02x, so this is no UTF-8 text%s", yaml->name, line,
+                text[at],
+                lr_other_kind(yaml->name, LR_FILE_SCANNER, ": give a scanner's YAML file"));
         }
         if (text[at] == '%' && begins_line(yaml->text, at)) {
             return lr_error(yaml->log, LR_BAD_INPUT,
@@ -384,7 +387,9 @@ static lr_status check_file(const char *path, int64_t *bytes, const lr_log *log)
 {
     struct stat facts;
     if (stat(path, &facts) != 0) {
-        return lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+        char text[LR_OPEN_FAILURE];
+        return lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path,
+                        lr_open_failure(path, errno, text));
     }
     if (S_ISDIR(facts.st_mode)) {
         return lr_error(log, LR_BAD_INPUT, "%s: is a folder: give a scanner's YAML file", path);
@@ -422,8 +427,9 @@ struct lr_yaml *lr_yaml_read(const char *path, const lr_log *log)
     }
     FILE *file = fopen(path, "rb");
     if (file == NULL) {
+        char why[LR_OPEN_FAILURE];
         lr_error(log, errno == ENOMEM ? LR_FAILED : LR_BAD_INPUT, "%s: cannot be opened: %s", path,
-                 strerror(errno));
+                 lr_open_failure(path, errno, why));
         return NULL;
     }
     char *text = read_text(path, file, bytes, log);

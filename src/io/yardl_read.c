@@ -7,6 +7,7 @@
 #include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "io/missing_file.h"
 #include "io/yardl.h"
 
 #include <errno.h>
@@ -125,7 +126,9 @@ static lr_status check_file(const char *path, int64_t *bytes, const lr_log *log)
 {
     struct stat facts;
     if (stat(path, &facts) != 0) {
-        return lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+        char text[LR_OPEN_FAILURE];
+        return lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path,
+                        lr_open_failure(path, errno, text));
     }
     if (!S_ISREG(facts.st_mode)) {
         return lr_error(log, LR_BAD_INPUT, "%s: is %s: give a PETSIRD file", path,
@@ -171,7 +174,9 @@ struct lr_yardl_input *lr_yardl_open(const char *path, const lr_log *log)
     input->path = lr_copy_string(path, log);
     input->file = input->path != NULL ? fopen(path, "rb") : NULL;
     if (input->path != NULL && input->file == NULL) {
-        lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+        char text[LR_OPEN_FAILURE];
+        lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path,
+                 lr_open_failure(path, errno, text));
     }
     if (input->file == NULL || read_magic(input) != LR_OK) {
         lr_yardl_close(input);

@@ -31,6 +31,30 @@ LR_API lr_lor_source lr_crystal_product_source(lr_crystal_product *product);
  * visits a number per LOR. threads 0 = all processors. errors: NaN without memory, logged. */
 LR_API double lr_crystal_product_sum(const lr_crystal_product *product, int threads);
 
+/* What the numbers of an attenuation map mean. */
+typedef enum lr_mu_unit {
+    LR_MU_BY_VALUE = 0, /* 1/cm where the largest is above 0.05, else 1/mm */
+    LR_MU_PER_MM,
+    LR_MU_PER_CM,
+    LR_MU_HU /* Hounsfield units of a CT scan at 120 kVp */
+} lr_mu_unit;
+
+typedef struct lr_mu_map_params {
+    lr_mu_unit unit;
+    const char *name;          /* of the file, for sentences; NULL = "the mu-map" */
+    const lr_scanner *scanner; /* which the map must meet; NULL = not asked */
+    const lr_log *log;
+} lr_mu_map_params;
+
+/* Brings a map to 1/mm at 511 keV, in place. Hounsfield units by the two straight lines of Carney et
+ * al., Method for transforming CT images for attenuation correction in PET/CT imaging, Med. Phys. 33
+ * (2006) 976, table for 120 kVp, in 1/cm: 9.6e-5 (H + 1000) up to H = 47, and 5.10e-5 (H + 1000) +
+ * 4.71e-2 above; 0 below -1000. Says which unit was taken; warns of maps that are 0, ten times too
+ * small or too large, or far off the axis.
+ * errors: LR_BAD_INPUT, the map as it was: values above 0.3/mm (lead has 0.18), which Hounsfield
+ * units are; as Hounsfield units, values that hardly differ; a map that misses the scanner. */
+LR_API lr_status lr_mu_map_settle(lr_image *mu, const lr_mu_map_params *params);
+
 /* Survival exp(-integral of mu) of both photons along the line between the centres of a LOR's two
  * crystal faces on the detection plane; the integral is exact, mu being constant in each voxel and 0
  * outside the map. It does not depend on where along the line they start, so that it is a factor

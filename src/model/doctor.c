@@ -16,11 +16,6 @@
 static const double closed_share = 0.3;
 enum { LEAST_CLOSED = 3 };
 
-bool lr_is_about(double ratio, double number)
-{
-    return fabs(ratio / number - 1) < 0.15;
-}
-
 const char *lr_finding_kind_name(lr_finding_kind kind)
 {
     static const char *const names[] = {"arc",         "radius", "units",   "overlap",

@@ -46,9 +46,6 @@ enum { LR_FINDINGS_SPELLED = 3 };
 void lr_examination_rest(struct lr_examination *examination, const struct lr_finding_head *head,
                          int count);
 
-/* Whether a ratio is another number to within 15 %. */
-bool lr_is_about(double ratio, double number);
-
 void lr_examine_arc(struct lr_examination *examination);
 void lr_examine_units(struct lr_examination *examination);
 void lr_examine_gaps(struct lr_examination *examination);

@@ -14,7 +14,14 @@ static const double pi = 3.14159265358979323846;
 
 /* Rings are filled to 87 to 101 % in the scanners that were looked up. Wider gaps may be meant;
  * more than is room for cannot. */
-static const double wide_gaps = 0.85, too_full = 1.15;
+static const double wide_gaps = 0.84, too_full = 1.15;
+
+/* A ring that passes is filled to more than half of too_full, so that its double does not. A radius
+ * that is too small by some factor fills it to that factor times (least_full, too_full]. */
+static const double least_full = 0.575;
+
+/* Below this, too many modules are as likely as half of the radius. */
+static const double surely_half = 1.3;
 
 /* Of 511 keV photons the crystals of all scanners stop more than this. */
 static const double least_stopped = 0.25;
@@ -24,10 +31,16 @@ static const double lso_mu_per_mm = 0.087;
 static const struct unit {
     double factor;
     const char *name;
-} units[] = {{10, "cm"}, {25.4, "inch"}};
+} units[] = {{10, "cm"}, {25.4, "inch"}, {1000, "m"}};
 enum { NUM_UNITS = sizeof(units) / sizeof(units[0]) };
 
 /* --- around --- */
+
+/* Whether a ring that would pass looks like this where its radius is too small by a factor. */
+static bool is_filled_by(double ratio, double factor)
+{
+    return ratio > least_full * factor && ratio <= too_full * factor;
+}
 
 static bool suspect_radius(struct lr_examination *examination, double ratio)
 {
@@ -37,19 +50,20 @@ static bool suspect_radius(struct lr_examination *examination, double ratio)
                                          {-1, -1},
                                          "check whether the radius is given from the axis to the "
                                          "front faces"};
-    if (lr_is_about(ratio, 0.5)) {
+    if (is_filled_by(ratio, 0.5)) {
         lr_examination_add(examination, &head,
-                           "the crystals around come to %.6g mm, half (%.2f) of the circumference "
-                           "at a radius of %.6g mm: the radius looks like the diameter; a ring of "
-                           "radius %.4g mm would just be filled",
-                           examination->belt.width_mm, ratio, radius,
-                           examination->belt.width_mm / (2 * pi));
+                           "the crystals around come to %.6g mm, %.0f %% of the circumference at a "
+                           "radius of %.6g mm, about half of what is usual: the radius looks like "
+                           "the diameter; a ring of radius %.4g mm would just be filled, and half "
+                           "of the radius is %.4g mm",
+                           examination->belt.width_mm, 100 * ratio, radius,
+                           examination->belt.width_mm / (2 * pi), 0.5 * radius);
         return true;
     }
-    if (lr_is_about(ratio, 2)) {
+    if (ratio > surely_half && is_filled_by(ratio, 2)) {
         lr_examination_add(examination, &head,
-                           "the crystals around come to %.6g mm, twice (%.2f) the circumference "
-                           "at a radius of %.6g mm: the radius looks like half of itself, or the "
+                           "the crystals around come to %.6g mm, %.2f times the circumference at a "
+                           "radius of %.6g mm: the radius looks like half of itself, or the "
                            "crystals are counted twice; a ring of radius %.4g mm would be filled",
                            examination->belt.width_mm, ratio, radius,
                            examination->belt.width_mm / (2 * pi));
@@ -63,15 +77,15 @@ static bool suspect_unit(struct lr_examination *examination, double ratio)
     const struct lr_finding_head head = {
         LR_SUSPECT, LR_FINDING_UNITS, {-1, -1}, "give every length in millimetres"};
     for (int k = 0; k < NUM_UNITS; k++) {
-        if (lr_is_about(ratio, units[k].factor)) {
+        if (is_filled_by(ratio, units[k].factor)) {
             lr_examination_add(examination, &head,
                                "the crystals around come to %.6g mm, %.3g times the circumference "
-                               "at a radius of %.6g mm: the radius looks like %s",
+                               "at a radius of %.6g mm: the radius looks like %s (%.6g mm)",
                                examination->belt.width_mm, ratio, examination->belt.radius_mm,
-                               units[k].name);
+                               units[k].name, examination->belt.radius_mm * units[k].factor);
             return true;
         }
-        if (lr_is_about(ratio * units[k].factor, 1)) {
+        if (is_filled_by(ratio, 1 / units[k].factor)) {
             lr_examination_add(examination, &head,
                                "the crystals around come to %.6g mm, 1/%.3g of the circumference "
                                "at a radius of %.6g mm: the crystal pitch around looks like %s",
@@ -100,12 +114,15 @@ void lr_examine_arc(struct lr_examination *examination)
         LR_FINDING_ARC,
         {-1, -1},
         "check the radius, the number of modules, the crystals in each and their pitch"};
-    lr_examination_add(examination, &head,
-                       "the crystals around (%d modules) come to %.6g mm, %.1f %% of the "
-                       "circumference at a radius of %.6g mm, %s",
-                       belt->count, belt->width_mm, 100 * ratio, belt->radius_mm,
-                       ratio > 1 ? "more than there is room for"
-                                 : "while rings are usually filled to 85 % or more");
+    lr_examination_add(
+        examination, &head,
+        "the crystals around (%d modules) come to %.6g mm, %.1f %% of the "
+        "circumference at a radius of %.6g mm, %s; a ring of radius %.4g mm would just "
+        "be filled",
+        belt->count, belt->width_mm, 100 * ratio, belt->radius_mm,
+        ratio > 1 ? "more than there is room for"
+                  : "while rings are usually filled to 85 % or more",
+        belt->width_mm / (2 * pi));
 }
 
 /* --- units of single lengths --- */

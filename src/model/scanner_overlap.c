@@ -78,10 +78,14 @@ static lr_status check_module(const char *title, const lr_module *modules,
         const struct box other = module_box(&modules[index->met[k]]);
         const double overlap = box_overlap(&box, &other);
         if (overlap > LR_OVERLAP_TOLERANCE_MM) {
+            const bool is_much = overlap > 0.5 * modules[module].depth_mm;
             return lr_error(log, LR_BAD_INPUT,
                             "%s: modules %d and %d overlap by %.3g mm: reduce the pitch or the "
-                            "number of modules, or move them apart",
-                            title, module, index->met[k], overlap);
+                            "number of modules, or move them apart%s",
+                            title, module, index->met[k], overlap,
+                            is_much ? "; a radius in cm does this, and a radius that is half of "
+                                      "what it should be"
+                                    : "");
         }
     }
     return LR_OK;

@@ -147,6 +147,25 @@ static lr_status report_miss(const struct hull *hull, const lr_grid *grid, const
                     sides[2].limit_mm, -sides[5].limit_mm, sides[4].limit_mm);
 }
 
+/* A grid of several voxels within a tenth of a crystal is one in other units. */
+static void warn_of_width(const lr_grid *grid, const lr_scanner *scanner, const lr_log *log)
+{
+    double widest_mm = 0.0, pitch_mm = HUGE_VAL;
+    for (int k = 0; k < 3; k++) {
+        widest_mm = fmax(widest_mm, grid->size[k] * grid->voxel_mm[k]);
+    }
+    for (int m = 0; m < scanner->num_modules; m++) {
+        pitch_mm =
+            fmin(pitch_mm, fmin(scanner->modules[m].pitch_mm[0], scanner->modules[m].pitch_mm[1]));
+    }
+    if (lr_grid_num_voxels(grid) > 1 && widest_mm < 0.1 * pitch_mm) {
+        lr_warn(log,
+                "the whole grid is %.4g mm wide, less than a tenth of a crystal (%.4g mm): voxel "
+                "edges are given in mm",
+                widest_mm, pitch_mm);
+    }
+}
+
 lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_scanner *scanner,
                             const lr_log *log)
 {
@@ -163,6 +182,7 @@ lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_
                 "grid saves their time and memory",
                 (long long)(total - inside), (long long)total);
     }
+    warn_of_width(grid, scanner, log);
     free(hull.sides);
     return status;
 }

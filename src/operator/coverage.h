@@ -8,7 +8,8 @@
 #include <lr/grid.h>
 #include <lr/scanner.h>
 
-/* Refuses a grid that misses the scanner, and warns once of voxels beyond the detectors.
+/* Refuses a grid that misses the scanner, and warns once of voxels beyond the detectors, and of a
+ * grid so small that its unit must be another.
  *
  * A voxel lies beyond the detectors when one plane has all its sample points on one side and all
  * modules (their rectangles on the detection plane) on the other: no line between two modules can

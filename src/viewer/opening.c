@@ -10,9 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Nothing scanned reaches this in 1/mm (titanium has 0.04), and water in 1/cm exceeds it. */
-static const float most_per_mm = 0.05f;
-
 /* --- parts --- */
 
 static void destroy_scanner(void *object)
@@ -200,19 +197,30 @@ static float largest_of(const lr_image *image)
     return largest;
 }
 
-/* Brings a mu-map to 1/mm. */
-static void settle_unit(struct opened_image *opened, const lr_log *log)
+/* The one file that has values far below 0 is a CT scan. */
+static lr_mu_unit unit_of(const lr_image *image)
 {
-    const float largest = opened->largest;
-    const int64_t count = lr_grid_num_voxels(&opened->image->grid);
-    if (largest > most_per_mm) {
-        lr_warn(log, "%s: attenuation of at most %g taken as 1/cm: water has 0.096", opened->path,
-                (double)largest);
-        for (int64_t k = 0; k < count; k++) {
-            opened->image->values[k] *= 0.1f;
-        }
-        opened->largest = largest_of(opened->image);
+    const int64_t count = lr_grid_num_voxels(&image->grid);
+    float lowest = 0;
+    for (int64_t k = 0; k < count; k++) {
+        lowest = image->values[k] < lowest ? image->values[k] : lowest;
     }
+    return lowest < -100 ? LR_MU_HU : LR_MU_BY_VALUE;
+}
+
+/* Brings a mu-map to 1/mm, and says so where it was in another unit. */
+static lr_status settle_unit(const struct opened_image *opened, const lr_log *log)
+{
+    const lr_mu_map_params params = {
+        .unit = unit_of(opened->image), .name = opened->path, .log = log};
+    const float before = largest_of(opened->image);
+    LR_TRY(lr_mu_map_settle(opened->image, &params));
+    if (largest_of(opened->image) < before) {
+        lr_warn(log, "%s: attenuation of at most %g taken as %s", opened->path, (double)before,
+                params.unit == LR_MU_HU ? "Hounsfield units: water has 0"
+                                        : "1/cm: water has 0.096");
+    }
+    return LR_OK;
 }
 
 static lr_status read_image(struct opening *opening, enum study_path which, const lr_log *log)
@@ -233,10 +241,11 @@ static lr_status read_image(struct opening *opening, enum study_path which, cons
         destroy_image(opened);
         return reason.status;
     }
-    opened->largest = largest_of(opened->image);
-    if (which == PATH_MU) {
-        settle_unit(opened, log);
+    if (which == PATH_MU && settle_unit(opened, &reason.log) != LR_OK) {
+        destroy_image(opened);
+        return reason.status;
     }
+    opened->largest = largest_of(opened->image);
     return put(&opening->content, which == PATH_MU ? PART_MU : PART_IMAGE,
                shared_create(opened, destroy_image, log));
 }

@@ -212,6 +212,40 @@ static void radii_and_arcs(void **state)
     }
 }
 
+/* Whatever its filling: every ring that passes is suspected with twice and half of its radius, and
+ * with the radius in cm. */
+static void radii_at_any_filling(void **state)
+{
+    (void)state;
+    static const struct {
+        double factor;
+        const char *words;
+    } cases[] = {{2, "looks like the diameter"}, {0.5, ""}, {0.1, "the radius looks like cm"}};
+    for (int percent = 58; percent <= 100; percent += 3) {
+        const double radius_mm = 56 * 8 * 4.09 / (2 * 3.14159265358979 * 0.01 * percent);
+        for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+            char ring[64];
+            snprintf(ring, sizeof(ring), "radius_mm: %.3f, modules: 56",
+                     radius_mm * cases[k].factor);
+            struct text text = sound;
+            text.ring = ring;
+            lr_diagnosis *diagnosis = diagnose(&text, NULL);
+            bool found = false;
+            for (int n = 0; n < diagnosis->num_findings; n++) {
+                const lr_finding *finding = &diagnosis->findings[n];
+                found = found ||
+                        (finding->severity == LR_SUSPECT && finding->kind <= LR_FINDING_UNITS &&
+                         strstr(finding->sentence, cases[k].words) != NULL);
+            }
+            if (!found) {
+                fail_msg("a ring filled to %d %% with %g of its radius passes", percent,
+                         cases[k].factor);
+            }
+            lr_diagnosis_destroy(diagnosis);
+        }
+    }
+}
+
 static void units(void **state)
 {
     (void)state;
@@ -440,6 +474,7 @@ int main(void)
         cmocka_unit_test(rings_hide_rings),
         cmocka_unit_test(the_nanopet_of_stir_has_a_diameter_for_radius),
         cmocka_unit_test(radii_and_arcs),
+        cmocka_unit_test(radii_at_any_filling),
         cmocka_unit_test(units),
         cmocka_unit_test(everything_in_cm),
         cmocka_unit_test(lengths),

@@ -326,7 +326,8 @@ static void files_that_are_none(void **state)
     test_log_init(&log);
     assert_null(lr_scanner_read("./no-such-file.yaml", &log.log));
     assert_string_equal(log.error,
-                        "./no-such-file.yaml: cannot be opened: No such file or directory");
+                        "./no-such-file.yaml: cannot be opened: No such file in this folder, nor "
+                        "a name like it");
     assert_int_equal(log.status, LR_BAD_INPUT);
     test_log_init(&log);
     assert_null(lr_scanner_read("..", &log.log));
