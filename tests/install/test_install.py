@@ -43,13 +43,14 @@ def check(folder, arguments):
     library = Path(run([tool, "--variable=libdir", "loraster"], env=env)).resolve()
     assert library == find_one(prefix, "liblr.a", "liblr.so").parent.resolve(), library
 
-    # The source is copied out of the tree, so that no header is found beside it.
-    source = Path(__file__).with_name("outsider.c")
-    (folder / "outsider.c").write_text(source.read_text())
+    # Sources are copied out of the tree, so that no header is found beside them.
     words = {flag: run([tool, flag, "loraster"], env=env).split() for flag in ("--cflags", "--libs")}
-    run([arguments.compiler, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
-         *arguments.flags.split(), *words["--cflags"], "outsider.c", "-o", "outsider",
-         *words["--libs"]], cwd=folder)
+    here = Path(__file__).resolve().parent
+    for source in (here / "outsider.c", here.parents[1] / "examples" / "first.c"):
+        (folder / source.name).write_text(source.read_text())
+        run([arguments.compiler, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+             *arguments.flags.split(), *words["--cflags"], source.name, "-o", source.stem,
+             *words["--libs"]], cwd=folder)
     here = dict(os.environ, LD_LIBRARY_PATH=str(library))
     programs = run([tool, "--variable=libexecdir", "loraster"], env=env)
     print(run([folder / "outsider"], env=dict(here, LORASTER_LIBEXEC=programs), cwd=folder))

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the documents tell to type works: each block of commands is run by a shell, in a folder with
+the files that it takes for granted; the listing in C is the example that is built; commands within
+sentences have verbs and options that the program knows."""
+import os
+import re
+import shlex
+import struct
+import subprocess
+from pathlib import Path
+
+from program import HANG_S, ProgramTest, main, read_nifti
+
+PAGES = ("README.md", "docs/guide.md", "docs/viewer.md")
+# Sizes that a test has no time for, and what stands in for them.
+SMALLER = {"144,144,48": "44,44,8", "32,32,8": "12,12,4", "32,32,16": "16,16,8", "41,41,17": "21,21,9",
+           "1,1,2.2": "2,2,4.4", "--rays 8": "--rays 2", "1,2,4,8,16": "1,2"}
+# Not the program's: tools/fresh.sh runs the scripts, tests/install the compiler.
+OTHERS = re.compile(r"^(\./)?tools/|^cc ")
+# A window would wait for a person.
+SHELL = """set -euo pipefail
+loraster() {
+    if [ "$1" = view ] && [[ "$*" != *--no-window* ]]; then
+        command loraster "$@" --no-window --script steps.txt
+    else
+        command loraster "$@"
+    fi
+}
+"""
+TOF_RING = """\
+name: ring with time of flight
+tof: {resolution_ps: 300}
+ring: {radius_mm: 60, modules: 16, rings: 1}
+module: {crystals: [5, 5], pitch_mm: [4, 4], face_mm: [3.9, 3.9], depth_mm: 12}
+coincidence: {field_of_view_mm: 80}
+"""
+
+
+def blocks_of(text, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.M | re.S)
+
+
+def commands_of(block):
+    """The program's share of a block, as lines of a shell."""
+    lines = block.replace("\\\n", " ").splitlines()
+    return "\n".join(line for line in lines if not OTHERS.match(line))
+
+
+class Documents(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        os.symlink(self.program, self.path("loraster"))
+        self.environment = dict(os.environ, PATH=f"{self.folder}:{os.environ['PATH']}",
+                                LORASTER_LIBEXEC=str(Path(self.program).parent))
+
+    def page(self, name):
+        return (self.source_root / name).read_text()
+
+    def make_list_mode(self):
+        """scan.petsird: 400 pairs of a ring with time of flight."""
+        ring = self.write("tof.yaml", TOF_RING)
+        data = b"".join(struct.pack("<IfII", k, 20.0 * (k % 9 - 4), 7 * k % 200,
+                                    (200 + 7 * k + 13 * (k % 5)) % 400) for k in range(400))
+        Path(self.path("list.Cdf")).write_bytes(data)
+        self.write("list.Cdh", "Data filename: list.Cdf\nNumber of events: 400\n"
+                   "Data mode: list-mode\nData type: PET\nScanner name: ring\n"
+                   "TOF information flag: 1\nTOF resolution (ps): 300\n")
+        self.good("events", "convert", "list.Cdh", "scan.petsird", "--scanner", ring)
+
+    def make_safir(self):
+        data = self.source_root.parent / "shared" / "data" / "safir"
+        for name in ("coincidencesLM.clm.safir", "DualRingPrototype_crystal_map.txt"):
+            if (data / name).exists():
+                os.symlink(data / name, self.path(name))
+        return (data / "coincidencesLM.clm.safir").exists()
+
+    def run_block(self, block):
+        for large, small in SMALLER.items():
+            block = block.replace(large, small)
+        done = subprocess.run(["bash", "-c", SHELL + block], cwd=self.folder, text=True,
+                              env=self.environment, capture_output=True, check=False,
+                              timeout=HANG_S)
+        self.assertEqual(done.returncode, 0, f"{block}\n{done.stdout}{done.stderr}")
+
+    def run_page(self, name, has_safir=False):
+        count = 0
+        for block in map(commands_of, blocks_of(self.page(name), "sh")):
+            if "safir" in block and not has_safir:
+                print("skipped: SAFIR's list mode, which is not there")
+            elif block.strip():
+                self.run_block(block)
+                count += 1
+        self.assertGreater(count, 0)
+
+    def test_readme(self):
+        self.make_list_mode()
+        self.write("steps.txt", "frames 2\n")
+        self.run_page("README.md")
+        for name in ("pictures/contact_sheet.png", "row.tsv", "image.nii.gz", "image.png"):
+            self.assertTrue((self.folder / name).exists(), name)
+        self.assertLess(len(self.page("README.md").split()), 800)
+
+    def test_guide(self):
+        self.make_list_mode()
+        self.write("steps.txt", "frames 2\n")
+        self.run_page("docs/guide.md", self.make_safir())
+
+    def test_viewer(self):
+        for name in ("activity.nii.gz", "mu.nii.gz"):
+            self.image(name, [0.01] * 90)
+        self.write("mine.yaml", TOF_RING)
+        self.write("steps.txt", "frames 2\nsave loraster-view-1.yaml\n")
+        self.good("simulate", "--scanner", "mine.yaml", "--image", "activity.nii.gz", "--counts",
+                  "1000", "-o", "y.h5")
+        self.run_page("docs/viewer.md")
+
+    def test_example(self):
+        """The listing is the example; the example's image shows the rods."""
+        listing, = blocks_of(self.page("README.md"), "c")
+        source = (self.source_root / "examples" / "first.c").read_text()
+        self.assertEqual(source[source.index("#include"):], listing)
+        example = os.environ["LORASTER_EXAMPLE"]
+        done = subprocess.run([example], cwd=self.folder, env=self.environment,
+                              capture_output=True, text=True, check=False, timeout=HANG_S)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.good("phantom", "derenzo", "--grid", "24,24,4", "--voxel-mm", "1.9", "-o", "true.nii")
+        _, _, _, found = read_nifti(self.path("first.nii.gz"))
+        _, _, _, true = read_nifti(self.path("true.nii"))
+        mean = sum(true) / len(true), sum(found) / len(found)
+        both = [sum((a - mean[0]) * (b - mean[1]) for a, b in zip(one, other))
+                for one, other in ((true, true), (true, found))]
+        square = sum((b - mean[1]) ** 2 for b in found)
+        self.assertGreater(both[1] / (both[0] * square) ** 0.5, 0.9)
+
+    def test_commands_in_sentences(self):
+        known = {}
+        for page in sorted(Path(self.source_root).glob("docs/*.md")) + [self.source_root /
+                                                                        "README.md"]:
+            for span in re.findall(r"(?<!`)`loraster ([a-z][^`]*)`", page.read_text()):
+                self.check_command(page.name, span, known)
+        self.assertGreater(len(known), 10)
+
+    def check_command(self, page, command, known):
+        """known: help pages by verb."""
+        words = shlex.split(command)
+        verb = tuple(word for word in words[:2] if re.fullmatch("[a-z]+", word))
+        for length in (2, 1):
+            if verb[:length] not in known:
+                done = self.run_program(*verb[:length], "--help")
+                known[verb[:length]] = done.stdout if done.returncode == 0 else ""
+            if known[verb[:length]]:
+                break
+        text = known[verb[:length]]
+        self.assertTrue(text or verb[0] in ("scanner", "events", "direct", "bench"),
+                        f"{page}: there is no verb {' '.join(verb)}")
+        for option in (word for word in words if word.startswith("--")):
+            self.assertIn(option, text, f"{page}: loraster {command}")
+
+
+if __name__ == "__main__":
+    main({"documents": Documents})
