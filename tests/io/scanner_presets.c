@@ -309,7 +309,7 @@ static void misspelt_names_meet_the_nearest(void **state)
         {"mmr", "did you mean 'siemens-mmr'?"},
         {"ge-explor-vista", "did you mean 'ge-explore-vista-dr'?"},
         {"SAFIR-dual-ring-prototype", "did you mean 'safir-dual-ring-prototype'?"},
-        {"q", "choose one of ge-discovery-690, ge-discovery-mi, "},
+        {"q", "choose one of cluster-paper-32, ge-discovery-690, "},
         {"", "no scanner is named"},
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {

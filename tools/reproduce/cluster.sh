@@ -133,12 +133,12 @@ needed pair32.yaml "two modules of 32 x 32" && pair 32 2 >pair32.yaml
 needed pair2.yaml "two modules of 2 x 2" && pair 2 32 >pair2.yaml
 needed activity.nii "activity and density" && "$python" -B "$script" inputs
 
-# Figure 5. The lines of R = 64 over 32 mm are those of R = 4 over 2 mm.
-project=(project --image activity.nii "${lines[@]}")
+# Figure 5.
+project=(project --image activity.nii --rays 4 "${lines[@]}")
 needed lors32.h5 "LOR image, modules of 32 x 32" &&
-    timed lors32.seconds lr "${project[@]}" --scanner pair32.yaml --rays 4 -o lors32.h5
+    timed lors32.seconds lr "${project[@]}" --scanner pair32.yaml -o lors32.h5
 needed lors2.h5 "LOR image, modules of 2 x 2" &&
-    lr "${project[@]}" --scanner pair2.yaml --rays 64 -o lors2.h5
+    lr "${project[@]}" --scanner pair2.yaml -o lors2.h5
 
 # Figure 7. The data are of exact elements and line integrals: not of the matrix that reconstructs them.
 needed expected.h5 "expected counts without absorption" &&
