@@ -18,7 +18,7 @@ usage: tools/reproduce/cluster.sh [options]
   --counts N         detected photon pairs of figure 7; default 1000000 (small) or 20000000
   --seed N           default 1
   --mu-as HOW        absorption of figure 7: lines, as in the paper (default of paper), or factors, one per LOR,
-                     which is 20 times as fast on a software renderer (default of small)
+                     which is over ten times as fast on a software renderer (default of small)
   --backend NAME     raster, or cpu to compare with; default raster
   --threads N        default: all processors
   --max-memory SIZE  for the matrix of figure 7, which is kept where it fits; default: half
