@@ -56,8 +56,9 @@ static lr_status check_header(const char *path, const struct lr_npy_header *head
     }
     const int64_t *shape = header->shape;
     const int *size = grid->size;
+    const bool is_cube = size[0] == size[2];
     if (header->num_dims == 3 && shape[0] == size[0] && shape[1] == size[1] &&
-        shape[2] == size[2]) {
+        shape[2] == size[2] && !is_cube) {
         return lr_error(
             log, LR_BAD_INPUT,
             "%s: has [%lld][%lld][%lld] elements where the grid needs [nz][ny][nx] = "

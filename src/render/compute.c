@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "common/bindings.h"
+#include "render/columns_window.h"
 #include "render/correspondence.h"
 #include "render/kept.h"
 #include "render/penetration.h"
@@ -55,6 +56,29 @@ static lr_status make_buffers(struct lr_compute *compute)
     return compute->images && compute->draws && compute->rows && compute->sums ? LR_OK : LR_FAILED;
 }
 
+/* Each thread of a pass by columns follows the lines of a module's crystals, about half as often as
+ * this says. */
+static lr_status check_lines(const struct lr_compute *compute)
+{
+    const struct lr_backend_params *params = &compute->params;
+    const int64_t rays = params->mode == LR_MODE_SAMPLED ? params->rays : 0;
+    int64_t crystals = 0;
+    for (int m = 0; m < params->scanner->num_modules; m++) {
+        const int *size = params->scanner->modules[m].crystals;
+        const int64_t count = (int64_t)size[0] * size[1];
+        crystals = count > crystals ? count : crystals;
+    }
+    if (!gl_context_limits(compute->ctx)->software ||
+        4 * rays * (rays + 3) * crystals <= 2 * LR_MOST_TURNS_SOFTWARE) {
+        return LR_OK;
+    }
+    return lr_error(params->log, LR_USAGE,
+                    "%d x %d lines a crystal are too many for the software renderer, which ends a "
+                    "shader's loops after 65,535 rounds: use fewer rays, backend native or cpu, or "
+                    "a graphics processor",
+                    params->rays, params->rays);
+}
+
 static lr_status build(struct lr_compute *compute)
 {
     const struct lr_backend_params *params = &compute->params;
@@ -87,6 +111,7 @@ static lr_status build(struct lr_compute *compute)
         LR_TRY(compute->boxes ? LR_OK : LR_FAILED);
     }
     if (columns_serve(compute)) {
+        LR_TRY(check_lines(compute));
         compute->columns = lr_columns_create(compute->ctx, params, compute->max_window);
         return compute->columns ? LR_OK : LR_FAILED;
     }

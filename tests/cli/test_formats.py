@@ -335,7 +335,7 @@ class Projections(ProgramTest):
                     "--data", "y.hs", "--grid", "8,7,4", "--voxel-mm", "6,6,5", "-o", "x.nii")
         flat = ["--scanner", "two-opposed-modules", *CPU]
         self.refuse(3, "full rings", "simulate", *flat, "--phantom", "point", "--grid", "4,4,4",
-                    "--voxel-mm", "2", "-o", "z.hs")
+                    "--voxel-mm", "2", "--counts", "1000", "-o", "z.hs")
         self.refuse(3, "name the header", "recon", *self.on_ring, "--data", "y.s", "--grid",
                     "8,7,4", "--voxel-mm", "6,6,5", "-o", "x.nii")
 

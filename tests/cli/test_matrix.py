@@ -158,6 +158,18 @@ class Project(ProgramTest):
                           self.path("s.nii"))
         self.assertEqual(found["operator"]["samples"], [1, 2, 3])
 
+    def test_many_lines_are_right_or_refused(self):
+        """Software renderers end loops early, and say nothing."""
+        work = ["sensitivity", "--scanner", self.scanner, *GRID, "--mode", "sampled", "--rays", 60,
+                "--samples", "1", "--store", "no", "-o", "s.nii"]
+        expected = self.json(*work, "--backend", "native")["sum"]
+        done = self.run_program(*work, "--backend", "compute", "--json")
+        if done.returncode == 0:
+            self.assertAlmostEqual(json.loads(done.stdout)["sum"] / expected, 1, delta=1e-5)
+        else:
+            self.assertIn(done.returncode, (2, 4), done.stderr)
+            self.assertIn("fewer rays" if done.returncode == 2 else "OpenGL", done.stderr)
+
     def keys_of_notes(self, work):
         """As docs/formats.md has them, of the backends that run here."""
         version = self.good("--version").stdout.split()[-1]

@@ -4,6 +4,7 @@
 stopped, and say what they lack."""
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 
@@ -59,5 +60,58 @@ class Direct(ProgramTest):
             self.assertIn(words, done.stderr)
 
 
+class Cluster(ProgramTest):
+    def script(self, *arguments, python=sys.executable):
+        command = [str(self.source_root / "tools/reproduce/cluster.sh"), "--program", self.program,
+                   "--out", self.path("out"), "--size", "small", *arguments]
+        return subprocess.run(command, env={**os.environ, "PYTHON": python}, text=True,
+                              capture_output=True, timeout=HANG_S)
+
+    def test_what_is_rasterised_is_what_the_paper_says(self):
+        """The script compares with the paper's formulas, and fails where they differ."""
+        figures = [] if HAS_MATPLOTLIB else ["--no-figures"]
+        if not HAS_MATPLOTLIB:
+            print("skipped: figures 5, 8 and 9 of tools/reproduce/cluster.sh: "
+                  "no python3-matplotlib")
+        done = self.script(*figures)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stdout.count(" holds\n"), 6, done.stdout)
+        self.assertNotIn("does not hold", done.stdout)
+        pictures = ["figure7.png", "voxel0-ring/contact_sheet.png",
+                    *(["figure5.png", "figure8.png", "figure9.png"] if HAS_MATPLOTLIB else [])]
+        for name in ["report.txt", "image.nii", *pictures]:
+            self.assertGreater(os.path.getsize(self.path("out/" + name)), 100, name)
+        self.damage_is_seen()
+        other = self.script("--no-figures", "--counts", "5")
+        self.assertEqual(other.returncode, 2)
+        self.assertIn("another experiment", other.stderr)
+
+    def damage_is_seen(self):
+        """A tenth too much absorption, and one voxel's window in the place of another's."""
+        import numpy
+        name = self.path("out/voxel1-sphere/module_0.npy")
+        window = numpy.load(name)
+        window[..., 3] *= 0.9
+        numpy.save(name, window)
+        shutil.rmtree(self.path("out/voxel2-pair"))
+        shutil.copytree(self.path("out/voxel1-pair"), self.path("out/voxel2-pair"))
+        done = self.script("--no-figures")
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        for what in ("figure 8, lines that end in another crystal", "figure 9, geometry",
+                     "figure 9, absorption"):
+            self.assertIn(f"the paper's formulas say otherwise: {what}", done.stderr)
+
+    def test_what_is_missing_is_named(self):
+        bare = self.write("bare", "#!/bin/sh\nexit 1\n")
+        os.chmod(bare, 0o755)
+        for done, words in ((self.script(python=bare), "python3-numpy"),
+                            (self.script("--size", "huge"), "small and paper"),
+                            (self.script("--voxels", "7"), "even"),
+                            (self.script("--program", "no-such"), "no program"),
+                            (self.script("--count", "5"), "no option --count")):
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(words, done.stderr)
+
+
 if __name__ == "__main__":
-    main({"direct": Direct})
+    main({"direct": Direct, "cluster": Cluster})

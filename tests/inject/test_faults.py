@@ -17,7 +17,9 @@ FAILING_PROGRAM is PROGRAM with the stand-ins of fail_*.c linked in. In the envi
   INJECT_JOBS       runs at a time; default 1, or the processors with LORASTER_FULL
   INJECT_SECONDS    time for all cases, in equal shares; what they leave out is told
 """
+import atexit
 import concurrent.futures
+import functools
 import json
 import os
 import random
@@ -53,13 +55,23 @@ CODES = {"gl": (1, 4), "cuda": (1, 4), "allocs": (1,), "threads": (1,)}[KIND]
 START = time.monotonic()
 
 
+@functools.cache
+def fail_gl_without_blanks():
+    """LD_PRELOAD cannot hold them, and the build folder's path may."""
+    folder = tempfile.mkdtemp(prefix="loraster-preload-")
+    atexit.register(shutil.rmtree, folder)
+    link = Path(folder) / "fail_gl.so"
+    link.symlink_to(FAIL_GL)
+    return str(link)
+
+
 def surroundings(**more):
     """Nothing is remembered from run to run, sums are made in one order, and sanitizers take what is
     preloaded."""
     found = dict(os.environ, LORASTER_CACHE="off", LORASTER_LIBEXEC=str(Path(PROGRAM).parent),
                  LP_NUM_THREADS="1", INJECT_KIND=KIND, **more)
     if KIND == "gl":
-        found["LD_PRELOAD"] = FAIL_GL
+        found["LD_PRELOAD"] = fail_gl_without_blanks()
         found["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
     return found
 

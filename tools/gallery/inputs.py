@@ -10,22 +10,27 @@ from pathlib import Path
 SIZE, VOXEL_MM = (64, 64, 38), (1.1, 1.1, 1.2)
 
 
-def write(path, values):
-    header = bytearray(352)
-    struct.pack_into("<i", header, 0, 348)
-    struct.pack_into("<8h", header, 40, 3, *SIZE, 1, 1, 1, 1)
-    struct.pack_into("<2h", header, 70, 16, 32)
-    struct.pack_into("<8f", header, 76, 1, *VOXEL_MM, 0, 0, 0, 0)
-    struct.pack_into("<f", header, 108, 352)
-    header[123] = 2  # mm
-    struct.pack_into("<2h", header, 252, 0, 1)
+def header(size, voxel_mm):
+    """Of a NIfTI file of float32 values whose grid is centred."""
+    head = bytearray(352)
+    struct.pack_into("<i", head, 0, 348)
+    struct.pack_into("<8h", head, 40, 3, *size, 1, 1, 1, 1)
+    struct.pack_into("<2h", head, 70, 16, 32)
+    struct.pack_into("<8f", head, 76, 1, *voxel_mm, 0, 0, 0, 0)
+    struct.pack_into("<f", head, 108, 352)
+    head[123] = 2  # mm
+    struct.pack_into("<2h", head, 252, 0, 1)
     for axis in range(3):
         row = [0.0] * 4
-        row[axis] = VOXEL_MM[axis]
-        row[3] = -0.5 * (SIZE[axis] - 1) * VOXEL_MM[axis]
-        struct.pack_into("<4f", header, 280 + 16 * axis, *row)
-    header[344:348] = b"n+1\0"
-    Path(path).write_bytes(bytes(header) + array.array("f", values).tobytes())
+        row[axis] = voxel_mm[axis]
+        row[3] = -0.5 * (size[axis] - 1) * voxel_mm[axis]
+        struct.pack_into("<4f", head, 280 + 16 * axis, *row)
+    head[344:348] = b"n+1\0"
+    return bytes(head)
+
+
+def write(path, values):
+    Path(path).write_bytes(header(SIZE, VOXEL_MM) + array.array("f", values).tobytes())
 
 
 def rods():
