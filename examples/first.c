@@ -20,7 +20,7 @@ int main(void)
     const lr_log log = {.write = say};
     lr_scanner *scanner = lr_scanner_read("ge-explore-vista-dr", &log);
     lr_lors *lors = lr_lors_create(scanner, &log);
-    const lr_grid grid = lr_grid_centred((int[]){24, 24, 4}, (double[]){1.9, 1.9, 1.9});
+    const lr_grid grid = lr_grid_centred((int[]){20, 20, 4}, (double[]){1.9, 1.9, 1.9});
     lr_image *image = lr_phantom_create(&(lr_phantom_params){"derenzo", .log = &log}, &grid);
     lr_lor_data *counts = lr_lor_data_create(lors, &log);
     lr_operator *op = lr_operator_create(
