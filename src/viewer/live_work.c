@@ -23,6 +23,9 @@ void live_work_finish(struct live_work *work)
     *work = (struct live_work){0};
 }
 
+/* Iterations that a person watches before stopping. */
+enum { USUAL = 20 };
+
 static lr_status create_for(const struct live_work *work, lr_operator_params params,
                             lr_operator **op)
 {
@@ -36,6 +39,7 @@ static lr_status create_for(const struct live_work *work, lr_operator_params par
     params.mu = has_mu ? work->study.mu : NULL;
     params.mu_steps = has_mu ? request->mu_steps : 0;
     params.store = params.shared != NULL ? LR_STORE_NO : request->store;
+    params.projections = 1.0 + 2.0 * (request->iterations > 0 ? request->iterations : USUAL);
     if (request->samples > 0) {
         lr_grid_split_samples(&work->study.grid, request->samples, params.samples);
     }
