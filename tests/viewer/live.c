@@ -47,8 +47,12 @@ static void bench_finish(struct bench *bench)
     study_destroy(bench->study);
 }
 
-static const struct live_request usual = {
-    .counts = 1e5, .seed = 7, .backend = "cpu", .samples = 1, .mode = LR_MODE_EXACT};
+static const struct live_request usual = {.counts = 1e5,
+                                          .seed = 7,
+                                          .backend = "cpu",
+                                          .samples = 1,
+                                          .mode = LR_MODE_EXACT,
+                                          .store = LR_STORE_YES};
 
 static void start(struct bench *bench, const struct live_request *request)
 {
@@ -92,7 +96,8 @@ static void library_run(const struct bench *bench, int iterations, int subsets,
                                                            .grid = &bench->view.grid,
                                                            .backend = "cpu",
                                                            .mode = LR_MODE_EXACT,
-                                                           .samples = {1, 1, 1}});
+                                                           .samples = {1, 1, 1},
+                                                           .store = LR_STORE_YES});
     library->data = lr_lor_data_create(bench->view.lors, NULL);
     assert_int_equal(
         lr_operator_forward(library->op, bench->view.image->values, library->data->values), LR_OK);
