@@ -12,6 +12,9 @@ find_path(NIFTI_INCLUDE_DIR nifti1_io.h PATH_SUFFIXES nifti REQUIRED)
 find_library(NIFTI_LIBRARY niftiio REQUIRED)
 find_library(ZNZ_LIBRARY znz REQUIRED)
 find_path(RANDOM123_INCLUDE_DIR Random123/philox.h REQUIRED)
+# cairo.pc would add X11 and GLib, which nothing here uses.
+find_path(CAIRO_INCLUDE_DIR cairo.h PATH_SUFFIXES cairo REQUIRED)
+find_library(CAIRO_LIBRARY cairo REQUIRED)
 # The viewer is left out where these are missing.
 pkg_check_modules(GLFW IMPORTED_TARGET glfw3)
 pkg_check_modules(IMGUI IMPORTED_TARGET imgui)
@@ -23,7 +26,7 @@ find_program(GLSLANG_VALIDATOR glslangValidator REQUIRED)
 
 add_library(lr_dependencies INTERFACE)
 target_include_directories(lr_dependencies SYSTEM INTERFACE
-    ${NIFTI_INCLUDE_DIR} ${RANDOM123_INCLUDE_DIR} ${HDF5_INCLUDE_DIRS})
+    ${NIFTI_INCLUDE_DIR} ${RANDOM123_INCLUDE_DIR} ${HDF5_INCLUDE_DIRS} ${CAIRO_INCLUDE_DIR})
 target_link_libraries(lr_dependencies INTERFACE
     Threads::Threads GLEW::GLEW OpenGL::EGL OpenGL::OpenGL PNG::PNG ZLIB::ZLIB PkgConfig::FYAML
-    ${HDF5_C_LIBRARIES} ${NIFTI_LIBRARY} ${ZNZ_LIBRARY} m)
+    ${HDF5_C_LIBRARIES} ${NIFTI_LIBRARY} ${ZNZ_LIBRARY} ${CAIRO_LIBRARY} m)

@@ -33,7 +33,7 @@ function(lr_install_pkg_config target)
         list(FILTER hdf5 INCLUDE REGEX "libhdf5")
     endif()
     # glew.pc would add libGLU and X11, which nothing here uses.
-    lr_linker_words(libs ${hdf5} ${NIFTI_LIBRARY} ${ZNZ_LIBRARY} GLEW m)
+    lr_linker_words(libs ${hdf5} ${NIFTI_LIBRARY} ${ZNZ_LIBRARY} ${CAIRO_LIBRARY} GLEW m)
     if(lr_has_cuda)
         string(APPEND libs " -L${CUDAToolkit_LIBRARY_DIR} -lcudart_static -lstdc++ -ldl -lrt")
     endif()

@@ -26,9 +26,11 @@ int main(void)
     lr_operator *op = lr_operator_create(
         &(lr_operator_params){.lors = lors, .grid = &grid, .store = LR_STORE_NO, .log = &log});
     bool good = op != NULL && image != NULL && counts != NULL;
-    good = good && lr_operator_forward(op, image->values, counts->values) == LR_OK;
-    good = good && lr_osem(&(lr_osem_params){.op = op, .data = counts, .subsets = 4, .log = &log},
-                           image->values) == LR_OK;
+    if (good) {
+        lr_vector x = lr_image_vector(image), y = lr_lor_data_vector(counts);
+        const lr_osem_params params = {.op = op, .data = counts, .subsets = 4, .log = &log};
+        good = lr_operator_forward(op, NULL, &x, &y) == LR_OK && lr_osem(&params, &x) == LR_OK;
+    }
     good = good && lr_image_write("first.nii.gz", image, &log) == LR_OK;
     lr_lor_data_destroy(counts);
     lr_image_destroy(image);

@@ -114,7 +114,8 @@ float visit_column(vec4 across, int k)
             atomicOr(seen[thread >> 5], 1u << (thread & 31));
         }
         barrier();
-        for (int word = 0; word < COLUMN_GROUP / 32; word++) {
+        int words = (min(COLUMN_GROUP, count.x - begin) + 31) >> 5; // unknown to compilers
+        for (int word = 0; word < words; word++) {
             for (uint bits = seen[word]; bits != 0u; bits &= bits - 1u) {
                 sum += visit_pair(column_pairs[begin + 32 * word + findLSB(bits)], across, k);
             }

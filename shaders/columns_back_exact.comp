@@ -18,6 +18,10 @@
 //            stretches along the column)
 // invariant: sums are added in a fixed order
 // variants:  EXACT=1; EXACT=1 NEAR=1; EXACT=1 MIRROR=1; EXACT=1 MIRROR=1 HALF_TURN=1
+// NVIDIA's compiler would unroll loops whose length it does not know. That doubles the time it takes and
+// makes the program no faster (docs/performance.md, "First runs"). Other compilers ignore this pragma.
+#pragma optionNV(unroll none)
+
 #ifndef EXACT
 #define EXACT 1
 #endif
@@ -312,7 +316,8 @@ void add_stacks(inout PointSums result, StackPair pair, vec4 across, Task task)
 }
 
 // A column of the thread's: stacks are looked at COLUMN_GROUP at a time, and those seen from any
-// column of the group are visited in order.
+// column of the group are visited in order. How many words of bits that are is nothing that compilers
+// know: what is done for each, which is most of this shader, written out as often takes them seconds.
 void add_column(inout PointSums result, vec4 across, Task task, int share)
 {
     int shares = count.z;
@@ -330,7 +335,8 @@ void add_column(inout PointSums result, vec4 across, Task task, int share)
             }
         }
         barrier();
-        for (int word = 0; word < COLUMN_GROUP / 32; word++) {
+        int words = (min(COLUMN_GROUP, mine - begin) + 31) >> 5;
+        for (int word = 0; word < words; word++) {
             for (uint bits = seen[word]; bits != 0u; bits &= bits - 1u) {
                 int next = (begin + 32 * word + findLSB(bits)) * shares + share;
                 add_stacks(result, stack_pairs[next], across, task);

@@ -111,7 +111,8 @@ void main()
             }
         }
         barrier();
-        for (int word = 0; qs < num_axial && word < (COLUMN_GROUP + 31) / 32; word++) {
+        int words = (min(COLUMN_GROUP, tube.count - begin) + 31) >> 5; // unknown to compilers
+        for (int word = 0; qs < num_axial && word < words; word++) {
             for (uint bits = hits[word]; bits != 0u; bits &= bits - 1u) {
                 int n = 32 * word + findLSB(bits);
                 sum += strip_places[n].y % 2u != 0u ? column_sum(pair, n, forth)

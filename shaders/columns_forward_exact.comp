@@ -170,7 +170,9 @@ vec4 tube_sum(Tube tube, Cells cells, bool wanted)
     vec4 sum = vec4(0.0);
     for (int begin = 0; begin < tube.count; begin += COLUMN_GROUP) {
         find_strips(tube, begin);
-        for (int word = 0; wanted && word < (COLUMN_GROUP + 31) / 32; word++) {
+        // As many as there are candidates: nothing that compilers know, and write out.
+        int words = (min(COLUMN_GROUP, tube.count - begin) + 31) >> 5;
+        for (int word = 0; wanted && word < words; word++) {
             for (uint bits = hits[word]; bits != 0u; bits &= bits - 1u) {
                 sum += column_sum(32 * word + findLSB(bits), cells);
             }

@@ -144,7 +144,8 @@ void main()
             atomicOr(seen[thread >> 5], 1u << (thread & 31));
         }
         barrier();
-        for (int word = 0; word < COLUMN_GROUP / 32; word++) {
+        int words = (min(COLUMN_GROUP, count.x - begin) + 31) >> 5; // unknown to compilers
+        for (int word = 0; word < words; word++) {
             for (uint bits = seen[word]; bits != 0u; bits &= bits - 1u) {
                 visit_pair(begin + 32 * word + findLSB(bits));
             }

@@ -8,9 +8,9 @@
 // writes:   values in the other
 // shape:    groups (values of a pair / group size, 1, pairs of modules)
 // variants: MASKS=1; ONES=1; TO_FILE=1 MASKS=1
-#define EXACT 1
-#include "common/columns.glsl"
+#include "common/columns_scene.glsl"
 #include "common/columns_stacks.glsl"
+#include "common/mask.glsl"
 
 #ifndef ONES
 layout(std430, binding = LR_BIND_SUMS) readonly buffer From {

@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#include <lr/lr.h>
+#include "projections.h"
 
 /* Relative-or-absolute closeness of two doubles, with both values in the message. */
 #define assert_close(a, b, tolerance)                                                              \

@@ -182,12 +182,16 @@ bench() {
 }
 
 run_speed() {
-    local code=0 way workload
+    local code=0 way workload storage
     need_cuda || return 0
     for way in bands strips columns texture-cache shared-memory instructions threads; do
+        case $way in
+        bands | strips | columns) storage=buffers ;;
+        *) storage=textures ;; # as their papers have it
+        esac
         for workload in clinical caches large; do
             bench "speed_${workload}_$way" --workload "$workload" --backend cuda --variant "$way" \
-                --seconds "$seconds" --no-fourier || code=1
+                --storage "$storage" --seconds "$seconds" --no-fourier || code=1
         done
     done
     for way in buffers textures; do

@@ -38,12 +38,14 @@
 #define LR_BIND_PAIR_STATE 8
 #define LR_BIND_PAIR_POINTS 10
 
-/* of the passes over images that stay: a slot, another, what comes of them */
-#define LR_BIND_KEPT_IMAGE 0
-#define LR_BIND_KEPT_OTHER 1
-#define LR_BIND_KEPT_BACK 2
-#define LR_BIND_KEPT_RESULT 3
-#define LR_IMAGE_KEPT_COPY 0
+/* of the passes over vectors: what is changed, or summed; up to three others; sums of groups */
+#define LR_BIND_VECTOR_Y 0
+#define LR_BIND_VECTOR_IN 1
+#define LR_BIND_VECTOR_SUMS 4
+
+/* of the pass between the orders of images */
+#define LR_BIND_ORDER_GRID 0
+#define LR_BIND_ORDER_PROJECTOR 1
 
 /* of the passes of the family direct: storage buffers, texture units, image units */
 #define LR_BIND_DIRECT_STEPS 0
@@ -85,6 +87,8 @@
 
 /* threads of a compute work group; modules that one may see through a primary */
 #define LR_GROUP_SIZE 64
+#define LR_VECTOR_GROUP 256
+#define LR_VECTOR_NUM_SUMS 5
 #define LR_MAX_TARGETS 96
 
 /* threads that work on one LOR of a list */

@@ -5,8 +5,11 @@
 #include "base/cgroup.h"
 #include "base/log.h"
 
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static void complain(double bytes, const char *what, const lr_log *log)
@@ -80,4 +83,45 @@ int64_t lr_physical_memory(void)
     double bytes = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
     lr_cgroup_visit("memory", lower_to_limit, &bytes);
     return (int64_t)bytes;
+}
+
+/* A line such as "MemAvailable:   23456 kB"; 0 = there is none. */
+static double read_available(void)
+{
+    FILE *file = fopen("/proc/meminfo", "r");
+    if (file == NULL) {
+        return 0.0;
+    }
+    char line[256];
+    double kib = 0.0;
+    while (kib == 0.0 && fgets(line, sizeof(line), file) != NULL) {
+        if (sscanf(line, "MemAvailable: %lf kB", &kib) != 1) {
+            kib = 0.0;
+        }
+    }
+    fclose(file);
+    return 1024.0 * kib;
+}
+
+/* What the process may have yet; less than 0 = any amount. */
+static double read_allowed(void)
+{
+    struct rlimit limit;
+    double pages = 0.0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    if (file != NULL) {
+        pages = fscanf(file, "%lf", &pages) == 1 ? pages : 0.0;
+        fclose(file);
+    }
+    const bool is_limited = getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+    return is_limited ? fmax((double)limit.rlim_cur - pages * (double)sysconf(_SC_PAGESIZE), 0.0)
+                      : -1.0;
+}
+
+int64_t lr_available_memory(void)
+{
+    const double available = read_available(), allowed = read_allowed();
+    double bytes = (double)lr_physical_memory();
+    bytes = available > 0.0 ? fmin(bytes, available) : bytes;
+    return (int64_t)(allowed >= 0.0 ? fmin(bytes, allowed) : bytes);
 }

@@ -19,4 +19,8 @@ char *lr_copy_string(const char *string, const lr_log *log);
 /* Physical memory of the machine, within its cgroup limit, in bytes. */
 int64_t lr_physical_memory(void);
 
+/* What of it can be had without ending other programs or swapping, as the system estimates it, and
+ * within the limit of the process (ulimit -v); lr_physical_memory where it does not say. */
+int64_t lr_available_memory(void);
+
 #endif

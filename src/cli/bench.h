@@ -98,6 +98,8 @@ struct bench_direction {
     double device_s;      /* the same by the device's own clock; 0 = not measured */
     double wall_spread_s; /* longest less shortest */
     bool first_run;       /* the one run there was time for, compiling shaders included */
+    lr_device_pass passes[LR_MOST_DEVICE_PASSES]; /* of the last run, by the device's clock */
+    int num_passes;                               /* 0 = not told apart */
 };
 
 struct bench_result {

@@ -2,8 +2,9 @@
  * Copyright The LORaster authors
  *
  * The parts of `loraster bench direct`: verb_bench_direct.c reads the command line and times
- * projections, bench_direct_peers.c has Fourier transforms and the paper's loop over the host,
- * bench_direct_paper.c the papers' tables beside our figures. */
+ * projections, bench_direct_choice.c has the ways to compute them, bench_direct_peers.c Fourier
+ * transforms and the paper's loop over the host, bench_direct_paper.c the papers' tables beside our
+ * figures. */
 #ifndef LR_CLI_BENCH_DIRECT_H
 #define LR_CLI_BENCH_DIRECT_H
 
@@ -14,7 +15,7 @@
 enum {
     DIRECT_NUM_WORKS = 3,
     DIRECT_NUM_CASES = 16,
-    DIRECT_MOST_VARIANTS = 10,
+    DIRECT_NUM_VARIANTS = 16,
     DIRECT_MOST_PEERS = 4,
     DIRECT_MOST_REPEATS = 101
 };
@@ -33,10 +34,10 @@ struct direct_case {
 
 /* One way to compute projections. */
 struct direct_variant {
-    const char *name; /* "compute, textures" */
-    const char *backend;
-    lr_direct_storage storage;
-    lr_direct_variant way; /* of cuda */
+    const char *name;          /* "compute, textures" */
+    const char *backend;       /* NULL: auto */
+    lr_direct_storage storage; /* of compute and cuda */
+    lr_direct_variant way;     /* of cuda */
 };
 
 /* One view, or all that there was time for. */
@@ -63,11 +64,13 @@ struct direct_outcome {
     struct direct_stages stages;
     struct fft_result peers[DIRECT_MOST_PEERS]; /* of the first variant of a case */
     int num_peers;
+    lr_direct_attributes attributes[2]; /* forward, back; of backend cuda, with --paper */
+    bool has_attributes;
 };
 
 struct direct_bench {
     struct report *report;
-    const struct direct_variant *variants[DIRECT_MOST_VARIANTS]; /* chosen */
+    const struct direct_variant *variants[DIRECT_NUM_VARIANTS]; /* chosen */
     int num_variants;
     bool chosen[5];   /* workloads */
     const char *name; /* part of the names of cases to measure; NULL = all */
@@ -76,9 +79,12 @@ struct direct_bench {
     bool has_peers;   /* Fourier transforms too */
     int device, threads, repeat;
     double seconds;
-    struct direct_outcome outcomes[DIRECT_NUM_CASES * DIRECT_MOST_VARIANTS];
+    struct direct_outcome outcomes[DIRECT_NUM_CASES * DIRECT_NUM_VARIANTS];
     int num_outcomes;
 };
+
+/* Fills bench->variants with those that --backend, --storage and --variant name. */
+void direct_choose_variants(struct direct_bench *bench, struct cli_args *args);
 
 const char *direct_case_name(const struct direct_case *what);
 
@@ -98,10 +104,15 @@ lr_status direct_measure_peers(const struct direct_bench *bench, const float *im
 lr_status direct_measure_stages(const struct direct_bench *bench, lr_direct *direct, float *image,
                                 struct direct_outcome *outcome);
 
+/* Fills outcome->attributes where the backend knows them. An image is set. */
+lr_status direct_measure_attributes(lr_direct *direct, struct direct_outcome *outcome);
+
 /* Tables of Fourier transforms and of the papers, as Markdown and as keys of the open object. */
 void direct_print_peers(const struct direct_bench *bench);
 void direct_json_peers(const struct direct_outcome *outcome, struct json *json);
+void direct_json_attributes(const struct direct_outcome *outcome, struct json *json);
 void direct_print_paper(const struct direct_bench *bench);
+void direct_print_attributes(const struct direct_bench *bench); /* of table II's case */
 void direct_json_paper(const struct direct_bench *bench, struct json *json);
 
 #endif

@@ -326,6 +326,7 @@ void direct_print_paper(const struct direct_bench *bench)
 {
     if (bench->chosen[2]) {
         print_table2(bench);
+        direct_print_attributes(bench);
     }
     if (bench->chosen[0]) {
         print_table3(bench);

@@ -136,6 +136,18 @@ static void ceilings_json(struct json *json, const struct bench_result *result, 
     json_close(json, ']');
 }
 
+static void passes_json(struct json *json, const struct bench_direction *found)
+{
+    json_open(json, "device_passes", '[');
+    for (int k = 0; k < found->num_passes; k++) {
+        json_open(json, NULL, '{');
+        json_text(json, "name", found->passes[k].name);
+        json_number(json, "seconds", found->passes[k].seconds);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
 static void direction_json(struct json *json, const struct bench_result *result, int direction)
 {
     const struct bench_direction *found = &result->directions[direction];
@@ -151,6 +163,7 @@ static void direction_json(struct json *json, const struct bench_result *result,
     json_text(json, "rates_from", found->device_s > 0 ? "device" : "wall");
     json_number(json, "rays_per_second", unless_zero(rate * result->lines));
     json_number(json, "elements_per_second", rate * result->elements);
+    passes_json(json, found);
     ceilings_json(json, result, direction);
     json_close(json, '}');
 }

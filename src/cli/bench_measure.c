@@ -4,6 +4,7 @@
  * Times one operator in both directions, with random numbers in every voxel and every LOR so that
  * nothing can be left out, and tells how right it is. */
 #include "bench.h"
+#include "stop.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -21,9 +22,10 @@ struct attempt {
     const struct bench_wish *wish;
     struct bench_result *result;
     lr_operator *op;
-    float *image, *back; /* owned [num_voxels] */
-    float *data;         /* owned [num_lors] */
-    bool is_limited;     /* a projection that would take too long is stopped */
+    lr_vector image, back; /* [num_voxels], where the operator computes */
+    lr_vector data;        /* [num_lors], there too */
+    float *scratch;        /* owned [CHUNK] on the host */
+    bool is_limited;       /* a projection that would take too long is stopped */
     bool too_slow;
     double start_s;
 };
@@ -64,12 +66,12 @@ static bool pass_progress(void *user, const char *what, double done, double tota
 static lr_status project(struct attempt *attempt, bool forward, double seconds[2])
 {
     attempt->start_s = report_seconds();
-    const lr_status status = forward
-                                 ? lr_operator_forward(attempt->op, attempt->image, attempt->data)
-                                 : lr_operator_back(attempt->op, attempt->data, attempt->back);
+    const lr_status status =
+        forward ? lr_operator_forward(attempt->op, NULL, &attempt->image, &attempt->data)
+                : lr_operator_back(attempt->op, NULL, &attempt->data, &attempt->back);
     seconds[0] = report_seconds() - attempt->start_s;
     seconds[1] = status == LR_OK ? lr_operator_device_seconds(attempt->op) : 0;
-    return status == LR_OK && report_stopped() ? LR_CANCELLED : status;
+    return status == LR_OK && stop_is_asked() ? LR_CANCELLED : status;
 }
 
 static int ascending(const void *a, const void *b)
@@ -105,6 +107,7 @@ static lr_status time_direction(struct attempt *attempt, bool forward)
     }
     found->wall_s = median(wall, found->runs);
     found->device_s = median(device, found->runs);
+    found->num_passes = lr_operator_device_passes(attempt->op, found->passes);
     found->wall_spread_s = wall[found->runs - 1] - wall[0];
     return LR_OK;
 }
@@ -114,48 +117,73 @@ static lr_status time_direction(struct attempt *attempt, bool forward)
 /* x and y need not be kept apart from what they are projected into. */
 enum { IMAGE_STREAM = 1, DATA_STREAM = 2 };
 
-static void fill(float *values, int64_t count, uint64_t seed)
+/* Random numbers are made and compared on the host, so many at a time. */
+enum { CHUNK = 1 << 20 };
+
+static lr_status fill(const struct attempt *attempt, const lr_vector *vector, uint64_t seed)
 {
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = (float)common_random(seed, k);
+    for (int64_t at = 0; at < vector->count; at += CHUNK) {
+        lr_vector part = lr_vector_part(vector, at, CHUNK);
+        const lr_vector random = lr_vector_of_floats(attempt->scratch, part.count);
+        for (int64_t k = 0; k < part.count; k++) {
+            attempt->scratch[k] = (float)common_random(seed, at + k);
+        }
+        CLI_TRY(lr_vector_copy(&random, &part));
     }
+    return LR_OK;
 }
 
-static double dot_with_random(const float *values, int64_t count, uint64_t seed)
+static lr_status dot_with_random(const struct attempt *attempt, const lr_vector *vector,
+                                 uint64_t seed, double *sum)
 {
-    double sum = 0;
-    for (int64_t k = 0; k < count; k++) {
-        sum += values[k] * (double)(float)common_random(seed, k);
+    *sum = 0;
+    for (int64_t at = 0; at < vector->count; at += CHUNK) {
+        const lr_vector part = lr_vector_part(vector, at, CHUNK);
+        lr_vector host = lr_vector_of_floats(attempt->scratch, part.count);
+        CLI_TRY(lr_vector_copy(&part, &host));
+        for (int64_t k = 0; k < part.count; k++) {
+            *sum += attempt->scratch[k] * (double)(float)common_random(seed, at + k);
+        }
     }
-    return sum;
+    return LR_OK;
 }
 
 /* Of the last projections timed: back holds A^T y, data holds A x. */
-static double adjoint_error(const struct attempt *attempt)
+static lr_status find_adjoint_error(const struct attempt *attempt)
+{
+    const uint64_t seed = 4 * attempt->wish->seed;
+    double data, image;
+    CLI_TRY(dot_with_random(attempt, &attempt->data, seed + DATA_STREAM, &data));
+    CLI_TRY(dot_with_random(attempt, &attempt->back, seed + IMAGE_STREAM, &image));
+    attempt->result->adjoint_error = data != image ? fabs(data - image) / fabs(data) : 0;
+    return LR_OK;
+}
+
+static lr_status make_vectors(struct attempt *attempt)
 {
     const struct bench_result *result = attempt->result;
-    const uint64_t seed = 4 * attempt->wish->seed;
-    const double in_data = dot_with_random(attempt->data, result->num_lors, seed + DATA_STREAM);
-    const double in_image = dot_with_random(attempt->back, result->num_voxels, seed + IMAGE_STREAM);
-    return in_data != in_image ? fabs(in_data - in_image) / fabs(in_data) : 0;
+    lr_vector_params params = {.place = lr_operator_place(attempt->op),
+                               .count = result->num_voxels,
+                               .name = "an image",
+                               .log = &attempt->report.log};
+    CLI_TRY(lr_vector_create(&params, &attempt->image));
+    CLI_TRY(lr_vector_create(&params, &attempt->back));
+    params.count = result->num_lors;
+    params.name = "one number per LOR";
+    CLI_TRY(lr_vector_create(&params, &attempt->data));
+    attempt->scratch = common_floats(&attempt->report, CHUNK, "random numbers");
+    return attempt->scratch != NULL ? LR_OK : LR_FAILED;
 }
 
 static lr_status time_both(struct attempt *attempt)
 {
-    struct bench_result *result = attempt->result;
     const uint64_t seed = 4 * attempt->wish->seed;
-    attempt->image = common_floats(&attempt->report, result->num_voxels, "an image");
-    attempt->back = common_floats(&attempt->report, result->num_voxels, "an image");
-    attempt->data = common_floats(&attempt->report, result->num_lors, "one number per LOR");
-    if (attempt->image == NULL || attempt->back == NULL || attempt->data == NULL) {
-        return LR_FAILED;
-    }
-    fill(attempt->image, result->num_voxels, seed + IMAGE_STREAM);
-    fill(attempt->data, result->num_lors, seed + DATA_STREAM);
+    CLI_TRY(make_vectors(attempt));
+    CLI_TRY(fill(attempt, &attempt->image, seed + IMAGE_STREAM));
+    CLI_TRY(fill(attempt, &attempt->data, seed + DATA_STREAM));
     CLI_TRY(time_direction(attempt, false));
     CLI_TRY(time_direction(attempt, true));
-    result->adjoint_error = adjoint_error(attempt);
-    return LR_OK;
+    return find_adjoint_error(attempt);
 }
 
 /* --- one grid --- */
@@ -217,10 +245,11 @@ static lr_status try_grid(struct attempt *attempt, struct bench_subject *subject
     if (status == LR_OK) {
         status = judge(attempt, subject);
     }
+    lr_vector_destroy(&attempt->image);
+    lr_vector_destroy(&attempt->back);
+    lr_vector_destroy(&attempt->data);
     lr_operator_destroy(attempt->op);
-    free(attempt->image);
-    free(attempt->back);
-    free(attempt->data);
+    free(attempt->scratch);
     return status;
 }
 
@@ -260,7 +289,7 @@ static lr_status measure(struct bench_subject *subject, const struct bench_wish 
         attempt.report.progress = (lr_progress){pass_progress, &attempt};
         attempt.is_limited = shrink(&next) && free_size;
         const lr_status status = try_grid(&attempt, subject);
-        if (status != LR_CANCELLED || !attempt.too_slow || report_stopped()) {
+        if (status != LR_CANCELLED || !attempt.too_slow || stop_is_asked()) {
             return status;
         }
         result->grid = next;

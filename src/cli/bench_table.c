@@ -128,12 +128,26 @@ static void print_direction(const struct bench_result *result, int direction)
            number(text[7], result->adjoint_error));
 }
 
+/* The kinds of passes of a direction, below it. */
+static void print_passes(const struct bench_result *result, int direction)
+{
+    const struct bench_direction *found = &result->directions[direction];
+    char text[32];
+    for (int k = 0; k < found->num_passes; k++) {
+        const double us = 1e6 * found->passes[k].seconds / (double)result->num_voxels;
+        printf(row_format, found->passes[k].name, "", direction == 0 ? "forward" : "back", "", "",
+               number(text, us), "", "", "", "", "", "");
+    }
+}
+
 void bench_table_result(const struct bench_result *result)
 {
     char name[64];
     if (result->outcome == BENCH_MEASURED) {
-        print_direction(result, 0);
-        print_direction(result, 1);
+        for (int direction = 0; direction < 2; direction++) {
+            print_direction(result, direction);
+            print_passes(result, direction);
+        }
     } else {
         printf("| %-22s | %s: %s |\n", who(name, result),
                result->outcome == BENCH_SKIPPED ? "not here" : "FAILED", result->reason);

@@ -90,6 +90,17 @@ static lr_status check_ending(struct report *report, const char *path, const cha
     return report_error(report, LR_USAGE, "%s: the name must end in %s", path, list);
 }
 
+void common_folder_of(const char *path, char folder[PATH_MAX])
+{
+    snprintf(folder, PATH_MAX, "%s", path);
+    char *slash = strrchr(folder, '/');
+    if (slash == NULL) {
+        strcpy(folder, ".");
+    } else {
+        slash[slash == folder] = '\0';
+    }
+}
+
 lr_status common_check_output(struct report *report, const char *path, const char *const *endings)
 {
     char folder[PATH_MAX];
@@ -105,13 +116,7 @@ lr_status common_check_output(struct report *report, const char *path, const cha
     if (stat(path, &status) == 0 && !S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode)) {
         return LR_OK; /* a device or a pipe, which needs no new name in its folder */
     }
-    snprintf(folder, sizeof(folder), "%s", path);
-    char *slash = strrchr(folder, '/');
-    if (slash == NULL) {
-        strcpy(folder, ".");
-    } else {
-        slash[slash == folder] = '\0';
-    }
+    common_folder_of(path, folder);
     const bool is_there = stat(folder, &status) == 0;
     if (!is_there || !S_ISDIR(status.st_mode)) {
         return report_error(report, LR_FAILED, "%s cannot be written: %s %s%s", path,

@@ -8,6 +8,7 @@
 #include "args.h"
 #include "json.h"
 
+#include <limits.h>
 #include <lr/lr.h>
 
 /* Option tables shared by the verbs. */
@@ -45,6 +46,8 @@ extern const struct cli_option common_general_options[];
 /* Everything that setup_finish frees; zero is valid. `params` points into the setup. */
 struct setup {
     struct report *report;
+    const char *verb; /* whose it is */
+    bool dry_run;     /* --dry-run: what is asked for is only to be forecast (forecast.h) */
     lr_scanner *scanner;
     lr_lors *lors;
     lr_grid grid;
@@ -102,6 +105,9 @@ struct json common_json_begin(const char *verb);
 void common_json_open(struct json *json, const char *verb);
 void common_json_end(struct json *json);
 void common_json_grid(struct json *json, const char *key, const lr_grid *grid);
+
+/* The folder that a path lies in: "." of a name alone. */
+void common_folder_of(const char *path, char folder[PATH_MAX]);
 
 /* Checks before long work that `path` can be created, and that it ends in one of `endings`
  * (NULL at the end; NULL = any). With --json it must not be standard output. */

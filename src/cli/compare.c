@@ -2,6 +2,8 @@
  * Copyright The LORaster authors */
 #include "compare.h"
 
+#include "stop.h"
+
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,7 +172,7 @@ static lr_status compute(struct compare *compare)
     CLI_TRY(take_exact(compare));
     for (int k = 0; k < compare->num_sampled; k++) {
         CLI_TRY(take_sampled(compare, &compare->sampled[k]));
-        if (report_stopped()) {
+        if (stop_is_asked()) {
             return LR_CANCELLED;
         }
     }

@@ -6,6 +6,7 @@
 #define LR_CLI_DEMO_H
 
 #include "album.h"
+#include "run_bar.h"
 #include "shot.h"
 
 /* Sizes of the demo, full or quick. */
@@ -29,6 +30,7 @@ struct demo {
     lr_image *sensitivity, *image;
     lr_lor_data *data;
     struct album panel;
+    struct run_bar bar;
     lr_iteration last; /* without its image */
     double counts;     /* drawn */
     double simulate_seconds, matrix_seconds, pictures_seconds, recon_seconds, total_seconds;
@@ -43,7 +45,7 @@ const char *demo_path(const struct demo *demo, const char *name, char *path, siz
 lr_status demo_correspondence(struct demo *demo);
 
 /* Adds a slice to the panel: of activity, up to 1.2 times the phantom's largest, or, with a unit,
- * of its own range with a colour bar. */
+ * of its own range. */
 lr_status demo_add_slice(struct demo *demo, const lr_image *image, const char *unit,
                          const char *caption);
 lr_status demo_write_panel(struct demo *demo);

@@ -171,9 +171,9 @@ lr_status demo_add_slice(struct demo *demo, const lr_image *image, const char *u
         .pixels_per_mm = pixels_per_mm,
         .high = activity ? 1.2 * highest_activity(demo->truth) : 0,
         .colours = activity ? LR_COLOURS_INVERSE_GREY : LR_COLOURS_PERCEPTUAL,
-        .scale_bar = true,
-        .colour_bar = !activity,
-        .unit = unit,
+        .axes = true,
+        .colour_bar = true,
+        .unit = activity ? "emissions per voxel" : unit,
         .log = &demo->setup.report->log,
     };
     return album_add(&demo->panel, lr_picture_slice(&params), "%s", caption);
@@ -182,7 +182,7 @@ lr_status demo_add_slice(struct demo *demo, const lr_image *image, const char *u
 lr_status demo_write_panel(struct demo *demo)
 {
     char path[PATH_MAX], title[128];
-    snprintf(title, sizeof(title), "Derenzo phantom in the %s: %.3g counts",
-             demo->setup.scanner->name, demo->counts);
+    snprintf(title, sizeof(title), "Derenzo phantom in the %s: %.3g million counts",
+             demo->setup.scanner->name, 1e-6 * demo->counts);
     return album_write(&demo->panel, demo_path(demo, "panel.png", path, sizeof(path)), 3, title);
 }

@@ -29,13 +29,13 @@ const struct cli_option direct_kernel_options[] = {
 };
 
 const struct cli_option direct_device_options[] = {
-    {"--backend", "NAME", "cpu, compute or cuda; default auto: compute on a graphics processor",
-     false},
+    {"--backend", "NAME",
+     "cpu, compute or cuda; default auto: cuda on a graphics processor, or compute", false},
     {"--storage", "NAME", "images on the device in buffers or textures; default buffers", false},
     {"--variant", "NAME",
-     "how cuda projects: bands, strips, columns, threads, instructions, shared-memory or "
-     "texture-cache; "
-     "default bands",
+     "how cuda projects; from buffers: bands (default), strips or columns; from buffers or "
+     "textures: "
+     "threads, instructions, shared-memory (default for textures) or texture-cache",
      false},
     {"--device", "N", "which usable device of loraster info; default 0", false},
     {"--threads", "N", "default: all processors", false},
@@ -123,6 +123,12 @@ lr_status direct_read_kernel(struct direct_setup *setup, struct cli_args *args)
     return LR_OK;
 }
 
+lr_direct_variant direct_read_variant(struct cli_args *args)
+{
+    const int word = args_word(args, "--variant", direct_variant_names, -1);
+    return word < 0 ? LR_DIRECT_FASTEST : (lr_direct_variant)(LR_DIRECT_BANDS + word);
+}
+
 lr_status direct_open(struct direct_setup *setup, struct cli_args *args, const lr_view *views,
                       int num_views)
 {
@@ -137,7 +143,7 @@ lr_status direct_open(struct direct_setup *setup, struct cli_args *args, const l
         .threads = (int)args_int(args, "--threads", 0, at_least_one),
         .device = (int)args_int(args, "--device", 0, at_least_zero),
         .storage = (lr_direct_storage)args_word(args, "--storage", storages, 0),
-        .variant = (lr_direct_variant)args_word(args, "--variant", direct_variant_names, 0),
+        .variant = direct_read_variant(args),
         .log = &args->report->log,
     };
     CLI_TRY(args->status);

@@ -13,7 +13,10 @@ extern const struct cli_option direct_kernel_options[]; /* resolution and suppor
 extern const struct cli_option direct_device_options[]; /* backend, device, threads */
 
 /* By lr_direct_variant; NULL at the end. */
-extern const char *const direct_variant_names[];
+extern const char *const direct_variant_names[]; /* from LR_DIRECT_BANDS on */
+
+/* --variant; LR_DIRECT_FASTEST where it is not given. */
+lr_direct_variant direct_read_variant(struct cli_args *args);
 
 #define DIRECT_VIEW_GROUP                                                                          \
     {                                                                                              \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "common.h"
+#include "stop.h"
 #include "verbs.h"
 
 #include <errno.h>
@@ -125,7 +126,7 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
     if (args.help) {
         args_print_help(verb->syntax);
     } else if (status == LR_OK) {
-        report_catch_signals();
+        stop_catch_signals();
         status = verb->run(&args);
     }
     args_finish(&args);

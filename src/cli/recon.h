@@ -9,8 +9,9 @@
 
 #include "direct.h"
 #include "lor_factors.h"
+#include "run_bar.h"
 
-enum recon_algorithm { RECON_MLEM, RECON_OSEM };
+enum recon_algorithm { RECON_MLEM, RECON_OSEM, RECON_RAMLA };
 enum recon_randoms { RECON_RANDOMS_AUTO, RECON_RANDOMS_NONE };
 enum recon_mu { RECON_MU_FACTORS, RECON_MU_LINES };
 
@@ -22,7 +23,8 @@ struct recon_request {
     enum recon_algorithm algorithm;
     enum recon_randoms randoms;
     enum recon_mu mu_as;
-    int iterations, subsets, save_every;
+    int iterations, iterations_before, subsets, save_every;
+    double relaxation, relaxation_fall; /* of RAMLA; 0 = the default */
 };
 
 /* What was measured, and what is known of each LOR. Sources point into this: it must not move. */
@@ -34,15 +36,17 @@ struct recon_inputs {
     lr_randoms *randoms;
 };
 
-/* One reconstruction under way. Zero is valid. */
+/* One reconstruction under way. Zero is valid. Must not move. */
 struct recon {
     struct setup setup;
     struct recon_request request;
     struct recon_inputs inputs;
     lr_image *image;
     lr_iteration *history; /* owned [iterations], without images */
-    int num_done;
+    int num_done;          /* of this run */
     double start_s;
+    struct run_bar bar;
+    lr_traffic traffic;              /* up to the last iteration */
     struct direct_setup direct;      /* of the family direct */
     lr_histo_images *direct_factors; /* owned; NULL = none */
 };
@@ -65,7 +69,7 @@ void recon_finish_direct(struct recon *recon); /* after the operator */
 void recon_report(const struct recon *recon, bool stopped);
 
 /* One line about an iteration. */
-void recon_say_iteration(const struct recon *recon, const lr_iteration *done);
+void recon_say_iteration(struct recon *recon, const lr_iteration *done);
 
 /* A PNG of three slices through the centre of the image's activity. */
 lr_status recon_draw(const struct recon *recon);

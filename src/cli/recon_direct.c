@@ -67,7 +67,7 @@ static lr_status open_operator(struct recon *recon, const char *factors)
 {
     lr_direct_operator_params params = {.direct = recon->direct.direct,
                                         .log = &recon->setup.report->log,
-                                        .progress = &recon->setup.report->progress};
+                                        .progress = &recon->bar.within};
     lr_lor_source source = {.get = get_factors};
     if (factors != NULL) {
         recon->direct_factors = read_histo(recon, factors);

@@ -6,12 +6,34 @@
 #include <math.h>
 #include <stdio.h>
 
-void recon_say_iteration(const struct recon *recon, const lr_iteration *done)
+static const char *algorithm_name(enum recon_algorithm algorithm)
+{
+    static const char *const names[] = {
+        [RECON_MLEM] = "mlem", [RECON_OSEM] = "osem", [RECON_RAMLA] = "ramla"};
+    return names[algorithm];
+}
+
+/* Bytes between the host and the operator's device since the last iteration. */
+static void say_traffic(struct recon *recon)
+{
+    char there[32], back[32];
+    const lr_place *place = lr_operator_place(recon->setup.op);
+    const lr_traffic now = lr_place_get_info(place).traffic, before = recon->traffic;
+    recon->traffic = now;
+    if (place != NULL && recon->setup.report->verbose) {
+        report_info(recon->setup.report, "%s to the device and %s back since the last iteration",
+                    common_bytes(there, now.to_device - before.to_device),
+                    common_bytes(back, now.to_host - before.to_host));
+    }
+}
+
+void recon_say_iteration(struct recon *recon, const lr_iteration *done)
 {
     report_info(recon->setup.report,
                 "iteration %d: log-likelihood %.9g, measured %.9g, estimated %.9g counts, %.2f s",
                 done->number, done->log_likelihood, done->measured_counts, done->estimated_counts,
                 done->seconds);
+    say_traffic(recon);
 }
 
 static double emissions(const struct recon *recon)
@@ -68,13 +90,22 @@ static void randoms_json(const struct recon *recon, struct json *json)
     json_close(json, '}');
 }
 
+static void algorithm_json(const struct recon_request *request, struct json *json)
+{
+    json_text(json, "algorithm", algorithm_name(request->algorithm));
+    json_int(json, "subsets", request->subsets);
+    json_int(json, "iterations_before", request->iterations_before);
+    if (request->algorithm == RECON_RAMLA) {
+        json_number(json, "relaxation", request->relaxation);
+        json_number(json, "fall", request->relaxation_fall);
+    }
+}
+
 static void print_json(const struct recon *recon, bool stopped)
 {
     struct json json = common_json_begin("recon");
-    const bool osem = recon->request.algorithm == RECON_OSEM;
     setup_json(&recon->setup, &json);
-    json_text(&json, "algorithm", osem ? "osem" : "mlem");
-    json_int(&json, "subsets", recon->request.subsets);
+    algorithm_json(&recon->request, &json);
     json_text(&json, "output", recon->request.output);
     json_text(&json, "picture", recon->request.picture);
     json_bool(&json, "stopped", stopped);
@@ -145,6 +176,12 @@ static double choose_scale(const lr_grid *grid)
     return 400 / longest_mm;
 }
 
+/* Never -0, which would be printed with its sign. */
+static double to_tenths(double value)
+{
+    return 0.1 * round(10.0 * value) + 0.0;
+}
+
 static lr_status add_slices(const struct recon *recon, struct album *album)
 {
     static const char *const names[] = {"transaxial, z", "coronal, y", "sagittal, x"};
@@ -158,26 +195,28 @@ static lr_status add_slices(const struct recon *recon, struct album *album)
             .position_mm = centre_mm[2 - k],
             .pixels_per_mm = choose_scale(&recon->setup.grid),
             .colours = LR_COLOURS_INVERSE_GREY,
-            .scale_bar = true,
+            .axes = true,
             .colour_bar = true,
+            .unit = "emissions per voxel",
             .log = &recon->setup.report->log,
         };
         CLI_TRY(album_add(album, lr_picture_slice(&params), "%s = %.1f mm", names[k],
-                          centre_mm[2 - k]));
+                          to_tenths(centre_mm[2 - k])));
     }
     return LR_OK;
 }
 
 lr_status recon_draw(const struct recon *recon)
 {
-    struct album album = {.report = recon->setup.report};
-    char title[160];
-    snprintf(title, sizeof(title), "%.60s: %d iterations, %.4g emissions",
-             recon->setup.scanner != NULL ? recon->setup.scanner->name : "histo-images",
-             recon->num_done, emissions(recon));
+    const char *name = recon->setup.scanner != NULL ? recon->setup.scanner->name : "Histo-images";
+    char note[96];
+    struct album album = {.report = recon->setup.report, .note = note};
+    const int done = recon->request.iterations_before + recon->num_done;
+    snprintf(note, sizeof(note), "%d iteration%s, %.4g emissions", done, done == 1 ? "" : "s",
+             emissions(recon));
     lr_status status = add_slices(recon, &album);
     if (status == LR_OK) {
-        status = album_write(&album, recon->request.picture, 3, title);
+        status = album_write(&album, recon->request.picture, 3, name);
     }
     album_finish(&album);
     return status;

@@ -2,39 +2,14 @@
  * Copyright The LORaster authors */
 #include "report.h"
 
+#include "stop.h"
+
 #include <math.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-/* A signal handler can reach nothing else. */
-static volatile sig_atomic_t stop_signals;
-
-static void on_signal(int number)
-{
-    (void)number;
-    stop_signals = 1;
-}
-
-void report_catch_signals(void)
-{
-    struct sigaction action = {0};
-    action.sa_handler = on_signal;
-    action.sa_flags = (int)SA_RESETHAND; /* the second one has its usual effect */
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    action.sa_handler = SIG_IGN; /* a file that grows beyond ulimit -f is an error of its write */
-    sigaction(SIGXFSZ, &action, NULL);
-}
-
-bool report_stopped(void)
-{
-    return stop_signals != 0;
-}
 
 double report_seconds(void)
 {
@@ -82,6 +57,22 @@ static void write_sentence(void *user, lr_log_level level, lr_status status, con
     fprintf(stderr, "loraster: %s%s\n", words[level], sentence);
 }
 
+/* Whether a line is to be drawn now. */
+static bool is_due(const struct report *report)
+{
+    return report->terminal && !report->quiet && report_seconds() - report->drawn_s > 0.2;
+}
+
+void report_line(struct report *report, const char *line)
+{
+    if (is_due(report)) {
+        fprintf(stderr, "\r\033[K%s", line);
+        fflush(stderr);
+        report->line_drawn = true;
+        report->drawn_s = report_seconds();
+    }
+}
+
 static void draw_progress(struct report *report, double done, double total, double now)
 {
     const double elapsed = now - report->phase_start_s;
@@ -110,7 +101,7 @@ static bool show_progress(void *user, const char *what, double done, double tota
             draw_progress(report, done, total, now);
         }
     }
-    return !report_stopped();
+    return !stop_is_asked();
 }
 
 void report_init(struct report *report)
@@ -159,7 +150,7 @@ lr_status report_reason(const struct report *report)
     if (report->status != LR_OK) {
         return report->status;
     }
-    return report_stopped() ? LR_CANCELLED : LR_FAILED;
+    return stop_is_asked() ? LR_CANCELLED : LR_FAILED;
 }
 
 int report_exit_code(struct report *report, lr_status status)
@@ -183,7 +174,7 @@ int report_exit_code(struct report *report, lr_status status)
               "it\n",
               stderr);
     }
-    if (status == LR_CANCELLED && report_stopped()) {
+    if (status == LR_CANCELLED && stop_is_asked()) {
         fputs("loraster: stopped\n", stderr);
     }
     return codes[status];

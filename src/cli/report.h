@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the program says: sentences and progress to stderr, results to stdout; and what it answers
- * to Ctrl-C. */
+ * What the program says: sentences and progress to stderr, results to stdout. */
 #ifndef LR_CLI_REPORT_H
 #define LR_CLI_REPORT_H
 
@@ -27,13 +26,6 @@ struct report {
 
 void report_init(struct report *report);
 
-/* From here on Ctrl-C asks the work to stop at its next progress report; a second one ends the
- * program at once. */
-void report_catch_signals(void);
-
-/* Whether Ctrl-C was pressed. */
-bool report_stopped(void);
-
 /* Sentences, without a newline. report_error returns `status`, and remembers it. */
 void report_info(struct report *report, const char *format, ...) LR_PRINTF(2, 3);
 void report_warn(struct report *report, const char *format, ...) LR_PRINTF(2, 3);
@@ -45,6 +37,9 @@ lr_status report_reason(const struct report *report);
 
 /* The exit code for how a verb ended; says "stopped" when Ctrl-C ended it. */
 int report_exit_code(struct report *report, lr_status status);
+
+/* Draws a line of progress where stderr is a terminal, a few times a second at most. */
+void report_line(struct report *report, const char *line);
 
 /* Removes the progress line. */
 void report_clear(struct report *report);

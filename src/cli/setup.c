@@ -91,6 +91,8 @@ static void read_params(struct setup *setup, struct cli_args *args, lr_store sto
         .log = &setup->report->log,
         .progress = &setup->report->progress,
     };
+    setup->verb = args->syntax->verb;
+    setup->dry_run = args_has(args, "--dry-run");
     read_samples(args, &setup->params);
     if (setup->params.mode == LR_MODE_EXACT && args_has(args, "--rays")) {
         report_warn(setup->report,

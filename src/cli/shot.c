@@ -66,6 +66,7 @@ lr_picture *shot_draw(const struct setup *setup, const struct shot *shot,
         .view = view,
         .high = high,
         .crystal_grid = true,
+        .labelled = true,
         .log = &setup->report->log,
     };
     return lr_picture_correspondence(&params);

@@ -67,22 +67,6 @@ static const char *const workload_names[] = {"clinical", "caches", "large", "fig
 static const char *const model_names[] = {"invariant 5.8 mm", "variant 1", "variant 2",
                                           "variant 3"};
 
-/* What --backend all goes through. */
-static const struct direct_variant variants[] = {
-    {"compute, buffers", "compute", LR_DIRECT_BUFFERS, LR_DIRECT_BANDS},
-    {"compute, textures", "compute", LR_DIRECT_TEXTURES, LR_DIRECT_BANDS},
-    {"cuda, bands", "cuda", LR_DIRECT_BUFFERS, LR_DIRECT_BANDS},
-    {"cuda, strips", "cuda", LR_DIRECT_BUFFERS, LR_DIRECT_STRIPS},
-    {"cuda, columns", "cuda", LR_DIRECT_BUFFERS, LR_DIRECT_COLUMNS},
-    {"cuda, threads", "cuda", LR_DIRECT_TEXTURES, LR_DIRECT_THREADS},
-    {"cuda, instructions", "cuda", LR_DIRECT_TEXTURES, LR_DIRECT_INSTRUCTIONS},
-    {"cuda, shared memory", "cuda", LR_DIRECT_TEXTURES, LR_DIRECT_SHARED_MEMORY},
-    {"cuda, texture cache", "cuda", LR_DIRECT_TEXTURES, LR_DIRECT_TEXTURE_CACHE},
-    {"cpu", "cpu", LR_DIRECT_BUFFERS, LR_DIRECT_BANDS},
-};
-
-enum { NUM_VARIANTS = sizeof(variants) / sizeof(variants[0]) };
-
 const char *direct_case_name(const struct direct_case *what)
 {
     return what->name != NULL ? what->name : model_names[what->resolution.model];
@@ -265,6 +249,9 @@ static lr_status measure_open(const struct direct_bench *bench, lr_direct *direc
     if (status == LR_OK) {
         status = measure_more(bench, direct, image, outcome);
     }
+    if (status == LR_OK && bench->is_paper) {
+        status = direct_measure_attributes(direct, outcome);
+    }
     free(image);
     return status;
 }
@@ -355,10 +342,20 @@ static void json_outcome(struct json *json, const struct direct_outcome *outcome
     json_number(json, "ramla_device_s", outcome->ramla_device_s);
     json_number(json, "load_s", outcome->load_s);
     direct_json_peers(outcome, json);
+    direct_json_attributes(outcome, json);
     json_close(json, '}');
 }
 
 /* --- the verb --- */
+
+/* Another backend may have come in the place of the one that was named, and cpu has no textures. */
+static bool is_variant(const lr_direct *direct, const struct direct_variant *variant)
+{
+    const char *backend = lr_direct_get_info(direct)->backend;
+    return variant->backend != NULL
+               ? strcmp(backend, variant->backend) == 0
+               : variant->storage == LR_DIRECT_BUFFERS || strcmp(backend, "cpu") != 0;
+}
 
 static lr_status measure_case(struct direct_bench *bench, const struct direct_case *what,
                               const struct direct_variant *variant)
@@ -366,8 +363,7 @@ static lr_status measure_case(struct direct_bench *bench, const struct direct_ca
     struct direct_outcome *outcome = &bench->outcomes[bench->num_outcomes];
     *outcome = (struct direct_outcome){.what = what, .variant = variant};
     lr_direct *direct = direct_open_case(bench, outcome, NULL, -1);
-    const bool is_other = direct != NULL && variant->backend != NULL &&
-                          strcmp(lr_direct_get_info(direct)->backend, variant->backend) != 0;
+    const bool is_other = direct != NULL && !is_variant(direct, variant);
     const lr_status status = is_other         ? LR_NO_DEVICE
                              : direct != NULL ? measure_open(bench, direct, outcome)
                                               : report_reason(bench->report);
@@ -446,37 +442,6 @@ static lr_status run_bench(struct direct_bench *bench)
     return bench->path != NULL ? write_file(bench) : LR_OK;
 }
 
-/* The variants that --backend, --storage and --variant name. */
-static void choose_variants(struct direct_bench *bench, struct cli_args *args)
-{
-    static const char *const backends[] = {"auto", "cpu", "compute", "cuda", "all", NULL};
-    static const char *const storages[] = {"buffers", "textures", NULL};
-    static const struct direct_variant fastest[2] = {
-        {"auto", NULL, LR_DIRECT_BUFFERS, LR_DIRECT_BANDS},
-        {"auto, textures", NULL, LR_DIRECT_TEXTURES, LR_DIRECT_BANDS},
-    };
-    const char *backend = backends[args_word(args, "--backend", backends, 0)];
-    const int storage = args_word(args, "--storage", storages, 0);
-    const int way = args_word(args, "--variant", direct_variant_names, -1);
-    const bool takes_all = strcmp(backend, "all") == 0;
-    if (way >= 0 && !takes_all && strcmp(backend, "cuda") != 0) {
-        args_complain(args, "--variant is for --backend cuda or all");
-    }
-    if (strcmp(backend, "auto") == 0) {
-        bench->variants[bench->num_variants++] = &fastest[storage];
-    }
-    for (int k = 0; k < NUM_VARIANTS; k++) {
-        const bool is_named = strcmp(variants[k].backend, backend) == 0;
-        const bool has_storage =
-            strcmp(backend, "compute") != 0 || (int)variants[k].storage == storage;
-        const bool has_way =
-            way < 0 || strcmp(variants[k].backend, "cuda") != 0 || (int)variants[k].way == way;
-        if (has_way && (takes_all || (is_named && has_storage))) {
-            bench->variants[bench->num_variants++] = &variants[k];
-        }
-    }
-}
-
 /* The cases that --workload and --case name. */
 static void choose_cases(struct direct_bench *bench, struct cli_args *args)
 {
@@ -508,7 +473,7 @@ static lr_status run_chosen(struct direct_bench *bench, struct cli_args *args)
     bench->is_paper = args_has(args, "--paper");
     bench->has_peers = !args_has(args, "--no-fourier");
     bench->path = args_text(args, "-o");
-    choose_variants(bench, args);
+    direct_choose_variants(bench, args);
     choose_cases(bench, args);
     bench->device = (int)args_int(args, "--device", 0, at_least_zero);
     bench->threads = (int)args_int(args, "--threads", 0, at_least_one);
@@ -538,10 +503,13 @@ static const struct cli_option options[] = {
     {"--paper", NULL, "also the papers' tables and figure 4, beside what is measured here", false},
     {"--no-fourier", NULL, "no Fourier transforms beside the cases", false},
     {"--backend", "NAME", "cpu, compute, cuda, or all of them; default auto", false},
-    {"--storage", "NAME", "compute: images in buffers or textures; default buffers", false},
+    {"--storage", "NAME",
+     "compute and cuda: images in buffers, textures, or both, one after the other; default "
+     "buffers, both with --backend all",
+     false},
     {"--variant", "NAME",
-     "cuda: bands, strips, columns, threads, instructions, shared-memory or texture-cache; default "
-     "all",
+     "cuda: bands, strips, columns (from buffers), threads, instructions, shared-memory or "
+     "texture-cache (from buffers or textures); default all that the storage can have",
      false},
     {"--repeat", "N", "runs that the median is of; default 11", false},
     {"--seconds", "S", "for one figure: fewer runs and views where they take longer; default 10",

@@ -48,7 +48,9 @@ static void scale_values(float *values, int64_t count, double factor)
 static lr_status draw_counts(struct demo *demo, lr_operator *exact)
 {
     lr_lor_data *data = demo->data;
-    CLI_TRY(lr_operator_forward(exact, demo->truth->values, data->values));
+    const lr_vector truth = lr_image_vector(demo->truth);
+    lr_vector values = lr_lor_data_vector(data);
+    CLI_TRY(lr_operator_forward(exact, NULL, &truth, &values));
     const double factor = demo->scale->counts / common_sum(data->values, data->count);
     scale_values(data->values, data->count, factor);
     scale_values(demo->truth->values, lr_grid_num_voxels(&demo->truth->grid), factor);
@@ -122,8 +124,9 @@ static lr_status add_sensitivity(struct demo *demo)
     if (demo->sensitivity == NULL) {
         return report_reason(demo->setup.report);
     }
-    CLI_TRY(lr_operator_sensitivity(demo->setup.op, demo->sensitivity->values));
-    return demo_add_slice(demo, demo->sensitivity, "", "sensitivity");
+    lr_vector sensitivity = lr_image_vector(demo->sensitivity);
+    CLI_TRY(lr_operator_sensitivity(demo->setup.op, NULL, &sensitivity));
+    return demo_add_slice(demo, demo->sensitivity, "counts per emission", "sensitivity");
 }
 
 static bool is_shown(const struct demo *demo, int number)
@@ -147,8 +150,8 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
     if (!is_shown(demo, done->number)) {
         return LR_OK;
     }
-    const int64_t count = lr_grid_num_voxels(&demo->setup.grid);
-    memcpy(demo->image->values, done->image, (size_t)count * sizeof(*demo->image->values));
+    lr_vector image = lr_image_vector(demo->image);
+    CLI_TRY(lr_vector_copy(done->image, &image));
     snprintf(caption, sizeof(caption), "iteration %d", done->number);
     return demo_add_slice(demo, demo->image, NULL, caption);
 }
@@ -161,6 +164,7 @@ static lr_status reconstruct(struct demo *demo)
     lr_image *result = lr_image_create(&setup->grid, &setup->report->log);
     lr_status status = report_reason(setup->report);
     if (demo->image != NULL && result != NULL) {
+        lr_vector image = lr_image_vector(result);
         status = lr_osem(&(lr_osem_params){.op = setup->op,
                                            .data = demo->data,
                                            .iterations = demo->scale->iterations,
@@ -168,8 +172,8 @@ static lr_status reconstruct(struct demo *demo)
                                            .iteration = on_iteration,
                                            .user = demo,
                                            .log = &setup->report->log,
-                                           .progress = &setup->report->progress},
-                         result->values);
+                                           .progress = &demo->bar.steps},
+                         &image);
     }
     lr_image_destroy(demo->image);
     demo->image = result;
@@ -198,8 +202,14 @@ static lr_status read_request(struct cli_args *args, struct demo *demo)
         .threads = (int)args_int(args, "--threads", 0, threads),
         .device = (int)args_int(args, "--device", 0, devices),
         .log = &args->report->log,
-        .progress = &args->report->progress,
+        .progress = &demo->bar.within,
     };
+    run_bar_init(&demo->bar, args->report);
+    demo->bar.name = "demo";
+    demo->bar.iterations = demo->scale->iterations;
+    demo->bar.subsets = demo->scale->subsets;
+    demo->bar.before = 1;
+    demo->bar.each = 2;
     return args->status;
 }
 

@@ -3,6 +3,7 @@
  *
  * direct recon: block RAMLA, OSEM and ML-EM of histo-images. */
 #include "direct.h"
+#include "run_bar.h"
 #include "verbs.h"
 
 #include <limits.h>
@@ -128,6 +129,12 @@ static lr_status reconstruct(struct cli_args *args, struct direct_setup *setup,
     params->order = order;
     params->user = &watch;
     params->initial = inputs->initial != NULL ? inputs->initial->values : NULL;
+    struct run_bar bar;
+    run_bar_init(&bar, args->report);
+    bar.name = "direct recon";
+    bar.iterations = params->iterations;
+    bar.subsets = inputs->counts->num_views; /* as finely as it may report */
+    params->progress = &bar.steps;
     if (status == LR_OK) {
         status = lr_direct_recon(params, image->values);
     }
@@ -176,7 +183,6 @@ static lr_direct_recon_params read_params(struct cli_args *args)
         .iterations_before = (int)args_int(args, "--after", 0, at_least_one),
         .iteration = on_iteration,
         .log = &args->report->log,
-        .progress = &args->report->progress,
     };
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_DEVICES = 32, NUM_BACKENDS = 4 };
+enum { MAX_DEVICES = 32, NUM_BACKENDS = 4, EDGE = 2 };
 
 /* What came of asking for an operator by a backend's name. */
 struct trial {
@@ -22,6 +22,8 @@ struct findings {
     int num_devices;
     struct trial automatic;
     struct trial backends[NUM_BACKENDS];
+    struct trial direct_cuda, direct_automatic; /* of the family direct */
+    bool has_hardware;                          /* the device asked for is a graphics processor */
 };
 
 static void keep_reason(void *user, lr_log_level level, lr_status status, const char *sentence)
@@ -33,12 +35,11 @@ static void keep_reason(void *user, lr_log_level level, lr_status status, const 
     }
 }
 
-/* Two modules of `edge` x `edge` crystals that face each other: small ones are enough for a backend
- * to show whether it works, larger ones for auto to weigh speeds. */
-static lr_scanner *trial_scanner(int edge, const lr_log *log)
+/* Two small modules that face each other: enough for a backend to show whether it works. */
+static lr_scanner *trial_scanner(const lr_log *log)
 {
     lr_module modules[2] = {
-        {{0, 100, 0}, {1, 0, 0}, {0, 0, 1}, {0, 0, 0}, {edge, edge}, {4, 4}, {4, 4}, 10, 0, 0, 0}};
+        {{0, 100, 0}, {1, 0, 0}, {0, 0, 1}, {0, 0, 0}, {EDGE, EDGE}, {4, 4}, {4, 4}, 10, 0, 0, 0}};
     modules[1] = modules[0];
     modules[1].centre_mm[1] = -100;
     const lr_scanner_params params = {
@@ -46,11 +47,13 @@ static lr_scanner *trial_scanner(int edge, const lr_log *log)
     return lr_scanner_create(&params);
 }
 
+static const double voxel_mm[3] = {1, 1, 1};
+
+/* deterministic: nothing is measured, for that would take seconds where shaders have to be compiled
+ * first. */
 static void create_operator(struct trial *trial, const lr_lors *lors, int device)
 {
-    static const double voxel_mm[3] = {1, 1, 1};
-    const int edge = lors->scanner->modules[0].crystals[0];
-    const int size[3] = {edge, edge, edge};
+    const int size[3] = {EDGE, EDGE, EDGE};
     const lr_log log = {keep_reason, trial};
     const lr_grid grid = lr_grid_centred(size, voxel_mm);
     lr_operator *op = lr_operator_create(&(lr_operator_params){.lors = lors,
@@ -58,6 +61,7 @@ static void create_operator(struct trial *trial, const lr_lors *lors, int device
                                                                .backend = trial->asked,
                                                                .store = LR_STORE_NO,
                                                                .device = device,
+                                                               .deterministic = true,
                                                                .log = &log});
     if (op != NULL) {
         const lr_operator_info *info = lr_operator_get_info(op);
@@ -68,11 +72,11 @@ static void create_operator(struct trial *trial, const lr_lors *lors, int device
     lr_operator_destroy(op);
 }
 
-static struct trial try_backend(const char *name, int edge, int device)
+static struct trial try_backend(const char *name, int device)
 {
     struct trial trial = {.asked = name};
     const lr_log log = {keep_reason, &trial};
-    lr_scanner *scanner = trial_scanner(edge, &log);
+    lr_scanner *scanner = trial_scanner(&log);
     lr_lors *lors = scanner != NULL ? lr_lors_create(scanner, &log) : NULL;
     if (lors != NULL) {
         create_operator(&trial, lors, device);
@@ -82,17 +86,62 @@ static struct trial try_backend(const char *name, int edge, int device)
     return trial;
 }
 
+/* The family direct, on a grid that holds its kernel; no table is made. A backend that another took the
+ * place of does not work. */
+static struct trial try_direct(const char *name, int device)
+{
+    static const int size[3] = {32, 32, 32};
+    static const double wide_mm[3] = {4, 4, 4};
+    struct trial trial = {.asked = name};
+    const lr_log log = {keep_reason, &trial};
+    const lr_grid grid = lr_grid_centred(size, wide_mm);
+    const lr_view view = {0};
+    lr_direct *direct = lr_direct_create(&(lr_direct_params){
+        .grid = &grid,
+        .views = &view,
+        .num_views = 1,
+        .kernel = {.resolution = {.tof_ps = 100, .radial_mm = 4, .axial_mm = 4}},
+        .backend = name,
+        .device = device,
+        .log = &log});
+    if (direct != NULL) {
+        const lr_direct_info *info = lr_direct_get_info(direct);
+        trial.works = info->passed_over == NULL || strcmp(name, "cuda") != 0;
+        trial.status = trial.works ? LR_OK : LR_NO_DEVICE;
+        snprintf(trial.backend, sizeof(trial.backend), "%s", info->backend);
+        snprintf(trial.device, sizeof(trial.device), "%s", info->device);
+        snprintf(trial.reason, sizeof(trial.reason), "%s",
+                 info->passed_over != NULL ? info->passed_over : "");
+    }
+    lr_direct_destroy(direct);
+    return trial;
+}
+
+static bool is_hardware(const struct findings *found, int device)
+{
+    int usable = 0;
+    for (int k = 0; k < found->num_devices; k++) {
+        if (found->devices[k].usable && usable++ == device) {
+            return !found->devices[k].software;
+        }
+    }
+    return false;
+}
+
 static void investigate(struct findings *found, int device, const lr_log *log)
 {
     found->num_devices = lr_device_list(found->devices, MAX_DEVICES, log);
     if (found->num_devices > MAX_DEVICES) {
         found->num_devices = MAX_DEVICES;
     }
-    found->automatic = try_backend("auto", 32, device);
-    found->backends[0] = try_backend("raster", 2, device);
-    found->backends[1] = try_backend("cpu", 2, device);
-    found->backends[2] = try_backend("compute", 2, device);
-    found->backends[3] = try_backend("native", 2, device);
+    static const char *const names[NUM_BACKENDS] = {"raster", "cpu", "compute", "native"};
+    found->has_hardware = is_hardware(found, device);
+    found->automatic = try_backend("auto", device);
+    for (int k = 0; k < NUM_BACKENDS; k++) {
+        found->backends[k] = try_backend(names[k], device);
+    }
+    found->direct_cuda = try_direct("cuda", device);
+    found->direct_automatic = try_direct("auto", device);
 }
 
 static void print_device(const lr_device *device, int index)
@@ -121,6 +170,22 @@ static void print_trial(const struct trial *trial)
     }
 }
 
+static void print_automatic(const struct findings *found)
+{
+    const struct trial *automatic = &found->automatic;
+    if (!automatic->works) {
+        printf("\nauto finds nothing: %s\n", automatic->reason);
+    } else if (found->has_hardware) {
+        printf(
+            "\nauto takes %s on %s with --deterministic, else the fastest, which it measures once "
+            "for each scanner\n",
+            automatic->backend, automatic->device);
+    } else {
+        printf("\nauto takes %s on %s, and what else serves where that does not\n",
+               automatic->backend, automatic->device);
+    }
+}
+
 static void print_findings(const struct findings *found)
 {
     printf("LORaster %s\n\nways to OpenGL, in the order they are tried\n", lr_version());
@@ -137,15 +202,11 @@ static void print_findings(const struct findings *found)
     for (int k = 0; k < NUM_BACKENDS; k++) {
         print_trial(&found->backends[k]);
     }
-    const struct trial *automatic = &found->automatic;
-    if (automatic->works) {
-        printf("\nauto takes %s on %s for two modules of 32 x 32 crystals, the fastest there; it "
-               "measures anew for each scanner%s%s\n",
-               automatic->backend, automatic->device, *automatic->reason ? ": " : "",
-               automatic->reason);
-    } else {
-        printf("\nauto finds nothing: %s\n", automatic->reason);
-    }
+    print_automatic(found);
+    puts("\nfamily direct");
+    print_trial(&found->direct_cuda);
+    printf("  auto      takes %s on %s\n", found->direct_automatic.backend,
+           found->direct_automatic.device);
 }
 
 static void device_json(struct json *json, const lr_device *device)
@@ -190,6 +251,10 @@ static void print_json(const struct findings *found)
     }
     json_close(&json, ']');
     trial_json(&json, "auto", &found->automatic);
+    json_open(&json, "direct", '{');
+    trial_json(&json, "cuda", &found->direct_cuda);
+    trial_json(&json, "auto", &found->direct_automatic);
+    json_close(&json, '}');
     common_json_end(&json);
 }
 
@@ -201,12 +266,12 @@ static const struct trial *wanted(const struct findings *found, const char *back
             return &found->backends[k];
         }
     }
-    return &found->automatic;
+    return strcmp(backend, "cuda") == 0 ? &found->direct_cuda : &found->automatic;
 }
 
 static lr_status run(struct cli_args *args)
 {
-    static const char *const names[] = {"auto", "cpu", "raster", "compute", "native", NULL};
+    static const char *const names[] = {"auto", "cpu", "raster", "compute", "native", "cuda", NULL};
     static const int64_t range[2] = {0, MAX_DEVICES};
     struct findings found = {0};
     const char *backend = names[args_word(args, "--backend", names, 0)];
@@ -223,7 +288,9 @@ static lr_status run(struct cli_args *args)
 }
 
 static const struct cli_option options[] = {
-    {"--backend", "NAME", "end with exit code 4 unless this backend works; default auto", false},
+    {"--backend", "NAME",
+     "end with exit code 4 unless this backend works (cuda: of the family direct); default auto",
+     false},
     {"--device", "N", "which usable device; default 0", false},
     {0},
 };

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "forecast.h"
 #include "matrix.h"
+#include "stop.h"
 #include "verbs.h"
 
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char *const formats[] = {"tsv", "hdf5", "npz", "mtx", "stir", NULL};
 
@@ -21,6 +24,7 @@ struct request {
     double threshold;
     int compress;
     bool resumes;
+    double expected_elements; /* 0 = not known */
     double start_s;
 };
 
@@ -98,7 +102,7 @@ static void check_tube(struct cli_args *args, const struct request *request)
 {
     static const char *const others[] = {"--at",     "--by",     "--rows",      "--region",
                                          "--pairs",  "--lors",   "--threshold", "--compress",
-                                         "--format", "--resume", NULL};
+                                         "--format", "--resume", "--dry-run",   NULL};
     for (int k = 0; request->tube != NULL && others[k] != NULL; k++) {
         if (args_has(args, others[k])) {
             args_complain(args, "--lor writes the image of one LOR: leave out %s", others[k]);
@@ -144,42 +148,12 @@ static void describe(const struct setup *setup, char *text, size_t size)
     }
 }
 
-static lr_status count_elements(void *user, const lr_row *row)
-{
-    *(double *)user += (double)row->count;
-    return LR_OK;
-}
-
-/* Elements that there are going to be, by a few rows; 0 where they cannot be many. */
-static double expect_elements(const struct setup *setup, const struct matrix_choice *choice)
-{
-    enum { ROWS = 12 };
-    const int64_t num_voxels = lr_grid_num_voxels(&setup->grid);
-    const int64_t begin = choice->by_lor ? 0 : choice->begin;
-    const int64_t num = choice->by_lor           ? num_voxels
-                        : choice->voxels != NULL ? choice->num_voxels
-                                                 : choice->end - begin;
-    int64_t voxels[ROWS];
-    double elements = 0;
-    if ((double)num * (double)setup->lors->count < 0x1p31 || num < 1000) {
-        return 0;
-    }
-    for (int k = 0; k < ROWS; k++) {
-        const int64_t place = (2 * k + 1) * num / (2 * ROWS);
-        voxels[k] = choice->voxels != NULL ? choice->voxels[place] : begin + place;
-    }
-    const lr_row_choice rows = {.voxels = voxels, .num_voxels = ROWS, .part = &choice->part};
-    const lr_row_sink sink = {count_elements, &elements};
-    const lr_status status = lr_operator_rows_part(setup->op, &rows, &sink);
-    return status == LR_OK ? elements / ROWS * (double)num : 0;
-}
-
-static lr_matrix_writer *open_writer(const struct setup *setup, const struct request *request,
-                                     const char *description)
+static lr_matrix_writer_params writer_params(const struct setup *setup,
+                                             const struct request *request, const char *description)
 {
     const bool points = request->num_points > 0;
     const struct matrix_choice *choice = &request->choice;
-    const lr_matrix_writer_params params = {
+    return (lr_matrix_writer_params){
         .path = request->output,
         .format = request->format,
         .lors = setup->lors,
@@ -196,15 +170,40 @@ static lr_matrix_writer *open_writer(const struct setup *setup, const struct req
         .threshold = request->threshold,
         .compress = request->compress,
         .resumes = request->resumes,
-        .expected_elements =
-            points || request->format != LR_MATRIX_HDF5 ? 0 : expect_elements(setup, choice),
+        .expected_elements = request->expected_elements,
         .info = lr_operator_get_info(setup->op),
         .factors = request->factors.words,
         .inputs = request->factors.inputs,
         .num_inputs = request->factors.num_inputs,
         .log = &setup->report->log,
     };
-    return lr_matrix_writer_create(&params);
+}
+
+/* Bytes of what an earlier run has left to go on with. */
+static double bytes_there(const struct request *request)
+{
+    char path[PATH_MAX];
+    struct stat status;
+    snprintf(path, sizeof(path), "%s.part", request->output);
+    return request->resumes && stat(path, &status) == 0 ? (double)status.st_size : 0.0;
+}
+
+/* *goes_on: whether the rows are to be written, and not only forecast. */
+static lr_status forecast(struct setup *setup, struct request *request, bool *goes_on)
+{
+    const struct matrix_choice *choice = &request->choice;
+    const struct forecast_rows rows = {
+        .work = {.choice = {.begin = choice->begin,
+                            .end = choice->end,
+                            .voxels = choice->voxels,
+                            .num_voxels = choice->num_voxels,
+                            .part = &choice->part},
+                 .by_lor = choice->by_lor,
+                 .threshold = request->threshold},
+        .file = writer_params(setup, request, NULL),
+        .bytes_there = bytes_there(request),
+    };
+    return forecast_rows(setup, &rows, &request->expected_elements, goes_on);
 }
 
 /* Hands on the rows that are not there yet. */
@@ -305,6 +304,7 @@ static lr_status stop_writing(const struct setup *setup, const struct request *r
         lr_matrix_writer_abandon(writer);
         return status;
     }
+    stop_wait_for_results();
     if (lr_matrix_writer_leave(writer) == LR_OK) {
         report_warn(setup->report,
                     "stopped after %lld rows, which are in %s.part and %s.part-rows: the same "
@@ -346,7 +346,8 @@ static lr_status write_rows(const struct setup *setup, const struct request *req
 {
     char description[256];
     describe(setup, description, sizeof(description));
-    lr_matrix_writer *writer = open_writer(setup, request, description);
+    const lr_matrix_writer_params params = writer_params(setup, request, description);
+    lr_matrix_writer *writer = lr_matrix_writer_create(&params);
     if (writer == NULL) {
         return report_reason(setup->report);
     }
@@ -455,6 +456,11 @@ static lr_status write_matrix(struct cli_args *args, struct setup *setup, struct
         return matrix_write_tube(setup, request->tube, request->output);
     }
     lr_matrix_written written = {0};
+    bool goes_on;
+    CLI_TRY(forecast(setup, request, &goes_on));
+    if (!goes_on) {
+        return LR_OK;
+    }
     CLI_TRY(write_rows(setup, request, &written));
     report_result(setup, request, &written);
     return LR_OK;
@@ -495,6 +501,7 @@ static const struct cli_option output_options[] = {
     {"--format", "NAME", "hdf5, npz, mtx, stir or tsv; default by the name's ending, else tsv",
      false},
     {"--compress", "LEVEL", "of HDF5, 1 to 9; default 0, none, which is far faster", false},
+    FORECAST_DRY_RUN,
     {"--resume", NULL, "go on with what a stopped run left (not tsv, stir)", false},
     {0},
 };

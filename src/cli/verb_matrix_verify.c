@@ -230,7 +230,8 @@ static lr_status find_sensitivity(const struct verify *verify, float *sensitivit
 {
     const lr_matrix_file_info *info = &verify->given;
     if (info->by_lor || 4 * info->num_rows > lr_grid_num_voxels(&verify->setup.grid)) {
-        return lr_operator_sensitivity_part(verify->setup.op, &info->part, sensitivity);
+        lr_vector image = lr_vector_of_floats(sensitivity, lr_grid_num_voxels(&verify->setup.grid));
+        return lr_operator_sensitivity(verify->setup.op, &info->part, &image);
     }
     const lr_row_choice choice = {
         .begin = info->row_begin,

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * One product with the matrix or its transpose: project, backproject, sensitivity. */
-#include "common.h"
+#include "forecast.h"
 #include "verbs.h"
 
 #include <stdio.h>
@@ -23,18 +23,41 @@ static void report_result(const struct cli_args *args, const struct setup *setup
     }
 }
 
+/* One projection forward or back, and a file of so many values. *goes_on: not with --dry-run. */
+static lr_status forecast(struct setup *setup, const char *output, int64_t num_values,
+                          bool *goes_on)
+{
+    const double values = (double)num_values, voxels = (double)lr_grid_num_voxels(&setup->grid);
+    const double bytes = sizeof(float);
+    const bool is_deflated = common_ends_with(output, ".gz");
+    return forecast_projections(
+        setup,
+        &(struct forecast_projections){.projections = 1,
+                                       .array_bytes = bytes * (values + voxels),
+                                       .output = output,
+                                       .output_bytes = is_deflated ? 0 : bytes * values},
+        goes_on);
+}
+
 /* --- project --- */
 
 static lr_status project_image(struct cli_args *args, struct setup *setup, const lr_image *image,
                                const char *output)
 {
     CLI_TRY(setup_grid(setup, args, &image->grid));
+    bool goes_on;
     CLI_TRY(setup_operator(setup));
+    CLI_TRY(forecast(setup, output, setup->lors->count, &goes_on));
+    if (!goes_on) {
+        return LR_OK;
+    }
     lr_lor_data *data = lr_lor_data_create(setup->lors, &setup->report->log);
     if (data == NULL) {
         return report_reason(setup->report);
     }
-    lr_status status = lr_operator_forward(setup->op, image->values, data->values);
+    const lr_vector x = lr_image_vector(image);
+    lr_vector y = lr_lor_data_vector(data);
+    lr_status status = lr_operator_forward(setup->op, NULL, &x, &y);
     if (status == LR_OK) {
         status = common_check_result(
             setup->report,
@@ -92,16 +115,23 @@ static lr_lor_data *read_dense(struct setup *setup, const char *path)
 /* With data: A^T data; without: A^T 1. */
 static lr_status back_project(struct setup *setup, const lr_lor_data *data, lr_image *image)
 {
+    lr_vector x = lr_image_vector(image);
     if (data == NULL) {
-        return lr_operator_sensitivity(setup->op, image->values);
+        return lr_operator_sensitivity(setup->op, NULL, &x);
     }
-    return lr_operator_back(setup->op, data->values, image->values);
+    const lr_vector y = lr_lor_data_vector(data);
+    return lr_operator_back(setup->op, NULL, &y, &x);
 }
 
 static lr_status make_image(struct cli_args *args, struct setup *setup, const lr_lor_data *data)
 {
     const char *output = args_text(args, "-o");
+    bool goes_on;
     CLI_TRY(setup_operator(setup));
+    CLI_TRY(forecast(setup, output, lr_grid_num_voxels(&setup->grid), &goes_on));
+    if (!goes_on) {
+        return LR_OK;
+    }
     lr_image *image = lr_image_create(&setup->grid, &setup->report->log);
     if (image == NULL) {
         return report_reason(setup->report);
@@ -167,17 +197,20 @@ static lr_status run_sensitivity(struct cli_args *args)
 static const struct cli_option project_options[] = {
     {"--image", "IMAGE", "its grid is used, or that of --grid where it has none (.npy)", false},
     {"-o", "FILE", "LOR data to write (HDF5, or STIR's .hs)", false},
+    FORECAST_DRY_RUN,
     {0},
 };
 
 static const struct cli_option backproject_options[] = {
     {"--data", "FILE", "LOR data (HDF5, or STIR's .hs)", false},
     {"-o", "IMAGE", "image to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", false},
+    FORECAST_DRY_RUN,
     {0},
 };
 
 static const struct cli_option sensitivity_options[] = {
     {"-o", "IMAGE", "image to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", false},
+    FORECAST_DRY_RUN,
     {0},
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "forecast.h"
 #include "recon.h"
+#include "stop.h"
 #include "verbs.h"
 
 #include <limits.h>
@@ -37,7 +39,14 @@ static void check_measurement(struct cli_args *args, const struct recon_request 
 static void check_model(struct cli_args *args, const struct recon_request *request)
 {
     if (request->algorithm == RECON_MLEM && args_has(args, "--subsets")) {
-        args_complain(args, "--subsets belongs to --algorithm osem");
+        args_complain(args, "--subsets belongs to --algorithm osem or ramla");
+    }
+    if (request->algorithm != RECON_RAMLA &&
+        (args_has(args, "--relaxation") || args_has(args, "--fall"))) {
+        args_complain(args, "--relaxation and --fall belong to --algorithm ramla");
+    }
+    if (args_has(args, "--after") && request->initial == NULL) {
+        args_complain(args, "--after says of how many iterations --initial is: give that image");
     }
     if (request->additive != NULL && args_has(args, "--randoms") &&
         request->randoms == RECON_RANDOMS_AUTO) {
@@ -51,22 +60,29 @@ static void check_model(struct cli_args *args, const struct recon_request *reque
     }
 }
 
-static void read_model(struct cli_args *args, struct recon_request *request)
+static void read_algorithm(struct cli_args *args, struct recon_request *request)
 {
-    static const char *const algorithms[] = {"mlem", "osem", NULL};
-    static const char *const randoms[] = {"auto", "none", NULL};
-    static const char *const mu_as[] = {"factors", "lines", NULL};
+    static const char *const algorithms[] = {"mlem", "osem", "ramla", NULL};
     static const int64_t range[2] = {1, 1000000};
     request->algorithm =
         (enum recon_algorithm)args_word(args, "--algorithm", algorithms, RECON_MLEM);
+    const bool mlem = request->algorithm == RECON_MLEM;
+    const int usual = request->is_direct ? 10 : 7;
+    request->iterations = (int)args_int(args, "--iterations", mlem ? 10 : 3, range);
+    request->iterations_before = (int)args_int(args, "--after", 0, range);
+    request->subsets = (int)args_int(args, "--subsets", mlem ? 1 : usual, range);
+    request->save_every = (int)args_int(args, "--save-every", 0, range);
+    request->relaxation = direct_number(args, "--relaxation", 1, true);
+    request->relaxation_fall = direct_number(args, "--fall", 0, true);
+}
+
+static void read_model(struct cli_args *args, struct recon_request *request)
+{
+    static const char *const randoms[] = {"auto", "none", NULL};
+    static const char *const mu_as[] = {"factors", "lines", NULL};
     request->randoms =
         (enum recon_randoms)args_word(args, "--randoms", randoms, RECON_RANDOMS_AUTO);
     request->mu_as = (enum recon_mu)args_word(args, "--mu-as", mu_as, RECON_MU_FACTORS);
-    const bool osem = request->algorithm == RECON_OSEM;
-    const int usual = request->is_direct ? 10 : 7;
-    request->iterations = (int)args_int(args, "--iterations", osem ? 3 : 10, range);
-    request->subsets = (int)args_int(args, "--subsets", osem ? usual : 1, range);
-    request->save_every = (int)args_int(args, "--save-every", 0, range);
 }
 
 static struct recon_request read_request(struct cli_args *args)
@@ -84,6 +100,7 @@ static struct recon_request read_request(struct cli_args *args)
         .output = args_required(args, "-o"),
         .picture = args_text(args, "--png"),
     };
+    read_algorithm(args, &request);
     read_model(args, &request);
     recon_check_family(args, request.is_direct);
     check_measurement(args, &request);
@@ -95,11 +112,13 @@ static struct recon_request read_request(struct cli_args *args)
 
 static lr_status save_iteration(const struct recon *recon, const lr_iteration *done)
 {
+    lr_vector image = lr_image_vector(recon->image);
+    CLI_TRY(lr_vector_copy(done->image, &image));
     return common_write_iteration(recon->setup.report,
                                   &(struct common_iteration){.output = recon->request.output,
                                                              .number = done->number,
                                                              .grid = &recon->setup.grid,
-                                                             .values = done->image});
+                                                             .values = recon->image->values});
 }
 
 static lr_status on_iteration(void *user, const lr_iteration *done)
@@ -113,58 +132,43 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
     return every > 0 && done->number % every == 0 ? save_iteration(recon, done) : LR_OK;
 }
 
-static lr_status iterate_mlem(struct recon *recon)
+/* ML-EM is OSEM with one subset. */
+static lr_status iterate(struct recon *recon)
 {
-    const lr_mlem_params params = {
+    const struct recon_request *request = &recon->request;
+    const bool ramla = request->algorithm == RECON_RAMLA;
+    lr_recon_params params = {
         .op = recon->setup.op,
         .data = recon->inputs.data,
         .additive = recon->inputs.additive,
         .initial = recon->inputs.initial != NULL ? recon->inputs.initial->values : NULL,
-        .iterations = recon->request.iterations,
+        .iterations = request->iterations,
+        .iterations_before = request->iterations_before,
+        .subsets = request->subsets,
+        .algorithm = ramla ? LR_ALGORITHM_RAMLA : LR_ALGORITHM_OSEM,
+        .relaxation = ramla ? request->relaxation : 0,
+        .relaxation_fall = ramla ? request->relaxation_fall : 0,
         .iteration = on_iteration,
         .user = recon,
         .log = &recon->setup.report->log,
-        .progress = &recon->setup.report->progress,
-    };
-    return lr_mlem(&params, recon->image->values);
-}
-
-static lr_status iterate_osem(struct recon *recon)
-{
-    lr_osem_params params = {
-        .op = recon->setup.op,
-        .data = recon->inputs.data,
-        .additive = recon->inputs.additive,
-        .initial = recon->inputs.initial != NULL ? recon->inputs.initial->values : NULL,
-        .iterations = recon->request.iterations,
-        .subsets = recon->request.subsets,
-        .iteration = on_iteration,
-        .user = recon,
-        .log = &recon->setup.report->log,
-        .progress = &recon->setup.report->progress,
+        .progress = &recon->bar.steps,
     };
     if (recon->inputs.randoms != NULL) {
         params.additive_source = lr_crystal_product_source(&recon->inputs.randoms->product);
         params.additive_sum = recon->inputs.randoms->delayeds;
     }
-    return lr_osem(&params, recon->image->values);
-}
-
-/* ML-EM takes its additive term as data only; one subset of OSEM is the same algorithm. */
-static lr_status iterate(struct recon *recon)
-{
-    const bool plain = recon->request.algorithm == RECON_MLEM && recon->inputs.randoms == NULL;
-    return plain ? iterate_mlem(recon) : iterate_osem(recon);
+    lr_vector image = lr_image_vector(recon->image);
+    return lr_recon(&params, &image);
 }
 
 /* --- the whole --- */
 
-/* Every count is of an emission, unless it is of the additive term. */
+/* Every count is of an emission, unless it is of the additive term. RAMLA gets there in time only. */
 static void warn_of_emissions(const struct recon *recon, double emissions)
 {
     const double counts = recon->history[recon->num_done - 1].measured_counts;
     const bool has_additive = recon->inputs.additive != NULL || recon->inputs.randoms != NULL;
-    if (!has_additive && emissions < counts) {
+    if (!has_additive && recon->request.algorithm != RECON_RAMLA && emissions < counts) {
         report_warn(recon->setup.report,
                     "%.6g counts give %.6g emissions, fewer than one each: elements times factors "
                     "exceed 1: are efficiencies or factors in percent, or their inverses "
@@ -196,6 +200,9 @@ static lr_status conclude(struct recon *recon, lr_status status)
     if (recon->num_done == 0 || (status != LR_OK && !stopped)) {
         return status;
     }
+    if (stopped) {
+        stop_wait_for_results();
+    }
     CLI_TRY(check_image(recon));
     CLI_TRY(lr_image_write(recon->request.output, recon->image, &recon->setup.report->log));
     if (recon->request.picture != NULL) {
@@ -203,7 +210,7 @@ static lr_status conclude(struct recon *recon, lr_status status)
     }
     if (stopped) {
         report_warn(recon->setup.report, "stopped after iteration %d, which is in %s",
-                    recon->num_done, recon->request.output);
+                    recon->request.iterations_before + recon->num_done, recon->request.output);
     }
     recon_report(recon, stopped);
     return status;
@@ -264,18 +271,47 @@ static lr_status open_all(struct cli_args *args, struct recon *recon)
 }
 
 /* Of all LORs, forward or back: the sensitivity, and both ways of each iteration where there is
- * data. LORs one by one take longer than whole pairs of modules: 8 times on backend native. */
+ * data. LORs one by one take longer than in whole pairs of modules: five times on backend native. */
 static double count_projections(const struct recon *recon)
 {
     const lr_lor_data *data = recon->inputs.data;
     const double share = (double)data->count / (double)recon->setup.lors->count;
-    const double part = data->index != NULL ? fmin(8.0 * share, 1.0) : 1.0;
+    const double part = data->index != NULL ? fmin(5.0 * share, 1.0) : 1.0;
     return 1.0 + 2.0 * recon->request.iterations * part;
+}
+
+/* What the bar has to know of the work. */
+static void open_bar(struct recon *recon)
+{
+    const struct recon_request *request = &recon->request;
+    struct run_bar *bar = &recon->bar;
+    bar->name = "recon";
+    bar->iterations = request->iterations;
+    bar->subsets = request->subsets;
+    bar->before = 1;
+    bar->each = recon->request.is_direct ? 2 : (count_projections(recon) - 1) / bar->iterations;
+}
+
+/* *goes_on: not with --dry-run. */
+static lr_status forecast(struct recon *recon, bool *goes_on)
+{
+    const lr_lor_data *data = recon->inputs.data;
+    const double voxels = (double)lr_grid_num_voxels(&recon->setup.grid), bytes = sizeof(float);
+    const bool is_deflated = common_ends_with(recon->request.output, ".gz");
+    return forecast_projections(
+        &recon->setup,
+        &(struct forecast_projections){
+            .projections = count_projections(recon),
+            .array_bytes = bytes * (voxels * (2 + recon->request.subsets) + (double)data->count),
+            .output = recon->request.output,
+            .output_bytes = is_deflated ? 0 : bytes * voxels},
+        goes_on);
 }
 
 static lr_status reconstruct(struct cli_args *args, struct recon *recon)
 {
     struct setup *setup = &recon->setup;
+    bool goes_on = true;
     CLI_TRY(open_all(args, recon));
     CLI_TRY(check_counts(recon));
     recon->image = lr_image_create(&setup->grid, &setup->report->log);
@@ -283,16 +319,20 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
     if (recon->image == NULL || recon->history == NULL) {
         return report_error(setup->report, LR_FAILED, "no memory for the image");
     }
+    open_bar(recon);
     if (setup->op == NULL) {
+        setup->params.progress = &recon->bar.within;
         setup->params.projections = count_projections(recon);
         CLI_TRY(setup_operator(setup));
+        CLI_TRY(forecast(recon, &goes_on));
     }
-    return conclude(recon, iterate(recon));
+    return goes_on ? conclude(recon, iterate(recon)) : LR_OK;
 }
 
 static lr_status run(struct cli_args *args)
 {
     struct recon recon = {.request = read_request(args), .start_s = report_seconds()};
+    run_bar_init(&recon.bar, args->report);
     const lr_status status = args->status == LR_OK ? reconstruct(args, &recon) : args->status;
     free(recon.history);
     lr_image_destroy(recon.image);
@@ -316,16 +356,21 @@ static const struct cli_option input_options[] = {
     {"--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", false},
     {"-o", "IMAGE", "image to write (.nii.gz, .hv, .mhd, .npy ...): emissions per voxel", false},
     {"--png", "FILE", "also draw three slices through the centre of the activity", false},
+    FORECAST_DRY_RUN,
     {"--save-every", "K", "also write every K-th iteration, as NAME.iterK before the ending",
      false},
     {0},
 };
 
 static const struct cli_option algorithm_options[] = {
-    {"--algorithm", "NAME", "mlem or osem; default mlem", false},
-    {"--iterations", "N", "default 10, and 3 of osem", false},
-    {"--subsets", "N", "of osem; default 7, of direct 10", false},
+    {"--algorithm", "NAME", "mlem, osem or ramla; default mlem", false},
+    {"--iterations", "N", "default 10, and 3 of osem and ramla", false},
+    {"--subsets", "N", "of osem and ramla; default 7, of direct 10", false},
+    {"--relaxation", "L", "ramla: of the first iteration, up to 1; default 1", false},
+    {"--fall", "F", "ramla: iteration k = 0, 1, ... has L / (1 + F k); default 0", false},
     {"--initial", "IMAGE", "image to start from; default: ones", false},
+    {"--after", "N", "of how many iterations --initial is: --fall and numbers go on from there",
+     false},
     {"--additive", "FILE", "expected randoms and scatter, as --data", false},
     {"--factors", "FILE", "direct: attenuation, efficiencies, geometry: histo-images", false},
     {"--randoms", "HOW", "auto (by fan sums where the events have delayeds) or none", false},

@@ -3,6 +3,7 @@
 #include "album.h"
 #include "compare.h"
 #include "shot.h"
+#include "stop.h"
 #include "verbs.h"
 
 #include <limits.h>
@@ -44,7 +45,7 @@ static lr_status take_shots(struct work *work)
         } else {
             shot_finish(&shot);
         }
-        if (report_stopped()) {
+        if (stop_is_asked()) {
             return LR_CANCELLED;
         }
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "common.h"
+#include "forecast.h"
 #include "verbs.h"
 
 #include <inttypes.h>
@@ -200,7 +200,9 @@ static lr_status fill_data(struct setup *setup, const struct request *request, l
                            lr_lor_data *data)
 {
     const lr_log *log = &setup->report->log;
-    CLI_TRY(lr_operator_forward(setup->op, activity->values, data->values));
+    const lr_vector x = lr_image_vector(activity);
+    lr_vector y = lr_lor_data_vector(data);
+    CLI_TRY(lr_operator_forward(setup->op, NULL, &x, &y));
     CLI_TRY(scale_to_counts(setup, request, activity, data));
     const double expected = common_sum(data->values, data->count);
     if (!request->expected) {
@@ -236,6 +238,21 @@ static void report_result(const struct setup *setup, const struct request *reque
     }
 }
 
+/* *goes_on: not with --dry-run. */
+static lr_status forecast(struct setup *setup, const struct request *request, bool *goes_on)
+{
+    const double lors = (double)setup->lors->count,
+                 voxels = (double)lr_grid_num_voxels(&setup->grid);
+    const double bytes = sizeof(float);
+    return forecast_projections(
+        setup,
+        &(struct forecast_projections){.projections = 1,
+                                       .array_bytes = bytes * (lors + voxels),
+                                       .output = request->output,
+                                       .output_bytes = request->is_list ? 0 : bytes * lors},
+        goes_on);
+}
+
 static lr_status simulate(struct cli_args *args, struct setup *setup, const struct request *request,
                           lr_image **activity)
 {
@@ -247,6 +264,11 @@ static lr_status simulate(struct cli_args *args, struct setup *setup, const stru
     }
     CLI_TRY(make_activity(args, setup, request, activity));
     CLI_TRY(setup_operator(setup));
+    bool goes_on;
+    CLI_TRY(forecast(setup, request, &goes_on));
+    if (!goes_on) {
+        return LR_OK;
+    }
     lr_lor_data *data = lr_lor_data_create(setup->lors, &setup->report->log);
     if (data == NULL) {
         return report_reason(setup->report);
@@ -281,6 +303,7 @@ static const struct cli_option options[] = {
     {"--truth", "IMAGE", "also write the activity, as emissions per voxel", false},
     {"-o", "FILE", "LOR data (HDF5, STIR's .hs) or list mode (.petsird, .Cdh)", false},
     {"--duration", "S", "of list mode, seconds; default 60", false},
+    FORECAST_DRY_RUN,
     {0},
 };
 

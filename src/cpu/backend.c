@@ -15,24 +15,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static lr_status forward(void *self, const void *image, void *data)
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
+                         lr_vector *values)
 {
-    return lr_cpu_forward(self, image, data);
+    return part != NULL ? lr_cpu_forward_part(self, part, image->values, values->values)
+                        : lr_cpu_forward(self, image->values, values->values);
 }
 
-static lr_status back(void *self, const void *data, void *image)
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
+                      lr_vector *image)
 {
-    return lr_cpu_back(self, data, image);
-}
-
-static lr_status forward_part(void *self, const lr_selection *part, const void *image, void *values)
-{
-    return lr_cpu_forward_part(self, part, image, values);
-}
-
-static lr_status back_part(void *self, const lr_selection *part, const void *values, void *image)
-{
-    return lr_cpu_back_part(self, part, values, image);
+    const double *numbers = values != NULL ? values->values : NULL;
+    return part != NULL ? lr_cpu_back_part(self, part, numbers, image->values)
+                        : lr_cpu_back(self, numbers, image->values);
 }
 
 static lr_status deliver(void *user, struct lr_cpu *cpu, int64_t first, int num_rows)
@@ -85,14 +80,14 @@ lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct l
 {
     static const struct lr_backend_fns fns = {
         .name = "cpu",
+        .voxel_bytes = 16,
         .computes_in_double = true,
+        .has_parts = true,
         .goes_by_rows = true,
         .forward = forward,
         .back = back,
         .rows = rows,
         .picture = picture,
-        .forward_part = forward_part,
-        .back_part = back_part,
         .destroy = destroy,
     };
     struct lr_cpu *cpu = lr_alloc(1, sizeof(*cpu), "the cpu backend", params->log);

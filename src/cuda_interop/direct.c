@@ -6,6 +6,7 @@
 #include "render/direct.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "cuda_interop/direct_attributes.h"
 #include "cuda_interop/direct_columns.h"
 #include "cuda_interop/direct_launch.h"
 #include "cuda_interop/direct_tables.h"
@@ -54,6 +55,10 @@ static struct cuda_direct *enter(void *self)
 static lr_status check_shared(const struct cuda_direct *cuda, const lr_cuda_cloud *pass)
 {
     const int64_t bytes = lr_cuda_shared_bytes(pass), most = lr_cuda_shared_room();
+    if (most < 0) {
+        return lr_error(log_of(cuda), LR_FAILED, "CUDA does not tell how much shared memory %s has",
+                        cuda->name);
+    }
     return bytes <= most ? LR_OK
                          : lr_error(log_of(cuda), LR_USAGE,
                                     "a block of the shared-memory scheme needs %lld KiB and %s has "
@@ -133,12 +138,23 @@ static int launch_strips(const struct lr_cuda_tables *tables, bool forward,
                : lr_cuda_launch_columns(forward, &tables->columns[forward], images);
 }
 
+/* The texture cache gathers over the same tables as shared memory. */
+static lr_direct_variant variant_of(const struct cuda_direct *cuda,
+                                    const struct lr_cuda_tables *tables)
+{
+    const struct lr_direct_backend_params *params = &cuda->compute->params;
+    const bool fits = params->variant != LR_DIRECT_SHARED_MEMORY ||
+                      lr_cuda_shared_bytes(&tables->cloud) <= lr_cuda_shared_room();
+    return fits || !params->may_change_variant ? params->variant : LR_DIRECT_TEXTURE_CACHE;
+}
+
 static lr_status launch(struct cuda_direct *cuda, const struct lr_cuda_tables *tables, bool forward,
                         const lr_cuda_images *images)
 {
-    const lr_direct_variant variant = cuda->compute->params.variant;
+    const lr_direct_variant variant = variant_of(cuda, tables);
     int error = 0;
     switch (variant) {
+    case LR_DIRECT_FASTEST: /* has been chosen */
     case LR_DIRECT_THREADS:
     case LR_DIRECT_INSTRUCTIONS:
         error =
@@ -392,6 +408,11 @@ static double read_laps(void *self)
 
 /* --- the rest --- */
 
+static lr_status find_attributes(void *self, lr_direct_attributes *attributes)
+{
+    return lr_cuda_find_attributes(attributes, log_of(enter(self)));
+}
+
 static lr_status give_back(void *self, const struct lr_direct_image *image)
 {
     struct cuda_direct *cuda = enter(self);
@@ -451,13 +472,21 @@ lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params,
         .give_back = give_back,
         .begin_lap = begin_lap,
         .end_lap = end_lap,
+        .attributes = find_attributes,
         .read_laps = read_laps,
         .destroy = destroy,
     };
-    if (params->variant <= LR_DIRECT_COLUMNS && params->storage != LR_DIRECT_BUFFERS) {
-        return lr_error(
-            params->log, LR_USAGE,
-            "the variants bands, strips and columns of cuda work on buffers, not on textures");
+    struct lr_direct_backend_params chosen = *params;
+    const bool on_buffers = params->storage == LR_DIRECT_BUFFERS;
+    if (params->variant == LR_DIRECT_FASTEST) {
+        chosen.variant = on_buffers ? LR_DIRECT_BANDS : LR_DIRECT_SHARED_MEMORY;
+        chosen.may_change_variant = true;
     }
-    return lr_direct_compute_create_with(params, &runner, backend);
+    if (chosen.variant <= LR_DIRECT_COLUMNS && !on_buffers) {
+        return lr_error(params->log, LR_USAGE,
+                        "the variants bands, strips and columns of cuda work on buffers, not on "
+                        "textures: keep images in buffers, take threads, instructions, "
+                        "shared-memory or texture-cache, or name no variant");
+    }
+    return lr_direct_compute_create_with(&chosen, &runner, backend);
 }

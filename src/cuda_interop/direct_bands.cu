@@ -334,6 +334,8 @@ cudaError_t launch_height(const lr_cuda_bands &pass, const lr_cuda_images &image
                               (unsigned)(pass.sides * LR_CUDA_BAND_PAIRS * LANES));
     launch.config.dynamicSmemBytes = (size_t)pass.bytes;
     launch.go_beside(images.stream);
+    lr_cuda_note_kernel(reinterpret_cast<const void *>(kernel), (int)launch.config.blockDim.x,
+                        pass.bytes);
     return cudaLaunchKernelEx(&launch.config, kernel, pass, source, images.sorted, images.target);
 }
 

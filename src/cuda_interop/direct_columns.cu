@@ -40,6 +40,8 @@ int lr_cuda_launch_columns(bool forward, const lr_cuda_columns *pass, const lr_c
     const dim3 grid((unsigned)((pass->num_places[0] + warps - 1) / warps),
                     (unsigned)((pass->num_places[1] * pieces + lanes - 1) / lanes));
     const auto stream = static_cast<cudaStream_t>(images->stream);
+    const auto kernel = forward ? columns<true> : columns<false>;
+    lr_cuda_note_kernel(reinterpret_cast<const void *>(kernel), lanes * warps, 0);
     if (forward) {
         columns<true><<<grid, block, 0, stream>>>(*pass, images->source, images->target);
     } else {

@@ -18,6 +18,11 @@ unsigned groups(int64_t threads)
     return (unsigned)((threads + group - 1) / group);
 }
 
+template <class Kernel> void note(Kernel *kernel, int threads, int64_t shared_bytes)
+{
+    lr_cuda_note_kernel(reinterpret_cast<const void *>(kernel), threads, shared_bytes);
+}
+
 /* --- paper 1 --- */
 
 template <bool Forward, class Images>
@@ -39,8 +44,10 @@ void start(lr_cuda_gather_kind kind, const lr_cuda_gather &pass, const Images &i
     const lr_cuda_layout &layout = pass.layout;
     const int64_t slice = (int64_t)layout.size[0] * layout.size[1];
     if (kind == LR_CUDA_VOXELS) {
+        note(voxels<Forward, Images>, group, 0);
         voxels<Forward><<<groups(slice * layout.size[2]), group, 0, stream>>>(pass, images, map);
     } else {
+        note(texels<Forward, Images>, group, 0);
         texels<Forward><<<groups(slice * layout.quads), group, 0, stream>>>(pass, images, map);
     }
 }
@@ -96,6 +103,7 @@ cudaError_t start_tiles(const lr_cuda_cloud &pass, const Images &images, const l
     if (error != cudaSuccess) {
         return error;
     }
+    note(tiles<Forward, Images>, tile_threads, bytes);
     tiles<Forward><<<grid, tile_threads, bytes, stream>>>(pass, images, map);
     return cudaGetLastError();
 }
@@ -109,6 +117,7 @@ cudaError_t start_cloud(bool shared, const lr_cuda_cloud &pass, const Images &im
     }
     const int64_t threads =
         (int64_t)pass.num_lists * pass.layout.size[pass.along] * pass.layout.quads;
+    note(cloud<Forward, Images>, group, 0);
     cloud<Forward><<<groups(threads), group, 0, stream>>>(pass, images, map);
     return cudaGetLastError();
 }
@@ -137,6 +146,7 @@ int64_t lr_cuda_shared_room(void)
                 : error;
     if (error != cudaSuccess) {
         (void)cudaGetLastError();
+        return -1;
     }
     return most;
 }

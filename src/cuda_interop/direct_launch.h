@@ -22,6 +22,17 @@ typedef struct lr_cuda_images {
     void *stream;               /* a cudaStream_t; NULL = the default one */
 } lr_cuda_images;
 
+/* A kernel of a projection, as it was started. */
+typedef struct lr_cuda_kernel {
+    const void *function; /* NULL = none yet */
+    int threads;          /* of a block */
+    int64_t shared_bytes; /* of a block, as many as it was started with */
+} lr_cuda_kernel;
+
+/* The last one that any of the projections below has started in this thread. */
+lr_cuda_kernel lr_cuda_last_kernel(void);
+void lr_cuda_note_kernel(const void *function, int threads, int64_t shared_bytes);
+
 enum lr_cuda_gather_kind { LR_CUDA_VOXELS, LR_CUDA_TEXELS };
 
 int lr_cuda_launch_gather(enum lr_cuda_gather_kind kind, bool forward, const lr_cuda_gather *pass,
@@ -34,7 +45,7 @@ int lr_cuda_launch_cloud(bool shared, bool forward, const lr_cuda_cloud *pass,
 /* Bytes of shared memory that a block of it needs. */
 int64_t lr_cuda_shared_bytes(const lr_cuda_cloud *pass);
 
-/* Bytes that a block may have of it on the current device; 0 where that is not known. */
+/* Bytes that a block may have of it on the current device; -1 where that is not known. */
 int64_t lr_cuda_shared_room(void);
 
 /* images: arrays only. */

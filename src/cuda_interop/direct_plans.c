@@ -92,6 +92,7 @@ static lr_status plan_variant(struct lr_cuda_view_plan *plan,
         return plan_cloud(plan, params, log);
     case LR_DIRECT_THREADS:
     case LR_DIRECT_INSTRUCTIONS:
+    case LR_DIRECT_FASTEST: /* has been chosen */
         break;
     }
     return LR_OK;

@@ -234,6 +234,7 @@ cudaError_t launch(const lr_cuda_strips &pass, const lr_cuda_images &images, int
     overlapping_launch launch(kernel, {(unsigned)pass.num_tiles, (unsigned)layers}, threads);
     launch.config.dynamicSmemBytes = (size_t)pass.bytes;
     launch.config.stream = static_cast<cudaStream_t>(images.stream);
+    lr_cuda_note_kernel(reinterpret_cast<const void *>(kernel), (int)threads, pass.bytes);
     return cudaLaunchKernelEx(&launch.config, kernel, pass, arrays, slice, images.target);
 }
 

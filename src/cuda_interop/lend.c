@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_OBJECTS = 16 };
+enum { MOST_OBJECTS = 16, MOST_DEVICES = 16 };
 
 struct cuda_loan {
     struct gl_loan loan; /* first: what gl/ sees */
@@ -91,6 +91,22 @@ lr_status lr_cuda_open(const struct gl_context *ctx, char name[256])
     return LR_OK;
 }
 
+bool lr_cuda_renders(int device)
+{
+    unsigned int found = 0;
+    int devices[MOST_DEVICES];
+    if (cudaGLGetDevices(&found, devices, MOST_DEVICES, cudaGLDeviceListAll) != cudaSuccess) {
+        (void)cudaGetLastError(); /* the context is no device's of CUDA */
+        return false;
+    }
+    for (unsigned k = 0; k < found && k < MOST_DEVICES; k++) {
+        if (devices[k] == device) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* --- loans --- */
 
 static struct gl_loan **slot_of(const struct lr_cuda_object *object)
@@ -133,13 +149,16 @@ static void close_handles(struct cuda_loan *loan)
 static void end_loan(struct gl_loan *base)
 {
     struct cuda_loan *loan = (struct cuda_loan *)base;
-    cudaSetDevice(loan->device); /* whichever thread ends it */
+    int before = loan->device;
+    cudaGetDevice(&before); /* whichever thread ends it */
+    cudaSetDevice(loan->device);
     if (base->is_out) {
         cudaStreamSynchronize(NULL);
         close_handles(loan);
         cudaGraphicsUnmapResources(1, &loan->resource, NULL);
     }
     cudaGraphicsUnregisterResource(loan->resource);
+    cudaSetDevice(before);
     free(loan);
 }
 

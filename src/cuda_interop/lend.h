@@ -15,6 +15,9 @@
  * errors: LR_NO_DEVICE, logged, for no CUDA device or driver, or a context of another device. */
 lr_status lr_cuda_open(const struct gl_context *ctx, char name[256]);
 
+/* Whether that CUDA device renders the OpenGL context that is current on this thread. */
+bool lr_cuda_renders(int device);
+
 /* One of the two is set. */
 struct lr_cuda_object {
     struct gl_texture *texture;

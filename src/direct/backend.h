@@ -15,8 +15,9 @@ struct lr_direct_backend_params {
     lr_direct_kernel kernel;
     int threads, device;
     lr_direct_storage storage;
-    lr_direct_variant variant;
-    int64_t max_memory_bytes; /* for tables that are kept; 0 = the backend's choice */
+    lr_direct_variant variant; /* LR_DIRECT_FASTEST: the backend's choice */
+    bool may_change_variant;   /* it was the backend's choice */
+    int64_t max_memory_bytes;  /* for tables that are kept; 0 = the backend's choice */
     const lr_log *log;
 };
 
@@ -38,6 +39,8 @@ struct lr_direct_backend_fns {
     lr_status (*forward)(void *self, int view, const void *image, void *histo);
     lr_status (*back)(void *self, int view, const void *histo, void *image);
     double (*device_seconds)(void *self); /* of the last projection; NULL = not measured */
+    /* lr_direct_device_attributes; NULL = not known */
+    lr_status (*attributes)(void *self, lr_direct_attributes *attributes);
     /* lr_direct_load, _set_image, _get_image, _update and _update_seconds, all or none: else the facade
        does it on the host. */
     lr_status (*load)(void *self, int view, const lr_direct_data *data);

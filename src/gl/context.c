@@ -14,6 +14,9 @@
 /* Of GL_NVX_gpu_memory_info and GL_ATI_meminfo, both in KiB. */
 enum { DEDICATED_MEMORY_NVX = 0x9047, TEXTURE_FREE_MEMORY_ATI = 0x87FC };
 
+/* Threads of a driver's compiler (GL_KHR_parallel_shader_compile). */
+#define AS_MANY_AS_IT_LIKES 0xFFFFFFFFu
+
 void gl_copy_text(char *to, size_t capacity, const char *from)
 {
     snprintf(to, capacity, "%s", from ? from : "");
@@ -76,7 +79,7 @@ static bool names_software(const char *renderer)
 
 /* What is asked of the list of extensions, which is long. */
 struct extensions {
-    bool nvx_memory, ati_memory, float_atomics, viewport_layers;
+    bool nvx_memory, ati_memory, float_atomics, viewport_layers, parallel_compile;
 };
 
 static struct extensions read_extensions(void)
@@ -92,6 +95,7 @@ static struct extensions read_extensions(void)
         has.ati_memory |= strcmp(name, "GL_ATI_meminfo") == 0;
         has.float_atomics |= strcmp(name, "GL_NV_shader_atomic_float") == 0;
         has.viewport_layers |= strcmp(name, "GL_ARB_shader_viewport_layer_array") == 0;
+        has.parallel_compile |= strcmp(name, "GL_KHR_parallel_shader_compile") == 0;
     }
     return has;
 }
@@ -127,6 +131,7 @@ static void read_driver(struct gl_limits *limits)
     const struct extensions has = read_extensions();
     limits->nv_float_atomics = has.float_atomics;
     limits->viewport_layer_array = has.viewport_layers;
+    limits->parallel_compile = has.parallel_compile;
     limits->memory_bytes = device_memory(&has);
 }
 
@@ -195,6 +200,9 @@ lr_status gl_context_start(struct gl_context *ctx, char *reason, size_t capacity
         snprintf(reason, capacity, "it reports %s when asked for its limits", gl_error_name(error));
         return LR_NO_DEVICE;
     }
+    if (ctx->limits.parallel_compile) {
+        glMaxShaderCompilerThreadsKHR(AS_MANY_AS_IT_LIKES);
+    }
     if (!ctx->adopted || ctx->debug) {
         gl_debug_install(ctx);
     }
@@ -227,6 +235,7 @@ static void delete_objects(struct gl_context *ctx)
     glDeleteVertexArrays(1, &ctx->vertex_array);
     gl_stream_finish(ctx);
     glDeleteBuffers(1, &ctx->staging_buffer);
+    gl_pool_empty(&ctx->pool);
 }
 
 void gl_context_destroy(struct gl_context *ctx)

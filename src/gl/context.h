@@ -18,6 +18,12 @@
 
 struct gl_context;
 
+/* What to do where there is no OpenGL 4.5: part of a sentence. */
+#define GL_CONTEXT_REMEDY                                                                          \
+    "install a driver with EGL (software rendering on Debian: apt install libegl1 "                \
+    "libgl1-mesa-dri; NVIDIA: the driver with its EGL library, libegl-nvidia0, and in a "          \
+    "container NVIDIA_DRIVER_CAPABILITIES=all)"
+
 struct gl_context_params {
     int device; /* the Nth usable way to OpenGL, in the order of lr_device_list */
     const lr_shared_context *shared; /* NULL = none; else textures, buffers, programs and fences are
@@ -39,6 +45,7 @@ struct gl_limits {
     int max_clip_distances, max_colour_attachments;
     int max_compute_groups[3], max_compute_group_size[3], max_compute_invocations;
     bool nv_float_atomics;     /* GL_NV_shader_atomic_float: atomicAdd on float in storage blocks */
+    bool parallel_compile;     /* GL_KHR_parallel_shader_compile: programs are built side by side */
     bool viewport_layer_array; /* gl_Layer and gl_ViewportIndex from the vertex shader */
     char renderer[128], vendor[64], version[64];
     bool software;

@@ -133,13 +133,9 @@ static lr_status report_none(const struct gl_context_params *params, const struc
         return lr_error(params->log, LR_USAGE, "device %d does not exist: choose one of %s",
                         params->device, tried->usable);
     }
-    return lr_error(
-        params->log, LR_NO_DEVICE,
-        "no OpenGL 4.5 device can be used: install a driver with EGL (software rendering on "
-        "Debian: apt install libegl1 libgl1-mesa-dri; NVIDIA: the driver with its EGL "
-        "library, libegl-nvidia0, and in a container NVIDIA_DRIVER_CAPABILITIES=all); what "
-        "was tried: %s",
-        tried->refusals);
+    return lr_error(params->log, LR_NO_DEVICE,
+                    "no OpenGL 4.5 device can be used: " GL_CONTEXT_REMEDY "; what was tried: %s",
+                    tried->refusals);
 }
 
 /* The one asked for, into *ctx, or NULL there while others are left to try. */

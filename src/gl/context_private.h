@@ -7,6 +7,7 @@
 
 #include "gl/context.h"
 #include "gl/egl_way.h"
+#include "gl/pool.h"
 #include "gl/stream.h"
 
 struct gl_context {
@@ -25,6 +26,7 @@ struct gl_context {
     struct gl_stream stream; /* what uploads and uniform blocks go through */
     GLuint vertex_array;     /* of pass.c: an empty one */
     GLuint staging_buffer;   /* of resource.c: what buffers are read through */
+    struct gl_pool pool;     /* of resource.c: storage of buffers that are gone */
 };
 
 /* Loads the entry points, reads the limits and installs the debug callback in the context that is

@@ -349,6 +349,7 @@ static bool is_nothing(const struct gl_pass *pass)
 
 lr_status gl_pass_run(struct gl_context *ctx, const struct gl_pass *pass)
 {
+    LR_TRY(pass->program != NULL ? gl_program_wait(pass->program) : LR_OK);
     LR_TRY(check(ctx, pass));
     if (is_nothing(pass)) {
         return LR_OK;

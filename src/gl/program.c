@@ -12,15 +12,31 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 enum { MAX_STAGES = 2 };
+
+/* A compilation that takes longer is told of. */
+#define LONG_SECONDS 0.5
+
+/* What the driver may still be compiling. */
+struct build {
+    GLuint shaders[MAX_STAGES];
+    struct gl_shader_source sources[MAX_STAGES]; /* where its messages are about */
+    bool is_compute;
+    double start_s;
+};
 
 struct gl_program {
     struct gl_context *ctx;
     GLuint name;
     int group_size[3];
     char label[64];
+    struct build *build; /* NULL once the driver has said what came of it */
+    bool has_failed;
 };
+
+/* --- source text --- */
 
 /* The defines as text, and a mark that gives the lines after them their numbers back. */
 static char *write_defines(const struct gl_define *defines, int next_line, const lr_log *log)
@@ -66,38 +82,22 @@ static lr_status set_source(GLuint shader, const struct gl_shader_source *source
     return written ? LR_OK : LR_FAILED;
 }
 
-static lr_status report_compile(struct gl_context *ctx, GLuint shader,
-                                const struct gl_shader_source *source, const char *label)
+/* --- what came of it --- */
+
+static lr_status report_compile(const struct gl_program *program, GLuint shader,
+                                const struct gl_shader_source *source)
 {
+    struct gl_context *ctx = program->ctx;
     GLint length = 0;
-    LR_TRY(gl_context_check(ctx, label)); /* which may be why there is nothing compiled */
+    LR_TRY(gl_context_check(ctx, program->label)); /* which may be why there is nothing compiled */
     glGetShaderiv(shader, GL_INFO_LOG_LENGTH, &length);
     char *text = lr_alloc((int64_t)length + 1, 1, "a compiler's messages", ctx->log);
     if (text != NULL) {
         glGetShaderInfoLog(shader, length + 1, NULL, text);
-        gl_compile_log_report(ctx->log, source, label, text);
+        gl_compile_log_report(ctx->log, source, program->label, text);
     }
     free(text);
     return LR_FAILED;
-}
-
-static lr_status compile(struct gl_context *ctx, GLuint shader, const char *name,
-                         const struct gl_program_params *params)
-{
-    struct gl_shader_source source;
-    LR_TRY(gl_shader_source_init(&source, name, ctx->log));
-    glObjectLabel(GL_SHADER, shader, -1, name);
-    lr_status status = set_source(shader, &source, params->defines, ctx->log);
-    if (status == LR_OK) {
-        GLint compiled = GL_FALSE;
-        glCompileShader(shader);
-        glGetShaderiv(shader, GL_COMPILE_STATUS, &compiled);
-        if (!compiled) {
-            status = report_compile(ctx, shader, &source, params->label);
-        }
-    }
-    gl_shader_source_finish(&source);
-    return status;
 }
 
 static lr_status report_link(const struct gl_program *program)
@@ -114,44 +114,128 @@ static lr_status report_link(const struct gl_program *program)
                     program->label, text[0] ? text : "the driver does not say why");
 }
 
-static lr_status link_stages(struct gl_program *program, bool compute)
+/* Tells of a compilation that takes its time, where the driver says that it is still at it. */
+static void watch(const struct gl_program *program)
 {
+    const struct timespec pause = {.tv_nsec = 2000000};
+    const double start_s = lr_clock_seconds();
+    GLint done = GL_TRUE;
+    if (!program->ctx->limits.parallel_compile) {
+        return;
+    }
+    glGetProgramiv(program->name, GL_COMPLETION_STATUS_KHR, &done);
+    while (!done && lr_clock_seconds() - start_s < LONG_SECONDS) {
+        nanosleep(&pause, NULL);
+        glGetProgramiv(program->name, GL_COMPLETION_STATUS_KHR, &done);
+    }
+    if (!done) {
+        lr_info(program->ctx->log,
+                "the driver of %s compiles the shader of \"%s\": the first time on a machine this "
+                "takes some seconds",
+                program->ctx->limits.renderer, program->label);
+    }
+}
+
+static lr_status find_outcome(struct gl_program *program)
+{
+    const struct build *build = program->build;
+    for (int k = 0; k < MAX_STAGES && build->shaders[k] != 0; k++) {
+        GLint compiled = GL_FALSE;
+        glGetShaderiv(build->shaders[k], GL_COMPILE_STATUS, &compiled);
+        if (!compiled) {
+            return report_compile(program, build->shaders[k], &build->sources[k]);
+        }
+    }
     GLint linked = GL_FALSE;
-    glLinkProgram(program->name);
     glGetProgramiv(program->name, GL_LINK_STATUS, &linked);
     if (!linked) {
         return report_link(program);
     }
-    if (compute) {
+    if (build->is_compute) {
         glGetProgramiv(program->name, GL_COMPUTE_WORK_GROUP_SIZE, program->group_size);
     }
     return gl_context_check(program->ctx, program->label);
 }
 
-static lr_status build(struct gl_program *program, const struct gl_program_params *params)
+static void end_build(struct gl_program *program)
+{
+    struct build *build = program->build;
+    for (int k = 0; build != NULL && k < MAX_STAGES; k++) {
+        if (build->shaders[k] != 0) {
+            glDetachShader(program->name, build->shaders[k]);
+            glDeleteShader(build->shaders[k]);
+            gl_shader_source_finish(&build->sources[k]);
+        }
+    }
+    free(build);
+    program->build = NULL;
+}
+
+/* Asked again: each call that ends for this tells why. */
+static lr_status report_failure(const struct gl_program *program)
+{
+    LR_TRY(gl_context_check(program->ctx, program->label));
+    return lr_error(program->ctx->log, LR_FAILED, "program %s could not be built before",
+                    program->label);
+}
+
+lr_status gl_program_wait(struct gl_program *program)
+{
+    if (program->build == NULL) {
+        return program->has_failed ? report_failure(program) : LR_OK;
+    }
+    watch(program);
+    const lr_status status = find_outcome(program);
+    program->has_failed = status != LR_OK;
+    if (status == LR_OK) {
+        lr_debug(program->ctx->log, "program %s: built in %.3f s", program->label,
+                 lr_clock_seconds() - program->build->start_s);
+    }
+    end_build(program);
+    return status;
+}
+
+/* --- starting --- */
+
+static lr_status start_stage(struct gl_program *program, int stage, const char *name,
+                             const struct gl_define *defines)
+{
+    struct build *build = program->build;
+    const lr_log *log = program->ctx->log;
+    const GLenum kind = build->is_compute ? GL_COMPUTE_SHADER
+                        : stage == 0      ? GL_VERTEX_SHADER
+                                          : GL_FRAGMENT_SHADER;
+    LR_TRY(gl_shader_source_init(&build->sources[stage], name, log));
+    const GLuint shader = build->shaders[stage] = glCreateShader(kind);
+    if (shader == 0) {
+        gl_shader_source_finish(&build->sources[stage]);
+        LR_TRY(gl_context_check(program->ctx, program->label));
+        return lr_error(log, LR_FAILED, "the driver makes no shader for program %s",
+                        program->label);
+    }
+    glAttachShader(program->name, shader);
+    glObjectLabel(GL_SHADER, shader, -1, name);
+    LR_TRY(set_source(shader, &build->sources[stage], defines, log));
+    glCompileShader(shader);
+    return LR_OK;
+}
+
+static lr_status start_build(struct gl_program *program, const struct gl_program_params *params)
 {
     const bool compute = params->compute != NULL;
     const char *names[MAX_STAGES] = {compute ? params->compute : params->vertex,
                                      compute ? NULL : params->fragment};
-    const GLenum stages[MAX_STAGES] = {compute ? GL_COMPUTE_SHADER : GL_VERTEX_SHADER,
-                                       GL_FRAGMENT_SHADER};
-    GLuint shaders[MAX_STAGES] = {0};
-    lr_status status = LR_OK;
-    for (int k = 0; k < MAX_STAGES && names[k] != NULL && status == LR_OK; k++) {
-        shaders[k] = glCreateShader(stages[k]);
-        glAttachShader(program->name, shaders[k]);
-        status = compile(program->ctx, shaders[k], names[k], params);
+    program->build = lr_alloc(1, sizeof(*program->build), params->label, program->ctx->log);
+    if (program->build == NULL) {
+        return LR_FAILED;
     }
-    if (status == LR_OK) {
-        status = link_stages(program, compute);
+    program->build->is_compute = compute;
+    program->build->start_s = lr_clock_seconds();
+    for (int k = 0; k < MAX_STAGES && names[k] != NULL; k++) {
+        LR_TRY(start_stage(program, k, names[k], params->defines));
     }
-    for (int k = 0; k < MAX_STAGES; k++) {
-        if (shaders[k] != 0) {
-            glDetachShader(program->name, shaders[k]);
-            glDeleteShader(shaders[k]);
-        }
-    }
-    return status;
+    glLinkProgram(program->name);
+    return gl_context_check(program->ctx, program->label);
 }
 
 static bool stages_make_sense(const struct gl_program_params *params)
@@ -161,7 +245,7 @@ static bool stages_make_sense(const struct gl_program_params *params)
     return params->compute != NULL ? !any : draws;
 }
 
-struct gl_program *gl_program_create(struct gl_context *ctx, const struct gl_program_params *params)
+struct gl_program *gl_program_start(struct gl_context *ctx, const struct gl_program_params *params)
 {
     if (!stages_make_sense(params)) {
         lr_error(ctx->log, LR_USAGE,
@@ -177,18 +261,27 @@ struct gl_program *gl_program_create(struct gl_context *ctx, const struct gl_pro
     gl_copy_text(program->label, sizeof(program->label), params->label);
     program->name = glCreateProgram();
     glObjectLabel(GL_PROGRAM, program->name, -1, program->label);
-    const double start = lr_clock_seconds();
-    if (build(program, params) != LR_OK) {
+    if (start_build(program, params) != LR_OK) {
         gl_program_destroy(program);
         return NULL;
     }
-    lr_debug(ctx->log, "program %s: built in %.3f s", program->label, lr_clock_seconds() - start);
+    return program;
+}
+
+struct gl_program *gl_program_create(struct gl_context *ctx, const struct gl_program_params *params)
+{
+    struct gl_program *program = gl_program_start(ctx, params);
+    if (program != NULL && gl_program_wait(program) != LR_OK) {
+        gl_program_destroy(program);
+        return NULL;
+    }
     return program;
 }
 
 void gl_program_destroy(struct gl_program *program)
 {
     if (program != NULL) {
+        end_build(program);
         glDeleteProgram(program->name);
         free(program);
     }

@@ -21,9 +21,18 @@ struct gl_program_params {
     const char *label;               /* shown by debuggers and in sentences; required */
 };
 
-/* Compiles and links.
- * errors: NULL; the log has file and line of the first compile error with its source line as an
- * error, the driver's other messages as information. */
+/* Hands the source to the driver, which may compile and link in threads of its own: start all that are
+ * wanted, so that they are built side by side. gl_pass_run waits for the one that it runs.
+ * errors: NULL, logged: no such shader, stages that make no sense, no memory. */
+struct gl_program *gl_program_start(struct gl_context *ctx, const struct gl_program_params *params);
+
+/* Waits until it is built; at once where that is known. Where the driver says that it is still at it,
+ * a sentence tells after half a second.
+ * errors: LR_FAILED; the log has file and line of the first compile error with its source line as an
+ * error, the driver's other messages as information. They are told once. */
+lr_status gl_program_wait(struct gl_program *program);
+
+/* Both. errors: NULL, as theirs. */
 struct gl_program *gl_program_create(struct gl_context *ctx,
                                      const struct gl_program_params *params);
 
@@ -34,7 +43,7 @@ void gl_program_destroy(struct gl_program *program);
 GLuint gl_program_name(const struct gl_program *program);
 const char *gl_program_label(const struct gl_program *program);
 
-/* A compute program's local size; 0 0 0 for others. */
+/* A compute program's local size once it is built; 0 0 0 for others. */
 void gl_program_group_size(const struct gl_program *program, int size[3]);
 
 #endif

@@ -227,6 +227,20 @@ static lr_status resolve(const struct gl_texture *texture, const struct gl_box *
     return LR_OK;
 }
 
+/* Names what transfers of texels read from. Without it they would take offsets for addresses. */
+static lr_status bind_source(struct gl_context *ctx, GLuint buffer)
+{
+    GLint bound = 0;
+    glBindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer);
+    glGetIntegerv(GL_PIXEL_UNPACK_BUFFER_BINDING, &bound);
+    if ((GLuint)bound == buffer) {
+        return LR_OK;
+    }
+    glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
+    LR_TRY(gl_context_check(ctx, "an upload of texels"));
+    return lr_error(ctx->log, LR_FAILED, "the driver refuses the buffer of an upload of texels");
+}
+
 static lr_status upload_piece(const struct gl_texture *texture, const struct gl_box *box,
                               const void *texels)
 {
@@ -234,7 +248,7 @@ static lr_status upload_piece(const struct gl_texture *texture, const struct gl_
     const int64_t bytes = (int64_t)box->width * box->height * box->depth * format->bytes;
     int64_t offset;
     LR_TRY(gl_stream_write(texture->ctx, texels, bytes, &offset));
-    glBindBuffer(GL_PIXEL_UNPACK_BUFFER, texture->ctx->stream.name);
+    LR_TRY(bind_source(texture->ctx, texture->ctx->stream.name));
     const void *source = (const void *)(uintptr_t)offset; /* within the ring */
     if (texture->target == GL_TEXTURE_2D) {
         glTextureSubImage2D(texture->name, 0, box->x, box->y, box->width, box->height,
@@ -322,6 +336,22 @@ void gl_texture_clear(struct gl_texture *texture, const void *texel)
     glClearTexImage(texture->name, 0, format->pixel, format->type, texel);
 }
 
+lr_status gl_texture_copy_buffer(struct gl_texture *texture, const struct gl_buffer *from,
+                                 int64_t offset)
+{
+    const struct gl_format *format = gl_format_find(texture->format);
+    LR_TRY(gl_loan_check(texture->ctx, texture->loan, texture->label));
+    LR_TRY(gl_loan_check(texture->ctx, from->loan, from->label));
+    glPixelStorei(GL_UNPACK_ALIGNMENT, 1);
+    glMemoryBarrier(GL_PIXEL_BUFFER_BARRIER_BIT | GL_TEXTURE_UPDATE_BARRIER_BIT);
+    LR_TRY(bind_source(texture->ctx, from->name));
+    glTextureSubImage3D(texture->name, 0, 0, 0, 0, texture->size[0], texture->size[1],
+                        texture->size[2], format->pixel, format->type,
+                        (const void *)(uintptr_t)offset);
+    glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
+    return LR_OK;
+}
+
 /* ---- buffers ---- */
 
 /* Moved at a time through the staging buffer, and cleared at a time. */
@@ -333,12 +363,44 @@ static int64_t storage_bytes(int64_t size_bytes)
     return (size_bytes + 3) / 4 * 4;
 }
 
+/* What the pool may hold of the device, or of the machine. */
+static int64_t most_pooled(const struct gl_context *ctx)
+{
+    const int64_t memory = gl_context_limits(ctx)->memory_bytes;
+    return (memory > 0 ? memory : lr_physical_memory()) / 8;
+}
+
+static GLenum make_storage(struct gl_buffer *buffer, int64_t bytes)
+{
+    glCreateBuffers(1, &buffer->name);
+    glNamedBufferStorage(buffer->name, (GLsizeiptr)bytes, NULL, 0);
+    return glGetError();
+}
+
+/* Of the pool, or new; where there is no memory, the pool gives back what it holds. */
+static GLenum find_storage(struct gl_buffer *buffer)
+{
+    struct gl_pool *pool = &buffer->ctx->pool;
+    const int64_t bytes = storage_bytes(buffer->size_bytes);
+    buffer->name = gl_pool_take(pool, bytes);
+    if (buffer->name != 0) {
+        return GL_NO_ERROR;
+    }
+    const GLenum error = make_storage(buffer, bytes);
+    if (error != GL_OUT_OF_MEMORY || pool->count == 0) {
+        return error;
+    }
+    glDeleteBuffers(1, &buffer->name);
+    gl_pool_empty(pool);
+    return make_storage(buffer, bytes);
+}
+
 static lr_status fill(struct gl_buffer *buffer, const void *data)
 {
     LR_TRY(check_memory(buffer->ctx, buffer->label, buffer->size_bytes));
-    glNamedBufferStorage(buffer->name, (GLsizeiptr)storage_bytes(buffer->size_bytes), NULL, 0);
-    GLenum error = glGetError();
+    GLenum error = find_storage(buffer);
     if (error == GL_NO_ERROR) {
+        glObjectLabel(GL_BUFFER, buffer->name, -1, buffer->label);
         if (data != NULL) {
             LR_TRY(gl_buffer_upload(buffer, 0, buffer->size_bytes, data));
         } else {
@@ -369,20 +431,64 @@ struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffe
         free(buffer);
         return NULL;
     }
-    glCreateBuffers(1, &buffer->name);
-    glObjectLabel(GL_BUFFER, buffer->name, -1, buffer->label);
     if (fill(buffer, params->size_bytes > 0 ? params->data : NULL) != LR_OK) {
-        gl_buffer_destroy(buffer);
+        glDeleteBuffers(1, &buffer->name); /* not for the pool: it may have no storage */
+        free(buffer);
         return NULL;
     }
     return buffer;
 }
 
+static lr_status check_borrowed(const struct gl_context *ctx, GLuint name,
+                                const struct gl_buffer_params *params)
+{
+    GLint64 bytes = 0;
+    if (!glIsBuffer(name)) {
+        return lr_error(ctx->log, LR_USAGE,
+                        "%s: %u names no buffer of the OpenGL context or of those that it shares "
+                        "objects with",
+                        params->label, name);
+    }
+    glGetNamedBufferParameteri64v(name, GL_BUFFER_SIZE, &bytes);
+    return params->size_bytes <= bytes
+               ? LR_OK
+               : lr_error(ctx->log, LR_USAGE,
+                          "%s: OpenGL buffer %u has %lld bytes, and %lld are needed", params->label,
+                          name, (long long)bytes, (long long)params->size_bytes);
+}
+
+lr_status gl_buffer_borrow(struct gl_context *ctx, GLuint name,
+                           const struct gl_buffer_params *params, struct gl_buffer **buffer)
+{
+    *buffer = NULL;
+    LR_TRY(check_borrowed(ctx, name, params));
+    struct gl_buffer *borrowed = lr_alloc(1, sizeof(*borrowed), params->label, ctx->log);
+    if (borrowed == NULL) {
+        return LR_FAILED;
+    }
+    *borrowed = (struct gl_buffer){
+        .ctx = ctx, .name = name, .size_bytes = params->size_bytes, .is_borrowed = true};
+    gl_copy_text(borrowed->label, sizeof(borrowed->label), params->label);
+    *buffer = borrowed;
+    return LR_OK;
+}
+
+/* What was lent is deleted: others may still know it by its name. */
+static void give_back(struct gl_buffer *buffer)
+{
+    if (buffer->is_borrowed || buffer->loan != NULL) {
+        end_loan(buffer->loan);
+        glDeleteBuffers(buffer->is_borrowed ? 0 : 1, &buffer->name);
+        return;
+    }
+    buffer->ctx->pool.most_bytes = most_pooled(buffer->ctx);
+    gl_pool_give(&buffer->ctx->pool, buffer->name, storage_bytes(buffer->size_bytes));
+}
+
 void gl_buffer_destroy(struct gl_buffer *buffer)
 {
     if (buffer != NULL) {
-        end_loan(buffer->loan);
-        glDeleteBuffers(1, &buffer->name);
+        give_back(buffer);
         free(buffer);
     }
 }
@@ -458,23 +564,44 @@ lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t
     return gl_context_check(buffer->ctx, buffer->label);
 }
 
-/* Larger pieces are cleared by the processor in some drivers. */
 void gl_buffer_copy(const struct gl_buffer *from, struct gl_buffer *to, int64_t bytes)
 {
-    glCopyNamedBufferSubData(from->name, to->name, 0, 0, (GLsizeiptr)bytes);
+    gl_buffer_copy_range(&(struct gl_buffer_range){.from = from, .to = to, .bytes = bytes});
+}
+
+void gl_buffer_copy_range(const struct gl_buffer_range *range)
+{
+    glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
+    glCopyNamedBufferSubData(range->from->name, range->to->name, (GLintptr)range->from_offset,
+                             (GLintptr)range->to_offset, (GLsizeiptr)range->bytes);
+}
+
+/* Larger pieces are cleared by the processor in some drivers. */
+static void repeat_words(const struct gl_buffer_range *range, const uint32_t *words, int count)
+{
+    glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
+    for (int64_t done = 0; done < range->bytes; done += CLEAR_BYTES) {
+        const int64_t rest = range->bytes - done;
+        glClearNamedBufferSubData(
+            range->to->name, count == 2 ? GL_RG32UI : GL_R32UI, (GLintptr)(range->to_offset + done),
+            (GLsizeiptr)(rest < CLEAR_BYTES ? rest : CLEAR_BYTES),
+            count == 2 ? GL_RG_INTEGER : GL_RED_INTEGER, GL_UNSIGNED_INT, words);
+    }
 }
 
 void gl_buffer_clear(struct gl_buffer *buffer, uint32_t word)
 {
-    const int64_t bytes = storage_bytes(buffer->size_bytes);
-    if (gl_loan_check(buffer->ctx, buffer->loan, buffer->label) != LR_OK) {
-        return;
+    if (gl_loan_check(buffer->ctx, buffer->loan, buffer->label) == LR_OK) {
+        repeat_words(
+            &(struct gl_buffer_range){.to = buffer, .bytes = storage_bytes(buffer->size_bytes)},
+            &word, 1);
     }
-    glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
-    for (int64_t done = 0; done < bytes; done += CLEAR_BYTES) {
-        const int64_t rest = bytes - done;
-        glClearNamedBufferSubData(buffer->name, GL_R32UI, (GLintptr)done,
-                                  (GLsizeiptr)(rest < CLEAR_BYTES ? rest : CLEAR_BYTES),
-                                  GL_RED_INTEGER, GL_UNSIGNED_INT, &word);
-    }
+}
+
+lr_status gl_buffer_fill_range(const struct gl_buffer_range *range, const uint32_t *words,
+                               int count)
+{
+    LR_TRY(gl_loan_check(range->to->ctx, range->to->loan, range->to->label));
+    repeat_words(range, words, count);
+    return gl_context_check(range->to->ctx, range->to->label);
 }

@@ -88,9 +88,16 @@ struct gl_buffer {
     struct gl_context *ctx;
     GLuint name;
     int64_t size_bytes;
+    bool is_borrowed;
     char label[64];
     struct gl_loan *loan; /* NULL = none; the lender sets it */
 };
+
+/* The first size_bytes of a buffer of another context that shares its objects with this one; `data` is
+ * not read. Destroying leaves it. errors: *buffer is NULL; LR_USAGE for a name that is no buffer, or one
+ * that is too short; LR_FAILED. */
+lr_status gl_buffer_borrow(struct gl_context *ctx, GLuint name,
+                           const struct gl_buffer_params *params, struct gl_buffer **buffer);
 
 /* Whether an object is not out on a loan; errors: LR_USAGE, logged. */
 lr_status gl_loan_check(const struct gl_context *ctx, const struct gl_loan *loan,
@@ -107,8 +114,24 @@ lr_status gl_buffer_read(const struct gl_buffer *buffer, int64_t offset, int64_t
 /* The first bytes of a buffer to those of another, in the order of commands. */
 void gl_buffer_copy(const struct gl_buffer *from, struct gl_buffer *to, int64_t bytes);
 
+/* The same from and to anywhere; within one buffer the two ranges do not overlap. */
+struct gl_buffer_range {
+    const struct gl_buffer *from;
+    struct gl_buffer *to;
+    int64_t from_offset, to_offset, bytes;
+};
+void gl_buffer_copy_range(const struct gl_buffer_range *range);
+
+/* A range of floats to a 3-D texture of as many texels, on the device. */
+lr_status gl_texture_copy_buffer(struct gl_texture *texture, const struct gl_buffer *from,
+                                 int64_t offset);
+
 /* Sets every 32-bit word to `word`. */
 void gl_buffer_clear(struct gl_buffer *buffer, uint32_t word);
+
+/* Repeats one or two (`count`) 32-bit words over a range of `to`; what it says of `from` is not read. */
+lr_status gl_buffer_fill_range(const struct gl_buffer_range *range, const uint32_t *words,
+                               int count);
 
 /* Colour k is either made by the target (colour_formats[k]) or borrowed (colours[k]); colours
  * without either end the list. */

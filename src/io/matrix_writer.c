@@ -14,6 +14,9 @@
 /* What a plain zip archive holds, less its heads. */
 #define MOST_NPZ_BYTES ((int64_t)UINT32_MAX - 65536)
 
+/* As much of an estimate of elements is surely there. */
+#define SURE_SHARE 0.8
+
 struct lr_matrix_writer {
     lr_matrix_writer_params params; /* its grid and points are the writer's own copies */
     lr_grid grid;
@@ -175,7 +178,7 @@ static lr_status check_npz(const lr_matrix_writer *writer, int64_t elements)
 static lr_status open_store(lr_matrix_writer *writer)
 {
     const lr_matrix_writer_params *params = &writer->params;
-    LR_TRY(check_npz(writer, 0));
+    LR_TRY(check_npz(writer, (int64_t)(SURE_SHARE * fmin(params->expected_elements, 1e18))));
     char *key = lr_matrix_key(params, writer->num_rows);
     if (key == NULL) {
         return LR_FAILED;

@@ -201,8 +201,10 @@ static void put_shown(struct lr_output *output, const struct lr_view_session *se
     lr_yaml_put(output, "  slices: [%d, %d, %d]\n", session->slices[0], session->slices[1],
                 session->slices[2]);
     put_vector(output, "  slices_mm", session->slices_mm);
-    lr_yaml_put(output, "  volume: %s\n  crystals: %s\n", lr_session_showings[session->has_volume],
-                lr_session_showings[!session->hides_crystals]);
+    lr_yaml_put(output, "  volume: %s\n  crystals: %s\n  lors: %s\n",
+                lr_session_showings[session->has_volume],
+                lr_session_showings[!session->hides_crystals],
+                lr_session_showings[!session->hides_lors]);
 }
 
 static void put_session(struct lr_output *output, const struct lr_view_session *session)

@@ -53,7 +53,7 @@ struct lr_view_session {
     char shown_image[LR_SESSION_NAME]; /* on the slices: "image", "mu"; "" = none */
     bool slices[3];                    /* across x, y, z */
     double slices_mm[3];
-    bool has_volume, hides_crystals;
+    bool has_volume, hides_crystals, hides_lors;
     int window[2]; /* width and height in pixels */
 };
 

@@ -222,24 +222,25 @@ static lr_status read_ranges(const struct lr_yaml *yaml, const struct entry *ent
 static lr_status read_shown(const struct lr_yaml *yaml, const struct entry *entry,
                             struct lr_view_session *session)
 {
-    char *image = NULL, *words[2] = {NULL, NULL};
+    char *image = NULL, *words[3] = {NULL, NULL, NULL};
     double slices[3] = {0};
-    struct fy_node *image_at = NULL, *slices_at = NULL, *words_at[2] = {NULL, NULL};
+    struct fy_node *image_at = NULL, *slices_at = NULL, *words_at[3] = {NULL, NULL, NULL};
     const struct lr_yaml_field fields[] = {
         {"image", NULL, LR_YAML_TEXT, false, &image, &image_at},
         {"slices", NULL, LR_YAML_VECTOR, true, slices, &slices_at},
         {"slices_mm", NULL, LR_YAML_VECTOR, true, session->slices_mm, NULL},
         {"volume", NULL, LR_YAML_TEXT, false, &words[0], &words_at[0]},
         {"crystals", NULL, LR_YAML_TEXT, false, &words[1], &words_at[1]},
+        {"lors", NULL, LR_YAML_TEXT, false, &words[2], &words_at[2]},
     };
     const struct lr_yaml_mapping mapping = {entry->value, entry->key, "what is shown"};
-    int shown[2] = {0, 1}, wholes[3] = {0};
+    int shown[3] = {0, 1, 1}, wholes[3] = {0};
     if (entry->key == NULL) {
         return LR_OK;
     }
     session->has_shown = true;
     lr_status status = lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields));
-    for (int k = 0; k < 2 && status == LR_OK; k++) {
+    for (int k = 0; k < 3 && status == LR_OK; k++) {
         status = take_word(yaml, &fields[3 + k], lr_session_showings, &shown[k]);
     }
     if (status == LR_OK) {
@@ -257,9 +258,11 @@ static lr_status read_shown(const struct lr_yaml *yaml, const struct entry *entr
     }
     session->has_volume = shown[0];
     session->hides_crystals = !shown[1];
+    session->hides_lors = !shown[2];
     free(image);
-    free(words[0]);
-    free(words[1]);
+    for (int k = 0; k < 3; k++) {
+        free(words[k]);
+    }
     return status;
 }
 

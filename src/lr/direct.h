@@ -187,13 +187,16 @@ typedef enum lr_direct_storage {
 
 /* How cuda projects. The same results. */
 typedef enum lr_direct_variant {
-    LR_DIRECT_BANDS = 0, /* products of matrices by tensor cores: to 2^-22 of each number, or 2^-39
+    LR_DIRECT_FASTEST =
+        0,             /* bands on buffers; on textures shared memory, or the texture cache where a
+                              kernel wants more shared memory than there is */
+    LR_DIRECT_BANDS,   /* products of matrices by tensor cores: to 2^-22 of each number, or 2^-39
                                 of the largest one on a line through the image; devices before compute
                                 capability 9.0 and kernels too wide for that go by strips. On buffers */
-    LR_DIRECT_STRIPS,    /* strips along the line of response: slices in registers, sources in
+    LR_DIRECT_STRIPS,  /* strips along the line of response: slices in registers, sources in
                                 shared memory; kernels too wide for that go by columns. On buffers */
-    LR_DIRECT_COLUMNS,   /* whole columns of slices in registers; on buffers alone */
-    LR_DIRECT_THREADS,   /* paper 1: a voxel a thread */
+    LR_DIRECT_COLUMNS, /* whole columns of slices in registers; on buffers alone */
+    LR_DIRECT_THREADS, /* paper 1: a voxel a thread */
     LR_DIRECT_INSTRUCTIONS,  /* paper 1: several voxels a thread */
     LR_DIRECT_SHARED_MEMORY, /* paper 2: sources in shared memory, of which a kernel may want more
                                 than there is: LR_USAGE then */
@@ -207,12 +210,13 @@ typedef struct lr_direct_params {
     int num_views;
     lr_direct_kernel kernel;
     const char
-        *backend; /* "cpu", "compute", "cuda"; NULL or "auto": compute where there is a graphics
-                            processor, else cpu. Where there is no CUDA, a warning, and compute */
+        *backend; /* "cpu", "compute", "cuda"; NULL or "auto": where there is a graphics processor
+                            cuda, or compute if CUDA does not run on it, else cpu. Where cuda is named
+                            and there is no CUDA, a warning, and compute */
     int threads;  /* 0 = all processors */
     int device;   /* index in lr_device_list; 0 = the first */
     lr_direct_storage storage;
-    lr_direct_variant variant; /* of cuda */
+    lr_direct_variant variant; /* of cuda; bands, strips and columns are on buffers alone */
     int64_t max_memory_bytes; /* for tables of views that are kept, beyond one; 0 = a quarter of the
                                  machine's, or of what the device has left */
     const lr_log *log;        /* outlives the projector, as measured profiles do */
@@ -220,6 +224,8 @@ typedef struct lr_direct_params {
 
 typedef struct lr_direct_info {
     const char *backend, *device; /* live as long as the projector */
+    const char
+        *passed_over; /* why not cuda, which was asked for or would have come first; or NULL */
     lr_grid grid;
     int num_views;
     int64_t num_voxels;
@@ -244,6 +250,23 @@ LR_API lr_status lr_direct_back(lr_direct *direct, int view, const float *histo,
 /* Seconds that the device itself worked on the last projection, without transfers to the host and
  * without building tables; 0 where that is not measured. */
 LR_API double lr_direct_device_seconds(const lr_direct *direct);
+
+/* Of a kernel of CUDA, as its driver tells. */
+typedef struct lr_direct_attributes {
+    int registers;          /* of a thread */
+    int threads;            /* of a block */
+    int64_t constant_bytes; /* that the program declares itself; arguments not */
+    int64_t local_bytes;    /* of a thread */
+    int64_t shared_bytes;   /* of a block */
+    int blocks;             /* that a multiprocessor holds at a time */
+    double occupancy;       /* their threads over those that it can hold, 0 .. 1 */
+} lr_direct_attributes;
+
+/* What the last projection of a view ran on the device, or of several that followed each other the last
+ * one's; where it takes kernels one after the other, the last. In the thread that projected.
+ * errors: LR_USAGE for another backend than cuda, and before the first projection; LR_FAILED. */
+LR_API lr_status lr_direct_device_attributes(const lr_direct *direct,
+                                             lr_direct_attributes *attributes);
 
 /* The same in double, which backend cpu computes in; compute converts at its door. */
 LR_API lr_status lr_direct_forward_f64(lr_direct *direct, int view, const double *image,
@@ -441,8 +464,8 @@ typedef struct lr_direct_operator_params {
     const lr_progress *progress; /* alike */
 } lr_direct_operator_params;
 
-/* The projector as an operator of lr/operator.h: what stands there, and lr_osem and lr_mlem, hold for
- * it. Its data are the histo-images of all views, one after the other. In the layout that its info
+/* The projector as an operator of lr/operator.h: what stands there, and in lr/recon.h, holds for it.
+ * Its data are the histo-images of all views, one after the other. In the layout that its info
  * names, and in selections, a view stands where a scanner has a pair of modules, and a voxel of its
  * histo-image where that has a LOR (lr/lors.h): subsets are sets of views. Elements: what a voxel
  * spreads, which is at most 1 in each view. There is no mode, no stored matrix and no rows of points.

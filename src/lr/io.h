@@ -158,6 +158,18 @@ typedef struct lr_matrix_writer_params {
     const lr_log *log;
 } lr_matrix_writer_params;
 
+/* What a file with so many rows and elements takes, roughly: to the nearest tenth of binary formats,
+ * to the nearest fifth of text and of deflated HDF5. */
+typedef struct lr_matrix_size {
+    double file_bytes; /* in the end */
+    double
+        disk_bytes; /* at most at a time: most formats are made of what is gathered beside them */
+} lr_matrix_size;
+
+/* params: path, description and log may be NULL. */
+LR_API lr_matrix_size lr_matrix_expect_size(const lr_matrix_writer_params *params, double rows,
+                                            double elements);
+
 /* What a writer has taken so far, in this run and those it went on with. */
 typedef struct lr_matrix_written {
     int64_t rows, elements, empty_rows;

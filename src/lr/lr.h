@@ -13,6 +13,7 @@
 #include <lr/doctor.h>
 #include <lr/events.h>
 #include <lr/factors.h>
+#include <lr/forecast.h>
 #include <lr/grid.h>
 #include <lr/io.h>
 #include <lr/log.h>
@@ -22,5 +23,6 @@
 #include <lr/picture.h>
 #include <lr/recon.h>
 #include <lr/scanner.h>
+#include <lr/vector.h>
 
 #endif

@@ -6,6 +6,7 @@
 #include <lr/device.h>
 #include <lr/grid.h>
 #include <lr/lors.h>
+#include <lr/vector.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -43,7 +44,8 @@ typedef struct lr_operator_params {
         backend; /* "cpu", "raster", "compute", "native"; NULL or "auto": of those that have what is
                             asked for here and find a device, the fastest by a trial of about a
                             second, kept in a file (docs/formats.md, LORASTER_CACHE); a list such
-                            as "raster,cpu": the first of it that can be created here */
+                            as "raster,cpu": the first of it that can be created here, and
+                            draw pictures if it draws any */
     lr_mode mode;
     int rays;                     /* R; 0 = 4. Unused by exact mode */
     int samples[3];               /* points per voxel and axis; 0 = as many as its mean needs (see
@@ -112,89 +114,70 @@ LR_API const lr_operator_info *lr_operator_get_info(const lr_operator *op);
 LR_API void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
                                         int samples[3]);
 
-/* data = A image. image: [num_voxels], data: [num_lors], overwritten. One call at a time per
- * operator. With `factors` n the matrix is diag(n) A in all that follows, pictures excepted. Same
- * input, same bits, whatever the number of threads; only the compute backend adds in any order
- * here, and repeats to 2e-6 of each value, unless the matrix is stored, `deterministic` is set, or
- * all modules share an axial direction along an axis of the grid (docs/method.md, section 5).
- * errors: LR_BAD_INPUT for an array with a value that is not finite, or a factor that is negative
- * or not finite; LR_NO_DEVICE when the device is lost; LR_CANCELLED. */
-LR_API lr_status lr_operator_forward(lr_operator *op, const float *image, float *data);
+/* The values of an image, and of LOR data that is not sparse or of the LORs that sparse data lists, as
+ * vectors on the host. */
+static inline lr_vector lr_image_vector(const lr_image *image)
+{
+    return lr_vector_of_floats(image->values, lr_grid_num_voxels(&image->grid));
+}
 
-/* image = A^T data. */
-LR_API lr_status lr_operator_back(lr_operator *op, const float *data, float *image);
+static inline lr_vector lr_lor_data_vector(const lr_lor_data *data)
+{
+    return lr_vector_of_floats(data->values, data->count);
+}
 
-/* The same in double. The cpu backend computes so throughout; others convert at their door. */
-LR_API lr_status lr_operator_forward_f64(lr_operator *op, const double *image, double *data);
-LR_API lr_status lr_operator_back_f64(lr_operator *op, const double *data, double *image);
+/* values = A image. image: [num_voxels]; values: [num_lors], or of `part` [lr_selection_count], in the
+ * selection's order; part NULL: all LORs. Vectors may be at any place and in either precision, of
+ * their own each; they are overwritten where they are outputs. Where they are at the operator's
+ * place (lr_operator_place) and in the precision that it computes in (double by backend cpu, else
+ * float), nothing is copied or converted.
+ *
+ * Of a part, what is not selected is neither computed nor held (native, stored matrices, and compute
+ * where it goes by columns or by pairs of modules: docs/method.md, sections 8 and 9), computed but
+ * not held (cpu), or computed, held and picked from all (raster, and compute elsewhere). By pairs of
+ * modules, single LORs are picked from all LORs of their pairs. An empty part gives nothing, or an
+ * image of 0.
+ *
+ * One call at a time per operator. With `factors` n the matrix is diag(n) A in all that follows,
+ * pictures excepted. Same input, same bits, whatever the number of threads; only the compute backend
+ * adds in any order here, and repeats to 2e-6 of each value, unless the matrix is stored,
+ * `deterministic` is set, or all modules share an axial direction along an axis of the grid
+ * (docs/method.md, section 5).
+ * errors: LR_BAD_INPUT for a value that is not finite, or a factor that is negative or not finite;
+ * LR_USAGE for vectors of other sizes, or a selection that is not ascending or leaves the range;
+ * LR_FAILED without memory, also where the grid needs more than nine tenths of what is free; LR_NO_DEVICE when the device is lost; LR_CANCELLED. */
+LR_API lr_status lr_operator_forward(lr_operator *op, const lr_selection *part,
+                                     const lr_vector *image, lr_vector *values);
 
-/* image = A^T 1, computed once and kept. LORs out of coincidence have A = 0 and add nothing. Only
- * raster needs an array of all LORs for it. */
-LR_API lr_status lr_operator_sensitivity(lr_operator *op, float *image);
+/* image = A^T values. */
+LR_API lr_status lr_operator_back(lr_operator *op, const lr_selection *part,
+                                  const lr_vector *values, lr_vector *image);
 
-/* The same for some LORs only: values holds lr_selection_count numbers in the selection's order.
- * What is not selected is neither computed nor held (native, stored matrices, and compute where it
- * goes by columns or by pairs of modules: docs/method.md, sections 8 and 9), computed but not held
- * (cpu), or computed, held and picked from all (raster, and compute elsewhere). By pairs of modules,
- * single LORs are picked from all LORs of their pairs. An empty selection gives nothing, or an image
- * of 0.
- * errors: as above; LR_USAGE for a selection that is not ascending or leaves the range. */
-LR_API lr_status lr_operator_forward_part(lr_operator *op, const lr_selection *part,
-                                          const float *image, float *values);
-LR_API lr_status lr_operator_back_part(lr_operator *op, const lr_selection *part,
-                                       const float *values, float *image);
+/* image = A^T 1, of all LORs computed once and kept; of some, what an OSEM subset divides by. LORs
+ * out of coincidence have A = 0 and add nothing. Only raster needs an array of all LORs for it. */
+LR_API lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part,
+                                         lr_vector *image);
 
-/* image = A^T 1 of some LORs: what an OSEM subset divides by. `factors` of the operator count. */
-LR_API lr_status lr_operator_sensitivity_part(lr_operator *op, const lr_selection *part,
-                                              float *image);
+/* Where the operator computes: vectors that are made there need not be copied. It lives as long as
+ * the operator, or whoever else keeps it; NULL = the host. Backend compute has a place of its own
+ * where it goes by columns or by pairs of modules (docs/method.md, sections 8 and 9): no mu-map, no
+ * module in front of another, no stored matrix, not with `deterministic`. */
+LR_API lr_place *lr_operator_place(const lr_operator *op);
 
 /* Seconds that the device itself worked on the last projection, without transfers to the host;
  * 0 where that is not measured. */
 LR_API double lr_operator_device_seconds(const lr_operator *op);
 
-/* --- images that stay on the device --- */
+/* What one kind of pass took of them. */
+typedef struct lr_device_pass {
+    const char *name; /* "scatter to LORs"; lives as long as the program */
+    double seconds;
+} lr_device_pass;
+enum { LR_MOST_DEVICE_PASSES = 4 };
 
-/* Images that an operator keeps where it projects, in numbered slots, so that updates of EM copy
- * none of them to the host. Slot 0 has the image that is projected and updated; others have what it
- * is divided by or compared with. LOR values are the host's as ever.
- *
- * Backend compute keeps them where it goes by columns or by pairs of modules (docs/method.md,
- * sections 8 and 9): no mu-map, no module in front of another, no stored matrix, not with
- * `deterministic`. The others do not, and the functions below refuse with LR_USAGE. */
-LR_API bool lr_operator_keeps_images(const lr_operator *op);
-
-/* Copies an image, [num_voxels], into a slot, 0 <= slot < 65536, and the one of slot 0 out again.
- * errors: LR_BAD_INPUT for values that are not finite; LR_FAILED; LR_NO_DEVICE. */
-LR_API lr_status lr_operator_keep_image(lr_operator *op, int slot, const float *image);
-LR_API lr_status lr_operator_read_kept(lr_operator *op, float *image);
-
-/* As lr_operator_forward_part, of the kept image. */
-LR_API lr_status lr_operator_forward_kept(lr_operator *op, const lr_selection *part, float *values);
-
-/* image *= (A^T values) / slot where that is positive; elsewhere it stays. `part` is not empty.
- * errors: LR_FAILED when a voxel would no longer be finite; the image is then as it was. */
-LR_API lr_status lr_operator_update_kept(lr_operator *op, const lr_selection *part,
-                                         const float *values, int slot);
-
-/* Over all voxels, of the kept image x and a slot's k. */
-typedef struct lr_kept_sums {
-    double products;    /* sum k x */
-    double differences; /* sum (x - k)^2 */
-    double largest;     /* x */
-} lr_kept_sums;
-LR_API lr_status lr_operator_sum_kept(lr_operator *op, int slot, lr_kept_sums *sums);
-
-/* Where the kept image is copied to, on the device: texel (x, y, z) is that voxel. */
-typedef struct lr_texture_copy {
-    unsigned texture; /* of the shared context: GL_TEXTURE_3D, GL_R32F, one level of immutable
-                         storage of the grid's size */
-    void *after;      /* GLsync that the device waits for before it writes, and that is deleted
-                         then; NULL = none */
-    void *done; /* set: GLsync that is signalled when all is written. The caller's to delete */
-} lr_texture_copy;
-
-/* Copies without waiting. errors: LR_USAGE without params.shared; LR_NO_DEVICE. */
-LR_API lr_status lr_operator_copy_kept(lr_operator *op, lr_texture_copy *copy);
+/* The kinds of passes of the last projection. passes: [LR_MOST_DEVICE_PASSES]. Returns how many were
+ * written: 0 where they are not told apart, which backend raster alone does. */
+LR_API int lr_operator_device_passes(const lr_operator *op, lr_device_pass *passes);
 
 /* One row of the matrix: what one voxel, or one point, gives to each LOR.
  * lor is sorted and without repeats, probability > 0. The arrays are the library's and live

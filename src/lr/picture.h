@@ -14,9 +14,10 @@
 extern "C" {
 #endif
 
-/* Numbers to RGB: colour maps, labels, panels. Nothing here opens files; give a picture's rgb and
- * size to lr_png_write. Sizes and corners are in screen pixels, x to the right, y downwards from
- * the top left corner. Drawing outside of a picture is cut off, so drawing cannot fail.
+/* Numbers to RGB: colour maps, labels, panels. Nothing here opens files but the font's; give a
+ * picture's rgb and size to lr_png_write. Sizes and corners are in screen pixels, x to the right, y
+ * downwards from the top left corner. Drawing outside of a picture is cut off, so drawing cannot
+ * fail.
  * Threads: pictures are plain memory; different ones may be drawn at the same time. */
 
 typedef struct lr_colour {
@@ -47,16 +48,25 @@ LR_API void lr_picture_line(lr_picture *picture, const int from[2], const int to
 
 typedef struct lr_text_style {
     lr_colour colour;
-    int scale; /* screen pixels per dot of the 5 x 7 letters; 0 = 1 */
+    int size_px; /* of the letters (an em); 0 = 13 */
+    int most_px; /* a text that is longer is shortened and ends with an ellipsis; 0 = as far as the
+                    picture goes */
+    bool bold;
+    bool upwards; /* a quarter turn to the left: it reads from below */
 } lr_text_style;
 
-/* Writes printable ASCII in one line with its top left corner there; other characters show as an
- * empty box. A letter takes 6 x 8 dots. */
+/* Writes one line of UTF-8 in DejaVu Sans, with its top left corner there (of the turned line where
+ * it reads upwards). Control characters show as blanks and what is not UTF-8 as '?'; where not even
+ * the ellipsis has room nothing is written. Only the first 1,023 bytes count.
+ * Without that font another one is taken, and without any, thin strokes that have ASCII only; the
+ * functions below that make whole pictures warn of that, once in a process.
+ * source: fontconfig's search for "DejaVu Sans", drawn by cairo. */
 LR_API void lr_picture_text(lr_picture *picture, const int corner[2], const char *text,
                             const lr_text_style *style);
 
-/* Width in pixels of that text; its height is 7 * scale. */
+/* Pixels that a whole text takes along its line, and those of any line across it. */
 LR_API int lr_picture_text_width(const char *text, const lr_text_style *style);
+LR_API int lr_picture_text_height(const lr_text_style *style);
 
 /* Copies `source` into the picture with its top left corner there. */
 LR_API void lr_picture_paste(lr_picture *picture, const int corner[2], const lr_picture *source);
@@ -88,18 +98,21 @@ typedef struct lr_map_params {
 
 LR_API void lr_picture_map(lr_picture *picture, const int corner[2], const lr_map_params *params);
 
-/* A vertical colour bar with the values of its ends at its right; zero fields are defaults. */
+/* A vertical colour bar with round values at its right, and beyond them their unit, which reads
+ * upwards; zero fields are defaults. */
 typedef struct lr_bar_params {
-    int size[2]; /* of the bar without text; 0 = 10 x 100 */
+    int size[2]; /* of the bar without text; 0 = 12 x 100 */
     double low, high;
     lr_colour_map colours;
-    const char *unit; /* behind the upper value; NULL = none */
+    const char *unit; /* of the values; NULL = none */
     lr_colour text;
-    int text_scale; /* of lr_text_style */
-    int num_labels; /* values beside the bar, evenly spaced, both ends included; 0 = 2 */
+    int text_px; /* size of the letters; 0 = 12 */
 } lr_bar_params;
 
 LR_API void lr_picture_bar(lr_picture *picture, const int corner[2], const lr_bar_params *params);
+
+/* Pixels from the bar's left edge to the end of its text. */
+LR_API int lr_picture_bar_width(const lr_bar_params *params);
 
 /* --- correspondence images --- */
 
@@ -120,6 +133,8 @@ typedef struct lr_correspondence_params {
                                   side, at least 1 */
     bool crystal_grid; /* thin lines between the primary's crystals, where they are at
                                   least 4 screen pixels wide */
+    bool labelled;     /* axes in mm at its left and under it; at its right a legend of the false
+                                  colours, or a colour bar */
     const lr_log *log;
 } lr_correspondence_params;
 
@@ -148,8 +163,7 @@ typedef struct lr_comparison_params {
 /* A new picture on white, or NULL, logged. Each sampled row has its figures (lr_row_compare), with
  * the law 0.6 / R beside the relative error, and three panels: sampled, exact, and their difference
  * in percent of the largest exact element, from blue (too small) over white to red-brown (too
- * large). A panel shows the primary module, u to the right and v upwards; every
- * crystal is cut into the pieces that lie on different LORs, each piece in the colour of its
+ * large). A panel shows the primary module, u to the right and v upwards in mm; every crystal is cut into the pieces that lie on different LORs, each piece in the colour of its
  * element. Weights share one scale; each difference has its own, written on its bar. With two rows
  * or more there is a chart of the errors over R. Grey: no LOR.
  * errors: LR_USAGE for a module, R or rows that do not exist. */
@@ -171,6 +185,7 @@ typedef struct lr_slice_params {
                               where voxels are that large */
     double low, high;     /* both 0 = from 0, or the least if negative, to the slice's largest */
     lr_colour_map colours;
+    bool axes;        /* coordinates in mm at its left and under it */
     bool scale_bar;   /* a bar of 1, 2 or 5 times a power of ten mm under the slice */
     bool colour_bar;  /* a colour bar at its right */
     const char *unit; /* for the colour bar */
@@ -191,16 +206,16 @@ typedef struct lr_diagnosis_params {
 } lr_diagnosis_params;
 
 /* A new picture on white, or NULL, logged: the modules' boxes seen along the axis (x to the right,
- * y upwards, from +z) and from the side (z to the right, y upwards), the field of view as a circle,
- * the grid as a rectangle, and the findings below. Modules that a suspicion concerns are red and
- * numbered. */
+ * y upwards, from +z) and from the side (z to the right, y upwards) with axes in mm, the field of view
+ * as a circle with its diameter, the grid as a rectangle, a legend, and the findings below. Modules
+ * that a suspicion concerns are red and numbered. */
 LR_API lr_picture *lr_picture_diagnosis(const lr_diagnosis_params *params);
 
 /* --- look-up tables of the family direct --- */
 
 /* A new picture on white, or NULL, logged: LORmap; mSR, by the number of its offsets in each column
  * seen along z and along y; and mSRval of the first, a middle and the last identifier in the slice
- * z = 0, each on its own scale. x is to the right and y, or z, upwards. */
+ * z = 0, each on its own scale. x is to the right and y, or z, upwards, in mm. */
 LR_API lr_picture *lr_picture_direct_tables(const lr_direct_tables *tables, const lr_log *log);
 
 /* --- panels --- */
@@ -217,12 +232,13 @@ typedef struct lr_mosaic_params {
     int gap;              /* between tiles and around them; 0 = 12 */
     const char *title;    /* NULL = none */
     const char *subtitle; /* under it in small letters, in as many lines as it takes in a panel of
-                             this width, but never less than 60 letters wide; NULL = none */
+                             this width, but never less than 420 pixels wide; NULL = none */
     const lr_log *log;
 } lr_mosaic_params;
 
 /* A new picture with the tiles in rows on white, each under its caption, columns as wide as their
- * widest picture or caption; or NULL, logged. */
+ * widest picture or caption; or NULL, logged. Captions of more than 420 pixels, and titles of more
+ * than 1,000, are shortened to the width of what stands there. */
 LR_API lr_picture *lr_picture_mosaic(const lr_mosaic_params *params);
 
 #ifdef __cplusplus

@@ -10,8 +10,9 @@
 extern "C" {
 #endif
 
-/* Maximum-likelihood expectation maximisation (Shepp and Vardi 1982; the cluster paper's
- * equation 3), with an additive term b:
+/* Images from LOR data: activity x that explains measured counts y by A x + b with an additive term b.
+ * Maximum-likelihood expectation maximisation (Shepp and Vardi 1982; the cluster paper's equation 3)
+ * is
  *
  *     x <- x / (A^T 1) * A^T ( y / (A x + b) )
  *
@@ -23,18 +24,78 @@ extern "C" {
  * then belongs to the images that the iteration went through, not to any one of them (one more
  * iteration of lr_mlem from an image tells its own). */
 typedef struct lr_iteration {
-    int number; /* from 1 */
+    int number; /* from iterations_before + 1 */
     double log_likelihood;
     double measured_counts;  /* sum of y over LORs with yhat + b > 0 */
     double estimated_counts; /* sum of yhat + b */
     int64_t left_out_lors;   /* y > 0 where yhat + b = 0 */
     double left_out_counts;
     double sensitive_counts; /* sum over subsets and voxels of the subset's sensitivity * x after
-                                its update; = measured_counts where b = 0 */
+                                its update; of EM = measured_counts where b = 0 */
     double seconds;
-    const float *image; /* [num_voxels] after the last update; lives during the call. NULL where it
-                           is kept on the device (lr_osem_params.keeps_image) */
+    const lr_vector *image; /* [num_voxels] after the last update, where the reconstruction has it:
+                               at the operator's place or on the host; lives during the call */
 } lr_iteration;
+
+/* How an image is updated by a subset of the LORs i, which have s_j = sum_i a_ij and
+ * r_j = sum_i a_ij y_i / (A x + b)_i. */
+typedef enum lr_recon_algorithm {
+    LR_ALGORITHM_OSEM = 0, /* x_j <- x_j r_j / s_j: ordered subsets (Hudson and Larkin 1994), and
+                              with one subset ML-EM */
+    LR_ALGORITHM_RAMLA     /* x_j <- x_j (1 + lambda (r_j - s_j)): block RAMLA (Browne and De
+                              Pierro, IEEE Trans. Med. Imag. 15, 1996), with
+                              lambda = relaxation / (1 + relaxation_fall n) / max_j s_j in iteration
+                              n = 0, 1, ...: with a relaxation of at most 1 no voxel becomes
+                              negative; with more, what would be negative becomes 0 */
+} lr_recon_algorithm;
+
+/* Zero fields are defaults. */
+typedef struct lr_recon_params {
+    lr_operator *op;               /* required */
+    const lr_lor_data *data;       /* required; y >= 0, sparse or dense */
+    const lr_lor_data *additive;   /* b >= 0; NULL = none, or: */
+    lr_lor_source additive_source; /* b >= 0 where additive is NULL; get == NULL = none */
+    double additive_sum;           /* of additive_source over all LORs in coincidence; 0 = it is
+                                      summed up, which visits every LOR once. Unused with dense
+                                      data */
+    const float *initial;          /* [num_voxels]; NULL = ones where the sensitivity is positive */
+    int iterations;                /* 0 = 3 */
+    int iterations_before; /* that made `initial`: numbers count on, and relaxation falls on; 0 */
+    int subsets;           /* 0 = 1 */
+    lr_recon_algorithm algorithm;
+    double relaxation;      /* RAMLA: of the first iteration; 0 = 1 */
+    double relaxation_fall; /* RAMLA: iteration n has relaxation / (1 + fall n) */
+    lr_status (*iteration)(void *user,
+                           const lr_iteration *done); /* after all subsets; may be NULL */
+    void *user;
+    const lr_log *log;
+    const lr_progress *progress;
+} lr_recon_params;
+
+/* Updates the image with the LORs of one subset after the other, each with its own sensitivity. A
+ * subset is a set of whole module pairs; subsets are balanced: LORs and directions are spread evenly.
+ *
+ * Voxels that a subset does not see keep their value in it. A subset whose counts the image does
+ * not reach, or that has none, is passed over, with a warning.
+ *
+ * Images, and with dense data what is measured and estimated too, stay at the operator's place while
+ * half of its memory does for them; nothing of them passes through the host during an iteration then.
+ * Else they are on the host: with sparse data nothing as long as all LORs is held (estimates are
+ * computed where counts are, and only the sensitivities visit every LOR, once); with dense data arrays
+ * as long as the largest subset, of estimates, and, with several subsets, of what they are compared
+ * with. There an additive source is asked in every iteration.
+ *
+ * image: [num_voxels], at any place, overwritten; on LR_CANCELLED it holds the last finished subset. progress is
+ * asked before each subset, with its number and the iteration's ("iteration 3 of 8, subset 2 of 4"),
+ * in iterations done of all; before that for each sensitivity, in subsets.
+ * errors: LR_BAD_INPUT for negative or non-finite data, or when no counts are reached in a whole
+ * iteration; LR_USAGE for sizes that do not match, more subsets than module pairs, an additive term of
+ * both kinds, a relaxation that is negative or not finite, or one that the algorithm has not. */
+LR_API lr_status lr_recon(const lr_recon_params *params, lr_vector *image);
+
+/* lr_recon with LR_ALGORITHM_OSEM. errors: also LR_USAGE for another algorithm. */
+typedef lr_recon_params lr_osem_params;
+LR_API lr_status lr_osem(const lr_osem_params *params, lr_vector *image);
 
 typedef struct lr_mlem_params {
     lr_operator *op;             /* required */
@@ -48,48 +109,8 @@ typedef struct lr_mlem_params {
     const lr_progress *progress;
 } lr_mlem_params;
 
-/* lr_osem with one subset.
- *
- * image: [num_voxels], overwritten; on LR_CANCELLED it holds the last finished iteration.
- * errors: LR_BAD_INPUT for negative or non-finite data; LR_USAGE for sizes that do not match. */
-LR_API lr_status lr_mlem(const lr_mlem_params *params, float *image);
-
-/* Ordered subsets of the same (Hudson and Larkin 1994): the update above with the LORs of one
- * subset after the other, each with its own sensitivity. A subset is a set of whole module pairs;
- * subsets are balanced: LORs and directions are spread evenly. One subset gives ML-EM.
- *
- * Voxels that a subset does not see keep their value in it. A subset whose counts the image does
- * not reach, or that has none, is passed over, with a warning.
- *
- * With sparse data nothing as long as all LORs is held: estimates are computed where counts are,
- * and only the sensitivities visit every LOR, once. With dense data an array as long as the
- * largest subset is held, and a second one with an additive source, which is asked in every
- * iteration. */
-typedef struct lr_osem_params {
-    lr_operator *op;               /* required */
-    const lr_lor_data *data;       /* required; y >= 0, sparse or dense */
-    const lr_lor_data *additive;   /* b >= 0; NULL = none, or: */
-    lr_lor_source additive_source; /* b >= 0 where additive is NULL; get == NULL = none */
-    double additive_sum;           /* of additive_source over all LORs in coincidence; 0 = it is
-                                      summed up, which visits every LOR once. Unused with dense
-                                      data */
-    const float *initial;          /* as in lr_mlem_params */
-    int iterations;                /* 0 = 3 */
-    int subsets;                   /* 0 = 1 */
-    bool keeps_image; /* where lr_operator_keeps_images, the image changes on the device and is
-                         copied to the host at the end alone. Slots 0 .. subsets of the operator
-                         are used: 0 has the image, also during `iteration` */
-    lr_status (*iteration)(void *user, const lr_iteration *done); /* after all subsets */
-    void *user;
-    const lr_log *log;
-    const lr_progress *progress;
-} lr_osem_params;
-
-/* image: [num_voxels], overwritten; on LR_CANCELLED it holds the last finished subset. progress is
- * asked before each subset, in iterations done of all.
- * errors: as lr_mlem; LR_USAGE for more subsets than module pairs or an additive term of both
- * kinds; LR_BAD_INPUT when no counts are reached in a whole iteration. */
-LR_API lr_status lr_osem(const lr_osem_params *params, float *image);
+/* lr_osem with one subset. */
+LR_API lr_status lr_mlem(const lr_mlem_params *params, lr_vector *image);
 
 /* Subset of each module pair: subset_of[lors->num_pairs], 0 .. subsets-1. The same in every run.
  * Neighbouring subsets see from neighbouring directions; lr_osem visits them in the order of their

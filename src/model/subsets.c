@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Subsets of module pairs: docs/method.md, section 6. Pairs that are turned images of each other
- * form a class; each class is dealt out in the order of its directions, so that every subset has
- * its share of each kind of pair from directions all around. */
+ * Subsets of module pairs: docs/method.md, section 6. Lines that are turned images of each other form
+ * a class; each class is dealt out in the order of its directions, so that every subset has its share
+ * of each kind of line from directions all around. A line is, where there are enough of them, all
+ * pairs that look alike along the axis, and their images after half a turn: projections compute these
+ * together, so that a subset costs its share of the whole. */
 #include <lr/recon.h>
 
 #include "base/log.h"
@@ -20,8 +22,12 @@
 #define PI 3.14159265358979323846
 /* Sums of squares that differ by less, relatively, count as equal. */
 #define SAME_SUM 1e-9
-/* Weight of LORs against each wave of directions. */
+/* Weight of LORs against each wave of directions. Lines are fewer than pairs, and equal distances
+ * between those of a class make waves that only those of other classes cancel. */
 #define LORS_FIRST 32.0
+#define LORS_FIRST_OF_LINES 4.0
+/* Lines of several pairs that each subset must have, or pairs are dealt one by one. */
+enum { LEAST_LINES = 20 };
 enum { NUM_WAVES = 32, MAX_TRIES = 256, NUM_ROUNDS = 4 };
 
 /* A module pair as the line between two centres. */
@@ -29,8 +35,10 @@ struct pair_line {
     int64_t from_axis; /* how far it passes the axis, ... */
     int64_t low, high; /* ... and the axial places of its ends, all in SAME_PLACE_MM */
     int64_t angle;     /* of the point next to the axis, in SAME_ANGLE */
+    int64_t direction; /* the same of what looks alike along the axis, and after half a turn */
     bool has_side;     /* the point next to the axis is not on it */
     int64_t class_number;
+    int64_t turn;     /* in which it is dealt within its class */
     int64_t num_lors; /* in coincidence */
     int32_t pair;
 };
@@ -55,6 +63,7 @@ static void describe_axial(const double a[3], const double b[3], struct pair_lin
     line->low = rounded(fmin(a[2], b[2]), SAME_PLACE_MM);
     line->high = rounded(fmax(a[2], b[2]), SAME_PLACE_MM);
     line->angle = rounded_angle(a[1], a[0], 2.0 * PI);
+    line->direction = rounded_angle(a[1], a[0], PI);
 }
 
 /* Any other line is followed so that the axis lies on its left, or upwards where it meets the axis,
@@ -72,6 +81,7 @@ static void describe_oblique(const double a[3], const double b[3], struct pair_l
     line->low = turn_round ? z_b : z_a;
     line->high = turn_round ? z_a : z_b;
     line->angle = rounded_angle(-sign * dx, sign * dy, meets_axis && z_a == z_b ? PI : 2.0 * PI);
+    line->direction = rounded_angle(-dx, dy, PI);
 }
 
 static void describe(const lr_lors *lors, int32_t pair, struct pair_line *line)
@@ -120,9 +130,52 @@ static int by_class_and_angle(const void *a, const void *b)
     return order != 0 ? order : compare(line_a->pair, line_b->pair);
 }
 
+/* Lines along the axis look like points from there, and are told apart by their place. */
+static int compare_directions(const struct pair_line *a, const struct pair_line *b)
+{
+    const int order = compare(a->from_axis, b->from_axis);
+    return order != 0 ? order : compare(a->direction, b->direction);
+}
+
+static int by_direction(const void *a, const void *b)
+{
+    const struct pair_line *line_a = a, *line_b = b;
+    const int order = compare_directions(line_a, line_b);
+    return order != 0 ? order : compare(line_a->pair, line_b->pair);
+}
+
+static int64_t count_lines(const struct pair_line *lines, int64_t num_pairs)
+{
+    int64_t count = 0;
+    for (int64_t k = 0; k < num_pairs; k++) {
+        count += k == 0 || compare_directions(&lines[k - 1], &lines[k]) != 0;
+    }
+    return count;
+}
+
+/* Lines of several pairs, in classes of the same distance from the axis; with_images: those after half
+ * a turn count as the same line. Returns false where there are too few lines, or few in a class. */
+static bool number_lines(struct pair_line *lines, int64_t num_pairs, int subsets, bool with_images)
+{
+    for (int64_t k = 0; !with_images && k < num_pairs; k++) {
+        lines[k].direction = lines[k].has_side ? lines[k].angle : lines[k].direction;
+    }
+    qsort(lines, (size_t)num_pairs, sizeof(*lines), by_direction);
+    const int64_t num_lines = count_lines(lines, num_pairs);
+    int64_t num_classes = 0, turn = 0;
+    for (int64_t k = 0; k < num_pairs; k++) {
+        const bool is_new = k == 0 || lines[k - 1].from_axis != lines[k].from_axis;
+        num_classes += is_new;
+        turn = is_new ? 0 : turn + (compare_directions(&lines[k - 1], &lines[k]) != 0);
+        lines[k].class_number = num_classes;
+        lines[k].turn = turn;
+    }
+    return num_lines >= (int64_t)LEAST_LINES * subsets && num_classes * 4 <= num_lines;
+}
+
 /* Scanners without a symmetry to speak of have classes of a pair or two. They get classes of like
  * distance from the axis instead, of four pairs for each subset. */
-static void number_classes(struct pair_line *lines, int64_t num_pairs, int subsets)
+static void number_pairs(struct pair_line *lines, int64_t num_pairs, int subsets)
 {
     qsort(lines, (size_t)num_pairs, sizeof(*lines), by_place);
     int64_t num_classes = 0;
@@ -130,11 +183,13 @@ static void number_classes(struct pair_line *lines, int64_t num_pairs, int subse
         num_classes += k == 0 || compare_classes(&lines[k - 1], &lines[k]) != 0;
         lines[k].class_number = num_classes;
     }
-    if (num_classes * 4 <= num_pairs) {
-        return;
-    }
-    for (int64_t k = 0; k < num_pairs; k++) {
+    for (int64_t k = 0; num_classes * 4 > num_pairs && k < num_pairs; k++) {
         lines[k].class_number = k / (4 * (int64_t)subsets);
+    }
+    qsort(lines, (size_t)num_pairs, sizeof(*lines), by_class_and_angle);
+    for (int64_t k = 0; k < num_pairs; k++) {
+        const bool is_new = k == 0 || lines[k - 1].class_number != lines[k].class_number;
+        lines[k].turn = is_new ? 0 : lines[k - 1].turn + 1;
     }
 }
 
@@ -169,9 +224,9 @@ static void add_share(struct load *load, double sign, const struct load *share)
 
 /* How uneven a subset is. Sums of squares over subsets are least where all are alike; equal numbers
  * of LORs go before even directions, and coarse waves before fine ones. */
-static double unevenness(const struct load *load)
+static double unevenness(const struct load *load, double lors_first)
 {
-    double sum = LORS_FIRST * load->lors * load->lors;
+    double sum = lors_first * load->lors * load->lors;
     for (int m = 0; m < NUM_WAVES; m++) {
         const double *wave = load->wave[m];
         sum += (wave[0] * wave[0] + wave[1] * wave[1]) / (m + 1);
@@ -182,6 +237,7 @@ static double unevenness(const struct load *load)
 /* Shares of a class: hands[h] is what hand h gets when the class is dealt to `subsets` hands. */
 struct class_hands {
     int subsets;
+    double lors_first;
     struct load *hands; /* [subsets] */
     struct load *loads; /* [subsets] what the subsets have */
     int32_t *subset_of; /* [num_pairs] */
@@ -200,7 +256,7 @@ static int find_start(const struct class_hands *table)
         for (int hand = 0; hand < table->subsets; hand++) {
             struct load load = table->loads[(start + hand) % table->subsets];
             add_share(&load, 1.0, &table->hands[hand]);
-            sum += unevenness(&load);
+            sum += unevenness(&load, table->lors_first);
         }
         if (sum < least * (1.0 - SAME_SUM)) {
             least = sum;
@@ -219,7 +275,7 @@ static void fill_hands(const struct pair_line *lines, int64_t count,
     for (int64_t k = 0; k < count; k++) {
         struct load share;
         fill_share(&lines[k], &share);
-        add_share(&table->hands[k % table->subsets], 1.0, &share);
+        add_share(&table->hands[lines[k].turn % table->subsets], 1.0, &share);
     }
 }
 
@@ -242,13 +298,12 @@ static void deal_class(const struct pair_line *lines, int64_t count, bool is_dea
     const int start = find_start(table);
     add_hands(table, 1.0, start);
     for (int64_t k = 0; k < count; k++) {
-        subset_of[lines[k].pair] = (int32_t)((start + k) % table->subsets);
+        subset_of[lines[k].pair] = (int32_t)((start + lines[k].turn) % table->subsets);
     }
 }
 
 static void deal(struct pair_line *lines, int64_t num_pairs, const struct class_hands *table)
 {
-    qsort(lines, (size_t)num_pairs, sizeof(*lines), by_class_and_angle);
     for (int round = 0; round < NUM_ROUNDS; round++) {
         for (int64_t begin = 0, end; begin < num_pairs; begin = end) {
             end = begin + 1;
@@ -275,11 +330,16 @@ lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of)
     struct load *loads = lr_alloc(2 * (int64_t)subsets, sizeof(*loads), "subsets", NULL);
     const lr_status status = lines != NULL && loads != NULL ? LR_OK : LR_FAILED;
     if (status == LR_OK) {
-        const struct class_hands table = {subsets, loads, loads + subsets, subset_of};
         for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
             describe(lors, (int32_t)pair, &lines[pair]);
         }
-        number_classes(lines, lors->num_pairs, subsets);
+        const bool by_lines = number_lines(lines, lors->num_pairs, subsets, true) ||
+                              number_lines(lines, lors->num_pairs, subsets, false);
+        if (!by_lines) {
+            number_pairs(lines, lors->num_pairs, subsets);
+        }
+        const struct class_hands table = {subsets, by_lines ? LORS_FIRST_OF_LINES : LORS_FIRST,
+                                          loads, loads + subsets, subset_of};
         deal(lines, lors->num_pairs, &table);
     }
     free(lines);

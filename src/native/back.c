@@ -168,6 +168,7 @@ static lr_status visit_row(const struct window *window, struct lr_native_view *v
     const int begin = columns[0] > at[0] ? columns[0] : at[0];
     const int end = columns[1] < at[1] ? columns[1] : at[1];
     for (int x = begin; x < end; x++) {
+        LR_TRY(lr_native_ask(view));
         const int64_t voxel =
             (int64_t)(y / scene->num_samples[1]) * scene->num_voxels[0] + x / scene->num_samples[0];
         target->sums = window->sums + voxel * scene->num_voxels[2];

@@ -11,41 +11,36 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct lr_native_pairs all_pairs(const struct lr_native *native)
+/* The pairs of a part that is not a list of LORs. */
+static struct lr_native_pairs pairs_of(const struct lr_native *native, const lr_selection *part)
 {
-    return (struct lr_native_pairs){NULL, native->scene.params.lors->num_pairs};
-}
-
-static lr_status forward(void *self, const void *image, void *data)
-{
-    const struct lr_native_pairs all = all_pairs(self);
-    return lr_native_forward(self, &all, image, data);
-}
-
-static lr_status back(void *self, const void *data, void *image)
-{
-    const struct lr_native_pairs all = all_pairs(self);
-    return lr_native_back(self, &all, data, image);
-}
-
-static lr_status forward_part(void *self, const lr_selection *part, const void *image, void *values)
-{
-    if (part->lors != NULL) {
-        const struct lr_native_lors lors = {part->lors, part->num_lors};
-        return lr_native_forward_lors(self, &lors, image, values);
+    if (part == NULL) {
+        return (struct lr_native_pairs){NULL, native->scene.params.lors->num_pairs};
     }
-    const struct lr_native_pairs pairs = {part->pairs, part->num_pairs};
-    return lr_native_forward(self, &pairs, image, values);
+    return (struct lr_native_pairs){part->pairs, part->num_pairs};
 }
 
-static lr_status back_part(void *self, const lr_selection *part, const void *values, void *image)
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
+                         lr_vector *values)
 {
-    if (part->lors != NULL) {
+    if (part != NULL && part->lors != NULL) {
         const struct lr_native_lors lors = {part->lors, part->num_lors};
-        return lr_native_back_lors(self, &lors, values, image);
+        return lr_native_forward_lors(self, &lors, image->values, values->values);
     }
-    const struct lr_native_pairs pairs = {part->pairs, part->num_pairs};
-    return lr_native_back(self, &pairs, values, image);
+    const struct lr_native_pairs pairs = pairs_of(self, part);
+    return lr_native_forward(self, &pairs, image->values, values->values);
+}
+
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
+                      lr_vector *image)
+{
+    const float *numbers = values != NULL ? values->values : NULL;
+    if (part != NULL && part->lors != NULL) {
+        const struct lr_native_lors lors = {part->lors, part->num_lors};
+        return lr_native_back_lors(self, &lors, numbers, image->values);
+    }
+    const struct lr_native_pairs pairs = pairs_of(self, part);
+    return lr_native_back(self, &pairs, numbers, image->values);
 }
 
 static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
@@ -88,12 +83,12 @@ lr_status lr_native_backend_create(const struct lr_backend_params *params,
 {
     static const struct lr_backend_fns fns = {
         .name = "native",
+        .has_parts = true,
+        .voxel_bytes = 12,
         .heeds_pairs = true,
         .forward = forward,
         .back = back,
         .rows = rows,
-        .forward_part = forward_part,
-        .back_part = back_part,
         .destroy = destroy,
     };
     struct lr_native *native = lr_alloc(1, sizeof(*native), "the native backend", params->log);

@@ -115,6 +115,7 @@ static lr_status visit_columns(const struct forward *forward, struct lr_native_v
     for (int y = rows[0]; y < rows[1]; y++) {
         lr_native_hull_columns(scene, &hull, y, columns);
         for (int x = columns[0]; x < columns[1]; x++) {
+            LR_TRY(lr_native_ask(view));
             target->points = column_values(forward, x, y, room);
             if (target->points != NULL) {
                 const struct lr_native_column column = {

@@ -308,6 +308,7 @@ static lr_status forward_job(void *user, int64_t job, struct lr_native_view *vie
     const int between[2] = {0, view->scene->num_points[1]};
     const int64_t end = (job + 1) * GROUPS_PER_JOB;
     for (int64_t k = job * GROUPS_PER_JOB; k < end && k < lors->num_groups; k++) {
+        LR_TRY(lr_native_ask(view));
         meet_group(&meeting, k, between);
     }
     return LR_OK;
@@ -321,6 +322,7 @@ static lr_status back_job(void *user, int64_t job, struct lr_native_view *view)
     const int first = (int)job * rows, all = view->scene->num_points[1];
     const int between[2] = {first, first + rows < all ? first + rows : all};
     for (int64_t k = 0; k < lors->num_groups; k++) {
+        LR_TRY(lr_native_ask(view));
         meet_group(&meeting, k, between);
     }
     return LR_OK;

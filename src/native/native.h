@@ -72,7 +72,8 @@ struct lr_native_work {
     void *user;
 };
 
-/* Does jobs 0 .. num_jobs-1 on all threads, in any order, reporting progress between batches. */
+/* Does jobs 0 .. num_jobs-1 on all threads, in any order. The calling thread, which does jobs too,
+ * reports progress between them and where they ask (lr_native_ask). */
 lr_status lr_native_run(struct lr_native *native, const struct lr_native_work *work,
                         int64_t num_jobs);
 

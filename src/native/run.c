@@ -2,52 +2,81 @@
  * Copyright The LORaster authors */
 #include "native/native.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/parallel.h"
 
-#include <stdatomic.h>
+/* Seconds between two questions whether to go on, about: they cost little and are answered soon. */
+#define ASK_SECONDS 0.02
 
-/* Batches that a long piece of work is reported in, and jobs that each thread does in one at
- * least. */
-enum { BATCHES = 64, JOBS_PER_THREAD = 2 };
-
-struct batch {
+struct lr_native_run_state {
     struct lr_native *native;
     const struct lr_native_work *work;
-    int64_t first;
-    atomic_int status; /* the first that is not LR_OK */
+    int64_t num_jobs;
+    struct lr_native_watch watch;
 };
+
+/* Jobs under way count half, once it is known that they come to an end. */
+static double share_done(const struct lr_native_watch *watch, int64_t num_jobs)
+{
+    const double done = (double)atomic_load(&watch->num_done);
+    const double begun = (double)atomic_load(&watch->num_begun);
+    return done > 0.0 ? 0.5 * (done + begun) / (double)num_jobs : 0.0;
+}
+
+static void set_status(struct lr_native_watch *watch, lr_status status)
+{
+    int good = LR_OK;
+    atomic_compare_exchange_strong(&watch->status, &good, (int)status);
+}
+
+/* On the thread that began the work. */
+static void report(const struct lr_native_run_state *run, struct lr_native_watch *watch)
+{
+    const double done = run->work->share * share_done(watch, run->num_jobs);
+    const lr_status status = lr_progress_report(run->native->scene.params.progress, run->work->what,
+                                                run->work->from + done, 1.0);
+    set_status(watch, status);
+    watch->next_s = lr_clock_seconds() + ASK_SECONDS;
+}
+
+lr_status lr_native_ask(struct lr_native_view *view)
+{
+    struct lr_native_watch *watch = view->watch;
+    if (watch == NULL) {
+        return LR_OK;
+    }
+    if (view->reports && lr_clock_seconds() >= watch->next_s) {
+        report(watch->run, watch);
+    }
+    return (lr_status)atomic_load_explicit(&watch->status, memory_order_relaxed);
+}
 
 static void do_jobs(void *user, int64_t begin, int64_t end, int worker)
 {
-    struct batch *batch = user;
-    for (int64_t k = begin; k < end && atomic_load(&batch->status) == LR_OK; k++) {
-        const lr_status status =
-            batch->work->job(batch->work->user, batch->first + k, &batch->native->views[worker]);
-        int good = LR_OK;
-        if (status != LR_OK) {
-            atomic_compare_exchange_strong(&batch->status, &good, (int)status);
-        }
+    struct lr_native_run_state *run = user;
+    struct lr_native_view *view = &run->native->views[worker];
+    view->watch = &run->watch;
+    view->reports = worker == 0;
+    for (int64_t k = begin; k < end && lr_native_ask(view) == LR_OK; k++) {
+        atomic_fetch_add(&run->watch.num_begun, 1);
+        set_status(&run->watch, run->work->job(run->work->user, k, view));
+        atomic_fetch_add(&run->watch.num_done, 1);
     }
 }
 
 lr_status lr_native_run(struct lr_native *native, const struct lr_native_work *work,
                         int64_t num_jobs)
 {
-    const lr_progress *progress = native->scene.params.progress;
-    const int64_t least = (int64_t)JOBS_PER_THREAD * native->num_views;
-    const int64_t even = (num_jobs + BATCHES - 1) / BATCHES;
-    const int64_t in_batch = even > least ? even : least;
-    struct batch batch = {.native = native, .work = work};
-    atomic_init(&batch.status, LR_OK);
-    for (; batch.first < num_jobs; batch.first += in_batch) {
-        const double done = work->from + work->share * (double)batch.first / (double)num_jobs;
-        LR_TRY(lr_progress_report(progress, work->what, done, 1.0));
-        const int64_t left = num_jobs - batch.first;
-        lr_parallel_for(native->num_views, left < in_batch ? left : in_batch, 1, do_jobs, &batch);
-        LR_TRY((lr_status)atomic_load(&batch.status));
+    struct lr_native_run_state run = {
+        .native = native, .work = work, .num_jobs = num_jobs, .watch.run = &run};
+    lr_parallel_for(native->num_views, num_jobs, 1, do_jobs, &run);
+    for (int k = 0; k < native->num_views; k++) {
+        native->views[k].watch = NULL;
     }
-    return lr_progress_report(progress, work->what, work->from + work->share, 1.0);
+    LR_TRY((lr_status)atomic_load(&run.watch.status));
+    return lr_progress_report(native->scene.params.progress, work->what, work->from + work->share,
+                              1.0);
 }
 
 /* --- images --- */

@@ -8,6 +8,8 @@
 
 #include "native/kernels.h"
 
+#include <stdatomic.h>
+
 /* A column of sample points. */
 struct lr_native_column {
     double point[2];     /* across */
@@ -54,8 +56,18 @@ struct lr_native_flat {
     int32_t *begin; /* [key.count + 1] */
 };
 
+/* How far jobs are that several threads do, and whether they are to go on. */
+struct lr_native_watch {
+    const struct lr_native_run_state *run;
+    atomic_llong num_begun, num_done;
+    atomic_int status; /* the first that is not LR_OK */
+    double next_s;     /* when to report again; of the thread that began the work */
+};
+
 /* Working memory of one thread. */
 struct lr_native_view {
+    struct lr_native_watch *watch; /* NULL while no jobs are done */
+    bool reports;                  /* the thread that began the work, which reports progress */
     const struct lr_native_scene *scene;
     const struct lr_native_kernels *kernels;
     struct lr_native_strip *strips;
@@ -66,6 +78,9 @@ struct lr_native_view {
 
 lr_status lr_native_view_init(struct lr_native_view *view, const struct lr_native_scene *scene);
 void lr_native_view_finish(struct lr_native_view *view);
+
+/* Whether to go on, for loops within a job that can take long: LR_OK, or why not. */
+lr_status lr_native_ask(struct lr_native_view *view);
 
 /* errors: what take returns; LR_FAILED, out of memory, logged. */
 lr_status lr_native_visit_column(struct lr_native_view *view, const struct lr_native_visit *visit,

@@ -26,45 +26,47 @@ struct lr_backend_params {
     int64_t max_memory_bytes; /* 0 = what the device reports */
     const lr_log *log;
     const lr_progress *progress;
+    /* Of a trial on a grid of its own: the operator that it stands for, whose programs it runs, as far as
+     * they can do this one's work. NULL else. */
+    const struct lr_backend_params *stands_for;
 };
 
-/* Images that stay with a backend: lr_operator_keep_image and its neighbours, checked. part: NULL for
- * all LORs, else not empty and not all. All of them, floats. */
-struct lr_kept_fns {
-    lr_status (*keep)(void *self, int slot, const float *image);
-    lr_status (*read)(void *self, float *image);
-    lr_status (*forward)(void *self, const lr_selection *part, float *values);
-    lr_status (*update)(void *self, const lr_selection *part, const float *values, int slot);
-    lr_status (*sum)(void *self, int slot, lr_kept_sums *sums);
-    lr_status (*copy)(void *self, lr_texture_copy *copy);
-};
-
-/* The slots from `picture` on but `destroy` may be NULL: the facade then does without.
- * forward_part and back_part: as forward and back, for values of a selection that is checked, not
- * empty and not all. back_part with values NULL takes 1 for every value: the sensitivity.
- * Arrays are float, or double where computes_in_double; outputs are overwritten. Forward and back
- * report progress themselves, done / total being the share of the call's work. */
+/* `picture`, `device_seconds` and `prepare` may be NULL: the facade then does without.
+ * forward and back: part NULL for all LORs; else, with has_parts, a selection that is checked, not
+ * empty and not all, and values in its order. back with values NULL, with has_parts and a part alone,
+ * takes 1 for every value: the sensitivity. Vectors are in float32, or in float64 where
+ * computes_in_double, and each is on the host or at the backend's place; outputs are overwritten.
+ * Both report progress themselves, done / total being the share of the call's work. */
 struct lr_backend_fns {
     const char *name;
     bool computes_in_double;
+    bool has_parts;
+    int voxel_bytes;   /* that a projection works with at most per voxel of the grid, a copy of the
+                        image in the backend's precision included */
     bool goes_by_rows; /* a projection computes every row whole: a part takes as long as all */
     bool heeds_pairs;  /* `rows` leaves out the elements of other pairs than rows->pairs; else the
                           facade does */
-    lr_status (*forward)(void *self, const void *image, void *data);
-    lr_status (*back)(void *self, const void *data, void *image);
+    lr_status (*forward)(void *self, const lr_selection *part, const lr_vector *image,
+                         lr_vector *values);
+    lr_status (*back)(void *self, const lr_selection *part, const lr_vector *values,
+                      lr_vector *image);
     lr_status (*rows)(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
     lr_status (*picture)(void *self, const double point_mm[3], int module, lr_pixel *pixels);
-    lr_status (*forward_part)(void *self, const lr_selection *part, const void *image,
-                              void *values);
-    lr_status (*back_part)(void *self, const lr_selection *part, const void *values, void *image);
     double (*device_seconds)(void *self); /* of the last projection */
-    const struct lr_kept_fns *kept;
+    /* lr_operator_device_passes; NULL = not told apart */
+    int (*device_passes)(void *self, lr_device_pass *passes);
+    /* Starts building what `forward` and `back` run, both of which come next, so that it is built side by
+     * side, with other backends' too. */
+    lr_status (*prepare)(void *self);
+    /* Builds what `picture` runs, so that a driver that cannot is found out before the first one. */
+    lr_status (*prepare_picture)(void *self);
     void (*destroy)(void *self);
 };
 
 struct lr_backend {
     const struct lr_backend_fns *fns;
     void *self;
+    lr_place *place; /* where it takes vectors besides the host; the backend's own. NULL = none */
     char device[160];
     bool is_emulated; /* the device is a renderer in software */
 };

@@ -119,6 +119,22 @@ static void note_passed_over(struct lr_operator *op, const char *name)
              used > 0 ? "; " : "", name, reason);
 }
 
+/* One of those that others may take the place of. Whoever asks for a list wants pictures. */
+static lr_status create_if_able(struct lr_operator *op, const char *name,
+                                const struct lr_choices *choices)
+{
+    struct lr_backend *backend = &op->backend;
+    LR_TRY(create_named(op, name, choices));
+    const lr_status status = backend->fns->prepare_picture != NULL
+                                 ? backend->fns->prepare_picture(backend->self)
+                                 : LR_OK;
+    if (status != LR_OK) {
+        backend->fns->destroy(backend->self);
+        *backend = (struct lr_backend){0};
+    }
+    return status;
+}
+
 /* The last one's errors are the caller's to read. */
 static lr_status create_first(struct lr_operator *op, const char *list,
                               const struct lr_choices *choices)
@@ -134,7 +150,7 @@ static lr_status create_first(struct lr_operator *op, const char *list,
         op->params.mode = mode;
         op->relay.reason[0] = '\0';
         op->relay.holds_errors = rest != NULL;
-        status = create_named(op, name, choices);
+        status = (rest != NULL ? create_if_able : create_named)(op, name, choices);
         op->relay.holds_errors = false;
         if (status != LR_OK && rest != NULL) {
             note_passed_over(op, name);

@@ -9,6 +9,7 @@
 #include "operator/direct_facade.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,12 +39,17 @@ static const struct choice *find_choice(const char *name, const lr_log *log)
     return NULL;
 }
 
+static bool is_auto(const lr_direct_params *params)
+{
+    return params->backend == NULL || strcmp(params->backend, "auto") == 0;
+}
+
 static const char *choose(const lr_direct_params *params)
 {
-    if (params->backend != NULL && strcmp(params->backend, "auto") != 0) {
+    if (!is_auto(params)) {
         return params->backend;
     }
-    return lr_direct_on_hardware(params->device) ? "compute" : "cpu";
+    return lr_direct_on_hardware(params->device) ? "cuda" : "cpu";
 }
 
 /* Everything that tables would complain about, before the first one is built. Only measured profiles
@@ -81,13 +87,15 @@ static lr_status check(const lr_direct_params *params)
 
 static void warn_instead(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
-    const struct lr_direct_cuda_log *log = user;
-    if (log->to == NULL) {
-        return;
-    }
+    struct lr_direct_cuda_log *log = user;
     if (!log->is_made && level == LR_LOG_ERROR && status == LR_NO_DEVICE) {
-        lr_warn(log->to, "%s; backend compute does it instead", sentence);
-    } else {
+        snprintf(log->reason, sizeof(log->reason), "%s", sentence);
+        if (log->is_named) {
+            lr_warn(log->to, "%s; backend compute does it instead", sentence);
+        } else {
+            lr_debug(log->to, "taking backend compute: %s", sentence);
+        }
+    } else if (log->to != NULL) {
         log->to->write(log->to->user, level, status, sentence);
     }
 }
@@ -100,7 +108,8 @@ static lr_status create_backend(lr_direct *direct, const struct choice *choice,
     }
     struct lr_direct_cuda_log *log = &direct->cuda_log;
     struct lr_direct_backend_params heard = *params;
-    *log = (struct lr_direct_cuda_log){.log = {warn_instead, log}, .to = params->log};
+    *log = (struct lr_direct_cuda_log){
+        .log = {warn_instead, log}, .to = params->log, .is_named = log->is_named};
     heard.log = &log->log;
     const lr_status status = choice->create(&heard, &direct->backend);
     log->is_made = status == LR_OK;
@@ -137,9 +146,12 @@ static lr_status build(lr_direct *direct, const lr_direct_params *params)
         .max_memory_bytes = params->max_memory_bytes,
         .log = params->log,
     };
+    direct->cuda_log.is_named = !is_auto(params);
     LR_TRY(create_backend(direct, choice, &backend_params));
+    const char *reason = direct->cuda_log.reason;
     direct->info = (lr_direct_info){.backend = direct->backend.fns->name,
                                     .device = direct->backend.device,
+                                    .passed_over = reason[0] != '\0' ? reason : NULL,
                                     .grid = *params->grid,
                                     .num_views = params->num_views,
                                     .num_voxels = lr_grid_num_voxels(params->grid),
@@ -187,6 +199,16 @@ double lr_direct_device_seconds(const lr_direct *direct)
 {
     const struct lr_direct_backend_fns *fns = direct->backend.fns;
     return fns->device_seconds != NULL ? fns->device_seconds(direct->backend.self) : 0;
+}
+
+lr_status lr_direct_device_attributes(const lr_direct *direct, lr_direct_attributes *attributes)
+{
+    const struct lr_direct_backend_fns *fns = direct->backend.fns;
+    *attributes = (lr_direct_attributes){0};
+    return fns->attributes != NULL
+               ? fns->attributes(direct->backend.self, attributes)
+               : lr_error(direct->log, LR_USAGE, "backend %s does not know what its kernels take",
+                          fns->name);
 }
 
 /* --- projections --- */

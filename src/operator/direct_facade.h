@@ -13,6 +13,8 @@ struct lr_direct_cuda_log {
     lr_log log;
     const lr_log *to;
     bool is_made;
+    bool is_named;    /* and not the first that is tried: the caller is warned */
+    char reason[600]; /* why there is none; "" = there is */
 };
 
 struct lr_direct {

@@ -160,14 +160,16 @@ static lr_status back_part(void *user, const lr_selection *part, const void *val
     return LR_OK;
 }
 
-static lr_status forward(void *user, const void *image, void *data)
+static lr_status forward(void *user, const lr_selection *part, const lr_vector *image,
+                         lr_vector *values)
 {
-    return forward_part(user, NULL, image, data);
+    return forward_part(user, part, image->values, values->values);
 }
 
-static lr_status back(void *user, const void *data, void *image)
+static lr_status back(void *user, const lr_selection *part, const lr_vector *values,
+                      lr_vector *image)
 {
-    return back_part(user, NULL, data, image);
+    return back_part(user, part, values != NULL ? values->values : NULL, image->values);
 }
 
 static double device_seconds(void *user)
@@ -308,8 +310,7 @@ static lr_status init(struct direct_operator *self)
         .forward = forward,
         .back = back,
         .rows = rows,
-        .forward_part = forward_part,
-        .back_part = back_part,
+        .has_parts = true,
         .device_seconds = device_seconds,
         .destroy = destroy,
     };

@@ -7,6 +7,7 @@
 #define LR_OPERATOR_FACADE_H
 
 #include "operator/backend.h"
+#include "operator/factor_store.h"
 #include "operator/relay.h"
 
 enum { LR_MAX_CHOICES = 8 };
@@ -27,11 +28,15 @@ struct lr_operator {
     struct lr_hush hush;             /* params.progress points into it */
     struct lr_backend_params params; /* checked, defaults replaced */
     struct lr_backend backend;
-    const struct lr_backend_choice *choice; /* while the operator is being created */
+    const struct lr_backend_choice
+        *choice; /* the caller's while the operator is being created, then
+                                               &chosen */
+    struct lr_backend_choice chosen;
     double voxel_us;        /* one voxel forward and back, as measured; 0 = not yet */
     char passed_over[2048]; /* why backends of a list were; "" = none was */
     lr_lor_source factors;  /* get == NULL: none */
-    float *sensitivity;     /* [num_voxels], or NULL until it is asked for */
+    struct lr_factor_store factor_store;
+    float *sensitivity; /* [num_voxels], or NULL until it is asked for */
 };
 
 /* lr_operator_create over other backends than the built-in ones. choices: [num_choices], at most

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "model/selection.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* Bytes of an element while it is collected and turned over, and of a LOR. */
@@ -117,9 +118,9 @@ static lr_status collect(void *user, const lr_row *row)
         }
     }
     const double done = (double)(row->row + 1) / block->num_voxels;
-    return lr_progress_report(block->op->hush.to, "computing matrix rows of LORs",
-                              (double)block->begin + done * (double)(block->end - block->begin),
-                              (double)block->total);
+    return lr_hush_say(&block->op->hush, "computing matrix rows of LORs",
+                       (double)block->begin + done * (double)(block->end - block->begin),
+                       (double)block->total);
 }
 
 /* --- turning over --- */
@@ -199,8 +200,8 @@ static lr_status reserve_handed(const struct block *block, const struct turned *
 /* The block's elements are there; asks whether to stop. */
 static lr_status report_delivery(const struct block *block)
 {
-    return lr_progress_report(block->op->hush.to, "computing matrix rows of LORs",
-                              (double)block->end, (double)block->total);
+    return lr_hush_say(&block->op->hush, "computing matrix rows of LORs", (double)block->end,
+                       (double)block->total);
 }
 
 static lr_status deliver(const struct block *block, const struct turned *turned,
@@ -283,12 +284,26 @@ static lr_status guess_density(struct block *block, double *density)
     for (int64_t k = 0; k < rows; k++) {
         const double turns = ((double)k + 0.5) * GOLDEN_SHARE;
         const int64_t row = (int64_t)((turns - (double)(int64_t)turns) * (double)num_voxels);
-        LR_TRY(lr_progress_report(block->op->hush.to, "estimating the matrix", (double)k,
-                                  (double)rows));
+        LR_TRY(lr_hush_say(&block->op->hush, "estimating the matrix", (double)k, (double)rows));
         LR_TRY(run_rows(block, row, row + 1, &sink));
     }
     *density = (double)elements / (double)rows * block->num_voxels / (double)block->total;
     return LR_OK;
+}
+
+static int64_t memory_limit(const struct lr_operator *op)
+{
+    const int64_t limit = op->params.max_memory_bytes;
+    return limit > 0 ? limit : lr_physical_memory() / 2;
+}
+
+struct lr_lor_rows_plan lr_lor_rows_forecast(const struct lr_operator *op, double lors,
+                                             double elements)
+{
+    const double memory = (double)memory_limit(op);
+    const double needed = ELEMENT_BYTES * elements + LOR_BYTES * lors;
+    return (struct lr_lor_rows_plan){.passes = fmax(ceil(needed / (PLANNED_SHARE * memory)), 1.0),
+                                     .memory_bytes = fmin(needed, memory)};
 }
 
 /* LORs that are planned to fit. */
@@ -315,8 +330,7 @@ static lr_status do_block(struct block *block, const lr_row_sink *sink)
 
 static lr_status do_blocks(struct block *block, const lr_row_sink *sink)
 {
-    const int64_t limit = block->op->params.max_memory_bytes;
-    const int64_t memory = limit > 0 ? limit : lr_physical_memory() / 2;
+    const int64_t memory = memory_limit(block->op);
     double density;
     LR_TRY(guess_density(block, &density));
     while (block->begin < block->total) {

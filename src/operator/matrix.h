@@ -62,18 +62,13 @@ lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row);
 /* After the last row: moves what is staged into a chunk and frees the staging. */
 lr_status lr_matrix_complete(struct lr_matrix *matrix);
 
-/* One side of a projection: an image [num_rows] or data [num_lors]. */
-struct lr_matrix_vector {
-    bool is_double;
-    void *values; /* double or float; only read when it is an input */
-};
-
-/* data = A image, image = A^T data; the output is overwritten. Sums are in double. Rows whose
- * image value is 0 are not read. errors: LR_FAILED without memory. */
-lr_status lr_matrix_forward(const struct lr_matrix *matrix, int threads,
-                            struct lr_matrix_vector image, struct lr_matrix_vector data);
-lr_status lr_matrix_back(const struct lr_matrix *matrix, int threads, struct lr_matrix_vector data,
-                         struct lr_matrix_vector image);
+/* data = A image, image = A^T data; the output is overwritten. Vectors are on the host: an image
+ * [num_rows], data [num_lors]. Sums are in double. Rows whose image value is 0 are not read.
+ * errors: LR_FAILED without memory. */
+lr_status lr_matrix_forward(const struct lr_matrix *matrix, int threads, const lr_vector *image,
+                            lr_vector *data);
+lr_status lr_matrix_back(const struct lr_matrix *matrix, int threads, const lr_vector *data,
+                         lr_vector *image);
 
 /* The same for the LORs of a selection (model/selection.h), whose values stand in its order. Ranges
  * of the matrix without any of them are not read. */
@@ -84,12 +79,12 @@ struct lr_matrix_part {
 
 lr_status lr_matrix_forward_part(const struct lr_matrix *matrix, int threads,
                                  const struct lr_matrix_part *part,
-                                 const struct lr_matrix_vector vectors[2]); /* image, values */
+                                 const lr_vector vectors[2]); /* image, values */
 
-/* values.values NULL: 1 for every value. */
+/* Zero values: 1 for every value. */
 lr_status lr_matrix_back_part(const struct lr_matrix *matrix, int threads,
                               const struct lr_matrix_part *part,
-                              const struct lr_matrix_vector vectors[2]); /* values, image */
+                              const lr_vector vectors[2]); /* values, image */
 
 /* Number of elements in a row. */
 int64_t lr_matrix_row_count(const struct lr_matrix *matrix, int64_t row);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "model/selection.h"
+#include "operator/numbers.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,21 +16,6 @@
 #define PARTIAL_BYTES ((int64_t)64 << 20)
 
 enum { ROWS_PER_SHARE = 512 };
-
-static inline double read_value(const struct lr_matrix_vector *vector, int64_t at)
-{
-    return vector->is_double ? ((const double *)vector->values)[at]
-                             : ((const float *)vector->values)[at];
-}
-
-static inline void write_value(const struct lr_matrix_vector *vector, int64_t at, double value)
-{
-    if (vector->is_double) {
-        ((double *)vector->values)[at] = value;
-    } else {
-        ((float *)vector->values)[at] = (float)value;
-    }
-}
 
 /* The selected LORs of one range. */
 static struct lr_selection_walk walk_range(const struct lr_matrix *matrix, int64_t range,
@@ -56,17 +42,17 @@ static inline int64_t span_lor(const lr_lor_span *span, int64_t k)
 struct forward {
     const struct lr_matrix *matrix;
     const struct lr_matrix_part *part; /* NULL = all LORs */
-    struct lr_matrix_vector image, data;
+    lr_vector image, data;
     double *windows; /* [workers][longest] sums of the range at hand */
     int64_t longest;
 };
 
-static void spread_tile(const struct lr_matrix_chunk *chunk, int64_t range,
-                        const struct lr_matrix_vector *image, double *window, uint32_t begin)
+static void spread_tile(const struct lr_matrix_chunk *chunk, int64_t range, const lr_vector *image,
+                        double *window, uint32_t begin)
 {
     const uint32_t *split = chunk->split + range * chunk->num_rows;
     for (int64_t r = 0; r < chunk->num_rows; r++) {
-        const double activity = read_value(image, chunk->first_row + r);
+        const double activity = lr_number_get(image, chunk->first_row + r);
         if (activity == 0.0) {
             continue;
         }
@@ -82,7 +68,8 @@ static void pick(const struct forward *forward, int64_t range, const double *win
     struct lr_selection_walk walk = walk_range(forward->matrix, range, forward->part);
     while (lr_selection_next(&walk)) {
         for (int64_t k = 0; k < walk.span.count; k++) {
-            write_value(&forward->data, walk.position + k, window[span_lor(&walk.span, k) - first]);
+            lr_number_put(&forward->data, walk.position + k,
+                          window[span_lor(&walk.span, k) - first]);
         }
     }
 }
@@ -104,7 +91,7 @@ static void forward_range(const struct forward *forward, int64_t range, double *
         return;
     }
     for (int64_t k = 0; k < length; k++) {
-        write_value(&forward->data, first + k, window[k]);
+        lr_number_put(&forward->data, first + k, window[k]);
     }
 }
 
@@ -141,16 +128,15 @@ static lr_status run_forward(struct forward *forward, int threads)
     return LR_OK;
 }
 
-lr_status lr_matrix_forward(const struct lr_matrix *matrix, int threads,
-                            struct lr_matrix_vector image, struct lr_matrix_vector data)
+lr_status lr_matrix_forward(const struct lr_matrix *matrix, int threads, const lr_vector *image,
+                            lr_vector *data)
 {
-    struct forward forward = {.matrix = matrix, .image = image, .data = data};
+    struct forward forward = {.matrix = matrix, .image = *image, .data = *data};
     return run_forward(&forward, threads);
 }
 
 lr_status lr_matrix_forward_part(const struct lr_matrix *matrix, int threads,
-                                 const struct lr_matrix_part *part,
-                                 const struct lr_matrix_vector vectors[2])
+                                 const struct lr_matrix_part *part, const lr_vector vectors[2])
 {
     struct forward forward = {
         .matrix = matrix, .part = part, .image = vectors[0], .data = vectors[1]};
@@ -160,7 +146,7 @@ lr_status lr_matrix_forward_part(const struct lr_matrix *matrix, int threads,
 struct back {
     const struct lr_matrix *matrix;
     const struct lr_matrix_part *part; /* NULL = all LORs */
-    struct lr_matrix_vector data, image;
+    lr_vector data, image;
     double *partial;                 /* [num_ranges][num_rows of the panel] */
     int64_t first_chunk, last_chunk; /* the panel: chunks first <= c < last */
     int64_t first_row, num_rows;     /* of the panel */
@@ -206,7 +192,7 @@ static void expand(const struct back *back, int64_t range, double *window)
         for (int64_t k = 0; k < walk.span.count; k++) {
             const bool is_one = back->data.values == NULL;
             window[span_lor(&walk.span, k) - first] =
-                is_one ? 1.0 : read_value(&back->data, walk.position + k);
+                is_one ? 1.0 : lr_number_get(&back->data, walk.position + k);
         }
     }
 }
@@ -237,7 +223,7 @@ static void back_ranges(void *user, int64_t begin, int64_t end, int worker)
         for (int64_t c = back->first_chunk; c < back->last_chunk; c++) {
             const struct lr_matrix_chunk *chunk = &back->matrix->chunks[c];
             double *sums = panel + (chunk->first_row - back->first_row);
-            if (back->data.is_double) {
+            if (back->data.precision == LR_FLOAT64) {
                 gather_tile_f64(chunk, g, back->data.values, 0, sums);
             } else {
                 gather_tile_f32(chunk, g, back->data.values, sums);
@@ -255,7 +241,7 @@ static void add_partial(void *user, int64_t begin, int64_t end, int worker)
         for (int64_t g = 0; g < back->matrix->num_ranges; g++) {
             sum += back->partial[g * back->num_rows + r];
         }
-        write_value(&back->image, back->first_row + r, sum);
+        lr_number_put(&back->image, back->first_row + r, sum);
     }
 }
 
@@ -303,16 +289,15 @@ static lr_status run_back(struct back *back, int threads)
     return LR_OK;
 }
 
-lr_status lr_matrix_back(const struct lr_matrix *matrix, int threads, struct lr_matrix_vector data,
-                         struct lr_matrix_vector image)
+lr_status lr_matrix_back(const struct lr_matrix *matrix, int threads, const lr_vector *data,
+                         lr_vector *image)
 {
-    struct back back = {.matrix = matrix, .data = data, .image = image};
+    struct back back = {.matrix = matrix, .data = *data, .image = *image};
     return run_back(&back, threads);
 }
 
 lr_status lr_matrix_back_part(const struct lr_matrix *matrix, int threads,
-                              const struct lr_matrix_part *part,
-                              const struct lr_matrix_vector vectors[2])
+                              const struct lr_matrix_part *part, const lr_vector vectors[2])
 {
     struct back back = {.matrix = matrix, .part = part, .data = vectors[0], .image = vectors[1]};
     back.longest = longest_range(matrix);

@@ -6,10 +6,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/notes.h"
+#include "operator/trial_pairs.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* How long a projection or a series of rows is watched. */
 #define WATCH_SECONDS 0.12
@@ -41,8 +43,9 @@ struct size {
 };
 
 static const struct size sizes[] = {
-    {{1, 1, 1}, 1 << 20},   {{2, 2, 1}, 1 << 20},   {{4, 4, 2}, 1 << 20},   {{8, 8, 4}, 1 << 20},
-    {{16, 16, 8}, 1 << 20}, {{32, 32, 8}, 1 << 20}, {{32, 32, 8}, 1 << 22}, {{64, 64, 16}, 1 << 24},
+    {{1, 1, 1}, 1 << 20},   {{2, 2, 1}, 1 << 20},    {{4, 4, 2}, 1 << 20},
+    {{8, 8, 4}, 1 << 20},   {{16, 16, 8}, 1 << 20},  {{32, 32, 8}, 1 << 20},
+    {{32, 32, 8}, 1 << 22}, {{64, 64, 16}, 1 << 24}, {{128, 128, 32}, 1 << 26},
 };
 enum { NUM_SIZES = sizeof(sizes) / sizeof(sizes[0]) };
 
@@ -65,10 +68,10 @@ struct trial {
     struct lr_backend_params params;
     lr_grid grid;
     struct watch watch;
-    int32_t *pairs; /* [part.num_pairs]; owned */
-    lr_selection part;
+    struct lr_trial_pairs pairs;
+    lr_selection part; /* these pairs, or all */
     int64_t num_lors, num_points;
-    void *image, *data; /* in the backend's precision; owned */
+    lr_vector image, data;
 };
 
 static bool watch_report(void *user, const char *what, double done, double total)
@@ -96,12 +99,12 @@ static lr_grid spread_grid(const lr_grid *grid, int size)
 
 static void close_trial(struct trial *trial)
 {
+    lr_vector_destroy(&trial->image);
+    lr_vector_destroy(&trial->data);
     if (trial->backend.fns != NULL) {
         trial->backend.fns->destroy(trial->backend.self);
     }
-    free(trial->pairs);
-    free(trial->image);
-    free(trial->data);
+    free(trial->pairs.pairs);
     *trial = (struct trial){.choice = trial->choice};
 }
 
@@ -117,6 +120,7 @@ static lr_status open_trial(struct trial *trial, const struct lr_operator *op, i
         trial->params.samples[k] = 1;
     }
     trial->params.progress = &trial->watch.progress;
+    trial->params.stands_for = &op->params;
     trial->watch = (struct watch){.progress = {watch_report, &trial->watch}, .user = op->hush.to};
     return trial->choice->create(&trial->params, &trial->backend);
 }
@@ -171,65 +175,52 @@ static lr_status time_rows(struct trial *trial, double *point_us)
 
 /* --- projections --- */
 
-/* Every n-th module pair, so that they are alike to all of them, within so many LORs; all when all
- * fit. */
+/* Some module pairs with about so many LORs; all when all fit. */
 static lr_status choose_part(struct trial *trial, int64_t most)
 {
     const lr_lors *lors = trial->params.lors;
     trial->num_lors = lors->count;
-    if (trial->backend.fns->forward_part == NULL || trial->backend.fns->back_part == NULL ||
-        lors->count <= most) {
+    if (!trial->backend.fns->has_parts || lors->count <= most) {
         return LR_OK;
     }
-    const int64_t step = (lors->count + most - 1) / most;
-    trial->pairs = lr_alloc(lors->num_pairs / step + 1, sizeof(*trial->pairs),
-                            "module pairs of a trial", trial->params.log);
-    if (trial->pairs == NULL) {
-        return LR_FAILED;
-    }
-    trial->num_lors = 0;
-    trial->part.pairs = trial->pairs;
-    for (int64_t pair = 0; pair < lors->num_pairs; pair += step) {
-        trial->pairs[trial->part.num_pairs++] = (int32_t)pair;
-        trial->num_lors += lors->offsets[pair + 1] - lors->offsets[pair];
-    }
+    LR_TRY(lr_trial_pairs_choose(lors, &trial->grid, most, &trial->pairs, trial->params.log));
+    trial->num_lors = trial->pairs.num_lors;
+    trial->part.pairs = trial->pairs.pairs;
+    trial->part.num_pairs = trial->pairs.count;
     return LR_OK;
 }
 
-static void fill_image(const struct trial *trial, int64_t begin, int64_t end)
+static lr_status fill_image(const struct trial *trial, int64_t begin, int64_t end)
 {
-    for (int64_t v = begin; v < end; v++) {
-        if (trial->backend.fns->computes_in_double) {
-            ((double *)trial->image)[v] = 1.0;
-        } else {
-            ((float *)trial->image)[v] = 1.0f;
-        }
-    }
+    lr_vector voxels = lr_vector_part(&trial->image, begin, end - begin);
+    return lr_vector_fill(&voxels, 1.0);
 }
 
-static lr_status make_arrays(struct trial *trial)
+static lr_status make_vectors(struct trial *trial)
 {
-    const size_t size = trial->backend.fns->computes_in_double ? sizeof(double) : sizeof(float);
-    const lr_log *log = trial->params.log;
-    trial->image = lr_alloc(trial->num_points, size, "the image of a trial", log);
-    trial->data = lr_alloc(trial->num_lors, size, "the LOR data of a trial", log);
-    return trial->image != NULL && trial->data != NULL ? LR_OK : LR_FAILED;
+    lr_vector_params params = {.place = trial->backend.place,
+                               .count = trial->num_points,
+                               .precision =
+                                   trial->backend.fns->computes_in_double ? LR_FLOAT64 : LR_FLOAT32,
+                               .name = "the image of a trial",
+                               .log = trial->params.log};
+    LR_TRY(lr_vector_create(&params, &trial->image));
+    params.count = trial->num_lors;
+    params.name = "the LOR data of a trial";
+    return lr_vector_create(&params, &trial->data);
 }
 
 static lr_status run_projection(struct trial *trial, bool forward)
 {
     const struct lr_backend_fns *fns = trial->backend.fns;
     void *self = trial->backend.self;
-    if (trial->part.pairs != NULL) {
-        return forward ? fns->forward_part(self, &trial->part, trial->image, trial->data)
-                       : fns->back_part(self, &trial->part, trial->data, trial->image);
-    }
-    return forward ? fns->forward(self, trial->image, trial->data)
-                   : fns->back(self, trial->data, trial->image);
+    const lr_selection *part = trial->part.pairs != NULL ? &trial->part : NULL;
+    return forward ? fns->forward(self, part, &trial->image, &trial->data)
+                   : fns->back(self, part, &trial->data, &trial->image);
 }
 
-/* Runs until `seconds` have passed and something is done, and says how long the whole takes. */
-static lr_status watch_projection(struct trial *trial, bool forward, double seconds, double *whole)
+/* Runs once until `seconds` have passed and something is done, and says how long the whole takes. */
+static lr_status watch_once(struct trial *trial, bool forward, double seconds, double *whole)
 {
     const double start = lr_clock_seconds();
     trial->watch.until = start + seconds;
@@ -244,16 +235,31 @@ static lr_status watch_projection(struct trial *trial, bool forward, double seco
     return status;
 }
 
+/* The least of as many runs as there is time for: a device that has just woken up, or waited for a
+ * compiler, runs at a fraction of its clock. */
+static lr_status watch_projection(struct trial *trial, bool forward, double seconds, double *least)
+{
+    const double start = lr_clock_seconds();
+    LR_TRY(watch_once(trial, forward, seconds, least));
+    for (double now = lr_clock_seconds(); now - start + *least < seconds;
+         now = lr_clock_seconds()) {
+        double again;
+        LR_TRY(watch_once(trial, forward, seconds, &again));
+        *least = fmin(*least, again);
+    }
+    return LR_OK;
+}
+
 /* Each direction once to wake up (one voxel forward, one step back), and once to be timed. */
 static lr_status time_both(struct trial *trial, double *seconds)
 {
     double forward, back, ignored;
-    LR_TRY(make_arrays(trial));
-    fill_image(trial, trial->num_points / 2, trial->num_points / 2 + 1);
-    LR_TRY(watch_projection(trial, true, HUGE_VAL, &ignored));
-    fill_image(trial, 0, trial->num_points);
+    LR_TRY(make_vectors(trial));
+    LR_TRY(fill_image(trial, trial->num_points / 2, trial->num_points / 2 + 1));
+    LR_TRY(watch_once(trial, true, HUGE_VAL, &ignored));
+    LR_TRY(fill_image(trial, 0, trial->num_points));
     LR_TRY(watch_projection(trial, true, WATCH_SECONDS, &forward));
-    LR_TRY(watch_projection(trial, false, 0.0, &ignored));
+    LR_TRY(watch_once(trial, false, 0.0, &ignored));
     LR_TRY(watch_projection(trial, false, WATCH_SECONDS, &back));
     *seconds = forward + back;
     lr_debug(trial->params.log, "trial of %s: %lld points, %lld LORs: forward %.3g s, back %.3g s",
@@ -269,12 +275,20 @@ static double work_of(const struct trial *trial, int size)
     return (double)points[0] * points[1] * points[2] * fmin((double)sizes[size].lors, lors);
 }
 
+/* LOR values are there three times: in files' order, in the projector's, and the trial's own. */
+static bool has_room(const struct trial *trial, int size)
+{
+    const double memory = (double)lr_place_get_info(trial->backend.place).memory_bytes;
+    const double lors = fmin((double)sizes[size].lors, (double)trial->params.lors->count);
+    return memory <= 0.0 || 3.0 * sizeof(float) * lors <= memory / 4.0;
+}
+
 /* The size whose projections should take about as long as they may, and at least one more. */
 static int next_size(const struct trial *trial, int size, double seconds)
 {
     const double wanted = work_of(trial, size) * 2.0 * WATCH_SECONDS / (seconds + 1e-9);
     int next = size + 1;
-    while (next < NUM_SIZES - 1 && work_of(trial, next) < wanted) {
+    while (next < NUM_SIZES - 1 && work_of(trial, next) < wanted && has_room(trial, next + 1)) {
         next++;
     }
     return next;
@@ -289,7 +303,8 @@ static lr_status time_projections(struct trial *trial, const struct lr_operator 
     int size = 0;
     LR_TRY(time_both(trial, &first));
     seconds = first;
-    while (size < NUM_SIZES - 1 && first < SLOW_SECONDS && seconds - first < ENOUGH_SECONDS) {
+    while (size < NUM_SIZES - 1 && first < SLOW_SECONDS && seconds - first < ENOUGH_SECONDS &&
+           has_room(trial, size + 1)) {
         size = next_size(trial, size, seconds);
         LR_TRY(open_trial(trial, op, size));
         LR_TRY(choose_part(trial, sizes[size].lors));
@@ -303,12 +318,18 @@ static lr_status time_projections(struct trial *trial, const struct lr_operator 
     return LR_OK;
 }
 
+/* Whether it is rows that are timed. */
+static bool goes_by_rows(const struct trial *trial)
+{
+    const struct lr_backend_fns *fns = trial->backend.fns;
+    const bool has_parts = fns->has_parts;
+    return fns->goes_by_rows || (!has_parts && trial->params.lors->count > WHOLE_LORS);
+}
+
 static lr_status time_trial(struct trial *trial, const struct lr_operator *op, double *point_us)
 {
     LR_TRY(choose_part(trial, sizes[0].lors));
-    const bool by_rows = trial->backend.fns->goes_by_rows ||
-                         (trial->part.pairs == NULL && trial->num_lors > WHOLE_LORS);
-    if (by_rows) {
+    if (goes_by_rows(trial)) {
         LR_TRY(open_trial(trial, op, SIZE_OF_ROWS));
         return time_rows(trial, point_us);
     }
@@ -389,6 +410,37 @@ static void find_racers(struct series *series, const struct lr_speed *speeds, in
     }
 }
 
+/* Whether a trial's projections are going to be timed. */
+static bool will_project(const struct series *series, const struct lr_speed *speeds, int k)
+{
+    return races(series, &speeds[k]) && !series->notes[k].is_known &&
+           !goes_by_rows(&series->trials[k]);
+}
+
+/* Drivers compile the programs of all trials meanwhile, and that may take most of the time that a first
+ * run on a machine takes. */
+static lr_status prepare_all(const struct series *series, const struct lr_operator *op,
+                             const struct lr_speed *speeds, int count)
+{
+    char names[128] = "";
+    for (int k = 0; k < count; k++) {
+        const struct lr_backend *backend = &series->trials[k].backend;
+        if (will_project(series, speeds, k) && backend->fns->prepare != NULL) {
+            const size_t used = strlen(names);
+            snprintf(names + used, sizeof(names) - used, "%s%s on %s", used > 0 ? ", " : "",
+                     backend->fns->name, backend->device);
+            LR_TRY(backend->fns->prepare(backend->self));
+        }
+    }
+    if (names[0] != '\0') {
+        lr_info(&op->relay.to,
+                "measuring how fast this goes (%s): the first time on a machine the driver "
+                "compiles shaders for it, which takes some seconds",
+                names);
+    }
+    return LR_OK;
+}
+
 static lr_status time_all(struct series *series, struct lr_operator *op, struct lr_speed *speeds,
                           int count)
 {
@@ -397,6 +449,7 @@ static lr_status time_all(struct series *series, struct lr_operator *op, struct 
     const double start = lr_clock_seconds(), waited = lr_clock_waited_seconds();
     bool is_new = false;
     lr_notes_find(series->notes, count, log);
+    LR_TRY(prepare_all(series, op, speeds, count));
     for (int k = 0; k < count; k++) {
         if (!races(series, &speeds[k])) {
             continue;

@@ -30,9 +30,10 @@ static const struct lr_backend_choice builtin_choices[] = {
 static lr_status weigh(struct lr_operator *op, const lr_operator_params *params,
                        struct lr_stored_wish *wish)
 {
-    if (params->store == LR_STORE_AUTO && params->projections > 0.0 && !params->deterministic) {
+    const bool is_known = params->projections > 0.0 && !params->deterministic;
+    wish->projections = params->store == LR_STORE_AUTO && is_known ? params->projections : 0.0;
+    if (lr_stored_may_pay(wish) && wish->projections > 0.0) {
         LR_TRY(lr_measure_speed(op));
-        wish->projections = params->projections;
         wish->anew_s = 0.5e-6 * op->voxel_us * (double)lr_grid_num_voxels(&op->grid) *
                        params->projections; /* one direction is half of both */
     }
@@ -95,6 +96,8 @@ static lr_status operator_init(struct lr_operator *op, const lr_operator_params 
     warn_of_rays(op, params);
     LR_TRY(store_matrix(op, params));
     fill_info(op);
+    op->chosen = *op->choice;
+    op->choice = &op->chosen;
     op->info.build_seconds = lr_clock_seconds() - start;
     return LR_OK;
 }
@@ -126,6 +129,7 @@ void lr_operator_destroy(lr_operator *op)
     if (op == NULL) {
         return;
     }
+    lr_factor_store_finish(&op->factor_store); /* at the backend's place, which goes next */
     if (op->backend.fns != NULL) {
         op->backend.fns->destroy(op->backend.self);
     }

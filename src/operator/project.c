@@ -1,24 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections: conversion between the caller's and the backend's precision, the check that what
- * goes in is finite, factors, and parts where the backend knows only all LORs. */
+ * Projections: vectors are taken to where the backend computes and in its precision, what goes in is
+ * checked to be finite, factors are applied, and parts are picked where the backend knows only all
+ * LORs. */
 #include "operator/project.h"
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "model/lor_check.h"
 #include "model/selection.h"
 #include "operator/scaling.h"
 
-#include <stdlib.h>
-#include <string.h>
+#include <math.h>
 
 /* What is projected: with an operator, forward or back, for all LORs (part NULL) or some. */
 struct projection {
-    const struct lr_operator *op;
+    struct lr_operator *op;
     const lr_selection *part;
     bool forward;
 };
+
+/* --- memory --- */
+
+/* Grids whose projections need less are not looked at. */
+#define LARGE_BYTES 1e9
+
+/* How much of the free memory they may take: others take some meanwhile. */
+#define FREE_SHARE 0.9
+
+double lr_project_bytes(const struct lr_operator *op)
+{
+    return (double)op->info.num_voxels * op->backend.fns->voxel_bytes;
+}
+
+lr_status lr_project_check_room(const struct lr_operator *op)
+{
+    const double needed = lr_project_bytes(op);
+    if (needed < LARGE_BYTES) {
+        return LR_OK;
+    }
+    const double free_bytes = FREE_SHARE * (double)lr_available_memory();
+    if (needed <= free_bytes) {
+        return LR_OK;
+    }
+    return lr_error(
+        op->params.log, LR_FAILED,
+        "projections on a grid of %lld voxels need about %.3g GiB of memory on backend "
+        "%s, and %.3g GiB can be had: take at most %.2g voxels, such as edges %.2g times "
+        "as long, or a part of the grid",
+        (long long)op->info.num_voxels, needed / 0x1p30, op->backend.fns->name, free_bytes / 0x1p30,
+        free_bytes / op->backend.fns->voxel_bytes, cbrt(needed / free_bytes) + 0.05);
+}
 
 /* --- checks --- */
 
@@ -41,9 +74,34 @@ static lr_status report_lor(const struct lr_operator *op, int64_t number)
                     lr_lor_name(op->params.lors, number, text));
 }
 
-static lr_status check_input(const struct projection *p, const struct lr_side *in)
+/* Numbers at a device come to the host only where one is wrong. */
+static lr_status find_wrong(const struct projection *p, const lr_vector *in, int64_t *wrong)
 {
-    const int64_t wrong = lr_side_find_not_finite(in);
+    *wrong = -1;
+    if (in->values != NULL) {
+        *wrong = lr_numbers_find_not_finite(in);
+        return LR_OK;
+    }
+    lr_vector_sums sums;
+    LR_TRY(lr_vector_add_up(in, NULL, &sums));
+    if (sums.not_finite == 0) {
+        return LR_OK;
+    }
+    lr_vector host;
+    LR_TRY(lr_vector_create(&(lr_vector_params){.count = in->count,
+                                                .precision = in->precision,
+                                                .log = p->op->params.log},
+                            &host));
+    const lr_status status = lr_vector_copy(in, &host);
+    *wrong = status == LR_OK ? lr_numbers_find_not_finite(&host) : -1;
+    lr_vector_destroy(&host);
+    return status;
+}
+
+static lr_status check_input(const struct projection *p, const lr_vector *in)
+{
+    int64_t wrong;
+    LR_TRY(find_wrong(p, in, &wrong));
     if (wrong < 0) {
         return LR_OK;
     }
@@ -54,76 +112,76 @@ static lr_status check_input(const struct projection *p, const struct lr_side *i
 /* --- parts by all --- */
 
 /* Copies values between their places in a part and among all LORs. */
-static void pick(const struct projection *p, const struct lr_side *all,
-                 const struct lr_side *values)
+static void pick(const struct projection *p, const lr_vector *all, const lr_vector *values)
 {
     struct lr_selection_walk walk = {.lors = p->op->params.lors, .selection = p->part};
     while (lr_selection_next(&walk)) {
         for (int64_t k = 0; k < walk.span.count; k++) {
             const int64_t lor = walk.span.numbers ? walk.span.numbers[k] : walk.span.first + k;
             if (p->forward) {
-                lr_side_put(values, walk.position + k, lr_side_get(all, lor));
+                lr_number_put(values, walk.position + k, lr_number_get(all, lor));
             } else {
-                lr_side_put(all, lor, values ? lr_side_get(values, walk.position + k) : 1.0);
+                lr_number_put(all, lor, values ? lr_number_get(values, walk.position + k) : 1.0);
             }
         }
     }
 }
 
+lr_status lr_make_numbers(const struct lr_operator *op, const char *name, int64_t count,
+                          lr_vector *vector)
+{
+    return lr_vector_create(
+        &(lr_vector_params){
+            .count = count, .precision = lr_precision_of(op), .name = name, .log = op->params.log},
+        vector);
+}
+
 /* A projection of all LORs of which only those of the part are taken. Back, in NULL: values of 1. */
-static lr_status part_by_all(const struct projection *p, const struct lr_side *in,
-                             const struct lr_side *out)
+static lr_status part_by_all(const struct projection *p, const lr_vector *in, lr_vector *out)
 {
     const struct lr_backend *backend = &p->op->backend;
-    struct lr_side all = lr_data_side(p->op, NULL, backend->fns->computes_in_double);
-    LR_TRY(lr_side_alloc(&all, p->op->params.log));
+    lr_vector all;
+    LR_TRY(
+        lr_make_numbers(p->op, "LOR data in the backend's precision", p->op->info.num_lors, &all));
     lr_status status;
     if (p->forward) {
-        status = backend->fns->forward(backend->self, in->values, all.values);
+        status = backend->fns->forward(backend->self, NULL, in, &all);
         if (status == LR_OK) {
             pick(p, &all, out);
         }
     } else {
         pick(p, &all, in);
-        status = backend->fns->back(backend->self, all.values, out->values);
+        status = backend->fns->back(backend->self, NULL, &all, out);
     }
-    free(all.values);
+    lr_vector_destroy(&all);
     return status;
 }
 
-lr_status lr_project_back_part(const struct lr_operator *op, const lr_selection *part,
-                               const struct lr_side *values, const struct lr_side *image)
+lr_status lr_project_back_part(struct lr_operator *op, const lr_selection *part,
+                               const lr_vector *values, lr_vector *image)
 {
     const struct lr_backend *backend = &op->backend;
-    if (backend->fns->back_part == NULL) {
+    if (!backend->fns->has_parts) {
         const struct projection p = {op, part, false};
         return part_by_all(&p, values, image);
     }
-    return backend->fns->back_part(backend->self, part, values ? values->values : NULL,
-                                   image->values);
+    return backend->fns->back(backend->self, part, values, image);
 }
 
 /* --- projections --- */
 
-static lr_status call(const struct projection *p, const struct lr_side *in,
-                      const struct lr_side *out)
+static lr_status call(const struct projection *p, const lr_vector *in, lr_vector *out)
 {
     const struct lr_backend *backend = &p->op->backend;
-    if (p->part == NULL) {
-        return p->forward ? backend->fns->forward(backend->self, in->values, out->values)
-                          : backend->fns->back(backend->self, in->values, out->values);
+    if (p->part != NULL && !backend->fns->has_parts) {
+        return part_by_all(p, in, out);
     }
-    if (!p->forward) {
-        return lr_project_back_part(p->op, p->part, in, out);
-    }
-    return backend->fns->forward_part != NULL
-               ? backend->fns->forward_part(backend->self, p->part, in->values, out->values)
-               : part_by_all(p, in, out);
+    return p->forward ? backend->fns->forward(backend->self, p->part, in, out)
+                      : backend->fns->back(backend->self, p->part, in, out);
 }
 
-/* in and out are in the backend's precision; in back projections with factors, `in` is ours. */
-static lr_status run(const struct projection *p, const struct lr_side *in,
-                     const struct lr_side *out)
+/* in and out are such as the backend takes; in back projections with factors, `in` is ours. */
+static lr_status run(const struct projection *p, lr_vector *in, lr_vector *out)
 {
     LR_TRY(check_input(p, in));
     if (p->forward) {
@@ -134,136 +192,133 @@ static lr_status run(const struct projection *p, const struct lr_side *in,
     return call(p, in, out);
 }
 
-/* `side` in the backend's precision: the same array, or a new one, which it must be when it is
- * going to be changed. */
-static lr_status side_at_door(const struct lr_operator *op, const struct lr_side *side,
-                              bool is_changed, struct lr_side *inner)
+/* --- vectors such as the backend takes --- */
+
+static bool is_taken(const struct lr_operator *op, const lr_vector *vector)
 {
-    *inner = *side;
-    inner->is_double = op->backend.fns->computes_in_double;
-    if (inner->is_double == side->is_double && !is_changed) {
+    const bool is_there = vector->values != NULL || vector->place == op->backend.place;
+    return is_there && vector->precision == lr_precision_of(op);
+}
+
+/* The vector itself, or a new one, which it must be when it is going to be changed: where the caller
+ * has it, if the backend computes there, else on the host. */
+static lr_status stage(const struct lr_operator *op, const lr_vector *vector, bool is_changed,
+                       lr_vector *staged)
+{
+    *staged = *vector;
+    if (is_taken(op, vector) && !is_changed) {
         return LR_OK;
     }
-    return lr_side_alloc(inner, op->params.log);
+    const bool is_there = vector->values == NULL && vector->place == op->backend.place;
+    return lr_vector_create(&(lr_vector_params){.place = is_there ? vector->place : NULL,
+                                                .count = vector->count,
+                                                .precision = lr_precision_of(op),
+                                                .name = "numbers in the backend's precision",
+                                                .log = op->params.log},
+                            staged);
 }
 
-static void leave_door(const struct lr_side *side, const struct lr_side *inner)
+static bool is_same(const lr_vector *one, const lr_vector *other)
 {
-    if (inner->values != side->values) {
-        free(inner->values);
+    return one->storage == other->storage && one->values == other->values;
+}
+
+static void unstage(const lr_vector *vector, lr_vector *staged)
+{
+    if (!is_same(vector, staged)) {
+        lr_vector_destroy(staged);
     }
 }
 
-static lr_status project(const struct projection *p, const struct lr_side *in,
-                         const struct lr_side *out)
+static lr_status project(const struct projection *p, const lr_vector *in, lr_vector *out)
 {
-    struct lr_side inner_in, inner_out;
-    LR_TRY(side_at_door(p->op, in, !p->forward && lr_has_factors(p->op), &inner_in));
-    lr_status status = side_at_door(p->op, out, false, &inner_out);
+    lr_vector inner_in, inner_out;
+    LR_TRY(lr_project_check_room(p->op));
+    LR_TRY(stage(p->op, in, !p->forward && lr_has_factors(p->op), &inner_in));
+    lr_status status = stage(p->op, out, false, &inner_out);
     if (status == LR_OK) {
-        if (inner_in.values != in->values) {
-            lr_side_copy(in, &inner_in);
+        status = is_same(in, &inner_in) ? LR_OK : lr_vector_copy(in, &inner_in);
+        status = status == LR_OK ? run(p, &inner_in, &inner_out) : status;
+        if (status == LR_OK && !is_same(out, &inner_out)) {
+            status = lr_vector_copy(&inner_out, out);
         }
-        status = run(p, &inner_in, &inner_out);
-        if (status == LR_OK && inner_out.values != out->values) {
-            lr_side_copy(&inner_out, out);
-        }
-        leave_door(out, &inner_out);
+        unstage(out, &inner_out);
     }
-    leave_door(in, &inner_in);
+    unstage(in, &inner_in);
     return status;
 }
 
-struct lr_side lr_image_side(const struct lr_operator *op, const void *values, bool is_double)
+/* --- the caller's side --- */
+
+static bool is_missing(const lr_vector *vector)
 {
-    return (struct lr_side){"an image in the backend's precision", op->info.num_voxels, is_double,
-                            (void *)(uintptr_t)values};
+    return vector == NULL || (vector->values == NULL && vector->storage == NULL);
 }
 
-struct lr_side lr_data_side(const struct lr_operator *op, const void *values, bool is_double)
+static lr_status check_vector(const struct lr_operator *op, const lr_vector *vector, int64_t count,
+                              const char *what)
 {
-    return (struct lr_side){"LOR data in the backend's precision", op->info.num_lors, is_double,
-                            (void *)(uintptr_t)values};
-}
-
-static lr_status refuse_missing(const struct lr_operator *op, const void *one, const void *other)
-{
-    if (one != NULL && other != NULL) {
-        return LR_OK;
+    if (is_missing(vector)) {
+        return lr_error(op->params.log, LR_USAGE,
+                        "a projection needs an image and a data array: %s is missing", what);
     }
-    return lr_error(op->params.log, LR_USAGE, "a projection needs an image and a data array");
-}
-
-static lr_status project_all(const struct lr_operator *op, bool forward, struct lr_side in,
-                             struct lr_side out)
-{
-    LR_TRY(refuse_missing(op, in.values, out.values));
-    return project(&(struct projection){op, NULL, forward}, &in, &out);
-}
-
-lr_status lr_operator_forward(lr_operator *op, const float *image, float *data)
-{
-    return project_all(op, true, lr_image_side(op, image, false), lr_data_side(op, data, false));
-}
-
-lr_status lr_operator_back(lr_operator *op, const float *data, float *image)
-{
-    return project_all(op, false, lr_data_side(op, data, false), lr_image_side(op, image, false));
-}
-
-lr_status lr_operator_forward_f64(lr_operator *op, const double *image, double *data)
-{
-    return project_all(op, true, lr_image_side(op, image, true), lr_data_side(op, data, true));
-}
-
-lr_status lr_operator_back_f64(lr_operator *op, const double *data, double *image)
-{
-    return project_all(op, false, lr_data_side(op, data, true), lr_image_side(op, image, true));
-}
-
-/* --- parts --- */
-
-/* The values' side of a checked part. */
-static lr_status open_part(const struct lr_operator *op, const lr_selection *part,
-                           const float *values, struct lr_side *side)
-{
-    LR_TRY(lr_selection_check(op->params.lors, part, op->params.log));
-    *side = lr_data_side(op, values, false);
-    side->count = lr_selection_count(op->params.lors, part);
+    if (vector->count != count) {
+        return lr_error(op->params.log, LR_USAGE, "%s has %lld numbers where the operator has %lld",
+                        what, (long long)vector->count, (long long)count);
+    }
     return LR_OK;
 }
 
-lr_status lr_operator_forward_part(lr_operator *op, const lr_selection *part, const float *image,
-                                   float *values)
+/* *part becomes NULL for all LORs. *count: how many are meant. */
+static lr_status settle(const struct lr_operator *op, const lr_selection **part, int64_t *count)
 {
-    struct lr_side out;
-    const struct lr_side in = lr_image_side(op, image, false);
-    LR_TRY(open_part(op, part, values, &out));
-    if (lr_selection_is_all(part)) {
-        return lr_operator_forward(op, image, values);
+    const lr_selection all = {0};
+    LR_TRY(lr_selection_check(op->params.lors, *part != NULL ? *part : &all, op->params.log));
+    if (*part == NULL || lr_selection_is_all(*part)) {
+        *part = NULL;
+        *count = op->info.num_lors;
+    } else {
+        *count = lr_selection_count(op->params.lors, *part);
     }
-    if (out.count == 0) {
-        return LR_OK;
-    }
-    LR_TRY(refuse_missing(op, image, values));
-    return project(&(struct projection){op, part, true}, &in, &out);
+    return LR_OK;
 }
 
-lr_status lr_operator_back_part(lr_operator *op, const lr_selection *part, const float *values,
-                                float *image)
+lr_status lr_operator_forward(lr_operator *op, const lr_selection *part, const lr_vector *image,
+                              lr_vector *values)
 {
-    struct lr_side in;
-    const struct lr_side out = lr_image_side(op, image, false);
-    LR_TRY(open_part(op, part, values, &in));
-    if (lr_selection_is_all(part)) {
-        return lr_operator_back(op, values, image);
-    }
-    LR_TRY(refuse_missing(op, in.count > 0 ? (const void *)values : image, image));
-    if (in.count == 0) {
-        memset(image, 0, (size_t)out.count * sizeof(*image));
+    int64_t count;
+    LR_TRY(settle(op, &part, &count));
+    if (count == 0) {
         return LR_OK;
     }
-    return project(&(struct projection){op, part, false}, &in, &out);
+    LR_TRY(check_vector(op, image, op->info.num_voxels, "the image"));
+    LR_TRY(check_vector(op, values, count, "the vector of LOR values"));
+    return project(&(struct projection){op, part, true}, image, values);
+}
+
+lr_status lr_operator_back(lr_operator *op, const lr_selection *part, const lr_vector *values,
+                           lr_vector *image)
+{
+    int64_t count;
+    LR_TRY(settle(op, &part, &count));
+    LR_TRY(check_vector(op, image, op->info.num_voxels, "the image"));
+    if (count == 0) {
+        return lr_vector_fill(image, 0.0);
+    }
+    LR_TRY(check_vector(op, values, count, "the vector of LOR values"));
+    return project(&(struct projection){op, part, false}, values, image);
+}
+
+lr_place *lr_operator_place(const lr_operator *op)
+{
+    return op->backend.place;
+}
+
+int lr_operator_device_passes(const lr_operator *op, lr_device_pass *passes)
+{
+    const struct lr_backend *backend = &op->backend;
+    return backend->fns->device_passes != NULL ? backend->fns->device_passes(backend->self, passes)
+                                               : 0;
 }
 
 double lr_operator_device_seconds(const lr_operator *op)

@@ -43,7 +43,8 @@ static bool hush_report(void *user, const char *what, double done, double total)
 {
     const struct lr_hush *hush = user;
     if (hush->is_silent) {
-        return true;
+        return hush->what == NULL ||
+               lr_progress_report(hush->to, hush->what, hush->done, hush->total) == LR_OK;
     }
     if (hush->share > 0.0) {
         done = hush->from + hush->share * (total > 0.0 ? done / total : 0.0);
@@ -55,4 +56,19 @@ static bool hush_report(void *user, const char *what, double done, double total)
 void lr_hush_init(struct lr_hush *hush, const lr_progress *to)
 {
     *hush = (struct lr_hush){.progress = {hush_report, hush}, .to = to};
+}
+
+void lr_hush_begin(struct lr_hush *hush, const char *what, double total)
+{
+    hush->what = what;
+    hush->done = 0.0;
+    hush->total = total;
+}
+
+lr_status lr_hush_say(struct lr_hush *hush, const char *what, double done, double total)
+{
+    hush->what = what;
+    hush->done = done;
+    hush->total = total;
+    return lr_progress_report(hush->to, what, done, total);
 }

@@ -30,10 +30,19 @@ void lr_relay_finish(struct lr_relay *relay);
 struct lr_hush {
     lr_progress progress;  /* give out &hush.progress; must not move in memory */
     const lr_progress *to; /* the caller's; NULL = none */
-    bool is_silent;        /* reports are dropped and ask nothing to stop */
-    double from, share;    /* share > 0: what is reported is this much of a whole, after `from` */
+    bool is_silent;        /* what the backend reports is dropped, and what was said last is said
+                              again: only to ask whether to stop */
+    const char *what;      /* said last by lr_hush_say; NULL = nothing yet */
+    double done, total;
+    double from, share; /* share > 0: what is reported is this much of a whole, after `from` */
 };
 
 void lr_hush_init(struct lr_hush *hush, const lr_progress *to);
+
+/* Reports in place of the silent backend. LR_OK or LR_CANCELLED. what: lives as long as the hush. */
+lr_status lr_hush_say(struct lr_hush *hush, const char *what, double done, double total);
+
+/* What the silent backend asks with before anything has been said: nothing is done yet. */
+void lr_hush_begin(struct lr_hush *hush, const char *what, double total);
 
 #endif

@@ -15,17 +15,18 @@
 /* Stands before the caller's sink and tells how far the rows are. */
 struct counted_sink {
     const lr_row_sink *sink;
-    const lr_progress *progress;
+    struct lr_hush *hush;
     int64_t done, total;
 };
+
+static const char *const what = "computing matrix rows";
 
 static lr_status take_and_count(void *user, const lr_row *row)
 {
     struct counted_sink *counted = user;
     LR_TRY(counted->sink->take(counted->sink->user, row));
     counted->done++;
-    return lr_progress_report(counted->progress, "computing matrix rows", (double)counted->done,
-                              (double)counted->total);
+    return lr_hush_say(counted->hush, what, (double)counted->done, (double)counted->total);
 }
 
 /* Stands before a sink and hands on some elements of each row, multiplied by their factors. */
@@ -192,7 +193,7 @@ static lr_status check_voxel(const struct lr_operator *op, int64_t begin, int64_
     return LR_OK;
 }
 
-static lr_status check_choice(const struct lr_operator *op, const lr_row_choice *choice)
+lr_status lr_rows_check_choice(const struct lr_operator *op, const lr_row_choice *choice)
 {
     LR_TRY(lr_selection_check(op->params.lors, choice->part, op->params.log));
     if (choice->voxels == NULL) {
@@ -228,14 +229,14 @@ lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice,
                                 const lr_row_sink *sink)
 {
     LR_TRY(lr_rows_check_sink(op, sink));
-    LR_TRY(check_choice(op, choice));
-    struct counted_sink counted = {.sink = sink, .progress = op->hush.to};
+    LR_TRY(lr_rows_check_choice(op, choice));
+    struct counted_sink counted = {.sink = sink, .hush = &op->hush};
     const lr_row_sink outer = {take_and_count, &counted};
+    counted.total = choice->voxels != NULL ? choice->num_voxels : choice->end - choice->begin;
+    lr_hush_begin(counted.hush, what, (double)counted.total);
     if (choice->voxels != NULL) {
-        counted.total = choice->num_voxels;
         return run_listed(op, choice, &outer);
     }
-    counted.total = choice->end - choice->begin;
     const struct lr_rows rows = lr_rows_of_voxels(op, choice->begin, choice->end);
     return counted.total > 0 ? lr_rows_run(op, &rows, choice->part, &outer) : LR_OK;
 }
@@ -261,8 +262,9 @@ lr_status lr_operator_point_rows(lr_operator *op, const double (*points_mm)[3], 
         }
     }
     const struct lr_rows rows = {.points_mm = points_mm, .samples = {1, 1, 1}, .end = num_points};
-    struct counted_sink counted = {.sink = sink, .progress = op->hush.to, .total = num_points};
+    struct counted_sink counted = {.sink = sink, .hush = &op->hush, .total = num_points};
     const lr_row_sink outer = {take_and_count, &counted};
+    lr_hush_begin(counted.hush, what, (double)counted.total);
     return num_points > 0 ? lr_rows_run(op, &rows, NULL, &outer) : LR_OK;
 }
 

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "model/lor_check.h"
 #include "model/selection.h"
+#include "operator/numbers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -39,12 +40,9 @@ lr_status lr_scaling_get(const struct lr_operator *op, const lr_lor_span *span, 
     return LR_OK;
 }
 
-lr_status lr_scaling_apply(const struct lr_operator *op, const lr_selection *selection,
-                           const struct lr_side *values)
+static lr_status apply_on_host(const struct lr_operator *op, const lr_selection *selection,
+                               lr_vector *values)
 {
-    if (!lr_has_factors(op) || values->count == 0) {
-        return LR_OK;
-    }
     const int64_t longest = values->count < SPAN_LORS ? values->count : SPAN_LORS;
     struct lr_selection_walk walk = {
         .lors = op->params.lors, .selection = selection, .longest = longest};
@@ -54,9 +52,79 @@ lr_status lr_scaling_apply(const struct lr_operator *op, const lr_selection *sel
         status = lr_scaling_get(op, &walk.span, factors);
         for (int64_t k = 0; status == LR_OK && k < walk.span.count; k++) {
             const int64_t at = walk.position + k;
-            lr_side_put(values, at, (double)factors[k] * lr_side_get(values, at));
+            lr_number_put(values, at, (double)factors[k] * lr_number_get(values, at));
         }
     }
     free(factors);
+    return status;
+}
+
+/* The factors of a selection in its order, at the values' place and in their precision. */
+static lr_status make_factors(const struct lr_operator *op, const lr_selection *selection,
+                              const lr_vector *values, lr_vector *factors)
+{
+    lr_vector host;
+    lr_vector_params params = {.count = values->count,
+                               .precision = values->precision,
+                               .name = "factors of LORs",
+                               .log = op->params.log};
+    LR_TRY(lr_vector_create(&params, &host));
+    lr_status status = lr_vector_fill(&host, 1.0);
+    status = status == LR_OK ? apply_on_host(op, selection, &host) : status;
+    if (status == LR_OK && values->values != NULL) {
+        *factors = host;
+        return LR_OK;
+    }
+    params.place = values->place;
+    status = status == LR_OK ? lr_vector_create(&params, factors) : status;
+    status = status == LR_OK ? lr_vector_copy(&host, factors) : status;
+    lr_vector_destroy(&host);
+    return status;
+}
+
+/* *factors: those of the store, which are made first where there is room; NULL = there is none. */
+static lr_status find_factors(struct lr_operator *op, const lr_selection *selection,
+                              const lr_vector *values, const lr_vector **factors)
+{
+    struct lr_factor_store *store = &op->factor_store;
+    *factors = lr_factor_store_find(store, selection, values);
+    if (*factors != NULL || !lr_factor_store_has_room(store, values, op->params.max_memory_bytes)) {
+        return LR_OK;
+    }
+    lr_vector made = {0};
+    LR_TRY(make_factors(op, selection, values, &made));
+    const lr_status status = lr_factor_store_add(store, selection, &made, op->params.log);
+    if (status != LR_OK) {
+        lr_vector_destroy(&made);
+        return status;
+    }
+    *factors = lr_factor_store_find(store, selection, values);
+    return LR_OK;
+}
+
+lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection, lr_vector *values)
+{
+    const lr_vector *factors = NULL;
+    if (!lr_has_factors(op) || values->count == 0) {
+        return LR_OK;
+    }
+    LR_TRY(find_factors(op, selection, values, &factors));
+    return factors != NULL ? lr_vector_multiply(values, factors)
+                           : lr_scaling_apply_once(op, selection, values);
+}
+
+lr_status lr_scaling_apply_once(const struct lr_operator *op, const lr_selection *selection,
+                                lr_vector *values)
+{
+    if (!lr_has_factors(op) || values->count == 0) {
+        return LR_OK;
+    }
+    if (values->values != NULL) {
+        return apply_on_host(op, selection, values);
+    }
+    lr_vector factors = {0};
+    lr_status status = make_factors(op, selection, values, &factors);
+    status = status == LR_OK ? lr_vector_multiply(values, &factors) : status;
+    lr_vector_destroy(&factors);
     return status;
 }

@@ -6,7 +6,6 @@
 #define LR_OPERATOR_SCALING_H
 
 #include "operator/facade.h"
-#include "operator/side.h"
 
 static inline bool lr_has_factors(const struct lr_operator *op)
 {
@@ -19,8 +18,13 @@ static inline bool lr_has_factors(const struct lr_operator *op)
 lr_status lr_scaling_get(const struct lr_operator *op, const lr_lor_span *span, float *values);
 
 /* Multiplies LOR values, which stand in the selection's order, by their factors; without factors
- * leaves them alone. A few MB of working memory, however many there are. */
-lr_status lr_scaling_apply(const struct lr_operator *op, const lr_selection *selection,
-                           const struct lr_side *values);
+ * leaves them alone. Factors are kept for the next time where there is room (operator/factor_store.h);
+ * else that takes a few MB on the host, however many there are, and on a device as much as the values. */
+lr_status lr_scaling_apply(struct lr_operator *op, const lr_selection *selection,
+                           lr_vector *values);
+
+/* The same, keeping nothing: of what is done once. */
+lr_status lr_scaling_apply_once(const struct lr_operator *op, const lr_selection *selection,
+                                lr_vector *values);
 
 #endif

@@ -9,7 +9,6 @@
 #include "operator/scaling.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Factors held at a time; a module pair is not divided. Where every window costs as much as all
  * LORs, fewer and larger ones. */
@@ -46,38 +45,43 @@ static lr_selection cut_window(const lr_lors *lors, const lr_selection *part, in
 struct sum {
     struct lr_operator *op;
     const lr_selection *part; /* checked, not empty, not all */
-    struct lr_side image;     /* of one window, in the backend's precision */
+    lr_vector image;          /* of one window, on the host */
     double *total;            /* [num_voxels] */
     int64_t done, num_values;
 };
 
+/* 1 for each of so many LORs, times their factors. */
+static lr_status make_ones(const struct lr_operator *op, const lr_selection *part, int64_t count,
+                           lr_vector *values)
+{
+    LR_TRY(lr_make_numbers(op, "LOR data in the backend's precision", count, values));
+    const lr_status status = lr_vector_fill(values, 1.0);
+    return status == LR_OK ? lr_scaling_apply_once(op, part, values) : status;
+}
+
 static lr_status add_window(struct sum *sum, const lr_selection *window)
 {
-    const struct lr_operator *op = sum->op;
-    struct lr_side values = lr_data_side(op, NULL, op->backend.fns->computes_in_double);
-    values.count = lr_selection_count(op->params.lors, window);
-    LR_TRY(lr_side_alloc(&values, op->params.log));
-    for (int64_t k = 0; k < values.count; k++) {
-        lr_side_put(&values, k, 1.0);
-    }
+    struct lr_operator *op = sum->op;
+    const int64_t count = lr_selection_count(op->params.lors, window);
+    lr_vector values = {0};
     sum->op->hush.from = (double)sum->done / (double)sum->num_values;
-    sum->op->hush.share = (double)values.count / (double)sum->num_values;
-    lr_status status = lr_scaling_apply(op, window, &values);
+    sum->op->hush.share = (double)count / (double)sum->num_values;
+    lr_status status = make_ones(op, window, count, &values);
     if (status == LR_OK) {
         status = lr_project_back_part(op, window, &values, &sum->image);
     }
     for (int64_t v = 0; status == LR_OK && v < sum->image.count; v++) {
-        sum->total[v] += lr_side_get(&sum->image, v);
+        sum->total[v] += lr_number_get(&sum->image, v);
     }
-    sum->done += values.count;
-    free(values.values);
+    sum->done += count;
+    lr_vector_destroy(&values);
     return status;
 }
 
 static lr_status add_windows(struct sum *sum)
 {
     const struct lr_backend_fns *fns = sum->op->backend.fns;
-    const bool is_divided = fns->back_part != NULL && !fns->goes_by_rows;
+    const bool is_divided = fns->has_parts && !fns->goes_by_rows;
     const int64_t most = is_divided ? WINDOW_LORS : LARGE_WINDOW_LORS;
     const int64_t end = sum->part->lors != NULL ? sum->part->num_lors : sum->part->num_pairs;
     for (int64_t begin = 0; begin < end;) {
@@ -88,8 +92,7 @@ static lr_status add_windows(struct sum *sum)
     return LR_OK;
 }
 
-static lr_status sum_windows(struct lr_operator *op, const lr_selection *part,
-                             const struct lr_side *image)
+static lr_status sum_windows(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
     struct sum sum = {.op = op,
                       .part = part,
@@ -99,38 +102,33 @@ static lr_status sum_windows(struct lr_operator *op, const lr_selection *part,
     lr_status status = sum.total != NULL ? add_windows(&sum) : LR_FAILED;
     op->hush.share = 0.0;
     for (int64_t v = 0; status == LR_OK && v < image->count; v++) {
-        lr_side_put(image, v, sum.total[v]);
+        lr_number_put(image, v, sum.total[v]);
     }
     free(sum.total);
     return status;
 }
 
 /* All LORs at once, where the backend knows no parts. */
-static lr_status sum_all(const struct lr_operator *op, const struct lr_side *image)
+static lr_status sum_all(const struct lr_operator *op, lr_vector *image)
 {
-    struct lr_side values = lr_data_side(op, NULL, op->backend.fns->computes_in_double);
-    LR_TRY(lr_side_alloc(&values, op->params.log));
-    for (int64_t k = 0; k < values.count; k++) {
-        lr_side_put(&values, k, 1.0);
-    }
-    lr_status status = lr_scaling_apply(op, NULL, &values);
+    lr_vector values = {0};
+    lr_status status = make_ones(op, NULL, op->info.num_lors, &values);
     if (status == LR_OK) {
-        status = op->backend.fns->back(op->backend.self, values.values, image->values);
+        status = op->backend.fns->back(op->backend.self, NULL, &values, image);
     }
-    free(values.values);
+    lr_vector_destroy(&values);
     return status;
 }
 
 /* A^T n of a part, in the backend's precision. */
-static lr_status sum_part(struct lr_operator *op, const lr_selection *part,
-                          const struct lr_side *image)
+static lr_status sum_part(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
     return lr_has_factors(op) ? sum_windows(op, part, image)
                               : lr_project_back_part(op, part, NULL, image);
 }
 
 /* Every module pair: all LORs as a part. */
-static lr_status sum_pairs(struct lr_operator *op, const struct lr_side *image)
+static lr_status sum_pairs(struct lr_operator *op, lr_vector *image)
 {
     const int64_t num_pairs = op->params.lors->num_pairs;
     int32_t *pairs = lr_alloc(num_pairs, sizeof(*pairs), "the list of pairs", op->params.log);
@@ -146,71 +144,72 @@ static lr_status sum_pairs(struct lr_operator *op, const struct lr_side *image)
     return status;
 }
 
-static lr_status compute(struct lr_operator *op, const lr_selection *part,
-                         const struct lr_side *image)
+static lr_status compute(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
-    if (!lr_selection_is_all(part)) {
+    if (part != NULL) {
         return sum_part(op, part, image);
     }
-    return op->backend.fns->back_part != NULL ? sum_pairs(op, image) : sum_all(op, image);
+    return op->backend.fns->has_parts ? sum_pairs(op, image) : sum_all(op, image);
 }
 
 /* image: [num_voxels]; touched only when all is well. */
-static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection *part, float *image)
+static lr_status compute_sensitivity(struct lr_operator *op, const lr_selection *part,
+                                     lr_vector *image)
 {
-    const struct lr_side out = lr_image_side(op, image, false);
-    struct lr_side inner = lr_image_side(op, NULL, op->backend.fns->computes_in_double);
-    LR_TRY(lr_side_alloc(&inner, op->params.log));
-    const lr_status status = compute(op, part, &inner);
+    lr_vector inner;
+    LR_TRY(lr_project_check_room(op));
+    LR_TRY(lr_make_numbers(op, "an image in the backend's precision", op->info.num_voxels, &inner));
+    lr_status status = compute(op, part, &inner);
     if (status == LR_OK) {
-        lr_side_copy(&inner, &out);
+        status = lr_vector_copy(&inner, image);
     }
-    free(inner.values);
+    lr_vector_destroy(&inner);
     return status;
 }
 
 static lr_status keep_sensitivity(struct lr_operator *op)
 {
-    float *image = lr_alloc(op->info.num_voxels, sizeof(*image), "the sensitivity", op->params.log);
-    if (image == NULL) {
+    float *values =
+        lr_alloc(op->info.num_voxels, sizeof(*values), "the sensitivity", op->params.log);
+    if (values == NULL) {
         return LR_FAILED;
     }
-    const lr_status status = compute_sensitivity(op, NULL, image);
+    lr_vector image = lr_vector_of_floats(values, op->info.num_voxels);
+    const lr_status status = compute_sensitivity(op, NULL, &image);
     if (status == LR_OK) {
-        op->sensitivity = image;
+        op->sensitivity = values;
     } else {
-        free(image);
+        free(values);
     }
     return status;
 }
 
-static lr_status refuse_missing(const struct lr_operator *op, const float *image)
+static lr_status check_image(const struct lr_operator *op, const lr_vector *image)
 {
-    return image != NULL
+    if (image == NULL || (image->values == NULL && image->storage == NULL)) {
+        return lr_error(op->params.log, LR_USAGE, "a sensitivity needs an image to go to");
+    }
+    return image->count == op->info.num_voxels
                ? LR_OK
-               : lr_error(op->params.log, LR_USAGE, "a sensitivity needs an image to go to");
+               : lr_error(op->params.log, LR_USAGE,
+                          "the image has %lld numbers where the operator has %lld",
+                          (long long)image->count, (long long)op->info.num_voxels);
 }
 
-lr_status lr_operator_sensitivity(lr_operator *op, float *image)
+lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_vector *image)
 {
-    LR_TRY(refuse_missing(op, image));
+    const lr_selection all = {0};
+    part = part != NULL ? part : &all;
+    LR_TRY(check_image(op, image));
+    LR_TRY(lr_selection_check(op->params.lors, part, op->params.log));
+    if (!lr_selection_is_all(part)) {
+        return lr_selection_count(op->params.lors, part) == 0
+                   ? lr_vector_fill(image, 0.0)
+                   : compute_sensitivity(op, part, image);
+    }
     if (op->sensitivity == NULL) {
         LR_TRY(keep_sensitivity(op));
     }
-    memcpy(image, op->sensitivity, (size_t)op->info.num_voxels * sizeof(*image));
-    return LR_OK;
-}
-
-lr_status lr_operator_sensitivity_part(lr_operator *op, const lr_selection *part, float *image)
-{
-    LR_TRY(refuse_missing(op, image));
-    LR_TRY(lr_selection_check(op->params.lors, part, op->params.log));
-    if (lr_selection_is_all(part)) {
-        return lr_operator_sensitivity(op, image);
-    }
-    if (lr_selection_count(op->params.lors, part) == 0) {
-        memset(image, 0, (size_t)op->info.num_voxels * sizeof(*image));
-        return LR_OK;
-    }
-    return compute_sensitivity(op, part, image);
+    const lr_vector kept = lr_vector_of_floats(op->sensitivity, op->info.num_voxels);
+    return lr_vector_copy(&kept, image);
 }

@@ -15,11 +15,17 @@ enum { SAMPLE_ROWS = 48 };
 /* Projections that take less than this altogether are not worth a look at the matrix. */
 #define SHORT_SECONDS 1.0
 
+/* Projections that a matrix must serve at least. */
+#define LEAST_PROJECTIONS 2.0
+
+/* How many times as fast as one by one rows may be together, for each thread. */
+#define TOGETHER 4.0
+
 /* How long rows are watched before they are believed to go on at that pace. */
 #define WATCH_SECONDS 0.25
 
-/* What a thread reads of a kept matrix in a second while it projects: 2 threads of a desktop and 16 of a
- * server did 1.6e9 bytes each. */
+/* What a thread reads of a kept matrix in a second while it projects, at least: 16 threads did 1.7e9
+ * bytes each, 2 of another machine 3.2e9 (docs/performance.md). */
 #define READ_BYTES_S 1.6e9
 
 #define MAX_LORS ((int64_t)1 << 32)
@@ -35,47 +41,31 @@ struct stored {
     struct lr_backend_fns fns; /* ours, under the inner backend's name */
 };
 
-static lr_status stored_forward(void *self, const void *image, void *data)
+static lr_status stored_forward(void *self, const lr_selection *part, const lr_vector *image,
+                                lr_vector *values)
 {
     const struct stored *stored = self;
-    const bool is_double = stored->fns.computes_in_double;
+    const int threads = stored->params->threads;
     LR_TRY(lr_progress_report(stored->params->progress, "projecting", 0.0, 1.0));
-    return lr_matrix_forward(&stored->matrix, stored->params->threads,
-                             (struct lr_matrix_vector){is_double, (void *)(uintptr_t)image},
-                             (struct lr_matrix_vector){is_double, data});
-}
-
-static lr_status stored_back(void *self, const void *data, void *image)
-{
-    const struct stored *stored = self;
-    const bool is_double = stored->fns.computes_in_double;
-    LR_TRY(lr_progress_report(stored->params->progress, "back-projecting", 0.0, 1.0));
-    return lr_matrix_back(&stored->matrix, stored->params->threads,
-                          (struct lr_matrix_vector){is_double, (void *)(uintptr_t)data},
-                          (struct lr_matrix_vector){is_double, image});
-}
-
-static lr_status stored_forward_part(void *self, const lr_selection *part, const void *image,
-                                     void *values)
-{
-    const struct stored *stored = self;
-    const bool is_double = stored->fns.computes_in_double;
-    const struct lr_matrix_vector vectors[2] = {{is_double, (void *)(uintptr_t)image},
-                                                {is_double, values}};
-    LR_TRY(lr_progress_report(stored->params->progress, "projecting", 0.0, 1.0));
-    return lr_matrix_forward_part(&stored->matrix, stored->params->threads,
+    if (part == NULL) {
+        return lr_matrix_forward(&stored->matrix, threads, image, values);
+    }
+    const lr_vector vectors[2] = {*image, *values};
+    return lr_matrix_forward_part(&stored->matrix, threads,
                                   &(struct lr_matrix_part){stored->params->lors, part}, vectors);
 }
 
-static lr_status stored_back_part(void *self, const lr_selection *part, const void *values,
-                                  void *image)
+static lr_status stored_back(void *self, const lr_selection *part, const lr_vector *values,
+                             lr_vector *image)
 {
     const struct stored *stored = self;
-    const bool is_double = stored->fns.computes_in_double;
-    const struct lr_matrix_vector vectors[2] = {{is_double, (void *)(uintptr_t)values},
-                                                {is_double, image}};
+    const int threads = stored->params->threads;
     LR_TRY(lr_progress_report(stored->params->progress, "back-projecting", 0.0, 1.0));
-    return lr_matrix_back_part(&stored->matrix, stored->params->threads,
+    if (part == NULL) {
+        return lr_matrix_back(&stored->matrix, threads, values, image);
+    }
+    const lr_vector vectors[2] = {values != NULL ? *values : (lr_vector){0}, *image};
+    return lr_matrix_back_part(&stored->matrix, threads,
                                &(struct lr_matrix_part){stored->params->lors, part}, vectors);
 }
 
@@ -153,9 +143,29 @@ static struct lr_rows voxel_rows(const struct lr_backend_params *params, int64_t
 
 struct sampling {
     struct lr_matrix_sample sample;
-    const lr_progress *progress;
+    struct lr_hush *hush;
     const lr_log *log;
+    double start_s; /* when the second row began: the first wakes the backend up */
 };
+
+/* What all rows take at the pace of the sample, at least. */
+static double sampled_seconds(const struct sampling *sampling,
+                              const struct lr_backend_params *params)
+{
+    const double rows = (double)lr_grid_num_voxels(params->grid);
+    const double each_s =
+        (lr_clock_seconds() - sampling->start_s) / (double)(sampling->sample.num_rows - 1);
+    return each_s * rows / (TOGETHER * params->threads);
+}
+
+/* Whether the matrix would take longer than it saves, as far as the sample goes. */
+static bool is_hopeless(const struct sampling *sampling, const struct lr_backend_params *params,
+                        const struct lr_stored_wish *wish)
+{
+    return wish->anew_s > 0.0 && sampling->sample.num_rows > 1 &&
+           lr_clock_seconds() - sampling->start_s > WATCH_SECONDS &&
+           sampled_seconds(sampling, params) > wish->anew_s;
+}
 
 static lr_status take_sample(void *user, const lr_row *row)
 {
@@ -176,19 +186,20 @@ static lr_status take_sample(void *user, const lr_row *row)
 
 /* The rows of small grids are all looked at, those of larger ones in steps. */
 static lr_status sample_rows(const struct lr_backend *backend,
-                             const struct lr_backend_params *params, struct sampling *sampling)
+                             const struct lr_backend_params *params,
+                             const struct lr_stored_wish *wish, struct sampling *sampling)
 {
     const int64_t num_rows = lr_grid_num_voxels(params->grid);
     const int64_t count = num_rows < SAMPLE_ROWS ? num_rows : SAMPLE_ROWS;
     const lr_row_sink sink = {take_sample, sampling};
-    for (int64_t k = 0; k < count; k++) {
+    for (int64_t k = 0; k < count && !is_hopeless(sampling, params, wish); k++) {
         const double turns = ((double)k + 0.5) * GOLDEN_SHARE;
         const double share = turns - (double)(int64_t)turns;
         const int64_t row = count == num_rows ? k : (int64_t)(share * (double)num_rows);
         const struct lr_rows rows = voxel_rows(params, row, row + 1);
-        LR_TRY(lr_progress_report(sampling->progress, "estimating the matrix", (double)k,
-                                  (double)count));
+        LR_TRY(lr_hush_say(sampling->hush, "estimating the matrix", (double)k, (double)count));
         LR_TRY(backend->fns->rows(backend->self, &rows, &sink));
+        sampling->start_s = k == 0 ? lr_clock_seconds() : sampling->start_s;
     }
     return LR_OK;
 }
@@ -198,7 +209,7 @@ static lr_status sample_rows(const struct lr_backend *backend,
 struct generation {
     struct lr_matrix *matrix;
     const struct lr_backend_params *params;
-    const lr_progress *progress;
+    struct lr_hush *hush;
     int64_t num_rows, limit_bytes;
     double num_elements;    /* as estimated */
     double worth_s, made_s; /* what making it may take, 0 = any time; what it takes at this pace */
@@ -228,8 +239,8 @@ static lr_status take_row(void *user, const lr_row *row)
         generation->too_slow = true;
         return LR_FAILED;
     }
-    return lr_progress_report(generation->progress, "rendering the matrix", (double)(row->row + 1),
-                              (double)generation->num_rows);
+    return lr_hush_say(generation->hush, "rendering the matrix", (double)(row->row + 1),
+                       (double)generation->num_rows);
 }
 
 static lr_status generate(const struct lr_backend *backend, struct generation *generation)
@@ -302,26 +313,32 @@ static lr_status put_in_place(struct lr_backend *backend, const struct lr_backen
     stored->fns = (struct lr_backend_fns){
         .name = backend->fns->name,
         .computes_in_double = backend->fns->computes_in_double,
+        .voxel_bytes = backend->fns->voxel_bytes,
         .forward = stored_forward,
         .back = stored_back,
         .rows = stored_rows,
         .picture = backend->fns->picture != NULL ? stored_picture : NULL,
-        .forward_part = stored_forward_part,
-        .back_part = stored_back_part,
+        .has_parts = true,
         .destroy = stored_destroy,
     };
     backend->fns = &stored->fns;
+    backend->place = NULL; /* the matrix is the host's */
     backend->self = stored;
     *size = (struct lr_stored_size){true, matrix->num_elements, matrix->memory_bytes};
     *matrix = (struct lr_matrix){0};
     return LR_OK;
 }
 
+double lr_stored_seconds(int64_t bytes, int threads)
+{
+    return (double)bytes / (READ_BYTES_S * threads);
+}
+
 /* What projections from a matrix of that size take. */
 static double kept_seconds(const struct lr_backend_params *params,
                            const struct lr_stored_wish *wish, int64_t bytes)
 {
-    return wish->projections * (double)bytes / (READ_BYTES_S * params->threads);
+    return wish->projections * lr_stored_seconds(bytes, params->threads);
 }
 
 /* `matrix` is empty and belongs to the caller, who frees what is left in it. */
@@ -358,7 +375,7 @@ static lr_status fill_if_it_fits(struct lr_backend *backend, struct lr_matrix *m
     }
     struct generation generation = {.matrix = matrix,
                                     .params = params,
-                                    .progress = wish->hush->to,
+                                    .hush = wish->hush,
                                     .num_rows = num_rows,
                                     .limit_bytes = memory_limit(params),
                                     .num_elements = (double)sample->num_elements *
@@ -378,6 +395,11 @@ static lr_status wrap_sampled(struct lr_backend *backend, const struct lr_backen
     return status;
 }
 
+bool lr_stored_may_pay(const struct lr_stored_wish *wish)
+{
+    return wish->projections == 0.0 || wish->projections >= LEAST_PROJECTIONS;
+}
+
 lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_params *params,
                          const struct lr_stored_wish *wish, struct lr_stored_size *size)
 {
@@ -385,15 +407,24 @@ lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_par
     if (params->lors->count >= MAX_LORS) {
         return decline_count(params, wish);
     }
+    if (!lr_stored_may_pay(wish)) {
+        lr_debug(params->log,
+                 "no matrix is kept: all LORs are projected %.3g times, and making it takes longer "
+                 "than once",
+                 wish->projections);
+        return LR_OK;
+    }
     if (wish->anew_s > 0.0 && wish->anew_s < SHORT_SECONDS) {
         lr_debug(params->log, "no matrix is kept: all projections take about %.2g s without it",
                  wish->anew_s);
         return LR_OK;
     }
-    struct sampling sampling = {.progress = wish->hush->to, .log = params->log};
+    struct sampling sampling = {.hush = wish->hush, .log = params->log};
     wish->hush->is_silent = true;
-    lr_status status = sample_rows(backend, params, &sampling);
-    if (status == LR_OK) {
+    lr_status status = sample_rows(backend, params, wish, &sampling);
+    if (status == LR_OK && is_hopeless(&sampling, params, wish)) {
+        status = decline_time(params, wish, sampled_seconds(&sampling, params));
+    } else if (status == LR_OK) {
         status = wrap_sampled(backend, params, wish, &sampling.sample, size);
     }
     wish->hush->is_silent = false;

@@ -15,10 +15,16 @@ struct lr_stored_size {
 
 struct lr_stored_wish {
     bool required;        /* a matrix that does not fit is an error */
-    double projections;   /* forward or back, of all LORs, that are to come, and: */
+    double projections;   /* forward or back, of all LORs, that are to come; 0 = not known, or no
+                             matter; and: */
     double anew_s;        /* what they take without the matrix; 0 = not known, or no matter */
     struct lr_hush *hush; /* what params->progress belongs to */
 };
+
+/* Whether a matrix may pay at all: making it takes longer than projecting once, and so do both of
+ * less than two projections. Few events are projected alone, and need all LORs for the sensitivity
+ * only. */
+bool lr_stored_may_pay(const struct lr_stored_wish *wish);
 
 /* Generates the matrix of *backend from its rows and puts a backend in its place that owns it and
  * projects from the matrix: elements in float, arrays in the precision of the backend wrapped, sums
@@ -35,5 +41,8 @@ struct lr_stored_wish {
  * params: must live as long as the backend. */
 lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_params *params,
                          const struct lr_stored_wish *wish, struct lr_stored_size *size);
+
+/* What a projection from a matrix of that size takes. */
+double lr_stored_seconds(int64_t bytes, int threads);
 
 #endif

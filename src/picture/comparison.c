@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "picture/axes.h"
 #include "picture/error_chart.h"
 #include "picture/font.h"
 #include "picture/pixel_lor.h"
@@ -18,33 +19,38 @@
 enum {
     margin = 24,
     gap = 16,
-    text_scale = 2,
-    title_scale = 3,
-    letter_width = text_scale * (lr_font_width + 1),
-    line_height = 11 * text_scale,
-    title_height = 14 * title_scale,
-    card_width = 23 * letter_width,
+    text_px = 16,
+    title_px = 26,
+    line_height = 24,
+    title_height = 40,
     card_lines = 6,
     num_notes = 3,
-    widest_note = 80, /* letters */
     card_height = title_height + card_lines * line_height,
     bar_width = 18,
-    bar_room = bar_width + 24 + 7 * letter_width,
-    chart_height = 320,
+    chart_height = 340,
     widest_chart = 1100,
-    widest_line = 120, /* letters of the subtitle that the page is made wide enough for */
+    widest_line = 1400, /* pixels of title and subtitle that the page is made wide enough for */
     most_sampled = 64,
     most_pixels = 256 /* a crystal and axis */
 };
 
-static const lr_colour white = {255, 255, 255}, ink = {38, 38, 38}, soft_ink = {105, 105, 105};
-static const lr_colour nothing = {205, 205, 205};
+static const lr_colour white = {255, 255, 255}, ink = {38, 38, 38};
+/* Grey, but none that letters have at their edges. */
+static const lr_colour nothing = {203, 206, 210};
+static const lr_text_style plain = {.colour = {38, 38, 38}, .size_px = text_px},
+                           soft = {.colour = {90, 90, 90}, .size_px = text_px},
+                           large = {.colour = {38, 38, 38}, .size_px = title_px, .bold = true};
 
 enum column { COLUMN_SAMPLED, COLUMN_EXACT, COLUMN_DIFFERENCE, NUM_COLUMNS };
 static const char *const headings[NUM_COLUMNS][2] = {
-    {"sampled", ""},
+    {"sampled", "on the scale of the exact one"},
     {"exact", "probability per pair"},
-    {"sampled - exact", "% of the largest exact"},
+    {"sampled less exact", "in percent of the largest exact one"},
+};
+static const char *const notes[num_notes] = {
+    "The faces of the primary module, u to the right and v up. Each crystal is cut",
+    "into the pieces that lie on different LORs as seen through the point, each in",
+    "the colour of its element. Dark violet is zero; grey is no LOR in coincidence.",
 };
 
 /* The page under way. */
@@ -53,10 +59,13 @@ struct page {
     lr_picture *picture;
     lr_row_error *errors; /* [num_sampled] */
     int64_t num_pixels;
-    int64_t *lors;  /* [num_pixels], of each pixel of a panel; -1 = none */
-    float *values;  /* [num_pixels], what a panel shows */
-    double high;    /* weight at the end of the colours */
-    int panel[2];   /* size of a panel */
+    int64_t *lors;             /* [num_pixels], of each pixel of a panel; -1 = none */
+    float *values;             /* [num_pixels], what a panel shows */
+    double high;               /* weight at the end of the colours */
+    int panel[2];              /* size of a panel */
+    struct lr_axes axes;       /* around it */
+    struct lr_margins margins; /* of the axes */
+    int card_width;
     int row_height; /* of a row of panels */
     int header, footer;
     int x[NUM_COLUMNS], size[2];
@@ -112,18 +121,19 @@ static void find_scales(struct page *page)
 /* --- text --- */
 
 static void write_text(const struct page *page, const int corner[2], const char *text,
-                       lr_colour colour)
+                       const lr_text_style *style)
 {
-    lr_picture_text(page->picture, corner, text,
-                    &(lr_text_style){.colour = colour, .scale = text_scale});
+    lr_text_style within = *style;
+    within.most_px = page->size[0] - margin - corner[0];
+    lr_picture_text(page->picture, corner, text, &within);
 }
 
 /* One line of a card: what it is, and at the right its value. */
 static void write_figure(const struct page *page, int *y, const char *what, const char *value)
 {
-    const int width = letter_width * (int)strlen(value);
-    write_text(page, (int[2]){margin, *y}, what, soft_ink);
-    write_text(page, (int[2]){margin + card_width - width, *y}, value, ink);
+    const int width = lr_picture_text_width(value, &plain);
+    write_text(page, (int[2]){margin, *y}, what, &soft);
+    write_text(page, (int[2]){margin + page->card_width - width, *y}, value, &plain);
     *y += line_height;
 }
 
@@ -143,8 +153,7 @@ static void write_card(const struct page *page, int top, int k)
     int y = top;
     char text[64];
     snprintf(text, sizeof(text), "R = %d", rays);
-    lr_picture_text(page->picture, (int[2]){margin, y}, text,
-                    &(lr_text_style){.colour = ink, .scale = title_scale});
+    write_text(page, (int[2]){margin, y}, text, &large);
     y += title_height;
     write_percent(page, &y, "relative L2", error->relative_l2);
     write_percent(page, &y, "law 0.6 / R", LR_SAMPLING_LAW / rays);
@@ -159,14 +168,13 @@ static void write_card(const struct page *page, int top, int k)
 /* Draws the subtitle into lines from `top` on, or, without a picture, only counts them. */
 static int break_subtitle(const struct page *page, const lr_picture *picture, int top)
 {
-    const size_t most = (size_t)((page->size[0] - 2 * margin) / letter_width);
     const char *text = page->params->subtitle;
     int lines = 0;
     for (; text != NULL && *text != '\0'; lines++) {
         struct lr_font_text line;
-        lr_font_next_line(&text, most, &line);
+        lr_font_next_line(&text, page->size[0] - 2 * margin, &soft, &line);
         if (picture != NULL) {
-            write_text(page, (int[2]){margin, top + lines * line_height}, line.text, soft_ink);
+            write_text(page, (int[2]){margin, top + lines * line_height}, line.text, &soft);
         }
     }
     return lines;
@@ -177,28 +185,22 @@ static void write_header(const struct page *page)
     const lr_comparison_params *params = page->params;
     int y = margin;
     if (params->title != NULL) {
-        lr_picture_text(page->picture, (int[2]){margin, y}, params->title,
-                        &(lr_text_style){.colour = ink, .scale = title_scale});
+        write_text(page, (int[2]){margin, y}, params->title, &large);
         y += title_height;
     }
     break_subtitle(page, page->picture, y);
     for (int c = 0; c < NUM_COLUMNS; c++) {
-        const int above = page->header - 2 * line_height;
-        write_text(page, (int[2]){page->x[c], above}, headings[c][0], ink);
-        write_text(page, (int[2]){page->x[c], above + line_height}, headings[c][1], soft_ink);
+        const int above = page->header - page->margins.top - 2 * line_height;
+        write_text(page, (int[2]){page->x[c], above}, headings[c][0], &plain);
+        write_text(page, (int[2]){page->x[c], above + line_height}, headings[c][1], &soft);
     }
 }
 
 static void write_footer(const struct page *page)
 {
-    static const char *const lines[num_notes] = {
-        "The faces of the primary module, u to the right and v up. Each crystal is cut",
-        "into the pieces that lie on different LORs as seen through the point, each in",
-        "the colour of its element. Dark violet is zero; grey is no LOR in coincidence.",
-    };
-    int y = page->size[1] - margin - num_notes * line_height + 4 * text_scale;
+    int y = page->size[1] - margin - num_notes * line_height;
     for (int n = 0; n < num_notes; n++) {
-        write_text(page, (int[2]){margin, y}, lines[n], soft_ink);
+        write_text(page, (int[2]){margin, y}, notes[n], &soft);
         y += line_height;
     }
 }
@@ -230,20 +232,28 @@ static void draw_panel(const struct page *page, const int corner[2], lr_colour_m
                                     .colours = colours,
                                     .not_a_number = nothing});
     cut_crystals(page, corner);
+    struct lr_axes axes = page->axes;
+    axes.corner[0] = corner[0];
+    axes.corner[1] = corner[1];
+    lr_axes_draw(page->picture, &axes);
 }
 
-static void draw_bar(const struct page *page, const int corner[2], lr_colour_map colours,
-                     const double range[2])
+static lr_bar_params bar_of(const struct page *page, enum column column, double high)
 {
-    lr_picture_bar(page->picture, (int[2]){corner[0] + page->panel[0] + 10, corner[1]},
-                   &(lr_bar_params){.size = {bar_width, page->panel[1]},
-                                    .low = range[0],
-                                    .high = range[1],
-                                    .colours = colours,
-                                    .unit = colours == LR_COLOURS_DIVERGING ? "%" : NULL,
-                                    .text = ink,
-                                    .text_scale = text_scale,
-                                    .num_labels = 3});
+    const bool is_difference = column == COLUMN_DIFFERENCE;
+    return (lr_bar_params){.size = {bar_width, page->panel[1]},
+                           .low = is_difference ? -high : 0.0,
+                           .high = high,
+                           .colours = is_difference ? LR_COLOURS_DIVERGING : LR_COLOURS_PERCEPTUAL,
+                           .unit = is_difference ? "%" : "per pair",
+                           .text = ink,
+                           .text_px = text_px};
+}
+
+static void draw_bar(const struct page *page, const int corner[2], enum column column, double high)
+{
+    const lr_bar_params bar = bar_of(page, column, high);
+    lr_picture_bar(page->picture, (int[2]){corner[0] + page->panel[0] + gap, corner[1]}, &bar);
 }
 
 static void draw_weights(const struct page *page, int top, const lr_row *row, enum column column)
@@ -255,8 +265,13 @@ static void draw_weights(const struct page *page, int top, const lr_row *row, en
     }
     draw_panel(page, corner, LR_COLOURS_PERCEPTUAL, range);
     if (column == COLUMN_EXACT) {
-        draw_bar(page, corner, LR_COLOURS_PERCEPTUAL, range);
+        draw_bar(page, corner, column, page->high);
     }
+}
+
+static double highest_difference(const struct page *page, int k)
+{
+    return round_up(100.0 * page->errors[k].largest_error);
 }
 
 static void draw_difference(const struct page *page, int top, int k)
@@ -264,7 +279,7 @@ static void draw_difference(const struct page *page, int top, int k)
     const lr_comparison_params *params = page->params;
     const int corner[2] = {page->x[COLUMN_DIFFERENCE], top};
     const double percent = page->errors[k].largest > 0.0 ? 100.0 / page->errors[k].largest : 0.0;
-    const double most = round_up(100.0 * page->errors[k].largest_error);
+    const double most = highest_difference(page, k);
     for (int64_t n = 0; n < page->num_pixels; n++) {
         const int64_t lor = page->lors[n];
         page->values[n] = lor < 0 ? NAN
@@ -273,7 +288,7 @@ static void draw_difference(const struct page *page, int top, int k)
     }
     const double range[2] = {-most, most};
     draw_panel(page, corner, LR_COLOURS_DIVERGING, range);
-    draw_bar(page, corner, LR_COLOURS_DIVERGING, range);
+    draw_bar(page, corner, COLUMN_DIFFERENCE, most);
 }
 
 /* --- the page --- */
@@ -283,27 +298,53 @@ static int larger(int a, int b)
     return a > b ? a : b;
 }
 
-static int width_of(const char *text, int scale)
+/* Width of a text (NULL: none), but for what is above `most`. */
+static int width_within(const char *text, const lr_text_style *style, int most)
 {
-    return text == NULL ? 0 : lr_picture_text_width(text, &(lr_text_style){.scale = scale});
+    const int width = text != NULL ? lr_picture_text_width(text, style) : 0;
+    return width < most ? width : most;
+}
+
+static void arrange_axes(struct page *page)
+{
+    const lr_module *module = &page->params->lors->scanner->modules[page->params->module];
+    const double half_u = 0.5 * module->crystals[0] * module->pitch_mm[0];
+    const double half_v = 0.5 * module->crystals[1] * module->pitch_mm[1];
+    page->axes = (struct lr_axes){.size = {page->panel[0], page->panel[1]},
+                                  .across = {-half_u, half_u, "u (mm)", false},
+                                  .up = {-half_v, half_v, "v (mm)", false},
+                                  .ink = ink,
+                                  .text_px = text_px};
+    page->margins = lr_axes_margins(&page->axes);
+    page->card_width = lr_picture_text_width("largest error", &soft) + gap +
+                       lr_picture_text_width("10000 of 10000", &plain);
+}
+
+/* The widest bar of a column; scales are not known yet, but labels have few digits. */
+static int room_of_bar(const struct page *page, enum column column)
+{
+    if (column == COLUMN_SAMPLED) {
+        return gap;
+    }
+    const lr_bar_params widest = bar_of(page, column, column == COLUMN_EXACT ? 1e-4 : 1.2);
+    return gap + lr_picture_bar_width(&widest) + gap;
 }
 
 static void arrange_columns(struct page *page)
 {
-    int x = margin + card_width + 2 * gap;
+    int x = margin + page->card_width + 2 * gap;
     for (int c = 0; c < NUM_COLUMNS; c++) {
-        const int bar = c == COLUMN_SAMPLED ? gap : bar_room + gap;
-        page->x[c] = x;
-        x += larger(page->panel[0] + bar, letter_width * (int)strlen(headings[c][1]) + 2 * gap);
-        x = larger(x, page->x[c] + letter_width * (int)strlen(headings[c][0]) + gap);
+        page->x[c] = x + page->margins.left;
+        x = page->x[c] + page->panel[0] + room_of_bar(page, (enum column)c) + gap;
+        for (int line = 0; line < 2; line++) {
+            const int text = lr_picture_text_width(headings[c][line], &plain);
+            x = larger(x, page->x[c] + text + 2 * gap);
+        }
     }
-    page->size[0] = larger(x, widest_note * letter_width + margin) + margin;
-}
-
-static int narrowest_subtitle(const char *subtitle)
-{
-    const size_t letters = subtitle != NULL ? strlen(subtitle) : 0;
-    return letter_width * (int)(letters < widest_line ? letters : widest_line);
+    page->size[0] = x + margin;
+    for (int n = 0; n < num_notes; n++) {
+        page->size[0] = larger(page->size[0], lr_picture_text_width(notes[n], &soft) + 2 * margin);
+    }
 }
 
 static void arrange(struct page *page)
@@ -314,12 +355,17 @@ static void arrange(struct page *page)
         page->panel[k] = crystals[k] * params->pixel_rays;
     }
     page->num_pixels = (int64_t)page->panel[0] * page->panel[1];
+    arrange_axes(page);
     arrange_columns(page);
-    page->size[0] = larger(page->size[0], width_of(params->title, title_scale) + 2 * margin);
-    page->size[0] = larger(page->size[0], narrowest_subtitle(params->subtitle) + 2 * margin);
-    page->row_height = larger(page->panel[1], card_height) + 2 * gap;
+    page->size[0] =
+        larger(page->size[0], width_within(params->title, &large, widest_line) + 2 * margin);
+    page->size[0] =
+        larger(page->size[0], width_within(params->subtitle, &soft, widest_line) + 2 * margin);
+    const int panel = page->panel[1] + page->margins.bottom;
+    page->row_height = larger(panel, card_height) + 2 * gap;
     page->header = margin + (params->title != NULL ? title_height : 0) +
-                   break_subtitle(page, NULL, 0) * line_height + gap + 2 * line_height;
+                   break_subtitle(page, NULL, 0) * line_height + gap + 2 * line_height +
+                   page->margins.top;
     page->footer = gap + num_notes * line_height + margin;
     const int chart = params->num_sampled > 1 ? gap + chart_height + gap : 0;
     page->size[1] = page->header + params->num_sampled * page->row_height + chart + page->footer;
@@ -367,6 +413,7 @@ static void draw_page(const struct page *page)
         lr_draw_error_chart(page->picture, (int[2]){margin, y + gap}, &chart);
     }
     write_footer(page);
+    lr_font_tell(params->log);
 }
 
 static lr_status check_params(const lr_comparison_params *params)

@@ -6,10 +6,15 @@
 #include <lr/picture.h>
 
 #include "base/log.h"
+#include "picture/axes.h"
+#include "picture/font.h"
 
 #include <math.h>
 
 enum { usual_side = 256, least_grid = 4 };
+enum { space = 14, patch = 72, swatch = 11, least_bar = 170 };
+
+static const lr_colour black = {0, 0, 0}, white = {255, 255, 255};
 
 static lr_status check_params(const lr_correspondence_params *params)
 {
@@ -42,7 +47,7 @@ static lr_colour crystal_colour(const lr_scanner *scanner, const lr_pixel *pixel
 {
     const int module = (int)pixel->module;
     if (!(pixel->module >= 0.0f) || module >= scanner->num_modules || pixel->r < 0.0f) {
-        return (lr_colour){0, 0, 0};
+        return black;
     }
     const int *crystals = scanner->modules[module].crystals;
     return (lr_colour){channel(pixel->r, crystals[0]), channel(pixel->s, crystals[1]), 0};
@@ -60,35 +65,191 @@ static double largest_weight(const lr_pixel *pixels, int64_t count)
 static lr_colour weight_colour(const lr_pixel *pixel, double high)
 {
     return pixel->weight > 0.0f ? lr_colour_of(LR_COLOURS_PERCEPTUAL, (double)pixel->weight / high)
-                                : (lr_colour){0, 0, 0};
+                                : black;
 }
 
-static void draw_pixels(lr_picture *picture, const lr_correspondence_params *params,
-                        const int size[2], int zoom)
+/* The image without what stands around it. */
+struct image {
+    const lr_correspondence_params *params;
+    const int *crystals; /* of the primary */
+    int size[2], zoom;   /* pixels, and screen pixels of each */
+    int corner[2];       /* in the picture */
+    double high;
+};
+
+static struct image make_image(const lr_correspondence_params *params)
 {
-    const double high = params->high > 0.0
-                            ? params->high
-                            : largest_weight(params->pixels, (int64_t)size[0] * size[1]);
+    const int *crystals = params->scanner->modules[params->module].crystals;
+    struct image image = {.params = params,
+                          .crystals = crystals,
+                          .size = {params->rays * crystals[0], params->rays * crystals[1]}};
+    image.zoom = zoom_of(params, image.size);
+    image.high = params->high > 0.0
+                     ? params->high
+                     : largest_weight(params->pixels, (int64_t)image.size[0] * image.size[1]);
+    return image;
+}
+
+static void draw_pixels(lr_picture *picture, const struct image *image)
+{
+    const lr_correspondence_params *params = image->params;
+    const int *size = image->size, zoom = image->zoom;
     for (int row = 0; row < size[1]; row++) {
         for (int column = 0; column < size[0]; column++) {
             const lr_pixel *pixel = &params->pixels[(int64_t)row * size[0] + column];
             const lr_colour colour = params->view == LR_VIEW_WEIGHTS
-                                         ? weight_colour(pixel, high)
+                                         ? weight_colour(pixel, image->high)
                                          : crystal_colour(params->scanner, pixel);
-            lr_picture_fill(picture, (int[2]){column * zoom, (size[1] - 1 - row) * zoom},
+            lr_picture_fill(picture,
+                            (int[2]){image->corner[0] + column * zoom,
+                                     image->corner[1] + (size[1] - 1 - row) * zoom},
                             (int[2]){zoom, zoom}, colour);
         }
     }
 }
 
-static void draw_grid(lr_picture *picture, const int crystals[2], int step)
+static void draw_grid(lr_picture *picture, const struct image *image)
 {
     const lr_colour grey = {96, 96, 96};
-    for (int p = 1; p < crystals[0]; p++) {
-        lr_picture_fill(picture, (int[2]){p * step, 0}, (int[2]){1, picture->size[1]}, grey);
+    const int step = image->params->rays * image->zoom;
+    const int *corner = image->corner;
+    if (!image->params->crystal_grid || step < least_grid) {
+        return;
     }
-    for (int q = 1; q < crystals[1]; q++) {
-        lr_picture_fill(picture, (int[2]){0, q * step}, (int[2]){picture->size[0], 1}, grey);
+    for (int p = 1; p < image->crystals[0]; p++) {
+        lr_picture_fill(picture, (int[2]){corner[0] + p * step, corner[1]},
+                        (int[2]){1, image->size[1] * image->zoom}, grey);
+    }
+    for (int q = 1; q < image->crystals[1]; q++) {
+        lr_picture_fill(picture, (int[2]){corner[0], corner[1] + q * step},
+                        (int[2]){image->size[0] * image->zoom, 1}, grey);
+    }
+}
+
+/* --- what stands around it --- */
+
+struct layout {
+    struct lr_axes axes;
+    int size[2];        /* of the picture */
+    int legend[2];      /* its top left corner */
+    struct lr_axes key; /* of the false colours */
+    lr_bar_params bar;  /* of the weights */
+};
+
+static const lr_text_style plain = {.colour = {0, 0, 0}, .size_px = lr_font_small};
+
+static void arrange_axes(struct layout *layout, const struct image *image)
+{
+    const lr_module *module = &image->params->scanner->modules[image->params->module];
+    const double half_u = 0.5 * module->crystals[0] * module->pitch_mm[0];
+    const double half_v = 0.5 * module->crystals[1] * module->pitch_mm[1];
+    layout->axes = (struct lr_axes){
+        .size = {image->size[0] * image->zoom, image->size[1] * image->zoom},
+        .across = {-half_u, half_u, "u (mm)", false},
+        .up = {-half_v, half_v, "v (mm)", false},
+        .ink = black,
+    };
+}
+
+/* Indices of crystals, or shares of their number where modules have unlike numbers. */
+static struct lr_axis key_axis(const lr_scanner *scanner, int axis)
+{
+    static const char *const names[2][2] = {{"r", "s"}, {"r / last", "s / last"}};
+    const int count = scanner->modules[0].crystals[axis];
+    bool alike = true;
+    for (int m = 1; m < scanner->num_modules; m++) {
+        alike = alike && scanner->modules[m].crystals[axis] == count;
+    }
+    return alike ? (struct lr_axis){-0.5, count - 0.5, names[0][axis], true}
+                 : (struct lr_axis){0.0, 1.0, names[1][axis], false};
+}
+
+/* Size of the legend: a line of text, the colours, and a line for black. */
+static void arrange_legend(struct layout *layout, const struct image *image, int size[2])
+{
+    const int line = lr_picture_text_height(&plain),
+              words = swatch + 4 + lr_picture_text_width("none", &plain);
+    if (image->params->view == LR_VIEW_WEIGHTS) {
+        const int height = layout->axes.size[1] - line - 8;
+        layout->bar = (lr_bar_params){.size = {0, height > least_bar ? height : least_bar},
+                                      .high = image->high,
+                                      .colours = LR_COLOURS_PERCEPTUAL,
+                                      .unit = "probability per line"};
+        size[0] = lr_picture_bar_width(&layout->bar);
+        size[1] = layout->bar.size[1] + line + 8;
+    } else {
+        layout->key = (struct lr_axes){.size = {patch, patch},
+                                       .across = key_axis(image->params->scanner, 0),
+                                       .up = key_axis(image->params->scanner, 1),
+                                       .ink = black};
+        const struct lr_margins margins = lr_axes_margins(&layout->key);
+        const int title = lr_picture_text_width("crystal met", &plain);
+        size[0] = margins.left + patch + margins.right;
+        size[0] = title > size[0] ? title : size[0];
+        size[1] = line + margins.top + patch + margins.bottom + line + 8;
+    }
+    size[0] = words > size[0] ? words : size[0];
+}
+
+static struct layout arrange(struct image *image)
+{
+    struct layout layout = {.size = {image->size[0] * image->zoom, image->size[1] * image->zoom}};
+    if (image->params->labelled) {
+        int legend[2];
+        arrange_axes(&layout, image);
+        arrange_legend(&layout, image, legend);
+        const struct lr_margins margins = lr_axes_margins(&layout.axes);
+        image->corner[0] = layout.axes.corner[0] = margins.left;
+        image->corner[1] = layout.axes.corner[1] = margins.top;
+        layout.legend[0] = margins.left + layout.size[0] + space;
+        layout.legend[1] = margins.top;
+        layout.size[0] = layout.legend[0] + legend[0];
+        layout.size[1] += margins.bottom;
+        layout.size[1] = margins.top + (layout.size[1] > legend[1] ? layout.size[1] : legend[1]);
+    }
+    return layout;
+}
+
+/* The colours of a module's crystals, each as large as it comes out. */
+static void draw_key(lr_picture *picture, struct lr_axes *key)
+{
+    const double counts[2] = {key->across.high - key->across.low, key->up.high - key->up.low};
+    for (int y = 0; y < patch; y++) {
+        for (int x = 0; x < patch; x++) {
+            const double place[2] = {(x + 0.5) / patch, (patch - y - 0.5) / patch};
+            const double r = key->across.counts ? floor(place[0] * counts[0]) : place[0] * 255.0;
+            const double s = key->up.counts ? floor(place[1] * counts[1]) : place[1] * 255.0;
+            const lr_colour colour = {channel((float)r, key->across.counts ? (int)counts[0] : 256),
+                                      channel((float)s, key->up.counts ? (int)counts[1] : 256), 0};
+            lr_picture_fill(picture, (int[2]){key->corner[0] + x, key->corner[1] + y},
+                            (int[2]){1, 1}, colour);
+        }
+    }
+    lr_axes_draw(picture, key);
+}
+
+/* What black is. */
+static void draw_none(lr_picture *picture, int x, int y)
+{
+    const int line = lr_picture_text_height(&plain);
+    lr_picture_fill(picture, (int[2]){x, y + (line - swatch) / 2}, (int[2]){swatch, swatch}, black);
+    lr_picture_text(picture, (int[2]){x + swatch + 4, y}, "none", &plain);
+}
+
+static void draw_labels(lr_picture *picture, const struct image *image, struct layout *layout)
+{
+    const int line = lr_picture_text_height(&plain), *corner = layout->legend;
+    lr_axes_draw(picture, &layout->axes);
+    if (image->params->view == LR_VIEW_WEIGHTS) {
+        lr_picture_bar(picture, corner, &layout->bar);
+        draw_none(picture, corner[0], corner[1] + layout->bar.size[1] + 8);
+    } else {
+        const struct lr_margins margins = lr_axes_margins(&layout->key);
+        layout->key.corner[0] = corner[0] + margins.left;
+        layout->key.corner[1] = corner[1] + line + margins.top;
+        lr_picture_text(picture, corner, "crystal met", &plain);
+        draw_key(picture, &layout->key);
+        draw_none(picture, corner[0], layout->key.corner[1] + patch + margins.bottom + 8);
     }
 }
 
@@ -97,16 +258,18 @@ lr_picture *lr_picture_correspondence(const lr_correspondence_params *params)
     if (check_params(params) != LR_OK) {
         return NULL;
     }
-    const int *crystals = params->scanner->modules[params->module].crystals;
-    const int size[2] = {params->rays * crystals[0], params->rays * crystals[1]};
-    const int zoom = zoom_of(params, size);
-    lr_picture *picture = lr_picture_create((int[2]){size[0] * zoom, size[1] * zoom}, params->log);
+    struct image image = make_image(params);
+    struct layout layout = arrange(&image);
+    lr_picture *picture = lr_picture_create(layout.size, params->log);
     if (picture == NULL) {
         return NULL;
     }
-    draw_pixels(picture, params, size, zoom);
-    if (params->crystal_grid && params->rays * zoom >= least_grid) {
-        draw_grid(picture, crystals, params->rays * zoom);
+    lr_picture_fill(picture, (int[2]){0, 0}, layout.size, white);
+    draw_pixels(picture, &image);
+    draw_grid(picture, &image);
+    if (params->labelled) {
+        draw_labels(picture, &image, &layout);
     }
+    lr_font_tell(params->log);
     return picture;
 }

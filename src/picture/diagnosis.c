@@ -4,18 +4,23 @@
  * A scanner as the geometry doctor sees it: two views of the modules' boxes and the findings. */
 #include "base/mem.h"
 #include "base/vec.h"
+#include "picture/axes.h"
+#include "picture/font.h"
 
 #include <lr/picture.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum {
-    VIEW = 520,    /* side of a view, with its margin */
-    MARGIN = 24,   /* around the scanner in it */
-    CAPTION = 40,  /* above the views */
-    LINE = 14,     /* of text */
-    LETTERS = 164, /* in a line */
+    SIDE = 440,                   /* of a view without its axes */
+    VIEW = 520,                   /* from one view to the next */
+    MARGIN = 24,                  /* around the page */
+    WIDTH = 2 * VIEW + MARGIN,    /* of the page */
+    CAPTION = 60,                 /* above the views */
+    LEGEND = CAPTION + SIDE + 60, /* where it begins */
+    FINDINGS = LEGEND + MARGIN,   /* where they begin */
+    AIR = 30,                     /* around the scanner in a view */
+    LINE_GAP = 3,                 /* between lines of text */
     MOST_LINES = 60,
     ARCS = 180 /* of a circle */
 };
@@ -25,13 +30,14 @@ static const lr_colour white = {255, 255, 255}, black = {0, 0, 0}, grey = {120, 
 
 static const double pi = 3.14159265358979323846;
 
+static const lr_text_style plain = {.size_px = lr_font_usual}, small = {.size_px = lr_font_small};
+
 /* One view: two coordinates of the frame to screen pixels. */
 struct view {
     lr_picture *picture;
-    int axes[2];      /* to the right, upwards */
-    double middle[2]; /* in mm */
-    double scale;     /* pixels per mm */
-    int corner[2];
+    int axes[2]; /* to the right, upwards */
+    struct lr_axes frame;
+    double scale; /* pixels per mm */
 };
 
 struct sheet {
@@ -90,11 +96,12 @@ static void find_extent(struct sheet *sheet)
 
 static void place(const struct view *view, const double at[3], int pixel[2])
 {
-    const double right = (at[view->axes[0]] - view->middle[0]) * view->scale;
-    const double up = (at[view->axes[1]] - view->middle[1]) * view->scale;
+    const struct lr_axes *frame = &view->frame;
+    const double right = (at[view->axes[0]] - frame->across.low) * view->scale;
+    const double up = (at[view->axes[1]] - frame->up.low) * view->scale;
     /* Far outside is cut off all the same, and must fit an int. */
-    pixel[0] = view->corner[0] + VIEW / 2 + (int)lround(fmax(-1e5, fmin(1e5, right)));
-    pixel[1] = view->corner[1] + VIEW / 2 - (int)lround(fmax(-1e5, fmin(1e5, up)));
+    pixel[0] = frame->corner[0] + (int)lround(fmax(-1e5, fmin(1e5, right)));
+    pixel[1] = frame->corner[1] + frame->size[1] - (int)lround(fmax(-1e5, fmin(1e5, up)));
 }
 
 static void draw_edge(const struct view *view, const double a[3], const double b[3],
@@ -122,7 +129,7 @@ static void draw_box(const struct view *view, const lr_module *module, lr_colour
 
 static void number_module(const struct view *view, const lr_module *module, int number)
 {
-    const lr_text_style style = {.colour = red};
+    const lr_text_style style = {.colour = red, .size_px = lr_font_small};
     double at[3], outward[3];
     char text[16];
     int corner[2];
@@ -131,7 +138,7 @@ static void number_module(const struct view *view, const lr_module *module, int 
     place(view, at, corner);
     snprintf(text, sizeof(text), "%d", number);
     corner[0] -= lr_picture_text_width(text, &style) / 2;
-    corner[1] -= 3;
+    corner[1] -= lr_picture_text_height(&style) / 2;
     lr_picture_text(view->picture, corner, text, &style);
 }
 
@@ -170,6 +177,23 @@ static void draw_grid(const struct sheet *sheet, const struct view *view)
     }
 }
 
+/* A text over lines stands on white, within its view. */
+static void write_over(const struct view *view, const int middle[2], const char *text,
+                       lr_colour colour)
+{
+    const lr_text_style style = {.colour = colour, .size_px = lr_font_small};
+    const int size[2] = {lr_picture_text_width(text, &style) + 4, lr_picture_text_height(&style)};
+    const int top = view->frame.corner[1] + 2;
+    const int bottom = view->frame.corner[1] + view->frame.size[1] - size[1] - 2;
+    const int above = middle[1] - size[1] / 2;
+    const int corner[2] = {middle[0] - size[0] / 2, above < top      ? top
+                                                    : above > bottom ? bottom
+                                                                     : above};
+    lr_picture_fill(view->picture, corner, size, white);
+    lr_picture_text(view->picture, (int[2]){corner[0] + 2, corner[1]}, text, &style);
+}
+
+/* With its diameter, above it, or in the middle of a view that it leaves. */
 static void draw_field(const struct sheet *sheet, const struct view *view)
 {
     const double radius = 0.5 * sheet->params->draft->params.coincidence.field_of_view_mm;
@@ -178,40 +202,120 @@ static void draw_field(const struct sheet *sheet, const struct view *view)
         draw_edge(view, (double[]){radius * cos(a), radius * sin(a), 0},
                   (double[]){radius * cos(b), radius * sin(b), 0}, blue);
     }
+    if (radius > 0) {
+        char text[64];
+        int at[2];
+        place(view, (double[]){0, radius, 0}, at);
+        const int *corner = view->frame.corner, *size = view->frame.size;
+        const bool is_inside = at[0] > corner[0] && at[0] < corner[0] + size[0] &&
+                               at[1] > corner[1] && at[1] < corner[1] + size[1];
+        snprintf(text, sizeof(text), "field of view, %.4g mm across", 2 * radius);
+        at[0] = is_inside ? at[0] : corner[0] + size[0] / 2;
+        at[1] = is_inside ? at[1] - lr_font_small : corner[1] + size[1] / 2;
+        write_over(view, at, text, blue);
+    }
+}
+
+static void label_grid(const struct sheet *sheet, const struct view *view)
+{
+    const lr_grid *grid = sheet->params->grid;
+    if (grid != NULL) {
+        char text[96];
+        int at[2];
+        double below[3] = {0};
+        const int right = view->axes[0], up = view->axes[1];
+        below[right] =
+            grid->origin_mm[right] + 0.5 * (grid->size[right] - 1) * grid->voxel_mm[right];
+        below[up] = grid->origin_mm[up] - 0.5 * grid->voxel_mm[up];
+        place(view, below, at);
+        at[1] += lr_font_small;
+        snprintf(text, sizeof(text), "grid, %.4g x %.4g mm",
+                 grid->size[right] * grid->voxel_mm[right], grid->size[up] * grid->voxel_mm[up]);
+        write_over(view, at, text, green);
+    }
+}
+
+/* Both axes on one scale, so wide that the scanner has air around it. */
+static void arrange_view(const struct sheet *sheet, int column, struct view *view)
+{
+    static const char *const names[] = {"x (mm)", "y (mm)", "z (mm)"};
+    struct lr_axes *frame = &view->frame;
+    struct lr_axis *drawn[2] = {&frame->across, &frame->up};
+    double widest = 0, middle[2];
+    for (int k = 0; k < 2; k++) {
+        const int axis = view->axes[k];
+        middle[k] = 0.5 * (sheet->low[axis] + sheet->high[axis]);
+        widest = fmax(widest, sheet->high[axis] - sheet->low[axis]);
+    }
+    widest = widest > 0 ? widest : 1;
+    view->scale = (SIDE - 2 * AIR) / widest;
+    for (int k = 0; k < 2; k++) {
+        const double half = 0.5 * SIDE / view->scale;
+        *drawn[k] =
+            (struct lr_axis){middle[k] - half, middle[k] + half, names[view->axes[k]], false};
+        frame->size[k] = SIDE;
+    }
+    frame->ink = grey;
+    frame->corner[0] = column * VIEW + MARGIN + lr_axes_margins(frame).left;
+    frame->corner[1] = CAPTION;
 }
 
 static void draw_view(const struct sheet *sheet, int column, const char *caption, bool side)
 {
-    const lr_text_style style = {.colour = black};
-    struct view view = {
-        .picture = sheet->picture, .axes = {side ? 2 : 0, 1}, .corner = {column * VIEW, CAPTION}};
-    double widest = 0;
-    for (int k = 0; k < 2; k++) {
-        const int axis = view.axes[k];
-        view.middle[k] = 0.5 * (sheet->low[axis] + sheet->high[axis]);
-        widest = fmax(widest, sheet->high[axis] - sheet->low[axis]);
-    }
-    view.scale = widest > 0 ? (VIEW - 2 * MARGIN) / widest : 1;
-    char text[80];
-    snprintf(text, sizeof(text), "%s, %.4g mm across", caption, widest);
-    const int corner[2] = {column * VIEW + MARGIN, 26};
-    lr_picture_text(sheet->picture, corner, text, &style);
+    struct view view = {.picture = sheet->picture, .axes = {side ? 2 : 0, 1}};
+    arrange_view(sheet, column, &view);
+    const int corner[2] = {view.frame.corner[0], CAPTION - 24};
+    lr_picture_text(sheet->picture, corner, caption, &plain);
+    lr_axes_draw(sheet->picture, &view.frame);
+    draw_grid(sheet, &view);
+    draw_modules(sheet, &view);
+    label_grid(sheet, &view);
     if (!side) {
         draw_field(sheet, &view);
     }
-    draw_grid(sheet, &view);
-    draw_modules(sheet, &view);
 }
 
 static void write_title(const struct sheet *sheet)
 {
-    const lr_text_style style = {.colour = black};
+    const lr_text_style bold = {.size_px = lr_font_title, .bold = true};
     const lr_scanner_params *params = &sheet->params->draft->params;
-    char text[160];
-    static const int corner[2] = {MARGIN, 8};
-    snprintf(text, sizeof(text), "%.120s: %d modules",
-             params->name != NULL ? params->name : "unnamed scanner", params->num_modules);
-    lr_picture_text(sheet->picture, corner, text, &style);
+    char count[48];
+    snprintf(count, sizeof(count), ": %d modules", params->num_modules);
+    lr_text_style name = bold;
+    name.most_px = WIDTH - 2 * MARGIN - lr_picture_text_width(count, &bold);
+    const char *text = params->name != NULL ? params->name : "unnamed scanner";
+    const int width = lr_picture_text_width(text, &name);
+    lr_picture_text(sheet->picture, (int[2]){MARGIN, 8}, text, &name);
+    const int after = MARGIN + (width < name.most_px ? width : name.most_px);
+    lr_picture_text(sheet->picture, (int[2]){after, 8}, count, &bold);
+}
+
+/* A line of colour and what it stands for; returns where the next one begins. */
+static int write_entry(lr_picture *picture, int x, const char *text, lr_colour colour)
+{
+    const int y = LEGEND, line = lr_picture_text_height(&small);
+    lr_picture_fill(picture, (int[2]){x, y + line / 2}, (int[2]){22, 2}, colour);
+    lr_picture_text(picture, (int[2]){x + 28, y}, text, &small);
+    return x + 28 + lr_picture_text_width(text, &small) + 24;
+}
+
+static void write_legend(const struct sheet *sheet)
+{
+    int x = MARGIN;
+    bool any = false;
+    for (int m = 0; m < sheet->params->draft->params.num_modules; m++) {
+        any = any || sheet->suspected[m];
+    }
+    x = write_entry(sheet->picture, x, "modules", grey);
+    if (any) {
+        x = write_entry(sheet->picture, x, "modules that look wrong, by number", red);
+    }
+    if (sheet->params->draft->params.coincidence.field_of_view_mm > 0) {
+        x = write_entry(sheet->picture, x, "field of view", blue);
+    }
+    if (sheet->params->grid != NULL) {
+        (void)write_entry(sheet->picture, x, "grid", green);
+    }
 }
 
 /* --- findings --- */
@@ -219,24 +323,16 @@ static void write_title(const struct sheet *sheet)
 /* Writes a text in lines broken at blanks; returns how many. Without a picture it only counts. */
 static int write_lines(lr_picture *picture, int line, const char *text, lr_colour colour)
 {
-    const lr_text_style style = {.colour = colour};
+    const lr_text_style style = {.colour = colour, .size_px = lr_font_usual};
+    const int height = lr_picture_text_height(&style) + LINE_GAP;
     int count = 0;
-    while (*text != '\0') {
-        size_t length = strlen(text);
-        if (length > LETTERS) {
-            length = LETTERS;
-            while (length > 1 && text[length] != ' ') {
-                length--;
-            }
-        }
+    for (; *text != '\0'; count++) {
+        struct lr_font_text part;
+        lr_font_next_line(&text, WIDTH - 2 * MARGIN, &style, &part);
         if (picture != NULL) {
-            char part[LETTERS + 1];
-            snprintf(part, sizeof(part), "%.*s", (int)length, text);
-            const int corner[2] = {MARGIN, CAPTION + VIEW + (line + count) * LINE};
-            lr_picture_text(picture, corner, part, &style);
+            const int corner[2] = {MARGIN, FINDINGS + (line + count) * height};
+            lr_picture_text(picture, corner, part.text, &style);
         }
-        text += length + (text[length] == ' ');
-        count++;
     }
     return count;
 }
@@ -254,6 +350,11 @@ static int write_findings(lr_picture *picture, const lr_diagnosis *diagnosis)
         line += write_lines(picture, line, text, suspect ? red : black);
     }
     return line;
+}
+
+static int findings_height(const lr_diagnosis *diagnosis)
+{
+    return write_findings(NULL, diagnosis) * (lr_picture_text_height(&plain) + LINE_GAP);
 }
 
 /* --- all of it --- */
@@ -275,8 +376,7 @@ static void mark_suspected(struct sheet *sheet)
 lr_picture *lr_picture_diagnosis(const lr_diagnosis_params *params)
 {
     struct sheet sheet = {.params = params};
-    const int size[2] = {2 * VIEW,
-                         CAPTION + VIEW + write_findings(NULL, params->diagnosis) * LINE + MARGIN};
+    const int size[2] = {WIDTH, FINDINGS + findings_height(params->diagnosis) + MARGIN};
     static const int top_left[2] = {0, 0};
     sheet.suspected = lr_alloc(params->draft->params.num_modules, sizeof(*sheet.suspected),
                                "a picture", params->log);
@@ -286,9 +386,11 @@ lr_picture *lr_picture_diagnosis(const lr_diagnosis_params *params)
         mark_suspected(&sheet);
         find_extent(&sheet);
         write_title(&sheet);
-        draw_view(&sheet, 0, "from +z: x to the right, y up", false);
-        draw_view(&sheet, 1, "from the side: z to the right, y up", true);
+        draw_view(&sheet, 0, "seen from +z", false);
+        draw_view(&sheet, 1, "seen from the side", true);
+        write_legend(&sheet);
         write_findings(sheet.picture, params->diagnosis);
+        lr_font_tell(params->log);
     }
     free(sheet.suspected);
     return sheet.picture;

@@ -3,13 +3,14 @@
  *
  * LORmap, mSR and mSRval as pictures. */
 #include "base/mem.h"
+#include "picture/axes.h"
 
 #include <lr/picture.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { NUM_TILES = 6, PANEL = 260, BAR_ROOM = 90 };
+enum { NUM_TILES = 6, PANEL = 260, GAP = 12, LEAST_BAR = 110 };
 
 struct sheet {
     const lr_direct_tables *tables;
@@ -20,43 +21,62 @@ struct sheet {
     int num_tiles;
 };
 
-/* A map of numbers with its bar, as wide as a panel. */
-static lr_picture *draw_map(const struct sheet *sheet, const float *values, const int size[2],
-                            lr_colour_map colours)
+/* What a tile shows. */
+struct panel {
+    const float *values; /* [size[1]][size[0]] */
+    int size[2];
+    struct lr_axis across, up;
+    lr_colour_map colours;
+    const char *unit;
+};
+
+static double highest(const struct panel *panel)
 {
+    double high = 0;
+    for (int k = 0; k < panel->size[0] * panel->size[1]; k++) {
+        high = fmax(high, (double)panel->values[k]);
+    }
+    return high > 0 ? high : 1;
+}
+
+/* A map of numbers between axes, with its bar. */
+static lr_picture *draw_map(const struct sheet *sheet, const struct panel *panel)
+{
+    const int *size = panel->size;
     const int longer = size[0] > size[1] ? size[0] : size[1];
     const int zoom = longer >= PANEL ? 1 : PANEL / longer;
-    const int drawn[2] = {zoom * size[0], zoom * size[1]};
-    double high = 0;
-    for (int k = 0; k < size[0] * size[1]; k++) {
-        high = fmax(high, (double)values[k]);
-    }
-    const int height = drawn[1] > 70 ? drawn[1] : 70;
-    lr_picture *picture =
-        lr_picture_create((const int[2]){drawn[0] + BAR_ROOM, height}, sheet->log);
+    struct lr_axes axes = {
+        .size = {zoom * size[0], zoom * size[1]}, .across = panel->across, .up = panel->up};
+    const struct lr_margins margins = lr_axes_margins(&axes);
+    const lr_bar_params bar = {.size = {0, axes.size[1] > LEAST_BAR ? axes.size[1] : LEAST_BAR},
+                               .high = highest(panel),
+                               .colours = panel->colours,
+                               .unit = panel->unit};
+    const int right = margins.left + axes.size[0] + GAP;
+    const int below = margins.bottom > margins.top ? margins.bottom : margins.top;
+    const int whole[2] = {right + lr_picture_bar_width(&bar), margins.top + bar.size[1] + below};
+    lr_picture *picture = lr_picture_create(whole, sheet->log);
     if (picture == NULL) {
         return NULL;
     }
+    axes.corner[0] = margins.left;
+    axes.corner[1] = margins.top;
     lr_picture_fill(picture, (const int[2]){0, 0}, picture->size, (lr_colour){255, 255, 255});
-    lr_picture_map(picture, (const int[2]){0, 0},
-                   &(lr_map_params){.values = values,
+    lr_picture_map(picture, axes.corner,
+                   &(lr_map_params){.values = panel->values,
                                     .size = {size[0], size[1]},
-                                    .drawn_size = {drawn[0], drawn[1]},
-                                    .low = 0,
-                                    .high = high > 0 ? high : 1,
-                                    .colours = colours});
-    lr_picture_bar(
-        picture, (const int[2]){drawn[0] + 8, 8},
-        &(lr_bar_params){
-            .size = {10, height - 16}, .low = 0, .high = high > 0 ? high : 1, .colours = colours});
+                                    .drawn_size = {axes.size[0], axes.size[1]},
+                                    .high = bar.high,
+                                    .colours = bar.colours});
+    lr_axes_draw(picture, &axes);
+    lr_picture_bar(picture, (const int[2]){right, margins.top}, &bar);
     return picture;
 }
 
 /* Adds a tile; its caption is written already. */
-static bool add_map(struct sheet *sheet, const float *values, const int size[2],
-                    lr_colour_map colours)
+static bool add_map(struct sheet *sheet, const struct panel *panel)
 {
-    lr_picture *picture = draw_map(sheet, values, size, colours);
+    lr_picture *picture = draw_map(sheet, panel);
     sheet->tiles[sheet->num_tiles].picture = picture;
     sheet->tiles[sheet->num_tiles].caption = sheet->captions[sheet->num_tiles];
     sheet->num_tiles++;
@@ -68,9 +88,24 @@ static char *next_caption(struct sheet *sheet)
     return sheet->captions[sheet->num_tiles];
 }
 
+/* From edge to edge of the voxels along an axis of a grid. */
+static struct lr_axis grid_axis(const lr_grid *grid, int axis, const char *name)
+{
+    const double first = grid->origin_mm[axis] - 0.5 * grid->voxel_mm[axis];
+    return (struct lr_axis){first, first + grid->size[axis] * grid->voxel_mm[axis], name, false};
+}
+
+/* The same of offsets, on both sides of 0. */
+static struct lr_axis offset_axis(const lr_direct_tables_info *info, int axis, const char *name)
+{
+    const double half_mm = (info->half[axis] + 0.5) * info->grid.voxel_mm[axis];
+    return (struct lr_axis){-half_mm, half_mm, name, false};
+}
+
 static bool add_lor_map(struct sheet *sheet)
 {
-    const int *size = sheet->info->grid.size;
+    const lr_grid *grid = &sheet->info->grid;
+    const int *size = grid->size;
     const int64_t count = (int64_t)size[0] * size[1];
     float *values = lr_alloc(count, sizeof(*values), "a picture", sheet->log);
     for (int64_t k = 0; values != NULL && k < count; k++) {
@@ -78,7 +113,13 @@ static bool add_lor_map(struct sheet *sheet)
     }
     snprintf(next_caption(sheet), 96, "LORmap: %d kernels, epsilon %g mm", sheet->info->num_kernels,
              sheet->info->epsilon_mm);
-    const bool done = values != NULL && add_map(sheet, values, size, LR_COLOURS_PERCEPTUAL);
+    const struct panel panel = {.values = values,
+                                .size = {size[0], size[1]},
+                                .across = grid_axis(grid, 0, "x (mm)"),
+                                .up = grid_axis(grid, 1, "y (mm)"),
+                                .colours = LR_COLOURS_PERCEPTUAL,
+                                .unit = "number of the kernel"};
+    const bool done = values != NULL && add_map(sheet, &panel);
     free(values);
     return done;
 }
@@ -98,16 +139,21 @@ static bool add_offsets(struct sheet *sheet, int up, const double *kernel)
             *value += (float)kernel[i];
         }
     }
-    const bool done =
-        values != NULL && add_map(sheet, values, size,
-                                  kernel != NULL ? LR_COLOURS_INVERSE_GREY : LR_COLOURS_PERCEPTUAL);
+    const struct panel panel = {
+        .values = values,
+        .size = {size[0], size[1]},
+        .across = offset_axis(sheet->info, 0, "x (mm)"),
+        .up = offset_axis(sheet->info, up, up == 1 ? "y (mm)" : "z (mm)"),
+        .colours = kernel != NULL ? LR_COLOURS_INVERSE_GREY : LR_COLOURS_PERCEPTUAL,
+        .unit = kernel != NULL ? "weight of an offset" : "offsets in a column"};
+    const bool done = values != NULL && add_map(sheet, &panel);
     free(values);
     return done;
 }
 
 static bool add_kernel(struct sheet *sheet, int identifier)
 {
-    snprintf(next_caption(sheet), 96, "mSRval of identifier %d: %g to %g mm", identifier,
+    snprintf(next_caption(sheet), 96, "mSRval of identifier %d, z = 0: %g to %g mm", identifier,
              identifier * sheet->info->epsilon_mm, (identifier + 1) * sheet->info->epsilon_mm);
     return add_offsets(sheet, 1, lr_direct_tables_values(sheet->tables, identifier));
 }
@@ -119,11 +165,12 @@ static bool add_all(struct sheet *sheet)
     if (!add_lor_map(sheet)) {
         return false;
     }
-    snprintf(next_caption(sheet), 96, "mSR along z: %lld offsets", (long long)info->num_offsets);
+    snprintf(next_caption(sheet), 96, "mSR seen along z: %lld offsets",
+             (long long)info->num_offsets);
     if (!add_offsets(sheet, 1, NULL)) {
         return false;
     }
-    snprintf(next_caption(sheet), 96, "mSR along y");
+    snprintf(next_caption(sheet), 96, "mSR seen along y");
     return add_offsets(sheet, 2, NULL) && add_kernel(sheet, 0) && add_kernel(sheet, last / 2) &&
            add_kernel(sheet, last);
 }
@@ -140,8 +187,8 @@ lr_picture *lr_picture_direct_tables(const lr_direct_tables *tables, const lr_lo
     sheet->log = log;
     if (add_all(sheet)) {
         char title[96];
-        snprintf(title, sizeof(title), "azimuth %g, tilt %g degrees", sheet->info->view.azimuth_deg,
-                 sheet->info->view.tilt_deg);
+        snprintf(title, sizeof(title), "Look-up tables: azimuth %g°, tilt %g°",
+                 sheet->info->view.azimuth_deg, sheet->info->view.tilt_deg);
         picture = lr_picture_mosaic(&(lr_mosaic_params){.tiles = sheet->tiles,
                                                         .num_tiles = sheet->num_tiles,
                                                         .columns = 3,

@@ -7,18 +7,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum {
-    text_scale = 2,
-    letter_width = text_scale * (lr_font_width + 1),
-    letter_height = text_scale * lr_font_height,
-    left_room = 8 * letter_width, /* "0.001 %" */
-    legend_room = 24 * letter_width,
-    bottom_room = 2 * (letter_height + 8),
-    marker_radius = 5
-};
+enum { text_px = 16, space = 6, marker_radius = 5, line_length = 36 };
 
+static const lr_text_style plain = {.colour = {38, 38, 38}, .size_px = text_px};
 static const lr_colour ink = {38, 38, 38}, rule = {222, 222, 222}, law_grey = {120, 120, 120};
 
 /* What a curve shows, in colours that the colour-blind tell apart, each with a marker of its own.
@@ -27,6 +19,7 @@ enum curve { CURVE_L2, CURVE_SUM, CURVE_MISSED, NUM_CURVES };
 static const lr_colour curve_colours[NUM_CURVES] = {{0, 90, 160}, {204, 85, 0}, {0, 140, 105}};
 static const char *const curve_names[NUM_CURVES] = {"relative L2", "|error of the sum|",
                                                     "weight missed"};
+static const char law_name[] = "law 0.6 / R";
 
 /* The frame of the curves, and its axes in powers of 2 and 10. */
 struct axes {
@@ -65,6 +58,42 @@ static bool is_shown(const struct axes *axes, double value)
     return value >= pow(10.0, axes->lowest) && value <= pow(10.0, axes->highest);
 }
 
+/* --- room for text --- */
+
+struct percent {
+    char text[32];
+};
+static struct percent percent_of(int power)
+{
+    struct percent percent;
+    snprintf(percent.text, sizeof(percent.text), "%g %%", pow(10.0, power + 2));
+    return percent;
+}
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+static int left_room(const struct axes *axes)
+{
+    int widest = 0;
+    for (int power = axes->lowest; power <= axes->highest; power++) {
+        const struct percent percent = percent_of(power);
+        widest = larger(widest, lr_picture_text_width(percent.text, &plain));
+    }
+    return lr_picture_text_height(&plain) + widest + 2 * space;
+}
+
+static int legend_room(void)
+{
+    int widest = lr_picture_text_width(law_name, &plain);
+    for (int n = 0; n < NUM_CURVES; n++) {
+        widest = larger(widest, lr_picture_text_width(curve_names[n], &plain));
+    }
+    return 3 * space + line_length + widest;
+}
+
 /* From the decade of the least error, at most five below 100 %, to the decade above the largest. */
 static struct axes make_axes(lr_picture *picture, const int corner[2],
                              const struct lr_error_chart *chart)
@@ -77,21 +106,19 @@ static struct axes make_axes(lr_picture *picture, const int corner[2],
             most = isfinite(value) ? fmax(most, value) : most;
         }
     }
-    return (struct axes){
+    struct axes axes = {
         .picture = picture,
-        .corner = {corner[0] + left_room, corner[1]},
-        .size = {chart->size[0] - left_room - legend_room, chart->size[1] - bottom_room},
+        .corner = {corner[0], corner[1] + lr_picture_text_height(&plain) / 2},
         .first = log2(chart->rays[0]) - 0.25,
         .last = log2(chart->rays[chart->count - 1]) + 0.25,
         .lowest = (int)floor(log10(fmax(least, 1e-5))),
         .highest = (int)ceil(log10(most)),
     };
-}
-
-static void write_text(const struct axes *axes, const int corner[2], const char *text)
-{
-    lr_picture_text(axes->picture, corner, text,
-                    &(lr_text_style){.colour = ink, .scale = text_scale});
+    const int left = left_room(&axes), line = lr_picture_text_height(&plain);
+    axes.corner[0] += left;
+    axes.size[0] = chart->size[0] - left - legend_room();
+    axes.size[1] = chart->size[1] - line / 2 - 2 * (line + space);
+    return axes;
 }
 
 static void draw_decades(const struct axes *axes)
@@ -100,32 +127,46 @@ static void draw_decades(const struct axes *axes)
     for (int power = axes->lowest; power <= axes->highest; power++) {
         const int y = y_of(axes, pow(10.0, power));
         lr_picture_line(axes->picture, (int[2]){axes->corner[0], y}, (int[2]){right, y}, rule);
-        char text[32];
-        snprintf(text, sizeof(text), "%g %%", pow(10.0, power + 2));
-        const int width = letter_width * (int)strlen(text);
-        write_text(axes, (int[2]){axes->corner[0] - width - 4, y - letter_height / 2}, text);
+        const struct percent percent = percent_of(power);
+        const int width = lr_picture_text_width(percent.text, &plain);
+        const int above = y - lr_picture_text_height(&plain) / 2;
+        lr_picture_text(axes->picture, (int[2]){axes->corner[0] - width - space, above},
+                        percent.text, &plain);
     }
 }
 
 static void draw_rays(const struct axes *axes, const struct lr_error_chart *chart)
 {
     const int bottom = axes->corner[1] + axes->size[1] - 1;
-    int free_from = axes->corner[0];
+    int free_from = 0;
     for (int n = 0; n < chart->count; n++) {
         const int x = x_of(axes, chart->rays[n]);
         lr_picture_line(axes->picture, (int[2]){x, axes->corner[1]}, (int[2]){x, bottom}, rule);
         char text[16];
         snprintf(text, sizeof(text), "%d", chart->rays[n]);
-        const int width = letter_width * (int)strlen(text);
+        const int width = lr_picture_text_width(text, &plain);
         if (x - width / 2 >= free_from) {
-            write_text(axes, (int[2]){x - width / 2 + 1, bottom + 8}, text);
-            free_from = x + width / 2 + letter_width;
+            lr_picture_text(axes->picture, (int[2]){x - width / 2, bottom + space}, text, &plain);
+            free_from = x + width / 2 + 2 * space;
         }
     }
-    write_text(axes,
-               (int[2]){axes->corner[0] + axes->size[0] / 2 - 17 * letter_width / 2,
-                        bottom + letter_height + 16},
-               "R samples a side");
+}
+
+static void write_names(const struct axes *axes)
+{
+    static const char across[] = "R, samples along each side of a crystal", up[] = "error";
+    lr_text_style style = plain;
+    const int line = lr_picture_text_height(&style), below = axes->corner[1] + axes->size[1];
+    const int width = lr_picture_text_width(across, &style);
+    const int height = lr_picture_text_width(up, &style);
+    lr_picture_text(axes->picture,
+                    (int[2]){axes->corner[0] + (axes->size[0] - width) / 2, below + space + line},
+                    across, &style);
+    style.upwards = true;
+    lr_picture_text(
+        axes->picture,
+        (int[2]){axes->corner[0] - left_room(axes), axes->corner[1] + (axes->size[1] - height) / 2},
+        up, &style);
 }
 
 static void draw_thick(lr_picture *picture, const int from[2], const int to[2], lr_colour colour)
@@ -206,19 +247,20 @@ static void draw_curve(const struct axes *axes, const struct lr_error_chart *cha
 
 static void draw_legend(const struct axes *axes)
 {
-    const int x = axes->corner[0] + axes->size[0] + 16;
-    int y = axes->corner[1] + letter_height / 2;
+    const int x = axes->corner[0] + axes->size[0] + 2 * space;
+    const int line = lr_picture_text_height(&plain);
+    int y = axes->corner[1] + line / 2;
     for (int n = 0; n <= NUM_CURVES; n++) {
-        const int from[2] = {x, y}, to[2] = {x + 30, y};
+        const int from[2] = {x, y}, to[2] = {x + line_length - space, y};
         if (n < NUM_CURVES) {
             draw_thick(axes->picture, from, to, curve_colours[n]);
-            draw_marker(axes->picture, (int[2]){x + 15, y}, (enum curve)n);
+            draw_marker(axes->picture, (int[2]){(from[0] + to[0]) / 2, y}, (enum curve)n);
         } else {
             draw_dashes(axes->picture, from, to);
         }
-        write_text(axes, (int[2]){x + 40, y - letter_height / 2},
-                   n < NUM_CURVES ? curve_names[n] : "law 0.6 / R");
-        y += letter_height + 12;
+        lr_picture_text(axes->picture, (int[2]){x + line_length, y - line / 2},
+                        n < NUM_CURVES ? curve_names[n] : law_name, &plain);
+        y += line + space;
     }
 }
 
@@ -228,6 +270,7 @@ void lr_draw_error_chart(lr_picture *picture, const int corner[2],
     const struct axes axes = make_axes(picture, corner, chart);
     draw_decades(&axes);
     draw_rays(&axes, chart);
+    write_names(&axes);
     lr_picture_frame(picture, axes.corner, axes.size, ink);
     draw_law(&axes, chart);
     for (int curve = NUM_CURVES - 1; curve >= 0; curve--) {

@@ -2,136 +2,323 @@
  * Copyright The LORaster authors */
 #include "picture/font.h"
 
+#include "base/clean_text.h"
+#include "base/log.h"
+
+#include <cairo.h>
+#include <math.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* Rows from the top, five dots each, the left one in bit 4. */
-/* clang-format off */
-static const uint8_t letters[lr_font_last - lr_font_first + 1][lr_font_height] = {
-    {0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00}, /* space */
-    {0x04, 0x04, 0x04, 0x04, 0x00, 0x00, 0x04}, /* ! */
-    {0x0a, 0x0a, 0x0a, 0x00, 0x00, 0x00, 0x00}, /* " */
-    {0x0a, 0x0a, 0x1f, 0x0a, 0x1f, 0x0a, 0x0a}, /* # */
-    {0x04, 0x0f, 0x14, 0x0e, 0x05, 0x1e, 0x04}, /* $ */
-    {0x18, 0x19, 0x02, 0x04, 0x08, 0x13, 0x03}, /* % */
-    {0x0c, 0x12, 0x14, 0x08, 0x15, 0x12, 0x0d}, /* & */
-    {0x04, 0x04, 0x08, 0x00, 0x00, 0x00, 0x00}, /* ' */
-    {0x02, 0x04, 0x08, 0x08, 0x08, 0x04, 0x02}, /* ( */
-    {0x08, 0x04, 0x02, 0x02, 0x02, 0x04, 0x08}, /* ) */
-    {0x00, 0x04, 0x15, 0x0e, 0x15, 0x04, 0x00}, /* asterisk */
-    {0x00, 0x04, 0x04, 0x1f, 0x04, 0x04, 0x00}, /* + */
-    {0x00, 0x00, 0x00, 0x00, 0x0c, 0x04, 0x08}, /* , */
-    {0x00, 0x00, 0x00, 0x1f, 0x00, 0x00, 0x00}, /* - */
-    {0x00, 0x00, 0x00, 0x00, 0x00, 0x0c, 0x0c}, /* . */
-    {0x00, 0x01, 0x02, 0x04, 0x08, 0x10, 0x00}, /* slash */
-    {0x0e, 0x11, 0x13, 0x15, 0x19, 0x11, 0x0e}, /* 0 */
-    {0x04, 0x0c, 0x04, 0x04, 0x04, 0x04, 0x0e}, /* 1 */
-    {0x0e, 0x11, 0x01, 0x02, 0x04, 0x08, 0x1f}, /* 2 */
-    {0x1f, 0x02, 0x04, 0x02, 0x01, 0x11, 0x0e}, /* 3 */
-    {0x02, 0x06, 0x0a, 0x12, 0x1f, 0x02, 0x02}, /* 4 */
-    {0x1f, 0x10, 0x1e, 0x01, 0x01, 0x11, 0x0e}, /* 5 */
-    {0x06, 0x08, 0x10, 0x1e, 0x11, 0x11, 0x0e}, /* 6 */
-    {0x1f, 0x01, 0x02, 0x04, 0x08, 0x08, 0x08}, /* 7 */
-    {0x0e, 0x11, 0x11, 0x0e, 0x11, 0x11, 0x0e}, /* 8 */
-    {0x0e, 0x11, 0x11, 0x0f, 0x01, 0x02, 0x0c}, /* 9 */
-    {0x00, 0x0c, 0x0c, 0x00, 0x0c, 0x0c, 0x00}, /* : */
-    {0x00, 0x0c, 0x0c, 0x00, 0x0c, 0x04, 0x08}, /* ; */
-    {0x02, 0x04, 0x08, 0x10, 0x08, 0x04, 0x02}, /* < */
-    {0x00, 0x00, 0x1f, 0x00, 0x1f, 0x00, 0x00}, /* = */
-    {0x08, 0x04, 0x02, 0x01, 0x02, 0x04, 0x08}, /* > */
-    {0x0e, 0x11, 0x01, 0x02, 0x04, 0x00, 0x04}, /* ? */
-    {0x0e, 0x11, 0x01, 0x0d, 0x15, 0x15, 0x0e}, /* @ */
-    {0x0e, 0x11, 0x11, 0x11, 0x1f, 0x11, 0x11}, /* A */
-    {0x1e, 0x11, 0x11, 0x1e, 0x11, 0x11, 0x1e}, /* B */
-    {0x0e, 0x11, 0x10, 0x10, 0x10, 0x11, 0x0e}, /* C */
-    {0x1c, 0x12, 0x11, 0x11, 0x11, 0x12, 0x1c}, /* D */
-    {0x1f, 0x10, 0x10, 0x1e, 0x10, 0x10, 0x1f}, /* E */
-    {0x1f, 0x10, 0x10, 0x1e, 0x10, 0x10, 0x10}, /* F */
-    {0x0e, 0x11, 0x10, 0x17, 0x11, 0x11, 0x0f}, /* G */
-    {0x11, 0x11, 0x11, 0x1f, 0x11, 0x11, 0x11}, /* H */
-    {0x0e, 0x04, 0x04, 0x04, 0x04, 0x04, 0x0e}, /* I */
-    {0x07, 0x02, 0x02, 0x02, 0x02, 0x12, 0x0c}, /* J */
-    {0x11, 0x12, 0x14, 0x18, 0x14, 0x12, 0x11}, /* K */
-    {0x10, 0x10, 0x10, 0x10, 0x10, 0x10, 0x1f}, /* L */
-    {0x11, 0x1b, 0x15, 0x15, 0x11, 0x11, 0x11}, /* M */
-    {0x11, 0x11, 0x19, 0x15, 0x13, 0x11, 0x11}, /* N */
-    {0x0e, 0x11, 0x11, 0x11, 0x11, 0x11, 0x0e}, /* O */
-    {0x1e, 0x11, 0x11, 0x1e, 0x10, 0x10, 0x10}, /* P */
-    {0x0e, 0x11, 0x11, 0x11, 0x15, 0x12, 0x0d}, /* Q */
-    {0x1e, 0x11, 0x11, 0x1e, 0x14, 0x12, 0x11}, /* R */
-    {0x0f, 0x10, 0x10, 0x0e, 0x01, 0x01, 0x1e}, /* S */
-    {0x1f, 0x04, 0x04, 0x04, 0x04, 0x04, 0x04}, /* T */
-    {0x11, 0x11, 0x11, 0x11, 0x11, 0x11, 0x0e}, /* U */
-    {0x11, 0x11, 0x11, 0x11, 0x11, 0x0a, 0x04}, /* V */
-    {0x11, 0x11, 0x11, 0x15, 0x15, 0x15, 0x0a}, /* W */
-    {0x11, 0x11, 0x0a, 0x04, 0x0a, 0x11, 0x11}, /* X */
-    {0x11, 0x11, 0x11, 0x0a, 0x04, 0x04, 0x04}, /* Y */
-    {0x1f, 0x01, 0x02, 0x04, 0x08, 0x10, 0x1f}, /* Z */
-    {0x0e, 0x08, 0x08, 0x08, 0x08, 0x08, 0x0e}, /* [ */
-    {0x00, 0x10, 0x08, 0x04, 0x02, 0x01, 0x00}, /* backslash */
-    {0x0e, 0x02, 0x02, 0x02, 0x02, 0x02, 0x0e}, /* ] */
-    {0x04, 0x0a, 0x11, 0x00, 0x00, 0x00, 0x00}, /* ^ */
-    {0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x1f}, /* _ */
-    {0x08, 0x04, 0x02, 0x00, 0x00, 0x00, 0x00}, /* ` */
-    {0x00, 0x00, 0x0e, 0x01, 0x0f, 0x11, 0x0f}, /* a */
-    {0x10, 0x10, 0x16, 0x19, 0x11, 0x11, 0x1e}, /* b */
-    {0x00, 0x00, 0x0e, 0x10, 0x10, 0x11, 0x0e}, /* c */
-    {0x01, 0x01, 0x0d, 0x13, 0x11, 0x11, 0x0f}, /* d */
-    {0x00, 0x00, 0x0e, 0x11, 0x1f, 0x10, 0x0e}, /* e */
-    {0x06, 0x09, 0x08, 0x1c, 0x08, 0x08, 0x08}, /* f */
-    {0x00, 0x00, 0x0f, 0x11, 0x0f, 0x01, 0x0e}, /* g */
-    {0x10, 0x10, 0x16, 0x19, 0x11, 0x11, 0x11}, /* h */
-    {0x04, 0x00, 0x0c, 0x04, 0x04, 0x04, 0x0e}, /* i */
-    {0x02, 0x00, 0x06, 0x02, 0x02, 0x12, 0x0c}, /* j */
-    {0x10, 0x10, 0x12, 0x14, 0x18, 0x14, 0x12}, /* k */
-    {0x0c, 0x04, 0x04, 0x04, 0x04, 0x04, 0x0e}, /* l */
-    {0x00, 0x00, 0x1a, 0x15, 0x15, 0x15, 0x11}, /* m */
-    {0x00, 0x00, 0x16, 0x19, 0x11, 0x11, 0x11}, /* n */
-    {0x00, 0x00, 0x0e, 0x11, 0x11, 0x11, 0x0e}, /* o */
-    {0x00, 0x00, 0x1e, 0x11, 0x1e, 0x10, 0x10}, /* p */
-    {0x00, 0x00, 0x0f, 0x11, 0x0f, 0x01, 0x01}, /* q */
-    {0x00, 0x00, 0x16, 0x19, 0x10, 0x10, 0x10}, /* r */
-    {0x00, 0x00, 0x0f, 0x10, 0x0e, 0x01, 0x1e}, /* s */
-    {0x08, 0x08, 0x1c, 0x08, 0x08, 0x09, 0x06}, /* t */
-    {0x00, 0x00, 0x11, 0x11, 0x11, 0x13, 0x0d}, /* u */
-    {0x00, 0x00, 0x11, 0x11, 0x11, 0x0a, 0x04}, /* v */
-    {0x00, 0x00, 0x11, 0x11, 0x15, 0x15, 0x0a}, /* w */
-    {0x00, 0x00, 0x11, 0x0a, 0x04, 0x0a, 0x11}, /* x */
-    {0x00, 0x00, 0x11, 0x11, 0x0f, 0x01, 0x0e}, /* y */
-    {0x00, 0x00, 0x1f, 0x02, 0x04, 0x08, 0x1f}, /* z */
-    {0x03, 0x04, 0x04, 0x08, 0x04, 0x04, 0x03}, /* { */
-    {0x04, 0x04, 0x04, 0x04, 0x04, 0x04, 0x04}, /* | */
-    {0x18, 0x04, 0x04, 0x02, 0x04, 0x04, 0x18}, /* } */
-    {0x00, 0x00, 0x08, 0x15, 0x02, 0x00, 0x00}, /* ~ */
-};
-/* clang-format on */
+/* Images of cairo have at most 32,767 pixels a side. */
+enum { most_room = 32000 };
 
-bool lr_font_dot(char letter, int x, int y)
+static const char family[] = "DejaVu Sans", strokes[] = "@cairo:";
+
+/* --- what went wrong --- */
+
+/* Text is written by functions that have no log. */
+static atomic_bool lacks_font, lacks_memory, has_told;
+
+void lr_font_tell(const lr_log *log)
 {
-    static const uint8_t box[lr_font_height] = {0x1f, 0x11, 0x11, 0x11, 0x11, 0x11, 0x1f};
-    const bool known = letter >= lr_font_first && letter <= lr_font_last;
-    const uint8_t *rows = known ? letters[letter - lr_font_first] : box;
-    return (rows[y] >> (lr_font_width - 1 - x) & 1) != 0;
+    if (!atomic_load(&lacks_font) && !atomic_load(&lacks_memory)) {
+        return;
+    }
+    if (log == NULL || atomic_exchange(&has_told, true)) {
+        return;
+    }
+    if (atomic_load(&lacks_memory)) {
+        lr_warn(log, "no memory for letters: some text is missing in pictures");
+    } else {
+        lr_warn(log, "no font was found for the text in pictures, so thin strokes stand in for "
+                     "letters, and boxes for those beyond ASCII; install DejaVu Sans "
+                     "(apt-get install fonts-dejavu-core)");
+    }
 }
 
-static size_t line_length(const char *text, size_t most)
+/* --- fonts --- */
+
+static int size_of(const lr_text_style *style)
 {
-    const size_t length = strlen(text);
-    size_t end = length < most ? length : most;
-    if (end == length) {
-        return end;
-    }
-    while (end > 0 && text[end] != ' ') {
-        end--;
-    }
-    return end > 0 ? end : most;
+    return style->size_px > 0 ? style->size_px : lr_font_usual;
 }
 
-void lr_font_next_line(const char **text, size_t most, struct lr_font_text *line)
+/* Everything that a system's settings could change is said, so that the same pixels come of it
+ * everywhere: heights are rounded to whole pixels, and so are advances. */
+static cairo_scaled_font_t *open_family(const char *name, const lr_text_style *style)
 {
-    const size_t room = most < sizeof(line->text) - 1 ? most : sizeof(line->text) - 1;
-    const size_t length = line_length(*text, room > 0 ? room : 1);
-    memcpy(line->text, *text, length);
+    cairo_matrix_t scale, same;
+    cairo_matrix_init_scale(&scale, size_of(style), size_of(style));
+    cairo_matrix_init_identity(&same);
+    cairo_font_options_t *options = cairo_font_options_create();
+    cairo_font_options_set_antialias(options, CAIRO_ANTIALIAS_GRAY);
+    cairo_font_options_set_hint_style(options, CAIRO_HINT_STYLE_SLIGHT);
+    cairo_font_options_set_hint_metrics(options, CAIRO_HINT_METRICS_ON);
+    cairo_font_face_t *face =
+        cairo_toy_font_face_create(name, CAIRO_FONT_SLANT_NORMAL,
+                                   style->bold ? CAIRO_FONT_WEIGHT_BOLD : CAIRO_FONT_WEIGHT_NORMAL);
+    cairo_scaled_font_t *font = cairo_scaled_font_create(face, &scale, &same, options);
+    cairo_font_face_destroy(face);
+    cairo_font_options_destroy(options);
+    return font;
+}
+
+/* Cairo's strokes do not say what they lack. */
+static bool has_letters(cairo_scaled_font_t *font, const char *text)
+{
+    cairo_glyph_t *glyphs = NULL;
+    int count = 0;
+    if (cairo_scaled_font_status(font) != CAIRO_STATUS_SUCCESS ||
+        cairo_scaled_font_get_type(font) == CAIRO_FONT_TYPE_USER ||
+        cairo_scaled_font_text_to_glyphs(font, 0, 0, text, -1, &glyphs, &count, NULL, NULL, NULL) !=
+            CAIRO_STATUS_SUCCESS) {
+        return false;
+    }
+    bool complete = count > 0;
+    for (int n = 0; n < count; n++) {
+        complete = complete && glyphs[n].index != 0;
+    }
+    cairo_glyph_free(glyphs);
+    return complete;
+}
+
+/* Where the family is missing, fontconfig names another one, which may hold nothing but symbols;
+ * where there is no font at all, cairo takes its strokes by itself. Never NULL; without memory it
+ * has an error of cairo's, and draws nothing. */
+static cairo_scaled_font_t *open_font(const lr_text_style *style)
+{
+    cairo_scaled_font_t *font = open_family(family, style);
+    if (!has_letters(font, "09AZaz.-%")) {
+        cairo_scaled_font_destroy(font);
+        atomic_store(&lacks_font, true);
+        font = open_family(strokes, style);
+    }
+    if (cairo_scaled_font_status(font) != CAIRO_STATUS_SUCCESS) {
+        atomic_store(&lacks_memory, true);
+    }
+    return font;
+}
+
+bool lr_font_shows(const char *text)
+{
+    cairo_scaled_font_t *font = open_font(&(lr_text_style){.size_px = lr_font_usual});
+    const bool shows = has_letters(font, text);
+    cairo_scaled_font_destroy(font);
+    return shows;
+}
+
+/* Pixels above and below the line on which letters stand. */
+static void find_extents(cairo_scaled_font_t *font, int *above, int *below)
+{
+    cairo_font_extents_t extents = {0};
+    cairo_scaled_font_extents(font, &extents);
+    *above = (int)ceil(extents.ascent);
+    *below = (int)ceil(extents.descent);
+}
+
+/* Where the next letter would stand. */
+static int width_of(cairo_scaled_font_t *font, const char *text)
+{
+    cairo_text_extents_t extents = {0};
+    cairo_scaled_font_text_extents(font, text, &extents);
+    return (int)ceil(extents.x_advance);
+}
+
+/* --- texts --- */
+
+void lr_font_clean(const char *text, struct lr_font_text *clean)
+{
+    size_t length = strlen(text);
+    if (length >= sizeof(clean->text)) {
+        length = sizeof(clean->text) - 1;
+        while (length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80) {
+            length--;
+        }
+    }
+    memcpy(clean->text, text, length);
+    clean->text[length] = '\0';
+    lr_clean_text(clean->text);
+}
+
+/* Bytes of the longest beginning, of whole characters, that is not wider than `room` when `tail`
+ * follows it. A beginning is never wider than a longer one. */
+static size_t fitting_bytes(cairo_scaled_font_t *font, const char *text, int room, const char *tail)
+{
+    struct lr_font_text part;
+    const int left = room - width_of(font, tail);
+    size_t fits = 0, too_long = strlen(text) + 1;
+    while (too_long - fits > 1) {
+        size_t middle = fits + (too_long - fits) / 2;
+        while (middle > fits && ((unsigned char)text[middle] & 0xc0) == 0x80) {
+            middle--;
+        }
+        if (middle == fits) { /* all between belongs to one character */
+            middle = fits + lr_character_bytes((const unsigned char *)text + fits);
+            if (middle >= too_long) {
+                break;
+            }
+        }
+        memcpy(part.text, text, middle);
+        part.text[middle] = '\0';
+        if (width_of(font, part.text) <= left) {
+            fits = middle;
+        } else {
+            too_long = middle;
+        }
+    }
+    return fits;
+}
+
+/* Cuts a text that is wider than `room` and ends it with an ellipsis, or makes it empty. */
+static void shorten(cairo_scaled_font_t *font, struct lr_font_text *line, int room)
+{
+    if (width_of(font, line->text) <= room) {
+        return;
+    }
+    const char *ellipsis = has_letters(font, "\xe2\x80\xa6") ? "\xe2\x80\xa6" : "...";
+    line->text[sizeof(line->text) - 1 - strlen(ellipsis)] = '\0';
+    lr_clean_text(line->text); /* a character may be cut now */
+    size_t length = fitting_bytes(font, line->text, room, ellipsis);
+    while (length > 0 && line->text[length - 1] == ' ') {
+        length--;
+    }
+    line->text[length] = '\0';
+    if (length > 0 || width_of(font, ellipsis) <= room) {
+        strcat(line->text, ellipsis);
+    }
+}
+
+void lr_font_next_line(const char **text, int width_px, const lr_text_style *style,
+                       struct lr_font_text *line)
+{
+    cairo_scaled_font_t *font = open_font(style);
+    struct lr_font_text whole;
+    lr_font_clean(*text, &whole);
+    size_t length = fitting_bytes(font, whole.text, width_px, "");
+    cairo_scaled_font_destroy(font);
+    if (whole.text[length] != '\0') {
+        size_t blank = length;
+        while (blank > 0 && whole.text[blank] != ' ') {
+            blank--;
+        }
+        length = blank > 0 ? blank : length;
+    }
+    if (length == 0 && whole.text[0] != '\0') {
+        length = lr_character_bytes((const unsigned char *)whole.text);
+    }
+    memcpy(line->text, whole.text, length);
     line->text[length] = '\0';
     *text += length;
     *text += strspn(*text, " ");
+}
+
+/* --- drawing --- */
+
+/* Coverage of a line of text by its letters, with a border for those that lean out. */
+struct mask {
+    cairo_surface_t *surface;
+    int size[2], border;
+};
+
+static void draw_mask(cairo_scaled_font_t *font, const char *text, struct mask *mask)
+{
+    int above, below;
+    find_extents(font, &above, &below);
+    mask->border = above / 2 + 1;
+    mask->size[0] = width_of(font, text) + 2 * mask->border;
+    mask->size[1] = above + below + 2 * mask->border;
+    mask->surface = cairo_image_surface_create(CAIRO_FORMAT_A8, mask->size[0], mask->size[1]);
+    cairo_t *cairo = cairo_create(mask->surface);
+    cairo_set_scaled_font(cairo, font);
+    cairo_move_to(cairo, mask->border, mask->border + above);
+    cairo_show_text(cairo, text);
+    const bool done = cairo_status(cairo) == CAIRO_STATUS_SUCCESS;
+    cairo_destroy(cairo);
+    cairo_surface_flush(mask->surface);
+    if (!done || cairo_surface_status(mask->surface) != CAIRO_STATUS_SUCCESS) {
+        atomic_store(&lacks_memory, true);
+        mask->size[0] = 0;
+    }
+}
+
+static void blend(uint8_t *channel, uint8_t colour, int share)
+{
+    const int changed = (int)*channel * (255 - share) + (int)colour * share;
+    *channel = (uint8_t)((changed + 127) / 255);
+}
+
+static void cover_pixel(lr_picture *picture, const int64_t at[2], lr_colour colour, int share)
+{
+    if (at[0] >= 0 && at[1] >= 0 && at[0] < picture->size[0] && at[1] < picture->size[1]) {
+        uint8_t *rgb = picture->rgb + 3 * (at[1] * picture->size[0] + at[0]);
+        blend(&rgb[0], colour.r, share);
+        blend(&rgb[1], colour.g, share);
+        blend(&rgb[2], colour.b, share);
+    }
+}
+
+static void apply_mask(lr_picture *picture, const int corner[2], const struct mask *mask,
+                       const lr_text_style *style)
+{
+    const unsigned char *rows = cairo_image_surface_get_data(mask->surface);
+    const int stride = cairo_image_surface_get_stride(mask->surface);
+    for (int y = 0; y < mask->size[1] && mask->size[0] > 0; y++) {
+        for (int x = 0; x < mask->size[0]; x++) {
+            const int share = rows[(size_t)y * (size_t)stride + (size_t)x];
+            const int along = x - mask->border, down = y - mask->border;
+            const int length = mask->size[0] - 2 * mask->border;
+            const int64_t at[2] = {(int64_t)corner[0] + (style->upwards ? down : along),
+                                   (int64_t)corner[1] +
+                                       (style->upwards ? length - 1 - along : down)};
+            if (share > 0) {
+                cover_pixel(picture, at, style->colour, share);
+            }
+        }
+    }
+}
+
+/* Pixels that a text may take. */
+static int room_of(const lr_picture *picture, const int corner[2], const lr_text_style *style)
+{
+    const int axis = style->upwards ? 1 : 0;
+    const int64_t rest = (int64_t)picture->size[axis] - corner[axis];
+    const int64_t asked = style->most_px > 0 && style->most_px < rest ? style->most_px : rest;
+    return (int)(asked < 0 ? 0 : asked < most_room ? asked : most_room);
+}
+
+void lr_picture_text(lr_picture *picture, const int corner[2], const char *text,
+                     const lr_text_style *style)
+{
+    struct lr_font_text line;
+    struct mask mask;
+    lr_font_clean(text, &line);
+    cairo_scaled_font_t *font = open_font(style);
+    shorten(font, &line, room_of(picture, corner, style));
+    if (line.text[0] != '\0') {
+        draw_mask(font, line.text, &mask);
+        apply_mask(picture, corner, &mask, style);
+        cairo_surface_destroy(mask.surface);
+    }
+    cairo_scaled_font_destroy(font);
+}
+
+int lr_picture_text_width(const char *text, const lr_text_style *style)
+{
+    struct lr_font_text line;
+    lr_font_clean(text, &line);
+    cairo_scaled_font_t *font = open_font(style);
+    const int width = width_of(font, line.text);
+    cairo_scaled_font_destroy(font);
+    return width;
+}
+
+int lr_picture_text_height(const lr_text_style *style)
+{
+    cairo_scaled_font_t *font = open_font(style);
+    int above, below;
+    find_extents(font, &above, &below);
+    cairo_scaled_font_destroy(font);
+    return above + below;
 }

@@ -1,25 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Letters of 5 x 7 dots for printable ASCII. */
+ * Letters of DejaVu Sans by cairo, which finds the font through fontconfig. Where there is none,
+ * cairo's own strokes stand in, which have ASCII only. */
 #ifndef LR_PICTURE_FONT_H
 #define LR_PICTURE_FONT_H
 
-#include <stdbool.h>
+#include <lr/picture.h>
 #include <stddef.h>
-#include <stdint.h>
 
-enum { lr_font_width = 5, lr_font_height = 7, lr_font_first = ' ', lr_font_last = '~' };
+/* Sizes in pixels: of what stands in a picture, of usual text, and of a panel's title. */
+enum { lr_font_small = 12, lr_font_usual = 13, lr_font_title = 19 };
 
-/* Whether dot (x, y) of a letter is set, from its top left corner. Letters that the font lacks
- * are an empty box. */
-bool lr_font_dot(char letter, int x, int y);
+/* Warns, once in a process, where some text was written without a font or not at all for lack of
+ * memory. Every function that makes a whole picture calls this last. */
+void lr_font_tell(const lr_log *log);
 
-/* The first line of a text that is broken into lines of at most `most` letters, at blanks where it
- * can be; *text moves on to the next one, "" at the end. */
+/* Whether there are letters for all of a text. */
+bool lr_font_shows(const char *text);
+
+/* A line of clean UTF-8: no control characters, nothing that is not UTF-8. */
 struct lr_font_text {
-    char text[256];
+    char text[1024];
 };
-void lr_font_next_line(const char **text, size_t most, struct lr_font_text *line);
+
+/* Copies as much of a text of any bytes as there is room for. */
+void lr_font_clean(const char *text, struct lr_font_text *clean);
+
+/* The first line of a clean text that is broken into lines of at most that width in pixels, at
+ * blanks where it can be; *text moves on to the next one, "" at the end. A line has at least one
+ * character. */
+void lr_font_next_line(const char **text, int width_px, const lr_text_style *style,
+                       struct lr_font_text *line);
 
 #endif

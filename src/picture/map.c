@@ -3,11 +3,18 @@
 #include <lr/picture.h>
 
 #include "picture/font.h"
+#include "picture/ticks.h"
 
 #include <math.h>
-#include <stdio.h>
 
-enum { num_colours = 256 };
+enum {
+    num_colours = 256,
+    usual_width = 12,
+    usual_height = 100,
+    most_ticks = 9,
+    tick_length = 4,
+    space = 3
+};
 
 /* An array to be drawn, its defaults filled in. */
 struct map {
@@ -86,34 +93,93 @@ void lr_picture_map(lr_picture *picture, const int corner[2], const lr_map_param
     }
 }
 
-/* The values at even distances, beside the bar and no further than its ends. */
-static void draw_labels(lr_picture *picture, const int corner[2], const int size[2],
-                        const lr_bar_params *params)
+/* --- colour bars --- */
+
+/* A bar with its defaults filled in, and its ticks. */
+struct bar {
+    int size[2], line;
+    lr_text_style style;
+    struct lr_ticks ticks;
+    struct lr_tick_unit unit;
+};
+
+static struct bar make_bar(const lr_bar_params *params)
 {
-    const lr_text_style style = {.colour = params->text, .scale = params->text_scale};
-    const int scale = style.scale > 0 ? style.scale : 1, letter = lr_font_height * scale;
-    const int last = params->num_labels > 2 ? params->num_labels - 1 : 1;
-    for (int n = 0; n <= last; n++) {
-        const double value = (params->low * (last - n) + params->high * n) / last;
-        const char *unit = n == last ? params->unit : NULL;
-        char text[64];
-        snprintf(text, sizeof(text), "%.3g%s%s", value, unit != NULL ? " " : "",
-                 unit != NULL ? unit : "");
-        const int y = (size[1] - letter) * (last - n) / last;
-        lr_picture_text(picture, (int[2]){corner[0] + size[0] + 3 * scale, corner[1] + y}, text,
-                        &style);
+    struct bar bar = {.size = {params->size[0] > 0 ? params->size[0] : usual_width,
+                               params->size[1] > 0 ? params->size[1] : usual_height},
+                      .style = {.colour = params->text,
+                                .size_px = params->text_px > 0 ? params->text_px : lr_font_small}};
+    bar.line = lr_picture_text_height(&bar.style);
+    const int most = 2 * bar.size[1] / (3 * bar.line);
+    bar.ticks = lr_ticks_choose(params->low, params->high, most < most_ticks ? most : most_ticks);
+    bar.unit = lr_tick_unit(&bar.ticks, params->unit);
+    return bar;
+}
+
+/* Where the unit begins, from the bar's left edge. */
+static int find_unit(const struct bar *bar)
+{
+    int widest = 0;
+    for (int n = 0; n < bar->ticks.count; n++) {
+        const struct lr_tick_label label = lr_tick_label(&bar->ticks, n);
+        const int width = lr_picture_text_width(label.text, &bar->style);
+        widest = width > widest ? width : widest;
     }
+    return bar->size[0] + tick_length + space + widest + space;
+}
+
+int lr_picture_bar_width(const lr_bar_params *params)
+{
+    const struct bar bar = make_bar(params);
+    return find_unit(&bar) + (bar.unit.text[0] != '\0' ? bar.line : 0);
+}
+
+static void draw_colours(lr_picture *picture, const int corner[2], const struct bar *bar,
+                         lr_colour_map colours)
+{
+    for (int y = 0; y < bar->size[1]; y++) {
+        const double t = bar->size[1] > 1 ? 1.0 - y / (bar->size[1] - 1.0) : 1.0;
+        lr_picture_fill(picture, (int[2]){corner[0], corner[1] + y}, (int[2]){bar->size[0], 1},
+                        lr_colour_of(colours, t));
+    }
+    lr_picture_frame(picture, corner, bar->size, bar->style.colour);
+}
+
+/* A label stands beside its tick, but within the picture. */
+static void draw_ticks(lr_picture *picture, const int corner[2], const struct bar *bar,
+                       const double range[2])
+{
+    const double span = range[1] - range[0];
+    const int right = corner[0] + bar->size[0], last = picture->size[1] - bar->line;
+    for (int n = 0; n < bar->ticks.count; n++) {
+        const double value = lr_tick_value(&bar->ticks, n);
+        const double share = span > 0.0 ? (value - range[0]) / span : 0.5;
+        const int y = corner[1] + (int)lround((1.0 - share) * (bar->size[1] - 1));
+        const int above = y - bar->line / 2;
+        const struct lr_tick_label label = lr_tick_label(&bar->ticks, n);
+        lr_picture_fill(picture, (int[2]){right, y}, (int[2]){tick_length, 1}, bar->style.colour);
+        lr_picture_text(picture,
+                        (int[2]){right + tick_length + space, above < 0      ? 0
+                                                              : above > last ? last
+                                                                             : above},
+                        label.text, &bar->style);
+    }
+}
+
+static void write_unit(lr_picture *picture, const int corner[2], const struct bar *bar)
+{
+    lr_text_style style = bar->style;
+    const int width = lr_picture_text_width(bar->unit.text, &style);
+    const int middle = corner[1] + (bar->size[1] - width) / 2;
+    style.upwards = true;
+    lr_picture_text(picture, (int[2]){corner[0] + find_unit(bar), middle > 0 ? middle : 0},
+                    bar->unit.text, &style);
 }
 
 void lr_picture_bar(lr_picture *picture, const int corner[2], const lr_bar_params *params)
 {
-    const int size[2] = {params->size[0] > 0 ? params->size[0] : 10,
-                         params->size[1] > 0 ? params->size[1] : 100};
-    for (int y = 0; y < size[1]; y++) {
-        const double t = size[1] > 1 ? 1.0 - y / (size[1] - 1.0) : 1.0;
-        lr_picture_fill(picture, (int[2]){corner[0], corner[1] + y}, (int[2]){size[0], 1},
-                        lr_colour_of(params->colours, t));
-    }
-    lr_picture_frame(picture, corner, size, params->text);
-    draw_labels(picture, corner, size, params);
+    const struct bar bar = make_bar(params);
+    draw_colours(picture, corner, &bar, params->colours);
+    draw_ticks(picture, corner, &bar, (const double[2]){params->low, params->high});
+    write_unit(picture, corner, &bar);
 }

@@ -7,17 +7,19 @@
 #include "picture/font.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-enum { usual_gap = 12, caption_height = 12, title_height = 22, title_scale = 2, letter = 6 };
-enum { line_height = 12, after_subtitle = 6, narrowest_subtitle = 60 /* letters */ };
+enum { usual_gap = 12, line_space = 2, after_subtitle = 6 };
+enum { widest_caption = 420, widest_title = 1000, narrowest_subtitle = 420 };
 
-static const lr_colour black = {0, 0, 0}, white = {255, 255, 255};
+static const lr_colour white = {255, 255, 255};
+static const lr_text_style title_style = {.size_px = lr_font_title, .bold = true},
+                           subtitle_style = {.size_px = lr_font_small}, caption_style = {0};
 
 /* Where tiles go: each column as wide as its widest picture or caption, each row as high as its
  * highest picture. */
 struct arrangement {
     int columns, rows, gap;
+    int caption_height, title_height, line_height;
     int64_t *x, *y; /* [columns + 1], [rows + 1]: corners of the cells */
     int64_t width;  /* of the panel */
 };
@@ -46,29 +48,25 @@ static void sum_up(int64_t *extents, int count, int64_t start, int64_t between)
 
 /* --- text over the tiles --- */
 
-static int64_t title_width(const char *title)
+/* Width of a text (NULL: none), but for what is above `most`. */
+static int width_within(const char *text, const lr_text_style *style, int most)
 {
-    return title != NULL ? (int64_t)title_scale * letter * (int64_t)strlen(title) : 0;
-}
-
-static int64_t narrowest_width(const char *subtitle)
-{
-    const int64_t letters = subtitle != NULL ? (int64_t)strlen(subtitle) : 0;
-    return letter * (letters < narrowest_subtitle ? letters : narrowest_subtitle);
+    const int width = text != NULL ? lr_picture_text_width(text, style) : 0;
+    return width < most ? width : most;
 }
 
 /* Draws the subtitle into lines from `top` on, or, without a picture, only counts them. */
 static int break_subtitle(lr_picture *picture, const struct arrangement *arrangement,
                           const char *text, int top)
 {
-    const size_t most = (size_t)((arrangement->width - 2 * arrangement->gap) / letter);
+    const int room = (int)(arrangement->width - 2 * arrangement->gap);
     int lines = 0;
     for (; text != NULL && *text != '\0'; lines++) {
         struct lr_font_text line;
-        lr_font_next_line(&text, most, &line);
+        lr_font_next_line(&text, room, &subtitle_style, &line);
         if (picture != NULL) {
-            const int corner[2] = {arrangement->gap, top + lines * line_height};
-            lr_picture_text(picture, corner, line.text, &(lr_text_style){.colour = black});
+            const int corner[2] = {arrangement->gap, top + lines * arrangement->line_height};
+            lr_picture_text(picture, corner, line.text, &subtitle_style);
         }
     }
     return lines;
@@ -77,24 +75,20 @@ static int break_subtitle(lr_picture *picture, const struct arrangement *arrange
 static int heading_height(const struct arrangement *arrangement, const lr_mosaic_params *params)
 {
     const int lines = break_subtitle(NULL, arrangement, params->subtitle, 0);
-    return (params->title != NULL ? title_height : 0) +
-           (lines > 0 ? lines * line_height + after_subtitle : 0);
+    return (params->title != NULL ? arrangement->title_height : 0) +
+           (lines > 0 ? lines * arrangement->line_height + after_subtitle : 0);
 }
 
 static int64_t page_width(const struct arrangement *arrangement, const lr_mosaic_params *params)
 {
-    const int64_t titled = title_width(params->title), noted = narrowest_width(params->subtitle);
+    const int64_t titled = width_within(params->title, &title_style, widest_title);
+    const int64_t noted = width_within(params->subtitle, &subtitle_style, narrowest_subtitle);
     const int64_t headed = 2 * (int64_t)arrangement->gap + (titled > noted ? titled : noted);
     const int64_t tiled = arrangement->x[arrangement->columns];
     return headed > tiled ? headed : tiled;
 }
 
 /* --- tiles --- */
-
-static int caption_width(const char *caption)
-{
-    return caption != NULL ? lr_picture_text_width(caption, &(lr_text_style){.colour = black}) : 0;
-}
 
 static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params *params)
 {
@@ -104,6 +98,9 @@ static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params
     *arrangement = (struct arrangement){.columns = columns,
                                         .rows = (params->num_tiles - 1) / columns + 1,
                                         .gap = params->gap > 0 ? params->gap : usual_gap};
+    arrangement->caption_height = lr_picture_text_height(&caption_style) + line_space;
+    arrangement->title_height = lr_picture_text_height(&title_style) + 2 * line_space;
+    arrangement->line_height = lr_picture_text_height(&subtitle_style) + line_space;
     arrangement->x = lr_alloc(columns + 1, sizeof(int64_t), "a panel", params->log);
     arrangement->y = lr_alloc(arrangement->rows + 1, sizeof(int64_t), "a panel", params->log);
     if (arrangement->x == NULL || arrangement->y == NULL) {
@@ -112,7 +109,8 @@ static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params
     }
     for (int n = 0; n < params->num_tiles; n++) {
         const lr_tile *tile = &params->tiles[n];
-        make_room(&arrangement->x[n % columns], caption_width(tile->caption));
+        make_room(&arrangement->x[n % columns],
+                  width_within(tile->caption, &caption_style, widest_caption));
         if (tile->picture != NULL) {
             make_room(&arrangement->x[n % columns], tile->picture->size[0]);
             make_room(&arrangement->y[n / columns], tile->picture->size[1]);
@@ -121,8 +119,8 @@ static lr_status arrange(struct arrangement *arrangement, const lr_mosaic_params
     sum_up(arrangement->x, columns, arrangement->gap, arrangement->gap);
     arrangement->width = page_width(arrangement, params);
     sum_up(arrangement->y, arrangement->rows,
-           arrangement->gap + caption_height + heading_height(arrangement, params),
-           arrangement->gap + caption_height);
+           arrangement->gap + arrangement->caption_height + heading_height(arrangement, params),
+           arrangement->gap + arrangement->caption_height);
     return LR_OK;
 }
 
@@ -136,8 +134,11 @@ static void draw_tile(lr_picture *picture, const struct arrangement *arrangement
         lr_picture_paste(picture, corner, tile->picture);
     }
     if (tile->caption != NULL) {
-        lr_picture_text(picture, (int[2]){corner[0], corner[1] - caption_height}, tile->caption,
-                        &(lr_text_style){.colour = black});
+        const int64_t next = arrangement->x[column + 1] - arrangement->gap;
+        lr_text_style style = caption_style;
+        style.most_px = (int)(next - arrangement->x[column]);
+        lr_picture_text(picture, (int[2]){corner[0], corner[1] - arrangement->caption_height},
+                        tile->caption, &style);
     }
 }
 
@@ -145,7 +146,7 @@ static lr_picture *create_page(const struct arrangement *arrangement,
                                const lr_mosaic_params *params)
 {
     const int64_t width = arrangement->width;
-    const int64_t height = arrangement->y[arrangement->rows] - caption_height;
+    const int64_t height = arrangement->y[arrangement->rows] - arrangement->caption_height;
     const int size[2] = {(int)(width < INT32_MAX ? width : INT32_MAX),
                          (int)(height < INT32_MAX ? height : INT32_MAX)};
     lr_picture *page = lr_picture_create(size, params->log);
@@ -160,11 +161,12 @@ static void draw_heading(lr_picture *page, const struct arrangement *arrangement
 {
     const int top = arrangement->gap;
     if (params->title != NULL) {
-        lr_picture_text(page, (int[2]){arrangement->gap, top}, params->title,
-                        &(lr_text_style){.colour = black, .scale = title_scale});
+        lr_text_style style = title_style;
+        style.most_px = (int)arrangement->width - 2 * arrangement->gap;
+        lr_picture_text(page, (int[2]){arrangement->gap, top}, params->title, &style);
     }
     break_subtitle(page, arrangement, params->subtitle,
-                   top + (params->title != NULL ? title_height : 0));
+                   top + (params->title != NULL ? arrangement->title_height : 0));
 }
 
 lr_picture *lr_picture_mosaic(const lr_mosaic_params *params)
@@ -185,5 +187,6 @@ lr_picture *lr_picture_mosaic(const lr_mosaic_params *params)
         draw_tile(page, &arrangement, &params->tiles[n], n);
     }
     release(&arrangement);
+    lr_font_tell(params->log);
     return page;
 }

@@ -4,7 +4,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "picture/font.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -98,41 +97,6 @@ void lr_picture_line(lr_picture *picture, const int from[2], const int to[2], lr
         set_pixel(picture, (int64_t)(x + (x < 0.0 ? -0.5 : 0.5)),
                   (int64_t)(y + (y < 0.0 ? -0.5 : 0.5)), colour);
     }
-}
-
-static int scale_of(const lr_text_style *style)
-{
-    return style->scale > 0 ? style->scale : 1;
-}
-
-static void draw_letter(lr_picture *picture, const int corner[2], char letter,
-                        const lr_text_style *style)
-{
-    const int scale = scale_of(style);
-    for (int y = 0; y < lr_font_height; y++) {
-        for (int x = 0; x < lr_font_width; x++) {
-            if (lr_font_dot(letter, x, y)) {
-                lr_picture_fill(picture, (int[2]){corner[0] + x * scale, corner[1] + y * scale},
-                                (int[2]){scale, scale}, style->colour);
-            }
-        }
-    }
-}
-
-void lr_picture_text(lr_picture *picture, const int corner[2], const char *text,
-                     const lr_text_style *style)
-{
-    int at[2] = {corner[0], corner[1]};
-    for (const char *letter = text; *letter != '\0' && at[0] < picture->size[0]; letter++) {
-        draw_letter(picture, at, *letter, style);
-        at[0] += (lr_font_width + 1) * scale_of(style);
-    }
-}
-
-int lr_picture_text_width(const char *text, const lr_text_style *style)
-{
-    const int letters = (int)strlen(text);
-    return letters == 0 ? 0 : ((lr_font_width + 1) * letters - 1) * scale_of(style);
 }
 
 void lr_picture_paste(lr_picture *picture, const int corner[2], const lr_picture *source)

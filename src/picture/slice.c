@@ -3,12 +3,14 @@
 #include <lr/picture.h>
 
 #include "base/log.h"
+#include "picture/axes.h"
 #include "picture/font.h"
 
 #include <math.h>
 #include <stdio.h>
 
-enum { usual_side = 256, strip_height = 20, bar_room = 72, bar_width = 10, space = 6 };
+enum { usual_side = 256, strip_height = 20, space = 6 };
+enum { least_bar = 60, power_room = 36 /* of a power of ten before the unit */ };
 
 static const lr_colour black = {0, 0, 0}, white = {255, 255, 255};
 
@@ -99,29 +101,103 @@ static double round_length(double mm)
     return power * (digit >= 5.0 ? 5.0 : digit >= 2.0 ? 2.0 : 1.0);
 }
 
-static void draw_scale_bar(lr_picture *picture, const struct view *view)
+/* --- what stands around the slice --- */
+
+struct layout {
+    int corner[2]; /* of the slice */
+    int size[2];   /* of the picture */
+    int strip;     /* top of the scale bar's */
+    double length_mm;
+    char length[32];
+    struct lr_axes axes;
+    lr_bar_params bar;
+};
+
+static int larger(int a, int b)
 {
-    const int *drawn = view->map.drawn_size;
-    const double length_mm = round_length(0.4 * drawn[0] / view->pixels_per_mm);
-    const int length = drawn_pixels(length_mm, view->pixels_per_mm);
-    const int y = drawn[1] + strip_height / 2;
-    lr_picture_fill(picture, (int[2]){0, y - 1}, (int[2]){length, 3}, black);
-    char text[32];
-    snprintf(text, sizeof(text), "%g mm", length_mm);
-    lr_picture_text(picture, (int[2]){length + space, y - lr_font_height / 2}, text,
-                    &(lr_text_style){.colour = black});
+    return a > b ? a : b;
 }
 
-static void draw_colour_bar(lr_picture *picture, const struct view *view, const char *unit)
+static void arrange_axes(struct layout *layout, const struct view *view,
+                         const lr_slice_params *params)
+{
+    static const char *const names[] = {"x (mm)", "y (mm)", "z (mm)"};
+    const lr_grid *grid = &params->image->grid;
+    const int axes[2] = {view->across, view->up};
+    struct lr_axis drawn[2];
+    for (int k = 0; k < 2; k++) {
+        const double first = grid->origin_mm[axes[k]] - 0.5 * grid->voxel_mm[axes[k]];
+        drawn[k] = (struct lr_axis){first, first + grid->size[axes[k]] * grid->voxel_mm[axes[k]],
+                                    names[axes[k]], false};
+        layout->axes.size[k] = view->map.drawn_size[k];
+    }
+    layout->axes.across = drawn[0];
+    layout->axes.up = drawn[1];
+    layout->axes.ink = black;
+}
+
+static void arrange_bar(struct layout *layout, const struct view *view,
+                        const lr_slice_params *params)
+{
+    const lr_text_style style = {.size_px = lr_font_small};
+    const int unit = params->unit != NULL ? lr_picture_text_width(params->unit, &style) : 0;
+    const int least = larger(least_bar, unit + power_room);
+    layout->bar = (lr_bar_params){.size = {0, larger(view->map.drawn_size[1], least)},
+                                  .low = view->map.low,
+                                  .high = view->map.high,
+                                  .colours = view->map.colours,
+                                  .unit = params->unit,
+                                  .text = black};
+}
+
+/* Room for the scale bar, whose words may be wider than the slice. */
+static void arrange_strip(struct layout *layout, const struct view *view)
+{
+    const lr_text_style style = {.size_px = lr_font_small};
+    layout->length_mm = round_length(0.4 * view->map.drawn_size[0] / view->pixels_per_mm);
+    snprintf(layout->length, sizeof(layout->length), "%g mm", layout->length_mm);
+    const int words = drawn_pixels(layout->length_mm, view->pixels_per_mm) + space +
+                      lr_picture_text_width(layout->length, &style);
+    layout->strip = layout->size[1];
+    layout->size[0] = larger(layout->size[0], layout->corner[0] + words);
+    layout->size[1] += strip_height;
+}
+
+static struct layout arrange(const struct view *view, const lr_slice_params *params)
 {
     const int *drawn = view->map.drawn_size;
-    lr_picture_bar(picture, (int[2]){drawn[0] + space, 0},
-                   &(lr_bar_params){.size = {bar_width, drawn[1]},
-                                    .low = view->map.low,
-                                    .high = view->map.high,
-                                    .colours = view->map.colours,
-                                    .unit = unit,
-                                    .text = black});
+    struct layout layout = {0};
+    struct lr_margins margins = {0};
+    if (params->axes) {
+        arrange_axes(&layout, view, params);
+        margins = lr_axes_margins(&layout.axes);
+    }
+    layout.corner[0] = layout.axes.corner[0] = margins.left;
+    layout.corner[1] = layout.axes.corner[1] = margins.top;
+    layout.size[0] = margins.left + drawn[0] + margins.right;
+    layout.size[1] = margins.top + drawn[1] + margins.bottom;
+    if (params->colour_bar) {
+        arrange_bar(&layout, view, params);
+        layout.size[0] = larger(layout.size[0], margins.left + drawn[0] + space +
+                                                    lr_picture_bar_width(&layout.bar));
+        layout.size[1] = larger(layout.size[1], margins.top + layout.bar.size[1] + lr_font_small);
+    }
+    if (params->scale_bar) {
+        arrange_strip(&layout, view);
+    }
+    return layout;
+}
+
+static void draw_scale_bar(lr_picture *picture, const struct layout *layout,
+                           const struct view *view)
+{
+    const lr_text_style style = {.colour = black, .size_px = lr_font_small};
+    const int length = drawn_pixels(layout->length_mm, view->pixels_per_mm);
+    const int left = layout->corner[0], y = layout->strip + strip_height / 2;
+    lr_picture_fill(picture, (int[2]){left, y - 1}, (int[2]){length, 3}, black);
+    lr_picture_text(picture,
+                    (int[2]){left + length + space, y - lr_picture_text_height(&style) / 2},
+                    layout->length, &style);
 }
 
 lr_picture *lr_picture_slice(const lr_slice_params *params)
@@ -130,21 +206,23 @@ lr_picture *lr_picture_slice(const lr_slice_params *params)
         return NULL;
     }
     const struct view view = make_view(params);
-    const int *drawn = view.map.drawn_size;
-    const int size[2] = {drawn[0] + (params->colour_bar ? bar_room : 0),
-                         drawn[1] + (params->scale_bar ? strip_height : 0)};
-    lr_picture *picture = lr_picture_create(size, params->log);
+    const struct layout layout = arrange(&view, params);
+    lr_picture *picture = lr_picture_create(layout.size, params->log);
     if (picture == NULL) {
         return NULL;
     }
-    const int origin[2] = {0, 0};
-    lr_picture_fill(picture, origin, size, white);
-    lr_picture_map(picture, origin, &view.map);
+    lr_picture_fill(picture, (int[2]){0, 0}, layout.size, white);
+    lr_picture_map(picture, layout.corner, &view.map);
+    if (params->axes) {
+        lr_axes_draw(picture, &layout.axes);
+    }
     if (params->scale_bar) {
-        draw_scale_bar(picture, &view);
+        draw_scale_bar(picture, &layout, &view);
     }
     if (params->colour_bar) {
-        draw_colour_bar(picture, &view, params->unit);
+        const int right = layout.corner[0] + view.map.drawn_size[0];
+        lr_picture_bar(picture, (int[2]){right + space, layout.corner[1]}, &layout.bar);
     }
+    lr_font_tell(params->log);
     return picture;
 }

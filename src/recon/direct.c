@@ -10,6 +10,7 @@
 #include <limits.h>
 #include <lr/direct.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 struct run {
@@ -78,6 +79,16 @@ static lr_status start(struct run *run)
     return lr_direct_set_image(run->params->direct, run->image);
 }
 
+static lr_status report(const struct run *run, int iteration, int first)
+{
+    char what[96];
+    const int count = run->info->num_views;
+    snprintf(what, sizeof(what), "iteration %d of %d, view %d of %d", iteration + 1,
+             run->iterations, first + 1, count);
+    return lr_progress_report(run->params->progress, what, iteration + (double)first / count,
+                              run->iterations);
+}
+
 static lr_status pass_over_views(const struct run *run, int iteration)
 {
     const lr_direct_recon_params *params = run->params;
@@ -85,8 +96,7 @@ static lr_status pass_over_views(const struct run *run, int iteration)
     const double relaxation = params->relaxation == 0 ? 1 : params->relaxation;
     for (int first = 0, number = 0; first < count; first += run->views_per_block, number++) {
         const int rest = count - first;
-        LR_TRY(lr_progress_report(params->progress, "reconstructing",
-                                  iteration + (double)first / count, run->iterations));
+        LR_TRY(report(run, iteration, first));
         LR_TRY(lr_direct_update(
             params->direct,
             &(lr_direct_block){

@@ -7,7 +7,7 @@
 
 enum { DEFAULT_ITERATIONS = 10 };
 
-lr_status lr_mlem(const lr_mlem_params *params, float *image)
+lr_status lr_mlem(const lr_mlem_params *params, lr_vector *image)
 {
     const lr_osem_params all = {.op = params->op,
                                 .data = params->data,

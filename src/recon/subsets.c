@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "model/lor_check.h"
+#include "recon/lor_cursor.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -65,23 +66,12 @@ static int64_t num_lors_of(const lr_lors *lors, int64_t pair)
     return lors->offsets[pair + 1] - lors->offsets[pair];
 }
 
-static int64_t num_runs_of(const lr_lors *lors, int64_t pair)
-{
-    return (num_lors_of(lors, pair) + LR_RUN_LENGTH - 1) / LR_RUN_LENGTH;
-}
-
 static void fill_runs(const lr_lors *lors, struct lr_subset *subset)
 {
-    int64_t filled = 0;
-    for (int64_t k = 0; k < subset->pairs.num_pairs; k++) {
+    for (int64_t k = 0; k < subset->num_runs; k++) {
         const int32_t pair = subset->pairs.pairs[k];
         const int64_t count = num_lors_of(lors, pair);
-        for (int64_t at = 0; at < count; at += LR_RUN_LENGTH) {
-            const int64_t left = count - at;
-            subset->runs[filled++] =
-                (struct lr_lor_run){lors->offsets[pair] + at, subset->num_values + at,
-                                    left < LR_RUN_LENGTH ? left : LR_RUN_LENGTH};
-        }
+        subset->runs[k] = (struct lr_lor_run){lors->offsets[pair], subset->num_values, count};
         subset->num_values += count;
     }
 }
@@ -102,9 +92,7 @@ static lr_status cut_dense(struct lr_subsets *subsets, struct lr_subset *subset)
 {
     const lr_lors *lors = subsets->lors;
     subset->projected = subset->pairs;
-    for (int64_t k = 0; k < subset->pairs.num_pairs; k++) {
-        subset->num_runs += num_runs_of(lors, subset->pairs.pairs[k]);
-    }
+    subset->num_runs = subset->pairs.num_pairs;
     subset->runs = lr_alloc(subset->num_runs, sizeof(*subset->runs), what, subsets->params->log);
     if (subset->runs == NULL) {
         return LR_FAILED;
@@ -141,8 +129,8 @@ static void count_entry(struct lr_subset *subset, int64_t lor, float value)
 
 static void take_entry(struct lr_subset *subset, int64_t lor, float value)
 {
-    subset->lor_list[subset->measured.count] = lor;
-    subset->measured.values[subset->measured.count++] = value;
+    subset->lor_list[subset->num_values] = lor;
+    subset->measured[subset->num_values++] = value;
 }
 
 static lr_status cut_sparse(struct lr_subsets *subsets, const int32_t *subset_of)
@@ -152,12 +140,13 @@ static lr_status cut_sparse(struct lr_subsets *subsets, const int32_t *subset_of
     for (int k = 0; k < subsets->count; k++) {
         struct lr_subset *subset = &subsets->list[k];
         subset->lor_list = lr_alloc(subset->num_values, sizeof(int64_t), what, log);
-        subset->measured.values = lr_alloc(subset->num_values, sizeof(float), what, log);
-        if (subset->lor_list == NULL || subset->measured.values == NULL) {
+        subset->measured = lr_alloc(subset->num_values, sizeof(float), what, log);
+        if (subset->lor_list == NULL || subset->measured == NULL) {
             return LR_FAILED;
         }
         subset->projected =
             (lr_selection){.lors = subset->lor_list, .num_lors = subset->num_values};
+        subset->num_values = 0; /* counted again as they come */
     }
     for_each_count(subsets, subset_of, take_entry);
     return LR_OK;
@@ -180,7 +169,7 @@ static lr_status check_values(const struct lr_subsets *subsets, const lr_lor_spa
 
 static lr_status read_additive(const struct lr_subsets *subsets, struct lr_subset *subset)
 {
-    const lr_osem_params *params = subsets->params;
+    const lr_recon_params *params = subsets->params;
     const lr_lor_source *source = &params->additive_source;
     const lr_lor_span span = {.numbers = subset->lor_list, .count = subset->num_values};
     subset->additive = lr_alloc(span.count, sizeof(*subset->additive), what, params->log);
@@ -219,7 +208,7 @@ static lr_status sum_source(const struct lr_subsets *subsets, double *sum)
 
 static lr_status add_additive(struct lr_subsets *subsets)
 {
-    const lr_osem_params *params = subsets->params;
+    const lr_recon_params *params = subsets->params;
     if (params->additive == NULL && params->additive_source.get == NULL) {
         return LR_OK;
     }
@@ -280,7 +269,7 @@ static lr_status cut(struct lr_subsets *subsets, int32_t *subset_of)
     return LR_OK;
 }
 
-lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_osem_params *params)
+lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *params)
 {
     const lr_operator_info *info = lr_operator_get_info(params->op);
     const lr_log *log = params->log;
@@ -293,13 +282,6 @@ lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_osem_params *para
     if (subsets->list == NULL || subsets->order == NULL) {
         return LR_FAILED;
     }
-    for (int k = 0; k < subsets->count; k++) {
-        subsets->list[k].sensitivity =
-            lr_alloc(info->num_voxels, sizeof(float), "the sensitivities of the subsets", log);
-        if (subsets->list[k].sensitivity == NULL) {
-            return LR_FAILED;
-        }
-    }
     int32_t *subset_of = lr_alloc(info->lors->num_pairs, sizeof(*subset_of), what, log);
     const lr_status status = subset_of != NULL ? cut(subsets, subset_of) : LR_FAILED;
     free(subset_of);
@@ -310,10 +292,9 @@ void lr_subsets_finish(struct lr_subsets *subsets)
 {
     for (int k = 0; subsets->list != NULL && k < subsets->count; k++) {
         struct lr_subset *subset = &subsets->list[k];
-        free(subset->measured.values);
+        free(subset->measured);
         free(subset->additive);
         free(subset->runs);
-        free(subset->sensitivity);
         free(subset->pair_list);
         free(subset->lor_list);
     }

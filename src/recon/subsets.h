@@ -5,9 +5,12 @@
 #ifndef LR_RECON_SUBSETS_H
 #define LR_RECON_SUBSETS_H
 
-#include "recon/likelihood.h"
-
 #include <lr/recon.h>
+
+/* LORs first .. first + count - 1, whose values begin at `begin` of the subset's. */
+struct lr_lor_run {
+    int64_t first, begin, count;
+};
 
 struct lr_subset {
     lr_selection pairs;      /* its module pairs; all zero where it is the only subset */
@@ -15,17 +18,16 @@ struct lr_subset {
                                 else those of the pairs */
     int64_t num_values;      /* how many they are */
     double counts;           /* sum of y */
-    lr_lor_data measured;    /* sparse: y in the order of the values; else unused */
+    float *measured;         /* sparse: y in the order of the values; else NULL */
     float *additive;         /* sparse: b alike; NULL = none */
     struct lr_lor_run *runs; /* dense: [num_runs]; NULL where it is the only subset */
     int64_t num_runs;
-    float *sensitivity; /* [num_voxels] */
     int32_t *pair_list; /* what `pairs` and `projected` point to */
     int64_t *lor_list;
 };
 
 struct lr_subsets {
-    const lr_osem_params *params; /* checked */
+    const lr_recon_params *params; /* checked */
     const lr_lors *lors;
     int count;
     struct lr_subset *list; /* [count], in the order of lr_osem_subsets */
@@ -36,10 +38,10 @@ struct lr_subsets {
     int64_t most_values;    /* largest num_values */
 };
 
-/* Cuts up params->data, which is checked, into params->subsets. Sensitivities are zero still.
+/* Cuts up params->data, which is checked, into params->subsets.
  * errors: LR_FAILED without memory; LR_BAD_INPUT for a value of the additive source that is not
  * finite or negative; what the source answers. Finish in any case. */
-lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_osem_params *params);
+lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *params);
 void lr_subsets_finish(struct lr_subsets *subsets);
 
 #endif

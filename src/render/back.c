@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "common/bindings.h"
+#include "gl/timer.h"
 
 /* The block of shaders/common/tile_pass.glsl. */
 struct tile_pass {
@@ -28,16 +29,16 @@ static lr_status make_programs(struct lr_gather *gather)
     struct gl_context *ctx = gather->scene->ctx;
     struct lr_rays_define rays;
     lr_rays_define_init(&rays, gather->plan->rays);
-    gather->gather = gl_program_create(ctx, &(struct gl_program_params){.vertex = "tile.vert",
-                                                                        .fragment = "gather.frag",
-                                                                        .defines = rays.defines,
-                                                                        .label = "gather"});
-    gather->reduce = gl_program_create(ctx, &(struct gl_program_params){.vertex = "tile.vert",
-                                                                        .fragment = "reduce.frag",
-                                                                        .label = "reduce"});
-    gather->collect = gl_program_create(ctx, &(struct gl_program_params){.vertex = "collect.vert",
-                                                                         .fragment = "value.frag",
-                                                                         .label = "collect"});
+    gather->gather = gl_program_start(ctx, &(struct gl_program_params){.vertex = "tile.vert",
+                                                                       .fragment = "gather.frag",
+                                                                       .defines = rays.defines,
+                                                                       .label = "gather"});
+    gather->reduce = gl_program_start(ctx, &(struct gl_program_params){.vertex = "tile.vert",
+                                                                       .fragment = "reduce.frag",
+                                                                       .label = "reduce"});
+    gather->collect = gl_program_start(ctx, &(struct gl_program_params){.vertex = "collect.vert",
+                                                                        .fragment = "value.frag",
+                                                                        .label = "collect"});
     return gather->gather && gather->reduce && gather->collect ? LR_OK : LR_FAILED;
 }
 
@@ -200,17 +201,30 @@ static lr_status run_collect(struct lr_gather *gather, const struct lr_batch *ba
     return gl_pass_run(gather->scene->ctx, &pass);
 }
 
+/* Halves the sums until one is left of each image, and adds up those of each voxel. */
+static lr_status run_reductions(struct lr_gather *gather, const struct lr_correspondence *images,
+                                const struct lr_batch *batch)
+{
+    for (int k = 1; k < gather->num_halvings; k++) {
+        LR_TRY(run_reduce(gather, k, images, batch));
+    }
+    return run_collect(gather, batch);
+}
+
 lr_status lr_gather_run(struct lr_gather *gather, const struct lr_correspondence *images,
                         const struct lr_batch *batch, const struct lr_lor_texture *lors)
 {
     if (batch->num_images == 0) {
         return LR_OK;
     }
-    LR_TRY(run_gather(gather, images, batch, lors));
-    for (int k = 1; k < gather->num_halvings; k++) {
-        LR_TRY(run_reduce(gather, k, images, batch));
-    }
-    return run_collect(gather, batch);
+    gl_stopwatch_begin(gather->gathers);
+    const lr_status status = run_gather(gather, images, batch, lors);
+    gl_stopwatch_end(gather->gathers);
+    LR_TRY(status);
+    gl_stopwatch_begin(gather->reductions);
+    const lr_status reduced = run_reductions(gather, images, batch);
+    gl_stopwatch_end(gather->reductions);
+    return reduced;
 }
 
 lr_status lr_gather_read(const struct lr_gather *gather, float *values)

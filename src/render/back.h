@@ -21,6 +21,7 @@ struct lr_gather {
     struct gl_buffer *rows;
     struct gl_target *image; /* R32F: voxel v at (v mod width, v / width) */
     int64_t num_voxels;
+    struct gl_stopwatch *gathers, *reductions; /* the caller's; NULL = not measured */
 };
 
 /* num_voxels: rows of the requests that will be gathered. */

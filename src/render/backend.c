@@ -15,6 +15,18 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* What a batch takes its time for. */
+enum kind { IMAGES, SCATTER, GATHER, REDUCTION, NUM_KINDS };
+_Static_assert((int)NUM_KINDS <= (int)LR_MOST_DEVICE_PASSES, "callers have room for so many");
+
+static const char *const kind_names[NUM_KINDS] = {
+    [IMAGES] = "correspondence images",
+    [SCATTER] = "scatter to LORs",
+    [GATHER] = "gather from LORs",
+    [REDUCTION] = "reduction",
+};
 
 struct raster {
     struct lr_backend_params params;
@@ -26,9 +38,10 @@ struct raster {
     struct lr_correspondence pictures; /* with path lengths */
     struct lr_scatter scatter;
     struct lr_gather gather;
-    int64_t max_window;         /* LORs */
-    struct gl_stopwatch *watch; /* of a projection's batches; NULL on a software renderer */
-    double device_seconds;      /* of the last projection */
+    int64_t max_window;                      /* LORs */
+    struct gl_stopwatch *watches[NUM_KINDS]; /* of a projection's batches, kind by kind */
+    lr_device_pass passes[NUM_KINDS];        /* of the last projection */
+    int num_passes;
 };
 
 /* Edge of the atlas: large enough to keep a device busy, small enough for a batch to be cheap. */
@@ -47,22 +60,66 @@ static int atlas_size(const struct gl_limits *limits, const lr_lors *lors, int r
     return size < largest ? size : largest;
 }
 
+static lr_status open_scatter(struct raster *raster)
+{
+    return raster->scatter.program == NULL
+               ? lr_scatter_init(&raster->scatter, &raster->scene, raster->plan)
+               : LR_OK;
+}
+
+static lr_status open_gather(struct raster *raster)
+{
+    if (raster->gather.image != NULL) {
+        return LR_OK;
+    }
+    LR_TRY(lr_gather_init(&raster->gather, &raster->scene, raster->plan,
+                          lr_grid_num_voxels(raster->params.grid)));
+    raster->gather.gathers = raster->watches[GATHER];
+    raster->gather.reductions = raster->watches[REDUCTION];
+    return LR_OK;
+}
+
 /* What a batch of a projection works with. */
 struct projection {
     struct raster *raster;
     struct lr_lor_texture *lors;
 };
 
+static lr_status draw_images(struct raster *raster, const struct lr_batch *batch)
+{
+    gl_stopwatch_begin(raster->watches[IMAGES]);
+    const lr_status status = lr_correspondence_render(&raster->images, batch);
+    gl_stopwatch_end(raster->watches[IMAGES]);
+    return status;
+}
+
+static void reset_watches(const struct raster *raster)
+{
+    for (int k = 0; k < NUM_KINDS; k++) {
+        gl_stopwatch_reset(raster->watches[k]);
+    }
+}
+
+/* Those that had laps. */
+static void read_watches(struct raster *raster)
+{
+    raster->num_passes = 0;
+    for (int k = 0; k < NUM_KINDS; k++) {
+        const double seconds = gl_stopwatch_seconds(raster->watches[k]);
+        if (seconds > 0.0) {
+            raster->passes[raster->num_passes++] = (lr_device_pass){kind_names[k], seconds};
+        }
+    }
+}
+
 static lr_status forward_batch(void *user, const struct lr_batch *batch)
 {
     const struct projection *at = user;
     struct raster *raster = at->raster;
-    gl_stopwatch_begin(raster->watch);
-    lr_status status = lr_correspondence_render(&raster->images, batch);
-    if (status == LR_OK) {
-        status = lr_scatter_run(&raster->scatter, &raster->images, batch, at->lors);
-    }
-    gl_stopwatch_end(raster->watch);
+    LR_TRY(draw_images(raster, batch));
+    gl_stopwatch_begin(raster->watches[SCATTER]);
+    const lr_status status = lr_scatter_run(&raster->scatter, &raster->images, batch, at->lors);
+    gl_stopwatch_end(raster->watches[SCATTER]);
     return status;
 }
 
@@ -80,9 +137,8 @@ static lr_status forward_window(struct raster *raster, const struct lr_plan_work
 
 static lr_status forward_windows(struct raster *raster, const float *image, float *data)
 {
-    if (raster->scatter.program == NULL) {
-        LR_TRY(lr_scatter_init(&raster->scatter, &raster->scene, raster->plan));
-    }
+    LR_TRY(lr_correspondence_start(&raster->images));
+    LR_TRY(open_scatter(raster));
     const struct lr_rows rows = lr_sweep_voxels(&raster->params);
     struct lr_plan_work work = {.rows = &rows, .emission = image};
     while (lr_plan_next_window(raster->params.lors, raster->max_window, &work.window)) {
@@ -101,13 +157,15 @@ static lr_status forward_windows(struct raster *raster, const float *image, floa
     return LR_OK;
 }
 
-static lr_status raster_forward(void *self, const void *image, void *data)
+static lr_status raster_forward(void *self, const lr_selection *part, const lr_vector *image,
+                                lr_vector *values)
 {
     struct raster *raster = self;
+    (void)part; /* it has no parts */
     LR_TRY(gl_context_make_current(raster->ctx));
-    gl_stopwatch_reset(raster->watch);
-    const lr_status status = forward_windows(raster, image, data);
-    raster->device_seconds = gl_stopwatch_seconds(raster->watch);
+    reset_watches(raster);
+    const lr_status status = forward_windows(raster, image->values, values->values);
+    read_watches(raster);
     gl_context_release(raster->ctx);
     return gl_context_status(raster->ctx, status);
 }
@@ -116,13 +174,8 @@ static lr_status back_batch(void *user, const struct lr_batch *batch)
 {
     const struct projection *at = user;
     struct raster *raster = at->raster;
-    gl_stopwatch_begin(raster->watch);
-    lr_status status = lr_correspondence_render(&raster->images, batch);
-    if (status == LR_OK) {
-        status = lr_gather_run(&raster->gather, &raster->images, batch, at->lors);
-    }
-    gl_stopwatch_end(raster->watch);
-    return status;
+    LR_TRY(draw_images(raster, batch));
+    return lr_gather_run(&raster->gather, &raster->images, batch, at->lors);
 }
 
 static lr_status back_window(struct raster *raster, const struct lr_plan_work *work,
@@ -141,9 +194,8 @@ static lr_status back_windows(struct raster *raster, const float *data, float *i
 {
     const struct lr_rows rows = lr_sweep_voxels(&raster->params);
     struct lr_plan_work work = {.rows = &rows};
-    if (raster->gather.image == NULL) {
-        LR_TRY(lr_gather_init(&raster->gather, &raster->scene, raster->plan, rows.end));
-    }
+    LR_TRY(lr_correspondence_start(&raster->images));
+    LR_TRY(open_gather(raster));
     lr_gather_clear(&raster->gather);
     while (lr_plan_next_window(raster->params.lors, raster->max_window, &work.window)) {
         LR_TRY(lr_scene_set_window(&raster->scene, &work.window));
@@ -161,13 +213,15 @@ static lr_status back_windows(struct raster *raster, const float *data, float *i
     return lr_gather_read(&raster->gather, image);
 }
 
-static lr_status raster_back(void *self, const void *data, void *image)
+static lr_status raster_back(void *self, const lr_selection *part, const lr_vector *values,
+                             lr_vector *image)
 {
     struct raster *raster = self;
+    (void)part; /* it has no parts */
     LR_TRY(gl_context_make_current(raster->ctx));
-    gl_stopwatch_reset(raster->watch);
-    const lr_status status = back_windows(raster, data, image);
-    raster->device_seconds = gl_stopwatch_seconds(raster->watch);
+    reset_watches(raster);
+    const lr_status status = back_windows(raster, values->values, image->values);
+    read_watches(raster);
     gl_context_release(raster->ctx);
     return gl_context_status(raster->ctx, status);
 }
@@ -192,14 +246,35 @@ static lr_status raster_rows(void *self, const struct lr_rows *rows, const lr_ro
     return gl_context_status(raster->ctx, status);
 }
 
+static lr_status open_pictures(struct raster *raster)
+{
+    return raster->pictures.atlas == NULL
+               ? lr_correspondence_init_single(&raster->pictures, &raster->scene, raster->plan)
+               : LR_OK;
+}
+
+static lr_status build_pictures(struct raster *raster)
+{
+    LR_TRY(open_pictures(raster));
+    LR_TRY(lr_correspondence_start(&raster->pictures));
+    return gl_program_wait(raster->pictures.program);
+}
+
+static lr_status raster_prepare_picture(void *self)
+{
+    struct raster *raster = self;
+    LR_TRY(gl_context_make_current(raster->ctx));
+    const lr_status status = build_pictures(raster);
+    gl_context_release(raster->ctx);
+    return gl_context_status(raster->ctx, status);
+}
+
 static lr_status render_picture(struct raster *raster, const struct lr_picture_request *request,
                                 lr_pixel *pixels)
 {
     const struct lr_lor_window all = lr_plan_all_lors(raster->params.lors);
     LR_TRY(lr_scene_set_window(&raster->scene, &all));
-    if (raster->pictures.program == NULL) {
-        LR_TRY(lr_correspondence_init_single(&raster->pictures, &raster->scene, raster->plan));
-    }
+    LR_TRY(open_pictures(raster));
     return lr_picture_render(&raster->pictures, raster->plan, request, pixels);
 }
 
@@ -213,17 +288,46 @@ static lr_status raster_picture(void *self, const double point_mm[3], int module
     return gl_context_status(raster->ctx, status);
 }
 
+static lr_status start_programs(struct raster *raster)
+{
+    LR_TRY(lr_correspondence_start(&raster->images));
+    LR_TRY(open_scatter(raster));
+    return open_gather(raster);
+}
+
+static lr_status raster_prepare(void *self)
+{
+    struct raster *raster = self;
+    LR_TRY(gl_context_make_current(raster->ctx));
+    const lr_status status = start_programs(raster);
+    gl_context_release(raster->ctx);
+    return gl_context_status(raster->ctx, status);
+}
+
 static double raster_device_seconds(void *self)
 {
     const struct raster *raster = self;
-    return raster->device_seconds;
+    double seconds = 0.0;
+    for (int k = 0; k < raster->num_passes; k++) {
+        seconds += raster->passes[k].seconds;
+    }
+    return seconds;
+}
+
+static int raster_device_passes(void *self, lr_device_pass *passes)
+{
+    const struct raster *raster = self;
+    memcpy(passes, raster->passes, (size_t)raster->num_passes * sizeof(*passes));
+    return raster->num_passes;
 }
 
 static void raster_destroy(void *self)
 {
     struct raster *raster = self;
     if (raster->ctx && gl_context_make_current(raster->ctx) == LR_OK) {
-        gl_stopwatch_destroy(raster->watch);
+        for (int k = 0; k < NUM_KINDS; k++) {
+            gl_stopwatch_destroy(raster->watches[k]);
+        }
         lr_gather_finish(&raster->gather);
         lr_scatter_finish(&raster->scatter);
         lr_correspondence_finish(&raster->pictures);
@@ -238,11 +342,15 @@ static void raster_destroy(void *self)
 
 static const struct lr_backend_fns raster_fns = {
     .name = "raster",
+    .voxel_bytes = 16,
     .forward = raster_forward,
     .back = raster_back,
     .rows = raster_rows,
     .picture = raster_picture,
     .device_seconds = raster_device_seconds,
+    .device_passes = raster_device_passes,
+    .prepare = raster_prepare,
+    .prepare_picture = raster_prepare_picture,
     .destroy = raster_destroy,
 };
 
@@ -260,10 +368,9 @@ static lr_status build(struct raster *raster)
     if (raster->plan == NULL) {
         return LR_FAILED;
     }
-    /* A software renderer works when it likes, and its time stamps say little of a batch. */
-    if (!limits->software) {
-        raster->watch = gl_stopwatch_create(raster->ctx, "batches");
-        if (raster->watch == NULL) {
+    for (int k = 0; k < NUM_KINDS; k++) {
+        raster->watches[k] = gl_stopwatch_create(raster->ctx, kind_names[k]);
+        if (raster->watches[k] == NULL) {
             return LR_FAILED;
         }
     }

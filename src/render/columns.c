@@ -11,6 +11,7 @@
 #include "render/columns_stacks.h"
 #include "render/columns_window.h"
 #include "render/correspondence.h"
+#include "render/loop_limit.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -247,9 +248,10 @@ static lr_status pack_image(const struct lr_window *window)
     return columns->packed != NULL ? run_pass(window, LR_COLUMNS_PACK, &step) : LR_OK;
 }
 
-static lr_status forward_window(struct lr_window *window, float *data)
+static lr_status forward_window(struct lr_window *window, const lr_vector *data)
 {
     const bool exact = window->columns->params.mode == LR_MODE_EXACT;
+    LR_TRY(lr_columns_start_forward(window->columns));
     LR_TRY(exact ? lr_window_open_stacks(window, NULL, true) : lr_window_open(window, NULL));
     LR_TRY(exact ? pack_image(window) : LR_OK);
     LR_TRY(forward_pass(window));
@@ -257,7 +259,7 @@ static lr_status forward_window(struct lr_window *window, float *data)
     return lr_window_read(window, data);
 }
 
-static lr_status forward_windows(struct lr_window *window, float *data)
+static lr_status forward_windows(struct lr_window *window, const lr_vector *data)
 {
     while (lr_window_next(window)) {
         const lr_status status = forward_window(window, data);
@@ -276,7 +278,7 @@ static lr_status order_pairs(const struct lr_columns *columns, const struct lr_p
 }
 
 lr_status lr_columns_forward(struct lr_columns *columns, const struct lr_pair_list *list,
-                             const float *image, float *data)
+                             const float *image, lr_vector *data)
 {
     struct lr_stack_order order = {0};
     const bool exact = columns->params.mode == LR_MODE_EXACT;
@@ -287,10 +289,7 @@ lr_status lr_columns_forward(struct lr_columns *columns, const struct lr_pair_li
     const lr_status status = forward_windows(&window, data);
     columns->device_seconds = gl_stopwatch_seconds(columns->watch);
     lr_stack_order_finish(&order);
-    if (exact) {
-        lr_columns_clear_left_out(columns, list, data);
-    }
-    return status;
+    return status == LR_OK && exact ? lr_columns_clear_left_out(columns, list, data) : status;
 }
 
 /* The sum is then the first share, and the others begin at zero again. */
@@ -302,8 +301,9 @@ static lr_status sum_shares(const struct lr_window *window)
     return columns->shares > 1 ? run_pass(window, LR_COLUMNS_SUM, &step) : LR_OK;
 }
 
-static lr_status back_sampled(struct lr_window *window, const float *data)
+static lr_status back_sampled(struct lr_window *window, const lr_vector *data)
 {
+    LR_TRY(lr_columns_start_back(window->columns, data == NULL, false));
     LR_TRY(lr_window_open(window, data));
     if (data != NULL) {
         LR_TRY(reorder(window, LR_COLUMNS_FROM_FILE));
@@ -312,9 +312,10 @@ static lr_status back_sampled(struct lr_window *window, const float *data)
     return LR_OK;
 }
 
-static lr_status back_exact(struct lr_window *window, const float *data)
+static lr_status back_exact(struct lr_window *window, const lr_vector *data)
 {
     LR_TRY(lr_window_open_stacks(window, data, false));
+    LR_TRY(lr_columns_start_back(window->columns, data == NULL, window->stacks.has_half_turn));
     LR_TRY(reorder(window, data == NULL ? LR_COLUMNS_ONES_TO_STACKS : LR_COLUMNS_TO_STACKS));
     LR_TRY(back_pass(window, window->stacks.has_half_turn ? LR_COLUMNS_BACK_HALF_TURN
                                                           : LR_COLUMNS_BACK_EXACT));
@@ -322,12 +323,26 @@ static lr_status back_exact(struct lr_window *window, const float *data)
     return LR_OK;
 }
 
-static lr_status back_windows(struct lr_window *window, const float *data)
+static bool has_small_windows(const struct lr_columns *columns)
+{
+    const struct gl_limits *limits = gl_context_limits(columns->ctx);
+    return limits->software || limits->small_batches;
+}
+
+/* Which of a small window's stacks have their images with them turns out later. */
+lr_status lr_columns_prepare_back(struct lr_columns *columns)
+{
+    const bool has_images = columns->stacks->has_half_turn;
+    return has_images && has_small_windows(columns)
+               ? LR_OK
+               : lr_columns_start_back(columns, false, has_images);
+}
+
+static lr_status back_windows(struct lr_window *window, const lr_vector *data)
 {
     struct lr_columns *columns = window->columns;
     const bool exact = columns->params.mode == LR_MODE_EXACT;
-    const struct gl_limits *limits = gl_context_limits(columns->ctx);
-    if (limits->software || limits->small_batches) { /* a thread visits all pairs of the window */
+    if (has_small_windows(columns)) { /* a thread visits all pairs of the window */
         window->most_turns = LR_MOST_TURNS_SOFTWARE;
     }
     while (lr_window_next(window)) {
@@ -339,7 +354,7 @@ static lr_status back_windows(struct lr_window *window, const float *data)
 }
 
 lr_status lr_columns_back(struct lr_columns *columns, const struct lr_pair_list *list,
-                          const float *data, float *image)
+                          const lr_vector *data, float *image)
 {
     struct lr_stack_order order = {0};
     const bool exact = columns->params.mode == LR_MODE_EXACT;
@@ -360,6 +375,26 @@ bool lr_columns_serve(const struct lr_backend_params *params)
     const int axis = lr_lors_axial_axis(params->lors);
     return axis >= 0 && params->samples[axis] <= MAX_BACK_GROUP &&
            lr_columns_most_cells(params->scanner) <= MAX_CELLS;
+}
+
+/* --- groups --- */
+
+/* Points of a column that programs are made for: a trial's are those of what it stands for, but where it
+ * has more of its own. */
+static int points_to_serve(const struct lr_columns *columns)
+{
+    const struct lr_backend_params *whole = columns->params.stands_for;
+    const int own = lr_columns_num_points(columns, columns->axis);
+    const int wanted =
+        whole != NULL ? whole->grid->size[columns->axis] * whole->samples[columns->axis] : 0;
+    return own > wanted ? own : wanted;
+}
+
+bool lr_columns_has_one_point(const struct lr_columns *columns)
+{
+    const struct lr_backend_params *whole = columns->params.stands_for;
+    return columns->params.samples[columns->axis] == 1 &&
+           (whole == NULL || whole->samples[columns->axis] == 1);
 }
 
 static int round_to_group(int64_t count, int most)
@@ -409,8 +444,7 @@ static int fitting_group(int64_t work, int most, bool shared)
 static bool is_mirrored(const struct lr_columns *columns)
 {
     return columns->params.mode == LR_MODE_EXACT && !columns->may_be_near &&
-           lr_columns_num_points(columns, columns->axis) <= 4 * MAX_BACK_GROUP &&
-           lr_columns_are_mirrored(columns);
+           points_to_serve(columns) <= 4 * MAX_BACK_GROUP && lr_columns_are_mirrored(columns);
 }
 
 /* A thread has two points of a column, or of half a column, which are its slot. A group that is much
@@ -429,7 +463,7 @@ static void size_back_groups(struct lr_columns *columns, int slots)
 
 static void size_exact_groups(struct lr_columns *columns)
 {
-    const int points = lr_columns_num_points(columns, columns->axis);
+    const int points = points_to_serve(columns);
     const int halves = columns->is_mirrored ? 2 : 1;
     const int64_t cells = (int64_t)columns->stacks->most_cells * columns->stacks->most_cells;
     columns->forward_group =
@@ -456,22 +490,23 @@ static void size_groups(struct lr_columns *columns)
         return;
     }
     columns->forward_group = round_to_group((int64_t)most[1] * most[1], MAX_FORWARD_GROUP);
-    columns->back_group =
-        round_to_group(lr_columns_num_points(columns, columns->axis), MAX_BACK_GROUP);
+    columns->back_group = round_to_group(points_to_serve(columns), MAX_BACK_GROUP);
     columns->back_columns = 1;
     columns->shares = 1;
 }
 
-static int64_t packed_bytes(const struct lr_columns *columns)
+static int64_t packed_bytes(const lr_grid *grid)
 {
-    return 4 * (int64_t)sizeof(float) * lr_grid_num_voxels(columns->params.grid);
+    return 4 * (int64_t)sizeof(float) * lr_grid_num_voxels(grid);
 }
 
 static bool can_pack(const struct lr_columns *columns)
 {
     const struct gl_limits *limits = gl_context_limits(columns->ctx);
+    const struct lr_backend_params *whole = columns->params.stands_for;
     return columns->params.mode == LR_MODE_EXACT && columns->stacks->has_half_turn &&
-           packed_bytes(columns) <= limits->max_storage_bytes;
+           packed_bytes(columns->params.grid) <= limits->max_storage_bytes &&
+           (whole == NULL || packed_bytes(whole->grid) <= limits->max_storage_bytes);
 }
 
 static lr_status init(struct lr_columns *columns)
@@ -494,8 +529,9 @@ static lr_status init(struct lr_columns *columns)
                                                                lr_columns_image_bytes(columns)});
     if (can_pack(columns)) {
         columns->packed = gl_buffer_create(
-            columns->ctx, &(struct gl_buffer_params){.label = "image with its images",
-                                                     .size_bytes = packed_bytes(columns)});
+            columns->ctx,
+            &(struct gl_buffer_params){.label = "image with its images",
+                                       .size_bytes = packed_bytes(columns->params.grid)});
         if (columns->packed == NULL) {
             return LR_FAILED;
         }

@@ -74,20 +74,31 @@ struct lr_columns *lr_columns_create(struct gl_context *ctx, const struct lr_bac
 void lr_columns_destroy(struct lr_columns *columns); /* NULL is allowed */
 
 /* As the backend's. `pairs` NULL: all module pairs, else [num_pairs] ascending, whose values follow
- * each other. data NULL in back: every value is 1. image NULL: it is in columns->image, and stays
- * there. */
+ * each other, on the host or at the backend's place. data NULL in back: every value is 1. image: on the
+ * host; NULL: it is in columns->image, and stays there. */
 struct lr_pair_list {
     const int32_t *pairs;
     int64_t num_pairs;
 };
 lr_status lr_columns_forward(struct lr_columns *columns, const struct lr_pair_list *list,
-                             const float *image, float *data);
+                             const float *image, lr_vector *data);
 lr_status lr_columns_back(struct lr_columns *columns, const struct lr_pair_list *list,
-                          const float *data, float *image);
+                          const lr_vector *data, float *image);
 
-/* For what else runs column passes (render/columns_rows.h). A program is made when first asked for;
+/* For what else runs column passes (render/columns_rows.h). A program is started when first asked for;
  * errors: NULL, logged. */
 struct gl_program *lr_columns_program(struct lr_columns *columns, enum lr_columns_program which);
+
+/* Starts the programs of a projection, all at once. has_images: those of pairs whose stacks all have
+ * their images after half a turn. */
+lr_status lr_columns_start_forward(struct lr_columns *columns);
+lr_status lr_columns_start_back(struct lr_columns *columns, bool is_sensitivity, bool has_images);
+
+/* Those of back, of all pairs, as far as it is known before which it will be. */
+lr_status lr_columns_prepare_back(struct lr_columns *columns);
+
+/* Whether a voxel has one point along the column, also in the grid that programs are made for. */
+bool lr_columns_has_one_point(const struct lr_columns *columns);
 
 /* Puts modules, the grid's points and masks into a pass. */
 void lr_columns_bind_scene(const struct lr_columns *columns, struct gl_pass *pass);

@@ -7,6 +7,7 @@
 #include "common/bindings.h"
 #include "render/columns_image.h"
 #include "render/columns_scene.h"
+#include "render/loop_limit.h"
 
 #include <limits.h>
 #include <math.h>
@@ -28,9 +29,6 @@ _Static_assert(sizeof(struct head) == 16, "the shaders' layout");
 
 /* Entries of a window; groups of a dispatch, few enough that a projection can be stopped. */
 enum { WINDOW_ENTRIES = 1 << 20, PART_GROUPS = 8192, PART_GROUPS_SOFTWARE = 256 };
-
-/* llvmpipe ends all loops of a thread after 65,535 turns altogether. */
-enum { MOST_TURNS_SOFTWARE = 60000 };
 
 /* Some entries of the list. */
 struct window {
@@ -162,8 +160,8 @@ static int places_of_step(const struct lr_columns *columns)
     const int turns = columns->params.mode == LR_MODE_EXACT
                           ? 1 + points
                           : 1 + 2 * rays * (1 + points * (1 + rays));
-    return turns < MOST_TURNS_SOFTWARE ? MOST_TURNS_SOFTWARE / turns * LR_LIST_SHARE
-                                       : LR_LIST_SHARE;
+    return turns < LR_MOST_TURNS_SOFTWARE ? LR_MOST_TURNS_SOFTWARE / turns * LR_LIST_SHARE
+                                          : LR_LIST_SHARE;
 }
 
 /* Goes on until the entry with most columns is done. */

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * The programs of the column passes, made when first asked for. */
+#include "base/log.h"
 #include "common/bindings.h"
 #include "render/columns.h"
 #include "render/columns_stacks.h"
@@ -81,7 +82,7 @@ static void fill_defines(const struct lr_columns *columns, enum lr_columns_progr
     if (which == LR_COLUMNS_FORWARD_EXACT && columns->stacks->has_half_turn) {
         defines->list[next++].name = "HALF_TURN";
     }
-    if (columns->params.samples[columns->axis] == 1) {
+    if (lr_columns_has_one_point(columns)) {
         defines->list[next++].name = "ONE_POINT_ALONG";
     }
     defines->list[next].name = descriptions[which].define;
@@ -92,10 +93,40 @@ struct gl_program *lr_columns_program(struct lr_columns *columns, enum lr_column
     struct defines defines;
     if (columns->programs[which] == NULL) {
         fill_defines(columns, which, &defines);
-        columns->programs[which] = gl_program_create(
+        columns->programs[which] = gl_program_start(
             columns->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
                                                       .defines = defines.list,
                                                       .label = descriptions[which].label});
     }
     return columns->programs[which];
+}
+
+static lr_status start(struct lr_columns *columns, const enum lr_columns_program *list, int count)
+{
+    for (int k = 0; k < count; k++) {
+        LR_TRY(lr_columns_program(columns, list[k]) != NULL ? LR_OK : LR_FAILED);
+    }
+    return LR_OK;
+}
+
+/* What takes longest comes first. */
+lr_status lr_columns_start_forward(struct lr_columns *columns)
+{
+    static const enum lr_columns_program sampled[] = {LR_COLUMNS_FORWARD, LR_COLUMNS_TO_FILE},
+                                         exact[] = {LR_COLUMNS_FORWARD_EXACT,
+                                                    LR_COLUMNS_STACKS_TO_FILE, LR_COLUMNS_PACK};
+    return columns->params.mode == LR_MODE_EXACT ? start(columns, exact, columns->packed ? 3 : 2)
+                                                 : start(columns, sampled, 2);
+}
+
+lr_status lr_columns_start_back(struct lr_columns *columns, bool is_sensitivity, bool has_images)
+{
+    const enum lr_columns_program sampled[] = {is_sensitivity ? LR_COLUMNS_ONES : LR_COLUMNS_BACK,
+                                               LR_COLUMNS_FROM_FILE};
+    const enum lr_columns_program exact[] = {
+        has_images ? LR_COLUMNS_BACK_HALF_TURN : LR_COLUMNS_BACK_EXACT,
+        is_sensitivity ? LR_COLUMNS_ONES_TO_STACKS : LR_COLUMNS_TO_STACKS, LR_COLUMNS_SUM};
+    return columns->params.mode == LR_MODE_EXACT
+               ? start(columns, exact, columns->shares > 1 ? 3 : 2)
+               : start(columns, sampled, is_sensitivity ? 1 : 2);
 }

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "render/columns_stacks.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
 #include "common/bindings.h"
@@ -429,8 +430,8 @@ lr_status lr_columns_order_by_stacks(const struct lr_columns *columns,
     return LR_OK;
 }
 
-void lr_columns_clear_left_out(const struct lr_columns *columns, const struct lr_pair_list *list,
-                               float *data)
+lr_status lr_columns_clear_left_out(const struct lr_columns *columns,
+                                    const struct lr_pair_list *list, const lr_vector *data)
 {
     const lr_lors *lors = columns->params.lors;
     const int64_t length = list->pairs != NULL ? list->num_pairs : lors->num_pairs;
@@ -440,10 +441,12 @@ void lr_columns_clear_left_out(const struct lr_columns *columns, const struct lr
         const int64_t values = lors->offsets[pair + 1] - lors->offsets[pair];
         const struct stack_key key = key_of(columns, pair);
         if (key.a == key.b) {
-            memset(data + source, 0, (size_t)values * sizeof(*data));
+            lr_vector left_out = lr_vector_part(data, source, values);
+            LR_TRY(lr_vector_fill(&left_out, 0.0));
         }
         source += values;
     }
+    return LR_OK;
 }
 
 void lr_stack_order_finish(struct lr_stack_order *order)

@@ -58,8 +58,8 @@ void lr_stack_order_finish(struct lr_stack_order *order);
 bool lr_columns_are_mirrored(const struct lr_columns *columns);
 
 /* Zeros for the pairs of a list that its order leaves out; data: of the list. */
-void lr_columns_clear_left_out(const struct lr_columns *columns, const struct lr_pair_list *list,
-                               float *data);
+lr_status lr_columns_clear_left_out(const struct lr_columns *columns,
+                                    const struct lr_pair_list *list, const lr_vector *data);
 
 /* Whether the higher module of a pair is the primary in exact mode: that of the lower stack is. */
 bool lr_columns_is_swapped(const struct lr_columns *columns, int64_t pair);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "render/columns_scene.h"
+#include "render/values.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -99,12 +100,9 @@ struct lr_window lr_window_begin(struct lr_columns *columns, const struct lr_pai
 }
 
 static struct gl_buffer *make_values(const struct lr_window *window, const char *label,
-                                     int64_t count, const float *data)
+                                     int64_t count, const lr_vector *data)
 {
-    return gl_buffer_create(window->columns->ctx,
-                            &(struct gl_buffer_params){.label = label,
-                                                       .size_bytes = count * (int64_t)sizeof(float),
-                                                       .data = data});
+    return lr_values_buffer(window->columns->ctx, label, count, data);
 }
 
 void lr_window_close(struct lr_window *window)
@@ -118,25 +116,63 @@ void lr_window_close(struct lr_window *window)
     window->column = window->file = window->pairs = NULL;
 }
 
-/* The values of the window's pairs, one pair after the other. */
-static float *collect_values(const struct lr_window *window, const float *data)
+/* Where pair k of the list has its values. */
+static lr_vector values_at(const struct lr_window *window, const lr_vector *data, int64_t k)
 {
+    return lr_vector_part(data, window->sources[k], values_of(window, k));
+}
+
+/* The values of the window's pairs, one pair after the other. */
+static struct gl_buffer *collect_on_device(const struct lr_window *window, const lr_vector *data)
+{
+    struct gl_buffer *file =
+        make_values(window, "LOR values in file order", window->num_values, NULL);
+    int64_t at = 0;
+    for (int64_t k = window->begin; file != NULL && k < window->end; k++) {
+        const lr_vector values = values_at(window, data, k);
+        if (lr_values_put(&values, file, at * (int64_t)sizeof(float)) != LR_OK) {
+            gl_buffer_destroy(file);
+            file = NULL;
+        }
+        at += values.count;
+    }
+    return file;
+}
+
+static struct gl_buffer *collect_values(const struct lr_window *window, const lr_vector *data)
+{
+    if (data->values == NULL) {
+        return collect_on_device(window, data);
+    }
     float *values = lr_alloc(window->num_values, sizeof(*values), "a window of LOR values",
                              window->columns->params.log);
     float *next = values;
     for (int64_t k = window->begin; values != NULL && k < window->end; k++) {
-        memcpy(next, data + window->sources[k], (size_t)values_of(window, k) * sizeof(*values));
-        next += values_of(window, k);
+        const lr_vector from = values_at(window, data, k);
+        memcpy(next, from.values, (size_t)from.count * sizeof(*values));
+        next += from.count;
     }
-    return values;
+    const lr_vector collected = lr_vector_of_floats(values, window->num_values);
+    struct gl_buffer *file = values == NULL ? NULL
+                                            : make_values(window, "LOR values in file order",
+                                                          window->num_values, &collected);
+    free(values);
+    return file;
 }
 
-lr_status lr_window_open(struct lr_window *window, const float *data)
+/* What the window in turn has of the data. */
+static lr_vector own_values(const struct lr_window *window, const lr_vector *data)
 {
+    return lr_vector_part(data, window->first_value, window->num_values);
+}
+
+lr_status lr_window_open(struct lr_window *window, const lr_vector *data)
+{
+    const lr_vector values = data != NULL ? own_values(window, data) : (lr_vector){0};
     window->pairs =
         lr_columns_upload_pairs(window->columns, window->list, window->begin, window->end, NULL);
     window->file = make_values(window, "LOR values in file order", window->num_values,
-                               data ? data + window->first_value : NULL);
+                               data != NULL ? &values : NULL);
     window->column = make_values(window, "LOR values in column order", window->num_values, NULL);
     return window->pairs && window->file && window->column ? LR_OK : LR_FAILED;
 }
@@ -148,21 +184,17 @@ static bool is_whole(const struct lr_window *window)
            window->num_sources <= window->columns->max_window;
 }
 
-static struct gl_buffer *make_file(const struct lr_window *window, const float *data)
+static struct gl_buffer *make_file(const struct lr_window *window, const lr_vector *data)
 {
     const char *label = "LOR values in file order";
     if (is_whole(window)) {
         return make_values(window, label, window->num_sources, data);
     }
-    float *values = data != NULL ? collect_values(window, data) : NULL;
-    struct gl_buffer *file = data != NULL && values == NULL
-                                 ? NULL
-                                 : make_values(window, label, window->num_values, values);
-    free(values);
-    return file;
+    return data != NULL ? collect_values(window, data)
+                        : make_values(window, label, window->num_values, NULL);
 }
 
-lr_status lr_window_open_stacks(struct lr_window *window, const float *data, bool writes)
+lr_status lr_window_open_stacks(struct lr_window *window, const lr_vector *data, bool writes)
 {
     const struct lr_columns *columns = window->columns;
     const int64_t range[2] = {window->begin, window->end};
@@ -177,18 +209,18 @@ lr_status lr_window_open_stacks(struct lr_window *window, const float *data, boo
     return complete ? LR_OK : LR_FAILED;
 }
 
-lr_status lr_window_read(const struct lr_window *window, float *data)
+lr_status lr_window_read(const struct lr_window *window, const lr_vector *data)
 {
     if (window->sources == NULL || is_whole(window)) {
-        const int64_t count = window->sources ? window->num_sources : window->num_values;
-        return gl_buffer_read(window->file, 0, count * (int64_t)sizeof(float),
-                              data + window->first_value);
+        lr_vector values = window->sources != NULL ? lr_vector_part(data, 0, window->num_sources)
+                                                   : own_values(window, data);
+        return lr_values_get(window->file, 0, &values);
     }
     int64_t at = 0;
     for (int64_t k = window->begin; k < window->end; k++) {
-        const int64_t bytes = values_of(window, k) * (int64_t)sizeof(float);
-        LR_TRY(gl_buffer_read(window->file, at, bytes, data + window->sources[k]));
-        at += bytes;
+        lr_vector values = values_at(window, data, k);
+        LR_TRY(lr_values_get(window->file, at * (int64_t)sizeof(float), &values));
+        at += values.count;
     }
     return LR_OK;
 }

@@ -8,8 +8,7 @@
 
 #include "render/columns_stacks.h"
 
-/* llvmpipe ends all loops of a thread after 65,535 turns altogether. */
-enum { LR_MOST_TURNS_SOFTWARE = 60000 };
+#include <lr/vector.h>
 
 struct lr_window {
     struct lr_columns *columns;
@@ -35,15 +34,16 @@ bool lr_window_next(struct lr_window *window);
 /* How many pairs the list has. */
 int64_t lr_window_list_length(const struct lr_window *window);
 
-/* Makes the buffers of sampled mode; data NULL: nothing to read. */
-lr_status lr_window_open(struct lr_window *window, const float *data);
+/* Makes the buffers of sampled mode. data: the values of the whole list, of which the window takes its
+ * own; NULL: nothing to read. */
+lr_status lr_window_open(struct lr_window *window, const lr_vector *data);
 
 /* Makes those of exact mode: values in stack order, and file order where they are read or written.
  * data NULL: nothing to read. */
-lr_status lr_window_open_stacks(struct lr_window *window, const float *data, bool writes);
+lr_status lr_window_open_stacks(struct lr_window *window, const lr_vector *data, bool writes);
 
 /* Copies the values in file order to where they belong. */
-lr_status lr_window_read(const struct lr_window *window, float *data);
+lr_status lr_window_read(const struct lr_window *window, const lr_vector *data);
 
 /* Destroys the buffers. */
 void lr_window_close(struct lr_window *window);

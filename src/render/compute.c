@@ -4,9 +4,8 @@
 
 #include "base/log.h"
 #include "common/bindings.h"
-#include "render/columns_window.h"
 #include "render/correspondence.h"
-#include "render/kept.h"
+#include "render/loop_limit.h"
 #include "render/penetration.h"
 
 #include <string.h>
@@ -133,7 +132,8 @@ lr_status lr_compute_init(struct lr_compute *compute)
 
 void lr_compute_finish(struct lr_compute *compute)
 {
-    lr_kept_destroy(compute->kept);
+    gl_program_destroy(compute->order[0]);
+    gl_program_destroy(compute->order[1]);
     lr_pairs_destroy(compute->pairs);
     lr_columns_destroy(compute->columns);
     gl_buffer_destroy(compute->boxes);
@@ -148,10 +148,21 @@ void lr_compute_finish(struct lr_compute *compute)
     }
     lr_scene_finish(&compute->scene);
     lr_plan_destroy(compute->plan);
-    *compute = (struct lr_compute){.params = compute->params, .ctx = compute->ctx};
+    *compute = (struct lr_compute){
+        .params = compute->params, .place = compute->place, .ctx = compute->ctx};
 }
 
-static lr_status make_program(struct lr_compute *compute, enum lr_compute_pass which)
+static lr_status start_collect(struct lr_compute *compute)
+{
+    if (compute->collect == NULL) {
+        compute->collect = gl_program_start(
+            compute->ctx, &(struct gl_program_params){.compute = "compute_collect.comp",
+                                                      .label = "collect voxels"});
+    }
+    return compute->collect != NULL ? LR_OK : LR_FAILED;
+}
+
+lr_status lr_compute_start(struct lr_compute *compute, enum lr_compute_pass which)
 {
     static const char *const names[] = {"compute_forward.comp", "compute_back.comp",
                                         "compute_rows.comp"};
@@ -179,10 +190,11 @@ static lr_status make_program(struct lr_compute *compute, enum lr_compute_pass w
     if (which == LR_COMPUTE_FORWARD && compute->params.deterministic) {
         rays.defines[next++].name = "FIXED";
     }
-    compute->programs[which] = gl_program_create(
+    compute->programs[which] = gl_program_start(
         compute->ctx, &(struct gl_program_params){
                           .compute = names[which], .defines = rays.defines, .label = names[which]});
-    return compute->programs[which] ? LR_OK : LR_FAILED;
+    LR_TRY(which == LR_COMPUTE_BACK ? start_collect(compute) : LR_OK);
+    return compute->programs[which] != NULL ? LR_OK : LR_FAILED;
 }
 
 static lr_status upload_list(struct gl_buffer *buffer, const void *data, int count, size_t size)
@@ -243,7 +255,7 @@ static lr_status check_loops(const struct lr_compute *compute)
 lr_status lr_compute_run(struct lr_compute *compute, enum lr_compute_pass which,
                          const struct lr_batch *batch, const struct lr_compute_output *output)
 {
-    LR_TRY(make_program(compute, which));
+    LR_TRY(lr_compute_start(compute, which));
     const struct visit_pass uniforms = pass_uniforms(compute, batch, output);
     struct gl_pass pass = {
         .label = gl_program_label(compute->programs[which]),
@@ -268,14 +280,7 @@ lr_status lr_compute_collect(struct lr_compute *compute, const struct lr_batch *
                              const struct gl_buffer *voxels)
 {
     const uint32_t num_rows = (uint32_t)batch->num_rows;
-    if (compute->collect == NULL) {
-        compute->collect = gl_program_create(
-            compute->ctx, &(struct gl_program_params){.compute = "compute_collect.comp",
-                                                      .label = "collect voxels"});
-    }
-    if (compute->collect == NULL) {
-        return LR_FAILED;
-    }
+    LR_TRY(start_collect(compute));
     struct gl_pass pass = {
         .label = "collect voxels",
         .program = compute->collect,

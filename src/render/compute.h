@@ -18,15 +18,15 @@ enum lr_compute_pass {
     LR_NUM_COMPUTE_PASSES
 };
 
-struct lr_kept;
-
 struct lr_compute {
     struct lr_backend_params params;
-    struct gl_context *ctx;
+    lr_place *place;        /* owned */
+    struct gl_context *ctx; /* of the place */
     struct lr_plan *plan;
     struct lr_scene scene;
     struct gl_program *programs[LR_NUM_COMPUTE_PASSES]; /* made when first asked for */
     struct gl_program *collect;
+    struct gl_program *order[2]; /* of images (image_order.h) */
     struct gl_buffer *images, *draws, *rows, *sums;
     struct gl_buffer
         *cut_short;          /* says whether a renderer ended loops early; NULL where none does */
@@ -34,7 +34,6 @@ struct lr_compute {
     int64_t max_window;      /* LORs */
     struct lr_columns *columns; /* where the scanner lets them project; else NULL */
     struct lr_pairs *pairs;     /* where these do, and columns do not; else NULL */
-    struct lr_kept *kept;       /* images that stay (kept.h), made when first asked for; or NULL */
 };
 
 /* The context is current. On failure *compute holds nothing but ctx. */
@@ -52,12 +51,8 @@ struct lr_compute_output {
     float fixed_scale;              /* of terms, where LOR values are in fixed point */
 };
 
-/* Projections of the image in columns->image or pairs->image, and into there; of those of them that
- * are. part: NULL for all LORs. */
-lr_status lr_compute_forward_kept(struct lr_compute *compute, const lr_selection *part,
-                                  float *values);
-lr_status lr_compute_back_kept(struct lr_compute *compute, const lr_selection *part,
-                               const float *values);
+/* Starts building what a pass runs, unless it was before. */
+lr_status lr_compute_start(struct lr_compute *compute, enum lr_compute_pass which);
 
 /* Runs one pass over the uploaded batch. */
 lr_status lr_compute_run(struct lr_compute *compute, enum lr_compute_pass which,

@@ -10,10 +10,11 @@
 #include "render/columns_list.h"
 #include "render/columns_rows.h"
 #include "render/fixed.h"
-#include "render/kept.h"
+#include "render/image_order.h"
 #include "render/pairs_list.h"
 #include "render/pairs_rows.h"
 #include "render/sweep.h"
+#include "render/values.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -137,26 +138,11 @@ static lr_status forward_in_order(struct lr_compute *compute, const float *image
     return lr_compute_read_rows(compute, &rows, &(lr_row_sink){add_row, &sum});
 }
 
-static lr_status project_forward(struct lr_compute *compute, const float *image, float *data)
+/* Where neither columns nor pairs serve. */
+static lr_status forward_batches(struct lr_compute *compute, const float *image, float *data)
 {
-    const struct lr_pair_list all = {0};
-    if (compute->columns != NULL) {
-        return lr_columns_forward(compute->columns, &all, image, data);
-    }
-    if (compute->pairs != NULL) {
-        return lr_pairs_forward(compute->pairs, &all, image, data);
-    }
     return compute->params.deterministic ? forward_in_order(compute, image, data)
                                          : forward_windows(compute, image, data);
-}
-
-static lr_status forward(void *self, const void *image, void *data)
-{
-    struct lr_compute *compute = self;
-    LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = project_forward(compute, image, data);
-    gl_context_release(compute->ctx);
-    return gl_context_status(compute->ctx, status);
 }
 
 static lr_status back_batch(void *user, const struct lr_batch *batch)
@@ -212,80 +198,140 @@ static lr_status back_batches(struct lr_compute *compute, const float *data, flo
     return status;
 }
 
-static lr_status project_back(struct lr_compute *compute, const float *data, float *image)
+/* --- by columns or by pairs of modules --- */
+
+static bool has_projector(const struct lr_compute *compute)
 {
-    const struct lr_pair_list all = {0};
-    if (compute->columns != NULL) {
-        return lr_columns_back(compute->columns, &all, data, image);
-    }
-    return compute->pairs != NULL ? lr_pairs_back(compute->pairs, &all, data, image)
-                                  : back_batches(compute, data, image);
+    return compute->columns != NULL || compute->pairs != NULL;
 }
 
-static lr_status back(void *self, const void *data, void *image)
+/* An image or values that are on the host pass between it and the device. */
+static void count_traffic(struct lr_compute *compute, const lr_vector *in, const lr_vector *out)
+{
+    if (in != NULL && in->values != NULL) {
+        compute->place->traffic.to_device += in->count * (int64_t)sizeof(float);
+    }
+    if (out->values != NULL) {
+        compute->place->traffic.to_host += out->count * (int64_t)sizeof(float);
+    }
+}
+
+/* image NULL: it is with the projector, here and below. */
+static lr_status forward_pairs(struct lr_compute *compute, const struct lr_pair_list *pairs,
+                               const float *image, lr_vector *values)
+{
+    return compute->columns != NULL ? lr_columns_forward(compute->columns, pairs, image, values)
+                                    : lr_pairs_forward(compute->pairs, pairs, image, values);
+}
+
+static lr_status back_pairs(struct lr_compute *compute, const struct lr_pair_list *pairs,
+                            const lr_vector *values, float *image)
+{
+    return compute->columns != NULL ? lr_columns_back(compute->columns, pairs, values, image)
+                                    : lr_pairs_back(compute->pairs, pairs, values, image);
+}
+
+/* Lists are spelt out with their values by the host. */
+static lr_status forward_list(struct lr_compute *compute, const struct lr_lor_list *list,
+                              const float *image, float *values)
+{
+    return compute->columns != NULL ? lr_columns_list_forward(compute->columns, list, image, values)
+                                    : lr_pairs_list_forward(compute->pairs, list, image, values);
+}
+
+static lr_status back_list(struct lr_compute *compute, const struct lr_lor_list *list,
+                           const float *values, float *image)
+{
+    return compute->columns != NULL ? lr_columns_list_back(compute->columns, list, values, image)
+                                    : lr_pairs_list_back(compute->pairs, list, values, image);
+}
+
+/* A copy on the host of values at the place. */
+static lr_status make_host_copy(const struct lr_compute *compute, const lr_vector *values,
+                                lr_vector *host)
+{
+    return lr_vector_create(&(lr_vector_params){.count = values->count,
+                                                .name = "values of a list of LORs",
+                                                .log = compute->params.log},
+                            host);
+}
+
+static lr_status forward_list_from(struct lr_compute *compute, const struct lr_lor_list *list,
+                                   const float *image, lr_vector *values)
+{
+    if (values->values != NULL) {
+        return forward_list(compute, list, image, values->values);
+    }
+    lr_vector host;
+    LR_TRY(make_host_copy(compute, values, &host));
+    lr_status status = forward_list(compute, list, image, host.values);
+    status = status == LR_OK ? lr_vector_copy(&host, values) : status;
+    lr_vector_destroy(&host);
+    return status;
+}
+
+static lr_status back_list_from(struct lr_compute *compute, const struct lr_lor_list *list,
+                                const lr_vector *values, float *image)
+{
+    if (values == NULL || values->values != NULL) {
+        return back_list(compute, list, values != NULL ? values->values : NULL, image);
+    }
+    lr_vector host;
+    LR_TRY(make_host_copy(compute, values, &host));
+    lr_status status = lr_vector_copy(values, &host);
+    status = status == LR_OK ? back_list(compute, list, host.values, image) : status;
+    lr_vector_destroy(&host);
+    return status;
+}
+
+static lr_status project_forward(struct lr_compute *compute, const lr_selection *part,
+                                 const lr_vector *image, lr_vector *values)
+{
+    if (!has_projector(compute)) {
+        return forward_batches(compute, image->values, values->values);
+    }
+    const lr_selection all = {0}, *wanted = part != NULL ? part : &all;
+    const struct lr_pair_list pairs = {wanted->pairs, wanted->num_pairs};
+    const struct lr_lor_list list = {wanted->lors, wanted->num_lors};
+    count_traffic(compute, image, values);
+    LR_TRY(image->values == NULL ? lr_image_to_projector(compute, image) : LR_OK);
+    return wanted->lors != NULL ? forward_list_from(compute, &list, image->values, values)
+                                : forward_pairs(compute, &pairs, image->values, values);
+}
+
+static lr_status project_back(struct lr_compute *compute, const lr_selection *part,
+                              const lr_vector *values, lr_vector *image)
+{
+    if (!has_projector(compute)) {
+        return back_batches(compute, values->values, image->values);
+    }
+    const lr_selection all = {0}, *wanted = part != NULL ? part : &all;
+    const struct lr_pair_list pairs = {wanted->pairs, wanted->num_pairs};
+    const struct lr_lor_list list = {wanted->lors, wanted->num_lors};
+    count_traffic(compute, values, image);
+    LR_TRY(wanted->lors != NULL ? back_list_from(compute, &list, values, image->values)
+                                : back_pairs(compute, &pairs, values, image->values));
+    return image->values == NULL ? lr_image_from_projector(compute, image) : LR_OK;
+}
+
+/* --- the backend --- */
+
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
+                         lr_vector *values)
 {
     struct lr_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = project_back(compute, data, image);
+    const lr_status status = project_forward(compute, part, image, values);
     gl_context_release(compute->ctx);
     return gl_context_status(compute->ctx, status);
 }
 
-/* Parts need columns or pairs: other passes go through the image, whatever few LORs are asked for. */
-static lr_status project_part_forward(struct lr_compute *compute, const lr_selection *part,
-                                      const float *image, float *values)
-{
-    const struct lr_pair_list pairs = {part->pairs, part->num_pairs};
-    const struct lr_lor_list list = {part->lors, part->num_lors};
-    if (compute->columns != NULL) {
-        return part->lors != NULL ? lr_columns_list_forward(compute->columns, &list, image, values)
-                                  : lr_columns_forward(compute->columns, &pairs, image, values);
-    }
-    return part->lors != NULL ? lr_pairs_list_forward(compute->pairs, &list, image, values)
-                              : lr_pairs_forward(compute->pairs, &pairs, image, values);
-}
-
-lr_status lr_compute_forward_kept(struct lr_compute *compute, const lr_selection *part,
-                                  float *values)
-{
-    const lr_selection all = {0};
-    return project_part_forward(compute, part != NULL ? part : &all, NULL, values);
-}
-
-static lr_status forward_part(void *self, const lr_selection *part, const void *image, void *values)
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
+                      lr_vector *image)
 {
     struct lr_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = project_part_forward(compute, part, image, values);
-    gl_context_release(compute->ctx);
-    return gl_context_status(compute->ctx, status);
-}
-
-static lr_status project_part_back(struct lr_compute *compute, const lr_selection *part,
-                                   const float *values, float *image)
-{
-    const struct lr_pair_list pairs = {part->pairs, part->num_pairs};
-    const struct lr_lor_list list = {part->lors, part->num_lors};
-    if (compute->columns != NULL) {
-        return part->lors != NULL ? lr_columns_list_back(compute->columns, &list, values, image)
-                                  : lr_columns_back(compute->columns, &pairs, values, image);
-    }
-    return part->lors != NULL ? lr_pairs_list_back(compute->pairs, &list, values, image)
-                              : lr_pairs_back(compute->pairs, &pairs, values, image);
-}
-
-lr_status lr_compute_back_kept(struct lr_compute *compute, const lr_selection *part,
-                               const float *values)
-{
-    const lr_selection all = {0};
-    return project_part_back(compute, part != NULL ? part : &all, values, NULL);
-}
-
-static lr_status back_part(void *self, const lr_selection *part, const void *values, void *image)
-{
-    struct lr_compute *compute = self;
-    LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = project_part_back(compute, part, values, image);
+    const lr_status status = project_back(compute, part, values, image);
     gl_context_release(compute->ctx);
     return gl_context_status(compute->ctx, status);
 }
@@ -321,57 +367,72 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
     return gl_context_status(compute->ctx, status);
 }
 
+/* Vectors may keep the place open, but the backend's log goes. */
+static void close_place(struct lr_compute *compute)
+{
+    lr_place_silence(compute->place);
+    lr_place_close(compute->place);
+}
+
+static lr_status start_programs(struct lr_compute *compute)
+{
+    struct lr_columns *columns = compute->columns;
+    if (columns != NULL) {
+        LR_TRY(lr_columns_prepare_back(columns));
+        return lr_columns_start_forward(columns);
+    }
+    if (compute->pairs != NULL) {
+        const bool both = lr_pairs_program(compute->pairs, LR_PAIRS_BACK) != NULL &&
+                          lr_pairs_program(compute->pairs, LR_PAIRS_FORWARD) != NULL;
+        return both ? LR_OK : LR_FAILED;
+    }
+    LR_TRY(lr_compute_start(compute, LR_COMPUTE_BACK));
+    /* Where results are the same bits each time without whole numbers, forward goes by rows. */
+    return compute->params.deterministic ? LR_OK : lr_compute_start(compute, LR_COMPUTE_FORWARD);
+}
+
+static lr_status prepare(void *self)
+{
+    struct lr_compute *compute = self;
+    LR_TRY(gl_context_make_current(compute->ctx));
+    const lr_status status = start_programs(compute);
+    gl_context_release(compute->ctx);
+    return gl_context_status(compute->ctx, status);
+}
+
 static void destroy(void *self)
 {
     struct lr_compute *compute = self;
-    if (compute->ctx && gl_context_make_current(compute->ctx) == LR_OK) {
+    if (gl_context_make_current(compute->ctx) == LR_OK) {
         lr_compute_finish(compute);
         gl_context_release(compute->ctx);
     }
-    gl_context_destroy(compute->ctx);
+    close_place(compute);
     free(compute);
 }
 
-static const struct lr_backend_fns fns = {
+static const struct lr_backend_fns fns_without_parts = {
     .name = "compute",
+    .voxel_bytes = 12,
     .forward = forward,
     .back = back,
     .rows = rows,
     .device_seconds = device_seconds,
+    .prepare = prepare,
     .destroy = destroy,
 };
 
 static const struct lr_backend_fns fns_with_parts = {
     .name = "compute",
+    .has_parts = true,
+    .voxel_bytes = 12,
     .forward = forward,
     .back = back,
     .rows = rows,
-    .forward_part = forward_part,
-    .back_part = back_part,
     .device_seconds = device_seconds,
+    .prepare = prepare,
     .destroy = destroy,
 };
-
-static const struct lr_backend_fns fns_with_kept = {
-    .name = "compute",
-    .forward = forward,
-    .back = back,
-    .rows = rows,
-    .forward_part = forward_part,
-    .back_part = back_part,
-    .device_seconds = device_seconds,
-    .kept = &lr_compute_kept_fns,
-    .destroy = destroy,
-};
-
-/* Sums in fixed point are scaled by what the host sees of the image. */
-static const struct lr_backend_fns *choose_fns(const struct lr_compute *compute)
-{
-    if (compute->columns == NULL && compute->pairs == NULL) {
-        return &fns;
-    }
-    return compute->params.deterministic ? &fns_with_parts : &fns_with_kept;
-}
 
 /* LOR numbers on the device are 32 bit; rows need all of them in one window. */
 static lr_status check_lors(const struct lr_backend_params *params)
@@ -384,6 +445,21 @@ static lr_status check_lors(const struct lr_backend_params *params)
                     (long long)params->lors->count);
 }
 
+static lr_status open_compute(struct lr_compute *compute)
+{
+    const struct lr_backend_params *params = &compute->params;
+    LR_TRY(lr_place_open_on(&(lr_place_params){.kind = LR_PLACE_GL,
+                                               .device = params->device,
+                                               .shared = params->shared,
+                                               .log = params->log},
+                            &compute->place));
+    compute->ctx = compute->place->ctx;
+    LR_TRY(gl_context_make_current(compute->ctx));
+    const lr_status status = lr_compute_init(compute);
+    gl_context_release(compute->ctx);
+    return gl_context_status(compute->ctx, status);
+}
+
 lr_status lr_compute_backend_create(const struct lr_backend_params *params,
                                     struct lr_backend *backend)
 {
@@ -394,23 +470,18 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params,
         return LR_FAILED;
     }
     compute->params = *params;
-    lr_status status = gl_context_open(&(struct gl_context_params){.device = params->device,
-                                                                   .shared = params->shared,
-                                                                   .log = params->log},
-                                       &compute->ctx);
-    if (status == LR_OK) {
-        status = lr_compute_init(compute);
-        gl_context_release(compute->ctx);
-    }
+    const lr_status status = open_compute(compute);
     if (status != LR_OK) {
-        gl_context_destroy(compute->ctx);
+        close_place(compute);
         free(compute);
         return status;
     }
-    backend->fns = choose_fns(compute);
+    const struct gl_limits *limits = gl_context_limits(compute->ctx);
+    backend->fns = has_projector(compute) ? &fns_with_parts : &fns_without_parts;
     backend->self = compute;
-    snprintf(backend->device, sizeof(backend->device), "%s",
-             gl_context_limits(compute->ctx)->renderer);
-    backend->is_emulated = gl_context_limits(compute->ctx)->software;
+    /* Sums in fixed point are scaled by what the host sees of the image. */
+    backend->place = has_projector(compute) && !params->deterministic ? compute->place : NULL;
+    snprintf(backend->device, sizeof(backend->device), "%s", limits->renderer);
+    backend->is_emulated = limits->software;
     return LR_OK;
 }

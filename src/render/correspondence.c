@@ -27,7 +27,7 @@ void lr_rays_define_init(struct lr_rays_define *define, int rays)
     define->defines[0] = (struct gl_define){"RAYS", define->text};
 }
 
-static struct gl_program *make_program(const struct lr_correspondence *images)
+static struct gl_program *start_program(const struct lr_correspondence *images)
 {
     struct lr_rays_define rays;
     lr_rays_define_init(&rays, images->plan->rays);
@@ -41,12 +41,12 @@ static struct gl_program *make_program(const struct lr_correspondence *images)
     if (images->plan->hiding) {
         rays.defines[next++].name = "HIDING";
     }
-    return gl_program_create(images->scene->ctx, &(struct gl_program_params){
-                                                     .vertex = "correspondence.vert",
-                                                     .fragment = "correspondence.frag",
-                                                     .defines = rays.defines,
-                                                     .label = "correspondence",
-                                                 });
+    return gl_program_start(images->scene->ctx, &(struct gl_program_params){
+                                                    .vertex = "correspondence.vert",
+                                                    .fragment = "correspondence.frag",
+                                                    .defines = rays.defines,
+                                                    .label = "correspondence",
+                                                });
 }
 
 static struct gl_target *make_atlas(const struct lr_correspondence *images)
@@ -74,13 +74,12 @@ static struct gl_buffer *make_buffer(const struct lr_correspondence *images, con
 static lr_status make_parts(struct lr_correspondence *images)
 {
     const struct lr_plan *plan = images->plan;
-    images->program = make_program(images);
     images->atlas = make_atlas(images);
     images->images = make_buffer(images, "images of the batch",
                                  plan->max_images * (int64_t)sizeof(struct lr_plan_image));
     images->draws = make_buffer(images, "draws of the batch",
                                 plan->max_draws * (int64_t)sizeof(struct lr_plan_draw));
-    if (!images->program || !images->atlas || !images->images || !images->draws) {
+    if (!images->atlas || !images->images || !images->draws) {
         lr_correspondence_finish(images);
         return LR_FAILED;
     }
@@ -123,6 +122,14 @@ static struct correspondence_pass pass_uniforms(const struct lr_correspondence *
     return uniforms;
 }
 
+lr_status lr_correspondence_start(struct lr_correspondence *images)
+{
+    if (images->program == NULL) {
+        images->program = start_program(images);
+    }
+    return images->program != NULL ? LR_OK : LR_FAILED;
+}
+
 static lr_status upload_batch(struct lr_correspondence *images, const struct lr_batch *batch)
 {
     LR_TRY(gl_buffer_upload(images->images, 0, batch->num_images * (int64_t)sizeof(*batch->images),
@@ -137,6 +144,7 @@ lr_status lr_correspondence_render(struct lr_correspondence *images, const struc
     if (batch->num_images == 0) {
         return LR_OK;
     }
+    LR_TRY(lr_correspondence_start(images));
     LR_TRY(upload_batch(images, batch));
     gl_target_clear(
         images->atlas,

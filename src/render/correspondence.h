@@ -10,7 +10,7 @@
 struct lr_correspondence {
     struct lr_scene *scene;
     const struct lr_plan *plan;
-    struct gl_program *program;
+    struct gl_program *program; /* NULL before the first batch, or before it is started */
     struct gl_target *atlas; /* RG32UI: crystal of the secondary + 1 (0: none), bits of the weight;
                                 depth. With path length also R32F, in mm */
     struct gl_buffer *images, *draws;
@@ -25,6 +25,9 @@ lr_status lr_correspondence_init(struct lr_correspondence *images, struct lr_sce
 lr_status lr_correspondence_init_single(struct lr_correspondence *images, struct lr_scene *scene,
                                         const struct lr_plan *plan);
 void lr_correspondence_finish(struct lr_correspondence *images);
+
+/* Starts building the program, unless it was before: with others, side by side. */
+lr_status lr_correspondence_start(struct lr_correspondence *images);
 
 /* Renders a batch into the atlas. */
 lr_status lr_correspondence_render(struct lr_correspondence *images, const struct lr_batch *batch);

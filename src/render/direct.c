@@ -90,13 +90,38 @@ static int64_t count_threads(const struct lr_direct_compute *compute, int axis)
     return quads * blocks * size[1 - axis];
 }
 
+/* Started before the view's tables are made, which have programs of their own. */
+static struct gl_program *open_program(struct lr_direct_compute *compute, bool forward)
+{
+    struct gl_program **program = forward ? &compute->forward : &compute->back;
+    if (*program == NULL) {
+        *program =
+            lr_direct_program(compute, forward ? "direct_forward.comp" : "direct_back.comp", NULL);
+    }
+    return *program;
+}
+
+lr_status lr_direct_open_programs(struct lr_direct_compute *compute)
+{
+    if (compute->runner != NULL) {
+        return LR_OK;
+    }
+    struct gl_program *forward = open_program(compute, true);
+    struct gl_program *back = open_program(compute, false);
+    LR_TRY(forward != NULL && back != NULL ? LR_OK : LR_FAILED);
+    LR_TRY(gl_program_wait(forward));
+    return gl_program_wait(back);
+}
+
 lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int view,
                         const struct lr_direct_image *source, const struct lr_direct_image *target)
 {
     if (compute->runner != NULL) {
         return compute->runner->run(compute->runners, forward, view, source, target);
     }
-    const struct lr_direct_view_tables *tables = lr_direct_open_tables(compute, view);
+    struct gl_program *program = open_program(compute, forward);
+    const struct lr_direct_view_tables *tables =
+        program != NULL ? lr_direct_open_tables(compute, view) : NULL;
     if (tables == NULL) {
         return LR_FAILED;
     }
@@ -107,7 +132,7 @@ lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int vie
     uniforms.counts[2] = tables->num_rows;
     struct gl_pass pass = {
         .label = forward ? "DIRECT forward" : "DIRECT back",
-        .program = forward ? compute->forward : compute->back,
+        .program = program,
         .uniforms = &uniforms,
         .uniform_bytes = sizeof(uniforms),
         .barriers = compute->is_unordered
@@ -176,7 +201,8 @@ static lr_status project_current(struct lr_direct_compute *compute, bool is_forw
 {
     const lr_direct_task task = {is_forward ? LR_DIRECT_WORK_FORWARD : LR_DIRECT_WORK_BACK, &view,
                                  1};
-    const bool is_ready = compute->runner != NULL || lr_direct_open_tables(compute, view) != NULL;
+    const bool is_ready = compute->runner != NULL || (open_program(compute, is_forward) != NULL &&
+                                                      lr_direct_open_tables(compute, view) != NULL);
     LR_TRY(is_ready ? LR_OK : LR_FAILED);
     LR_TRY(lr_direct_put(compute, &compute->in, in));
     LR_TRY(
@@ -244,7 +270,7 @@ struct gl_program *lr_direct_program(const struct lr_direct_compute *compute, co
         all[next++].name = defines[k];
     }
     all[next].name = compute->layout.buffers ? "BUFFERS" : NULL;
-    return gl_program_create(
+    return gl_program_start(
         compute->ctx, &(struct gl_program_params){.compute = name, .defines = all, .label = name});
 }
 
@@ -271,15 +297,12 @@ static lr_status init(struct lr_direct_compute *compute)
     compute->borrowed_view = -1;
     LR_TRY(find_margins(compute));
     describe_layout(compute);
-    LR_TRY(lr_direct_builder_init(&compute->builder));
-    compute->forward = lr_direct_program(compute, "direct_forward.comp", NULL);
-    compute->back = lr_direct_program(compute, "direct_back.comp", NULL);
     LR_TRY(lr_direct_image_init(&compute->in, &compute->layout, "input of a projection", true));
     LR_TRY(lr_direct_image_init(&compute->out, &compute->layout, "output of a projection", true));
     compute->tables = lr_alloc(compute->params.num_views, sizeof(*compute->tables),
                                "look-up tables", compute->params.log);
     compute->watch = gl_stopwatch_create(compute->ctx, "DIRECT");
-    if (!compute->forward || !compute->back || !compute->tables || !compute->watch) {
+    if (!compute->tables || !compute->watch) {
         return LR_FAILED;
     }
     compute->runners = compute->runner != NULL ? compute->runner->create(compute) : NULL;
@@ -314,6 +337,12 @@ static void destroy(void *self)
     }
     gl_context_destroy(compute->ctx);
     free(compute);
+}
+
+static lr_status find_attributes(void *self, lr_direct_attributes *attributes)
+{
+    const struct lr_direct_compute *compute = self;
+    return compute->runner->attributes(compute->runners, attributes);
 }
 
 static const struct lr_direct_backend_fns compute_fns = {
@@ -353,6 +382,7 @@ lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *p
     compute->runner = runner;
     compute->fns = compute_fns;
     compute->fns.name = runner != NULL ? runner->name : compute_fns.name;
+    compute->fns.attributes = runner != NULL && runner->attributes != NULL ? find_attributes : NULL;
     const lr_status status = open_context(compute);
     if (status != LR_OK) {
         destroy(compute);

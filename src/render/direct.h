@@ -53,6 +53,8 @@ struct lr_direct_runner {
     /* The clock of updates: laps follow each other; neither end waits. */
     void (*begin_lap)(void *self);
     void (*end_lap)(void *self);
+    /* lr_direct_device_attributes; NULL = not known */
+    lr_status (*attributes)(void *self, lr_direct_attributes *attributes);
     double (*read_laps)(void *self); /* waits; seconds of the device in all since the last read */
     void (*destroy)(void *self);
 };
@@ -112,6 +114,10 @@ lr_status lr_direct_put(struct lr_direct_compute *compute, const struct lr_direc
                         const float *values);
 lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image,
                           float *values);
+
+/* Builds the programs of both projections side by side, and waits for them, so that no clock counts it.
+ * Without this each is built with its first projection. */
+lr_status lr_direct_open_programs(struct lr_direct_compute *compute);
 
 /* target = K source, or K^T source. The two must differ. */
 lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int view,

@@ -130,7 +130,7 @@ static lr_status make_sums(struct compute_deposit *deposit)
 static lr_status init(struct compute_deposit *deposit)
 {
     const struct gl_define trilinear[] = {{.name = "TRILINEAR"}, {0}};
-    deposit->program = gl_program_create(
+    deposit->program = gl_program_start(
         deposit->ctx,
         &(struct gl_program_params){
             .compute = "direct_deposit.comp",

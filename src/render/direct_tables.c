@@ -27,13 +27,18 @@ struct values_pass {
 };
 _Static_assert(sizeof(struct values_pass) == 80, "the shader's layout");
 
-lr_status lr_direct_builder_init(struct lr_direct_builder *builder)
+static lr_status start_programs(struct lr_direct_builder *builder)
 {
-    builder->map = gl_program_create(
-        builder->ctx, &(struct gl_program_params){.compute = "direct_map.comp", .label = "LORmap"});
-    builder->values =
-        gl_program_create(builder->ctx, &(struct gl_program_params){.compute = "direct_values.comp",
-                                                                    .label = "mSRval"});
+    if (builder->map == NULL) {
+        builder->map =
+            gl_program_start(builder->ctx, &(struct gl_program_params){.compute = "direct_map.comp",
+                                                                       .label = "LORmap"});
+    }
+    if (builder->values == NULL) {
+        builder->values = gl_program_start(
+            builder->ctx,
+            &(struct gl_program_params){.compute = "direct_values.comp", .label = "mSRval"});
+    }
     return builder->map && builder->values ? LR_OK : LR_FAILED;
 }
 
@@ -247,11 +252,12 @@ static lr_status build(struct lr_direct_view_tables *tables,
 }
 
 lr_status lr_direct_view_tables_init(struct lr_direct_view_tables *tables,
-                                     const struct lr_direct_builder *builder, int view)
+                                     struct lr_direct_builder *builder, int view)
 {
     struct lr_direct_shape shape;
     const struct lr_direct_backend_params *params = builder->params;
     *tables = (struct lr_direct_view_tables){0};
+    LR_TRY(start_programs(builder));
     lr_status status =
         lr_direct_shape_init(&shape, &(lr_direct_tables_params){.grid = &params->grid,
                                                                 .view = params->views[view],

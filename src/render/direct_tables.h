@@ -14,11 +14,10 @@ struct lr_direct_builder {
     struct gl_context *ctx;
     const struct lr_direct_backend_params *params;
     int margin[3]; /* of images, in quads of slices, columns along x and along y */
-    struct gl_program *map, *values;
+    struct gl_program *map, *values; /* NULL before the first tables */
 };
 
 /* The context is current, here and below. */
-lr_status lr_direct_builder_init(struct lr_direct_builder *builder);
 void lr_direct_builder_finish(struct lr_direct_builder *builder);
 
 /* Zero is none. */
@@ -32,7 +31,7 @@ struct lr_direct_view_tables {
 };
 
 lr_status lr_direct_view_tables_init(struct lr_direct_view_tables *tables,
-                                     const struct lr_direct_builder *builder, int view);
+                                     struct lr_direct_builder *builder, int view);
 void lr_direct_view_tables_finish(struct lr_direct_view_tables *tables);
 
 #endif

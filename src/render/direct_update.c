@@ -73,11 +73,9 @@ static lr_status init(struct lr_direct_compute *compute, struct lr_direct_reside
     LR_TRY(lr_direct_image_init(&resident->histo, &compute->layout, "estimate of a view", true));
     LR_TRY(lr_direct_image_init(&resident->back, &compute->layout, "correction of a view", true));
     if (compute->runner == NULL) {
-        resident->combine = lr_direct_program(compute, "direct_combine.comp", NULL);
         resident->watch = gl_stopwatch_create(compute->ctx, "DIRECT updates");
     }
-    const bool has_programs = compute->runner != NULL || resident->combine != NULL;
-    return resident->views && resident->sensitivities && has_programs ? LR_OK : LR_FAILED;
+    return resident->views && resident->sensitivities ? LR_OK : LR_FAILED;
 }
 
 static lr_status open_resident(struct lr_direct_compute *compute)
@@ -130,6 +128,9 @@ lr_status lr_direct_compute_set_image(void *self, const float *image)
     struct lr_direct_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
     lr_status status = open_resident(compute);
+    if (status == LR_OK) {
+        status = lr_direct_open_programs(compute);
+    }
     if (status == LR_OK) {
         status = lr_direct_put(compute, &compute->resident->image, image);
     }
@@ -205,12 +206,15 @@ static lr_status combine(struct lr_direct_compute *compute, const struct lr_dire
     memcpy(&uniforms.counts[1], &change->lambda, sizeof(change->lambda));
     struct gl_pass pass = texel_pass(&uniforms, image);
     pass.label = "DIRECT update";
+    if (compute->resident->combine == NULL) {
+        compute->resident->combine = lr_direct_program(compute, "direct_combine.comp", NULL);
+    }
     pass.program = compute->resident->combine;
     lr_direct_bind_source(&pass, change->by);
     if (change->sensitivity != NULL) {
         lr_direct_bind_sensitivity(&pass, change->sensitivity);
     }
-    return gl_pass_run(compute->ctx, &pass);
+    return pass.program != NULL ? gl_pass_run(compute->ctx, &pass) : LR_FAILED;
 }
 
 /* An image of the updates, made when it is first needed. */

@@ -85,12 +85,12 @@ lr_status lr_scatter_init(struct lr_scatter *scatter, struct lr_scene *scene,
     struct lr_rays_define rays;
     lr_rays_define_init(&rays, plan->rays);
     *scatter = (struct lr_scatter){.scene = scene, .plan = plan};
-    scatter->program = gl_program_create(scene->ctx, &(struct gl_program_params){
-                                                         .vertex = "scatter.vert",
-                                                         .fragment = "value.frag",
-                                                         .defines = rays.defines,
-                                                         .label = "scatter to LORs",
-                                                     });
+    scatter->program = gl_program_start(scene->ctx, &(struct gl_program_params){
+                                                        .vertex = "scatter.vert",
+                                                        .fragment = "value.frag",
+                                                        .defines = rays.defines,
+                                                        .label = "scatter to LORs",
+                                                    });
     return scatter->program ? LR_OK : LR_FAILED;
 }
 

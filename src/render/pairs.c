@@ -6,7 +6,9 @@
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "render/fixed.h"
+#include "render/loop_limit.h"
 #include "render/pairs_scene.h"
+#include "render/values.h"
 
 #include <limits.h>
 #include <math.h>
@@ -33,9 +35,6 @@ static const double most_elements = 2e10;
 
 /* Elements of a point per crystal of the farther module, about. */
 enum { ELEMENTS_PER_CRYSTAL = 5 };
-
-/* llvmpipe ends all loops of a thread after 65,535 turns altogether. */
-enum { MOST_TURNS_SOFTWARE = 60000 };
 
 /* --- windows --- */
 
@@ -113,7 +112,7 @@ struct gl_program *lr_pairs_program(struct lr_pairs *pairs, enum lr_pairs_progra
     if (which == LR_PAIRS_FORWARD && pairs->params.deterministic) {
         defines[next].name = "FIXED";
     }
-    pairs->programs[which] = gl_program_create(
+    pairs->programs[which] = gl_program_start(
         pairs->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
                                                 .defines = defines,
                                                 .label = descriptions[which].label});
@@ -192,7 +191,7 @@ static int rows_of_step(const struct lr_pairs *pairs, const int32_t modules[2])
     const int64_t crystals =
         larger((int)crystals_of(pairs, modules[0]), (int)crystals_of(pairs, modules[1]));
     const int64_t turns = larger(i->crystals[0], j->crystals[0]) * (crystals + 1);
-    const int64_t most = MOST_TURNS_SOFTWARE / turns;
+    const int64_t most = LR_MOST_TURNS_SOFTWARE / turns;
     return !gl_context_limits(pairs->ctx)->small_batches || most > rows ? rows
            : most > 1                                                   ? (int)most
                                                                         : 1;
@@ -320,16 +319,18 @@ lr_status lr_pairs_check_finished(const struct lr_pairs *pairs)
 
 /* --- projections --- */
 
-static struct gl_buffer *make_values(const struct window *window, const float *data)
+/* What the window has of the data. */
+static lr_vector own_values(const struct window *window, const lr_vector *data)
 {
-    return gl_buffer_create(
-        window->pairs->ctx,
-        &(struct gl_buffer_params){.label = "LOR values",
-                                   .size_bytes = window->num_values * (int64_t)sizeof(float),
-                                   .data = data});
+    return lr_vector_part(data, window->first_value, window->num_values);
 }
 
-static lr_status forward_floats(struct window *window, float *values)
+static struct gl_buffer *make_values(const struct window *window, const lr_vector *values)
+{
+    return lr_values_buffer(window->pairs->ctx, "LOR values", window->num_values, values);
+}
+
+static lr_status forward_floats(struct window *window, lr_vector *values)
 {
     struct gl_buffer *buffer = make_values(window, NULL);
     window->values = buffer;
@@ -338,7 +339,7 @@ static lr_status forward_floats(struct window *window, float *values)
         status = run_window(window, LR_PAIRS_FORWARD, "projecting forward");
     }
     if (status == LR_OK) {
-        status = gl_buffer_read(buffer, 0, window->num_values * (int64_t)sizeof(float), values);
+        status = lr_values_get(buffer, 0, values);
     }
     gl_buffer_destroy(buffer);
     return status;
@@ -367,7 +368,7 @@ static lr_status forward_fixed(struct window *window, int exponent, float *value
 }
 
 lr_status lr_pairs_forward(struct lr_pairs *pairs, const struct lr_pair_list *list,
-                           const float *image, float *data)
+                           const float *image, lr_vector *data)
 {
     struct window window = {.pairs = pairs, .list = list};
     const bool fixed = pairs->params.deterministic;
@@ -379,9 +380,9 @@ lr_status lr_pairs_forward(struct lr_pairs *pairs, const struct lr_pair_list *li
     while (next_window(&window, most)) {
         lr_status status = open_window(&window);
         if (status == LR_OK) {
-            float *values = data + window.first_value;
-            status =
-                fixed ? forward_fixed(&window, exponent, values) : forward_floats(&window, values);
+            lr_vector values = own_values(&window, data);
+            status = fixed ? forward_fixed(&window, exponent, values.values)
+                           : forward_floats(&window, &values);
         }
         close_window(&window);
         LR_TRY(status);
@@ -390,11 +391,11 @@ lr_status lr_pairs_forward(struct lr_pairs *pairs, const struct lr_pair_list *li
     return lr_pairs_check_finished(pairs);
 }
 
-static lr_status back_window(struct window *window, const float *data)
+static lr_status back_window(struct window *window, const lr_vector *data)
 {
     static const float one = 1.0f;
-    struct gl_buffer *buffer =
-        make_values(window, data != NULL ? data + window->first_value : NULL);
+    const lr_vector values = data != NULL ? own_values(window, data) : (lr_vector){0};
+    struct gl_buffer *buffer = make_values(window, data != NULL ? &values : NULL);
     lr_status status = buffer != NULL ? open_window(window) : LR_FAILED;
     if (status == LR_OK && data == NULL) {
         uint32_t bits;
@@ -409,8 +410,8 @@ static lr_status back_window(struct window *window, const float *data)
     return status;
 }
 
-lr_status lr_pairs_back(struct lr_pairs *pairs, const struct lr_pair_list *list, const float *data,
-                        float *image)
+lr_status lr_pairs_back(struct lr_pairs *pairs, const struct lr_pair_list *list,
+                        const lr_vector *data, float *image)
 {
     struct window window = {.pairs = pairs, .list = list};
     const int64_t bytes = lr_grid_num_voxels(pairs->params.grid) * (int64_t)sizeof(*image);

@@ -44,12 +44,12 @@ struct lr_pairs *lr_pairs_create(struct gl_context *ctx, const struct lr_backend
                                  int64_t max_window);
 void lr_pairs_destroy(struct lr_pairs *pairs); /* NULL is allowed */
 
-/* As the backend's, of the pairs of a list. data NULL in back: every value is 1. image NULL: it is in
- * pairs->image, and stays there; not in forward with `deterministic`. */
+/* As the backend's, of the pairs of a list. data: on the host or at the backend's place; NULL in back: every
+ * value is 1. image: on the host; NULL: it is in pairs->image, and stays there; not in forward with `deterministic`. */
 lr_status lr_pairs_forward(struct lr_pairs *pairs, const struct lr_pair_list *list,
-                           const float *image, float *data);
-lr_status lr_pairs_back(struct lr_pairs *pairs, const struct lr_pair_list *list, const float *data,
-                        float *image);
+                           const float *image, lr_vector *data);
+lr_status lr_pairs_back(struct lr_pairs *pairs, const struct lr_pair_list *list,
+                        const lr_vector *data, float *image);
 
 /* For what else runs such passes (render/pairs_rows.h). A program is made when first asked for;
  * errors: NULL, logged. */

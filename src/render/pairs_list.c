@@ -98,7 +98,8 @@ lr_status lr_pairs_list_forward(struct lr_pairs *pairs, const struct lr_lor_list
     struct hosts hosts;
     LR_TRY(open_hosts(&hosts, pairs, list));
     const struct lr_pair_list all = {hosts.pairs, hosts.num_pairs};
-    const lr_status status = lr_pairs_forward(pairs, &all, image, hosts.values);
+    lr_vector data = lr_vector_of_floats(hosts.values, hosts.num_values);
+    const lr_status status = lr_pairs_forward(pairs, &all, image, &data);
     if (status == LR_OK) {
         pick(&hosts, values);
     }
@@ -112,8 +113,9 @@ lr_status lr_pairs_list_back(struct lr_pairs *pairs, const struct lr_lor_list *l
     struct hosts hosts;
     LR_TRY(open_hosts(&hosts, pairs, list));
     const struct lr_pair_list all = {hosts.pairs, hosts.num_pairs};
+    const lr_vector data = lr_vector_of_floats(hosts.values, hosts.num_values);
     spread(&hosts, values);
-    const lr_status status = lr_pairs_back(pairs, &all, hosts.values, image);
+    const lr_status status = lr_pairs_back(pairs, &all, &data, image);
     close_hosts(&hosts);
     return status;
 }

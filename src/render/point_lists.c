@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "render/point_lists.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "render/row_batches.h"
@@ -21,13 +22,18 @@ _Static_assert(sizeof(struct entry) == 16, "uvec4");
  * for; equal crystals that face each other at half a pitch's offset make two. A batch that needs
  * more is done in halves. */
 enum { HEAD_BYTES = 16, ROOM = 3, MOST_POINTS = 4096, FEWEST_ENTRIES = 1024 };
-enum { MOST_ENTRIES = 1 << 24 };
+enum { MOST_ENTRIES = 1 << 24, FIRST_POINTS = 64 };
+
+/* How long a batch may take: between two of them is asked whether to stop. */
+#define BATCH_SECONDS 0.25
 
 /* State of one call. */
 struct listing {
     const struct lr_point_lister *lister;
     double factor;  /* 1 / points per row */
     int max_points; /* of a batch */
+    int points_now; /* of the next one: renderers in software take seconds for all of them */
+    double begun_s; /* when the last one began; 0 = none has */
     char *points;   /* [max_points] */
     struct lr_plan_row *rows;
     struct gl_buffer *point_buffer, *list;
@@ -41,6 +47,11 @@ struct listing {
 static const lr_log *log_of(const struct listing *listing)
 {
     return listing->lister->params->log;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
 }
 
 /* --- batches of points --- */
@@ -57,15 +68,27 @@ static void take_points(struct listing *listing, const struct lr_rows *rows,
     }
 }
 
-/* As many points as a batch holds; an image is a point here. */
+static void choose_points(struct listing *listing)
+{
+    const double now_s = lr_clock_seconds(), taken_s = now_s - listing->begun_s;
+    if (listing->begun_s > 0.0 && taken_s < 0.4 * BATCH_SECONDS) {
+        listing->points_now = (int)smaller(2 * (int64_t)listing->points_now, listing->max_points);
+    } else if (listing->begun_s > 0.0 && taken_s > BATCH_SECONDS && listing->points_now > 1) {
+        listing->points_now /= 2;
+    }
+    listing->begun_s = now_s;
+}
+
+/* As many points as a batch is to have; an image is a point here. */
 static bool next_points(void *user, const struct lr_rows *rows, struct lr_plan_cursor *cursor,
                         struct lr_batch *batch)
 {
     struct listing *listing = user;
     const int per_row = lr_rows_per_row(rows);
     *batch = (struct lr_batch){.rows = listing->rows};
-    while (cursor->row < rows->end - rows->begin && batch->num_images < listing->max_points) {
-        const int room = listing->max_points - batch->num_images;
+    choose_points(listing);
+    while (cursor->row < rows->end - rows->begin && batch->num_images < listing->points_now) {
+        const int room = listing->points_now - batch->num_images;
         const int left = per_row - cursor->point;
         const int taken = left < room ? left : room;
         struct lr_plan_row *row = &listing->rows[batch->num_rows++];
@@ -213,11 +236,6 @@ static lr_status fill_row(void *user, const struct lr_plan_row *row, struct lr_e
 
 /* --- life of a listing --- */
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Points of a batch, and the list that they need by estimate. */
 static lr_status size_batches(struct listing *listing, const struct lr_rows *rows)
 {
@@ -230,6 +248,7 @@ static lr_status size_batches(struct listing *listing, const struct lr_rows *row
     const int64_t wanted = (rows->end - rows->begin) * lr_rows_per_row(rows);
     const int64_t points = smaller(smaller(most / per_point, MOST_POINTS), wanted);
     listing->max_points = points > 0 ? (int)points : 1;
+    listing->points_now = (int)smaller(listing->max_points, FIRST_POINTS);
     return make_list(listing, smaller(most, listing->max_points * per_point));
 }
 

@@ -112,7 +112,7 @@ struct app *app_open(const struct view_params *params, lr_status *status)
     }
     app->params = params;
     app->log = (lr_log){.write = keep_message, .user = app};
-    app->hovered_module = app->held_button = -1;
+    app->held_button = app->probe.hit.module = app->probe.axis = app->reading.index = -1;
     app->wants_tool = true;
     app->now_s = app->start_s = lr_clock_seconds();
     app->slices.colours = LR_COLOURS_PERCEPTUAL;
@@ -132,6 +132,7 @@ void app_close(struct app *app)
         return;
     }
     tools_close(app);
+    opener_finish(&app->opener);
     script_destroy(app->script);
     if (app->window != NULL) {
         gl_target_destroy(app->target);
@@ -173,14 +174,15 @@ static void measure_time(struct app *app)
 static lr_status draw_frame(struct app *app)
 {
     camera_view(&app->camera, app->scene_size[0] / app->scene_size[1], &app->seen);
-    app->hovered_module = app_input_hover(app);
+    probe_update(app);
     const struct draw_params params = {
         .view = &app->seen,
         .viewport = {(int)app->scene_at[0],
                      app->target->size[1] - (int)(app->scene_at[1] + app->scene_size[1]),
                      (int)app->scene_size[0], (int)app->scene_size[1]},
         .hides_scanner = app->hides_scanner,
-        .hovered_module = app->hovered_module,
+        .hides_lors = app->hides_lors,
+        .hovered_module = app->probe.hit.module,
         .slices = app->slices,
         .has_volume = app->has_volume,
         .volume_high = app->slices.high,
@@ -260,10 +262,17 @@ static double processor_seconds(void)
 }
 
 /* From the program's start: when the first frame was shown, and when all was there. */
+/* A signal ends the program. */
+static lr_status check_stop(const struct app *app)
+{
+    return lr_progress_report(app->params->progress, "viewer", 0.0, 0.0);
+}
+
 static lr_status bench(struct app *app, int frames)
 {
     const double start = lr_clock_seconds(), processor_start = processor_seconds();
     for (int k = 0; k < frames && !app->wants_quit; k++) {
+        LR_TRY(check_stop(app));
         LR_TRY(app_frame(app));
         camera_orbit(&app->camera, 0.002, 0.0);
     }
@@ -286,9 +295,7 @@ static double pause_seconds(const struct app *app)
 static lr_status run(struct app *app)
 {
     while (!app->wants_quit) {
-        if (lr_progress_report(app->params->progress, "viewer", 0.0, 0.0) != LR_OK) {
-            return LR_CANCELLED;
-        }
+        LR_TRY(check_stop(app));
         LR_TRY(app_frame(app));
         if (app->params->bench_frames > 0 && !app_is_busy(app) && app->num_frames > 3) {
             return bench(app, app->params->bench_frames);
@@ -308,7 +315,9 @@ lr_status view_run(const struct view_params *params)
         return status;
     }
     status = run(app);
-    if (status != LR_OK && app->script == NULL) { /* the context is lost, not what was looked at */
+    const bool is_stopped_bench = status == LR_CANCELLED && params->bench_frames > 0;
+    if (status != LR_OK && app->script == NULL && !is_stopped_bench) {
+        /* the context is lost, not what was looked at */
         tools_save_session(app);
     }
     if (status == LR_OK && app->script != NULL) {

@@ -14,6 +14,9 @@
 #include "viewer/live_tool.h"
 #include "viewer/lor_tool.h"
 #include "viewer/maps_tool.h"
+#include "viewer/opener.h"
+#include "viewer/probe.h"
+#include "viewer/start_list.h"
 #include "viewer/study.h"
 #include "viewer/ui.h"
 #include "viewer/view.h"
@@ -66,7 +69,10 @@ struct app {
     struct camera_view seen;
     struct draw_slices slices;
     double ranges[DRAW_NUM_IMAGES][2]; /* lowest and highest value shown of each */
-    bool hides_scanner, has_volume, shows_help, shows_messages;
+    bool hides_scanner, hides_lors, has_volume, shows_help, shows_messages;
+    struct opener opener;
+    struct start_list start;
+    struct ui_reading reading; /* of the curve under the mouse, in the last frame; index -1: none */
     enum app_tool tool;
     bool wants_tool; /* the tab follows `tool` in the next frame */
 
@@ -81,10 +87,9 @@ struct app {
 
     /* the mouse */
     double mouse[2];
-    int held_button; /* -1: none */
-    bool has_moved;  /* since it was pressed */
-    int hovered_module;
-    double hovered_mm[3]; /* where the mouse meets it */
+    int held_button;    /* -1: none */
+    bool has_moved;     /* since it was pressed */
+    struct probe probe; /* what is under it in the scene */
 
     /* talk */
     struct app_message messages[APP_MESSAGES];

@@ -80,6 +80,16 @@ static void copy_values(struct app *app)
     tools_copy(app);
 }
 
+static void toggle_lors(struct app *app)
+{
+    app->hides_lors = !app->hides_lors;
+}
+
+static void toggle_opener(struct app *app)
+{
+    app->opener.is_shown = !app->opener.is_shown;
+}
+
 static void toggle_messages(struct app *app)
 {
     app->shows_messages = !app->shows_messages;
@@ -94,6 +104,8 @@ const struct app_key app_keys[] = {
     {'Z', "Z", "look along z, the scanner's axis", along_z},
     {'C', "C", "hide or show the crystals", toggle_scanner},
     {'V', "V", "hide or show the image as a volume", toggle_volume},
+    {'L', "L", "hide or show the lines of LORs", toggle_lors},
+    {'O', "O", "open a file", toggle_opener},
     {INPUT_KEY_TAB, "Tab", "the next tool", next_tool},
     {INPUT_KEY_PAGE_UP, "Page up", "the next transaxial slice", slice_up},
     {INPUT_KEY_PAGE_DOWN, "Page down", "the one before", slice_down},
@@ -132,19 +144,6 @@ struct pick_ray app_input_ray(const struct app *app)
         ray.from_mm[k] = (double)app->seen.eye_mm[k];
     }
     return ray;
-}
-
-int app_input_hover(struct app *app)
-{
-    if (app->hides_scanner || app->held_button >= 0 || ui_wants_mouse(app->ui)) {
-        return -1;
-    }
-    const struct pick_ray ray = app_input_ray(app);
-    const struct pick_hit hit = pick_module(tools_scanner(app), &ray);
-    for (int k = 0; k < 3; k++) {
-        app->hovered_mm[k] = hit.point_mm[k];
-    }
-    return hit.module;
 }
 
 static void drag(struct app *app, const double to[2])

@@ -12,9 +12,8 @@
  * in a frame. */
 void app_input_take(struct app *app);
 
-/* The line of sight under the mouse; where it meets a module: its number, or -1. */
+/* The line of sight under the mouse. */
 struct pick_ray app_input_ray(const struct app *app);
-int app_input_hover(struct app *app);
 
 /* Keys and what they do: for the list under "?". NULL ends it. */
 struct app_key {

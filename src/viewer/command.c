@@ -141,21 +141,24 @@ static lr_status act_tool(struct app *app, const struct command_words *words)
 
 static lr_status act_show(struct app *app, const struct command_words *words)
 {
-    static const char *const names[] = {"scanner", "volume", "x",        "y",
-                                        "z",       "help",   "messages", NULL};
+    static const char *const names[] = {"scanner", "volume",   "x",    "y",    "z",
+                                        "help",    "messages", "lors", "open", NULL};
     static const char *const states[] = {"off", "on", NULL};
     int what = 0, state = 0;
     LR_TRY(command_choice(app, words, 1, names, &what));
     LR_TRY(command_choice(app, words, 2, states, &state));
-    bool hides = !state;
-    bool *const switches[] = {&hides,
+    bool unused; /* those two hide */
+    bool *const switches[] = {&unused,
                               &app->has_volume,
                               &app->slices.is_shown[0],
                               &app->slices.is_shown[1],
                               &app->slices.is_shown[2],
                               &app->shows_help,
-                              &app->shows_messages};
+                              &app->shows_messages,
+                              &unused,
+                              &app->opener.is_shown};
     *switches[what] = state;
+    app->hides_lors = what == 7 ? !state : app->hides_lors;
     app->hides_scanner = what == 0 ? !state : app->hides_scanner;
     return LR_OK;
 }
@@ -166,6 +169,25 @@ static lr_status act_slice(struct app *app, const struct command_words *words)
     int axis = 0;
     LR_TRY(command_choice(app, words, 1, axes, &axis));
     return command_real(app, words, 2, &app->slices.at_mm[axis]);
+}
+
+static lr_status act_colours(struct app *app, const struct command_words *words)
+{
+    static const char *const names[] = {"grey", "inverse", "perceptual", "diverging", NULL};
+    double *const range = app->ranges[app->slices.image];
+    double ends[2] = {app->slices.low, app->slices.high};
+    int map = 0;
+    LR_TRY(command_choice(app, words, 1, names, &map));
+    for (int k = 2; k < words->count; k++) {
+        LR_TRY(command_real(app, words, k, &ends[k - 2]));
+    }
+    if (words->count == 3 || (words->count == 4 && !(ends[0] < ends[1]))) {
+        return lr_error(&app->log, LR_BAD_INPUT, "colours go from a number to a larger one");
+    }
+    app->slices.colours = (lr_colour_map)map;
+    app->slices.low = range[0] = ends[0];
+    app->slices.high = range[1] = ends[1];
+    return LR_OK;
 }
 
 static lr_status act_camera(struct app *app, const struct command_words *words)
@@ -291,9 +313,15 @@ static lr_status act_recon(struct app *app, const struct command_words *words)
     struct live *live = app->live.live;
     int what = 0;
     LR_TRY(command_choice(app, words, 1, names, &what));
+    struct live_request *request = &app->live.request;
     for (int k = 2; k < words->count; k++) {
-        int *const numbers[] = {&app->live.request.subsets, &app->live.request.iterations};
+        int *const numbers[] = {&request->subsets, &request->iterations, &request->samples};
         LR_TRY(command_integer(app, words, k, numbers[k - 2]));
+    }
+    if (request->samples < 0) {
+        request->samples = 0;
+        return lr_error(&app->log, LR_BAD_INPUT,
+                        "a voxel has 1 point or more; 0 chooses by the crystals' pitch");
     }
     switch (what) {
     case 0:
@@ -505,8 +533,9 @@ static const struct command commands[] = {
     {"wait", "[SECONDS [anyway]]", 0, 2, .run = run_wait},
     {"frames", "COUNT", 1, 1, .run = run_frames},
     {"tool", "voxel|lor|maps|live|doctor|direct", 1, 1, .act = act_tool},
-    {"show", "scanner|volume|x|y|z|help|messages on|off", 2, 2, .act = act_show},
+    {"show", "scanner|volume|x|y|z|help|messages|lors|open on|off", 2, 2, .act = act_show},
     {"slice", "x|y|z MM", 2, 2, .act = act_slice},
+    {"colours", "grey|inverse|perceptual|diverging [LOW HIGH]", 1, 3, .act = act_colours},
     {"camera", "TURN_DEG HEIGHT_DEG [DISTANCE_MM [X Y Z]]", 2, 6, .act = act_camera},
     {"along", "x|y|z", 1, 1, .act = act_along},
     {"fit", "", 0, 0, .act = act_fit},
@@ -516,7 +545,7 @@ static const struct command commands[] = {
     {"lor", "MODULE P Q MODULE R S", 6, 6, .act = act_lor},
     {"sensitivity", "", 0, 0, .act = act_sensitivity},
     {"pair", "MODULE MODULE", 2, 2, .act = act_pair},
-    {"recon", "start|pause|resume|step|stop|device|host [SUBSETS [ITERATIONS]]", 1, 3,
+    {"recon", "start|pause|resume|step|stop|device|host [SUBSETS [ITERATIONS [N]]]", 1, 4,
      .act = act_recon},
     {"image", "image|mu|tube|sensitivity|live|kernel|histo", 1, 1, .act = act_image},
     {"direct", "AZIMUTH_DEG TILT_DEG [TOF_PS [MODEL]]", 2, 4, .act = act_direct},

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "base/log.h"
-#include "viewer/app_input.h"
 #include "viewer/command.h"
-#include "viewer/tools.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -11,14 +9,15 @@
 
 static void get_hover_module(struct app *app, struct command_value *value)
 {
-    value->number = app->hovered_module;
+    value->number = app->probe.hit.module;
 }
 
 static void get_hover_crystal(struct app *app, struct command_value *value)
 {
-    const struct pick_ray ray = app_input_ray(app);
-    const struct pick_hit hit = pick_module(tools_scanner(app), &ray);
-    snprintf(value->text, sizeof(value->text), "%d,%d", hit.crystal[0], hit.crystal[1]);
+    const struct pick_hit *hit = &app->probe.hit;
+    const bool is_there = hit->module >= 0;
+    snprintf(value->text, sizeof(value->text), "%d,%d", is_there ? hit->crystal[0] : -1,
+             is_there ? hit->crystal[1] : -1);
 }
 
 static void get_scanner(struct app *app, struct command_value *value)
@@ -106,6 +105,22 @@ static void get_voxel_row(struct app *app, struct command_value *value)
 {
     const struct voxel_result *result = voxel_tool_result(app);
     value->number = result != NULL ? (double)result->voxel_row : -1.0;
+}
+
+static void get_voxel_gap(struct app *app, struct command_value *value)
+{
+    const char *why = app->voxel.gap.why;
+    snprintf(value->text, sizeof(value->text), "%s", why[0] != '\0' ? why : "none");
+}
+
+static void get_voxel_better(struct app *app, struct command_value *value)
+{
+    value->number = app->voxel.gap.better;
+}
+
+static void get_voxel_primary(struct app *app, struct command_value *value)
+{
+    value->number = app->voxel.request.all_primaries ? -1 : app->voxel.request.primary;
 }
 
 static void get_voxel_sum(struct app *app, struct command_value *value)
@@ -219,6 +234,9 @@ static const struct command_source values[] = {
     {"touched.weight", get_touched_weight},
     {"voxel.row", get_voxel_row},
     {"voxel.sum", get_voxel_sum},
+    {"voxel.module", get_voxel_primary},
+    {"voxel.gap", get_voxel_gap},
+    {"voxel.better", get_voxel_better},
     {"voxel.drawn_by", get_drawn_by},
     {"voxel.sampled_by", get_sampled_by},
     {"voxel.exact_by", get_exact_by},

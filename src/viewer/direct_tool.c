@@ -117,7 +117,8 @@ static void show_scene(struct app *app, const struct direct_result *result)
 {
     if (app->tool == TOOL_DIRECT) {
         (void)draw_set_lines(app->draw, DRAW_LORS, NULL, 0);
-        (void)draw_set_crystal_values(app->draw, NULL);
+        (void)draw_set_lines(app->draw, DRAW_LOR, NULL, 0);
+        (void)draw_set_crystal_values(app->draw, NULL, 0.0);
         (void)scene_lines_cursor(app->draw, result->request.point_mm, 0.04 * app->camera.reach_mm);
     }
 }

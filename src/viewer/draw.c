@@ -59,7 +59,7 @@ static bool make_programs(struct draw *draw)
     };
     bool good = true;
     for (int k = 0; k < DRAW_NUM_PROGRAMS && good; k++) {
-        draw->programs[k] = gl_program_create(draw->ctx, &programs[k]);
+        draw->programs[k] = gl_program_start(draw->ctx, &programs[k]);
         good = draw->programs[k] != NULL;
     }
     return good;
@@ -98,6 +98,7 @@ static void forget_scanner(struct draw *draw)
         *buffers[k] = NULL;
     }
     draw->num_modules = draw->num_crystals = 0;
+    draw->crystals_largest = 0.0;
 }
 
 static void forget_image(struct draw *draw, enum draw_image which)
@@ -199,7 +200,7 @@ lr_status draw_set_scanner(struct draw *draw, const lr_scanner *scanner)
     draw->num_modules = scanner->num_modules;
     draw->num_crystals = scanner->num_crystals;
     gl_buffer_clear(draw->colours, plain_colour);
-    return draw_set_crystal_values(draw, NULL);
+    return draw_set_crystal_values(draw, NULL, 0.0);
 }
 
 lr_status draw_set_module_colours(struct draw *draw, const uint32_t *colours)
@@ -209,10 +210,16 @@ lr_status draw_set_module_colours(struct draw *draw, const uint32_t *colours)
                : LR_OK;
 }
 
-lr_status draw_set_crystal_values(struct draw *draw, const float *values)
+double draw_get_crystals_largest(const struct draw *draw)
+{
+    return draw->crystals_largest;
+}
+
+lr_status draw_set_crystal_values(struct draw *draw, const float *values, double largest)
 {
     const float none = -1.0f;
     uint32_t word;
+    draw->crystals_largest = values != NULL && draw->values != NULL ? largest : 0.0;
     if (draw->values == NULL) {
         return LR_OK;
     }
@@ -345,6 +352,24 @@ void draw_lend_image(struct draw *draw, enum draw_image which, struct gl_texture
 const struct gl_texture *draw_get_image(const struct draw *draw, enum draw_image which)
 {
     return draw->images[which];
+}
+
+const lr_grid *draw_get_grid(const struct draw *draw, enum draw_image which)
+{
+    return draw_has_image(draw, which) ? &draw->grids[which] : NULL;
+}
+
+double draw_get_voxel(const struct draw *draw, enum draw_image which, const int voxel[3])
+{
+    const struct gl_texture *texture = draw->images[which];
+    const struct gl_box box = {voxel[0], voxel[1], voxel[2], 1, 1, 1};
+    float value = NAN;
+    for (int k = 0; texture != NULL && k < 3; k++) {
+        if (voxel[k] < 0 || voxel[k] >= draw->grids[which].size[k]) {
+            return NAN;
+        }
+    }
+    return texture != NULL && gl_texture_read(texture, &box, &value) == LR_OK ? (double)value : NAN;
 }
 
 /* --- lines --- */

@@ -27,8 +27,11 @@ lr_status draw_set_scanner(struct draw *draw, const lr_scanner *scanner);
 lr_status draw_set_module_colours(struct draw *draw, const uint32_t *colours);
 
 /* A value for each crystal, 0 .. 1 of the perceptual map, below 0: the module's colour. NULL: none.
- * [num_crystals] */
-lr_status draw_set_crystal_values(struct draw *draw, const float *values);
+ * [num_crystals] largest: what 1 stands for. */
+lr_status draw_set_crystal_values(struct draw *draw, const float *values, double largest);
+
+/* That number; 0 while crystals have their module's colour. */
+double draw_get_crystals_largest(const struct draw *draw);
 
 /* Images that can be there at once. */
 enum draw_image {
@@ -61,11 +64,16 @@ bool draw_has_image(const struct draw *draw, enum draw_image which);
 void draw_lend_image(struct draw *draw, enum draw_image which, struct gl_texture *texture,
                      const lr_grid *grid, double highest);
 
-/* Texture of that image, [z][y][x], and its grid; NULL: none. */
+/* Texture of that image, [z][y][x]; NULL: none is there. Its grid, also while it comes. */
 const struct gl_texture *draw_get_image(const struct draw *draw, enum draw_image which);
+const lr_grid *draw_get_grid(const struct draw *draw, enum draw_image which);
 
-/* Lines in groups that come and go on their own. */
-enum draw_lines { DRAW_GRID = 0, DRAW_AXES, DRAW_LORS, DRAW_CURSOR, DRAW_NUM_LINES };
+/* The value that the slices show of a voxel of the image; waits for the device. NaN without that
+ * image, and for a voxel that it does not have. */
+double draw_get_voxel(const struct draw *draw, enum draw_image which, const int voxel[3]);
+
+/* Lines in groups that come and go on their own. DRAW_LOR and DRAW_CURSOR are drawn over all. */
+enum draw_lines { DRAW_GRID = 0, DRAW_AXES, DRAW_LORS, DRAW_LOR, DRAW_CURSOR, DRAW_NUM_LINES };
 
 struct draw_line {
     float from[3], to[3];
@@ -88,7 +96,7 @@ struct draw_slices {
 struct draw_params {
     const struct camera_view *view;
     int viewport[4]; /* x, y from below, width, height; all 0 = the whole target */
-    bool hides_scanner;
+    bool hides_scanner, hides_lors;
     int hovered_module; /* -1: none */
     struct draw_slices slices;
     bool has_volume; /* of slices.image, and of the density field where there is a mu-map */

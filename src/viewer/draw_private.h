@@ -23,6 +23,7 @@ struct draw {
     struct gl_texture *maps[DRAW_NUM_MAPS]; /* by lr_colour_map, 256 x 1 */
     struct gl_texture *nothing;             /* 1 x 1 x 1, in place of an image */
     int num_modules, num_crystals;
+    double crystals_largest;
     struct gl_buffer *modules, *colours, *values;
     struct gl_texture *images[DRAW_NUM_IMAGES];
     bool is_lent[DRAW_NUM_IMAGES];

@@ -93,7 +93,7 @@ static lr_status draw_group(struct draw *draw, const struct frame *frame, enum d
         .program = draw->programs[DRAW_LINES],
         .buffers = {{.buffer = draw->lines[which]}},
         .blending = GL_BLENDING_OVER,
-        .depth_test = which != DRAW_CURSOR,
+        .depth_test = which < DRAW_LOR,
         .primitive = GL_LINES,
         .vertices = 2 * draw->num_lines[which],
     };
@@ -172,11 +172,16 @@ lr_status draw_scene(struct draw *draw, struct gl_target *target, const struct d
         LR_TRY(draw_modules(draw, &frame));
     }
     LR_TRY(draw_slices(draw, &frame, &params->slices));
-    for (int k = 0; k < DRAW_CURSOR; k++) {
-        LR_TRY(draw_group(draw, &frame, (enum draw_lines)k));
+    for (int k = 0; k < DRAW_LOR; k++) {
+        if (k != DRAW_LORS || !params->hides_lors) {
+            LR_TRY(draw_group(draw, &frame, (enum draw_lines)k));
+        }
     }
     if (params->has_volume && draw->images[params->slices.image] != NULL) {
         LR_TRY(draw_volume(draw, &frame, params));
+    }
+    if (!params->hides_lors) {
+        LR_TRY(draw_group(draw, &frame, DRAW_LOR));
     }
     return draw_group(draw, &frame, DRAW_CURSOR);
 }

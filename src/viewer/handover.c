@@ -80,17 +80,19 @@ const lr_shared_context *handover_context(const struct handover *handover)
 
 /* Meanwhile there is nothing to take, so that `shown` stays as it is. An image that has not been
  * taken is written over: the newest counts. */
-lr_status handover_write(struct handover *handover, lr_operator *op, double largest)
+lr_status handover_write(struct handover *handover, const lr_vector *image, double largest)
 {
     pthread_mutex_lock(&handover->mutex);
     const int to = 1 - handover->shown;
-    lr_texture_copy copy = {
+    const int *size = handover->grid.size;
+    lr_vector_texture copy = {
         .texture = handover->textures[to]->name,
+        .size = {size[0], size[1], size[2]},
         .after = handover->written != NULL ? handover->written : handover->read,
     };
     handover->written = handover->read = NULL;
     pthread_mutex_unlock(&handover->mutex);
-    LR_TRY(lr_operator_copy_kept(op, &copy));
+    LR_TRY(lr_vector_show(image, &copy));
     pthread_mutex_lock(&handover->mutex);
     handover->written = copy.done;
     handover->largest[to] = largest;

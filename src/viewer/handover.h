@@ -23,8 +23,9 @@ void handover_destroy(struct handover *handover);
 /* For the operator of the job: lr_operator_params.shared. */
 const lr_shared_context *handover_context(const struct handover *handover);
 
-/* In the job's thread: the operator's kept image is the next to show. largest: its largest voxel. */
-lr_status handover_write(struct handover *handover, lr_operator *op, double largest);
+/* In the job's thread: an image at a place that shares its context is the next to show. largest: its
+ * largest voxel. */
+lr_status handover_write(struct handover *handover, const lr_vector *image, double largest);
 
 /* Once a frame in the window's thread: whether a newer image is there. It does not wait: what is
  * still being written is taken in a later frame. */

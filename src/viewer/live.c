@@ -111,16 +111,13 @@ static lr_status after_iteration(void *user, const lr_iteration *done)
         .estimated_counts = done->estimated_counts,
         .seconds = done->seconds,
     };
-    if (done->image == NULL) {
-        LR_TRY(live_work_hand_over(&live->work, done->number, &iteration.difference));
-    } else {
-        iteration.difference = live_work_difference(&live->work, done->image);
-    }
+    bool is_shown;
+    LR_TRY(live_work_take(&live->work, done->image, &is_shown, &iteration.difference));
     const int wanted = live->work.request.iterations;
     pthread_mutex_lock(&live->mutex);
-    live->is_on_device = done->image == NULL;
+    live->is_on_device = is_shown;
     memcpy(live->why, live->work.why, sizeof(live->why));
-    lr_status status = note_iteration(live, &iteration, done->image);
+    lr_status status = note_iteration(live, &iteration, is_shown ? NULL : live->work.image);
     if (status == LR_OK && (wanted == 0 || done->number < wanted)) {
         wait_for_wishes(live);
     }

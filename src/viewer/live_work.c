@@ -55,7 +55,7 @@ static const char *find_obstacle(const struct live_work *work)
     return NULL;
 }
 
-/* On the device, where that can keep images. */
+/* On the device, where the projector has its place there. */
 static lr_status try_device(struct live_work *work, lr_operator_params params)
 {
     const char *obstacle = find_obstacle(work);
@@ -67,7 +67,7 @@ static lr_status try_device(struct live_work *work, lr_operator_params params)
         }
         obstacle = work->op == NULL ? "the projector could not be made there, and so"
                                     : "for this scanner and mode";
-        work->is_on_device = work->op != NULL && lr_operator_keeps_images(work->op);
+        work->is_on_device = work->op != NULL && lr_operator_place(work->op) != NULL;
     }
     if (!work->is_on_device) {
         lr_operator_destroy(work->op);
@@ -135,7 +135,9 @@ static lr_status simulate(struct live_work *work, lr_operator *op, const lr_log 
         return LR_FAILED;
     }
     LR_TRY(take_truth(work, &truth, log));
-    lr_status status = lr_operator_forward(op, truth->values, work->simulated->values);
+    const lr_vector image = lr_image_vector(truth);
+    lr_vector values = lr_lor_data_vector(work->simulated);
+    lr_status status = lr_operator_forward(op, NULL, &image, &values);
     if (status == LR_OK) {
         status = draw_counts(work, truth, log);
     }
@@ -165,7 +167,7 @@ static lr_status estimate_randoms(struct live_work *work, lr_osem_params *params
     return LR_OK;
 }
 
-static lr_status reconstruct(struct live_work *work, lr_osem_params params, float *image)
+static lr_status reconstruct(struct live_work *work, lr_osem_params params)
 {
     if (work->request.simulates) {
         LR_TRY(lr_progress_report(params.progress, "simulating the measurement", 0, 1));
@@ -177,7 +179,8 @@ static lr_status reconstruct(struct live_work *work, lr_osem_params params, floa
     params.iteration = work->iteration;
     params.user = work->user;
     LR_TRY(estimate_randoms(work, &params, params.log));
-    return lr_osem(&params, image);
+    lr_vector image = lr_vector_of_floats(work->image, lr_grid_num_voxels(&work->study.grid));
+    return lr_osem(&params, &image);
 }
 
 lr_status live_work_run(struct live_work *work, const lr_log *log, const lr_progress *progress)
@@ -190,9 +193,11 @@ lr_status live_work_run(struct live_work *work, const lr_log *log, const lr_prog
     }
     lr_status status = create_operator(work, params);
     if (status == LR_OK) {
-        const lr_osem_params osem = {
-            .op = work->op, .keeps_image = work->is_on_device, .log = log, .progress = progress};
-        status = reconstruct(work, osem, work->image);
+        const lr_osem_params osem = {.op = work->op, .log = log, .progress = progress};
+        status = reconstruct(work, osem);
+    }
+    if (work->there.storage != NULL) {
+        lr_vector_destroy(&work->there);
     }
     lr_operator_destroy(work->op);
     work->op = NULL;
@@ -201,46 +206,53 @@ lr_status live_work_run(struct live_work *work, const lr_log *log, const lr_prog
 
 /* --- after each iteration --- */
 
-static double squares(const float *values, int64_t count)
+/* The reference where the image is. */
+static lr_status bring_reference(struct live_work *work, const lr_vector *image)
 {
-    double sum = 0;
-    for (int64_t v = 0; v < count; v++) {
-        sum += (double)values[v] * values[v];
+    const lr_vector reference = lr_image_vector(work->reference);
+    if (image->values != NULL) {
+        work->there = reference;
+        return LR_OK;
     }
-    return sum;
-}
-
-/* A slot that OSEM does not use. */
-static int reference_slot(const struct live_work *work)
-{
-    return (work->request.subsets > 0 ? work->request.subsets : 1) + 1;
-}
-
-lr_status live_work_hand_over(struct live_work *work, int number, double *difference)
-{
-    const lr_image *reference = work->reference;
-    const int slot = reference != NULL ? reference_slot(work) : 0;
-    lr_kept_sums sums;
-    if (number == 1 && reference != NULL) {
-        LR_TRY(lr_operator_keep_image(work->op, slot, reference->values));
-        work->norm = squares(reference->values, lr_grid_num_voxels(&reference->grid));
+    if (work->there.storage == NULL) {
+        LR_TRY(lr_vector_create(&(lr_vector_params){.place = image->place,
+                                                    .count = reference.count,
+                                                    .name = "the image to compare with"},
+                                &work->there));
+        LR_TRY(lr_vector_copy(&reference, &work->there));
     }
-    LR_TRY(lr_operator_sum_kept(work->op, slot, &sums));
-    *difference = reference != NULL && work->norm > 0 ? sqrt(sums.differences / work->norm) : NAN;
-    return handover_write(work->request.handover, work->op, sums.largest);
+    return LR_OK;
 }
 
-double live_work_difference(const struct live_work *work, const float *image)
+static lr_status compare(struct live_work *work, const lr_vector *image, double *difference)
 {
-    double difference = 0, norm = 0;
+    lr_vector_sums own, other;
+    *difference = NAN;
     if (work->reference == NULL) {
-        return NAN;
+        return LR_OK;
     }
-    const int64_t count = lr_grid_num_voxels(&work->reference->grid);
-    for (int64_t v = 0; v < count; v++) {
-        const double wanted = work->reference->values[v], off = image[v] - wanted;
-        difference += off * off;
-        norm += wanted * wanted;
+    LR_TRY(bring_reference(work, image));
+    LR_TRY(lr_vector_add_up(&work->there, NULL, &own));
+    LR_TRY(lr_vector_add_up(image, &work->there, &other));
+    *difference = own.product > 0 ? sqrt(other.difference / own.product) : NAN;
+    return LR_OK;
+}
+
+static lr_status hand_over(struct live_work *work, const lr_vector *image)
+{
+    lr_vector_sums sums;
+    LR_TRY(lr_vector_add_up(image, NULL, &sums));
+    return handover_write(work->request.handover, image, sums.largest);
+}
+
+lr_status live_work_take(struct live_work *work, const lr_vector *image, bool *is_shown,
+                         double *difference)
+{
+    *is_shown = work->is_on_device && image->values == NULL;
+    LR_TRY(compare(work, image, difference));
+    if (*is_shown) {
+        return hand_over(work, image);
     }
-    return norm > 0 ? sqrt(difference / norm) : NAN;
+    lr_vector host = lr_vector_of_floats(work->image, image->count);
+    return lr_vector_copy(image, &host);
 }

@@ -15,10 +15,10 @@ struct live_work {
     lr_lor_data *simulated; /* owned, or NULL */
     lr_randoms *randoms;    /* owned, or NULL */
     lr_operator *op;        /* owned */
-    bool is_on_device;
-    char why[LIVE_WHY]; /* the image is not on the device */
-    double norm;        /* on the device: squares of the reference's voxels */
-    float *image;       /* owned: the reconstruction, when it is done */
+    bool is_on_device;      /* images can be shown where they are computed */
+    char why[LIVE_WHY];     /* the image is not on the device */
+    lr_vector there;        /* the reference, where images are shown from; zero until then */
+    float *image;           /* owned: the reconstruction, when it is done */
     lr_status (*iteration)(void *user, const lr_iteration *done);
     void *user;
 };
@@ -28,10 +28,10 @@ void live_work_finish(struct live_work *work); /* zero is allowed */
 /* Makes the projector, takes or draws the data, and iterates. */
 lr_status live_work_run(struct live_work *work, const lr_log *log, const lr_progress *progress);
 
-/* |image - reference| / |reference| over all voxels; NaN without a reference, or one that is zero. */
-double live_work_difference(const struct live_work *work, const float *image);
-
-/* The same of an image on the device, which goes to the handover. number: of the iteration. */
-lr_status live_work_hand_over(struct live_work *work, int number, double *difference);
+/* After an iteration: the image goes to the handover, or, where that cannot be, to work->image.
+ * *is_shown: it went to the handover. *difference: |image - reference| / |reference| over all voxels;
+ * NaN without a reference, or one that is zero. */
+lr_status live_work_take(struct live_work *work, const lr_vector *image, bool *is_shown,
+                         double *difference);
 
 #endif

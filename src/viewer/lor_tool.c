@@ -43,9 +43,10 @@ static lr_status show_line(struct app *app)
         line.from[k] = (float)ends[0][k];
         line.to[k] = (float)ends[1][k];
     }
-    LR_TRY(draw_set_crystal_values(app->draw, NULL));
+    LR_TRY(draw_set_crystal_values(app->draw, NULL, 0.0));
     LR_TRY(draw_set_lines(app->draw, DRAW_LORS, NULL, 0));
-    return draw_set_lines(app->draw, DRAW_CURSOR, &line, 1);
+    LR_TRY(draw_set_lines(app->draw, DRAW_CURSOR, NULL, 0));
+    return draw_set_lines(app->draw, DRAW_LOR, &line, 1);
 }
 
 void lor_tool_ask(struct app *app)

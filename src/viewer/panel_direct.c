@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "viewer/legend.h"
 #include "viewer/panels.h"
 #include "viewer/tools.h"
 
@@ -80,8 +81,12 @@ static void touch_map(struct app *app, const struct direct_result *result,
     const int y = (int)fmin(fmax((1.0 - touch->at[1]) * grid->size[1], 0.0), grid->size[1] - 1.0);
     const int kernel = lr_direct_tables_map(result->tables)[y * grid->size[0] + x];
     const int identifier = kernel % info->num_identifiers;
-    ui_tooltip("voxel (%d, %d): kernel %d\n%.4g to %.4g mm from the axis", x, y, kernel,
-               identifier * info->epsilon_mm, (identifier + 1) * info->epsilon_mm);
+    const struct ui_part part = {{(double)x / grid->size[0], 1.0 - (y + 1.0) / grid->size[1]},
+                                 {(x + 1.0) / grid->size[0], 1.0 - (double)y / grid->size[1]}};
+    ui_tooltip(&part, "voxel (%d, %d) at (%.2f, %.2f) mm: kernel %d\n%.4g to %.4g mm from the axis",
+               x, y, grid->origin_mm[0] + x * grid->voxel_mm[0],
+               grid->origin_mm[1] + y * grid->voxel_mm[1], kernel, identifier * info->epsilon_mm,
+               (identifier + 1) * info->epsilon_mm);
     if (touch->is_pressed) {
         app->voxel.request.point_mm[0] = grid->origin_mm[0] + x * grid->voxel_mm[0];
         app->voxel.request.point_mm[1] = grid->origin_mm[1] + y * grid->voxel_mm[1];
@@ -99,6 +104,10 @@ static void show_map(struct app *app, const struct direct_result *result)
     if (touch.is_over) {
         touch_map(app, result, &touch);
     }
+    const struct ui_bar bar =
+        legend_bar(LR_COLOURS_PERCEPTUAL,
+                   (double[2]){0.0, lr_direct_tables_get_info(result->tables)->num_kernels},
+                   "LORmap: number of the voxel's kernel");
     if (result->is_inside) {
         const double at[2] = {(result->voxel[0] + 0.5) / grid->size[0],
                               1.0 - (result->voxel[1] + 0.5) / grid->size[1]};
@@ -106,6 +115,7 @@ static void show_map(struct app *app, const struct direct_result *result)
         ui_mark_box((const double[2]){at[0] - half[0], at[1] - half[1]},
                     (const double[2]){at[0] + half[0], at[1] + half[1]}, 0xffffffff);
     }
+    ui_bar(&bar);
 }
 
 static void show_kernel(struct app *app, const struct direct_result *result)

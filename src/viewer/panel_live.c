@@ -4,16 +4,17 @@
 #include "viewer/tools.h"
 
 #include <math.h>
-#include <stdio.h>
 
 static void choose_algorithm(struct live_request *request)
 {
     static const int subsets[2] = {1, 32};
-    static const int iterations[2] = {0, 200};
+    static const int iterations[2] = {0, 200}, samples[2] = {0, 64};
     ui_slide("subsets", &request->subsets, subsets);
     ui_hint("1: ML-EM; more: OSEM");
     ui_slide("iterations", &request->iterations, iterations);
     ui_hint("0: until stopped");
+    ui_slide("N", &request->samples, samples);
+    ui_hint("points of each voxel that its elements are averaged over; 0: by the crystals' pitch");
 }
 
 static void choose_place(struct live_tool *tool)
@@ -83,26 +84,29 @@ static void show_buttons(struct app *app)
     }
 }
 
-static void show_curves(const struct live_tool *tool)
+static void show_curves(struct app *app)
 {
+    const struct live_tool *tool = &app->live;
     const int count = tool->num_iterations < LIVE_HISTORY ? tool->num_iterations : LIVE_HISTORY;
-    char overlay[96];
     if (count == 0) {
         return;
     }
     const struct live_iteration *last = &tool->last;
-    ui_text("iteration %d, %.2f s", last->number, last->seconds);
-    snprintf(overlay, sizeof(overlay), "log-likelihood %.9g", last->log_likelihood);
-    ui_curve("##likelihood", &(struct ui_curve){.values = tool->likelihood,
-                                                .count = count,
-                                                .size = {0.0, 110.0},
-                                                .overlay = overlay});
+    struct ui_curve curve = {.values = tool->likelihood,
+                             .count = count,
+                             .x = {1.0, count},
+                             .is_counted = true,
+                             .height = 144.0,
+                             .title = "log-likelihood",
+                             .x_label = "iteration"};
+    ui_text("iteration %d, %.2f s, log-likelihood %.9g", last->number, last->seconds,
+            last->log_likelihood);
+    panels_take_reading(app, ui_curve("##likelihood", &curve));
     if (isfinite(last->difference)) {
-        snprintf(overlay, sizeof(overlay), "distance to the reference %.4f", last->difference);
-        ui_curve("##difference", &(struct ui_curve){.values = tool->difference,
-                                                    .count = count,
-                                                    .size = {0.0, 80.0},
-                                                    .overlay = overlay});
+        curve.values = tool->difference;
+        curve.height = 124.0;
+        curve.title = "distance to the reference over its norm";
+        panels_take_reading(app, ui_curve("##difference", &curve));
     }
     ui_text("measured %.6g, estimated %.6g counts", last->measured_counts, last->estimated_counts);
 }
@@ -126,7 +130,7 @@ void panel_live(struct app *app)
     if (tool->error[0] != '\0') {
         ui_toned(UI_BAD, "%s", tool->error);
     }
-    show_curves(tool);
+    show_curves(app);
     tell_place(tool);
     if (draw_get_image(app->draw, DRAW_LIVE) != NULL && ui_button("show the image", true)) {
         tools_show_image(app, DRAW_LIVE);

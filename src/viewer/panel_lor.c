@@ -36,22 +36,22 @@ static void show_numbers(const struct tube_result *result)
     ui_table_end();
 }
 
-static void show_profile(const struct tube_profile *profile)
+static void show_profile(struct app *app, const struct tube_profile *profile)
 {
-    char overlay[96];
-    const double last = profile->first_mm + (profile->count - 1) * profile->step_mm;
-    snprintf(overlay, sizeof(overlay), "elements by planes, t = %.0f .. %.0f mm", profile->first_mm,
-             last);
-    ui_curve("##profile", &(struct ui_curve){.values = profile->weight,
-                                             .count = profile->count,
-                                             .size = {0.0, 110.0},
-                                             .overlay = overlay});
+    struct ui_curve curve = {
+        .values = profile->weight,
+        .count = profile->count,
+        .x = {profile->first_mm, profile->first_mm + (profile->count - 1) * profile->step_mm},
+        .height = 154.0,
+        .title = "sum of elements in planes (detections per emission)",
+        .x_label = "t (mm)",
+    };
+    panels_take_reading(app, ui_curve("##profile", &curve));
     if (profile->kernel != NULL) {
-        ui_curve("##kernel",
-                 &(struct ui_curve){.values = profile->kernel,
-                                    .count = profile->count,
-                                    .size = {0.0, 80.0},
-                                    .overlay = "time-of-flight kernel about the middle"});
+        curve.values = profile->kernel;
+        curve.height = 124.0;
+        curve.title = "time-of-flight kernel about the middle (1/mm)";
+        panels_take_reading(app, ui_curve("##kernel", &curve));
     }
 }
 
@@ -79,7 +79,7 @@ void panel_lor(struct app *app)
         return;
     }
     show_numbers(result);
-    show_profile(&result->profile);
+    show_profile(app, &result->profile);
     if (ui_button("show it alone", true)) {
         tools_show_image(app, DRAW_TUBE);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "viewer/legend.h"
 #include "viewer/panels.h"
 #include "viewer/tools.h"
 
@@ -34,6 +35,7 @@ static void show_pair(struct app *app)
 {
     struct maps_tool *tool = &app->maps;
     const struct pair_image *pair = &tool->pair;
+    const char *unit = app->open.data != NULL ? "counts" : "element (detections per emission)";
     ui_text("LORs of two modules, from %s",
             app->open.data != NULL ? "the data" : "the chosen voxel's row");
     if (ui_integers("modules", tool->modules, 2)) {
@@ -55,13 +57,19 @@ static void show_pair(struct app *app)
         const int64_t lor = touch.is_over ? pair_image_lor(&app->open, pair, column, row) : -1;
         if (lor >= 0) {
             const lr_lor place = lr_lors_describe(app->open.lors, lor);
-            ui_tooltip("LOR %lld\np = %d, q = %d; r = %d, s = %d\n%.6g", (long long)lor, place.p,
-                       place.q, place.r, place.s,
-                       (double)pair->values[(int64_t)row * pair->size[0] + column]);
+            const struct ui_part part = {
+                {(double)column / pair->size[0], (double)row / pair->size[1]},
+                {(column + 1.0) / pair->size[0], (row + 1.0) / pair->size[1]}};
+            const double value = (double)pair->values[(int64_t)row * pair->size[0] + column];
+            ui_tooltip(&part, "LOR %lld\np = %d, q = %d; r = %d, s = %d\n%s: %.6g", (long long)lor,
+                       place.p, place.q, place.r, place.s, unit, value);
         }
         if (touch.is_pressed && lor >= 0) {
             lor_tool_choose(app, lor);
         }
+        const struct ui_bar bar =
+            legend_bar(LR_COLOURS_PERCEPTUAL, (double[2]){0.0, fmax(pair->largest, 1e-30)}, unit);
+        ui_bar(&bar);
         ui_toned(UI_DIM,
                  "rows: crystals of module %d, columns: of module %d; sum %.6g, largest %.6g",
                  pair->modules[0], pair->modules[1], pair->sum, pair->largest);

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * What is open, and what of it is shown in the scene. */
+#include "viewer/legend.h"
 #include "viewer/panels.h"
 #include "viewer/tools.h"
 
@@ -84,6 +85,13 @@ static void show_view(struct app *app)
     ui_beside();
     ui_check("volume", &app->has_volume);
     ui_beside();
+    bool has_lors = !app->hides_lors;
+    ui_check("LORs", &has_lors);
+    app->hides_lors = !has_lors;
+    ui_hint("lines of the voxel's LORs, spread over its row, the brightest with the largest "
+            "element; or "
+            "the line of the LOR tool");
+    ui_beside();
     if (ui_button("fit", true)) {
         tools_fit(app);
     }
@@ -92,13 +100,14 @@ static void show_view(struct app *app)
 
 static void show_slices(struct app *app)
 {
-    static const char *const images[] = {"image",       "mu-map",         "tube of response",
-                                         "sensitivity", "reconstruction", "DIRECT kernel",
-                                         "histo-image"};
+    const char *images[DRAW_NUM_IMAGES];
     struct draw_slices *slices = &app->slices;
-    const lr_grid *grid = &app->open.grid;
+    const lr_grid *grid = draw_get_grid(app->draw, slices->image);
+    for (int k = 0; k < DRAW_NUM_IMAGES; k++) {
+        images[k] = legend_image_name((enum draw_image)k);
+    }
     int map = (int)slices->colours, image = (int)slices->image;
-    for (int k = 0; k < 3 && grid->size[k] > 0; k++) {
+    for (int k = 0; k < 3; k++) {
         const double ends[2] = {grid->origin_mm[k],
                                 grid->origin_mm[k] + (grid->size[k] - 1) * grid->voxel_mm[k]};
         char label[40];
@@ -124,6 +133,10 @@ static void show_slices(struct app *app)
 void panel_study(struct app *app)
 {
     choose_scanner(app);
+    ui_beside();
+    if (ui_button("open...", true)) {
+        app->opener.is_shown = true;
+    }
     show_opening(app);
     show_scanner(app);
     show_grid(app);

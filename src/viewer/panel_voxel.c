@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "viewer/legend.h"
 #include "viewer/panels.h"
 
 #include <math.h>
@@ -80,20 +81,38 @@ static void choose_kind(struct app *app)
 
 /* --- the picture --- */
 
-static void describe_pixel(const struct voxel_result *result, const struct voxel_pixel *pixel)
+static void describe_nothing(const struct app *app, const struct voxel_pixel *pixel,
+                             const struct ui_part *part)
 {
-    char voxel[128] = "of the voxel: not there yet";
-    if (pixel->lor < 0) {
-        ui_tooltip("module %d, crystal p = %d, q = %d\nthe line ends in no crystal in coincidence\n"
+    const struct voxel_result *result = voxel_tool_result(app);
+    const struct voxel_gap gap = result->request.all_primaries
+                                     ? voxel_tool_gap(app, pixel->module)
+                                     : (struct voxel_gap){0}; /* told above the picture */
+    if (gap.why[0] != '\0') {
+        ui_tooltip(part, "%s", gap.why);
+    } else {
+        ui_tooltip(part,
+                   "module %d, crystal p = %d, q = %d\nthe line ends in no crystal in coincidence\n"
                    "drawn by backend %s",
                    pixel->module, pixel->p, pixel->q, result->drawn_by);
+    }
+}
+
+static void describe_pixel(const struct app *app, const struct voxel_pixel *pixel,
+                           const struct ui_part *part)
+{
+    const struct voxel_result *result = voxel_tool_result(app);
+    char voxel[128] = "of the voxel: not there yet";
+    if (pixel->lor < 0) {
+        describe_nothing(app, pixel, part);
         return;
     }
     if (!isnan(pixel->voxel_sampled)) {
         snprintf(voxel, sizeof(voxel), "of the voxel: sampled %.7g, exact %.7g",
                  pixel->voxel_sampled, pixel->voxel_exact);
     }
-    ui_tooltip("module %d, p = %d, q = %d\nmodule %d, r = %d, s = %d\nLOR %lld\n"
+    ui_tooltip(part,
+               "module %d, p = %d, q = %d\nmodule %d, r = %d, s = %d\nLOR %lld\n"
                "weight of this line %.6g\nsolid angle of its part of the face %.6g sr\n"
                "distance between the hits %.3f mm\nelement at the point: sampled %.7g, exact %.7g\n"
                "%s\nline by backend %s, elements sampled by %s%s%s",
@@ -133,13 +152,13 @@ static void show_sheet(struct app *app, int k, double width)
     snprintf(label, sizeof(label), "##sheet %d", k);
     const struct ui_touch touch = ui_image(label, &image);
     show_grid(sheet, voxel_tool_result(app)->request.rays, scale);
-    struct voxel_pixel pixel;
-    if (touch.is_over && voxel_tool_at(app, k, touch.at, &pixel)) {
+    struct voxel_touch found;
+    if (touch.is_over && voxel_tool_at(app, k, touch.at, &found)) {
         tool->has_touch = true;
-        tool->touched = pixel;
-        describe_pixel(voxel_tool_result(app), &pixel);
-        if (touch.is_pressed && pixel.lor >= 0) {
-            lor_tool_choose(app, pixel.lor);
+        tool->touched = found.pixel;
+        describe_pixel(app, &found.pixel, &found.part);
+        if (touch.is_pressed && found.pixel.lor >= 0) {
+            lor_tool_choose(app, found.pixel.lor);
         }
     }
 }
@@ -157,6 +176,55 @@ static void name_sheet(const struct voxel_result *result, enum sheet_kind kind, 
              has_two ? exact : "");
 }
 
+/* What the false colours of a window say. */
+static void show_crystal_legend(const struct app *app, const struct voxel_window *window)
+{
+    const lr_scanner *scanner = voxel_study(app->voxel.voxel)->scanner;
+    const lr_module *module = &scanner->modules[window->module];
+    const uint32_t corners[4] = {0x000000ff, 0xff0000ff, 0x00ff00ff, 0xffff00ff};
+    if (!ui_table("legend", 2)) {
+        return;
+    }
+    ui_cell();
+    ui_square(corners, 54.0);
+    ui_cell();
+    ui_text("colour: crystal (r, s) that the line ends in,\n"
+            "red grows with r along u, 0 to %d,\ngreen grows with s along v, 0 to %d",
+            module->crystals[0] - 1, module->crystals[1] - 1);
+    ui_toned(UI_DIM, "grey: in no crystal in coincidence");
+    ui_table_end();
+}
+
+static void show_legend(const struct app *app, int k)
+{
+    const struct voxel_tool *tool = &app->voxel;
+    const enum sheet_kind kind = tool->sheet_kinds[k];
+    const bool is_difference = kind == SHEET_DIFFERENCE;
+    if (kind == SHEET_CRYSTALS) {
+        show_crystal_legend(app, &voxel_tool_result(app)->windows[0]);
+        return;
+    }
+    const double high = tool->sheets[k].high;
+    const struct ui_bar bar =
+        legend_bar(is_difference ? LR_COLOURS_DIVERGING : LR_COLOURS_PERCEPTUAL,
+                   (double[2]){is_difference ? -high : 0.0, high}, legend_sheet_title(kind));
+    ui_bar(&bar);
+}
+
+static void show_gap(struct app *app)
+{
+    const struct voxel_gap *gap = &app->voxel.gap;
+    char label[48];
+    if (gap->why[0] == '\0') {
+        return;
+    }
+    ui_toned(UI_WARNING, "%s", gap->why);
+    snprintf(label, sizeof(label), "show module %d##better", gap->better);
+    if (gap->better >= 0 && gap->better != app->voxel.request.primary && ui_button(label, true)) {
+        voxel_tool_show_module(app, gap->better);
+    }
+}
+
 static void show_sheets(struct app *app)
 {
     struct voxel_tool *tool = &app->voxel;
@@ -165,9 +233,12 @@ static void show_sheets(struct app *app)
     for (int k = 0; k < tool->num_sheets; k++) {
         if (tool->num_sheets > 1 || tool->kind != SHEET_CRYSTALS) {
             name_sheet(voxel_tool_result(app), tool->sheet_kinds[k], name, sizeof(name));
-            ui_toned(UI_DIM, "%s, up to %.4g", name, tool->sheets[k].high);
+            ui_toned(UI_DIM, "%s", name);
         }
         show_sheet(app, k, picture_width);
+        if (tool->gap.why[0] == '\0') {
+            show_legend(app, k);
+        }
     }
 }
 
@@ -192,6 +263,7 @@ static void show_backend(const struct voxel_result *result)
 
 static void show_result(struct app *app, const struct voxel_result *result)
 {
+    show_gap(app);
     show_sheets(app);
     show_backend(result);
     if (ui_table("rows", 3)) {

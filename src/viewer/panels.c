@@ -3,6 +3,7 @@
 #include "viewer/panels.h"
 
 #include "viewer/app_input.h"
+#include "viewer/legend.h"
 #include "viewer/tools.h"
 
 #include <math.h>
@@ -41,26 +42,6 @@ static void label_axes(struct app *app)
     }
 }
 
-static void describe_hover(const struct app *app, char *text, size_t size)
-{
-    const lr_scanner *scanner = tools_scanner(app);
-    const struct pick_ray ray = app_input_ray(app);
-    const struct pick_hit hit = pick_module(scanner, &ray);
-    text[0] = '\0';
-    if (app->hovered_module < 0 || hit.module < 0) {
-        return;
-    }
-    const lr_module *module = &scanner->modules[hit.module];
-    const int begun = snprintf(text, size, "module %d (ring %d, position %d)", hit.module,
-                               module->ring, module->position);
-    if (hit.crystal[0] >= 0 && hit.crystal[1] >= 0) {
-        snprintf(text + begun, size - (size_t)begun, ", crystal p = %d, q = %d", hit.crystal[0],
-                 hit.crystal[1]);
-    } else {
-        snprintf(text + begun, size - (size_t)begun, ", gap between crystals");
-    }
-}
-
 /* As high as what was said last needs, up to a third of the window. */
 static double find_bar_height(const struct app *app, const char *hover)
 {
@@ -85,8 +66,7 @@ static void show_bar(struct app *app, const char *hover, double height)
                                    app->has_room && height <= bar_height};
     if (ui_panel("bar", &place, NULL)) {
         if (hover[0] != '\0') {
-            ui_text("%s at (%.1f, %.1f, %.1f) mm", hover, app->hovered_mm[0], app->hovered_mm[1],
-                    app->hovered_mm[2]);
+            ui_text("%s", hover);
         } else if (app->num_messages > 0) {
             const struct app_message *last = &app->messages[(app->num_messages - 1) % APP_MESSAGES];
             ui_toned(last->level == LR_LOG_ERROR     ? UI_BAD
@@ -94,7 +74,8 @@ static void show_bar(struct app *app, const char *hover, double height)
                                                      : UI_DIM,
                      "%s", last->text);
         } else {
-            ui_toned(UI_DIM, "drop a scanner, an image or data here; press ? for the keys");
+            ui_toned(UI_DIM,
+                     "drop a scanner, an image or data here, or press O; press ? for the keys");
         }
     }
     ui_panel_end();
@@ -104,7 +85,7 @@ static void show_bar(struct app *app, const char *hover, double height)
 
 static void show_help(struct app *app)
 {
-    const struct ui_place place = {.at = {380.0, 120.0}, .size = {430.0, 430.0}};
+    const struct ui_place place = {.at = {380.0, 120.0}, .size = {430.0, 470.0}};
     if (ui_panel("Keys and mouse", &place, &app->shows_help)) {
         if (ui_table("keys", 2)) {
             for (const struct app_key *key = app_keys; key->key != 0; key++) {
@@ -142,6 +123,13 @@ static void show_messages(struct app *app)
 
 /* --- tools --- */
 
+void panels_take_reading(struct app *app, struct ui_reading reading)
+{
+    if (reading.index >= 0) {
+        app->reading = reading;
+    }
+}
+
 static void show_tools(struct app *app, double height)
 {
     static void (*const panels[NUM_TOOLS])(struct app * app) = {
@@ -172,18 +160,28 @@ static void show_tools(struct app *app, double height)
 void panels_show(struct app *app)
 {
     double screen[2];
-    char hover[160];
+    char hover[256];
     ui_screen(screen);
-    describe_hover(app, hover, sizeof(hover));
+    app->reading.index = -1;
+    probe_describe(app, hover, sizeof(hover));
     const double bar = find_bar_height(app, hover), height = screen[1] - bar;
     const struct ui_place left = {{0.0, 0.0}, {left_width, height}, true, false, app->has_room};
-    label_axes(app);
+    if (tools_scanner(app) != NULL) {
+        label_axes(app);
+    }
+    legend_show(app);
     if (ui_panel("Study", &left, NULL)) {
         panel_study(app);
     }
     ui_panel_end();
     show_tools(app, height);
     show_bar(app, hover, bar);
+    if (panel_start_is_shown(app)) {
+        panel_start(app);
+    }
+    if (app->opener.is_shown) {
+        panel_opener(app);
+    }
     if (app->shows_help) {
         show_help(app);
     }

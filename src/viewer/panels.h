@@ -21,5 +21,13 @@ void panel_maps(struct app *app);
 void panel_live(struct app *app);
 void panel_doctor(struct app *app);
 void panel_direct(struct app *app);
+void panel_start(struct app *app);
+void panel_opener(struct app *app);
+
+/* Keeps what a curve tells of the mouse, where it is on that curve. */
+void panels_take_reading(struct app *app, struct ui_reading reading);
+
+/* While nothing is open. */
+bool panel_start_is_shown(const struct app *app);
 
 #endif

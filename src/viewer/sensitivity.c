@@ -74,7 +74,8 @@ static lr_status run(void *object, const lr_log *log, const lr_progress *progres
     }
     task->result.image = task->image;
     LR_TRY(create_operator(task, params, &op));
-    const lr_status status = lr_operator_sensitivity(op, task->image->values);
+    lr_vector image = lr_image_vector(task->image);
+    const lr_status status = lr_operator_sensitivity(op, NULL, &image);
     lr_operator_destroy(op);
     LR_TRY(status);
     summarise(task);

@@ -72,6 +72,7 @@ static void write_shown(const struct app *app, struct lr_view_session *session)
     }
     session->has_volume = app->has_volume;
     session->hides_crystals = app->hides_scanner;
+    session->hides_lors = app->hides_lors;
 }
 
 lr_status session_tool_write(struct app *app, const char *path)
@@ -169,6 +170,7 @@ static void read_shown(struct app *app, const struct lr_view_session *session)
     }
     app->has_volume = session->has_volume;
     app->hides_scanner = session->hides_crystals;
+    app->hides_lors = session->hides_lors;
 }
 
 void session_tool_take_study(struct app *app)

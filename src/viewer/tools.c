@@ -94,7 +94,8 @@ void tools_show_image(struct app *app, enum draw_image which)
         app->slices.image = which;
         app->slices.low = app->ranges[which][0];
         app->slices.high = app->ranges[which][1];
-        show_slices(&app->slices, &app->open.grid);
+        const lr_grid *grid = draw_get_grid(app->draw, which);
+        show_slices(&app->slices, grid != NULL ? grid : &app->open.grid);
     }
 }
 
@@ -230,34 +231,21 @@ void tools_drop(struct app *app, const char *path)
 
 void tools_click(struct app *app)
 {
-    const struct pick_ray ray = app_input_ray(app);
-    double nearest = HUGE_VAL, point[3];
-    if (app->tool == TOOL_LOR && !app->hides_scanner) {
-        const struct pick_hit hit = pick_module(app->open.scanner, &ray);
-        if (hit.module >= 0 && hit.crystal[0] >= 0 && hit.crystal[1] >= 0) {
-            lor_tool_take_crystal(app, hit.module, hit.crystal);
-            return;
-        }
-    }
-    for (int axis = 0; axis < 3; axis++) {
-        if (app->slices.is_shown[axis] && draw_get_image(app->draw, app->slices.image) != NULL &&
-            pick_slice(&app->open.grid, &ray, axis, app->slices.at_mm[axis], point)) {
-            const double away = hypot(hypot(point[0] - ray.from_mm[0], point[1] - ray.from_mm[1]),
-                                      point[2] - ray.from_mm[2]);
-            if (away < nearest) {
-                nearest = away;
-                memcpy(app->voxel.request.point_mm, point, sizeof(point));
-            }
-        }
-    }
-    if (nearest < HUGE_VAL) {
+    const struct probe probe = probe_find(app);
+    const struct pick_hit *hit = &probe.hit;
+    if (probe.axis >= 0) {
+        memcpy(app->voxel.request.point_mm, probe.point_mm, sizeof(probe.point_mm));
         voxel_tool_ask(app);
+    } else if (app->tool == TOOL_LOR && hit->module >= 0 && hit->crystal[0] >= 0 &&
+               hit->crystal[1] >= 0) {
+        lor_tool_take_crystal(app, hit->module, hit->crystal);
     }
 }
 
 void tools_move_slice(struct app *app, int steps)
 {
-    const lr_grid *grid = &app->open.grid;
+    const lr_grid *shown = draw_get_grid(app->draw, app->slices.image);
+    const lr_grid *grid = shown != NULL ? shown : &app->open.grid;
     if (grid->size[2] > 0) {
         const double last = grid->origin_mm[2] + (grid->size[2] - 1) * grid->voxel_mm[2];
         const double at = app->slices.at_mm[2] + steps * grid->voxel_mm[2];
@@ -268,8 +256,7 @@ void tools_move_slice(struct app *app, int steps)
 void tools_copy(struct app *app)
 {
     const struct voxel_pixel *pixel = &app->voxel.touched;
-    const struct pick_ray ray = app_input_ray(app);
-    const struct pick_hit hit = pick_module(app->open.scanner, &ray);
+    const struct pick_hit *hit = &app->probe.hit;
     char text[512] = "";
     if (app->voxel.has_touch) {
         snprintf(
@@ -280,9 +267,12 @@ void tools_copy(struct app *app)
             pixel->module, pixel->p, pixel->q, pixel->other, pixel->r, pixel->s,
             (long long)pixel->lor, pixel->weight, pixel->solid_angle_sr, pixel->distance_mm,
             pixel->point_sampled, pixel->point_exact, pixel->voxel_sampled, pixel->voxel_exact);
-    } else if (app->hovered_module >= 0) {
-        snprintf(text, sizeof(text), "module %d p %d q %d; (%.6g, %.6g, %.6g) mm", hit.module,
-                 hit.crystal[0], hit.crystal[1], hit.point_mm[0], hit.point_mm[1], hit.point_mm[2]);
+    } else if (hit->module >= 0) {
+        snprintf(text, sizeof(text), "module %d p %d q %d; (%.6g, %.6g, %.6g) mm", hit->module,
+                 hit->crystal[0], hit->crystal[1], hit->point_mm[0], hit->point_mm[1],
+                 hit->point_mm[2]);
+    } else {
+        probe_describe(app, text, sizeof(text));
     }
     if (text[0] != '\0') {
         window_copy(app->window, text);

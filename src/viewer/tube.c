@@ -357,7 +357,8 @@ lr_status tube_ask(struct tube *tube, const struct study_view *study,
     if (request->mode == LR_MODE_AUTO) {
         task->result.request.mode = LR_MODE_EXACT;
     }
-    task->backend = backend_name(request->backend, "native");
+    const bool has_mu = study->mu != NULL && !request->without_mu;
+    task->backend = backend_name(request->backend, has_mu ? "cpu" : "native");
     task->result.lor = lor;
     describe(task);
     newest_ask(&tube->newest, task);

@@ -32,7 +32,7 @@ struct tube_request {
     int samples; /* N points of a voxel */
     int mu_steps;
     bool without_mu;
-    const char *backend; /* NULL = "native" */
+    const char *backend; /* NULL = "native", with a mu-map "cpu" */
 };
 
 /* Along the line from the first crystal to the second; t = 0 in its middle. */

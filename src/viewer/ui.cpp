@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The only file that knows Dear ImGui.
+// Its context, its input and its drawing; widgets are in ui_widgets.cpp and ui_plot.cpp.
 #include "viewer/ui.h"
 
 #include "viewer/ui_draw.h"
+#include "viewer/ui_private.h"
 #include "viewer/window.h"
 
 #include <cstdarg>
@@ -27,37 +28,6 @@ namespace
 
 const char *const letters_path = "/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf";
 const float letters_height = 14.0f;
-
-float scale_now = 1.0f;          // pixels per unit
-bool is_in_table;                // columns fit their text, which must not wrap at their width
-ImVec2 image_corner, image_size; // of the picture last shown
-
-ImVec2 pixels(const double units[2])
-{
-    return ImVec2((float)units[0] * scale_now, (float)units[1] * scale_now);
-}
-
-ImU32 packed(uint32_t rgba)
-{
-    return IM_COL32(rgba >> 24, rgba >> 16 & 255, rgba >> 8 & 255, rgba & 255);
-}
-
-ImVec4 tone_colour(enum ui_tone tone)
-{
-    // Told apart by the colour-blind too: Okabe and Ito 2008.
-    switch (tone) {
-    case UI_DIM:
-        return ImVec4(0.60f, 0.62f, 0.66f, 1.0f);
-    case UI_GOOD:
-        return ImVec4(0.34f, 0.71f, 0.91f, 1.0f);
-    case UI_WARNING:
-        return ImVec4(0.94f, 0.89f, 0.26f, 1.0f);
-    case UI_BAD:
-        return ImVec4(0.93f, 0.47f, 0.20f, 1.0f);
-    default:
-        return ImGui::GetStyleColorVec4(ImGuiCol_Text);
-    }
-}
 
 void choose_style(float scale)
 {
@@ -127,9 +97,9 @@ void set_clipboard(void *user, const char *text)
 bool prepare(struct ui *ui, const struct ui_params *params)
 {
     ImGuiIO &io = ImGui::GetIO();
-    scale_now = (float)window_scale(params->window);
-    choose_style(scale_now);
-    choose_letters(scale_now);
+    ui_scale = (float)window_scale(params->window);
+    choose_style(ui_scale);
+    choose_letters(ui_scale);
     set_keys(io);
     io.IniFilename = ui->layout_path[0] != '\0' ? ui->layout_path : nullptr;
     io.LogFilename = nullptr;
@@ -198,6 +168,8 @@ lr_status draw_all(struct ui *ui, struct gl_target *target, const ImDrawData *da
 }
 
 } // namespace
+
+float ui_scale = 1.0f;
 
 struct ui *ui_create(const struct ui_params *params, const lr_log *log)
 {
@@ -273,292 +245,4 @@ lr_status ui_end(struct ui *ui, struct gl_target *target)
 {
     ImGui::Render();
     return draw_all(ui, target, ImGui::GetDrawData());
-}
-
-// --- panels ---
-
-bool ui_panel(const char *label, const struct ui_place *place, bool *is_open)
-{
-    ImGuiWindowFlags flags = ImGuiWindowFlags_NoFocusOnAppearing;
-    const ImGuiCond when = place->is_fixed ? ImGuiCond_Always : ImGuiCond_FirstUseEver;
-    if (place->is_fixed) {
-        flags |= ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize |
-                 ImGuiWindowFlags_NoSavedSettings;
-    }
-    if (place->is_bare) {
-        flags |= ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoScrollbar;
-    }
-    if (place->has_ground) {
-        flags |= ImGuiWindowFlags_NoBackground;
-    }
-    ImGui::SetNextWindowPos(pixels(place->at), when);
-    ImGui::SetNextWindowSize(pixels(place->size), when);
-    return ImGui::Begin(label, is_open, flags);
-}
-
-void ui_panel_end(void)
-{
-    ImGui::End();
-}
-
-double ui_text_height(const char *text, double width)
-{
-    const float wrap = (float)(width > 1.0 ? width : 1.0) * scale_now;
-    return (double)(ImGui::CalcTextSize(text, nullptr, false, wrap).y / scale_now);
-}
-
-void ui_screen(double size[2])
-{
-    size[0] = (double)(ImGui::GetIO().DisplaySize.x / scale_now);
-    size[1] = (double)(ImGui::GetIO().DisplaySize.y / scale_now);
-}
-
-bool ui_section(const char *label, bool is_open_first)
-{
-    return ImGui::CollapsingHeader(label, is_open_first ? ImGuiTreeNodeFlags_DefaultOpen : 0);
-}
-
-bool ui_tabs(const char *label)
-{
-    return ImGui::BeginTabBar(label);
-}
-
-bool ui_tab(const char *label, bool wants_it)
-{
-    return ImGui::BeginTabItem(label, nullptr, wants_it ? ImGuiTabItemFlags_SetSelected : 0);
-}
-
-void ui_tab_end(void)
-{
-    ImGui::EndTabItem();
-}
-
-void ui_tabs_end(void)
-{
-    ImGui::EndTabBar();
-}
-
-// --- text ---
-
-void ui_text(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    ImGui::TextV(format, list);
-    va_end(list);
-}
-
-void ui_toned(enum ui_tone tone, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    ImGui::PushTextWrapPos(is_in_table ? -1.0f : 0.0f);
-    ImGui::TextColoredV(tone_colour(tone), format, list);
-    ImGui::PopTextWrapPos();
-    va_end(list);
-}
-
-void ui_hint(const char *format, ...)
-{
-    if (ImGui::IsItemHovered()) {
-        va_list list;
-        va_start(list, format);
-        ImGui::SetTooltipV(format, list);
-        va_end(list);
-    }
-}
-
-void ui_tooltip(const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    ImGui::SetTooltipV(format, list);
-    va_end(list);
-}
-
-void ui_line(void)
-{
-    ImGui::Separator();
-}
-
-void ui_beside(void)
-{
-    ImGui::SameLine();
-}
-
-void ui_space(double height)
-{
-    ImGui::Dummy(ImVec2(0.0f, (float)height * scale_now));
-}
-
-bool ui_table(const char *label, int columns)
-{
-    is_in_table = ImGui::BeginTable(label, columns, ImGuiTableFlags_SizingFixedFit);
-    return is_in_table;
-}
-
-void ui_cell(void)
-{
-    ImGui::TableNextColumn();
-}
-
-void ui_table_end(void)
-{
-    ImGui::EndTable();
-    is_in_table = false;
-}
-
-void ui_field(const char *name, const char *format, ...)
-{
-    va_list list;
-    va_start(list, format);
-    ImGui::TableNextColumn();
-    ImGui::TextColored(tone_colour(UI_DIM), "%s", name);
-    ImGui::TableNextColumn();
-    ImGui::TextV(format, list);
-    va_end(list);
-}
-
-// --- widgets ---
-
-bool ui_button(const char *label, bool is_enabled)
-{
-    ImGui::BeginDisabled(!is_enabled);
-    const bool pressed = ImGui::Button(label);
-    ImGui::EndDisabled();
-    return pressed;
-}
-
-bool ui_check(const char *label, bool *value)
-{
-    return ImGui::Checkbox(label, value);
-}
-
-bool ui_slide(const char *label, int *value, const int range[2])
-{
-    return ImGui::SliderInt(label, value, range[0], range[1], "%d", ImGuiSliderFlags_AlwaysClamp);
-}
-
-bool ui_slide_real(const char *label, double *value, const double range[2])
-{
-    return ImGui::SliderScalar(label, ImGuiDataType_Double, value, &range[0], &range[1], "%.4g",
-                               ImGuiSliderFlags_AlwaysClamp);
-}
-
-bool ui_choose(const char *label, int *value, const char *const *names, int count)
-{
-    return ImGui::Combo(label, value, names, count);
-}
-
-bool ui_radio(const char *label, int *value, int mine)
-{
-    return ImGui::RadioButton(label, value, mine);
-}
-
-bool ui_item(const char *label, bool is_chosen)
-{
-    return ImGui::Selectable(label, is_chosen);
-}
-
-bool ui_reals(const char *label, double *values, int count)
-{
-    ImGui::InputScalarN(label, ImGuiDataType_Double, values, count, nullptr, nullptr, "%.5g");
-    return ImGui::IsItemDeactivatedAfterEdit();
-}
-
-bool ui_integers(const char *label, int *values, int count)
-{
-    ImGui::InputScalarN(label, ImGuiDataType_S32, values, count);
-    return ImGui::IsItemDeactivatedAfterEdit();
-}
-
-bool ui_write(const char *label, char *text, size_t size)
-{
-    return ImGui::InputText(label, text, size, ImGuiInputTextFlags_EnterReturnsTrue);
-}
-
-void ui_progress(double share, const char *text)
-{
-    ImGui::ProgressBar((float)share, ImVec2(-1.0f, 0.0f), text);
-}
-
-void ui_curve(const char *label, const struct ui_curve *curve)
-{
-    const bool is_free = curve->low == 0.0 && curve->high == 0.0;
-    const float low = is_free ? FLT_MAX : (float)curve->low;
-    const float high = is_free ? FLT_MAX : (float)curve->high;
-    const float width =
-        curve->size[0] > 0.0 ? (float)curve->size[0] * scale_now : ImGui::GetContentRegionAvail().x;
-    const float height = (curve->size[1] > 0.0 ? (float)curve->size[1] : 80.0f) * scale_now;
-    ImGui::PlotLines(label, curve->values, curve->count, 0, curve->overlay, low, high,
-                     ImVec2(width, height));
-}
-
-struct ui_touch ui_image(const char *label, const struct ui_image *image)
-{
-    const ImVec2 corner = ImGui::GetCursorScreenPos(), size = pixels(image->size);
-    const float top = image->is_top_down ? 0.0f : 1.0f;
-    ImGui::InvisibleButton(label,
-                           ImVec2(size.x > 1.0f ? size.x : 1.0f, size.y > 1.0f ? size.y : 1.0f));
-    ImGui::GetWindowDrawList()->AddImage((ImTextureID) const_cast<gl_texture *>(image->texture),
-                                         corner, ImVec2(corner.x + size.x, corner.y + size.y),
-                                         ImVec2(0.0f, top), ImVec2(1.0f, 1.0f - top));
-    image_corner = corner;
-    image_size = size;
-    const ImGuiIO &io = ImGui::GetIO();
-    struct ui_touch touch = {};
-    touch.is_over = ImGui::IsItemHovered();
-    touch.is_held = ImGui::IsItemActive();
-    touch.is_pressed = ImGui::IsItemActivated();
-    touch.at[0] = (double)((io.MousePos.x - corner.x) / size.x);
-    touch.at[1] = (double)((io.MousePos.y - corner.y) / size.y);
-    touch.scroll = touch.is_over ? (double)io.MouseWheel : 0.0;
-    return touch;
-}
-
-static ImVec2 on_image(const double at[2])
-{
-    return ImVec2(image_corner.x + (float)at[0] * image_size.x,
-                  image_corner.y + (float)at[1] * image_size.y);
-}
-
-void ui_mark_line(const double from[2], const double to[2], uint32_t colour)
-{
-    ImGui::GetWindowDrawList()->AddLine(on_image(from), on_image(to), packed(colour));
-}
-
-void ui_mark_box(const double from[2], const double to[2], uint32_t colour)
-{
-    ImGui::GetWindowDrawList()->AddRect(on_image(from), on_image(to), packed(colour));
-}
-
-void ui_label(const double at[2], uint32_t colour, const char *text)
-{
-    ImDrawList *list = ImGui::GetBackgroundDrawList();
-    const ImVec2 place = pixels(at);
-    list->AddText(ImVec2(place.x + 1.0f, place.y + 1.0f), IM_COL32(0, 0, 0, 200), text);
-    list->AddText(place, packed(colour), text);
-}
-
-bool ui_ask(const struct ui_question *question, int *answer)
-{
-    bool is_answered = false;
-    if (!ImGui::IsPopupOpen(question->title)) {
-        ImGui::OpenPopup(question->title);
-    }
-    if (ImGui::BeginPopupModal(question->title, nullptr, ImGuiWindowFlags_AlwaysAutoResize)) {
-        ImGui::TextUnformatted(question->text);
-        for (int k = 0; k < 3 && question->buttons[k] != nullptr; k++) {
-            if (k > 0) {
-                ImGui::SameLine();
-            }
-            if (ImGui::Button(question->buttons[k])) {
-                *answer = k;
-                is_answered = true;
-                ImGui::CloseCurrentPopup();
-            }
-        }
-        ImGui::EndPopup();
-    }
-    return is_answered;
 }

@@ -74,9 +74,8 @@ enum ui_tone { UI_PLAIN = 0, UI_DIM, UI_GOOD, UI_WARNING, UI_BAD };
 
 void ui_text(const char *format, ...) LR_PRINTF(1, 2);
 void ui_toned(enum ui_tone tone, const char *format, ...) LR_PRINTF(2, 3); /* wraps */
-void ui_hint(const char *format, ...)
-    LR_PRINTF(1, 2); /* shown while the mouse rests on the last widget */
-void ui_tooltip(const char *format, ...) LR_PRINTF(1, 2); /* shown now, at the mouse */
+/* Shown while the mouse rests on the last widget, beside it. */
+void ui_hint(const char *format, ...) LR_PRINTF(1, 2);
 void ui_line(void);
 void ui_beside(void); /* the next widget stands beside the last one */
 void ui_space(double height);
@@ -98,21 +97,35 @@ bool ui_slide_real(const char *label, double *value, const double range[2]);
 bool ui_choose(const char *label, int *value, const char *const *names, int count);
 bool ui_radio(const char *label, int *value, int mine);
 bool ui_item(const char *label, bool is_chosen); /* a line of a list */
+bool ui_row(const char *label, bool is_chosen);  /* a row of a table, in its first cell */
+bool ui_is_double_click(void);                   /* in this frame, on the last widget */
+
+/* What is between is in a part of the panel that scrolls by itself. */
+void ui_list(const char *label, double height);
+void ui_list_end(void);
+
 /* Numbers that are typed; true when a person is done with one. */
 bool ui_reals(const char *label, double *values, int count);
 bool ui_integers(const char *label, int *values, int count);
 bool ui_write(const char *label, char *text, size_t size);
 void ui_progress(double share, const char *text);
 
-/* A curve through `count` values. */
+/* A curve through `count` values, as wide as the panel, with numbers along both axes. */
 struct ui_curve {
-    const float *values;
+    const float *values; /* one that is not finite leaves a gap */
     int count;
-    double size[2];      /* 0 = as wide as the panel, 80 high */
-    double low, high;    /* both 0 = of the values */
-    const char *overlay; /* NULL = none */
+    double x[2];     /* places of the first value and the last */
+    bool is_counted; /* places are whole numbers: iterations */
+    double height;   /* 0 = 124 */
+    const char *title, *x_label;
 };
-void ui_curve(const char *label, const struct ui_curve *curve);
+
+/* The value nearest to the mouse, which is told beside the curve. index: -1 where it is elsewhere. */
+struct ui_reading {
+    int index;
+    double x, value;
+};
+struct ui_reading ui_curve(const char *label, const struct ui_curve *curve);
 
 /* A picture; what the mouse does on it. */
 struct ui_touch {
@@ -128,11 +141,34 @@ struct ui_image {
 };
 struct ui_touch ui_image(const char *label, const struct ui_image *image);
 
+/* A text beside the mouse, in this frame: never over that part of the picture last shown, and beside
+ * all of the picture where the window has room. Coordinates are those of ui_touch.at. */
+struct ui_part {
+    double from[2], to[2]; /* two opposite corners */
+};
+void ui_tooltip(const struct ui_part *part, const char *format, ...) LR_PRINTF(2, 3);
+
 /* Marks over the picture last shown, in the coordinates of ui_touch.at; and over everything, in
  * units of ui_place. colour: 0xRRGGBBAA. */
 void ui_mark_line(const double from[2], const double to[2], uint32_t colour);
 void ui_mark_box(const double from[2], const double to[2], uint32_t colour);
 void ui_label(const double at[2], uint32_t colour, const char *text);
+
+/* Which colour stands for which number: a title, the colours from low to high, numbers below. */
+enum { UI_BAR_COLOURS = 33 };
+struct ui_bar {
+    char title[96];
+    double low, high;
+    double width;
+    uint32_t colours[UI_BAR_COLOURS]; /* 0xRRGGBBAA, evenly from low to high */
+};
+void ui_bar(const struct ui_bar *bar);
+void ui_bar_at(const struct ui_bar *bar, const double at[2]); /* over the scene, below all panels */
+double ui_bar_height(void);
+
+/* A square with colours between those of its corners: lower left, lower right, upper left, upper
+ * right. */
+void ui_square(const uint32_t colours[4], double size);
 
 /* A window over all others, with `text`; true once it is answered: `answer` is the button's number. */
 struct ui_question {

@@ -147,7 +147,7 @@ static lr_status show_crystals(struct app *app, const struct voxel_row *row)
     for (int c = 0; c < scanner->num_crystals; c++) {
         values[c] = values[c] > 0.0f ? values[c] / most : -1.0f;
     }
-    const lr_status status = draw_set_crystal_values(app->draw, values);
+    const lr_status status = draw_set_crystal_values(app->draw, values, (double)most);
     free(values);
     return status;
 }
@@ -160,6 +160,7 @@ static const struct voxel_row *best_row(const struct voxel_result *result)
 static lr_status show_scene(struct app *app, const struct voxel_result *result)
 {
     const struct voxel_row *row = best_row(result);
+    LR_TRY(draw_set_lines(app->draw, DRAW_LOR, NULL, 0));
     LR_TRY(show_lines(app, row));
     LR_TRY(show_crystals(app, row));
     return scene_lines_cursor(app->draw, result->request.point_mm, 0.04 * app->camera.reach_mm);
@@ -238,6 +239,8 @@ lr_status voxel_tool_update(struct app *app)
         tool->serial = serial;
         say_stand_in(app, result);
         seek_primary(app, result);
+        tool->gap = result->request.all_primaries ? (struct voxel_gap){.better = -1}
+                                                  : voxel_tool_gap(app, result->windows[0].module);
         if (voxel_study(tool->voxel)->scanner == app->open.scanner && app->tool == TOOL_VOXEL) {
             LR_TRY(show_scene(app, result));
         }
@@ -248,13 +251,37 @@ lr_status voxel_tool_update(struct app *app)
                : LR_OK;
 }
 
-bool voxel_tool_at(struct app *app, int sheet, const double at[2], struct voxel_pixel *pixel)
+bool voxel_tool_at(struct app *app, int sheet, const double at[2], struct voxel_touch *touch)
 {
     struct voxel_tool *tool = &app->voxel;
+    const struct sheet *shown = &tool->sheets[sheet];
     const struct voxel_result *result = voxel_tool_result(app);
     int window, place[2];
-    return result != NULL && sheet_pixel(&tool->sheets[sheet], at, &window, place) &&
-           place[0] < result->windows[window].size[0] &&
-           place[1] < result->windows[window].size[1] &&
-           voxel_at(tool->voxel, result->windows[window].module, place, pixel) == LR_OK;
+    if (result == NULL || !sheet_pixel(shown, at, &window, place) ||
+        place[0] >= result->windows[window].size[0] ||
+        place[1] >= result->windows[window].size[1]) {
+        return false;
+    }
+    sheet_corners(shown, window, (double[2]){place[0], place[1]}, touch->part.from);
+    sheet_corners(shown, window, (double[2]){place[0] + 1.0, place[1] + 1.0}, touch->part.to);
+    return voxel_at(tool->voxel, result->windows[window].module, place, &touch->pixel) == LR_OK;
+}
+
+struct voxel_gap voxel_tool_gap(const struct app *app, int module)
+{
+    const struct voxel_result *result = voxel_tool_result(app);
+    const struct study_view *study = voxel_study(app->voxel.voxel);
+    for (int w = 0; result != NULL && w < result->num_windows; w++) {
+        if (result->windows[w].module == module) {
+            return voxel_gap_find(result, study->lors, &result->windows[w]);
+        }
+    }
+    return (struct voxel_gap){.better = -1};
+}
+
+void voxel_tool_show_module(struct app *app, int module)
+{
+    app->voxel.request.primary = module;
+    app->voxel.request.all_primaries = false;
+    voxel_tool_ask(app);
 }

@@ -6,6 +6,8 @@
 #define LR_VIEWER_VOXEL_TOOL_H
 
 #include "viewer/sheet.h"
+#include "viewer/ui.h"
+#include "viewer/voxel_gap.h"
 
 struct app;
 
@@ -23,8 +25,9 @@ struct voxel_tool {
     struct sheet sheets[3];
     int num_sheets;
     enum sheet_kind sheet_kinds[3];
-    int num_lines;  /* LORs drawn in the scene: the strongest */
-    bool has_touch; /* the pixel under the mouse, in the last frame */
+    struct voxel_gap gap; /* of the result's only window */
+    int num_lines;        /* LORs drawn in the scene: the strongest */
+    bool has_touch;       /* the pixel under the mouse, in the last frame */
     struct voxel_pixel touched;
     char said[1024]; /* why cpu draws: it is said once */
 };
@@ -49,7 +52,17 @@ int voxel_tool_backend(const struct app *app);
  * cpu stands in. */
 void voxel_tool_describe(const struct voxel_result *result, char *text, size_t size);
 
-/* What is under a pixel of window `window`, and the lines that stand for it. */
-bool voxel_tool_at(struct app *app, int sheet, const double at[2], struct voxel_pixel *pixel);
+/* What is under a place of a sheet; `part` is the pixel's own, in the coordinates of `at`. */
+struct voxel_touch {
+    struct voxel_pixel pixel;
+    struct ui_part part;
+};
+bool voxel_tool_at(struct app *app, int sheet, const double at[2], struct voxel_touch *touch);
+
+/* Shows the window of that module alone. */
+void voxel_tool_show_module(struct app *app, int module);
+
+/* Why the module's window of the result is empty. */
+struct voxel_gap voxel_tool_gap(const struct app *app, int module);
 
 #endif

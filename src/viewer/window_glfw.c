@@ -269,8 +269,10 @@ static lr_status open_handle(struct glfw_window *window, const struct window_par
     window->handle = make_handle(params);
     if (window->handle == NULL) {
         return lr_error(params->log, LR_NO_DEVICE,
-                        "no window with OpenGL 4.5 can be opened (%s): try loraster info, or run "
-                        "without a window (--no-window --script FILE)",
+                        "no window with OpenGL 4.5 can be opened (%s): " GL_CONTEXT_REMEDY
+                        "; loraster info lists what this machine offers. Where it lists a device "
+                        "that can be used and only the screen has none, loraster view --no-window "
+                        "--script FILE draws without a window",
                         last_error());
     }
     float scale[2];

@@ -434,8 +434,8 @@ static void check_projections(struct bench *bench, lr_mode mode, uint64_t *state
         back[k / num_lors] += matrix.values[k] * (double)data[k % num_lors];
     }
     float *projected = random_floats(num_lors, state), *summed = random_floats(num_voxels, state);
-    assert_int_equal(lr_operator_forward(op, image, projected), LR_OK);
-    assert_int_equal(lr_operator_back(op, data, summed), LR_OK);
+    assert_int_equal(array_forward(op, image, projected), LR_OK);
+    assert_int_equal(array_back(op, data, summed), LR_OK);
     check_values(bench, "forward", projected, forward, num_lors);
     check_values(bench, "back", summed, back, num_voxels);
     free(projected);

@@ -3,6 +3,7 @@
  *
  * Crystal penetration: limits, closed forms of single lines, sum rules, symmetry, adjointness.
  * Against photons: test_penetration_photons.c. */
+#include "backend_arrays.h"
 #include "crystals.h"
 
 /* With one ray and a primary of one crystal, seen from before its face, a row is one line: its
@@ -332,8 +333,12 @@ static void test_adjoint(void **state)
     for (int64_t k = 0; k < num_lors; k++) {
         y[k] = test_random(&seed);
     }
-    assert_int_equal(setup.backend.fns->forward(setup.backend.self, x, forward), LR_OK);
-    assert_int_equal(setup.backend.fns->back(setup.backend.self, y, back), LR_OK);
+    assert_int_equal(backend_forward(&setup.backend, lr_vector_of_doubles(x, 24),
+                                     lr_vector_of_doubles(forward, num_lors)),
+                     LR_OK);
+    assert_int_equal(backend_back(&setup.backend, lr_vector_of_doubles(y, num_lors),
+                                  lr_vector_of_doubles(back, 24)),
+                     LR_OK);
     for (int64_t k = 0; k < num_lors; k++) {
         products[0] += forward[k] * y[k];
     }

@@ -4,6 +4,7 @@
  * Forward, back and rows of the cpu backend are one matrix, whatever the number of threads; its
  * pictures hold the lines the rows are made of. */
 #include "analytic.h"
+#include "backend_arrays.h"
 
 static const int grid_size[3] = {5, 4, 3};
 enum { NUM_VOXELS = 5 * 4 * 3 };
@@ -100,9 +101,14 @@ static struct results compute(int mode, int threads, const lr_image *mu, uint64_
     double *x = random_values(NUM_VOXELS, &seed), *y = random_values(results.num_lors, &seed);
     results.forward = random_values(results.num_lors, &seed);
     results.back = random_values(NUM_VOXELS, &seed);
-    const struct lr_backend_fns *fns = setup.backend.fns;
-    assert_int_equal(fns->forward(setup.backend.self, x, results.forward), LR_OK);
-    assert_int_equal(fns->back(setup.backend.self, y, results.back), LR_OK);
+    const lr_vector image = lr_vector_of_doubles(x, NUM_VOXELS);
+    const lr_vector values = lr_vector_of_doubles(y, results.num_lors);
+    assert_int_equal(backend_forward(&setup.backend, image,
+                                     lr_vector_of_doubles(results.forward, results.num_lors)),
+                     LR_OK);
+    assert_int_equal(
+        backend_back(&setup.backend, values, lr_vector_of_doubles(results.back, NUM_VOXELS)),
+        LR_OK);
     const double left = product(results.forward, y, results.num_lors);
     const double right = product(x, results.back, NUM_VOXELS);
     const double scale = norm(results.forward, results.num_lors) * norm(y, results.num_lors);
@@ -113,8 +119,9 @@ static struct results compute(int mode, int threads, const lr_image *mu, uint64_
     dense.values = calloc((size_t)(NUM_VOXELS * results.num_lors), sizeof(double));
     assert_non_null(dense.values);
     const struct lr_rows rows = {.grid = &grid, .samples = {2, 1, 3}, .end = NUM_VOXELS};
-    assert_int_equal(fns->rows(setup.backend.self, &rows, &(lr_row_sink){dense_take, &dense}),
-                     LR_OK);
+    assert_int_equal(
+        setup.backend.fns->rows(setup.backend.self, &rows, &(lr_row_sink){dense_take, &dense}),
+        LR_OK);
     results.matrix = dense.values;
     for (int64_t lor = 0; lor < results.num_lors; lor++) {
         double sum = 0;

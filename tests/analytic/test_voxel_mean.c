@@ -41,7 +41,7 @@ static float *sensitivity(const lr_lors *lors, const lr_grid *grid, const int sa
     }
     float *image = calloc((size_t)lr_grid_num_voxels(grid), sizeof(*image));
     assert_non_null(image);
-    assert_int_equal(lr_operator_sensitivity(op, image), LR_OK);
+    assert_int_equal(array_sensitivity(op, image), LR_OK);
     const int *used = lr_operator_get_info(op)->samples;
     *points = used[0] * used[1] * used[2];
     lr_operator_destroy(op);

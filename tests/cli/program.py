@@ -97,6 +97,16 @@ class OnTerminal:
         os.close(self.own)
 
 
+def preloadable(library, at_end):
+    """A name of the library for LD_PRELOAD, which cannot hold blanks, as the build folder's path may.
+    at_end: is given what removes it, and with what."""
+    folder = Path(tempfile.mkdtemp(prefix="loraster-preload-"))
+    at_end(shutil.rmtree, folder)
+    link = folder / Path(library).name
+    link.symlink_to(library)
+    return str(link)
+
+
 class ProgramTest(unittest.TestCase):
     program = ""
     source_root = Path()
@@ -127,14 +137,6 @@ class ProgramTest(unittest.TestCase):
                               text=True, check=False, **options)
         self.assertGreaterEqual(done.returncode, 0, f"killed by a signal: {done.stderr}")
         return done
-
-    def preload(self, library):
-        """LD_PRELOAD for a program that runs in the test's folder: it cannot hold blanks, which the
-        build folder's path may have."""
-        name = Path(library).name
-        if not (self.folder / name).exists():
-            os.symlink(library, self.folder / name)
-        return f"./{name}"
 
     def on_terminal(self, *arguments):
         """The running program, which tells a terminal how far it is."""

@@ -5,7 +5,7 @@ half written. lose_context.c stands in for the driver."""
 import os
 from pathlib import Path
 
-from program import GRID, ProgramTest, main
+from program import GRID, ProgramTest, main, preloadable
 
 
 class Loss(ProgramTest):
@@ -13,7 +13,7 @@ class Loss(ProgramTest):
         super().setUp()
         if not [d for d in self.json("info")["devices"] if d["usable"]]:
             self.skipTest("no OpenGL device")
-        self.library = self.preload(os.environ["LORASTER_LOSE_CONTEXT"])
+        self.library = preloadable(os.environ["LORASTER_LOSE_CONTEXT"], self.addCleanup)
 
     def losing_at(self, number, **more):
         """An environment in which the question of that number is answered by a reset."""

@@ -4,6 +4,7 @@
 import json
 import os
 import random
+import re
 import struct
 
 import h5py
@@ -296,6 +297,21 @@ class Reconstructions(Direct):
         last = found["iterations"][-1]
         self.assertAlmostEqual(last["sensitive_counts"] / last["measured_counts"], 1, 4)
 
+    def test_the_common_loop_has_ramla(self):
+        """The largest sensitivity of a view without factors is 1, so that both have one lambda."""
+        counts = self.counts("y.h5", "--count", "20000")
+        more = [*KERNEL, *CPU, "--algorithm", "ramla", "--iterations", "3", "--relaxation", "0.6",
+                "--fall", "0.5"]
+        self.good("direct", "recon", "--histo", counts, *more, "--views-per-block", "12", "-o",
+                  self.path("a.nii.gz"))
+        found = self.json("recon", "--operator", "direct", "--data", counts, *more, "--subsets",
+                          "1", "-o", self.path("b.nii.gz"))
+        self.assertEqual((found["algorithm"], found["relaxation"], found["fall"]),
+                         ("ramla", 0.6, 0.5))
+        images = [numpy.array(read_nifti(self.path(name))[3]) for name in ("a.nii.gz", "b.nii.gz")]
+        off = numpy.linalg.norm(images[0] - images[1]) / numpy.linalg.norm(images[0])
+        self.assertLess(off, 1e-5)
+
     def test_the_same_seed_gives_the_same_events(self):
         self.counts("a.h5", "--count", "500")
         self.counts("b.h5", "--count", "500")
@@ -375,11 +391,45 @@ class Bench(ProgramTest):
         self.assertEqual((case["workload"], case["variant"], case["fft"]), ("caches", "cpu", []))
         self.assertIn(case["case"], shown.stdout)
 
+    def variants(self, *arguments, **options):
+        """Of one case: what was measured, and what was left out for it has no device."""
+        done = self.good("bench", "direct", "--case", "axial 5 mm", "--no-fourier", "--repeat", "1",
+                         "--seconds", "1", "--json", *arguments, **options)
+        measured = [case["variant"] for case in json.loads(done.stdout)["cases"]]
+        return measured, re.findall(r"^loraster: (.*) is left out: no device$", done.stderr, re.M)
+
+    def test_storages_of_compute(self):
+        without_gl = dict(os.environ, __EGL_VENDOR_LIBRARY_FILENAMES="/nonexistent")
+        self.assertEqual(self.variants("--backend", "compute", "--storage", "both", env=without_gl),
+                         ([], ["compute, buffers", "compute, textures"]))
+        one = ["--backend", "compute", "--storage", "textures"]
+        self.assertEqual(self.variants(*one), (["compute, textures"], []))
+
+    def test_variants_of_cuda_that_a_storage_has(self):
+        """Whether there is a device for them or not."""
+        columns = [f"cuda, {way}, buffers" for way in ("bands", "strips", "columns")]
+        gathers = [f"cuda, {way}" for way in ("threads", "instructions", "shared memory",
+                                              "texture cache")]
+        both = [f"{way}, {storage}" for way in gathers for storage in ("buffers", "textures")]
+        on_buffers = columns + [f"{way}, buffers" for way in gathers]
+        for storage, names in [([], on_buffers), (["--storage", "buffers"], on_buffers),
+                               (["--storage", "textures"], [f"{way}, textures" for way in gathers]),
+                               (["--storage", "both"], columns + both)]:
+            measured, left_out = self.variants("--backend", "cuda", *storage)
+            self.assertEqual(measured or left_out, names)
+        for way, names in [("columns", columns[-1:]), ("threads", both[:2])]:
+            measured, left_out = self.variants("--backend", "cuda", "--storage", "both",
+                                               "--variant", way)
+            self.assertEqual(measured or left_out, names)
+
     def test_cases_that_are_not_there(self):
         bench = ["bench", "direct", "--backend", "cpu"]
         self.refuse(2, "--case", *bench, "--case", "variant 7")
         self.refuse(2, ["--paper", "--case"], *bench, "--case", "variant 2", "--paper")
         self.refuse(2, "--variant", *bench, "--variant", "columns")
+        self.refuse(2, ["--storage", "cpu"], *bench, "--storage", "textures")
+        self.refuse(2, ["--variant strips", "buffers", "threads"], "bench", "direct", "--backend",
+                    "cuda", "--variant", "strips", "--storage", "textures")
         self.refuse(1, "no/such", *bench, "--case", "variant 2", "-o", "no/such/folder.json")
 
     def test_a_case_of_the_paper(self):

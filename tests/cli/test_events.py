@@ -204,7 +204,7 @@ class Convert(Castor):
         images = []
         for events in ("in.Cdh", "a.petsird", "b.petsird", "h.Cdh"):
             self.good("recon", *self.on_ring, "--events", events, "--grid", "6,5,3", "--voxel-mm",
-                      "3,3,4", "--iterations", "2", "-o", "x.nii")
+                      "3,3,4", "--iterations", "2", "--deterministic", "-o", "x.nii")
             images.append(read_nifti(self.path("x.nii"))[3])
         self.assertGreater(max(images[0]), 0)
         for image in images[1:]:
@@ -218,7 +218,8 @@ class Simulate(Castor):
         with_seed = ["simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", "5000",
                      "--seed", "7", "-o"]
         counts = self.json(*with_seed, "y.h5")["counts"]
-        grid = ["--grid", "6,5,3", "--voxel-mm", "3,3,4", "--iterations", "2", "-o", "x.nii"]
+        grid = ["--grid", "6,5,3", "--voxel-mm", "3,3,4", "--iterations", "2", "--deterministic",
+                "-o", "x.nii"]
         self.good("recon", *self.on_ring, "--data", "y.h5", *grid)
         image = read_nifti(self.path("x.nii"))[3]
         for name in ("y.petsird", "y.Cdh"):

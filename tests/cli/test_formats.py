@@ -138,7 +138,8 @@ class Images(ProgramTest):
     def test_recon(self):
         reference, *_ = self.reference()
         self.good("simulate", *self.on_ring, "--image", reference, "--counts", "5000", "-o", "y.h5")
-        run = ["recon", *self.on_ring, "--data", "y.h5", *ODD_GRID, "--iterations", "2"]
+        run = ["recon", *self.on_ring, "--data", "y.h5", *ODD_GRID, "--iterations", "2",
+               "--deterministic"]
         self.good(*run, "-o", "x.nii")
         size, _, _, values = read_nifti(self.path("x.nii"))
         expected = np.array(values, "f4").reshape(size[::-1])

@@ -14,7 +14,7 @@ import time
 import unittest
 from pathlib import Path
 
-from program import GRID, SMALL_RING, ProgramTest, main
+from program import GRID, SMALL_RING, ProgramTest, main, preloadable
 
 # Sanitizers reserve terabytes of addresses.
 IS_SANITIZED = bool(os.environ.get("LORASTER_SANITIZED"))
@@ -370,7 +370,7 @@ class Memory(ProgramTest):
     @unittest.skipIf(IS_SANITIZED, "preloaded libraries come before the sanitizer's")
     def test_a_library_that_leaves(self):
         """HDF5's exit code is none of ours, and no output is left."""
-        env = dict(os.environ, LD_PRELOAD=self.preload(os.environ["LORASTER_LEAVE"]))
+        env = dict(os.environ, LD_PRELOAD=preloadable(os.environ["LORASTER_LEAVE"], self.addCleanup))
         done = self.run_program("simulate", *self.on_ring, *GRID, "--phantom", "point", "--counts",
                                 "50", "-o", "y.h5", env=env)
         self.assertEqual(done.returncode, 1, done.stderr)

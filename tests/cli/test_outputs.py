@@ -80,7 +80,7 @@ class Together(OutputTest):
     def test_hdf5_of_blocks(self):
         """Where the file is made of what was gathered, and takes its name from that."""
         on = ["matrix", "--scanner", self.scanner, "--backend", "native", "--threads", "1",
-              "--samples", "2", "--grid", "40,40,16", "--voxel-mm", "1", "-o", "l.h5"]
+              "--samples", "1", "--grid", "34,34,12", "--voxel-mm", "1", "-o", "l.h5"]
         self.ROUNDS = 4
         self.race([[*on], [*on, "--threshold", "0.0001"]], ["l.h5"], True)
         self.assertGreater((self.folder / "l.h5").stat().st_size, 8 << 20)

@@ -10,6 +10,7 @@ import shutil
 import struct
 from pathlib import Path
 
+from pictures import count_ink, read_png
 from program import CPU, SMALL_RING, ProgramTest, main, write_nifti
 
 # Nine by nine crystals of the Penn scanner, face to face and at 150 degrees.
@@ -218,7 +219,8 @@ class Render(ProgramTest):
                 self.assertLessEqual(abs(three[3] - one[3]), 1e-5 * one[3])
 
     def check_stand_in(self, words, env):
-        """cpu draws; one sentence says so on stderr and on every PNG, which are higher for it."""
+        """cpu draws; one sentence says so on stderr and on every PNG: in more lines where these are
+        narrow, with more letters on the sheet."""
         found, said, _ = self.draw("stand_in", env=env)
         self.assertEqual(found["operator"]["backend"], "cpu")
         lines = [line for line in said.splitlines() if line]
@@ -227,9 +229,13 @@ class Render(ProgramTest):
             self.assertIn(word, said)
         self.assertTrue(said.rstrip().endswith(found["operator"]["passed_over"]))
         self.draw("cpu", "--backend", "cpu")
-        for name in ("contact_sheet.png", f"module_{found['modules'][0]}_colour.png"):
-            heights = [png_size(self.folder / folder / name)[1] for folder in ("stand_in", "cpu")]
-            self.assertGreater(heights[0], heights[1], name)
+        narrow = f"module_{found['modules'][0]}_colour.png"
+        heights = [png_size(self.folder / folder / narrow)[1] for folder in ("stand_in", "cpu")]
+        self.assertGreater(heights[0], heights[1])
+        ink = [count_ink(read_png(self.folder / folder / "contact_sheet.png")[2], 36, 56)
+               for folder in ("stand_in", "cpu")]
+        self.assertGreater(ink[1], 100)
+        self.assertGreater(ink[0], 1.5 * ink[1])
         self.refuse(4 if "OpenGL" in words else 1, words, "render", "--scanner", self.scanner,
                     "--backend", "raster", "--at=0,0,0", "-o", self.path("none"), env=env)
 

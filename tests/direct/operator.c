@@ -135,7 +135,7 @@ static void data_are_the_histo_images(void **state)
     uint64_t seed = 3;
     float *x = random_floats(NUM_VOXELS, 0, &seed), *y = random_floats(NUM_DATA, 0, &seed);
     float one[NUM_VOXELS];
-    assert_int_equal(lr_operator_forward(s.plain, x, y), LR_OK);
+    assert_int_equal(array_forward(s.plain, x, y), LR_OK);
     for (int view = 0; view < NUM_VIEWS; view++) {
         assert_int_equal(lr_direct_forward(s.direct, view, x, one), LR_OK);
         assert_memory_equal(one, y + view * NUM_VOXELS, sizeof(one));
@@ -172,8 +172,8 @@ static void back_is_the_transpose(void **state)
     for (int k = 0; k < 3; k++) {
         const lr_selection *part = parts(k);
         const int64_t count = lr_selection_count(lr_operator_get_info(s.op)->lors, part);
-        assert_int_equal(lr_operator_forward_part(s.op, part, x, forward), LR_OK);
-        assert_int_equal(lr_operator_back_part(s.op, part, y, back), LR_OK);
+        assert_int_equal(array_forward_part(s.op, part, x, forward), LR_OK);
+        assert_int_equal(array_back_part(s.op, part, y, back), LR_OK);
         const double left = dot(forward, y, count), right = dot(x, back, NUM_VOXELS);
         print_message("part %d of %lld: %.3g\n", k, (long long)count, fabs(left / right - 1));
         assert_true(count > 0 && fabs(left / right - 1) < 1e-6);
@@ -201,25 +201,25 @@ static void parts_are_pieces_of_the_whole(void **state)
     float *x = random_floats(NUM_VOXELS, 0, &seed), *all = random_floats(NUM_DATA, 0, &seed);
     float *some = random_floats(NUM_DATA, 0, &seed), *padded = calloc(NUM_DATA, sizeof(float));
     float back[2][NUM_VOXELS];
-    assert_int_equal(lr_operator_forward(s.op, x, all), LR_OK);
+    assert_int_equal(array_forward(s.op, x, all), LR_OK);
     for (int k = 1; k < 3; k++) {
         const lr_selection *part = parts(k);
         const int64_t count = lr_selection_count(lr_operator_get_info(s.op)->lors, part);
-        assert_int_equal(lr_operator_forward_part(s.op, part, x, some), LR_OK);
+        assert_int_equal(array_forward_part(s.op, part, x, some), LR_OK);
         memset(padded, 0, NUM_DATA * sizeof(float));
         for (int64_t n = 0; n < count; n++) {
             assert_true(some[n] == all[lor_at(part, n)]);
             padded[lor_at(part, n)] = some[n];
         }
-        assert_int_equal(lr_operator_back_part(s.op, part, some, back[0]), LR_OK);
-        assert_int_equal(lr_operator_back(s.op, padded, back[1]), LR_OK);
+        assert_int_equal(array_back_part(s.op, part, some, back[0]), LR_OK);
+        assert_int_equal(array_back(s.op, padded, back[1]), LR_OK);
         assert_true(relative_l2(back[0], back[1], NUM_VOXELS) < 1e-6);
         /* and A^T 1 of a part is that of its factors */
         for (int64_t n = 0; n < count; n++) {
             padded[lor_at(part, n)] = s.factors[lor_at(part, n)];
         }
-        assert_int_equal(lr_operator_sensitivity_part(s.op, part, back[0]), LR_OK);
-        assert_int_equal(lr_operator_back(s.plain, padded, back[1]), LR_OK);
+        assert_int_equal(array_sensitivity_part(s.op, part, back[0]), LR_OK);
+        assert_int_equal(array_back(s.plain, padded, back[1]), LR_OK);
         assert_true(relative_l2(back[0], back[1], NUM_VOXELS) < 1e-6);
     }
     free(padded);
@@ -265,7 +265,7 @@ static void rows_are_what_a_voxel_gives(void **state)
         float x[NUM_VOXELS] = {0};
         x[voxels[k]] = 1;
         column.row = voxels[k];
-        assert_int_equal(lr_operator_forward(s.plain, x, expected), LR_OK);
+        assert_int_equal(array_forward(s.plain, x, expected), LR_OK);
         assert_int_equal(lr_operator_rows(s.plain, voxels[k], voxels[k] + 1, &sink), LR_OK);
     }
     assert_int_equal(column.rows, 3);
@@ -319,13 +319,13 @@ static void check_recon(int subsets, bool is_sparse)
     float image[NUM_VOXELS], expected[NUM_VOXELS];
     lr_lor_data data = make_data(&s, is_sparse);
     const lr_lor_data additive = {.count = NUM_DATA, .values = s.additive};
-    assert_int_equal(lr_osem(&(lr_osem_params){.op = s.op,
-                                               .data = &data,
-                                               .additive = &additive,
-                                               .iterations = 3,
-                                               .subsets = subsets,
-                                               .log = &s.log.log},
-                             image),
+    assert_int_equal(array_osem(&(lr_osem_params){.op = s.op,
+                                                  .data = &data,
+                                                  .additive = &additive,
+                                                  .iterations = 3,
+                                                  .subsets = subsets,
+                                                  .log = &s.log.log},
+                                image),
                      LR_OK);
     assert_int_equal(
         lr_direct_recon(&(lr_direct_recon_params){.direct = s.direct,
@@ -353,6 +353,116 @@ static void images_are_those_of_the_own_loop(void **state)
     check_recon(2, true);
 }
 
+/* --- RAMLA --- */
+
+/* The family's own lambda is the relaxation over the sum of the largest factors of the block's views;
+ * the common loop's is over the block's largest sensitivity. This over that. */
+static double own_relaxation(struct session *s, const int *views, int num_views)
+{
+    static float sensitivity[NUM_VOXELS];
+    int32_t pairs[NUM_VIEWS];
+    double factors = 0, most = 0;
+    for (int k = 0; k < num_views; k++) {
+        double largest = 0;
+        pairs[k] = views[k];
+        for (int v = 0; v < NUM_VOXELS; v++) {
+            largest = fmax(largest, s->factors[views[k] * NUM_VOXELS + v]);
+        }
+        factors += largest;
+    }
+    const lr_selection part = {.pairs = pairs, .num_pairs = num_views};
+    assert_int_equal(array_sensitivity_part(s->op, &part, sensitivity), LR_OK);
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        most = fmax(most, sensitivity[v]);
+    }
+    return factors / most;
+}
+
+static void common_ramla(struct session *s, int subsets, bool is_sparse, float *image)
+{
+    lr_lor_data data = make_data(s, is_sparse);
+    const lr_lor_data additive = {.count = NUM_DATA, .values = s->additive};
+    lr_vector x = lr_vector_of_floats(image, NUM_VOXELS);
+    assert_int_equal(lr_recon(&(lr_recon_params){.op = s->op,
+                                                 .data = &data,
+                                                 .additive = &additive,
+                                                 .iterations = 3,
+                                                 .subsets = subsets,
+                                                 .algorithm = LR_ALGORITHM_RAMLA,
+                                                 .relaxation = 0.6,
+                                                 .relaxation_fall = 0.4,
+                                                 .log = &s->log.log},
+                              &x),
+                     LR_OK);
+    free(data.index);
+    free(data.values);
+}
+
+static void compare_ramla(const float *image, const float *expected, int subsets)
+{
+    const double off = relative_l2(image, expected, NUM_VOXELS);
+    print_message("RAMLA, %d subsets: %.2g\n", subsets, off);
+    assert_true(off < 2e-6);
+}
+
+/* With all views in one block one relaxation makes the two lambdas equal. */
+static void ramla_is_that_of_the_own_loop(void **state)
+{
+    (void)state;
+    static const int all[NUM_VIEWS] = {0, 1, 2, 3, 4, 5};
+    struct session s;
+    session_open(&s);
+    load(&s);
+    float image[NUM_VOXELS], expected[NUM_VOXELS];
+    assert_int_equal(
+        lr_direct_recon(
+            &(lr_direct_recon_params){.direct = s.direct,
+                                      .rule = LR_DIRECT_RAMLA,
+                                      .views_per_block = NUM_VIEWS,
+                                      .relaxation = 0.6 * own_relaxation(&s, all, NUM_VIEWS),
+                                      .relaxation_fall = 0.4,
+                                      .iterations = 3,
+                                      .log = &s.log.log},
+            expected),
+        LR_OK);
+    for (int k = 0; k < 2; k++) {
+        common_ramla(&s, 1, k > 0, image);
+        compare_ramla(image, expected, 1);
+    }
+    session_close(&s);
+}
+
+/* With several blocks each has a relaxation of its own. */
+static void ramla_is_that_of_the_own_blocks(void **state)
+{
+    (void)state;
+    static const int blocks[2][3] = {{0, 2, 4}, {1, 3, 5}};
+    struct session s;
+    session_open(&s);
+    load(&s);
+    float image[NUM_VOXELS], expected[NUM_VOXELS];
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        expected[v] = 1;
+    }
+    assert_int_equal(lr_direct_set_image(s.direct, expected), LR_OK);
+    for (int n = 0; n < 6; n++) {
+        const int *views = blocks[n % 2];
+        const double relaxation = 0.6 / (1 + 0.4 * (n / 2)) * own_relaxation(&s, views, 3);
+        assert_int_equal(lr_direct_update(s.direct, &(lr_direct_block){.views = views,
+                                                                       .num_views = 3,
+                                                                       .rule = LR_DIRECT_RAMLA,
+                                                                       .relaxation = relaxation,
+                                                                       .number = n % 2}),
+                         LR_OK);
+    }
+    assert_int_equal(lr_direct_get_image(s.direct, expected), LR_OK);
+    for (int k = 0; k < 2; k++) {
+        common_ramla(&s, 2, k > 0, image);
+        compare_ramla(image, expected, 2);
+    }
+    session_close(&s);
+}
+
 static void bad_calls_are_refused(void **state)
 {
     (void)state;
@@ -361,17 +471,17 @@ static void bad_calls_are_refused(void **state)
     float image[NUM_VOXELS];
     lr_lor_data data = make_data(&s, false);
     lr_osem_params params = {.op = s.op, .data = &data, .subsets = 7, .log = &s.log.log};
-    assert_int_equal(lr_osem(&params, image), LR_USAGE);
+    assert_int_equal(array_osem(&params, image), LR_USAGE);
     assert_non_null(strstr(s.log.error, "made of views, of which there are 6"));
     params.subsets = 2;
     data.values[3 * NUM_VOXELS + 17] = -1;
-    assert_int_equal(lr_osem(&params, image), LR_BAD_INPUT);
+    assert_int_equal(array_osem(&params, image), LR_BAD_INPUT);
     assert_non_null(strstr(s.log.error, "voxel 17 of view 3 is -1"));
     data.values[3 * NUM_VOXELS + 17] = NAN;
-    assert_int_equal(lr_operator_back(s.op, data.values, image), LR_BAD_INPUT);
+    assert_int_equal(array_back(s.op, data.values, image), LR_BAD_INPUT);
     assert_non_null(strstr(s.log.error, "voxel 17 of view 3"));
     s.factors[2 * NUM_VOXELS] = -1;
-    assert_int_equal(lr_operator_forward(s.op, s.additive, data.values), LR_BAD_INPUT);
+    assert_int_equal(array_forward(s.op, s.additive, data.values), LR_BAD_INPUT);
     assert_non_null(strstr(s.log.error, "the factor of voxel 0 of view 2 is -1"));
     lr_pixel pixel;
     const double point_mm[3] = {0};
@@ -394,6 +504,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(parts_are_pieces_of_the_whole),
         cmocka_unit_test(rows_are_what_a_voxel_gives),
         cmocka_unit_test(images_are_those_of_the_own_loop),
+        cmocka_unit_test(ramla_is_that_of_the_own_loop),
+        cmocka_unit_test(ramla_is_that_of_the_own_blocks),
         cmocka_unit_test(bad_calls_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

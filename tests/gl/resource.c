@@ -37,6 +37,53 @@ static void draw_bytes(uint64_t *seed, unsigned char *bytes, int64_t count)
     }
 }
 
+/* Storage comes again in a buffer of the same size, and begins with zeros all the same. */
+static void storage_comes_again(void **state)
+{
+    struct gl_test *test = *state;
+    const int64_t bytes = 1 << 20;
+    const struct gl_buffer_params params = {.label = "used again", .size_bytes = bytes};
+    unsigned char *sent = malloc((size_t)bytes), *back = malloc((size_t)bytes);
+    memset(sent, 0x5a, (size_t)bytes);
+    struct gl_buffer *buffer = gl_buffer_create(test->ctx, &params);
+    const GLuint name = buffer->name;
+    assert_int_equal(gl_buffer_upload(buffer, 0, bytes, sent), LR_OK);
+    gl_buffer_destroy(buffer);
+    struct gl_buffer *larger = gl_buffer_create(
+        test->ctx, &(struct gl_buffer_params){.label = "larger", .size_bytes = 2 * bytes});
+    assert_int_not_equal(larger->name, name);
+    buffer = gl_buffer_create(test->ctx, &params);
+    assert_int_equal(buffer->name, name);
+    assert_int_equal(gl_buffer_read(buffer, 0, bytes, back), LR_OK);
+    memset(sent, 0, (size_t)bytes);
+    assert_memory_equal(sent, back, (size_t)bytes);
+    gl_buffer_destroy(buffer);
+    gl_buffer_destroy(larger);
+    free(sent);
+    free(back);
+}
+
+/* More buffers than the pool holds: all of them work, and none has what another one holds. */
+static void many_buffers_come_and_go(void **state)
+{
+    enum { COUNT = 40 };
+    struct gl_test *test = *state;
+    for (int round = 0; round < 3; round++) {
+        struct gl_buffer *buffers[COUNT];
+        for (uint32_t k = 0; k < COUNT; k++) {
+            buffers[k] = gl_buffer_create(
+                test->ctx, &(struct gl_buffer_params){.label = "one of many", .size_bytes = 8192});
+            gl_buffer_clear(buffers[k], k + 1);
+        }
+        for (uint32_t k = 0; k < COUNT; k++) {
+            uint32_t word;
+            assert_int_equal(gl_buffer_read(buffers[k], 8188, 4, &word), LR_OK);
+            assert_int_equal(word, k + 1);
+            gl_buffer_destroy(buffers[k]);
+        }
+    }
+}
+
 /* What is uploaded right after creation stays: nothing clears it later. */
 static void uploads_follow_clears(void **state)
 {
@@ -426,6 +473,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         gl_test_case(textures_give_back_what_they_got),
         gl_test_case(uploads_follow_clears),
+        gl_test_case(storage_comes_again),
+        gl_test_case(many_buffers_come_and_go),
         gl_test_case(boxes_reach_their_texels_only),
         gl_test_case(impossible_textures_are_refused),
         gl_test_case(buffers_give_back_what_they_got),

@@ -243,6 +243,16 @@ def same_file(name, one, other, tolerance):
     return name.endswith((".png", ".txt")) and abs(len(one) - len(other)) < 0.1 * len(one)
 
 
+NUMBER = rb"-?[0-9]+(?:[.][0-9]+)?(?:e[+-]?[0-9]+)?"
+
+
+def same_text(one, other, tolerance):
+    """Whether two texts are alike but for numbers, of which none differs by more than its share."""
+    pairs = list(zip(re.findall(NUMBER, one), re.findall(NUMBER, other)))
+    return (re.sub(NUMBER, b"#", one) == re.sub(NUMBER, b"#", other) and
+            all(abs(float(a) - float(b)) <= tolerance * abs(float(a)) for a, b in pairs))
+
+
 def without_times(text):
     """Numbers count as one, whether there or not, and so does where they are from: what is left
     says what was measured, not how long it took."""

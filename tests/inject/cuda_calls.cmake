@@ -13,5 +13,6 @@ set(cuda_calls
     cudaGraphicsGLRegisterImage cudaGraphicsMapResources cudaGraphicsResourceGetMappedPointer
     cudaGraphicsSubResourceGetMappedArray cudaGraphicsUnmapResources
     cudaGraphicsUnregisterResource cudaLaunchKernel cudaLaunchKernelExC cudaMalloc cudaMallocHost
-    cudaMemGetInfo cudaMemcpy cudaMemcpyAsync cudaSetDevice cudaStreamCreateWithFlags
+    cudaMemGetInfo cudaMemcpy cudaMemcpyAsync cudaMemsetAsync
+    cudaOccupancyMaxActiveBlocksPerMultiprocessor cudaPointerGetAttributes cudaSetDevice cudaStreamCreateWithFlags
     cudaStreamDestroy cudaStreamSynchronize cudaStreamWaitEvent)

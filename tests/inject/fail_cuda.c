@@ -51,6 +51,8 @@ CALL(cudaEventSynchronize, (cudaEvent_t a), (a))
 CALL(cudaFree, (void *a), (a))
 CALL(cudaFreeHost, (void *a), (a))
 CALL(cudaFuncGetAttributes, (struct cudaFuncAttributes * a, const void *b), (a, b))
+CALL(cudaOccupancyMaxActiveBlocksPerMultiprocessor, (int *a, const void *b, int c, size_t d),
+     (a, b, c, d))
 CALL(cudaFuncSetAttribute, (const void *a, enum cudaFuncAttribute b, int c), (a, b, c))
 CALL(cudaGLGetDevices, (unsigned int *a, int *b, unsigned int c, enum cudaGLDeviceList d),
      (a, b, c, d))
@@ -83,6 +85,8 @@ CALL(cudaMemGetInfo, (size_t * a, size_t *b), (a, b))
 CALL(cudaMemcpy, (void *a, const void *b, size_t c, enum cudaMemcpyKind d), (a, b, c, d))
 CALL(cudaMemcpyAsync, (void *a, const void *b, size_t c, enum cudaMemcpyKind d, cudaStream_t e),
      (a, b, c, d, e))
+CALL(cudaMemsetAsync, (void *a, int b, size_t c, cudaStream_t d), (a, b, c, d))
+CALL(cudaPointerGetAttributes, (struct cudaPointerAttributes * a, const void *b), (a, b))
 CALL(cudaSetDevice, (int a), (a))
 CALL(cudaStreamCreateWithFlags, (cudaStream_t * a, unsigned int b), (a, b))
 CALL(cudaStreamDestroy, (cudaStream_t a), (a))

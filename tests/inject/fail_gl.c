@@ -95,6 +95,7 @@ static function find_next(const char *name)
     VALUE(GLsync, FenceSync, NULL, (GLenum a, GLbitfield b), (a, b))                               \
     CALL(GetInteger64v, (GLenum a, GLint64 * b), (a, b))                                           \
     CALL(GetIntegeri_v, (GLenum a, GLuint b, GLint * c), (a, b, c))                                \
+    CALL(GetNamedBufferParameteri64v, (GLuint a, GLenum b, GLint64 * c), (a, b, c))                \
     CALL(GetNamedBufferSubData, (GLuint a, GLintptr b, GLsizeiptr c, void *d), (a, b, c, d))       \
     CALL(GetProgramInfoLog, (GLuint a, GLsizei b, GLsizei * c, GLchar * d), (a, b, c, d))          \
     CALL(GetProgramiv, (GLuint a, GLenum b, GLint * c), (a, b, c))                                 \
@@ -106,9 +107,11 @@ static function find_next(const char *name)
          (GLuint a, GLint b, GLint c, GLint d, GLint e, GLsizei f, GLsizei g, GLsizei h, GLenum i, \
           GLenum j, GLsizei k, void *l),                                                           \
          (a, b, c, d, e, f, g, h, i, j, k, l))                                                     \
+    VALUE(GLboolean, IsBuffer, GL_FALSE, (GLuint a), (a))                                          \
     CALL(LinkProgram, (GLuint a), (a))                                                             \
     VALUE(void *, MapNamedBufferRange, NULL, (GLuint a, GLintptr b, GLsizeiptr c, GLbitfield d),   \
           (a, b, c, d))                                                                            \
+    CALL(MaxShaderCompilerThreadsKHR, (GLuint a), (a))                                             \
     CALL(MemoryBarrier, (GLbitfield a), (a))                                                       \
     CALL(NamedBufferStorage, (GLuint a, GLsizeiptr b, const void *c, GLbitfield d), (a, b, c, d))  \
     CALL(NamedFramebufferDrawBuffers, (GLuint a, GLsizei b, const GLenum *c), (a, b, c))           \

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
-from program import SMALL_RING, ProgramTest, main, write_nifti  # noqa: E402
+from program import SMALL_RING, ProgramTest, main, preloadable, write_nifti  # noqa: E402
 
 FULL = os.environ.get("LORASTER_FULL", "") not in ("", "0")
 SPREAD = 4  # calls of each run that fail where not all do
@@ -51,7 +51,7 @@ class FailingFiles(ProgramTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.library = cls.link_without_blanks(os.environ["LORASTER_FAIL_FILES"])
+        cls.library = preloadable(os.environ["LORASTER_FAIL_FILES"], cls.addClassCleanup)
         cls.seed = int(os.environ.get("LORASTER_SEED", "1"))
         cls.inputs = Path(tempfile.mkdtemp(prefix="loraster-test-"))
         cls.addClassCleanup(shutil.rmtree, cls.inputs, ignore_errors=True)
@@ -97,15 +97,6 @@ class FailingFiles(ProgramTest):
                   "60", *VIEWS, "--count", "500", "--threads", "1", "--backend", "cpu", "-o",
                   "h.h5")
 
-    @classmethod
-    def link_without_blanks(cls, library):
-        """LD_PRELOAD cannot hold them, and the build folder's path may."""
-        folder = tempfile.mkdtemp(prefix="loraster-preload-")
-        cls.addClassCleanup(shutil.rmtree, folder)
-        link = Path(folder) / Path(library).name
-        link.symlink_to(library)
-        return str(link)
-
     def digest(self):
         digest = hashlib.sha256()
         for path in sorted(self.inputs.iterdir()):
@@ -137,17 +128,32 @@ class FailingFiles(ProgramTest):
         return {str(path.relative_to(folder)): path.read_bytes()
                 for path in folder.rglob("*") if path.is_file()}
 
+    def judge_strokes(self, found, new, say):
+        """A font that could not be read, which is told: whole pictures with other letters, and all
+        else as it is with that font."""
+        self.assertEqual(set(found), set(new), say)
+        for name, raw in found.items():
+            if name.endswith(".png"):
+                self.assertTrue(raw.startswith(b"\x89PNG") and b"IEND" in raw[-12:], say)
+            else:
+                self.assertEqual(raw, new[name], say)
+
     def judge(self, case, old, new, done, call):
         """How a run with a failing call ended."""
         if os.environ.get("LORASTER_TEST_VERBOSE"):
             print(f"{call.split('!')[1]} -> {done.returncode}: {done.stderr}")
         say = f"{case.name}, failing: {call}\n{done.stdout}{done.stderr}"
         found = self.contents(self.folder / "run")
-        errors = [line for line in done.stderr.splitlines() if "error:" in line]
+        # What the library that finds fonts says of its own files stands beside our sentence.
+        errors = [line for line in done.stderr.splitlines()
+                  if "error:" in line and not line.startswith("Fontconfig ")]
         self.assertNotIn("Sanitizer", done.stderr, say)
         if done.returncode == 0:
             self.assertEqual(errors, [], say)
-            self.assertEqual(found, new, say)
+            if len(re.findall("warning: no font was found for the text", done.stderr)) == 1:
+                self.judge_strokes(found, new, say)
+            else:
+                self.assertEqual(found, new, say)
             return
         name = call.split(" ")[1].lstrip("!")
         self.assertIn(done.returncode, (1, 3) if name in OF_READING else (1,), say)

@@ -36,7 +36,8 @@ def main():
     has |= set(re.findall(r"LINKED_VALUE\([\w *]+, (e?gl\w+)", gl))
     wrapped = set(re.findall(r"\w*cuda[A-Z]\w+", (inject / "cuda_calls.cmake").read_text()))
     has |= wrapped & set(re.findall(r"(?:CALL\(|__wrap_)(\w*cuda[A-Z]\w+)", cuda))
-    uses = called(r"\b(e?gl[A-Z]\w+)\s*\(", "gl", "render", "operator", "cuda_interop", "viewer")
+    uses = called(r"\b(e?gl[A-Z]\w+)\s*\(", "gl", "vector", "render", "operator", "cuda_interop",
+                  "viewer")
     uses.update(called(r"\b(cuda[A-Z]\w+)\s*\(", "cuda_interop", "fft"))
     lacking = {n: p for n, p in uses.items() if n not in has | QUESTIONS | ON_THE_DEVICE}
     for name, path in sorted(lacking.items()):

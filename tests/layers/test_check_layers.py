@@ -100,7 +100,7 @@ class Planted(unittest.TestCase):
                     "may not open files")
 
     def test_long_file(self):
-        self.refuse("model/a.c", "\n" * 598, "file of 600 lines")
+        self.refuse("model/a.c", "\n" * 898, "file of 900 lines")
         self.plant("model/a.c", "\n" * 597)
         self.assertEqual(self.run_check()[0], 0)
 

@@ -101,11 +101,9 @@ static float *forward(const struct bench *bench, const lr_selection *part)
 {
     const int64_t count = num_values(bench, part);
     float *values = make_floats(count);
-    const struct lr_backend_fns *fns = bench->backend.fns;
-    void *self = bench->backend.self;
-    assert_int_equal(part != NULL ? fns->forward_part(self, part, bench->image, values)
-                                  : fns->forward(self, bench->image, values),
-                     LR_OK);
+    const lr_vector x = lr_vector_of_floats(bench->image, bench->num_voxels);
+    lr_vector y = lr_vector_of_floats(values, count);
+    assert_int_equal(bench->backend.fns->forward(bench->backend.self, part, &x, &y), LR_OK);
     return values;
 }
 
@@ -113,11 +111,10 @@ static float *forward(const struct bench *bench, const lr_selection *part)
 static float *back(const struct bench *bench, const lr_selection *part, const float *values)
 {
     float *image = make_floats(bench->num_voxels);
-    const struct lr_backend_fns *fns = bench->backend.fns;
-    void *self = bench->backend.self;
-    assert_int_equal(part != NULL ? fns->back_part(self, part, values, image)
-                                  : fns->back(self, values, image),
-                     LR_OK);
+    const lr_vector y = lr_vector_of_floats(values, num_values(bench, part));
+    lr_vector x = lr_vector_of_floats(image, bench->num_voxels);
+    assert_int_equal(
+        bench->backend.fns->back(bench->backend.self, part, values != NULL ? &y : NULL, &x), LR_OK);
     return image;
 }
 

@@ -3,13 +3,13 @@
 #include "fake_backend.h"
 
 #include "base/log.h"
+#include "operator/numbers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 struct fake {
     struct lr_backend_params params;
-    bool is_double;
 };
 
 double fake_element(int64_t lor, int64_t row)
@@ -21,46 +21,36 @@ double fake_element(int64_t lor, int64_t row)
     return (z & 3) == 0 ? (double)(z >> 11) * 0x1.0p-53 * 1e-3 : 0.0;
 }
 
-static double get(const struct fake *fake, const void *values, int64_t at)
-{
-    return fake->is_double ? ((const double *)values)[at] : ((const float *)values)[at];
-}
-
-static void put(const struct fake *fake, void *values, int64_t at, double value)
-{
-    if (fake->is_double) {
-        ((double *)values)[at] = value;
-    } else {
-        ((float *)values)[at] = (float)value;
-    }
-}
-
-static lr_status forward(void *self, const void *image, void *data)
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
+                         lr_vector *values)
 {
     const struct fake *fake = self;
     const int64_t num_voxels = lr_grid_num_voxels(fake->params.grid);
+    (void)part; /* it has no parts */
     LR_TRY(lr_progress_report(fake->params.progress, "projecting", 0.0, 1.0));
     for (int64_t lor = 0; lor < fake->params.lors->count; lor++) {
         double sum = 0.0;
         for (int64_t row = 0; row < num_voxels; row++) {
-            sum += fake_element(lor, row) * get(fake, image, row);
+            sum += fake_element(lor, row) * lr_number_get(image, row);
         }
-        put(fake, data, lor, sum);
+        lr_number_put(values, lor, sum);
     }
     return LR_OK;
 }
 
-static lr_status back(void *self, const void *data, void *image)
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
+                      lr_vector *image)
 {
     const struct fake *fake = self;
     const int64_t num_voxels = lr_grid_num_voxels(fake->params.grid);
+    (void)part; /* it has no parts */
     LR_TRY(lr_progress_report(fake->params.progress, "back-projecting", 0.0, 1.0));
     for (int64_t row = 0; row < num_voxels; row++) {
         double sum = 0.0;
         for (int64_t lor = 0; lor < fake->params.lors->count; lor++) {
-            sum += fake_element(lor, row) * get(fake, data, lor);
+            sum += fake_element(lor, row) * lr_number_get(values, lor);
         }
-        put(fake, image, row, sum);
+        lr_number_put(image, row, sum);
     }
     return LR_OK;
 }
@@ -96,7 +86,6 @@ static lr_status create(const struct lr_backend_params *params, const struct lr_
         return LR_FAILED;
     }
     fake->params = *params;
-    fake->is_double = fns->computes_in_double;
     backend->fns = fns;
     backend->self = fake;
     snprintf(backend->device, sizeof(backend->device), "a hash");

@@ -10,8 +10,6 @@
 
 struct poison {
     struct lr_backend inner;
-    const lr_lors *lors;
-    int64_t num_voxels;
 };
 
 /* What is asked of the backend inside; part NULL = all LORs. */
@@ -21,57 +19,44 @@ struct call {
     bool forward;
 };
 
-static lr_status run(const struct call *call, const double *in, double *out)
+/* in NULL stays NULL: values of 1. */
+static lr_status run(const struct call *call, const lr_vector *in, lr_vector *out)
 {
     const struct lr_backend_fns *fns = call->poison->inner.fns;
     void *self = call->poison->inner.self;
-    if (call->part != NULL) {
-        return call->forward ? fns->forward_part(self, call->part, in, out)
-                             : fns->back_part(self, call->part, in, out);
-    }
-    return call->forward ? fns->forward(self, in, out) : fns->back(self, in, out);
+    return call->forward ? fns->forward(self, call->part, in, out)
+                         : fns->back(self, call->part, in, out);
 }
 
-/* in NULL stays NULL: values of 1. */
-static lr_status project(const struct call *call, const void *in, void *out)
+/* Arrays that end where they end, filled with NaN where they are written. */
+static lr_status project(const struct call *call, const lr_vector *in, lr_vector *out)
 {
-    const struct poison *poison = call->poison;
-    const int64_t num_values =
-        call->part ? lr_selection_count(poison->lors, call->part) : poison->lors->count;
-    const int64_t num_in = call->forward ? poison->num_voxels : num_values;
-    const int64_t num_out = call->forward ? num_values : poison->num_voxels;
-    double *in_copy = in != NULL ? malloc((size_t)num_in * sizeof(double)) : NULL;
-    double *out_copy = malloc((size_t)num_out * sizeof(double));
+    const size_t in_bytes = in != NULL ? (size_t)in->count * sizeof(double) : 0;
+    const size_t out_bytes = (size_t)out->count * sizeof(double);
+    double *in_copy = in != NULL ? malloc(in_bytes) : NULL;
+    double *out_copy = malloc(out_bytes);
     lr_status status = (in == NULL || in_copy != NULL) && out_copy != NULL ? LR_OK : LR_FAILED;
     if (status == LR_OK) {
+        const lr_vector in_vector = lr_vector_of_doubles(in_copy, in != NULL ? in->count : 0);
+        lr_vector out_vector = lr_vector_of_doubles(out_copy, out->count);
         if (in != NULL) {
-            memcpy(in_copy, in, (size_t)num_in * sizeof(double));
+            memcpy(in_copy, in->values, in_bytes);
         }
-        for (int64_t k = 0; k < num_out; k++) {
+        for (int64_t k = 0; k < out->count; k++) {
             out_copy[k] = NAN;
         }
-        status = run(call, in_copy, out_copy);
-        memcpy(out, out_copy, (size_t)num_out * sizeof(double));
+        status = run(call, in != NULL ? &in_vector : NULL, &out_vector);
+        memcpy(out->values, out_copy, out_bytes);
     }
     free(in_copy);
     free(out_copy);
     return status;
 }
 
-static lr_status forward(void *self, const void *image, void *data)
-{
-    return project(&(struct call){self, NULL, true}, image, data);
-}
-
-static lr_status back(void *self, const void *data, void *image)
-{
-    return project(&(struct call){self, NULL, false}, data, image);
-}
-
 /* The selection too is a copy that ends where it ends. */
-static lr_status project_part(const struct poison *poison, bool forward_part,
-                              const lr_selection *part, const void *arrays[2])
+static lr_status project_part(const struct call *call, const lr_vector *in, lr_vector *out)
 {
+    const lr_selection *part = call->part;
     const size_t lors_bytes = (size_t)part->num_lors * sizeof(*part->lors);
     const size_t pairs_bytes = (size_t)part->num_pairs * sizeof(*part->pairs);
     int64_t *lors = part->lors != NULL ? malloc(lors_bytes) : NULL;
@@ -84,22 +69,25 @@ static lr_status project_part(const struct poison *poison, bool forward_part,
             memcpy(pairs, part->pairs, pairs_bytes);
         }
         const lr_selection copy = {lors, part->num_lors, pairs, part->num_pairs};
-        status = project(&(struct call){poison, &copy, forward_part}, arrays[0],
-                         (void *)(uintptr_t)arrays[1]);
+        status = project(&(struct call){call->poison, &copy, call->forward}, in, out);
     }
     free(lors);
     free(pairs);
     return status;
 }
 
-static lr_status forward_part(void *self, const lr_selection *part, const void *image, void *values)
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
+                         lr_vector *values)
 {
-    return project_part(self, true, part, (const void *[2]){image, values});
+    const struct call call = {self, part, true};
+    return (part != NULL ? project_part : project)(&call, image, values);
 }
 
-static lr_status back_part(void *self, const lr_selection *part, const void *values, void *image)
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
+                      lr_vector *image)
 {
-    return project_part(self, false, part, (const void *[2]){values, image});
+    const struct call call = {self, part, false};
+    return (part != NULL ? project_part : project)(&call, values, image);
 }
 
 static lr_status take_copy(void *user, const lr_row *row)
@@ -149,12 +137,11 @@ lr_status poison_create(const struct lr_backend_params *params, struct lr_backen
 {
     static const struct lr_backend_fns fns = {.name = "poison",
                                               .computes_in_double = true,
+                                              .has_parts = true,
                                               .forward = forward,
                                               .back = back,
                                               .rows = rows,
                                               .picture = picture,
-                                              .forward_part = forward_part,
-                                              .back_part = back_part,
                                               .destroy = destroy};
     struct poison *poison = calloc(1, sizeof(*poison));
     if (poison == NULL) {
@@ -165,8 +152,6 @@ lr_status poison_create(const struct lr_backend_params *params, struct lr_backen
         free(poison);
         return status;
     }
-    poison->num_voxels = lr_grid_num_voxels(params->grid);
-    poison->lors = params->lors;
     backend->fns = &fns;
     backend->self = poison;
     return LR_OK;

@@ -54,7 +54,7 @@ static void spend(double us)
     waited_s += 1e-6 * us * waited_share;
 }
 
-static lr_status run(struct runner *runner, void *out, int64_t count)
+static lr_status run(struct runner *runner, lr_vector *out)
 {
     const int64_t num_voxels = lr_grid_num_voxels(runner->params.grid);
     runner->racer->projections++;
@@ -63,22 +63,21 @@ static lr_status run(struct runner *runner, void *out, int64_t count)
             lr_progress_report(runner->params.progress, "running", (double)v, (double)num_voxels));
         spend(runner->racer->point_us);
     }
-    memset(out, 0, (size_t)count * sizeof(float));
-    return LR_OK;
+    return lr_vector_fill(out, 0.0);
 }
 
-static lr_status forward(void *self, const void *image, void *data)
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
+                         lr_vector *values)
 {
-    struct runner *runner = self;
-    (void)image;
-    return run(runner, data, runner->params.lors->count);
+    (void)part, (void)image;
+    return run(self, values);
 }
 
-static lr_status back(void *self, const void *data, void *image)
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
+                      lr_vector *image)
 {
-    struct runner *runner = self;
-    (void)data;
-    return run(runner, image, lr_grid_num_voxels(runner->params.grid));
+    (void)part, (void)values;
+    return run(self, image);
 }
 
 static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)

@@ -39,9 +39,9 @@ static lr_status do_work(struct loss *loss, lr_operator *op, enum work work)
     const lr_row_sink sink = {count_row, loss};
     switch (work) {
     case WORK_FORWARD:
-        return lr_operator_forward(op, loss->image, loss->data);
+        return array_forward(op, loss->image, loss->data);
     case WORK_BACK:
-        return lr_operator_back(op, loss->data, loss->image);
+        return array_back(op, loss->data, loss->image);
     default:
         loss->rows = 0;
         return lr_operator_rows(op, 0, lr_grid_num_voxels(&loss->fixture.grid), &sink);

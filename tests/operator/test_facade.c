@@ -217,8 +217,8 @@ static void check_conversion(struct world *w, const char *backend, lr_store stor
         image32[v] = (float)(v % 5);
         image[v] = image32[v];
     }
-    assert_int_equal(lr_operator_forward(op, image32, data32), LR_OK);
-    assert_int_equal(lr_operator_forward_f64(op, image, data), LR_OK);
+    assert_int_equal(array_forward(op, image32, data32), LR_OK);
+    assert_int_equal(array_forward_f64(op, image, data), LR_OK);
     for (int64_t l = 0; l < nl; l++) {
         double expected = 0.0;
         for (int64_t v = 0; v < nv; v++) {
@@ -228,8 +228,8 @@ static void check_conversion(struct world *w, const char *backend, lr_store stor
         assert_close(data32[l], expected, 2e-7);
         data[l] = data32[l] = (float)(l % 3);
     }
-    assert_int_equal(lr_operator_back(op, data32, image32), LR_OK);
-    assert_int_equal(lr_operator_back_f64(op, data, image), LR_OK);
+    assert_int_equal(array_back(op, data32, image32), LR_OK);
+    assert_int_equal(array_back_f64(op, data, image), LR_OK);
     for (int64_t v = 0; v < nv; v++) {
         double expected = 0.0;
         for (int64_t l = 0; l < nl; l++) {
@@ -267,16 +267,16 @@ static void test_values_that_are_not_finite(void **state)
     float image[6 * 7 * 5] = {0}, data[400] = {0};
     double large[6 * 7 * 5] = {0}, data64[400] = {0};
     image[1 + 6 * (2 + 7 * 3)] = NAN;
-    assert_int_equal(lr_operator_forward(op, image, data), LR_BAD_INPUT);
+    assert_int_equal(array_forward(op, image, data), LR_BAD_INPUT);
     assert_non_null(strstr(w.log.error, "voxel (1, 2, 3)"));
     data[7 + 20 * 6] = INFINITY; /* crystal 6 = (1, 1) of module 0, 7 = (2, 1) of module 1 */
-    assert_int_equal(lr_operator_back(op, data, image), LR_BAD_INPUT);
+    assert_int_equal(array_back(op, data, image), LR_BAD_INPUT);
     assert_non_null(strstr(w.log.error, "LOR 127 (crystal 1, 1 of module 0 with crystal 2, 1 of "
                                         "module 1)"));
     large[0] = 1e300; /* finite, but not in a float backend */
-    assert_int_equal(lr_operator_forward_f64(op, large, data64), LR_BAD_INPUT);
-    assert_int_equal(lr_operator_forward(op, NULL, data), LR_USAGE);
-    assert_int_equal(lr_operator_back(op, data, NULL), LR_USAGE);
+    assert_int_equal(array_forward_f64(op, large, data64), LR_BAD_INPUT);
+    assert_int_equal(array_forward(op, NULL, data), LR_USAGE);
+    assert_int_equal(array_back(op, data, NULL), LR_USAGE);
     lr_operator_destroy(op);
     world_finish(&w);
 }
@@ -390,16 +390,16 @@ static void test_cancelling(void **state)
     lr_operator *op = create(&w);
     assert_non_null(op);
     w.cancel_at = w.num_reports + 1;
-    assert_int_equal(lr_operator_forward(op, image, data), LR_CANCELLED);
-    assert_int_equal(lr_operator_back(op, data, image), LR_CANCELLED);
-    assert_int_equal(lr_operator_sensitivity(op, image), LR_CANCELLED);
+    assert_int_equal(array_forward(op, image, data), LR_CANCELLED);
+    assert_int_equal(array_back(op, data, image), LR_CANCELLED);
+    assert_int_equal(array_sensitivity(op, image), LR_CANCELLED);
     w.cancel_at = w.num_reports + 3;
     assert_int_equal(lr_operator_rows(op, 0, 20, &sink), LR_CANCELLED);
     assert_int_equal(next, 3);
     w.cancel_at = w.num_reports + 1; /* the backend is heard again */
-    assert_int_equal(lr_operator_forward(op, image, data), LR_CANCELLED);
+    assert_int_equal(array_forward(op, image, data), LR_CANCELLED);
     w.cancel_at = 0;
-    assert_int_equal(lr_operator_sensitivity(op, image), LR_OK); /* as if nothing had happened */
+    assert_int_equal(array_sensitivity(op, image), LR_OK); /* as if nothing had happened */
     lr_operator_destroy(op);
     w.params.store = LR_STORE_YES;
     w.cancel_at = w.num_reports + 60; /* beyond the 48 sampled rows, within the 210 */
@@ -409,7 +409,7 @@ static void test_cancelling(void **state)
     op = create(&w);
     assert_non_null(op);
     w.cancel_at = w.num_reports + 1;
-    assert_int_equal(lr_operator_forward(op, image, data), LR_CANCELLED);
+    assert_int_equal(array_forward(op, image, data), LR_CANCELLED);
     lr_operator_destroy(op);
     world_finish(&w);
 }

@@ -117,12 +117,12 @@ static void for_all(const struct laws *laws, law *check)
 /* Projections in the backend's own precision, seen as doubles. */
 static void forward(const struct bench *bench, const double *image, double *data)
 {
-    assert_int_equal(lr_operator_forward_f64(bench->op, image, data), LR_OK);
+    assert_int_equal(array_forward_f64(bench->op, image, data), LR_OK);
 }
 
 static void back(const struct bench *bench, const double *data, double *image)
 {
-    assert_int_equal(lr_operator_back_f64(bench->op, data, image), LR_OK);
+    assert_int_equal(array_back_f64(bench->op, data, image), LR_OK);
 }
 
 static double dot(const double *a, const double *b, int64_t count)
@@ -293,7 +293,7 @@ static void check_rows(struct bench *bench, uint64_t *state)
     double *image = fixture_doubles(bench->num_voxels);
     float *sensitivity = calloc((size_t)bench->num_voxels, sizeof(*sensitivity));
     assert_non_null(sensitivity);
-    assert_int_equal(lr_operator_sensitivity(bench->op, sensitivity), LR_OK);
+    assert_int_equal(array_sensitivity(bench->op, sensitivity), LR_OK);
     double seen = 0.0;
     for (int k = 0; k < 6; k++) {
         const int64_t v = (int64_t)(test_random(state) * (double)bench->num_voxels);
@@ -463,7 +463,7 @@ static void test_nothing_beyond_the_detectors(void **state)
     bench_open(&bench, LR_MODE_SAMPLED, LR_STORE_NO);
     assert_int_equal(log.num_warnings, 1);
     float sensitivity[7 * 7 * 5];
-    assert_int_equal(lr_operator_sensitivity(bench.op, sensitivity), LR_OK);
+    assert_int_equal(array_sensitivity(bench.op, sensitivity), LR_OK);
     for (int64_t v = 0; v < bench.num_voxels; v++) {
         double centre[3];
         lr_grid_voxel_centre(&bench.fixture.grid, v, centre);

@@ -233,27 +233,58 @@ struct sums {
     void *list;
 };
 
+static lr_vector make_there(const struct made *made, int64_t count)
+{
+    lr_vector vector;
+    const lr_vector_params params = {.place = lr_operator_place(made->op), .count = count};
+    assert_int_equal(lr_vector_create(&params, &vector), LR_OK);
+    assert_int_equal(lr_vector_fill(&vector, NAN), LR_OK);
+    return vector;
+}
+
+static void forward_at_place(const struct made *made, const lr_selection *part, float *values)
+{
+    const lr_vector from = lr_vector_of_floats(made->image, made->num_voxels);
+    lr_vector to = lr_vector_of_floats(values, lr_selection_count(made->lors, part));
+    lr_vector x = make_there(made, from.count), y = make_there(made, to.count);
+    assert_int_equal(lr_vector_copy(&from, &x), LR_OK);
+    assert_int_equal(lr_operator_forward(made->op, part, &x, &y), LR_OK);
+    assert_int_equal(lr_vector_copy(&y, &to), LR_OK);
+    lr_vector_destroy(&x);
+    lr_vector_destroy(&y);
+}
+
+/* As the host's own, from values at the operator's place to an image there. */
+static void back_at_place(const struct made *made, const lr_selection *part, const float *values,
+                          float *image)
+{
+    const lr_vector from = lr_vector_of_floats(values, lr_selection_count(made->lors, part));
+    lr_vector to = lr_vector_of_floats(image, made->num_voxels);
+    lr_vector y = make_there(made, from.count), x = make_there(made, to.count);
+    assert_int_equal(lr_vector_copy(&from, &y), LR_OK);
+    assert_int_equal(lr_operator_back(made->op, part, &y, &x), LR_OK);
+    assert_int_equal(lr_vector_copy(&x, &to), LR_OK);
+    lr_vector_destroy(&x);
+    lr_vector_destroy(&y);
+}
+
 static void check_part(struct made *made, const lr_selection *part, struct sums *sums)
 {
     const int64_t count = lr_selection_count(made->lors, part);
     pick(made, part, made->whole, sums->wanted);
     memset(sums->values, -1, (size_t)count * sizeof(*sums->values)); /* NaN */
-    assert_int_equal(lr_operator_forward_part(made->op, part, made->image, sums->values), LR_OK);
+    assert_int_equal(array_forward_part(made->op, part, made->image, sums->values), LR_OK);
     made->what = "forward";
     assert_same(made, sums->values, sums->wanted, count);
-    if (lr_operator_keeps_images(made->op)) {
-        memset(sums->values, -1, (size_t)count * sizeof(*sums->values));
-        assert_int_equal(lr_operator_keep_image(made->op, 0, made->image), LR_OK);
-        assert_int_equal(lr_operator_forward_kept(made->op, part, sums->values), LR_OK);
-        made->what = "forward of the kept image";
-        assert_same(made, sums->values, sums->wanted, count);
-    }
+    forward_at_place(made, part, sums->values);
+    made->what = "forward at the operator's place";
+    assert_same(made, sums->values, sums->wanted, count);
     pick(made, part, made->data, sums->values);
     memset(sums->image, -1, (size_t)made->num_voxels * sizeof(*sums->image));
-    assert_int_equal(lr_operator_back_part(made->op, part, sums->values, sums->image), LR_OK);
+    back_at_place(made, part, sums->values, sums->image);
     add(sums->back, sums->image, made->num_voxels);
     memset(sums->image, -1, (size_t)made->num_voxels * sizeof(*sums->image));
-    assert_int_equal(lr_operator_sensitivity_part(made->op, part, sums->image), LR_OK);
+    assert_int_equal(array_sensitivity_part(made->op, part, sums->image), LR_OK);
     add(sums->sensed, sums->image, made->num_voxels);
 }
 
@@ -331,8 +362,8 @@ static void check_against_cpu(const struct made *made)
     const int64_t count = exact ? made->lors->count : made->num_voxels;
     const float *found = exact ? made->whole : made->sensed;
     float *expected = floats(count);
-    assert_int_equal(exact ? lr_operator_forward(cpu, made->image, expected)
-                           : lr_operator_sensitivity(cpu, expected),
+    assert_int_equal(exact ? array_forward(cpu, made->image, expected)
+                           : array_sensitivity(cpu, expected),
                      LR_OK);
     double gap = 0.0, norm = 0.0;
     for (int64_t k = 0; k < count; k++) {
@@ -360,9 +391,9 @@ static void project_whole(struct made *made)
     made->sensed = floats(made->num_voxels);
     made->part_of = calloc((size_t)made->lors->count, sizeof(*made->part_of));
     assert_non_null(made->part_of);
-    assert_int_equal(lr_operator_forward(made->op, made->image, made->whole), LR_OK);
-    assert_int_equal(lr_operator_back(made->op, made->data, made->back), LR_OK);
-    assert_int_equal(lr_operator_sensitivity(made->op, made->sensed), LR_OK);
+    assert_int_equal(array_forward(made->op, made->image, made->whole), LR_OK);
+    assert_int_equal(array_back(made->op, made->data, made->back), LR_OK);
+    assert_int_equal(array_sensitivity(made->op, made->sensed), LR_OK);
 }
 
 static void check_parts(struct made *made)
@@ -488,10 +519,9 @@ static float *reconstruct(struct made *made, const char *backend, int subsets,
                                    .data = data,
                                    .subsets = subsets,
                                    .iterations = 2,
-                                   .keeps_image = true,
                                    .iteration = check_left_out,
                                    .log = &log.log};
-    if (lr_osem(&params, image) != LR_OK) {
+    if (array_osem(&params, image) != LR_OK) {
         fail_msg("%s, %s, %d subsets: %s", made->name, backend, subsets, log.error);
     }
     lr_operator_destroy(op);
@@ -506,7 +536,7 @@ static lr_lor_data *measure(struct made *made)
     lr_operator *cpu = create(made, "cpu", &log);
     assert_true(data != NULL && cpu != NULL);
     float *image = random_floats(made, made->num_voxels);
-    assert_int_equal(lr_operator_forward(cpu, image, data->values), LR_OK);
+    assert_int_equal(array_forward(cpu, image, data->values), LR_OK);
     free(image);
     lr_operator_destroy(cpu);
     return data;

@@ -37,6 +37,7 @@ struct source {
     int64_t bad_lor; /* gets bad_value; -1 = none */
     float bad_value;
     int64_t longest_span;
+    int64_t asked; /* LORs */
 };
 
 static float factor_of(int64_t lor)
@@ -56,6 +57,7 @@ static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
         before = lor;
         values[k] = lor == source->bad_lor ? source->bad_value : factor_of(lor);
     }
+    source->asked += span->count;
     source->longest_span = span->count > source->longest_span ? span->count : source->longest_span;
     return LR_OK;
 }
@@ -236,8 +238,8 @@ static void check_forward_part(const struct bench *bench, lr_operator *op,
     float *image = random_floats(bench, bench->num_voxels), *all = floats(bench->num_lors);
     float *values = floats(chosen->count), *picked = floats(chosen->count);
     memset(values, -1, (size_t)chosen->count * sizeof(*values)); /* NaN */
-    assert_int_equal(lr_operator_forward(op, image, all), LR_OK);
-    assert_int_equal(lr_operator_forward_part(op, &chosen->selection, image, values), LR_OK);
+    assert_int_equal(array_forward(op, image, all), LR_OK);
+    assert_int_equal(array_forward_part(op, &chosen->selection, image, values), LR_OK);
     for (int64_t k = 0; k < chosen->count; k++) {
         picked[k] = all[lor_at(bench, &chosen->selection, k)];
     }
@@ -259,10 +261,10 @@ static void check_back_part(const struct bench *bench, lr_operator *op, const st
         all[lor_at(bench, &chosen->selection, k)] = values[k];
     }
     memset(aty, -1, (size_t)bench->num_voxels * sizeof(*aty));
-    assert_int_equal(lr_operator_back(op, all, expected), LR_OK);
-    assert_int_equal(lr_operator_back_part(op, &chosen->selection, values, aty), LR_OK);
+    assert_int_equal(array_back(op, all, expected), LR_OK);
+    assert_int_equal(array_back_part(op, &chosen->selection, values, aty), LR_OK);
     assert_same(bench, aty, expected, bench->num_voxels);
-    assert_int_equal(lr_operator_forward_part(op, &chosen->selection, image, ax), LR_OK);
+    assert_int_equal(array_forward_part(op, &chosen->selection, image, ax), LR_OK);
     const double gap = fabs(dot(ax, values, chosen->count) - dot(image, aty, bench->num_voxels));
     assert_true(gap <= 1e-6 * norm(ax, chosen->count) * norm(values, chosen->count));
     float *owned[] = {values, all, image, ax, aty, expected};
@@ -309,8 +311,8 @@ static void add_subsets(const struct bench *bench, lr_operator *op, const float 
             }
         }
         memset(image, -1, (size_t)bench->num_voxels * sizeof(*image));
-        assert_int_equal(data ? lr_operator_back_part(op, &part, values, image)
-                              : lr_operator_sensitivity_part(op, &part, image),
+        assert_int_equal(data ? array_back_part(op, &part, values, image)
+                              : array_sensitivity_part(op, &part, image),
                          LR_OK);
         for (int64_t v = 0; v < bench->num_voxels; v++) {
             sum[v] += image[v];
@@ -326,17 +328,17 @@ static void check_partition(const struct bench *bench, lr_operator *op)
     float *data = random_floats(bench, bench->num_lors);
     float *whole = floats(bench->num_voxels), *sum = floats(bench->num_voxels);
     add_subsets(bench, op, data, sum);
-    assert_int_equal(lr_operator_back(op, data, whole), LR_OK);
+    assert_int_equal(array_back(op, data, whole), LR_OK);
     assert_true(norm(whole, bench->num_voxels) > 0.0);
     assert_same(bench, sum, whole, bench->num_voxels);
     memset(sum, 0, (size_t)bench->num_voxels * sizeof(*sum));
     add_subsets(bench, op, NULL, sum);
-    assert_int_equal(lr_operator_sensitivity_part(op, NULL, whole), LR_OK);
+    assert_int_equal(array_sensitivity_part(op, NULL, whole), LR_OK);
     assert_same(bench, sum, whole, bench->num_voxels);
     for (int64_t k = 0; k < bench->num_lors; k++) {
         data[k] = 1.0f;
     }
-    assert_int_equal(lr_operator_back(op, data, sum), LR_OK);
+    assert_int_equal(array_back(op, data, sum), LR_OK);
     assert_same(bench, sum, whole, bench->num_voxels);
     free(data);
     free(whole);
@@ -368,14 +370,14 @@ static void check_diagonal(struct bench *bench)
     float *image = random_floats(bench, bench->num_voxels), *sum = floats(bench->num_voxels);
     float *data = random_floats(bench, bench->num_lors), *want = floats(bench->num_lors);
     float *ax = floats(bench->num_lors), *aty = floats(bench->num_voxels);
-    assert_int_equal(lr_operator_forward(bench->op, image, ax), LR_OK);
+    assert_int_equal(array_forward(bench->op, image, ax), LR_OK);
     multiply(bench, ax, want);
-    assert_int_equal(lr_operator_forward(bench->scaled, image, ax), LR_OK);
+    assert_int_equal(array_forward(bench->scaled, image, ax), LR_OK);
     assert_true(norm(ax, bench->num_lors) > 0.0);
     assert_same(bench, ax, want, bench->num_lors);
     multiply(bench, data, want);
-    assert_int_equal(lr_operator_back(bench->op, want, sum), LR_OK);
-    assert_int_equal(lr_operator_back(bench->scaled, data, aty), LR_OK);
+    assert_int_equal(array_back(bench->op, want, sum), LR_OK);
+    assert_int_equal(array_back(bench->scaled, data, aty), LR_OK);
     assert_same(bench, aty, sum, bench->num_voxels);
     const double gap = fabs(dot(ax, data, bench->num_lors) - dot(image, aty, bench->num_voxels));
     assert_true(gap <= 1e-6 * norm(ax, bench->num_lors) * norm(data, bench->num_lors));
@@ -388,6 +390,44 @@ static void check_diagonal(struct bench *bench)
 static void test_factors_are_a_diagonal(void **state)
 {
     for_all(*state, check_diagonal);
+}
+
+/* LORs that the source is asked for by a projection forward. */
+static int64_t asked_by(struct bench *bench, const lr_selection *part, float *values)
+{
+    float *image = floats(bench->num_voxels);
+    for (int64_t v = 0; v < bench->num_voxels; v++) {
+        image[v] = 1.0f + (float)(v % 5);
+    }
+    const int64_t before = bench->source.asked;
+    assert_int_equal(array_forward_part(bench->scaled, part, image, values), LR_OK);
+    free(image);
+    return bench->source.asked - before;
+}
+
+/* The same selection, wherever its list lies, is asked for once; another one anew. */
+static void check_kept(struct bench *bench)
+{
+    const int64_t lors = bench->num_lors;
+    int64_t list[3] = {lors / 4, lors / 2, lors - 1}, copy[3], other[3] = {0, lors / 2, lors - 1};
+    float *first = floats(lors), *again = floats(lors);
+    memcpy(copy, list, sizeof(copy));
+    bench->source.asked = 0;
+    assert_int_equal(asked_by(bench, NULL, first), lors);
+    assert_int_equal(asked_by(bench, NULL, again), 0);
+    assert_memory_equal(first, again, (size_t)lors * sizeof(*first));
+    assert_int_equal(asked_by(bench, &(lr_selection){.lors = list, .num_lors = 3}, first), 3);
+    assert_int_equal(asked_by(bench, &(lr_selection){.lors = copy, .num_lors = 3}, again), 0);
+    assert_memory_equal(first, again, 3 * sizeof(*first));
+    assert_int_equal(asked_by(bench, &(lr_selection){.lors = other, .num_lors = 3}, again), 3);
+    assert_int_equal(asked_by(bench, &(lr_selection){.lors = list, .num_lors = 2}, again), 2);
+    free(first);
+    free(again);
+}
+
+static void test_factors_are_kept(void **state)
+{
+    for_all(*state, check_kept);
 }
 
 /* A row, dense. */
@@ -465,8 +505,8 @@ static void expect_sensitivity(const struct bench *bench, const lr_selection *pa
     for (int64_t lor = 0; lor < bench->num_lors; lor++) {
         ones[lor] = 1.0f;
     }
-    assert_int_equal(lr_operator_sensitivity_part(bench->scaled, part, found), LR_OK);
-    assert_int_equal(lr_operator_back_part(bench->scaled, part, ones, expected), LR_OK);
+    assert_int_equal(array_sensitivity_part(bench->scaled, part, found), LR_OK);
+    assert_int_equal(array_back_part(bench->scaled, part, ones, expected), LR_OK);
     assert_true(expected[0] > 0.01f && expected[1] > 0.01f);
     assert_same(bench, found, expected, 2);
 }
@@ -513,17 +553,17 @@ static void check_bad_factors(struct bench *bench)
     for (int k = 0; k < 3; k++) {
         bench->source.bad_lor = 127;
         bench->source.bad_value = bad[k];
-        assert_int_equal(lr_operator_forward(bench->scaled, image, data), LR_BAD_INPUT);
+        assert_int_equal(array_forward(bench->scaled, image, data), LR_BAD_INPUT);
         expect_words(bench, "factor of LOR 127 (crystal ");
-        assert_int_equal(lr_operator_back(bench->scaled, data, image), LR_BAD_INPUT);
-        assert_int_equal(lr_operator_sensitivity(bench->scaled, image), LR_BAD_INPUT);
-        assert_int_equal(lr_operator_back_part(bench->scaled, &pair, data, image), LR_BAD_INPUT);
+        assert_int_equal(array_back(bench->scaled, data, image), LR_BAD_INPUT);
+        assert_int_equal(array_sensitivity(bench->scaled, image), LR_BAD_INPUT);
+        assert_int_equal(array_back_part(bench->scaled, &pair, data, image), LR_BAD_INPUT);
         bench->log.status = LR_OK;
-        assert_int_equal(lr_operator_forward_part(bench->scaled, &pair, image, data), LR_BAD_INPUT);
+        assert_int_equal(array_forward_part(bench->scaled, &pair, image, data), LR_BAD_INPUT);
         expect_words(bench, "127");
         bench->source.bad_lor = -1;
     }
-    assert_int_equal(lr_operator_sensitivity(bench->scaled, image), LR_OK);
+    assert_int_equal(array_sensitivity(bench->scaled, image), LR_OK);
     free(image);
     free(data);
 }
@@ -540,21 +580,21 @@ static void check_faults(struct bench *bench)
     const lr_selection none = {.lors = falling, .num_lors = 0};
     const lr_selection one = {.lors = falling + 1, .num_lors = 1};
     float *image = random_floats(bench, bench->num_voxels), values[2] = {1.0f, NAN};
-    assert_int_equal(lr_operator_forward_part(bench->op, &bad, image, values), LR_USAGE);
-    assert_int_equal(lr_operator_back_part(bench->op, &bad, values, image), LR_USAGE);
-    assert_int_equal(lr_operator_sensitivity_part(bench->op, &bad, image), LR_USAGE);
-    assert_int_equal(lr_operator_forward_part(bench->op, &none, image, NULL), LR_OK);
-    assert_int_equal(lr_operator_forward_part(bench->op, &one, NULL, values), LR_USAGE);
-    assert_int_equal(lr_operator_back_part(bench->op, &one, NULL, image), LR_USAGE);
-    assert_int_equal(lr_operator_sensitivity_part(bench->op, &one, NULL), LR_USAGE);
-    assert_int_equal(lr_operator_back_part(bench->op, &one, values + 1, image), LR_BAD_INPUT);
+    assert_int_equal(array_forward_part(bench->op, &bad, image, values), LR_USAGE);
+    assert_int_equal(array_back_part(bench->op, &bad, values, image), LR_USAGE);
+    assert_int_equal(array_sensitivity_part(bench->op, &bad, image), LR_USAGE);
+    assert_int_equal(array_forward_part(bench->op, &none, image, NULL), LR_OK);
+    assert_int_equal(array_forward_part(bench->op, &one, NULL, values), LR_USAGE);
+    assert_int_equal(array_back_part(bench->op, &one, NULL, image), LR_USAGE);
+    assert_int_equal(array_sensitivity_part(bench->op, &one, NULL), LR_USAGE);
+    assert_int_equal(array_back_part(bench->op, &one, values + 1, image), LR_BAD_INPUT);
     expect_words(bench, "LOR 5 ");
-    assert_int_equal(lr_operator_back_part(bench->op, &none, NULL, image), LR_OK);
+    assert_int_equal(array_back_part(bench->op, &none, NULL, image), LR_OK);
     for (int64_t v = 0; v < bench->num_voxels; v++) {
         assert_true(image[v] == 0.0f);
         image[v] = 1.0f;
     }
-    assert_int_equal(lr_operator_sensitivity_part(bench->op, &none, image), LR_OK);
+    assert_int_equal(array_sensitivity_part(bench->op, &none, image), LR_OK);
     for (int64_t v = 0; v < bench->num_voxels; v++) {
         assert_true(image[v] == 0.0f);
     }
@@ -584,6 +624,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(test_parts_are_parts, given),
         cmocka_unit_test_prestate(test_subsets_sum_to_the_whole, given),
         cmocka_unit_test_prestate(test_factors_are_a_diagonal, given),
+        cmocka_unit_test_prestate(test_factors_are_kept, given),
         cmocka_unit_test_prestate(test_rows_have_factors, given),
         cmocka_unit_test_prestate(test_bad_factors_are_named, given),
         cmocka_unit_test_prestate(test_faults_and_empty_parts, given),

@@ -110,7 +110,7 @@ static float *project(const struct fixture *fixture, const lr_operator_params *p
     for (int64_t v = 0; v < num_voxels; v++) {
         image[v] = 1.0f;
     }
-    assert_int_equal(lr_operator_forward(op, image, data), LR_OK);
+    assert_int_equal(array_forward(op, image, data), LR_OK);
     lr_operator_destroy(op);
     free(image);
     return data;

@@ -15,6 +15,9 @@ struct session {
     lr_lor_data sparse; /* its positive values, see make_sparse */
 };
 
+/* Of the operator; 0 = all processors. */
+static int threads;
+
 /* An operator on the fixture at hand, and the data of a phantom. */
 static void session_open(struct session *s, const char *backend)
 {
@@ -23,6 +26,7 @@ static void session_open(struct session *s, const char *backend)
     lr_operator_params params = fixture_params(&s->fixture, backend, NULL);
     params.rays = 4;
     params.store = LR_STORE_YES;
+    params.threads = threads;
     s->op = fixture_operator(&params);
     for (int64_t v = 0; v < NUM_VOXELS; v++) {
         double p[3];
@@ -32,7 +36,7 @@ static void session_open(struct session *s, const char *backend)
     }
     s->data = lr_lor_data_create(s->fixture.lors, NULL);
     assert_non_null(s->data);
-    assert_int_equal(lr_operator_forward(s->op, s->phantom, s->data->values), LR_OK);
+    assert_int_equal(array_forward(s->op, s->phantom, s->data->values), LR_OK);
 }
 
 static void session_init(struct session *s, const char *backend)
@@ -133,16 +137,16 @@ static void plain_mlem(struct session *s, int iterations, float *image)
     float sensitivity[NUM_VOXELS], back[NUM_VOXELS];
     float *data = calloc((size_t)s->data->count, sizeof(float));
     assert_non_null(data);
-    assert_int_equal(lr_operator_sensitivity(s->op, sensitivity), LR_OK);
+    assert_int_equal(array_sensitivity(s->op, sensitivity), LR_OK);
     for (int v = 0; v < NUM_VOXELS; v++) {
         image[v] = sensitivity[v] > 0.0f ? 1.0f : 0.0f;
     }
     for (int k = 0; k < iterations; k++) {
-        assert_int_equal(lr_operator_forward(s->op, image, data), LR_OK);
+        assert_int_equal(array_forward(s->op, image, data), LR_OK);
         for (int64_t l = 0; l < s->data->count; l++) {
             data[l] = data[l] > 0.0f ? s->data->values[l] / data[l] : 0.0f;
         }
-        assert_int_equal(lr_operator_back(s->op, data, back), LR_OK);
+        assert_int_equal(array_back(s->op, data, back), LR_OK);
         for (int v = 0; v < NUM_VOXELS; v++) {
             image[v] = sensitivity[v] > 0.0f ? image[v] / sensitivity[v] * back[v] : 0.0f;
         }
@@ -163,18 +167,18 @@ static void test_one_subset_is_mlem(void **state)
     struct seen dense = {0}, sparse = {0};
     params.iteration = see;
     params.user = &dense;
-    assert_int_equal(lr_osem(&params, s.image), LR_OK);
+    assert_int_equal(array_osem(&params, s.image), LR_OK);
     assert_int_equal(dense.count, 6);
     assert_true(difference(plain, s.image) < 1e-5);
     params.data = &s.sparse;
     params.user = &sparse;
-    assert_int_equal(lr_osem(&params, s.other), LR_OK);
+    assert_int_equal(array_osem(&params, s.other), LR_OK);
     assert_true(difference(plain, s.other) < 1e-5);
     assert_close(sparse.last.log_likelihood, dense.last.log_likelihood, 1e-6);
     assert_close(sparse.last.estimated_counts, dense.last.estimated_counts, 1e-6);
     assert_close(sparse.last.measured_counts, dense.last.measured_counts, 1e-12);
     const lr_mlem_params mlem = {.op = s.op, .data = s.data, .iterations = 6};
-    assert_int_equal(lr_mlem(&mlem, s.other), LR_OK);
+    assert_int_equal(array_mlem(&mlem, s.other), LR_OK);
     assert_memory_equal(s.image, s.other, sizeof(s.image));
     session_finish(&s);
 }
@@ -189,7 +193,7 @@ static bool stop_before(void *user, const char *what, double done, double total)
 {
     struct stop *stop = user;
     assert_true(done <= total);
-    return strcmp(what, "reconstructing") != 0 || stop->visits++ < stop->last;
+    return strncmp(what, "iteration", 9) != 0 || stop->visits++ < stop->last;
 }
 
 /* What is measured in each subset, where the phantom and so the image reach all. */
@@ -214,7 +218,7 @@ static void subset_sensitivity(const struct session *s, const int32_t *subset_of
             pairs[part.num_pairs++] = pair;
         }
     }
-    assert_int_equal(lr_operator_sensitivity_part(s->op, &part, sensitivity), LR_OK);
+    assert_int_equal(array_sensitivity_part(s->op, &part, sensitivity), LR_OK);
 }
 
 /* After each visit, here stopped at, sum_j s_j x_j is what was measured in that subset; voxels that
@@ -238,7 +242,7 @@ static void test_each_visit_spreads_its_counts(void **state)
         lr_osem_params params = osem_params(&s, 2, SUBSETS);
         params.data = n < 6 ? s.data : &s.sparse;
         params.progress = &progress;
-        assert_int_equal(lr_osem(&params, s.image), LR_CANCELLED);
+        assert_int_equal(array_osem(&params, s.image), LR_CANCELLED);
         const int subset = order[(stop.last - 1) % SUBSETS];
         subset_sensitivity(&s, subset_of, subset, sensitivity);
         double spread = 0.0;
@@ -270,7 +274,7 @@ static void test_iterations_keep_the_sum_rule(void **state)
     lr_osem_params params = osem_params(&s, 4, SUBSETS);
     params.iteration = see;
     params.user = &seen;
-    assert_int_equal(lr_osem(&params, s.image), LR_OK);
+    assert_int_equal(array_osem(&params, s.image), LR_OK);
     assert_int_equal(seen.count, 4);
     assert_close(seen.last.measured_counts + seen.last.left_out_counts, counts, 1e-12);
     assert_close(seen.last.sensitive_counts, seen.last.measured_counts, 1e-5);
@@ -287,7 +291,7 @@ static double likelihood_of(const struct session *s, const float *image)
                                  .iterations = 1,
                                  .iteration = see,
                                  .user = &seen};
-    assert_int_equal(lr_mlem(&mlem, out), LR_OK);
+    assert_int_equal(array_mlem(&mlem, out), LR_OK);
     return seen.last.log_likelihood;
 }
 
@@ -295,7 +299,7 @@ static double likelihood_of(const struct session *s, const float *image)
 static double shortfall(struct session *s, int iterations, int subsets)
 {
     const lr_osem_params params = osem_params(s, iterations, subsets);
-    assert_int_equal(lr_osem(&params, s->image), LR_OK);
+    assert_int_equal(array_osem(&params, s->image), LR_OK);
     return likelihood_of(s, s->phantom) - likelihood_of(s, s->image);
 }
 
@@ -327,10 +331,10 @@ static void test_sparse_is_dense(void **state)
     lr_osem_params params = osem_params(&s, 3, SUBSETS);
     params.iteration = see;
     params.user = &dense;
-    assert_int_equal(lr_osem(&params, s.image), LR_OK);
+    assert_int_equal(array_osem(&params, s.image), LR_OK);
     params.data = &s.sparse;
     params.user = &sparse;
-    assert_int_equal(lr_osem(&params, s.other), LR_OK);
+    assert_int_equal(array_osem(&params, s.other), LR_OK);
     assert_true(difference(s.image, s.other) < 1e-5);
     assert_close(dense.last.log_likelihood, sparse.last.log_likelihood, 1e-6);
     assert_close(dense.last.estimated_counts, sparse.last.estimated_counts, 1e-6);
@@ -392,7 +396,7 @@ static void test_additive_source_is_additive_data(void **state)
             seen = (struct seen){0};
             params.iteration = see;
             params.user = &seen;
-            assert_int_equal(lr_osem(&params, k == 0 ? s.image : s.other), LR_OK);
+            assert_int_equal(array_osem(&params, k == 0 ? s.image : s.other), LR_OK);
             first = k == 0 ? seen : first;
             assert_true(difference(s.image, k == 0 ? s.image : s.other) < 1e-5);
             assert_close(seen.last.log_likelihood, first.last.log_likelihood, 1e-6);
@@ -427,14 +431,14 @@ static void test_additive_term_reaches_counts(void **state)
         params.iteration = see;
         params.user = &seen;
         s.log.num_warnings = 0;
-        assert_int_equal(lr_osem(&params, s.image), LR_OK);
+        assert_int_equal(array_osem(&params, s.image), LR_OK);
         assert_int_equal(seen.last.left_out_lors, 5);
         assert_close(seen.last.left_out_counts, 10.0, 1e-12);
         assert_int_equal(s.log.num_warnings, 1);
         assert_non_null(strstr(s.log.warning, "5 LORs with 10 counts"));
         seen = (struct seen){0};
         params.additive_source = lr_crystal_product_source(&additive.product);
-        assert_int_equal(lr_osem(&params, s.image), LR_OK);
+        assert_int_equal(array_osem(&params, s.image), LR_OK);
         assert_int_equal(seen.last.left_out_lors, 0);
     }
     lr_lor_data_destroy(additive.dense);
@@ -460,7 +464,7 @@ static void test_empty_subset_is_passed_over(void **state)
         lr_osem_params params = osem_params(&s, 2, SUBSETS);
         params.data = k ? &s.sparse : s.data;
         s.log.num_warnings = 0;
-        assert_int_equal(lr_osem(&params, k ? s.other : s.image), LR_OK);
+        assert_int_equal(array_osem(&params, k ? s.other : s.image), LR_OK);
         assert_int_equal(s.log.num_warnings, 1);
         assert_non_null(strstr(s.log.warning, "a subset of 4 has no counts"));
     }
@@ -484,7 +488,7 @@ static void test_no_counts_give_no_image(void **state)
     for (int subsets = 1; subsets <= SUBSETS; subsets += 3) {
         lr_osem_params params = osem_params(&s, 1, subsets);
         params.data = &none;
-        assert_int_equal(lr_osem(&params, s.image), LR_OK);
+        assert_int_equal(array_osem(&params, s.image), LR_OK);
         for (int v = 0; v < NUM_VOXELS; v++) {
             assert_true(s.image[v] == 0.0f);
         }
@@ -499,7 +503,7 @@ static void expect(struct session *s, const lr_osem_params *params, lr_status st
 {
     s->log.error[0] = '\0';
     s->log.status = LR_OK;
-    assert_int_equal(lr_osem(params, s->image), status);
+    assert_int_equal(array_osem(params, s->image), status);
     assert_int_equal(s->log.status, status);
     if (strstr(s->log.error, words) == NULL) {
         fail_msg("\"%s\" does not say \"%s\"", s->log.error, words);
@@ -548,6 +552,30 @@ static void test_bad_input(void **state)
     session_finish(&s);
 }
 
+/* --- threads --- */
+
+static lr_status see_place(void *user, const lr_iteration *done)
+{
+    const char *wanted = user;
+    assert_string_equal(lr_place_get_info(done->image->place).device, wanted);
+    return LR_OK;
+}
+
+/* What is done with images and counts on the host takes no more threads than the operator. */
+static void test_threads_are_the_operators(void **state)
+{
+    struct session s;
+    threads = 1;
+    session_init(&s, *state);
+    lr_osem_params params = osem_params(&s, 1, SUBSETS);
+    params.iteration = see_place;
+    params.user = "CPU, 1 thread";
+    assert_null(lr_operator_place(s.op)); /* its matrix is kept */
+    assert_int_equal(array_osem(&params, s.image), LR_OK);
+    session_finish(&s);
+    threads = 0;
+}
+
 int main(int argc, char **argv)
 {
     const char *backend = argc > 1 ? argv[1] : "cpu";
@@ -566,6 +594,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(test_empty_subset_is_passed_over, given),
         cmocka_unit_test_prestate(test_no_counts_give_no_image, given),
         cmocka_unit_test_prestate(test_bad_input, given),
+        cmocka_unit_test_prestate(test_threads_are_the_operators, given),
     };
     return cmocka_run_group_tests_name(backend, tests, NULL, NULL);
 }

@@ -401,6 +401,38 @@ static inline float *alone_random_values(struct alone *alone)
     return values;
 }
 
+/* Back-projects values [num_values] by a device of the test's into image [num_voxels]. */
+typedef void (*alone_back)(struct alone *alone, void *device, const float *values, double *image);
+
+/* Values one by one, `count` of them, which are the elements of their LORs. */
+static inline void alone_check_back_values(struct alone *alone, void *device, alone_back back,
+                                           int count)
+{
+    double *image = test_alloc(alone->num_voxels, sizeof(*image));
+    struct alone_values chosen = alone_choose_values(alone, count);
+    for (int k = 0; k < chosen.count; k++) {
+        float *values = test_alloc(alone->num_values, sizeof(*values));
+        values[chosen.value[k]] = 1;
+        back(alone, device, values, image);
+        alone_compare_value(alone, "back", chosen.value[k], image);
+        free(values);
+    }
+    free(chosen.value);
+    free(image);
+}
+
+/* And all at once. */
+static inline void alone_check_back(struct alone *alone, void *device, alone_back back, int count)
+{
+    double *image = test_alloc(alone->num_voxels, sizeof(*image));
+    float *values = alone_random_values(alone);
+    back(alone, device, values, image);
+    alone_compare_sums(alone, "back", values, image);
+    alone_check_back_values(alone, device, back, count);
+    free(values);
+    free(image);
+}
+
 static inline int alone_divide_up(int64_t count, int64_t size)
 {
     return (int)((count + size - 1) / size);

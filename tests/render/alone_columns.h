@@ -11,6 +11,7 @@
 #include "common/bindings.h"
 #include "render/columns_scene.h"
 #include "render/columns_window.h"
+#include "render/loop_limit.h"
 
 /* --- scanners --- */
 

@@ -118,9 +118,9 @@ static void check_forward(struct alone *alone, struct lr_compute *compute)
 /* --- back --- */
 
 /* The sums of the images, added up for their voxels here. */
-static void back_alone(struct alone *alone, struct lr_compute *compute, const float *values,
-                       double *image)
+static void back_alone(struct alone *alone, void *device, const float *values, double *image)
 {
+    struct lr_compute *compute = device;
     struct images images;
     const struct lr_rows rows = alone_rows(alone);
     struct gl_buffer *buffer = make_buffer(alone, 4 * alone->num_values, values);
@@ -140,20 +140,7 @@ static void back_alone(struct alone *alone, struct lr_compute *compute, const fl
 
 static void check_back(struct alone *alone, struct lr_compute *compute)
 {
-    double *image = test_alloc(alone->num_voxels, sizeof(*image));
-    float *values = alone_random_values(alone);
-    back_alone(alone, compute, values, image);
-    alone_compare_sums(alone, "back", values, image);
-    struct alone_values chosen = alone_choose_values(alone, NUM_VALUES);
-    for (int k = 0; k < chosen.count; k++) {
-        memset(values, 0, (size_t)alone->num_values * sizeof(*values));
-        values[chosen.value[k]] = 1;
-        back_alone(alone, compute, values, image);
-        alone_compare_value(alone, "back", chosen.value[k], image);
-    }
-    free(chosen.value);
-    free(values);
-    free(image);
+    alone_check_back(alone, compute, back_alone, NUM_VALUES);
 }
 
 /* --- cases --- */

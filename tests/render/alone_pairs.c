@@ -127,9 +127,9 @@ static void check_forward(struct alone *alone, struct lr_pairs *pairs)
 
 /* --- back --- */
 
-static void back_alone(struct alone *alone, struct lr_pairs *pairs, const float *values,
-                       double *image)
+static void back_alone(struct alone *alone, void *device, const float *values, double *image)
 {
+    struct lr_pairs *pairs = device;
     float *sums = test_alloc(alone->num_voxels, sizeof(*sums));
     struct gl_buffer *list = upload_list(alone, pairs);
     struct gl_buffer *buffer = gl_buffer_create(
@@ -150,20 +150,7 @@ static void back_alone(struct alone *alone, struct lr_pairs *pairs, const float 
 
 static void check_back(struct alone *alone, struct lr_pairs *pairs)
 {
-    double *image = test_alloc(alone->num_voxels, sizeof(*image));
-    float *values = alone_random_values(alone);
-    back_alone(alone, pairs, values, image);
-    alone_compare_sums(alone, "back", values, image);
-    struct alone_values chosen = alone_choose_values(alone, NUM_VALUES);
-    for (int k = 0; k < chosen.count; k++) {
-        memset(values, 0, (size_t)alone->num_values * sizeof(*values));
-        values[chosen.value[k]] = 1;
-        back_alone(alone, pairs, values, image);
-        alone_compare_value(alone, "back", chosen.value[k], image);
-    }
-    free(chosen.value);
-    free(values);
-    free(image);
+    alone_check_back(alone, pairs, back_alone, NUM_VALUES);
 }
 
 /* --- rows --- */

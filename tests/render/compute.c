@@ -237,7 +237,7 @@ static void test_deterministic(void **unused)
                                   .store = LR_STORE_NO});
         assert_non_null(op);
         data[round] = test_alloc(lors->count, sizeof(**data));
-        assert_int_equal(lr_operator_forward(op, image->values, data[round]), LR_OK);
+        assert_int_equal(array_forward(op, image->values, data[round]), LR_OK);
         lr_operator_destroy(op);
     }
     double largest = 0;

@@ -521,8 +521,8 @@ static void check_whole(struct bench *bench, lr_operator *op, const char *what)
 {
     float *data = test_alloc(bench->num_lors, sizeof(*data));
     float *image = test_alloc(bench->num_voxels, sizeof(*image));
-    stage_check(&bench->question, lr_operator_forward(op, bench->image, data) == LR_OK);
-    stage_check(&bench->question, lr_operator_back(op, bench->values, image) == LR_OK);
+    stage_check(&bench->question, array_forward(op, bench->image, data) == LR_OK);
+    stage_check(&bench->question, array_back(op, bench->values, image) == LR_OK);
     check_near(bench, what, data, bench->forward, bench->num_lors);
     check_near(bench, what, image, bench->backward, bench->num_voxels);
     double left = 0, right = 0;
@@ -582,13 +582,12 @@ static void check_parts(struct bench *bench, bool by_pairs)
         const lr_selection part = part_of(bench, by_pairs, parity, list);
         const int64_t count = lr_selection_count(lors, &part);
         stage_check(&bench->question,
-                    lr_operator_forward_part(bench->op, &part, bench->image, part_data) == LR_OK);
+                    array_forward_part(bench->op, &part, bench->image, part_data) == LR_OK);
         for (int64_t k = 0; k < count; k++) {
             data[lor_at(lors, &part, k)] = part_data[k];
             part_data[k] = bench->values[lor_at(lors, &part, k)];
         }
-        stage_check(&bench->question,
-                    lr_operator_back_part(bench->op, &part, part_data, image) == LR_OK);
+        stage_check(&bench->question, array_back_part(bench->op, &part, part_data, image) == LR_OK);
         for (int64_t k = 0; k < bench->num_voxels; k++) {
             sum[k] += image[k];
         }

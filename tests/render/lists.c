@@ -151,15 +151,15 @@ static void check_forward(const struct bench *bench, const char *name, const lr_
     float *all = test_alloc(bench->lors->count, sizeof(*all));
     float *expected = test_alloc(part->num_lors, sizeof(*all));
     float *found = random_floats(bench->state, part->num_lors);
-    assert_int_equal(lr_operator_forward(bench->op, image, all), LR_OK);
+    assert_int_equal(array_forward(bench->op, image, all), LR_OK);
     assert_true(largest_of(all, bench->lors->count) > 0.0);
     for (int64_t k = 0; k < part->num_lors; k++) {
         expected[k] = all[part->lors[k]];
     }
-    assert_int_equal(lr_operator_forward_part(bench->op, part, image, found), LR_OK);
+    assert_int_equal(array_forward_part(bench->op, part, image, found), LR_OK);
     assert_true(lr_operator_device_seconds(bench->op) > 0.0); /* columns serve: this is no pick */
     assert_same(&(struct compared){name, found, expected, part->num_lors}, forward_rounding);
-    assert_int_equal(lr_operator_forward_part(bench->op, part, image, expected), LR_OK);
+    assert_int_equal(array_forward_part(bench->op, part, image, expected), LR_OK);
     assert_memory_equal(found, expected, (size_t)part->num_lors * sizeof(*found));
     free(image);
     free(all);
@@ -177,12 +177,11 @@ static void check_back(const struct bench *bench, const char *name, const lr_sel
     for (int64_t k = 0; k < part->num_lors; k++) {
         all[part->lors[k]] = values != NULL ? values[k] : 1.0f;
     }
-    assert_int_equal(lr_operator_back(bench->op, all, expected), LR_OK);
+    assert_int_equal(array_back(bench->op, all, expected), LR_OK);
     assert_true(largest_of(expected, bench->num_voxels) > 0.0);
     for (int turn = 0; turn < 2; turn++) {
-        const lr_status status = values != NULL
-                                     ? lr_operator_back_part(bench->op, part, values, found)
-                                     : lr_operator_sensitivity_part(bench->op, part, found);
+        const lr_status status = values != NULL ? array_back_part(bench->op, part, values, found)
+                                                : array_sensitivity_part(bench->op, part, found);
         assert_int_equal(status, LR_OK);
         if (turn == 0) {
             assert_same(&(struct compared){name, found, expected, bench->num_voxels},
@@ -201,8 +200,8 @@ static void check_adjoint(const struct bench *bench, const lr_selection *part, c
     float *image = random_floats(bench->state, bench->num_voxels);
     float *ax = test_alloc(part->num_lors, sizeof(*ax));
     float *aty = test_alloc(bench->num_voxels, sizeof(*aty));
-    assert_int_equal(lr_operator_forward_part(bench->op, part, image, ax), LR_OK);
-    assert_int_equal(lr_operator_back_part(bench->op, part, values, aty), LR_OK);
+    assert_int_equal(array_forward_part(bench->op, part, image, ax), LR_OK);
+    assert_int_equal(array_back_part(bench->op, part, values, aty), LR_OK);
     const double gap = fabs(dot(ax, values, part->num_lors) - dot(image, aty, bench->num_voxels));
     const double scale = sqrt(dot(ax, ax, part->num_lors) * dot(values, values, part->num_lors));
     assert_true(scale > 0.0 && gap <= 1e-6 * scale);
@@ -300,9 +299,9 @@ static void test_out_of_coincidence_is_zero(void **unused)
     part.num_lors = kept;
     assert_true(kept > 10);
     float *image = random_floats(&state, bench.num_voxels), *values = random_floats(&state, kept);
-    assert_int_equal(lr_operator_forward_part(bench.op, &part, image, values), LR_OK);
+    assert_int_equal(array_forward_part(bench.op, &part, image, values), LR_OK);
     assert_true(largest_of(values, kept) == 0.0);
-    assert_int_equal(lr_operator_sensitivity_part(bench.op, &part, image), LR_OK);
+    assert_int_equal(array_sensitivity_part(bench.op, &part, image), LR_OK);
     assert_true(largest_of(image, bench.num_voxels) == 0.0);
     free(image);
     free(values);
@@ -323,8 +322,8 @@ static void test_one_and_none(void **unused)
     check_forward(&bench, "one", &one);
     check_back(&bench, "one", &one, &value);
     float *image = random_floats(&state, bench.num_voxels);
-    assert_int_equal(lr_operator_forward_part(bench.op, &none, image, NULL), LR_OK);
-    assert_int_equal(lr_operator_back_part(bench.op, &none, &value, image), LR_OK);
+    assert_int_equal(array_forward_part(bench.op, &none, image, NULL), LR_OK);
+    assert_int_equal(array_back_part(bench.op, &none, &value, image), LR_OK);
     assert_true(largest_of(image, bench.num_voxels) == 0.0);
     free(image);
     bench_finish(&bench);
@@ -339,7 +338,7 @@ static void sum_singles(const struct bench *bench, const lr_selection *part, con
     float *image = test_alloc(bench->num_voxels, sizeof(*image));
     for (int64_t k = 0; k < part->num_lors; k++) {
         const lr_selection one = {.lors = part->lors + k, .num_lors = 1};
-        assert_int_equal(lr_operator_sensitivity_part(bench->op, &one, image), LR_OK);
+        assert_int_equal(array_sensitivity_part(bench->op, &one, image), LR_OK);
         for (int64_t v = 0; v < bench->num_voxels; v++) {
             sums[v] += (double)values[k] * (double)image[v];
         }
@@ -366,7 +365,7 @@ static void test_fixed_point_keeps_small_voxels(void **unused)
     for (int64_t k = 0; k < part.num_lors; k++) {
         values[k] = (float)pow(10.0, random_between(&state, -6, 0));
     }
-    assert_int_equal(lr_operator_back_part(bench.op, &part, values, image), LR_OK);
+    assert_int_equal(array_back_part(bench.op, &part, values, image), LR_OK);
     sum_singles(&bench, &part, values, sums);
     int seen = 0;
     for (int64_t v = 0; v < bench.num_voxels; v++) {
@@ -402,7 +401,7 @@ static void test_overflow_is_worked_out_anew(void **unused)
         skip();
     }
     float sensitivity;
-    assert_int_equal(lr_operator_sensitivity(bench.op, &sensitivity), LR_OK);
+    assert_int_equal(array_sensitivity(bench.op, &sensitivity), LR_OK);
     assert_true(sensitivity > 4.0f);
     check_list(&bench, "near a face", 0.5);
     const lr_selection part = choose(&bench, 1.0);
@@ -430,11 +429,11 @@ static void test_deterministic_has_the_same_bits(void **unused)
         float *image = random_floats(&state, plain.num_voxels);
         float *expected = test_alloc(plain.lors->count, sizeof(*expected));
         float *found = random_floats(&state, plain.lors->count);
-        assert_int_equal(lr_operator_forward(plain.op, image, expected), LR_OK);
+        assert_int_equal(array_forward(plain.op, image, expected), LR_OK);
         assert_true(largest_of(expected, plain.lors->count) > 0.0);
-        assert_int_equal(lr_operator_forward(fixed.op, image, found), LR_OK);
+        assert_int_equal(array_forward(fixed.op, image, found), LR_OK);
         assert_same(&(struct compared){question.scanner, found, expected, plain.lors->count}, 2e-6);
-        assert_int_equal(lr_operator_forward(fixed.op, image, expected), LR_OK);
+        assert_int_equal(array_forward(fixed.op, image, expected), LR_OK);
         assert_memory_equal(found, expected, (size_t)plain.lors->count * sizeof(*found));
         free(image);
         free(expected);

@@ -94,7 +94,7 @@ static float *forward(const struct question *question, const char *backend, cons
     struct test_log log;
     lr_operator *op = open_operator(question, backend, &log);
     float *data = test_alloc(question->lors->count, sizeof(*data));
-    if (lr_operator_forward(op, image, data) != LR_OK) {
+    if (array_forward(op, image, data) != LR_OK) {
         fail_msg("%s: %s", backend, log.error);
     }
     lr_operator_destroy(op);
@@ -106,7 +106,7 @@ static float *back(const struct question *question, const char *backend, const f
     struct test_log log;
     lr_operator *op = open_operator(question, backend, &log);
     float *image = test_alloc(lr_grid_num_voxels(question->grid), sizeof(*image));
-    if (lr_operator_back(op, data, image) != LR_OK) {
+    if (array_back(op, data, image) != LR_OK) {
         fail_msg("%s: %s", backend, log.error);
     }
     lr_operator_destroy(op);
@@ -395,7 +395,7 @@ static void check_part(const struct question *question, const struct part *part,
     for (int64_t k = 0; k < count; k++) {
         picked[k] = all[part->lors[k]];
     }
-    assert_int_equal(lr_operator_forward_part(op, &part->selection, image, values), LR_OK);
+    assert_int_equal(array_forward_part(op, &part->selection, image, values), LR_OK);
     check_near(values, picked, count);
     for (int ones = 0; ones < 2; ones++) {
         for (int64_t k = 0; k < count; k++) {
@@ -403,8 +403,8 @@ static void check_part(const struct question *question, const struct part *part,
             among[part->lors[k]] = values[k];
         }
         float *expected = back(&whole, "compute", among);
-        assert_int_equal(ones ? lr_operator_sensitivity_part(op, &part->selection, sum)
-                              : lr_operator_back_part(op, &part->selection, values, sum),
+        assert_int_equal(ones ? array_sensitivity_part(op, &part->selection, sum)
+                              : array_back_part(op, &part->selection, values, sum),
                          LR_OK);
         check_near(sum, expected, num_voxels);
         free(expected);

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * Crystal penetration of the compute backend against the cpu backend: the same lines, in float. */
+#include "backend_arrays.h"
 #include "stage.h"
 
 /* Lengths come from coordinates that are good to 6e-8 of the point's distance, divided by the
@@ -206,10 +207,17 @@ static void check_projections(const struct question *question, int64_t max_memor
         }
     }
     const struct lr_backend *a = &cpu.backend, *b = &compute.backend;
-    assert_int_equal(a->fns->forward(a->self, in[0], out[1]), LR_OK);
-    assert_int_equal(a->fns->back(a->self, in[1], out[0]), LR_OK);
-    assert_int_equal(b->fns->forward(b->self, in_float[0], out_float[1]), LR_OK);
-    assert_int_equal(b->fns->back(b->self, in_float[1], out_float[0]), LR_OK);
+    lr_vector doubles[2][2], floats[2][2]; /* in, out */
+    for (int k = 0; k < 2; k++) {
+        doubles[0][k] = lr_vector_of_doubles(in[k], num[k]);
+        doubles[1][k] = lr_vector_of_doubles(out[k], num[k]);
+        floats[0][k] = lr_vector_of_floats(in_float[k], num[k]);
+        floats[1][k] = lr_vector_of_floats(out_float[k], num[k]);
+    }
+    assert_int_equal(backend_forward(a, doubles[0][0], doubles[1][1]), LR_OK);
+    assert_int_equal(backend_back(a, doubles[0][1], doubles[1][0]), LR_OK);
+    assert_int_equal(backend_forward(b, floats[0][0], floats[1][1]), LR_OK);
+    assert_int_equal(backend_back(b, floats[0][1], floats[1][0]), LR_OK);
     const double back = distance(out_float[0], out[0], num[0]);
     const double forward = distance(out_float[1], out[1], num[1]);
     print_message("limit %lld: forward %.1e, back %.1e\n", (long long)max_memory_bytes, forward,

@@ -3,6 +3,7 @@
  *
  * Forward and back-projection of the raster backend against its own rows: adjoint, windows of LORs,
  * the same bits every time. */
+#include "backend_arrays.h"
 #include "stage.h"
 
 /* Relative to the norms, in float. */
@@ -109,9 +110,20 @@ struct vectors {
     float *projected, *gathered; /* A image, A^T data */
 };
 
+static lr_status forward(const struct bench *bench, const float *image, float *data)
+{
+    return backend_forward(&bench->backend, lr_vector_of_floats(image, bench->num_voxels),
+                           lr_vector_of_floats(data, bench->lors->count));
+}
+
+static lr_status back(const struct bench *bench, const float *data, float *image)
+{
+    return backend_back(&bench->backend, lr_vector_of_floats(data, bench->lors->count),
+                        lr_vector_of_floats(image, bench->num_voxels));
+}
+
 static void project(struct bench *bench, struct vectors *vectors, uint64_t *state)
 {
-    void *self = bench->backend.self;
     vectors->image = random_values(bench->num_voxels, state);
     vectors->data = random_values(bench->lors->count, state);
     vectors->image[7] = 0;
@@ -119,9 +131,8 @@ static void project(struct bench *bench, struct vectors *vectors, uint64_t *stat
     vectors->gathered = test_alloc(bench->num_voxels, sizeof(float));
     vectors->projected[0] = 123; /* outputs are overwritten */
     vectors->gathered[0] = 123;
-    stage_check(bench,
-                bench->backend.fns->forward(self, vectors->image, vectors->projected) == LR_OK);
-    stage_check(bench, bench->backend.fns->back(self, vectors->data, vectors->gathered) == LR_OK);
+    stage_check(bench, forward(bench, vectors->image, vectors->projected) == LR_OK);
+    stage_check(bench, back(bench, vectors->data, vectors->gathered) == LR_OK);
 }
 
 static void vectors_finish(struct vectors *vectors)
@@ -305,12 +316,12 @@ static void test_zeros(void **unused)
     float *image = test_alloc(bench.num_voxels, sizeof(*image));
     float *data = test_alloc(bench.lors->count, sizeof(*data));
     data[17] = 5;
-    stage_check(&bench, bench.backend.fns->forward(bench.backend.self, image, data) == LR_OK);
+    stage_check(&bench, forward(&bench, image, data) == LR_OK);
     for (int64_t lor = 0; lor < bench.lors->count; lor++) {
         assert_true(data[lor] == 0.0f);
     }
     image[3] = 5;
-    stage_check(&bench, bench.backend.fns->back(bench.backend.self, data, image) == LR_OK);
+    stage_check(&bench, back(&bench, data, image) == LR_OK);
     for (int64_t voxel = 0; voxel < bench.num_voxels; voxel++) {
         assert_true(image[voxel] == 0.0f);
     }
@@ -348,16 +359,16 @@ static void test_progress_and_cancel(void **unused)
     uint64_t state = 1;
     float *image = random_values(bench.num_voxels, &state);
     float *data = random_values(bench.lors->count, &state);
-    stage_check(&bench, bench.backend.fns->forward(bench.backend.self, image, data) == LR_OK);
+    stage_check(&bench, forward(&bench, image, data) == LR_OK);
     assert_true(watch.calls > 3);
     assert_close(watch.last, 1, 1e-9);
     watch = (struct watch){.stop_after = 2};
-    assert_int_equal(bench.backend.fns->forward(bench.backend.self, image, data), LR_CANCELLED);
+    assert_int_equal(forward(&bench, image, data), LR_CANCELLED);
     watch = (struct watch){.stop_after = 2};
-    assert_int_equal(bench.backend.fns->back(bench.backend.self, data, image), LR_CANCELLED);
+    assert_int_equal(back(&bench, data, image), LR_CANCELLED);
     /* Cancelled work leaves a backend that works. */
     watch = (struct watch){0};
-    stage_check(&bench, bench.backend.fns->back(bench.backend.self, data, image) == LR_OK);
+    stage_check(&bench, back(&bench, data, image) == LR_OK);
     free(image);
     free(data);
     bench_close(&bench);

@@ -99,8 +99,8 @@ static void library_run(const struct bench *bench, int iterations, int subsets,
                                                            .samples = {1, 1, 1},
                                                            .store = LR_STORE_YES});
     library->data = lr_lor_data_create(bench->view.lors, NULL);
-    assert_int_equal(
-        lr_operator_forward(library->op, bench->view.image->values, library->data->values), LR_OK);
+    assert_int_equal(array_forward(library->op, bench->view.image->values, library->data->values),
+                     LR_OK);
     for (int64_t n = 0; n < library->data->count; n++) {
         sum += library->data->values[n];
     }
@@ -117,7 +117,7 @@ static void library_run(const struct bench *bench, int iterations, int subsets,
                                    .subsets = subsets,
                                    .iteration = note,
                                    .user = library};
-    assert_int_equal(lr_osem(&params, library->image), LR_OK);
+    assert_int_equal(array_osem(&params, library->image), LR_OK);
 }
 
 static void library_finish(struct library *library)

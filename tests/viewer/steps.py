@@ -7,7 +7,8 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / "cli"), str(ROOT / "tools" / "gallery")]
 
 from png import read as read_png  # noqa: E402,F401
-from program import HANG_S, SMALL_RING, ProgramTest, main, write_nifti  # noqa: E402,F401
+from program import (HANG_S, SMALL_RING, ProgramTest, main, preloadable,  # noqa: E402,F401
+                     read_nifti, write_nifti)
 
 # Where the voxel panel's picture lies in a window of 1280 x 800, in pixels.
 SHEET = (888, 220, 1188, 520)

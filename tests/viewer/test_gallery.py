@@ -12,7 +12,7 @@ BLOCK = 8
 # Of the full range. Drivers draw lines and edges differently by up to a pixel, and one number tells
 # of frames a second: that stays below a third of these. A picture of another module exceeds them.
 MEAN, WORST = 0.010, 0.15
-NAMES = ["view-voxel", "view-sheet", "view-weights", "view-exact", "view-lor", "view-volume",
+NAMES = ["view-start", "view-voxel", "view-sheet", "view-weights", "view-exact", "view-lor", "view-volume",
          "view-doctor", "view-direct"]
 SLOW_NAMES = ["view-mmr", "view-recon", "view-sensitivity"]
 

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import h5py
 
-from steps import SHEET, SMALL_RING, ViewTest, crystals, main, read_png, write_nifti
+from steps import (SHEET, SMALL_RING, ViewTest, crystals, main, preloadable, read_png,
+                   write_nifti)
 
 READY = ["open scanner ring.yaml", "wait"]
 
@@ -473,9 +474,13 @@ coincidence: {field_of_view_mm: 68}
 class Loss(ViewTest):
     """The driver resets the context: a sentence, exit code 4, and files that are whole.
     lose_context.c stands in for the driver."""
+    def setUp(self):
+        super().setUp()
+        self.library = preloadable(os.environ["LORASTER_LOSE_CONTEXT"], self.addCleanup)
+
     def environment(self, number):
         sanitizer = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
-        return dict(os.environ, LD_PRELOAD=self.preload(os.environ["LORASTER_LOSE_CONTEXT"]),
+        return dict(os.environ, LD_PRELOAD=self.library,
                     LOSE_CONTEXT_AT=str(number), LOSE_CONTEXT_COUNT=self.path("count"),
                     ASAN_OPTIONS=sanitizer)
 

@@ -3,12 +3,14 @@
 """The viewer in a real window, with a mouse and a keyboard: Xvfb is the screen, xdotool the hands."""
 import ctypes
 import os
+import random
 import shutil
 import subprocess
 import threading
 import time
 
-from steps import HANG_S, SHEET, ViewTest, crystals, main
+from eye import Eye, value_at
+from steps import HANG_S, SHEET, ViewTest, crystals, main, read_nifti
 
 XVFB_STOP_S = 10.0 # before it is killed
 
@@ -16,11 +18,11 @@ XVFB_STOP_S = 10.0 # before it is killed
 class Screen:
     """An X server of our own, which picks its number itself. It stays as it is when a client leaves
     and none is left for a moment: else it begins anew, and whoever comes then is turned away."""
-    def __init__(self, size):
+    def __init__(self, size, *more):
         read, write = os.pipe()
         self.server = subprocess.Popen(
             ["Xvfb", "-displayfd", str(write), "-screen", "0", f"{size[0]}x{size[1]}x24",
-             "-nolisten", "tcp", "-noreset"], pass_fds=[write], stdout=subprocess.DEVNULL,
+             "-nolisten", "tcp", "-noreset", *more], pass_fds=[write], stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL)
         os.close(write)
         with os.fdopen(read) as pipe:
@@ -79,6 +81,13 @@ class Display:
         pixels = [self.x11.XGetPixel(image, x, y) for x in range(edge) for y in range(edge)]
         self.x11.XDestroyImage(image)
         return any(pixel & 0xffffff for pixel in pixels)
+
+    def pixel(self, window, x, y):
+        """(red, green, blue) on the screen."""
+        image = self.x11.XGetImage(self.server, window, x, y, 1, 1, 0xffffffff, 2)
+        colour = self.x11.XGetPixel(image, 0, 0)
+        self.x11.XDestroyImage(image)
+        return tuple(colour >> shift & 255 for shift in (16, 8, 0))
 
     def ask_to_close(self, window):
         """Sends WM_DELETE_WINDOW."""
@@ -289,6 +298,77 @@ class Window(ViewTest):
             wanted, found = row.get(key, 0.0), float(viewer.values[name])
             bound = 1e-5 * wanted + 1e-6 * max(row.values())  # in single precision
             self.assertLessEqual(abs(found - wanted), bound, (key, name))
+
+    def test_value_on_slices(self):
+        """Value, voxel and place under the mouse are the image file's, by a line of sight and a
+        reader of our own, and the screen is as light there; a click chooses that voxel."""
+        random.seed(3)
+        size, voxel_mm, at = (20, 16, 12), (1.5, 2.0, 1.3), {"x": 1.0, "y": -3.0, "z": 3.0}
+        path = self.image("x.nii", [random.random() for _ in range(20 * 16 * 12)], size, voxel_mm)
+        camera = (-60.0, 35.0, 110.0)
+        viewer = self.open(
+            "hover.slice", "hover.voxel", "hover.value", "hover.mm", "voxel.point_mm", "mouse",
+            "frames", before=[
+                f"open image {path}", "wait", "show scanner off", "show lors off",
+                *(f"slice {axis} {mm}" for axis, mm in at.items()),
+                "camera {} {} {}".format(*camera), "colours grey 0 1"])
+        image, eye, hits, grey = read_nifti(path), Eye(*camera), dict.fromkeys("xyz", 0), []
+        for k in range(40):
+            x, y = round(430 + 310 * ((k * 0.618034) % 1.0)), round(260 + 250 * k / 40)
+            met = eye.meet(x, y, image, at)
+            if met is None:
+                continue
+            axis, voxel, mm = met
+            viewer.hover(x, y)
+            value = value_at(image, voxel)
+            self.assertEqual(viewer.values["hover.slice"], axis, (x, y))
+            self.assertEqual(viewer.values["hover.voxel"], ",".join(map(str, voxel)), (x, y))
+            self.assertEqual(float(viewer.values["hover.value"]), value, (x, y))
+            with Display(self.screen.env["DISPLAY"]) as display:
+                colour = display.pixel(int(viewer.window), x, y)
+            grey.append(max(abs(each - 255.0 * value) for each in colour) < 2.0)
+            hits[axis] += 1
+            if k % 4 == 0:
+                self.click_there(viewer, mm)
+        print(hits, sum(grey), "as light")
+        self.assertGreater(min(hits.values()), 2)
+        self.assertGreater(sum(grey), 0.8 * len(grey))  # axes and the cross lie over a few
+        self.close(viewer)
+
+    def click_there(self, viewer, mm):
+        viewer.xdotool("click", 1)
+        viewer.until("voxel.point_mm", lambda text: all(
+            abs(float(a) - b) < 2e-3 for a, b in zip(text.split(","), mm)))
+
+    def test_start_screen(self):
+        """A preset is clicked on, another file is chosen in the dialog."""
+        script = self.write("start.txt", "stay start scanner.name open.folder image.path\n")
+        self.image("x.nii")
+        viewer = Viewer([self.program, "view", "--script", script], self.screen, self.folder)
+        self.addCleanup(viewer.stop)
+        self.assertTrue(viewer.find(), f"no window: {viewer.said}")
+        viewer.until("start", lambda text: text == "1")
+        viewer.move(360, 171 + 14 * 18)  # the last one: two-opposed-modules
+        viewer.xdotool("sleep", 0.3, "click", 1)
+        viewer.until("scanner.name", lambda text: "two opposed" in text.lower())
+        viewer.until("start", lambda text: text == "0")
+        viewer.key("o")
+        viewer.until("open.folder", lambda text: text == os.path.realpath(self.folder))
+        viewer.move(450, 207 + 3 * 18)  # ../, ring.yaml, start.txt, x.nii
+        viewer.xdotool("sleep", 0.3, "click", 1, "sleep", 0.5)
+        viewer.move(406, 524)
+        viewer.xdotool("sleep", 0.3, "click", 1)
+        viewer.until("image.path", lambda text: text.endswith("/x.nii"))
+        viewer.until("open.folder", lambda text: text == "none")
+        self.close(viewer)
+
+    def test_no_opengl(self):
+        """A screen without a driver: the sentence says what to install."""
+        bare = Screen((640, 480), "-extension", "GLX")
+        self.addCleanup(bare.close)
+        env = dict(bare.env, __EGL_VENDOR_LIBRARY_FILENAMES="/nonexistent")
+        self.refuse(4, ["OpenGL 4.5", "install a driver", "libgl1-mesa-dri", "loraster info",
+                        "--no-window"], "view", "--scanner", self.scanner, env=env)
 
     def test_typing(self):
         """A click into the second field of the point, a number, Enter."""

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Figures 5, 7, 8 and 9 of the GPU-cluster paper, rasterised: the LOR image of two modules of 32 x 32 crystals, a volume reconstructed by ML-EM
-# in the haze of its density, three voxels' correspondence images, and lines' weights without and with absorption.
+# Figures 5, 7, 8 and 9 of the GPU-cluster paper, rasterised: the LOR image of two modules of 32 x 32
+# crystals, a volume reconstructed by ML-EM in the haze of its density, three voxels' correspondence
+# images, and lines' weights without and with absorption.
 # docs/reproduce-cluster.md says what the pictures mean. What is in the output folder already is not computed again.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -68,46 +69,15 @@ if [[ ! $voxels =~ ^[1-9][0-9]{0,2}$ ]] || [ "$voxels" -lt 8 ] || [ $((voxels % 
     echo "error: --voxels $voxels: it has to be even, and 8 or more" >&2
     exit 2
 fi
-if [ ! -x "$program" ]; then
-    echo "error: there is no program $program: build it, or give --program FILE" >&2
-    exit 2
-fi
-program=$(realpath "$program")
-
-python=${PYTHON:-/usr/bin/python3}
+source "$root/tools/reproduce/common.sh"
+check_tools
 script=$root/tools/reproduce/cluster.py
-modules=(numpy h5py)
-[ "$figures" = yes ] && modules+=(matplotlib)
-find='import importlib.util, sys; print(*(name for name in sys.argv[1:] if not importlib.util.find_spec(name)))'
-missing=$("$python" -c "$find" "${modules[@]}" 2>/dev/null) || missing=${modules[*]}
-if [ -n "$missing" ]; then
-    echo "error: $python lacks $missing: install$(printf " python3-%s" $missing) (tools/install_packages.sh reproduce)" >&2
-    exit 2
-fi
+enter "size=$size voxels=$voxels iterations=$iterations counts=$counts seed=$seed mu_as=$mu_as backend=$backend"
 
-mkdir -p "$out"
-cd "$out"
-settings="size=$size voxels=$voxels iterations=$iterations counts=$counts seed=$seed mu_as=$mu_as backend=$backend"
-if [ -e settings.txt ] && [ "$(cat settings.txt)" != "$settings" ]; then
-    echo "error: $out holds another experiment ($(cat settings.txt)): give another --out, or remove it" >&2
-    exit 2
-fi
-echo "$settings" >settings.txt
-
-lr() { "$program" "$@"; }
 processor=()
 [ -n "$threads" ] && processor+=(--threads "$threads")
 # The paper's lines: R = 4, and one point a voxel (0.13 ms each, 4.5 minutes for 128^3 voxels).
 lines=(--backend "$backend" --mode sampled --samples 1 "${processor[@]}")
-
-# needed FILE WORDS: whether the file is still to be made, with a line that says so.
-needed() {
-    if [ -e "$1" ]; then
-        echo "== $2: $1 is there"
-        return 1
-    fi
-    echo "== $2"
-}
 
 # timed FILE COMMAND...: its wall clock seconds go into FILE.
 timed() {

@@ -89,44 +89,13 @@ variant1 | variant2 | variant3) blur=(--model "$truth") ;;
     exit 2
     ;;
 esac
-if [ ! -x "$program" ]; then
-    echo "error: there is no program $program: build it, or give --program FILE" >&2
-    exit 2
-fi
-program=$(realpath "$program")
-
-python=${PYTHON:-/usr/bin/python3}
+source "$root/tools/reproduce/common.sh"
+check_tools
 script=$root/tools/reproduce/direct.py
-modules=(numpy h5py)
-[ "$figures" = yes ] && modules+=(matplotlib)
-find='import importlib.util, sys; print(*(name for name in sys.argv[1:] if not importlib.util.find_spec(name)))'
-missing=$("$python" -c "$find" "${modules[@]}" 2>/dev/null) || missing=${modules[*]}
-if [ -n "$missing" ]; then
-    echo "error: $python lacks $missing: install$(printf " python3-%s" $missing) (tools/install_packages.sh reproduce)" >&2
-    exit 2
-fi
+enter "size=$size counts=$counts iterations=$iterations relaxation=$relaxation support=$support contrast=$contrast truth=$truth seed=$seed"
 
-mkdir -p "$out"
-cd "$out"
-settings="size=$size counts=$counts iterations=$iterations relaxation=$relaxation support=$support contrast=$contrast truth=$truth seed=$seed"
-if [ -e settings.txt ] && [ "$(cat settings.txt)" != "$settings" ]; then
-    echo "error: $out holds another experiment ($(cat settings.txt)): give another --out, or remove it" >&2
-    exit 2
-fi
-echo "$settings" >settings.txt
-
-lr() { "$program" "$@"; }
 device=(--backend "$backend")
 [ -n "$threads" ] && device+=(--threads "$threads")
-
-# needed FILE WORDS: whether the file is still to be made, with a line that says so.
-needed() {
-    if [ -e "$1" ]; then
-        echo "== $2: $1 is there"
-        return 1
-    fi
-    echo "== $2"
-}
 
 # Hits are read in the middle of the crystals' depth.
 needed scanner.yaml "scanner" &&

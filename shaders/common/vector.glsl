@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Vectors: numbers in buffers, in either precision (REAL), from an element of the range on.
+#include "common/bindings.h"
+
+#ifndef REAL
+#define REAL float
+#endif
+
+layout(local_size_x = LR_VECTOR_GROUP) in;
+
+layout(std140, binding = LR_BIND_PASS) uniform Pass {
+    uvec4 first; // element of the range that y and the inputs begin at
+    uint count;
+    double scalar;
+};
+
+uint num_threads()
+{
+    return gl_NumWorkGroups.x * uint(LR_VECTOR_GROUP);
+}
+
+bool is_finite(double x)
+{
+    return (unpackDouble2x32(x).y & 0x7ff00000u) != 0x7ff00000u;
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "forecast.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+/* Work that takes less is not announced: it is done before that is read. */
+static const double long_s = 3.0, large_bytes = 1e9;
+
+/* How much of the free space an estimate may fill. */
+static const double filled_share = 0.95;
+
+/* --- the disk --- */
+
+double forecast_free_bytes(const char *path)
+{
+    char folder[PATH_MAX];
+    struct stat status;
+    struct statvfs system;
+    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
+        return HUGE_VAL;
+    }
+    common_folder_of(path, folder);
+    return statvfs(folder, &system) == 0 ? (double)system.f_bavail * (double)system.f_frsize
+                                         : HUGE_VAL;
+}
+
+static const char *size_in_words(char text[32], double bytes)
+{
+    return common_bytes(text, bytes < 9e18 ? (int64_t)bytes : INT64_MAX);
+}
+
+/* --- what is said --- */
+
+/* What a forecast comes to. */
+struct total {
+    double elements, rows, memory_bytes, disk_bytes, free_bytes, seconds;
+};
+
+static bool is_announced(const struct setup *setup, const struct total *total)
+{
+    const struct report *report = setup->report;
+    const bool is_long = total->seconds >= long_s || total->disk_bytes >= large_bytes;
+    return setup->dry_run || report->verbose || (is_long && !report->quiet);
+}
+
+static void say_total(const struct setup *setup, const struct total *total)
+{
+    char what[96] = "", disk[128] = "", memory[32], needed[32], there[32], duration[32];
+    if (total->elements > 0) {
+        snprintf(what, sizeof(what), "%.3g elements in %.0f rows, ", total->elements, total->rows);
+    }
+    if (total->disk_bytes > 0) {
+        snprintf(disk, sizeof(disk), "%s on the disk, where %s are free, ",
+                 size_in_words(needed, total->disk_bytes),
+                 isfinite(total->free_bytes) ? size_in_words(there, total->free_bytes)
+                                             : "any number");
+    }
+    report_info(setup->report, "this takes about %s%s%s of memory and %s", what, disk,
+                size_in_words(memory, total->memory_bytes),
+                report_duration(duration, total->seconds));
+}
+
+static void print_json(const struct setup *setup, const char *verb, const char *output,
+                       const struct total *total)
+{
+    struct json json = common_json_begin(verb);
+    setup_json(setup, &json);
+    json_text(&json, "output", output);
+    json_open(&json, "forecast", '{');
+    json_number(&json, "rows", total->rows);
+    json_number(&json, "elements", total->elements);
+    json_number(&json, "disk_bytes", total->disk_bytes);
+    json_number(&json, "free_bytes", total->free_bytes);
+    json_number(&json, "memory_bytes", total->memory_bytes);
+    json_number(&json, "seconds", total->seconds);
+    json_close(&json, '}');
+    common_json_end(&json);
+}
+
+static void announce(const struct setup *setup, const char *output, const struct total *total)
+{
+    if (setup->dry_run && setup->report->json) {
+        print_json(setup, setup->verb, output, total);
+    } else if (is_announced(setup, total)) {
+        say_total(setup, total);
+    }
+}
+
+/* --- projections --- */
+
+static lr_status check_output_room(const struct setup *setup,
+                                   const struct forecast_projections *work, struct total *total)
+{
+    char needed[32], there[32];
+    total->disk_bytes = work->output_bytes;
+    total->free_bytes = work->output != NULL ? forecast_free_bytes(work->output) : HUGE_VAL;
+    if (work->output_bytes <= total->free_bytes) {
+        return LR_OK;
+    }
+    return report_error(setup->report, LR_FAILED,
+                        "%s would take %s, and %s are free there: free some space, choose another "
+                        "place, or take fewer voxels; nothing has been computed",
+                        work->output, size_in_words(needed, work->output_bytes),
+                        size_in_words(there, total->free_bytes));
+}
+
+lr_status forecast_projections(struct setup *setup, const struct forecast_projections *work,
+                               bool *goes_on)
+{
+    const struct report *report = setup->report;
+    struct total total = {0};
+    lr_forecast forecast;
+    *goes_on = !setup->dry_run;
+    CLI_TRY(check_output_room(setup, work, &total));
+    if (!setup->dry_run && (report->quiet || !(report->terminal || report->verbose))) {
+        return LR_OK; /* nobody reads what a trial of a second would tell */
+    }
+    CLI_TRY(lr_operator_forecast_projections(setup->op, work->projections, &forecast));
+    total.memory_bytes = forecast.memory_bytes + work->array_bytes + (double)common_peak_memory();
+    total.seconds = forecast.seconds;
+    announce(setup, work->output, &total);
+    return LR_OK;
+}
+
+/* --- rows --- */
+
+/* Rows that are quickly done are not looked at before; points, too, are few. */
+static bool are_few(const struct setup *setup, const struct forecast_rows *rows)
+{
+    enum { FEW = 1000 };
+    const lr_row_choice *choice = &rows->work.choice;
+    const int64_t num = rows->work.by_lor ? lr_grid_num_voxels(&setup->grid)
+                        : choice->voxels  ? choice->num_voxels
+                                          : choice->end - choice->begin;
+    return rows->file.num_points > 0 || (num < FEW && !setup->dry_run);
+}
+
+static lr_status refuse_rows(const struct setup *setup, const struct forecast_rows *rows,
+                             const struct total *total)
+{
+    char needed[32], there[32], plain[32], instead[96] = "";
+    const double share = filled_share * total->free_bytes / total->disk_bytes;
+    const double fitting = floor(share * total->rows);
+    lr_matrix_writer_params hdf5 = rows->file;
+    hdf5.format = LR_MATRIX_HDF5;
+    hdf5.compress = 0;
+    const lr_matrix_size size = lr_matrix_expect_size(&hdf5, total->rows, total->elements);
+    if (size.disk_bytes < total->disk_bytes) {
+        snprintf(instead, sizeof(instead), "; HDF5 (.h5) without --compress takes %s",
+                 size_in_words(plain, size.disk_bytes));
+    }
+    return report_error(
+        setup->report, LR_FAILED,
+        "%s would take about %s on the disk for %.3g elements in %.0f rows, and %s are free there: "
+        "what fits is about %.0f rows (%s), or edges of voxels %.2g times as long%s; nothing has "
+        "been written",
+        rows->file.path, size_in_words(needed, total->disk_bytes), total->elements, total->rows,
+        size_in_words(there, total->free_bytes), fitting,
+        rows->work.by_lor ? "--lors FIRST:LAST or --pairs"
+                          : "--rows FIRST:LAST, --region or, of each row, --pairs",
+        cbrt(1.0 / share) + 0.05, instead);
+}
+
+/* The writer would say so too, but for sizes between the limit and what is sure of an estimate. */
+static bool exceeds_zip(const struct forecast_rows *rows, const lr_matrix_size *size)
+{
+    const double surely = 5e9;
+    return rows->file.format == LR_MATRIX_NPZ && size->file_bytes > surely;
+}
+
+static lr_status check_size(const struct setup *setup, const struct forecast_rows *rows,
+                            struct total *total)
+{
+    char needed[32];
+    const lr_matrix_size size = lr_matrix_expect_size(&rows->file, total->rows, total->elements);
+    total->disk_bytes = size.disk_bytes;
+    if (exceeds_zip(rows, &size)) {
+        return report_error(setup->report, LR_USAGE,
+                            "%s would take about %s for %.3g elements in %.0f rows, more than the "
+                            "4 GiB that a plain zip archive holds: write HDF5 (.h5) instead",
+                            rows->file.path, size_in_words(needed, size.file_bytes),
+                            total->elements, total->rows);
+    }
+    return total->disk_bytes - rows->bytes_there > total->free_bytes
+               ? refuse_rows(setup, rows, total)
+               : LR_OK;
+}
+
+lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, double *elements,
+                        bool *goes_on)
+{
+    struct total total = {.free_bytes = forecast_free_bytes(rows->file.path)};
+    lr_forecast forecast;
+    *elements = 0;
+    *goes_on = !setup->dry_run;
+    if (are_few(setup, rows)) {
+        if (setup->dry_run) {
+            report_info(setup->report, "rows of points take no time worth telling");
+        }
+        return LR_OK;
+    }
+    CLI_TRY(lr_operator_forecast_rows(setup->op, &rows->work, &forecast));
+    *elements = total.elements = forecast.kept_elements;
+    total.rows = forecast.rows;
+    total.seconds = forecast.seconds;
+    total.memory_bytes = forecast.memory_bytes + (double)common_peak_memory();
+    CLI_TRY(check_size(setup, rows, &total));
+    announce(setup, rows->file.path, &total);
+    return LR_OK;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What a verb says before long work: how much it is going to take of memory, disk and time, and
+ * whether that is there. */
+#ifndef LR_CLI_FORECAST_H
+#define LR_CLI_FORECAST_H
+
+#include "common.h"
+
+#define FORECAST_DRY_RUN                                                                           \
+    {                                                                                              \
+        "--dry-run", NULL, "only say what it would take: memory, disk and time", false             \
+    }
+
+/* Projections, and what is written of them. */
+struct forecast_projections {
+    double projections;  /* of all LORs, forward or back */
+    double array_bytes;  /* of the verb's own images and LOR data */
+    const char *output;  /* NULL = nothing */
+    double output_bytes; /* of the file */
+};
+
+/* Refuses with LR_FAILED what does not fit on the disk. On a terminal, with --verbose and with
+ * --dry-run it says what the work is going to take, where that is long. *goes_on: whether to begin:
+ * not with --dry-run. */
+lr_status forecast_projections(struct setup *setup, const struct forecast_projections *work,
+                               bool *goes_on);
+
+/* The same of matrix rows; sample: the size of the file is said by it. Nothing is refused where
+ * rows are few. */
+struct forecast_rows {
+    lr_rows_work work;
+    lr_matrix_writer_params file;
+    double bytes_there; /* of the file, by an earlier run */
+};
+lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, double *elements,
+                        bool *goes_on);
+
+/* Bytes that are free where `path` is to be written; HUGE_VAL for a pipe or a device, or where that
+ * cannot be found out. */
+double forecast_free_bytes(const char *path);
+
+#endif

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "stop.h"
+
+#include "report.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <time.h>
+#include <unistd.h>
+
+/* How long work may take to stop. Of the time that other programs hold the processor, which is not
+ * counted, there is an end too. */
+static const double patience_s = 1.5, most_waited_s = 10.0;
+
+enum { TICK_NS = 50 * 1000 * 1000 };
+
+/* A signal handler can reach nothing else. */
+static volatile sig_atomic_t is_asked, has_timer, is_terminal;
+static timer_t timer;
+static double asked_s, waited_before_s;
+
+/* --- in handlers: nothing here that they may not call --- */
+
+static double clock_s(void)
+{
+    struct timespec now = {0};
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* How long the main thread has waited for a processor: the second number of the file. */
+static double waited_s(void)
+{
+    char text[96];
+    const int file = open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
+    const ssize_t got = file >= 0 ? read(file, text, sizeof(text)) : 0;
+    if (file >= 0) {
+        close(file);
+    }
+    int64_t number = 0;
+    int blanks = 0;
+    for (ssize_t k = 0; k < got && blanks < 2; k++) {
+        blanks += text[k] == ' ';
+        number = blanks == 1 && text[k] != ' ' ? 10 * number + (text[k] - '0') : number;
+    }
+    return 1e-9 * (double)number;
+}
+
+static void set_timer(long interval_ns)
+{
+    const struct timespec step = {0, interval_ns};
+    const struct itimerspec when = {step, step};
+    if (has_timer) {
+        timer_settime(timer, 0, &when, NULL);
+    }
+}
+
+static void on_tick(int number)
+{
+    static const char words[] =
+        "\r\033[Kloraster: stopped\n"; /* on terminals a line is drawn there */
+    const int skipped = is_terminal ? 0 : 4;
+    (void)number;
+    const double passed = clock_s() - asked_s, waited = waited_s() - waited_before_s;
+    if (passed - (waited < most_waited_s ? waited : most_waited_s) >= patience_s) {
+        const ssize_t written =
+            write(STDERR_FILENO, words + skipped, sizeof(words) - 1 - (size_t)skipped);
+        (void)written;
+        _exit(CLI_FAILED);
+    }
+}
+
+static void on_signal(int number)
+{
+    (void)number;
+    if (!is_asked) {
+        asked_s = clock_s();
+        waited_before_s = waited_s();
+        is_asked = 1;
+        set_timer(TICK_NS);
+    }
+}
+
+/* --- elsewhere --- */
+
+/* Ticks interrupt no read or write: they are to go on until the program has ended. */
+static void catch_ticks(void)
+{
+    struct sigaction action = {.sa_handler = on_tick, .sa_flags = SA_RESTART};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGALRM, &action, NULL);
+    has_timer = timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
+}
+
+void stop_catch_signals(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    action.sa_flags = (int)SA_RESETHAND; /* the second one has its usual effect */
+    sigemptyset(&action.sa_mask);
+    is_terminal = isatty(STDERR_FILENO) == 1;
+    catch_ticks();
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    action.sa_handler = SIG_IGN; /* a file that grows beyond ulimit -f is an error of its write */
+    sigaction(SIGXFSZ, &action, NULL);
+}
+
+bool stop_is_asked(void)
+{
+    return is_asked != 0;
+}
+
+void stop_wait_for_results(void)
+{
+    set_timer(0);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What kernels on vectors are told, and their launches. Launches return a cudaError_t; none waits. */
+#ifndef LR_CUDA_VECTOR_PASSES_H
+#define LR_CUDA_VECTOR_PASSES_H
+
+#include "common/bindings.h"
+#include "vector/vector.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Groups of a pass. */
+enum { LR_CUDA_VECTOR_GROUPS = 1024 };
+
+/* Each of n threads takes every n-th number. Addresses are the device's. */
+typedef struct lr_cuda_vector_pass {
+    enum lr_vector_op op;          /* of an operation, as `scalar` is */
+    lr_precision precision, other; /* of y; of the inputs */
+    void *y;
+    const void *in[LR_VECTOR_INPUTS]; /* NULL = none */
+    double scalar;                    /* or what is filled in */
+    int64_t count;
+    double (*sums)[LR_VECTOR_NUM_SUMS]; /* [groups]; NULL = the pass has none */
+} lr_cuda_vector_pass;
+
+/* It depends on the count alone, so that sums have the same bits in every run. */
+static inline int lr_cuda_vector_groups(int64_t count)
+{
+    const int64_t groups = (count + LR_VECTOR_GROUP - 1) / LR_VECTOR_GROUP;
+    const int64_t most = LR_CUDA_VECTOR_GROUPS;
+    return (int)(groups < most ? groups : most);
+}
+
+/* Whether the current device runs what was compiled; the error that it would be refused with. */
+int lr_cuda_try_vectors(void);
+
+/* stream: a cudaStream_t. The count is positive. */
+int lr_cuda_launch_vector_fill(const lr_cuda_vector_pass *pass, void *stream);
+int lr_cuda_launch_vector_apply(const lr_cuda_vector_pass *pass, void *stream);
+
+/* Sums of y and in[0] (struct lr_vector_sums, in the order of its fields). */
+int lr_cuda_launch_vector_sums(const lr_cuda_vector_pass *pass, void *stream);
+
+/* y is what is estimated, in[0] what was measured, in[1] the additive term (struct lr_poisson_ratio);
+ * sums are those of struct lr_poisson_fit. In float32. */
+int lr_cuda_launch_vector_divide(const lr_cuda_vector_pass *pass, void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Vectors in the memory of a CUDA device. Numbers of the host go through plain asynchronous copies and
+ * a wait: the driver stages pageable memory in pieces by itself, as fast as one thread here could, and
+ * takes what the caller has page-locked directly. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "cuda_interop/lend.h"
+#include "cuda_interop/vector_passes.h"
+#include "vector/cuda.h"
+#include "vector/sums.h"
+
+#include <cuda_runtime_api.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { SUMS_BYTES = LR_CUDA_VECTOR_GROUPS * LR_VECTOR_NUM_SUMS * (int)sizeof(double) };
+
+struct lr_cuda_place {
+    int device;
+    int before; /* the thread's device, between enter and leave */
+    cudaStream_t stream;
+    bool owns_stream;
+    cudaEvent_t event;                       /* of copies from and to OpenGL */
+    double (*sums)[LR_VECTOR_NUM_SUMS];      /* [LR_CUDA_VECTOR_GROUPS] on the device */
+    double (*host_sums)[LR_VECTOR_NUM_SUMS]; /* page-locked */
+};
+
+/* --- with the place's device current --- */
+
+static lr_status check(cudaError_t error, const char *what, const lr_place *place)
+{
+    return lr_cuda_check((int)error, what, &place->log);
+}
+
+static lr_status enter(const lr_place *place)
+{
+    struct lr_cuda_place *cuda = place->cuda;
+    LR_TRY(check(cudaGetDevice(&cuda->before), "the current device", place));
+    return cuda->before != cuda->device ? check(cudaSetDevice(cuda->device), place->device, place)
+                                        : LR_OK;
+}
+
+static lr_status leave(const lr_place *place, lr_status status)
+{
+    const struct lr_cuda_place *cuda = place->cuda;
+    if (cuda->before != cuda->device) {
+        cudaSetDevice(cuda->before);
+    }
+    return status;
+}
+
+static lr_status wait(const lr_place *place, const char *what)
+{
+    return check(cudaStreamSynchronize(place->cuda->stream), what, place);
+}
+
+/* --- places --- */
+
+static lr_status check_device(const lr_place_params *params)
+{
+    int count = 0;
+    const cudaError_t error = cudaGetDeviceCount(&count);
+    if (error != cudaSuccess || count == 0) {
+        (void)cudaGetLastError();
+        return lr_error(
+            params->log, LR_NO_DEVICE,
+            "no CUDA: there is no device or its driver is too old (%s): install NVIDIA's "
+            "driver (in a container, start it with --gpus all), or open a place of kind "
+            "LR_PLACE_GL or LR_PLACE_HOST",
+            cudaGetErrorString(error));
+    }
+    if (params->device >= count) {
+        return lr_error(params->log, LR_USAGE,
+                        "there is no CUDA device %d: devices are numbered from 0, and there %s %d",
+                        params->device, count == 1 ? "is" : "are", count);
+    }
+    return LR_OK;
+}
+
+static lr_status name_device(lr_place *place)
+{
+    struct cudaDeviceProp properties;
+    LR_TRY(
+        check(cudaGetDeviceProperties(&properties, place->cuda->device), "a CUDA device", place));
+    snprintf(place->device, sizeof(place->device), "%.*s", (int)sizeof(place->device) - 1,
+             properties.name);
+    place->memory_bytes = (int64_t)properties.totalGlobalMem;
+    const cudaError_t error = (cudaError_t)lr_cuda_try_vectors();
+    if (error == cudaSuccess) {
+        return LR_OK;
+    }
+    (void)cudaGetLastError();
+    return lr_error(
+        &place->log, LR_NO_DEVICE,
+        "%s, of compute capability %d.%d, does not run this build's kernels (%s): build "
+        "with a CMAKE_CUDA_ARCHITECTURES that has it, or choose another device",
+        place->device, properties.major, properties.minor, cudaGetErrorString(error));
+}
+
+static cudaError_t open_stream(struct lr_cuda_place *cuda, void *given)
+{
+    cuda->stream = given;
+    if (given != NULL) {
+        return cudaSuccess;
+    }
+    const cudaError_t error = cudaStreamCreateWithFlags(&cuda->stream, cudaStreamNonBlocking);
+    cuda->owns_stream = error == cudaSuccess;
+    return error;
+}
+
+static lr_status open_work(lr_place *place, void *stream)
+{
+    struct lr_cuda_place *cuda = place->cuda;
+    LR_TRY(check(open_stream(cuda, stream), "a stream for vectors", place));
+    LR_TRY(check(cudaEventCreateWithFlags(&cuda->event, cudaEventDisableTiming),
+                 "an event for vectors", place));
+    LR_TRY(check(cudaMalloc((void **)&cuda->sums, SUMS_BYTES), "sums of vectors", place));
+    LR_TRY(check(cudaMallocHost((void **)&cuda->host_sums, SUMS_BYTES), "sums of vectors", place));
+    place->cuda_stream = cuda->stream;
+    return LR_OK;
+}
+
+static void close_work(struct lr_cuda_place *cuda)
+{
+    if (cuda->host_sums != NULL) {
+        cudaFreeHost(cuda->host_sums);
+    }
+    if (cuda->sums != NULL) {
+        cudaFree(cuda->sums);
+    }
+    if (cuda->event != NULL) {
+        cudaEventDestroy(cuda->event);
+    }
+    if (cuda->owns_stream) {
+        cudaStreamDestroy(cuda->stream);
+    }
+}
+
+/* The device is current afterwards, even where that fails half-way. */
+static lr_status open_on_device(lr_place *place, void *stream)
+{
+    LR_TRY(enter(place));
+    lr_status status = name_device(place);
+    status = status == LR_OK ? open_work(place, stream) : status;
+    if (status != LR_OK) {
+        close_work(place->cuda);
+    }
+    return leave(place, status);
+}
+
+static lr_status open_place(const lr_place_params *params, lr_place *place)
+{
+    LR_TRY(check_device(params));
+    place->cuda = lr_alloc(1, sizeof(*place->cuda), "a place for vectors", params->log);
+    if (place->cuda == NULL) {
+        return LR_FAILED;
+    }
+    place->cuda->device = params->device;
+    snprintf(place->device, sizeof(place->device), "CUDA device %d", params->device);
+    const lr_status status = open_on_device(place, params->cuda_stream);
+    if (status != LR_OK) {
+        free(place->cuda);
+        place->cuda = NULL;
+    }
+    return status;
+}
+
+static void close_place(lr_place *place)
+{
+    if (enter(place) == LR_OK) {
+        (void)wait(place, "work on vectors");
+        close_work(place->cuda);
+        (void)leave(place, LR_OK);
+    }
+    free(place->cuda);
+}
+
+/* --- life --- */
+
+static char *address_of(const lr_vector *vector)
+{
+    return (char *)vector->storage->block + vector->begin * lr_vector_size(vector);
+}
+
+static size_t bytes_of(const lr_vector *vector)
+{
+    return (size_t)(vector->count * lr_vector_size(vector));
+}
+
+static lr_status report_memory(const lr_vector_params *params, int64_t bytes)
+{
+    (void)cudaGetLastError();
+    return lr_error(params->log, LR_FAILED,
+                    "%s: no memory for %.4g MiB on %s: close other programs that use it, or make "
+                    "the work smaller or split it",
+                    params->name != NULL ? params->name : "a vector", (double)bytes / 0x1p20,
+                    params->place->device);
+}
+
+static lr_status allocate(const lr_vector_params *params, int64_t bytes, lr_vector *vector)
+{
+    const lr_place *place = params->place;
+    const size_t room = bytes > 0 ? (size_t)bytes : sizeof(double);
+    void **block = &vector->storage->block;
+    const cudaError_t error = cudaMalloc(block, room);
+    if (error == cudaErrorMemoryAllocation) {
+        return report_memory(params, bytes);
+    }
+    LR_TRY(check(error, "a vector", place));
+    const lr_status status =
+        check(cudaMemsetAsync(*block, 0, room, place->cuda->stream), "a vector", place);
+    if (status != LR_OK) {
+        cudaFree(*block);
+    }
+    return status;
+}
+
+static lr_status create(const lr_vector_params *params, int64_t bytes, lr_vector *vector)
+{
+    const lr_place *place = params->place;
+    LR_TRY(enter(place));
+    vector->storage = lr_alloc(1, sizeof(*vector->storage), "a vector", params->log);
+    const lr_status status = vector->storage != NULL ? allocate(params, bytes, vector) : LR_FAILED;
+    if (status != LR_OK) {
+        free(vector->storage);
+    }
+    return leave(place, status);
+}
+
+static void destroy(lr_vector *vector)
+{
+    struct lr_storage *storage = vector->storage;
+    if (!storage->is_wrapped && enter(vector->place) == LR_OK) {
+        (void)wait(vector->place, "work on a vector");
+        cudaFree(storage->block);
+        (void)leave(vector->place, LR_OK);
+    }
+    free(storage);
+}
+
+static lr_status check_memory(const lr_vector_params *params, const void *memory, int64_t size)
+{
+    const lr_place *place = params->place;
+    struct cudaPointerAttributes attributes;
+    LR_TRY(check(cudaPointerGetAttributes(&attributes, memory), "memory of the caller's", place));
+    const bool is_device = attributes.type == cudaMemoryTypeDevice;
+    if (attributes.type != cudaMemoryTypeManaged &&
+        !(is_device && attributes.device == place->cuda->device)) {
+        return lr_error(
+            params->log, LR_USAGE,
+            "the memory at %p is not of CUDA device %d (%s) but of %s: copy the numbers "
+            "there, or open a place where they are",
+            memory, place->cuda->device, place->device, is_device ? "another device" : "the host");
+    }
+    return (uintptr_t)memory % (uintptr_t)size == 0
+               ? LR_OK
+               : lr_error(params->log, LR_USAGE,
+                          "numbers of %d bytes cannot begin at %p: their address must be a "
+                          "multiple of their size",
+                          (int)size, memory);
+}
+
+static lr_status wrap(const lr_vector_params *params, void *memory, lr_vector *vector)
+{
+    const lr_place *place = params->place;
+    if (vector->count > 0) {
+        LR_TRY(enter(place));
+        LR_TRY(leave(place, check_memory(params, memory, lr_vector_size(vector))));
+    }
+    vector->storage = lr_alloc(1, sizeof(*vector->storage), "a vector", params->log);
+    if (vector->storage == NULL) {
+        return LR_FAILED;
+    }
+    *vector->storage = (struct lr_storage){.block = memory, .is_wrapped = true};
+    return LR_OK;
+}
+
+/* --- copies --- */
+
+static lr_status copy_bytes(const lr_place *place, void *to, const void *from, size_t bytes)
+{
+    return check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, place->cuda->stream),
+                 "a copy of a vector", place);
+}
+
+static lr_status copy_and_wait(const lr_place *place, void *to, const void *from, size_t bytes)
+{
+    LR_TRY(enter(place));
+    lr_status status = copy_bytes(place, to, from, bytes);
+    status = status == LR_OK ? wait(place, "a copy of a vector") : status;
+    return leave(place, status);
+}
+
+static lr_status write(lr_vector *vector, const void *numbers)
+{
+    vector->place->traffic.to_device += (int64_t)bytes_of(vector);
+    return copy_and_wait(vector->place, address_of(vector), numbers, bytes_of(vector));
+}
+
+static lr_status read(const lr_vector *vector, void *numbers)
+{
+    vector->place->traffic.to_host += (int64_t)bytes_of(vector);
+    return copy_and_wait(vector->place, numbers, address_of(vector), bytes_of(vector));
+}
+
+static lr_status copy(const lr_vector *from, lr_vector *to)
+{
+    if (address_of(from) == address_of(to)) {
+        return LR_OK;
+    }
+    LR_TRY(enter(to->place));
+    return leave(to->place, copy_bytes(to->place, address_of(to), address_of(from), bytes_of(to)));
+}
+
+/* --- operations --- */
+
+static lr_cuda_vector_pass describe(const lr_vector *y, const lr_vector *const *in, int num_inputs)
+{
+    lr_cuda_vector_pass pass = {.precision = y->precision,
+                                .other = y->precision,
+                                .y = address_of(y),
+                                .count = y->count,
+                                .sums = y->place->cuda->sums};
+    for (int k = 0; k < num_inputs; k++) {
+        if (in[k] != NULL) {
+            pass.in[k] = address_of(in[k]);
+            pass.other = in[k]->precision;
+        }
+    }
+    return pass;
+}
+
+typedef int launcher(const lr_cuda_vector_pass *pass, void *stream);
+
+static lr_status run(const lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass)
+{
+    return check((cudaError_t)launch(pass, place->cuda->stream), "work on a vector", place);
+}
+
+static lr_status run_alone(const lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass)
+{
+    LR_TRY(enter(place));
+    return leave(place, run(place, launch, pass));
+}
+
+static lr_status fill(lr_vector *vector, double value)
+{
+    lr_cuda_vector_pass pass = describe(vector, NULL, 0);
+    pass.scalar = value;
+    return run_alone(vector->place, lr_cuda_launch_vector_fill, &pass);
+}
+
+static lr_status apply(const struct lr_vector_task *task)
+{
+    lr_cuda_vector_pass pass = describe(&task->y, task->in, LR_VECTOR_INPUTS);
+    pass.op = task->op;
+    pass.scalar = task->scalar;
+    return run_alone(task->y.place, lr_cuda_launch_vector_apply, &pass);
+}
+
+/* Sums of the groups, which come to the host, are added there in their order. */
+static lr_status run_sums(const lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass)
+{
+    const struct lr_cuda_place *cuda = place->cuda;
+    const int groups = lr_cuda_vector_groups(pass->count);
+    LR_TRY(run(place, launch, pass));
+    LR_TRY(
+        copy_bytes(place, cuda->host_sums, cuda->sums, (size_t)groups * sizeof(*cuda->host_sums)));
+    return wait(place, "sums of vectors");
+}
+
+static lr_status add_groups(lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass,
+                            double sums[LR_VECTOR_NUM_SUMS])
+{
+    const int groups = lr_cuda_vector_groups(pass->count);
+    LR_TRY(enter(place));
+    LR_TRY(leave(place, run_sums(place, launch, pass)));
+    place->traffic.to_host += groups * (int64_t)sizeof(*place->cuda->host_sums);
+    lr_vector_join_sums(sums, place->cuda->host_sums, groups, launch == lr_cuda_launch_vector_sums);
+    return LR_OK;
+}
+
+static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums)
+{
+    double found[LR_VECTOR_NUM_SUMS] = {0};
+    found[LR_VECTOR_LARGEST] = -INFINITY;
+    const lr_cuda_vector_pass pass = describe(x, &y, 1);
+    LR_TRY(add_groups(x->place, lr_cuda_launch_vector_sums, &pass, found));
+    *sums = lr_vector_name_sums(found);
+    return LR_OK;
+}
+
+static lr_status divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit)
+{
+    double found[LR_VECTOR_NUM_SUMS] = {0};
+    const lr_vector *const in[] = {ratio->measured, ratio->additive};
+    const lr_cuda_vector_pass pass = describe(ratio->values, in, 2);
+    LR_TRY(add_groups(ratio->values->place, lr_cuda_launch_vector_divide, &pass, found));
+    *fit = lr_vector_name_fit(found);
+    return LR_OK;
+}
+
+/* --- from and to OpenGL --- */
+
+/* A buffer that is out is in the order of the default stream (lend.h). */
+static lr_status wait_for(const lr_place *place, cudaStream_t before, cudaStream_t after)
+{
+    cudaError_t error = cudaEventRecord(place->cuda->event, before);
+    error = error == cudaSuccess ? cudaStreamWaitEvent(after, place->cuda->event, 0) : error;
+    return check(error, "the order of streams", place);
+}
+
+static lr_status copy_in_order(const lr_vector *vector, char *buffer, bool to_cuda)
+{
+    const lr_place *place = vector->place;
+    const cudaStream_t stream = place->cuda->stream;
+    char *const own = address_of(vector);
+    LR_TRY(wait_for(place, NULL, stream));
+    LR_TRY(copy_bytes(place, to_cuda ? own : buffer, to_cuda ? buffer : own, bytes_of(vector)));
+    const lr_status status = wait_for(place, stream, NULL);
+    if (status != LR_OK) {
+        (void)wait(place, "a copy of a vector"); /* before the buffer is OpenGL's again */
+    }
+    return status;
+}
+
+static lr_status copy_lent(const lr_vector *gl, const lr_vector *cuda, bool to_cuda)
+{
+    const struct lr_vector_range range = lr_vector_gl_range(gl);
+    const struct lr_cuda_object object = {.buffer = range.buffer};
+    LR_TRY(lr_cuda_take(&object, 1, gl->place->ctx));
+    char *const address = lr_cuda_address(&object, &cuda->place->log);
+    const lr_status status =
+        address != NULL ? copy_in_order(cuda, address + range.offset, to_cuda) : LR_FAILED;
+    const lr_status given = lr_cuda_give(&object, 1, gl->place->ctx);
+    return status != LR_OK ? status : given;
+}
+
+static lr_status exchange_here(const lr_vector *gl, const lr_vector *cuda, bool to_cuda,
+                               bool *is_done)
+{
+    LR_TRY(enter(cuda->place));
+    *is_done = lr_cuda_renders(cuda->place->cuda->device);
+    return leave(cuda->place, *is_done ? copy_lent(gl, cuda, to_cuda) : LR_OK);
+}
+
+static lr_status exchange(const lr_vector *from, lr_vector *to, bool *is_done)
+{
+    const bool to_cuda = to->place->kind == LR_PLACE_CUDA;
+    const lr_vector *gl = to_cuda ? from : to, *cuda = to_cuda ? to : from;
+    *is_done = false;
+    LR_TRY(gl_context_make_current(gl->place->ctx));
+    const lr_status status = exchange_here(gl, cuda, to_cuda, is_done);
+    gl_context_release(gl->place->ctx);
+    return gl_context_status(gl->place->ctx, status);
+}
+
+const struct lr_vector_cuda lr_vector_cuda = {
+    .open = open_place,
+    .close = close_place,
+    .vectors = {.create = create,
+                .destroy = destroy,
+                .write = write,
+                .read = read,
+                .copy = copy,
+                .fill = fill,
+                .apply = apply,
+                .add_up = add_up,
+                .divide_counts = divide_counts},
+    .wrap = wrap,
+    .exchange = exchange,
+};

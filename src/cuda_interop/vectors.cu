@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Compiled without fused multiply-adds (CMakeLists.txt), so that operations element by element give
+ * the host's bits. */
+#include "cuda_interop/vectors.cuh"
+
+#include <cuda_runtime.h>
+
+namespace
+{
+
+constexpr int group = LR_VECTOR_GROUP;
+
+__device__ vector_thread this_thread()
+{
+    return {(int64_t)blockIdx.x * group + threadIdx.x, (int64_t)gridDim.x * group};
+}
+
+template <class Real> __global__ void __launch_bounds__(group) fill(lr_cuda_vector_pass pass)
+{
+    fill_numbers<Real>(pass, this_thread());
+}
+
+template <class Real, class Other>
+__global__ void __launch_bounds__(group) apply(lr_cuda_vector_pass pass)
+{
+    apply_operation<Real, Other>(pass, this_thread());
+}
+
+/* Halves of the group are added, in this order always. */
+__device__ void write_sums(const lr_cuda_vector_pass &pass, const vector_sums &mine,
+                           bool has_largest)
+{
+    __shared__ vector_sums parts[group];
+    const int lane = (int)threadIdx.x;
+    parts[lane] = mine;
+    for (int half = group / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (lane < half) {
+            join_sums(parts[lane], parts[lane + half], has_largest);
+        }
+    }
+    if (lane == 0) {
+        for (int k = 0; k < LR_VECTOR_NUM_SUMS; k++) {
+            pass.sums[blockIdx.x][k] = parts[0].values[k];
+        }
+    }
+}
+
+template <class Real> __global__ void __launch_bounds__(group) add_up(lr_cuda_vector_pass pass)
+{
+    write_sums(pass, add_up_numbers<Real>(pass, this_thread()), true);
+}
+
+__global__ void __launch_bounds__(group) divide(lr_cuda_vector_pass pass)
+{
+    write_sums(pass, divide_numbers(pass, this_thread()), false);
+}
+
+using kernel = void (*)(lr_cuda_vector_pass);
+
+int launch(kernel kernel, const lr_cuda_vector_pass &pass, void *stream)
+{
+    void *arguments[] = {const_cast<lr_cuda_vector_pass *>(&pass)};
+    return cudaLaunchKernel(reinterpret_cast<const void *>(kernel),
+                            dim3((unsigned)lr_cuda_vector_groups(pass.count)), dim3(group),
+                            arguments, 0, static_cast<cudaStream_t>(stream));
+}
+
+} // namespace
+
+int lr_cuda_try_vectors(void)
+{
+    cudaFuncAttributes attributes;
+    return cudaFuncGetAttributes(&attributes, divide);
+}
+
+int lr_cuda_launch_vector_fill(const lr_cuda_vector_pass *pass, void *stream)
+{
+    return launch(pass->precision == LR_FLOAT64 ? fill<double> : fill<float>, *pass, stream);
+}
+
+int lr_cuda_launch_vector_apply(const lr_cuda_vector_pass *pass, void *stream)
+{
+    static const kernel kernels[2][2] = {{apply<float, float>, apply<float, double>},
+                                         {apply<double, float>, apply<double, double>}};
+    return launch(kernels[pass->precision][pass->other], *pass, stream);
+}
+
+int lr_cuda_launch_vector_sums(const lr_cuda_vector_pass *pass, void *stream)
+{
+    return launch(pass->precision == LR_FLOAT64 ? add_up<double> : add_up<float>, *pass, stream);
+}
+
+int lr_cuda_launch_vector_divide(const lr_cuda_vector_pass *pass, void *stream)
+{
+    return launch(divide, *pass, stream);
+}

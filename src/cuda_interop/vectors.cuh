@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Operations on vectors for one thread each. Written for the device, and for the processor too, as
+ * direct_kernels.cuh. Numbers are worked on in double and rounded once. */
+#ifndef LR_CUDA_VECTORS_CUH
+#define LR_CUDA_VECTORS_CUH
+
+#include "cuda_interop/vector_passes.h"
+
+#include <cmath>
+
+/* A thread of a pass, and how many there are. */
+struct vector_thread {
+    int64_t number, of;
+};
+
+struct vector_sums {
+    double values[LR_VECTOR_NUM_SUMS];
+};
+
+template <class Real> __device__ double number_of(const void *numbers, int64_t k)
+{
+    return numbers != nullptr ? (double)static_cast<const Real *>(numbers)[k] : 0.0;
+}
+
+/* --- element by element --- */
+
+static_assert(LR_NUM_VECTOR_OPS == 6, "each operation has its case below");
+
+/* Not read where it has no influence: that takes as long as to write it. */
+__device__ inline bool reads_y(enum lr_vector_op op)
+{
+    return op != LR_VECTOR_CONVERT && op != LR_VECTOR_UPDATE_EM && op != LR_VECTOR_UPDATE_RAMLA;
+}
+
+__device__ inline double ramla_factor(double scalar, double by, double sensitivity)
+{
+    const double factor = 1.0 + scalar * (by - sensitivity);
+    return factor < 0.0 ? 0.0 : factor;
+}
+
+__device__ inline double work_out(const lr_cuda_vector_pass &pass, double y,
+                                  const double in[LR_VECTOR_INPUTS])
+{
+    const double x = in[0];
+    switch (pass.op) {
+    case LR_VECTOR_MULTIPLY:
+        return y * x;
+    case LR_VECTOR_DIVIDE:
+        return x > 0.0 ? y / x : pass.scalar;
+    case LR_VECTOR_ADD_SCALED:
+        return y + pass.scalar * x;
+    case LR_VECTOR_UPDATE_EM:
+        return in[2] > 0.0 ? x / in[2] * in[1] : x;
+    case LR_VECTOR_UPDATE_RAMLA:
+        return in[2] > 0.0 ? x * ramla_factor(pass.scalar, in[1], in[2]) : x;
+    default: /* LR_VECTOR_CONVERT */
+        return x;
+    }
+}
+
+template <class Real, class Other>
+__device__ void apply_operation(const lr_cuda_vector_pass &pass, const vector_thread &thread)
+{
+    Real *const y = static_cast<Real *>(pass.y);
+    const bool reads = reads_y(pass.op);
+    for (int64_t k = thread.number; k < pass.count; k += thread.of) {
+        double in[LR_VECTOR_INPUTS];
+        for (int n = 0; n < LR_VECTOR_INPUTS; n++) {
+            in[n] = number_of<Other>(pass.in[n], k);
+        }
+        y[k] = (Real)work_out(pass, reads ? (double)y[k] : 0.0, in);
+    }
+}
+
+template <class Real>
+__device__ void fill_numbers(const lr_cuda_vector_pass &pass, const vector_thread &thread)
+{
+    for (int64_t k = thread.number; k < pass.count; k += thread.of) {
+        static_cast<Real *>(pass.y)[k] = (Real)pass.scalar;
+    }
+}
+
+/* --- sums --- */
+
+/* Sums of two threads; has_largest: one of them is the largest number instead. */
+__device__ inline void join_sums(vector_sums &a, const vector_sums &b, bool has_largest)
+{
+    for (int k = 0; k < LR_VECTOR_NUM_SUMS; k++) {
+        a.values[k] = has_largest && k == LR_VECTOR_LARGEST ? fmax(a.values[k], b.values[k])
+                                                            : a.values[k] + b.values[k];
+    }
+}
+
+template <class Real>
+__device__ vector_sums add_up_numbers(const lr_cuda_vector_pass &pass, const vector_thread &thread)
+{
+    double sum = 0, product = 0, difference = 0, wrong = 0, largest = -HUGE_VAL;
+    for (int64_t k = thread.number; k < pass.count; k += thread.of) {
+        const double x = number_of<Real>(pass.y, k), y = number_of<Real>(pass.in[0], k);
+        if (!(fabs(x) < HUGE_VAL)) {
+            wrong += 1.0;
+            continue;
+        }
+        sum += x;
+        product += x * y;
+        difference += (x - y) * (x - y);
+        largest = fmax(largest, x);
+    }
+    return {{sum, product, difference, largest, wrong}};
+}
+
+/* Sums of such ratios stay finite in float. */
+constexpr double largest_ratio = 0.5 * 3.4028234663852886e38;
+
+/* Adds a LOR to the fit and returns its ratio. */
+__device__ inline double divide_lor(double (&fit)[LR_VECTOR_NUM_SUMS], double measured,
+                                    double estimated)
+{
+    if (measured > 0.0 && !(estimated > 0.0)) {
+        fit[3] += 1.0;
+        fit[4] += measured;
+        return 0.0;
+    }
+    fit[2] += estimated;
+    fit[0] -= estimated;
+    if (!(measured > 0.0)) {
+        return 0.0;
+    }
+    fit[1] += measured;
+    fit[0] += measured * log(estimated);
+    return fmin(measured / estimated, largest_ratio);
+}
+
+__device__ inline vector_sums divide_numbers(const lr_cuda_vector_pass &pass,
+                                             const vector_thread &thread)
+{
+    vector_sums fit = {};
+    float *const values = static_cast<float *>(pass.y);
+    for (int64_t k = thread.number; k < pass.count; k += thread.of) {
+        const double estimated = (double)values[k] + number_of<float>(pass.in[1], k);
+        values[k] = (float)divide_lor(fit.values, number_of<float>(pass.in[0], k), estimated);
+    }
+    return fit;
+}
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#ifndef LR_FORECAST_H
+#define LR_FORECAST_H
+
+#include <lr/operator.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What work with an operator is going to take, from rates that are measured on this machine: to the
+ * nearest tenth or so where rows are much alike, to a factor of two where other programs run. Zero
+ * where a number does not apply. */
+typedef struct lr_forecast {
+    double rows;          /* that there are going to be */
+    double elements;      /* of them all */
+    double kept_elements; /* of them, at least `threshold` of their row's largest */
+    double memory_bytes;  /* that the call works with, beside the caller's arrays */
+    double seconds;
+} lr_forecast;
+
+/* Which rows: those of `choice`, as lr_operator_rows_part gives them, or by_lor those of
+ * choice->part, as lr_operator_lor_rows does. */
+typedef struct lr_rows_work {
+    lr_row_choice choice;
+    bool by_lor;
+    double threshold; /* 0 .. 1, as that of a matrix file; unused by_lor */
+} lr_rows_work;
+
+/* Computes a few rows spread over those of the work, for 0.5 s where that shows enough of
+ * them and about 2 s at most, a few rows that take longer excepted; and no more than there are.
+ * errors: as lr_operator_rows_part; LR_CANCELLED. */
+LR_API lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work,
+                                           lr_forecast *forecast);
+
+/* The same of projections of all LORs, forward or back: 1 for a sensitivity, 2 for an iteration of
+ * ML-EM with dense data. The rate is that of `auto` or, where a backend was named, a trial of about
+ * a second, kept in a file (docs/formats.md, LORASTER_CACHE).
+ * errors: LR_CANCELLED; LR_FAILED for a grid whose projections need more memory than is free, which
+ * they answer too; LR_USAGE for an operator of the family direct. */
+LR_API lr_status lr_operator_forecast_projections(lr_operator *op, double projections,
+                                                  lr_forecast *forecast);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

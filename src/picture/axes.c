@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "picture/axes.h"
+
+#include "picture/font.h"
+#include "picture/ticks.h"
+
+#include <math.h>
+
+enum { tick_length = 4, space = 3, between_labels = 8 };
+
+static lr_text_style style_of(const struct lr_axes *axes)
+{
+    return (lr_text_style){.colour = axes->ink,
+                           .size_px = axes->text_px > 0 ? axes->text_px : lr_font_small};
+}
+
+static int larger(int a, int b)
+{
+    return a > b ? a : b;
+}
+
+/* --- ticks --- */
+
+static int widest_label(const struct lr_ticks *ticks, const lr_text_style *style)
+{
+    int widest = 0;
+    for (int n = 0; n < ticks->count; n++) {
+        const struct lr_tick_label label = lr_tick_label(ticks, n);
+        widest = larger(widest, lr_picture_text_width(label.text, style));
+    }
+    return widest;
+}
+
+static struct lr_ticks choose_ticks(const struct lr_axis *axis, int most)
+{
+    const struct lr_ticks scaled = lr_ticks_choose(axis->low, axis->high, most);
+    const struct lr_ticks ticks = lr_ticks_unscaled(&scaled);
+    const double first = ceil(axis->low), last = floor(axis->high);
+    if (!axis->counts || ticks.step >= 1.0 || !(first <= last)) {
+        return ticks;
+    }
+    return (struct lr_ticks){.first = first, .step = 1.0, .count = (int)(last - first) + 1};
+}
+
+/* As many as have room beside each other. */
+static struct lr_ticks ticks_across(const struct lr_axes *axes, const lr_text_style *style)
+{
+    const struct lr_axis *axis = &axes->across;
+    int most = larger(axes->size[0] / (3 * style->size_px), 2);
+    struct lr_ticks ticks = choose_ticks(axis, most);
+    while (most > 2 && ticks.count > 2 &&
+           ticks.step / (axis->high - axis->low) * axes->size[0] <
+               widest_label(&ticks, style) + between_labels) {
+        ticks = choose_ticks(axis, --most);
+    }
+    return ticks;
+}
+
+/* The middle alone where two labels would lie over each other. */
+static struct lr_ticks ticks_up(const struct lr_axes *axes, int line)
+{
+    const struct lr_axis *axis = &axes->up;
+    if (axes->size[1] >= 2 * line) {
+        return choose_ticks(axis, axes->size[1] / (2 * line));
+    }
+    const double middle = 0.5 * (axis->low + axis->high);
+    const double at = fabs(middle) < 1e-9 * (axis->high - axis->low) ? 0.0 : middle;
+    const struct lr_ticks scaled = lr_ticks_choose(at, at, 1);
+    return lr_ticks_unscaled(&scaled);
+}
+
+/* --- places --- */
+
+static double share_of(const struct lr_axis *axis, double value)
+{
+    const double span = axis->high - axis->low;
+    return span > 0.0 ? (value - axis->low) / span : 0.5;
+}
+
+int lr_axes_x(const struct lr_axes *axes, double value)
+{
+    return axes->corner[0] + (int)lround(share_of(&axes->across, value) * axes->size[0]);
+}
+
+int lr_axes_y(const struct lr_axes *axes, double value)
+{
+    return axes->corner[1] + axes->size[1] -
+           (int)lround(share_of(&axes->up, value) * axes->size[1]);
+}
+
+static int width_of_name(const struct lr_axis *axis, const lr_text_style *style)
+{
+    return axis->name != NULL ? lr_picture_text_width(axis->name, style) : 0;
+}
+
+struct lr_margins lr_axes_margins(const struct lr_axes *axes)
+{
+    const lr_text_style style = style_of(axes);
+    const int line = lr_picture_text_height(&style);
+    const struct lr_ticks across = ticks_across(axes, &style), up = ticks_up(axes, line);
+    const int half = widest_label(&across, &style) / 2 + 1;
+    struct lr_margins margins = {
+        .left = 1 + tick_length + space + widest_label(&up, &style) + space,
+        .bottom = 1 + tick_length + line,
+    };
+    margins.left = larger(margins.left + (axes->up.name != NULL ? line : 0), half);
+    margins.bottom += axes->across.name != NULL ? line : 0;
+    /* Names may be longer than their axes. */
+    const int lacks[2] = {
+        width_of_name(&axes->across, &style) - axes->size[0] - margins.left,
+        width_of_name(&axes->up, &style) - axes->size[1] - margins.bottom,
+    };
+    margins.right = larger(half + 1, lacks[0]);
+    margins.top = larger(line / 2 + 1, lacks[1]);
+    return margins;
+}
+
+/* --- drawing --- */
+
+static void draw_across(lr_picture *picture, const struct lr_axes *axes)
+{
+    const lr_text_style style = style_of(axes);
+    const struct lr_ticks ticks = ticks_across(axes, &style);
+    const int bottom = axes->corner[1] + axes->size[1];
+    int free_from = INT32_MIN;
+    for (int n = 0; n < ticks.count; n++) {
+        const int x = lr_axes_x(axes, lr_tick_value(&ticks, n));
+        lr_picture_fill(picture, (int[2]){x, bottom}, (int[2]){1, 1 + tick_length}, axes->ink);
+        const struct lr_tick_label label = lr_tick_label(&ticks, n);
+        const int width = lr_picture_text_width(label.text, &style);
+        if (x - width / 2 >= free_from) {
+            lr_picture_text(picture, (int[2]){x - width / 2, bottom + 1 + tick_length}, label.text,
+                            &style);
+            free_from = x + width / 2 + space;
+        }
+    }
+}
+
+static void draw_up(lr_picture *picture, const struct lr_axes *axes)
+{
+    const lr_text_style style = style_of(axes);
+    const int line = lr_picture_text_height(&style);
+    const struct lr_ticks ticks = ticks_up(axes, line);
+    const int right = axes->corner[0] - 1 - tick_length;
+    int free_from = INT32_MAX;
+    for (int n = 0; n < ticks.count; n++) {
+        const int y = lr_axes_y(axes, lr_tick_value(&ticks, n)) - 1;
+        lr_picture_fill(picture, (int[2]){right, y}, (int[2]){1 + tick_length, 1}, axes->ink);
+        const struct lr_tick_label label = lr_tick_label(&ticks, n);
+        const int width = lr_picture_text_width(label.text, &style);
+        if (y + line / 2 <= free_from) {
+            lr_picture_text(picture, (int[2]){right - space - width, y - line / 2}, label.text,
+                            &style);
+            free_from = y - line / 2;
+        }
+    }
+}
+
+/* Where a name begins: in the middle of its axis, but within the margins. */
+static int begin_name(int corner, int size, int width, const int margins[2])
+{
+    const int middle = corner + (size - width) / 2;
+    const int last = corner + size + margins[1] - width;
+    return larger(middle < last ? middle : last, corner - margins[0]);
+}
+
+static void write_names(lr_picture *picture, const struct lr_axes *axes)
+{
+    lr_text_style style = style_of(axes);
+    const int line = lr_picture_text_height(&style);
+    const struct lr_margins margins = lr_axes_margins(axes);
+    const int bottom = axes->corner[1] + axes->size[1];
+    if (axes->across.name != NULL) {
+        const int width = width_of_name(&axes->across, &style);
+        const int first = begin_name(axes->corner[0], axes->size[0], width,
+                                     (const int[2]){margins.left, margins.right});
+        lr_picture_text(picture, (int[2]){first, bottom + 1 + tick_length + line},
+                        axes->across.name, &style);
+    }
+    if (axes->up.name != NULL) {
+        const int width = width_of_name(&axes->up, &style);
+        const int first = begin_name(axes->corner[1], axes->size[1], width,
+                                     (const int[2]){margins.top, margins.bottom});
+        style.upwards = true;
+        lr_picture_text(picture, (int[2]){axes->corner[0] - margins.left, first}, axes->up.name,
+                        &style);
+    }
+}
+
+void lr_axes_draw(lr_picture *picture, const struct lr_axes *axes)
+{
+    lr_picture_frame(picture, (int[2]){axes->corner[0] - 1, axes->corner[1] - 1},
+                     (int[2]){axes->size[0] + 2, axes->size[1] + 2}, axes->ink);
+    draw_across(picture, axes);
+    draw_up(picture, axes);
+    write_names(picture, axes);
+}

@@ -1,0 +1,521 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Iterations over subsets of the LORs, for every update rule: Hudson and Larkin, Accelerated image
+ * reconstruction using ordered subsets of projection data, IEEE Trans. Med. Imag. 13 (1994); with the
+ * additive term as in Politte and Snyder (1991). docs/method.md, section 6. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "model/lor_check.h"
+#include "recon/compared.h"
+#include "recon/rule.h"
+
+#include <float.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { DEFAULT_ITERATIONS = 3, MAX_ITERATIONS = 1000000 };
+
+static const struct lr_update_rule *const rules[] = {
+    [LR_ALGORITHM_OSEM] = &lr_rule_em,
+    [LR_ALGORITHM_RAMLA] = &lr_rule_ramla,
+};
+enum { NUM_RULES = sizeof(rules) / sizeof(rules[0]) };
+
+struct recon {
+    const lr_recon_params *params;
+    const struct lr_update_rule *rule;
+    const lr_operator_info *info;
+    int iterations;
+    int iteration;         /* at hand, from 0, those before included */
+    lr_place *host;        /* with as many threads as the operator has; owned */
+    lr_place *place;       /* where images are */
+    lr_place *value_place; /* where LOR values are */
+    struct lr_subsets subsets;
+    struct lr_compared compared;
+    lr_vector *sensitivity; /* [subsets] */
+    double *scale;          /* [subsets] what the rule found of each */
+    lr_vector image;        /* changed only when a subset's update is complete */
+    lr_vector correction;   /* A^T ratio */
+    lr_vector values;       /* [most_values] yhat, then the ratio in its place */
+    bool has_image;         /* whether `image` is one already */
+    bool has_warned, has_warned_of_passing;
+};
+
+/* --- checks --- */
+
+static lr_status check_rule(const lr_recon_params *params)
+{
+    const int algorithm = (int)params->algorithm;
+    if (algorithm < 0 || algorithm >= NUM_RULES) {
+        return lr_error(params->log, LR_USAGE, "algorithm %d does not exist: give 0 to %d",
+                        algorithm, NUM_RULES - 1);
+    }
+    return rules[algorithm]->check(params);
+}
+
+static lr_status check_iterations(const lr_recon_params *params)
+{
+    const int before = params->iterations_before;
+    if (params->iterations < 0 || params->iterations > MAX_ITERATIONS) {
+        return lr_error(params->log, LR_USAGE, "%d iterations: give 1 to %d, or 0 for the default",
+                        params->iterations, MAX_ITERATIONS);
+    }
+    if (before < 0 || before > INT_MAX - MAX_ITERATIONS) {
+        return lr_error(params->log, LR_USAGE, "%d iterations before the first one: give 0 to %d",
+                        before, INT_MAX - MAX_ITERATIONS);
+    }
+    return LR_OK;
+}
+
+static lr_status check_subsets(const lr_recon_params *params, const lr_lors *lors)
+{
+    const bool is_wrong = params->subsets < 0 || params->subsets > lors->num_pairs;
+    if (is_wrong && lors->scanner == NULL) {
+        return lr_error(params->log, LR_USAGE,
+                        "%d subsets: they are made of views, of which there are %lld; give 1 to "
+                        "that many",
+                        params->subsets, (long long)lors->num_pairs);
+    }
+    if (is_wrong) {
+        return lr_error(params->log, LR_USAGE,
+                        "%d subsets: they are made of whole module pairs, of which %s has %lld in "
+                        "coincidence; give 1 to that many",
+                        params->subsets, lors->scanner->name, (long long)lors->num_pairs);
+    }
+    return LR_OK;
+}
+
+static lr_status check_additive(const lr_recon_params *params, const lr_lors *lors)
+{
+    if (params->additive != NULL && params->additive_source.get != NULL) {
+        return lr_error(params->log, LR_USAGE,
+                        "the additive term is given as data and as a source: give one of the two");
+    }
+    if (!(params->additive_sum >= 0.0 && params->additive_sum <= DBL_MAX)) {
+        return lr_error(params->log, LR_USAGE,
+                        "the sum of the additive source is %g: give a finite sum of at least 0, "
+                        "or 0 for having it summed",
+                        params->additive_sum);
+    }
+    return params->additive != NULL
+               ? lr_lor_data_check(params->additive, lors, "additive term", params->log)
+               : LR_OK;
+}
+
+static lr_status check_params(const lr_recon_params *params, const lr_vector *image)
+{
+    const bool has_image = image != NULL && (image->values != NULL || image->storage != NULL);
+    if (params->op == NULL || params->data == NULL || !has_image) {
+        return lr_error(params->log, LR_USAGE,
+                        "a reconstruction needs an operator, data and an image to go to");
+    }
+    LR_TRY(check_iterations(params));
+    const lr_operator_info *info = lr_operator_get_info(params->op);
+    if (image->count != info->num_voxels) {
+        return lr_error(params->log, LR_USAGE,
+                        "the image has %lld voxels where the operator has %lld",
+                        (long long)image->count, (long long)info->num_voxels);
+    }
+    const lr_lors *lors = info->lors;
+    LR_TRY(check_rule(params));
+    LR_TRY(check_subsets(params, lors));
+    LR_TRY(lr_lor_data_check(params->data, lors, "data", params->log));
+    return check_additive(params, lors);
+}
+
+static lr_status check_initial(const lr_recon_params *params, int64_t num_voxels)
+{
+    for (int64_t v = 0; params->initial != NULL && v < num_voxels; v++) {
+        if (!isfinite(params->initial[v]) || params->initial[v] < 0.0f) {
+            return lr_error(params->log, LR_BAD_INPUT,
+                            "voxel %lld of the initial image is %g: values must be finite and at "
+                            "least 0",
+                            (long long)v, (double)params->initial[v]);
+        }
+    }
+    return LR_OK;
+}
+
+/* --- start --- */
+
+/* Bytes of what is held where reconstruction works. */
+static double bytes_held(const struct recon *recon, bool with_values)
+{
+    const struct lr_subsets *subsets = &recon->subsets;
+    const bool has_additive =
+        recon->params->additive != NULL || recon->params->additive_source.get != NULL;
+    double numbers = (double)recon->info->num_voxels * (subsets->count + 3);
+    if (with_values) {
+        numbers += (double)subsets->most_values;
+        for (int k = 0; k < subsets->count; k++) {
+            numbers += (double)subsets->list[k].num_values * (has_additive ? 2 : 1);
+        }
+    }
+    return numbers * sizeof(float);
+}
+
+/* At the operator's place where there is room beside what it works with. The values of single LORs
+ * pass through the host in any case. */
+static lr_status choose_places(struct recon *recon)
+{
+    recon->host = lr_place_open(&(lr_place_params){
+        .kind = LR_PLACE_HOST, .threads = recon->info->threads, .log = recon->params->log});
+    if (recon->host == NULL) {
+        return LR_FAILED;
+    }
+    recon->place = recon->host;
+    recon->value_place = recon->host;
+    lr_place *place = lr_operator_place(recon->params->op);
+    if (place == NULL) {
+        return LR_OK;
+    }
+    const int64_t reported = lr_place_get_info(place).memory_bytes;
+    const double room = 0.5 * (double)(reported > 0 ? reported : lr_physical_memory());
+    if (bytes_held(recon, false) <= room) {
+        recon->place = place;
+        recon->value_place =
+            !recon->subsets.is_sparse && bytes_held(recon, true) <= room ? place : recon->host;
+    }
+    return LR_OK;
+}
+
+static lr_status make_vector(const struct recon *recon, const char *name, int64_t count,
+                             lr_vector *vector)
+{
+    return lr_vector_create(
+        &(lr_vector_params){
+            .place = recon->place, .count = count, .name = name, .log = recon->params->log},
+        vector);
+}
+
+static lr_status allocate(struct recon *recon)
+{
+    const lr_log *log = recon->params->log;
+    const int count = recon->subsets.count;
+    recon->sensitivity =
+        lr_alloc(count, sizeof(lr_vector), "the sensitivities of the subsets", log);
+    recon->scale = lr_alloc(count, sizeof(*recon->scale), "the steps of the subsets", log);
+    if (recon->sensitivity == NULL || recon->scale == NULL) {
+        return LR_FAILED;
+    }
+    for (int k = 0; k < count; k++) {
+        LR_TRY(make_vector(recon, "the sensitivities of the subsets", recon->info->num_voxels,
+                           &recon->sensitivity[k]));
+    }
+    LR_TRY(make_vector(recon, "the image", recon->info->num_voxels, &recon->image));
+    LR_TRY(make_vector(recon, "the correction image", recon->info->num_voxels, &recon->correction));
+    return lr_vector_create(&(lr_vector_params){.place = recon->value_place,
+                                                .count = recon->subsets.most_values,
+                                                .name = "the estimated data",
+                                                .log = log},
+                            &recon->values);
+}
+
+static void finish(struct recon *recon)
+{
+    for (int k = 0; recon->sensitivity != NULL && k < recon->subsets.count; k++) {
+        lr_vector_destroy(&recon->sensitivity[k]);
+    }
+    free(recon->sensitivity);
+    free(recon->scale);
+    lr_vector_destroy(&recon->image);
+    lr_vector_destroy(&recon->correction);
+    lr_vector_destroy(&recon->values);
+    lr_compared_finish(&recon->compared);
+    lr_place_close(recon->host);
+    lr_subsets_finish(&recon->subsets);
+}
+
+/* seen: [num_voxels] whether a subset sees the voxel. */
+static lr_status find_sensitivity(struct recon *recon, int k, lr_vector *host, bool *seen)
+{
+    const lr_selection *pairs = recon->subsets.count > 1 ? &recon->subsets.list[k].pairs : NULL;
+    LR_TRY(lr_operator_sensitivity(recon->params->op, pairs, host));
+    const float *values = host->values;
+    for (int64_t v = 0; v < host->count; v++) {
+        seen[v] |= values[v] > 0.0f;
+    }
+    LR_TRY(lr_vector_copy(host, &recon->sensitivity[k]));
+    return recon->rule->start != NULL ? recon->rule->start(&recon->sensitivity[k], &recon->scale[k])
+                                      : LR_OK;
+}
+
+static lr_status find_sensitivities(struct recon *recon, lr_vector *host, bool *seen)
+{
+    const int count = recon->subsets.count;
+    for (int k = 0; k < count; k++) {
+        char what[64] = "sensitivity";
+        if (count > 1) {
+            snprintf(what, sizeof(what), "sensitivity of subset %d of %d", k + 1, count);
+        }
+        LR_TRY(lr_progress_report(recon->params->progress, what, k, count));
+        LR_TRY(find_sensitivity(recon, k, host, seen));
+    }
+    return LR_OK;
+}
+
+/* Voxels that no LOR sees start at 0 and stay there. */
+static lr_status start_image(struct recon *recon, lr_vector *host, const bool *seen)
+{
+    const float *initial = recon->params->initial;
+    float *image = host->values;
+    bool has_sensitive = false, has_activity = false;
+    for (int64_t v = 0; v < host->count; v++) {
+        const float start = initial != NULL ? initial[v] : 1.0f;
+        image[v] = seen[v] ? start : 0.0f;
+        has_sensitive |= seen[v];
+        has_activity |= image[v] > 0.0f;
+    }
+    if (!has_sensitive) {
+        return lr_error(recon->params->log, LR_BAD_INPUT,
+                        "no voxel of the grid is seen by a LOR in coincidence: check the grid and "
+                        "the scanner's coincidence rules");
+    }
+    if (!has_activity) {
+        return lr_error(recon->params->log, LR_BAD_INPUT,
+                        "the initial image is 0 wherever the scanner sees, and the updates leave "
+                        "zeros as they are: give an image with positive values");
+    }
+    return lr_vector_copy(host, &recon->image);
+}
+
+static lr_status start_with(struct recon *recon, lr_vector *host, bool *seen)
+{
+    LR_TRY(find_sensitivities(recon, host, seen));
+    return start_image(recon, host, seen);
+}
+
+static lr_status start(struct recon *recon)
+{
+    const lr_log *log = recon->params->log;
+    bool *seen = lr_alloc(recon->info->num_voxels, sizeof(*seen), "voxels that are seen", log);
+    lr_vector host = {0};
+    lr_status status = seen != NULL
+                           ? lr_vector_create(&(lr_vector_params){.count = recon->info->num_voxels,
+                                                                  .name = "the image",
+                                                                  .log = log},
+                                              &host)
+                           : LR_FAILED;
+    status = status == LR_OK ? start_with(recon, &host, seen) : status;
+    recon->has_image = status == LR_OK;
+    lr_vector_destroy(&host);
+    free(seen);
+    return status;
+}
+
+/* --- one subset --- */
+
+static lr_status sensitive_counts(const struct recon *recon, int k, double *sum)
+{
+    lr_vector_sums sums;
+    LR_TRY(lr_vector_add_up(&recon->image, &recon->sensitivity[k], &sums));
+    *sum = sums.product;
+    return LR_OK;
+}
+
+/* With sparse data estimates are known where counts are; those of all LORs add up to the sensitivity
+ * times the image. */
+static lr_status fit(struct recon *recon, int k, lr_vector *values, lr_poisson_fit *found)
+{
+    struct lr_compared_values with;
+    LR_TRY(lr_compared_get(&recon->compared, k, &with));
+    const bool has_additive = recon->compared.has_additive;
+    LR_TRY(lr_vector_divide_counts(
+        &(lr_poisson_ratio){&with.measured, has_additive ? &with.additive : NULL, values}, found));
+    if (!recon->subsets.is_sparse) {
+        return LR_OK;
+    }
+    double all;
+    LR_TRY(sensitive_counts(recon, k, &all));
+    found->log_likelihood += found->estimated_counts - all;
+    found->estimated_counts = all;
+    return LR_OK;
+}
+
+/* In the correction's place, of which it is seen first whether all of it is finite: the image holds
+ * whole updates only. */
+static lr_status apply_rule(struct recon *recon, int k, double *sensitive)
+{
+    lr_vector_sums sums;
+    LR_TRY(recon->rule->update(&(struct lr_update_step){.params = recon->params,
+                                                        .iteration = recon->iteration,
+                                                        .scale = recon->scale[k],
+                                                        .image = &recon->image,
+                                                        .ratios = &recon->correction,
+                                                        .sensitivity = &recon->sensitivity[k],
+                                                        .next = &recon->correction}));
+    LR_TRY(lr_vector_add_up(&recon->correction, &recon->sensitivity[k], &sums));
+    if (sums.not_finite > 0) {
+        return lr_error(recon->params->log, LR_FAILED,
+                        "%lld voxels grew beyond the largest number in an update of %s: %s",
+                        (long long)sums.not_finite, recon->rule->name, recon->rule->remedy);
+    }
+    *sensitive = sums.product;
+    return LR_OK;
+}
+
+static lr_status update(struct recon *recon, int k, const lr_vector *values, double *sensitive)
+{
+    const lr_selection *part = &recon->subsets.list[k].projected;
+    LR_TRY(lr_operator_back(recon->params->op, part, values, &recon->correction));
+    LR_TRY(apply_rule(recon, k, sensitive));
+    const lr_vector before = recon->image;
+    recon->image = recon->correction;
+    recon->correction = before;
+    return LR_OK;
+}
+
+/* A subset that explains nothing would turn voxels into zeros, for good: by EM all that it sees, by
+ * RAMLA with a relaxation of 1 those that it sees best. It is passed over, unless there is nothing to
+ * explain in any. */
+static bool is_passed_over(struct recon *recon, const lr_poisson_fit *found)
+{
+    if (found->measured_counts > 0.0 || !(recon->subsets.counts > 0.0)) {
+        return false;
+    }
+    if (recon->subsets.count > 1 && !recon->has_warned_of_passing) {
+        recon->has_warned_of_passing = true;
+        lr_warn(recon->params->log,
+                "a subset of %d has no counts that the image reaches and is passed over: take "
+                "fewer subsets",
+                recon->subsets.count);
+    }
+    return true;
+}
+
+static lr_status visit(struct recon *recon, int k, lr_poisson_fit *sum, double *sensitive)
+{
+    const struct lr_subset *subset = &recon->subsets.list[k];
+    lr_vector values = lr_vector_part(&recon->values, 0, subset->num_values);
+    lr_poisson_fit found;
+    double counts = 0.0;
+    LR_TRY(lr_operator_forward(recon->params->op, &subset->projected, &recon->image, &values));
+    LR_TRY(fit(recon, k, &values, &found));
+    lr_poisson_fit_add(sum, &found);
+    LR_TRY(is_passed_over(recon, &found) ? sensitive_counts(recon, k, &counts)
+                                         : update(recon, k, &values, &counts));
+    *sensitive += counts;
+    return LR_OK;
+}
+
+/* --- iterations --- */
+
+/* A share of the counts above which leaving them out changes the image. */
+static const double harmless_share = 1e-3;
+
+static void warn_left_out(struct recon *recon, const lr_poisson_fit *found)
+{
+    if (found->left_out_lors == 0 || recon->has_warned) {
+        return;
+    }
+    recon->has_warned = true;
+    const double share = found->left_out_counts / (found->left_out_counts + found->measured_counts);
+    if (share <= harmless_share) {
+        lr_info(recon->params->log,
+                "%lld LORs with %g counts (%.2g %%) are left out: no active voxel reaches them",
+                (long long)found->left_out_lors, found->left_out_counts, 100.0 * share);
+        return;
+    }
+    lr_warn(
+        recon->params->log,
+        "%lld LORs with %g counts (%.3g %% of all) are left out, and the image is wrong by about "
+        "as much: no active voxel of the grid reaches these LORs. Likely causes: activity "
+        "outside of the grid (take a larger one), a grid or scanner that is not that of the data "
+        "(loraster scanner check), scatter and randoms without --additive or --randoms, sampled "
+        "lines that miss LORs (--mode exact, more --rays or --samples), voxels that start at 0; "
+        "where none of these holds, compare with --backend cpu",
+        (long long)found->left_out_lors, found->left_out_counts, 100.0 * share);
+}
+
+static lr_status check_reached(const struct recon *recon, const lr_poisson_fit *found)
+{
+    if (found->left_out_lors == 0 || found->measured_counts > 0.0) {
+        return LR_OK;
+    }
+    return lr_error(recon->params->log, LR_BAD_INPUT,
+                    "none of the %g counts lies in a LOR that an active voxel reaches: check that "
+                    "grid and data belong together",
+                    found->left_out_counts);
+}
+
+static lr_status hand_over(const struct recon *recon, const lr_iteration *done)
+{
+    const lr_recon_params *params = recon->params;
+    return params->iteration != NULL ? params->iteration(params->user, done) : LR_OK;
+}
+
+/* k: subsets done of this iteration, which is the `number`-th. */
+static lr_status report(const struct recon *recon, int number, int k)
+{
+    char what[96];
+    const int count = recon->subsets.count, shown = k < count ? k + 1 : count;
+    const int length =
+        snprintf(what, sizeof(what), "iteration %d of %d", number, recon->iterations);
+    if (count > 1) {
+        snprintf(what + length, sizeof(what) - (size_t)length, ", subset %d of %d", shown, count);
+    }
+    return lr_progress_report(recon->params->progress, what, number - 1 + (double)k / count,
+                              recon->iterations);
+}
+
+static lr_status iterate(struct recon *recon, int number)
+{
+    const double begin = lr_clock_seconds();
+    const int count = recon->subsets.count;
+    const int before = recon->params->iterations_before;
+    lr_iteration done = {.number = before + number};
+    recon->iteration = before + number - 1;
+    lr_poisson_fit found = {0};
+    for (int k = 0; k < count; k++) {
+        LR_TRY(report(recon, number, k));
+        LR_TRY(visit(recon, recon->subsets.order[k], &found, &done.sensitive_counts));
+    }
+    LR_TRY(check_reached(recon, &found));
+    warn_left_out(recon, &found);
+    done.log_likelihood = found.log_likelihood - recon->subsets.additive_counts;
+    done.measured_counts = found.measured_counts;
+    done.estimated_counts = found.estimated_counts + recon->subsets.additive_counts;
+    done.left_out_lors = found.left_out_lors;
+    done.left_out_counts = found.left_out_counts;
+    done.image = &recon->image;
+    done.seconds = lr_clock_seconds() - begin;
+    return hand_over(recon, &done);
+}
+
+static lr_status run(struct recon *recon)
+{
+    LR_TRY(lr_subsets_init(&recon->subsets, recon->params));
+    LR_TRY(choose_places(recon));
+    lr_place *device = recon->value_place != recon->host ? recon->value_place : NULL;
+    LR_TRY(lr_compared_init(&recon->compared, &recon->subsets, device));
+    LR_TRY(allocate(recon));
+    LR_TRY(start(recon));
+    for (int number = 1; number <= recon->iterations; number++) {
+        LR_TRY(iterate(recon, number));
+    }
+    /* Too late to be stopped. */
+    (void)report(recon, recon->iterations, recon->subsets.count);
+    return LR_OK;
+}
+
+lr_status lr_recon(const lr_recon_params *params, lr_vector *image)
+{
+    LR_TRY(check_params(params, image));
+    struct recon recon = {.params = params,
+                          .rule = rules[params->algorithm],
+                          .info = lr_operator_get_info(params->op),
+                          .iterations =
+                              params->iterations > 0 ? params->iterations : DEFAULT_ITERATIONS};
+    LR_TRY(check_initial(params, recon.info->num_voxels));
+    lr_status status = run(&recon);
+    if (recon.has_image && (status == LR_OK || status == LR_CANCELLED)) {
+        const lr_status got = lr_vector_copy(&recon.image, image);
+        status = got != LR_OK ? got : status;
+    }
+    finish(&recon);
+    return status;
+}

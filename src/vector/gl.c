@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Vectors in buffers of an OpenGL device. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "common/bindings.h"
+#include "gl/pass.h"
+#include "vector/place.h"
+#include "vector/sums.h"
+#include "vector/vector.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Groups of a pass. */
+enum { MOST_GROUPS = 1024, NUM_OPERANDS = 1 + LR_VECTOR_INPUTS };
+
+/* The block of shaders/common/vector.glsl. */
+struct vector_pass {
+    uint32_t first[4];
+    uint32_t count, unused;
+    double scalar;
+};
+_Static_assert(sizeof(struct vector_pass) == 32, "the shaders' layout");
+
+enum sums_program { SUMS = 0, DIVIDE, DIVIDE_ADDITIVE, NUM_SUMS_PROGRAMS };
+
+struct lr_vector_programs {
+    struct gl_program *apply[LR_NUM_VECTOR_OPS][2]; /* by precision of y */
+    struct gl_program *sums[NUM_SUMS_PROGRAMS][2];
+    struct gl_buffer *parts; /* [MOST_GROUPS][LR_VECTOR_NUM_SUMS] double */
+};
+
+/* --- programs --- */
+
+void lr_vector_programs_destroy(struct lr_vector_programs *programs)
+{
+    for (int precision = 0; precision < 2; precision++) {
+        for (int k = 0; k < LR_NUM_VECTOR_OPS; k++) {
+            gl_program_destroy(programs->apply[k][precision]);
+        }
+        for (int k = 0; k < NUM_SUMS_PROGRAMS; k++) {
+            gl_program_destroy(programs->sums[k][precision]);
+        }
+    }
+    gl_buffer_destroy(programs->parts);
+    free(programs);
+}
+
+static struct lr_vector_programs *programs_of(lr_place *place)
+{
+    if (place->programs == NULL) {
+        place->programs =
+            lr_alloc(1, sizeof(*place->programs), "the programs of vectors", &place->log);
+    }
+    return place->programs;
+}
+
+static const char *real_of(lr_precision precision)
+{
+    return precision == LR_FLOAT64 ? "double" : "float";
+}
+
+static const char *const op_names[LR_NUM_VECTOR_OPS] = {
+    [LR_VECTOR_CONVERT] = "convert",        [LR_VECTOR_MULTIPLY] = "multiply",
+    [LR_VECTOR_DIVIDE] = "divide",          [LR_VECTOR_ADD_SCALED] = "add",
+    [LR_VECTOR_UPDATE_EM] = "update of EM", [LR_VECTOR_UPDATE_RAMLA] = "update of RAMLA",
+};
+
+static struct gl_program *apply_program(const struct lr_vector_task *task)
+{
+    lr_place *place = task->y.place;
+    struct lr_vector_programs *programs = programs_of(place);
+    if (programs == NULL) {
+        return NULL;
+    }
+    struct gl_program **program = &programs->apply[task->op][task->y.precision];
+    if (*program == NULL) {
+        char op[8], label[48];
+        snprintf(op, sizeof(op), "%d", (int)task->op);
+        snprintf(label, sizeof(label), "vectors: %s, %s", op_names[task->op],
+                 real_of(task->y.precision));
+        const lr_precision other =
+            task->op == LR_VECTOR_CONVERT ? task->in[0]->precision : task->y.precision;
+        const struct gl_define defines[] = {
+            {"OP", op}, {"REAL", real_of(task->y.precision)}, {"OTHER", real_of(other)}, {0}};
+        *program = gl_program_create(
+            place->ctx, &(struct gl_program_params){
+                            .compute = "vector_apply.comp", .defines = defines, .label = label});
+    }
+    return *program;
+}
+
+static const char *const sums_names[NUM_SUMS_PROGRAMS] = {
+    "sums", "counts over estimates", "counts over estimates and an additive term"};
+
+static struct gl_program *sums_program(lr_place *place, enum sums_program which,
+                                       lr_precision precision)
+{
+    struct lr_vector_programs *programs = programs_of(place);
+    if (programs == NULL) {
+        return NULL;
+    }
+    struct gl_program **program = &programs->sums[which][precision];
+    if (*program == NULL) {
+        char label[80];
+        snprintf(label, sizeof(label), "vectors: %s, %s", sums_names[which], real_of(precision));
+        const struct gl_define defines[] = {{"REAL", real_of(precision)},
+                                            {which == DIVIDE_ADDITIVE ? "HAS_ADDITIVE" : NULL, "1"},
+                                            {0}};
+        *program = gl_program_create(
+            place->ctx,
+            &(struct gl_program_params){.compute = which == SUMS ? "vector_sums.comp"
+                                                                 : "vector_divide_counts.comp",
+                                        .defines = defines,
+                                        .label = label});
+    }
+    return *program;
+}
+
+/* --- passes over a vector, in pieces that a storage block may hold --- */
+
+struct walk {
+    lr_place *place;
+    const lr_vector *operands[NUM_OPERANDS]; /* NULL = none */
+    double scalar;
+    struct gl_program *program;
+    const struct gl_buffer *sums; /* or NULL */
+    int64_t count;
+};
+
+static int64_t longest_piece(const struct walk *walk)
+{
+    const struct gl_limits *limits = gl_context_limits(walk->place->ctx);
+    const int64_t bytes = limits->max_storage_bytes - limits->storage_alignment;
+    const int64_t most = bytes / (int64_t)sizeof(double);
+    return most < INT32_MAX ? most : INT32_MAX;
+}
+
+/* Binds `count` elements of an operand from `at` on: the range begins at a multiple of the driver's
+ * alignment, and the operand `*first` elements behind that. */
+static void bind_operand(const struct walk *walk, int which, int64_t at, struct gl_pass *pass,
+                         uint32_t *first)
+{
+    const lr_vector *vector = walk->operands[which];
+    const int64_t size = lr_vector_size(vector);
+    const int64_t alignment = gl_context_limits(walk->place->ctx)->storage_alignment;
+    const int64_t offset = (vector->begin + at) * size;
+    const int64_t aligned = offset / alignment * alignment;
+    const int64_t left = (vector->count - at) * size + offset - aligned;
+    const int64_t most = longest_piece(walk) * size + alignment;
+    *first = (uint32_t)((offset - aligned) / size);
+    pass->buffers[LR_BIND_VECTOR_Y + which] =
+        (struct gl_range){vector->storage->buffer, aligned, left < most ? left : most};
+}
+
+static int groups_of(int64_t count)
+{
+    const int64_t groups = (count + LR_VECTOR_GROUP - 1) / LR_VECTOR_GROUP;
+    return (int)(groups < MOST_GROUPS ? groups : MOST_GROUPS);
+}
+
+static lr_status run_piece(const struct walk *walk, int64_t at, int64_t count)
+{
+    struct vector_pass uniforms = {.count = (uint32_t)count, .scalar = walk->scalar};
+    struct gl_pass pass = {.label = gl_program_label(walk->program),
+                           .program = walk->program,
+                           .uniforms = &uniforms,
+                           .uniform_bytes = sizeof(uniforms),
+                           .groups = {groups_of(count), 1, 1},
+                           .barriers =
+                               GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    for (int k = 0; k < NUM_OPERANDS; k++) {
+        if (walk->operands[k] != NULL) {
+            bind_operand(walk, k, at, &pass, &uniforms.first[k]);
+        }
+    }
+    pass.buffers[LR_BIND_VECTOR_SUMS].buffer = walk->sums;
+    return gl_pass_run(walk->place->ctx, &pass);
+}
+
+static lr_status apply_pieces(const struct lr_vector_task *task)
+{
+    struct walk walk = {.place = task->y.place,
+                        .operands = {&task->y, task->in[0], task->in[1], task->in[2]},
+                        .scalar = task->scalar,
+                        .program = apply_program(task),
+                        .count = task->y.count};
+    if (walk.program == NULL) {
+        return LR_FAILED;
+    }
+    const int64_t longest = longest_piece(&walk);
+    for (int64_t at = 0; at < walk.count; at += longest) {
+        const int64_t left = walk.count - at;
+        LR_TRY(run_piece(&walk, at, left < longest ? left : longest));
+    }
+    return LR_OK;
+}
+
+/* Sums up what the groups of each piece found. */
+static lr_status sum_pieces(const struct walk *walk, bool has_largest,
+                            double sums[LR_VECTOR_NUM_SUMS])
+{
+    double parts[MOST_GROUPS][LR_VECTOR_NUM_SUMS];
+    const int64_t longest = longest_piece(walk);
+    for (int64_t at = 0; at < walk->count; at += longest) {
+        const int64_t left = walk->count - at, count = left < longest ? left : longest;
+        const int64_t bytes = groups_of(count) * (int64_t)sizeof(*parts);
+        LR_TRY(run_piece(walk, at, count));
+        LR_TRY(gl_buffer_read(walk->sums, 0, bytes, parts));
+        walk->place->traffic.to_host += bytes;
+        lr_vector_join_sums(sums, parts, groups_of(count), has_largest);
+    }
+    return LR_OK;
+}
+
+static lr_status open_sums(struct walk *walk, enum sums_program which)
+{
+    walk->program = sums_program(walk->place, which, walk->operands[0]->precision);
+    if (walk->program == NULL) {
+        return LR_FAILED;
+    }
+    struct gl_buffer **parts = &walk->place->programs->parts;
+    if (*parts == NULL) {
+        *parts = gl_buffer_create(
+            walk->place->ctx,
+            &(struct gl_buffer_params){.label = "sums of vectors",
+                                       .size_bytes = MOST_GROUPS * LR_VECTOR_NUM_SUMS *
+                                                     (int64_t)sizeof(double)});
+    }
+    walk->sums = *parts;
+    return walk->sums != NULL ? LR_OK : LR_FAILED;
+}
+
+/* --- with the context current --- */
+
+static lr_status enter(const lr_vector *vector)
+{
+    return gl_context_make_current(vector->place->ctx);
+}
+
+static lr_status leave(const lr_vector *vector, lr_status status)
+{
+    gl_context_release(vector->place->ctx);
+    return gl_context_status(vector->place->ctx, status);
+}
+
+static lr_status apply(const struct lr_vector_task *task)
+{
+    LR_TRY(enter(&task->y));
+    return leave(&task->y, apply_pieces(task));
+}
+
+static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums)
+{
+    double found[LR_VECTOR_NUM_SUMS] = {0, 0, 0, -INFINITY, 0};
+    struct walk walk = {.place = x->place, .operands = {x, y}, .count = x->count};
+    LR_TRY(enter(x));
+    lr_status status = open_sums(&walk, SUMS);
+    status = status == LR_OK ? sum_pieces(&walk, true, found) : status;
+    *sums = lr_vector_name_sums(found);
+    return leave(x, status);
+}
+
+static lr_status divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit)
+{
+    double found[LR_VECTOR_NUM_SUMS] = {0};
+    struct walk walk = {.place = ratio->values->place,
+                        .operands = {ratio->values, ratio->measured, ratio->additive},
+                        .count = ratio->values->count};
+    LR_TRY(enter(ratio->values));
+    lr_status status = open_sums(&walk, ratio->additive != NULL ? DIVIDE_ADDITIVE : DIVIDE);
+    status = status == LR_OK ? sum_pieces(&walk, false, found) : status;
+    *fit = lr_vector_name_fit(found);
+    return leave(ratio->values, status);
+}
+
+/* --- life and copies --- */
+
+struct lr_vector_range lr_vector_gl_range(const lr_vector *vector)
+{
+    const int64_t size = lr_vector_size(vector);
+    return (struct lr_vector_range){vector->storage->buffer, vector->begin * size,
+                                    vector->count * size};
+}
+
+static lr_status allocate(const lr_vector_params *params, int64_t bytes, lr_vector *vector)
+{
+    vector->storage = lr_alloc(1, sizeof(*vector->storage), "a vector", params->log);
+    if (vector->storage == NULL) {
+        return LR_FAILED;
+    }
+    vector->storage->buffer = gl_buffer_create(
+        params->place->ctx,
+        &(struct gl_buffer_params){.label = params->name != NULL ? params->name : "a vector",
+                                   .size_bytes = bytes});
+    if (vector->storage->buffer == NULL) {
+        free(vector->storage);
+        vector->storage = NULL;
+        return LR_FAILED;
+    }
+    return LR_OK;
+}
+
+static lr_status create(const lr_vector_params *params, int64_t bytes, lr_vector *vector)
+{
+    LR_TRY(gl_context_make_current(params->place->ctx));
+    return leave(vector, allocate(params, bytes, vector));
+}
+
+static void destroy(lr_vector *vector)
+{
+    if (gl_context_make_current(vector->place->ctx) == LR_OK) {
+        gl_buffer_destroy(vector->storage->buffer);
+        gl_context_release(vector->place->ctx);
+    }
+    free(vector->storage);
+}
+
+static lr_status write(lr_vector *vector, const void *numbers)
+{
+    const struct lr_vector_range range = lr_vector_gl_range(vector);
+    LR_TRY(enter(vector));
+    vector->place->traffic.to_device += range.bytes;
+    return leave(vector, gl_buffer_upload(range.buffer, range.offset, range.bytes, numbers));
+}
+
+static lr_status read(const lr_vector *vector, void *numbers)
+{
+    const struct lr_vector_range range = lr_vector_gl_range(vector);
+    LR_TRY(enter(vector));
+    vector->place->traffic.to_host += range.bytes;
+    return leave(vector, gl_buffer_read(range.buffer, range.offset, range.bytes, numbers));
+}
+
+static lr_status fill(lr_vector *vector, double value)
+{
+    const struct lr_vector_range range = lr_vector_gl_range(vector);
+    const float single = (float)value;
+    const int64_t size = lr_vector_size(vector);
+    uint32_t words[2] = {0};
+    memcpy(words, size == sizeof(value) ? (const void *)&value : &single, (size_t)size);
+    LR_TRY(enter(vector));
+    return leave(vector, gl_buffer_fill_range(&(struct gl_buffer_range){.to = range.buffer,
+                                                                        .to_offset = range.offset,
+                                                                        .bytes = range.bytes},
+                                              words, (int)(size / (int64_t)sizeof(*words))));
+}
+
+static lr_status copy(const lr_vector *from, lr_vector *to)
+{
+    const struct lr_vector_range source = lr_vector_gl_range(from);
+    const struct lr_vector_range target = lr_vector_gl_range(to);
+    if (source.buffer == target.buffer && source.offset == target.offset) {
+        return LR_OK;
+    }
+    LR_TRY(enter(to));
+    gl_buffer_copy_range(&(struct gl_buffer_range){.from = source.buffer,
+                                                   .to = target.buffer,
+                                                   .from_offset = source.offset,
+                                                   .to_offset = target.offset,
+                                                   .bytes = source.bytes});
+    return leave(to, gl_context_check(to->place->ctx, "a copy of a vector"));
+}
+
+/* --- pictures --- */
+
+static lr_status write_texture(const lr_vector *image, const struct gl_texture *texture,
+                               lr_vector_texture *copy)
+{
+    const struct lr_vector_range range = lr_vector_gl_range(image);
+    if (copy->after != NULL) {
+        glWaitSync(copy->after, 0, GL_TIMEOUT_IGNORED);
+        glDeleteSync(copy->after);
+        copy->after = NULL;
+    }
+    LR_TRY(gl_texture_copy_buffer((struct gl_texture *)(uintptr_t)texture, range.buffer,
+                                  range.offset));
+    copy->done = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
+    glFlush(); /* or the other context would wait for ever */
+    return copy->done != NULL ? LR_OK
+                              : gl_context_check(image->place->ctx, "handing over an image");
+}
+
+static lr_status check_picture(const lr_vector *image, const lr_vector_texture *copy)
+{
+    const int64_t texels = (int64_t)copy->size[0] * copy->size[1] * copy->size[2];
+    const bool is_there = image->place != NULL && image->place->kind == LR_PLACE_GL;
+    if (is_there && image->precision == LR_FLOAT32 && image->count == texels) {
+        return LR_OK;
+    }
+    return lr_error(image->place != NULL ? &image->place->log : NULL, LR_USAGE,
+                    "%lld numbers cannot be shown as %d x %d x %d texels: that takes as many, in "
+                    "float32, at an OpenGL place",
+                    (long long)image->count, copy->size[0], copy->size[1], copy->size[2]);
+}
+
+lr_status lr_vector_show(const lr_vector *image, lr_vector_texture *copy)
+{
+    copy->done = NULL;
+    LR_TRY(check_picture(image, copy));
+    LR_TRY(enter(image));
+    struct gl_texture *texture =
+        gl_texture_borrow(image->place->ctx, copy->texture,
+                          &(struct gl_texture_params){.label = "an image handed over",
+                                                      .target = GL_TEXTURE_3D,
+                                                      .format = GL_R32F,
+                                                      .width = copy->size[0],
+                                                      .height = copy->size[1],
+                                                      .depth = copy->size[2]});
+    const lr_status status = texture != NULL ? write_texture(image, texture, copy) : LR_FAILED;
+    gl_texture_destroy(texture);
+    return leave(image, status);
+}
+
+const struct lr_vector_fns lr_vector_gl_fns = {
+    .create = create,
+    .destroy = destroy,
+    .write = write,
+    .read = read,
+    .copy = copy,
+    .fill = fill,
+    .apply = apply,
+    .add_up = add_up,
+    .divide_counts = divide_counts,
+};

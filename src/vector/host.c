@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Vectors in the memory of the process. */
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "vector/place.h"
+#include "vector/vector.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Numbers that are worked on at once, in double; blocks that a thread takes at a time. */
+enum { BLOCK = 512, GRAIN = 128, SHARE = BLOCK * GRAIN };
+
+/* Shares whose sums are held at once. */
+enum { MOST_SHARES = 256 };
+
+/* Probabilities of one voxel sum to at most 1, so ratios up to this add up to a finite float. */
+#define LARGEST_RATIO (0.5 * FLT_MAX)
+
+/* --- life and copies --- */
+
+static lr_status allocate(const lr_vector_params *params, int64_t bytes, lr_vector *vector)
+{
+    const char *name = params->name != NULL ? params->name : "a vector";
+    vector->storage->block = lr_alloc(bytes, 1, name, params->log);
+    vector->values = vector->storage->block;
+    return vector->values != NULL ? LR_OK : LR_FAILED;
+}
+
+static lr_status create(const lr_vector_params *params, int64_t bytes, lr_vector *vector)
+{
+    vector->storage = lr_alloc(1, sizeof(*vector->storage), "a vector", params->log);
+    const lr_status status = vector->storage != NULL ? allocate(params, bytes, vector) : LR_FAILED;
+    if (status != LR_OK) {
+        free(vector->storage);
+    }
+    return status;
+}
+
+static void destroy(lr_vector *vector)
+{
+    free(vector->storage->block);
+    free(vector->storage);
+}
+
+static lr_status write(lr_vector *vector, const void *numbers)
+{
+    memcpy(vector->values, numbers, (size_t)(vector->count * lr_vector_size(vector)));
+    return LR_OK;
+}
+
+static lr_status read(const lr_vector *vector, void *numbers)
+{
+    memcpy(numbers, vector->values, (size_t)(vector->count * lr_vector_size(vector)));
+    return LR_OK;
+}
+
+static lr_status copy(const lr_vector *from, lr_vector *to)
+{
+    memmove(to->values, from->values, (size_t)(from->count * lr_vector_size(from)));
+    return LR_OK;
+}
+
+/* --- blocks --- */
+
+static void load(const lr_vector *vector, int64_t begin, int count, double *to)
+{
+    if (vector->precision == LR_FLOAT64) {
+        memcpy(to, (const double *)vector->values + begin, (size_t)count * sizeof(*to));
+        return;
+    }
+    const float *from = (const float *)vector->values + begin;
+    for (int k = 0; k < count; k++) {
+        to[k] = from[k];
+    }
+}
+
+static void store(const lr_vector *vector, int64_t begin, int count, const double *from)
+{
+    if (vector->precision == LR_FLOAT64) {
+        memcpy((double *)vector->values + begin, from, (size_t)count * sizeof(*from));
+        return;
+    }
+    float *to = (float *)vector->values + begin;
+    for (int k = 0; k < count; k++) {
+        to[k] = (float)from[k];
+    }
+}
+
+static int length_at(int64_t begin, int64_t count)
+{
+    return (int)(count - begin < BLOCK ? count - begin : BLOCK);
+}
+
+/* --- element by element --- */
+
+/* What is not a number stays so, and is noticed when the image is added up. */
+static inline double ramla_factor(double lambda, double correction, double sensitivity)
+{
+    const double factor = 1.0 + lambda * (correction - sensitivity);
+    return factor < 0.0 ? 0.0 : factor;
+}
+
+static void work_out(const struct lr_vector_task *task, int count, double *y,
+                     double in[LR_VECTOR_INPUTS][BLOCK])
+{
+    const double *x = in[0], scalar = task->scalar;
+    for (int k = 0; k < count; k++) {
+        switch (task->op) {
+        case LR_VECTOR_CONVERT:
+            y[k] = x[k];
+            break;
+        case LR_VECTOR_MULTIPLY:
+            y[k] *= x[k];
+            break;
+        case LR_VECTOR_DIVIDE:
+            y[k] = x[k] > 0.0 ? y[k] / x[k] : scalar;
+            break;
+        case LR_VECTOR_ADD_SCALED:
+            y[k] += scalar * x[k];
+            break;
+        case LR_VECTOR_UPDATE_EM:
+            y[k] = in[2][k] > 0.0 ? x[k] / in[2][k] * in[1][k] : x[k];
+            break;
+        case LR_VECTOR_UPDATE_RAMLA:
+            y[k] = in[2][k] > 0.0 ? x[k] * ramla_factor(scalar, in[1][k], in[2][k]) : x[k];
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+static bool needs_y(enum lr_vector_op op)
+{
+    return op == LR_VECTOR_MULTIPLY || op == LR_VECTOR_DIVIDE || op == LR_VECTOR_ADD_SCALED;
+}
+
+static void apply_blocks(void *user, int64_t first, int64_t end, int worker)
+{
+    const struct lr_vector_task *task = user;
+    double y[BLOCK], in[LR_VECTOR_INPUTS][BLOCK];
+    (void)worker;
+    for (int64_t block = first; block < end; block++) {
+        const int64_t begin = block * BLOCK;
+        const int count = length_at(begin, task->y.count);
+        if (needs_y(task->op)) {
+            load(&task->y, begin, count, y);
+        }
+        for (int k = 0; k < LR_VECTOR_INPUTS && task->in[k] != NULL; k++) {
+            load(task->in[k], begin, count, in[k]);
+        }
+        work_out(task, count, y, in);
+        store(&task->y, begin, count, y);
+    }
+}
+
+/* --- fill --- */
+
+static int64_t num_blocks(int64_t count)
+{
+    return (count + BLOCK - 1) / BLOCK;
+}
+
+struct filling {
+    lr_vector vector;
+    double value;
+};
+
+static void fill_blocks(void *user, int64_t first, int64_t end, int worker)
+{
+    const struct filling *filling = user;
+    const int64_t begin = first * BLOCK;
+    const int64_t most = filling->vector.count, stop = end * BLOCK < most ? end * BLOCK : most;
+    (void)worker;
+    if (filling->vector.precision == LR_FLOAT64) {
+        double *values = filling->vector.values;
+        for (int64_t k = begin; k < stop; k++) {
+            values[k] = filling->value;
+        }
+        return;
+    }
+    float *values = filling->vector.values;
+    for (int64_t k = begin; k < stop; k++) {
+        values[k] = (float)filling->value;
+    }
+}
+
+static int threads_for(const lr_vector *vector)
+{
+    return vector->count > SHARE ? lr_place_threads(vector->place) : 1;
+}
+
+static lr_status fill(lr_vector *vector, double value)
+{
+    struct filling filling = {*vector, value};
+    lr_parallel_for(threads_for(vector), num_blocks(vector->count), GRAIN, fill_blocks, &filling);
+    return LR_OK;
+}
+
+static lr_status apply(const struct lr_vector_task *task)
+{
+    lr_parallel_for(threads_for(&task->y), num_blocks(task->y.count), GRAIN, apply_blocks,
+                    (void *)(uintptr_t)task);
+    return LR_OK;
+}
+
+/* --- sums: of shares that depend on the count alone --- */
+
+static int64_t num_shares(int64_t count)
+{
+    return (count + SHARE - 1) / SHARE;
+}
+
+struct summing {
+    const lr_vector *x, *y;
+    int64_t first; /* share of shares[0] */
+    lr_vector_sums shares[MOST_SHARES];
+};
+
+static void add_block(lr_vector_sums *sums, int count, const double *x, const double *y)
+{
+    for (int k = 0; k < count; k++) {
+        if (!isfinite(x[k])) {
+            sums->not_finite++;
+            continue;
+        }
+        sums->sum += x[k];
+        sums->product += x[k] * y[k];
+        sums->difference += (x[k] - y[k]) * (x[k] - y[k]);
+        sums->largest = x[k] > sums->largest ? x[k] : sums->largest;
+    }
+}
+
+static void add_share(const struct summing *at, int64_t share, lr_vector_sums *sums)
+{
+    double x[BLOCK], y[BLOCK];
+    const int64_t end = (share + 1) * SHARE < at->x->count ? (share + 1) * SHARE : at->x->count;
+    *sums = (lr_vector_sums){.largest = -INFINITY};
+    for (int64_t begin = share * SHARE; begin < end; begin += BLOCK) {
+        const int count = length_at(begin, end);
+        load(at->x, begin, count, x);
+        load(at->y, begin, count, y);
+        add_block(sums, count, x, y);
+    }
+}
+
+static void add_shares(void *user, int64_t begin, int64_t end, int worker)
+{
+    struct summing *at = user;
+    (void)worker;
+    for (int64_t k = begin; k < end; k++) {
+        add_share(at, at->first + k, &at->shares[k]);
+    }
+}
+
+static void join_sums(lr_vector_sums *sums, const lr_vector_sums *share)
+{
+    sums->sum += share->sum;
+    sums->product += share->product;
+    sums->difference += share->difference;
+    sums->largest = share->largest > sums->largest ? share->largest : sums->largest;
+    sums->not_finite += share->not_finite;
+}
+
+static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums)
+{
+    const int64_t shares = num_shares(x->count);
+    struct summing at = {.x = x, .y = y};
+    for (; at.first < shares; at.first += MOST_SHARES) {
+        const int64_t left = shares - at.first, held = left < MOST_SHARES ? left : MOST_SHARES;
+        lr_parallel_for(lr_place_threads(x->place), held, 1, add_shares, &at);
+        for (int64_t k = 0; k < held; k++) {
+            join_sums(sums, &at.shares[k]);
+        }
+    }
+    return LR_OK;
+}
+
+/* --- counts --- */
+
+struct dividing {
+    const float *measured, *additive; /* additive: or NULL */
+    float *values;
+    int64_t count;
+    int64_t first; /* share of shares[0] */
+    lr_poisson_fit shares[MOST_SHARES];
+};
+
+/* Adds a LOR to the fit and returns its ratio. */
+static inline double add_lor(lr_poisson_fit *fit, double measured, double estimated)
+{
+    if (measured > 0.0 && !(estimated > 0.0)) {
+        fit->left_out_lors++;
+        fit->left_out_counts += measured;
+        return 0.0;
+    }
+    fit->estimated_counts += estimated;
+    fit->log_likelihood -= estimated;
+    if (!(measured > 0.0)) {
+        return 0.0;
+    }
+    fit->measured_counts += measured;
+    fit->log_likelihood += measured * log(estimated);
+    return fmin(measured / estimated, LARGEST_RATIO);
+}
+
+static void divide_share(const struct dividing *at, int64_t share, lr_poisson_fit *fit)
+{
+    const int64_t end = (share + 1) * SHARE < at->count ? (share + 1) * SHARE : at->count;
+    *fit = (lr_poisson_fit){0};
+    for (int64_t k = share * SHARE; k < end; k++) {
+        const double b = at->additive != NULL ? (double)at->additive[k] : 0.0;
+        at->values[k] = (float)add_lor(fit, at->measured[k], at->values[k] + b);
+    }
+}
+
+static void divide_shares(void *user, int64_t begin, int64_t end, int worker)
+{
+    struct dividing *at = user;
+    (void)worker;
+    for (int64_t k = begin; k < end; k++) {
+        divide_share(at, at->first + k, &at->shares[k]);
+    }
+}
+
+static lr_status divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit)
+{
+    const int64_t shares = num_shares(ratio->values->count);
+    struct dividing at = {.measured = ratio->measured->values,
+                          .additive = ratio->additive != NULL ? ratio->additive->values : NULL,
+                          .values = ratio->values->values,
+                          .count = ratio->values->count};
+    for (; at.first < shares; at.first += MOST_SHARES) {
+        const int64_t left = shares - at.first, held = left < MOST_SHARES ? left : MOST_SHARES;
+        lr_parallel_for(lr_place_threads(ratio->values->place), held, 1, divide_shares, &at);
+        for (int64_t k = 0; k < held; k++) {
+            lr_poisson_fit_add(fit, &at.shares[k]);
+        }
+    }
+    return LR_OK;
+}
+
+const struct lr_vector_fns lr_vector_host_fns = {
+    .create = create,
+    .destroy = destroy,
+    .write = write,
+    .read = read,
+    .copy = copy,
+    .fill = fill,
+    .apply = apply,
+    .add_up = add_up,
+    .divide_counts = divide_counts,
+};

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "vector/place.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "vector/cuda.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static void pass_on(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    const lr_place *place = user;
+    if (place->to != NULL && place->to->write != NULL) {
+        place->to->write(place->to->user, level, status, sentence);
+    }
+}
+
+static lr_status check(const lr_place_params *params)
+{
+    if (params->kind != LR_PLACE_HOST && params->kind != LR_PLACE_GL &&
+        params->kind != LR_PLACE_CUDA) {
+        return lr_error(params->log, LR_USAGE, "vectors have no place of kind %d",
+                        (int)params->kind);
+    }
+    if (params->threads < 0 || params->device < 0) {
+        return lr_error(params->log, LR_USAGE,
+                        "%d threads, device %d: neither may be negative; 0 is the default",
+                        params->threads, params->device);
+    }
+    if (params->cuda_stream != NULL && params->kind != LR_PLACE_CUDA) {
+        return lr_error(params->log, LR_USAGE,
+                        "a CUDA stream is for places of kind LR_PLACE_CUDA alone");
+    }
+    return LR_OK;
+}
+
+static lr_status open_gl(lr_place *place, const lr_place_params *params)
+{
+    LR_TRY(gl_context_open(&(struct gl_context_params){.device = params->device,
+                                                       .shared = params->shared,
+                                                       .log = &place->log},
+                           &place->ctx));
+    gl_context_release(place->ctx);
+    const struct gl_limits *limits = gl_context_limits(place->ctx);
+    snprintf(place->device, sizeof(place->device), "%s", limits->renderer);
+    place->memory_bytes = limits->memory_bytes;
+    place->shares = params->shared != NULL;
+    return LR_OK;
+}
+
+static void name_host(lr_place *place)
+{
+    snprintf(place->device, sizeof(place->device), "CPU, %d thread%s", place->threads,
+             place->threads == 1 ? "" : "s");
+}
+
+static lr_status open_kind(lr_place *place, const lr_place_params *params)
+{
+    atomic_init(&place->holders, 1);
+    place->kind = params->kind;
+    place->threads = params->threads > 0 ? params->threads : lr_num_processors();
+    place->log = (lr_log){.write = pass_on, .user = place};
+    place->to = params->log;
+    switch (params->kind) {
+    case LR_PLACE_GL:
+        return open_gl(place, params);
+    case LR_PLACE_CUDA:
+        return lr_vector_cuda.open(params, place);
+    default:
+        name_host(place);
+        return LR_OK;
+    }
+}
+
+lr_status lr_place_open_on(const lr_place_params *params, lr_place **place)
+{
+    *place = NULL;
+    LR_TRY(check(params));
+    lr_place *opened = lr_alloc(1, sizeof(*opened), "a place for vectors", params->log);
+    const lr_status status = opened != NULL ? open_kind(opened, params) : LR_FAILED;
+    if (status != LR_OK) {
+        free(opened);
+        return status;
+    }
+    *place = opened;
+    return LR_OK;
+}
+
+lr_place *lr_place_open(const lr_place_params *params)
+{
+    lr_place *place;
+    (void)lr_place_open_on(params, &place);
+    return place;
+}
+
+lr_place *lr_place_keep(lr_place *place)
+{
+    if (place != NULL) {
+        atomic_fetch_add(&place->holders, 1);
+    }
+    return place;
+}
+
+void lr_place_close(lr_place *place)
+{
+    if (place == NULL || atomic_fetch_sub(&place->holders, 1) > 1) {
+        return;
+    }
+    if (place->cuda != NULL) {
+        lr_vector_cuda.close(place);
+    }
+    if (place->programs != NULL && gl_context_make_current(place->ctx) == LR_OK) {
+        lr_vector_programs_destroy(place->programs);
+        gl_context_release(place->ctx);
+    }
+    gl_context_destroy(place->ctx);
+    free(place);
+}
+
+void lr_place_silence(lr_place *place)
+{
+    if (place != NULL) {
+        place->to = NULL;
+    }
+}
+
+int lr_place_threads(const lr_place *place)
+{
+    return place != NULL ? place->threads : lr_num_processors();
+}
+
+lr_place_info lr_place_get_info(const lr_place *place)
+{
+    if (place == NULL) {
+        return (lr_place_info){.kind = LR_PLACE_HOST, .device = "CPU, all processors"};
+    }
+    return (lr_place_info){.kind = place->kind,
+                           .device = place->device,
+                           .memory_bytes = place->memory_bytes,
+                           .traffic = place->traffic,
+                           .cuda_stream = place->cuda_stream};
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The inside of a place, for backends that compute where vectors live. */
+#ifndef LR_VECTOR_PLACE_H
+#define LR_VECTOR_PLACE_H
+
+#include "gl/resource.h"
+
+#include <lr/vector.h>
+#include <stdatomic.h>
+
+struct lr_vector_programs;
+struct lr_cuda_place;
+
+struct lr_place {
+    atomic_int holders;
+    lr_place_kind kind;
+    int threads;                         /* host */
+    struct gl_context *ctx;              /* OpenGL; owned */
+    struct lr_vector_programs *programs; /* OpenGL: made when first asked for */
+    bool shares;                         /* OpenGL: its objects are another context's too */
+    struct lr_cuda_place *cuda;          /* CUDA; owned */
+    void *cuda_stream;                   /* CUDA: the cudaStream_t that all work is done on */
+    lr_traffic traffic;
+    char device[160];
+    int64_t memory_bytes; /* 0 = not known */
+    lr_log log;           /* passes sentences on to `to`, which may change */
+    const lr_log *to;     /* NULL = nowhere */
+};
+
+/* lr_place_open, with the status of a failure. *place is NULL then. */
+lr_status lr_place_open_on(const lr_place_params *params, lr_place **place);
+
+/* Who opened a place for itself, and lets it outlive its own log, has it fall silent. */
+void lr_place_silence(lr_place *place);
+
+/* Threads that work on vectors of a place; NULL: the host. */
+int lr_place_threads(const lr_place *place);
+
+/* The buffer of a vector at an OpenGL place, and where the vector begins in it. */
+struct lr_vector_range {
+    struct gl_buffer *buffer;
+    int64_t offset, bytes;
+};
+struct lr_vector_range lr_vector_gl_range(const lr_vector *vector);
+
+/* Frees place->programs. The context is current. */
+void lr_vector_programs_destroy(struct lr_vector_programs *programs);
+
+#endif

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The facade of vectors: checks, then asks the place. */
+#include "vector/vector.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "vector/cuda.h"
+#include "vector/place.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Numbers that are converted or copied between two devices at a time. */
+enum { CHUNK = 1 << 18 };
+
+/* Numbers whose precision is changed at a time between OpenGL and CUDA; each such piece is lent, which
+ * takes longer than to copy a few. */
+enum { LENT_CHUNK = 1 << 24 };
+
+static lr_place_kind kind_of(const lr_vector *vector)
+{
+    return vector->place != NULL ? vector->place->kind : LR_PLACE_HOST;
+}
+
+static bool is_at_device(const lr_vector *vector)
+{
+    return kind_of(vector) != LR_PLACE_HOST;
+}
+
+static const struct lr_vector_fns *fns_of(const lr_vector *vector)
+{
+    switch (kind_of(vector)) {
+    case LR_PLACE_GL:
+        return &lr_vector_gl_fns;
+    case LR_PLACE_CUDA:
+        return &lr_vector_cuda.vectors;
+    default:
+        return &lr_vector_host_fns;
+    }
+}
+
+static const lr_log *log_of(const lr_vector *vector)
+{
+    return vector->place != NULL ? &vector->place->log : NULL;
+}
+
+/* --- life --- */
+
+lr_status lr_vector_create(const lr_vector_params *params, lr_vector *vector)
+{
+    *vector = (lr_vector){0};
+    if (params->count < 0) {
+        return lr_error(params->log, LR_USAGE, "a vector of %lld numbers cannot be",
+                        (long long)params->count);
+    }
+    lr_vector made = {
+        .count = params->count, .precision = params->precision, .place = params->place};
+    LR_TRY(fns_of(&made)->create(params, made.count * lr_vector_size(&made), &made));
+    lr_place_keep(made.place);
+    *vector = made;
+    return LR_OK;
+}
+
+void lr_vector_destroy(lr_vector *vector)
+{
+    if (vector == NULL) {
+        return;
+    }
+    if (vector->storage != NULL && !vector->is_part) {
+        fns_of(vector)->destroy(vector);
+        lr_place_close(vector->place);
+    }
+    *vector = (lr_vector){0};
+}
+
+lr_vector lr_vector_part(const lr_vector *vector, int64_t begin, int64_t count)
+{
+    lr_vector part = *vector;
+    part.is_part = true;
+    begin = begin < 0 ? 0 : begin > vector->count ? vector->count : begin;
+    part.count = count < 0 ? 0 : count > vector->count - begin ? vector->count - begin : count;
+    if (part.values != NULL) {
+        part.values = (char *)part.values + begin * lr_vector_size(vector);
+    } else {
+        part.begin += begin;
+    }
+    return part;
+}
+
+/* --- checks --- */
+
+static lr_status check_counts(const lr_vector *x, const lr_vector *y)
+{
+    if (x->count == y->count) {
+        return LR_OK;
+    }
+    const lr_log *log = log_of(x) != NULL ? log_of(x) : log_of(y);
+    return lr_error(log, LR_USAGE, "vectors of %lld and %lld numbers do not go together",
+                    (long long)x->count, (long long)y->count);
+}
+
+/* On the host the number of threads may differ. */
+static bool is_same_place(const lr_vector *x, const lr_vector *y)
+{
+    return x->place == y->place || (!is_at_device(x) && !is_at_device(y));
+}
+
+static lr_status check_alike(const lr_vector *x, const lr_vector *y)
+{
+    LR_TRY(check_counts(x, y));
+    if (is_same_place(x, y) && x->precision == y->precision) {
+        return LR_OK;
+    }
+    const lr_log *log = log_of(x) != NULL ? log_of(x) : log_of(y);
+    return lr_error(log, LR_USAGE,
+                    "vectors of different places or precisions do not go together: copy one of "
+                    "them to where the other is");
+}
+
+/* --- copies --- */
+
+/* Through a little memory of the host. */
+static lr_status copy_in_chunks(const lr_vector *from, lr_vector *to)
+{
+    const int64_t longest = from->count < CHUNK ? from->count : CHUNK;
+    const lr_log *log = log_of(to) != NULL ? log_of(to) : log_of(from);
+    double *numbers = lr_alloc(2 * longest, sizeof(*numbers), "a copy of numbers", log);
+    lr_status status = numbers != NULL ? LR_OK : LR_FAILED;
+    for (int64_t at = 0; status == LR_OK && at < from->count; at += longest) {
+        const lr_vector source = lr_vector_part(from, at, longest);
+        lr_vector target = lr_vector_part(to, at, longest);
+        lr_vector read = {.count = source.count, .precision = source.precision, .values = numbers};
+        lr_vector converted = {
+            .count = source.count, .precision = target.precision, .values = numbers + longest};
+        const bool is_converted = read.precision != converted.precision;
+        status = fns_of(&source)->read(&source, read.values);
+        if (status == LR_OK && is_converted) {
+            status = lr_vector_host_fns.apply(
+                &(struct lr_vector_task){.op = LR_VECTOR_CONVERT, .y = converted, .in = {&read}});
+        }
+        if (status == LR_OK) {
+            status = fns_of(&target)->write(&target, (is_converted ? &converted : &read)->values);
+        }
+    }
+    free(numbers);
+    return status;
+}
+
+static lr_status copy_at_place(const lr_vector *from, lr_vector *to)
+{
+    return from->precision == to->precision ? fns_of(to)->copy(from, to)
+                                            : fns_of(to)->apply(&(struct lr_vector_task){
+                                                  .op = LR_VECTOR_CONVERT, .y = *to, .in = {from}});
+}
+
+/* Through `between`, which is at the CUDA place, of the precision of the OpenGL one. */
+static lr_status exchange_piece(const lr_vector *from, lr_vector *to, lr_vector *between,
+                                bool *is_done)
+{
+    if (kind_of(to) == LR_PLACE_CUDA) {
+        LR_TRY(lr_vector_cuda.exchange(from, between, is_done));
+        return *is_done ? copy_at_place(between, to) : LR_OK;
+    }
+    LR_TRY(copy_at_place(from, between));
+    return lr_vector_cuda.exchange(between, to, is_done);
+}
+
+/* Between OpenGL and CUDA, in two precisions; *is_done as lr_vector_cuda.exchange has it. */
+static lr_status exchange_converted(const lr_vector *from, lr_vector *to, bool *is_done)
+{
+    const bool to_cuda = kind_of(to) == LR_PLACE_CUDA;
+    const int64_t longest = from->count < LENT_CHUNK ? from->count : LENT_CHUNK;
+    lr_vector between;
+    LR_TRY(lr_vector_create(&(lr_vector_params){.place = to_cuda ? to->place : from->place,
+                                                .count = longest,
+                                                .precision = (to_cuda ? from : to)->precision,
+                                                .name = "a copy of numbers",
+                                                .log = log_of(to)},
+                            &between));
+    lr_status status = LR_OK;
+    *is_done = true;
+    for (int64_t at = 0; status == LR_OK && *is_done && at < from->count; at += longest) {
+        const lr_vector source = lr_vector_part(from, at, longest);
+        lr_vector target = lr_vector_part(to, at, longest);
+        lr_vector piece = lr_vector_part(&between, 0, source.count);
+        status = exchange_piece(&source, &target, &piece, is_done);
+    }
+    lr_vector_destroy(&between);
+    return status;
+}
+
+/* Between two devices, or two places of one. */
+static lr_status copy_between(const lr_vector *from, lr_vector *to)
+{
+    bool is_done = false;
+    if (kind_of(from) != kind_of(to)) {
+        LR_TRY(from->precision == to->precision ? lr_vector_cuda.exchange(from, to, &is_done)
+                                                : exchange_converted(from, to, &is_done));
+    }
+    return is_done ? LR_OK : copy_in_chunks(from, to);
+}
+
+lr_status lr_vector_copy(const lr_vector *from, lr_vector *to)
+{
+    LR_TRY(check_counts(from, to));
+    if (from->count == 0) {
+        return LR_OK;
+    }
+    if (is_same_place(from, to)) {
+        return copy_at_place(from, to);
+    }
+    if (from->precision == to->precision && !is_at_device(from)) {
+        return fns_of(to)->write(to, from->values);
+    }
+    if (from->precision == to->precision && !is_at_device(to)) {
+        return fns_of(from)->read(from, to->values);
+    }
+    return is_at_device(from) && is_at_device(to) ? copy_between(from, to)
+                                                  : copy_in_chunks(from, to);
+}
+
+/* --- element by element --- */
+
+static lr_status apply(const struct lr_vector_task *task)
+{
+    for (int k = 0; k < LR_VECTOR_INPUTS; k++) {
+        LR_TRY(task->in[k] != NULL ? check_alike(&task->y, task->in[k]) : LR_OK);
+    }
+    return task->y.count > 0 ? fns_of(&task->y)->apply(task) : LR_OK;
+}
+
+lr_status lr_vector_fill(lr_vector *vector, double value)
+{
+    return vector->count > 0 ? fns_of(vector)->fill(vector, value) : LR_OK;
+}
+
+lr_status lr_vector_multiply(lr_vector *y, const lr_vector *x)
+{
+    return apply(&(struct lr_vector_task){.op = LR_VECTOR_MULTIPLY, .y = *y, .in = {x}});
+}
+
+lr_status lr_vector_divide(lr_vector *y, const lr_vector *x, double otherwise)
+{
+    return apply(
+        &(struct lr_vector_task){.op = LR_VECTOR_DIVIDE, .y = *y, .in = {x}, .scalar = otherwise});
+}
+
+lr_status lr_vector_add_scaled(lr_vector *y, double factor, const lr_vector *x)
+{
+    return apply(
+        &(struct lr_vector_task){.op = LR_VECTOR_ADD_SCALED, .y = *y, .in = {x}, .scalar = factor});
+}
+
+lr_status lr_vector_update_em(const lr_em_update *update)
+{
+    return apply(
+        &(struct lr_vector_task){.op = LR_VECTOR_UPDATE_EM,
+                                 .y = *update->next,
+                                 .in = {update->x, update->correction, update->sensitivity}});
+}
+
+lr_status lr_vector_update_ramla(const lr_ramla_update *update)
+{
+    return apply(
+        &(struct lr_vector_task){.op = LR_VECTOR_UPDATE_RAMLA,
+                                 .y = *update->next,
+                                 .in = {update->x, update->correction, update->sensitivity},
+                                 .scalar = update->lambda});
+}
+
+/* --- sums --- */
+
+lr_status lr_vector_add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums)
+{
+    *sums = (lr_vector_sums){.largest = -INFINITY};
+    LR_TRY(y != NULL ? check_alike(x, y) : LR_OK);
+    return x->count > 0 ? fns_of(x)->add_up(x, y != NULL ? y : x, sums) : LR_OK;
+}
+
+lr_status lr_vector_divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit)
+{
+    *fit = (lr_poisson_fit){0};
+    LR_TRY(check_alike(ratio->values, ratio->measured));
+    LR_TRY(ratio->additive != NULL ? check_alike(ratio->values, ratio->additive) : LR_OK);
+    if (ratio->values->precision != LR_FLOAT32) {
+        return lr_error(log_of(ratio->values), LR_USAGE, "counts are divided in float32 alone");
+    }
+    return ratio->values->count > 0 ? fns_of(ratio->values)->divide_counts(ratio, fit) : LR_OK;
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What a kind of place does for vectors: the facade has checked that counts agree, and that all
+ * vectors are of that place and of one precision unless something else is said. */
+#ifndef LR_VECTOR_VECTOR_H
+#define LR_VECTOR_VECTOR_H
+
+#include <lr/vector.h>
+
+/* Elements of y are replaced by a function of them and of those of the inputs. */
+enum lr_vector_op {
+    LR_VECTOR_CONVERT = 0,  /* in[0], which has the other precision */
+    LR_VECTOR_MULTIPLY,     /* y in[0] */
+    LR_VECTOR_DIVIDE,       /* y / in[0] where that is positive, else scalar */
+    LR_VECTOR_ADD_SCALED,   /* y + scalar in[0] */
+    LR_VECTOR_UPDATE_EM,    /* in[0] / in[2] in[1] where in[2] is positive, else in[0] */
+    LR_VECTOR_UPDATE_RAMLA, /* in[0] max(0, 1 + scalar (in[1] - in[2])) where in[2] is positive,
+                               else in[0] */
+    LR_NUM_VECTOR_OPS
+};
+
+enum { LR_VECTOR_INPUTS = 3 };
+
+/* Of the sums that a device's pass finds of a vector, this one is the largest number. */
+enum { LR_VECTOR_LARGEST = 3 };
+
+struct lr_vector_task {
+    enum lr_vector_op op;
+    lr_vector y;
+    const lr_vector *in[LR_VECTOR_INPUTS]; /* NULL = the operation has none */
+    double scalar;
+};
+
+/* What the library allocated, or the caller's that it wraps: one of the two. */
+struct lr_storage {
+    void *block; /* of the host or, at a CUDA place, of its device */
+    struct gl_buffer *buffer;
+    bool is_wrapped; /* `block` is the caller's; a buffer knows by itself */
+};
+
+struct lr_vector_fns {
+    /* Allocates and frees `bytes` of zeros for vector->storage, or vector->values. */
+    lr_status (*create)(const lr_vector_params *params, int64_t bytes, lr_vector *vector);
+    void (*destroy)(lr_vector *vector);
+
+    /* Between a vector and as many numbers of its precision on the host. */
+    lr_status (*write)(lr_vector *vector, const void *numbers);
+    lr_status (*read)(const lr_vector *vector, void *numbers);
+    /* Of the same precision; they do not overlap. */
+    lr_status (*copy)(const lr_vector *from, lr_vector *to);
+
+    lr_status (*fill)(lr_vector *vector, double value);
+    lr_status (*apply)(const struct lr_vector_task *task);
+    lr_status (*add_up)(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums);
+    lr_status (*divide_counts)(const lr_poisson_ratio *ratio, lr_poisson_fit *fit);
+};
+
+extern const struct lr_vector_fns lr_vector_host_fns, lr_vector_gl_fns;
+
+static inline int64_t lr_vector_size(const lr_vector *vector)
+{
+    return vector->precision == LR_FLOAT64 ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
+}
+
+static inline bool lr_vector_is_on_host(const lr_vector *vector)
+{
+    return vector->values != NULL;
+}
+
+#endif

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Calls of a backend itself, of all LORs. */
+#ifndef LR_BACKEND_ARRAYS_H
+#define LR_BACKEND_ARRAYS_H
+
+#include "operator/backend.h"
+
+static inline lr_status backend_forward(const struct lr_backend *backend, lr_vector image,
+                                        lr_vector values)
+{
+    return backend->fns->forward(backend->self, NULL, &image, &values);
+}
+
+static inline lr_status backend_back(const struct lr_backend *backend, lr_vector values,
+                                     lr_vector image)
+{
+    return backend->fns->back(backend->self, NULL, &values, &image);
+}
+
+#endif

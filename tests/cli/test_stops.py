@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What verbs say before and during long work, and how soon a signal ends them."""
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from program import NUM_VOXELS, ProgramTest, main
+
+VISTA = ["--scanner", "ge-explore-vista-dr"]
+MMR = ["--scanner", "siemens-mmr"]
+FINE = ["--grid", "800,800,160", "--voxel-mm", "0.1"]  # 1e8 voxels of the Vista
+MIDDLE = ["--grid", "200,200,80", "--voxel-mm", "0.4"]  # of the same, as raster can hold it
+BODY = ["--grid", "344,344,127", "--voxel-mm", "2"]  # of the mMR
+# 16,000, any two of which may overlap.
+MANY_MODULES = """\
+name: many modules
+ring: {radius_mm: 4800, modules: 1000, rings: 16, ring_pitch_mm: 12}
+module: {crystals: [4, 4], pitch_mm: [2, 2], face_mm: [1.8, 1.8], depth_mm: 10}
+coincidence: {field_of_view_mm: 300}
+"""
+# Processor seconds after the signal, which do not depend on what else runs: one thread works, and
+# on an idle processor they are the seconds that a person waits.
+# Sanitizers look at every access, and for leaks at the end.
+MOST_S = 6.0 if os.environ.get("LORASTER_SANITIZED") else 2.0
+# OpenGL's and the program's own threads.
+ONE_THREAD = {"LP_NUM_THREADS": "0"}
+
+
+def used_s(pid):
+    """Processor seconds of a process so far; None where it has ended."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+    except OSError:
+        return None
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Signals(ProgramTest):
+    """Every verb with long work, at real size, ends soon and leaves nothing behind but what it says."""
+
+    def stop_after(self, work_s, number, arguments):
+        """Ends the program once it has worked for that long: what it said, its exit code, and the
+        processor seconds from the signal on."""
+        errors = open(self.path("said.txt"), "w+", encoding="utf-8", errors="replace")
+        self.addCleanup(errors.close)
+        process = subprocess.Popen([self.program, *map(str, arguments)], cwd=self.folder,
+                                   stdout=errors, stderr=errors, env={**os.environ, **ONE_THREAD})
+        self.addCleanup(process.kill)
+        while (used_s(process.pid) or 0) < work_s:
+            ended = os.waitpid(process.pid, os.WNOHANG)
+            self.assertEqual(ended[0], 0, f"{arguments} ended before it was stopped")
+            time.sleep(0.02)
+        before_s = used_s(process.pid)
+        process.send_signal(number)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        errors.seek(0)
+        return errors.read(), process.returncode, usage.ru_utime + usage.ru_stime - before_s
+
+    def check(self, *arguments, work_s=2.0, leaves=(), number=signal.SIGINT):
+        there = set(os.listdir(self.folder)) | {"said.txt"}
+        with self.subTest(" ".join(map(str, arguments[:6]))):
+            said, code, seconds = self.stop_after(work_s, number, arguments)
+            self.assertEqual(code, 1, said)
+            self.assertTrue(said.endswith("loraster: stopped\n"), said)
+            self.assertNotIn("loraster: error:", said)
+            self.assertLess(seconds, MOST_S, said)
+            left = set(os.listdir(self.folder)) - there
+            self.assertLessEqual(left, set(leaves), said)
+        for name in set(leaves) & set(os.listdir(self.folder)) - there:
+            if os.path.isdir(self.path(name)):
+                shutil.rmtree(self.path(name))
+            else:
+                os.remove(self.path(name))
+
+
+class RowSignals(Signals):
+    """Elements, whole matrices and what is computed of scanners."""
+
+    def test_sensitivity(self):
+        for backend in ["native", "cpu", "compute", "raster"]:
+            grid = MIDDLE if backend == "raster" else FINE
+            self.check("sensitivity", *VISTA, *grid, "--backend", backend, "--threads", 1, "-o",
+                       "s.nii", number=signal.SIGTERM)
+        self.check("sensitivity", *MMR, *BODY, "--backend", "native", "--threads", 1, "-o", "s.nii")
+
+    def test_matrix(self):
+        for backend in ["native", "cpu", "compute"]:
+            self.check("matrix", *VISTA, *FINE, "--rows", "0:200000", "--backend", backend,
+                       "--threads", 1, "-o", "m.h5", work_s=4,
+                       leaves=["m.h5.part", "m.h5.part-rows"])
+        self.check("matrix", *VISTA, "--grid", "40,40,8", "--voxel-mm", "1", "--by", "lor",
+                   "--backend", "native", "--threads", 1, "-o", "m.h5", number=signal.SIGTERM,
+                   leaves=["m.h5.part", "m.h5.part-rows"])
+
+    def test_a_matrix_file_is_verified(self):
+        """1,000 rows by the reference."""
+        rows = [*MMR, "--grid", "20,20,8", "--voxel-mm", "2", "--rows", "0:1000", "--threshold",
+                "0.9", "--backend", "native", "--threads", 1]
+        self.good("matrix", *rows, "-o", "m.h5")
+        self.check("matrix", "verify", "m.h5", *rows, "--compare", "1000")
+
+    def test_scanners_and_factors(self):
+        values = [0.01] * NUM_VOXELS
+        self.image("mu.nii", values=values, voxel_mm=(60, 60, 60))
+        ring = self.write("rings.yaml", MANY_MODULES)
+        self.check("scanner", "check", ring)
+        self.check("factors", *MMR, "--mu", "mu.nii", "--mu-unit", "1/mm", "--threads", 1, "-o",
+                   "f.h5")
+
+
+class DataSignals(Signals):
+    """Measured and simulated data, and images of them."""
+
+    def test_simulate_and_recon(self):
+        self.check("simulate", *VISTA, *FINE, "--phantom", "derenzo", "--backend", "native",
+                   "--threads", 1, "-o", "y.h5")
+        self.check("simulate", *self.on_ring, "--phantom", "spheres", "--grid", "6,5,3",
+                   "--voxel-mm", "3,3,4", "--counts", "2000000000", "-o", "y.petsird")
+        self.good("simulate", *VISTA, "--phantom", "derenzo", "--grid", "20,20,4", "--voxel-mm",
+                  "2", "--backend", "native", "--counts", "100000", "-o", "counts.h5")
+        for backend in ["native", "compute", "cpu"]:
+            self.check("recon", *VISTA, *FINE, "--data", "counts.h5", "--store", "no",
+                       "--backend", backend, "--threads", 1, "-o", "x.nii", number=signal.SIGTERM)
+            self.check("backproject", *VISTA, *FINE, "--data", "counts.h5", "--backend", backend,
+                       "--threads", 1, "-o", "x.nii")
+
+    def test_events(self):
+        self.good("simulate", *self.on_ring, "--phantom", "spheres", "--grid", "6,5,3",
+                  "--voxel-mm", "3,3,4", "--counts", "20000000", "-o", "y.petsird")
+        self.check("events", "convert", "y.petsird", "z.tsv", work_s=0.5)
+
+    def test_direct(self):
+        self.image("x.nii", size=(96, 96, 48), values=[1.0] * (96 * 96 * 48), voxel_mm=(4, 4, 4))
+        kernel = ["--tof-ps", "500", "--backend", "cpu", "--threads", 1]
+        self.check("direct", "project", "--image", "x.nii", *kernel, "-o", "h.h5")
+        self.good("direct", "project", "--image", "x.nii", *kernel, "--azimuths", "2", "--tilts", "1",
+                  "-o", "y.h5")
+        self.check("direct", "recon", "--histo", "y.h5", *kernel, "--iterations", "100000", "-o",
+                   "r.nii")
+        self.check("direct", "deposit", "--activity", "x.nii", *MMR, "--tof-ps", "500", "--count",
+                   "2000000000", "--threads", 1, "-o", "z.h5", number=signal.SIGTERM)
+        self.check("direct", "lut", "--tof-ps", "5000", "--grid", "2000,2000,400", "--voxel-mm", "1",
+                   "-o", "t.png")
+
+
+class PictureSignals(Signals):
+    """What is drawn, and what is measured."""
+
+    def test_pictures(self):
+        self.check("phantom", "derenzo", "--grid", "1000,1000,800", "--voxel-mm", "0.1", "-o",
+                   "p.nii.gz")
+        self.check("render", *MMR, "--at", "5,0,2", "--rays", "64", "-o", "pictures",
+                   "--threads", 1, leaves=["pictures"])
+
+    def test_view(self):
+        """While it draws, while it computes beside that, and while it measures how fast it draws."""
+        self.write("frames.txt", "frames 100000000\n")
+        self.check("view", "--no-window", "--script", "frames.txt", *MMR)
+        self.write("sensitivity.txt", "open scanner siemens-mmr\nwait\nsensitivity\nwait\n")
+        self.check("view", "--no-window", "--script", "sensitivity.txt", "--threads", 1, work_s=4)
+        self.check("view", "--no-window", "--bench-frames", "1000000", *MMR, number=signal.SIGTERM)
+
+    def test_benches_and_demo(self):
+        self.check("bench", "correspondence", "--size", "full", "--backend", "native",
+                   "--threads", 1)
+        self.check("bench", "direct", "--backend", "cpu", "--threads", 1)
+        self.check("demo", "--threads", 1, "-o", "demo", leaves=["demo"])
+
+
+class Forecast(ProgramTest):
+    """What is said before long work, and what is refused because it does not fit."""
+    ROWS = [*VISTA, "--backend", "native"]
+
+    def test_elements_and_bytes_of_a_matrix(self):
+        for name in ["m.h5", "m.npz", "m.mtx", "m.tsv"]:
+            grid = ["--grid", "12,12,8", "--voxel-mm", "2", "--pairs", "0-8,1-10,2-12"]
+            found = self.json("matrix", *self.ROWS, *grid, "--dry-run", "-o", name)["forecast"]
+            self.assertFalse(os.path.exists(self.path(name)))
+            made = self.json("matrix", *self.ROWS, *grid, "-o", name)
+            self.assertEqual(found["rows"], made["rows"])
+            self.assertLess(abs(found["elements"] - made["elements"]), 0.25 * made["elements"])
+            bytes_made = os.path.getsize(self.path(name)) - 100000  # heads and tables of scanners
+            self.assertGreater(found["disk_bytes"], 0.5 * bytes_made, name)
+            self.assertLess(found["disk_bytes"], 4 * max(bytes_made, 1e5), name)
+            self.assertGreater(found["seconds"], 0)
+            self.assertGreater(found["free_bytes"], 1e6)
+
+    def test_rows_of_lors(self):
+        grid = ["--grid", "12,12,8", "--voxel-mm", "2", "--by", "lor", "--pairs", "0-8"]
+        found = self.json("matrix", *self.ROWS, *grid, "--dry-run", "-o", "m.h5")["forecast"]
+        made = self.json("matrix", *self.ROWS, *grid, "-o", "m.h5")
+        self.assertEqual(found["rows"], made["rows"])
+        self.assertLess(abs(found["elements"] - made["elements"]), 0.25 * made["elements"])
+
+    def test_a_matrix_that_does_not_fit_is_refused_at_once(self):
+        """About 1e13 bytes, of which no disk of a test has as many free."""
+        begun = time.process_time()
+        for name, words in [("m.h5", ["--rows"]), ("m.mtx", ["HDF5 (.h5)"])]:
+            self.refuse(1, [name, "are free there", "what fits is about", *words], "matrix",
+                        *self.ROWS, "--grid", "800,800,320", "--voxel-mm", "0.1", "-o", name)
+        self.refuse(2, ["4 GiB", "HDF5 (.h5)"], "matrix", *self.ROWS, "--grid", "800,800,320",
+                    "--voxel-mm", "0.1", "-o", "m.npz")
+        self.refuse(1, ["--lors FIRST:LAST"], "matrix", *self.ROWS, "--grid", "800,800,320",
+                    "--voxel-mm", "0.1", "--by", "lor", "-o", "m.h5")
+        self.assertLess(time.process_time() - begun, 30)
+
+    @staticmethod
+    def limited():
+        resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
+
+    @unittest.skipIf(os.environ.get("LORASTER_SANITIZED"), "sanitizers want terabytes of addresses")
+    def test_an_image_that_does_not_fit_into_memory_is_refused(self):
+        self.refuse(1, ["voxels need about", "GiB of memory on backend native", "edges"],
+                    "sensitivity", *self.ROWS, "--grid", "1000,1000,450", "--voxel-mm", "0.08",
+                    "-o", "s.nii.gz", preexec_fn=self.limited)
+
+    def test_work_is_announced(self):
+        grid = ["--grid", "96,96,16", "--voxel-mm", "0.45"]
+        done = self.good("sensitivity", *self.ROWS, *grid, "--dry-run", "-o", "s.nii")
+        self.assertRegex(done.stderr, r"this takes about .* on the disk, where .* are free, .* of "
+                                      r"memory and \d+ ")
+        self.assertEqual(os.listdir(self.folder), ["ring.yaml"])
+        self.expected_counts()
+        for verb, *arguments in [("simulate", "--phantom", "spheres", "-o", "z.h5"),
+                                 ("recon", "--data", "y.h5", "-o", "x.nii"),
+                                 ("backproject", "--data", "y.h5", "-o", "x.nii")]:
+            found = self.json(verb, *self.on_ring, "--grid", "6,5,3", "--voxel-mm", "3,3,4",
+                              *arguments, "--dry-run")
+            self.assertEqual(found["verb"], verb)
+            self.assertGreater(found["forecast"]["seconds"], 0)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["ring.yaml", "y.h5"])
+
+
+class Bar(ProgramTest):
+    """One line for a whole reconstruction."""
+
+    def test_names_iteration_and_subset(self):
+        """A line is drawn five times a second: this takes a few."""
+        grid = ["--grid", "12,12,6", "--voxel-mm", "2"]
+        self.good("simulate", *self.on_ring, "--phantom", "spheres", *grid, "--counts", "10000",
+                  "-o", "y.h5")
+        running = self.on_terminal("recon", *self.on_ring, *grid, "--data", "y.h5", "--store", "no",
+                                   "--algorithm", "osem", "--subsets", "4", "--iterations", "3",
+                                   "-o", "x.nii")
+        self.assertEqual(running.end(), 0, running.said)
+        shares = [int(share) for share in
+                  re.findall(r"recon \[[# ]{12}\] (\d+) %, (?:iter|sens)", running.said)]
+        self.assertGreater(len(shares), 3, running.said)
+        self.assertEqual(shares, sorted(shares), "the bar goes back")
+        self.assertRegex(running.said, r"iteration [123] of 3, subset [1234] of 4")
+        self.assertRegex(running.said, r"sensitivity of subset [1234] of 4")
+        self.assertNotIn("projecting", running.said)
+
+
+if __name__ == "__main__":
+    main({"signals_rows": RowSignals, "signals_data": DataSignals, "signals_pictures": PictureSignals,
+          "forecast": Forecast, "bar": Bar})

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Which backend of the family `direct` is taken on machines with a graphics processor, with CUDA and
+ * without. Backends of devices are that of the processor, under the name of the one asked for. */
+#include "cases.h"
+
+#include "base/log.h"
+#include "direct/backend.h"
+
+static bool is_hardware, has_cuda;
+static int cuda_asked, compute_asked;
+static lr_direct_variant asked_variant;
+
+bool __wrap_lr_direct_on_hardware(int device);
+lr_status __wrap_lr_direct_cuda_create(const struct lr_direct_backend_params *params,
+                                       struct lr_direct_backend *backend);
+lr_status __wrap_lr_direct_compute_create(const struct lr_direct_backend_params *params,
+                                          struct lr_direct_backend *backend);
+
+bool __wrap_lr_direct_on_hardware(int device)
+{
+    (void)device;
+    return is_hardware;
+}
+
+static lr_status create_as(const char *name, const struct lr_direct_backend_params *params,
+                           struct lr_direct_backend *backend)
+{
+    static struct lr_direct_backend_fns fns[2];
+    struct lr_direct_backend_fns *own = &fns[strcmp(name, "cuda") == 0];
+    const lr_status status = lr_direct_cpu_create(params, backend);
+    if (status == LR_OK) {
+        *own = *backend->fns;
+        own->name = name;
+        backend->fns = own;
+    }
+    return status;
+}
+
+lr_status __wrap_lr_direct_cuda_create(const struct lr_direct_backend_params *params,
+                                       struct lr_direct_backend *backend)
+{
+    cuda_asked++;
+    asked_variant = params->variant;
+    return has_cuda ? create_as("cuda", params, backend)
+                    : lr_error(params->log, LR_NO_DEVICE, "no CUDA: it is away today");
+}
+
+lr_status __wrap_lr_direct_compute_create(const struct lr_direct_backend_params *params,
+                                          struct lr_direct_backend *backend)
+{
+    compute_asked++;
+    return create_as("compute", params, backend);
+}
+
+/* --- what is said --- */
+
+static char warnings[600];
+
+static void hear(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    (void)user;
+    (void)status;
+    if (level >= LR_LOG_INFO) {
+        snprintf(warnings, sizeof(warnings), "%s", sentence);
+    }
+}
+
+static lr_direct *open_on(bool hardware, bool cuda, const char *backend)
+{
+    static const lr_log log = {hear, NULL};
+    static const int size[3] = {24, 24, 12};
+    static const double voxel_mm[3] = {4, 4, 4};
+    const lr_grid grid = lr_grid_centred(size, voxel_mm);
+    const lr_view view = {0};
+    is_hardware = hardware;
+    has_cuda = cuda;
+    cuda_asked = compute_asked = 0;
+    warnings[0] = '\0';
+    lr_direct *direct = lr_direct_create(&(lr_direct_params){
+        .grid = &grid,
+        .views = &view,
+        .num_views = 1,
+        .kernel = {.resolution = {.tof_ps = 150, .radial_mm = 5, .axial_mm = 5}},
+        .backend = backend,
+        .log = &log});
+    assert_non_null(direct);
+    return direct;
+}
+
+static void auto_takes_cuda_on_a_graphics_processor(void **state)
+{
+    (void)state;
+    lr_direct *direct = open_on(true, true, "auto");
+    const lr_direct_info *info = lr_direct_get_info(direct);
+    assert_string_equal(info->backend, "cuda");
+    assert_null(info->passed_over);
+    assert_int_equal(asked_variant, LR_DIRECT_FASTEST);
+    assert_int_equal(compute_asked, 0);
+    assert_string_equal(warnings, "");
+    lr_direct_destroy(direct);
+}
+
+static void auto_takes_compute_in_silence_without_cuda(void **state)
+{
+    (void)state;
+    lr_direct *direct = open_on(true, false, NULL);
+    const lr_direct_info *info = lr_direct_get_info(direct);
+    assert_string_equal(info->backend, "compute");
+    assert_string_equal(info->passed_over, "no CUDA: it is away today");
+    assert_int_equal(cuda_asked, 1);
+    assert_string_equal(warnings, "");
+    lr_direct_destroy(direct);
+}
+
+static void cuda_that_is_named_and_missing_is_warned_of(void **state)
+{
+    (void)state;
+    lr_direct *direct = open_on(true, false, "cuda");
+    const lr_direct_info *info = lr_direct_get_info(direct);
+    assert_string_equal(info->backend, "compute");
+    assert_string_equal(info->passed_over, "no CUDA: it is away today");
+    assert_string_equal(warnings, "no CUDA: it is away today; backend compute does it instead");
+    lr_direct_destroy(direct);
+}
+
+static void auto_takes_the_processor_elsewhere(void **state)
+{
+    (void)state;
+    lr_direct *direct = open_on(false, true, "auto");
+    assert_string_equal(lr_direct_get_info(direct)->backend, "cpu");
+    assert_null(lr_direct_get_info(direct)->passed_over);
+    assert_int_equal(cuda_asked + compute_asked, 0);
+    lr_direct_destroy(direct);
+}
+
+static void compute_that_is_named_is_taken(void **state)
+{
+    (void)state;
+    lr_direct *direct = open_on(true, true, "compute");
+    assert_string_equal(lr_direct_get_info(direct)->backend, "compute");
+    assert_int_equal(cuda_asked, 0);
+    lr_direct_destroy(direct);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(auto_takes_cuda_on_a_graphics_processor),
+        cmocka_unit_test(auto_takes_compute_in_silence_without_cuda),
+        cmocka_unit_test(cuda_that_is_named_and_missing_is_warned_of),
+        cmocka_unit_test(auto_takes_the_processor_elsewhere),
+        cmocka_unit_test(compute_that_is_named_is_taken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Vectors at the operator's place give what those on the host do, in every step of OSEM and in every
+ * precision, with no LOR value passing through the host; and images reach a texture of another context
+ * as they are. */
+#include "fixtures.h"
+
+#include "gl/resource.h"
+
+#include <lr/recon.h>
+
+enum { MOST_VOXELS = 2000 };
+
+/* Sums in another order, divisions in single precision: of the largest value. */
+static const double rounding = 2e-6;
+
+struct bench {
+    struct test_log log;
+    struct fixture fixture;
+    struct gl_context *ctx; /* the caller's, current */
+    lr_shared_context shared;
+    lr_operator *op;
+    int64_t num_voxels;
+    uint64_t random;
+};
+
+/* Where the fixture is projected by columns, in both modes, and by pairs. */
+static const struct way {
+    enum fixture_kind kind;
+    lr_mode mode;
+} ways[] = {{FIXTURE_RING, LR_MODE_SAMPLED},
+            {FIXTURE_RING, LR_MODE_EXACT},
+            {FIXTURE_TILTED, LR_MODE_EXACT}};
+enum { NUM_WAYS = sizeof(ways) / sizeof(ways[0]) };
+
+static struct bench benches[NUM_WAYS]; /* programs are compiled once */
+
+static void bench_init(struct bench *bench, const struct way *way, struct gl_context *ctx)
+{
+    *bench = (struct bench){.random = 11, .ctx = ctx};
+    test_log_init(&bench->log);
+    fixture_init(&bench->fixture, way->kind);
+    assert_true(gl_context_share(&bench->shared));
+    lr_operator_params params = fixture_params(&bench->fixture, "compute", &bench->log.log);
+    params.mode = way->mode;
+    params.rays = way->mode == LR_MODE_SAMPLED ? 2 : 0;
+    params.shared = &bench->shared;
+    bench->op = fixture_operator(&params);
+    bench->num_voxels = lr_grid_num_voxels(&bench->fixture.grid);
+    assert_in_range(bench->num_voxels, 1, MOST_VOXELS);
+    assert_non_null(lr_operator_place(bench->op));
+}
+
+static void bench_finish(struct bench *bench)
+{
+    lr_operator_destroy(bench->op);
+    assert_int_equal(glGetError(), GL_NO_ERROR);
+    fixture_finish(&bench->fixture);
+}
+
+static void fill(struct bench *bench, float *values, int64_t count)
+{
+    double *doubles = fixture_doubles(count);
+    fixture_fill(doubles, count, (const double[2]){0.5, 2.0}, &bench->random);
+    for (int64_t k = 0; k < count; k++) {
+        values[k] = (float)doubles[k];
+    }
+    free(doubles);
+}
+
+static void assert_same(const float *got, const float *wanted, int64_t count)
+{
+    double largest = 0.0, off = 0.0;
+    for (int64_t k = 0; k < count; k++) {
+        assert_true(isfinite(got[k]));
+        largest = fmax(largest, fabs((double)wanted[k]));
+        off = fmax(off, fabs((double)got[k] - wanted[k]));
+    }
+    assert_true(largest > 0.0);
+    if (off > rounding * largest) {
+        fail_msg("off by %g of %g", off, largest);
+    }
+}
+
+static lr_vector make(const struct bench *bench, int64_t count, lr_precision precision)
+{
+    lr_vector vector;
+    const lr_vector_params params = {.place = lr_operator_place(bench->op),
+                                     .count = count,
+                                     .precision = precision,
+                                     .log = &bench->log.log};
+    assert_int_equal(lr_vector_create(&params, &vector), LR_OK);
+    return vector;
+}
+
+static void put(const float *values, lr_vector *vector)
+{
+    const lr_vector host = lr_vector_of_floats(values, vector->count);
+    assert_int_equal(lr_vector_copy(&host, vector), LR_OK);
+}
+
+static void get(const lr_vector *vector, float *values)
+{
+    lr_vector host = lr_vector_of_floats(values, vector->count);
+    assert_int_equal(lr_vector_copy(vector, &host), LR_OK);
+}
+
+/* Both directions with some of the LORs, in a precision of the vectors there, and by the host. */
+static void project_both(struct bench *bench, const lr_selection *part, lr_precision precision)
+{
+    static float image[MOST_VOXELS], back[MOST_VOXELS], got[MOST_VOXELS];
+    const int64_t count = lr_selection_count(bench->fixture.lors, part);
+    float *values = calloc((size_t)count, sizeof(*values)),
+          *wanted = calloc((size_t)count, sizeof(*wanted));
+    lr_vector x = make(bench, bench->num_voxels, precision), y = make(bench, count, precision);
+    fill(bench, image, bench->num_voxels);
+    assert_int_equal(array_forward_part(bench->op, part, image, wanted), LR_OK);
+    put(image, &x);
+    assert_int_equal(lr_vector_fill(&y, NAN), LR_OK);
+    assert_int_equal(lr_operator_forward(bench->op, part, &x, &y), LR_OK);
+    get(&y, values);
+    assert_same(values, wanted, count);
+    fill(bench, values, count);
+    put(values, &y);
+    assert_int_equal(lr_vector_fill(&x, NAN), LR_OK);
+    assert_int_equal(array_back_part(bench->op, part, values, back), LR_OK);
+    assert_int_equal(lr_operator_back(bench->op, part, &y, &x), LR_OK);
+    get(&x, got);
+    assert_same(got, back, bench->num_voxels);
+    assert_int_equal(array_sensitivity_part(bench->op, part, back), LR_OK);
+    assert_int_equal(lr_operator_sensitivity(bench->op, part, &x), LR_OK);
+    get(&x, got);
+    assert_same(got, back, bench->num_voxels);
+    lr_vector_destroy(&x);
+    lr_vector_destroy(&y);
+    free(values);
+    free(wanted);
+}
+
+/* Parts of longer vectors, from an element on that no driver aligns. */
+static void project_within(struct bench *bench)
+{
+    static float image[MOST_VOXELS], back[MOST_VOXELS], got[MOST_VOXELS];
+    const int64_t count = bench->fixture.lors->count;
+    float *values = calloc((size_t)count, sizeof(*values)),
+          *wanted = calloc((size_t)count, sizeof(*wanted));
+    lr_vector long_x = make(bench, bench->num_voxels + 9, LR_FLOAT32);
+    lr_vector long_y = make(bench, count + 9, LR_FLOAT32);
+    lr_vector x = lr_vector_part(&long_x, 5, bench->num_voxels);
+    lr_vector y = lr_vector_part(&long_y, 3, count);
+    fill(bench, image, bench->num_voxels);
+    put(image, &x);
+    assert_int_equal(array_forward(bench->op, image, wanted), LR_OK);
+    assert_int_equal(lr_operator_forward(bench->op, NULL, &x, &y), LR_OK);
+    get(&y, values);
+    assert_same(values, wanted, count);
+    assert_int_equal(array_back(bench->op, values, back), LR_OK);
+    assert_int_equal(lr_operator_back(bench->op, NULL, &y, &x), LR_OK);
+    get(&x, got);
+    assert_same(got, back, bench->num_voxels);
+    lr_vector_sums sums;
+    const lr_vector ends[2] = {lr_vector_part(&long_x, bench->num_voxels + 5, 4),
+                               lr_vector_part(&long_y, count + 3, 6)};
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(lr_vector_add_up(&ends[k], NULL, &sums), LR_OK);
+        assert_true(sums.product == 0.0); /* nothing is written behind */
+    }
+    lr_vector_destroy(&long_x);
+    lr_vector_destroy(&long_y);
+    free(values);
+    free(wanted);
+}
+
+static void projections_are_the_hosts(void **state)
+{
+    (void)state;
+    for (int k = 0; k < NUM_WAYS; k++) {
+        struct bench *bench = &benches[k];
+        const int32_t pairs[1] = {0};
+        const int64_t lors[4] = {3, 17, 18, 40};
+        for (int precision = 0; precision < 2; precision++) {
+            project_both(bench, &(lr_selection){0}, (lr_precision)precision);
+            project_both(bench, &(lr_selection){.pairs = pairs, .num_pairs = 1},
+                         (lr_precision)precision);
+            project_both(bench, &(lr_selection){.lors = lors, .num_lors = 4},
+                         (lr_precision)precision);
+        }
+        project_within(bench);
+    }
+}
+
+/* The texture, made in the caller's context, written in the operator's. */
+static void a_texture_of_another_context_gets_it(void **state)
+{
+    (void)state;
+    static float image[MOST_VOXELS], texels[MOST_VOXELS];
+    for (int k = 0; k < NUM_WAYS; k++) {
+        struct bench *bench = &benches[k];
+        const int *size = bench->fixture.grid.size;
+        struct gl_texture *texture =
+            gl_texture_create(bench->ctx, &(struct gl_texture_params){.label = "shared",
+                                                                      .target = GL_TEXTURE_3D,
+                                                                      .format = GL_R32F,
+                                                                      .width = size[0],
+                                                                      .height = size[1],
+                                                                      .depth = size[2]});
+        assert_non_null(texture);
+        lr_vector_texture copy = {.texture = texture->name, .size = {size[0], size[1], size[2]}};
+        lr_vector x = make(bench, bench->num_voxels, LR_FLOAT32);
+        fill(bench, image, bench->num_voxels);
+        put(image, &x);
+        copy.after = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
+        glFlush();
+        assert_int_equal(lr_vector_show(&x, &copy), LR_OK);
+        while (glClientWaitSync(copy.done, 0, UINT64_C(1000000000)) == GL_TIMEOUT_EXPIRED) {
+        }
+        assert_int_equal(gl_texture_read(texture, NULL, texels), LR_OK);
+        assert_memory_equal(texels, image, (size_t)bench->num_voxels * sizeof(*image));
+        glDeleteSync(copy.done);
+        lr_vector_destroy(&x);
+        gl_texture_destroy(texture);
+    }
+}
+
+/* --- OSEM --- */
+
+/* What the reference, backend cpu on the host, has of each iteration, or compute at its place. */
+struct watch {
+    double log_likelihood[4], estimated[4], sensitive[4];
+    bool is_there;             /* the image is to be at the place */
+    lr_place *place;           /* or NULL */
+    lr_traffic before, during; /* between the first iteration's end and the last one's */
+};
+
+static lr_status look(void *user, const lr_iteration *done)
+{
+    struct watch *watch = user;
+    assert_true((done->image->values == NULL) == watch->is_there);
+    watch->log_likelihood[done->number - 1] = done->log_likelihood;
+    watch->estimated[done->number - 1] = done->estimated_counts;
+    watch->sensitive[done->number - 1] = done->sensitive_counts;
+    const lr_traffic now = lr_place_get_info(watch->place).traffic;
+    if (done->number == 1) {
+        watch->before = now;
+    }
+    watch->during.to_host = now.to_host - watch->before.to_host;
+    watch->during.to_device = now.to_device - watch->before.to_device;
+    return LR_OK;
+}
+
+static lr_operator *create_reference(const struct bench *bench)
+{
+    const lr_operator_info *info = lr_operator_get_info(bench->op);
+    lr_operator_params params = fixture_params(&bench->fixture, "cpu", NULL);
+    params.mode = info->mode;
+    params.rays = info->rays;
+    return fixture_operator(&params);
+}
+
+static void compare_watches(const struct watch watches[2])
+{
+    for (int n = 0; n < 3; n++) {
+        assert_true(fabs(watches[1].log_likelihood[n] / watches[0].log_likelihood[n] - 1) < 1e-5);
+        assert_true(fabs(watches[1].estimated[n] / watches[0].estimated[n] - 1) < 1e-5);
+        assert_true(fabs(watches[1].sensitive[n] / watches[0].sensitive[n] - 1) < 1e-5);
+    }
+}
+
+static void reconstruct(struct bench *bench, const lr_lor_data *data, int subsets)
+{
+    static float images[2][MOST_VOXELS];
+    lr_operator *ops[2] = {create_reference(bench), bench->op};
+    struct watch watches[2] = {{.is_there = false},
+                               {.is_there = true, .place = lr_operator_place(bench->op)}};
+    for (int k = 0; k < 2; k++) {
+        const lr_osem_params params = {.op = ops[k],
+                                       .data = data,
+                                       .iterations = 3,
+                                       .subsets = subsets,
+                                       .iteration = look,
+                                       .user = &watches[k],
+                                       .log = &bench->log.log};
+        assert_int_equal(array_osem(&params, images[k]), LR_OK);
+    }
+    lr_operator_destroy(ops[0]);
+    double off = 0.0, norm = 0.0; /* differences grow from one update to the next */
+    for (int64_t v = 0; v < bench->num_voxels; v++) {
+        off += pow((double)images[1][v] - images[0][v], 2);
+        norm += pow(images[0][v], 2);
+    }
+    assert_true(sqrt(off / norm) < 1e-5);
+    compare_watches(watches);
+    if (data->index == NULL) { /* sums alone, of 1024 groups at most, four a subset's update */
+        const int64_t sums = INT64_C(2) * subsets * 4 * 1024 * 5 * (int64_t)sizeof(double);
+        assert_true(watches[1].during.to_device == 0);
+        assert_true(watches[1].during.to_host <= sums);
+        assert_true(watches[1].during.to_host <
+                    bench->fixture.lors->count * (int64_t)sizeof(float));
+    }
+}
+
+static void osem_is_the_references(void **state)
+{
+    (void)state;
+    static float image[MOST_VOXELS];
+    for (int k = 0; k < NUM_WAYS; k++) {
+        struct bench *bench = &benches[k];
+        lr_lor_data *data = lr_lor_data_create(bench->fixture.lors, NULL);
+        fill(bench, image, bench->num_voxels);
+        for (int64_t v = 0; v < bench->num_voxels; v++) {
+            image[v] *= v % 7 == 0 ? 4000.0f : 500.0f;
+        }
+        assert_int_equal(array_forward(bench->op, image, data->values), LR_OK);
+        assert_int_equal(lr_poisson(data->values, data->count, 5, NULL), LR_OK);
+        reconstruct(bench, data, 1);
+        if (ways[k].kind == FIXTURE_RING) {
+            reconstruct(bench, data, 3);
+        }
+        int64_t *index = calloc((size_t)data->count, sizeof(*index));
+        lr_lor_data sparse = {.index = index, .values = data->values};
+        for (int64_t n = 0; n < data->count; n++) {
+            if (data->values[n] > 0.0f) {
+                index[sparse.count] = n;
+                data->values[sparse.count++] = data->values[n];
+            }
+        }
+        assert_true(sparse.count > 0);
+        reconstruct(bench, &sparse, ways[k].kind == FIXTURE_RING ? 3 : 1);
+        free(index);
+        lr_lor_data_destroy(data);
+    }
+}
+
+/* --- refusals --- */
+
+static void wrong_numbers_are_refused(void **state)
+{
+    (void)state;
+    struct bench *bench = &benches[0];
+    lr_vector x = make(bench, bench->num_voxels, LR_FLOAT32);
+    lr_vector y = make(bench, bench->fixture.lors->count, LR_FLOAT32);
+    lr_vector one = lr_vector_part(&x, 2, 1), few = lr_vector_part(&y, 0, y.count - 1);
+    test_log_init(&bench->log);
+    assert_int_equal(lr_vector_fill(&one, NAN), LR_OK);
+    assert_int_equal(lr_operator_forward(bench->op, NULL, &x, &y), LR_BAD_INPUT);
+    assert_non_null(strstr(bench->log.error, "voxel (2, 0, 0)"));
+    assert_int_equal(lr_operator_back(bench->op, NULL, &few, &x), LR_USAGE);
+    assert_non_null(strstr(bench->log.error, "numbers where the operator has"));
+    assert_int_equal(lr_operator_forward(bench->op, NULL, &x, NULL), LR_USAGE);
+    lr_vector_destroy(&x);
+    lr_vector_destroy(&y);
+}
+
+/* The image is then as it was. */
+static void an_update_that_overflows_is_refused(void **state)
+{
+    (void)state;
+    static float image[MOST_VOXELS];
+    struct bench *bench = &benches[0];
+    lr_lor_data *data = lr_lor_data_create(bench->fixture.lors, NULL);
+    for (int64_t k = 0; k < data->count; k++) {
+        data->values[k] = 1e38f;
+    }
+    for (int64_t v = 0; v < bench->num_voxels; v++) {
+        image[v] = 1e38f;
+    }
+    float *initial = calloc((size_t)bench->num_voxels, sizeof(*initial));
+    memcpy(initial, image, (size_t)bench->num_voxels * sizeof(*initial));
+    const lr_osem_params params = {
+        .op = bench->op, .data = data, .initial = initial, .log = &bench->log.log};
+    test_log_init(&bench->log);
+    assert_int_equal(array_osem(&params, image), LR_FAILED);
+    assert_non_null(strstr(bench->log.error, "beyond the largest number"));
+    assert_true(image[0] == 1e38f);
+    free(initial);
+    lr_lor_data_destroy(data);
+}
+
+static void a_vector_outlives_its_operator(void **state)
+{
+    (void)state;
+    struct test_log log;
+    test_log_init(&log);
+    lr_operator_params params = fixture_params(&benches[0].fixture, "compute", &log.log);
+    lr_operator *op = fixture_operator(&params);
+    lr_vector x;
+    lr_vector_sums sums;
+    assert_int_equal(
+        lr_vector_create(&(lr_vector_params){.place = lr_operator_place(op), .count = 12}, &x),
+        LR_OK);
+    lr_operator_destroy(op);
+    assert_int_equal(lr_vector_fill(&x, 1.5), LR_OK);
+    assert_int_equal(lr_vector_add_up(&x, NULL, &sums), LR_OK);
+    assert_true(sums.sum == 18.0);
+    lr_vector_destroy(&x);
+}
+
+/* Made by nobody: it is not computed on another device in silence. */
+static void a_context_that_is_none_is_refused(void **state)
+{
+    (void)state;
+    struct bench *bench = &benches[0];
+    struct test_log log;
+    test_log_init(&log);
+    const lr_shared_context none = {bench->shared.display, &log};
+    lr_operator_params params = fixture_params(&bench->fixture, "compute", &log.log);
+    params.shared = &none;
+    assert_null(lr_operator_create(&params));
+    assert_int_equal(log.status, LR_NO_DEVICE);
+    assert_non_null(strstr(log.error, "shares objects"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(projections_are_the_hosts),
+        cmocka_unit_test(a_texture_of_another_context_gets_it),
+        cmocka_unit_test(osem_is_the_references),
+        cmocka_unit_test(wrong_numbers_are_refused),
+        cmocka_unit_test(an_update_that_overflows_is_refused),
+        cmocka_unit_test(a_vector_outlives_its_operator),
+        cmocka_unit_test(a_context_that_is_none_is_refused),
+    };
+    static struct test_log log;
+    test_log_init(&log);
+    struct gl_context *ctx = gl_context_create(&(struct gl_context_params){.log = &log.log});
+    if (ctx == NULL || gl_context_make_current(ctx) != LR_OK) {
+        print_message("skipped: %s\n", log.error);
+        gl_context_destroy(ctx);
+        return 77;
+    }
+    for (int k = 0; k < NUM_WAYS; k++) {
+        bench_init(&benches[k], &ways[k], ctx);
+    }
+    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    for (int k = 0; k < NUM_WAYS; k++) {
+        bench_finish(&benches[k]);
+    }
+    gl_context_release(ctx);
+    gl_context_destroy(ctx);
+    return failed;
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Block RAMLA on a small ring, against the paper's formula in double over the matrix's elements.
+ * Argument: the backend. */
+#include "fixtures.h"
+
+enum { NX = 9, NY = 9, NZ = 5, NUM_VOXELS = NX * NY * NZ, MOST_SUBSETS = 4 };
+
+struct session {
+    struct fixture fixture;
+    struct test_log log;
+    lr_operator *op;
+    float *factors, *additive; /* [LORs] */
+    lr_lor_data *data;         /* Poisson counts */
+    lr_lor_data sparse;        /* those above 0 */
+    float image[NUM_VOXELS], other[NUM_VOXELS];
+    double plain[NUM_VOXELS];
+};
+
+static lr_status get_values(void *user, const lr_lor_span *span, float *values)
+{
+    const float *all = user;
+    for (int64_t k = 0; k < span->count; k++) {
+        values[k] = all[span->numbers != NULL ? span->numbers[k] : span->first + k];
+    }
+    return LR_OK;
+}
+
+static lr_operator *open_operator(struct session *s, const char *backend)
+{
+    const lr_lor_source factors = {get_values, s->factors};
+    lr_operator_params params = fixture_params(&s->fixture, backend, &s->log.log);
+    params.rays = 4;
+    params.factors = &factors;
+    return fixture_operator(&params);
+}
+
+static void draw_counts(struct session *s, double scale)
+{
+    float phantom[NUM_VOXELS];
+    for (int64_t v = 0; v < NUM_VOXELS; v++) {
+        double p[3];
+        lr_grid_voxel_centre(&s->fixture.grid, v, p);
+        const double spot = hypot(hypot(p[0] - 3.0, p[1] - 2.0), p[2] - 1.0);
+        phantom[v] = (float)(scale * (spot < 4.5 ? 1000.0 : 50.0));
+    }
+    assert_int_equal(array_forward(s->op, phantom, s->data->values), LR_OK);
+    for (int64_t l = 0; l < s->data->count; l++) {
+        s->data->values[l] += s->additive[l];
+    }
+    assert_int_equal(lr_poisson(s->data->values, s->data->count, test_seed(), NULL), LR_OK);
+    s->sparse.count = 0;
+    for (int64_t l = 0; l < s->data->count; l++) {
+        if (s->data->values[l] > 0.0f) {
+            s->sparse.index[s->sparse.count] = l;
+            s->sparse.values[s->sparse.count++] = s->data->values[l];
+        }
+    }
+}
+
+static void session_init(struct session *s, const char *backend)
+{
+    uint64_t random = 5;
+    *s = (struct session){0};
+    test_log_init(&s->log);
+    fixture_init(&s->fixture, FIXTURE_RING);
+    s->fixture.grid = lr_grid_centred((const int[3]){NX, NY, NZ}, (const double[3]){2.5, 2.5, 3.0});
+    s->data = lr_lor_data_create(s->fixture.lors, NULL);
+    assert_non_null(s->data);
+    const size_t count = (size_t)s->data->count;
+    s->factors = calloc(count, sizeof(float));
+    s->additive = calloc(count, sizeof(float));
+    s->sparse.index = calloc(count, sizeof(int64_t));
+    s->sparse.values = calloc(count, sizeof(float));
+    assert_true(s->factors != NULL && s->additive != NULL);
+    assert_true(s->sparse.index != NULL && s->sparse.values != NULL);
+    for (size_t l = 0; l < count; l++) {
+        s->factors[l] = (float)(0.3 + 0.7 * test_random(&random));
+        s->additive[l] = (float)(0.05 * test_random(&random));
+    }
+    s->op = open_operator(s, backend);
+    draw_counts(s, 5.0);
+}
+
+static void session_finish(struct session *s)
+{
+    lr_operator_destroy(s->op);
+    lr_lor_data_destroy(s->data);
+    free(s->sparse.index);
+    free(s->sparse.values);
+    free(s->factors);
+    free(s->additive);
+    fixture_finish(&s->fixture);
+}
+
+static lr_recon_params ramla(const struct session *s, int iterations, int subsets)
+{
+    return (lr_recon_params){.op = s->op,
+                             .data = s->data,
+                             .iterations = iterations,
+                             .subsets = subsets,
+                             .algorithm = LR_ALGORITHM_RAMLA,
+                             .log = &s->log.log};
+}
+
+static lr_status reconstruct(const lr_recon_params *params, float *image)
+{
+    lr_vector x = lr_vector_of_floats(image, NUM_VOXELS);
+    return lr_recon(params, &x);
+}
+
+/* Largest difference over the largest value. */
+static double difference(const float *image, const double *expected)
+{
+    double largest = 0.0, worst = 0.0;
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        largest = fmax(largest, fabs(expected[v]));
+        worst = fmax(worst, fabs(image[v] - expected[v]));
+    }
+    return worst / largest;
+}
+
+static void widen(const float *image, double *wide)
+{
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        wide[v] = image[v];
+    }
+}
+
+/* --- the paper's formula --- */
+
+struct matrix {
+    int64_t num_lors;
+    double *elements; /* [NUM_VOXELS][num_lors] */
+};
+
+static lr_status take_row(void *user, const lr_row *row)
+{
+    const struct matrix *matrix = user;
+    for (int64_t k = 0; k < row->count; k++) {
+        matrix->elements[row->row * matrix->num_lors + row->lor[k]] = row->probability[k];
+    }
+    return LR_OK;
+}
+
+static struct matrix read_matrix(const struct session *s)
+{
+    struct matrix matrix = {.num_lors = s->data->count};
+    matrix.elements = fixture_doubles(NUM_VOXELS * matrix.num_lors);
+    const lr_row_sink sink = {take_row, &matrix};
+    assert_int_equal(lr_operator_rows(s->op, 0, NUM_VOXELS, &sink), LR_OK);
+    return matrix;
+}
+
+/* How a run of the plain implementation is asked for. */
+struct plain {
+    const struct matrix *matrix;
+    const float *additive; /* or NULL */
+    int32_t *subset_of;    /* [LORs] */
+    double relaxation, fall;
+    int iterations, subsets;
+};
+
+/* x_j (1 + lambda sum_i a_ij (y_i / e_i - 1)) over the LORs i of a block, lambda being `relaxation`
+ * over the largest sum_i a_ij. */
+static void update_block(const struct session *s, const struct plain *plain, int block,
+                         double relaxation, double *x)
+{
+    const int64_t num_lors = plain->matrix->num_lors;
+    double *ratio = fixture_doubles(num_lors), sum[NUM_VOXELS], largest = 0.0;
+    for (int64_t l = 0; l < num_lors; l++) {
+        double e = plain->additive != NULL ? plain->additive[l] : 0.0;
+        for (int v = 0; v < NUM_VOXELS; v++) {
+            e += plain->matrix->elements[v * num_lors + l] * x[v];
+        }
+        ratio[l] = e > 0.0 ? s->data->values[l] / e : 1.0;
+    }
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        double sensitivity = 0.0;
+        sum[v] = 0.0;
+        for (int64_t l = 0; l < num_lors; l++) {
+            const double a =
+                plain->subset_of[l] == block ? plain->matrix->elements[v * num_lors + l] : 0.0;
+            sensitivity += a;
+            sum[v] += a * (ratio[l] - 1.0);
+        }
+        largest = fmax(largest, sensitivity);
+    }
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        x[v] *= 1.0 + relaxation / largest * sum[v];
+    }
+    free(ratio);
+}
+
+static void run_plain(const struct session *s, const struct plain *plain, double *x)
+{
+    static const int orders[MOST_SUBSETS + 1][MOST_SUBSETS] = {
+        {0}, {0}, {0, 1}, {0, 2, 1}, {0, 2, 1, 3}};
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        double seen = 0.0;
+        for (int64_t l = 0; l < plain->matrix->num_lors; l++) {
+            seen += plain->matrix->elements[v * plain->matrix->num_lors + l];
+        }
+        x[v] = seen > 0.0 ? 1.0 : 0.0;
+    }
+    for (int n = 0; n < plain->iterations; n++) {
+        for (int k = 0; k < plain->subsets; k++) {
+            update_block(s, plain, orders[plain->subsets][k],
+                         plain->relaxation / (1.0 + plain->fall * n), x);
+        }
+    }
+}
+
+/* Subset of each LOR. */
+static int32_t *deal(const struct session *s, int subsets)
+{
+    const lr_lors *lors = s->fixture.lors;
+    int32_t *of_pair = calloc((size_t)lors->num_pairs, sizeof(*of_pair));
+    int32_t *of_lor = calloc((size_t)lors->count, sizeof(*of_lor));
+    assert_true(of_pair != NULL && of_lor != NULL);
+    assert_int_equal(lr_osem_subsets(lors, subsets, of_pair), LR_OK);
+    for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
+        for (int64_t l = lors->offsets[pair]; l < lors->offsets[pair + 1]; l++) {
+            of_lor[l] = of_pair[pair];
+        }
+    }
+    free(of_pair);
+    return of_lor;
+}
+
+/* Images are kept in single precision between updates, of which there are twelve at most: 2e-5. */
+static void check_against_plain(struct session *s, const struct matrix *matrix, int subsets,
+                                bool has_additive)
+{
+    struct plain plain = {.matrix = matrix,
+                          .additive = has_additive ? s->additive : NULL,
+                          .subset_of = deal(s, subsets),
+                          .relaxation = 0.7,
+                          .fall = 0.5,
+                          .iterations = 3,
+                          .subsets = subsets};
+    const lr_lor_data dense = {.count = s->data->count, .values = s->additive};
+    run_plain(s, &plain, s->plain);
+    for (int k = 0; k < 4; k++) { /* data dense or sparse, the additive term as data or source */
+        lr_recon_params params = ramla(s, plain.iterations, subsets);
+        params.relaxation = plain.relaxation;
+        params.relaxation_fall = plain.fall;
+        params.data = k % 2 != 0 ? &s->sparse : s->data;
+        params.additive = has_additive && k < 2 ? &dense : NULL;
+        if (has_additive && k >= 2) {
+            params.additive_source = (lr_lor_source){get_values, s->additive};
+        }
+        assert_int_equal(reconstruct(&params, s->image), LR_OK);
+        const double off = difference(s->image, s->plain);
+        print_message("%d subsets, way %d: %.2g\n", subsets, k, off);
+        assert_true(off < 2e-5);
+    }
+    free(plain.subset_of);
+}
+
+static void test_it_is_the_papers_formula(void **state)
+{
+    struct session s;
+    session_init(&s, *state);
+    const struct matrix matrix = read_matrix(&s);
+    for (int subsets = 1; subsets <= MOST_SUBSETS; subsets++) {
+        check_against_plain(&s, &matrix, subsets, true);
+    }
+    for (int64_t l = 0; l < s.data->count; l++) {
+        s.additive[l] = 0.0f;
+    }
+    draw_counts(&s, 50.0);
+    check_against_plain(&s, &matrix, 3, false);
+    free(matrix.elements);
+    session_finish(&s);
+}
+
+/* With one block, and a relaxation of lambda times the largest sensitivity, one iteration is
+ * x (1 + lambda (A^T (y / (A x + b)) - A^T 1)) by projections. */
+static void test_one_block_is_the_plain_formula(void **state)
+{
+    struct session s;
+    session_init(&s, *state);
+    float sensitivity[NUM_VOXELS], back[NUM_VOXELS], initial[NUM_VOXELS], largest = 0.0f;
+    float *data = calloc((size_t)s.data->count, sizeof(float));
+    assert_non_null(data);
+    assert_int_equal(array_sensitivity(s.op, sensitivity), LR_OK);
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        initial[v] = (float)(100 + v % 17);
+        largest = fmaxf(largest, sensitivity[v]);
+    }
+    const double lambda = 0.35 / (double)largest;
+    assert_int_equal(array_forward(s.op, initial, data), LR_OK);
+    for (int64_t l = 0; l < s.data->count; l++) {
+        data[l] = s.data->values[l] / (data[l] + s.additive[l]);
+    }
+    assert_int_equal(array_back(s.op, data, back), LR_OK);
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        s.plain[v] = initial[v] * (1.0 + lambda * ((double)back[v] - sensitivity[v]));
+        s.plain[v] = sensitivity[v] > 0.0f ? s.plain[v] : 0.0;
+    }
+    const lr_lor_data additive = {.count = s.data->count, .values = s.additive};
+    lr_recon_params params = ramla(&s, 1, 1);
+    params.additive = &additive;
+    params.initial = initial;
+    params.relaxation = lambda * (double)largest;
+    assert_int_equal(reconstruct(&params, s.image), LR_OK);
+    assert_true(difference(s.image, s.plain) < 2e-6);
+    free(data);
+    session_finish(&s);
+}
+
+/* --- laws --- */
+
+static int count_negative(const float *image, int *zeros)
+{
+    int negative = 0;
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        negative += !(image[v] >= 0.0f);
+        *zeros += image[v] == 0.0f;
+    }
+    return negative;
+}
+
+/* Of very few counts, so that most blocks want voxels smaller. */
+static void test_no_voxel_becomes_negative(void **state)
+{
+    struct session s;
+    session_init(&s, *state);
+    draw_counts(&s, 0.02);
+    const lr_lor_data additive = {.count = s.data->count, .values = s.additive};
+    int zeros[2] = {0};
+    for (int k = 0; k < 2; k++) {
+        lr_recon_params params = ramla(&s, 6, MOST_SUBSETS);
+        params.data = &s.sparse;
+        params.additive = &additive;
+        params.relaxation = k == 0 ? 1.0 : 4.0;
+        s.log.num_warnings = 0;
+        assert_int_equal(reconstruct(&params, s.image), LR_OK);
+        assert_int_equal(count_negative(s.image, &zeros[k]), 0);
+        assert_int_equal(s.log.num_warnings, k);
+    }
+    assert_non_null(strstr(s.log.warning, "a relaxation of 4, more than 1"));
+    print_message("voxels at 0: %d with a relaxation of 1, %d with 4\n", zeros[0], zeros[1]);
+    assert_true(zeros[1] > zeros[0]); /* what would have been negative */
+    session_finish(&s);
+}
+
+struct seen {
+    int first, count;
+};
+
+static lr_status see(void *user, const lr_iteration *done)
+{
+    struct seen *seen = user;
+    assert_int_equal(done->number, seen->first + seen->count++);
+    return LR_OK;
+}
+
+/* Four iterations are two, and two more of their image: the relaxation falls on. */
+static void test_it_goes_on_where_it_was(void **state)
+{
+    struct session s;
+    session_init(&s, *state);
+    lr_recon_params params = ramla(&s, 4, 3);
+    params.relaxation_fall = 1.5;
+    assert_int_equal(reconstruct(&params, s.image), LR_OK);
+    widen(s.image, s.plain);
+    params.iterations = 2;
+    assert_int_equal(reconstruct(&params, s.other), LR_OK);
+    struct seen seen = {.first = 3};
+    params.initial = s.other;
+    assert_int_equal(reconstruct(&params, s.image), LR_OK);
+    assert_true(difference(s.image, s.plain) > 1e-3);
+    params.iterations_before = 2;
+    params.iteration = see;
+    params.user = &seen;
+    assert_int_equal(reconstruct(&params, s.image), LR_OK);
+    assert_int_equal(seen.count, 2);
+    assert_true(difference(s.image, s.plain) < 1e-5);
+    session_finish(&s);
+}
+
+/* Single precision on both sides, in whatever order they add. */
+static void test_native_gives_the_same(void **state)
+{
+    struct session s;
+    if (!fixture_backend_is_usable("native")) {
+        skip();
+    }
+    session_init(&s, *state);
+    lr_operator *ops[2] = {s.op, open_operator(&s, "native")};
+    const lr_lor_data additive = {.count = s.data->count, .values = s.additive};
+    for (int subsets = 2; subsets <= MOST_SUBSETS; subsets += 2) {
+        for (int k = 0; k < 2; k++) {
+            lr_recon_params params = ramla(&s, 4, subsets);
+            params.op = ops[k];
+            params.data = subsets == 2 ? s.data : &s.sparse;
+            params.additive = &additive;
+            params.relaxation_fall = 0.2;
+            assert_int_equal(reconstruct(&params, k == 0 ? s.image : s.other), LR_OK);
+        }
+        widen(s.other, s.plain);
+        const double off = difference(s.image, s.plain);
+        print_message("%d subsets: off by %.2g from native\n", subsets, off);
+        assert_true(off < 1e-4);
+    }
+    lr_operator_destroy(ops[1]);
+    session_finish(&s);
+}
+
+/* --- bad input --- */
+
+static void expect(struct session *s, const lr_recon_params *params, const char *words)
+{
+    s->log.error[0] = '\0';
+    assert_int_equal(reconstruct(params, s->image), LR_USAGE);
+    if (strstr(s->log.error, words) == NULL) {
+        fail_msg("\"%s\" does not say \"%s\"", s->log.error, words);
+    }
+}
+
+static void test_bad_input(void **state)
+{
+    struct session s;
+    session_init(&s, *state);
+    lr_recon_params params = ramla(&s, 1, 2);
+    params.relaxation = -0.5;
+    expect(&s, &params, "a relaxation of -0.5 that falls by 0");
+    params.relaxation = NAN;
+    expect(&s, &params, "must be finite");
+    params.relaxation = 1.0;
+    params.relaxation_fall = INFINITY;
+    expect(&s, &params, "falls by inf");
+    params.relaxation_fall = 0.0;
+    params.algorithm = LR_ALGORITHM_OSEM;
+    expect(&s, &params, "belongs to RAMLA");
+    params.algorithm = (lr_recon_algorithm)7;
+    expect(&s, &params, "algorithm 7 does not exist");
+    params = ramla(&s, 1, 2);
+    params.iterations_before = -1;
+    expect(&s, &params, "-1 iterations before");
+    params.iterations_before = 0;
+    assert_int_equal(array_osem(&params, s.image), LR_USAGE);
+    assert_non_null(strstr(s.log.error, "lr_recon has the others"));
+    session_finish(&s);
+}
+
+int main(int argc, char **argv)
+{
+    const char *backend = argc > 1 ? argv[1] : "cpu";
+    if (!fixture_backend_is_usable(backend)) {
+        return 77;
+    }
+    void *given = (void *)(uintptr_t)backend;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_prestate(test_it_is_the_papers_formula, given),
+        cmocka_unit_test_prestate(test_one_block_is_the_plain_formula, given),
+        cmocka_unit_test_prestate(test_no_voxel_becomes_negative, given),
+        cmocka_unit_test_prestate(test_it_goes_on_where_it_was, given),
+        cmocka_unit_test_prestate(test_native_gives_the_same, given),
+        cmocka_unit_test_prestate(test_bad_input, given),
+    };
+    return cmocka_run_group_tests_name(backend, tests, NULL, NULL);
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// The threads of kernels on vectors, one after the other.
+#include "../cuda_interop/stand_ins.h"
+
+#include "cuda_interop/vectors.cuh"
+#include "fake_cuda.h"
+
+namespace
+{
+
+template <class Work> void for_each_thread(const lr_cuda_vector_pass &pass, const Work &work)
+{
+    const int64_t threads = (int64_t)lr_cuda_vector_groups(pass.count) * LR_VECTOR_GROUP;
+    for (int64_t k = 0; k < threads; k++) {
+        work(vector_thread{k, threads});
+    }
+}
+
+// The groups' sums, halves of a group being added as on the device.
+template <class Work>
+void add_groups(const lr_cuda_vector_pass &pass, bool has_largest, const Work &work)
+{
+    std::vector<vector_sums> parts;
+    for_each_thread(pass, [&](const vector_thread &thread) {
+        parts.push_back(work(thread));
+        if ((int)parts.size() < LR_VECTOR_GROUP) {
+            return;
+        }
+        for (int half = LR_VECTOR_GROUP / 2; half > 0; half /= 2) {
+            for (int lane = 0; lane < half; lane++) {
+                join_sums(parts[lane], parts[lane + half], has_largest);
+            }
+        }
+        std::copy(parts[0].values, parts[0].values + LR_VECTOR_NUM_SUMS,
+                  pass.sums[thread.number / LR_VECTOR_GROUP]);
+        parts.clear();
+    });
+}
+
+template <class Real> void run_fill(const lr_cuda_vector_pass *pass)
+{
+    for_each_thread(*pass, [&](const vector_thread &thread) { fill_numbers<Real>(*pass, thread); });
+}
+
+template <class Real, class Other> void run_apply(const lr_cuda_vector_pass *pass)
+{
+    for_each_thread(*pass, [&](const vector_thread &thread) {
+        apply_operation<Real, Other>(*pass, thread);
+    });
+}
+
+template <class Real> void run_sums(const lr_cuda_vector_pass *pass)
+{
+    add_groups(*pass, true,
+               [&](const vector_thread &thread) { return add_up_numbers<Real>(*pass, thread); });
+}
+
+void run_divide(const lr_cuda_vector_pass *pass)
+{
+    add_groups(*pass, false,
+               [&](const vector_thread &thread) { return divide_numbers(*pass, thread); });
+}
+
+} // namespace
+
+int lr_cuda_launch_vector_fill(const lr_cuda_vector_pass *pass, void *stream)
+{
+    return fake_launch(pass->precision == LR_FLOAT64 ? run_fill<double> : run_fill<float>, pass,
+                       stream);
+}
+
+int lr_cuda_launch_vector_apply(const lr_cuda_vector_pass *pass, void *stream)
+{
+    using run = void (*)(const lr_cuda_vector_pass *);
+    static const run runs[2][2] = {{run_apply<float, float>, run_apply<float, double>},
+                                   {run_apply<double, float>, run_apply<double, double>}};
+    return fake_launch(runs[pass->precision][pass->other], pass, stream);
+}
+
+int lr_cuda_launch_vector_sums(const lr_cuda_vector_pass *pass, void *stream)
+{
+    return fake_launch(pass->precision == LR_FLOAT64 ? run_sums<double> : run_sums<float>, pass,
+                       stream);
+}
+
+int lr_cuda_launch_vector_divide(const lr_cuda_vector_pass *pass, void *stream)
+{
+    return fake_launch(run_divide, pass, stream);
+}

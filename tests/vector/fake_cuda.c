@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "fake_cuda.h"
+
+#include "base/log.h"
+#include "cuda_interop/lend.h"
+#include "test.h"
+
+#include <cuda_runtime_api.h>
+
+struct fake_cuda fake_cuda = {.current = FAKE_CURRENT, .renders = -1};
+
+int fake_fault(void)
+{
+    fake_cuda.calls++;
+    return fake_cuda.fails_in > 0 && --fake_cuda.fails_in == 0 ? cudaErrorMemoryAllocation : 0;
+}
+
+/* What calls return that have an effect only where they do not fail. */
+#define TRY_CALL()                                                                                 \
+    do {                                                                                           \
+        const int fault_ = fake_fault();                                                           \
+        if (fault_ != 0) {                                                                         \
+            return (cudaError_t)fault_;                                                            \
+        }                                                                                          \
+    } while (0)
+
+/* --- errors and devices --- */
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    return error == cudaErrorMemoryAllocation ? "out of memory" : "no device";
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    TRY_CALL();
+    *count = fake_cuda.is_absent ? 0 : FAKE_DEVICES;
+    return fake_cuda.is_absent ? cudaErrorNoDevice : cudaSuccess;
+}
+
+cudaError_t cudaGetDevice(int *device)
+{
+    TRY_CALL();
+    *device = fake_cuda.current;
+    return cudaSuccess;
+}
+
+/* The way back never fails, so that tests can tell that it was taken. */
+cudaError_t cudaSetDevice(int device)
+{
+    assert_in_range(device, 0, FAKE_CURRENT);
+    if (device != FAKE_CURRENT) {
+        TRY_CALL();
+    }
+    fake_cuda.current = device;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
+{
+    TRY_CALL();
+    *properties = (struct cudaDeviceProp){.totalGlobalMem = (size_t)1 << 33, .major = 9};
+    snprintf(properties->name, sizeof(properties->name), "fake device %d", device);
+    return cudaSuccess;
+}
+
+int lr_cuda_try_vectors(void)
+{
+    return fake_fault();
+}
+
+/* --- memory, and all else that is given back --- */
+
+enum { MOST_HELD = 256, OF_HOST = -1 };
+
+static struct held {
+    void *memory; /* NULL = none */
+    int device;   /* OF_HOST: streams and events, too */
+} all_held[MOST_HELD];
+
+static struct held *find_held(const void *memory)
+{
+    for (int k = 0; k < MOST_HELD; k++) {
+        if (all_held[k].memory == memory) {
+            return &all_held[k];
+        }
+    }
+    return NULL;
+}
+
+/* Aligned as memory of CUDA is, and no number that was put there. */
+static void *hold(size_t bytes, int device)
+{
+    const size_t whole = (bytes + 255) / 256 * 256;
+    struct held *held = find_held(NULL);
+    assert_non_null(held);
+    *held = (struct held){aligned_alloc(256, whole), device};
+    assert_non_null(held->memory);
+    memset(held->memory, 0xff, whole);
+    fake_cuda.held++;
+    return held->memory;
+}
+
+static void let_go(void *memory, int device)
+{
+    struct held *held = find_held(memory);
+    assert_non_null(memory);
+    assert_non_null(held);
+    assert_int_equal(held->device, device);
+    free(memory);
+    *held = (struct held){0};
+    fake_cuda.held--;
+}
+
+void fake_forget(void)
+{
+    for (int k = 0; k < MOST_HELD; k++) {
+        free(all_held[k].memory);
+        all_held[k] = (struct held){0};
+    }
+    fake_cuda.held = 0;
+}
+
+cudaError_t cudaMalloc(void **memory, size_t bytes)
+{
+    TRY_CALL();
+    if (bytes >> 33 > 0) {
+        return cudaErrorMemoryAllocation;
+    }
+    *memory = hold(bytes, fake_cuda.current);
+    return cudaSuccess;
+}
+
+cudaError_t cudaFree(void *memory)
+{
+    let_go(memory, fake_cuda.current);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMallocHost(void **memory, size_t bytes)
+{
+    TRY_CALL();
+    *memory = hold(bytes, OF_HOST);
+    return cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void *memory)
+{
+    let_go(memory, OF_HOST);
+    return cudaSuccess;
+}
+
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *memory)
+{
+    TRY_CALL();
+    const void *begin = (const void *)((uintptr_t)memory & ~(uintptr_t)255);
+    const struct held *held = memory != NULL ? find_held(begin) : NULL;
+    const bool is_device = held != NULL && held->device != OF_HOST;
+    *attributes = (struct cudaPointerAttributes){is_device ? cudaMemoryTypeDevice
+                                                           : cudaMemoryTypeUnregistered,
+                                                 is_device ? held->device : -1};
+    return cudaSuccess;
+}
+
+/* --- streams --- */
+
+struct fake_event {
+    struct fake_stream *stream; /* that it was last recorded in; NULL = none */
+    int64_t done;               /* steps of it that come before */
+};
+
+/* One of: bytes that are copied, set (from is NULL), a kernel, or an event that is waited for. */
+struct step {
+    char *to;
+    const char *from;
+    size_t bytes;
+    void (*run)(const lr_cuda_vector_pass *pass);
+    lr_cuda_vector_pass pass;
+    struct fake_event event;
+};
+
+enum { MOST_STEPS = 256 };
+
+struct fake_stream {
+    struct step steps[MOST_STEPS];
+    int64_t told, done;
+};
+
+static struct fake_stream default_stream;
+
+static struct fake_stream *stream_of(cudaStream_t stream)
+{
+    return stream != NULL ? stream : &default_stream;
+}
+
+static void run_until(struct fake_stream *stream, int64_t end);
+
+static void run_step(const struct step *step)
+{
+    if (step->run != NULL) {
+        step->run(&step->pass);
+    } else if (step->event.stream != NULL) {
+        run_until(step->event.stream, step->event.done);
+    } else if (step->from != NULL) {
+        memcpy(step->to, step->from, step->bytes);
+    } else {
+        memset(step->to, 0, step->bytes);
+    }
+}
+
+static void run_until(struct fake_stream *stream, int64_t end)
+{
+    while (stream->done < end) {
+        run_step(&stream->steps[stream->done++ % MOST_STEPS]);
+    }
+}
+
+/* The same, after all that its events wait for: streams may run in that order. */
+static void run_last(struct fake_stream *stream)
+{
+    for (int64_t k = stream->done; k < stream->told; k++) {
+        const struct fake_event *event = &stream->steps[k % MOST_STEPS].event;
+        if (event->stream != NULL) {
+            run_until(event->stream, event->done);
+        }
+    }
+    run_until(stream, stream->told);
+}
+
+static cudaError_t tell(cudaStream_t stream, const struct step *step)
+{
+    struct fake_stream *to = stream_of(stream);
+    TRY_CALL();
+    assert_int_not_equal(fake_cuda.current, FAKE_CURRENT);
+    if (to->told - to->done == MOST_STEPS) {
+        run_until(to, to->done + 1);
+    }
+    to->steps[to->told++ % MOST_STEPS] = *step;
+    return cudaSuccess;
+}
+
+int fake_launch(void (*run)(const lr_cuda_vector_pass *pass), const lr_cuda_vector_pass *pass,
+                void *stream)
+{
+    fake_cuda.launches++;
+    return tell(stream, &(struct step){.run = run, .pass = *pass});
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t stream)
+{
+    assert_int_equal(kind, cudaMemcpyDefault);
+    return tell(stream, &(struct step){.to = to, .from = from, .bytes = bytes});
+}
+
+cudaError_t cudaMemsetAsync(void *memory, int byte, size_t bytes, cudaStream_t stream)
+{
+    assert_int_equal(byte, 0);
+    return tell(stream, &(struct step){.to = memory, .bytes = bytes});
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    struct fake_stream *to = stream_of(stream);
+    run_until(to, to->told); /* failing or not: memory may be freed next */
+    TRY_CALL();
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    assert_int_equal(flags, cudaStreamNonBlocking);
+    TRY_CALL();
+    *stream = hold(sizeof(**stream), OF_HOST);
+    (*stream)->told = (*stream)->done = 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    assert_int_equal(stream->told, stream->done);
+    let_go(stream, OF_HOST);
+    fake_cuda.destroyed++;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
+{
+    assert_int_equal(flags, 0);
+    return tell(stream, &(struct step){.event = *event});
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
+    assert_int_equal(flags, cudaEventDisableTiming);
+    TRY_CALL();
+    *event = hold(sizeof(**event), OF_HOST);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    let_go(event, OF_HOST);
+    return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    TRY_CALL();
+    *event = (struct fake_event){stream_of(stream), stream_of(stream)->told};
+    return cudaSuccess;
+}
+
+/* --- buffers of OpenGL that are lent: copies, which go back when they are given back --- */
+
+static char *lent, *arriving; /* one at a time; NULL = none */
+
+lr_status lr_cuda_check(int error, const char *what, const lr_log *log)
+{
+    return error == 0 ? LR_OK : lr_error(log, LR_FAILED, "%s: CUDA says %d", what, error);
+}
+
+bool lr_cuda_renders(int device)
+{
+    return fake_cuda.renders == device;
+}
+
+static lr_status read_all(const struct gl_buffer *buffer, struct gl_context *ctx)
+{
+    assert_int_equal(gl_context_make_current(ctx), LR_OK);
+    const lr_status status = gl_buffer_read(buffer, 0, buffer->size_bytes, arriving);
+    gl_context_release(ctx);
+    return status;
+}
+
+/* Nothing of it is read later. */
+static void end_lending(size_t bytes)
+{
+    memset(lent, 0xff, bytes);
+    free(lent);
+    free(arriving);
+    lent = arriving = NULL;
+}
+
+/* The bytes arrive when the default stream comes to them. */
+lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct gl_context *ctx)
+{
+    const struct gl_buffer *buffer = objects->buffer;
+    const size_t bytes = (size_t)buffer->size_bytes;
+    assert_int_equal(count, 1);
+    assert_null(lent);
+    lent = malloc(bytes);
+    arriving = malloc(bytes);
+    memset(lent, 0xff, bytes);
+    lr_status status = read_all(buffer, ctx);
+    assert_int_equal(status, LR_OK);
+    status =
+        lr_cuda_check((int)tell(NULL, &(struct step){.to = lent, .from = arriving, .bytes = bytes}),
+                      "a buffer that is lent", gl_context_log(ctx));
+    if (status != LR_OK) {
+        end_lending(bytes);
+        return status;
+    }
+    fake_cuda.lent++;
+    return LR_OK;
+}
+
+/* OpenGL goes on when the default stream has done what it was told; it does so where giving fails, too,
+ * so that the next one can be lent. */
+lr_status lr_cuda_give(const struct lr_cuda_object *objects, int count, struct gl_context *ctx)
+{
+    struct gl_buffer *buffer = objects->buffer;
+    assert_int_equal(count, 1);
+    assert_non_null(lent);
+    run_last(&default_stream);
+    assert_int_equal(gl_context_make_current(ctx), LR_OK);
+    assert_int_equal(gl_buffer_upload(buffer, 0, buffer->size_bytes, lent), LR_OK);
+    gl_context_release(ctx);
+    end_lending((size_t)buffer->size_bytes);
+    return lr_cuda_check(fake_fault(), "a buffer that is given back", gl_context_log(ctx));
+}
+
+void *lr_cuda_address(const struct lr_cuda_object *object, const lr_log *log)
+{
+    (void)object;
+    return lr_cuda_check(fake_fault(), "a buffer that is lent", log) == LR_OK ? lent : NULL;
+}

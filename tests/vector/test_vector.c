@@ -1,0 +1,678 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Vectors at a place, host, gl or cuda, against loops of this file in double. */
+#include "test.h"
+
+#include "base/mem.h"
+#include "vector/place.h"
+
+#include <float.h>
+
+static lr_place_kind wanted = LR_PLACE_HOST;
+static lr_place *place;
+static struct test_log test;
+
+/* Lengths around those that places cut their work into, and one that no storage block of a software
+ * renderer (128 MiB) holds. */
+static const int64_t lengths[] = {1, 2, 255, 256, 257, 65535, 65536, 65537, 300001};
+enum { NUM_LENGTHS = sizeof(lengths) / sizeof(lengths[0]), BEYOND_A_BLOCK = 34000001 };
+
+static int open_place(void **state)
+{
+    (void)state;
+    test_log_init(&test);
+    place = lr_place_open(&(lr_place_params){.kind = wanted, .log = &test.log});
+    return place != NULL ? 0 : -1;
+}
+
+static int close_place(void **state)
+{
+    (void)state;
+    lr_place_close(place);
+    return 0;
+}
+
+/* --- numbers --- */
+
+static double number_at(int64_t k, int which)
+{
+    const double x = sin(0.37 * (double)k + which);
+    return which == 2 && k % 7 == 0 ? 0.0 : which == 2 ? fabs(x) + 0.1 : 3.0 * x;
+}
+
+static lr_vector make(int64_t count, lr_precision precision)
+{
+    lr_vector vector;
+    const lr_vector_params params = {
+        .place = place, .count = count, .precision = precision, .log = &test.log};
+    assert_int_equal(lr_vector_create(&params, &vector), LR_OK);
+    return vector;
+}
+
+static double *list_numbers(int64_t count, int which)
+{
+    double *numbers = calloc((size_t)(count > 0 ? count : 1), sizeof(*numbers));
+    for (int64_t k = 0; k < count; k++) {
+        numbers[k] = number_at(k, which);
+    }
+    return numbers;
+}
+
+/* A vector of `which` numbers, rounded to its precision; they begin at an odd place of a longer one. */
+struct placed {
+    lr_vector whole, part;
+    double *numbers; /* [count], as rounded */
+};
+
+static struct placed place_numbers(int64_t count, lr_precision precision, int which)
+{
+    const int64_t before = 3;
+    struct placed placed = {.whole = make(count + 5, precision)};
+    placed.part = lr_vector_part(&placed.whole, before, count);
+    placed.numbers = list_numbers(count, which);
+    const lr_vector from = lr_vector_of_doubles(placed.numbers, count);
+    lr_vector back = from;
+    assert_int_equal(lr_vector_copy(&from, &placed.part), LR_OK);
+    assert_int_equal(lr_vector_copy(&placed.part, &back), LR_OK);
+    return placed;
+}
+
+static double *read_numbers(const lr_vector *vector)
+{
+    double *numbers = calloc((size_t)(vector->count > 0 ? vector->count : 1), sizeof(*numbers));
+    lr_vector to = lr_vector_of_doubles(numbers, vector->count);
+    assert_int_equal(lr_vector_copy(vector, &to), LR_OK);
+    return numbers;
+}
+
+static void discard(struct placed *placed)
+{
+    lr_vector_destroy(&placed->whole);
+    free(placed->numbers);
+}
+
+/* What lies beside the part is still zero. */
+static void check_outside(const struct placed *placed)
+{
+    double *all = read_numbers(&placed->whole);
+    for (int64_t k = 0; k < placed->whole.count; k++) {
+        if (k < 3 || k >= 3 + placed->part.count) {
+            assert_true(all[k] == 0.0);
+        }
+    }
+    free(all);
+}
+
+static double epsilon_of(lr_precision precision)
+{
+    return precision == LR_FLOAT64 ? DBL_EPSILON : (double)FLT_EPSILON;
+}
+
+/* --- operations --- */
+
+typedef lr_status operation(lr_vector *y, const lr_vector in[3]);
+typedef double expectation(double y, const double in[3]);
+
+static lr_status run_fill(lr_vector *y, const lr_vector in[3])
+{
+    (void)in;
+    return lr_vector_fill(y, -2.5);
+}
+
+static double expect_fill(double y, const double in[3])
+{
+    (void)y, (void)in;
+    return -2.5;
+}
+
+static lr_status run_multiply(lr_vector *y, const lr_vector in[3])
+{
+    return lr_vector_multiply(y, &in[0]);
+}
+
+static double expect_multiply(double y, const double in[3])
+{
+    return y * in[0];
+}
+
+static lr_status run_divide(lr_vector *y, const lr_vector in[3])
+{
+    return lr_vector_divide(y, &in[2], 7.0);
+}
+
+static double expect_divide(double y, const double in[3])
+{
+    return in[2] > 0 ? y / in[2] : 7.0;
+}
+
+static lr_status run_add(lr_vector *y, const lr_vector in[3])
+{
+    return lr_vector_add_scaled(y, -0.3, &in[1]);
+}
+
+static double expect_add(double y, const double in[3])
+{
+    return y - 0.3 * in[1];
+}
+
+static lr_status run_em(lr_vector *y, const lr_vector in[3])
+{
+    return lr_vector_update_em(&(lr_em_update){&in[0], &in[1], &in[2], y});
+}
+
+static lr_status run_em_in_place(lr_vector *y, const lr_vector in[3])
+{
+    return lr_vector_update_em(&(lr_em_update){y, &in[1], &in[2], y});
+}
+
+static double expect_em(double y, const double in[3])
+{
+    (void)y;
+    return in[2] > 0 ? in[0] / in[2] * in[1] : in[0];
+}
+
+static double expect_em_in_place(double y, const double in[3])
+{
+    return in[2] > 0 ? y / in[2] * in[1] : y;
+}
+
+/* Some of the factors are below 0. */
+static const double lambda = 0.4;
+
+static lr_status run_ramla(lr_vector *y, const lr_vector in[3])
+{
+    return lr_vector_update_ramla(&(lr_ramla_update){&in[0], &in[1], &in[2], lambda, y});
+}
+
+static lr_status run_ramla_in_place(lr_vector *y, const lr_vector in[3])
+{
+    return lr_vector_update_ramla(&(lr_ramla_update){y, &in[1], &in[2], lambda, y});
+}
+
+static double expect_ramla(double y, const double in[3])
+{
+    (void)y;
+    return in[2] > 0 ? in[0] * fmax(0.0, 1.0 + lambda * (in[1] - in[2])) : in[0];
+}
+
+static double expect_ramla_in_place(double y, const double in[3])
+{
+    return in[2] > 0 ? y * fmax(0.0, 1.0 + lambda * (in[1] - in[2])) : y;
+}
+
+static void check_operation(operation *run, expectation *expect, int64_t count,
+                            lr_precision precision)
+{
+    struct placed y = place_numbers(count, precision, 3), in[3];
+    lr_vector parts[3];
+    for (int k = 0; k < 3; k++) {
+        in[k] = place_numbers(count, precision, k);
+        parts[k] = in[k].part;
+    }
+    assert_int_equal(run(&y.part, parts), LR_OK);
+    double *found = read_numbers(&y.part);
+    for (int64_t k = 0; k < count; k++) {
+        const double values[3] = {in[0].numbers[k], in[1].numbers[k], in[2].numbers[k]};
+        const double expected = expect(y.numbers[k], values);
+        /* One rounding of ours, and one of each of the few steps before it. */
+        assert_true(fabs(found[k] - expected) <=
+                    epsilon_of(precision) * (fabs(expected) + 2.0 * fabs(y.numbers[k])));
+    }
+    check_outside(&y);
+    free(found);
+    discard(&y);
+    for (int k = 0; k < 3; k++) {
+        discard(&in[k]);
+    }
+}
+
+static void check_everywhere(operation *run, expectation *expect)
+{
+    for (int k = 0; k < NUM_LENGTHS; k++) {
+        check_operation(run, expect, lengths[k], LR_FLOAT32);
+        check_operation(run, expect, lengths[k], LR_FLOAT64);
+    }
+}
+
+/* What a projection gave that is no number is not taken for a factor below 0. */
+static void updates_keep_what_is_not_finite(void **state)
+{
+    (void)state;
+    const double numbers[2] = {NAN, INFINITY};
+    const lr_vector from = lr_vector_of_doubles(numbers, 2);
+    for (int precision = 0; precision < 2; precision++) {
+        lr_vector by = make(2, (lr_precision)precision), x = make(2, (lr_precision)precision);
+        lr_vector_sums found;
+        assert_int_equal(lr_vector_copy(&from, &by), LR_OK);
+        assert_int_equal(lr_vector_fill(&x, 1.0), LR_OK);
+        assert_int_equal(lr_vector_update_ramla(&(lr_ramla_update){&x, &by, &x, 0.5, &by}), LR_OK);
+        assert_int_equal(lr_vector_add_up(&by, NULL, &found), LR_OK);
+        assert_int_equal(found.not_finite, 2);
+        lr_vector_destroy(&by);
+        lr_vector_destroy(&x);
+    }
+}
+
+static void element_by_element(void **state)
+{
+    (void)state;
+    check_everywhere(run_fill, expect_fill);
+    check_everywhere(run_multiply, expect_multiply);
+    check_everywhere(run_divide, expect_divide);
+    check_everywhere(run_add, expect_add);
+    check_everywhere(run_em, expect_em);
+    check_everywhere(run_em_in_place, expect_em_in_place);
+    check_everywhere(run_ramla, expect_ramla);
+    check_everywhere(run_ramla_in_place, expect_ramla_in_place);
+}
+
+/* What is rounded once, by the same steps, has the same bits. */
+static void check_bits(operation *run, lr_precision precision)
+{
+    enum { COUNT = 1000 };
+    struct placed y = place_numbers(COUNT, precision, 3), in[3];
+    lr_vector parts[3], host[4];
+    double bits[4][COUNT];
+    for (int k = 0; k < 3; k++) {
+        in[k] = place_numbers(COUNT, precision, k);
+        parts[k] = in[k].part;
+    }
+    for (int k = 0; k < 4; k++) {
+        host[k] = precision == LR_FLOAT64 ? lr_vector_of_doubles(bits[k], COUNT)
+                                          : lr_vector_of_floats((const float *)bits[k], COUNT);
+        assert_int_equal(lr_vector_copy(k < 3 ? &parts[k] : &y.part, &host[k]), LR_OK);
+    }
+    assert_int_equal(run(&host[3], host), LR_OK);
+    assert_int_equal(run(&y.part, parts), LR_OK);
+    assert_int_equal(lr_vector_copy(&y.part, &host[0]), LR_OK);
+    assert_memory_equal(bits[0], bits[3], COUNT * (precision == LR_FLOAT64 ? 8 : 4));
+    discard(&y);
+    for (int k = 0; k < 3; k++) {
+        discard(&in[k]);
+    }
+}
+
+static void the_same_bits_as_the_hosts(void **state)
+{
+    (void)state;
+    operation *const operations[] = {run_fill, run_multiply, run_divide,
+                                     run_add,  run_em,       run_ramla};
+    if (wanted != LR_PLACE_CUDA) { /* compilers of shaders may fuse steps */
+        return;
+    }
+    for (int k = 0; k < 12; k++) {
+        check_bits(operations[k / 2], (lr_precision)(k % 2));
+    }
+}
+
+/* --- copies --- */
+
+/* Every pair of places and precisions, to the bit where nothing is rounded. */
+static void check_copy(lr_precision from, lr_precision to, int64_t count)
+{
+    struct placed source = place_numbers(count, from, 0), target = place_numbers(count, to, 1);
+    assert_int_equal(lr_vector_copy(&source.part, &target.part), LR_OK);
+    double *found = read_numbers(&target.part);
+    for (int64_t k = 0; k < count; k++) {
+        const double expected =
+            to == LR_FLOAT64 ? source.numbers[k] : (double)(float)source.numbers[k];
+        assert_true(found[k] == expected);
+    }
+    check_outside(&target);
+    free(found);
+    discard(&source);
+    discard(&target);
+}
+
+static void copies(void **state)
+{
+    (void)state;
+    for (int k = 0; k < NUM_LENGTHS; k++) {
+        for (int pair = 0; pair < 4; pair++) {
+            check_copy((lr_precision)(pair / 2), (lr_precision)(pair % 2), lengths[k]);
+        }
+    }
+}
+
+static void copies_between_places(void **state)
+{
+    (void)state;
+    lr_place *other = lr_place_open(&(lr_place_params){.kind = wanted, .log = &test.log});
+    assert_non_null(other);
+    struct placed source = place_numbers(300001, LR_FLOAT64, 0);
+    lr_vector target;
+    const lr_vector_params params = {.place = other, .count = 300001, .log = &test.log};
+    assert_int_equal(lr_vector_create(&params, &target), LR_OK);
+    assert_int_equal(lr_vector_copy(&source.part, &target), LR_OK);
+    double *found = read_numbers(&target);
+    for (int64_t k = 0; k < target.count; k++) {
+        assert_true(found[k] == (double)(float)source.numbers[k]);
+    }
+    free(found);
+    lr_vector_destroy(&target);
+    lr_place_close(other);
+    discard(&source);
+}
+
+static void traffic_is_counted(void **state)
+{
+    (void)state;
+    const bool is_device = wanted != LR_PLACE_HOST;
+    const lr_traffic before = lr_place_get_info(place).traffic;
+    struct placed numbers = place_numbers(1000, LR_FLOAT32, 0);
+    lr_vector other = make(1000, LR_FLOAT32);
+    assert_int_equal(lr_vector_copy(&numbers.part, &other), LR_OK); /* stays where it is */
+    const lr_traffic after = lr_place_get_info(place).traffic;
+    assert_int_equal(after.to_device - before.to_device, is_device ? 4000 : 0);
+    assert_int_equal(after.to_host - before.to_host, is_device ? 4000 : 0);
+    lr_vector_destroy(&other);
+    discard(&numbers);
+}
+
+/* --- sums --- */
+
+static void check_sums(int64_t count, lr_precision precision, bool has_other)
+{
+    struct placed x = place_numbers(count, precision, 0), y = place_numbers(count, precision, 1);
+    lr_vector_sums found, again, expected = {.largest = -INFINITY};
+    double size[3] = {0};
+    for (int64_t k = 0; k < count; k++) {
+        const double a = x.numbers[k], b = has_other ? y.numbers[k] : a;
+        expected.sum += a;
+        expected.product += a * b;
+        expected.difference += (a - b) * (a - b);
+        expected.largest = fmax(expected.largest, a);
+        size[0] += fabs(a);
+        size[1] += fabs(a * b);
+        size[2] += (a - b) * (a - b);
+    }
+    const lr_vector *other = has_other ? &y.part : NULL;
+    assert_int_equal(lr_vector_add_up(&x.part, other, &found), LR_OK);
+    assert_int_equal(lr_vector_add_up(&x.part, other, &again), LR_OK);
+    assert_memory_equal(&found, &again, sizeof(found));
+    /* Sums in double whose order differs. */
+    assert_true(fabs(found.sum - expected.sum) <= 1e-12 * size[0]);
+    assert_true(fabs(found.product - expected.product) <= 1e-12 * size[1]);
+    assert_true(fabs(found.difference - expected.difference) <= 1e-12 * size[2]);
+    assert_true(found.largest == expected.largest);
+    assert_int_equal(found.not_finite, 0);
+    discard(&x);
+    discard(&y);
+}
+
+static void sums(void **state)
+{
+    (void)state;
+    for (int k = 0; k < NUM_LENGTHS; k++) {
+        for (int way = 0; way < 4; way++) {
+            check_sums(lengths[k], (lr_precision)(way / 2), way % 2 == 0);
+        }
+    }
+}
+
+static void numbers_that_are_not_finite(void **state)
+{
+    (void)state;
+    const double numbers[6] = {1.0, NAN, INFINITY, -INFINITY, 5.0, -2.0};
+    const lr_vector from = lr_vector_of_doubles(numbers, 6);
+    for (int precision = 0; precision < 2; precision++) {
+        lr_vector x = make(6, (lr_precision)precision);
+        lr_vector_sums found;
+        assert_int_equal(lr_vector_copy(&from, &x), LR_OK);
+        assert_int_equal(lr_vector_add_up(&x, NULL, &found), LR_OK);
+        assert_int_equal(found.not_finite, 3);
+        assert_true(found.sum == 4.0 && found.product == 30.0 && found.largest == 5.0);
+        lr_vector_destroy(&x);
+    }
+}
+
+static void the_same_bits_for_any_number_of_threads(void **state)
+{
+    (void)state;
+    enum { COUNT = 1000003 };
+    if (wanted != LR_PLACE_HOST) {
+        return;
+    }
+    double *numbers = list_numbers(COUNT, 0);
+    lr_vector x = lr_vector_of_doubles(numbers, COUNT);
+    lr_vector_sums found[3];
+    for (int k = 0; k < 3; k++) {
+        x.place = lr_place_open(&(lr_place_params){.threads = 1 + 2 * k, .log = &test.log});
+        assert_non_null(x.place);
+        assert_int_equal(lr_vector_add_up(&x, NULL, &found[k]), LR_OK);
+        assert_memory_equal(&found[k], &found[0], sizeof(found[k]));
+        lr_place_close(x.place);
+    }
+    free(numbers);
+}
+
+/* --- counts --- */
+
+static float measured_at(int64_t k)
+{
+    return (float)(k % 3 == 0 ? 0 : k % 11);
+}
+
+static float estimated_at(int64_t k)
+{
+    return k % 13 == 0
+               ? 0.0f
+               : (float)(0.01 + 2.0 * fabs(sin(0.11 * (double)k))) * (k % 17 == 0 ? 1e-30f : 1.0f);
+}
+
+static float additive_at(int64_t k)
+{
+    return k % 26 == 0 ? 0.0f : (float)(0.05 * fabs(cos(0.2 * (double)k)));
+}
+
+struct counts {
+    lr_vector measured, additive, values;
+    float *numbers[3];
+};
+
+static void open_counts(struct counts *counts, int64_t count)
+{
+    float (*const at[3])(int64_t) = {measured_at, additive_at, estimated_at};
+    lr_vector *vectors[3] = {&counts->measured, &counts->additive, &counts->values};
+    for (int n = 0; n < 3; n++) {
+        counts->numbers[n] = calloc((size_t)count, sizeof(float));
+        for (int64_t k = 0; k < count; k++) {
+            counts->numbers[n][k] = at[n](k);
+        }
+        *vectors[n] = make(count, LR_FLOAT32);
+        const lr_vector from = lr_vector_of_floats(counts->numbers[n], count);
+        assert_int_equal(lr_vector_copy(&from, vectors[n]), LR_OK);
+    }
+}
+
+static void close_counts(struct counts *counts)
+{
+    lr_vector_destroy(&counts->measured);
+    lr_vector_destroy(&counts->additive);
+    lr_vector_destroy(&counts->values);
+    for (int n = 0; n < 3; n++) {
+        free(counts->numbers[n]);
+    }
+}
+
+/* Against the definition, LOR by LOR. */
+static void check_counts(int64_t count, bool has_additive)
+{
+    struct counts counts;
+    lr_poisson_fit fit, sum = {0};
+    double size = 0.0;
+    open_counts(&counts, count);
+    const lr_poisson_ratio ratio = {&counts.measured, has_additive ? &counts.additive : NULL,
+                                    &counts.values};
+    assert_int_equal(lr_vector_divide_counts(&ratio, &fit), LR_OK);
+    double *found = read_numbers(&counts.values);
+    for (int64_t k = 0; k < count; k++) {
+        const double y = counts.numbers[0][k], b = has_additive ? counts.numbers[1][k] : 0.0;
+        const double e = counts.numbers[2][k] + b;
+        double expected = 0.0;
+        if (y > 0.0 && e == 0.0) {
+            sum.left_out_lors++;
+            sum.left_out_counts += y;
+        } else {
+            sum.estimated_counts += e;
+            sum.measured_counts += y;
+            sum.log_likelihood += (y > 0.0 ? y * log(e) : 0.0) - e;
+            size += (y > 0.0 ? y * fabs(log(e)) : 0.0) + e;
+            expected = y > 0.0 ? y / e : 0.0;
+        }
+        assert_true(fabs(found[k] - expected) <= FLT_EPSILON * expected);
+    }
+    assert_close(fit.measured_counts, sum.measured_counts, 1e-12);
+    assert_close(fit.estimated_counts, sum.estimated_counts, 1e-12);
+    assert_true(fabs(fit.log_likelihood - sum.log_likelihood) <= 1e-12 * size);
+    assert_int_equal(fit.left_out_lors, sum.left_out_lors);
+    assert_true(fit.left_out_counts == sum.left_out_counts);
+    free(found);
+    close_counts(&counts);
+}
+
+static void divided_counts(void **state)
+{
+    (void)state;
+    for (int k = 0; k < NUM_LENGTHS; k++) {
+        check_counts(lengths[k], false);
+        check_counts(lengths[k], true);
+    }
+}
+
+static void a_ratio_stays_finite(void **state)
+{
+    (void)state;
+    const float numbers[2] = {1e10f, 1e-38f};
+    lr_vector y = make(1, LR_FLOAT32), e = make(1, LR_FLOAT32);
+    lr_vector from = lr_vector_of_floats(numbers, 1);
+    assert_int_equal(lr_vector_copy(&from, &y), LR_OK);
+    from = lr_vector_of_floats(numbers + 1, 1);
+    assert_int_equal(lr_vector_copy(&from, &e), LR_OK);
+    lr_poisson_fit fit;
+    assert_int_equal(lr_vector_divide_counts(&(lr_poisson_ratio){&y, NULL, &e}, &fit), LR_OK);
+    double *found = read_numbers(&e);
+    assert_close(found[0], 0.5 * FLT_MAX, 1e-6);
+    free(found);
+    lr_vector_destroy(&y);
+    lr_vector_destroy(&e);
+}
+
+/* --- size --- */
+
+static void longer_than_a_block(void **state)
+{
+    (void)state;
+    lr_vector y = make(BEYOND_A_BLOCK, LR_FLOAT32), x = make(BEYOND_A_BLOCK, LR_FLOAT32);
+    lr_vector_sums found;
+    assert_int_equal(lr_vector_fill(&x, 0.5), LR_OK);
+    assert_int_equal(lr_vector_fill(&y, 2.0), LR_OK);
+    lr_vector last = lr_vector_part(&y, BEYOND_A_BLOCK - 1, 1);
+    assert_int_equal(lr_vector_fill(&last, 8.0), LR_OK);
+    assert_int_equal(lr_vector_multiply(&y, &x), LR_OK);
+    assert_int_equal(lr_vector_add_up(&y, &x, &found), LR_OK);
+    assert_true(found.sum == BEYOND_A_BLOCK + 3.0);
+    assert_true(found.product == 0.5 * (BEYOND_A_BLOCK + 3.0));
+    assert_true(found.largest == 4.0);
+    lr_vector_destroy(&x);
+    lr_vector_destroy(&y);
+}
+
+/* --- what is refused --- */
+
+static void wrong_calls(void **state)
+{
+    (void)state;
+    lr_vector x = make(4, LR_FLOAT32), y = make(5, LR_FLOAT32), z = make(4, LR_FLOAT64), made;
+    test_log_init(&test);
+    assert_int_equal(lr_vector_multiply(&x, &y), LR_USAGE);
+    assert_non_null(strstr(test.error, "4 and 5 numbers"));
+    assert_int_equal(lr_vector_copy(&x, &y), LR_USAGE);
+    assert_int_equal(lr_vector_multiply(&x, &z), LR_USAGE);
+    assert_non_null(strstr(test.error, "precisions"));
+    lr_poisson_fit fit;
+    assert_int_equal(lr_vector_divide_counts(&(lr_poisson_ratio){&z, NULL, &z}, &fit), LR_USAGE);
+    assert_int_equal(
+        lr_vector_create(&(lr_vector_params){.place = place, .count = -1, .log = &test.log}, &made),
+        LR_USAGE);
+    assert_null(made.storage);
+    lr_vector_texture texture = {.size = {2, 1, 1}};
+    assert_int_equal(lr_vector_show(&x, &texture), LR_USAGE);
+    lr_vector_destroy(&x);
+    lr_vector_destroy(&y);
+    lr_vector_destroy(&z);
+}
+
+static void a_place_that_is_closed_first(void **state)
+{
+    (void)state;
+    lr_place *own = lr_place_open(&(lr_place_params){.kind = wanted, .log = &test.log});
+    lr_vector x;
+    assert_non_null(own);
+    assert_int_equal(
+        lr_vector_create(&(lr_vector_params){.place = own, .count = 9, .log = &test.log}, &x),
+        LR_OK);
+    lr_place_close(own);
+    assert_int_equal(lr_vector_fill(&x, 2.0), LR_OK);
+    lr_vector_destroy(&x);
+    lr_vector_destroy(&x);
+    lr_vector_destroy(NULL);
+}
+
+static void parts_and_nothing(void **state)
+{
+    (void)state;
+    lr_vector none = make(0, LR_FLOAT32), x = make(10, LR_FLOAT32);
+    lr_vector_sums found;
+    assert_int_equal(lr_vector_fill(&none, 1.0), LR_OK);
+    assert_int_equal(lr_vector_add_up(&none, NULL, &found), LR_OK);
+    assert_true(found.largest == -(double)INFINITY && found.sum == 0.0);
+    assert_int_equal(lr_vector_part(&x, 8, 5).count, 2);
+    assert_int_equal(lr_vector_part(&x, 12, 5).count, 0);
+    assert_int_equal(lr_vector_part(&x, -3, 2).count, 2);
+    lr_vector_destroy(&none);
+    lr_vector_destroy(&x);
+}
+
+static lr_place_kind kind_of(const char *name)
+{
+    return strcmp(name, "cuda") == 0 ? LR_PLACE_CUDA
+           : strcmp(name, "gl") == 0 ? LR_PLACE_GL
+                                     : LR_PLACE_HOST;
+}
+
+static bool has_no_cuda(void)
+{
+    test_log_init(&test);
+    lr_place *opened = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &test.log});
+    lr_place_close(opened);
+    return opened == NULL && test.status == LR_NO_DEVICE;
+}
+
+int main(int argc, char **argv)
+{
+    wanted = argc > 1 ? kind_of(argv[1]) : LR_PLACE_HOST;
+    if (wanted == LR_PLACE_CUDA && has_no_cuda()) {
+        print_message("skipped: no CUDA device: %s\n", test.error);
+        return 77;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(element_by_element),
+        cmocka_unit_test(the_same_bits_as_the_hosts),
+        cmocka_unit_test(updates_keep_what_is_not_finite),
+        cmocka_unit_test(copies),
+        cmocka_unit_test(copies_between_places),
+        cmocka_unit_test(traffic_is_counted),
+        cmocka_unit_test(sums),
+        cmocka_unit_test(numbers_that_are_not_finite),
+        cmocka_unit_test(the_same_bits_for_any_number_of_threads),
+        cmocka_unit_test(divided_counts),
+        cmocka_unit_test(a_ratio_stays_finite),
+        cmocka_unit_test(longer_than_a_block),
+        cmocka_unit_test(wrong_calls),
+        cmocka_unit_test(a_place_that_is_closed_first),
+        cmocka_unit_test(parts_and_nothing),
+    };
+    return cmocka_run_group_tests(tests, open_place, close_place);
+}

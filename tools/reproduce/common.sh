@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+# What the scripts of this folder share; read by them with `source`, once `program`, `out` and `figures` are set.
+
+# The program is there, and python has what the pictures and the report need.
+check_tools() {
+    if [ ! -x "$program" ]; then
+        echo "error: there is no program $program: build it, or give --program FILE" >&2
+        exit 2
+    fi
+    program=$(realpath "$program")
+    python=${PYTHON:-/usr/bin/python3}
+    local modules=(numpy h5py) missing
+    [ "$figures" = no ] || modules+=(matplotlib)
+    local find='import importlib.util, sys; print(*(name for name in sys.argv[1:] if not importlib.util.find_spec(name)))'
+    missing=$("$python" -c "$find" "${modules[@]}" 2>/dev/null) || missing=${modules[*]}
+    if [ -n "$missing" ]; then
+        # shellcheck disable=SC2086,SC2059 # several names, each by the format
+        echo "error: $python lacks $missing: install$(printf " python3-%s" $missing) (tools/install_packages.sh reproduce)" >&2
+        exit 2
+    fi
+}
+
+# enter SETTINGS: the output folder, which holds one experiment, becomes the current one.
+enter() {
+    mkdir -p "$out"
+    cd "$out"
+    if [ -e settings.txt ] && [ "$(cat settings.txt)" != "$1" ]; then
+        echo "error: $out holds another experiment ($(cat settings.txt)): give another --out, or remove it" >&2
+        exit 2
+    fi
+    echo "$1" >settings.txt
+}
+
+lr() { "$program" "$@"; }
+
+# needed FILE WORDS: whether the file is still to be made, with a line that says so.
+needed() {
+    if [ -e "$1" ]; then
+        echo "== $2: $1 is there"
+        return 1
+    fi
+    echo "== $2"
+}
