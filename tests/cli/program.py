@@ -134,9 +134,17 @@ class ProgramTest(unittest.TestCase):
         options.setdefault("cwd", self.folder)
         options.setdefault("timeout", HANG_S)
         done = subprocess.run([self.program, *map(str, arguments)], capture_output=True,
-                              text=True, check=False, **options)
+                              text=True, errors="replace", check=False, **options)
         self.assertGreaterEqual(done.returncode, 0, f"killed by a signal: {done.stderr}")
+        self.judge_characters(done.stdout + done.stderr)
         return done
+
+    def judge_characters(self, text):
+        """What the program says is UTF-8. Fontconfig's own lines about a file that it could not read
+        may not be: it prints a buffer that nothing was read into."""
+        broken = [line for line in text.splitlines()
+                  if "\ufffd" in line and not line.startswith("Fontconfig error")]
+        self.assertEqual(broken, [], "not UTF-8")
 
     def on_terminal(self, *arguments):
         """The running program, which tells a terminal how far it is."""
