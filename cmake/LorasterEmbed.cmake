@@ -7,10 +7,10 @@ function(lr_embed_shaders out shaders heads)
     set(c_file ${CMAKE_CURRENT_BINARY_DIR}/embedded_shaders.c)
     add_custom_command(
         OUTPUT ${c_file}
-        COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/tools/embed_shaders.py
+        COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/embed_shaders.py
                 --validator ${GLSLANG_VALIDATOR} --output ${c_file}
-                --root ${CMAKE_CURRENT_SOURCE_DIR}/shaders ${shaders}
-        DEPENDS ${shaders} ${heads} ${CMAKE_CURRENT_SOURCE_DIR}/tools/embed_shaders.py
+                --root ${PROJECT_SOURCE_DIR}/shaders ${shaders}
+        DEPENDS ${shaders} ${heads} ${PROJECT_SOURCE_DIR}/tools/embed_shaders.py
         COMMENT "Validating and embedding shaders"
         VERBATIM)
     set(${out} ${c_file} PARENT_SCOPE)
@@ -20,9 +20,9 @@ function(lr_embed_presets out presets)
     set(c_file ${CMAKE_CURRENT_BINARY_DIR}/embedded_presets.c)
     add_custom_command(
         OUTPUT ${c_file}
-        COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/tools/embed_presets.py
+        COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/embed_presets.py
                 --output ${c_file} ${presets}
-        DEPENDS ${presets} ${CMAKE_CURRENT_SOURCE_DIR}/tools/embed_presets.py
+        DEPENDS ${presets} ${PROJECT_SOURCE_DIR}/tools/embed_presets.py
         COMMENT "Embedding scanner presets"
         VERBATIM)
     set(${out} ${c_file} PARENT_SCOPE)
@@ -33,9 +33,9 @@ function(lr_embed_petsird out schemas)
     set(c_file ${CMAKE_CURRENT_BINARY_DIR}/embedded_petsird.c)
     add_custom_command(
         OUTPUT ${c_file}
-        COMMAND ${Python3_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/tools/embed_presets.py
+        COMMAND ${Python3_EXECUTABLE} ${PROJECT_SOURCE_DIR}/tools/embed_presets.py
                 --kind petsird --output ${c_file} ${schemas}
-        DEPENDS ${schemas} ${CMAKE_CURRENT_SOURCE_DIR}/tools/embed_presets.py
+        DEPENDS ${schemas} ${PROJECT_SOURCE_DIR}/tools/embed_presets.py
         COMMENT "Embedding the schemas of PETSIRD"
         VERBATIM)
     set(${out} ${c_file} PARENT_SCOPE)

@@ -2,7 +2,7 @@
 // Copyright The LORaster authors
 //
 // Whether a LOR is in coincidence (docs/method.md, section 2), from the masks that
-// src/model/coincidence.c computes. Needs common/lor.glsl before it.
+// src/model/scanner/coincidence.c computes. Needs common/lor.glsl before it.
 
 #include "common/mask.glsl"
 

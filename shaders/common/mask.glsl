@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The bits of coincidence masks that src/model/coincidence.c computes (docs/method.md, section 2).
+// The bits of coincidence masks that src/model/scanner/coincidence.c computes (docs/method.md, section 2).
 // Needs common/bindings.h before it.
 
 struct MaskEntry {

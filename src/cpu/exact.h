@@ -8,7 +8,7 @@
 
 #include "cpu/polygon.h"
 #include "cpu/scene.h"
-#include "model/elements.h"
+#include "model/lors/elements.h"
 
 /* What hides part of a pair of modules. */
 struct lr_cpu_blocker {

@@ -3,7 +3,7 @@
 #include "cpu/part.h"
 
 #include "base/parallel.h"
-#include "model/selection.h"
+#include "model/lors/selection.h"
 
 #include <string.h>
 

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "cpu/absorption.h"
+#include "model/scanner/penetration.h"
 
 #include <stdlib.h>
 
@@ -84,7 +85,9 @@ lr_status lr_cpu_penetration_init(struct lr_cpu_penetration *work, const struct 
     const lr_log *log = scene->params.log;
     const int num_modules = scene->num_modules;
     *work = (struct lr_cpu_penetration){0};
-    LR_TRY(lr_backend_check_penetration(&scene->params));
+    if (scene->params.penetration) {
+        LR_TRY(lr_penetration_check(scene->params.scanner, scene->params.mode, log));
+    }
     work->boxes = lr_alloc(num_modules, sizeof(*work->boxes), "the modules' boxes", log);
     work->before = lr_alloc(num_modules, sizeof(*work->before), "modules on a line", log);
     work->opposite = lr_alloc(num_modules, sizeof(*work->opposite), "modules on a line", log);

@@ -7,7 +7,7 @@
 #define LR_CPU_PENETRATION_H
 
 #include "cpu/scene.h"
-#include "model/elements.h"
+#include "model/lors/elements.h"
 
 struct lr_cpu_box; /* the space that a module's crystals fill */
 

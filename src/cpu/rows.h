@@ -8,7 +8,7 @@
 #define LR_CPU_ROWS_H
 
 #include "cpu/scene.h"
-#include "model/elements.h"
+#include "model/lors/elements.h"
 
 struct lr_cpu_worker; /* working memory of one thread */
 

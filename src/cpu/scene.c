@@ -4,8 +4,8 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
-#include "model/arrangement.h"
-#include "model/coincidence.h"
+#include "model/scanner/arrangement.h"
+#include "model/scanner/coincidence.h"
 
 #include <stdlib.h>
 

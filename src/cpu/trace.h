@@ -7,7 +7,7 @@
 #define LR_CPU_TRACE_H
 
 #include "cpu/scene.h"
-#include "model/elements.h"
+#include "model/lors/elements.h"
 
 /* Distinct crystals hit by the lines of one primary crystal. */
 struct lr_cpu_tally {

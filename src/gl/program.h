@@ -13,7 +13,7 @@ struct gl_define {
     const char *value;
 };
 
-/* Either vertex and fragment, or compute: names of shaders ("correspondence.vert") as
+/* Either vertex and fragment, or compute: names of shaders ("raster/correspondence.vert") as
  * shader_store.h resolves them. The defines go to every stage, right after #version. */
 struct gl_program_params {
     const char *vertex, *fragment, *compute;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Reads one HDF5 file for the library (io/hdf5_process.c), which starts this program when it opens
+ * Reads one HDF5 file for the library (io/files/hdf5_process.c), which starts this program when it opens
  * one: where HDF5 crashes, this program ends and nothing else. It uses no OpenGL, writes nothing,
  * and ends with who started it.
  *
  * usage: loraster-hdf5-reader VERSION FILE SOCKET MEMORY
  *   SOCKET, MEMORY   numbers of the two files that it has from who started it */
 #define _GNU_SOURCE /* close_range */
-#include "io/hdf5_request.h"
+#include "io/files/hdf5_request.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "model/elements.h"
+#include "model/lors/elements.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

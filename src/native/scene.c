@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/arrangement.h"
+#include "model/scanner/arrangement.h"
 
 #include <stdlib.h>
 

@@ -6,7 +6,7 @@
 #ifndef LR_NATIVE_SCENE_H
 #define LR_NATIVE_SCENE_H
 
-#include "model/coincidence.h"
+#include "model/scanner/coincidence.h"
 #include "operator/backend.h"
 
 /* A module: a segment of crystal columns across, a row of cells along. Cells are counted along the

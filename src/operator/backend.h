@@ -5,7 +5,7 @@
 #ifndef LR_OPERATOR_BACKEND_H
 #define LR_OPERATOR_BACKEND_H
 
-#include "model/rows.h"
+#include "model/lors/rows.h"
 
 #include <lr/operator.h>
 
@@ -70,10 +70,6 @@ struct lr_backend {
     char device[160];
     bool is_emulated; /* the device is a renderer in software */
 };
-
-/* Whether crystal penetration, where it is asked for, can be had: not in exact mode, and not without
- * the scanner's crystal_mu_per_mm. errors: LR_USAGE, logged. */
-lr_status lr_backend_check_penetration(const struct lr_backend_params *params);
 
 /* One constructor per backend. On failure the reason is logged and *backend untouched. */
 lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "direct/tables.h"
-#include "model/selection.h"
+#include "model/lors/selection.h"
 #include "operator/direct_facade.h"
 #include "operator/facade.h"
 

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/selection.h"
+#include "model/lors/selection.h"
 #include "operator/measure.h"
 #include "operator/project.h"
 #include "operator/rows.h"

@@ -8,7 +8,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/selection.h"
+#include "model/lors/selection.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -70,7 +70,7 @@ lr_status lr_matrix_forward(const struct lr_matrix *matrix, int threads, const l
 lr_status lr_matrix_back(const struct lr_matrix *matrix, int threads, const lr_vector *data,
                          lr_vector *image);
 
-/* The same for the LORs of a selection (model/selection.h), whose values stand in its order. Ranges
+/* The same for the LORs of a selection (model/lors/selection.h), whose values stand in its order. Ranges
  * of the matrix without any of them are not read. */
 struct lr_matrix_part {
     const lr_lors *lors;

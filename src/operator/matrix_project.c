@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "model/selection.h"
+#include "model/lors/selection.h"
 #include "operator/numbers.h"
 
 #include <stdlib.h>

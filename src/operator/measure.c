@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/notes.h"
+#include "io/files/notes.h"
 #include "operator/trial_pairs.h"
 
 #include <math.h>

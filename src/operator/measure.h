@@ -23,7 +23,7 @@ struct lr_speed {
 /* Tries backends on the operator's scanner and settings, with few sample points spread over its
  * grid, more of them (at most 64 x 64 x 16) while that takes no time, and stops each projection after
  * a fraction of a second, when it has told by its progress how far it is. Backends of one device,
- * scanner and setting are tried once; from then on the file of io/notes.h knows, unless other
+ * scanner and setting are tried once; from then on the file of io/files/notes.h knows, unless other
  * programs held the processor meanwhile. With one backend of the lowest standing nothing is timed;
  * nor is it for a `deterministic` operator, which only hears who runs.
  *

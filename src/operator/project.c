@@ -8,8 +8,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/lor_check.h"
-#include "model/selection.h"
+#include "model/lors/lor_check.h"
+#include "model/lors/selection.h"
 #include "operator/scaling.h"
 
 #include <math.h>

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/selection.h"
+#include "model/lors/selection.h"
 #include "operator/scaling.h"
 
 #include <math.h>

@@ -4,8 +4,8 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/lor_check.h"
-#include "model/selection.h"
+#include "model/lors/lor_check.h"
+#include "model/lors/selection.h"
 #include "operator/numbers.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  * Sensitivities A^T n: in windows of LORs, so that no array holds all of them. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/selection.h"
+#include "model/lors/selection.h"
 #include "operator/project.h"
 #include "operator/scaling.h"
 

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/parallel.h"
 #include "base/vec.h"
+#include "model/scanner/penetration.h"
 #include "operator/coverage.h"
 
 enum { DEFAULT_RAYS = 4, MAX_RAYS = 1024, MAX_THREADS = 4096, MAX_MU_STEPS = 1000000 };
@@ -290,7 +291,9 @@ lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *l
         .log = log,
         .progress = params->progress,
     };
-    LR_TRY(lr_backend_check_penetration(settings));
+    if (settings->penetration) {
+        LR_TRY(lr_penetration_check(settings->scanner, settings->mode, log));
+    }
     LR_TRY(complete_samples(params, log, settings));
     LR_TRY(complete_mu(params, log, settings));
     return lr_coverage_check(grid, settings->samples, settings->scanner, log);

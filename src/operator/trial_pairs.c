@@ -3,7 +3,7 @@
 #include "operator/trial_pairs.h"
 
 #include "base/mem.h"
-#include "model/arrangement.h"
+#include "model/scanner/arrangement.h"
 
 #include <math.h>
 #include <stdlib.h>

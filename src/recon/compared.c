@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/lor_check.h"
+#include "model/lors/lor_check.h"
 #include "recon/lor_cursor.h"
 
 #include <float.h>

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/lor_check.h"
+#include "model/lors/lor_check.h"
 #include "recon/compared.h"
 #include "recon/rule.h"
 

@@ -3,16 +3,17 @@
  *
  * The `compute` backend: the cluster paper's forward and back-projection (sections II to IV) fused
  * into one pass each, sampled or exact, on OpenGL compute shaders. */
-#include "render/compute.h"
+#include "render/points/points.h"
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "render/columns_list.h"
-#include "render/columns_rows.h"
+#include "model/scanner/penetration.h"
+#include "render/columns/list.h"
+#include "render/columns/rows.h"
 #include "render/fixed.h"
 #include "render/image_order.h"
-#include "render/pairs_list.h"
-#include "render/pairs_rows.h"
+#include "render/pairs/list.h"
+#include "render/pairs/rows.h"
 #include "render/sweep.h"
 #include "render/values.h"
 
@@ -464,7 +465,9 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params,
                                     struct lr_backend *backend)
 {
     LR_TRY(check_lors(params));
-    LR_TRY(lr_backend_check_penetration(params));
+    if (params->penetration) {
+        LR_TRY(lr_penetration_check(params->scanner, params->mode, params->log));
+    }
     struct lr_compute *compute = lr_alloc(1, sizeof(*compute), "the compute backend", params->log);
     if (compute == NULL) {
         return LR_FAILED;

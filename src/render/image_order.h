@@ -6,7 +6,7 @@
 #ifndef LR_RENDER_IMAGE_ORDER_H
 #define LR_RENDER_IMAGE_ORDER_H
 
-#include "render/compute.h"
+#include "render/points/points.h"
 
 /* image: float32 [num_voxels] at compute->place. The context is current. */
 lr_status lr_image_to_projector(struct lr_compute *compute, const lr_vector *image);

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "common/bindings.h"
-#include "model/arrangement.h"
+#include "model/scanner/arrangement.h"
 #include "render/plan_hiding.h"
 
 #include <stdlib.h>

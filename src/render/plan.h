@@ -6,7 +6,7 @@
 #ifndef LR_RENDER_PLAN_H
 #define LR_RENDER_PLAN_H
 
-#include "model/rows.h"
+#include "model/lors/rows.h"
 
 #include <lr/lors.h>
 

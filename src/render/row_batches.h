@@ -5,7 +5,7 @@
 #ifndef LR_RENDER_ROW_BATCHES_H
 #define LR_RENDER_ROW_BATCHES_H
 
-#include "model/elements.h"
+#include "model/lors/elements.h"
 #include "render/plan.h"
 
 /* Where a batch's elements come from. */

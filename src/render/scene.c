@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
-#include "model/coincidence.h"
+#include "model/scanner/coincidence.h"
 
 #include <stdlib.h>
 

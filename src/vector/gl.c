@@ -18,7 +18,7 @@
 /* Groups of a pass. */
 enum { MOST_GROUPS = 1024, NUM_OPERANDS = 1 + LR_VECTOR_INPUTS };
 
-/* The block of shaders/common/vector.glsl. */
+/* The block of shaders/vector/vector.glsl. */
 struct vector_pass {
     uint32_t first[4];
     uint32_t count, unused;
@@ -89,7 +89,7 @@ static struct gl_program *apply_program(const struct lr_vector_task *task)
             {"OP", op}, {"REAL", real_of(task->y.precision)}, {"OTHER", real_of(other)}, {0}};
         *program = gl_program_create(
             place->ctx, &(struct gl_program_params){
-                            .compute = "vector_apply.comp", .defines = defines, .label = label});
+                            .compute = "vector/apply.comp", .defines = defines, .label = label});
     }
     return *program;
 }
@@ -113,8 +113,8 @@ static struct gl_program *sums_program(lr_place *place, enum sums_program which,
                                             {0}};
         *program = gl_program_create(
             place->ctx,
-            &(struct gl_program_params){.compute = which == SUMS ? "vector_sums.comp"
-                                                                 : "vector_divide_counts.comp",
+            &(struct gl_program_params){.compute = which == SUMS ? "vector/sums.comp"
+                                                                 : "vector/divide_counts.comp",
                                         .defines = defines,
                                         .label = label});
     }

@@ -198,14 +198,14 @@ class Render(ProgramTest):
         return set(row) - near
 
     def test_shaders_draw(self):
-        """What shaders/correspondence.frag says is what the pictures show."""
+        """What shaders/raster/correspondence.frag says is what the pictures show."""
         self.need_opengl()
         shaders = self.folder / "shaders"
         shutil.copytree(self.source_root / "shaders", shaders)
-        text = (shaders / "correspondence.frag").read_text()
+        text = (shaders / "raster/correspondence.frag").read_text()
         line = "out_hit = uvec2(crystal, floatBitsToUint(weight));"
         self.assertIn(line, text)
-        (shaders / "correspondence.frag").write_text(
+        (shaders / "raster/correspondence.frag").write_text(
             text.replace(line, "out_hit = uvec2(crystal, floatBitsToUint(2.0 * weight));"))
         env = dict(os.environ, LORASTER_SHADER_DIR=str(shaders))
         _, _, plain = self.draw("a")
@@ -247,8 +247,8 @@ class Render(ProgramTest):
         self.need_opengl()
         shaders = self.folder / "shaders"
         shutil.copytree(self.source_root / "shaders", shaders)
-        (shaders / "correspondence.frag").write_text("#version 450 core\n#error broken\n")
-        self.check_stand_in(["correspondence.frag", "broken"],
+        (shaders / "raster/correspondence.frag").write_text("#version 450 core\n#error broken\n")
+        self.check_stand_in(["raster/correspondence.frag", "broken"],
                             dict(os.environ, LORASTER_SHADER_DIR=str(shaders)))
 
     def test_absorption(self):

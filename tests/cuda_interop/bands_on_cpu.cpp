@@ -56,7 +56,7 @@ static float load_once(const float *number)
     return *number;
 }
 
-#include "cuda_interop/direct_sort.cuh"
+#include "cuda_interop/direct/sort.cuh"
 #include "on_cpu.h"
 
 namespace

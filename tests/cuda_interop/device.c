@@ -7,7 +7,7 @@
  * Another one is a pattern of the tests to run, such as "batches*". */
 #include "fixtures.h"
 #include "operator/direct_facade.h"
-#include "render/direct.h"
+#include "render/direct/direct.h"
 #include "turns.h"
 
 static const struct {

@@ -7,8 +7,8 @@
 #include "direct/cases.h"
 
 #include "base/log.h"
-#include "cuda_interop/direct_launch.h"
-#include "cuda_interop/direct_tables.h"
+#include "cuda_interop/direct/launch.h"
+#include "cuda_interop/direct/tables.h"
 #include "cuda_interop/lend.h"
 #include "on_cpu.h"
 

@@ -6,9 +6,9 @@
 #include "direct/cases.h"
 #include "fixtures.h"
 
-#include "cuda_interop/direct_bands.h"
-#include "cuda_interop/direct_cloud.h"
-#include "cuda_interop/direct_strips.h"
+#include "cuda_interop/direct/bands.h"
+#include "cuda_interop/direct/cloud.h"
+#include "cuda_interop/direct/strips.h"
 #include "layouts.h"
 #include "on_cpu.h"
 

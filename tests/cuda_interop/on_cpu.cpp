@@ -2,12 +2,12 @@
 // Copyright The LORaster authors
 #include "stand_ins.h"
 
-#include "cuda_interop/direct_cloud.cuh"
-#include "cuda_interop/direct_columns.cuh"
-#include "cuda_interop/direct_kernels.cuh"
-#include "cuda_interop/direct_strips.cuh"
-#include "cuda_interop/direct_updates.cuh"
-#include "cuda_interop/direct_values.cuh"
+#include "cuda_interop/direct/cloud.cuh"
+#include "cuda_interop/direct/columns.cuh"
+#include "cuda_interop/direct/kernels.cuh"
+#include "cuda_interop/direct/strips.cuh"
+#include "cuda_interop/direct/updates.cuh"
+#include "cuda_interop/direct/values.cuh"
 #include "fft/cufft_product.cuh"
 #include "on_cpu.h"
 

@@ -6,7 +6,7 @@
 #ifndef LR_TEST_CUDA_ON_CPU_H
 #define LR_TEST_CUDA_ON_CPU_H
 
-#include "cuda_interop/direct_passes.h"
+#include "cuda_interop/direct/passes.h"
 #include "fft/cufft_product.h"
 
 #ifdef __cplusplus

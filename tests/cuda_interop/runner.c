@@ -8,11 +8,11 @@
 #include "turns.h"
 
 #include "base/log.h"
-#include "cuda_interop/direct_plans.h"
+#include "cuda_interop/direct/plans.h"
 #include "fixtures.h"
 #include "on_cpu.h"
 #include "operator/direct_facade.h"
-#include "render/direct.h"
+#include "render/direct/direct.h"
 
 /* What the runner holds of a buffer. */
 struct held {

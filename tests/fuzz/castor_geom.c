@@ -3,7 +3,7 @@
  *
  * libFuzzer target: CASToR's generated geometry. Not part of CTest; scanner_yaml.c says how to
  * build it. */
-#include "io/scanner_formats.h"
+#include "io/scanners/scanner_formats.h"
 #include "scanner_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)

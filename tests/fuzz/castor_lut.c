@@ -3,7 +3,7 @@
  *
  * libFuzzer target: CASToR's look-up tables. The first zero byte of the input parts the header from
  * the table. Not part of CTest; scanner_yaml.c says how to build it. */
-#include "io/scanner_formats.h"
+#include "io/scanners/scanner_formats.h"
 #include "scanner_file.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
  * libFuzzer target: any bytes behind the head of TARGET.part-rows are rows of an earlier run, or the
  * run begins with the first row. */
 #include "files.h"
-#include "io/matrix_store.h"
+#include "io/matrix/store.h"
 
 #include <string.h>
 

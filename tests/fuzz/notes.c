@@ -3,7 +3,7 @@
  *
  * libFuzzer target: any bytes are notes of an earlier run, or none. */
 #define _POSIX_C_SOURCE 200809L /* setenv */
-#include "io/notes.h"
+#include "io/files/notes.h"
 #include "files.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
  * libFuzzer target: any bytes are PETSIRD events and a scanner, or one sentence about bad input.
  * Half of the inputs get magic, version and the schema v0.9.1 put before them, so that what stands
  * behind it is reached. Not part of CTest: as tests/fuzz/scanner_yaml.c; run it on PETSIRD files. */
-#include "io/petsird.h"
+#include "io/events/petsird.h"
 
 #include <lr/io.h>
 #include <stdio.h>

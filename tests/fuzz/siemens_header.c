@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * libFuzzer target: any bytes are a header of Siemens list mode or one sentence about bad input. */
-#include "io/siemens_header.h"
+#include "io/events/siemens_header.h"
 #include "files.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count);

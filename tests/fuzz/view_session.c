@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * libFuzzer target: any bytes are a session or one sentence about bad input. Not part of CTest. */
-#include "io/view_session.h"
+#include "io/sessions/session.h"
 
 #include "files.h"
 

@@ -4,7 +4,7 @@
  * .npy and .png files, and the outputs beneath every writer: whole or not at all. */
 #include "io/files.h"
 
-#include "io/output.h"
+#include "io/files/output.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
  * made by hand with every flag, and damaged files. */
 #include "test.h"
 
-#include "io/castor_order.h"
+#include "io/scanners/castor_order.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

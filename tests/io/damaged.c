@@ -8,7 +8,7 @@
 #define _XOPEN_SOURCE 700 /* symlink, setenv */
 #include "io/formats.h"
 
-#include "io/notes.h"
+#include "io/files/notes.h"
 
 #include <ctype.h>
 #include <errno.h>

@@ -4,8 +4,8 @@
  * The geometry doctor: every error that it knows, planted; and no false alarms. */
 #include "test.h"
 
-#include "io/scanner_yaml.h"
-#include "io/yaml.h"
+#include "io/files/yaml.h"
+#include "io/scanners/scanner_yaml.h"
 
 /* A sound scanner as text, in parts that tests replace. */
 struct text {

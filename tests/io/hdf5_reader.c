@@ -5,10 +5,10 @@
  * of its own, started whatever the program's other threads do at that moment. None may wait for
  * another's end: the test would hang. And readers that are not ours. */
 #include "io/files.h"
-#include "io/hdf5_input.h"
-#include "io/hdf5_process.h"
+#include "io/files/hdf5_input.h"
+#include "io/files/hdf5_process.h"
 #include "io/lor_scanner.h"
-#include "io/matrix_writer.h"
+#include "io/matrix/writer.h"
 
 #include <fcntl.h>
 #include <lr/direct.h>

@@ -6,7 +6,7 @@
 #include "io/files.h"
 #include "io/lor_scanner.h"
 
-#include "io/matrix_writer.h"
+#include "io/matrix/writer.h"
 
 #include <hdf5.h>
 #include <locale.h>

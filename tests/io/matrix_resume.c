@@ -7,7 +7,7 @@
 #include "io/lor_scanner.h"
 
 #include "base/log.h"
-#include "io/matrix_writer.h"
+#include "io/matrix/writer.h"
 
 enum { NUM_ROWS = 8, MOST_PER_ROW = 1 << 18, STEPS = 8 };
 

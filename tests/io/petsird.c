@@ -7,7 +7,7 @@
 
 #include "io/petsird_file.h"
 
-#include "io/petsird.h"
+#include "io/events/petsird.h"
 
 #define CORNERS "petsird/small_cpp_v0.9.1.corners.txt"
 #define EVENTS "petsird/small_cpp_v0.9.1.events.txt"

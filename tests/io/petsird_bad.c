@@ -8,8 +8,8 @@
 
 #include "io/petsird_file.h"
 
-#include "io/output.h"
-#include "io/yardl_write.h"
+#include "io/files/output.h"
+#include "io/files/yardl_write.h"
 
 /* --- what can be wrong --- */
 

@@ -6,7 +6,7 @@
 #define LR_TEST_IO_PROJDATA_FILES_H
 
 #include "io/files.h"
-#include "io/projdata.h"
+#include "io/lor_data/projdata.h"
 
 static const double pi = 3.14159265358979323846;
 

@@ -5,7 +5,7 @@
  * and files that are not what they seem. */
 #include "files.h"
 
-#include "io/scanner_formats.h"
+#include "io/scanners/scanner_formats.h"
 
 /* --- scanners that no symmetry hides an error of --- */
 

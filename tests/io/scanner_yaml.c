@@ -5,8 +5,8 @@
  * line and column, and shows the line. */
 #include "test.h"
 
-#include "io/nearest.h"
-#include "io/scanner_yaml.h"
+#include "io/scanners/nearest.h"
+#include "io/scanners/scanner_yaml.h"
 
 #include <locale.h>
 #include <sys/stat.h>

@@ -57,10 +57,10 @@ class Planted(unittest.TestCase):
         self.refuse("render/a.c", '#include "cpu/trace.h"\n', 'render/ may not include')
 
     def test_upward(self):
-        self.refuse("model/a.c", '#include "io/yaml.h"\n', 'model/ may not include')
+        self.refuse("model/a.c", '#include "io/files/yaml.h"\n', 'model/ may not include')
 
     def test_recon_sees_no_model(self):
-        self.refuse("recon/a.c", '#include "model/rows.h"\n', 'recon/ may not include')
+        self.refuse("recon/a.c", '#include "model/lors/rows.h"\n', 'recon/ may not include')
 
     def test_one_header_of_a_folder(self):
         self.accept("cpu/a.c", '#include "operator/backend.h"\n')
@@ -71,7 +71,7 @@ class Planted(unittest.TestCase):
         self.refuse("cli/b.c", '#include "base/mem.h"\n', "its own headers only")
 
     def test_cli_angled(self):
-        self.refuse("cli/a.c", "#include <model/rows.h>\n", "its own headers only")
+        self.refuse("cli/a.c", "#include <model/lors/rows.h>\n", "its own headers only")
 
     def test_public_header(self):
         self.refuse("lr/a.h", '#include "base/log.h"\n', "lr/ includes its own headers")
@@ -93,7 +93,7 @@ class Planted(unittest.TestCase):
         self.refuse("cli/a.c", "#include <hdf5.h>\n", "<hdf5.h> belongs to io/")
 
     def test_comment_is_no_include(self):
-        self.accept("model/a.c", '/*\n#include "io/yaml.h"\n*/\n')
+        self.accept("model/a.c", '/*\n#include "io/files/yaml.h"\n*/\n')
 
     def test_opens_files(self):
         self.refuse("model/a.c", 'void *a(void)\n{\n    return fopen("x", "r");\n}\n',

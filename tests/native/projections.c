@@ -5,7 +5,7 @@
  * sensitivities, threads, windows of memory, columns along each axis of the grid. */
 #include "test.h"
 
-#include "model/coincidence.h"
+#include "model/scanner/coincidence.h"
 #include "native/turned.h"
 #include "operator/backend.h"
 

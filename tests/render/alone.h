@@ -10,8 +10,8 @@
 #include "stage.h"
 
 #include "gl/pass.h"
-#include "model/coincidence.h"
-#include "render/columns.h"
+#include "model/scanner/coincidence.h"
+#include "render/columns/columns.h"
 
 #include <lr/io.h>
 

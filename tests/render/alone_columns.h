@@ -2,15 +2,15 @@
  * Copyright The LORaster authors
  *
  * Where values and voxels stand in the orders of the column passes, counted here from what
- * shaders/common/columns_scene.glsl and columns_stacks.glsl say of them. */
+ * shaders/columns/scene.glsl and columns_stacks.glsl say of them. */
 #ifndef LR_TESTS_RENDER_ALONE_COLUMNS_H
 #define LR_TESTS_RENDER_ALONE_COLUMNS_H
 
 #include "alone.h"
 
 #include "common/bindings.h"
-#include "render/columns_scene.h"
-#include "render/columns_window.h"
+#include "render/columns/scene.h"
+#include "render/columns/window.h"
 #include "render/loop_limit.h"
 
 /* --- scanners --- */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * compute_forward.comp, compute_back.comp, compute_rows.comp and compute_collect.comp, each alone:
+ * points/forward.comp, points/back.comp, points/rows.comp and points/collect.comp, each alone:
  * sampled, exact, with modules that hide others, absorption along lines, and crystal penetration. */
 #include "alone_elements.h"
 
-#include "render/compute.h"
+#include "render/points/points.h"
 
 enum { NUM_VALUES = 16 };
 

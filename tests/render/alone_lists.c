@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * columns_rows.comp, columns_list_forward.comp and columns_list_back.comp, each alone: the elements
+ * columns/rows.comp, columns/list_forward.comp and columns/list_back.comp, each alone: the elements
  * of points, and those of single LORs. */
 #include "alone_columns.h"
 
@@ -82,7 +82,7 @@ static void check_rows(struct alone *alone, struct lr_columns *columns)
 
 enum { NUM_LORS = 200 };
 
-/* `struct Entry` of shaders/common/columns_list.glsl; the head has its size. */
+/* `struct Entry` of shaders/columns/list.glsl; the head has its size. */
 struct entry {
     uint32_t pair, number;
     float value;

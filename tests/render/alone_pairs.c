@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * pairs_forward.comp, pairs_back.comp and pairs_rows.comp, each alone: every element of forward and
+ * pairs/forward.comp, pairs/back.comp and pairs/rows.comp, each alone: every element of forward and
  * of the rows; of back some LORs' elements one by one, and all of them in sums. */
 #include "alone_elements.h"
 
 #include "common/bindings.h"
-#include "render/pairs_scene.h"
+#include "render/pairs/scene.h"
 
 enum { NUM_VALUES = 24, BLOCK = 4 };
 

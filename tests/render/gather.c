@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * tile.vert with gather.frag, tile.vert with reduce.frag, and collect.vert with value.frag: each
+ * raster/tile.vert with raster/gather.frag, raster/tile.vert with raster/reduce.frag, and raster/collect.vert with raster/value.frag: each
  * alone, hand-made contents against sums in double. */
 #include "stage.h"
 
 #include "common/bindings.h"
 #include "gl/pass.h"
-#include "render/back.h"
+#include "render/raster/back.h"
 
 /* Float sums of four numbers of one sign round by at most 3 x 6e-8 of the sum, products by 6e-8. */
 static const double step_tolerance = 3e-7;
@@ -268,7 +268,7 @@ static void test_gather_single_pixels(void **context)
 
 /* --- reduce, run by its own pass over tiles of any size --- */
 
-/* The block of shaders/common/tile_pass.glsl, as its std140 layout has it. */
+/* The block of shaders/raster/tile_pass.glsl, as its std140 layout has it. */
 struct tile_block {
     int32_t full_tile[2], source_tile[2], target_tile[2], target_size[2], lors_size[2];
     uint32_t num_lors, unused;
@@ -304,9 +304,10 @@ static struct gl_buffer *make_images(struct gl_context *ctx, const int full[2])
 static void run_reduce(struct gl_context *ctx, const struct tile_block *block,
                        const struct gl_target *source, struct gl_target *target)
 {
-    struct gl_program *program = gl_program_create(
-        ctx, &(struct gl_program_params){
-                 .vertex = "tile.vert", .fragment = "reduce.frag", .label = "reduce alone"});
+    struct gl_program *program =
+        gl_program_create(ctx, &(struct gl_program_params){.vertex = "raster/tile.vert",
+                                                           .fragment = "raster/reduce.frag",
+                                                           .label = "reduce alone"});
     struct gl_buffer *images = make_images(ctx, block->full_tile);
     assert_non_null(program);
     struct gl_pass pass = {.label = "reduce alone",
@@ -402,9 +403,10 @@ static void test_collect_alone(void **context)
             want[rows[k].row] += (double)sums[image] * (double)rows[k].factor;
         }
     }
-    struct gl_program *program = gl_program_create(
-        ctx, &(struct gl_program_params){
-                 .vertex = "collect.vert", .fragment = "value.frag", .label = "collect alone"});
+    struct gl_program *program =
+        gl_program_create(ctx, &(struct gl_program_params){.vertex = "raster/collect.vert",
+                                                           .fragment = "raster/value.frag",
+                                                           .label = "collect alone"});
     struct gl_texture *source = gl_texture_create(
         ctx, &(struct gl_texture_params){
                  .label = "sums", .format = GL_R32F, .width = COLUMNS, .height = ROWS});

@@ -9,7 +9,7 @@
 #include "test.h"
 
 #include "base/vec.h"
-#include "model/arrangement.h"
+#include "model/scanner/arrangement.h"
 
 /* A line within this many pitches of a crystal's edge may fall on either side in float. */
 #define BORDERLINE_PITCHES 1e-4

@@ -5,7 +5,7 @@
  * row by row and as a whole, adjoint, in parts, and with the same bits where that is asked for. */
 #include "stage.h"
 
-#include "model/arrangement.h"
+#include "model/scanner/arrangement.h"
 
 /* Of one row: relative L2, and the worst element over the row's largest. */
 static const double row_l2 = 1e-5, row_worst = 1e-4;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * scatter.vert with value.frag, alone: hand-made correspondence images against sums in double. */
+ * raster/scatter.vert with raster/value.frag, alone: hand-made correspondence images against sums in double. */
 #include "stage.h"
 
-#include "render/forward.h"
+#include "render/raster/forward.h"
 
 /* Float sums of a few dozen positive numbers: each addition rounds by 6e-8 of the sum. */
 static const double sum_tolerance = 3e-6;

@@ -9,7 +9,7 @@
 #include "scanners.h"
 
 #include "operator/backend.h"
-#include "render/correspondence.h"
+#include "render/raster/correspondence.h"
 
 /* One texel of the correspondence atlas. */
 struct texel {

@@ -4,7 +4,7 @@
  * The list of one row's matrix elements. */
 #include "test.h"
 
-#include "model/elements.h"
+#include "model/lors/elements.h"
 
 static void check_merge(int64_t count, int64_t num_lors, uint64_t *state)
 {

@@ -5,7 +5,7 @@
  * the module's definition, crystal by crystal. */
 #include "scanners.h"
 
-#include "model/coincidence.h"
+#include "model/scanner/coincidence.h"
 
 /* Volume centre of crystal n of a module, from the definition. */
 static void crystal_centre(const lr_module *m, int n, double out[3])

@@ -4,7 +4,7 @@
  * Phantoms: areas, volumes, places. */
 #include "test.h"
 
-#include "model/derenzo.h"
+#include "model/simulate/derenzo.h"
 
 static const double pi = 3.14159265358979323846;
 

@@ -4,7 +4,7 @@
  * Selections of LORs against a plain table of flags: checked, counted, walked over, searched. */
 #include "scanners.h"
 
-#include "model/selection.h"
+#include "model/lors/selection.h"
 
 struct world {
     lr_scanner *scanner;

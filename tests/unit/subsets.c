@@ -4,8 +4,8 @@
  * Subsets of module pairs, and sums over fans. */
 #include "fixtures.h"
 
-#include "model/coincidence.h"
-#include "model/fans.h"
+#include "model/lors/fans.h"
+#include "model/scanner/coincidence.h"
 
 enum { NUM_WAVES = 3, NUM_DISTANCES = 3 };
 

@@ -46,9 +46,8 @@ template <class Real> void run_fill(const lr_cuda_vector_pass *pass)
 
 template <class Real, class Other> void run_apply(const lr_cuda_vector_pass *pass)
 {
-    for_each_thread(*pass, [&](const vector_thread &thread) {
-        apply_operation<Real, Other>(*pass, thread);
-    });
+    for_each_thread(
+        *pass, [&](const vector_thread &thread) { apply_operation<Real, Other>(*pass, thread); });
 }
 
 template <class Real> void run_sums(const lr_cuda_vector_pass *pass)

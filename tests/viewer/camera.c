@@ -4,9 +4,9 @@
  * Where the camera looks, what the mouse picks, where windows lie in a sheet. */
 #include "test.h"
 
-#include "viewer/camera.h"
-#include "viewer/pick.h"
-#include "viewer/sheet.h"
+#include "viewer/frame/camera.h"
+#include "viewer/frame/pick.h"
+#include "viewer/study/sheet.h"
 
 enum { CASES = 300 };
 

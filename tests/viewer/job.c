@@ -5,7 +5,7 @@
 #include "test.h"
 
 #include "base/log.h"
-#include "viewer/job.h"
+#include "viewer/frame/job.h"
 
 #include <stdatomic.h>
 #include <time.h>

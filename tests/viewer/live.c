@@ -5,7 +5,7 @@
  * away at any moment. */
 #include "test.h"
 
-#include "viewer/live.h"
+#include "viewer/study/live.h"
 
 #include <time.h>
 #include <unistd.h>

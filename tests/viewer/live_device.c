@@ -5,7 +5,7 @@
  * the host would have computed, whatever the window does meanwhile. */
 #include "test.h"
 
-#include "viewer/live.h"
+#include "viewer/study/live.h"
 
 #include <pthread.h>
 #include <time.h>

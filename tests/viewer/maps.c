@@ -4,7 +4,7 @@
  * Sensitivity and LOR images against the library. */
 #include "test.h"
 
-#include "viewer/maps.h"
+#include "viewer/study/maps.h"
 
 static struct study *open_study(const struct study_wish *wish)
 {

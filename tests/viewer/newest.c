@@ -6,7 +6,7 @@
 #include "test.h"
 
 #include "base/log.h"
-#include "viewer/newest.h"
+#include "viewer/frame/newest.h"
 
 #include <stdatomic.h>
 #include <time.h>

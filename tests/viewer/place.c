@@ -4,8 +4,8 @@
  * Where boxes of text stand, and the numbers along axes. */
 #include "test.h"
 
-#include "viewer/place.h"
-#include "viewer/ticks.h"
+#include "viewer/frame/place.h"
+#include "viewer/frame/ticks.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,8 +4,8 @@
  * Reading scripts; test_view.py runs them. */
 #include "test.h"
 
-#include "viewer/command.h"
-#include "viewer/script.h"
+#include "viewer/script/command.h"
+#include "viewer/script/script.h"
 
 static const char path[] = "viewer_script.txt";
 

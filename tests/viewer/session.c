@@ -4,8 +4,8 @@
  * Sessions come back as they were written, and what is wrong with a file is said with its place. */
 #include "test.h"
 
-#include "io/file_kind.h"
-#include "io/view_session.h"
+#include "io/files/file_kind.h"
+#include "io/sessions/session.h"
 
 #include <locale.h>
 #include <sys/stat.h>

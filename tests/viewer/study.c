@@ -4,8 +4,8 @@
  * What is open stays open until something else has been opened whole. */
 #include "test.h"
 
-#include "io/file_kind.h"
-#include "viewer/study.h"
+#include "io/files/file_kind.h"
+#include "viewer/study/study.h"
 
 #include <unistd.h>
 

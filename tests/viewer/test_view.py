@@ -152,7 +152,7 @@ modules:
         """cpu goes on; one sentence says so, below and in the panel."""
         shaders = self.folder / "shaders"
         shutil.copytree(self.source_root / "shaders", shaders)
-        (shaders / "correspondence.frag").write_text("#version 450 core\n#error broken\n")
+        (shaders / "raster/correspondence.frag").write_text("#version 450 core\n#error broken\n")
         steps = [*READY, "point 1 2 1", "wait", "point 2 1 1", "wait", "print voxel.drawn_by",
                  "print message", "key m", "frames 2", "screenshot a.png"]
         pairs, said = self.view(steps, env=dict(os.environ, LORASTER_SHADER_DIR=str(shaders)))
@@ -638,9 +638,9 @@ class Documents(ViewTest):
 
     def test_steps_and_values(self):
         text = self.read("docs/viewer.md")
-        steps = re.findall(r'^    \{"(\w+)", "', self.read("src/viewer/command.c"), re.M)
+        steps = re.findall(r'^    \{"(\w+)", "', self.read("src/viewer/script/command.c"), re.M)
         values = re.findall(r'\{"([\w.]+)", get_',
-                            self.read("src/viewer/command_values.c", "src/viewer/command_state.c"))
+                            self.read("src/viewer/script/command_values.c", "src/viewer/script/command_state.c"))
         self.assertGreater(min(len(steps), len(values)), 20)
         for name in steps:
             self.assertRegex(text, rf"[`]{name}[ `]", f"step {name}")

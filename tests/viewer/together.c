@@ -4,9 +4,9 @@
  * Several jobs with OpenGL contexts of their own at the same time. */
 #include "test.h"
 
-#include "viewer/maps.h"
-#include "viewer/tube.h"
-#include "viewer/voxel.h"
+#include "viewer/study/maps.h"
+#include "viewer/study/tube.h"
+#include "viewer/study/voxel.h"
 
 enum { NUM_JOBS = 3 };
 

@@ -5,7 +5,7 @@
 #include "test.h"
 
 #include "picture/pixel_lor.h"
-#include "viewer/tube.h"
+#include "viewer/study/tube.h"
 
 /* A study with LOR mode. */
 struct bench {

@@ -5,8 +5,8 @@
 #include "test.h"
 
 #include "picture/pixel_lor.h"
-#include "viewer/row_copy.h"
-#include "viewer/voxel.h"
+#include "viewer/study/row_copy.h"
+#include "viewer/study/voxel.h"
 
 #include <unistd.h>
 

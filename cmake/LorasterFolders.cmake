@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# Each folder of src/ is an object library that names the folders whose functions it may call;
+# tools/check_links.py compares that with the symbols of what was built.
+
+define_property(TARGET PROPERTY LR_MAY_CALL BRIEF_DOCS "Folders, and functions, that may be called")
+set_property(GLOBAL PROPERTY LR_FOLDERS "")
+
+# lr_folder(NAME [CALLS folder...] [TABLES function...] [WITHOUT source...] [WITH source...]): the library
+# lr_NAME of all sources below the calling folder, but for those in WITHOUT, and with those in WITH.
+# TABLES: functions of folders that it may not call otherwise: they hand out a table of functions.
+function(lr_folder name)
+    cmake_parse_arguments(F "" "" "CALLS;TABLES;WITHOUT;WITH" ${ARGN})
+    file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.c)
+    foreach(source IN LISTS F_WITHOUT)
+        list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+    endforeach()
+    add_library(lr_${name} OBJECT ${sources} ${F_WITH})
+    target_include_directories(lr_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/shaders)
+    target_link_libraries(lr_${name} PUBLIC lr_flags lr_dependencies)
+    set_target_properties(lr_${name} PROPERTIES LR_MAY_CALL "${F_CALLS};${F_TABLES}")
+    set_property(GLOBAL APPEND PROPERTY LR_FOLDERS ${name})
+endfunction()
+
+# Writes what check_links.py reads: a line "FOLDER: CALLS... TABLES..." for each folder.
+function(lr_write_folders file)
+    get_property(folders GLOBAL PROPERTY LR_FOLDERS)
+    set(text "")
+    foreach(folder IN LISTS folders)
+        get_target_property(calls lr_${folder} LR_MAY_CALL)
+        list(JOIN calls " " calls)
+        string(APPEND text "${folder}: ${calls}\n")
+    endforeach()
+    file(CONFIGURE OUTPUT ${file} CONTENT "${text}" @ONLY)
+endfunction()

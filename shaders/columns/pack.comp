@@ -1,0 +1,31 @@
+#version 450 core
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Puts each voxel of columns together with its mirror image along the column, and with the images
+// of both after half a turn about the grid's middle.
+//
+// reads:  image [across 1][across 0][along]
+// writes: four values a voxel, in the same order
+// shape:  one thread a voxel
+#include "columns/scene.glsl"
+
+layout(std430, binding = LR_BIND_COLUMN_IMAGE) readonly buffer Image {
+    float voxels[];
+};
+layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Packed {
+    vec4 packed_voxels[];
+};
+
+void main()
+{
+    int voxel = int(gl_GlobalInvocationID.x);
+    if (voxel >= count.w) {
+        return;
+    }
+    int along = num_points.z / num_samples.z;
+    int row = voxel / along * along, k = voxel - row;
+    int turned = count.w - along - row;
+    packed_voxels[voxel] = vec4(voxels[voxel], voxels[row + along - 1 - k], voxels[turned + k],
+                                voxels[turned + along - 1 - k]);
+}

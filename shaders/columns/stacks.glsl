@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Pairs of stacks, as src/render/columns/stacks.c uploads them. Their values are in stack order:
+// crystals p of a and r of b across, Q of a and S of b along the whole stacks, counted along the
+// column, stand at first + ((p nr + r) nQ + Q) nS + S.
+
+// Stacks a and b: their lowest modules along the column, their cells along it, and where the middles
+// of those begin.
+struct StackPair {
+    uint a, b;
+    int count_a, count_b;
+    int first_a, first_b;
+    uint first;
+    uint present; // bit (m nb + n) mod 32 where a module pair of places m and n is in the window
+    uint image;   // the pair turned by half a turn about the grid's middle; LR_NONE: not in the window
+    uint image_first;
+    uint image_swapped; // 1 where a becomes the image's b
+    uint unused;
+};
+layout(std430, binding = LR_BIND_COLUMN_STACKS) readonly buffer StackPairs {
+    StackPair stack_pairs[];
+};
+
+// First value of the block of the image of crystals p and r across.
+uint image_block(StackPair pair, ivec2 pr, ivec2 across)
+{
+    int place = pair.image_swapped != 0u ? pr.y * across.x + pr.x : pr.x * across.y + pr.y;
+    return pair.image_first + uint(place * pair.count_a * pair.count_b);
+}
+
+// Number within its block of the image of cells Q and S.
+int image_place(StackPair pair, ivec2 qs)
+{
+    return pair.image_swapped != 0u ? qs.y * pair.count_a + qs.x : qs.x * pair.count_b + qs.y;
+}
+
+// Where a module pair belongs.
+struct StackMember {
+    uint pair;    // of stacks
+    uint place_a; // of its modules in their stacks
+    uint place_b;
+    uint swapped; // 1 where the pair's lower module is that of b
+};
+layout(std430, binding = LR_BIND_COLUMN_LIST) readonly buffer StackMembers {
+    StackMember stack_members[]; // of column_pairs
+};

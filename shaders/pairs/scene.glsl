@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// What src/render/pairs/scene.c uploads for the passes by pairs of modules; lengths in mm.
+#include "common/bindings.h"
+
+layout(local_size_x = LR_GROUP_SIZE) in;
+
+struct PairModule {
+    dvec4 centre; // of the detection plane
+    dvec4 u, v, normal;
+    dvec4 cells;     // pitch along u and v, face along u and v
+    ivec4 crystals;  // along u and v, in all
+    ivec4 unused;
+};
+layout(std430, binding = LR_BIND_PAIR_MODULES) readonly buffer PairModules {
+    PairModule pair_modules[];
+};
+
+struct ModulePair {
+    uint i, j;  // i < j
+    uint first; // LOR, in the window
+    uint mask;  // index of its mask; LR_NONE where all LORs are in coincidence
+};
+layout(std430, binding = LR_BIND_PAIR_LIST) readonly buffer ModulePairs {
+    ModulePair module_pairs[];
+};
+
+layout(std430, binding = LR_BIND_PAIR_STATE) buffer State {
+    uint unfinished; // set where a thread's loops were ended before they were done
+};
+
+layout(std140, binding = LR_BIND_PASS) uniform Pass {
+    ivec4 num_voxels;  // x, y, z; first slab of this pass
+    ivec4 num_samples; // points of a voxel; which of them
+    ivec4 range;       // pairs: first, end; rows of the nearer module's crystals: first, end
+    ivec4 list;        // of rows: points first, end; elements that it has room for
+    dvec4 first_voxel; // its centre
+    dvec4 voxel;       // edges
+    vec4 scale;        // of terms: 1 / points of a voxel; of sums in fixed point
+};
+
+const int BLOCK = 4; // a group works on a cube of this many voxels, cubed
+
+// The thread's voxel; outside the image for threads that have none.
+ivec3 own_voxel()
+{
+    int thread = int(gl_LocalInvocationIndex);
+    ivec3 within = ivec3(thread % BLOCK, thread / BLOCK % BLOCK, thread / (BLOCK * BLOCK));
+    return BLOCK * ivec3(gl_WorkGroupID) + within + ivec3(0, 0, num_voxels.w);
+}
+
+int voxel_index(ivec3 at)
+{
+    return (at.z * num_voxels.y + at.y) * num_voxels.x + at.x;
+}
+
+// Its sample point.
+dvec3 own_point(ivec3 at)
+{
+    ivec3 n = num_samples.xyz;
+    int k = num_samples.w;
+    ivec3 part = ivec3(k % n.x, k / n.x % n.y, k / (n.x * n.y));
+    dvec3 offset = (dvec3(part) + 0.5lf) / dvec3(n) - 0.5lf;
+    return first_voxel.xyz + (dvec3(at) + offset) * voxel.xyz;
+}

@@ -1,0 +1,74 @@
+#version 450 core
+// variants: HAS_ADDITIVE=1
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Measured counts y over what is estimated, e = values + b: the ratio that EM projects back.
+//
+// reads:     values, y, and b where there is an additive term
+// writes:    values: y / e where both are positive, else 0; of each group: sum of y ln e - e, of y,
+//            of e, LORs and counts left out (y > 0 where e = 0)
+// shape:     each thread takes every n-th element
+// invariant: terms are added in a fixed order
+#include "vector/vector_sums.glsl"
+
+layout(std430, binding = LR_BIND_VECTOR_Y) buffer Values {
+    float values[];
+};
+layout(std430, binding = LR_BIND_VECTOR_IN) readonly buffer Measured {
+    float measured[];
+};
+layout(std430, binding = LR_BIND_VECTOR_IN + 1) readonly buffer Additive {
+    float additive[];
+};
+
+// Sums of such ratios stay finite in float.
+const double largest_ratio = 0.5lf * 3.4028234663852886e38lf;
+
+// x > 0, normal: by the series of 2 artanh((m - 1) / (m + 1)) for m in sqrt(1/2) .. sqrt(2), whose
+// terms left out are below 1e-15. OpenGL's own log is one of float.
+double natural_log(double x)
+{
+    uvec2 bits = unpackDouble2x32(x);
+    int exponent = int(bits.y >> 20u) - 1023;
+    double m = packDouble2x32(uvec2(bits.x, (bits.y & 0x000fffffu) | 0x3ff00000u));
+    if (m > 1.4142135623730951lf) {
+        m *= 0.5lf;
+        exponent++;
+    }
+    double t = (m - 1.0lf) / (m + 1.0lf), tt = t * t, sum = 0.0lf;
+    for (int n = 19; n >= 1; n -= 2) {
+        sum = sum * tt + 1.0lf / double(n);
+    }
+    return 2.0lf * t * sum + double(exponent) * 0.6931471805599453lf;
+}
+
+void main()
+{
+    double likelihood = 0.0lf, counts = 0.0lf, estimates = 0.0lf;
+    double left_lors = 0.0lf, left_counts = 0.0lf;
+    for (uint k = gl_GlobalInvocationID.x; k < count; k += num_threads()) {
+        double y = double(measured[first.y + k]), e = double(values[first.x + k]), ratio = 0.0lf;
+#ifdef HAS_ADDITIVE
+        e += double(additive[first.z + k]);
+#endif
+        if (y > 0.0lf && !(e > 0.0lf)) {
+            left_lors += 1.0lf;
+            left_counts += y;
+        } else {
+            estimates += e;
+            likelihood -= e;
+            if (y > 0.0lf) {
+                counts += y;
+                likelihood += y * natural_log(e);
+                ratio = min(y / e, largest_ratio);
+            }
+        }
+        values[first.x + k] = float(ratio);
+    }
+    write_sum(0u, likelihood, false);
+    write_sum(1u, counts, false);
+    write_sum(2u, estimates, false);
+    write_sum(3u, left_lors, false);
+    write_sum(4u, left_counts, false);
+}

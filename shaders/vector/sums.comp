@@ -1,0 +1,42 @@
+#version 450 core
+// variants: REAL=double
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Sums over a vector x and another one.
+//
+// reads:     x, other
+// writes:    of each group: sum of x, of x times other, of (x - other)^2, largest x, how many x are
+//            not finite, which are left out of the others
+// shape:     each thread takes every n-th element
+// invariant: terms are added in a fixed order
+#include "vector/vector_sums.glsl"
+
+layout(std430, binding = LR_BIND_VECTOR_Y) readonly buffer X {
+    REAL x[];
+};
+layout(std430, binding = LR_BIND_VECTOR_IN) readonly buffer Other {
+    REAL other[];
+};
+
+void main()
+{
+    double sum = 0.0lf, product = 0.0lf, difference = 0.0lf, wrong = 0.0lf;
+    double largest = packDouble2x32(uvec2(0u, 0xfff00000u)); // -infinity
+    for (uint k = gl_GlobalInvocationID.x; k < count; k += num_threads()) {
+        double a = double(x[first.x + k]), b = double(other[first.y + k]);
+        if (!is_finite(a)) {
+            wrong += 1.0lf;
+            continue;
+        }
+        sum += a;
+        product += a * b;
+        difference += (a - b) * (a - b);
+        largest = max(largest, a);
+    }
+    write_sum(0u, sum, false);
+    write_sum(1u, product, false);
+    write_sum(2u, difference, false);
+    write_sum(3u, largest, true);
+    write_sum(4u, wrong, false);
+}

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The products of direct_bands.cuh by tensor cores. For the device alone: a thread is a lane here. */
+#ifndef LR_CUDA_DIRECT_BANDS_PRODUCTS_CUH
+#define LR_CUDA_DIRECT_BANDS_PRODUCTS_CUH
+
+#include "cuda_interop/direct/passes.h"
+
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+/* Two numbers as halves: what is high of both, and what is left. */
+struct split_pair {
+    uint32_t high, low;
+};
+
+__device__ inline uint32_t bits_of(__half2 pair)
+{
+    return *reinterpret_cast<uint32_t *>(&pair);
+}
+
+__device__ inline split_pair split(float a, float b)
+{
+    const __half2 high = __floats2half2_rn(a, b);
+    const float2 there = __half22float2(high);
+    return {bits_of(high), bits_of(__floats2half2_rn(a - there.x, b - there.y))};
+}
+
+/* From where all multiprocessors see the same: a kernel that has just ended may have written it. */
+__device__ inline float load_unit(const float *unit)
+{
+    return __ldcg(unit);
+}
+
+/* What nobody reads again soon leaves the caches to others. */
+__device__ inline float load_once(const float *number)
+{
+    return __ldcs(number);
+}
+
+#include "cuda_interop/direct/bands.cuh"
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+
+enum { ROWS = LR_CUDA_BAND_ROWS };
+
+/* A matrix of 16 slices by 16 sources, a lane's part. */
+struct band_sources {
+    uint32_t parts[4];
+};
+
+/* address: of the row that this lane tells, in shared memory. */
+__device__ inline void load_sources(band_sources &sources, uint32_t address)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(sources.parts[0]), "=r"(sources.parts[1]), "=r"(sources.parts[2]),
+                   "=r"(sources.parts[3])
+                 : "r"(address)
+                 : "memory");
+}
+
+/* sums += sources weights. weights: of both halves' sources. */
+__device__ inline void add_product(float (&sums)[4], const band_sources &sources, uint64_t weights)
+{
+    asm("{\n"
+        ".reg .b32 first, second;\n"
+        "mov.b64 {first, second}, %8;\n"
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 "
+        "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {first, second}, {%0, %1, %2, %3};\n"
+        "}"
+        : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+        : "r"(sources.parts[0]), "r"(sources.parts[1]), "r"(sources.parts[2]),
+          "r"(sources.parts[3]), "l"(weights));
+}
+
+__device__ inline uint64_t pair_of(uint32_t first, uint32_t second)
+{
+    uint64_t pair;
+    asm("mov.b64 %0, {%1, %2};" : "=l"(pair) : "r"(first), "r"(second));
+    return pair;
+}
+
+/* An address that the compiler does not take apart again. */
+template <class T> __device__ inline const T *fixed(const T *address)
+{
+    asm volatile("" : "+l"(address));
+    return address;
+}
+
+/* The weights of a step, a lane's part. */
+struct band_weights_of_row {
+    uint64_t high, low;
+};
+
+/* A lane's part of a warp's products. Of a row's outputs a lane has the weights of output lane / 4 and
+ * sources 2 (lane % 4) and the next one of both halves, and sums of outputs 2 (lane % 4) and the next
+ * one for slices lane / 4 and that + 8. */
+template <int Height, bool Held> struct band_products {
+    /* About, that slabs' sums are of, which tensor cores make: these do not round, they cut. */
+    enum { MOST_STEPS = 8 };
+
+    band_warp warp;
+    int lane;
+    float weight_unit; /* what a weight of 1 stands for */
+    /* Where kernels vary: weights of the lane's first source, from that of spots on; on the way back for
+     * the lane's own outputs. And where the kernel of the source is that lies there. */
+    const uint32_t *spans[ROWS];
+    const int32_t *kernels;
+    const int4 *steps, *spots; /* as the pass's; held: in shared memory */
+    uint32_t numbers;          /* of the slab, the row that this lane tells */
+    float sums[Height][ROWS][4];
+    float slab_sums[Height][ROWS][4]; /* of slabs alike */
+    float unit;                       /* what 1 stands for in these */
+    int num_steps;                    /* of these */
+    int ahead;                        /* the next step: */
+    int2 source;
+    uint4 weights[ROWS]; /* both halves' high numbers, and their low ones; where kernels vary each
+                            source's both, which are still to be put together */
+    int2 next_source;    /* of the step after that, where kernels vary */
+    int4 next_spots;
+    int4 next_kernels; /* and of its sources, on the way forward; */
+    int2 kernel;       /* and where those of the one after that are */
+
+    __device__ void clear(float (&all)[Height][ROWS][4])
+    {
+#pragma unroll
+        for (int m = 0; m < Height; m++) {
+#pragma unroll
+            for (int i = 0; i < ROWS * 4; i++) {
+                all[m][i / 4][i % 4] = 0;
+            }
+        }
+    }
+
+    __device__ void start(const lr_cuda_bands &pass, const band_warp &own, int own_lane)
+    {
+        warp = own;
+        lane = own_lane;
+        weight_unit = unit_of(__ldg(pass.peak));
+        unit = 0;
+        num_steps = 0;
+        ahead = -2; /* nothing follows that */
+        clear(sums);
+        clear(slab_sums);
+    }
+
+    template <band_kernels Kernels> __device__ void find_kernels(const lr_cuda_bands &pass)
+    {
+        const int l = warp.octet * LR_CUDA_OCTET;
+        kernels = fixed(kernel_at(pass, l + 2 * (lane % 4), warp.row));
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) {
+            const int own =
+                Kernels == BAND_BACK ? __ldg(kernel_at(pass, l + lane / 4, warp.row + i)) : 0;
+            spans[i] = fixed(pass.spans + (2 * (lane % 4) - lane / 4 + own));
+        }
+    }
+
+    /* Slabs' sums, to those of the warp. */
+    __device__ void flush()
+    {
+#pragma unroll
+        for (int m = 0; m < Height; m++) {
+#pragma unroll
+            for (int i = 0; i < ROWS * 4; i++) {
+                sums[m][i / 4][i % 4] += unit * slab_sums[m][i / 4][i % 4];
+            }
+        }
+        clear(slab_sums);
+        num_steps = 0;
+    }
+
+    /* Of row i: those for the target's kernel, which spans have, or for those of the sources. */
+    template <band_kernels Kernels> __device__ void load_weights_of(int i, int2 spot)
+    {
+        const int4 of = Kernels == BAND_FORWARD ? next_kernels : make_int4(0, 0, 0, 0);
+        const uint32_t *from = spans[Kernels == BAND_FORWARD ? 0 : i];
+        weights[i] = make_uint4(__ldg(from + (spot.x + of.x)), __ldg(from + (spot.x + of.y) + 1),
+                                __ldg(from + (spot.y + of.z)), __ldg(from + (spot.y + of.w) + 1));
+    }
+
+    /* Of row i, and of both sources that a lane has of a half: what is high of them, and what is low. */
+    template <band_kernels Kernels> __device__ band_weights_of_row weights_of(int i) const
+    {
+        const uint4 &of = weights[i];
+        if constexpr (Kernels == BAND_ONE) {
+            return {pair_of(of.x, of.y), pair_of(of.z, of.w)};
+        } else {
+            return {pair_of(__byte_perm(of.x, of.y, 0x5410), __byte_perm(of.z, of.w, 0x5410)),
+                    pair_of(__byte_perm(of.x, of.y, 0x7632), __byte_perm(of.z, of.w, 0x7632))};
+        }
+    }
+
+    __device__ void load_weights(const lr_cuda_bands &pass, int k)
+    {
+        const int4 *entries = pass.weights + (k * ROWS * LR_CUDA_BAND_BLOCK + lane);
+#pragma unroll
+        for (int i = 0; i < ROWS; i++) {
+            const int4 entry = __ldg(entries + i * LR_CUDA_BAND_BLOCK);
+            weights[i] = make_uint4((uint32_t)entry.x, (uint32_t)entry.y, (uint32_t)entry.z,
+                                    (uint32_t)entry.w);
+        }
+    }
+
+    template <class T> __device__ T listed(const T *record) const
+    {
+        return Held ? *record : __ldg(record);
+    }
+
+    /* Step k but for its weights: from the records before it and of it, and what these tell. */
+    template <band_kernels Kernels> __device__ void load_next(int k)
+    {
+        if (Kernels == BAND_FORWARD) {
+            const int2 of[2] = {__ldg(reinterpret_cast<const int2 *>(kernels + kernel.x)),
+                                __ldg(reinterpret_cast<const int2 *>(kernels + kernel.y))};
+            next_kernels = make_int4(of[0].x, of[0].y, of[1].x, of[1].y);
+        }
+        const int4 record = listed(steps + k + 1);
+        next_source = make_int2(record.x, record.y);
+        kernel = make_int2(record.z, record.w);
+        next_spots = listed(spots + k);
+    }
+
+    /* All but the weights of a step that does not follow the last one. */
+    template <band_kernels Kernels> __device__ void jump_to(int k)
+    {
+        if constexpr (Kernels != BAND_ONE) {
+            const int4 before = listed(steps + k);
+            kernel = make_int2(before.z, before.w);
+            load_next<Kernels>(k);
+        }
+    }
+
+    /* Step k, of which that is there; and as much of the one after it. On the way forward steps follow each
+     * other (gather_band). */
+    template <band_kernels Kernels> __device__ void load_step(const lr_cuda_bands &pass, int k)
+    {
+        const bool follows = k == ahead + 1;
+        ahead = k;
+        if constexpr (Kernels == BAND_ONE) {
+            source = listed(reinterpret_cast<const int2 *>(steps + k + 1));
+            load_weights(pass, k);
+        } else {
+            if (Kernels == BAND_BACK && !follows) {
+                jump_to<Kernels>(k);
+            }
+#pragma unroll
+            for (int i = 0; i < ROWS; i++) {
+                const int2 spot = i == 0 ? make_int2(next_spots.x, next_spots.y)
+                                         : make_int2(next_spots.z, next_spots.w);
+                load_weights_of<Kernels>(i, spot);
+            }
+            source = next_source;
+            load_next<Kernels>(k + 1);
+        }
+    }
+
+    template <band_kernels Kernels>
+    __device__ void begin(const lr_cuda_bands &pass, const band_slab &slab, const uint16_t *from)
+    {
+        if (slab.unit * weight_unit != unit || num_steps >= MOST_STEPS) {
+            flush();
+            unit = slab.unit * weight_unit;
+        }
+        num_steps += slab.end - slab.first;
+        numbers = (uint32_t)__cvta_generic_to_shared(from) + (uint32_t)(lane % 16) * 16;
+        if (ahead != slab.first) {
+            if (Kernels == BAND_FORWARD) { /* on the way back load_step does */
+                jump_to<Kernels>(slab.first);
+            }
+            load_step<Kernels>(pass, slab.first);
+        }
+    }
+
+    __device__ void multiply_rows(const band_sources (&high)[Height],
+                                  const band_sources (&low)[Height],
+                                  const band_weights_of_row (&by)[ROWS])
+    {
+#pragma unroll
+        for (int k = 0; k < Height * ROWS; k++) {
+            add_product(slab_sums[k / ROWS][k % ROWS], high[k / ROWS], by[k % ROWS].high);
+        }
+#pragma unroll
+        for (int k = 0; k < Height * ROWS; k++) {
+            add_product(slab_sums[k / ROWS][k % ROWS], high[k / ROWS], by[k % ROWS].low);
+        }
+#pragma unroll
+        for (int k = 0; k < Height * ROWS; k++) {
+            add_product(slab_sums[k / ROWS][k % ROWS], low[k / ROWS], by[k % ROWS].high);
+        }
+    }
+
+    __device__ void load_slices(const lr_cuda_bands &pass, uint32_t first,
+                                band_sources (&high)[Height], band_sources (&low)[Height])
+    {
+        const uint32_t plane_bytes = (uint32_t)pass.slices * 16;
+#pragma unroll
+        for (int m = 0; m < Height; m++) {
+            const uint32_t address = first + m * LR_CUDA_BAND_SLICES * 16;
+            load_sources(high[m], address);
+            load_sources(low[m], address + plane_bytes);
+        }
+    }
+
+    /* The next step is on its way meanwhile. */
+    template <band_kernels Kernels>
+    __device__ void multiply(const lr_cuda_bands &pass, int, int next)
+    {
+        const int2 here = source;
+        const band_weights_of_row by[ROWS] = {weights_of<Kernels>(0), weights_of<Kernels>(1)};
+        band_sources high[Height], low[Height];
+        load_slices(pass, numbers + 16 * (uint32_t)(lane < 16 ? here.x : here.y), high, low);
+        load_step<Kernels>(pass, next);
+        multiply_rows(high, low, by);
+    }
+
+    /* texels: from the column's first on. */
+    __device__ void store_column(const lr_cuda_bands &pass, int slice, int i, int side,
+                                 float4 *texels)
+    {
+        float *column = reinterpret_cast<float *>(texels);
+#pragma unroll
+        for (int k = 0; k < 2 * Height; k++) {
+            const int z = slice + k / 2 * LR_CUDA_BAND_SLICES + lane / 4 + 8 * (k % 2);
+            if (z < pass.layout.size[2]) {
+                column[z] = sums[k / 2][i][2 * (k % 2) + side];
+            }
+        }
+    }
+
+    __device__ void store(const lr_cuda_bands &pass, int slice, float4 *target)
+    {
+#pragma unroll
+        for (int k = 0; k < 2 * ROWS; k++) {
+            const int l = warp.octet * LR_CUDA_OCTET + 2 * (lane % 4) + k % 2;
+            const int column = column_at(pass, l, warp.row + k / 2);
+            if (column >= 0) {
+                store_column(pass, slice, k / 2, k % 2,
+                             target + pass.layout.margin[0] +
+                                 (int64_t)pass.layout.extent[0] * column);
+            }
+        }
+    }
+};
+
+#endif
+
+#endif

@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What the CUDA passes of the family `direct` are given, in memory of the device, and how they are
+ * started. Read by C and by CUDA; a C file sees the device's vector types as opaque. */
+#ifndef LR_CUDA_DIRECT_PASSES_H
+#define LR_CUDA_DIRECT_PASSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#else
+typedef struct int2 int2;
+typedef struct int4 int4;
+typedef struct double2 double2;
+typedef struct float4 float4;
+#endif
+
+/* How images and LORmap lie (render/direct/image.h): texels (q, x, y), slices fastest. */
+typedef struct lr_cuda_layout {
+    int32_t size[3]; /* of the grid */
+    int32_t quads;
+    int32_t margin[3]; /* quads, x, y */
+    int32_t extent[3]; /* with margins */
+} lr_cuda_layout;
+
+/* One gather over mSR. */
+typedef struct lr_cuda_gather {
+    lr_cuda_layout layout;
+    const int4 *offsets; /* mSR [num_offsets]: x, y, z */
+    const float *values; /* mSRval [num_offsets][num_rows] */
+    int32_t num_offsets, num_rows;
+} lr_cuda_gather;
+
+/* One gather over the cloud of paper 2: mSR sorted along the line of response, each value a product
+ * of what the time of flight and the axial distance give and of a profile across the line. Voxels
+ * are taken in lists along the line, which the projection mask tells: on axis `along` a list is at
+ * place k, and on the other axis at list + shift[k]. */
+typedef struct lr_cuda_cloud {
+    lr_cuda_layout layout;
+    const int4 *points;    /* [num_points]: x, y, z of the offset, number of its column */
+    const float *factors;  /* [num_points] */
+    const float *profiles; /* [num_rows][num_columns]; normalised. That of column k the other way
+                              round is num_columns - 1 - k */
+    const int32_t *shift;  /* [extent of axis `along`], from the margin's first on */
+    int32_t num_points, num_columns, num_rows;
+    int32_t along; /* 0 = x, 1 = y */
+    int32_t least_list, num_lists;
+    int32_t reach[3]; /* of the cloud: along a list, in lists, in quads of slices */
+} lr_cuda_cloud;
+
+/* A block of the shared-memory scheme: places, lists and quads of its outputs. */
+enum { LR_CUDA_TILE_PLACES = 32, LR_CUDA_TILE_LISTS = 8, LR_CUDA_TILE_QUADS = 2 };
+
+/* A step of a columns gather (direct/lattice.h). */
+typedef struct lr_cuda_column_step {
+    int32_t source;  /* texels from that of the first output's first slice */
+    int32_t weights; /* the step's first in the list of weights */
+    int32_t mask;
+    int32_t map; /* LORmap's entries from the first output's */
+} lr_cuda_column_step;
+
+enum { LR_CUDA_OUTPUTS = 4, LR_CUDA_SLICES = 12, LR_CUDA_CLASSES = 24 };
+
+/* One gather by columns: images are arrays. */
+typedef struct lr_cuda_columns {
+    lr_cuda_layout layout;
+    const lr_cuda_column_step *steps; /* by class */
+    int32_t first[LR_CUDA_CLASSES + 1];
+    const float4 *weights; /* of a step: [output][row], of up to four taps; of steps of one tap
+                              floats, from a whole float4 on */
+    const uint16_t *map;   /* LORmap with margins, y slowest */
+    int32_t num_rows;
+    int32_t next[2], across[2];      /* of the lattice */
+    int32_t least[2], num_places[2]; /* first outputs are least + 0 .. num_places - 1, in steps of
+                                         four columns along the lattice and in its rows */
+} lr_cuda_columns;
+
+/* A step of a strips gather: a source column for a thread's outputs, which lie one behind the other
+ * on a row of the lattice. Loads of four numbers each. */
+typedef struct lr_cuda_strip_step {
+    int32_t source;      /* quads from those of the thread's row and piece to the window's */
+    int32_t after;       /* entries of `rows` from the first output's to that of the source of the
+                            step after it; the last one of a slab has its own */
+    int32_t shift;       /* slices from the window's first to the first tap: 0 to 3 */
+    int32_t pairs;       /* bits 2 t, 2 t + 1: tap t has weights for outputs 0 or 1, for 2 or 3 */
+    int32_t profiles[4]; /* of each output, the first of its column's; where there are several */
+    float weights[4][4]; /* [tap][output] */
+} lr_cuda_strip_step;
+
+/* What a block sees of one column along the strip. Loads of four numbers each. */
+typedef struct lr_cuda_slab {
+    int32_t first, count; /* its steps */
+    int32_t low;          /* slices from the block's first to where copies begin: whole quads */
+    int32_t row;          /* the same of its first step's source */
+} lr_cuda_slab;
+
+enum {
+    LR_CUDA_STRIP_ROWS = 16,      /* of the lattice, in a warp: a lane each, */
+    LR_CUDA_STRIP_PIECES = 2,     /* times pieces of slices */
+    LR_CUDA_STRIP_SLICES = 24,    /* of a thread at most */
+    LR_CUDA_STRIP_WARPS = 4,      /* of a block at most */
+    LR_CUDA_STRIP_BARRIERS = 256, /* bytes of shared memory for them: at most 2 x 4 x 3 and one */
+    LR_CUDA_STRIP_MOST = 256      /* columns or slices of a slab, or steps, that a copy brings */
+};
+
+/* One gather by strips. Column (l, r) of the lattice is at l next + r across; a slab is what a block
+ * sees of one l: `width` columns from its first row + floor(slope l) - lead on. A weight is that of a
+ * step, times the kernel's profile where kernels vary: mSRval is separable, for what varies between
+ * kernels is their width across the line. */
+typedef struct lr_cuda_strips {
+    lr_cuda_layout layout;
+    const lr_cuda_strip_step *steps; /* by slab */
+    const lr_cuda_slab *slabs;       /* [num_slabs] */
+    const int2 *tiles;               /* [num_tiles]: first column and row of each block */
+    const float *profiles;           /* [columns of mSR][num_rows] */
+    const uint16_t *rows;            /* of mSRval: each column's, with LORmap's margins */
+    int32_t num_rows, num_tiles;
+    int32_t next[2], across[2]; /* of the lattice; across is an axis */
+    int32_t row_pitch[2];     /* of `rows`, along x and y: 1 across, where lanes lie side by side */
+    int32_t slope;            /* rows in 65536 columns along the lattice that a strip drifts */
+    int32_t least, num_slabs; /* slabs a block sees: from its first column + least on */
+    int32_t sides;            /* warps of a block across the strip, which see the same slabs; */
+    int32_t splits;           /* and with the same outputs: slab c is for split c % splits */
+    int32_t depth; /* slabs that a split holds: one that it works on, and those to come */
+    int32_t num_steps;
+    int32_t holds_steps; /* blocks hold all steps, or else those of the slabs that they hold; */
+    int32_t room_steps;  /* there is room for all, or for each slab's: whole copies, */
+    int32_t box_steps;   /* which are of so many steps. What they have beyond is not used */
+    int32_t width, lead;
+    int32_t pitch;      /* quads of a column in shared memory: odd, so that no bank is met twice */
+    int32_t slab_quads; /* from one slab to the next */
+    int32_t bytes;      /* of shared memory */
+} lr_cuda_strips;
+
+/* From what the device fills in weights and profiles. */
+typedef struct lr_cuda_strip_fill {
+    lr_cuda_strip_step *steps;
+    const int4 *offsets;    /* [num_steps][4]: of the taps of each output, in mSR; -1 = none */
+    const float *factors;   /* [num_offsets]: what time of flight and slice give */
+    const int32_t *columns; /* [num_offsets]: of mSR */
+    const int32_t *peaks;   /* [num_columns]: the offset with the largest factor */
+    const float *values;    /* mSRval [num_offsets][num_rows] */
+    float *profiles;        /* [num_columns][num_rows] */
+    const uint16_t *map;    /* LORmap with margins, y slowest */
+    uint16_t *rows;         /* filled in where there is more than one */
+    int32_t num_steps, num_offsets, num_columns;
+} lr_cuda_strip_fill;
+
+/* A step of a bands gather: products of 16 sources by an octet of outputs in each of a warp's rows. Its
+ * halves are an octet of sources each, of any slice. One load of four numbers. */
+typedef struct lr_cuda_band_step {
+    int32_t
+        source[2]; /* of each half: slices of an octet, from octet 0 of the slab and its first */
+    int32_t
+        kernel[2]; /* of each half of the step that comes next: where kernels has that of its first
+                          source, from the place of the outputs' first */
+} lr_cuda_band_step;
+
+enum {
+    LR_CUDA_OCTET = 8,           /* neighbours on a row of the lattice: outputs of a warp, */
+    LR_CUDA_BAND_ROWS = 2,       /* on each of its rows, which follow each other */
+    LR_CUDA_BAND_PAIRS = 2,      /* of a block, warps across the rows */
+    LR_CUDA_BAND_SIDES = 4,      /* and along them, at most; */
+    LR_CUDA_BAND_FEW_SIDES = 2,  /* where blocks are crowded or as high as can be */
+    LR_CUDA_BAND_SLICES = 16,    /* of a product */
+    LR_CUDA_BAND_HEIGHT = 4,     /* products above each other, at most */
+    LR_CUDA_BAND_BARRIERS = 128, /* bytes of shared memory for them */
+    LR_CUDA_BAND_MARGIN = 8,     /* places before a span's first octet, and after its last */
+    LR_CUDA_BAND_BLOCK = 32,     /* entries of a block of weights: a lane's each */
+    LR_CUDA_BAND_MOST = 128      /* slices of a slab, and octets: one copy brings them */
+};
+
+/* One gather by bands. Column (l, r) of the lattice is at l next + r across. The source is first sorted
+ * along the lattice's rows: octet k of row r holds l = 8 (bases[r] + k) and on, slice by slice, each
+ * number as two halves. A slab is what a block sees of one row of sources. */
+typedef struct lr_cuda_bands {
+    lr_cuda_layout layout;
+    const lr_cuda_band_step *steps; /* [steps + 3]: one that comes before, and all, by list */
+    const int4
+        *lists; /* [num_lists]: list d is for row offset d from a warp's first row and d - 1 from
+                          its next one: its first step, and the one after its last; for each pair of
+                          warps, the octet that the slab begins with, from the block's */
+    const int2
+        *cuts; /* [num_lists][num_cuts]: list d by octets of sources, from the warp's + least_octet
+                          on: its first step that has sources of this octet or later ones, and its first
+                          one that has none of earlier ones */
+    const int2 *tiles; /* [num_tiles]: octet and row that a block begins with */
+    const int4
+        *bases; /* [num_lattice_rows]: first octet of each row, and one after last; places that
+                          the grid has columns at, from that octet's first on: first, one after last */
+
+    /* Where there is one kernel, [steps + 1][2][32]: of each row, for sources 2 (entry % 4) and the next
+     * one of both halves and output entry / 4, the high halves and then the low ones. */
+    const int4 *weights;
+
+    /* Where kernels vary: spans are the places that a row has in the kernel; span 0 has no weights.
+     * [spans][num_rows][span_pitch]: a weight's halves, high one first. spots: [steps + 2]: of halves 0
+     * and 1 of the first row and of the next one, where the weight of source 0 for output 0 is for kernel
+     * 0. kernels: how far behind it that for the kernel of a place on a row is,
+     * [num_kernel_rows][kernel_pitch]: as far around the grid as steps reach. */
+    const uint32_t *spans;
+    const int4 *spots;
+    const int32_t *kernels;
+
+    const float *peak;           /* the largest of mSRval, which scales weights */
+    int32_t num_rows, num_tiles; /* rows: of mSRval */
+    int32_t next[2], across[2];
+    int32_t least_row, num_lattice_rows; /* of the rows that the grid has */
+    int32_t pitch;                       /* numbers of a sorted row: whole octets */
+    int32_t least_offset;                /* of rows of sources, from the outputs' */
+    int32_t num_lists;                   /* of steps: more, for a warp has several rows */
+    int32_t num_cuts, least_octet;
+    int32_t num_slabs;
+    int32_t low_slice, slices; /* of a slab: from the block's first + low_slice on */
+    int32_t width;             /* octets of a slab */
+    int32_t height;            /* products above each other */
+    int32_t sides;             /* of a block, warps beside each other along the rows */
+    int32_t is_crowded;        /* a multiprocessor holds many small blocks */
+    int32_t num_spans, span_pitch;
+    int32_t kernel_pitch, num_kernel_rows;
+    int32_t first_kernel[2];               /* of kernels: place and row of the lattice */
+    int32_t depth;                         /* slabs that a block holds, */
+    int32_t held_steps;                    /* and all steps where it is crowded */
+    int32_t list_bytes, slab_bytes, bytes; /* of shared memory: before slabs; from slab to slab; in
+                                              all */
+} lr_cuda_bands;
+
+/* A sorted source. */
+typedef struct lr_cuda_band_source {
+    uint16_t *numbers; /* [num_lattice_rows][pitch / 8][2: high and low halves][slices][8] */
+    float *units;      /* [num_lattice_rows]: what 1 stands for */
+    int32_t is_clear;  /* octets that the grid has nothing of are zero already */
+} lr_cuda_band_source;
+
+/* From what the device fills in weights and kernels. */
+typedef struct lr_cuda_band_fill {
+    int4 *weights;
+    uint32_t *spans;
+    int32_t *kernels;
+    float *peak;
+    const int32_t *places;  /* [num_steps][2][2]: of each row, for both halves: where the weight of
+                               source 0 for output 0 is in the list of offsets; one kernel */
+    const int2 *ranges;     /* [num_spans]: first place in the list of offsets, number of places */
+    const int32_t *offsets; /* in mSR, of the places along rows; -1 = none */
+    const float *values;    /* mSRval [num_offsets][num_rows] */
+    const uint16_t *map;    /* LORmap with margins, y slowest */
+    int32_t num_steps, num_offsets;
+} lr_cuda_band_fill;
+
+/* LORmap of a view (shaders/direct/map.comp). */
+typedef struct lr_cuda_map_fill {
+    double origin_mm[2], voxel_mm[2], radial[2];
+    double epsilon_mm, tie; /* a share of epsilon */
+    lr_cuda_layout layout;
+    int32_t mirrored; /* what is added on the negative radial side */
+    uint16_t *map;    /* with margins, y slowest */
+} lr_cuda_map_fill;
+
+/* A block of mSRval's pass: threads, which have some neighbouring rows. */
+enum { LR_CUDA_VALUE_THREADS = 256 };
+
+/* mSRval of a view (shaders/direct/values.comp). */
+typedef struct lr_cuda_value_fill {
+    double tof[3], radial[3], axial[3]; /* per voxel: mm along x, y, z, over the standard deviation
+                                           but radial */
+    double first_sample_mm, sample_step_mm;
+    double second_width, second_shift; /* width 0: one Gaussian */
+    const int4 *offsets;               /* mSR [num_offsets]: x, y, z */
+    const double2
+        *kernels;         /* [num_rows]: standard deviation in mm; 1, or -1 where it is mirrored */
+    const float *samples; /* of measured profiles, [num_rows][num_samples] */
+    float *values;        /* [num_offsets][num_rows] */
+    float *peak;          /* the largest of these; 0 before */
+    int32_t num_offsets, num_rows;
+    int32_t block_rows;  /* of a block: a power of two */
+    int32_t num_samples; /* 0: Gaussians */
+} lr_cuda_value_fill;
+
+/* All that is filled in for a view, but for strips and columns. bands: back, forward; no tiles: there
+ * are none. */
+typedef struct lr_cuda_view_fill {
+    lr_cuda_map_fill map;
+    lr_cuda_value_fill values;
+    lr_cuda_bands bands[2];
+    lr_cuda_band_fill band_fills[2];
+} lr_cuda_view_fill;
+
+/* What one pass for several views has to reach: the most threads that any of them needs. */
+typedef struct lr_cuda_fill_sizes {
+    int32_t num_views;
+    int32_t value_blocks;
+    int64_t map, weights, spans, kernels;
+} lr_cuda_fill_sizes;
+
+/* An image that updates work on: an array or a surface, with margins or without. Zero is none. */
+typedef struct lr_cuda_image {
+    float4 *texels;    /* NULL = a surface */
+    uint64_t surface;  /* a cudaSurfaceObject_t */
+    int32_t margin[3]; /* quads, x, y */
+    int32_t extent[2]; /* quads, x; with margins */
+} lr_cuda_image;
+
+/* What a view projects back, in place of its estimate (shaders/direct/discrepancy.comp). */
+typedef struct lr_cuda_discrepancy {
+    lr_cuda_layout layout;
+    int32_t what; /* LR_DIRECT_DO_* of shaders/common/bindings.h, here and below */
+    lr_cuda_image histo, counts;
+    lr_cuda_image additive, factors; /* where there are some */
+} lr_cuda_discrepancy;
+
+/* An image that is changed by another (shaders/direct/combine.comp). */
+typedef struct lr_cuda_change {
+    lr_cuda_layout layout;
+    int32_t what;
+    float lambda; /* RAMLA */
+    lr_cuda_image image, by;
+    lr_cuda_image sensitivity; /* EM */
+} lr_cuda_change;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

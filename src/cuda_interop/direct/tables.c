@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "cuda_interop/direct/tables.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cuda_interop/direct/band_tables.h"
+#include "cuda_interop/direct/launch.h"
+#include "cuda_interop/direct/list_tables.h"
+#include "cuda_interop/direct/values.h"
+#include "cuda_interop/lend.h"
+
+#include <cuda_runtime_api.h>
+#include <stdlib.h>
+
+enum { MOST_VIEWS = 256 /* of a group */ };
+
+/* Views whose tables lie in one block of memory. */
+struct lr_cuda_group {
+    struct lr_cuda_block block;
+    int num_views; /* that are not forgotten */
+};
+
+/* What is only known of a view while its tables are made. */
+struct lr_cuda_making {
+    struct lr_cuda_memory *memory;
+    struct lr_cuda_view_plan *plan;
+    lr_cuda_view_fill *fill;
+    lr_cuda_strip_fill strip_fills[2];
+    const int32_t *indices; /* of columns */
+};
+
+static const lr_log *log_of(const struct lr_cuda_table_set *set)
+{
+    return set->compute->params.log;
+}
+
+/* --- lists of a view --- */
+
+static lr_status place_values(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables)
+{
+    struct lr_cuda_making *making = tables->making;
+    const lr_cuda_layout layout = lr_cuda_layout_of(set->compute);
+    LR_TRY(lr_cuda_place_values(making->memory, making->plan, &layout, making->fill));
+    const lr_cuda_value_fill *values = &making->fill->values;
+    tables->map = making->fill->map.map;
+    tables->gather = (lr_cuda_gather){.layout = layout,
+                                      .offsets = values->offsets,
+                                      .values = values->values,
+                                      .num_offsets = values->num_offsets,
+                                      .num_rows = values->num_rows};
+    return LR_OK;
+}
+
+static lr_status place_lists(struct lr_cuda_tables *tables)
+{
+    struct lr_cuda_making *making = tables->making;
+    const struct lr_cuda_view_plan *plan = making->plan;
+    struct lr_cuda_memory *memory = making->memory;
+    return plan->has_bands ? lr_cuda_place_bands(memory, &plan->bands, making->fill, tables->bands)
+           : plan->has_strips
+               ? lr_cuda_place_strips(memory, &plan->strips, tables, making->strip_fills)
+           : plan->has_columns
+               ? lr_cuda_place_columns(memory, &plan->columns, tables, &making->indices)
+           : plan->has_cloud ? lr_cuda_place_cloud(memory, &plan->cloud, tables)
+                             : LR_OK;
+}
+
+/* All that a view's passes read, and what it is filled in from. */
+static lr_status place_view(struct lr_cuda_table_set *set, struct lr_cuda_tables *tables)
+{
+    const bool is_placed = place_values(set, tables) == LR_OK && place_lists(tables) == LR_OK;
+    return is_placed ? LR_OK
+                     : lr_error(log_of(set), LR_FAILED,
+                                "look-up tables take more memory than was counted");
+}
+
+/* What strips and columns have passes of their own for. */
+static int launch_own_fills(const struct lr_cuda_tables *tables)
+{
+    const struct lr_cuda_making *making = tables->making;
+    int error = 0;
+    for (int forward = 0; forward < 2 && error == 0; forward++) {
+        if (making->plan->has_strips) {
+            error = lr_cuda_launch_strip_fill(forward != 0, tables->strips[forward],
+                                              &making->strip_fills[forward]);
+        } else if (making->plan->has_columns) {
+            error = lr_cuda_launch_column_weights(forward != 0, &tables->columns[forward],
+                                                  &tables->gather, making->indices);
+        }
+    }
+    return error;
+}
+
+/* --- groups of views --- */
+
+/* A group that is being made. */
+struct assembly {
+    struct lr_cuda_table_set *set;
+    int views[MOST_VIEWS];
+    int num_views;
+    struct lr_cuda_memory memory;
+    struct lr_cuda_view_plan *plans; /* owned [num_views], these three */
+    lr_cuda_view_fill *fills;
+    struct lr_cuda_making *makings;
+};
+
+static struct lr_cuda_tables *tables_of(const struct assembly *assembly, int k)
+{
+    return &assembly->set->views[assembly->views[k]];
+}
+
+/* How many views there is room for, at least one, going by the one made last. */
+static int guess_fit(const struct lr_cuda_table_set *set)
+{
+    if (set->view_bytes == 0) {
+        return MOST_VIEWS;
+    }
+    const int64_t left = set->room_bytes - set->bytes;
+    const int64_t room = left < set->view_bytes ? set->room_bytes : left; /* others will go */
+    const int64_t fit = room / set->view_bytes;
+    return fit < 1 ? 1 : fit < MOST_VIEWS ? (int)fit : MOST_VIEWS;
+}
+
+/* Those of some views that are not there. */
+static void choose_views(struct assembly *assembly, const int *views, int num_views)
+{
+    struct lr_cuda_table_set *set = assembly->set;
+    const int fit = guess_fit(set);
+    for (int k = 0; k < num_views; k++) {
+        struct lr_cuda_tables *tables = &set->views[views[k]];
+        if (tables->is_there || tables->making != NULL) {
+            continue;
+        }
+        if (assembly->num_views == fit) {
+            set->is_tight = set->is_tight || fit < MOST_VIEWS;
+            break;
+        }
+        tables->making = &assembly->makings[assembly->num_views];
+        assembly->views[assembly->num_views++] = views[k];
+    }
+}
+
+static lr_status plan_views(struct assembly *assembly)
+{
+    const struct lr_direct_compute *compute = assembly->set->compute;
+    const struct lr_cuda_plan_params params = {
+        .backend = &compute->params,
+        .layout = lr_cuda_layout_of(compute),
+        .bands_work = lr_cuda_bands_work(),
+        .strips_work = lr_cuda_strips_work(),
+        .shared_room = lr_cuda_shared_room(),
+    };
+    LR_TRY(lr_cuda_view_plans_init(assembly->plans, &params, assembly->views, assembly->num_views));
+    for (int k = 0; k < assembly->num_views; k++) {
+        assembly->makings[k] = (struct lr_cuda_making){
+            .memory = &assembly->memory, .plan = &assembly->plans[k], .fill = &assembly->fills[k]};
+    }
+    return LR_OK;
+}
+
+static void make_room(struct lr_cuda_table_set *set, int64_t bytes)
+{
+    if (set->bytes + bytes <= set->room_bytes) {
+        return;
+    }
+    set->is_tight = true;
+    for (int view = 0; view < set->compute->params.num_views; view++) {
+        lr_cuda_forget_tables(set, view);
+    }
+}
+
+/* Counts the bytes of views; those that there is no room for are left out. */
+static lr_status count_bytes(struct assembly *assembly)
+{
+    struct lr_cuda_table_set *set = assembly->set;
+    struct lr_cuda_memory counted = {0};
+    int fit = 0;
+    for (; fit < assembly->num_views; fit++) {
+        LR_TRY(place_view(set, tables_of(assembly, fit)));
+        struct lr_cuda_memory all = assembly->memory;
+        lr_cuda_place(&all, (fit + 1) * (int64_t)sizeof(*assembly->fills), assembly->fills);
+        const int64_t bytes = lr_cuda_memory_bytes(&all);
+        if (fit == 0) {
+            make_room(set, bytes);
+        } else if (set->bytes + bytes > set->room_bytes) {
+            set->is_tight = true;
+            break;
+        }
+        counted = all;
+    }
+    for (int k = fit; k < assembly->num_views; k++) {
+        *tables_of(assembly, k) = (struct lr_cuda_tables){0};
+    }
+    lr_cuda_view_plans_finish(assembly->plans + fit, assembly->num_views - fit);
+    assembly->num_views = fit;
+    assembly->memory = (struct lr_cuda_memory){.copied_room = counted.copied_bytes,
+                                               .filled_room = counted.filled_bytes};
+    return LR_OK;
+}
+
+static lr_status take_memory(struct assembly *assembly, struct lr_cuda_group *group)
+{
+    struct lr_cuda_table_set *set = assembly->set;
+    struct lr_cuda_memory *memory = &assembly->memory;
+    LR_TRY(lr_cuda_blocks_take(&set->blocks, memory->copied_room + memory->filled_room,
+                               &group->block, log_of(set)));
+    LR_TRY(lr_cuda_blocks_make_staging(&set->blocks, memory->copied_room, log_of(set)));
+    memory->device = group->block.memory;
+    memory->host = set->blocks.staging.memory;
+    return LR_OK;
+}
+
+/* fills: on the device. */
+static lr_status launch_fills(const struct assembly *assembly, const lr_cuda_view_fill *fills)
+{
+    const lr_log *log = log_of(assembly->set);
+    const struct lr_cuda_memory *memory = &assembly->memory;
+    const lr_cuda_fill_sizes sizes = lr_cuda_fill_sizes_of(assembly->fills, assembly->num_views);
+    LR_TRY(lr_cuda_check((int)cudaMemcpyAsync(memory->device, memory->host,
+                                              (size_t)memory->copied_bytes, cudaMemcpyHostToDevice,
+                                              NULL),
+                         "look-up tables", log));
+    LR_TRY(lr_cuda_check(lr_cuda_launch_value_fills(fills, &sizes), "LORmap and mSRval", log));
+    LR_TRY(lr_cuda_check(lr_cuda_launch_band_fills(fills, &sizes), "weights", log));
+    for (int k = 0; k < assembly->num_views; k++) {
+        LR_TRY(lr_cuda_check(launch_own_fills(tables_of(assembly, k)), "weights", log));
+    }
+    return LR_OK;
+}
+
+/* Projections of any stream may read them at once. */
+static lr_status fill_group(struct assembly *assembly, struct lr_cuda_group *group)
+{
+    const lr_log *log = log_of(assembly->set);
+    LR_TRY(take_memory(assembly, group));
+    for (int k = 0; k < assembly->num_views; k++) {
+        LR_TRY(place_view(assembly->set, tables_of(assembly, k)));
+    }
+    const lr_cuda_view_fill *fills =
+        lr_cuda_place(&assembly->memory, assembly->num_views * (int64_t)sizeof(*assembly->fills),
+                      assembly->fills);
+    const lr_status status = fills != NULL ? launch_fills(assembly, fills) : LR_FAILED;
+    const int waited = (int)cudaStreamSynchronize(NULL); /* failed or not: memory is taken back */
+    LR_TRY(status);
+    return lr_cuda_check(waited, "look-up tables", log);
+}
+
+static lr_status make_group(struct assembly *assembly, struct lr_cuda_group *group)
+{
+    LR_TRY(plan_views(assembly));
+    LR_TRY(count_bytes(assembly));
+    LR_TRY(fill_group(assembly, group));
+    assembly->set->bytes += group->block.bytes;
+    assembly->set->view_bytes =
+        (assembly->memory.copied_room + assembly->memory.filled_room) / assembly->num_views;
+    group->num_views = assembly->num_views;
+    for (int k = 0; k < assembly->num_views; k++) {
+        tables_of(assembly, k)->group = group;
+        tables_of(assembly, k)->is_there = true;
+    }
+    return LR_OK;
+}
+
+static lr_status assemble(struct assembly *assembly, const int *views, int num_views)
+{
+    struct lr_cuda_table_set *set = assembly->set;
+    const lr_log *log = log_of(set);
+    const int64_t most = num_views < MOST_VIEWS ? num_views : MOST_VIEWS;
+    assembly->plans = lr_alloc(most, sizeof(*assembly->plans), "look-up tables", log);
+    assembly->fills = lr_alloc(most, sizeof(*assembly->fills), "look-up tables", log);
+    assembly->makings = lr_alloc(most, sizeof(*assembly->makings), "look-up tables", log);
+    struct lr_cuda_group *group = lr_alloc(1, sizeof(*group), "look-up tables", log);
+    if (!assembly->plans || !assembly->fills || !assembly->makings || !group) {
+        free(group);
+        return LR_FAILED;
+    }
+    choose_views(assembly, views, num_views);
+    const lr_status status = make_group(assembly, group);
+    for (int k = 0; k < assembly->num_views; k++) {
+        tables_of(assembly, k)->making = NULL;
+        if (status != LR_OK) {
+            *tables_of(assembly, k) = (struct lr_cuda_tables){0};
+        }
+    }
+    if (status != LR_OK) {
+        lr_cuda_blocks_return(&set->blocks, &group->block);
+        free(group);
+    }
+    return status;
+}
+
+lr_status lr_cuda_make_tables(struct lr_cuda_table_set *set, const int *views, int num_views)
+{
+    if (set->views[views[0]].is_there) {
+        return LR_OK;
+    }
+    struct assembly assembly = {.set = set};
+    const lr_status status = assemble(&assembly, views, num_views);
+    if (assembly.plans != NULL) {
+        lr_cuda_view_plans_finish(assembly.plans, assembly.num_views);
+    }
+    free(assembly.makings);
+    free(assembly.fills);
+    free(assembly.plans);
+    return status;
+}
+
+/* A view and the next ones; by itself where tables cannot stay: an algorithm that goes through views in
+ * another order would have the others made in vain, time and again. */
+static int count_next(const struct lr_cuda_table_set *set)
+{
+    const struct lr_direct_backend_params *params = &set->compute->params;
+    const int most = params->num_views < MOST_VIEWS ? params->num_views : MOST_VIEWS;
+    return set->is_tight || params->threads < 1 ? 1
+           : params->threads < most             ? params->threads
+                                                : most;
+}
+
+const struct lr_cuda_tables *lr_cuda_open_tables(struct lr_cuda_table_set *set, int view)
+{
+    const struct lr_cuda_tables *tables = &set->views[view];
+    const int count = count_next(set);
+    int views[MOST_VIEWS];
+    if (tables->is_there) {
+        return tables;
+    }
+    for (int k = 0; k < count; k++) {
+        views[k] = (view + k) % set->compute->params.num_views;
+    }
+    return lr_cuda_make_tables(set, views, count) == LR_OK ? tables : NULL;
+}
+
+void lr_cuda_forget_tables(struct lr_cuda_table_set *set, int view)
+{
+    struct lr_cuda_tables *tables = &set->views[view];
+    struct lr_cuda_group *group = tables->group;
+    if (!tables->is_there) {
+        return;
+    }
+    *tables = (struct lr_cuda_tables){0};
+    if (--group->num_views == 0) {
+        set->bytes -= group->block.bytes;
+        lr_cuda_blocks_return(&set->blocks, &group->block);
+        free(group);
+    }
+}
+
+/* --- all views --- */
+
+lr_status lr_cuda_table_set_init(struct lr_cuda_table_set *set, struct lr_direct_compute *compute)
+{
+    const struct lr_direct_backend_params *params = &compute->params;
+    size_t free_bytes = 0, all_bytes = 0;
+    *set = (struct lr_cuda_table_set){.compute = compute, .room_bytes = params->max_memory_bytes};
+    if (set->room_bytes == 0) {
+        LR_TRY(lr_cuda_check((int)cudaMemGetInfo(&free_bytes, &all_bytes), "the device's memory",
+                             params->log));
+        set->room_bytes = (int64_t)(free_bytes / 4);
+    }
+    set->views = lr_alloc(params->num_views, sizeof(*set->views), "look-up tables", params->log);
+    return set->views != NULL ? LR_OK : LR_FAILED;
+}
+
+void lr_cuda_table_set_finish(struct lr_cuda_table_set *set)
+{
+    for (int view = 0; set->views != NULL && view < set->compute->params.num_views; view++) {
+        lr_cuda_forget_tables(set, view);
+    }
+    lr_cuda_blocks_finish(&set->blocks);
+    free(set->views);
+    *set = (struct lr_cuda_table_set){0};
+}

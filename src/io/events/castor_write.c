@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * CASToR data: list mode as events come, histograms of LOR data (layout: castor_events.c). The
+ * header is written last, for it holds the number of events. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/events/events_writers.h"
+#include "io/files/c_locale.h"
+#include "io/files/light.h"
+#include "io/files/output.h"
+#include "io/scanners/castor_order.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A header and its data under way. */
+struct lr_castor_writer {
+    struct lr_output data;
+    const char *path;
+    const lr_log *log;
+    char *data_path; /* owned */
+    int *place;      /* owned [num_crystals] their number of our crystal */
+    char scanner[64];
+    bool has_tof, any;
+    double tof_resolution_ps, tof_bin_ps, duration_s;
+    double largest_ps;
+    uint32_t first_ms, last_ms;
+    int64_t count, delayeds;
+};
+
+/* --- bytes --- */
+
+static void put_word(unsigned char *bytes, uint32_t word)
+{
+    for (int k = 0; k < 4; k++) {
+        bytes[k] = (unsigned char)(word >> (8 * k));
+    }
+}
+
+static void put_float(unsigned char *bytes, double value)
+{
+    const float single = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &single, 4);
+    put_word(bytes, bits);
+}
+
+static lr_status take_one(struct lr_castor_writer *writer, const lr_event *event)
+{
+    unsigned char bytes[16];
+    const double tof_ps = event->tof_mm / LR_MM_PER_PS;
+    const int lead = writer->has_tof ? 8 : 4;
+    int64_t repeats;
+    if (event->is_delayed) {
+        writer->delayeds++;
+        return LR_OK;
+    }
+    LR_TRY(lr_event_repeats(event, writer->path, &repeats, writer->log));
+    put_word(bytes, event->time_ms);
+    put_float(bytes + 4, tof_ps);
+    put_word(bytes + lead, (uint32_t)writer->place[event->crystals[0]]);
+    put_word(bytes + lead + 4, (uint32_t)writer->place[event->crystals[1]]);
+    writer->largest_ps = fmax(writer->largest_ps, fabs(tof_ps));
+    writer->first_ms =
+        writer->any && writer->first_ms < event->time_ms ? writer->first_ms : event->time_ms;
+    writer->last_ms = writer->last_ms > event->time_ms ? writer->last_ms : event->time_ms;
+    writer->any = true;
+    writer->count += repeats;
+    for (int64_t k = 0; k < repeats; k++) {
+        LR_TRY(lr_output_write(&writer->data, bytes, (size_t)lead + 8));
+    }
+    return LR_OK;
+}
+
+lr_status lr_castor_writer_take(void *user, const lr_event *events, int64_t count)
+{
+    for (int64_t k = 0; k < count; k++) {
+        LR_TRY(take_one(user, &events[k]));
+    }
+    return LR_OK;
+}
+
+/* --- headers --- */
+
+static void put_line(struct lr_output *output, const char *key, const char *value)
+{
+    (void)lr_output_write(output, key, strlen(key));
+    (void)lr_output_write(output, ": ", 2);
+    (void)lr_output_write(output, value, strlen(value));
+    (void)lr_output_write(output, "\n", 1);
+}
+
+static void put_number(struct lr_output *output, const char *key, double value)
+{
+    char text[40];
+    snprintf(text, sizeof(text), "%.15g", value);
+    put_line(output, key, text);
+}
+
+static void put_tof(const struct lr_castor_writer *writer, struct lr_output *output)
+{
+    const double bin_ps = writer->tof_bin_ps > 0 ? writer->tof_bin_ps : 0;
+    put_number(output, "TOF resolution (ps)", writer->tof_resolution_ps);
+    put_number(output, "List TOF measurement range (ps)",
+               ceil(2 * writer->largest_ps + fmax(bin_ps, 1)));
+    if (bin_ps > 0) {
+        put_number(output, "List TOF quantization bin size (ps)", bin_ps);
+    }
+}
+
+static void put_header(const struct lr_castor_writer *writer, struct lr_output *output,
+                       bool is_list)
+{
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    const char *slash = strrchr(writer->data_path, '/');
+    const double own_s =
+        1e-3 * (double)(writer->last_ms - writer->first_ms + (writer->any ? 1 : 0));
+    put_line(output, "Data filename", slash != NULL ? slash + 1 : writer->data_path);
+    put_number(output, "Number of events", (double)writer->count);
+    put_line(output, "Data mode", is_list ? "list-mode" : "histogram");
+    put_line(output, "Data type", "PET");
+    put_line(output, "Scanner name", writer->scanner);
+    put_number(output, "Start time (s)", 0);
+    put_number(output, "Duration (s)",
+               writer->duration_s > 0 ? writer->duration_s : fmax(own_s, 1e-3));
+    put_number(output, "Calibration factor", 1);
+    put_line(output, "Attenuation correction flag", "0");
+    put_line(output, "Normalization correction flag", "0");
+    put_line(output, "Scatter correction flag", "0");
+    put_line(output, "Random correction flag", "0");
+    put_line(output, "TOF information flag", writer->has_tof ? "1" : "0");
+    if (writer->has_tof) {
+        put_tof(writer, output);
+    }
+    put_line(output, "Maximum number of lines per event", "1");
+    lr_c_locale_leave(locale);
+}
+
+/* --- the files --- */
+
+static void destroy(struct lr_castor_writer *writer)
+{
+    free(writer->data_path);
+    free(writer->place);
+    free(writer);
+}
+
+static lr_status name_data(struct lr_castor_writer *writer)
+{
+    const size_t length = strlen(writer->path);
+    if (length < 5 || (strcmp(writer->path + length - 4, ".Cdh") != 0 &&
+                       strcmp(writer->path + length - 4, ".cdh") != 0)) {
+        return lr_error(writer->log, LR_USAGE, "%s: the name of a CASToR header ends in .Cdh",
+                        writer->path);
+    }
+    writer->data_path = lr_copy_string(writer->path, writer->log);
+    if (writer->data_path == NULL) {
+        return LR_FAILED;
+    }
+    writer->data_path[length - 1] = 'f';
+    return LR_OK;
+}
+
+static void name_scanner(struct lr_castor_writer *writer, const char *name)
+{
+    snprintf(writer->scanner, sizeof(writer->scanner), "%s", name);
+    for (char *at = writer->scanner; *at != '\0'; at++) {
+        *at = strchr(" \t#:,/", *at) != NULL ? '_' : *at;
+    }
+}
+
+static lr_status number_crystals(struct lr_castor_writer *writer, const lr_scanner *scanner)
+{
+    int *order = lr_alloc(scanner->num_crystals, sizeof(*order), "crystal numbers", writer->log);
+    writer->place =
+        lr_alloc(scanner->num_crystals, sizeof(*writer->place), "crystal numbers", writer->log);
+    lr_status status = order != NULL && writer->place != NULL ? LR_OK : LR_FAILED;
+    if (status == LR_OK) {
+        status = lr_castor_order(scanner, order, writer->log);
+    }
+    if (status == LR_OK) {
+        lr_castor_place(order, scanner->num_crystals, writer->place);
+    }
+    free(order);
+    return status;
+}
+
+static struct lr_castor_writer *create(const char *path, const lr_scanner *scanner,
+                                       const lr_log *log)
+{
+    struct lr_castor_writer *writer = lr_alloc(1, sizeof(*writer), "a writer", log);
+    if (writer == NULL) {
+        return NULL;
+    }
+    writer->path = path;
+    writer->log = log;
+    name_scanner(writer, scanner->name);
+    if (name_data(writer) != LR_OK || number_crystals(writer, scanner) != LR_OK ||
+        lr_output_open(&writer->data, writer->data_path, log) != LR_OK) {
+        destroy(writer);
+        return NULL;
+    }
+    return writer;
+}
+
+/* CASToR has one time resolution, and all events have time of flight or none. */
+static lr_status check_kinds(const lr_events_writer_params *params)
+{
+    const lr_event_kinds *kinds = &params->info->kinds;
+    const lr_tof_bins *first = kinds->tof;
+    for (int k = 0; params->info->has_tof && k < kinds->count * kinds->count; k++) {
+        const lr_tof_bins *bins = &kinds->tof[k];
+        if ((bins->num_bins > 1) != (first->num_bins > 1) ||
+            bins->resolution_ps != first->resolution_ps) {
+            return lr_error(params->log, LR_USAGE,
+                            "%s: CASToR has one time resolution for all events, and the source's "
+                            "module types differ: 0 and 0 have %d time-of-flight bins and %.4g ps "
+                            "FWHM, %d and %d have %d and %.4g ps: write PETSIRD, or leave the "
+                            "times of flight out (--without-tof)",
+                            params->path, first->num_bins, first->resolution_ps, k / kinds->count,
+                            k % kinds->count, bins->num_bins, bins->resolution_ps);
+        }
+    }
+    return LR_OK;
+}
+
+struct lr_castor_writer *lr_castor_writer_create(const lr_events_writer_params *params)
+{
+    const lr_events_info *info = params->info;
+    if (info != NULL && check_kinds(params) != LR_OK) {
+        return NULL;
+    }
+    struct lr_castor_writer *writer = create(params->path, params->lors->scanner, params->log);
+    if (writer == NULL || info == NULL) {
+        return writer;
+    }
+    writer->duration_s = info->duration_s;
+    writer->has_tof = info->has_tof;
+    writer->tof_resolution_ps = info->tof_resolution_ps > 0
+                                    ? info->tof_resolution_ps
+                                    : params->lors->scanner->tof_resolution_ps;
+    if (info->num_tof_bins > 0) {
+        writer->tof_bin_ps =
+            ((double)info->tof_edges_mm[info->num_tof_bins] - info->tof_edges_mm[0]) /
+            info->num_tof_bins / LR_MM_PER_PS;
+    }
+    return writer;
+}
+
+/* Both files are replaced, or neither. */
+static lr_status finish(struct lr_castor_writer *writer, bool is_list)
+{
+    struct lr_output header;
+    lr_status status = lr_output_open(&header, writer->path, writer->log);
+    if (status == LR_OK) {
+        put_header(writer, &header, is_list);
+        status = lr_output_finish_all((struct lr_output *[]){&writer->data, &header}, 2);
+    } else {
+        lr_output_abandon(&writer->data);
+    }
+    destroy(writer);
+    return status;
+}
+
+lr_status lr_castor_writer_finish(struct lr_castor_writer *writer)
+{
+    if (writer->delayeds > 0) {
+        lr_warn(writer->log,
+                "%s: %lld delayed coincidences are left out: CASToR's list mode holds "
+                "prompts only",
+                writer->path, (long long)writer->delayeds);
+    }
+    return finish(writer, true);
+}
+
+void lr_castor_writer_abandon(struct lr_castor_writer *writer)
+{
+    lr_output_abandon(&writer->data);
+    destroy(writer);
+}
+
+/* --- histograms --- */
+
+static void put_counts(struct lr_castor_writer *writer, const lr_lors *lors, int64_t number,
+                       float counts)
+{
+    unsigned char bytes[16];
+    const lr_lor lor = lr_lors_describe(lors, number);
+    const lr_scanner *scanner = lors->scanner;
+    const lr_module *i = &scanner->modules[lor.module_i], *j = &scanner->modules[lor.module_j];
+    const int a = scanner->first_crystal[lor.module_i] + lor.q * i->crystals[0] + lor.p;
+    const int b = scanner->first_crystal[lor.module_j] + lor.s * j->crystals[0] + lor.r;
+    put_word(bytes, 0);
+    put_float(bytes + 4, counts);
+    put_word(bytes + 8, (uint32_t)writer->place[a]);
+    put_word(bytes + 12, (uint32_t)writer->place[b]);
+    writer->count++;
+    (void)lr_output_write(&writer->data, bytes, sizeof(bytes));
+}
+
+static lr_status check_data(const lr_lors *lors, const lr_lor_data *data, const lr_log *log)
+{
+    const int64_t last = data->index != NULL && data->count > 0 ? data->index[data->count - 1] : -1;
+    const bool fits = data->index == NULL ? data->count == lors->count : last < lors->count;
+    return fits ? LR_OK
+                : lr_error(log, LR_USAGE, "LOR data of another scanner than %s",
+                           lors->scanner->name);
+}
+
+lr_status lr_castor_histogram_write(const char *path, const lr_lors *lors,
+                                    const lr_castor_histogram *histogram, const lr_log *log)
+{
+    const lr_lor_data *data = histogram->data;
+    LR_TRY(check_data(lors, data, log));
+    struct lr_castor_writer *writer = create(path, lors->scanner, log);
+    if (writer == NULL) {
+        return LR_FAILED;
+    }
+    writer->duration_s = histogram->duration_s;
+    for (int64_t k = 0; k < data->count; k++) {
+        if (data->values[k] != 0) {
+            put_counts(writer, lors, data->index != NULL ? data->index[k] : k, data->values[k]);
+        }
+    }
+    return finish(writer, false);
+}

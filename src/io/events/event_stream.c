@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "io/events/event_stream.h"
+
+#include "base/log.h"
+#include "io/files/regular_file.h"
+
+#include <stddef.h>
+
+lr_status lr_event_stream_flush(struct lr_event_stream *stream)
+{
+    const int count = stream->waiting;
+    stream->waiting = 0;
+    return count > 0 && stream->sink != NULL
+               ? stream->sink->take(stream->sink->user, stream->events, count)
+               : LR_OK;
+}
+
+lr_status lr_event_stream_add(struct lr_event_stream *stream, const lr_event *event)
+{
+    stream->info->weight += event->weight;
+    stream->events[stream->waiting++] = *event;
+    return stream->waiting == LR_EVENTS_AT_ONCE ? lr_event_stream_flush(stream) : LR_OK;
+}
+
+lr_status lr_events_need_scanner(const lr_events_source *source)
+{
+    FILE *file = source->scanner == NULL ? lr_file_open(source->path, "", source->log) : NULL;
+    if (source->scanner == NULL && file == NULL) {
+        return LR_BAD_INPUT;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return source->scanner != NULL
+               ? LR_OK
+               : lr_error(source->log, LR_USAGE,
+                          "%s: %s list mode names no places of crystals: name its scanner",
+                          source->path, lr_events_format_name(source->format));
+}
+
+lr_status lr_events_judge_unknown(const lr_events_source *source, const lr_event_counts *counts,
+                                  const char *first)
+{
+    const int64_t events = counts->prompts + counts->delayeds;
+    if (counts->unknown_crystals == 0) {
+        return LR_OK;
+    }
+    const bool all = counts->unknown_crystals == events;
+    lr_log_write(source->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
+                 "%s: %lld of %lld events name crystals that %s lacks, first %s: %s", source->path,
+                 (long long)counts->unknown_crystals, (long long)events,
+                 source->scanner != NULL ? source->scanner->name : "its own scanner", first,
+                 all ? "the file belongs to another scanner" : "they are left out");
+    return all ? LR_BAD_INPUT : LR_OK;
+}

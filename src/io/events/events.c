@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include <lr/events.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/events/castor_header.h"
+#include "io/events/event_stream.h"
+#include "io/files/file_kind.h"
+#include "io/files/missing_file.h"
+#include "io/lor_data/lor_sums.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* --- recognising --- */
+
+static bool ends_with(const char *text, const char *ending)
+{
+    const size_t length = strlen(text), tail = strlen(ending);
+    return length > tail && strcmp(text + length - tail, ending) == 0;
+}
+
+static bool begins_with(const char *start, size_t length, const char *signature, size_t bytes)
+{
+    return length >= bytes && memcmp(start, signature, bytes) == 0;
+}
+
+/* Nothing of what is no regular file: opening a pipe would wait for its other end. */
+static size_t read_start(const char *path, char *start, size_t room)
+{
+    struct stat facts;
+    FILE *file = stat(path, &facts) == 0 && S_ISREG(facts.st_mode) ? fopen(path, "rb") : NULL;
+    const size_t length = file != NULL ? fread(start, 1, room, file) : 0;
+    if (file != NULL) {
+        fclose(file);
+    }
+    return length;
+}
+
+lr_events_format lr_events_recognise(const char *path)
+{
+    char start[4096] = "";
+    const size_t length = read_start(path, start, sizeof(start) - 1);
+    if (lr_safir_recognises(start, length)) {
+        return LR_EVENTS_SAFIR;
+    }
+    if (begins_with(start, length, "yardl", 5)) {
+        return LR_EVENTS_PETSIRD;
+    }
+    if (lr_castor_header_is(start, length)) {
+        return LR_EVENTS_CASTOR;
+    }
+    if (ends_with(path, ".l")) {
+        return LR_EVENTS_SIEMENS;
+    }
+    if (ends_with(path, ".safir")) {
+        return LR_EVENTS_SAFIR;
+    }
+    if (ends_with(path, ".petsird")) {
+        return LR_EVENTS_PETSIRD;
+    }
+    return ends_with(path, ".Cdh") || ends_with(path, ".cdh") ? LR_EVENTS_CASTOR
+                                                              : LR_EVENTS_UNKNOWN;
+}
+
+const char *lr_events_format_name(lr_events_format format)
+{
+    static const char *const names[] = {"unknown", "SAFIR", "Siemens", "PETSIRD", "CASToR", "text"};
+    const size_t known = sizeof(names) / sizeof(names[0]);
+    return (size_t)format < known ? names[format] : names[0];
+}
+
+static lr_status refuse_unknown(const lr_events_source *source)
+{
+    char start[8] = "";
+    const size_t length = read_start(source->path, start, sizeof(start));
+    if (access(source->path, R_OK) != 0) {
+        char text[LR_OPEN_FAILURE];
+        return lr_error(source->log, LR_BAD_INPUT, "%s: cannot be opened: %s", source->path,
+                        lr_open_failure(source->path, errno, text));
+    }
+    if (begins_with(start, length, "\x89HDF\r\n\x1a\n", 8)) {
+        return lr_error(
+            source->log, LR_BAD_INPUT,
+            "%s: is HDF5: PETSIRD is read in its binary encoding, to which PETSIRD's "
+            "own tools convert it; LOR data in HDF5 are no events: give them with --data",
+            source->path);
+    }
+    if (ends_with(source->path, ".Cdf") || ends_with(source->path, ".cdf")) {
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s: are CASToR data: give their header, the .Cdh", source->path);
+    }
+    struct stat facts;
+    if (stat(source->path, &facts) == 0 && !S_ISREG(facts.st_mode)) {
+        return lr_error(source->log, LR_BAD_INPUT, "%s: is %s: give a file", source->path,
+                        S_ISDIR(facts.st_mode) ? "a folder" : "no regular file");
+    }
+    if (begins_with(start, length, "\x1f\x8b", 2)) {
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s: is compressed: unpack it with gunzip and give what comes of it",
+                        source->path);
+    }
+    return lr_error(source->log, LR_BAD_INPUT,
+                    "%s: is neither SAFIR list mode, PETSIRD nor CASToR by its first bytes, nor "
+                    "Siemens list mode by its name (.l)%s",
+                    source->path,
+                    lr_other_kind(source->path, LR_FILE_EVENTS,
+                                  ": give its crystal map (--crystal-map) or its header (--header) "
+                                  "to say which it is"));
+}
+
+/* --- reading --- */
+
+static lr_status read_format(const lr_events_source *source, struct lr_event_stream *stream)
+{
+    switch (source->format) {
+    case LR_EVENTS_SAFIR:
+        return lr_safir_events(source, stream);
+    case LR_EVENTS_SIEMENS:
+        return lr_siemens_events(source, stream);
+    case LR_EVENTS_PETSIRD:
+        return lr_petsird_events(source, stream);
+    case LR_EVENTS_CASTOR:
+        return lr_castor_events(source, stream);
+    default:
+        return refuse_unknown(source);
+    }
+}
+
+lr_status lr_events_read(const lr_events_source *source, const lr_event_sink *sink,
+                         lr_events_info *info)
+{
+    lr_events_info own = {0};
+    lr_events_info *kept = info != NULL ? info : &own;
+    lr_events_source exact = *source;
+    *kept = (lr_events_info){0};
+    if (exact.format == LR_EVENTS_UNKNOWN) {
+        exact.format = lr_events_recognise(exact.path);
+    }
+    struct lr_event_stream *stream = lr_alloc(1, sizeof(*stream), "events", source->log);
+    if (stream == NULL) {
+        return LR_FAILED;
+    }
+    stream->sink = sink;
+    stream->info = kept;
+    kept->format = exact.format;
+    const lr_status status = read_format(&exact, stream);
+    free(stream);
+    lr_events_info_finish(&own);
+    return status;
+}
+
+static void finish_kinds(lr_event_kinds *kinds)
+{
+    for (int k = 0; kinds->tof != NULL && k < kinds->count * kinds->count; k++) {
+        free(kinds->tof[k].edges_mm);
+    }
+    free(kinds->kind_of);
+    free(kinds->tof);
+    free(kinds->energy_kev);
+}
+
+bool lr_events_info_has_tof(const lr_events_info *info, const int32_t crystals[2])
+{
+    const lr_event_kinds *kinds = &info->kinds;
+    int kind[2];
+    if (kinds->count == 0) {
+        return info->has_tof;
+    }
+    for (int k = 0; k < 2; k++) {
+        const bool known = crystals[k] >= 0 && crystals[k] < kinds->num_crystals;
+        kind[k] = known ? kinds->kind_of[crystals[k]] : LR_EVENTS_NO_KIND;
+        if (kind[k] >= kinds->count) {
+            return false;
+        }
+    }
+    return kinds->tof[kind[0] * kinds->count + kind[1]].num_bins > 1;
+}
+
+void lr_events_info_finish(lr_events_info *info)
+{
+    finish_kinds(&info->kinds);
+    free(info->tof_edges_mm);
+    *info = (lr_events_info){0};
+}
+
+/* --- lists --- */
+
+struct growing_list {
+    lr_event_list *list;
+    int64_t room;
+    const lr_log *log;
+};
+
+static lr_status append(void *user, const lr_event *events, int64_t count)
+{
+    struct growing_list *growing = user;
+    lr_event_list *list = growing->list;
+    if (list->count + count > growing->room) {
+        const int64_t room = growing->room + growing->room / 2 + count;
+        void *all = lr_resize(list->events, room, sizeof(*list->events), "events", growing->log);
+        if (all == NULL) {
+            return LR_FAILED;
+        }
+        list->events = all;
+        growing->room = room;
+    }
+    memcpy(list->events + list->count, events, (size_t)count * sizeof(*events));
+    list->count += count;
+    return LR_OK;
+}
+
+lr_event_list *lr_event_list_read(const lr_events_source *source)
+{
+    struct growing_list growing = {.log = source->log};
+    growing.list = lr_alloc(1, sizeof(*growing.list), "events", source->log);
+    if (growing.list == NULL) {
+        return NULL;
+    }
+    const lr_event_sink sink = {append, &growing};
+    if (lr_events_read(source, &sink, &growing.list->info) != LR_OK) {
+        lr_event_list_destroy(growing.list);
+        return NULL;
+    }
+    return growing.list;
+}
+
+void lr_event_list_destroy(lr_event_list *list)
+{
+    if (list != NULL) {
+        lr_events_info_finish(&list->info);
+        free(list->events);
+        free(list);
+    }
+}
+
+/* --- sums per LOR --- */
+
+struct binning {
+    const lr_lors *lors;
+    const lr_log *log;
+    struct lr_lor_sums prompts, delayeds;
+    int64_t not_in_coincidence;
+};
+
+static lr_status bin(void *user, const lr_event *events, int64_t count)
+{
+    struct binning *binning = user;
+    for (int64_t k = 0; k < count; k++) {
+        const lr_event *event = &events[k];
+        const int64_t lor = lr_lors_number(binning->lors, event->crystals[0], event->crystals[1]);
+        if (lor < 0 || !lr_lors_in_coincidence(binning->lors, lor)) {
+            binning->not_in_coincidence++;
+            continue;
+        }
+        LR_TRY(lr_lor_sums_add(event->is_delayed ? &binning->delayeds : &binning->prompts, lor,
+                               event->weight, binning->log));
+    }
+    return LR_OK;
+}
+
+static lr_status finish_binning(struct binning *binning, lr_prompts_delayeds *data)
+{
+    data->prompts = lr_lor_sums_finish(&binning->prompts, binning->log);
+    data->delayeds = lr_lor_sums_finish(&binning->delayeds, binning->log);
+    if (data->prompts == NULL || data->delayeds == NULL) {
+        lr_lor_data_destroy(data->prompts);
+        lr_lor_data_destroy(data->delayeds);
+        *data = (lr_prompts_delayeds){0};
+        return LR_FAILED;
+    }
+    return LR_OK;
+}
+
+lr_status lr_events_bin(const lr_events_source *source, const lr_lors *lors,
+                        lr_prompts_delayeds *data, lr_events_info *info)
+{
+    struct binning binning = {.lors = lors, .log = source->log};
+    const lr_event_sink sink = {bin, &binning};
+    lr_events_source exact = *source;
+    lr_events_info own = {0};
+    lr_events_info *kept = info != NULL ? info : &own;
+    exact.scanner = lors->scanner;
+    *data = (lr_prompts_delayeds){0};
+    lr_status status = lr_events_read(&exact, &sink, kept);
+    if (status == LR_OK) {
+        kept->counts.not_in_coincidence = binning.not_in_coincidence;
+        status = finish_binning(&binning, data);
+        data->counts = status == LR_OK ? kept->counts : data->counts;
+    }
+    lr_lor_sums_destroy(&binning.prompts);
+    lr_lor_sums_destroy(&binning.delayeds);
+    lr_events_info_finish(&own);
+    return status;
+}

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The header of a PETSIRD file: names as in model/ScannerInformation.yml, GeometryInformation.yml
+ * and DetectorInformation.yml of ETSInitiative/PETSIRD. Fields are looked up by name, so that those
+ * that a version adds, or moves, do no harm. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/events/petsird.h"
+#include "io/events/petsird_tables.h"
+#include "io/files/presets.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* --- numbers --- */
+
+/* Smallest and largest of all floats within a value, however nested; other numbers are none. */
+static lr_status survey(struct lr_yardl_input *input, const struct lr_yardl_type *type,
+                        struct lr_petsird_range *range)
+{
+    struct lr_yardl_list list;
+    struct lr_yardl_part part;
+    double value;
+    switch (type->kind) {
+    case LR_YARDL_FLOAT32:
+    case LR_YARDL_FLOAT64:
+        LR_TRY(lr_yardl_number(input, type, &value));
+        range->low = range->count == 0 || value < range->low ? value : range->low;
+        range->high = range->count == 0 || value > range->high ? value : range->high;
+        range->count++;
+        return LR_OK;
+    case LR_YARDL_LIST:
+        LR_TRY(lr_yardl_list(input, type, &list));
+        for (int64_t k = 0; k < list.count; k++) {
+            LR_TRY(survey(input, list.item, range));
+        }
+        return LR_OK;
+    case LR_YARDL_RECORD:
+        for (int k = 0; k < type->num_parts; k++) {
+            LR_TRY(survey(input, type->parts[k].type, range));
+        }
+        return LR_OK;
+    case LR_YARDL_UNION:
+        LR_TRY(lr_yardl_case(input, type, &part));
+        return part.type != NULL ? survey(input, part.type, range) : LR_OK;
+    default:
+        return lr_yardl_skip(input, type);
+    }
+}
+
+/* --- places --- */
+
+static lr_status take_matrix(void *user, struct lr_yardl_input *input,
+                             const struct lr_yardl_type *type)
+{
+    struct lr_yardl_list list;
+    LR_TRY(lr_yardl_list(input, type, &list));
+    if (list.count != 12) {
+        return lr_yardl_error(input, "a transformation has %lld numbers, not 3 x 4",
+                              (long long)list.count);
+    }
+    return lr_petsird_read_floats(input, list.item, 12, user);
+}
+
+struct transforms {
+    struct lr_petsird *petsird;
+    float (**matrices)[12];
+    int64_t *count;
+};
+
+static lr_status take_transforms(const struct transforms *into, struct lr_yardl_input *input,
+                                 const struct lr_yardl_type *type)
+{
+    static const struct lr_yardl_field fields[] = {{"matrix", true, take_matrix}, {0}};
+    struct lr_yardl_list list;
+    LR_TRY(lr_yardl_list(input, type, &list));
+    if (list.count > 0 && list.item->least_bytes < 48) {
+        return lr_yardl_error(input, "the schema has no transformations where they are needed");
+    }
+    free(*into->matrices);
+    *into->count = 0;
+    *into->matrices =
+        lr_alloc(list.count, sizeof(**into->matrices), "places of crystals", into->petsird->log);
+    if (*into->matrices == NULL) {
+        return LR_FAILED;
+    }
+    *into->count = list.count;
+    for (int64_t k = 0; k < list.count; k++) {
+        LR_TRY(lr_yardl_record(input, list.item, fields, (*into->matrices)[k]));
+    }
+    return LR_OK;
+}
+
+/* --- modules: which of the types is being read, and its parts by name --- */
+
+struct module_reading {
+    struct lr_petsird *petsird;
+    struct lr_petsird_type *type;
+    int corner;
+};
+
+static lr_status take_coordinates(void *user, struct lr_yardl_input *input,
+                                  const struct lr_yardl_type *type)
+{
+    struct module_reading *reading = user;
+    struct lr_yardl_list list;
+    LR_TRY(lr_yardl_list(input, type, &list));
+    if (list.count != 3) {
+        return lr_yardl_error(input, "a corner has %lld coordinates", (long long)list.count);
+    }
+    return lr_petsird_read_floats(input, list.item, 3, reading->type->corners_mm[reading->corner]);
+}
+
+static lr_status take_corners(void *user, struct lr_yardl_input *input,
+                              const struct lr_yardl_type *type)
+{
+    static const struct lr_yardl_field fields[] = {{"c", true, take_coordinates}, {0}};
+    struct module_reading *reading = user;
+    struct lr_yardl_list list;
+    LR_TRY(lr_yardl_list(input, type, &list));
+    if (list.count != 8) {
+        return lr_yardl_error(input, "a crystal has %lld corners, not the 8 of a box",
+                              (long long)list.count);
+    }
+    for (reading->corner = 0; reading->corner < 8; reading->corner++) {
+        LR_TRY(lr_yardl_record(input, list.item, fields, reading));
+    }
+    return LR_OK;
+}
+
+static lr_status take_shape(void *user, struct lr_yardl_input *input,
+                            const struct lr_yardl_type *type)
+{
+    static const struct lr_yardl_field fields[] = {{"corners", true, take_corners}, {0}};
+    struct lr_yardl_part part;
+    LR_TRY(lr_yardl_case(input, type, &part));
+    return part.type != NULL ? lr_yardl_record(input, part.type, fields, user) : LR_OK;
+}
+
+static lr_status take_volume(void *user, struct lr_yardl_input *input,
+                             const struct lr_yardl_type *type)
+{
+    static const struct lr_yardl_field fields[] = {{"shape", true, take_shape}, {0}};
+    return lr_yardl_record(input, type, fields, user);
+}
+
+static lr_status take_element_places(void *user, struct lr_yardl_input *input,
+                                     const struct lr_yardl_type *type)
+{
+    struct module_reading *reading = user;
+    const struct transforms into = {reading->petsird, &reading->type->elements,
+                                    &reading->type->num_elements};
+    return take_transforms(&into, input, type);
+}
+
+static lr_status take_elements(void *user, struct lr_yardl_input *input,
+                               const struct lr_yardl_type *type)
+{
+    static const struct lr_yardl_field fields[] = {
+        {"object", true, take_volume}, {"transforms", true, take_element_places}, {0}};
+    return lr_yardl_record(input, type, fields, user);
+}
+
+static lr_status take_module(void *user, struct lr_yardl_input *input,
+                             const struct lr_yardl_type *type)
+{
+    static const struct lr_yardl_field fields[] = {{"detectingElements", true, take_elements}, {0}};
+    return lr_yardl_record(input, type, fields, user);
+}
+
+static lr_status take_module_places(void *user, struct lr_yardl_input *input,
+                                    const struct lr_yardl_type *type)
+{
+    struct module_reading *reading = user;
+    const struct transforms into = {reading->petsird, &reading->type->modules,
+                                    &reading->type->num_modules};
+    return take_transforms(&into, input, type);
+}
+
+static lr_status prepare_types(struct lr_petsird *petsird, int64_t count)
+{
+    if (petsird->types != NULL || count < 1 || count > LR_PETSIRD_MAX_TYPES) {
+        return lr_yardl_error(petsird->input, "%lld types of modules: 1 to %d are read",
+                              (long long)count, LR_PETSIRD_MAX_TYPES);
+    }
+    petsird->num_types = (int)count;
+    petsird->types = lr_alloc(count, sizeof(*petsird->types), "types of modules", petsird->log);
+    petsird->pairs =
+        lr_alloc(count * count, sizeof(*petsird->pairs), "pairs of types", petsird->log);
+    return petsird->types != NULL && petsird->pairs != NULL ? LR_OK : LR_FAILED;
+}
+
+static lr_status take_replicated(void *user, struct lr_yardl_input *input,
+                                 const struct lr_yardl_type *type)
+{
+    static const struct lr_yardl_field fields[] = {
+        {"object", true, take_module}, {"transforms", true, take_module_places}, {0}};
+    struct lr_petsird *petsird = user;
+    struct lr_yardl_list list;
+    LR_TRY(lr_yardl_list(input, type, &list));
+    LR_TRY(prepare_types(petsird, list.count));
+    for (int k = 0; k < petsird->num_types; k++) {
+        struct module_reading reading = {petsird, &petsird->types[k], 0};
+        reading.type->num_energies = 1;
+        LR_TRY(lr_yardl_record(input, list.item, fields, &reading));
+    }
+    return LR_OK;
+}
+
+static lr_status take_geometry(void *user, struct lr_yardl_input *input,
+                               const struct lr_yardl_type *type)
+{
+    static const struct lr_yardl_field fields[] = {{"replicatedModules", true, take_replicated},
+                                                   {0}};
+    return lr_yardl_record(input, type, fields, user);
+}
+
+/* --- efficiencies --- */
+
+static lr_status take_calibration(void *user, struct lr_yardl_input *input,
+                                  const struct lr_yardl_type *type)
+{
+    return lr_yardl_number(input, type, &((struct lr_petsird *)user)->calibration);
+}
+
+static void widen(struct lr_petsird_range *range, const float *values, int64_t count)
+{
+    for (int64_t k = 0; k < count; k++, range->count++) {
+        range->low = range->count == 0 || values[k] < range->low ? values[k] : range->low;
+        range->high = range->count == 0 || values[k] > range->high ? values[k] : range->high;
+    }
+}
+
+static lr_status take_bin_efficiencies(void *user, struct lr_yardl_input *input,
+                                       const struct lr_yardl_type *type)
+{
+    struct lr_petsird *petsird = user;
+    struct lr_yardl_list list;
+    LR_TRY(lr_yardl_list(input, type, &list));
+    for (int64_t k = 0; k < list.count; k++) {
+        float *values = NULL;
+        struct lr_petsird_floats into = {petsird, &values, 0};
+        lr_status status = lr_petsird_take_floats(&into, input, list.item);
+        if (status == LR_OK && k < petsird->num_types) {
+            widen(&petsird->bin_efficiencies, values, into.count);
+            free(petsird->types[k].efficiencies);
+            petsird->types[k].efficiencies = values;
+            petsird->types[k].num_efficiencies = into.count;
+            continue;
+        }
+        free(values);
+        LR_TRY(status);
+    }
+    return LR_OK;
+}
+
+static lr_status take_pair_efficiencies(void *user, struct lr_yardl_input *input,
+                                        const struct lr_yardl_type *type)
+{
+    return survey(input, type, &((struct lr_petsird *)user)->pair_efficiencies);
+}
+
+static lr_status take_efficiencies(void *user, struct lr_yardl_input *input,
+                                   const struct lr_yardl_type *type)
+{
+    static const struct lr_yardl_field fields[] = {
+        {"calibrationFactor", false, take_calibration},
+        {"detectionBinEfficiencies", false, take_bin_efficiencies},
+        {"modulePairSGIDLUT", false, lr_petsird_take_masks},
+        {"modulePairEfficienciesVectors", false, take_pair_efficiencies},
+        {0}};
+    return lr_yardl_record(input, type, fields, user);
+}
+
+static lr_status take_name(void *user, struct lr_yardl_input *input,
+                           const struct lr_yardl_type *type)
+{
+    struct lr_petsird *petsird = user;
+    return lr_yardl_text(input, type, petsird->name, sizeof(petsird->name));
+}
+
+static lr_status take_alignment(void *user, struct lr_yardl_input *input,
+                                const struct lr_yardl_type *type)
+{
+    struct lr_petsird *petsird = user;
+    struct lr_yardl_part part;
+    LR_TRY(lr_yardl_case(input, type, &part));
+    petsird->has_gantry_alignment = part.type != NULL;
+    return part.type != NULL ? lr_yardl_skip(input, part.type) : LR_OK;
+}
+
+static lr_status take_scanner(void *user, struct lr_yardl_input *input,
+                              const struct lr_yardl_type *type)
+{
+    static const struct lr_yardl_field fields[] = {
+        {"modelName", false, take_name},
+        {"scannerGeometry", true, take_geometry},
+        {"gantryAlignment", false, take_alignment},
+        {"tofBinEdges", false, lr_petsird_take_tof_bins},
+        {"tofResolution", false, lr_petsird_take_resolutions},
+        {"eventEnergyBinEdges", false, lr_petsird_take_energies},
+        {"detectionEfficiencies", false, take_efficiencies},
+        {0}};
+    return lr_yardl_record(input, type, fields, user);
+}
+
+static lr_status take_header(struct lr_petsird *petsird, const struct lr_yardl_type *type)
+{
+    static const struct lr_yardl_field fields[] = {{"scanner", true, take_scanner}, {0}};
+    return lr_yardl_record(petsird->input, type, fields, petsird);
+}
+
+/* --- the whole --- */
+
+static lr_status count_crystals(struct lr_petsird *petsird)
+{
+    for (int k = 0; k < petsird->num_types; k++) {
+        struct lr_petsird_type *type = &petsird->types[k];
+        const int64_t elements = type->num_elements, modules = type->num_modules;
+        const int64_t room = LR_PETSIRD_MAX_CRYSTALS - petsird->num_crystals;
+        if (elements > 0 && modules > room / elements) {
+            return lr_yardl_error(petsird->input, "more than %d crystals: they are not read",
+                                  LR_PETSIRD_MAX_CRYSTALS);
+        }
+        type->first_crystal = petsird->num_crystals;
+        petsird->num_crystals += elements * modules;
+    }
+    return petsird->num_crystals > 0
+               ? LR_OK
+               : lr_yardl_error(petsird->input, "the scanner has no crystals");
+}
+
+const char *lr_petsird_schema_text(const char *version)
+{
+    static const char stem[] = "schema_v";
+    for (int k = 0; k < lr_num_petsird; k++) {
+        const char *name = lr_petsird_table[k].name;
+        if (strncmp(name, stem, strlen(stem)) == 0 && strcmp(name + strlen(stem), version) == 0) {
+            return lr_petsird_table[k].text;
+        }
+    }
+    return NULL;
+}
+
+/* FNV-1a, 64 bits. */
+static uint64_t digest(const char *text)
+{
+    uint64_t value = UINT64_C(0xcbf29ce484222325);
+    for (; *text != '\0'; text++) {
+        value = (value ^ (unsigned char)*text) * UINT64_C(0x100000001b3);
+    }
+    return value;
+}
+
+/* Of the versions' schemas. Those of v0.8.0 to v0.9.1 are the same, and those of v0.11. */
+static void name_version(struct lr_petsird *petsird)
+{
+    static const struct {
+        uint64_t digest;
+        const char *version;
+    } known[] = {
+        {UINT64_C(0x634a030a12bd808d), "0.7.0"},  {UINT64_C(0x6ac86abca1eaf8d9), "0.7.2"},
+        {UINT64_C(0xc74b2338005194bd), "0.9.1"},  {UINT64_C(0xcd4aca807ae1862e), "0.10.0"},
+        {UINT64_C(0x3273d5484fc8122d), "0.11.1"}, {UINT64_C(0x5f30ec72bdbbd883), "0.12.0"},
+    };
+    const uint64_t own = digest(lr_yardl_schema_text(petsird->schema));
+    strcpy(petsird->version, "other");
+    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
+        if (known[k].digest == own) {
+            strcpy(petsird->version, known[k].version);
+        }
+    }
+}
+
+lr_status lr_petsird_open(struct lr_petsird *petsird, const char *path, const lr_log *log)
+{
+    *petsird = (struct lr_petsird){.path = path, .log = log};
+    lr_log_watch(&petsird->watch, log);
+    petsird->input = lr_yardl_open(path, &petsird->watch.log);
+    petsird->schema = petsird->input != NULL ? lr_yardl_read_schema(petsird->input) : NULL;
+    if (petsird->schema == NULL) {
+        return petsird->watch.status;
+    }
+    const struct lr_yardl_type *protocol = lr_yardl_schema_protocol(petsird->schema);
+    if (strcmp(lr_yardl_schema_name(petsird->schema), "PETSIRD") != 0 || protocol->num_parts < 2 ||
+        !protocol->parts[1].type->is_stream) {
+        return lr_error(log, LR_BAD_INPUT,
+                        "%s: holds '%.40s', not PETSIRD's header and time blocks", path,
+                        lr_yardl_schema_name(petsird->schema));
+    }
+    name_version(petsird);
+    petsird->blocks = protocol->parts[1].type;
+    LR_TRY(take_header(petsird, protocol->parts[0].type));
+    return count_crystals(petsird);
+}
+
+void lr_petsird_close(struct lr_petsird *petsird)
+{
+    for (int k = 0; petsird->types != NULL && k < petsird->num_types; k++) {
+        free(petsird->types[k].elements);
+        free(petsird->types[k].modules);
+        free(petsird->types[k].efficiencies);
+    }
+    for (int k = 0; petsird->pairs != NULL && k < petsird->num_types * petsird->num_types; k++) {
+        free(petsird->pairs[k].edges_mm);
+        free(petsird->pairs[k].excluded);
+    }
+    free(petsird->types);
+    free(petsird->pairs);
+    lr_yardl_schema_destroy(petsird->schema);
+    lr_yardl_close(petsird->input);
+    *petsird = (struct lr_petsird){0};
+}

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * SAFIR list mode: 32 bytes that begin with a signature, then little-endian 64-bit records. From the
+ * lowest bit, an event holds ringA:8 ringB:8 detA:16 detB:16 layerA:4 layerB:4 reserved:6 delayed:1
+ * type:1 (layers of 3 bits and 8 reserved in NeuroLF's files), a time mark (type 1) milliseconds in
+ * bits 0 to 47. Sources: STIR's CListRecordSAFIR.h and SAFIRCListmodeInputFileFormat.h. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/events/event_stream.h"
+#include "io/files/c_locale.h"
+#include "io/files/regular_file.h"
+#include "io/scanners/crystal_map.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SIGNATURE_BYTES = 32, RECORD_BYTES = 8, RECORDS_PER_READ = 8192 };
+
+/* What follows the signature's zero byte, to byte 31, is the writer's own. */
+static const struct signature {
+    const char *text;
+    unsigned layer_bits;
+} signatures[] = {
+    {"SAFIR CListModeData", 4},
+    {"MUPET CListModeData", 4},
+    {"NeuroLF CListModeData", 3},
+};
+enum { NUM_SIGNATURES = sizeof(signatures) / sizeof(signatures[0]) };
+
+/* A file being read. */
+struct reader {
+    const char *path;
+    const lr_events_source *source;
+    const lr_log *log;
+    struct lr_crystal_map map;
+    struct lr_event_stream *stream;
+    lr_event_counts counts;
+    struct lr_event_times times;
+    unsigned layer_bits;
+    uint64_t time_ms; /* of the last time mark */
+    int64_t num_records;
+    uint64_t first_unknown;       /* the first event that names an unknown crystal, */
+    int64_t first_unknown_record; /* and where */
+};
+
+/* --- the map beside the events --- */
+
+static bool is_map_name(const char *name)
+{
+    static const char end[] = "crystal_map.txt";
+    const size_t length = strlen(name);
+    return length >= sizeof(end) - 1 && strcmp(name + length - (sizeof(end) - 1), end) == 0;
+}
+
+static char *join_path(const char *folder, size_t folder_length, const char *name,
+                       const lr_log *log)
+{
+    const size_t bytes = folder_length + strlen(name) + 1;
+    char *path = lr_alloc((int64_t)bytes, 1, "a path", log);
+    if (path != NULL) {
+        snprintf(path, bytes, "%.*s%s", (int)folder_length, folder, name);
+    }
+    return path;
+}
+
+/* Looks through an open folder for the one map. `lead`: what precedes its names, "data/". */
+static char *pick_map(DIR *folder, const char *path, size_t lead, const lr_log *log)
+{
+    char *found = NULL;
+    const struct dirent *item;
+    while ((item = readdir(folder)) != NULL) {
+        if (!is_map_name(item->d_name)) {
+            continue;
+        }
+        if (found != NULL) {
+            lr_error(log, LR_BAD_INPUT,
+                     "%s: more than one crystal map lies beside it, %s and %s: name the one to use",
+                     path, found + lead, item->d_name);
+            free(found);
+            return NULL;
+        }
+        found = join_path(path, lead, item->d_name, log);
+        if (found == NULL) {
+            return NULL;
+        }
+    }
+    if (found == NULL) {
+        lr_error(log, LR_BAD_INPUT,
+                 "%s: no crystal map (*crystal_map.txt) lies beside it: name one", path);
+    }
+    return found;
+}
+
+/* To be freed; NULL, logged. */
+static char *find_map(const char *path, const lr_log *log)
+{
+    const char *slash = strrchr(path, '/');
+    const size_t lead = slash ? (size_t)(slash - path) + 1 : 0;
+    char *name = lead > 0 ? join_path(path, lead, "", log) : lr_copy_string(".", log);
+    if (name == NULL) {
+        return NULL;
+    }
+    char *found = NULL;
+    DIR *folder = opendir(name);
+    if (folder == NULL) {
+        lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
+    } else {
+        found = pick_map(folder, path, lead, log);
+        closedir(folder);
+    }
+    free(name);
+    return found;
+}
+
+/* --- records --- */
+
+static uint64_t record_at(const unsigned char *bytes)
+{
+    uint64_t record = 0;
+    for (int k = RECORD_BYTES - 1; k >= 0; k--) {
+        record = record << 8 | bytes[k];
+    }
+    return record;
+}
+
+static uint32_t key_of(const struct reader *reader, uint64_t record, bool is_b)
+{
+    const unsigned bits = reader->layer_bits;
+    const unsigned ring = (unsigned)(record >> (is_b ? 8 : 0)) & 0xff;
+    const unsigned detector = (unsigned)(record >> (is_b ? 32 : 16)) & 0xffff;
+    const unsigned layer = (unsigned)(record >> (is_b ? 48 + bits : 48)) & ((1u << bits) - 1);
+    return lr_crystal_key(ring, detector, layer);
+}
+
+static lr_status take_event(struct reader *reader, uint64_t record, bool is_delayed)
+{
+    const int a = lr_crystal_map_find(&reader->map, key_of(reader, record, false));
+    const int b = lr_crystal_map_find(&reader->map, key_of(reader, record, true));
+    *(is_delayed ? &reader->counts.delayeds : &reader->counts.prompts) += 1;
+    if (a < 0 || b < 0) {
+        if (reader->counts.unknown_crystals++ == 0) {
+            reader->first_unknown = record;
+            reader->first_unknown_record = reader->num_records;
+        }
+        return LR_OK;
+    }
+    const lr_event event = {{a, b}, 0, 1, (uint32_t)reader->time_ms, is_delayed};
+    return lr_event_stream_add(reader->stream, &event);
+}
+
+static lr_status take_record(struct reader *reader, uint64_t record)
+{
+    lr_status status = LR_OK;
+    if (record >> 63 & 1) {
+        reader->counts.time_marks++;
+        reader->time_ms = record & UINT64_C(0xffffffffffff);
+        lr_event_times_add(&reader->times, reader->time_ms);
+    } else {
+        status = take_event(reader, record, (record >> 62 & 1) != 0);
+    }
+    reader->num_records++;
+    return status;
+}
+
+/* --- the file --- */
+
+/* The signature that a file begins with, or would if it were whole; NULL when there is none. */
+static const struct signature *find_signature(const char *start, size_t length)
+{
+    for (int k = 0; k < NUM_SIGNATURES; k++) {
+        const size_t whole = strlen(signatures[k].text) + 1;
+        if (length > 0 && memcmp(start, signatures[k].text, length < whole ? length : whole) == 0) {
+            return &signatures[k];
+        }
+    }
+    return NULL;
+}
+
+bool lr_safir_recognises(const char *start, size_t length)
+{
+    const struct signature *found = find_signature(start, length);
+    return found != NULL && length > strlen(found->text);
+}
+
+static lr_status check_signature(struct reader *reader, FILE *file)
+{
+    char start[SIGNATURE_BYTES];
+    const size_t length = fread(start, 1, sizeof(start), file);
+    if (ferror(file)) {
+        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path,
+                        strerror(errno));
+    }
+    const struct signature *found = find_signature(start, length);
+    if (found == NULL) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: does not begin with '%s', '%s' or '%s', so it is no SAFIR list mode%s",
+                        reader->path, signatures[0].text, signatures[1].text, signatures[2].text,
+                        length == 0 ? ": the file is empty" : "");
+    }
+    if (length < sizeof(start)) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: ends after %zu of the %d bytes before its first record: copy it again",
+                        reader->path, length, SIGNATURE_BYTES);
+    }
+    reader->layer_bits = found->layer_bits;
+    return LR_OK;
+}
+
+static lr_status read_records(struct reader *reader, FILE *file)
+{
+    unsigned char bytes[RECORD_BYTES * RECORDS_PER_READ];
+    size_t length;
+    do {
+        length = fread(bytes, 1, sizeof(bytes), file);
+        for (size_t at = 0; at + RECORD_BYTES <= length; at += RECORD_BYTES) {
+            LR_TRY(take_record(reader, record_at(bytes + at)));
+        }
+    } while (length == sizeof(bytes));
+    if (ferror(file)) {
+        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path,
+                        strerror(errno));
+    }
+    if (length % RECORD_BYTES != 0) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: is truncated: record %lld has %zu of %d bytes: copy it again",
+                        reader->path, (long long)reader->num_records, length % RECORD_BYTES,
+                        RECORD_BYTES);
+    }
+    if (reader->num_records == 0) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: holds no records after its signature: copy it again", reader->path);
+    }
+    return LR_OK;
+}
+
+/* Names the crystal of the first such event that the map lacks. */
+static lr_status report_unknown(const struct reader *reader)
+{
+    const lr_event_counts *counts = &reader->counts;
+    if (counts->unknown_crystals == 0) {
+        return LR_OK;
+    }
+    const int64_t events = counts->prompts + counts->delayeds;
+    const bool is_b =
+        lr_crystal_map_find(&reader->map, key_of(reader, reader->first_unknown, false)) >= 0;
+    const uint32_t key = key_of(reader, reader->first_unknown, is_b);
+    const bool all = counts->unknown_crystals == events;
+    lr_log_write(reader->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
+                 "%s: %lld of %lld %s name crystals that the crystal map lacks, first record "
+                 "%lld with ring %u, detector %u, layer %u: %s",
+                 reader->path, (long long)counts->unknown_crystals, (long long)events,
+                 counts->delayeds > 0 ? "events" : "prompts",
+                 (long long)reader->first_unknown_record, (unsigned)(key >> 20),
+                 (unsigned)(key >> 4 & 0xffff), (unsigned)(key & 15),
+                 all ? "the map belongs to another scanner" : "they are left out");
+    return all ? LR_BAD_INPUT : LR_OK;
+}
+
+static lr_status read_map(struct reader *reader, const char *crystal_map)
+{
+    char *found = crystal_map == NULL ? find_map(reader->path, reader->log) : NULL;
+    const char *path = crystal_map ? crystal_map : found;
+    lr_status status = LR_BAD_INPUT;
+    if (path != NULL) {
+        status = lr_crystal_map_read(path, reader->source->scanner, &reader->map, reader->log);
+    }
+    free(found);
+    return status;
+}
+
+static lr_status read_file(struct reader *reader, FILE *file)
+{
+    LR_TRY(check_signature(reader, file));
+    LR_TRY(read_map(reader, reader->source->companion));
+    if (reader->stream->sink == NULL) {
+        return LR_OK;
+    }
+    LR_TRY(read_records(reader, file));
+    LR_TRY(lr_event_stream_flush(reader->stream));
+    return report_unknown(reader);
+}
+
+static lr_status read_all(struct reader *reader)
+{
+    FILE *file = lr_file_open(reader->path, "", reader->log);
+    if (file == NULL) {
+        return LR_BAD_INPUT;
+    }
+    const lr_status status = read_file(reader, file);
+    fclose(file);
+    return status;
+}
+
+lr_status lr_safir_events(const lr_events_source *source, struct lr_event_stream *stream)
+{
+    struct reader reader = {
+        .path = source->path, .source = source, .log = source->log, .stream = stream};
+    LR_TRY(lr_events_need_scanner(source));
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    const lr_status status = read_all(&reader);
+    stream->info->counts = reader.counts;
+    stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);
+    lr_crystal_map_finish(&reader.map);
+    lr_c_locale_leave(locale);
+    return status;
+}
+
+lr_lor_data *lr_safir_read(const lr_safir_files *files, const lr_lors *lors,
+                           lr_event_counts *counts, const lr_log *log)
+{
+    const lr_events_source source = {
+        .path = files->events,
+        .format = LR_EVENTS_SAFIR,
+        .companion = files->crystal_map,
+        .scanner = lors->scanner,
+        .log = log,
+    };
+    lr_prompts_delayeds data;
+    if (lr_events_bin(&source, lors, &data, NULL) != LR_OK) {
+        return NULL;
+    }
+    lr_lor_data_destroy(data.delayeds);
+    if (counts != NULL) {
+        *counts = data.counts;
+    }
+    return data.prompts;
+}

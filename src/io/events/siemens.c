@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Siemens 32-bit list mode (PETLINK bin addresses): little-endian words. Bit 31 clear: an event,
+ * bit 30 set for a prompt and clear for a delayed one, bits 0 to 29 the address
+ * (plane * views + view) * bins + bin of an uncompressed sinogram. Bit 31 set and bits 30, 29
+ * clear: a time mark, milliseconds in bits 0 to 28. How bins come from crystals is STIR's
+ * numbering for sinograms without arc correction (docs/formats.md). */
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/events/event_stream.h"
+#include "io/events/siemens_header.h"
+#include "io/files/regular_file.h"
+#include "io/lor_data/sinogram.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { WORD_BYTES = 4, WORDS_PER_READ = 16384 };
+
+/* What the sinograms of a Biograph mMR are where no header says it. */
+enum { MMR_CRYSTALS_AROUND = 504, MMR_RINGS = 64, MMR_BINS = 344, MMR_RING_DIFFERENCE = 60 };
+
+static const int64_t words_per_note = INT64_C(1) << 28; /* a sentence for each GiB */
+static const char header_text[] = "!INTERFILE";
+
+/* How addresses come from crystals. */
+struct layout {
+    struct lr_sinogram_rings sinogram;
+    int bins, views, max_ring_difference;
+    int64_t num_planes;
+    int32_t (*ring_of)[2]; /* owned [num_planes] rings of det1 and det2, as the file counts them */
+};
+
+struct reader {
+    const char *path;
+    const lr_scanner *scanner;
+    const lr_log *log;
+    struct lr_siemens_header header;
+    struct layout layout;
+    struct lr_event_stream *stream;
+    lr_event_counts counts;
+    struct lr_event_times times;
+    uint32_t time_ms; /* of the last time mark */
+    int64_t num_words;
+    uint32_t first_unknown;     /* the first word that names no crystals, */
+    int64_t first_unknown_word; /* and where */
+};
+
+/* --- the scanner --- */
+
+/* One virtual crystal precedes each module, and place 0 is that of position 0. */
+static lr_status number_crystals(struct reader *reader)
+{
+    const struct lr_sinogram_gaps gaps = {1, 0};
+    const lr_scanner *scanner = reader->scanner;
+    struct lr_sinogram_rings *sinogram = &reader->layout.sinogram;
+    LR_TRY(lr_sinogram_rings_create(sinogram, scanner, &gaps, reader->path, reader->log));
+    if (sinogram->around != scanner->num_positions * (scanner->modules[0].crystals[0] + 1)) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: Siemens list mode numbers the crystals of a ring with one module at "
+                        "each place, and %s is not one: it has panels of several blocks",
+                        reader->path, scanner->name);
+    }
+    return LR_OK;
+}
+
+/* --- the sinogram --- */
+
+static lr_status disagree(const struct reader *reader, const char *what, int64_t header,
+                          int64_t scanner)
+{
+    return lr_error(reader->log, LR_BAD_INPUT,
+                    "%s: the header gives %lld %s where %s has %lld: it belongs to another scanner",
+                    reader->header.path, (long long)header, what, reader->scanner->name,
+                    (long long)scanner);
+}
+
+/* What this reader cannot spell out. */
+static lr_status check_format(const struct reader *reader)
+{
+    const struct lr_siemens_header *header = &reader->header;
+    if (header->word_bits >= 0 && header->word_bits != 32) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: words of %lld bits: only list mode of 32 bits can be read",
+                        header->path, (long long)header->word_bits);
+    }
+    if (header->axial_compression > 1) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: planes are compressed axially by %lld, so that crystals cannot be "
+                        "told: only list mode with axial compression 1 can be read",
+                        header->path, (long long)header->axial_compression);
+    }
+    if (header->tof_bins > 1) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: %lld time-of-flight bins: only list mode without time of flight can "
+                        "be read",
+                        header->path, (long long)header->tof_bins);
+    }
+    return LR_OK;
+}
+
+static lr_status settle_bins(struct reader *reader)
+{
+    const struct lr_siemens_header *header = &reader->header;
+    struct layout *layout = &reader->layout;
+    const bool is_mmr =
+        layout->sinogram.around == MMR_CRYSTALS_AROUND && layout->sinogram.rings == MMR_RINGS;
+    if (header->bins < 0 && !is_mmr) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: how many bins a projection of %s has is not known: name the header "
+                        "that belongs to it, with its 'number of projections'",
+                        reader->path, reader->scanner->name);
+    }
+    const int64_t bins = header->bins >= 0 ? header->bins : MMR_BINS;
+    if (bins < 1 || bins > layout->sinogram.around) {
+        return disagree(reader, "bins a projection", bins, layout->sinogram.around);
+    }
+    layout->bins = (int)bins;
+    return LR_OK;
+}
+
+static lr_status settle_ring_difference(struct reader *reader)
+{
+    const struct lr_siemens_header *header = &reader->header;
+    struct layout *layout = &reader->layout;
+    const bool is_mmr =
+        layout->sinogram.around == MMR_CRYSTALS_AROUND && layout->sinogram.rings == MMR_RINGS;
+    const int64_t usual = is_mmr ? MMR_RING_DIFFERENCE : layout->sinogram.rings - 1;
+    const int64_t largest = header->max_ring_difference >= 0 ? header->max_ring_difference : usual;
+    if (largest >= layout->sinogram.rings) {
+        return disagree(reader, "as largest ring difference", largest, layout->sinogram.rings);
+    }
+    layout->max_ring_difference = (int)largest;
+    return LR_OK;
+}
+
+static lr_status settle_sinogram(struct reader *reader)
+{
+    const struct lr_siemens_header *header = &reader->header;
+    struct layout *layout = &reader->layout;
+    LR_TRY(check_format(reader));
+    layout->views = layout->sinogram.around / 2;
+    if (header->rings >= 0 && header->rings != layout->sinogram.rings) {
+        return disagree(reader, "rings", header->rings, layout->sinogram.rings);
+    }
+    if (header->views >= 0 && header->views != layout->views) {
+        return disagree(reader, "views", header->views, layout->views);
+    }
+    LR_TRY(settle_bins(reader));
+    return settle_ring_difference(reader);
+}
+
+/* Planes of segment 0, -1, +1, -2 ... ; det2's ring less det1's is the segment. */
+static lr_status number_planes(struct reader *reader)
+{
+    struct layout *layout = &reader->layout;
+    const int largest = layout->max_ring_difference;
+    layout->num_planes =
+        (2 * (int64_t)largest + 1) * layout->sinogram.rings - largest * (largest + 1);
+    layout->ring_of =
+        lr_alloc(layout->num_planes, sizeof(*layout->ring_of), "sinogram planes", reader->log);
+    if (layout->ring_of == NULL) {
+        return LR_FAILED;
+    }
+    int64_t plane = 0;
+    for (int k = 0; k <= 2 * largest; k++) {
+        const int apart = (k + 1) / 2;
+        const int lead = k % 2 == 1 ? apart : 0, lag = apart - lead; /* odd k: negative segments */
+        for (int a = 0; a < layout->sinogram.rings - apart; a++, plane++) {
+            layout->ring_of[plane][0] = (int32_t)(a + lead);
+            layout->ring_of[plane][1] = (int32_t)(a + lag);
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status make_layout(struct reader *reader)
+{
+    LR_TRY(number_crystals(reader));
+    LR_TRY(settle_sinogram(reader));
+    return number_planes(reader);
+}
+
+/* --- words --- */
+
+/* The crystals of an address; -1 for virtual ones and planes that there are not. */
+static void crystals_of(const struct layout *layout, uint32_t address, int32_t crystals[2])
+{
+    const int bin = (int)(address % (uint32_t)layout->bins);
+    const int view = (int)(address / (uint32_t)layout->bins % (uint32_t)layout->views);
+    const int64_t plane = address / (uint32_t)layout->bins / (uint32_t)layout->views;
+    crystals[0] = crystals[1] = -1;
+    if (plane >= layout->num_planes) {
+        return;
+    }
+    int places[2];
+    lr_sinogram_places(layout->sinogram.around,
+                       &(struct lr_sinogram_bin){view, bin - layout->bins / 2}, places);
+    lr_sinogram_crystals(&layout->sinogram, places, layout->ring_of[plane], crystals);
+}
+
+static lr_status take_event(struct reader *reader, uint32_t word, bool is_delayed)
+{
+    int32_t crystals[2];
+    crystals_of(&reader->layout, word & 0x3fffffff, crystals);
+    *(is_delayed ? &reader->counts.delayeds : &reader->counts.prompts) += 1;
+    if (crystals[0] < 0 || crystals[1] < 0) {
+        if (reader->counts.unknown_crystals++ == 0) {
+            reader->first_unknown = word;
+            reader->first_unknown_word = reader->num_words;
+        }
+        return LR_OK;
+    }
+    const lr_event event = {{crystals[0], crystals[1]}, 0, 1, reader->time_ms, is_delayed};
+    return lr_event_stream_add(reader->stream, &event);
+}
+
+static lr_status take_word(struct reader *reader, uint32_t word)
+{
+    lr_status status = LR_OK;
+    if (word >> 31 == 0) {
+        status = take_event(reader, word, (word >> 30 & 1) == 0);
+    } else if ((word >> 29 & 3) == 0) {
+        reader->counts.time_marks++;
+        reader->time_ms = word & 0x1fffffff;
+        lr_event_times_add(&reader->times, reader->time_ms);
+    } else {
+        reader->counts.other_words++;
+    }
+    reader->num_words++;
+    return status;
+}
+
+/* --- the file --- */
+
+static uint32_t word_at(const unsigned char *bytes)
+{
+    return (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+           (uint32_t)bytes[3] << 24;
+}
+
+static lr_status take_piece(struct reader *reader, const unsigned char *bytes, size_t length)
+{
+    if (reader->num_words == 0 && length >= sizeof(header_text) - 1 &&
+        memcmp(bytes, header_text, sizeof(header_text) - 1) == 0) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: this is a header: name the list mode (.l) and give this as its header",
+                        reader->path);
+    }
+    for (size_t at = 0; at + WORD_BYTES <= length; at += WORD_BYTES) {
+        LR_TRY(take_word(reader, word_at(bytes + at)));
+    }
+    if (reader->num_words % words_per_note == 0 && reader->num_words > 0) {
+        lr_info(reader->log, "%s: %lld GiB read", reader->path,
+                (long long)(reader->num_words / words_per_note));
+    }
+    return LR_OK;
+}
+
+static lr_status check_end(const struct reader *reader, size_t rest)
+{
+    if (rest != 0) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: is truncated: word %lld has %zu of %d bytes: copy it again",
+                        reader->path, (long long)reader->num_words, rest, WORD_BYTES);
+    }
+    if (reader->num_words == 0) {
+        return lr_error(reader->log, LR_BAD_INPUT, "%s: holds no words: copy it again",
+                        reader->path);
+    }
+    if (reader->header.num_words > reader->num_words) {
+        lr_warn(reader->log,
+                "%s: holds %lld words where its header tells of %lld: it is a part of the "
+                "acquisition",
+                reader->path, (long long)reader->num_words, (long long)reader->header.num_words);
+    }
+    return LR_OK;
+}
+
+static lr_status read_words(struct reader *reader, FILE *file)
+{
+    unsigned char bytes[WORD_BYTES * WORDS_PER_READ];
+    size_t length;
+    do {
+        length = fread(bytes, 1, sizeof(bytes), file);
+        LR_TRY(take_piece(reader, bytes, length));
+    } while (length == sizeof(bytes));
+    if (ferror(file)) {
+        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s", reader->path,
+                        strerror(errno));
+    }
+    return check_end(reader, length % WORD_BYTES);
+}
+
+/* Tells of events without crystals; a file that has no others is another scanner's. */
+static lr_status report_unknown(const struct reader *reader)
+{
+    const lr_event_counts *counts = &reader->counts;
+    const int64_t events = counts->prompts + counts->delayeds;
+    if (events == 0) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: none of its %lld words is an event: it is no Siemens list mode of 32 "
+                        "bits",
+                        reader->path, (long long)reader->num_words);
+    }
+    if (counts->unknown_crystals == 0) {
+        return LR_OK;
+    }
+    const bool all = counts->unknown_crystals == events;
+    lr_log_write(reader->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
+                 "%s: %lld of %lld events name crystals that %s lacks, first word %lld (0x%08x): "
+                 "%s",
+                 reader->path, (long long)counts->unknown_crystals, (long long)events,
+                 reader->scanner->name, (long long)reader->first_unknown_word,
+                 (unsigned)reader->first_unknown,
+                 all ? "the file belongs to another scanner" : "they are left out");
+    return all ? LR_BAD_INPUT : LR_OK;
+}
+
+/* Skips what the header says comes before the words. */
+static lr_status read_from(struct reader *reader, FILE *file)
+{
+    const int64_t offset = reader->header.offset_bytes > 0 ? reader->header.offset_bytes : 0;
+    if (offset > INT32_MAX || (offset > 0 && fseek(file, (long)offset, SEEK_SET) != 0)) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: the %lld bytes before the words that its header tells of cannot be "
+                        "skipped",
+                        reader->path, (long long)offset);
+    }
+    if (reader->stream->sink == NULL) {
+        return LR_OK;
+    }
+    LR_TRY(read_words(reader, file));
+    LR_TRY(lr_event_stream_flush(reader->stream));
+    return report_unknown(reader);
+}
+
+static lr_status read_all(struct reader *reader, const char *header)
+{
+    FILE *file = lr_file_open(reader->path, "", reader->log);
+    if (file == NULL) {
+        return LR_BAD_INPUT;
+    }
+    lr_status status = lr_siemens_header_read(header, reader->path, &reader->header, reader->log);
+    if (status == LR_OK) {
+        status = make_layout(reader);
+    }
+    if (status == LR_OK) {
+        status = read_from(reader, file);
+    }
+    fclose(file);
+    return status;
+}
+
+lr_status lr_siemens_events(const lr_events_source *source, struct lr_event_stream *stream)
+{
+    struct reader reader = {
+        .path = source->path, .scanner = source->scanner, .log = source->log, .stream = stream};
+    LR_TRY(lr_events_need_scanner(source));
+    const lr_status status = read_all(&reader, source->companion);
+    stream->info->counts = reader.counts;
+    stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);
+    lr_siemens_header_finish(&reader.header);
+    lr_sinogram_rings_finish(&reader.layout.sinogram);
+    free(reader.layout.ring_of);
+    return status;
+}
+
+lr_status lr_siemens_read(const lr_siemens_files *files, const lr_lors *lors,
+                          lr_prompts_delayeds *data, const lr_log *log)
+{
+    const lr_events_source source = {
+        .path = files->events,
+        .format = LR_EVENTS_SIEMENS,
+        .companion = files->header,
+        .scanner = lors->scanner,
+        .log = log,
+    };
+    return lr_events_bin(&source, lors, data, NULL);
+}

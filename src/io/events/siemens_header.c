@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "io/events/siemens_header.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/files/interfile.h"
+#include "io/files/regular_file.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_NAME = 4096 };
+
+static const struct lr_siemens_header empty = {NULL, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+
+/* --- one file --- */
+
+/* A number that may not be negative. */
+static lr_status take_number(const struct lr_interfile *file, const char *key, int64_t *number)
+{
+    LR_TRY(lr_interfile_integer(file, key, 0, number));
+    const char *value = lr_interfile_text(file, key, 0);
+    if (value != NULL && *number < 0) {
+        return lr_error(file->log, LR_BAD_INPUT,
+                        "%s:%d: '%s' must be a whole number, found '%.64s'", file->path,
+                        lr_interfile_line(file, key, 0), key, value);
+    }
+    return LR_OK;
+}
+
+static lr_status take_numbers(const struct lr_interfile *file, struct lr_siemens_header *header)
+{
+    const struct {
+        const char *key;
+        int64_t *value;
+    } known[] = {
+        {"lm event and tag words format (bits)", &header->word_bits},
+        {"axial compression", &header->axial_compression},
+        {"maximum ring difference", &header->max_ring_difference},
+        {"number of projections", &header->bins},
+        {"number of views", &header->views},
+        {"number of rings", &header->rings},
+        {"number of tof time bins", &header->tof_bins},
+        {"data offset in bytes", &header->offset_bytes},
+        {"total listmode word counts", &header->num_words},
+    };
+    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
+        LR_TRY(take_number(file, known[k].key, known[k].value));
+    }
+    return LR_OK;
+}
+
+static lr_status take_header(const struct lr_interfile *file, struct lr_siemens_header *header)
+{
+    *header = empty;
+    if (!file->text.has_start) {
+        return lr_error(file->log, LR_BAD_INPUT,
+                        "%s: does not begin with '!INTERFILE', so it is no Siemens header",
+                        file->path);
+    }
+    const char *format = lr_interfile_text(file, "data format", 0);
+    if (format != NULL && strcmp(format, "CoincidenceList") != 0) {
+        return lr_error(file->log, LR_BAD_INPUT,
+                        "%s:%d: the header describes '%.64s', not list mode (CoincidenceList)",
+                        file->path, lr_interfile_line(file, "data format", 0), format);
+    }
+    return take_numbers(file, header);
+}
+
+static lr_status read_named(const char *path, struct lr_siemens_header *header, const lr_log *log)
+{
+    struct lr_interfile file;
+    LR_TRY(lr_interfile_read(&file, path, log));
+    const lr_status status = take_header(&file, header);
+    if (status == LR_OK) {
+        header->path = file.path;
+        file.path = NULL;
+    }
+    lr_interfile_finish(&file);
+    return status;
+}
+
+/* --- beside the events --- */
+
+/* A search through the folder of the events. */
+struct search {
+    const char *events, *name; /* path, and its last part */
+    char *folder;              /* with the slash; "" = here */
+    char *found;
+    const lr_log *log;
+};
+
+static char *join(const struct search *search, const char *name)
+{
+    const size_t bytes = strlen(search->folder) + strlen(name) + 1;
+    char *path = lr_alloc((int64_t)bytes, 1, "a path", search->log);
+    if (path != NULL) {
+        snprintf(path, bytes, "%s%s", search->folder, name);
+    }
+    return path;
+}
+
+/* Whether that file is a header and names the events. Others are passed over without a word. */
+static bool belongs(const struct search *search, const char *path)
+{
+    struct lr_siemens_header header;
+    struct lr_interfile file;
+    if (lr_interfile_read(&file, path, NULL) != LR_OK) {
+        return false;
+    }
+    const char *name = lr_interfile_text(&file, "name of data file", 0);
+    const bool found =
+        name != NULL && strcmp(name, search->name) == 0 && take_header(&file, &header) == LR_OK;
+    lr_interfile_finish(&file);
+    return found;
+}
+
+static bool is_header_name(const char *name)
+{
+    const char *part = strstr(name, ".hdr");
+    return part != NULL && (part[4] == '\0' || part[4] == '.');
+}
+
+/* Takes a file of the folder when it is the one; a second one is an error. */
+static lr_status consider(struct search *search, const char *name)
+{
+    if (!is_header_name(name)) {
+        return LR_OK;
+    }
+    char *path = join(search, name);
+    if (path == NULL) {
+        return LR_FAILED;
+    }
+    if (!belongs(search, path)) {
+        free(path);
+        return LR_OK;
+    }
+    if (search->found != NULL) {
+        const lr_status status = lr_error(search->log, LR_BAD_INPUT,
+                                          "%s: more than one header names it, %s and %s: name the "
+                                          "one to use",
+                                          search->events, search->found, path);
+        free(path);
+        return status;
+    }
+    search->found = path;
+    return LR_OK;
+}
+
+static lr_status search_folder(struct search *search)
+{
+    DIR *folder = opendir(*search->folder != '\0' ? search->folder : ".");
+    lr_status status = LR_OK;
+    if (folder == NULL) {
+        return LR_OK; /* a folder that may not be listed has no header that could be found */
+    }
+    const struct dirent *item;
+    while (status == LR_OK && (item = readdir(folder)) != NULL) {
+        status = consider(search, item->d_name);
+    }
+    closedir(folder);
+    return status;
+}
+
+/* EVENTS.hdr goes before all others. */
+static lr_status search_beside(struct search *search)
+{
+    char own[MAX_NAME];
+    snprintf(own, sizeof(own), "%s.hdr", search->name);
+    search->found = join(search, own);
+    if (search->found == NULL) {
+        return LR_FAILED;
+    }
+    FILE *file = lr_file_open(search->found, "", NULL);
+    if (file != NULL) {
+        fclose(file);
+        return LR_OK;
+    }
+    free(search->found);
+    search->found = NULL;
+    return search_folder(search);
+}
+
+static lr_status find_beside(struct search *search)
+{
+    const char *slash = strrchr(search->events, '/');
+    search->name = slash != NULL ? slash + 1 : search->events;
+    search->folder = lr_copy_string(search->events, search->log);
+    if (search->folder == NULL) {
+        return LR_FAILED;
+    }
+    search->folder[search->name - search->events] = '\0';
+    return search_beside(search);
+}
+
+lr_status lr_siemens_header_read(const char *path, const char *events,
+                                 struct lr_siemens_header *header, const lr_log *log)
+{
+    *header = empty;
+    if (path != NULL) {
+        return read_named(path, header, log);
+    }
+    struct search search = {.events = events, .log = log};
+    lr_status status = find_beside(&search);
+    if (status == LR_OK && search.found != NULL) {
+        status = read_named(search.found, header, log);
+    }
+    free(search.folder);
+    free(search.found);
+    return status;
+}
+
+void lr_siemens_header_finish(struct lr_siemens_header *header)
+{
+    free(header->path);
+    *header = (struct lr_siemens_header){0};
+}

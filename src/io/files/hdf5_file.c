@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "io/files/hdf5_file.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/files/hdf5_driver.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct lr_hdf5_quiet hush(void)
+{
+    struct lr_hdf5_quiet quiet = {0};
+    H5Eget_auto2(H5E_DEFAULT, &quiet.print, &quiet.user);
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+    return quiet;
+}
+
+static void restore(struct lr_hdf5_quiet quiet)
+{
+    H5Eset_auto2(H5E_DEFAULT, quiet.print, quiet.user);
+}
+
+static herr_t take_first(unsigned number, const H5E_error2_t *error, void *user)
+{
+    if (number == 0 && error->desc != NULL) {
+        snprintf(user, 200, "%s", error->desc);
+    }
+    return 0;
+}
+
+/* The innermost reason on HDF5's error stack, one line; "" when there is none. */
+static void get_reason(char text[200])
+{
+    text[0] = '\0';
+    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, take_first, text);
+    for (char *c = text; *c != '\0'; c++) {
+        if (*c == '\n') {
+            *c = ' ';
+        }
+    }
+}
+
+lr_status lr_hdf5_output_fail(struct lr_hdf5_output *out, const char *what)
+{
+    if (out->output.error == 0 && !out->broken) {
+        char text[200];
+        out->broken = true;
+        get_reason(text);
+        lr_log_write(out->output.log, LR_LOG_ERROR, LR_FAILED, "cannot write %s to %s: %s%s", what,
+                     out->output.path, text[0] != '\0' ? "HDF5 says: " : "no memory", text);
+    }
+    return LR_FAILED;
+}
+
+lr_status lr_hdf5_output_check(const struct lr_hdf5_output *out)
+{
+    return out->output.error == 0 && !out->broken ? LR_OK : LR_FAILED;
+}
+
+static bool put_root(hid_t file, const char *content)
+{
+    return lr_hdf5_put_string(file, "program", "LORaster") &&
+           lr_hdf5_put_string(file, "version", lr_version()) &&
+           lr_hdf5_put_string(file, "content", content) &&
+           lr_hdf5_put_string(file, "frame",
+                              "right-handed, millimetres, z along the scanner's axis, origin at "
+                              "the scanner's centre");
+}
+
+/* Makes the HDF5 file on an open output. */
+static bool create_file(struct lr_hdf5_output *out, struct lr_hdf5_layout *layout)
+{
+    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    out->driver = access < 0 ? -1 : lr_hdf5_driver_set(access, &out->output, layout);
+    if (out->driver >= 0) {
+        out->file = H5Fcreate(out->output.target, H5F_ACC_TRUNC, H5P_DEFAULT, access);
+    }
+    if (access >= 0) {
+        H5Pclose(access);
+    }
+    return out->file >= 0;
+}
+
+/* The library crashes, or ends the program, where it gets no memory for what it keeps of a file. */
+static lr_status need_memory(const lr_log *log)
+{
+    enum { ROOM_BYTES = 16 << 20 };
+    void *room = lr_alloc(ROOM_BYTES, 1, "writing HDF5", log);
+    free(room);
+    return room != NULL ? LR_OK : LR_FAILED;
+}
+
+lr_status lr_hdf5_output_open(struct lr_hdf5_output *out, const char *path, const char *content,
+                              const lr_log *log)
+{
+    *out = (struct lr_hdf5_output){.driver = -1, .file = -1};
+    LR_TRY(need_memory(log));
+    LR_TRY(lr_output_open(&out->output, path, log));
+    if (out->output.in_place) {
+        lr_output_abandon(&out->output);
+        return lr_error(
+            log, LR_USAGE,
+            "cannot write HDF5 to %s: it is a device or a pipe: give the name of a file", path);
+    }
+    return lr_hdf5_output_begin(out, content, NULL);
+}
+
+lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content,
+                               struct lr_hdf5_layout *layout)
+{
+    out->driver = out->file = -1;
+    out->broken = false;
+    out->quiet = hush();
+    if (!create_file(out, layout) || !put_root(out->file, content)) {
+        (void)lr_hdf5_output_fail(out, "the file");
+        lr_hdf5_output_abandon(out);
+        return LR_FAILED;
+    }
+    return LR_OK;
+}
+
+static void close_file(struct lr_hdf5_output *out)
+{
+    if (out->file >= 0 && H5Fclose(out->file) < 0) {
+        (void)lr_hdf5_output_fail(out, "the end of the file");
+    }
+    if (out->driver >= 0) {
+        H5FDunregister(out->driver);
+    }
+    out->file = out->driver = -1;
+    restore(out->quiet);
+}
+
+lr_status lr_hdf5_output_finish(struct lr_hdf5_output *out)
+{
+    close_file(out);
+    if (out->broken) {
+        lr_output_abandon(&out->output);
+        return LR_FAILED;
+    }
+    return lr_output_finish(&out->output);
+}
+
+void lr_hdf5_output_cancel(struct lr_hdf5_output *out)
+{
+    if (out->output.error == 0) {
+        out->output.error = ECANCELED;
+    }
+}
+
+void lr_hdf5_output_abandon(struct lr_hdf5_output *out)
+{
+    lr_hdf5_output_cancel(out); /* what HDF5 still holds need not reach the disk */
+    close_file(out);
+    lr_output_abandon(&out->output);
+}
+
+hid_t lr_hdf5_file_type(hid_t native)
+{
+    const hid_t type = H5Tcopy(native);
+    if (type >= 0) {
+        H5Tset_order(type, H5T_ORDER_LE);
+    }
+    return type;
+}
+
+bool lr_hdf5_put_string(hid_t object, const char *name, const char *text)
+{
+    const hid_t type = H5Tcopy(H5T_C_S1);
+    const hid_t space = H5Screate(H5S_SCALAR);
+    H5Tset_size(type, H5T_VARIABLE);
+    H5Tset_cset(type, H5T_CSET_UTF8);
+    const hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    const bool done = attribute >= 0 && H5Awrite(attribute, type, &text) >= 0;
+    if (attribute >= 0) {
+        H5Aclose(attribute);
+    }
+    H5Sclose(space);
+    H5Tclose(type);
+    return done;
+}
+
+bool lr_hdf5_put_numbers(hid_t object, const char *name, hid_t native, int count,
+                         const void *numbers)
+{
+    const hsize_t extent = (hsize_t)count;
+    const hid_t type = lr_hdf5_file_type(native);
+    const hid_t space = count == 0 ? H5Screate(H5S_SCALAR) : H5Screate_simple(1, &extent, NULL);
+    const hid_t attribute = H5Acreate2(object, name, type, space, H5P_DEFAULT, H5P_DEFAULT);
+    const bool done = attribute >= 0 && H5Awrite(attribute, native, numbers) >= 0;
+    if (attribute >= 0) {
+        H5Aclose(attribute);
+    }
+    H5Sclose(space);
+    H5Tclose(type);
+    return done;
+}
+
+/* Without the hour of writing, so that the same numbers give the same bytes. */
+static hid_t plain_layout(void)
+{
+    const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_obj_track_times(layout, false);
+    return layout;
+}
+
+static bool put_dataset(hid_t group, const char *name, hid_t native, hid_t space, hid_t layout,
+                        const void *numbers)
+{
+    const hid_t type = lr_hdf5_file_type(native);
+    const hid_t dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, layout, H5P_DEFAULT);
+    bool done = dataset >= 0;
+    if (done && H5Sget_simple_extent_npoints(space) > 0) {
+        done = H5Dwrite(dataset, native, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0;
+    }
+    if (dataset >= 0) {
+        done = H5Dclose(dataset) >= 0 && done;
+    }
+    H5Tclose(type);
+    return done;
+}
+
+bool lr_hdf5_put_array(hid_t group, const char *name, hid_t native, const int64_t shape[2],
+                       const void *numbers)
+{
+    const hsize_t extent[2] = {(hsize_t)shape[0], (hsize_t)shape[1]};
+    const hid_t space = H5Screate_simple(shape[1] == 0 ? 1 : 2, extent, NULL);
+    const hid_t layout = plain_layout();
+    const bool done = put_dataset(group, name, native, space, layout, numbers);
+    H5Pclose(layout);
+    H5Sclose(space);
+    return done;
+}
+
+/* A layout of chunks of shuffled and compressed bytes; a chunk is no longer than the dataset. */
+static hid_t compressed_layout(int64_t count, int level)
+{
+    const hsize_t chunk = count < lr_hdf5_chunk ? (hsize_t)count : (hsize_t)lr_hdf5_chunk;
+    const hid_t layout = plain_layout();
+    H5Pset_chunk(layout, 1, &chunk);
+    H5Pset_shuffle(layout);
+    H5Pset_deflate(layout, (unsigned)level);
+    return layout;
+}
+
+/* Counts compress to a few percent within a second; the digits of expected values do not, and
+ * trying would take most of the time of writing them. */
+static bool worth_compressing(const float *values, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        if (values[i] != floorf(values[i])) {
+            return false;
+        }
+    }
+    return count > lr_hdf5_chunk;
+}
+
+bool lr_hdf5_put_values(hid_t group, const char *name, const float *values, int64_t count)
+{
+    if (!worth_compressing(values, count)) {
+        return lr_hdf5_put_array(group, name, H5T_NATIVE_FLOAT, (int64_t[2]){count, 0}, values);
+    }
+    const hsize_t extent = (hsize_t)count;
+    const hid_t space = H5Screate_simple(1, &extent, NULL);
+    const hid_t layout = compressed_layout(count, 1);
+    const bool done = put_dataset(group, name, H5T_NATIVE_FLOAT, space, layout, values);
+    H5Pclose(layout);
+    H5Sclose(space);
+    return done;
+}
+
+bool lr_hdf5_series_open(struct lr_hdf5_series *series, hid_t group, const char *name, hid_t native,
+                         int64_t count, int level)
+{
+    const hsize_t extent = (hsize_t)count;
+    const hid_t space = H5Screate_simple(1, &extent, NULL);
+    const hid_t layout = level > 0 && count > 0 ? compressed_layout(count, level) : plain_layout();
+    const hid_t type = lr_hdf5_file_type(native);
+    *series = (struct lr_hdf5_series){.native = native};
+    series->dataset = H5Dcreate2(group, name, type, space, H5P_DEFAULT, layout, H5P_DEFAULT);
+    H5Tclose(type);
+    H5Pclose(layout);
+    H5Sclose(space);
+    return series->dataset >= 0;
+}
+
+bool lr_hdf5_series_append(struct lr_hdf5_series *series, const void *numbers, int64_t count)
+{
+    const hsize_t start = (hsize_t)series->written, extent = (hsize_t)count;
+    if (count == 0) {
+        return true;
+    }
+    const hid_t file_space = H5Dget_space(series->dataset);
+    const hid_t memory_space = H5Screate_simple(1, &extent, NULL);
+    const bool done =
+        H5Sselect_hyperslab(file_space, H5S_SELECT_SET, &start, NULL, &extent, NULL) >= 0 &&
+        H5Dwrite(series->dataset, series->native, memory_space, file_space, H5P_DEFAULT, numbers) >=
+            0;
+    H5Sclose(memory_space);
+    H5Sclose(file_space);
+    series->written += count;
+    return done;
+}
+
+bool lr_hdf5_series_close(struct lr_hdf5_series *series)
+{
+    const bool done = series->dataset < 0 || H5Dclose(series->dataset) >= 0;
+    series->dataset = -1;
+    return done;
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * HDF5 files read with sentences. HDF5 1.10 crashes, runs in circles and asks for terabytes when
+ * bytes of a file are wrong, so a program of its own reads (io/files/hdf5_process.h): when that
+ * ends early the file is damaged, and nothing else happens. It may take 512 MiB and four times the file's size of memory
+ * and ten seconds of the processor's time a request; it is ended when it is silent for a minute. */
+#ifndef LR_IO_HDF5_INPUT_H
+#define LR_IO_HDF5_INPUT_H
+
+#include <lr/log.h>
+#include <stddef.h>
+
+/* An HDF5 file open for reading. One thread at a time. */
+struct lr_hdf5_input {
+    const lr_log *log; /* the caller's, until the reading process has died: that is one sentence,
+                          and what follows from it is not logged */
+    const char *path;  /* the caller's */
+    int64_t file_bytes;
+    struct lr_hdf5_process *process;
+};
+
+/* What numbers are converted to. */
+enum lr_hdf5_number { LR_HDF5_INT32, LR_HDF5_INT64, LR_HDF5_FLOAT, LR_HDF5_DOUBLE };
+
+/* errors: LR_BAD_INPUT, logged, for a file that is missing, no regular file, no HDF5, truncated,
+ * or that HDF5 does not survive; LR_FAILED where no process can be started. Nothing to close then. */
+lr_status lr_hdf5_input_open(struct lr_hdf5_input *in, const char *path, const lr_log *log);
+void lr_hdf5_input_close(struct lr_hdf5_input *in);
+
+/* Not LR_OK where the reading process has died, so that an attribute that seemed not to be there
+ * is not taken for one that is not there. For the end of what reads attributes. */
+lr_status lr_hdf5_input_check(const struct lr_hdf5_input *in);
+
+/* The same, for who comes back to an open file: says so. */
+lr_status lr_hdf5_input_need(const struct lr_hdf5_input *in);
+
+bool lr_hdf5_has(const struct lr_hdf5_input *in, const char *name);
+
+/* Checks that `name` is a dataset of numbers (whole ones when asked) with `rank` dimensions, and
+ * gives its shape. errors: LR_BAD_INPUT, logged. */
+lr_status lr_hdf5_shape(const struct lr_hdf5_input *in, const char *name, bool whole,
+                        int64_t shape[2], int rank);
+
+/* Bytes that a dataset takes in the file; 0 where there is none. */
+int64_t lr_hdf5_stored_bytes(const struct lr_hdf5_input *in, const char *name);
+
+/* Reads all of a dataset whose shape was checked, as lr_hdf5_shape gave it. */
+lr_status lr_hdf5_get(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,
+                      const int64_t shape[2], void *numbers);
+
+/* Entries range[0] .. range[0] + range[1] - 1 of a dataset of one dimension. */
+lr_status lr_hdf5_get_part(const struct lr_hdf5_input *in, const char *name,
+                           enum lr_hdf5_number number, const int64_t range[2], void *numbers);
+
+/* A string attribute of the object `name`, cut to fit; false when it is not there. */
+bool lr_hdf5_get_string(const struct lr_hdf5_input *in, const char *name, const char *attribute,
+                        char *text, size_t bytes);
+
+/* An attribute of exactly `count` numbers; false when it is not there. */
+bool lr_hdf5_get_int(const struct lr_hdf5_input *in, const char *name, const char *attribute,
+                     int count, int *numbers);
+bool lr_hdf5_get_int64(const struct lr_hdf5_input *in, const char *name, const char *attribute,
+                       int count, int64_t *numbers);
+bool lr_hdf5_get_double(const struct lr_hdf5_input *in, const char *name, const char *attribute,
+                        int count, double *numbers);
+
+#endif

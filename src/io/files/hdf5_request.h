@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What the program that reads HDF5 files (hdf5_reader/) and the one that asks it say to each other.
+ * One request, one answer; numbers and texts come in memory that both see. */
+#ifndef LR_IO_HDF5_REQUEST_H
+#define LR_IO_HDF5_REQUEST_H
+
+#include "io/files/hdf5_input.h"
+
+#define LR_HDF5_READER "loraster-hdf5-reader" /* the program's name */
+
+enum {
+    LR_HDF5_WINDOW_BYTES = 4 << 20, /* of the memory that both see */
+    LR_HDF5_MOST_SECONDS = 10,      /* of the processor's time, for one request */
+    LR_HDF5_MOST_SILENT_SECONDS = 60,
+    LR_HDF5_OTHER_VERSION = 64, /* the reader's exit code when it is not of this LORaster, */
+    LR_HDF5_NO_MEMORY = 65,     /* when it does not get the memory that both see, */
+    LR_HDF5_NO_LIBRARY = 127    /* and the system's, when it lacks a library */
+};
+
+enum lr_hdf5_request_kind {
+    LR_HDF5_HAS,    /* is there an object `name`? */
+    LR_HDF5_SHAPE,  /* class, rank, extent and stored bytes of the dataset `name` */
+    LR_HDF5_READ,   /* entries begin .. begin + count - 1 along its first axis, and of each the
+                       numbers column .. column + columns - 1 along its second */
+    LR_HDF5_STRING, /* the text of an attribute */
+    LR_HDF5_NUMBERS /* an attribute of exactly `count` numbers */
+};
+
+struct lr_hdf5_request {
+    enum lr_hdf5_request_kind kind;
+    enum lr_hdf5_number number; /* what numbers are converted to */
+    int64_t begin, count, column, columns;
+    char name[64], attribute[64];
+};
+
+enum lr_hdf5_class { LR_HDF5_OTHER, LR_HDF5_WHOLE, LR_HDF5_REAL };
+
+struct lr_hdf5_answer {
+    bool found;    /* what was asked for is there and has been read */
+    bool is_hdf5;  /* first answer only: the file begins as one */
+    char why[200]; /* where it is not: HDF5's words; "" for what is just not there */
+    int error;     /* where the system refused to read the file: errno; else 0 */
+    enum lr_hdf5_class class;
+    int rank;
+    int64_t extent[2]; /* of the first two axes */
+    int64_t stored_bytes;
+};
+
+/* Bytes of a number. */
+static inline int64_t lr_hdf5_number_bytes(enum lr_hdf5_number number)
+{
+    return number == LR_HDF5_INT64 || number == LR_HDF5_DOUBLE ? 8 : 4;
+}
+
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "io/files/keyed_text.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/files/regular_file.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MAX_LINE = 1 << 16 };
+
+/* --- files --- */
+
+bool lr_path_ends_with(const char *path, const char *ending)
+{
+    const size_t length = strlen(path), tail = strlen(ending);
+    if (length < tail) {
+        return false;
+    }
+    for (size_t k = 0; k < tail; k++) {
+        if (tolower((unsigned char)path[length - tail + k]) != tolower((unsigned char)ending[k])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static lr_status fill(FILE *file, const char *path, int64_t count, char **bytes, const lr_log *log)
+{
+    *bytes = lr_alloc(count + 1, 1, "a file", log);
+    if (*bytes == NULL) {
+        return LR_FAILED;
+    }
+    if (fread(*bytes, 1, (size_t)count, file) != (size_t)count) {
+        free(*bytes);
+        *bytes = NULL;
+        return lr_error(log, LR_BAD_INPUT, "%s: cannot be read to its end", path);
+    }
+    return LR_OK;
+}
+
+static lr_status read_file(const char *what, const char *path, int64_t most, int64_t *count,
+                           char **bytes, const lr_log *log)
+{
+    struct stat facts;
+    FILE *file = lr_file_open(path, what, log);
+    if (file == NULL) {
+        return errno == ENOMEM ? LR_FAILED : LR_BAD_INPUT;
+    }
+    lr_status status = LR_OK;
+    if (fstat(fileno(file), &facts) != 0 || facts.st_size > most) {
+        status = lr_error(log, LR_BAD_INPUT, "%s: has too many bytes: at most %lld here", path,
+                          (long long)most);
+    } else {
+        *count = facts.st_size;
+        status = fill(file, path, *count, bytes, log);
+    }
+    fclose(file);
+    return status;
+}
+
+char *lr_file_bytes(const char *path, int64_t most, int64_t *count, const lr_log *log)
+{
+    char *bytes = NULL;
+    return read_file("", path, most, count, &bytes, log) == LR_OK ? bytes : NULL;
+}
+
+/* --- lines --- */
+
+static char *trim(char *text)
+{
+    text += strspn(text, " \t\r");
+    size_t length = strlen(text);
+    while (length > 0 && isspace((unsigned char)text[length - 1])) {
+        text[--length] = '\0';
+    }
+    return text;
+}
+
+/* In place: it never gets longer. */
+static char *normalise(char *key)
+{
+    size_t used = 0;
+    for (const char *from = key; *from != '\0'; from++) {
+        const bool blank = isspace((unsigned char)*from) || strchr("_!%", *from) != NULL;
+        if (!blank) {
+            key[used++] = (char)tolower((unsigned char)*from);
+        } else if (used > 0 && key[used - 1] != ' ') {
+            key[used++] = ' ';
+        }
+    }
+    used -= used > 0 && key[used - 1] == ' ';
+    key[used] = '\0';
+    return key;
+}
+
+/* Cuts "[i]" off the end of a key; 0 where there is none. */
+static int cut_index(char *key)
+{
+    const size_t length = strlen(key);
+    char *open = strrchr(key, '[');
+    if (open == NULL || length == 0 || key[length - 1] != ']') {
+        return 0;
+    }
+    char *end = NULL;
+    const long index = strtol(open + 1, &end, 10);
+    if (end == open + 1 || end[strspn(end, " ")] != ']' || index < 1 || index > 1000000) {
+        return 0;
+    }
+    *open = '\0';
+    const size_t rest = strlen(key);
+    if (rest > 0 && key[rest - 1] == ' ') {
+        key[rest - 1] = '\0';
+    }
+    return (int)index;
+}
+
+/* Ends the line at `text` and returns the next, NULL after the last; counts lines. */
+static char *cut_line(char *text, bool joins, int *line)
+{
+    char *end = text;
+    for (;;) {
+        end += strcspn(end, "\n");
+        (*line)++;
+        char *last = end;
+        while (last > text && (last[-1] == '\r' || last[-1] == ' ')) {
+            last--;
+        }
+        if (!joins || *end == '\0' || last == text || last[-1] != '\\') {
+            break;
+        }
+        memset(last - 1, ' ', (size_t)(end - last) + 2); /* joined with the next */
+    }
+    if (*end == '\0') {
+        return NULL;
+    }
+    *end = '\0';
+    return end + 1;
+}
+
+static int count_lines(const char *bytes)
+{
+    int count = 1;
+    for (; *bytes != '\0'; bytes++) {
+        count += *bytes == '\n';
+    }
+    return count;
+}
+
+static void cut_comment(char *line, const struct lr_keyed_dialect *dialect)
+{
+    char *comment = dialect->is_interfile ? line : strchr(line, dialect->comment);
+    if (comment != NULL && *comment == dialect->comment) {
+        *comment = '\0';
+    }
+}
+
+/* Takes one line's key and value. False at the end of an Interfile header. */
+static bool take_line(struct lr_keyed_text *text, const struct lr_keyed_dialect *dialect,
+                      char *line, int number)
+{
+    cut_comment(line, dialect);
+    char *sign = strstr(line, dialect->separator);
+    if (sign != NULL) {
+        *sign = '\0';
+    }
+    const char *key = normalise(line);
+    text->has_start =
+        text->has_start || (dialect->is_interfile && number == 1 && strcmp(key, "interfile") == 0);
+    if (strcmp(key, "end of interfile") == 0) {
+        text->has_end = true;
+        if (dialect->is_interfile) {
+            return false;
+        }
+    }
+    if (sign != NULL) {
+        const int index = dialect->is_interfile ? cut_index(line) : 0;
+        text->lines[text->count++] =
+            (struct lr_keyed_line){key, trim(sign + strlen(dialect->separator)), number, index};
+    }
+    return true;
+}
+
+static lr_status split(struct lr_keyed_text *text, const struct lr_keyed_dialect *dialect)
+{
+    int line = 0;
+    bool goes_on = true;
+    for (char *next = text->bytes; next != NULL && goes_on;) {
+        char *begin = next;
+        const int number = line + 1;
+        next = cut_line(begin, dialect->is_interfile, &line);
+        if (strlen(begin) > MAX_LINE) {
+            return lr_error(text->log, LR_BAD_INPUT, "%s:%d: lines go on and on: this is not %s",
+                            text->path, number, dialect->what);
+        }
+        goes_on = take_line(text, dialect, begin, number);
+    }
+    return text->count > 0 || dialect->is_interfile
+               ? LR_OK
+               : lr_error(text->log, LR_BAD_INPUT,
+                          "%s: has no line 'key %s value', so it is not %s", text->path,
+                          dialect->separator, dialect->what);
+}
+
+/* Text that is some, of no zero bytes. */
+static lr_status check_text(const struct lr_keyed_text *text, int64_t count,
+                            const struct lr_keyed_dialect *dialect)
+{
+    if (count == 0) {
+        return lr_error(text->log, LR_BAD_INPUT, "%s: the header is empty: copy it again",
+                        text->path);
+    }
+    return (int64_t)strlen(text->bytes) == count
+               ? LR_OK
+               : lr_error(text->log, LR_BAD_INPUT,
+                          "%s: is not text, so it is not %s: name the header, not the data",
+                          text->path, dialect->what);
+}
+
+lr_status lr_keyed_text_read(struct lr_keyed_text *text, const char *path,
+                             const struct lr_keyed_dialect *dialect, const lr_log *log)
+{
+    int64_t count = 0;
+    *text = (struct lr_keyed_text){.path = path, .log = log};
+    LR_TRY(read_file("the header ", path, LR_KEYED_TEXT_MAX_BYTES, &count, &text->bytes, log));
+    lr_status status = check_text(text, count, dialect);
+    if (status == LR_OK && strcmp(dialect->separator, ":") == 0 && text->bytes[count - 1] != '\n') {
+        lr_warn(log, "%s: its last line has no end: if it was cut off, copy it again", path);
+    }
+    if (status == LR_OK) {
+        text->lines = lr_alloc(count_lines(text->bytes), sizeof(*text->lines), "a header", log);
+        status = text->lines != NULL ? split(text, dialect) : LR_FAILED;
+    }
+    if (status != LR_OK) {
+        lr_keyed_text_finish(text);
+    }
+    return status;
+}
+
+void lr_keyed_text_finish(struct lr_keyed_text *text)
+{
+    free(text->bytes);
+    free(text->lines);
+    text->bytes = NULL;
+    text->lines = NULL;
+    text->count = 0;
+}
+
+/* --- values --- */
+
+const struct lr_keyed_line *lr_keyed_text_find(const struct lr_keyed_text *text, const char *key)
+{
+    for (int k = 0; k < text->count; k++) {
+        if (strcmp(text->lines[k].key, key) == 0) {
+            return &text->lines[k];
+        }
+    }
+    for (int k = 0; k < text->count; k++) {
+        if (strstr(text->lines[k].key, key) != NULL) {
+            return &text->lines[k];
+        }
+    }
+    return NULL;
+}
+
+lr_status lr_keyed_text_need_end(const struct lr_keyed_text *text)
+{
+    return text->has_end
+               ? LR_OK
+               : lr_error(text->log, LR_BAD_INPUT,
+                          "%s: the header has no '!END OF INTERFILE :=', so it was cut off: copy "
+                          "it again, or add that line if all of it is there",
+                          text->path);
+}
+
+void lr_keyed_text_miss(const struct lr_keyed_text *text, const char *last_key)
+{
+    if (lr_keyed_text_find(text, last_key) == NULL) {
+        lr_warn(text->log,
+                "%s: has no '%s', which such files end with: if it was cut off, copy it again",
+                text->path, last_key);
+    }
+}
+
+lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_keyed_line *line,
+                              const char *format, ...)
+{
+    char sentence[768];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(sentence, sizeof(sentence), format, values);
+    va_end(values);
+    if (line == NULL) {
+        return lr_error(text->log, LR_BAD_INPUT, "%s: %s", text->path, sentence);
+    }
+    return lr_error(text->log, LR_BAD_INPUT, "%s:%d: %s", text->path, line->number, sentence);
+}
+
+/* Where element `index` begins; the last one when there are fewer. */
+static const char *element(const char *value, int index)
+{
+    for (; index > 0; index--) {
+        const char *comma = strchr(value, ',');
+        if (comma == NULL) {
+            break;
+        }
+        value = comma + 1;
+    }
+    return value + strspn(value, " \t{");
+}
+
+lr_status lr_keyed_text_number(const struct lr_keyed_text *text,
+                               const struct lr_keyed_number *number, int index, double *value)
+{
+    const struct lr_keyed_line *line = lr_keyed_text_find(text, number->key);
+    if (line == NULL || line->value[0] == '\0') {
+        return !number->required ? LR_OK
+                                 : lr_keyed_text_error(text, line, "'%s' is missing", number->key);
+    }
+    const char *from = element(line->value, index);
+    char *end = NULL;
+    const double found = strtod(from, &end);
+    const bool is_number = end != from && (*end == '\0' || strchr(", \t.}", *end) != NULL);
+    if (!is_number || !isfinite(found) || (number->whole && found != floor(found))) {
+        return lr_keyed_text_error(text, line, "'%s' must be a %s, found '%.40s'", number->key,
+                                   number->whole ? "whole number" : "number", from);
+    }
+    if (found < number->least || found > number->most) {
+        return lr_keyed_text_error(text, line, "'%s' is %.10g: it must lie between %.6g and %.6g",
+                                   number->key, found, number->least, number->most);
+    }
+    *value = found;
+    return LR_OK;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Text headers of "key : value" or "key := value" lines, as CASToR and Interfile have them; the
+ * values of Interfile, whose keys may have an index, are io/files/interfile.h's. */
+#ifndef LR_IO_KEYED_TEXT_H
+#define LR_IO_KEYED_TEXT_H
+
+#include <lr/log.h>
+#include <stddef.h>
+
+/* Headers are a few KiB; larger files are refused. */
+#define LR_KEYED_TEXT_MAX_BYTES (8 << 20)
+
+struct lr_keyed_line {
+    const char *key;   /* lower case; runs of blanks, '_', '!' and '%' are one blank */
+    const char *value; /* trimmed */
+    int number;        /* of the line, from 1 */
+    int index;         /* of an Interfile "key [i]"; 0 = none */
+};
+
+/* A loaded header; keeps path and log. */
+struct lr_keyed_text {
+    const char *path;
+    const lr_log *log;
+    char *bytes;
+    struct lr_keyed_line *lines; /* [count] */
+    int count;
+    bool has_start; /* Interfile: begins with INTERFILE */
+    bool has_end;   /* Interfile: ends with END OF INTERFILE */
+};
+
+struct lr_keyed_dialect {
+    const char *separator; /* ":" or ":=" */
+    char comment;          /* from here to the end of the line; '#' or ';' */
+    const char *what;      /* in sentences: "a CASToR scanner file" */
+    bool is_interfile; /* comments are whole lines, a '\\' at a line's end joins the next, keys have
+                          indices, what follows "end of interfile" is not read, and a header may be
+                          without values */
+};
+
+/* Reads a header; warns where the last line of one has no end. Memory: at most 32 times the file's
+ * size.
+ * errors: LR_BAD_INPUT for what is no regular file, too large, has lines of more than 64 KiB or no such line; *text holds
+ *         nothing then. */
+lr_status lr_keyed_text_read(struct lr_keyed_text *text, const char *path,
+                             const struct lr_keyed_dialect *dialect, const lr_log *log);
+void lr_keyed_text_finish(struct lr_keyed_text *text);
+
+/* The line of that key, or else the first whose key contains it; NULL when there is none. */
+const struct lr_keyed_line *lr_keyed_text_find(const struct lr_keyed_text *text, const char *key);
+
+/* A number, with the range it must lie in. */
+struct lr_keyed_number {
+    const char *key;
+    double least, most;
+    bool required; /* else *value stays as it is where the key or its value is missing */
+    bool whole;
+};
+
+/* Element `index` of a comma-separated value; a single element stands for all.
+ * errors: LR_BAD_INPUT, with file and line. */
+lr_status lr_keyed_text_number(const struct lr_keyed_text *text,
+                               const struct lr_keyed_number *number, int index, double *value);
+
+/* Whether a header of Interfile is whole: LR_BAD_INPUT, logged, where its end is missing. */
+lr_status lr_keyed_text_need_end(const struct lr_keyed_text *text);
+/* Warns where a header without an end of its own lacks the key that should be its last. */
+void lr_keyed_text_miss(const struct lr_keyed_text *text, const char *last_key);
+
+/* Logs "file:line: sentence"; line NULL = the file. Evaluates to LR_BAD_INPUT. */
+lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_keyed_line *line,
+                              const char *format, ...) LR_PRINTF(3, 4);
+
+/* A whole regular file, a zero byte after it; NULL, logged, for anything else and for one of more
+ * than `most` bytes. */
+char *lr_file_bytes(const char *path, int64_t most, int64_t *count, const lr_log *log);
+
+/* Whether a path ends so, without regard to case. */
+bool lr_path_ends_with(const char *path, const char *ending);
+
+#endif

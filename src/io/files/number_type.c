@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "io/files/number_type.h"
+
+#include <string.h>
+
+bool lr_number_type_is_valid(const struct lr_number_type *type)
+{
+    const int bytes = type->bytes;
+    switch (type->kind) {
+    case LR_KIND_SIGNED:
+    case LR_KIND_UNSIGNED:
+        return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+    case LR_KIND_FLOAT:
+        return bytes == 4 || bytes == 8;
+    default:
+        return false;
+    }
+}
+
+/* The bits of one number, its sign not yet spread. */
+static uint64_t bits_of(const struct lr_number_type *type, const unsigned char *raw)
+{
+    uint64_t bits = 0;
+    for (int b = 0; b < type->bytes; b++) {
+        bits = bits << 8 | raw[type->big_endian ? b : type->bytes - 1 - b];
+    }
+    return bits;
+}
+
+static double float_of(uint64_t bits, int bytes)
+{
+    if (bytes == 4) {
+        const uint32_t low = (uint32_t)bits;
+        float single;
+        memcpy(&single, &low, sizeof(single));
+        return (double)single;
+    }
+    double value;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+static double signed_of(uint64_t bits, int bytes)
+{
+    const uint64_t sign = UINT64_C(1) << (8 * bytes - 1);
+    return (bits & sign) != 0 ? -(double)((sign << 1) - bits) : (double)bits;
+}
+
+void lr_numbers_convert(const struct lr_number_type *type, const unsigned char *raw, int64_t count,
+                        double *numbers)
+{
+    for (int64_t k = 0; k < count; k++) {
+        const uint64_t bits = bits_of(type, raw + k * type->bytes);
+        numbers[k] = type->kind == LR_KIND_FLOAT    ? float_of(bits, type->bytes)
+                     : type->kind == LR_KIND_SIGNED ? signed_of(bits, type->bytes)
+                                                    : (double)bits;
+    }
+}
+
+void lr_float_bytes(float value, unsigned char bytes[4])
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    for (int b = 0; b < 4; b++) {
+        bytes[b] = (unsigned char)(bits >> (8 * b));
+    }
+}

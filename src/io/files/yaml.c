@@ -1,0 +1,458 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "io/files/yaml.h"
+#include "io/files/file_kind.h"
+#include "io/files/missing_file.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { MAX_EXCERPT = 120, MAX_SENTENCE = 700 };
+
+struct lr_yaml {
+    char *name;
+    char *text; /* zero terminated */
+    int64_t text_bytes;
+    struct fy_diag *diag;
+    struct fy_parser *parser;
+    struct fy_document *document;
+    const lr_log *log;
+};
+
+/* Lines and columns count characters from 1; a line of 0 is unknown. */
+struct place {
+    int line, column, width;
+};
+
+/* --- showing a place --- */
+
+static bool continues_character(char byte)
+{
+    return ((unsigned char)byte & 0xc0) == 0x80;
+}
+
+static const char *find_line(const struct lr_yaml *yaml, int line, size_t *length)
+{
+    const char *start = yaml->text;
+    const char *const end = yaml->text + yaml->text_bytes;
+    for (int k = 1; k < line; k++) {
+        const char *feed = memchr(start, '\n', (size_t)(end - start));
+        if (feed == NULL) {
+            return NULL;
+        }
+        start = feed + 1;
+    }
+    const char *stop = memchr(start, '\n', (size_t)(end - start));
+    stop = stop ? stop : end;
+    while (stop > start && stop[-1] == '\r') {
+        stop--;
+    }
+    *length = (size_t)(stop - start);
+    return start;
+}
+
+/* A long line is shown from a little before the place. */
+static void cut_line(const char **line, size_t *length, int *column)
+{
+    while (*length > MAX_EXCERPT && *column > MAX_EXCERPT / 2) {
+        do {
+            (*line)++;
+            (*length)--;
+        } while (*length > 0 && continues_character(**line));
+        (*column)--;
+    }
+    if (*length > MAX_EXCERPT) {
+        *length = MAX_EXCERPT;
+        while (*length > 0 && continues_character((*line)[*length])) {
+            (*length)--;
+        }
+    }
+}
+
+/* "\n    the line\n    ^~~~", or nothing when the place is unknown. */
+static void write_excerpt(const struct lr_yaml *yaml, const struct place *place, char *out,
+                          size_t out_bytes)
+{
+    size_t length = 0;
+    int column = place->column;
+    const char *line = place->line > 0 ? find_line(yaml, place->line, &length) : NULL;
+    out[0] = '\0';
+    if (line == NULL || length == 0) {
+        return;
+    }
+    cut_line(&line, &length, &column);
+    char under[MAX_EXCERPT + 2];
+    size_t used = 0;
+    for (int k = 1; k < column && used < MAX_EXCERPT; k++) {
+        /* A tab below a tab keeps the caret in its column. */
+        under[used] = (size_t)k <= length && line[k - 1] == '\t' ? '\t' : ' ';
+        used++;
+    }
+    under[used++] = '^';
+    for (int k = 1; k < place->width && used < MAX_EXCERPT && used < length; k++) {
+        under[used++] = '~';
+    }
+    snprintf(out, out_bytes, "\n    %.*s\n    %.*s", (int)length, line, (int)used, under);
+}
+
+static void say_at(const struct lr_yaml *yaml, const struct place *place, lr_log_level level,
+                   lr_status status, const char *sentence)
+{
+    char excerpt[2 * MAX_EXCERPT + 16] = "";
+    if (level == LR_LOG_ERROR) {
+        write_excerpt(yaml, place, excerpt, sizeof(excerpt));
+    }
+    if (place->line > 0) {
+        lr_log_write(yaml->log, level, status, "%s:%d:%d: %.*s%s", yaml->name, place->line,
+                     place->column, MAX_SENTENCE, sentence, excerpt);
+    } else {
+        lr_log_write(yaml->log, level, status, "%s: %.*s", yaml->name, MAX_SENTENCE, sentence);
+    }
+}
+
+static struct fy_diag *create_diag(void)
+{
+    struct fy_diag_cfg config;
+    fy_diag_cfg_default(&config);
+    config.fp = NULL;
+    config.colorize = false;
+    struct fy_diag *diag = fy_diag_create(&config);
+    if (diag != NULL) {
+        fy_diag_set_collect_errors(diag, true);
+    }
+    return diag;
+}
+
+/* Characters around a scalar's text: two quotes, or an alias's star. */
+static int marks_around(struct fy_node *node)
+{
+    switch (fy_node_get_style(node)) {
+    case FYNS_DOUBLE_QUOTED:
+    case FYNS_SINGLE_QUOTED:
+        return 2;
+    default:
+        return fy_node_is_alias(node) ? 1 : 0;
+    }
+}
+
+static int scalar_width(struct fy_node *node)
+{
+    size_t length = 0;
+    const char *text = fy_node_is_scalar(node) ? fy_node_get_scalar(node, &length) : NULL;
+    if (text == NULL || memchr(text, '\n', length) != NULL || length > MAX_EXCERPT) {
+        return 1;
+    }
+    return (int)length + marks_around(node);
+}
+
+/* libfyaml tells where sequences and mappings begin only in its reports, and of quoted text
+ * and aliases where they begin behind the mark. */
+static struct place find_place(struct fy_node *node)
+{
+    struct place place = {0, 0, 1};
+    struct fy_diag *diag = node ? create_diag() : NULL;
+    if (diag == NULL) {
+        return place;
+    }
+    fy_diag_node_report(diag, node, FYET_ERROR, "here");
+    void *iterator = NULL;
+    const struct fy_diag_error *report = fy_diag_errors_iterate(diag, &iterator);
+    if (report != NULL) {
+        const int before = marks_around(node) > 0 && report->column > 1 ? 1 : 0;
+        place = (struct place){report->line, report->column - before, scalar_width(node)};
+    }
+    fy_diag_destroy(diag);
+    return place;
+}
+
+int lr_yaml_line(struct fy_node *node)
+{
+    return find_place(node).line;
+}
+
+void lr_yaml_say(const struct lr_yaml *yaml, struct fy_node *at, lr_log_level level,
+                 lr_status status, const char *sentence)
+{
+    const struct place place = find_place(at);
+    say_at(yaml, &place, level, status, sentence);
+}
+
+/* libfyaml has no word for it. What it asks for is the cause where errno says so: it was cleared
+ * before. */
+static bool lacks_memory(void)
+{
+    return errno == ENOMEM;
+}
+
+static lr_status report_memory(const struct lr_yaml *yaml)
+{
+    return lr_error(yaml->log, LR_FAILED, "%s: no memory to read it (%lld bytes of YAML)",
+                    yaml->name, (long long)yaml->text_bytes);
+}
+
+lr_status lr_yaml_error(const struct lr_yaml *yaml, struct fy_node *at, const char *format, ...)
+{
+    char sentence[MAX_SENTENCE + 1];
+    va_list list;
+    if (lacks_memory()) { /* what libfyaml could not give looks like nothing */
+        return report_memory(yaml);
+    }
+    va_start(list, format);
+    vsnprintf(sentence, sizeof(sentence), format, list);
+    va_end(list);
+    lr_yaml_say(yaml, at, LR_LOG_ERROR, LR_BAD_INPUT, sentence);
+    return LR_BAD_INPUT;
+}
+
+const lr_log *lr_yaml_log(const struct lr_yaml *yaml)
+{
+    return yaml->log;
+}
+
+/* --- text --- */
+
+/* Bytes of the UTF-8 character that starts here, 0 when it is none. */
+static int character_bytes(const unsigned char *text, int64_t left)
+{
+    const int count = text[0] < 0x80                       ? 1
+                      : text[0] >= 0xc2 && text[0] < 0xe0  ? 2
+                      : (text[0] & 0xf0) == 0xe0           ? 3
+                      : text[0] >= 0xf0 && text[0] <= 0xf4 ? 4
+                                                           : 0;
+    if (count > left) {
+        return 0;
+    }
+    for (int k = 1; k < count; k++) {
+        if (!continues_character((char)text[k])) {
+            return 0;
+        }
+    }
+    return count;
+}
+
+static bool is_control(unsigned char byte)
+{
+    return (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7f;
+}
+
+/* Whether a line begins there, for any of the line breaks that YAML has ever had. */
+static bool begins_line(const char *text, int64_t at)
+{
+    static const char *const before[] = {"\n",       "\r",           "\xef\xbb\xbf",
+                                         "\xc2\x85", "\xe2\x80\xa8", "\xe2\x80\xa9"};
+    for (size_t k = 0; k < sizeof(before) / sizeof(before[0]); k++) {
+        const int64_t count = (int64_t)strlen(before[k]);
+        if (at >= count && memcmp(text + at - count, before[k], (size_t)count) == 0) {
+            return true;
+        }
+    }
+    return at == 0;
+}
+
+/* libfyaml stops silently at some bytes that no text has, and never ends in some directives. */
+static lr_status check_text(const struct lr_yaml *yaml)
+{
+    const unsigned char *text = (const unsigned char *)yaml->text;
+    int line = 1;
+    for (int64_t at = 0; at < yaml->text_bytes;) {
+        const int count = character_bytes(text + at, yaml->text_bytes - at);
+        if (count == 0 || is_control(text[at])) {
+            return lr_error(
+                yaml->log, LR_BAD_INPUT,
+                "%s: line %d holds the byte 0x%02x, so this is no UTF-8 text%s", yaml->name, line,
+                text[at],
+                lr_other_kind(yaml->name, LR_FILE_SCANNER, ": give a scanner's YAML file"));
+        }
+        if (text[at] == '%' && begins_line(yaml->text, at)) {
+            return lr_error(yaml->log, LR_BAD_INPUT,
+                            "%s: line %d begins with %%, a YAML directive: leave it out",
+                            yaml->name, line);
+        }
+        line += text[at] == '\n';
+        at += count;
+    }
+    return LR_OK;
+}
+
+static lr_status report_syntax(const struct lr_yaml *yaml)
+{
+    if (lacks_memory()) {
+        return report_memory(yaml);
+    }
+    void *iterator = NULL;
+    const struct fy_diag_error *report = fy_diag_errors_iterate(yaml->diag, &iterator);
+    if (report == NULL) { /* libfyaml has no words for a few mistakes, as in ">0" */
+        return lr_error(yaml->log, LR_BAD_INPUT,
+                        "%s: not valid YAML, in a place that the parser does not tell: check "
+                        "quotes, '|', '>' and indentation",
+                        yaml->name);
+    }
+    const struct place place = {report->line, report->column, 1};
+    char sentence[MAX_SENTENCE + 1];
+    snprintf(sentence, sizeof(sentence), "not valid YAML: %s", report->msg);
+    say_at(yaml, &place, LR_LOG_ERROR, LR_BAD_INPUT, sentence);
+    return LR_BAD_INPUT;
+}
+
+static lr_status check_single_document(struct lr_yaml *yaml)
+{
+    struct fy_document *second = fy_parse_load_document(yaml->parser);
+    if (second != NULL) {
+        lr_yaml_error(yaml, fy_document_root(second),
+                      "a second YAML document begins: keep one scanner per file");
+        fy_parse_document_destroy(yaml->parser, second);
+        return LR_BAD_INPUT;
+    }
+    return fy_diag_got_error(yaml->diag) ? report_syntax(yaml) : LR_OK;
+}
+
+/* libfyaml crashes where it gets no memory: it takes some 40 bytes for each of a dense text. */
+static lr_status need_memory(struct lr_yaml *yaml)
+{
+    void *room = lr_alloc((1 << 20) + 60 * yaml->text_bytes, 1, "reading YAML", yaml->log);
+    free(room);
+    yaml->diag = room != NULL ? create_diag() : NULL;
+    return room == NULL ? LR_FAILED : yaml->diag == NULL ? report_memory(yaml) : LR_OK;
+}
+
+static lr_status load_document(struct lr_yaml *yaml)
+{
+    errno = 0;
+    struct fy_parse_cfg config = {
+        .flags = FYPCF_QUIET | FYPCF_COLLECT_DIAG | FYPCF_JSON_NONE | FYPCF_ALLOW_DUPLICATE_KEYS,
+        .diag = yaml->diag,
+    };
+    yaml->parser = fy_parser_create(&config);
+    if (yaml->parser == NULL ||
+        fy_parser_set_string(yaml->parser, yaml->text, (size_t)yaml->text_bytes) != 0) {
+        return report_syntax(yaml);
+    }
+    yaml->document = fy_parse_load_document(yaml->parser);
+    if (fy_diag_got_error(yaml->diag)) {
+        return report_syntax(yaml);
+    }
+    if (yaml->document == NULL || fy_document_root(yaml->document) == NULL) {
+        if (lacks_memory()) {
+            return report_memory(yaml);
+        }
+        return lr_error(yaml->log, LR_BAD_INPUT,
+                        "%s: the file is empty: give a scanner with a 'ring' or 'modules'",
+                        yaml->name);
+    }
+    return check_single_document(yaml);
+}
+
+/* Takes over `text`. */
+static struct lr_yaml *create_from_text(const char *name, char *text, int64_t text_bytes,
+                                        const lr_log *log)
+{
+    struct lr_yaml *yaml = lr_alloc(1, sizeof(*yaml), "a YAML document", log);
+    if (yaml == NULL) {
+        free(text);
+        return NULL;
+    }
+    yaml->text = text;
+    yaml->text_bytes = text_bytes;
+    yaml->log = log;
+    yaml->name = lr_copy_string(name, log);
+    if (yaml->name == NULL || need_memory(yaml) != LR_OK || check_text(yaml) != LR_OK ||
+        load_document(yaml) != LR_OK) {
+        lr_yaml_destroy(yaml);
+        return NULL;
+    }
+    errno = 0;
+    return yaml;
+}
+
+struct lr_yaml *lr_yaml_parse(const char *name, const char *text, int64_t text_bytes,
+                              const lr_log *log)
+{
+    char *copy = lr_alloc(text_bytes + 1, 1, "a YAML text", log);
+    if (copy == NULL) {
+        return NULL;
+    }
+    memcpy(copy, text, (size_t)text_bytes);
+    return create_from_text(name, copy, text_bytes, log);
+}
+
+/* Asked of the path, for opening a pipe would wait for its other end. */
+static lr_status check_file(const char *path, int64_t *bytes, const lr_log *log)
+{
+    struct stat facts;
+    if (stat(path, &facts) != 0) {
+        char text[LR_OPEN_FAILURE];
+        return lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path,
+                        lr_open_failure(path, errno, text));
+    }
+    if (S_ISDIR(facts.st_mode)) {
+        return lr_error(log, LR_BAD_INPUT, "%s: is a folder: give a scanner's YAML file", path);
+    }
+    if (!S_ISREG(facts.st_mode)) {
+        return lr_error(log, LR_BAD_INPUT, "%s: is no regular file: give a scanner's YAML file",
+                        path);
+    }
+    if (facts.st_size > LR_YAML_MAX_BYTES) {
+        return lr_error(log, LR_BAD_INPUT,
+                        "%s: %.0f MiB is too large for a scanner's YAML file: at most %d MiB", path,
+                        (double)facts.st_size / 1048576, (int)(LR_YAML_MAX_BYTES >> 20));
+    }
+    *bytes = (int64_t)facts.st_size;
+    return LR_OK;
+}
+
+static char *read_text(const char *path, FILE *file, int64_t bytes, const lr_log *log)
+{
+    char *text = lr_alloc(bytes + 1, 1, "a YAML text", log);
+    if (text != NULL && fread(text, 1, (size_t)bytes, file) != (size_t)bytes) {
+        lr_error(log, LR_BAD_INPUT, "%s: cannot be read to its end: %s", path,
+                 ferror(file) ? strerror(errno) : "it became shorter meanwhile");
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+struct lr_yaml *lr_yaml_read(const char *path, const lr_log *log)
+{
+    int64_t bytes = 0;
+    if (check_file(path, &bytes, log) != LR_OK) {
+        return NULL;
+    }
+    FILE *file = fopen(path, "rb");
+    if (file == NULL) {
+        char why[LR_OPEN_FAILURE];
+        lr_error(log, errno == ENOMEM ? LR_FAILED : LR_BAD_INPUT, "%s: cannot be opened: %s", path,
+                 lr_open_failure(path, errno, why));
+        return NULL;
+    }
+    char *text = read_text(path, file, bytes, log);
+    fclose(file);
+    return text ? create_from_text(path, text, bytes, log) : NULL;
+}
+
+void lr_yaml_destroy(struct lr_yaml *yaml)
+{
+    if (yaml == NULL) {
+        return;
+    }
+    if (yaml->document != NULL) {
+        fy_parse_document_destroy(yaml->parser, yaml->document);
+    }
+    fy_parser_destroy(yaml->parser);
+    fy_diag_destroy(yaml->diag);
+    free(yaml->text);
+    free(yaml->name);
+    free(yaml);
+}
+
+struct fy_node *lr_yaml_root(const struct lr_yaml *yaml)
+{
+    return fy_document_root(yaml->document);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Which image format a file has: by its name's ending, or else by how it begins. */
+#include "base/log.h"
+#include "io/files/regular_file.h"
+#include "io/images/formats.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *ending;
+    const struct lr_image_format *format; /* NULL: the data beside a header */
+    const char *header;                   /* that data belongs to */
+} endings[] = {
+    {".nii", &lr_image_nifti, NULL},
+    {".nii.gz", &lr_image_nifti, NULL},
+    {".hv", &lr_image_interfile, NULL},
+    {".hdr", &lr_image_interfile, NULL},
+    {".mhd", &lr_image_metaimage, NULL},
+    {".mha", &lr_image_metaimage, NULL},
+    {".npy", &lr_image_npy, NULL},
+    {".v", NULL, ".hv"},
+    {".img", NULL, ".hdr"},
+    {".raw", NULL, ".mhd"},
+};
+
+enum { num_endings = sizeof(endings) / sizeof(endings[0]) };
+
+static int find_ending(const char *path)
+{
+    for (int k = 0; k < num_endings; k++) {
+        if (lr_path_ends(path, endings[k].ending)) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+/* By the first bytes; NIfTI, which may be compressed, where nothing else fits. */
+static const struct lr_image_format *recognise(const char *path)
+{
+    static const struct {
+        const char *start;
+        const struct lr_image_format *format;
+    } known[] = {{"!INTERFILE", &lr_image_interfile},
+                 {"INTERFILE", &lr_image_interfile},
+                 {"ObjectType", &lr_image_metaimage},
+                 {"NDims", &lr_image_metaimage},
+                 {"\x93NUMPY", &lr_image_npy}};
+    char start[16] = "";
+    FILE *file = lr_file_open(path, "", NULL);
+    if (file == NULL) {
+        return &lr_image_nifti; /* says why */
+    }
+    const size_t length = fread(start, 1, sizeof(start) - 1, file);
+    fclose(file);
+    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
+        const size_t needed = strlen(known[k].start);
+        if (length >= needed && memcmp(start, known[k].start, needed) == 0) {
+            return known[k].format;
+        }
+    }
+    return &lr_image_nifti;
+}
+
+/* The 348 that a NIfTI or Analyze header begins with, in either byte order. */
+static bool begins_with_348(const char *path)
+{
+    unsigned char start[4] = {0};
+    FILE *file = lr_file_open(path, "", NULL);
+    if (file == NULL) {
+        return false;
+    }
+    const bool whole = fread(start, 1, sizeof(start), file) == sizeof(start);
+    fclose(file);
+    return whole &&
+           (memcmp(start, "\x5c\x01\x00\x00", 4) == 0 || memcmp(start, "\x00\x00\x01\x5c", 4) == 0);
+}
+
+/* NULL, logged, for a name that cannot be an image's. */
+static const struct lr_image_format *format_to_read(const char *path, const lr_log *log)
+{
+    if (path == NULL || path[0] == '\0') {
+        (void)lr_error(log, LR_USAGE, "an image file needs a name");
+        return NULL;
+    }
+    const int k = find_ending(path);
+    if (k >= 0 && endings[k].format == NULL && recognise(path) == &lr_image_nifti) {
+        (void)lr_error(log, LR_BAD_INPUT,
+                       "%s holds an image's voxels without its grid: name the header, which ends "
+                       "in %s",
+                       path, endings[k].header);
+        return NULL;
+    }
+    if (k < 0 || endings[k].format == NULL) {
+        return recognise(path);
+    }
+    const bool other_hdr = lr_path_ends(path, ".hdr") && begins_with_348(path);
+    return other_hdr ? &lr_image_nifti : endings[k].format; /* which says what is wrong with it */
+}
+
+/* The rules of a grid know nothing of files. */
+static lr_image *read_format(const struct lr_image_format *format, const char *path,
+                             const lr_log *log)
+{
+    struct lr_named_log named;
+    lr_log_name(&named, path, log);
+    return format != NULL ? format->read(path, &named.log) : NULL;
+}
+
+lr_image *lr_image_read(const char *path, const lr_log *log)
+{
+    return read_format(format_to_read(path, log), path, log);
+}
+
+lr_image *lr_image_read_on(const char *path, const lr_grid *grid, const lr_log *log)
+{
+    const struct lr_image_format *format = format_to_read(path, log);
+    if (format == &lr_image_npy && grid != NULL) {
+        return lr_grid_check(grid, log) == LR_OK ? lr_npy_image_read(path, grid, log) : NULL;
+    }
+    return read_format(format, path, log);
+}
+
+lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log)
+{
+    const struct lr_image_format *format = format_to_read(path, log);
+    if (format == NULL) {
+        return path == NULL || path[0] == '\0' ? LR_USAGE : LR_BAD_INPUT;
+    }
+    struct lr_named_log named;
+    lr_log_name(&named, path, log);
+    return format->read_grid(path, grid, &named.log);
+}
+
+/* Any voxel that a reader would refuse. */
+static lr_status check_values(const char *path, const lr_image *image, const lr_log *log)
+{
+    const int64_t count = lr_grid_num_voxels(&image->grid);
+    for (int64_t row = 0; row < count; row++) {
+        if (!isfinite(image->values[row])) {
+            const int *size = image->grid.size;
+            return lr_error(
+                log, LR_BAD_INPUT, "the image for %s holds %g in voxel (%lld, %lld, %lld)", path,
+                (double)image->values[row], (long long)(row % size[0]),
+                (long long)(row / size[0] % size[1]), (long long)(row / size[0] / size[1]));
+        }
+    }
+    return LR_OK;
+}
+
+lr_status lr_image_write(const char *path, const lr_image *image, const lr_log *log)
+{
+    const int k = path != NULL ? find_ending(path) : -1;
+    if (k < 0 || endings[k].format == NULL) {
+        return lr_error(log, LR_USAGE,
+                        "the image file %s must end in .nii or .nii.gz (NIfTI), .hv (STIR), .hdr "
+                        "(CASToR), .mhd or .mha (MetaImage), or .npy",
+                        path ? path : "(none)");
+    }
+    LR_TRY(lr_grid_check(&image->grid, log));
+    LR_TRY(check_values(path, image, log));
+    return endings[k].format->write(path, image, log);
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Interfile images: a text header and float32 voxels beside it, in two dialects that give the key
+ * "first pixel offset (mm)" different meanings.
+ *
+ * STIR (.hv + .v): its x, y and z run against ours (docs/formats.md says from where that is known),
+ * so that all three axes are reversed. first pixel offset: x and y of the first voxel's centre from
+ * the scanner's axis; along z how far the image's middle plane lies from the scanner's centre, which
+ * is what STIR's projectors match (DataSymmetriesForBins_PET_CartesianGrid.cxx). Without the key the
+ * axis passes through voxel n/2, also for even n.
+ *
+ * CASToR (.hdr + .img): left-handed, y and z as ours, x against it. first pixel offset: where the
+ * image's middle lies from the centre of the scanner; 0 without the key. */
+#include "io/files/interfile.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/files/c_locale.h"
+#include "io/files/regular_file.h"
+#include "io/images/formats.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { header_room = 4096 };
+
+/* --- reading --- */
+
+static bool is_castor(const struct lr_interfile *file)
+{
+    const char *version = lr_interfile_text(file, "version of keys", 0);
+    if (version != NULL && strncasecmp(version, "castor", 6) == 0) {
+        return true;
+    }
+    const bool stir = version != NULL && strncasecmp(version, "stir", 4) == 0;
+    return !stir && lr_path_ends(file->path, ".hdr");
+}
+
+/* What is no single image. */
+static lr_status check_kind(const struct lr_interfile *file)
+{
+    static const char *const repeats[] = {"number of time frames", "number of respiratory gates",
+                                          "number of cardiac gates", "number of image data types"};
+    const char *label = lr_interfile_text(file, "matrix axis label", 1);
+    if (label != NULL && strcasecmp(label, "x") != 0) {
+        return lr_error(file->log, LR_BAD_INPUT,
+                        "%s: its first axis is '%.64s': it holds no image with the axes x, y, z",
+                        file->path, label);
+    }
+    for (size_t k = 0; k < sizeof(repeats) / sizeof(repeats[0]); k++) {
+        int64_t number = 1;
+        LR_TRY(lr_interfile_integer(file, repeats[k], 0, &number));
+        if (number > 1) {
+            return lr_error(file->log, LR_BAD_INPUT, "%s: %s is %lld: split it and give one image",
+                            file->path, repeats[k], (long long)number);
+        }
+    }
+    int64_t fourth = 1;
+    LR_TRY(lr_interfile_integer(file, "matrix size", 4, &fourth));
+    return fourth <= 1 ? LR_OK
+                       : lr_error(file->log, LR_BAD_INPUT,
+                                  "%s: holds %lld volumes: split it and give one image", file->path,
+                                  (long long)fourth);
+}
+
+/* Sizes, voxel edges and offsets by the keys of axis f; offset_mm stays where there is none. */
+static lr_status read_axis(const struct lr_interfile *file, int f, int *size, double *voxel_mm,
+                           double *offset_mm)
+{
+    int64_t number = 0;
+    *voxel_mm = 0.0;
+    LR_TRY(lr_interfile_integer(file, "matrix size", f + 1, &number));
+    LR_TRY(lr_interfile_number(file, "scaling factor (mm/pixel)", f + 1, voxel_mm));
+    LR_TRY(lr_interfile_number(file, "first pixel offset (mm)", f + 1, offset_mm));
+    if (number < 1 || number > INT32_MAX) {
+        return lr_error(file->log, LR_BAD_INPUT,
+                        "%s: matrix size [%d] must be a number of voxels, 1 or more", file->path,
+                        f + 1);
+    }
+    *size = (int)number;
+    return *voxel_mm > 0.0 ? LR_OK
+                           : lr_error(file->log, LR_BAD_INPUT,
+                                      "%s: scaling factor (mm/pixel) [%d] must be a voxel's edge, "
+                                      "greater than 0",
+                                      file->path, f + 1);
+}
+
+/* Where our coordinate of the first voxel is, and that the axis runs against ours or along it. */
+static void place_axis(struct lr_image_place *place, int f, double first_mm, double step_mm)
+{
+    place->affine[f][f] = step_mm;
+    place->affine[f][3] = first_mm;
+}
+
+static lr_status find_layout(const struct lr_interfile *file, struct lr_image_layout *layout)
+{
+    const bool castor = is_castor(file);
+    struct lr_image_place place = {.path = file->path, .field = "scaling factors"};
+    for (int f = 0; f < 3; f++) {
+        double voxel_mm, offset_mm = 0.0;
+        const bool given = lr_interfile_text(file, "first pixel offset (mm)", f + 1) != NULL;
+        LR_TRY(read_axis(file, f, &place.size[f], &voxel_mm, &offset_mm));
+        const double half_mm = 0.5 * (place.size[f] - 1) * voxel_mm;
+        if (castor) {
+            const double sign = f == 0 ? -1.0 : 1.0;
+            place_axis(&place, f, sign * (offset_mm - half_mm), sign * voxel_mm);
+        } else if (f == 2) {
+            place_axis(&place, f, half_mm - offset_mm, -voxel_mm);
+        } else {
+            const double first_mm = given ? offset_mm : -(place.size[f] / 2) * voxel_mm;
+            place_axis(&place, f, -first_mm, -voxel_mm);
+        }
+    }
+    return lr_image_layout_find(&place, layout, file->log);
+}
+
+/* A factor of STIR's or CASToR's keys; stays where a unit's name stands in its place. */
+static lr_status read_factor(const struct lr_interfile *file, const char *key, int index,
+                             double *factor)
+{
+    const char *text = lr_interfile_text(file, key, index);
+    const bool is_name = text != NULL && strspn(text, "+-.0123456789") == 0;
+    if (is_name && *text != '{') {
+        return LR_OK;
+    }
+    return lr_interfile_number(file, key, index, factor);
+}
+
+static lr_status read_scale(const struct lr_interfile *file, struct lr_voxels *voxels)
+{
+    double units = 1.0;
+    voxels->slope = 1.0;
+    voxels->intercept = 0.0;
+    LR_TRY(read_factor(file, "quantification units", 0, &units));
+    if (is_castor(file)) {
+        LR_TRY(read_factor(file, "rescale slope", 0, &voxels->slope));
+        LR_TRY(read_factor(file, "data rescale slope", 0, &voxels->slope));
+        LR_TRY(read_factor(file, "rescale intercept", 0, &voxels->intercept));
+        LR_TRY(read_factor(file, "data rescale offset", 0, &voxels->intercept));
+        voxels->slope *= units;
+        return LR_OK;
+    }
+    LR_TRY(read_factor(file, "image scaling factor", 0, &voxels->slope));
+    LR_TRY(read_factor(file, "image scaling factor", 1, &voxels->slope));
+    if (voxels->slope == 1.0) {
+        voxels->slope = units; /* another name of the same factor */
+    }
+    return LR_OK;
+}
+
+static lr_status read_header(const struct lr_interfile *file, struct lr_voxels *voxels,
+                             struct lr_image_layout *layout)
+{
+    if (!file->text.has_start && !is_castor(file)) {
+        return lr_error(file->log, LR_BAD_INPUT,
+                        "%s: does not begin with '!INTERFILE', so it is no Interfile header",
+                        file->path);
+    }
+    LR_TRY(check_kind(file));
+    LR_TRY(find_layout(file, layout));
+    LR_TRY(lr_interfile_number_type(file, &voxels->type, &voxels->offset_bytes));
+    return read_scale(file, voxels);
+}
+
+static lr_image *read_image(const char *path, const lr_log *log)
+{
+    struct lr_interfile file;
+    struct lr_voxels voxels = {0};
+    struct lr_image_layout layout;
+    lr_image *image = NULL;
+    if (lr_interfile_read(&file, path, log) != LR_OK) {
+        return NULL;
+    }
+    if (read_header(&file, &voxels, &layout) == LR_OK) {
+        char *data_path = lr_interfile_data_path(&file);
+        voxels.path = data_path;
+        if (data_path != NULL) {
+            struct lr_discreet_log discreet;
+            lr_log_discreet(&discreet, data_path, path, log);
+            image = lr_voxels_read(&voxels, &layout, &discreet.log);
+        }
+        free(data_path);
+    }
+    lr_interfile_finish(&file);
+    return image;
+}
+
+static lr_status read_grid(const char *path, lr_grid *grid, const lr_log *log)
+{
+    struct lr_interfile file;
+    struct lr_voxels voxels;
+    struct lr_image_layout layout;
+    LR_TRY(lr_interfile_read(&file, path, log));
+    const lr_status status = read_header(&file, &voxels, &layout);
+    if (status == LR_OK) {
+        *grid = layout.grid;
+    }
+    lr_interfile_finish(&file);
+    return status;
+}
+
+/* --- writing --- */
+
+static double last_mm(const lr_grid *grid, int k)
+{
+    return grid->origin_mm[k] + (grid->size[k] - 1) * grid->voxel_mm[k];
+}
+
+static double middle_mm(const lr_grid *grid, int k)
+{
+    return grid->origin_mm[k] + 0.5 * (grid->size[k] - 1) * grid->voxel_mm[k];
+}
+
+/* Sizes, edges and offsets, as both dialects spell them. */
+static size_t print_axes(char *text, const lr_grid *grid, const double offset_mm[3])
+{
+    size_t used = 0;
+    for (int k = 0; k < 3; k++) {
+        used += (size_t)snprintf(text + used, header_room - used,
+                                 "!matrix size [%d] := %d\n"
+                                 "scaling factor (mm/pixel) [%d] := %.15g\n"
+                                 "first pixel offset (mm) [%d] := %.15g\n",
+                                 k + 1, grid->size[k], k + 1, grid->voxel_mm[k], k + 1,
+                                 offset_mm[k] + 0.0); /* no -0 */
+    }
+    return used;
+}
+
+void lr_interfile_print_stir(char *text, size_t room, const char *data_name, const lr_grid *grid)
+{
+    const double offset_mm[3] = {-last_mm(grid, 0), -last_mm(grid, 1), -middle_mm(grid, 2)};
+    char axes[header_room];
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    print_axes(axes, grid, offset_mm);
+    snprintf(text, room,
+             "!INTERFILE :=\n"
+             "!imaging modality := PT\n"
+             "name of data file := %s\n"
+             "!version of keys := STIR4.0\n"
+             "!GENERAL DATA :=\n"
+             "!GENERAL IMAGE DATA :=\n"
+             "!type of data := PET\n"
+             "imagedata byte order := LITTLEENDIAN\n"
+             "!PET STUDY (General) :=\n"
+             "!PET data type := Image\n"
+             "process status := Reconstructed\n"
+             "!number format := float\n"
+             "!number of bytes per pixel := 4\n"
+             "number of dimensions := 3\n"
+             "matrix axis label [1] := x\n"
+             "matrix axis label [2] := y\n"
+             "matrix axis label [3] := z\n"
+             "%s"
+             "number of time frames := 1\n"
+             "!END OF INTERFILE :=\n",
+             data_name, axes);
+    lr_c_locale_leave(locale);
+}
+
+static void print_castor(char *text, size_t room, const char *data_name, const lr_grid *grid)
+{
+    const double offset_mm[3] = {-middle_mm(grid, 0), middle_mm(grid, 1), middle_mm(grid, 2)};
+    char axes[header_room];
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    print_axes(axes, grid, offset_mm);
+    snprintf(text, room,
+             "!INTERFILE :=\n"
+             "!imaging modality := PET\n"
+             "!version of keys := CASToRv3.1\n"
+             "!GENERAL DATA :=\n"
+             "!originating system := LORaster %s\n"
+             "!data offset in bytes := 0\n"
+             "!name of data file := %s\n"
+             "!GENERAL IMAGE DATA :=\n"
+             "!type of data := Static\n"
+             "!total number of images := %d\n"
+             "imagedata byte order := LITTLEENDIAN\n"
+             "!STATIC STUDY (General) :=\n"
+             "number of dimensions := 3\n"
+             "!number format := short float\n"
+             "!number of bytes per pixel := 4\n"
+             "%s"
+             "data rescale offset := 0\n"
+             "data rescale slope := 1\n"
+             "quantification units := 1\n"
+             "!image duration (sec) := 1\n"
+             "!image start time (sec) := 0\n"
+             "!END OF INTERFILE :=\n",
+             lr_version(), data_name, grid->size[2], axes);
+    lr_c_locale_leave(locale);
+}
+
+static lr_status write_image(const char *path, const lr_image *image, const lr_log *log)
+{
+    const bool castor = lr_path_ends(path, ".hdr");
+    char *data_path = lr_replace_ending(path, castor ? ".img" : ".v", log);
+    if (data_path == NULL) {
+        return LR_FAILED;
+    }
+    const size_t room = 2 * header_room + strlen(data_path);
+    char *header = lr_alloc((int64_t)room, 1, "a header", log);
+    lr_status status = LR_FAILED;
+    if (header != NULL) {
+        (castor ? print_castor : lr_interfile_print_stir)(header, room, lr_file_name(data_path),
+                                                          &image->grid);
+        const struct lr_image_pair pair = {path, data_path, header, {true, !castor, !castor}};
+        status = lr_image_pair_write(&pair, image, log);
+    }
+    free(header);
+    free(data_path);
+    return status;
+}
+
+const struct lr_image_format lr_image_interfile = {read_image, read_grid, write_image};

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * MetaImage, as ITK reads and writes it: "Key = value" lines, then the voxels (.mha) or the name of
+ * the file that holds them (.mhd + .raw). ITK's frame is LPS+ millimetres: x and y run against ours.
+ * The i-th three numbers of TransformMatrix are the direction of the file's axis i; Offset is the
+ * centre of the first voxel. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/files/c_locale.h"
+#include "io/files/regular_file.h"
+#include "io/images/formats.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { MAX_HEADER = 65536 };
+
+/* What a header says. */
+struct meta {
+    const char *path;
+    const lr_log *log;
+    int64_t dims, size[3], header_bytes, channels;
+    double spacing_mm[3], offset_mm[3], matrix[9], slope, intercept;
+    struct lr_number_type type;
+    bool compressed, ascii;
+    char type_name[64];
+    char *data_name;    /* owned; NULL = in the same file */
+    int64_t local_data; /* where they begin then */
+};
+
+/* --- values --- */
+
+static lr_status damaged(const struct meta *meta, const char *key, const char *value)
+{
+    return lr_error(meta->log, LR_BAD_INPUT, "%s: '%s = %.64s' makes no sense", meta->path, key,
+                    value);
+}
+
+/* `count` numbers between blanks. */
+static bool scan_numbers(const char *value, int count, double *numbers)
+{
+    for (int k = 0; k < count; k++) {
+        char *end = NULL;
+        numbers[k] = strtod(value, &end);
+        if (end == value || !isfinite(numbers[k])) {
+            return false;
+        }
+        value = end;
+    }
+    return value[strspn(value, " \t")] == '\0';
+}
+
+static bool scan_whole(const char *value, int count, int64_t *numbers)
+{
+    double found[3] = {0};
+    if (!scan_numbers(value, count, found)) {
+        return false;
+    }
+    for (int k = 0; k < count; k++) {
+        if (found[k] != floor(found[k]) || fabs(found[k]) > 1e15) {
+            return false;
+        }
+        numbers[k] = (int64_t)found[k];
+    }
+    return true;
+}
+
+static bool scan_flag(const char *value, bool *flag)
+{
+    *flag = *value == 'T' || *value == 't' || *value == '1';
+    return *flag || *value == 'F' || *value == 'f' || *value == '0';
+}
+
+/* MET_LONG is 4 or 8 bytes by the program that wrote it: left out. */
+static bool scan_type(struct meta *meta, const char *value)
+{
+    static const struct {
+        const char *name;
+        enum lr_number_kind kind;
+        int bytes;
+    } known[] = {{"MET_CHAR", LR_KIND_SIGNED, 1},      {"MET_UCHAR", LR_KIND_UNSIGNED, 1},
+                 {"MET_SHORT", LR_KIND_SIGNED, 2},     {"MET_USHORT", LR_KIND_UNSIGNED, 2},
+                 {"MET_INT", LR_KIND_SIGNED, 4},       {"MET_UINT", LR_KIND_UNSIGNED, 4},
+                 {"MET_LONG_LONG", LR_KIND_SIGNED, 8}, {"MET_ULONG_LONG", LR_KIND_UNSIGNED, 8},
+                 {"MET_FLOAT", LR_KIND_FLOAT, 4},      {"MET_DOUBLE", LR_KIND_FLOAT, 8}};
+    snprintf(meta->type_name, sizeof(meta->type_name), "%s", value);
+    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
+        if (strcasecmp(value, known[k].name) == 0) {
+            meta->type.kind = known[k].kind;
+            meta->type.bytes = known[k].bytes;
+        }
+    }
+    return true;
+}
+
+static bool is_one_of(const char *key, const char *a, const char *b, const char *c)
+{
+    return strcasecmp(key, a) == 0 || (b != NULL && strcasecmp(key, b) == 0) ||
+           (c != NULL && strcasecmp(key, c) == 0);
+}
+
+/* Keys that do not matter are passed over. */
+static bool take_geometry(struct meta *meta, const char *key, const char *value)
+{
+    if (is_one_of(key, "NDims", NULL, NULL)) {
+        return scan_whole(value, 1, &meta->dims);
+    }
+    if (is_one_of(key, "DimSize", NULL, NULL)) {
+        return meta->dims != 3 || scan_whole(value, 3, meta->size);
+    }
+    if (is_one_of(key, "ElementSpacing", NULL, NULL)) {
+        return meta->dims != 3 || scan_numbers(value, 3, meta->spacing_mm);
+    }
+    if (is_one_of(key, "Offset", "Position", "Origin")) {
+        return meta->dims != 3 || scan_numbers(value, 3, meta->offset_mm);
+    }
+    if (is_one_of(key, "TransformMatrix", "Orientation", "Rotation")) {
+        return meta->dims != 3 || scan_numbers(value, 9, meta->matrix);
+    }
+    return true;
+}
+
+static bool take_content(struct meta *meta, const char *key, const char *value)
+{
+    bool binary = true;
+    if (is_one_of(key, "ElementType", NULL, NULL)) {
+        return scan_type(meta, value);
+    }
+    if (is_one_of(key, "ElementByteOrderMSB", "BinaryDataByteOrderMSB", NULL)) {
+        return scan_flag(value, &meta->type.big_endian);
+    }
+    if (is_one_of(key, "CompressedData", NULL, NULL)) {
+        return scan_flag(value, &meta->compressed);
+    }
+    if (is_one_of(key, "BinaryData", NULL, NULL)) {
+        const bool good = scan_flag(value, &binary);
+        meta->ascii = !binary;
+        return good;
+    }
+    if (is_one_of(key, "HeaderSize", NULL, NULL)) {
+        return scan_whole(value, 1, &meta->header_bytes) && meta->header_bytes >= -1;
+    }
+    if (is_one_of(key, "ElementNumberOfChannels", NULL, NULL)) {
+        return scan_whole(value, 1, &meta->channels);
+    }
+    if (is_one_of(key, "ElementToIntensityFunctionSlope", NULL, NULL)) {
+        return scan_numbers(value, 1, &meta->slope);
+    }
+    if (is_one_of(key, "ElementToIntensityFunctionOffset", NULL, NULL)) {
+        return scan_numbers(value, 1, &meta->intercept);
+    }
+    return true;
+}
+
+/* --- header --- */
+
+/* Parses lines up to ElementDataFile, which is always the last. */
+static lr_status parse(struct meta *meta, char *text)
+{
+    for (char *line = text; line != NULL && *line != '\0';) {
+        char *end = strchr(line, '\n');
+        char *next = end != NULL ? end + 1 : NULL;
+        char *sign = strchr(line, '=');
+        if (end == NULL || sign == NULL || sign > end) {
+            return lr_error(meta->log, LR_BAD_INPUT,
+                            "%s is no MetaImage: '%.32s' is not \"Key = value\"", meta->path, line);
+        }
+        *end = '\0';
+        *sign = '\0';
+        for (char *at = sign; at > line && (at[-1] == ' ' || at[-1] == '\t');) {
+            *--at = '\0';
+        }
+        char *value = sign + 1 + strspn(sign + 1, " \t");
+        for (size_t k = strlen(value); k > 0 && strchr(" \t\r", value[k - 1]) != NULL;) {
+            value[--k] = '\0';
+        }
+        if (strcasecmp(line, "ElementDataFile") == 0) {
+            meta->local_data = next - text;
+            meta->data_name = lr_copy_string(value, meta->log);
+            return meta->data_name != NULL ? LR_OK : LR_FAILED;
+        }
+        if (!take_geometry(meta, line, value) || !take_content(meta, line, value)) {
+            return damaged(meta, line, value);
+        }
+        line = next;
+    }
+    return lr_error(meta->log, LR_BAD_INPUT,
+                    "%s is no whole MetaImage header: ElementDataFile is missing", meta->path);
+}
+
+/* What cannot be read. */
+static lr_status check(const struct meta *meta)
+{
+    if (meta->dims != 3) {
+        return lr_error(meta->log, LR_BAD_INPUT, "%s has %lld dimensions: need 3", meta->path,
+                        (long long)meta->dims);
+    }
+    for (int f = 0; f < 3; f++) {
+        if (meta->size[f] < 1 || meta->size[f] > INT32_MAX) {
+            return lr_error(meta->log, LR_BAD_INPUT,
+                            "%s has size %lld along its axis %d: need 1 or more", meta->path,
+                            (long long)meta->size[f], f + 1);
+        }
+    }
+    if (meta->compressed || meta->ascii || meta->channels != 1 || meta->slope != 1.0 ||
+        meta->intercept != 0.0) {
+        return lr_error(meta->log, LR_BAD_INPUT,
+                        "%s is %s: save it as plain, uncompressed binary numbers, one a voxel",
+                        meta->path,
+                        meta->compressed      ? "compressed"
+                        : meta->ascii         ? "written as text"
+                        : meta->channels != 1 ? "an image of several channels"
+                                              : "stored in units of its own");
+    }
+    if (!lr_number_type_is_valid(&meta->type)) {
+        return lr_error(meta->log, LR_BAD_INPUT,
+                        "%s holds numbers of the type '%s': convert them to MET_FLOAT", meta->path,
+                        meta->type_name);
+    }
+    if (strcmp(meta->data_name, "LIST") == 0 || strchr(meta->data_name, '%') != NULL ||
+        meta->data_name[0] == '\0') {
+        return lr_error(meta->log, LR_BAD_INPUT,
+                        "%s spreads its voxels over several files: save it as one", meta->path);
+    }
+    return LR_OK;
+}
+
+static lr_status read_meta(struct meta *meta, const char *path, const lr_log *log)
+{
+    *meta = (struct meta){.path = path,
+                          .log = log,
+                          .channels = 1,
+                          .slope = 1.0,
+                          .spacing_mm = {1.0, 1.0, 1.0},
+                          .matrix = {1, 0, 0, 0, 1, 0, 0, 0, 1}};
+    char *text = lr_alloc(MAX_HEADER + 1, 1, "a header", log);
+    FILE *file = text != NULL ? lr_file_open(path, "the image ", log) : NULL;
+    lr_status status = text == NULL ? LR_FAILED : file == NULL ? LR_BAD_INPUT : LR_OK;
+    if (status == LR_OK) {
+        const size_t got = fread(text, 1, MAX_HEADER, file);
+        text[got] = '\0';
+        const struct lr_c_locale locale = lr_c_locale_enter();
+        status = parse(meta, text);
+        lr_c_locale_leave(locale);
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    free(text);
+    if (status == LR_OK) {
+        status = check(meta);
+    }
+    if (status != LR_OK) {
+        free(meta->data_name);
+        meta->data_name = NULL;
+    }
+    return status;
+}
+
+static lr_status find_layout(const struct meta *meta, struct lr_image_layout *layout)
+{
+    static const double sign[3] = {-1.0, -1.0, 1.0}; /* LPS to RAS */
+    struct lr_image_place place = {.path = meta->path, .field = "TransformMatrix"};
+    for (int k = 0; k < 3; k++) {
+        place.size[k] = (int)meta->size[k];
+        for (int f = 0; f < 3; f++) {
+            place.affine[k][f] = sign[k] * meta->matrix[3 * f + k] * meta->spacing_mm[f];
+        }
+        place.affine[k][3] = sign[k] * meta->offset_mm[k];
+    }
+    return lr_image_layout_find(&place, layout, meta->log);
+}
+
+/* --- voxels --- */
+
+/* Path of the voxels' file, beside the header unless absolute. */
+static char *data_path_of(const struct meta *meta)
+{
+    const char *name = meta->data_name;
+    if (strcasecmp(name, "LOCAL") == 0) {
+        return lr_copy_string(meta->path, meta->log);
+    }
+    const size_t folder = *name == '/' ? 0 : (size_t)(lr_file_name(meta->path) - meta->path);
+    const size_t bytes = folder + strlen(name) + 1;
+    char *path = lr_alloc((int64_t)bytes, 1, "a path", meta->log);
+    if (path != NULL) {
+        snprintf(path, bytes, "%.*s%s", (int)folder, meta->path, name);
+    }
+    return path;
+}
+
+static lr_image *read_values(const struct meta *meta, const struct lr_image_layout *layout)
+{
+    char *path = data_path_of(meta);
+    if (path == NULL) {
+        return NULL;
+    }
+    struct lr_voxels voxels = {path, meta->type, 0, 1.0, 0.0};
+    if (strcasecmp(meta->data_name, "LOCAL") == 0) {
+        voxels.offset_bytes = meta->local_data;
+    } else if (meta->header_bytes > 0) {
+        voxels.offset_bytes = meta->header_bytes;
+    } else if (meta->header_bytes < 0) { /* the voxels end with the file */
+        const int64_t rest =
+            lr_file_length(path) - lr_grid_num_voxels(&layout->grid) * meta->type.bytes;
+        voxels.offset_bytes = rest > 0 ? rest : 0;
+    }
+    struct lr_discreet_log discreet;
+    lr_log_discreet(&discreet, path, meta->path, meta->log);
+    lr_image *image = lr_voxels_read(&voxels, layout, &discreet.log);
+    free(path);
+    return image;
+}
+
+static lr_image *read_image(const char *path, const lr_log *log)
+{
+    struct meta meta;
+    struct lr_image_layout layout;
+    if (read_meta(&meta, path, log) != LR_OK) {
+        return NULL;
+    }
+    lr_image *image = find_layout(&meta, &layout) == LR_OK ? read_values(&meta, &layout) : NULL;
+    free(meta.data_name);
+    return image;
+}
+
+static lr_status read_grid(const char *path, lr_grid *grid, const lr_log *log)
+{
+    struct meta meta;
+    struct lr_image_layout layout;
+    LR_TRY(read_meta(&meta, path, log));
+    const lr_status status = find_layout(&meta, &layout);
+    if (status == LR_OK) {
+        *grid = layout.grid;
+    }
+    free(meta.data_name);
+    return status;
+}
+
+/* --- writing --- */
+
+static void print_header(char *text, size_t room, const char *data_name, const lr_grid *grid)
+{
+    const double *voxel = grid->voxel_mm;
+    double offset_mm[3];
+    for (int k = 0; k < 3; k++) {
+        const double last = grid->origin_mm[k] + (grid->size[k] - 1) * voxel[k];
+        offset_mm[k] = (k < 2 ? -last : grid->origin_mm[k]) + 0.0; /* no -0 */
+    }
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    snprintf(text, room,
+             "ObjectType = Image\n"
+             "NDims = 3\n"
+             "BinaryData = True\n"
+             "BinaryDataByteOrderMSB = False\n"
+             "CompressedData = False\n"
+             "TransformMatrix = 1 0 0 0 1 0 0 0 1\n"
+             "Offset = %.15g %.15g %.15g\n"
+             "CenterOfRotation = 0 0 0\n"
+             "AnatomicalOrientation = RAI\n"
+             "ElementSpacing = %.15g %.15g %.15g\n"
+             "DimSize = %d %d %d\n"
+             "ElementType = MET_FLOAT\n"
+             "ElementDataFile = %s\n",
+             offset_mm[0], offset_mm[1], offset_mm[2], voxel[0], voxel[1], voxel[2], grid->size[0],
+             grid->size[1], grid->size[2], data_name);
+    lr_c_locale_leave(locale);
+}
+
+static lr_status write_local(const char *path, const char *header, const lr_image *image,
+                             const lr_log *log)
+{
+    struct lr_output output;
+    LR_TRY(lr_output_open(&output, path, log));
+    if (lr_output_write(&output, header, strlen(header)) == LR_OK) {
+        (void)lr_voxels_write(&output, image, (bool[3]){true, true, false});
+    }
+    return lr_output_finish(&output);
+}
+
+static lr_status write_image(const char *path, const lr_image *image, const lr_log *log)
+{
+    const bool local = lr_path_ends(path, ".mha");
+    char *data_path = lr_replace_ending(path, ".raw", log);
+    if (data_path == NULL) {
+        return LR_FAILED;
+    }
+    const size_t room = 2048 + strlen(data_path);
+    char *header = lr_alloc((int64_t)room, 1, "a header", log);
+    lr_status status = LR_FAILED;
+    if (header != NULL) {
+        print_header(header, room, local ? "LOCAL" : lr_file_name(data_path), &image->grid);
+        const struct lr_image_pair pair = {path, data_path, header, {true, true, false}};
+        status =
+            local ? write_local(path, header, image, log) : lr_image_pair_write(&pair, image, log);
+    }
+    free(header);
+    free(data_path);
+    return status;
+}
+
+const struct lr_image_format lr_image_metaimage = {read_image, read_grid, write_image};

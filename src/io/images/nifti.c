@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * NIfTI-1 images, single files (.nii, .nii.gz). nifti_clib gives the header, its byte order and the
+ * quaternions; the values are read here, because its own reader turns NaN into 0 silently.
+ * Our frame is taken as RAS+ millimetres: x = right, y = anterior, z = superior. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/files/deflate.h"
+#include "io/files/file_kind.h"
+#include "io/files/missing_file.h"
+#include "io/files/regular_file.h"
+#include "io/images/formats.h"
+
+#include <lr/io.h>
+
+#include <errno.h>
+#include <nifti1_io.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+enum { header_bytes = 348, data_offset = 352, max_nifti_size = 32767 };
+
+/* Bytes of one compressed byte. */
+enum { usual_expansion = 16, most_expansion = 1100 };
+
+/* An open file, past its header. */
+struct source {
+    gzFile file; /* zlib reads plain files too */
+    const char *path;
+    const lr_log *log;
+    nifti_1_header header; /* in this machine's byte order */
+    bool swapped;
+    struct lr_image_layout layout;
+};
+
+/* --- header --- */
+
+static lr_status read_header(struct source *source)
+{
+    nifti_1_header *header = &source->header;
+    const int got = gzread(source->file, header, header_bytes);
+    if (got < 0) {
+        char text[128];
+        return lr_error(source->log, LR_BAD_INPUT, "cannot read the image %s: %s", source->path,
+                        errno != 0 ? lr_error_text(errno, text) : "its compression is damaged");
+    }
+    if (got != header_bytes) {
+        return lr_error(
+            source->log, LR_BAD_INPUT, "%s is not a NIfTI-1 image%s", source->path,
+            lr_other_kind(source->path, LR_FILE_IMAGE, ": it ends within the header of 348 bytes"));
+    }
+    int32_t size = header->sizeof_hdr;
+    if (size != header_bytes) {
+        nifti_swap_4bytes(1, &size);
+        source->swapped = true;
+    }
+    if (size == 540 || header->sizeof_hdr == 540) {
+        return lr_error(source->log, LR_BAD_INPUT, "%s is a NIfTI-2 image: convert it to NIfTI-1",
+                        source->path);
+    }
+    if (size == header_bytes && memcmp(header->magic, "ni1", 4) == 0) {
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s is the header of a .hdr/.img pair: convert it to a single .nii file",
+                        source->path);
+    }
+    if (size != header_bytes || memcmp(header->magic, "n+1", 4) != 0) {
+        return lr_error(
+            source->log, LR_BAD_INPUT, "%s is not a NIfTI-1 image%s", source->path,
+            lr_other_kind(source->path, LR_FILE_IMAGE, ": images are .nii or .nii.gz files"));
+    }
+    if (source->swapped) {
+        swap_nifti_header(header, 1);
+    }
+    return LR_OK;
+}
+
+static lr_status read_sizes(struct source *source)
+{
+    const short *dim = source->header.dim;
+    if (dim[0] < 1 || dim[0] > 7) {
+        return lr_error(source->log, LR_BAD_INPUT, "%s says it has %d dimensions: need 3",
+                        source->path, dim[0]);
+    }
+    for (int f = 1; f <= dim[0]; f++) {
+        if (dim[f] <= 0) {
+            return lr_error(source->log, LR_BAD_INPUT,
+                            "%s has size %d along its axis %d: need 1 "
+                            "or more",
+                            source->path, dim[f], f);
+        }
+        if (f > 3 && dim[f] > 1) {
+            return lr_error(source->log, LR_BAD_INPUT,
+                            "%s holds %d volumes along its axis %d: split it and give one volume",
+                            source->path, dim[f], f);
+        }
+    }
+    for (int f = 0; f < 3; f++) {
+        source->layout.size[f] = f < dim[0] ? dim[f + 1] : 1;
+    }
+    return LR_OK;
+}
+
+/* --- where the voxels are --- */
+
+/* Millimetres per unit of length in the file. */
+static double unit_mm(const nifti_1_header *header)
+{
+    switch (XYZT_TO_SPACE(header->xyzt_units)) {
+    case NIFTI_UNITS_METER:
+        return 1000.0;
+    case NIFTI_UNITS_MICRON:
+        return 1e-3;
+    default:
+        return 1.0;
+    }
+}
+
+/* The shortest decimal that a float stands for: 0.45f was meant as 0.45, not as 0.449999988. A grid
+ * survives writing and reading so. */
+static double shortest_decimal(float value)
+{
+    for (int digits = 1; digits < 9; digits++) {
+        char text[32];
+        snprintf(text, sizeof(text), "%.*e", digits - 1, (double)value);
+        const double decimal = strtod(text, NULL);
+        if ((float)decimal == value) {
+            return decimal;
+        }
+    }
+    return (double)value;
+}
+
+/* sform, else qform, else the voxel sizes alone: the order of the NIfTI-1 standard turned round, as
+ * readers do, since the sform is what registration programs update. */
+static void read_affine(const struct source *source, double affine[3][4])
+{
+    const nifti_1_header *h = &source->header;
+    mat44 matrix;
+    if (h->sform_code > 0) {
+        memcpy(matrix.m[0], h->srow_x, sizeof(h->srow_x));
+        memcpy(matrix.m[1], h->srow_y, sizeof(h->srow_y));
+        memcpy(matrix.m[2], h->srow_z, sizeof(h->srow_z));
+    } else {
+        const bool turned = h->qform_code > 0;
+        matrix = nifti_quatern_to_mat44(
+            turned ? h->quatern_b : 0.0f, turned ? h->quatern_c : 0.0f,
+            turned ? h->quatern_d : 0.0f, turned ? h->qoffset_x : 0.0f,
+            turned ? h->qoffset_y : 0.0f, turned ? h->qoffset_z : 0.0f, h->pixdim[1], h->pixdim[2],
+            h->dim[0] < 3 && h->pixdim[3] <= 0.0f ? h->pixdim[1] : h->pixdim[3],
+            turned && h->pixdim[0] < 0.0f ? -1.0f : 1.0f);
+        if (!turned) {
+            lr_warn(source->log,
+                    "%s has no position (neither sform nor qform): its first voxel is put at "
+                    "(0, 0, 0) mm; set its sform",
+                    source->path);
+        }
+    }
+    for (int k = 0; k < 3; k++) {
+        for (int f = 0; f < 4; f++) {
+            affine[k][f] = unit_mm(h) * shortest_decimal(matrix.m[k][f]);
+        }
+    }
+}
+
+static lr_status read_layout(struct source *source)
+{
+    const int *size = source->layout.size;
+    struct lr_image_place place = {
+        .path = source->path, .field = "sform", .size = {size[0], size[1], size[2]}};
+    read_affine(source, place.affine);
+    return lr_image_layout_find(&place, &source->layout, source->log);
+}
+
+static lr_status open_source(struct source *source, const char *path, const lr_log *log)
+{
+    *source = (struct source){.path = path, .log = log};
+    if (path == NULL || path[0] == '\0') {
+        return lr_error(log, LR_USAGE, "an image file needs a name");
+    }
+    FILE *file = lr_file_open(path, "the image ", log);
+    if (file == NULL) {
+        return LR_BAD_INPUT;
+    }
+    const int number = dup(fileno(file));
+    fclose(file);
+    source->file = number >= 0 ? gzdopen(number, "rb") : NULL;
+    if (source->file == NULL) {
+        if (number >= 0) {
+            close(number);
+        }
+        return lr_error(log, LR_FAILED, "no memory to read the image %s", path);
+    }
+    lr_status status = read_header(source);
+    if (status == LR_OK) {
+        status = read_sizes(source);
+    }
+    if (status == LR_OK) {
+        status = read_layout(source);
+    }
+    if (status != LR_OK) {
+        gzclose(source->file);
+    }
+    return status;
+}
+
+/* --- values --- */
+
+/* The kind of numbers of a NIfTI type; not valid for colours, complex and long double ones. */
+static struct lr_number_type type_of(const struct source *source)
+{
+    static const struct {
+        int datatype;
+        struct lr_number_type type;
+    } known[] = {
+        {DT_UINT8, {LR_KIND_UNSIGNED, 1, false}},  {DT_INT8, {LR_KIND_SIGNED, 1, false}},
+        {DT_UINT16, {LR_KIND_UNSIGNED, 2, false}}, {DT_INT16, {LR_KIND_SIGNED, 2, false}},
+        {DT_UINT32, {LR_KIND_UNSIGNED, 4, false}}, {DT_INT32, {LR_KIND_SIGNED, 4, false}},
+        {DT_UINT64, {LR_KIND_UNSIGNED, 8, false}}, {DT_INT64, {LR_KIND_SIGNED, 8, false}},
+        {DT_FLOAT32, {LR_KIND_FLOAT, 4, false}},   {DT_FLOAT64, {LR_KIND_FLOAT, 8, false}}};
+    const unsigned one = 1;
+    const bool little_host = *(const unsigned char *)&one == 1;
+    struct lr_number_type type = {LR_KIND_NONE, 0, source->swapped == little_host};
+    for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
+        if (known[k].datatype == source->header.datatype) {
+            type.kind = known[k].type.kind;
+            type.bytes = known[k].type.bytes;
+        }
+    }
+    return type;
+}
+
+/* One line along the file's first axis, and room for it. */
+struct line {
+    unsigned char *raw;
+    double *numbers;
+    struct lr_number_type type;
+    double slope, intercept;
+};
+
+static lr_status read_line(struct source *source, struct line *line, int64_t number)
+{
+    const int count = source->layout.size[0];
+    const unsigned bytes = (unsigned)(count * line->type.bytes);
+    const int got = gzread(source->file, line->raw, bytes);
+    if (got < 0 || (unsigned)got != bytes) {
+        const int64_t total = (int64_t)source->layout.size[1] * source->layout.size[2];
+        int error = Z_OK;
+        const char *why = gzerror(source->file, &error);
+        if (error == Z_ERRNO) {
+            return lr_error(source->log, LR_BAD_INPUT, "cannot read the image %s", why);
+        }
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s is truncated or damaged: its values end in line %lld of %lld: get it "
+                        "again",
+                        source->path, (long long)number + 1, (long long)total);
+    }
+    lr_numbers_convert(&line->type, line->raw, count, line->numbers);
+    for (int n = 0; n < count; n++) {
+        line->numbers[n] = line->numbers[n] * line->slope + line->intercept;
+    }
+    return LR_OK;
+}
+
+/* Reads on to the end: a compressed file is whole only if its checksum is there and right. */
+static lr_status check_end(struct source *source)
+{
+    char rest[4096];
+    int got = 0;
+    if (gzdirect(source->file)) {
+        return LR_OK;
+    }
+    do {
+        got = gzread(source->file, rest, sizeof(rest));
+    } while (got > 0);
+    int error = Z_OK;
+    (void)gzerror(source->file, &error);
+    if (got < 0 || (error != Z_OK && error != Z_STREAM_END)) {
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s is truncated or damaged: its compressed data has no valid end: get it "
+                        "again",
+                        source->path);
+    }
+    return LR_OK;
+}
+
+static lr_status read_lines(struct source *source, struct line *line, lr_image *image)
+{
+    const int *size = source->layout.size;
+    for (int at2 = 0; at2 < size[2]; at2++) {
+        for (int at1 = 0; at1 < size[1]; at1++) {
+            LR_TRY(read_line(source, line, (int64_t)at2 * size[1] + at1));
+            const struct lr_image_line put = {source->path, line->numbers, {0, at1, at2}};
+            LR_TRY(lr_image_layout_put(&source->layout, &put, image, source->log));
+        }
+    }
+    return check_end(source);
+}
+
+static lr_status seek_values(struct source *source, struct line *line)
+{
+    const nifti_1_header *header = &source->header;
+    line->type = type_of(source);
+    if (!lr_number_type_is_valid(&line->type)) {
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s holds numbers of the type %s: convert them to float32", source->path,
+                        nifti_datatype_string(header->datatype));
+    }
+    const bool scaled = isfinite(header->scl_slope) && header->scl_slope != 0.0f;
+    line->slope = scaled ? (double)header->scl_slope : 1.0;
+    line->intercept = scaled && isfinite(header->scl_inter) ? (double)header->scl_inter : 0.0;
+    const double offset = (double)header->vox_offset;
+    if (!(offset >= header_bytes && offset <= 0x1p30)) {
+        return lr_error(source->log, LR_BAD_INPUT,
+                        "%s says that its values start at byte %g: its header is damaged (352 is "
+                        "usual)",
+                        source->path, offset);
+    }
+    if (gzseek(source->file, (z_off_t)offset, SEEK_SET) < 0) {
+        return lr_error(source->log, LR_BAD_INPUT, "%s ends before its values, at byte %g",
+                        source->path, offset);
+    }
+    return LR_OK;
+}
+
+/* Whether so many bytes follow each other in a compressed file; begins again at its start. */
+static bool expands_to(struct source *source, int64_t bytes)
+{
+    char piece[16384];
+    int got = 0;
+    gzrewind(source->file);
+    while (bytes > 0 && (got = gzread(source->file, piece, sizeof(piece))) > 0) {
+        bytes -= got;
+    }
+    gzrewind(source->file);
+    return bytes <= 0;
+}
+
+/* Before memory is taken for what a header claims. A compressed file is expanded for that only where
+ * it would have to be compressed unusually well. */
+static lr_status check_bytes(struct source *source)
+{
+    const int *size = source->layout.size;
+    const int bytes_each = type_of(source).bytes;
+    const double offset = (double)source->header.vox_offset;
+    const double wanted = (offset > 0.0 && offset < 0x1p30 ? offset : 0.0) +
+                          (double)size[0] * size[1] * size[2] * (bytes_each > 0 ? bytes_each : 1);
+    struct stat facts;
+    if (stat(source->path, &facts) != 0 || !S_ISREG(facts.st_mode) ||
+        wanted <= (double)facts.st_size) {
+        return LR_OK;
+    }
+    const bool packed = gzdirect(source->file) == 0;
+    if (packed && (wanted <= usual_expansion * (double)facts.st_size ||
+                   (wanted <= most_expansion * (double)facts.st_size &&
+                    expands_to(source, (int64_t)wanted)))) {
+        return LR_OK;
+    }
+    return lr_error(source->log, LR_BAD_INPUT,
+                    "%s is truncated or damaged: its header promises %d x %d x %d voxels, %.4g "
+                    "bytes, and it has %lld%s: get it again",
+                    source->path, size[0], size[1], size[2], wanted, (long long)facts.st_size,
+                    packed ? ", compressed" : "");
+}
+
+static lr_status read_values(struct source *source, lr_image *image)
+{
+    struct line line = {0};
+    LR_TRY(seek_values(source, &line));
+    const int count = source->layout.size[0];
+    line.raw = lr_alloc(count, (size_t)line.type.bytes, "a line of voxels", source->log);
+    line.numbers = lr_alloc(count, sizeof(double), "a line of voxels", source->log);
+    lr_status status = LR_FAILED;
+    if (line.raw != NULL && line.numbers != NULL) {
+        status = read_lines(source, &line, image);
+    }
+    free(line.raw);
+    free(line.numbers);
+    return status;
+}
+
+/* --- writing --- */
+
+static void fill_header(nifti_1_header *header, const lr_grid *grid)
+{
+    *header = (nifti_1_header){.sizeof_hdr = header_bytes, .regular = 'r'};
+    float *rows[3] = {header->srow_x, header->srow_y, header->srow_z};
+    header->dim[0] = 3;
+    header->pixdim[0] = 1.0f; /* qfac: right-handed */
+    for (int k = 0; k < 3; k++) {
+        header->dim[k + 1] = (short)grid->size[k];
+        header->pixdim[k + 1] = (float)grid->voxel_mm[k];
+        rows[k][k] = (float)grid->voxel_mm[k];
+        rows[k][3] = (float)grid->origin_mm[k];
+    }
+    for (int k = 4; k < 8; k++) {
+        header->dim[k] = 1;
+    }
+    header->qoffset_x = (float)grid->origin_mm[0];
+    header->qoffset_y = (float)grid->origin_mm[1];
+    header->qoffset_z = (float)grid->origin_mm[2];
+    header->qform_code = NIFTI_XFORM_SCANNER_ANAT;
+    header->sform_code = NIFTI_XFORM_SCANNER_ANAT;
+    header->datatype = DT_FLOAT32;
+    header->bitpix = 32;
+    header->vox_offset = data_offset;
+    header->scl_slope = 1.0f;
+    header->xyzt_units = NIFTI_UNITS_MM;
+    snprintf(header->descrip, sizeof(header->descrip), "LORaster %s", lr_version());
+    memcpy(header->magic, "n+1", 4);
+}
+
+static lr_status write_parts(struct lr_output *output, bool compressed, const lr_image *image)
+{
+    nifti_1_header header;
+    const unsigned char no_extensions[4] = {0};
+    fill_header(&header, &image->grid);
+    const size_t bytes = (size_t)lr_grid_num_voxels(&image->grid) * sizeof(float);
+    const struct lr_piece pieces[] = {
+        {&header, header_bytes}, {no_extensions, sizeof(no_extensions)}, {image->values, bytes}};
+    if (compressed) {
+        return lr_output_deflate(output, pieces, 3);
+    }
+    for (int n = 0; n < 3; n++) {
+        LR_TRY(lr_output_write(output, pieces[n].bytes, pieces[n].count));
+    }
+    return LR_OK;
+}
+
+/* --- the format --- */
+
+static lr_image *read_image(const char *path, const lr_log *log)
+{
+    struct source source;
+    if (open_source(&source, path, log) != LR_OK) {
+        return NULL;
+    }
+    lr_image *image =
+        check_bytes(&source) == LR_OK ? lr_image_create(&source.layout.grid, log) : NULL;
+    if (image != NULL && read_values(&source, image) != LR_OK) {
+        lr_image_destroy(image);
+        image = NULL;
+    }
+    gzclose(source.file);
+    return image;
+}
+
+static lr_status read_grid(const char *path, lr_grid *grid, const lr_log *log)
+{
+    struct source source;
+    LR_TRY(open_source(&source, path, log));
+    *grid = source.layout.grid;
+    gzclose(source.file);
+    return LR_OK;
+}
+
+static lr_status write_image(const char *path, const lr_image *image, const lr_log *log)
+{
+    for (int k = 0; k < 3; k++) {
+        if (image->grid.size[k] > max_nifti_size) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "%s cannot hold %d voxels along %c: NIfTI-1 allows %d", path,
+                            image->grid.size[k], "xyz"[k], max_nifti_size);
+        }
+    }
+    struct lr_output output;
+    LR_TRY(lr_output_open(&output, path, log));
+    if (write_parts(&output, lr_path_ends(path, ".gz"), image) != LR_OK) {
+        lr_output_abandon(&output);
+        return LR_FAILED;
+    }
+    return lr_output_finish(&output);
+}
+
+const struct lr_image_format lr_image_nifti = {read_image, read_grid, write_image};

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#define _FILE_OFFSET_BITS 64 /* fseeko beyond 2 GiB on every machine */
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/images/formats.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+/* --- names --- */
+
+int64_t lr_file_length(const char *path)
+{
+    struct stat status;
+    return stat(path, &status) == 0 && S_ISREG(status.st_mode) ? (int64_t)status.st_size : -1;
+}
+
+const char *lr_file_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+bool lr_path_ends(const char *path, const char *ending)
+{
+    const size_t length = strlen(path), tail = strlen(ending);
+    return length > tail && strcasecmp(path + length - tail, ending) == 0;
+}
+
+char *lr_replace_ending(const char *path, const char *ending, const lr_log *log)
+{
+    const char *dot = strrchr(lr_file_name(path), '.');
+    const size_t stem = dot != NULL ? (size_t)(dot - path) : strlen(path);
+    const size_t bytes = stem + strlen(ending) + 1;
+    char *name = lr_alloc((int64_t)bytes, 1, "a path", log);
+    if (name != NULL) {
+        snprintf(name, bytes, "%.*s%s", (int)stem, path, ending);
+    }
+    return name;
+}
+
+/* --- reading --- */
+
+static lr_status check_length(const struct lr_voxels *voxels, const struct lr_image_layout *layout,
+                              const lr_log *log)
+{
+    const int64_t count = lr_grid_num_voxels(&layout->grid);
+    const int64_t found = lr_file_length(voxels->path);
+    if (found < 0) {
+        struct stat status;
+        const bool there = stat(voxels->path, &status) == 0;
+        char text[128];
+        return lr_error(log, LR_BAD_INPUT, "cannot open the voxels %s: %s", voxels->path,
+                        there ? "it is no plain file" : lr_error_text(errno, text));
+    }
+    if (voxels->offset_bytes > found ||
+        (found - voxels->offset_bytes) / voxels->type.bytes < count) {
+        return lr_error(log, LR_BAD_INPUT,
+                        "%s is truncated: %d x %d x %d voxels of %d bytes are %lld bytes, and "
+                        "from byte %lld on it has fewer, %lld in all: get it again",
+                        voxels->path, layout->size[0], layout->size[1], layout->size[2],
+                        voxels->type.bytes, (long long)(count * voxels->type.bytes),
+                        (long long)voxels->offset_bytes, (long long)found);
+    }
+    return LR_OK;
+}
+
+/* One line along the file's first axis, and room for it. */
+struct line {
+    unsigned char *raw;
+    double *numbers;
+};
+
+static lr_status read_lines(const struct lr_voxels *voxels, const struct lr_image_layout *layout,
+                            FILE *file, const struct line *line, lr_image *image, const lr_log *log)
+{
+    const size_t bytes = (size_t)layout->size[0] * (size_t)voxels->type.bytes;
+    for (int64_t n = 0; n < (int64_t)layout->size[1] * layout->size[2]; n++) {
+        if (fread(line->raw, 1, bytes, file) != bytes) {
+            return lr_error(log, LR_BAD_INPUT, "%s: cannot be read to its end", voxels->path);
+        }
+        lr_numbers_convert(&voxels->type, line->raw, layout->size[0], line->numbers);
+        for (int k = 0; k < layout->size[0]; k++) {
+            line->numbers[k] = line->numbers[k] * voxels->slope + voxels->intercept;
+        }
+        const struct lr_image_line put = {
+            voxels->path,
+            line->numbers,
+            {0, (int)(n % layout->size[1]), (int)(n / layout->size[1])}};
+        LR_TRY(lr_image_layout_put(layout, &put, image, log));
+    }
+    return LR_OK;
+}
+
+static lr_status read_values(const struct lr_voxels *voxels, const struct lr_image_layout *layout,
+                             lr_image *image, const lr_log *log)
+{
+    FILE *file = fopen(voxels->path, "rb");
+    if (file == NULL || fseeko(file, (off_t)voxels->offset_bytes, SEEK_SET) != 0) {
+        char text[128];
+        if (file != NULL) {
+            fclose(file);
+        }
+        return lr_error(log, LR_BAD_INPUT, "cannot open the voxels %s: %s", voxels->path,
+                        lr_error_text(errno, text));
+    }
+    const int64_t count = layout->size[0];
+    struct line line = {.raw = lr_alloc(count, (size_t)voxels->type.bytes, "a line of voxels", log),
+                        .numbers = lr_alloc(count, sizeof(double), "a line of voxels", log)};
+    lr_status status = LR_FAILED;
+    if (line.raw != NULL && line.numbers != NULL) {
+        status = read_lines(voxels, layout, file, &line, image, log);
+    }
+    free(line.raw);
+    free(line.numbers);
+    fclose(file);
+    return status;
+}
+
+lr_image *lr_voxels_read(const struct lr_voxels *voxels, const struct lr_image_layout *layout,
+                         const lr_log *log)
+{
+    if (check_length(voxels, layout, log) != LR_OK) {
+        return NULL;
+    }
+    lr_image *image = lr_image_create(&layout->grid, log);
+    if (image != NULL && read_values(voxels, layout, image, log) != LR_OK) {
+        lr_image_destroy(image);
+        image = NULL;
+    }
+    return image;
+}
+
+/* --- writing --- */
+
+lr_status lr_voxels_write(struct lr_output *output, const lr_image *image, const bool reversed[3])
+{
+    enum { piece = 4096 };
+    unsigned char bytes[4 * piece];
+    const int *size = image->grid.size;
+    const int64_t count = lr_grid_num_voxels(&image->grid);
+    int used = 0;
+    for (int64_t n = 0; n < count; n++) {
+        const int x = (int)(n % size[0]), y = (int)(n / size[0] % size[1]);
+        const int z = (int)(n / size[0] / size[1]);
+        const int64_t row =
+            (reversed[0] ? size[0] - 1 - x : x) +
+            (int64_t)size[0] * ((reversed[1] ? size[1] - 1 - y : y) +
+                                (int64_t)size[1] * (reversed[2] ? size[2] - 1 - z : z));
+        lr_float_bytes(image->values[row], bytes + 4 * used++);
+        if (used == piece || n == count - 1) {
+            LR_TRY(lr_output_write(output, bytes, 4 * (size_t)used));
+            used = 0;
+        }
+    }
+    return LR_OK;
+}
+
+lr_status lr_image_pair_write(const struct lr_image_pair *pair, const lr_image *image,
+                              const lr_log *log)
+{
+    struct lr_output header, data;
+    LR_TRY(lr_output_open(&data, pair->data_path, log));
+    if (lr_output_open(&header, pair->path, log) != LR_OK) {
+        lr_output_abandon(&data);
+        return LR_FAILED;
+    }
+    /* what fails is logged and kept in the output, so that finishing undoes both */
+    (void)lr_voxels_write(&data, image, pair->reversed);
+    (void)lr_output_write(&header, pair->header, strlen(pair->header));
+    return lr_output_finish_all((struct lr_output *[]){&data, &header}, 2);
+}

@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * LOR data from STIR's projection data. */
+#define _FILE_OFFSET_BITS 64 /* fseeko beyond 2 GiB on every machine */
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/files/regular_file.h"
+#include "io/images/formats.h"
+#include "io/lor_data/lor_formats.h"
+#include "io/lor_data/projdata.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static const double pi = 3.14159265358979323846;
+
+/* A value of one LOR. */
+struct count {
+    int64_t lor;
+    double value;
+};
+
+/* A file being read, and what it gives. */
+struct reader {
+    const char *path;
+    const lr_lors *lors;
+    const lr_log *log;
+    struct lr_projdata projdata;
+    struct lr_projdata_file file;
+    unsigned char *raw; /* owned: one line of bins, */
+    double *line;       /* owned */
+    int (*pairs)[2];    /* owned: ring pairs of a bin, */
+    int64_t *found;     /* owned: and its LORs in coincidence */
+    int most_found;     /* LORs of any bin */
+    int64_t num_lors;   /* with counts, with repeats */
+    int64_t bins, left_out;
+    double left_out_sum;
+    lr_lor_data *dense; /* counts go there, */
+    struct count *list; /* or there [num_lors], */
+    int64_t listed;     /* or nowhere: they are counted only */
+};
+
+/* --- bins --- */
+
+/* LORs of one bin in coincidence. */
+static int find_lors(const struct reader *reader, int num_pairs, const struct lr_sinogram_bin *bin)
+{
+    const struct lr_projdata *projdata = &reader->projdata;
+    int count = 0;
+    for (int m = 0; m < projdata->mashing; m++) {
+        const struct lr_sinogram_bin one = {bin->view * projdata->mashing + m, bin->t};
+        int places[2];
+        lr_sinogram_places(projdata->rings.around, &one, places);
+        for (int k = 0; k < num_pairs && places[0] != places[1]; k++) {
+            int32_t crystals[2];
+            lr_sinogram_crystals(&projdata->rings, places, reader->pairs[k], crystals);
+            const int64_t lor = lr_lors_number(reader->lors, crystals[0], crystals[1]);
+            if (lor >= 0 && lr_lors_in_coincidence(reader->lors, lor)) {
+                reader->found[count++] = lor;
+            }
+        }
+    }
+    return count;
+}
+
+static void keep(struct reader *reader, double value, int count)
+{
+    if (count == 0) {
+        reader->left_out++;
+        reader->left_out_sum += value;
+    }
+    for (int k = 0; k < count; k++) {
+        const double share = value / count;
+        if (reader->dense != NULL) {
+            reader->dense->values[reader->found[k]] += (float)share;
+        } else if (reader->list != NULL) {
+            reader->list[reader->listed++] = (struct count){reader->found[k], share};
+        }
+    }
+    reader->bins++;
+    reader->num_lors += count;
+    reader->most_found = count > reader->most_found ? count : reader->most_found;
+}
+
+static lr_status take_line(struct reader *reader, FILE *file, int view, int num_pairs)
+{
+    const struct lr_projdata *projdata = &reader->projdata;
+    const size_t bytes = (size_t)projdata->num_t * (size_t)reader->file.type.bytes;
+    if (fread(reader->raw, 1, bytes, file) != bytes) {
+        return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read to its end",
+                        reader->file.data_path);
+    }
+    lr_numbers_convert(&reader->file.type, reader->raw, projdata->num_t, reader->line);
+    for (int n = 0; n < projdata->num_t; n++) {
+        const double value = reader->line[n] * reader->file.scale;
+        const struct lr_sinogram_bin bin = {view, projdata->first_t + n};
+        if (!isfinite((float)value)) {
+            return lr_error(reader->log, LR_BAD_INPUT,
+                            "%s: holds %g in view %d, tangential position %d: values must be "
+                            "finite",
+                            reader->file.data_path, value, view, bin.t);
+        }
+        if (value != 0.0) {
+            keep(reader, value, find_lors(reader, num_pairs, &bin));
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status take_segment(struct reader *reader, FILE *file,
+                              const struct lr_projdata_segment *segment)
+{
+    const struct lr_projdata *projdata = &reader->projdata;
+    const int outer = projdata->by_view ? projdata->views : segment->num_axial;
+    const int inner = projdata->by_view ? segment->num_axial : projdata->views;
+    for (int a = 0; a < outer; a++) {
+        for (int b = 0; b < inner; b++) {
+            const int view = projdata->by_view ? a : b, axial = projdata->by_view ? b : a;
+            const int pairs = lr_projdata_ring_pairs(projdata, segment, axial, reader->pairs);
+            LR_TRY(take_line(reader, file, view, pairs));
+        }
+    }
+    return LR_OK;
+}
+
+/* Goes through the whole file once. */
+static lr_status take_all(struct reader *reader)
+{
+    FILE *file = fopen(reader->file.data_path, "rb");
+    if (file == NULL || fseeko(file, (off_t)reader->file.offset_bytes, SEEK_SET) != 0) {
+        char text[128];
+        if (file != NULL) {
+            fclose(file);
+        }
+        return lr_error(reader->log, LR_BAD_INPUT, "cannot open the bins %s: %s",
+                        reader->file.data_path, lr_error_text(errno, text));
+    }
+    reader->bins = reader->num_lors = reader->left_out = reader->listed = 0;
+    reader->left_out_sum = 0.0;
+    lr_status status = LR_OK;
+    for (int k = 0; k < reader->projdata.num_segments && status == LR_OK; k++) {
+        status = take_segment(reader, file, &reader->projdata.segments[k]);
+    }
+    fclose(file);
+    return status;
+}
+
+/* --- checks --- */
+
+static lr_status check_length(const struct reader *reader)
+{
+    const struct lr_projdata_file *file = &reader->file;
+    const int64_t bins = lr_projdata_num_bins(&reader->projdata);
+    const int64_t found = lr_file_length(file->data_path);
+    if (found < 0) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "cannot open the bins %s that %s names: it is missing or no plain file",
+                        file->data_path, reader->path);
+    }
+    if (file->offset_bytes > found || (found - file->offset_bytes) / file->type.bytes < bins) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s is truncated: %lld bins of %d bytes after byte %lld do not fit into "
+                        "its %lld bytes: get it again",
+                        file->data_path, (long long)bins, file->type.bytes,
+                        (long long)file->offset_bytes, (long long)found);
+    }
+    return LR_OK;
+}
+
+/* LORs in coincidence that the file says nothing about count as measured without counts. */
+static void warn_of_reach(const struct reader *reader)
+{
+    const struct lr_projdata *projdata = &reader->projdata;
+    const struct lr_sinogram_rings *rings = &projdata->rings;
+    const double depth_mm = reader->lors->scanner->modules[0].depth_mm;
+    int reach[2], difference = 0;
+    lr_projdata_reach(projdata, reader->lors, reach);
+    for (int k = 0; k < projdata->num_segments; k++) {
+        const struct lr_projdata_segment *segment = &projdata->segments[k];
+        difference = segment->most > difference ? segment->most : difference;
+    }
+    const int last_t = projdata->first_t + projdata->num_t - 1;
+    if (reach[0] > last_t) {
+        lr_warn(reader->log,
+                "%s: has tangential positions up to %d, and pairs of crystals in coincidence reach "
+                "%d: those beyond are taken as measured without counts; a field_of_view_mm of %.1f "
+                "in the scanner's description leaves them out",
+                reader->path, last_t, reach[0],
+                (2.0 * rings->radius_mm + depth_mm) * sin(pi * (last_t + 0.5) / rings->around));
+    }
+    if (reach[1] > difference) {
+        lr_warn(reader->log,
+                "%s: has ring differences up to %d, and crystals in coincidence reach %d: those "
+                "beyond are taken as measured without counts; max_ring_difference in the scanner's "
+                "description leaves them out",
+                reader->path, difference, reach[1]);
+    }
+}
+
+static lr_status report(const struct reader *reader)
+{
+    if (reader->bins > 0 && reader->left_out == reader->bins) {
+        return lr_error(reader->log, LR_BAD_INPUT,
+                        "%s: none of its %lld bins with counts is of two crystals of %s in "
+                        "coincidence: it belongs to another scanner",
+                        reader->path, (long long)reader->bins, reader->lors->scanner->name);
+    }
+    if (reader->left_out > 0) {
+        lr_warn(reader->log,
+                "%s: %lld of %lld bins with counts, %g in all, are of no two crystals of %s in "
+                "coincidence: they are left out",
+                reader->path, (long long)reader->left_out, (long long)reader->bins,
+                reader->left_out_sum, reader->lors->scanner->name);
+    }
+    if (reader->most_found > 1) {
+        lr_warn(reader->log,
+                "%s: is compressed, with up to %d pairs of crystals in a bin (axial compression, "
+                "mashed views): counts are spread evenly over them, which blurs the image axially "
+                "or towards the edge",
+                reader->path, reader->most_found);
+    }
+    warn_of_reach(reader);
+    return LR_OK;
+}
+
+/* --- results --- */
+
+static int compare_counts(const void *a, const void *b)
+{
+    const struct count *x = a, *y = b;
+    return (x->lor > y->lor) - (x->lor < y->lor);
+}
+
+/* Turns the list into sparse data; repeats add up. */
+static lr_lor_data *make_sparse(struct reader *reader)
+{
+    qsort(reader->list, (size_t)reader->listed, sizeof(*reader->list), compare_counts);
+    lr_lor_data *data = lr_alloc(1, sizeof(*data), "LOR data", reader->log);
+    if (data == NULL) {
+        return NULL;
+    }
+    data->index = lr_alloc(reader->listed, sizeof(*data->index), "LOR data", reader->log);
+    data->values = lr_alloc(reader->listed, sizeof(*data->values), "LOR data", reader->log);
+    if (data->index == NULL || data->values == NULL) {
+        lr_lor_data_destroy(data);
+        return NULL;
+    }
+    for (int64_t k = 0; k < reader->listed; k++) {
+        const bool again = data->count > 0 && data->index[data->count - 1] == reader->list[k].lor;
+        data->count += !again;
+        data->index[data->count - 1] = reader->list[k].lor;
+        data->values[data->count - 1] += (float)reader->list[k].value;
+    }
+    return data;
+}
+
+/* Twice through the file: how much there is, then where it goes. */
+static lr_lor_data *read_data(struct reader *reader)
+{
+    if (take_all(reader) != LR_OK || report(reader) != LR_OK) {
+        return NULL;
+    }
+    if (reader->num_lors > reader->lors->count / 6) {
+        reader->dense = lr_lor_data_create(reader->lors, reader->log);
+        if (reader->dense != NULL && take_all(reader) != LR_OK) {
+            lr_lor_data_destroy(reader->dense);
+            reader->dense = NULL;
+        }
+        return reader->dense;
+    }
+    reader->list = lr_alloc(reader->num_lors, sizeof(*reader->list), "LOR data", reader->log);
+    return reader->list != NULL && take_all(reader) == LR_OK ? make_sparse(reader) : NULL;
+}
+
+static bool take_room(struct reader *reader)
+{
+    const struct lr_projdata *projdata = &reader->projdata;
+    const int64_t pairs = projdata->rings.rings;
+    reader->raw = lr_alloc(projdata->num_t, (size_t)reader->file.type.bytes, "bins", reader->log);
+    reader->line = lr_alloc(projdata->num_t, sizeof(*reader->line), "bins", reader->log);
+    reader->pairs = lr_alloc(pairs, sizeof(*reader->pairs), "ring pairs", reader->log);
+    reader->found =
+        lr_alloc(pairs * projdata->mashing, sizeof(*reader->found), "LORs", reader->log);
+    return reader->raw != NULL && reader->line != NULL && reader->pairs != NULL &&
+           reader->found != NULL;
+}
+
+lr_lor_data *lr_lor_projdata_read(const char *path, const lr_lors *lors, const lr_log *log)
+{
+    struct reader reader = {.path = path, .lors = lors, .log = log};
+    lr_lor_data *data = NULL;
+    if (lr_projdata_read(&reader.projdata, &reader.file, path, lors->scanner, log) != LR_OK) {
+        return NULL;
+    }
+    if (check_length(&reader) == LR_OK && take_room(&reader)) {
+        struct lr_discreet_log discreet;
+        lr_log_discreet(&discreet, reader.file.data_path, path, log);
+        reader.log = &discreet.log;
+        data = read_data(&reader);
+    }
+    free(reader.raw);
+    free(reader.line);
+    free(reader.pairs);
+    free(reader.found);
+    free(reader.list);
+    lr_projdata_finish(&reader.projdata);
+    lr_projdata_file_finish(&reader.file);
+    return data;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "io/lor_data/lor_sums.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+enum { FIRST_ROOM = 8192, LEAST_FULL = 1 << 22 };
+
+struct weighted {
+    int64_t lor;
+    float weight;
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct weighted *left = a, *right = b;
+    return left->lor < right->lor ? -1 : left->lor > right->lor;
+}
+
+/* Sorted, without repeats. */
+static void fill_weighted(lr_lor_data *data, const struct weighted *items, int64_t count)
+{
+    int64_t used = 0;
+    for (int64_t k = 0; k < count; k++) {
+        if (used > 0 && data->index[used - 1] == items[k].lor) {
+            data->values[used - 1] += items[k].weight;
+        } else {
+            data->index[used] = items[k].lor;
+            data->values[used++] = items[k].weight;
+        }
+    }
+    data->count = used;
+}
+
+static lr_lor_data *create_sparse(int64_t room, const lr_log *log)
+{
+    lr_lor_data *data = lr_alloc(1, sizeof(*data), "sums per LOR", log);
+    if (data != NULL) {
+        data->index = lr_alloc(room, sizeof(*data->index), "sums per LOR", log);
+        data->values = lr_alloc(room, sizeof(*data->values), "sums per LOR", log);
+        if (data->index == NULL || data->values == NULL) {
+            lr_lor_data_destroy(data);
+            return NULL;
+        }
+    }
+    return data;
+}
+
+static lr_lor_data *bin_weighted(const struct lr_lor_sums *sums, const lr_log *log)
+{
+    struct weighted *items = lr_alloc(sums->waiting, sizeof(*items), "weights per LOR", log);
+    lr_lor_data *data = items != NULL ? create_sparse(sums->waiting, log) : NULL;
+    if (data != NULL) {
+        for (int64_t k = 0; k < sums->waiting; k++) {
+            items[k] = (struct weighted){sums->lors[k], sums->weights[k]};
+        }
+        qsort(items, (size_t)sums->waiting, sizeof(*items), compare);
+        fill_weighted(data, items, sums->waiting);
+    }
+    free(items);
+    return data;
+}
+
+static void merge_into(lr_lor_data *out, const lr_lor_data *a, const lr_lor_data *b)
+{
+    int64_t i = 0, j = 0;
+    out->count = 0;
+    while (i < a->count || j < b->count) {
+        const bool from_a = j == b->count || (i < a->count && a->index[i] <= b->index[j]);
+        const bool from_b = i == a->count || (j < b->count && b->index[j] <= a->index[i]);
+        out->index[out->count] = from_a ? a->index[i] : b->index[j];
+        out->values[out->count++] = (from_a ? a->values[i] : 0) + (from_b ? b->values[j] : 0);
+        i += from_a;
+        j += from_b;
+    }
+}
+
+/* Brings what waits into the sums. */
+static lr_status take_in(struct lr_lor_sums *sums, const lr_log *log)
+{
+    lr_lor_data *fresh = sums->weights != NULL ? bin_weighted(sums, log)
+                                               : lr_lor_data_bin(sums->lors, sums->waiting, log);
+    sums->waiting = 0;
+    if (fresh == NULL || sums->sums == NULL) {
+        sums->sums = fresh != NULL ? fresh : sums->sums;
+        return fresh != NULL ? LR_OK : LR_FAILED;
+    }
+    lr_lor_data *merged = create_sparse(sums->sums->count + fresh->count, log);
+    if (merged != NULL) {
+        merge_into(merged, sums->sums, fresh);
+        lr_lor_data_destroy(sums->sums);
+        sums->sums = merged;
+    }
+    lr_lor_data_destroy(fresh);
+    return merged != NULL ? LR_OK : LR_FAILED;
+}
+
+static lr_status grow(struct lr_lor_sums *sums, const lr_log *log)
+{
+    const int64_t room = sums->room + sums->room / 2 + FIRST_ROOM;
+    void *lors = lr_resize(sums->lors, room, sizeof(*sums->lors), "events", log);
+    if (lors == NULL) {
+        return LR_FAILED;
+    }
+    sums->lors = lors;
+    if (sums->weights != NULL) {
+        void *weights = lr_resize(sums->weights, room, sizeof(*sums->weights), "events", log);
+        if (weights == NULL) {
+            return LR_FAILED;
+        }
+        sums->weights = weights;
+    }
+    sums->room = room;
+    return LR_OK;
+}
+
+static lr_status keep_weights(struct lr_lor_sums *sums, const lr_log *log)
+{
+    sums->weights = lr_alloc(sums->room, sizeof(*sums->weights), "weights of events", log);
+    for (int64_t k = 0; sums->weights != NULL && k < sums->waiting; k++) {
+        sums->weights[k] = 1;
+    }
+    return sums->weights != NULL ? LR_OK : LR_FAILED;
+}
+
+lr_status lr_lor_sums_add(struct lr_lor_sums *sums, int64_t lor, float weight, const lr_log *log)
+{
+    const int64_t summed = sums->sums != NULL ? sums->sums->count : 0;
+    if (sums->waiting == sums->room && sums->room >= LEAST_FULL && sums->room >= summed) {
+        LR_TRY(take_in(sums, log));
+    } else if (sums->waiting == sums->room) {
+        LR_TRY(grow(sums, log));
+    }
+    if (weight != 1 && sums->weights == NULL) {
+        LR_TRY(keep_weights(sums, log));
+    }
+    if (sums->weights != NULL) {
+        sums->weights[sums->waiting] = weight;
+    }
+    sums->lors[sums->waiting++] = lor;
+    return LR_OK;
+}
+
+lr_lor_data *lr_lor_sums_finish(struct lr_lor_sums *sums, const lr_log *log)
+{
+    lr_lor_data *data = NULL;
+    if (take_in(sums, log) == LR_OK) {
+        data = sums->sums;
+        sums->sums = NULL;
+    }
+    lr_lor_sums_destroy(sums);
+    return data;
+}
+
+void lr_lor_sums_destroy(struct lr_lor_sums *sums)
+{
+    lr_lor_data_destroy(sums->sums);
+    free(sums->lors);
+    free(sums->weights);
+    *sums = (struct lr_lor_sums){0};
+}

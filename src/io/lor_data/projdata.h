@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Projection data as STIR has them (.hs + .s), without arc correction and time of flight: which bin
+ * belongs to which pairs of crystals. Formulas and sources: docs/formats.md. */
+#ifndef LR_IO_PROJDATA_H
+#define LR_IO_PROJDATA_H
+
+#include "io/files/number_type.h"
+#include "io/lor_data/sinogram.h"
+
+/* Ring differences (ring of det2 less that of det1) from least to most, and axial positions. */
+struct lr_projdata_segment {
+    int least, most, num_axial;
+    int number; /* as STIR counts: 0 has ring differences around 0 */
+};
+
+/* The bins of a file. */
+struct lr_projdata {
+    struct lr_sinogram_rings rings; /* place 0 is det 0 */
+    double view_offset_deg;
+    int views, mashing; /* views of the file, and views without mashing in each of them */
+    int first_t, num_t; /* tangential positions first_t .. first_t + num_t - 1 */
+    int num_segments;
+    struct lr_projdata_segment *segments; /* owned, in the file's order */
+    bool by_view; /* within a segment views before axial positions, else the other way */
+};
+
+/* A file on the disk. */
+struct lr_projdata_file {
+    char *data_path; /* owned */
+    struct lr_number_type type;
+    int64_t offset_bytes;
+    double scale;
+};
+
+/* Bins that hold every LOR in coincidence: span 1, all views, by sinogram.
+ * errors: LR_BAD_INPUT for a scanner that is not made of full rings. */
+lr_status lr_projdata_create(struct lr_projdata *projdata, const lr_lors *lors, const lr_log *log);
+
+/* What the header at `path` describes, for that scanner.
+ * errors: LR_BAD_INPUT for one that is damaged, belongs to another scanner, is arc-corrected or has
+ *         time of flight. */
+lr_status lr_projdata_read(struct lr_projdata *projdata, struct lr_projdata_file *file,
+                           const char *path, const lr_scanner *scanner, const lr_log *log);
+
+/* Zero is allowed. */
+void lr_projdata_finish(struct lr_projdata *projdata);
+void lr_projdata_file_finish(struct lr_projdata_file *file);
+
+/* Header text for float32 data in the file data_name; owned by the caller. NULL without memory. */
+char *lr_projdata_print(const struct lr_projdata *projdata, const lr_scanner *scanner,
+                        const char *data_name, const lr_log *log);
+
+/* The largest abs(t) and the largest ring difference of LORs in coincidence. */
+void lr_projdata_reach(const struct lr_projdata *projdata, const lr_lors *lors, int reach[2]);
+
+int64_t lr_projdata_num_bins(const struct lr_projdata *projdata);
+
+/* Ring pairs of an axial position; pairs: [rings->rings][2] {ring of det1, ring of det2}, filled.
+ * Returns how many. */
+int lr_projdata_ring_pairs(const struct lr_projdata *projdata,
+                           const struct lr_projdata_segment *segment, int axial, int (*pairs)[2]);
+
+/* One bin, by its number in each direction. */
+struct lr_projdata_bin {
+    int segment, axial, view, t; /* segment as STIR counts it */
+};
+
+/* The bin of a LOR in data of span 1 without mashing; false where there is none: two crystals in
+ * the same place of different rings, or a bin outside. */
+bool lr_projdata_bin_of(const struct lr_projdata *projdata, const int32_t (*places)[2],
+                        const int32_t crystals[2], struct lr_projdata_bin *bin);
+
+/* Place around the ring and ring of each crystal; [num_crystals][2], owned by the caller. NULL
+ * without memory. */
+int32_t (*lr_projdata_places(const struct lr_projdata *projdata, const lr_scanner *scanner,
+                             const lr_log *log))[2];
+
+#endif

@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "io/lor_data/sinogram.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_PLACES = 65536 };
+
+static const double pi = 3.14159265358979323846;
+
+/* One module, as a ring's order wants it. */
+struct part {
+    int module;
+    double along_u_mm; /* of its centre */
+};
+
+/* A scanner's modules, sorted, and what they have in common. */
+struct order {
+    const lr_scanner *scanner;
+    const char *what;
+    const lr_log *log;
+    struct part *parts; /* owned [num_modules]: by first crystal ring, position, along u */
+    int across;         /* crystals of a panel around the ring */
+    int rings, module_rings;
+};
+
+/* --- order --- */
+
+static lr_status not_rings(const struct order *order, const char *why)
+{
+    return lr_error(order->log, LR_BAD_INPUT,
+                    "%s: sinograms number the crystals of full rings of equal modules, and %s is "
+                    "not one: %s",
+                    order->what, order->scanner->name, why);
+}
+
+static double dot(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+/* u must point towards increasing angles and v along z, as the ring generator has them. */
+static lr_status check_directions(const struct order *order)
+{
+    for (int m = 0; m < order->scanner->num_modules; m++) {
+        const lr_module *module = &order->scanner->modules[m];
+        const double *c = module->centre_mm, *u = module->u, *v = module->v;
+        if (c[0] * u[1] - c[1] * u[0] <= 0.0 || v[2] < 0.999999) {
+            return not_rings(order, "a module's u does not run around the axis, or its v not along "
+                                    "it");
+        }
+    }
+    return LR_OK;
+}
+
+/* Modules of one row of a panel follow each other. */
+static int compare_parts(const struct order *order, const struct part *a, const struct part *b)
+{
+    const lr_module *x = &order->scanner->modules[a->module];
+    const lr_module *y = &order->scanner->modules[b->module];
+    if (x->first_crystal_ring != y->first_crystal_ring) {
+        return x->first_crystal_ring < y->first_crystal_ring ? -1 : 1;
+    }
+    if (x->position != y->position) {
+        return x->position < y->position ? -1 : 1;
+    }
+    return (a->along_u_mm > b->along_u_mm) - (a->along_u_mm < b->along_u_mm);
+}
+
+/* A heap sort: qsort has no place for the scanner. */
+static void sift(const struct order *order, int from, int count)
+{
+    struct part *parts = order->parts;
+    for (int at = from, child; (child = 2 * at + 1) < count; at = child) {
+        child += child + 1 < count && compare_parts(order, &parts[child], &parts[child + 1]) < 0;
+        if (compare_parts(order, &parts[at], &parts[child]) >= 0) {
+            return;
+        }
+        const struct part kept = parts[at];
+        parts[at] = parts[child];
+        parts[child] = kept;
+    }
+}
+
+static void sort_parts(const struct order *order, int count)
+{
+    for (int from = count / 2 - 1; from >= 0; from--) {
+        sift(order, from, count);
+    }
+    for (int last = count - 1; last > 0; last--) {
+        const struct part kept = order->parts[0];
+        order->parts[0] = order->parts[last];
+        order->parts[last] = kept;
+        sift(order, 0, last);
+    }
+}
+
+/* Whether part n begins a panel's row. */
+static bool begins_row(const struct order *order, int n)
+{
+    if (n == 0) {
+        return true;
+    }
+    const lr_module *x = &order->scanner->modules[order->parts[n - 1].module];
+    const lr_module *y = &order->scanner->modules[order->parts[n].module];
+    return x->first_crystal_ring != y->first_crystal_ring || x->position != y->position;
+}
+
+/* Crystals around of the row that begins at part n. */
+static int row_across(const struct order *order, int n)
+{
+    int across = 0;
+    do {
+        across += order->scanner->modules[order->parts[n++].module].crystals[0];
+    } while (n < order->scanner->num_modules && !begins_row(order, n));
+    return across;
+}
+
+static lr_status measure(struct order *order)
+{
+    const lr_scanner *scanner = order->scanner;
+    if (scanner->num_positions < 3) {
+        return not_rings(order, "it has no modules around a ring");
+    }
+    LR_TRY(check_directions(order));
+    order->parts = lr_alloc(scanner->num_modules, sizeof(*order->parts), "modules", order->log);
+    if (order->parts == NULL) {
+        return LR_FAILED;
+    }
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const int rings = module->first_crystal_ring + module->crystals[1];
+        order->parts[m] = (struct part){m, dot(module->centre_mm, module->u)};
+        order->rings = rings > order->rings ? rings : order->rings;
+        order->module_rings =
+            module->ring + 1 > order->module_rings ? module->ring + 1 : order->module_rings;
+    }
+    sort_parts(order, scanner->num_modules);
+    order->across = row_across(order, 0);
+    for (int n = 0; n < scanner->num_modules; n++) {
+        if (begins_row(order, n) && row_across(order, n) != order->across) {
+            return not_rings(order, "its modules have different numbers of crystals around");
+        }
+        const lr_module *module = &scanner->modules[order->parts[n].module];
+        const lr_module *before = &scanner->modules[order->parts[n > 0 ? n - 1 : 0].module];
+        if (module->first_crystal_ring > before->first_crystal_ring &&
+            module->centre_mm[2] <= before->centre_mm[2]) {
+            return not_rings(order, "its crystal rings do not count along z");
+        }
+    }
+    return LR_OK;
+}
+
+/* --- angles --- */
+
+/* Centre of the row that begins at part n: angle, and distance from the axis to its face. */
+static void row_centre(const struct order *order, int n, double *angle_deg, double *radius_mm)
+{
+    double sum[2] = {0.0, 0.0};
+    const lr_module *first = &order->scanner->modules[order->parts[n].module];
+    do {
+        const lr_module *module = &order->scanner->modules[order->parts[n++].module];
+        sum[0] += module->crystals[0] * module->centre_mm[0];
+        sum[1] += module->crystals[0] * module->centre_mm[1];
+    } while (n < order->scanner->num_modules && !begins_row(order, n));
+    *angle_deg = atan2(sum[1], sum[0]) * 180.0 / pi;
+    *radius_mm = -dot(first->centre_mm, first->normal);
+}
+
+/* An angle brought to -180 .. 180. */
+static double wrapped(double angle_deg)
+{
+    return angle_deg - 360.0 * floor((angle_deg + 180.0) / 360.0);
+}
+
+/* Angle of position 0, and how far the farthest panel is from its even place. */
+static lr_status find_angles(const struct order *order, struct lr_sinogram_rings *rings)
+{
+    const double step_deg = 360.0 / order->scanner->num_positions;
+    double first_deg = 0.0, farthest_deg = 0.0;
+    for (int n = 0; n < order->scanner->num_modules; n++) {
+        if (begins_row(order, n)) {
+            double angle_deg;
+            const int position = order->scanner->modules[order->parts[n].module].position;
+            row_centre(order, n, &angle_deg, &rings->radius_mm);
+            if (n == 0) {
+                first_deg = angle_deg - position * step_deg;
+            }
+            const double off_deg = wrapped(angle_deg - position * step_deg - first_deg);
+            farthest_deg = fmax(farthest_deg, fabs(off_deg));
+        }
+    }
+    if (farthest_deg > 0.5 * 360.0 / rings->around) {
+        return not_rings(order, "its modules do not stand evenly around the axis");
+    }
+    rings->first_angle_deg = first_deg;
+    return LR_OK;
+}
+
+/* --- rings --- */
+
+/* Enters one module's crystals; place: of its first. Returns false when one is taken. */
+static bool enter_module(const struct order *order, struct lr_sinogram_rings *rings, int m,
+                         const int place[2])
+{
+    const lr_module *module = &order->scanner->modules[m];
+    int32_t number = order->scanner->first_crystal[m];
+    for (int q = 0; q < module->crystals[1]; q++) {
+        for (int p = 0; p < module->crystals[0]; p++) {
+            const int ring = rings->rings - 1 - (place[1] + q);
+            int32_t *crystal = &rings->crystals[(int64_t)ring * rings->around + place[0] + p];
+            if (*crystal >= 0) {
+                return false;
+            }
+            *crystal = number++;
+        }
+    }
+    return true;
+}
+
+static lr_status enter_all(const struct order *order, const struct lr_sinogram_gaps *gaps,
+                           struct lr_sinogram_rings *rings)
+{
+    int along = 0; /* crystals of the row before this module */
+    for (int n = 0; n < order->scanner->num_modules; n++) {
+        const int m = order->parts[n].module;
+        const lr_module *module = &order->scanner->modules[m];
+        along = begins_row(order, n) ? 0 : along;
+        const int place[2] = {module->position * (order->across + gaps->around) +
+                                  (gaps->around + 1) / 2 + along,
+                              module->first_crystal_ring + gaps->axial * module->ring};
+        if (!enter_module(order, rings, m, place)) {
+            return not_rings(order, "two modules share a place around the ring");
+        }
+        along += module->crystals[0];
+    }
+    return LR_OK;
+}
+
+static double crystal_z(const lr_scanner *scanner, int crystal)
+{
+    const int m = lr_scanner_module_of(scanner, crystal);
+    const lr_module *module = &scanner->modules[m];
+    double centre_mm[3];
+    lr_module_crystal_centre(module, 0, (crystal - scanner->first_crystal[m]) / module->crystals[0],
+                             centre_mm);
+    return centre_mm[2];
+}
+
+/* Mean distance between rings, virtual ones counted. */
+static double find_pitch(const struct order *order, const struct lr_sinogram_rings *rings)
+{
+    const lr_scanner *scanner = order->scanner;
+    double least = INFINITY, most = -INFINITY;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const int first = scanner->first_crystal[m], last = scanner->first_crystal[m + 1] - 1;
+        least = fmin(least, crystal_z(scanner, first));
+        most = fmax(most, crystal_z(scanner, last));
+    }
+    return rings->rings > 1 ? (most - least) / (rings->rings - 1) : scanner->modules[0].pitch_mm[1];
+}
+
+static lr_status number_crystals(const struct order *order, const struct lr_sinogram_gaps *gaps,
+                                 struct lr_sinogram_rings *rings)
+{
+    const int64_t per_module = (int64_t)order->across + gaps->around;
+    const int64_t around = order->scanner->num_positions * per_module;
+    const int64_t num_rings = order->rings + (int64_t)gaps->axial * (order->module_rings - 1);
+    if (around > MAX_PLACES || num_rings > MAX_PLACES || around % 2 != 0) {
+        return lr_error(order->log, LR_BAD_INPUT,
+                        "%s: a ring of %s has %lld crystals with the virtual ones, and sinograms "
+                        "need an even number, at most %d",
+                        order->what, order->scanner->name, (long long)around, MAX_PLACES);
+    }
+    rings->around = (int)around;
+    rings->rings = (int)num_rings;
+    rings->modules = order->scanner->num_positions;
+    rings->crystals =
+        lr_alloc(around * num_rings, sizeof(*rings->crystals), "crystal numbers", order->log);
+    if (rings->crystals == NULL) {
+        return LR_FAILED;
+    }
+    memset(rings->crystals, -1, (size_t)(around * num_rings) * sizeof(*rings->crystals));
+    LR_TRY(find_angles(order, rings));
+    const double centre = (gaps->around + 1) / 2 + 0.5 * (order->across - 1);
+    rings->first_angle_deg -= centre * 360.0 / (double)around;
+    rings->ring_pitch_mm = find_pitch(order, rings);
+    return enter_all(order, gaps, rings);
+}
+
+static struct lr_sinogram_gaps find_gaps(const struct order *order)
+{
+    const lr_scanner *scanner = order->scanner;
+    struct lr_sinogram_gaps gaps = {0, 0};
+    const lr_module *first = &scanner->modules[order->parts[0].module];
+    const lr_module *last = first;
+    double width_mm = first->pitch_mm[0], angle_deg, radius_mm;
+    for (int n = 1; n < scanner->num_modules && !begins_row(order, n); n++) {
+        last = &scanner->modules[order->parts[n].module];
+    }
+    width_mm = dot(last->centre_mm, last->u) - dot(first->centre_mm, first->u) +
+               0.5 * (first->crystals[0] + last->crystals[0]) * width_mm;
+    row_centre(order, 0, &angle_deg, &radius_mm);
+    const double side_mm = 2.0 * radius_mm * tan(pi / scanner->num_positions);
+    gaps.around = (int)fmax(0.0, round((side_mm - width_mm) / first->pitch_mm[0]));
+    gaps.around += scanner->num_positions * (order->across + gaps.around) % 2;
+    struct lr_sinogram_rings rings = {.rings = order->rings};
+    const double pitch_mm = find_pitch(order, &rings), spare = pitch_mm - first->pitch_mm[1];
+    if (order->module_rings > 1 && order->rings > 1) {
+        gaps.axial = (int)fmax(0.0, round(spare * (order->rings - 1) /
+                                          (first->pitch_mm[1] * (order->module_rings - 1))));
+    }
+    return gaps;
+}
+
+/* --- public --- */
+
+lr_status lr_sinogram_gaps_of(const lr_scanner *scanner, struct lr_sinogram_gaps *gaps,
+                              const lr_log *log)
+{
+    struct order order = {.scanner = scanner, .what = scanner->name};
+    *gaps = (struct lr_sinogram_gaps){0, 0};
+    lr_status status = measure(&order);
+    if (status == LR_OK) {
+        *gaps = find_gaps(&order);
+    } else if (status == LR_FAILED) {
+        lr_error(log, status, "no memory for the order of %d modules", scanner->num_modules);
+    } else {
+        status = LR_OK; /* no rings have no gaps */
+    }
+    free(order.parts);
+    return status;
+}
+
+lr_status lr_sinogram_gaps_for(const lr_scanner *scanner, const int64_t wanted[2],
+                               struct lr_sinogram_gaps *gaps, const char *what, const lr_log *log)
+{
+    struct order order = {.scanner = scanner, .what = what, .log = log};
+    const lr_status status = measure(&order);
+    free(order.parts);
+    LR_TRY(status);
+    const int64_t real[2] = {(int64_t)order.across * scanner->num_positions, order.rings};
+    const int64_t between[2] = {scanner->num_positions, order.module_rings - 1};
+    int64_t virtual_ones[2] = {0, 0};
+    for (int k = 0; k < 2; k++) {
+        const int64_t more = wanted[k] - real[k];
+        if (more < 0 || wanted[k] > MAX_PLACES || (more > 0 && between[k] == 0) ||
+            (more > 0 && more % between[k] != 0)) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "%s: gives %lld %s where %s has %lld in %lld modules: it belongs to "
+                            "another scanner",
+                            what, (long long)wanted[k], k == 0 ? "detectors per ring" : "rings",
+                            scanner->name, (long long)real[k],
+                            (long long)(k == 0 ? between[0] : between[1] + 1));
+        }
+        virtual_ones[k] = more > 0 ? more / between[k] : 0;
+    }
+    *gaps = (struct lr_sinogram_gaps){(int)virtual_ones[0], (int)virtual_ones[1]};
+    return LR_OK;
+}
+
+lr_status lr_sinogram_rings_create(struct lr_sinogram_rings *rings, const lr_scanner *scanner,
+                                   const struct lr_sinogram_gaps *gaps, const char *what,
+                                   const lr_log *log)
+{
+    *rings = (struct lr_sinogram_rings){0};
+    struct order order = {.scanner = scanner, .what = what, .log = log};
+    lr_status status = measure(&order);
+    if (status == LR_OK) {
+        status = number_crystals(&order, gaps, rings);
+    }
+    free(order.parts);
+    if (status != LR_OK) {
+        lr_sinogram_rings_finish(rings);
+    }
+    return status;
+}
+
+lr_status lr_sinogram_rings_turn(struct lr_sinogram_rings *rings, int steps, const lr_log *log)
+{
+    const int around = rings->around;
+    const size_t bytes = (size_t)around * sizeof(*rings->crystals);
+    int32_t *row = lr_alloc(around, sizeof(*row), "crystal numbers", log);
+    if (row == NULL) {
+        return LR_FAILED;
+    }
+    for (int ring = 0; ring < rings->rings; ring++) {
+        int32_t *crystals = rings->crystals + (int64_t)ring * around;
+        memcpy(row, crystals, bytes);
+        for (int place = 0; place < around; place++) {
+            crystals[place] = row[((place + steps) % around + around) % around];
+        }
+    }
+    rings->first_angle_deg += steps * 360.0 / around;
+    free(row);
+    return LR_OK;
+}
+
+void lr_sinogram_rings_finish(struct lr_sinogram_rings *rings)
+{
+    free(rings->crystals);
+    *rings = (struct lr_sinogram_rings){0};
+}

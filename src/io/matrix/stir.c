@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Matrix rows of LORs as STIR's ProjMatrixByBinFromFile reads them: NAME.hpm names NAME.pm, which
+ * holds the elements bin by bin, and templates of the projection data and of the image
+ * (docs/formats.md). STIR opens all of them by the names as they stand, from where it runs. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/images/formats.h"
+#include "io/lor_data/projdata.h"
+#include "io/matrix/writer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_VOXELS = 10000, MOST_SIZE = 32767, BIN_BYTES = 20, ELEMENT_BYTES = 10 };
+
+/* The files, in the order in which they are put in place. */
+enum { ELEMENTS = 0, BINS_DATA, BINS, IMAGE_DATA, IMAGE, HEADER, NUM_FILES };
+
+static const char *const endings[NUM_FILES] = {".pm",         "_template.s",  "_template.hs",
+                                               "_template.v", "_template.hv", ".hpm"};
+
+struct stir {
+    const lr_matrix_writer_params *params;
+    struct lr_projdata projdata;
+    int32_t (*places)[2]; /* owned */
+    char *names[NUM_FILES];
+    struct lr_output outputs[NUM_FILES];
+    int num_open;
+    unsigned char *record; /* owned: room for one bin */
+};
+
+/* --- making --- */
+
+static lr_status check(const lr_matrix_writer_params *params)
+{
+    const lr_log *log = params->log;
+    if (params->path == NULL || !lr_path_ends(params->path, ".hpm")) {
+        return lr_error(log, LR_USAGE, "%s: the name of STIR's matrix files must end in .hpm",
+                        params->path ? params->path : "(none)");
+    }
+    if (!params->by_lor || params->grid == NULL) {
+        return lr_error(log, LR_USAGE,
+                        "%s: STIR's matrix files hold rows of LORs on a grid of voxels",
+                        params->path);
+    }
+    for (int k = 0; k < 3; k++) {
+        if (params->grid->size[k] > MOST_SIZE) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "%s cannot hold %d voxels along %c: STIR's matrix files allow %d",
+                            params->path, params->grid->size[k], "xyz"[k], MOST_SIZE);
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status open_files(struct stir *stir)
+{
+    for (int k = 0; k < NUM_FILES; k++) {
+        stir->names[k] = lr_replace_ending(stir->params->path, endings[k], stir->params->log);
+        if (stir->names[k] == NULL) {
+            return LR_FAILED;
+        }
+        LR_TRY(lr_output_open(&stir->outputs[k], stir->names[k], stir->params->log));
+        stir->num_open++;
+    }
+    return LR_OK;
+}
+
+static lr_status write_text(struct lr_output *output, const char *text)
+{
+    return lr_output_write(output, text, strlen(text));
+}
+
+/* Bins without data: STIR wants the file to be there, and reads nothing from it. */
+static lr_status write_bins(struct stir *stir)
+{
+    char *text = lr_projdata_print(&stir->projdata, stir->params->lors->scanner,
+                                   lr_file_name(stir->names[BINS_DATA]), stir->params->log);
+    const lr_status status = text != NULL ? write_text(&stir->outputs[BINS], text) : LR_FAILED;
+    free(text);
+    return status;
+}
+
+/* An image of ones, which also serves to start a reconstruction from. */
+static lr_status write_image(struct stir *stir)
+{
+    const lr_log *log = stir->params->log;
+    const size_t room = 8192 + strlen(stir->names[IMAGE_DATA]);
+    char *text = lr_alloc((int64_t)room, 1, "a header", log);
+    lr_image *ones = lr_image_create(stir->params->grid, log);
+    lr_status status = LR_FAILED;
+    if (text != NULL && ones != NULL) {
+        const int64_t count = lr_grid_num_voxels(&ones->grid);
+        for (int64_t k = 0; k < count; k++) {
+            ones->values[k] = 1.0f;
+        }
+        lr_interfile_print_stir(text, room, lr_file_name(stir->names[IMAGE_DATA]), &ones->grid);
+        status = write_text(&stir->outputs[IMAGE], text);
+        if (status == LR_OK) {
+            status = lr_voxels_write(&stir->outputs[IMAGE_DATA], ones,
+                                     (bool[3]){false, false, false}); /* all are alike */
+        }
+    }
+    free(text);
+    lr_image_destroy(ones);
+    return status;
+}
+
+static lr_status write_header(struct stir *stir)
+{
+    struct lr_output *output = &stir->outputs[HEADER];
+    const char *const parts[] = {"Projection Matrix By Bin From File Parameters :=\n"
+                                 "Version := 1.0\n"
+                                 "symmetries type := none\n"
+                                 "template proj data filename := ",
+                                 stir->names[BINS],
+                                 "\ntemplate density filename := ",
+                                 stir->names[IMAGE],
+                                 "\ndata_filename := ",
+                                 stir->names[ELEMENTS],
+                                 "\nEnd Projection Matrix By Bin From File Parameters :=\n"};
+    for (size_t k = 0; k < sizeof(parts) / sizeof(parts[0]); k++) {
+        LR_TRY(write_text(output, parts[k]));
+    }
+    return LR_OK;
+}
+
+static void release(struct stir *stir)
+{
+    for (int k = 0; k < NUM_FILES; k++) {
+        free(stir->names[k]);
+    }
+    lr_projdata_finish(&stir->projdata);
+    free(stir->places);
+    free(stir->record);
+    free(stir);
+}
+
+static void abandon(void *self)
+{
+    struct stir *stir = self;
+    for (int k = 0; k < stir->num_open; k++) {
+        lr_output_abandon(&stir->outputs[k]);
+    }
+    release(stir);
+}
+
+static lr_status prepare(struct stir *stir)
+{
+    const lr_matrix_writer_params *params = stir->params;
+    LR_TRY(check(params));
+    LR_TRY(lr_projdata_create(&stir->projdata, params->lors, params->log));
+    stir->places = lr_projdata_places(&stir->projdata, params->lors->scanner, params->log);
+    stir->record = lr_alloc(BIN_BYTES + MOST_VOXELS * ELEMENT_BYTES, 1, "a bin", params->log);
+    if (stir->places == NULL || stir->record == NULL) {
+        return LR_FAILED;
+    }
+    LR_TRY(open_files(stir));
+    LR_TRY(write_bins(stir));
+    LR_TRY(write_image(stir));
+    return write_header(stir);
+}
+
+void *lr_matrix_stir_create(const lr_matrix_writer_params *params)
+{
+    struct stir *stir = lr_alloc(1, sizeof(*stir), "a matrix writer", params->log);
+    if (stir == NULL) {
+        return NULL;
+    }
+    stir->params = params;
+    if (prepare(stir) != LR_OK) {
+        abandon(stir);
+        return NULL;
+    }
+    return stir;
+}
+
+/* --- rows --- */
+
+static void put_bytes(unsigned char **at, uint32_t bits, int bytes)
+{
+    for (int b = 0; b < bytes; b++) {
+        *(*at)++ = (unsigned char)(bits >> (8 * b));
+    }
+}
+
+/* STIR's x and y begin at -(n/2), z at 0, and all run against ours. */
+static void put_element(const lr_grid *grid, int64_t voxel, float value, unsigned char **at)
+{
+    const int *size = grid->size;
+    const int64_t x = voxel % size[0], y = voxel / size[0] % size[1];
+    const int64_t z = voxel / size[0] / size[1];
+    put_bytes(at, (uint32_t)(size[2] - 1 - z), 2);
+    put_bytes(at, (uint32_t)(size[1] - 1 - y - size[1] / 2), 2);
+    put_bytes(at, (uint32_t)(size[0] - 1 - x - size[0] / 2), 2);
+    lr_float_bytes(value, *at);
+    *at += 4;
+}
+
+static bool find_bin(const struct stir *stir, int64_t number, struct lr_projdata_bin *bin)
+{
+    const lr_scanner *scanner = stir->params->lors->scanner;
+    const lr_lor lor = lr_lors_describe(stir->params->lors, number);
+    const int32_t crystals[2] = {scanner->first_crystal[lor.module_i] + lor.p +
+                                     lor.q * scanner->modules[lor.module_i].crystals[0],
+                                 scanner->first_crystal[lor.module_j] + lor.r +
+                                     lor.s * scanner->modules[lor.module_j].crystals[0]};
+    return lr_projdata_bin_of(&stir->projdata, (const int32_t(*)[2])stir->places, crystals, bin);
+}
+
+static lr_status check_row(const struct stir *stir, const lr_row *row)
+{
+    if (row->count <= MOST_VOXELS) {
+        return LR_OK;
+    }
+    return lr_error(stir->params->log, LR_BAD_INPUT,
+                    "%s: LOR %lld has elements in %lld voxels, and STIR reads at most %d a bin: "
+                    "use larger voxels, a smaller grid or --threshold",
+                    stir->params->path, (long long)row->row, (long long)row->count, MOST_VOXELS);
+}
+
+/* A bin that is not in the file has no elements to STIR. */
+static lr_status take(void *self, const lr_row *row)
+{
+    struct stir *stir = self;
+    struct lr_projdata_bin bin;
+    if (row->count == 0) {
+        return LR_OK;
+    }
+    LR_TRY(check_row(stir, row));
+    if (!find_bin(stir, row->row, &bin)) {
+        return lr_error(stir->params->log, LR_BAD_INPUT,
+                        "%s: LOR %lld has elements and no bin: it joins crystals in the same place "
+                        "of different rings",
+                        stir->params->path, (long long)row->row);
+    }
+    unsigned char *at = stir->record;
+    put_bytes(&at, (uint32_t)bin.segment, 4);
+    put_bytes(&at, (uint32_t)bin.view, 4);
+    put_bytes(&at, (uint32_t)bin.axial, 4);
+    put_bytes(&at, (uint32_t)bin.t, 4);
+    put_bytes(&at, (uint32_t)row->count, 4);
+    for (int64_t n = 0; n < row->count; n++) {
+        put_element(stir->params->grid, row->lor[n], (float)row->probability[n], &at);
+    }
+    return lr_output_write(&stir->outputs[ELEMENTS], stir->record, (size_t)(at - stir->record));
+}
+
+static lr_status finish(void *self)
+{
+    struct stir *stir = self;
+    struct lr_output *outputs[NUM_FILES];
+    for (int k = 0; k < NUM_FILES; k++) {
+        outputs[k] = &stir->outputs[k];
+    }
+    const lr_status status = lr_output_finish_all(outputs, NUM_FILES);
+    release(stir);
+    return status;
+}
+
+const struct lr_matrix_fns lr_matrix_stir_fns = {take, finish, abandon};

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The matrix formats behind lr_matrix_writer. */
+#ifndef LR_IO_MATRIX_WRITER_H
+#define LR_IO_MATRIX_WRITER_H
+
+#include "io/matrix/store.h"
+
+#include <lr/io.h>
+
+/* What is written as it comes. `take` gets rows that the front has checked: ascending, among
+ * those announced, columns sorted and in range. finish and abandon free `self`. */
+struct lr_matrix_fns {
+    lr_status (*take)(void *self, const lr_row *row);
+    lr_status (*finish)(void *self);
+    void (*abandon)(void *self);
+};
+
+/* Where the centre of a voxel row or point is, in mm. */
+void lr_matrix_row_centre(const lr_matrix_writer_params *params, int64_t row, double centre_mm[3]);
+
+/* Constructor; params are checked, begin and end are set for points too, and the arrays behind them
+ * live as long as the writer. NULL, logged, on failure. */
+void *lr_matrix_tsv_create(const lr_matrix_writer_params *params);
+extern const struct lr_matrix_fns lr_matrix_tsv_fns;
+
+/* The same for STIR's files, whose names and limits it checks. */
+void *lr_matrix_stir_create(const lr_matrix_writer_params *params);
+extern const struct lr_matrix_fns lr_matrix_stir_fns;
+
+/* What the other formats are made of, when all rows are there. */
+struct lr_matrix_content {
+    const lr_matrix_writer_params *params;
+    struct lr_matrix_store *store; /* after a checkpoint */
+    int64_t num_rows, num_columns;
+    int64_t index_limit; /* indices and indptr are int32 while the number of columns and of elements
+                            stay within it, else int64; INT32_MAX but in tests */
+};
+
+/* Whether indices and indptr are int64: column numbers run to columns - 1, row starts to elements. */
+static inline bool lr_matrix_is_wide(int64_t num_columns, int64_t num_elements, int64_t index_limit)
+{
+    return num_columns > index_limit || num_elements > index_limit;
+}
+
+/* Each writes the target. HDF5 may take the store's output for it, and the store has none then.
+ * errors: LR_FAILED, logged, with nothing left of what they began. npz also: LR_USAGE for more than
+ * a plain zip holds. */
+lr_status lr_matrix_hdf5_write(const struct lr_matrix_content *content);
+lr_status lr_matrix_npz_write(const struct lr_matrix_content *content);
+lr_status lr_matrix_mtx_write(const struct lr_matrix_content *content);
+
+/* A line, owned, that says everything the rows depend on: parts between "; ", some of which end in
+ * LR_MATRIX_KEY_CONTENTS and a digest of values. NULL, logged, without memory. */
+char *lr_matrix_key(const lr_matrix_writer_params *params, int64_t num_rows);
+
+/* lr_matrix_writer_create with another index_limit. */
+lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *params,
+                                                 int64_t index_limit);
+
+#endif

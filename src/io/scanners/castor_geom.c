@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * CASToR's generated geometry (.geom). Sources: iScannerPET.cc of CASToR 3.1.1 for keys, places and
+ * the order of crystals. CASToR's frame is left-handed; its x is reversed here. */
+#include "base/log.h"
+#include "io/files/keyed_text.h"
+#include "io/files/output.h"
+#include "io/scanners/castor_order.h"
+#include "io/scanners/listed_crystals.h"
+#include "io/scanners/scanner_formats.h"
+#include "model/scanner/scanner_ring.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double degree = 3.14159265358979323846 / 180;
+static const struct lr_keyed_dialect dialect = {":", '#', "a CASToR scanner file", false};
+
+enum { MAX_LAYERS = 16, MAX_SHIFTS = 4096 };
+
+/* From the smallest unit to the largest: crystals, submodules, modules, rsectors. */
+enum { CRYSTAL = 0, SUBMODULE, MODULE, RSECTOR, NUM_LEVELS };
+
+/* One layer of crystals. Index 0 is transaxial, 1 axial. */
+struct layer {
+    double radius_mm, first_deg, span_deg;
+    double size_mm[3]; /* transaxial, axial, depth */
+    double number[NUM_LEVELS][2];
+    double gap_mm[NUM_LEVELS][2]; /* after each unit but the last */
+};
+
+struct draft {
+    struct lr_keyed_text text;
+    int layers;
+    struct layer layer;
+    double direction; /* 1 = clockwise, -1 = counterclockwise, as CASToR calls them */
+    double shifts[MAX_SHIFTS];
+    int num_shifts;
+    struct lr_listed_crystals list;
+};
+
+bool lr_geom_recognises(const struct lr_file_head *head)
+{
+    return lr_path_ends_with(head->path, ".geom") ||
+           (strstr(head->bytes, "scanner radius") != NULL &&
+            strstr(head->bytes, "number of rsectors") != NULL);
+}
+
+/* --- reading --- */
+
+static lr_status read_counts(const struct draft *draft, int index, struct layer *layer)
+{
+    static const struct {
+        int level, axis;
+        bool required;
+        const char *count, *gap;
+    } keys[] = {
+        {CRYSTAL, 0, true, "number of crystals transaxial", "crystal gap transaxial"},
+        {CRYSTAL, 1, true, "number of crystals axial", "crystal gap axial"},
+        {SUBMODULE, 0, false, "number of submodules transaxial", "submodule gap transaxial"},
+        {SUBMODULE, 1, false, "number of submodules axial", "submodule gap axial"},
+        {MODULE, 0, false, "number of modules transaxial", "module gap transaxial"},
+        {MODULE, 1, false, "number of modules axial", "module gap axial"},
+        {RSECTOR, 1, false, "number of rsectors axial", "rsector gap axial"},
+    };
+    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
+        double *number = &layer->number[keys[k].level][keys[k].axis];
+        double *gap = &layer->gap_mm[keys[k].level][keys[k].axis];
+        const struct lr_keyed_number count = {keys[k].count, 1, 1e6, keys[k].required, true};
+        const struct lr_keyed_number width = {keys[k].gap, 0, 1e4, false, false};
+        *number = 1;
+        *gap = 0;
+        LR_TRY(lr_keyed_text_number(&draft->text, &count, index, number));
+        LR_TRY(lr_keyed_text_number(&draft->text, &width, index, gap));
+    }
+    const struct lr_keyed_number rsectors = {"number of rsectors", 1, 1e6, true, true};
+    return lr_keyed_text_number(&draft->text, &rsectors, index, &layer->number[RSECTOR][0]);
+}
+
+static lr_status read_layer(const struct draft *draft, int index, struct layer *layer)
+{
+    const struct {
+        struct lr_keyed_number number;
+        double *value;
+    } keys[] = {
+        {{"scanner radius", 1e-3, 1e5, true, false}, &layer->radius_mm},
+        {{"crystals size trans", 1e-3, 1e4, true, false}, &layer->size_mm[0]},
+        {{"crystals size axial", 1e-3, 1e4, true, false}, &layer->size_mm[1]},
+        {{"crystals size depth", 1e-3, 1e4, true, false}, &layer->size_mm[2]},
+        {{"rsectors first angle", -1e4, 1e4, false, false}, &layer->first_deg},
+        {{"rsectors angular span", 1e-3, 360, false, false}, &layer->span_deg},
+    };
+    layer->first_deg = 0;
+    layer->span_deg = 360;
+    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
+        LR_TRY(lr_keyed_text_number(&draft->text, &keys[k].number, index, keys[k].value));
+    }
+    return read_counts(draft, index, layer);
+}
+
+static lr_status read_shifts(struct draft *draft)
+{
+    double count = 0;
+    const struct lr_keyed_number number = {"rsectors nbzshift", 0, MAX_SHIFTS, false, true};
+    const struct lr_keyed_number shift = {"rsectors zshift", -1e4, 1e4, true, false};
+    LR_TRY(lr_keyed_text_number(&draft->text, &number, 0, &count));
+    draft->num_shifts = count > 0 ? (int)count : 1;
+    for (int k = 0; k < (int)count; k++) {
+        LR_TRY(lr_keyed_text_number(&draft->text, &shift, k, &draft->shifts[k]));
+    }
+    return LR_OK;
+}
+
+static lr_status read_direction(struct draft *draft)
+{
+    const struct lr_keyed_line *line = lr_keyed_text_find(&draft->text, "rotation direction");
+    draft->direction = 1;
+    if (line == NULL || line->value[0] == '\0' || strcmp(line->value, "CW") == 0) {
+        return LR_OK;
+    }
+    draft->direction = -1;
+    return strcmp(line->value, "CCW") == 0
+               ? LR_OK
+               : lr_keyed_text_error(&draft->text, line,
+                                     "'rotation direction' must be CW or CCW, found '%.40s'",
+                                     line->value);
+}
+
+/* Length of a unit of a level: its parts and the gaps between them. */
+static double unit_length(const struct layer *layer, int level, int axis)
+{
+    double length = layer->size_mm[axis];
+    for (int k = CRYSTAL; k < level; k++) {
+        length =
+            layer->number[k][axis] * length + (layer->number[k][axis] - 1) * layer->gap_mm[k][axis];
+    }
+    return length;
+}
+
+/* Centre of crystal n along an axis, from the beginning of what `levels` levels of units make. */
+static double crystal_offset(const struct layer *layer, int64_t n, int axis, int levels)
+{
+    double offset = 0.5 * layer->size_mm[axis];
+    for (int k = CRYSTAL; k < levels; k++) {
+        const int64_t count = (int64_t)layer->number[k][axis];
+        offset += (double)(n % count) * (unit_length(layer, k, axis) + layer->gap_mm[k][axis]);
+        n /= count;
+    }
+    return offset;
+}
+
+/* Crystals in CASToR's order: ring by ring, and around within each. */
+static lr_status list_layer(struct draft *draft, int index)
+{
+    const struct layer *layer = &draft->layer;
+    const int64_t across = (int64_t)(layer->number[CRYSTAL][0] * layer->number[SUBMODULE][0] *
+                                     layer->number[MODULE][0]);
+    const int64_t rings = (int64_t)(layer->number[CRYSTAL][1] * layer->number[SUBMODULE][1] *
+                                    layer->number[MODULE][1] * layer->number[RSECTOR][1]);
+    const int64_t sectors = (int64_t)layer->number[RSECTOR][0];
+    const double width = unit_length(layer, RSECTOR, 0), length = unit_length(layer, NUM_LEVELS, 1);
+    for (int64_t n = 0; n < rings * sectors * across; n++) {
+        const int sector = (int)(n / across % sectors);
+        const double angle =
+            (layer->first_deg + sector * layer->span_deg / (double)sectors) * degree;
+        const double s = draft->direction * sin(angle), c = cos(angle);
+        const double along =
+            draft->direction * (crystal_offset(layer, n % across, 0, RSECTOR) - 0.5 * width);
+        const double out = layer->radius_mm + 0.5 * layer->size_mm[2];
+        const lr_crystal crystal = {
+            /* CASToR: (along, out) turned by [c s; -s c]; then x is reversed. */
+            .centre_mm = {-(c * along + s * out), -s * along + c * out,
+                          crystal_offset(layer, n / across / sectors, 1, NUM_LEVELS) -
+                              0.5 * length + draft->shifts[sector % draft->num_shifts]},
+            .axes = {{-c, -s, 0}, {0, 0, 1}, {-s, c, 0}},
+            .size_mm = {layer->size_mm[0], layer->size_mm[1], layer->size_mm[2]},
+            .group = index * (int)sectors + sector};
+        LR_TRY(lr_listed_crystals_add(&draft->list, &crystal, draft->text.path, draft->text.log));
+    }
+    return LR_OK;
+}
+
+static lr_status list_crystals(struct draft *draft)
+{
+    double layers = 1, total = 0;
+    const struct lr_keyed_number number = {"number of layers", 1, MAX_LAYERS, false, true};
+    LR_TRY(lr_keyed_text_number(&draft->text, &number, 0, &layers));
+    LR_TRY(read_direction(draft));
+    LR_TRY(read_shifts(draft));
+    draft->layers = (int)layers;
+    for (int k = 0; k < draft->layers; k++) {
+        LR_TRY(read_layer(draft, k, &draft->layer));
+        double count = 1;
+        for (int level = CRYSTAL; level < NUM_LEVELS; level++) {
+            count *= draft->layer.number[level][0] * draft->layer.number[level][1];
+        }
+        total += count;
+        LR_TRY(lr_listed_crystals_check(total, draft->text.path, draft->text.log));
+        LR_TRY(list_layer(draft, k));
+    }
+    const struct lr_keyed_number elements = {"number of elements", 1, 1e9, false, true};
+    double said = total;
+    LR_TRY(lr_keyed_text_number(&draft->text, &elements, 0, &said));
+    if (said != total) {
+        return lr_keyed_text_error(&draft->text,
+                                   lr_keyed_text_find(&draft->text, "number of elements"),
+                                   "'number of elements' is %.10g, but the geometry has %.10g "
+                                   "crystals: correct one of them",
+                                   said, total);
+    }
+    return LR_OK;
+}
+
+/* Angles between crystals' orientations become places of rsectors. */
+static lr_status read_rules(const struct draft *draft, lr_crystal_list *list)
+{
+    double least_deg = 0, depth = -1;
+    const struct lr_keyed_number angle = {"min angle difference", 0, 180, false, false};
+    const struct lr_keyed_number doi = {"mean depth of interaction", -1e9, 1e4, false, false};
+    LR_TRY(lr_keyed_text_number(&draft->text, &angle, 0, &least_deg));
+    LR_TRY(lr_keyed_text_number(&draft->text, &doi, 0, &depth));
+    const bool whole = fabs(draft->layer.span_deg - 360) < 1e-9;
+    if (least_deg > 0 && whole && draft->num_shifts == 1 && draft->layer.number[RSECTOR][0] > 2) {
+        list->coincidence.min_module_difference =
+            (int)ceil(least_deg * draft->layer.number[RSECTOR][0] / 360 - 1e-9);
+    } else if (least_deg > 0) {
+        lr_warn(draft->text.log,
+                "%s: 'min angle difference' is left out: modules of this scanner have no places "
+                "around a full ring",
+                draft->text.path);
+    }
+    list->detection_depth_mm = depth >= 0 ? depth : 0.5 * draft->layer.size_mm[2];
+    return LR_OK;
+}
+
+static lr_scanner *build(struct draft *draft)
+{
+    char stem[128];
+    const struct lr_keyed_line *name = lr_keyed_text_find(&draft->text, "scanner name");
+    lr_crystal_list list = {.name = name != NULL && name->value[0] != '\0'
+                                        ? name->value
+                                        : lr_file_stem(draft->text.path, stem),
+                            .source = "a CASToR .geom file",
+                            .log = draft->text.log};
+    if (list_crystals(draft) != LR_OK || read_rules(draft, &list) != LR_OK) {
+        return NULL;
+    }
+    list.crystals = draft->list.items;
+    list.num_crystals = draft->list.count;
+    return lr_scanner_from_crystals(&list, NULL, NULL);
+}
+
+lr_scanner *lr_geom_read(const char *path, const lr_log *log)
+{
+    struct draft *draft = calloc(1, sizeof(*draft));
+    lr_scanner *scanner = NULL;
+    if (draft == NULL) {
+        lr_error(log, LR_FAILED, "no memory for a CASToR scanner file");
+        return NULL;
+    }
+    if (lr_keyed_text_read(&draft->text, path, &dialect, log) == LR_OK) {
+        lr_keyed_text_miss(&draft->text, "field of view axial");
+        scanner = build(draft);
+    }
+    lr_keyed_text_finish(&draft->text);
+    free(draft->list.items);
+    free(draft);
+    return scanner;
+}
+
+/* --- writing --- */
+
+static lr_status check_form(const char *path, const lr_ring *ring, const lr_log *log)
+{
+    for (int k = 0; k < 2; k++) {
+        for (int b = 1; b < ring->blocks[k]; b++) {
+            if (ring->block_crystals[k][b] != ring->block_crystals[k][0]) {
+                return lr_error(log, LR_BAD_INPUT,
+                                "%s: blocks of %d and %d crystals differ, and CASToR's .geom has "
+                                "equal ones only: write .hscan instead",
+                                path, ring->block_crystals[k][0], ring->block_crystals[k][b]);
+            }
+        }
+    }
+    return LR_OK;
+}
+
+static void put(struct lr_output *output, const char *key, double value)
+{
+    char text[128];
+    const int length = snprintf(text, sizeof(text), "%-34s: %.9g\n", key, value);
+    lr_output_write(output, text, (size_t)length);
+}
+
+static double panel_length(const lr_ring *ring, int axis)
+{
+    const int blocks = ring->blocks[axis], each = ring->block_crystals[axis][0];
+    return blocks * each * ring->pitch_mm[axis] + (blocks - 1) * ring->block_gap_mm[axis] -
+           (ring->pitch_mm[axis] - ring->face_mm[axis]);
+}
+
+static void put_counts(struct lr_output *output, const lr_ring *ring)
+{
+    const int rings = ring->rings > 0 ? ring->rings : 1;
+    const double between[2] = {ring->pitch_mm[0] - ring->face_mm[0],
+                               ring->pitch_mm[1] - ring->face_mm[1]};
+    put(output, "number of rsectors", ring->modules);
+    put(output, "number of rsectors axial", rings);
+    put(output, "rsector gap axial", rings > 1 ? ring->ring_pitch_mm - panel_length(ring, 1) : 0);
+    put(output, "number of modules transaxial", ring->blocks[0]);
+    put(output, "number of modules axial", ring->blocks[1]);
+    put(output, "module gap transaxial",
+        ring->blocks[0] > 1 ? ring->block_gap_mm[0] + between[0] : 0);
+    put(output, "module gap axial", ring->blocks[1] > 1 ? ring->block_gap_mm[1] + between[1] : 0);
+    put(output, "number of submodules transaxial", 1);
+    put(output, "number of submodules axial", 1);
+    put(output, "number of crystals transaxial", ring->block_crystals[0][0]);
+    put(output, "number of crystals axial", ring->block_crystals[1][0]);
+    put(output, "crystal gap transaxial", between[0]);
+    put(output, "crystal gap axial", between[1]);
+}
+
+static void put_geometry(struct lr_output *output, const lr_scanner *scanner, const lr_ring *ring)
+{
+    double first = ring->first_angle_deg - 90; /* CASToR's begin above the axis */
+    first -= 360 * floor(first / 360);
+    const double field = scanner->coincidence.field_of_view_mm > 0
+                             ? scanner->coincidence.field_of_view_mm
+                             : ring->radius_mm * 1.4;
+    const int rings = ring->rings > 0 ? ring->rings : 1;
+    const double length = (rings - 1) * ring->ring_pitch_mm + panel_length(ring, 1);
+    put(output, "number of elements", scanner->num_crystals);
+    put(output, "number of layers", 1);
+    put(output, "scanner radius", ring->radius_mm);
+    put(output, "crystals size depth", ring->depth_mm);
+    put(output, "crystals size transaxial", ring->face_mm[0]);
+    put(output, "crystals size axial", ring->face_mm[1]);
+    put(output, "rsectors first angle", first);
+    put(output, "rsectors angular span", 360);
+    put_counts(output, ring);
+    put(output, "mean depth of interaction", scanner->detection_depth_mm);
+    put(output, "min angle difference",
+        scanner->coincidence.min_module_difference > 0
+            ? (scanner->coincidence.min_module_difference - 0.5) * 360 / ring->modules
+            : 0);
+    put(output, "voxels number transaxial", 2 * ceil(field / ring->pitch_mm[0]));
+    put(output, "voxels number axial", 2 * ceil(length / ring->pitch_mm[1]));
+    put(output, "field of view transaxial", field);
+    put(output, "field of view axial", length);
+}
+
+lr_status lr_geom_write(const char *path, const lr_scanner *scanner, const lr_log *log)
+{
+    struct lr_ring_form form;
+    struct lr_output output;
+    bool found;
+    LR_TRY(lr_ring_form_find(scanner, &form, &found, log));
+    if (!found) {
+        return lr_error(log, LR_BAD_INPUT,
+                        "%s: '%s' is no ring of equal panels, and CASToR's .geom holds nothing "
+                        "else: write .hscan instead",
+                        path, scanner->name);
+    }
+    lr_status status = check_form(path, &form.ring, log);
+    if (status == LR_OK) {
+        status = lr_output_open(&output, path, log);
+    }
+    if (status == LR_OK) {
+        char text[512];
+        const int length = snprintf(text, sizeof(text),
+                                    "# Written by LORaster %s; CASToR's left-handed frame, mm.\n"
+                                    "modality                          : PET\n"
+                                    "scanner name                      : %.200s\n"
+                                    "rotation direction                : CW\n",
+                                    lr_version(), scanner->name);
+        lr_output_write(&output, text, (size_t)length);
+        put_geometry(&output, scanner, &form.ring);
+        status = lr_output_finish(&output);
+    }
+    if (status == LR_OK) {
+        lr_castor_tell_lost(path, scanner, true, log);
+    }
+    lr_ring_form_finish(&form);
+    return status;
+}

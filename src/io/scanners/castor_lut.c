@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * CASToR's look-up tables: a text header (.hscan, or .ghscan as CASToR itself writes it) and beside
+ * it the table (.lut, .glut) of 6 float32 for each crystal: centre and orientation. Source:
+ * iScannerPET.cc of CASToR 3.1.1, which needs no crystal sizes but the depth. CASToR's frame is
+ * left-handed; its x is reversed here. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "io/files/keyed_text.h"
+#include "io/files/output.h"
+#include "io/scanners/castor_order.h"
+#include "io/scanners/castor_orientation.h"
+#include "io/scanners/listed_crystals.h"
+#include "io/scanners/scanner_formats.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct lr_keyed_dialect dialect = {":", '#', "a CASToR look-up table's header", false};
+
+enum { MAX_LAYERS = 16, ROW_BYTES = 24 };
+
+/* Mean cosine between orientations and ways to neighbours. */
+static const double agreement = 0.02;
+
+/* A header and its table being read. */
+struct draft {
+    struct lr_keyed_text text;
+    int layers;
+    double count[MAX_LAYERS];
+    double size_mm[MAX_LAYERS][3]; /* transaxial, axial, depth; 0 = not given */
+    lr_crystal *crystals;
+    int num_crystals;
+    double off; /* by how much orientations are off the panels (io/scanners/castor_orientation.h) */
+};
+
+bool lr_hscan_recognises(const struct lr_file_head *head)
+{
+    return lr_path_ends_with(head->path, "hscan") || lr_path_ends_with(head->path, "lut") ||
+           (strstr(head->bytes, "scanner radius") != NULL &&
+            strstr(head->bytes, "number of crystals in layer") != NULL);
+}
+
+/* The path with another ending; to be freed. */
+static char *sibling(const char *path, const char *ending, const lr_log *log)
+{
+    const char *dot = strrchr(path, '.');
+    const size_t stem =
+        dot != NULL && strchr(dot, '/') == NULL ? (size_t)(dot - path) : strlen(path);
+    char *other = lr_alloc((int64_t)(stem + strlen(ending) + 1), 1, "a path", log);
+    if (other != NULL) {
+        memcpy(other, path, stem);
+        strcpy(other + stem, ending);
+    }
+    return other;
+}
+
+/* --- the header --- */
+
+static lr_status read_layer(struct draft *draft, int k)
+{
+    const struct {
+        struct lr_keyed_number number;
+        double *value;
+    } keys[] = {
+        {{"crystals size trans", 0, 1e4, false, false}, &draft->size_mm[k][0]},
+        {{"crystals size axial", 0, 1e4, false, false}, &draft->size_mm[k][1]},
+        {{"crystals size depth", 1e-3, 1e4, true, false}, &draft->size_mm[k][2]},
+    };
+    for (size_t n = 0; n < sizeof(keys) / sizeof(keys[0]); n++) {
+        LR_TRY(lr_keyed_text_number(&draft->text, &keys[n].number, k, keys[n].value));
+    }
+    const struct lr_keyed_number count = {"number of crystals in layer", 1, 1e9, draft->layers > 1,
+                                          true};
+    return lr_keyed_text_number(&draft->text, &count, k, &draft->count[k]);
+}
+
+static lr_status read_header(struct draft *draft)
+{
+    double elements = 0, layers = 1, sum = 0;
+    const struct lr_keyed_number all = {"number of elements", 2, 1e9, true, true};
+    const struct lr_keyed_number number = {"number of layers", 1, MAX_LAYERS, false, true};
+    LR_TRY(lr_keyed_text_number(&draft->text, &all, 0, &elements));
+    LR_TRY(lr_keyed_text_number(&draft->text, &number, 0, &layers));
+    LR_TRY(lr_listed_crystals_check(elements, draft->text.path, draft->text.log));
+    draft->layers = (int)layers;
+    draft->num_crystals = (int)elements;
+    draft->count[0] = elements;
+    for (int k = 0; k < draft->layers; k++) {
+        LR_TRY(read_layer(draft, k));
+        sum += draft->count[k];
+    }
+    if (sum != elements) {
+        return lr_keyed_text_error(&draft->text,
+                                   lr_keyed_text_find(&draft->text, "number of elements"),
+                                   "'number of elements' is %.10g, but the layers have %.10g "
+                                   "crystals: correct one of them",
+                                   elements, sum);
+    }
+    return LR_OK;
+}
+
+/* --- the table --- */
+
+static double read_float(const unsigned char *bytes)
+{
+    const uint32_t word = (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+                          (uint32_t)bytes[3] << 24;
+    float value;
+    memcpy(&value, &word, sizeof(value));
+    return (double)value;
+}
+
+static lr_status take_row(struct draft *draft, const char *path, const unsigned char *row, int c,
+                          int layer)
+{
+    lr_crystal *crystal = &draft->crystals[c];
+    double numbers[6];
+    for (int k = 0; k < 6; k++) {
+        numbers[k] = read_float(row + 4 * k);
+    }
+    double *axis = crystal->axes[2];
+    memcpy(crystal->centre_mm, numbers, sizeof(crystal->centre_mm));
+    memcpy(axis, numbers + 3, sizeof(crystal->axes[2]));
+    crystal->centre_mm[0] = -crystal->centre_mm[0];
+    axis[0] = -axis[0];
+    const double length = vec_length(axis);
+    if (!(length > 0.5 && length < 2)) {
+        return lr_error(draft->text.log, LR_BAD_INPUT,
+                        "%s: the orientation of crystal %d, (%g, %g, %g), is no unit vector: the "
+                        "table is damaged, or it is not of 6 float32 a crystal",
+                        path, c, numbers[3], numbers[4], numbers[5]);
+    }
+    for (int k = 0; k < 3; k++) {
+        axis[k] /= length;
+        crystal->size_mm[k] = draft->size_mm[layer][k];
+    }
+    crystal->group = layer;
+    return LR_OK;
+}
+
+static lr_status take_table(struct draft *draft, const char *path, const char *bytes, int64_t count)
+{
+    const int64_t wanted = (int64_t)draft->num_crystals * ROW_BYTES;
+    if (count != wanted) {
+        return lr_error(draft->text.log, LR_BAD_INPUT,
+                        "%s: has %lld bytes, and %d crystals take %lld: the table is %s, or "
+                        "belongs to another header",
+                        path, (long long)count, draft->num_crystals, (long long)wanted,
+                        count < wanted ? "truncated" : "too long");
+    }
+    draft->crystals =
+        lr_alloc(draft->num_crystals, sizeof(*draft->crystals), "crystals", draft->text.log);
+    if (draft->crystals == NULL) {
+        return LR_FAILED;
+    }
+    int layer = 0;
+    double end = draft->count[0];
+    for (int c = 0; c < draft->num_crystals; c++) {
+        if (c >= end && layer + 1 < draft->layers) {
+            end += draft->count[++layer];
+        }
+        LR_TRY(
+            take_row(draft, path, (const unsigned char *)bytes + (int64_t)c * ROW_BYTES, c, layer));
+    }
+    draft->off = lr_castor_orient(draft->crystals, draft->num_crystals, path, draft->text.log);
+    return LR_OK;
+}
+
+static lr_status read_table(struct draft *draft)
+{
+    const bool generated = lr_path_ends_with(draft->text.path, ".ghscan");
+    char *path = sibling(draft->text.path, generated ? ".glut" : ".lut", draft->text.log);
+    int64_t count = 0;
+    if (path == NULL) {
+        return LR_FAILED;
+    }
+    const int64_t most = (int64_t)LR_MAX_LISTED_CRYSTALS * ROW_BYTES;
+    char *bytes = lr_file_bytes(path, most, &count, draft->text.log);
+    const lr_status status = bytes != NULL ? take_table(draft, path, bytes, count) : LR_BAD_INPUT;
+    free(bytes);
+    free(path);
+    return status;
+}
+
+/* Angles between orientations become places around the ring, where there are such. */
+static lr_status set_rules(const struct draft *draft, lr_scanner *scanner)
+{
+    double least_deg = 0;
+    const struct lr_keyed_number angle = {"min angle difference", 0, 180, false, false};
+    LR_TRY(lr_keyed_text_number(&draft->text, &angle, 0, &least_deg));
+    const int difference = (int)ceil(least_deg * scanner->num_positions / 360 - 1e-9);
+    if (least_deg > 0 && scanner->num_positions == 0) {
+        lr_warn(draft->text.log,
+                "%s: 'min angle difference' is left out: modules of this scanner have no places "
+                "around a full ring",
+                draft->text.path);
+    }
+    scanner->coincidence.min_module_difference =
+        difference > scanner->num_positions / 2 ? scanner->num_positions / 2 : difference;
+    return LR_OK;
+}
+
+/* --- the scanner --- */
+
+static void forget_orientations(struct draft *draft)
+{
+    for (int c = 0; c < draft->num_crystals; c++) {
+        memset(draft->crystals[c].axes, 0, sizeof(draft->crystals[c].axes));
+    }
+}
+
+/* By positions alone; orientations are taken where that makes no scanner. */
+static lr_scanner *create_by_positions(struct draft *draft, const lr_crystal_list *list)
+{
+    lr_scanner *scanner = NULL;
+    lr_crystal *kept = lr_alloc(draft->num_crystals, sizeof(*kept), "crystals", list->log);
+    if (kept == NULL) {
+        return NULL;
+    }
+    const size_t bytes = (size_t)draft->num_crystals * sizeof(*kept);
+    memcpy(kept, draft->crystals, bytes);
+    forget_orientations(draft);
+    scanner = lr_listed_crystals_try(list);
+    memcpy(draft->crystals, kept, bytes);
+    free(kept);
+    if (scanner != NULL) {
+        lr_warn(list->log,
+                "%s: the orientations and the positions make no panels together (the orientations "
+                "are %.3g degrees off the way to the neighbours on average): the panels look as "
+                "the positions say",
+                draft->text.path, asin(fmin(draft->off, 1)) * 57.29577951308232);
+    }
+    return scanner;
+}
+
+/* Orientations that agree with the positions to a degree say which crystals belong together. */
+static lr_scanner *create(struct draft *draft, const lr_crystal_list *list)
+{
+    const bool agrees = draft->off <= agreement;
+    lr_scanner *scanner = agrees ? lr_listed_crystals_try(list) : create_by_positions(draft, list);
+    if (scanner == NULL && agrees) {
+        scanner = create_by_positions(draft, list);
+    }
+    return scanner != NULL ? scanner : lr_scanner_from_crystals(list, NULL, NULL);
+}
+
+/* The first module tells what sizes have been found. */
+static void tell_sizes(const struct draft *draft, const lr_scanner *scanner)
+{
+    static const char *const keys[2] = {"transaxial", "axial"};
+    const double *face = scanner->modules[0].face_mm;
+    for (int k = 0; k < 2; k++) {
+        if (!(draft->size_mm[0][k] > 0)) {
+            lr_warn(draft->text.log,
+                    "%s: has no 'crystals size %s': %.6g mm are taken, the room that the crystals "
+                    "leave each other; give the size where they are smaller",
+                    draft->text.path, keys[k], face[k]);
+        }
+    }
+}
+
+static lr_scanner *build(struct draft *draft)
+{
+    char stem[128];
+    double depth = -1;
+    const struct lr_keyed_number doi = {"mean depth of interaction", -1e9, 1e4, false, false};
+    const struct lr_keyed_line *name = lr_keyed_text_find(&draft->text, "scanner name");
+    if (read_header(draft) != LR_OK || read_table(draft) != LR_OK ||
+        lr_keyed_text_number(&draft->text, &doi, 0, &depth) != LR_OK) {
+        return NULL;
+    }
+    const lr_crystal_list list = {
+        .crystals = draft->crystals,
+        .num_crystals = draft->num_crystals,
+        .name = name != NULL && name->value[0] != '\0' ? name->value
+                                                       : lr_file_stem(draft->text.path, stem),
+        .detection_depth_mm = depth >= 0 ? depth : 0.5 * draft->size_mm[0][2],
+        .source = "a CASToR look-up table",
+        .infers_sizes = true,
+        .log = draft->text.log};
+    lr_scanner *scanner = create(draft, &list);
+    if (scanner != NULL && set_rules(draft, scanner) != LR_OK) {
+        lr_scanner_destroy(scanner);
+        return NULL;
+    }
+    if (scanner != NULL) {
+        tell_sizes(draft, scanner);
+    }
+    return scanner;
+}
+
+lr_scanner *lr_hscan_read(const char *path, const lr_log *log)
+{
+    const bool is_table = lr_path_ends_with(path, "lut");
+    char *header = is_table
+                       ? sibling(path, lr_path_ends_with(path, ".glut") ? ".ghscan" : ".hscan", log)
+                       : lr_copy_string(path, log);
+    struct draft draft = {0};
+    lr_scanner *scanner = NULL;
+    if (header != NULL && lr_keyed_text_read(&draft.text, header, &dialect, log) == LR_OK) {
+        lr_keyed_text_miss(&draft.text, "field of view axial");
+        scanner = build(&draft);
+    }
+    lr_keyed_text_finish(&draft.text);
+    free(draft.crystals);
+    free(header);
+    return scanner;
+}
+
+/* --- writing --- */
+
+/* Our crystal's six numbers, in CASToR's frame; the orientation points outwards. */
+static void fill_row(const lr_scanner *scanner, int crystal, unsigned char bytes[ROW_BYTES])
+{
+    const int m = lr_scanner_module_of(scanner, crystal);
+    const lr_module *module = &scanner->modules[m];
+    const int within = crystal - scanner->first_crystal[m];
+    double centre[3];
+    lr_module_crystal_centre(module, within % module->crystals[0], within / module->crystals[0],
+                             centre);
+    for (int k = 0; k < 6; k++) {
+        const double number = k < 3 ? centre[k] : -module->normal[k - 3];
+        const float single = (float)(k % 3 == 0 ? -number : number);
+        uint32_t word;
+        memcpy(&word, &single, sizeof(word));
+        for (int b = 0; b < 4; b++) {
+            bytes[4 * k + b] = (unsigned char)(word >> 8 * b);
+        }
+    }
+}
+
+static lr_status put_table(struct lr_output *output, const lr_scanner *scanner, const lr_log *log)
+{
+    int *order = lr_alloc(scanner->num_crystals, sizeof(*order), "a look-up table", log);
+    if (order == NULL) {
+        return LR_FAILED;
+    }
+    const lr_status status = lr_castor_order(scanner, order, log);
+    for (int c = 0; c < scanner->num_crystals && status == LR_OK; c++) {
+        unsigned char bytes[ROW_BYTES];
+        fill_row(scanner, order[c], bytes);
+        lr_output_write(output, bytes, sizeof(bytes));
+    }
+    free(order);
+    return status;
+}
+
+static void put(struct lr_output *output, const char *key, double value)
+{
+    char text[128];
+    const int length = snprintf(text, sizeof(text), "%-30s: %.9g\n", key, value);
+    lr_output_write(output, text, (size_t)length);
+}
+
+static double least_radius(const lr_scanner *scanner)
+{
+    double least = INFINITY;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        least =
+            fmin(least, fabs(vec_dot(scanner->modules[m].normal, scanner->modules[m].centre_mm)));
+    }
+    return least;
+}
+
+static void put_header(struct lr_output *output, const lr_scanner *scanner)
+{
+    const lr_module *module = &scanner->modules[0];
+    const lr_coincidence *rules = &scanner->coincidence;
+    const double radius = least_radius(scanner);
+    const double field = rules->field_of_view_mm > 0 ? rules->field_of_view_mm : 1.4 * radius;
+    double low = INFINITY, high = -INFINITY;
+    char text[512];
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const double half = 0.5 * scanner->modules[m].crystals[1] * scanner->modules[m].pitch_mm[1];
+        low = fmin(low, scanner->modules[m].centre_mm[2] - half);
+        high = fmax(high, scanner->modules[m].centre_mm[2] + half);
+    }
+    const int length = snprintf(text, sizeof(text),
+                                "# Written by LORaster %s; CASToR's left-handed frame, mm.\n"
+                                "modality                      : PET\n"
+                                "scanner name                  : %.200s\n",
+                                lr_version(), scanner->name);
+    lr_output_write(output, text, (size_t)length);
+    put(output, "number of elements", scanner->num_crystals);
+    put(output, "number of layers", 1);
+    put(output, "number of crystals in layer(s)", scanner->num_crystals);
+    put(output, "crystals size depth", module->depth_mm);
+    put(output, "crystals size transaxial", module->face_mm[0]);
+    put(output, "crystals size axial", module->face_mm[1]);
+    put(output, "scanner radius", radius);
+    put(output, "mean depth of interaction", scanner->detection_depth_mm);
+    put(output, "min angle difference",
+        rules->min_module_difference > 0 && scanner->num_positions > 0
+            ? (rules->min_module_difference - 0.5) * 360 / scanner->num_positions
+            : 0);
+    put(output, "voxels number transaxial", 2 * ceil(field / module->pitch_mm[0]));
+    put(output, "voxels number axial", 2 * ceil((high - low) / module->pitch_mm[1]));
+    put(output, "field of view transaxial", field);
+    put(output, "field of view axial", high - low);
+}
+
+static lr_status check_alike(const char *path, const lr_scanner *scanner, const lr_log *log)
+{
+    const lr_module *first = &scanner->modules[0];
+    for (int m = 1; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        if (fabs(module->depth_mm - first->depth_mm) > 1e-6 ||
+            fabs(module->face_mm[0] - first->face_mm[0]) > 1e-6 ||
+            fabs(module->face_mm[1] - first->face_mm[1]) > 1e-6) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "%s: crystals of modules 0 and %d differ in size, and CASToR's table "
+                            "has one size for all: write YAML instead",
+                            path, m);
+        }
+    }
+    return LR_OK;
+}
+
+/* Both files are replaced, or neither. */
+static lr_status write_files(const char *path, const char *table_path, const lr_scanner *scanner,
+                             const lr_log *log)
+{
+    struct lr_output header, table;
+    LR_TRY(lr_output_open(&table, table_path, log));
+    if (lr_output_open(&header, path, log) != LR_OK) {
+        lr_output_abandon(&table);
+        return LR_FAILED;
+    }
+    const lr_status status = put_table(&table, scanner, log);
+    if (status != LR_OK) {
+        lr_output_abandon(&table);
+        lr_output_abandon(&header);
+        return status;
+    }
+    put_header(&header, scanner);
+    return lr_output_finish_all((struct lr_output *[]){&table, &header}, 2);
+}
+
+lr_status lr_hscan_write(const char *path, const lr_scanner *scanner, const lr_log *log)
+{
+    LR_TRY(check_alike(path, scanner, log));
+    char *table = sibling(path, ".lut", log);
+    if (table == NULL) {
+        return LR_FAILED;
+    }
+    const lr_status status = write_files(path, table, scanner, log);
+    if (status == LR_OK) {
+        lr_castor_tell_lost(path, scanner, scanner->num_positions > 0, log);
+    }
+    free(table);
+    return status;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "io/scanners/castor_order.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vec.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct place {
+    int crystal, ring, position;
+    double across_mm;
+};
+
+static int compare(const void *a, const void *b)
+{
+    const struct place *left = a, *right = b;
+    if (left->ring != right->ring) {
+        return left->ring < right->ring ? -1 : 1;
+    }
+    if (left->position != right->position) {
+        return left->position < right->position ? -1 : 1;
+    }
+    if (left->across_mm != right->across_mm) {
+        return left->across_mm < right->across_mm ? -1 : 1;
+    }
+    return left->crystal < right->crystal ? -1 : left->crystal > right->crystal;
+}
+
+static void find_places(const lr_scanner *scanner, struct place *places)
+{
+    int crystal = 0;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        for (int q = 0; q < module->crystals[1]; q++) {
+            for (int p = 0; p < module->crystals[0]; p++, crystal++) {
+                double centre_mm[3];
+                lr_module_crystal_centre(module, p, q, centre_mm);
+                places[crystal] = (struct place){crystal, module->first_crystal_ring + q,
+                                                 module->position, vec_dot(module->u, centre_mm)};
+            }
+        }
+    }
+}
+
+lr_status lr_castor_order(const lr_scanner *scanner, int *order, const lr_log *log)
+{
+    const int count = scanner->num_crystals;
+    struct place *places = lr_alloc(count, sizeof(*places), "places of crystals", log);
+    if (places == NULL) {
+        return LR_FAILED;
+    }
+    find_places(scanner, places);
+    if (scanner->num_positions > 0) {
+        qsort(places, (size_t)count, sizeof(*places), compare);
+    }
+    for (int k = 0; k < count; k++) {
+        order[k] = places[k].crystal;
+    }
+    free(places);
+    return LR_OK;
+}
+
+void lr_castor_place(const int *order, int num_crystals, int *place)
+{
+    for (int k = 0; k < num_crystals; k++) {
+        place[order[k]] = k;
+    }
+}
+
+/* "a, b and c" would need to look ahead: "a; b; c". */
+static void add_lost(char lost[512], const char *format, double value)
+{
+    const size_t used = strlen(lost);
+    const size_t comma = used > 0 ? 2 : 0;
+    snprintf(lost + used, 512 - used, "%s", used > 0 ? "; " : "");
+    snprintf(lost + used + comma, 512 - used - comma, format, value);
+}
+
+void lr_castor_tell_lost(const char *path, const lr_scanner *scanner, bool keeps_places,
+                         const lr_log *log)
+{
+    const lr_coincidence *rules = &scanner->coincidence;
+    char lost[512] = "";
+    if (rules->min_module_difference > 0 && !keeps_places) {
+        add_lost(lost, "min_module_difference %g, as its modules have no places around a ring",
+                 rules->min_module_difference);
+    }
+    if (rules->field_of_view_mm > 0) {
+        add_lost(lost, "field_of_view_mm %g as a rule of coincidence (it is that of images there)",
+                 rules->field_of_view_mm);
+    }
+    if (rules->limits_ring_difference) {
+        add_lost(lost, "max_ring_difference %g", rules->max_ring_difference);
+    }
+    if (scanner->tof_resolution_ps > 0) {
+        add_lost(lost, "tof_resolution_ps %g", scanner->tof_resolution_ps);
+    }
+    if (scanner->crystal_mu_per_mm > 0) {
+        add_lost(lost, "crystal_mu_per_mm %g", scanner->crystal_mu_per_mm);
+    }
+    if (lost[0] != '\0') {
+        lr_warn(log, "%s: CASToR's format has no place for %s: keep the scanner as YAML too", path,
+                lost);
+    }
+}

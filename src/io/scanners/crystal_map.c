@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "io/scanners/crystal_map.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/files/regular_file.h"
+#include "io/scanners/centre_index.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Maps are rounded to 4 decimals; crystals are never that close to each other. */
+static const double reach_mm = 0.01;
+
+enum { MAX_RING = 255, MAX_DETECTOR = 65535, MAX_LAYER = 15, MAX_LINE = 1024 };
+
+struct entry {
+    uint32_t key;
+    int crystal;
+    int line;
+};
+
+/* A map being read. */
+struct draft {
+    const char *path;
+    const lr_scanner *scanner;
+    const lr_log *log;
+    struct lr_centre_index index;
+    int *claimed; /* [num_crystals] line that named the crystal, 0 = none */
+    struct entry *entries;
+    int64_t count, room;
+    int line;
+    int columns; /* 5 or 6, 0 = not known yet */
+};
+
+/* --- lines --- */
+
+/* Between columns: STIR has tabs or commas. */
+static const char blanks[] = " \t,";
+
+static bool read_int(char **text, int largest, int *value)
+{
+    char *end;
+    *text += strspn(*text, blanks);
+    errno = 0;
+    const long number = strtol(*text, &end, 10);
+    if (end == *text || errno != 0 || number < 0 || number > largest ||
+        (*end != '\0' && strchr(blanks, *end) == NULL)) {
+        return false;
+    }
+    *text = end;
+    *value = (int)number;
+    return true;
+}
+
+static bool read_position(char *text, double position_mm[3])
+{
+    for (int k = 0; k < 3; k++) {
+        char *end;
+        text += strspn(text, blanks);
+        position_mm[k] = strtod(text, &end);
+        if (end == text || !isfinite(position_mm[k]) ||
+            (*end != '\0' && strchr(blanks, *end) == NULL)) {
+            return false;
+        }
+        text = end;
+    }
+    return text[strspn(text, blanks)] == '\0';
+}
+
+static int count_columns(const char *text)
+{
+    int columns = 0;
+    for (;;) {
+        text += strspn(text, blanks);
+        if (*text == '\0') {
+            return columns;
+        }
+        columns++;
+        text += strcspn(text, blanks);
+    }
+}
+
+static lr_status parse_line(struct draft *draft, char *text, uint32_t *key, double position_mm[3])
+{
+    int ring = 0, detector = 0, layer = 0;
+    const int columns = count_columns(text);
+    char *rest = text;
+    const bool complete = (columns == 5 || columns == 6) && read_int(&rest, MAX_RING, &ring) &&
+                          read_int(&rest, MAX_DETECTOR, &detector) &&
+                          (columns == 5 || read_int(&rest, MAX_LAYER, &layer)) &&
+                          read_position(rest, position_mm);
+    if (!complete) {
+        return lr_error(draft->log, LR_BAD_INPUT,
+                        "%s:%d: a crystal is 'ring det [layer] x y z' with ring <= %d, det <= %d, "
+                        "layer <= %d and millimetres, found '%.80s'",
+                        draft->path, draft->line, MAX_RING, MAX_DETECTOR, MAX_LAYER, text);
+    }
+    if (draft->columns != 0 && draft->columns != columns) {
+        return lr_error(draft->log, LR_BAD_INPUT,
+                        "%s:%d: %d columns, but %d in the lines before: name the layer in every "
+                        "line or in none",
+                        draft->path, draft->line, columns, draft->columns);
+    }
+    draft->columns = columns;
+    *key = lr_crystal_key((unsigned)ring, (unsigned)detector, (unsigned)layer);
+    return LR_OK;
+}
+
+/* --- crystals --- */
+
+static lr_status match(struct draft *draft, const double position_mm[3], int *crystal)
+{
+    *crystal = lr_centre_index_find(&draft->index, position_mm, reach_mm);
+    if (*crystal < 0) {
+        return lr_error(draft->log, LR_BAD_INPUT,
+                        "%s:%d: no crystal of scanner '%s' has its centre within %g mm of "
+                        "(%g, %g, %g) mm; the nearest is %.4g mm away: the map belongs to another "
+                        "scanner, or it does not list centres (half the depth behind the face)",
+                        draft->path, draft->line, draft->scanner->name, reach_mm, position_mm[0],
+                        position_mm[1], position_mm[2],
+                        lr_centre_index_distance(&draft->index, position_mm));
+    }
+    if (draft->claimed[*crystal] != 0) {
+        return lr_error(draft->log, LR_BAD_INPUT,
+                        "%s:%d: the crystal at (%g, %g, %g) mm is the one of line %d already: each "
+                        "crystal may appear once",
+                        draft->path, draft->line, position_mm[0], position_mm[1], position_mm[2],
+                        draft->claimed[*crystal]);
+    }
+    draft->claimed[*crystal] = draft->line;
+    return LR_OK;
+}
+
+static lr_status append(struct draft *draft, uint32_t key, int crystal)
+{
+    if (draft->count == draft->room) {
+        const int64_t room = 2 * draft->room + 1024;
+        void *entries =
+            lr_resize(draft->entries, room, sizeof(*draft->entries), "a crystal map", draft->log);
+        if (entries == NULL) {
+            return LR_FAILED;
+        }
+        draft->entries = entries;
+        draft->room = room;
+    }
+    draft->entries[draft->count++] = (struct entry){key, crystal, draft->line};
+    return LR_OK;
+}
+
+static lr_status read_line(struct draft *draft, char *text)
+{
+    double position_mm[3] = {0};
+    uint32_t key = 0;
+    int crystal = -1;
+    text[strcspn(text, "#\r\n")] = '\0';
+    if (text[strspn(text, blanks)] == '\0') {
+        return LR_OK;
+    }
+    LR_TRY(parse_line(draft, text, &key, position_mm));
+    LR_TRY(match(draft, position_mm, &crystal));
+    return append(draft, key, crystal);
+}
+
+static lr_status read_lines(struct draft *draft, FILE *file)
+{
+    char text[MAX_LINE];
+    while (fgets(text, sizeof(text), file) != NULL) {
+        draft->line++;
+        if (strlen(text) == sizeof(text) - 1 && text[sizeof(text) - 2] != '\n') {
+            return lr_error(draft->log, LR_BAD_INPUT,
+                            "%s:%d: the line is longer than %d bytes: this is no crystal map",
+                            draft->path, draft->line, MAX_LINE - 2);
+        }
+        LR_TRY(read_line(draft, text));
+    }
+    if (ferror(file)) {
+        return lr_error(draft->log, LR_BAD_INPUT, "%s: cannot be read: %s", draft->path,
+                        strerror(errno));
+    }
+    if (draft->count == 0) {
+        return lr_error(draft->log, LR_BAD_INPUT,
+                        "%s: lists no crystals: give a crystal map, 'ring det [layer] x y z' per "
+                        "line",
+                        draft->path);
+    }
+    return LR_OK;
+}
+
+/* --- the whole map --- */
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct entry *left = a, *right = b;
+    if (left->key != right->key) {
+        return left->key < right->key ? -1 : 1;
+    }
+    return left->line < right->line ? -1 : left->line > right->line;
+}
+
+static lr_status check_keys(const struct draft *draft)
+{
+    for (int64_t k = 1; k < draft->count; k++) {
+        const struct entry *entry = &draft->entries[k];
+        if (entry->key == entry[-1].key) {
+            return lr_error(draft->log, LR_BAD_INPUT,
+                            "%s:%d: ring %u, detector %u, layer %u is named again (first in line "
+                            "%d): each crystal may appear once",
+                            draft->path, entry->line, (unsigned)(entry->key >> 20),
+                            (unsigned)(entry->key >> 4 & 0xffff), (unsigned)(entry->key & 15),
+                            entry[-1].line);
+        }
+    }
+    if (draft->count < draft->scanner->num_crystals) {
+        lr_warn(draft->log, "%s: lists %lld of the scanner's %d crystals; the others see no events",
+                draft->path, (long long)draft->count, draft->scanner->num_crystals);
+    }
+    return LR_OK;
+}
+
+static lr_status fill_map(const struct draft *draft, struct lr_crystal_map *map)
+{
+    map->keys = lr_alloc(draft->count, sizeof(*map->keys), "a crystal map", draft->log);
+    map->crystals = lr_alloc(draft->count, sizeof(*map->crystals), "a crystal map", draft->log);
+    if (map->keys == NULL || map->crystals == NULL) {
+        lr_crystal_map_finish(map);
+        return LR_FAILED;
+    }
+    for (int64_t k = 0; k < draft->count; k++) {
+        map->keys[k] = draft->entries[k].key;
+        map->crystals[k] = draft->entries[k].crystal;
+    }
+    map->count = draft->count;
+    return LR_OK;
+}
+
+static lr_status read_draft(struct draft *draft, FILE *file)
+{
+    LR_TRY(lr_centre_index_init(&draft->index, draft->scanner, draft->log));
+    draft->claimed = lr_alloc(draft->scanner->num_crystals, sizeof(*draft->claimed),
+                              "a crystal map", draft->log);
+    if (draft->claimed == NULL) {
+        return LR_FAILED;
+    }
+    LR_TRY(read_lines(draft, file));
+    qsort(draft->entries, (size_t)draft->count, sizeof(*draft->entries), compare_entries);
+    return check_keys(draft);
+}
+
+lr_status lr_crystal_map_read(const char *path, const lr_scanner *scanner,
+                              struct lr_crystal_map *map, const lr_log *log)
+{
+    struct draft draft = {.path = path, .scanner = scanner, .log = log};
+    *map = (struct lr_crystal_map){0};
+    /* Crystals stand in one line each, of less than MAX_LINE; as much again for comments. */
+    const int64_t most = (1 << 20) + 2 * (int64_t)MAX_LINE * scanner->num_crystals;
+    FILE *file = lr_file_open_text(path, "the crystal map ", most, log);
+    if (file == NULL) {
+        return LR_BAD_INPUT;
+    }
+    lr_status status = read_draft(&draft, file);
+    if (status == LR_OK) {
+        status = fill_map(&draft, map);
+    }
+    fclose(file);
+    lr_centre_index_finish(&draft.index);
+    free(draft.claimed);
+    free(draft.entries);
+    return status;
+}
+
+void lr_crystal_map_finish(struct lr_crystal_map *map)
+{
+    free(map->keys);
+    free(map->crystals);
+    *map = (struct lr_crystal_map){0};
+}
+
+int lr_crystal_map_find(const struct lr_crystal_map *map, uint32_t key)
+{
+    int64_t low = 0, high = map->count;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (map->keys[middle] < key) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low < map->count && map->keys[low] == key ? map->crystals[low] : -1;
+}

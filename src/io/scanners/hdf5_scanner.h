@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The scanner inside an HDF5 file: group /scanner, and /lor/pairs and /lor/offsets. Layout:
+ * docs/formats.md. */
+#ifndef LR_IO_HDF5_SCANNER_H
+#define LR_IO_HDF5_SCANNER_H
+
+#include "io/files/hdf5_file.h"
+#include "io/files/hdf5_input.h"
+
+#include <lr/lors.h>
+
+/* Writes group /scanner. False when HDF5 refuses. */
+bool lr_hdf5_put_scanner(hid_t file, const lr_scanner *scanner);
+
+/* Writes /lor with pairs, offsets and the attribute order; returns the open group (close it with
+ * H5Gclose), negative when HDF5 refuses. */
+hid_t lr_hdf5_put_lors(hid_t file, const lr_lors *lors);
+
+/* Compares a file's /scanner (when it has one), /lor/pairs and /lor/offsets with `lors`.
+ * errors: LR_BAD_INPUT with the first difference. Coincidence rules that differ are a warning. */
+lr_status lr_hdf5_check_scanner(const struct lr_hdf5_input *in, const lr_lors *lors);
+
+/* A scanner made of a file's /scanner. errors: NULL, logged. */
+lr_scanner *lr_hdf5_get_scanner(const struct lr_hdf5_input *in);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "io/scanners/listed_crystals.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <string.h>
+
+lr_status lr_listed_crystals_check(double count, const char *path, const lr_log *log)
+{
+    if (count > LR_MAX_LISTED_CRYSTALS) {
+        return lr_error(log, LR_BAD_INPUT, "%s: describes %.10g crystals: at most %d are supported",
+                        path, count, LR_MAX_LISTED_CRYSTALS);
+    }
+    return LR_OK;
+}
+
+lr_status lr_listed_crystals_add(struct lr_listed_crystals *list, const lr_crystal *crystal,
+                                 const char *path, const lr_log *log)
+{
+    LR_TRY(lr_listed_crystals_check((double)list->count + 1, path, log));
+    if (list->count == list->room) {
+        const int room = list->room + list->room / 2 + 256;
+        lr_crystal *items = lr_resize(list->items, room, sizeof(*items), "crystals", log);
+        if (items == NULL) {
+            return LR_FAILED;
+        }
+        list->items = items;
+        list->room = room;
+    }
+    list->items[list->count++] = *crystal;
+    return LR_OK;
+}
+
+static void write_but_errors(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    const lr_crystal_list *list = user;
+    if (level != LR_LOG_ERROR) {
+        lr_log_write(list->log, level, status, "%s", sentence);
+    }
+}
+
+lr_scanner *lr_listed_crystals_try(const lr_crystal_list *list)
+{
+    lr_crystal_list kept = *list, trial = *list;
+    const lr_log log = {write_but_errors, &kept};
+    trial.log = &log;
+    return lr_scanner_from_crystals(&trial, NULL, NULL);
+}
+
+const char *lr_file_stem(const char *path, char text[128])
+{
+    const char *slash = strrchr(path, '/');
+    snprintf(text, 128, "%.100s", slash != NULL ? slash + 1 : path);
+    char *dot = strrchr(text, '.');
+    if (dot != NULL && dot != text) {
+        *dot = '\0';
+    }
+    return text;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Files that describe scanners, one row per format. A new format adds its reader and writer below
+ * and its row to the table in scanner_formats.c. */
+#ifndef LR_IO_SCANNER_FORMATS_H
+#define LR_IO_SCANNER_FORMATS_H
+
+#include <lr/doctor.h>
+#include <stddef.h>
+
+/* The beginning of a file, for recognising it; a zero byte follows. */
+enum { LR_FILE_HEAD_BYTES = 4096 };
+struct lr_file_head {
+    const char *path;
+    char bytes[LR_FILE_HEAD_BYTES + 1];
+    size_t count;
+};
+
+/* What cannot be read, or is no regular file, has an empty head. */
+void lr_file_head_read(const char *path, struct lr_file_head *head);
+
+struct lr_scanner_format {
+    const char *name;           /* in sentences: "CASToR .geom" */
+    const char *const *endings; /* of files to write, NULL at the end; NULL = cannot be written */
+    bool (*recognises)(const struct lr_file_head *head);
+    lr_scanner *(*read)(const char *path, const lr_log *log);
+    lr_status (*write)(const char *path, const lr_scanner *scanner, const lr_log *log);
+};
+
+/* Reads a file of any format (the thread's locale has a decimal point); YAML where no other one
+ * recognises it. */
+lr_scanner *lr_scanner_file_read(const char *path, const lr_log *log);
+lr_scanner_draft *lr_scanner_draft_file_read(const char *path, const lr_log *log);
+
+/* The readers and writers. Frames are converted here, once: docs/formats.md says from what. */
+
+/* CASToR's generated geometry. The file is read line by line: memory goes with the number of
+ * crystals, at most LR_MAX_FILE_CRYSTALS of 64 bytes, whatever the file's size. */
+bool lr_geom_recognises(const struct lr_file_head *head);
+lr_scanner *lr_geom_read(const char *path, const lr_log *log);
+lr_status lr_geom_write(const char *path, const lr_scanner *scanner, const lr_log *log);
+
+/* CASToR's header of a look-up table, beside which the table stands (.hscan with .lut, .ghscan with
+ * .glut). Memory: at most 24 times the table's size. */
+bool lr_hscan_recognises(const struct lr_file_head *head);
+lr_scanner *lr_hscan_read(const char *path, const lr_log *log);
+lr_status lr_hscan_write(const char *path, const lr_scanner *scanner, const lr_log *log);
+
+/* STIR's crystal map, "ring det [layer] x y z". Memory: at most 24 times the file's size. */
+bool lr_stir_map_recognises(const struct lr_file_head *head);
+lr_scanner *lr_stir_map_read(const char *path, const lr_log *log);
+
+/* The scanner block of STIR's projection-data headers. Memory: that of the crystals described. */
+bool lr_stir_header_recognises(const struct lr_file_head *head);
+lr_scanner *lr_stir_header_read(const char *path, const lr_log *log);
+
+/* PETSIRD: io/events/petsird.h has the reader. Written by the schema v0.9.1, without events. */
+bool lr_petsird_recognises(const struct lr_file_head *head);
+lr_status lr_petsird_scanner_write(const char *path, const lr_scanner *scanner, const lr_log *log);
+
+/* YAML. */
+lr_status lr_scanner_yaml_write(const char *path, const lr_scanner *scanner, const lr_log *log);
+
+#endif

@@ -1,0 +1,576 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "io/scanners/scanner_yaml.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "io/files/yaml.h"
+#include "model/scanner/scanner_ring.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define NUM_FIELDS(fields) ((int)(sizeof(fields) / sizeof((fields)[0])))
+
+/* Axes may be off a right angle by this much; what is left is taken out of v. */
+static const double max_tilt_rad = 1e-3;
+
+/* A value of the file with the key that carries it. */
+struct entry {
+    struct fy_node *key, *value;
+};
+
+/* A scanner being read. */
+struct draft {
+    const struct lr_yaml *yaml;
+    struct entry ring, module, modules, coincidence, tof, source, unverified;
+    struct entry crystals; /* of `module` */
+    struct fy_node *module_difference, *ring_difference;
+    char *name, *text;
+    size_t text_bytes, text_room; /* of `text`: used without the zero, taken */
+    lr_scanner_params params;
+    lr_module *list;
+    lr_ring description;
+    double axial_length_mm;
+    struct fy_node *positions;
+    int *block_crystals[2];
+};
+
+/* Hands the geometry's sentences on, with the place of the key they are about. */
+struct placed_log {
+    lr_log log;
+    const struct lr_yaml *yaml;
+    struct fy_node *at;
+};
+
+/* --- texts --- */
+
+static lr_status append(struct draft *draft, const char *lead, const char *text)
+{
+    const size_t bytes = strlen(lead) + strlen(text) + 1;
+    if (draft->text_bytes + bytes > draft->text_room) {
+        const size_t room = 2 * draft->text_room + bytes;
+        char *grown = lr_resize(draft->text, (int64_t)room, 1, "a text", lr_yaml_log(draft->yaml));
+        if (grown == NULL) {
+            return LR_FAILED;
+        }
+        draft->text = grown;
+        draft->text_room = room;
+    }
+    snprintf(draft->text + draft->text_bytes, bytes, "%s%s", lead, text);
+    draft->text_bytes += bytes - 1;
+    return LR_OK;
+}
+
+/* One text or a list of texts, each on its own line of scanner.source. */
+static lr_status append_texts(struct draft *draft, const char *key, const struct entry *entry)
+{
+    const bool is_list = entry->value != NULL && fy_node_is_sequence(entry->value);
+    void *iterator = NULL;
+    struct fy_node *item =
+        is_list ? fy_node_sequence_iterate(entry->value, &iterator) : entry->value;
+    const bool marked = strcmp(key, "unverified") == 0;
+    while (entry->key != NULL) {
+        char *text = NULL;
+        const struct lr_yaml_field field = {key, NULL, LR_YAML_TEXT, true, &text, NULL};
+        if (is_list && item == NULL) {
+            break;
+        }
+        lr_status status = lr_yaml_read_value(draft->yaml, &field, item, entry->key);
+        if (status == LR_OK) {
+            status = append(draft, draft->text ? "\n" : "", marked ? "unverified: " : "");
+        }
+        if (status == LR_OK) {
+            status = append(draft, "", text);
+        }
+        free(text);
+        if (status != LR_OK || !is_list) {
+            return status;
+        }
+        item = fy_node_sequence_iterate(entry->value, &iterator);
+    }
+    return LR_OK;
+}
+
+/* --- explicit modules --- */
+
+static double angle_between(const double a[3], const double b[3])
+{
+    double cross[3];
+    vec_cross(a, b, cross);
+    return atan2(vec_length(cross), vec_dot(a, b));
+}
+
+/* Makes the axis a unit vector; its largest number is taken out first, so that nothing
+ * overflows. */
+static lr_status normalise(const struct draft *draft, struct fy_node *at, const char *key,
+                           double axis[3])
+{
+    const double largest = fmax(fabs(axis[0]), fmax(fabs(axis[1]), fabs(axis[2])));
+    if (!(largest > 0)) {
+        return lr_yaml_error(draft->yaml, at,
+                             "the axis '%s' is zero: give the direction in which its crystals are "
+                             "counted",
+                             key);
+    }
+    for (int k = 0; k < 3; k++) {
+        axis[k] /= largest;
+    }
+    const double length = vec_length(axis);
+    for (int k = 0; k < 3; k++) {
+        axis[k] /= length;
+    }
+    return LR_OK;
+}
+
+static lr_status set_axes(const struct draft *draft, struct fy_node *u_key, struct fy_node *v_key,
+                          lr_module *module)
+{
+    const double degrees = 57.29577951308232;
+    LR_TRY(normalise(draft, u_key, "u", module->u));
+    LR_TRY(normalise(draft, v_key, "v", module->v));
+    const double angle = angle_between(module->u, module->v);
+    if (!(fabs(angle - 90 / degrees) <= max_tilt_rad)) {
+        return lr_yaml_error(draft->yaml, v_key,
+                             "the axes 'u' and 'v' are %.6g degrees apart: make it 90",
+                             angle * degrees);
+    }
+    vec_add_scaled(module->v, -vec_dot(module->u, module->v), module->u, module->v);
+    return normalise(draft, v_key, "v", module->v);
+}
+
+/* A normal is only there to be checked: it must be orthogonal to the axes. */
+static lr_status set_normal(const struct draft *draft, struct fy_node *key, lr_module *module)
+{
+    if (key == NULL) {
+        return LR_OK;
+    }
+    LR_TRY(normalise(draft, key, "normal", module->normal));
+    double product[3];
+    vec_cross(module->u, module->v, product);
+    const double angle = angle_between(product, module->normal);
+    if (fabs(sin(angle)) > max_tilt_rad) {
+        return lr_yaml_error(draft->yaml, key,
+                             "'normal' is not orthogonal to 'u' and 'v': leave it out, it follows "
+                             "from them");
+    }
+    return LR_OK;
+}
+
+static lr_status count_crystals(const struct draft *draft, struct fy_node *at, int64_t panels,
+                                int64_t per_panel, int64_t *total)
+{
+    /* Each factor fits 31 bits, so the product cannot overflow. */
+    *total += panels * per_panel;
+    if (*total > LR_MAX_FILE_CRYSTALS) {
+        return lr_yaml_error(draft->yaml, at,
+                             "more than %d crystals: reduce the number of modules or crystals",
+                             LR_MAX_FILE_CRYSTALS);
+    }
+    return LR_OK;
+}
+
+static lr_status read_module(const struct draft *draft, struct fy_node *node, lr_module *module,
+                             int64_t *total)
+{
+    struct fy_node *u_key = NULL, *v_key = NULL, *crystals_key = NULL;
+    struct fy_node *normal_key = NULL, *position_key = NULL;
+    const bool in_ring = draft->positions != NULL;
+    const struct lr_yaml_field fields[] = {
+        {"center_mm", "centre_mm", LR_YAML_VECTOR, true, module->centre_mm, NULL},
+        {"u", NULL, LR_YAML_VECTOR, true, module->u, &u_key},
+        {"v", NULL, LR_YAML_VECTOR, true, module->v, &v_key},
+        {"crystals", NULL, LR_YAML_COUNT_PAIR, true, module->crystals, &crystals_key},
+        {"pitch_mm", NULL, LR_YAML_POSITIVE_PAIR, true, module->pitch_mm, NULL},
+        {"face_mm", NULL, LR_YAML_POSITIVE_PAIR, true, module->face_mm, NULL},
+        {"depth_mm", NULL, LR_YAML_POSITIVE, true, &module->depth_mm, NULL},
+        {"normal", NULL, LR_YAML_VECTOR, false, module->normal, &normal_key},
+        {"position", NULL, LR_YAML_INDEX, in_ring, &module->position, &position_key},
+        {"ring", NULL, LR_YAML_INDEX, in_ring, &module->ring, NULL},
+        {"first_crystal_ring", NULL, LR_YAML_INDEX, in_ring, &module->first_crystal_ring, NULL},
+    };
+    const struct lr_yaml_mapping mapping = {node, node, "a module"};
+    LR_TRY(lr_yaml_read_fields(draft->yaml, &mapping, fields, NUM_FIELDS(fields)));
+    if (position_key != NULL && !in_ring) {
+        return lr_yaml_error(draft->yaml, position_key,
+                             "a place around the ring needs 'num_positions', the number of places, "
+                             "beside 'modules'");
+    }
+    LR_TRY(set_axes(draft, u_key, v_key, module));
+    LR_TRY(set_normal(draft, normal_key, module));
+    return count_crystals(draft, crystals_key, module->crystals[0], module->crystals[1], total);
+}
+
+static lr_status refuse_ring_rules(const struct draft *draft)
+{
+    struct fy_node *at =
+        draft->module_difference ? draft->module_difference : draft->ring_difference;
+    if (at == NULL || draft->positions != NULL) {
+        return LR_OK;
+    }
+    return lr_yaml_error(draft->yaml, at,
+                         "this rule counts modules around a ring, and 'modules' lists them freely: "
+                         "use 'field_of_view_mm', or the 'ring' form, or give 'num_positions' and "
+                         "each module's 'position'");
+}
+
+static lr_status read_modules(struct draft *draft)
+{
+    struct fy_node *node = draft->modules.value;
+    const int count = node && fy_node_is_sequence(node) ? fy_node_sequence_item_count(node) : 0;
+    if (count < 2) {
+        return lr_yaml_error(draft->yaml, draft->modules.key,
+                             "'modules' must be a list of at least 2 modules");
+    }
+    if (count > LR_MAX_FILE_MODULES) {
+        return lr_yaml_error(draft->yaml, draft->modules.key, "%d modules are too many: at most %d",
+                             count, LR_MAX_FILE_MODULES);
+    }
+    LR_TRY(refuse_ring_rules(draft));
+    draft->list = lr_alloc(count, sizeof(*draft->list), "modules", lr_yaml_log(draft->yaml));
+    if (draft->list == NULL) {
+        return LR_FAILED;
+    }
+    int64_t num_crystals = 0;
+    void *iterator = NULL;
+    for (int k = 0; k < count; k++) {
+        struct fy_node *item = fy_node_sequence_iterate(node, &iterator);
+        LR_TRY(read_module(draft, item, &draft->list[k], &num_crystals));
+    }
+    draft->params.modules = draft->list;
+    draft->params.num_modules = count;
+    return LR_OK;
+}
+
+/* --- the ring form --- */
+
+static lr_status read_ring(struct draft *draft)
+{
+    lr_ring *ring = &draft->description;
+    struct fy_node *rings_key = NULL, *pitch_key = NULL;
+    ring->rings = 1;
+    const struct lr_yaml_field fields[] = {
+        {"radius_mm", NULL, LR_YAML_POSITIVE, true, &ring->radius_mm, NULL},
+        {"modules", NULL, LR_YAML_COUNT, true, &ring->modules, NULL},
+        {"first_angle_deg", NULL, LR_YAML_NUMBER, false, &ring->first_angle_deg, NULL},
+        {"rings", NULL, LR_YAML_COUNT, false, &ring->rings, &rings_key},
+        {"ring_pitch_mm", NULL, LR_YAML_POSITIVE, false, &ring->ring_pitch_mm, &pitch_key},
+    };
+    const struct lr_yaml_mapping mapping = {draft->ring.value, draft->ring.key, "a ring"};
+    LR_TRY(lr_yaml_read_fields(draft->yaml, &mapping, fields, NUM_FIELDS(fields)));
+    if (ring->rings > 1 && pitch_key == NULL) {
+        return lr_yaml_error(draft->yaml, rings_key,
+                             "%d rings need 'ring_pitch_mm', the distance from ring to ring",
+                             ring->rings);
+    }
+    return LR_OK;
+}
+
+/* Crystals along one axis: a number, or a list with one number per block. */
+static lr_status read_blocks(struct draft *draft, struct fy_node *node, int axis)
+{
+    const bool is_list = node != NULL && fy_node_is_sequence(node);
+    const int count = is_list ? fy_node_sequence_item_count(node) : 1;
+    if (count < 1 || count > LR_MAX_FILE_MODULES) {
+        return lr_yaml_error(draft->yaml, node, "an axis must have from 1 to %d blocks, found %d",
+                             LR_MAX_FILE_MODULES, count);
+    }
+    int *crystals = lr_alloc(count, sizeof(*crystals), "blocks", lr_yaml_log(draft->yaml));
+    if (crystals == NULL) {
+        return LR_FAILED;
+    }
+    draft->block_crystals[axis] = crystals;
+    draft->description.block_crystals[axis] = crystals;
+    draft->description.blocks[axis] = count;
+    void *iterator = NULL;
+    for (int k = 0; k < count; k++) {
+        struct fy_node *item = is_list ? fy_node_sequence_iterate(node, &iterator) : node;
+        const struct lr_yaml_field field = {axis ? "crystals along v" : "crystals along u",
+                                            NULL,
+                                            LR_YAML_COUNT,
+                                            true,
+                                            &crystals[k],
+                                            NULL};
+        LR_TRY(lr_yaml_read_value(draft->yaml, &field, item, draft->crystals.key));
+    }
+    return LR_OK;
+}
+
+static lr_status read_crystals(struct draft *draft)
+{
+    struct fy_node *node = draft->crystals.value;
+    if (node == NULL || !fy_node_is_sequence(node) || fy_node_sequence_item_count(node) != 2) {
+        return lr_yaml_error(draft->yaml, draft->crystals.key,
+                             "'crystals' must be [along u, along v], each a whole number or, for "
+                             "a panel of blocks, a list of them");
+    }
+    LR_TRY(read_blocks(draft, fy_node_sequence_get_by_index(node, 0), 0));
+    return read_blocks(draft, fy_node_sequence_get_by_index(node, 1), 1);
+}
+
+static lr_status check_ring_size(const struct draft *draft)
+{
+    const lr_ring *ring = &draft->description;
+    const double modules = (double)ring->modules * ring->rings * ring->blocks[0] * ring->blocks[1];
+    if (modules < 2) {
+        return lr_yaml_error(draft->yaml, draft->ring.key, "a scanner needs at least 2 modules");
+    }
+    if (modules > LR_MAX_FILE_MODULES) {
+        return lr_yaml_error(draft->yaml, draft->ring.key,
+                             "%.10g modules (with blocks) are too many: at most %d", modules,
+                             LR_MAX_FILE_MODULES);
+    }
+    int64_t along[2] = {0, 0}, total = 0;
+    for (int axis = 0; axis < 2; axis++) {
+        for (int k = 0; k < ring->blocks[axis]; k++) {
+            LR_TRY(count_crystals(draft, draft->crystals.key, 1, ring->block_crystals[axis][k],
+                                  &along[axis]));
+        }
+    }
+    LR_TRY(count_crystals(draft, draft->crystals.key, along[0], along[1], &total));
+    return count_crystals(draft, draft->crystals.key, (int64_t)ring->modules * ring->rings - 1,
+                          total, &total);
+}
+
+static lr_status read_panel(struct draft *draft)
+{
+    lr_ring *ring = &draft->description;
+    struct fy_node *gap_key = NULL;
+    const struct lr_yaml_field fields[] = {
+        {"crystals", NULL, LR_YAML_NODE, true, &draft->crystals.value, &draft->crystals.key},
+        {"pitch_mm", NULL, LR_YAML_POSITIVE_PAIR, true, ring->pitch_mm, NULL},
+        {"face_mm", NULL, LR_YAML_POSITIVE_PAIR, true, ring->face_mm, NULL},
+        {"depth_mm", NULL, LR_YAML_POSITIVE, true, &ring->depth_mm, NULL},
+        {"block_gap_mm", NULL, LR_YAML_WIDTH_PAIR, false, ring->block_gap_mm, &gap_key},
+    };
+    const struct lr_yaml_mapping mapping = {draft->module.value, draft->module.key, "a module"};
+    LR_TRY(lr_yaml_read_fields(draft->yaml, &mapping, fields, NUM_FIELDS(fields)));
+    LR_TRY(read_crystals(draft));
+    if (ring->blocks[0] * (int64_t)ring->blocks[1] > 1 && gap_key == NULL) {
+        return lr_yaml_error(draft->yaml, draft->crystals.key,
+                             "a panel of blocks needs 'block_gap_mm', what is added to the pitch "
+                             "between its blocks");
+    }
+    return check_ring_size(draft);
+}
+
+/* --- the whole file --- */
+
+static lr_status read_rules(struct draft *draft)
+{
+    lr_coincidence *rules = &draft->params.coincidence;
+    const struct lr_yaml_field fields[] = {
+        {"field_of_view_mm", NULL, LR_YAML_POSITIVE, false, &rules->field_of_view_mm, NULL},
+        {"min_module_difference", NULL, LR_YAML_INDEX, false, &rules->min_module_difference,
+         &draft->module_difference},
+        {"max_ring_difference", NULL, LR_YAML_INDEX, false, &rules->max_ring_difference,
+         &draft->ring_difference},
+    };
+    if (draft->coincidence.key == NULL) {
+        return LR_OK;
+    }
+    const struct lr_yaml_mapping mapping = {draft->coincidence.value, draft->coincidence.key,
+                                            "a coincidence"};
+    LR_TRY(lr_yaml_read_fields(draft->yaml, &mapping, fields, NUM_FIELDS(fields)));
+    rules->limits_ring_difference = draft->ring_difference != NULL;
+    return LR_OK;
+}
+
+static lr_status read_tof(struct draft *draft)
+{
+    const struct lr_yaml_field fields[] = {
+        {"resolution_ps", NULL, LR_YAML_POSITIVE, true, &draft->params.tof_resolution_ps, NULL},
+    };
+    const struct lr_yaml_mapping mapping = {draft->tof.value, draft->tof.key, "a tof"};
+    return draft->tof.key ? lr_yaml_read_fields(draft->yaml, &mapping, fields, 1) : LR_OK;
+}
+
+static lr_status read_form(struct draft *draft)
+{
+    const struct lr_yaml *yaml = draft->yaml;
+    struct fy_node *ring = draft->ring.key, *module = draft->module.key;
+    struct fy_node *modules = draft->modules.key;
+    if (ring != NULL && modules != NULL) {
+        return lr_yaml_error(yaml, modules,
+                             "both 'ring' (line %d) and 'modules' are given: keep one",
+                             lr_yaml_line(ring));
+    }
+    if (modules != NULL && module != NULL) {
+        return lr_yaml_error(yaml, module,
+                             "'module' describes the panels of a 'ring'; modules in the list "
+                             "'modules' carry their own sizes: remove it");
+    }
+    if (modules != NULL) {
+        return read_modules(draft);
+    }
+    if (draft->positions != NULL) {
+        return lr_yaml_error(yaml, draft->positions,
+                             "'num_positions' goes with 'modules'; a 'ring' has its own: remove "
+                             "it");
+    }
+    if (ring == NULL) {
+        return lr_yaml_error(yaml, lr_yaml_root(yaml),
+                             "a scanner needs either 'ring' with 'module', or 'modules'");
+    }
+    if (module == NULL) {
+        return lr_yaml_error(yaml, ring, "a 'ring' needs a 'module' that describes its panels");
+    }
+    LR_TRY(read_ring(draft));
+    return read_panel(draft);
+}
+
+static lr_status read_draft(struct draft *draft)
+{
+    const struct lr_yaml_field fields[] = {
+        {"name", NULL, LR_YAML_TEXT, false, &draft->name, NULL},
+        {"ring", NULL, LR_YAML_NODE, false, &draft->ring.value, &draft->ring.key},
+        {"module", NULL, LR_YAML_NODE, false, &draft->module.value, &draft->module.key},
+        {"modules", NULL, LR_YAML_NODE, false, &draft->modules.value, &draft->modules.key},
+        {"coincidence", NULL, LR_YAML_NODE, false, &draft->coincidence.value,
+         &draft->coincidence.key},
+        {"detection_depth_mm", NULL, LR_YAML_NOT_NEGATIVE, false, &draft->params.detection_depth_mm,
+         NULL},
+        {"crystal_mu_per_mm", NULL, LR_YAML_POSITIVE, false, &draft->params.crystal_mu_per_mm,
+         NULL},
+        {"axial_length_mm", NULL, LR_YAML_POSITIVE, false, &draft->axial_length_mm, NULL},
+        {"num_positions", NULL, LR_YAML_COUNT, false, &draft->params.num_positions,
+         &draft->positions},
+        {"tof", NULL, LR_YAML_NODE, false, &draft->tof.value, &draft->tof.key},
+        {"source", NULL, LR_YAML_NODE, false, &draft->source.value, &draft->source.key},
+        {"unverified", NULL, LR_YAML_NODE, false, &draft->unverified.value, &draft->unverified.key},
+    };
+    struct fy_node *root = lr_yaml_root(draft->yaml);
+    const struct lr_yaml_mapping mapping = {root, root, "a scanner"};
+    LR_TRY(lr_yaml_read_fields(draft->yaml, &mapping, fields, NUM_FIELDS(fields)));
+    LR_TRY(read_rules(draft));
+    LR_TRY(read_tof(draft));
+    LR_TRY(append_texts(draft, "source", &draft->source));
+    LR_TRY(append_texts(draft, "unverified", &draft->unverified));
+    return read_form(draft);
+}
+
+static void write_placed(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    const struct placed_log *placed = user;
+    lr_yaml_say(placed->yaml, placed->at, level, status, sentence);
+}
+
+static struct placed_log place_log(const struct draft *draft)
+{
+    return (struct placed_log){
+        {write_placed, NULL}, draft->yaml, draft->ring.key ? draft->ring.key : draft->modules.key};
+}
+
+/* Backends count on as many modules at each place. */
+static lr_status check_places(const struct draft *draft)
+{
+    const int places = draft->params.num_positions, count = draft->params.num_modules;
+    if (draft->positions == NULL) {
+        return LR_OK;
+    }
+    int *found = NULL;
+    if (places <= count) {
+        found = lr_alloc(places, sizeof(*found), "places", lr_yaml_log(draft->yaml));
+        if (found == NULL) {
+            return LR_FAILED;
+        }
+    }
+    bool even = found != NULL && count % places == 0;
+    for (int m = 0; m < count && even; m++) {
+        const int place = draft->list[m].position;
+        even = place < places && ++found[place] <= count / places;
+    }
+    free(found);
+    return even ? LR_OK
+                : lr_yaml_error(draft->yaml, draft->positions,
+                                "%d modules do not stand evenly at places 0 to %d: give as many at "
+                                "each place, or leave 'num_positions' and 'position' out",
+                                count, places - 1);
+}
+
+static lr_scanner *create_scanner(struct draft *draft)
+{
+    struct placed_log placed = place_log(draft);
+    placed.log.user = &placed;
+    draft->params.name = draft->name;
+    draft->params.source = draft->text;
+    draft->params.log = &placed.log;
+    if (check_places(draft) != LR_OK) {
+        return NULL;
+    }
+    return draft->ring.key != NULL ? lr_scanner_create_ring(&draft->params, &draft->description)
+                                   : lr_scanner_create(&draft->params);
+}
+
+/* Hands everything that was read over. */
+static lr_scanner_draft *create_draft(struct draft *draft)
+{
+    struct placed_log placed = place_log(draft);
+    placed.log.user = &placed;
+    if (draft->ring.key != NULL) {
+        draft->list = lr_ring_expand(draft->name ? draft->name : "unnamed scanner",
+                                     &draft->description, &draft->params.num_modules, &placed.log);
+        draft->params.num_positions = draft->description.modules;
+    }
+    lr_scanner_draft *result =
+        draft->list == NULL ? NULL
+                            : lr_alloc(1, sizeof(*result), "a scanner", lr_yaml_log(draft->yaml));
+    if (result == NULL) {
+        return NULL;
+    }
+    result->params = draft->params;
+    result->params.name = draft->name;
+    result->params.source = draft->text;
+    result->params.modules = draft->list;
+    result->axial_length_mm = draft->axial_length_mm;
+    draft->name = draft->text = NULL;
+    draft->list = NULL;
+    return result;
+}
+
+static void finish(struct draft *draft, struct lr_yaml *yaml)
+{
+    free(draft->block_crystals[0]);
+    free(draft->block_crystals[1]);
+    free(draft->list);
+    free(draft->name);
+    free(draft->text);
+    lr_yaml_destroy(yaml);
+}
+
+lr_scanner *lr_scanner_parse(struct lr_yaml *yaml)
+{
+    struct draft draft = {0};
+    lr_scanner *scanner = NULL;
+    draft.yaml = yaml;
+    if (yaml != NULL && read_draft(&draft) == LR_OK) {
+        scanner = create_scanner(&draft);
+    }
+    finish(&draft, yaml);
+    return scanner;
+}
+
+lr_scanner_draft *lr_scanner_draft_parse(struct lr_yaml *yaml)
+{
+    struct draft draft = {0};
+    lr_scanner_draft *result = NULL;
+    draft.yaml = yaml;
+    if (yaml != NULL && read_draft(&draft) == LR_OK) {
+        result = create_draft(&draft);
+    }
+    finish(&draft, yaml);
+    return result;
+}
+
+lr_scanner *lr_scanner_read_file(const char *path, const lr_log *log)
+{
+    return lr_scanner_parse(lr_yaml_read(path, log));
+}
+
+lr_scanner *lr_scanner_read_text(const char *name, const char *text, int64_t text_bytes,
+                                 const lr_log *log)
+{
+    return lr_scanner_parse(lr_yaml_parse(name, text, text_bytes, log));
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The scanner block of STIR's projection-data headers (.hs). Lengths there are cm. Sources: STIR's
+ * sample headers, Scanner.cxx and GeometryBlocksOnCylindrical.cxx for where crystals stand; the
+ * directions are those of Siemens list mode in docs/formats.md: (x, y, z) are all reversed. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/files/keyed_text.h"
+#include "io/files/regular_file.h"
+#include "io/scanners/listed_crystals.h"
+#include "io/scanners/scanner_formats.h"
+#include "io/scanners/stir_map.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double pi = 3.14159265358979323846;
+static const struct lr_keyed_dialect dialect = {":=", ';', "a STIR header", false};
+
+/* Scanners whose blocks STIR counts with crystals that are not there; the first around is the
+ * virtual one (docs/formats.md, Siemens list mode), the last along the axis. */
+static const struct {
+    const char *type;
+    int around, along;
+} virtual_crystals[] = {
+    {"Siemens mMR", 1, 0},
+    {"Siemens mCT", 1, 1},
+    {"Siemens Vision 600", 1, 0},
+};
+
+struct draft {
+    struct lr_keyed_text text;
+    const char *type, *geometry, *map;
+    double rings, places, radius_mm, doi_mm, ring_mm, tilt_deg, tof_ps, bins, most_difference;
+    double per_block[2], per_bucket[2]; /* crystals, blocks; transaxial, axial */
+    double crystal_mm[2], block_mm[2];  /* distances; 0 = not given */
+    int missing[2];                     /* virtual crystals of a block */
+    struct lr_listed_crystals list;
+};
+
+bool lr_stir_header_recognises(const struct lr_file_head *head)
+{
+    const char *text = head->bytes + strspn(head->bytes, " \t\r\n!");
+    return strncmp(text, "INTERFILE", 9) == 0 || strncmp(text, "Interfile", 9) == 0 ||
+           (lr_path_ends_with(head->path, ".hs") && strstr(text, ":=") != NULL);
+}
+
+/* --- the header --- */
+
+static const char *read_word(const struct draft *draft, const char *key, const char *fallback)
+{
+    const struct lr_keyed_line *line = lr_keyed_text_find(&draft->text, key);
+    return line != NULL && line->value[0] != '\0' ? line->value : fallback;
+}
+
+static lr_status read_numbers(struct draft *draft)
+{
+    const struct {
+        struct lr_keyed_number number;
+        double *value;
+        double factor;
+    } keys[] = {
+        {{"number of rings", 1, 1e5, true, true}, &draft->rings, 1},
+        {{"number of detectors per ring", 2, 1e6, true, true}, &draft->places, 1},
+        {{"inner ring diameter (cm)", 1e-2, 1e4, true, false}, &draft->radius_mm, 5},
+        {{"average depth of interaction (cm)", 0, 100, false, false}, &draft->doi_mm, 10},
+        {{"distance between rings (cm)", 1e-4, 100, true, false}, &draft->ring_mm, 10},
+        {{"view offset (degrees)", -360, 360, false, false}, &draft->tilt_deg, 1},
+        {{"tof timing resolution (ps)", -1, 1e6, false, false}, &draft->tof_ps, 1},
+        {{"maximum number of non-arc-corrected bins", 0, 1e6, false, true}, &draft->bins, 1},
+        {{"number of crystals per block in transaxial direction", 0, 1e5, false, true},
+         &draft->per_block[0],
+         1},
+        {{"number of crystals per block in axial direction", 0, 1e5, false, true},
+         &draft->per_block[1],
+         1},
+        {{"number of blocks per bucket in transaxial direction", 0, 1e5, false, true},
+         &draft->per_bucket[0],
+         1},
+        {{"number of blocks per bucket in axial direction", 0, 1e5, false, true},
+         &draft->per_bucket[1],
+         1},
+        {{"distance between crystals in transaxial direction (cm)", -1, 100, false, false},
+         &draft->crystal_mm[0],
+         10},
+        {{"distance between crystals in axial direction (cm)", -1, 100, false, false},
+         &draft->crystal_mm[1],
+         10},
+        {{"distance between blocks in transaxial direction (cm)", -1, 1000, false, false},
+         &draft->block_mm[0],
+         10},
+        {{"distance between blocks in axial direction (cm)", -1, 1000, false, false},
+         &draft->block_mm[1],
+         10},
+    };
+    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
+        LR_TRY(lr_keyed_text_number(&draft->text, &keys[k].number, 0, keys[k].value));
+        *keys[k].value *= keys[k].factor;
+    }
+    return LR_OK;
+}
+
+/* The largest ring difference of any segment; -1 = not said. */
+static double largest_difference(const struct draft *draft)
+{
+    const char *at = read_word(draft, "maximum ring difference per segment", "");
+    double largest = -1;
+    while (*(at += strcspn(at, "+-0123456789")) != '\0') {
+        char *end;
+        const double value = strtod(at, &end);
+        largest = fmax(largest, fabs(value));
+        at = end > at ? end : at + 1;
+    }
+    return largest;
+}
+
+static lr_status check_blocks(struct draft *draft)
+{
+    for (int k = 0; k < 2; k++) {
+        const double all = k == 0 ? draft->places : draft->rings;
+        draft->per_block[k] = draft->per_block[k] > 0 ? draft->per_block[k] : k == 0 ? 1 : all;
+        draft->per_bucket[k] = draft->per_bucket[k] > 0 ? draft->per_bucket[k] : 1;
+    }
+    for (size_t k = 0; k < sizeof(virtual_crystals) / sizeof(virtual_crystals[0]); k++) {
+        if (strcmp(draft->type, virtual_crystals[k].type) == 0) {
+            draft->missing[0] = virtual_crystals[k].around;
+            draft->missing[1] = virtual_crystals[k].along;
+        }
+    }
+    if (fmod(draft->places, draft->per_block[0] * draft->per_bucket[0]) != 0) {
+        return lr_keyed_text_error(&draft->text, NULL,
+                                   "%g detectors per ring are no whole number of buckets of %g x "
+                                   "%g crystals",
+                                   draft->places, draft->per_bucket[0], draft->per_block[0]);
+    }
+    /* Blocks of which the last along the axis lacks its virtual crystals still count. */
+    if (fmod(draft->rings + draft->missing[1], draft->per_block[1]) != 0) {
+        return lr_keyed_text_error(&draft->text, NULL,
+                                   "%g rings are no whole number of blocks of %g crystals",
+                                   draft->rings, draft->per_block[1]);
+    }
+    return draft->per_block[0] > draft->missing[0] && draft->per_block[1] > draft->missing[1]
+               ? LR_OK
+               : lr_keyed_text_error(&draft->text, NULL, "blocks have virtual crystals only");
+}
+
+static lr_status read_header(struct draft *draft)
+{
+    double layers = 1;
+    const struct lr_keyed_number number = {"number of detector layers", 0, 16, false, true};
+    draft->type = read_word(draft, "scanner type", read_word(draft, "originating system", ""));
+    draft->geometry = read_word(draft, "scanner geometry", "Cylindrical");
+    draft->map = read_word(draft, "name of crystal map", "");
+    LR_TRY(read_numbers(draft));
+    LR_TRY(lr_keyed_text_number(&draft->text, &number, 0, &layers));
+    draft->most_difference = largest_difference(draft);
+    if (layers > 1) {
+        return lr_keyed_text_error(&draft->text, NULL,
+                                   "describes %g layers of detectors: give a crystal map, which "
+                                   "says where they stand",
+                                   layers);
+    }
+    LR_TRY(
+        lr_listed_crystals_check(draft->rings * draft->places, draft->text.path, draft->text.log));
+    return strcmp(draft->geometry, "Generic") == 0 ? LR_OK : check_blocks(draft);
+}
+
+/* --- crystals --- */
+
+/* Where a panel of STIR's stands, and where in it crystals do. */
+struct panel {
+    double angle; /* of its normal, in our frame */
+    double shift_mm;
+    double radius_mm; /* of its front face */
+};
+
+static lr_status add_crystal(struct draft *draft, const struct panel *panel, int group,
+                             const double at_mm[2])
+{
+    const double s = sin(panel->angle), c = cos(panel->angle);
+    const double out = panel->radius_mm + draft->doi_mm, along = at_mm[0] + panel->shift_mm;
+    const lr_crystal crystal = {
+        .centre_mm = {out * c - along * s, out * s + along * c, at_mm[1]},
+        .axes = {{-s, c, 0}, {0, 0, 1}, {c, s, 0}},
+        .size_mm = {draft->crystal_mm[0], draft->crystal_mm[1], 2 * draft->doi_mm},
+        .group = group};
+    return lr_listed_crystals_add(&draft->list, &crystal, draft->text.path, draft->text.log);
+}
+
+/* Distance of crystal n along an axis from the first one. */
+static double offset_mm(const struct draft *draft, int axis, int n)
+{
+    const int per_block = (int)draft->per_block[axis];
+    return n / per_block * draft->block_mm[axis] + n % per_block * draft->crystal_mm[axis];
+}
+
+/* Virtual crystals are the first around, and the last along the axis. */
+static bool is_virtual(const struct draft *draft, int n, int ring)
+{
+    return n % (int)draft->per_block[0] < draft->missing[0] ||
+           ring % (int)draft->per_block[1] >= (int)draft->per_block[1] - draft->missing[1];
+}
+
+/* Ring by ring from STIR's first, which is at the far end of our z. */
+static lr_status list_panels(struct draft *draft, int per_panel, const struct panel *first)
+{
+    const int rings = (int)draft->rings, panels = (int)draft->places / per_panel;
+    const double half[2] = {0.5 * offset_mm(draft, 0, per_panel - 1),
+                            0.5 * offset_mm(draft, 1, rings - 1)};
+    for (int ring = 0; ring < rings; ring++) {
+        for (int place = 0; place < panels * per_panel; place++) {
+            const int k = place / per_panel, n = place % per_panel;
+            struct panel panel = *first;
+            panel.angle += 2 * pi * k / panels;
+            const double at[2] = {offset_mm(draft, 0, n) - half[0],
+                                  half[1] - offset_mm(draft, 1, ring)};
+            if (!is_virtual(draft, n, ring)) {
+                LR_TRY(add_crystal(draft, &panel, k, at));
+            }
+        }
+    }
+    return LR_OK;
+}
+
+/* STIR's cylinder of crystals at equal angles: each block becomes flat, and touches it in the middle
+ * of its real crystals. */
+static lr_status list_cylinder(struct draft *draft)
+{
+    const int per_block = (int)draft->per_block[0];
+    draft->crystal_mm[0] = 2 * pi * draft->radius_mm / draft->places;
+    draft->crystal_mm[1] = draft->ring_mm;
+    draft->block_mm[0] = per_block * draft->crystal_mm[0];
+    draft->block_mm[1] = draft->per_block[1] * draft->ring_mm;
+    const struct panel first = {.angle = pi / 2 + draft->tilt_deg * pi / 180 +
+                                         pi * (per_block - 1 + draft->missing[0]) / draft->places,
+                                .shift_mm = -0.5 * draft->missing[0] * draft->crystal_mm[0],
+                                .radius_mm = draft->radius_mm};
+    return list_panels(draft, per_block, &first);
+}
+
+/* Buckets are flat. STIR turns them so that its first crystal stands where the ring begins. */
+static lr_status list_buckets(struct draft *draft)
+{
+    const int per_panel = (int)(draft->per_block[0] * draft->per_bucket[0]);
+    for (int k = 0; k < 2; k++) {
+        if (!(draft->crystal_mm[k] > 0) || !(draft->block_mm[k] > 0)) {
+            return lr_keyed_text_error(&draft->text, NULL,
+                                       "blocks on a cylinder need the distances between crystals "
+                                       "and between blocks in both directions");
+        }
+    }
+    const double half_bucket = pi * per_panel / draft->places;
+    const double gap = draft->block_mm[0] - draft->per_block[0] * draft->crystal_mm[0];
+    const double turn =
+        half_bucket * (1 - 2 / draft->block_mm[0] * (0.5 * draft->crystal_mm[0] + gap));
+    const double effective = draft->radius_mm + draft->doi_mm;
+    const struct panel first = {.angle = pi / 2 + draft->tilt_deg * pi / 180 + turn,
+                                .shift_mm = 0.5 * offset_mm(draft, 0, per_panel - 1) -
+                                            effective * tan(turn),
+                                .radius_mm = draft->radius_mm};
+    return list_panels(draft, per_panel, &first);
+}
+
+/* --- the scanner --- */
+
+/* Bins of sinograms without arc correction say how far apart measured crystals are. */
+static void set_rules(const struct draft *draft, int per_panel, lr_crystal_list *list)
+{
+    const int panels = (int)draft->places / per_panel;
+    const double apart = 0.5 * (draft->places - draft->bins);
+    if (draft->bins > 0 && apart > 0 && panels >= 3) {
+        int difference = 0;
+        while (difference < panels / 2 &&
+               per_panel * difference + per_panel - 1 - draft->missing[0] < apart) {
+            difference++;
+        }
+        list->coincidence.min_module_difference = difference;
+    }
+    if (panels >= 3 && draft->most_difference >= 0 && draft->missing[1] == 0 &&
+        draft->most_difference < draft->rings - 1) {
+        list->coincidence.limits_ring_difference = true;
+        list->coincidence.max_ring_difference = (int)draft->most_difference;
+    }
+}
+
+static lr_status need_depth(const struct draft *draft)
+{
+    if (draft->doi_mm > 0) {
+        lr_warn(draft->text.log,
+                "%s: does not say how long the crystals are: twice the average depth of "
+                "interaction, %.4g mm, is taken",
+                draft->text.path, 2 * draft->doi_mm);
+        return LR_OK;
+    }
+    return lr_keyed_text_error(&draft->text, NULL,
+                               "says neither how long the crystals are nor an average depth of "
+                               "interaction: give the latter");
+}
+
+static lr_scanner *read_map(const struct draft *draft, lr_crystal_list *list)
+{
+    const char *slash = strrchr(draft->text.path, '/');
+    const int folder = slash != NULL ? (int)(slash - draft->text.path) + 1 : 0;
+    const size_t bytes = (size_t)folder + strlen(draft->map) + 1;
+    char *path = lr_alloc((int64_t)bytes, 1, "a path", draft->text.log);
+    if (path == NULL) {
+        return NULL;
+    }
+    snprintf(path, bytes, "%.*s%s", draft->map[0] == '/' ? 0 : folder, draft->text.path,
+             draft->map);
+    list->depth_mm = 2 * draft->doi_mm;
+    struct lr_discreet_log discreet;
+    lr_log_discreet(&discreet, path, draft->text.path, draft->text.log);
+    list->log = &discreet.log;
+    lr_scanner *scanner = lr_stir_map_build(path, list);
+    list->log = draft->text.log;
+    free(path);
+    return scanner;
+}
+
+static lr_scanner *build(struct draft *draft)
+{
+    lr_crystal_list list = {.name = draft->type[0] != '\0' ? draft->type : "a STIR scanner",
+                            .detection_depth_mm = draft->doi_mm,
+                            .tof_resolution_ps = fmax(0, draft->tof_ps),
+                            .source = "the scanner block of a STIR header\n"
+                                      "unverified: crystal sizes, which STIR does not hold",
+                            .log = draft->text.log};
+    if (strcmp(draft->geometry, "Generic") == 0) {
+        if (draft->map[0] == '\0') {
+            lr_keyed_text_error(&draft->text, NULL,
+                                "a generic scanner needs 'name of crystal map'");
+            return NULL;
+        }
+        return read_map(draft, &list);
+    }
+    const bool buckets = strcmp(draft->geometry, "BlocksOnCylindrical") == 0;
+    if (!buckets && strcmp(draft->geometry, "Cylindrical") != 0) {
+        lr_keyed_text_error(&draft->text, NULL,
+                            "'scanner geometry' is '%.60s': Cylindrical, BlocksOnCylindrical and "
+                            "Generic are known",
+                            draft->geometry);
+        return NULL;
+    }
+    if (need_depth(draft) != LR_OK ||
+        (buckets ? list_buckets(draft) : list_cylinder(draft)) != LR_OK) {
+        return NULL;
+    }
+    set_rules(draft, (int)draft->per_block[0] * (buckets ? (int)draft->per_bucket[0] : 1), &list);
+    list.crystals = draft->list.items;
+    list.num_crystals = draft->list.count;
+    return lr_scanner_from_crystals(&list, NULL, NULL);
+}
+
+lr_scanner *lr_stir_header_read(const char *path, const lr_log *log)
+{
+    struct draft draft = {0};
+    lr_scanner *scanner = NULL;
+    if (lr_keyed_text_read(&draft.text, path, &dialect, log) == LR_OK &&
+        lr_keyed_text_need_end(&draft.text) == LR_OK && read_header(&draft) == LR_OK) {
+        scanner = build(&draft);
+    }
+    lr_keyed_text_finish(&draft.text);
+    free(draft.list.items);
+    return scanner;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * STIR's crystal map as a scanner: lines "ring det [layer] x y z" in mm. Positions are taken as
+ * they stand. Crystals are listed by their places alone; their size may stand in comments:
+ * "# depth_mm: 13" and "# face_mm: 2.12 2.12". */
+#include "io/scanners/stir_map.h"
+
+#include "base/log.h"
+#include "io/files/regular_file.h"
+#include "io/scanners/listed_crystals.h"
+#include "io/scanners/scanner_formats.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_LINE = 1024 };
+
+struct draft {
+    const char *path;
+    const lr_log *log;
+    struct lr_listed_crystals list;
+    double depth_mm, face_mm[2];
+    int line, columns;
+};
+
+/* Numbers of a line: 5 or 6, else 0. */
+static int parse_numbers(const char *text, double numbers[6])
+{
+    int count = 0;
+    for (;;) {
+        text += strspn(text, " \t,");
+        if (*text == '\0') {
+            return count == 5 || count == 6 ? count : 0;
+        }
+        char *end;
+        const double number = strtod(text, &end);
+        if (end == text || count == 6 || !isfinite(number) ||
+            (*end != '\0' && strchr(" \t,", *end) == NULL)) {
+            return 0;
+        }
+        numbers[count++] = number;
+        text = end;
+    }
+}
+
+bool lr_stir_map_recognises(const struct lr_file_head *head)
+{
+    char line[MAX_LINE];
+    double numbers[6];
+    for (const char *at = head->bytes; *at != '\0';) {
+        const size_t length = strcspn(at, "\r\n");
+        snprintf(line, sizeof(line), "%.*s", (int)(length < MAX_LINE ? length : MAX_LINE - 1), at);
+        line[strcspn(line, "#")] = '\0';
+        if (line[strspn(line, " \t")] != '\0') {
+            return parse_numbers(line, numbers) > 0 && numbers[0] >= 0 && numbers[1] >= 0;
+        }
+        at += length + strspn(at + length, "\r\n");
+    }
+    return false;
+}
+
+static void take_comment(struct draft *draft, const char *comment)
+{
+    const char *depth = strstr(comment, "depth_mm:"), *face = strstr(comment, "face_mm:");
+    double values[2];
+    if (depth != NULL && sscanf(depth + 9, "%lf", values) == 1 && values[0] > 0 &&
+        isfinite(values[0])) {
+        draft->depth_mm = values[0];
+    }
+    if (face != NULL && sscanf(face + 8, "%lf %lf", &values[0], &values[1]) == 2 && values[0] > 0 &&
+        values[1] > 0 && isfinite(values[0] + values[1])) {
+        draft->face_mm[0] = values[0];
+        draft->face_mm[1] = values[1];
+    }
+}
+
+static lr_status take_line(struct draft *draft, char *text)
+{
+    double numbers[6];
+    char *comment = strchr(text, '#');
+    if (comment != NULL) {
+        *comment = '\0';
+        take_comment(draft, comment + 1);
+    }
+    text[strcspn(text, "\r\n")] = '\0';
+    if (text[strspn(text, " \t")] == '\0') {
+        return LR_OK;
+    }
+    const int columns = parse_numbers(text, numbers);
+    if (columns == 0 || (draft->columns != 0 && columns != draft->columns)) {
+        return lr_error(draft->log, LR_BAD_INPUT,
+                        "%s:%d: a crystal is 'ring det [layer] x y z' with as many columns as in "
+                        "the other lines, found '%.60s'",
+                        draft->path, draft->line, text);
+    }
+    draft->columns = columns;
+    lr_crystal crystal = {.group = -1};
+    memcpy(crystal.centre_mm, &numbers[columns - 3], sizeof(crystal.centre_mm));
+    return lr_listed_crystals_add(&draft->list, &crystal, draft->path, draft->log);
+}
+
+static lr_status read_lines(struct draft *draft, FILE *file)
+{
+    char text[MAX_LINE];
+    while (fgets(text, sizeof(text), file) != NULL) {
+        draft->line++;
+        if (strlen(text) == sizeof(text) - 1 && text[sizeof(text) - 2] != '\n') {
+            return lr_error(draft->log, LR_BAD_INPUT,
+                            "%s:%d: the line is longer than %d bytes: this is no crystal map",
+                            draft->path, draft->line, MAX_LINE - 2);
+        }
+        LR_TRY(take_line(draft, text));
+    }
+    if (draft->list.count == 0) {
+        return lr_error(draft->log, LR_BAD_INPUT, "%s: lists no crystals", draft->path);
+    }
+    return LR_OK;
+}
+
+static lr_status read_file(struct draft *draft)
+{
+    FILE *file = lr_file_open(draft->path, "the crystal map ", draft->log);
+    if (file == NULL) {
+        return LR_BAD_INPUT;
+    }
+    const lr_status status = read_lines(draft, file);
+    fclose(file);
+    return status;
+}
+
+/* --- the scanner --- */
+
+/* Crystals as long as they are far from each other, with hits in their middles: STIR, too, has the
+ * listed places as the ends of LORs. */
+static void infer_depth(lr_crystal_list *list, const char *path)
+{
+    const double spacing = lr_crystals_spacing_mm(list);
+    list->depth_mm = fmax(1e-3, round(spacing * 100) / 100);
+    list->detection_depth_mm = 0.5 * list->depth_mm;
+    lr_warn(list->log,
+            "%s: does not say how long crystals are: they are taken as long as they are far from "
+            "each other, %.6g mm, and hits are read at the listed places; where these are middles "
+            "of crystals and hits are read on their fronts, add the comment '# depth_mm: 20' "
+            "(with the right number)",
+            path, list->depth_mm);
+}
+
+static void look_at_axis(struct lr_listed_crystals *list)
+{
+    for (int c = 0; c < list->count; c++) {
+        lr_crystal *crystal = &list->items[c];
+        const double r = hypot(crystal->centre_mm[0], crystal->centre_mm[1]);
+        if (r > 0) {
+            crystal->axes[2][0] = crystal->centre_mm[0] / r;
+            crystal->axes[2][1] = crystal->centre_mm[1] / r;
+        }
+    }
+}
+
+/* Crystals that make no flat panels are taken as they are: lines of them along the axis. */
+static lr_scanner *create(struct draft *draft, const lr_crystal_list *list)
+{
+    lr_scanner *scanner = lr_listed_crystals_try(list);
+    if (scanner != NULL) {
+        return scanner;
+    }
+    look_at_axis(&draft->list);
+    scanner = lr_listed_crystals_try(list);
+    if (scanner == NULL) {
+        for (int c = 0; c < draft->list.count; c++) {
+            memset(draft->list.items[c].axes, 0, sizeof(draft->list.items[c].axes));
+        }
+        return lr_scanner_from_crystals(list, NULL, NULL);
+    }
+    lr_warn(list->log,
+            "%s: its crystals make no flat panels: each line of them that looks at the axis is a "
+            "module of its own, %d in all, of crystals %.4g x %.4g mm",
+            draft->path, scanner->num_modules, scanner->modules[0].face_mm[0],
+            scanner->modules[0].face_mm[1]);
+    return scanner;
+}
+
+lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given)
+{
+    struct draft draft = {.path = path, .log = given->log};
+    lr_scanner *scanner = NULL;
+    if (read_file(&draft) == LR_OK) {
+        lr_crystal_list list = *given;
+        list.crystals = draft.list.items;
+        list.num_crystals = draft.list.count;
+        list.infers_sizes = true;
+        list.depth_mm = draft.depth_mm > 0 ? draft.depth_mm : given->depth_mm;
+        for (int k = 0; k < 2; k++) {
+            list.face_mm[k] = draft.face_mm[k] > 0 ? draft.face_mm[k] : given->face_mm[k];
+        }
+        if (!(list.depth_mm > 0)) {
+            infer_depth(&list, path);
+        }
+        scanner = create(&draft, &list);
+    }
+    free(draft.list.items);
+    return scanner;
+}
+
+lr_scanner *lr_stir_map_read(const char *path, const lr_log *log)
+{
+    char stem[128];
+    const lr_crystal_list list = {
+        .name = lr_file_stem(path, stem), .source = "a STIR crystal map", .log = log};
+    return lr_stir_map_build(path, &list);
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "model/lors/lor_check.h"
+
+#include "base/log.h"
+
+#include <float.h>
+#include <stddef.h>
+#include <stdio.h>
+
+static lr_status check_index(const lr_lor_data *data, const lr_lors *lors, const char *name,
+                             const lr_log *log)
+{
+    for (int64_t k = 0; k < data->count; k++) {
+        const int64_t lor = data->index[k];
+        if (lor < 0 || lor >= lors->count) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "entry %lld of the %s names LOR %lld: LORs are numbered 0 to %lld",
+                            (long long)k, name, (long long)lor, (long long)lors->count - 1);
+        }
+        if (k > 0 && lor <= data->index[k - 1]) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "entry %lld of the %s names LOR %lld after LOR %lld: sort the entries "
+                            "and join repeated ones",
+                            (long long)k, name, (long long)lor, (long long)data->index[k - 1]);
+        }
+    }
+    return LR_OK;
+}
+
+const char *lr_lor_name(const lr_lors *lors, int64_t lor, char text[160])
+{
+    const lr_lor spelled = lr_lors_describe(lors, lor);
+    if (lors->scanner == NULL) {
+        snprintf(text, 160, "voxel %lld of view %d",
+                 (long long)(lor - lors->offsets[spelled.module_i]), spelled.module_i);
+    } else {
+        snprintf(text, 160,
+                 "LOR %lld (crystal %d, %d of module %d with crystal %d, %d of module %d)",
+                 (long long)lor, spelled.p, spelled.q, spelled.module_i, spelled.r, spelled.s,
+                 spelled.module_j);
+    }
+    return text;
+}
+
+lr_status lr_lor_report_value(const lr_lors *lors, int64_t lor, double value, const char *name,
+                              const lr_log *log)
+{
+    char text[160];
+    return lr_error(log, LR_BAD_INPUT, "the %s of %s is %g: values must be finite and at least 0",
+                    name, lr_lor_name(lors, lor, text), value);
+}
+
+lr_status lr_lor_data_check(const lr_lor_data *data, const lr_lors *lors, const char *name,
+                            const lr_log *log)
+{
+    if (data->count < 0 || (data->count > 0 && data->values == NULL)) {
+        return lr_error(log, LR_USAGE, "the %s has no values", name);
+    }
+    if (data->index == NULL && data->count != lors->count) {
+        return lr_error(log, LR_USAGE,
+                        "the %s has %lld values, the operator %lld LORs: make both from the same "
+                        "scanner",
+                        name, (long long)data->count, (long long)lors->count);
+    }
+    if (data->index != NULL) {
+        LR_TRY(check_index(data, lors, name, log));
+    }
+    for (int64_t k = 0; k < data->count; k++) {
+        const float value = data->values[k];
+        if (!(value >= 0.0f && value <= FLT_MAX)) {
+            const int64_t lor = data->index != NULL ? data->index[k] : k;
+            return lr_lor_report_value(lors, lor, value, name, log);
+        }
+    }
+    return LR_OK;
+}

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Which two crystals a LOR joins, asked for one LOR after the other. */
+#ifndef LR_MODEL_PLACE_H
+#define LR_MODEL_PLACE_H
+
+#include "model/scanner/coincidence.h"
+
+#include <stddef.h>
+
+/* The LOR at hand. Begin with {.lors = lors}; crystals a and b count within their modules. */
+struct lr_place {
+    const lr_lors *lors;
+    int64_t pair;         /* in lors->pairs */
+    int64_t row;          /* LOR of crystal a with b = 0 */
+    int crystals_j;       /* LORs of this row; 0 = nothing found yet */
+    int nu_j;             /* crystals along u of the higher module */
+    int first_i, first_j; /* first_crystal of the two modules */
+    int a, b;
+    int p, q; /* a, spelled out */
+};
+
+/* Module pair whose LORs include this one, 0 <= lor < count. */
+int64_t lr_place_pair(const lr_lors *lors, int64_t lor);
+
+/* Goes to the row of a LOR. */
+void lr_place_seek_row(struct lr_place *place, int64_t lor);
+
+/* Goes to a LOR, 0 <= lor < count: next to nothing when it is in the row at hand. */
+static inline void lr_place_seek(struct lr_place *place, int64_t lor)
+{
+    if (lor < place->row || lor >= place->row + place->crystals_j) {
+        lr_place_seek_row(place, lor);
+    }
+    place->b = (int)(lor - place->row);
+}
+
+static inline bool lr_place_in_coincidence(const struct lr_place *place)
+{
+    const struct lr_coincidence_masks *masks = place->lors->masks;
+    return masks->pairs[place->pair].kind == LR_MASK_ALL ||
+           lr_coincidence_allows(place->lors, place->pair, place->p, place->q,
+                                 place->b % place->nu_j, place->b / place->nu_j);
+}
+
+/* Number k of a span. */
+static inline int64_t lr_span_lor(const lr_lor_span *span, int64_t k)
+{
+    return span->numbers != NULL ? span->numbers[k] : span->first + k;
+}
+
+/* Whether all its numbers are LORs of this list. */
+bool lr_span_fits(const lr_lors *lors, const lr_lor_span *span);
+
+#endif

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Subsets of module pairs: docs/method.md, section 6. Lines that are turned images of each other form
+ * a class; each class is dealt out in the order of its directions, so that every subset has its share
+ * of each kind of line from directions all around. A line is, where there are enough of them, all
+ * pairs that look alike along the axis, and their images after half a turn: projections compute these
+ * together, so that a subset costs its share of the whole. */
+#include <lr/recon.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "model/lors/fans.h"
+
+#include <stdlib.h>
+
+/* Places that differ by less belong to one class, mm. Turned modules differ by rounding only. */
+#define SAME_PLACE_MM 0.01
+/* Angles are told apart by this, radian. */
+#define SAME_ANGLE 1e-6
+#define PI 3.14159265358979323846
+/* Sums of squares that differ by less, relatively, count as equal. */
+#define SAME_SUM 1e-9
+/* Weight of LORs against each wave of directions. Lines are fewer than pairs, and equal distances
+ * between those of a class make waves that only those of other classes cancel. */
+#define LORS_FIRST 32.0
+#define LORS_FIRST_OF_LINES 4.0
+/* Lines of several pairs that each subset must have, or pairs are dealt one by one. */
+enum { LEAST_LINES = 20 };
+enum { NUM_WAVES = 32, MAX_TRIES = 256, NUM_ROUNDS = 4 };
+
+/* A module pair as the line between two centres. */
+struct pair_line {
+    int64_t from_axis; /* how far it passes the axis, ... */
+    int64_t low, high; /* ... and the axial places of its ends, all in SAME_PLACE_MM */
+    int64_t angle;     /* of the point next to the axis, in SAME_ANGLE */
+    int64_t direction; /* the same of what looks alike along the axis, and after half a turn */
+    bool has_side;     /* the point next to the axis is not on it */
+    int64_t class_number;
+    int64_t turn;     /* in which it is dealt within its class */
+    int64_t num_lors; /* in coincidence */
+    int32_t pair;
+};
+
+static int64_t rounded(double value, double unit)
+{
+    return llround(value / unit);
+}
+
+/* Angles wrap, and the last rounding before a full turn is the first. */
+static int64_t rounded_angle(double y, double x, double turn)
+{
+    const double angle = fmod(atan2(y, x) + 4.0 * PI, turn);
+    return rounded(angle, SAME_ANGLE) % rounded(turn, SAME_ANGLE);
+}
+
+/* A line along the axis: its place around it stands for its direction. */
+static void describe_axial(const double a[3], const double b[3], struct pair_line *line)
+{
+    line->from_axis = rounded(hypot(a[0], a[1]), SAME_PLACE_MM);
+    line->has_side = line->from_axis > 0;
+    line->low = rounded(fmin(a[2], b[2]), SAME_PLACE_MM);
+    line->high = rounded(fmax(a[2], b[2]), SAME_PLACE_MM);
+    line->angle = rounded_angle(a[1], a[0], 2.0 * PI);
+    line->direction = rounded_angle(a[1], a[0], PI);
+}
+
+/* Any other line is followed so that the axis lies on its left, or upwards where it meets the axis,
+ * or without direction where it then does not rise either. */
+static void describe_oblique(const double a[3], const double b[3], struct pair_line *line)
+{
+    const double dx = b[0] - a[0], dy = b[1] - a[1];
+    const double left = (a[0] * dy - a[1] * dx) / hypot(dx, dy);
+    const int64_t z_a = rounded(a[2], SAME_PLACE_MM), z_b = rounded(b[2], SAME_PLACE_MM);
+    const bool meets_axis = rounded(left, SAME_PLACE_MM) == 0;
+    const bool turn_round = meets_axis ? z_a > z_b : left < 0.0;
+    const double sign = turn_round ? -1.0 : 1.0;
+    line->from_axis = rounded(fabs(left), SAME_PLACE_MM);
+    line->has_side = !meets_axis;
+    line->low = turn_round ? z_b : z_a;
+    line->high = turn_round ? z_a : z_b;
+    line->angle = rounded_angle(-sign * dx, sign * dy, meets_axis && z_a == z_b ? PI : 2.0 * PI);
+    line->direction = rounded_angle(-dx, dy, PI);
+}
+
+static void describe(const lr_lors *lors, int32_t pair, struct pair_line *line)
+{
+    double a[3], b[3];
+    lr_scanner_detection_centre(lors->scanner, lors->pairs[pair][0], a);
+    lr_scanner_detection_centre(lors->scanner, lors->pairs[pair][1], b);
+    line->pair = pair;
+    line->num_lors = lr_pair_num_coincidences(lors, pair);
+    if (hypot(b[0] - a[0], b[1] - a[1]) > SAME_PLACE_MM) {
+        describe_oblique(a, b, line);
+    } else {
+        describe_axial(a, b, line);
+    }
+}
+
+static int compare(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int compare_classes(const struct pair_line *a, const struct pair_line *b)
+{
+    const int64_t keys[3][2] = {{a->from_axis, b->from_axis}, {a->low, b->low}, {a->high, b->high}};
+    for (int k = 0; k < 3; k++) {
+        const int order = compare(keys[k][0], keys[k][1]);
+        if (order != 0) {
+            return order;
+        }
+    }
+    return 0;
+}
+
+static int by_place(const void *a, const void *b)
+{
+    const struct pair_line *line_a = a, *line_b = b;
+    const int order = compare_classes(line_a, line_b);
+    return order != 0 ? order : compare(line_a->pair, line_b->pair);
+}
+
+static int by_class_and_angle(const void *a, const void *b)
+{
+    const struct pair_line *line_a = a, *line_b = b;
+    int order = compare(line_a->class_number, line_b->class_number);
+    order = order != 0 ? order : compare(line_a->angle, line_b->angle);
+    return order != 0 ? order : compare(line_a->pair, line_b->pair);
+}
+
+/* Lines along the axis look like points from there, and are told apart by their place. */
+static int compare_directions(const struct pair_line *a, const struct pair_line *b)
+{
+    const int order = compare(a->from_axis, b->from_axis);
+    return order != 0 ? order : compare(a->direction, b->direction);
+}
+
+static int by_direction(const void *a, const void *b)
+{
+    const struct pair_line *line_a = a, *line_b = b;
+    const int order = compare_directions(line_a, line_b);
+    return order != 0 ? order : compare(line_a->pair, line_b->pair);
+}
+
+static int64_t count_lines(const struct pair_line *lines, int64_t num_pairs)
+{
+    int64_t count = 0;
+    for (int64_t k = 0; k < num_pairs; k++) {
+        count += k == 0 || compare_directions(&lines[k - 1], &lines[k]) != 0;
+    }
+    return count;
+}
+
+/* Lines of several pairs, in classes of the same distance from the axis; with_images: those after half
+ * a turn count as the same line. Returns false where there are too few lines, or few in a class. */
+static bool number_lines(struct pair_line *lines, int64_t num_pairs, int subsets, bool with_images)
+{
+    for (int64_t k = 0; !with_images && k < num_pairs; k++) {
+        lines[k].direction = lines[k].has_side ? lines[k].angle : lines[k].direction;
+    }
+    qsort(lines, (size_t)num_pairs, sizeof(*lines), by_direction);
+    const int64_t num_lines = count_lines(lines, num_pairs);
+    int64_t num_classes = 0, turn = 0;
+    for (int64_t k = 0; k < num_pairs; k++) {
+        const bool is_new = k == 0 || lines[k - 1].from_axis != lines[k].from_axis;
+        num_classes += is_new;
+        turn = is_new ? 0 : turn + (compare_directions(&lines[k - 1], &lines[k]) != 0);
+        lines[k].class_number = num_classes;
+        lines[k].turn = turn;
+    }
+    return num_lines >= (int64_t)LEAST_LINES * subsets && num_classes * 4 <= num_lines;
+}
+
+/* Scanners without a symmetry to speak of have classes of a pair or two. They get classes of like
+ * distance from the axis instead, of four pairs for each subset. */
+static void number_pairs(struct pair_line *lines, int64_t num_pairs, int subsets)
+{
+    qsort(lines, (size_t)num_pairs, sizeof(*lines), by_place);
+    int64_t num_classes = 0;
+    for (int64_t k = 0; k < num_pairs; k++) {
+        num_classes += k == 0 || compare_classes(&lines[k - 1], &lines[k]) != 0;
+        lines[k].class_number = num_classes;
+    }
+    for (int64_t k = 0; num_classes * 4 > num_pairs && k < num_pairs; k++) {
+        lines[k].class_number = k / (4 * (int64_t)subsets);
+    }
+    qsort(lines, (size_t)num_pairs, sizeof(*lines), by_class_and_angle);
+    for (int64_t k = 0; k < num_pairs; k++) {
+        const bool is_new = k == 0 || lines[k - 1].class_number != lines[k].class_number;
+        lines[k].turn = is_new ? 0 : lines[k - 1].turn + 1;
+    }
+}
+
+/* What a subset has: its LORs, and the sums over them of exp(i m angle), m = 1 .. NUM_WAVES. Even
+ * waves tell directions apart, odd ones also sides of the axis; all are 0 where directions are even. */
+struct load {
+    double lors, wave[NUM_WAVES][2];
+};
+
+/* What the pairs of a class add, in the order in which they are dealt. */
+static void fill_share(const struct pair_line *line, struct load *share)
+{
+    const double count = (double)line->num_lors;
+    share->lors = count;
+    for (int m = 1; m <= NUM_WAVES; m++) {
+        const bool is_felt = line->has_side || m % 2 == 0;
+        const double angle = m * SAME_ANGLE * (double)line->angle;
+        share->wave[m - 1][0] = is_felt ? count * cos(angle) : 0.0;
+        share->wave[m - 1][1] = is_felt ? count * sin(angle) : 0.0;
+    }
+}
+
+/* load += sign * share */
+static void add_share(struct load *load, double sign, const struct load *share)
+{
+    load->lors += sign * share->lors;
+    for (int m = 0; m < NUM_WAVES; m++) {
+        load->wave[m][0] += sign * share->wave[m][0];
+        load->wave[m][1] += sign * share->wave[m][1];
+    }
+}
+
+/* How uneven a subset is. Sums of squares over subsets are least where all are alike; equal numbers
+ * of LORs go before even directions, and coarse waves before fine ones. */
+static double unevenness(const struct load *load, double lors_first)
+{
+    double sum = lors_first * load->lors * load->lors;
+    for (int m = 0; m < NUM_WAVES; m++) {
+        const double *wave = load->wave[m];
+        sum += (wave[0] * wave[0] + wave[1] * wave[1]) / (m + 1);
+    }
+    return sum;
+}
+
+/* Shares of a class: hands[h] is what hand h gets when the class is dealt to `subsets` hands. */
+struct class_hands {
+    int subsets;
+    double lors_first;
+    struct load *hands; /* [subsets] */
+    struct load *loads; /* [subsets] what the subsets have */
+    int32_t *subset_of; /* [num_pairs] */
+};
+
+/* Subset that hand 0 goes to, hand 1 to the next and so on, that leaves all most even; the first of
+ * several that differ by rounding. */
+static int find_start(const struct class_hands *table)
+{
+    double least = INFINITY;
+    int best = 0;
+    const int tries = table->subsets < MAX_TRIES ? table->subsets : MAX_TRIES;
+    for (int n = 0; n < tries; n++) {
+        const int start = (int)((int64_t)n * table->subsets / tries);
+        double sum = 0.0;
+        for (int hand = 0; hand < table->subsets; hand++) {
+            struct load load = table->loads[(start + hand) % table->subsets];
+            add_share(&load, 1.0, &table->hands[hand]);
+            sum += unevenness(&load, table->lors_first);
+        }
+        if (sum < least * (1.0 - SAME_SUM)) {
+            least = sum;
+            best = start;
+        }
+    }
+    return best;
+}
+
+static void fill_hands(const struct pair_line *lines, int64_t count,
+                       const struct class_hands *table)
+{
+    for (int hand = 0; hand < table->subsets; hand++) {
+        table->hands[hand] = (struct load){0};
+    }
+    for (int64_t k = 0; k < count; k++) {
+        struct load share;
+        fill_share(&lines[k], &share);
+        add_share(&table->hands[lines[k].turn % table->subsets], 1.0, &share);
+    }
+}
+
+static void add_hands(const struct class_hands *table, double sign, int start)
+{
+    for (int hand = 0; hand < table->subsets; hand++) {
+        add_share(&table->loads[(start + hand) % table->subsets], sign, &table->hands[hand]);
+    }
+}
+
+/* After the first round a class has a place, which it may change for a better one. */
+static void deal_class(const struct pair_line *lines, int64_t count, bool is_dealt,
+                       const struct class_hands *table)
+{
+    int32_t *subset_of = table->subset_of;
+    fill_hands(lines, count, table);
+    if (is_dealt) {
+        add_hands(table, -1.0, subset_of[lines[0].pair]);
+    }
+    const int start = find_start(table);
+    add_hands(table, 1.0, start);
+    for (int64_t k = 0; k < count; k++) {
+        subset_of[lines[k].pair] = (int32_t)((start + lines[k].turn) % table->subsets);
+    }
+}
+
+static void deal(struct pair_line *lines, int64_t num_pairs, const struct class_hands *table)
+{
+    for (int round = 0; round < NUM_ROUNDS; round++) {
+        for (int64_t begin = 0, end; begin < num_pairs; begin = end) {
+            end = begin + 1;
+            while (end < num_pairs && lines[end].class_number == lines[begin].class_number) {
+                end++;
+            }
+            deal_class(lines + begin, end - begin, round > 0, table);
+        }
+    }
+}
+
+lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of)
+{
+    if (lors == NULL || subset_of == NULL || subsets < 1 || subsets > lors->num_pairs) {
+        return LR_USAGE;
+    }
+    if (lors->scanner == NULL) { /* views: their numbers go around */
+        for (int64_t view = 0; view < lors->num_pairs; view++) {
+            subset_of[view] = (int32_t)(view % subsets);
+        }
+        return LR_OK;
+    }
+    struct pair_line *lines = lr_alloc(lors->num_pairs, sizeof(*lines), "subsets", NULL);
+    struct load *loads = lr_alloc(2 * (int64_t)subsets, sizeof(*loads), "subsets", NULL);
+    const lr_status status = lines != NULL && loads != NULL ? LR_OK : LR_FAILED;
+    if (status == LR_OK) {
+        for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
+            describe(lors, (int32_t)pair, &lines[pair]);
+        }
+        const bool by_lines = number_lines(lines, lors->num_pairs, subsets, true) ||
+                              number_lines(lines, lors->num_pairs, subsets, false);
+        if (!by_lines) {
+            number_pairs(lines, lors->num_pairs, subsets);
+        }
+        const struct class_hands table = {subsets, by_lines ? LORS_FIRST_OF_LINES : LORS_FIRST,
+                                          loads, loads + subsets, subset_of};
+        deal(lines, lors->num_pairs, &table);
+    }
+    free(lines);
+    free(loads);
+    return status;
+}

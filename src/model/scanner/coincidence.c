@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "model/scanner/coincidence.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Slack of the field-of-view rule, mm. */
+#define FIELD_OF_VIEW_TOLERANCE_MM 1e-9
+/* Lines whose transaxial extent is shorter than this run parallel to the axis, mm. */
+#define PARALLEL_MM 1e-9
+/* Largest transaxial part of an axis v that still counts as parallel to z. */
+#define UPRIGHT 1e-12
+
+/* Where one stored set of bits lies. */
+struct stored_set {
+    uint64_t hash;
+    uint32_t offset, num_words; /* num_words = 0: free slot */
+};
+
+struct lr_mask_builder {
+    const lr_scanner *scanner;
+    const lr_log *log;
+    bool keeps;           /* masks; otherwise it is only asked whether there are any */
+    double reach_mm;      /* half the field of view with its slack; < 0 = rule off */
+    double (*centres)[2]; /* [num_crystals] x, y of the crystals' volume centres */
+    bool *upright;        /* [num_modules] whether v is parallel to z */
+    struct lr_coincidence_masks *masks;
+    int64_t max_pairs, max_words;
+    int64_t most_words;         /* a quarter of the memory, and what offsets can hold */
+    struct stored_set *sets;    /* [max_sets] open addressing by hash */
+    int64_t num_sets, max_sets; /* max_sets is a power of two */
+};
+
+static void fill_centres(struct lr_mask_builder *builder)
+{
+    const lr_scanner *scanner = builder->scanner;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        double(*centre)[2] = builder->centres + scanner->first_crystal[m];
+        for (int q = 0; q < module->crystals[1]; q++) {
+            for (int p = 0; p < module->crystals[0]; p++, centre++) {
+                double xyz[3];
+                lr_module_crystal_centre(module, p, q, xyz);
+                (*centre)[0] = xyz[0];
+                (*centre)[1] = xyz[1];
+            }
+        }
+        builder->upright[m] = fabs(module->v[0]) < UPRIGHT && fabs(module->v[1]) < UPRIGHT;
+    }
+}
+
+struct lr_mask_builder *lr_mask_builder_create(const lr_scanner *scanner, enum lr_masks masks,
+                                               const lr_log *log)
+{
+    static const char *const what = "the coincidence masks";
+    struct lr_mask_builder *builder = lr_alloc(1, sizeof(*builder), what, log);
+    if (builder == NULL) {
+        return NULL;
+    }
+    const double field = scanner->coincidence.field_of_view_mm;
+    builder->scanner = scanner;
+    builder->log = log;
+    builder->keeps = masks == LR_MASKS_KEPT;
+    builder->reach_mm = field > 0.0 ? 0.5 * field + FIELD_OF_VIEW_TOLERANCE_MM : -1.0;
+    builder->max_sets = 64;
+    const int64_t quarter = lr_physical_memory() / 4 / (int64_t)sizeof(*builder->masks->words);
+    builder->most_words = quarter < UINT32_MAX ? quarter : UINT32_MAX;
+    builder->sets = lr_alloc(builder->max_sets, sizeof(*builder->sets), what, log);
+    builder->centres = lr_alloc(scanner->num_crystals, sizeof(*builder->centres), what, log);
+    builder->upright = lr_alloc(scanner->num_modules, sizeof(*builder->upright), what, log);
+    builder->masks = lr_alloc(1, sizeof(*builder->masks), what, log);
+    if (builder->sets == NULL || builder->centres == NULL || builder->upright == NULL ||
+        builder->masks == NULL) {
+        lr_mask_builder_destroy(builder);
+        return NULL;
+    }
+    fill_centres(builder);
+    return builder;
+}
+
+/* Whether the line through a and b passes the axis within reach: |a x b| <= reach |b - a|. */
+static bool passes(const double a[2], const double b[2], double reach)
+{
+    const double dx = b[0] - a[0], dy = b[1] - a[1];
+    const double length2 = dx * dx + dy * dy;
+    if (length2 < PARALLEL_MM * PARALLEL_MM) {
+        return a[0] * a[0] + a[1] * a[1] <= reach * reach;
+    }
+    const double cross = a[0] * dy - a[1] * dx;
+    return cross * cross <= reach * reach * length2;
+}
+
+static bool rings_allow(const lr_scanner *scanner, const lr_module *i, const lr_module *j, int q,
+                        int s)
+{
+    const int64_t difference =
+        (int64_t)i->first_crystal_ring + q - ((int64_t)j->first_crystal_ring + s);
+    const int largest = scanner->coincidence.max_ring_difference;
+    return !scanner->coincidence.limits_ring_difference || llabs(difference) <= largest;
+}
+
+static bool positions_allow(const lr_scanner *scanner, const lr_module *i, const lr_module *j)
+{
+    const int apart = abs(i->position - j->position);
+    const int around = scanner->num_positions - apart;
+    const int least = scanner->coincidence.min_module_difference;
+    return least == 0 || (apart < around ? apart : around) >= least;
+}
+
+/* Room for a set of zero bits behind the words kept so far, or NULL. It is kept by keep_set. */
+static uint32_t *new_set(struct lr_mask_builder *builder, int64_t num_bits)
+{
+    struct lr_coincidence_masks *masks = builder->masks;
+    const int64_t needed = masks->num_words + (num_bits + 31) / 32;
+    if (needed > builder->most_words) {
+        lr_log_write(builder->log, LR_LOG_ERROR, LR_FAILED,
+                     "the field of view's coincidence masks take more than %.3g GiB: split the "
+                     "tilted modules into smaller ones or widen the field of view",
+                     0x1p-28 * (double)builder->most_words);
+        return NULL;
+    }
+    if (needed > builder->max_words) {
+        const int64_t room = needed + needed / 2 + 256;
+        uint32_t *words =
+            lr_resize(masks->words, room, sizeof(*words), "the coincidence masks", builder->log);
+        if (words == NULL) {
+            return NULL;
+        }
+        masks->words = words;
+        builder->max_words = room;
+    }
+    uint32_t *set = masks->words + masks->num_words;
+    memset(set, 0, (size_t)(needed - masks->num_words) * sizeof(*set));
+    return set;
+}
+
+/* FNV-1a over words, with a final mix so that the low bits select the slot. */
+static uint64_t hash_words(const uint32_t *words, int64_t num_words)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (int64_t k = 0; k < num_words; k++) {
+        hash = (hash ^ words[k]) * 1099511628211u;
+    }
+    return hash ^ hash >> 32;
+}
+
+/* Slot of an equal set, or the free slot where it belongs. */
+static struct stored_set *find_slot(const struct lr_mask_builder *builder, uint64_t hash,
+                                    const uint32_t *words, uint32_t num_words)
+{
+    for (uint64_t at = hash;; at++) {
+        struct stored_set *slot = &builder->sets[at & (uint64_t)(builder->max_sets - 1)];
+        if (slot->num_words == 0 || (slot->hash == hash && slot->num_words == num_words &&
+                                     memcmp(builder->masks->words + slot->offset, words,
+                                            num_words * sizeof(*words)) == 0)) {
+            return slot;
+        }
+    }
+}
+
+static bool grow_sets(struct lr_mask_builder *builder)
+{
+    struct stored_set *old = builder->sets;
+    const int64_t old_max = builder->max_sets;
+    builder->sets =
+        lr_alloc(2 * old_max, sizeof(*builder->sets), "the coincidence masks", builder->log);
+    if (builder->sets == NULL) {
+        builder->sets = old;
+        return false;
+    }
+    builder->max_sets = 2 * old_max;
+    for (int64_t k = 0; k < old_max; k++) {
+        if (old[k].num_words > 0) {
+            *find_slot(builder, old[k].hash, builder->masks->words + old[k].offset,
+                       old[k].num_words) = old[k];
+        }
+    }
+    free(old);
+    return true;
+}
+
+/* Keeps the set that new_set gave, unless an equal one is there already. */
+static lr_status keep_set(struct lr_mask_builder *builder, int64_t num_bits, uint32_t *offset)
+{
+    if (!builder->keeps) {
+        return LR_OK;
+    }
+    if (2 * (builder->num_sets + 1) > builder->max_sets && !grow_sets(builder)) {
+        return LR_FAILED;
+    }
+    struct lr_coincidence_masks *masks = builder->masks;
+    const uint32_t num_words = (uint32_t)((num_bits + 31) / 32);
+    const uint32_t *words = masks->words + masks->num_words;
+    const uint64_t hash = hash_words(words, num_words);
+    struct stored_set *slot = find_slot(builder, hash, words, num_words);
+    if (slot->num_words == 0) {
+        *slot = (struct stored_set){hash, (uint32_t)masks->num_words, num_words};
+        builder->num_sets++;
+        masks->num_words += num_words;
+    }
+    *offset = slot->offset;
+    return LR_OK;
+}
+
+static lr_status append_pair(struct lr_mask_builder *builder, struct lr_pair_mask mask)
+{
+    struct lr_coincidence_masks *masks = builder->masks;
+    if (!builder->keeps) {
+        return LR_OK;
+    }
+    if (masks->num_pairs == builder->max_pairs) {
+        const int64_t room = 2 * builder->max_pairs + 64;
+        struct lr_pair_mask *pairs =
+            lr_resize(masks->pairs, room, sizeof(*pairs), "the coincidence masks", builder->log);
+        if (pairs == NULL) {
+            return LR_FAILED;
+        }
+        masks->pairs = pairs;
+        builder->max_pairs = room;
+    }
+    masks->pairs[masks->num_pairs++] = mask;
+    return LR_OK;
+}
+
+static void set_bit(uint32_t *set, int64_t n)
+{
+    set[n / 32] |= (uint32_t)1 << (n % 32);
+}
+
+/* Bits p * nu_j + r of crystal columns within the field of view; returns how many are set. */
+static int64_t fill_columns(const struct lr_mask_builder *builder, int i, int j, uint32_t *set)
+{
+    const lr_scanner *scanner = builder->scanner;
+    const double(*centre_i)[2] = (const double(*)[2])builder->centres + scanner->first_crystal[i];
+    const double(*centre_j)[2] = (const double(*)[2])builder->centres + scanner->first_crystal[j];
+    const int nu_i = scanner->modules[i].crystals[0], nu_j = scanner->modules[j].crystals[0];
+    int64_t ones = 0;
+    for (int p = 0; p < nu_i; p++) {
+        for (int r = 0; r < nu_j; r++) {
+            if (builder->reach_mm < 0.0 || passes(centre_i[p], centre_j[r], builder->reach_mm)) {
+                set_bit(set, (int64_t)p * nu_j + r);
+                ones++;
+            }
+        }
+    }
+    return ones;
+}
+
+/* Bits q * nv_j + s of crystal rings near enough to each other. */
+static int64_t fill_rings(const lr_scanner *scanner, const lr_module *i, const lr_module *j,
+                          uint32_t *set)
+{
+    int64_t ones = 0;
+    for (int q = 0; q < i->crystals[1]; q++) {
+        for (int s = 0; s < j->crystals[1]; s++) {
+            if (rings_allow(scanner, i, j, q, s)) {
+                set_bit(set, (int64_t)q * j->crystals[1] + s);
+                ones++;
+            }
+        }
+    }
+    return ones;
+}
+
+/* Where both modules stand upright, a crystal's transaxial place depends on its column only. */
+static lr_status add_separable(struct lr_mask_builder *builder, int i, int j, bool *any)
+{
+    const lr_module *module_i = &builder->scanner->modules[i];
+    const lr_module *module_j = &builder->scanner->modules[j];
+    const int64_t columns = (int64_t)module_i->crystals[0] * module_j->crystals[0];
+    const int64_t rings = (int64_t)module_i->crystals[1] * module_j->crystals[1];
+    struct lr_pair_mask mask = {.kind = LR_MASK_SEPARABLE};
+    uint32_t *set = new_set(builder, columns);
+    if (set == NULL) {
+        return LR_FAILED;
+    }
+    const int64_t ones_a = fill_columns(builder, i, j, set);
+    if (ones_a == 0) {
+        return LR_OK;
+    }
+    LR_TRY(keep_set(builder, columns, &mask.offset_a));
+    set = new_set(builder, rings);
+    if (set == NULL) {
+        return LR_FAILED;
+    }
+    const int64_t ones_b = fill_rings(builder->scanner, module_i, module_j, set);
+    *any = ones_b > 0;
+    if (ones_b == 0) {
+        return LR_OK;
+    }
+    if (ones_a == columns && ones_b == rings) {
+        return append_pair(builder, (struct lr_pair_mask){.kind = LR_MASK_ALL});
+    }
+    LR_TRY(keep_set(builder, rings, &mask.offset_b));
+    return append_pair(builder, mask);
+}
+
+static int64_t fill_crystals(const struct lr_mask_builder *builder, int i, int j, uint32_t *set)
+{
+    const lr_scanner *scanner = builder->scanner;
+    const lr_module *module_i = &scanner->modules[i], *module_j = &scanner->modules[j];
+    const int crystals_i = scanner->first_crystal[i + 1] - scanner->first_crystal[i];
+    const int crystals_j = scanner->first_crystal[j + 1] - scanner->first_crystal[j];
+    const double(*centre_i)[2] = (const double(*)[2])builder->centres + scanner->first_crystal[i];
+    const double(*centre_j)[2] = (const double(*)[2])builder->centres + scanner->first_crystal[j];
+    int64_t ones = 0;
+    for (int a = 0; a < crystals_i; a++) {
+        for (int b = 0; b < crystals_j; b++) {
+            if (passes(centre_i[a], centre_j[b], builder->reach_mm) &&
+                rings_allow(scanner, module_i, module_j, a / module_i->crystals[0],
+                            b / module_j->crystals[0])) {
+                set_bit(set, (int64_t)a * crystals_j + b);
+                ones++;
+            }
+        }
+    }
+    return ones;
+}
+
+static lr_status add_full(struct lr_mask_builder *builder, int i, int j, bool *any)
+{
+    const int *first = builder->scanner->first_crystal;
+    const int64_t bits = (int64_t)(first[i + 1] - first[i]) * (first[j + 1] - first[j]);
+    struct lr_pair_mask mask = {.kind = LR_MASK_FULL};
+    uint32_t *set = new_set(builder, bits);
+    if (set == NULL) {
+        return LR_FAILED;
+    }
+    const int64_t ones = fill_crystals(builder, i, j, set);
+    *any = ones > 0;
+    if (ones == 0) {
+        return LR_OK;
+    }
+    if (ones == bits) {
+        return append_pair(builder, (struct lr_pair_mask){.kind = LR_MASK_ALL});
+    }
+    LR_TRY(keep_set(builder, bits, &mask.offset_a));
+    return append_pair(builder, mask);
+}
+
+lr_status lr_mask_builder_add(struct lr_mask_builder *builder, int i, int j, bool *any)
+{
+    const lr_scanner *scanner = builder->scanner;
+    *any = false;
+    if (!positions_allow(scanner, &scanner->modules[i], &scanner->modules[j])) {
+        return LR_OK;
+    }
+    if (builder->reach_mm < 0.0 && !scanner->coincidence.limits_ring_difference) {
+        *any = true;
+        return append_pair(builder, (struct lr_pair_mask){.kind = LR_MASK_ALL});
+    }
+    if (builder->reach_mm < 0.0 || (builder->upright[i] && builder->upright[j])) {
+        return add_separable(builder, i, j, any);
+    }
+    return add_full(builder, i, j, any);
+}
+
+struct lr_coincidence_masks *lr_mask_builder_finish(struct lr_mask_builder *builder)
+{
+    struct lr_coincidence_masks *masks = NULL;
+    if (new_set(builder, 32) != NULL) {
+        masks = builder->masks;
+        builder->masks = NULL;
+    }
+    lr_mask_builder_destroy(builder);
+    return masks;
+}
+
+void lr_mask_builder_destroy(struct lr_mask_builder *builder)
+{
+    if (builder == NULL) {
+        return;
+    }
+    lr_coincidence_masks_destroy(builder->masks);
+    free(builder->sets);
+    free(builder->centres);
+    free(builder->upright);
+    free(builder);
+}
+
+void lr_coincidence_masks_destroy(struct lr_coincidence_masks *masks)
+{
+    if (masks != NULL) {
+        free(masks->pairs);
+        free(masks->words);
+        free(masks);
+    }
+}

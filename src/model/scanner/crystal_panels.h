@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The way from a list of crystals to modules (lr/crystals.h), step by step: crystals that follow
+ * each other like a grid form a panel; a panel is fitted by a plane, two axes and two pitches, and
+ * cut into uniform blocks; blocks that form rings are numbered as lr_scanner_create_ring does. */
+#ifndef LR_MODEL_CRYSTAL_PANELS_H
+#define LR_MODEL_CRYSTAL_PANELS_H
+
+#include "model/scanner/point_hash.h"
+
+#include <stddef.h>
+
+/* More modules than this are refused: the table of module pairs grows with their square. */
+#define LR_MAX_CRYSTAL_MODULES 65536
+
+/* The hash's cells by the list's spacing (lr_crystals_spacing_mm). */
+#define LR_CELLS_PER_SPACING 1.25
+#define LR_FAR_CELLS 4
+
+/* Which panel each crystal belongs to, and its place in the panel's grid. */
+struct lr_crystal_growth {
+    const lr_crystal_list *list;
+    struct lr_point_hash hash;
+    struct lr_point_hash far; /* cells LR_FAR_CELLS times as long, for what has no neighbour near */
+    int *panel;               /* [num_crystals]; -1 = none yet */
+    int (*places)[2];         /* [num_crystals] along the panel's two directions, any origin */
+    int *block;               /* [num_crystals] index in the blocks, once its panel is fitted */
+    int num_panels;
+    int64_t seen; /* crystals looked at so far: what bounds the time */
+};
+
+/* errors: LR_BAD_INPUT for centres that are not finite or beyond 1 km, for two crystals at one
+ *         place. *growth holds nothing then. */
+lr_status lr_crystal_growth_init(struct lr_crystal_growth *growth, const lr_crystal_list *list);
+void lr_crystal_growth_finish(struct lr_crystal_growth *growth);
+
+/* Gathers the crystals of panel -1 into new panels. From a crystal a panel goes on where a step
+ * like the last one leads to another crystal within `share` of the step's length and within
+ * `reach_mm`. */
+lr_status lr_crystals_grow(struct lr_crystal_growth *growth, double share, double reach_mm);
+
+/* A uniform piece of a panel. */
+struct lr_crystal_block {
+    lr_module module; /* normal set */
+    int first[2];     /* places of its crystal (0, 0) */
+    int first_listed; /* least number in the list of its crystals */
+    int appended;     /* how many blocks came before it; lr_crystal_growth.block */
+};
+
+struct lr_crystal_blocks {
+    struct lr_crystal_block *items;
+    int count, room;
+};
+
+/* How well a panel is a flat grid, and the crystals that lie farthest from their places. */
+struct lr_crystal_misfit {
+    bool fits;
+    bool filled;     /* false: the crystals do not fill the grid of places */
+    int grid[2];     /* places */
+    int crystals[3]; /* -1 = none */
+    double off_mm[3];
+};
+
+void lr_crystal_misfit_note(struct lr_crystal_misfit *misfit, int crystal, double off_mm);
+
+/* The crystals of a panel. */
+struct lr_crystal_panel {
+    struct lr_crystal_growth *growth;
+    const int *members; /* [count] crystals */
+    int count;
+    double tolerance_mm;
+};
+
+/* Fits one panel and appends its blocks. Places of its crystals are turned to begin at 0 and run
+ * along u and v.
+ * errors: LR_BAD_INPUT where sizes or axes contradict each other. A panel that does not fit within
+ *         the tolerance is none: misfit->fits is false, and nothing is appended. */
+lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel,
+                               struct lr_crystal_blocks *blocks, struct lr_crystal_misfit *misfit);
+
+/* Numbers places around the ring, rings and crystal rings where the blocks form rings, and sorts
+ * them as lr_scanner_create_ring has them, beginning where the list's first crystal stands; else
+ * sorts them by their first crystals in the list. An axial gap of a pitch or more separates rings,
+ * a smaller one the blocks of a ring.
+ * num_positions: places around the ring, 0 = no ring. */
+lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tolerance_mm,
+                                    int *num_positions, const lr_log *log);
+
+/* The largest distance of a crystal from its place so far, and what it may be. */
+struct lr_crystal_bounds {
+    double off_mm, tolerance_mm;
+};
+
+/* Makes the arranged blocks of a ring exactly alike where the crystals then lie hardly farther off
+ * their places (half more, and 1e-4 mm); else leaves them as they are. */
+lr_status lr_crystal_blocks_idealise(struct lr_crystal_blocks *blocks, int num_positions,
+                                     const struct lr_crystal_growth *growth,
+                                     struct lr_crystal_bounds *bounds);
+
+/* The modules that become a scanner, and what they may be changed by. */
+struct lr_crystal_room {
+    const char *title;
+    lr_module *modules; /* [num_modules] normals set */
+    int num_modules;
+    double *detection_depth_mm;
+    double tolerance_mm;
+    const lr_log *log;
+};
+
+/* Where boxes of modules overlap by more than rounding, makes all crystals shorter around
+ * their centres, down to half, as long as the plane on which hits are read stays in place and
+ * within them; with a warning. Modules that overlap even so are left as they are.
+ * errors: LR_FAILED without memory. */
+lr_status lr_crystal_room_shorten(struct lr_crystal_room *room);
+
+/* The shortest decimal within `off` of a value. */
+double lr_shortest_decimal(double value, double off);
+
+#endif

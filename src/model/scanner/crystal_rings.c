@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Whether blocks form rings: the same arrangement of them at equal angles around the axis. */
+#include "model/scanner/crystal_panels.h"
+
+#include "base/mem.h"
+#include "base/vec.h"
+
+#include <stdlib.h>
+
+static const double degree = 3.14159265358979323846 / 180;
+
+/* Panels whose normals differ by less (degrees) stand at one place around the ring. */
+static const double same_angle_deg = 0.1;
+
+/* Steps from place to place may differ by this share of them. */
+static const double uneven = 0.05;
+
+/* Modules count as upright up to this sine: measured positions tilt them a little. */
+static const double tilt = 0.02;
+
+enum { LEAST_PLACES = 3 };
+
+/* Where a block stands. */
+struct stand {
+    const struct lr_crystal_block *block;
+    double angle_deg; /* of the outward normal, from that of the list's first crystal */
+    double radius_mm; /* of its front plane */
+    double across_mm; /* its centre along u */
+    double z_mm;
+    int position, row; /* place around the ring; row of blocks along z */
+    int ring;
+};
+
+static bool is_upright(const lr_module *module)
+{
+    return hypot(module->v[0], module->v[1]) < tilt && fabs(module->normal[2]) < tilt;
+}
+
+static double outward_deg(const lr_module *module)
+{
+    return atan2(-module->normal[1], -module->normal[0]) / degree;
+}
+
+static struct stand stand_of(const struct lr_crystal_block *block, double first_deg)
+{
+    const lr_module *module = &block->module;
+    struct stand stand = {.block = block, .z_mm = module->centre_mm[2]};
+    /* Half a step of tolerance is added so that the first place does not fall apart at 0. */
+    double angle = outward_deg(module) - first_deg + 2 * same_angle_deg;
+    angle -= 360 * floor(angle / 360);
+    stand.angle_deg = angle - 2 * same_angle_deg;
+    stand.radius_mm = -vec_dot(module->normal, module->centre_mm);
+    stand.across_mm = vec_dot(module->u, module->centre_mm);
+    return stand;
+}
+
+static int compare(double a, double b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int by_angle(const void *a, const void *b)
+{
+    const struct stand *left = a, *right = b;
+    return compare(left->angle_deg, right->angle_deg);
+}
+
+static int by_height(const void *a, const void *b)
+{
+    const struct stand *left = a, *right = b;
+    return left->position != right->position ? compare(left->position, right->position)
+                                             : compare(left->z_mm, right->z_mm);
+}
+
+static int by_row(const void *a, const void *b)
+{
+    const struct stand *left = a, *right = b;
+    return left->position != right->position ? compare(left->position, right->position)
+           : left->row != right->row         ? compare(left->row, right->row)
+           : fabs(left->across_mm - right->across_mm) > 0.5
+               ? compare(left->across_mm, right->across_mm)
+               : compare(left->radius_mm, right->radius_mm); /* layers, one behind the other */
+}
+
+static int by_ring(const void *a, const void *b)
+{
+    const struct stand *left = a, *right = b;
+    return left->ring != right->ring ? compare(left->ring, right->ring) : by_row(a, b);
+}
+
+static int by_list(const void *a, const void *b)
+{
+    const struct lr_crystal_block *left = a, *right = b;
+    return compare(left->first_listed, right->first_listed);
+}
+
+/* Numbers the places; 0 where they do not stand at equal angles with as many blocks each. */
+static int number_positions(struct stand *stands, int count)
+{
+    qsort(stands, (size_t)count, sizeof(*stands), by_angle);
+    int positions = 1;
+    for (int k = 1; k < count; k++) {
+        positions += stands[k].angle_deg - stands[k - 1].angle_deg > same_angle_deg;
+        stands[k].position = positions - 1;
+    }
+    if (positions < LEAST_PLACES || count % positions != 0) {
+        return 0;
+    }
+    const double step = 360.0 / positions;
+    for (int k = 0; k < count; k++) {
+        if (stands[k].position != k / (count / positions) ||
+            fabs(stands[k].angle_deg - stands[k].position * step) > uneven * step) {
+            return 0;
+        }
+    }
+    return positions;
+}
+
+/* Numbers the rows of blocks of each place. */
+static void number_rows(struct stand *stands, int count, double tolerance_mm)
+{
+    qsort(stands, (size_t)count, sizeof(*stands), by_height);
+    for (int k = 1; k < count; k++) {
+        const bool same = stands[k].position == stands[k - 1].position;
+        const bool higher = stands[k].z_mm - stands[k - 1].z_mm > tolerance_mm;
+        stands[k].row = same ? stands[k - 1].row + higher : 0;
+    }
+    qsort(stands, (size_t)count, sizeof(*stands), by_row);
+}
+
+/* Whether every place has the blocks of the first one, in rows of equal height. */
+static bool is_regular(const struct stand *stands, int count, int per_position, double tolerance_mm)
+{
+    for (int k = 0; k < count; k++) {
+        const struct stand *like = &stands[k % per_position], *stand = &stands[k];
+        const lr_module *a = &like->block->module, *b = &stand->block->module;
+        const bool alike = like->row == stand->row && a->crystals[0] == b->crystals[0] &&
+                           a->crystals[1] == b->crystals[1] &&
+                           fabs(like->radius_mm - stand->radius_mm) <= tolerance_mm &&
+                           fabs(like->across_mm - stand->across_mm) <= tolerance_mm &&
+                           fabs(like->z_mm - stand->z_mm) <= tolerance_mm;
+        const bool begins_row = k % per_position == 0 || stands[k - 1].row != stand->row;
+        if (!alike || (!begins_row && stands[k - 1].block->module.crystals[1] != b->crystals[1])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Rings of the first place's rows, and its crystal rings; the others have the same. */
+static void number_rings(struct stand *stands, int count, int per_position,
+                         struct lr_crystal_block *blocks)
+{
+    int ring = 0, crystal_ring = 0;
+    for (int k = 0; k < per_position; k++) {
+        const lr_module *module = &stands[k].block->module;
+        if (k > 0 && stands[k].row != stands[k - 1].row) {
+            const lr_module *below = &stands[k - 1].block->module;
+            const double gap = stands[k].z_mm - stands[k - 1].z_mm -
+                               0.5 * (module->crystals[1] * module->pitch_mm[1] +
+                                      below->crystals[1] * below->pitch_mm[1]);
+            crystal_ring += below->crystals[1];
+            ring += gap > module->pitch_mm[1] * (1 - 1e-3);
+        }
+        for (int other = k; other < count; other += per_position) {
+            lr_module *numbered = &blocks[stands[other].block - blocks].module;
+            stands[other].ring = ring;
+            numbered->position = stands[other].position;
+            numbered->ring = ring;
+            numbered->first_crystal_ring = crystal_ring;
+        }
+    }
+}
+
+/* Numbers the blocks as rings and sorts `stands`; 0 where they are none. */
+static int arrange(struct lr_crystal_blocks *blocks, struct stand *stands, double tolerance_mm)
+{
+    double first_deg = 0;
+    for (int b = 0; b < blocks->count; b++) {
+        if (!is_upright(&blocks->items[b].module)) {
+            return 0;
+        }
+        if (blocks->items[b].first_listed == 0) {
+            first_deg = outward_deg(&blocks->items[b].module);
+        }
+    }
+    for (int b = 0; b < blocks->count; b++) {
+        stands[b] = stand_of(&blocks->items[b], first_deg);
+    }
+    const int positions = number_positions(stands, blocks->count);
+    if (positions == 0) {
+        return 0;
+    }
+    number_rows(stands, blocks->count, tolerance_mm);
+    if (!is_regular(stands, blocks->count, blocks->count / positions, tolerance_mm)) {
+        return 0;
+    }
+    number_rings(stands, blocks->count, blocks->count / positions, blocks->items);
+    qsort(stands, (size_t)blocks->count, sizeof(*stands), by_ring);
+    return positions;
+}
+
+lr_status lr_crystal_blocks_arrange(struct lr_crystal_blocks *blocks, double tolerance_mm,
+                                    int *num_positions, const lr_log *log)
+{
+    struct stand *stands = lr_alloc(blocks->count, sizeof(*stands), "modules", log);
+    struct lr_crystal_block *sorted = lr_alloc(blocks->count, sizeof(*sorted), "modules", log);
+    if (stands == NULL || sorted == NULL) {
+        free(stands);
+        free(sorted);
+        return LR_FAILED;
+    }
+    /* Twice the tolerance: two blocks may each be off by it; and room for rounding. */
+    *num_positions = arrange(blocks, stands, 2 * tolerance_mm);
+    if (*num_positions > 0) {
+        for (int b = 0; b < blocks->count; b++) {
+            sorted[b] = *stands[b].block;
+        }
+        free(blocks->items);
+        blocks->items = sorted;
+        blocks->room = blocks->count;
+    } else {
+        free(sorted);
+        qsort(blocks->items, (size_t)blocks->count, sizeof(*blocks->items), by_list);
+    }
+    free(stands);
+    return LR_OK;
+}

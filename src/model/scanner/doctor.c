@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "model/scanner/doctor.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "model/scanner/scanner_check.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A belt is closed when its modules' normals nearly cancel (share of their number). */
+static const double closed_share = 0.3;
+enum { LEAST_CLOSED = 3 };
+
+const char *lr_finding_kind_name(lr_finding_kind kind)
+{
+    static const char *const names[] = {"arc",         "radius", "units",   "overlap",
+                                        "gap",         "length", "normal",  "handedness",
+                                        "coincidence", "size",   "refused", "hiding"};
+    return kind >= LR_FINDING_ARC && kind <= LR_FINDING_HIDING ? names[kind] : "unknown";
+}
+
+/* --- findings --- */
+
+static bool append(struct lr_examination *examination, const lr_finding *finding)
+{
+    lr_diagnosis *diagnosis = examination->diagnosis;
+    lr_finding *grown = lr_resize(diagnosis->findings, (int64_t)diagnosis->num_findings + 1,
+                                  sizeof(*grown), "findings", examination->log);
+    if (grown == NULL) {
+        return false;
+    }
+    diagnosis->findings = grown;
+    grown[diagnosis->num_findings++] = *finding;
+    diagnosis->num_suspects += finding->severity == LR_SUSPECT;
+    return true;
+}
+
+void lr_examination_add(struct lr_examination *examination, const struct lr_finding_head *head,
+                        const char *format, ...)
+{
+    char sentence[1024];
+    va_list values;
+    va_start(values, format);
+    vsnprintf(sentence, sizeof(sentence), format, values);
+    va_end(values);
+    lr_finding finding = {head->severity,
+                          head->kind,
+                          {head->modules[0], head->modules[1]},
+                          lr_copy_string(sentence, examination->log),
+                          lr_copy_string(head->remedy, examination->log)};
+    if (finding.sentence == NULL || finding.remedy == NULL || !append(examination, &finding)) {
+        free(finding.sentence);
+        free(finding.remedy);
+        examination->failed = true;
+    }
+}
+
+void lr_examination_rest(struct lr_examination *examination, const struct lr_finding_head *head,
+                         int count)
+{
+    if (count > LR_FINDINGS_SPELLED) {
+        const struct lr_finding_head rest = {head->severity, head->kind, {-1, -1}, head->remedy};
+        lr_examination_add(examination, &rest, "%d more like these", count - LR_FINDINGS_SPELLED);
+    }
+}
+
+/* --- preparation --- */
+
+/* The front face's normal towards the axis, or, where it contains the axis' direction, towards the
+ * centre. */
+static void complete_module(lr_module *module)
+{
+    const double *f = module->centre_mm;
+    double n[3];
+    vec_cross(module->u, module->v, n);
+    const double radial = n[0] * f[0] + n[1] * f[1];
+    const double outward = fabs(radial) > 1e-9 * vec_length(f) ? radial : vec_dot(n, f);
+    const double length = vec_length(n);
+    for (int k = 0; k < 3; k++) {
+        module->normal[k] = (outward > 0 ? -n[k] : n[k]) / (length > 0 ? length : 1);
+    }
+}
+
+static double plane_distance(const lr_module *module)
+{
+    return fabs(vec_dot(module->normal, module->centre_mm));
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    const double left = *(const double *)a, right = *(const double *)b;
+    return left < right ? -1 : left > right;
+}
+
+static bool is_level(const lr_module *module, double z)
+{
+    const double half = 0.5 * (module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]) +
+                               module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]));
+    return fabs(module->centre_mm[2] - z) <= half;
+}
+
+/* Whether `back` is a deeper layer of crystals behind `front`. */
+static bool is_behind(const lr_module *back, const lr_module *front)
+{
+    double way[3];
+    vec_sub(back->centre_mm, front->centre_mm, way);
+    return vec_dot(back->normal, front->normal) > 0.9998 &&
+           plane_distance(back) > plane_distance(front) + 0.5 * front->depth_mm &&
+           fabs(vec_dot(way, front->u)) < 0.5 * front->crystals[0] * front->pitch_mm[0];
+}
+
+struct direction {
+    double angle;
+    int module;
+};
+
+/* Leaves out layers of crystals behind others: they fill no more of the circumference. */
+static int drop_layers(const struct lr_examination *examination, struct direction *directions,
+                       int count)
+{
+    int kept = 0;
+    for (int a = 0; a < count; a++) {
+        const lr_module *module = &examination->modules[directions[a].module];
+        bool behind = false;
+        for (int b = 0; b < count && !behind; b++) {
+            /* Those that were left out are behind one that was kept. */
+            behind = b < kept || b >= a
+                         ? is_behind(module, &examination->modules[directions[b].module])
+                         : false;
+        }
+        if (!behind) {
+            directions[kept++] = directions[a];
+        }
+    }
+    return kept;
+}
+
+static int compare_directions(const void *a, const void *b)
+{
+    const struct direction *left = a, *right = b;
+    return compare_doubles(&left->angle, &right->angle);
+}
+
+/* Sorts the belt's modules by angle; `scratch` has room for one number each. */
+static void finish_belt(struct lr_examination *examination, struct direction *directions,
+                        double *scratch)
+{
+    struct lr_belt *belt = &examination->belt;
+    double sum[2] = {0, 0};
+    qsort(directions, (size_t)belt->count, sizeof(*directions), compare_directions);
+    for (int k = 0; k < belt->count; k++) {
+        const lr_module *module = &examination->modules[directions[k].module];
+        belt->modules[k] = directions[k].module;
+        belt->width_mm += module->crystals[0] * module->pitch_mm[0];
+        sum[0] += module->normal[0];
+        sum[1] += module->normal[1];
+        scratch[k] = plane_distance(module);
+    }
+    qsort(scratch, (size_t)belt->count, sizeof(*scratch), compare_doubles);
+    belt->radius_mm = belt->count > 0 ? scratch[belt->count / 2] : 0;
+    belt->closed = belt->count >= LEAST_CLOSED && belt->radius_mm > 0 &&
+                   hypot(sum[0], sum[1]) < closed_share * belt->count;
+}
+
+static bool find_belt(struct lr_examination *examination)
+{
+    const int count = examination->draft->params.num_modules;
+    struct direction *directions =
+        lr_alloc(count, sizeof(*directions), "an examination", examination->log);
+    double *scratch = lr_alloc(count, sizeof(*scratch), "an examination", examination->log);
+    struct lr_belt *belt = &examination->belt;
+    belt->modules = lr_alloc(count, sizeof(*belt->modules), "an examination", examination->log);
+    const bool good = directions != NULL && scratch != NULL && belt->modules != NULL;
+    for (int m = 0; m < count && good; m++) {
+        const lr_module *module = &examination->modules[m];
+        if (is_level(module, examination->modules[0].centre_mm[2])) {
+            directions[belt->count].module = m;
+            directions[belt->count++].angle = atan2(module->centre_mm[1], module->centre_mm[0]);
+        }
+    }
+    if (good) {
+        belt->count = drop_layers(examination, directions, belt->count);
+        finish_belt(examination, directions, scratch);
+    }
+    free(directions);
+    free(scratch);
+    return good;
+}
+
+static bool prepare(struct lr_examination *examination)
+{
+    const lr_scanner_params *params = &examination->draft->params;
+    examination->modules =
+        lr_alloc(params->num_modules, sizeof(lr_module), "an examination", examination->log);
+    if (examination->modules == NULL) {
+        return false;
+    }
+    examination->low_mm = INFINITY;
+    examination->high_mm = -INFINITY;
+    for (int m = 0; m < params->num_modules; m++) {
+        lr_module *module = &examination->modules[m];
+        *module = params->modules[m];
+        complete_module(module);
+        const double half = 0.5 * (module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]) +
+                                   module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]));
+        examination->low_mm = fmin(examination->low_mm, module->centre_mm[2] - half);
+        examination->high_mm = fmax(examination->high_mm, module->centre_mm[2] + half);
+    }
+    return find_belt(examination);
+}
+
+/* --- what lr_scanner_create says --- */
+
+static void keep_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    (void)status;
+    if (level == LR_LOG_ERROR) {
+        snprintf(user, 1024, "%s", sentence);
+    }
+}
+
+static void examine_params(struct lr_examination *examination)
+{
+    char sentence[1024] = "";
+    const lr_log log = {keep_sentence, sentence};
+    lr_scanner_params params = examination->draft->params;
+    params.log = &log;
+    if (lr_scanner_check_params(&params) != LR_OK) {
+        const struct lr_finding_head head = {LR_SUSPECT, LR_FINDING_REFUSED, {-1, -1}, ""};
+        lr_examination_add(examination, &head, "%s", sentence);
+    }
+}
+
+/* --- all of it --- */
+
+static int compare_findings(const void *a, const void *b)
+{
+    const lr_finding *left = a, *right = b;
+    if (left->severity != right->severity) {
+        return left->severity == LR_SUSPECT ? -1 : 1;
+    }
+    return left->kind < right->kind ? -1 : left->kind > right->kind;
+}
+
+/* Stable: findings of one kind stay in the order in which they were made. */
+static void sort_findings(lr_diagnosis *diagnosis)
+{
+    for (int k = 1; k < diagnosis->num_findings; k++) {
+        const lr_finding moved = diagnosis->findings[k];
+        int to = k;
+        while (to > 0 && compare_findings(&diagnosis->findings[to - 1], &moved) > 0) {
+            diagnosis->findings[to] = diagnosis->findings[to - 1];
+            to--;
+        }
+        diagnosis->findings[to] = moved;
+    }
+}
+
+static void examine(struct lr_examination *examination)
+{
+    lr_examine_arc(examination);
+    lr_examine_units(examination);
+    lr_examine_overlaps(examination);
+    lr_examine_gaps(examination);
+    lr_examine_length(examination);
+    lr_examine_normals(examination);
+    lr_examine_handedness(examination);
+    lr_examine_rules(examination);
+    lr_examine_grid(examination);
+    examine_params(examination);
+    lr_examine_size(examination);
+    sort_findings(examination->diagnosis);
+}
+
+lr_diagnosis *lr_scanner_examine(const lr_scanner_draft *draft, const lr_grid *grid,
+                                 const lr_log *log)
+{
+    struct lr_examination examination = {.draft = draft, .grid = grid, .log = log};
+    examination.diagnosis = lr_alloc(1, sizeof(lr_diagnosis), "a diagnosis", log);
+    if (examination.diagnosis != NULL) {
+        examination.failed = !prepare(&examination);
+        if (!examination.failed) {
+            examine(&examination);
+        }
+    }
+    free(examination.modules);
+    free(examination.belt.modules);
+    if (examination.failed) {
+        lr_diagnosis_destroy(examination.diagnosis);
+        return NULL;
+    }
+    return examination.diagnosis;
+}
+
+void lr_diagnosis_destroy(lr_diagnosis *diagnosis)
+{
+    if (diagnosis == NULL) {
+        return;
+    }
+    for (int k = 0; k < diagnosis->num_findings; k++) {
+        free(diagnosis->findings[k].sentence);
+        free(diagnosis->findings[k].remedy);
+    }
+    free(diagnosis->findings);
+    free(diagnosis);
+}

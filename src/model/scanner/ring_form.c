@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The ring that gives a scanner's modules: its numbers are read off the first panel and checked by
+ * expanding them again. */
+#include "base/mem.h"
+#include "base/vec.h"
+#include "model/scanner/scanner_ring.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const double degree = 3.14159265358979323846 / 180;
+
+/* The shortest decimal that a value may stand for after rounding by a share of it. */
+static double shorten(double value, double share)
+{
+    double power = 1;
+    for (int decimals = 0; decimals < 15; decimals++, power *= 10) {
+        const double rounded = round(value * power) / power;
+        if (fabs(rounded - value) <= share * fmax(1, fabs(value))) {
+            return rounded;
+        }
+    }
+    return value;
+}
+
+/* Modules of the first panel: those that share the first one's place and ring. */
+static int panel_size(const lr_scanner *scanner)
+{
+    const lr_module *first = &scanner->modules[0];
+    int count = 0;
+    while (count < scanner->num_modules && scanner->modules[count].position == first->position &&
+           scanner->modules[count].ring == first->ring) {
+        count++;
+    }
+    return count;
+}
+
+/* Blocks along u of the first panel: those of its lowest row. */
+static int row_size(const lr_scanner *scanner, int panel)
+{
+    int count = 0;
+    while (count < panel &&
+           scanner->modules[count].first_crystal_ring == scanner->modules[0].first_crystal_ring) {
+        count++;
+    }
+    return count;
+}
+
+static lr_status count_blocks(const lr_scanner *scanner, struct lr_ring_form *form, int panel,
+                              const lr_log *log)
+{
+    lr_ring *ring = &form->ring;
+    ring->blocks[0] = row_size(scanner, panel);
+    ring->blocks[1] = panel / ring->blocks[0];
+    for (int k = 0; k < 2; k++) {
+        form->block_crystals[k] = lr_alloc(ring->blocks[k], sizeof(int), "blocks", log);
+        if (form->block_crystals[k] == NULL) {
+            return LR_FAILED;
+        }
+        for (int b = 0; b < ring->blocks[k]; b++) {
+            const lr_module *block = &scanner->modules[k == 0 ? b : b * ring->blocks[0]];
+            form->block_crystals[k][b] = block->crystals[k];
+        }
+        ring->block_crystals[k] = form->block_crystals[k];
+    }
+    return LR_OK;
+}
+
+/* What is added to the pitch between the first two blocks along an axis. */
+static double block_gap(const lr_scanner *scanner, const lr_ring *ring, int axis)
+{
+    if (ring->blocks[axis] < 2) {
+        return 0;
+    }
+    const lr_module *a = &scanner->modules[0];
+    const lr_module *b = &scanner->modules[axis == 0 ? 1 : ring->blocks[0]];
+    double way[3];
+    vec_sub(b->centre_mm, a->centre_mm, way);
+    return vec_dot(way, axis == 0 ? a->u : a->v) -
+           0.5 * (a->crystals[axis] + b->crystals[axis]) * a->pitch_mm[axis];
+}
+
+static void read_numbers(const lr_scanner *scanner, lr_ring *ring, int panel, double share)
+{
+    const lr_module *first = &scanner->modules[0];
+    ring->modules = scanner->num_positions;
+    ring->rings = scanner->num_modules / (scanner->num_positions * panel);
+    ring->radius_mm = shorten(-vec_dot(first->normal, first->centre_mm), share);
+    double angle = atan2(-first->normal[1], -first->normal[0]) / degree;
+    angle += angle < -1e-12 ? 360 : 0;
+    ring->first_angle_deg = shorten(angle, share);
+    if (ring->rings > 1) {
+        const lr_module *above = &scanner->modules[panel * scanner->num_positions];
+        ring->ring_pitch_mm = shorten(above->centre_mm[2] - first->centre_mm[2], share);
+    }
+    ring->depth_mm = first->depth_mm;
+    for (int k = 0; k < 2; k++) {
+        ring->pitch_mm[k] = first->pitch_mm[k];
+        ring->face_mm[k] = first->face_mm[k];
+        const double gap = block_gap(scanner, ring, k);
+        ring->block_gap_mm[k] = gap > 0 ? shorten(gap, share) : 0;
+    }
+}
+
+static bool is_near(const double *a, const double *b, int count, double off)
+{
+    for (int k = 0; k < count; k++) {
+        if (!(fabs(a[k] - b[k]) <= off)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool is_same(const lr_module *a, const lr_module *b, double same_mm)
+{
+    return is_near(a->centre_mm, b->centre_mm, 3, same_mm) &&
+           is_near(a->u, b->u, 3, fmax(1e-15, 1e-3 * same_mm)) &&
+           is_near(a->v, b->v, 3, fmax(1e-15, 1e-3 * same_mm)) &&
+           is_near(a->pitch_mm, b->pitch_mm, 2, 0) && is_near(a->face_mm, b->face_mm, 2, 0) &&
+           a->depth_mm == b->depth_mm && a->crystals[0] == b->crystals[0] &&
+           a->crystals[1] == b->crystals[1] && a->position == b->position && a->ring == b->ring &&
+           a->first_crystal_ring == b->first_crystal_ring;
+}
+
+static bool is_the_scanner(const lr_scanner *scanner, const lr_ring *ring, double same_mm)
+{
+    int count = 0;
+    lr_module *modules = lr_ring_expand("", ring, &count, NULL);
+    bool same = modules != NULL && count == scanner->num_modules;
+    for (int m = 0; m < count && same; m++) {
+        same = is_same(&modules[m], &scanner->modules[m], same_mm);
+    }
+    free(modules);
+    return same;
+}
+
+/* Short numbers that give the scanner to the last bits; else any that give it to 1e-6 mm. */
+static bool try_numbers(const lr_scanner *scanner, struct lr_ring_form *form, int panel)
+{
+    static const double shares[] = {1e-13, 4e-15, 1e-15, 0};
+    for (int k = 0; k < 4; k++) {
+        read_numbers(scanner, &form->ring, panel, shares[k]);
+        if (is_the_scanner(scanner, &form->ring, k < 3 ? 1e-13 : 1e-6)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+lr_status lr_ring_form_find(const lr_scanner *scanner, struct lr_ring_form *form, bool *found,
+                            const lr_log *log)
+{
+    *form = (struct lr_ring_form){0};
+    *found = false;
+    const int panel = panel_size(scanner);
+    if (scanner->num_positions < 2 || panel < 1 ||
+        scanner->num_modules % (scanner->num_positions * (int64_t)panel) != 0 ||
+        panel % row_size(scanner, panel) != 0) {
+        return LR_OK;
+    }
+    const lr_status status = count_blocks(scanner, form, panel, log);
+    if (status == LR_OK) {
+        *found = try_numbers(scanner, form, panel);
+    }
+    if (!*found) {
+        lr_ring_form_finish(form);
+    }
+    return status;
+}
+
+void lr_ring_form_finish(struct lr_ring_form *form)
+{
+    free(form->block_crystals[0]);
+    free(form->block_crystals[1]);
+    *form = (struct lr_ring_form){0};
+}

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "render/columns/scene.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "common/bindings.h"
+#include "model/scanner/arrangement.h"
+#include "model/scanner/coincidence.h"
+#include "render/columns/stacks.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* `struct ColumnModule`. */
+struct column_module {
+    float centre[3], sign;
+    float rest[3], first_cell;
+    float tangent[2], normal[2];
+    float pitch_across, face_across, pitch_along, face_along;
+    int32_t count_across, count_along, step_across, step_along;
+};
+_Static_assert(sizeof(struct column_module) == 80, "the shaders' layout");
+
+/* `struct ColumnPair`. */
+struct column_pair {
+    uint32_t i, j, first, mask, swapped;
+    uint32_t unused[3];
+    double closer[4];
+};
+_Static_assert(sizeof(struct column_pair) == 64, "the shaders' layout");
+
+struct column_mask {
+    uint32_t kind, offset_a, offset_b, unused;
+};
+
+/* Half a turn of a module's description; what it stands for is the same to rounding. */
+static struct column_module turn_module(const struct lr_columns *columns, int index,
+                                        struct column_module module)
+{
+    double centre[3];
+    lr_scanner_detection_centre(columns->params.scanner, index, centre);
+    for (int k = 0; k < 2; k++) {
+        const int axis = columns->across[k];
+        const double turned = 2.0 * lr_columns_middle(columns, axis) - centre[axis];
+        lr_split_float(turned, &module.centre[k], &module.rest[k]);
+        module.tangent[k] = -module.tangent[k];
+        module.normal[k] = -module.normal[k];
+    }
+    return module;
+}
+
+static struct column_module describe_module(const struct lr_columns *columns, int index)
+{
+    const lr_scanner *scanner = columns->params.scanner;
+    const lr_module *module = &scanner->modules[index];
+    const int along = lr_module_axial(module, columns->axis) == 0 ? 0 : 1, over = 1 - along;
+    const double *tangent = over == 0 ? module->u : module->v;
+    const double *axial = along == 0 ? module->u : module->v;
+    struct column_module out = {
+        .sign = axial[columns->axis] > 0.0 ? 1.0f : -1.0f,
+        .pitch_across = (float)module->pitch_mm[over],
+        .face_across = (float)module->face_mm[over],
+        .pitch_along = (float)module->pitch_mm[along],
+        .face_along = (float)module->face_mm[along],
+        .count_across = module->crystals[over],
+        .count_along = module->crystals[along],
+        .step_across = over == 0 ? 1 : module->crystals[0],
+        .step_along = along == 0 ? 1 : module->crystals[0],
+    };
+    out.first_cell = (float)lr_columns_first_cell(columns, index);
+    double centre[3];
+    lr_scanner_detection_centre(scanner, index, centre);
+    for (int k = 0; k < 2; k++) {
+        lr_split_float(centre[columns->across[k]], &out.centre[k], &out.rest[k]);
+        out.tangent[k] = (float)tangent[columns->across[k]];
+        out.normal[k] = (float)module->normal[columns->across[k]];
+    }
+    lr_split_float(centre[columns->axis], &out.centre[2], &out.rest[2]);
+    return out;
+}
+
+/* Squared diagonal of a face over the squared distance of the grid from the nearest module, from
+ * which overlaps may be too large for their expansion. NEAR_SIZE of the shaders is that of one
+ * overlap as it is seen and far smaller, because few come near this bound: in the corners of grids
+ * for which it is 0.006 and 0.008 (those of the bench for the mMR and the Vista) rows are within
+ * 3.2e-6 of the oracle, relative L2. */
+static const double near_size = 0.01;
+
+/* From a box's nearest point to a module's plane; 0 where the box reaches it. */
+static double gap_mm(const lr_grid *grid, const lr_scanner *scanner, int index)
+{
+    const lr_module *module = &scanner->modules[index];
+    double centre[3], height = 0.0;
+    lr_scanner_detection_centre(scanner, index, centre);
+    for (int k = 0; k < 3; k++) {
+        const double low = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
+        const double high = low + grid->size[k] * grid->voxel_mm[k];
+        const double nearest = module->normal[k] > 0.0 ? low : high;
+        height += module->normal[k] * (nearest - centre[k]);
+    }
+    return fmax(height, 0.0);
+}
+
+static double squared_face(const lr_module *module)
+{
+    return module->face_mm[0] * module->face_mm[0] + module->face_mm[1] * module->face_mm[1];
+}
+
+bool lr_columns_may_be_near(const struct lr_columns *columns)
+{
+    const lr_scanner *scanner = columns->params.scanner;
+    double nearest = HUGE_VAL, face = 0.0;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        nearest = fmin(nearest, gap_mm(columns->params.grid, scanner, m));
+        face = fmax(face, squared_face(&scanner->modules[m]));
+    }
+    return face > near_size * nearest * nearest;
+}
+
+static struct gl_buffer *upload(const struct lr_columns *columns, const char *label,
+                                const void *data, int64_t bytes)
+{
+    return gl_buffer_create(columns->ctx, &(struct gl_buffer_params){
+                                              .label = label, .size_bytes = bytes, .data = data});
+}
+
+/* Where an earlier module is this one after half a turn, its numbers are used, so that both see the
+ * same to the bit. */
+static void make_image(const struct lr_columns *columns, int index, struct column_module *modules)
+{
+    const struct lr_columns_stacks *stacks = columns->stacks;
+    if (!stacks->has_half_turn || stacks->stack_of[index] < 0) {
+        return;
+    }
+    const int turned = lr_columns_turned_module(columns, index);
+    if (turned < index) {
+        const float first_cell = modules[index].first_cell;
+        modules[index] = turn_module(columns, turned, modules[turned]);
+        modules[index].first_cell = first_cell;
+    }
+}
+
+static struct gl_buffer *upload_modules(const struct lr_columns *columns)
+{
+    const int count = columns->params.scanner->num_modules;
+    struct column_module *modules =
+        lr_alloc(count, sizeof(*modules), "the scanner's modules", columns->params.log);
+    if (modules == NULL) {
+        return NULL;
+    }
+    for (int m = 0; m < count; m++) {
+        const bool fits = lr_module_axial(&columns->params.scanner->modules[m], columns->axis) >= 0;
+        modules[m] = fits ? describe_module(columns, m) : (struct column_module){0};
+        make_image(columns, m, modules);
+    }
+    struct gl_buffer *buffer =
+        upload(columns, "column modules", modules, count * (int64_t)sizeof(*modules));
+    free(modules);
+    return buffer;
+}
+
+int lr_columns_num_points(const struct lr_columns *columns, int axis)
+{
+    return columns->params.grid->size[axis] * columns->params.samples[axis];
+}
+
+/* Sample point k along an axis; see lr_grid_sample_point. */
+/* Points of a voxel that make no difference worth a smaller dispatch. */
+enum { FEW_POINTS = 64 };
+
+int lr_columns_work_of_thread(const struct lr_columns *columns)
+{
+    const int *samples = columns->params.samples;
+    const int64_t points = (int64_t)samples[0] * samples[1] * samples[2];
+    return (int)((points + FEW_POINTS - 1) / FEW_POINTS);
+}
+
+double lr_columns_coordinate(const struct lr_columns *columns, int axis, int k)
+{
+    const lr_grid *grid = columns->params.grid;
+    const int samples = columns->params.samples[axis];
+    const double offset = (k % samples + 0.5) / samples - 0.5;
+    return grid->origin_mm[axis] + (k / samples + offset) * grid->voxel_mm[axis];
+}
+
+double lr_columns_middle(const struct lr_columns *columns, int axis)
+{
+    const int last = lr_columns_num_points(columns, axis) - 1;
+    return 0.5 *
+           (lr_columns_coordinate(columns, axis, 0) + lr_columns_coordinate(columns, axis, last));
+}
+
+/* As `difference` of the shaders, to the bit: passes over single points have no table. */
+static float way_from(const float point[2], const float origin[2])
+{
+    const float leading = point[0] - origin[0];
+    const float trailing = point[1] - origin[1];
+    return leading + trailing;
+}
+
+static struct gl_buffer *upload_points(const struct lr_columns *columns)
+{
+    const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
+    const int num_along = lr_columns_num_points(columns, columns->axis);
+    int64_t count = num_along;
+    for (int k = 0; k < 3; k++) {
+        count += lr_columns_num_points(columns, axes[k]);
+    }
+    float(*points)[2] =
+        lr_alloc(count, sizeof(*points), "the coordinates of sample points", columns->params.log);
+    if (points == NULL) {
+        return NULL;
+    }
+    int64_t next = 0;
+    for (int a = 0; a < 3; a++) {
+        for (int k = 0; k < lr_columns_num_points(columns, axes[a]); k++, next++) {
+            lr_split_float(lr_columns_coordinate(columns, axes[a], k), &points[next][0],
+                           &points[next][1]);
+        }
+    }
+    float origin[2];
+    lr_split_float(lr_columns_middle(columns, columns->axis), &origin[0], &origin[1]);
+    for (; next < count; next++) {
+        points[next][0] = way_from(points[next - num_along], origin);
+    }
+    struct gl_buffer *buffer =
+        upload(columns, "column points", points, count * (int64_t)sizeof(*points));
+    free(points);
+    return buffer;
+}
+
+static lr_status upload_masks(struct lr_columns *columns)
+{
+    const struct lr_coincidence_masks *masks = columns->params.lors->masks;
+    struct column_mask *entries =
+        lr_alloc(masks->num_pairs, sizeof(*entries), "coincidence masks", columns->params.log);
+    if (entries == NULL) {
+        return LR_FAILED;
+    }
+    for (int64_t k = 0; k < masks->num_pairs; k++) {
+        const struct lr_pair_mask *mask = &masks->pairs[k];
+        entries[k] = (struct column_mask){mask->kind, mask->offset_a, mask->offset_b, 0};
+        columns->has_masks = columns->has_masks || mask->kind != LR_MASK_ALL;
+    }
+    columns->mask_entries =
+        upload(columns, "coincidence masks", entries, masks->num_pairs * (int64_t)sizeof(*entries));
+    free(entries);
+    columns->mask_words = upload(columns, "coincidence mask words", masks->words,
+                                 masks->num_words * (int64_t)sizeof(*masks->words));
+    return columns->mask_entries && columns->mask_words ? LR_OK : LR_FAILED;
+}
+
+lr_status lr_columns_upload_scene(struct lr_columns *columns)
+{
+    columns->modules = upload_modules(columns);
+    columns->points = upload_points(columns);
+    return columns->modules && columns->points ? upload_masks(columns) : LR_FAILED;
+}
+
+/* |a - x|² - |b - x|² = |a|² - |b|² - 2 (a - b) . x */
+static void fill_closer(const struct lr_columns *columns, struct column_pair *pair)
+{
+    const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
+    double a[3], b[3];
+    lr_scanner_detection_centre(columns->params.scanner, (int)pair->i, a);
+    lr_scanner_detection_centre(columns->params.scanner, (int)pair->j, b);
+    for (int k = 0; k < 3; k++) {
+        pair->closer[k] = -2.0 * (a[axes[k]] - b[axes[k]]);
+    }
+    pair->closer[3] = vec_dot(a, a) - vec_dot(b, b);
+}
+
+struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns,
+                                          const struct lr_pair_list *list, int64_t begin,
+                                          int64_t end, const int64_t *first_values)
+{
+    const lr_lors *lors = columns->params.lors;
+    struct column_pair *pairs =
+        lr_alloc(end - begin, sizeof(*pairs), "pairs of modules", columns->params.log);
+    if (pairs == NULL) {
+        return NULL;
+    }
+    int64_t first = 0;
+    for (int64_t k = begin; k < end; k++) {
+        const int64_t pair = list->pairs != NULL ? list->pairs[k] : k;
+        struct column_pair *out = &pairs[k - begin];
+        const bool is_masked = lors->masks->pairs[pair].kind != LR_MASK_ALL;
+        *out = (struct column_pair){.i = (uint32_t)lors->pairs[pair][0],
+                                    .j = (uint32_t)lors->pairs[pair][1],
+                                    .first = (uint32_t)(first_values ? first_values[k] : first),
+                                    .mask = is_masked ? (uint32_t)pair : LR_NONE,
+                                    .swapped = lr_columns_is_swapped(columns, pair)};
+        fill_closer(columns, out);
+        first += lors->offsets[pair + 1] - lors->offsets[pair];
+    }
+    struct gl_buffer *buffer =
+        upload(columns, "column pairs", pairs, (end - begin) * (int64_t)sizeof(*pairs));
+    free(pairs);
+    return buffer;
+}
+
+struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns)
+{
+    const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
+    struct lr_columns_pass pass = {0};
+    for (int k = 0; k < 3; k++) {
+        pass.num_points[k] = lr_columns_num_points(columns, axes[k]);
+        pass.num_samples[k] = columns->params.samples[axes[k]];
+        pass.spacing_mm[k] =
+            (float)(columns->params.grid->voxel_mm[axes[k]] / columns->params.samples[axes[k]]);
+    }
+    lr_split_float(lr_columns_middle(columns, columns->axis), &pass.origin[0], &pass.origin[1]);
+    return pass;
+}

@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "render/columns/stacks.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "common/bindings.h"
+#include "render/columns/scene.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* `struct StackPair` of shaders/columns/stacks.glsl. */
+struct stack_pair {
+    uint32_t a, b;
+    int32_t count_a, count_b, first_a, first_b;
+    uint32_t first, present;
+    uint32_t image, image_first, image_swapped, unused;
+};
+_Static_assert(sizeof(struct stack_pair) == 48, "the shaders' layout");
+
+/* `struct StackMember`. */
+struct stack_member {
+    uint32_t pair, place_a, place_b, swapped;
+};
+
+/* How far modules of a stack may stand from their even places, mm. */
+static const double place_tolerance_mm = 1e-6;
+
+/* --- which modules make a stack --- */
+
+static double along(const struct lr_columns *columns, int module)
+{
+    double centre[3];
+    lr_scanner_detection_centre(columns->params.scanner, module, centre);
+    return centre[columns->axis];
+}
+
+static bool same_direction(const double a[3], const double b[3])
+{
+    return vec_dot(a, b) > 1.0 - 1e-12;
+}
+
+static bool same_cells(const lr_module *a, const lr_module *b)
+{
+    bool same = true;
+    for (int k = 0; k < 2; k++) {
+        same = same && a->crystals[k] == b->crystals[k] && a->pitch_mm[k] == b->pitch_mm[k] &&
+               a->face_mm[k] == b->face_mm[k];
+    }
+    return same;
+}
+
+/* Alike, and behind each other along the columns. */
+static bool belong_together(const struct lr_columns *columns, int a, int b)
+{
+    const lr_module *one = &columns->params.scanner->modules[a];
+    const lr_module *other = &columns->params.scanner->modules[b];
+    double from[3], to[3];
+    lr_scanner_detection_centre(columns->params.scanner, a, from);
+    lr_scanner_detection_centre(columns->params.scanner, b, to);
+    return same_cells(one, other) && same_direction(one->u, other->u) &&
+           same_direction(one->v, other->v) && same_direction(one->normal, other->normal) &&
+           fabs(from[columns->across[0]] - to[columns->across[0]]) <= place_tolerance_mm &&
+           fabs(from[columns->across[1]] - to[columns->across[1]]) <= place_tolerance_mm;
+}
+
+/* Puts a module in its place among those of its stack, lowest first. */
+static void insert(const struct lr_columns *columns, int *members, int count, int module)
+{
+    int k = count;
+    while (k > 0 && along(columns, members[k - 1]) > along(columns, module)) {
+        members[k] = members[k - 1];
+        k--;
+    }
+    members[k] = module;
+}
+
+static bool evenly_spaced(const struct lr_columns *columns, const int *members, int count)
+{
+    const double first = along(columns, members[0]);
+    const double spacing = count > 1 ? along(columns, members[1]) - first : 0.0;
+    for (int k = 2; k < count; k++) {
+        if (fabs(along(columns, members[k]) - first - k * spacing) > place_tolerance_mm) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void add_stack(struct lr_columns_stacks *stacks, const struct lr_columns *columns,
+                      const int *members, int count)
+{
+    const int stack = stacks->num_stacks++;
+    stacks->first[stack] = members[0];
+    stacks->count[stack] = count;
+    stacks->spacing_mm[stack] =
+        count > 1 ? along(columns, members[1]) - along(columns, members[0]) : 1e6;
+    stacks->most_modules = count > stacks->most_modules ? count : stacks->most_modules;
+    for (int k = 0; k < count; k++) {
+        stacks->stack_of[members[k]] = stack;
+        stacks->place_of[members[k]] = k;
+    }
+}
+
+static bool is_along(const struct lr_columns *columns, int module)
+{
+    const lr_module *m = &columns->params.scanner->modules[module];
+    return fabs(m->normal[columns->axis]) < 1e-9 &&
+           fmax(fabs(m->u[columns->axis]), fabs(m->v[columns->axis])) > 1.0 - 1e-9;
+}
+
+/* All modules like `first` that are in no stack yet. */
+static int gather(const struct lr_columns_stacks *stacks, const struct lr_columns *columns,
+                  int first, int *members)
+{
+    int count = 0;
+    for (int m = first; m < columns->params.scanner->num_modules; m++) {
+        if (stacks->stack_of[m] < 0 && belong_together(columns, first, m)) {
+            insert(columns, members, count++, m);
+        }
+    }
+    return count;
+}
+
+static void find_stacks(struct lr_columns_stacks *stacks, const struct lr_columns *columns,
+                        int *members)
+{
+    const int num_modules = columns->params.scanner->num_modules;
+    for (int m = 0; m < num_modules; m++) {
+        stacks->stack_of[m] = -1;
+    }
+    for (int m = 0; m < num_modules; m++) {
+        if (stacks->stack_of[m] >= 0 || !is_along(columns, m)) {
+            continue;
+        }
+        const int count = gather(stacks, columns, m, members);
+        if (evenly_spaced(columns, members, count)) {
+            add_stack(stacks, columns, members, count);
+            continue;
+        }
+        for (int k = 0; k < count; k++) {
+            add_stack(stacks, columns, &members[k], 1);
+        }
+    }
+}
+
+/* --- images after half a turn --- */
+
+static double middle_of_stack(const struct lr_columns *columns,
+                              const struct lr_columns_stacks *stacks, int stack)
+{
+    const int places = stacks->count[stack] - 1;
+    return along(columns, stacks->first[stack]) +
+           (places > 0 ? 0.5 * places * stacks->spacing_mm[stack] : 0.0);
+}
+
+/* Whether an axis of two modules is turned round across the columns and the same along them. */
+static bool is_turned(const struct lr_columns *columns, const double one[3], const double other[3])
+{
+    return fabs(one[columns->across[0]] + other[columns->across[0]]) < 1e-9 &&
+           fabs(one[columns->across[1]] + other[columns->across[1]]) < 1e-9 &&
+           fabs(one[columns->axis] - other[columns->axis]) < 1e-9;
+}
+
+static bool are_images(const struct lr_columns *columns, const struct lr_columns_stacks *stacks,
+                       int a, int b)
+{
+    const lr_module *one = &columns->params.scanner->modules[stacks->first[a]];
+    const lr_module *other = &columns->params.scanner->modules[stacks->first[b]];
+    double from[3], to[3];
+    lr_scanner_detection_centre(columns->params.scanner, stacks->first[a], from);
+    lr_scanner_detection_centre(columns->params.scanner, stacks->first[b], to);
+    bool turned = same_cells(one, other) && is_turned(columns, one->u, other->u) &&
+                  is_turned(columns, one->v, other->v) &&
+                  is_turned(columns, one->normal, other->normal);
+    for (int k = 0; k < 2; k++) {
+        const int axis = columns->across[k];
+        turned = turned && fabs(from[axis] + to[axis] - 2.0 * lr_columns_middle(columns, axis)) <=
+                               place_tolerance_mm;
+    }
+    return turned && stacks->count[a] == stacks->count[b] &&
+           fabs(stacks->spacing_mm[a] - stacks->spacing_mm[b]) <= place_tolerance_mm &&
+           fabs(middle_of_stack(columns, stacks, a) - middle_of_stack(columns, stacks, b)) <=
+               place_tolerance_mm;
+}
+
+static void find_images(struct lr_columns_stacks *stacks, const struct lr_columns *columns)
+{
+    /* The only pair of two modules is its own image. */
+    stacks->has_half_turn = columns->params.mode == LR_MODE_EXACT && stacks->num_stacks > 2;
+    for (int a = 0; a < stacks->num_stacks; a++) {
+        stacks->image[a] = -1;
+        for (int b = 0; b < stacks->num_stacks && stacks->image[a] < 0; b++) {
+            stacks->image[a] = are_images(columns, stacks, a, b) ? b : -1;
+        }
+        stacks->has_half_turn = stacks->has_half_turn && stacks->image[a] >= 0;
+    }
+}
+
+int lr_columns_turned_module(const struct lr_columns *columns, int module)
+{
+    const struct lr_columns_stacks *stacks = columns->stacks;
+    int turned = 0;
+    while (stacks->stack_of[turned] != stacks->image[stacks->stack_of[module]] ||
+           stacks->place_of[turned] != stacks->place_of[module]) {
+        turned++;
+    }
+    return turned;
+}
+
+lr_status lr_columns_stacks_init(struct lr_columns_stacks *stacks, const struct lr_columns *columns)
+{
+    const int count = columns->params.scanner->num_modules;
+    const lr_log *log = columns->params.log;
+    *stacks = (struct lr_columns_stacks){
+        .stack_of = lr_alloc(count, sizeof(int), "stacks of modules", log),
+        .place_of = lr_alloc(count, sizeof(int), "stacks of modules", log),
+        .first = lr_alloc(count, sizeof(int), "stacks of modules", log),
+        .count = lr_alloc(count, sizeof(int), "stacks of modules", log),
+        .image = lr_alloc(count, sizeof(int), "stacks of modules", log),
+        .first_cell = lr_alloc(count, sizeof(int), "stacks of modules", log),
+        .spacing_mm = lr_alloc(count, sizeof(double), "stacks of modules", log)};
+    int *members = lr_alloc(count, sizeof(int), "stacks of modules", log);
+    if (!stacks->stack_of || !stacks->place_of || !stacks->first || !stacks->count ||
+        !stacks->first_cell || !stacks->image || !stacks->spacing_mm || !members) {
+        free(members);
+        lr_columns_stacks_finish(stacks);
+        return LR_FAILED;
+    }
+    find_stacks(stacks, columns, members);
+    free(members);
+    find_images(stacks, columns);
+    return LR_OK;
+}
+
+void lr_columns_stacks_finish(struct lr_columns_stacks *stacks)
+{
+    free(stacks->stack_of);
+    free(stacks->place_of);
+    free(stacks->first);
+    free(stacks->count);
+    free(stacks->image);
+    free(stacks->first_cell);
+    free(stacks->spacing_mm);
+    *stacks = (struct lr_columns_stacks){0};
+}
+
+/* --- places of cells --- */
+
+int64_t lr_columns_most_cells(const lr_scanner *scanner)
+{
+    int64_t cells = 0;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const int *crystals = scanner->modules[m].crystals;
+        const int most = crystals[0] > crystals[1] ? crystals[0] : crystals[1];
+        cells = most > cells ? most : cells;
+    }
+    const int positions = scanner->num_positions > 0 ? scanner->num_positions : 1;
+    return cells * ((scanner->num_modules + positions - 1) / positions);
+}
+
+static int along_axis(const struct lr_columns *columns, const lr_module *module)
+{
+    return fabs(module->v[columns->axis]) > fabs(module->u[columns->axis]) ? 1 : 0;
+}
+
+static int cells_along(const struct lr_columns *columns, int stack)
+{
+    const lr_module *module = &columns->params.scanner->modules[columns->stacks->first[stack]];
+    return columns->stacks->count[stack] * module->crystals[along_axis(columns, module)];
+}
+
+/* A cell beyond a stack's end, mm: farther than any, near enough for float. */
+static const double far_cell_mm = 1e7;
+
+/* Counted from the stack's middle, so that mirror images differ in nothing but their sign. */
+static void fill_cells(const struct lr_columns *columns, int stack, float *middles)
+{
+    const struct lr_columns_stacks *stacks = columns->stacks;
+    const lr_module *module = &columns->params.scanner->modules[stacks->first[stack]];
+    const int axis = along_axis(columns, module), cells = module->crystals[axis];
+    const double last_place = 0.5 * (stacks->count[stack] - 1), last_cell = 0.5 * (cells - 1);
+    const double away =
+        middle_of_stack(columns, stacks, stack) - lr_columns_middle(columns, columns->axis);
+    const double start = columns->is_mirrored ? 0.0 : away;
+    middles[0] = (float)-far_cell_mm;
+    for (int k = 0; k < cells_along(columns, stack); k++) {
+        const double place = (k / cells - last_place) * stacks->spacing_mm[stack] +
+                             (k % cells - last_cell) * module->pitch_mm[axis];
+        middles[1 + k] = (float)(start + place);
+    }
+    middles[1 + cells_along(columns, stack)] = (float)far_cell_mm;
+}
+
+bool lr_columns_are_mirrored(const struct lr_columns *columns)
+{
+    for (int k = 0; k < columns->stacks->num_stacks; k++) {
+        if (fabs(middle_of_stack(columns, columns->stacks, k) -
+                 lr_columns_middle(columns, columns->axis)) > place_tolerance_mm) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct gl_buffer *lr_columns_upload_cells(const struct lr_columns *columns)
+{
+    struct lr_columns_stacks *stacks = columns->stacks;
+    int64_t total = 0;
+    for (int k = 0; k < stacks->num_stacks; k++) {
+        stacks->first_cell[k] = (int)total + 1;
+        total += cells_along(columns, k) + 2;
+        stacks->most_cells = cells_along(columns, k) > stacks->most_cells ? cells_along(columns, k)
+                                                                          : stacks->most_cells;
+    }
+    float *middles = lr_alloc(total, sizeof(*middles), "places of crystals", columns->params.log);
+    if (middles == NULL) {
+        return NULL;
+    }
+    for (int k = 0; k < stacks->num_stacks; k++) {
+        fill_cells(columns, k, middles + stacks->first_cell[k] - 1);
+    }
+    struct gl_buffer *buffer = gl_buffer_create(
+        columns->ctx, &(struct gl_buffer_params){.label = "places of crystals",
+                                                 .size_bytes = total * (int64_t)sizeof(*middles),
+                                                 .data = middles});
+    free(middles);
+    return buffer;
+}
+
+int lr_columns_first_cell(const struct lr_columns *columns, int module)
+{
+    const struct lr_columns_stacks *stacks = columns->stacks;
+    const lr_module *m = &columns->params.scanner->modules[module];
+    return stacks->first_cell[stacks->stack_of[module]] +
+           stacks->place_of[module] * m->crystals[along_axis(columns, m)];
+}
+
+/* --- pairs of stacks --- */
+
+/* The stacks of a module pair, the lower number first. */
+struct stack_key {
+    int a, b;
+    bool swapped; /* whether the pair's lower module is in b */
+};
+
+static struct stack_key key_of(const struct lr_columns *columns, int64_t pair)
+{
+    const int32_t *modules = columns->params.lors->pairs[pair];
+    const int i = columns->stacks->stack_of[modules[0]], j = columns->stacks->stack_of[modules[1]];
+    return i <= j ? (struct stack_key){i, j, false} : (struct stack_key){j, i, true};
+}
+
+bool lr_columns_is_swapped(const struct lr_columns *columns, int64_t pair)
+{
+    return columns->params.mode == LR_MODE_EXACT && key_of(columns, pair).swapped;
+}
+
+bool lr_columns_same_stacks(const struct lr_columns *columns, int64_t pair, int64_t other)
+{
+    const struct stack_key one = key_of(columns, pair), two = key_of(columns, other);
+    return one.a == two.a && one.b == two.b;
+}
+
+struct ordered_pair {
+    int64_t key, source;
+    int32_t pair;
+};
+
+static int compare_pairs(const void *a, const void *b)
+{
+    const struct ordered_pair *one = a, *other = b;
+    if (one->key != other->key) {
+        return one->key < other->key ? -1 : 1;
+    }
+    return one->pair < other->pair ? -1 : one->pair > other->pair;
+}
+
+/* Returns how many pairs are left. */
+static int64_t list_pairs(const struct lr_columns *columns, const struct lr_pair_list *list,
+                          struct ordered_pair *pairs)
+{
+    const lr_lors *lors = columns->params.lors;
+    const int64_t length = list->pairs != NULL ? list->num_pairs : lors->num_pairs;
+    int64_t count = 0, source = 0;
+    for (int64_t k = 0; k < length; k++) {
+        const int64_t pair = list->pairs != NULL ? list->pairs[k] : k;
+        const struct stack_key key = key_of(columns, pair);
+        if (key.a != key.b) {
+            pairs[count++] =
+                (struct ordered_pair){.key = (int64_t)key.a * columns->stacks->num_stacks + key.b,
+                                      .source = source,
+                                      .pair = (int32_t)pair};
+        }
+        source += lors->offsets[pair + 1] - lors->offsets[pair];
+    }
+    qsort(pairs, (size_t)count, sizeof(*pairs), compare_pairs);
+    return count;
+}
+
+lr_status lr_columns_order_by_stacks(const struct lr_columns *columns,
+                                     const struct lr_pair_list *list, struct lr_stack_order *order)
+{
+    const lr_log *log = columns->params.log;
+    const int64_t length = list->pairs != NULL ? list->num_pairs : columns->params.lors->num_pairs;
+    struct ordered_pair *pairs = lr_alloc(length, sizeof(*pairs), "pairs of modules", log);
+    order->pairs = lr_alloc(length, sizeof(*order->pairs), "pairs of modules", log);
+    order->sources = lr_alloc(length, sizeof(*order->sources), "pairs of modules", log);
+    if (!pairs || !order->pairs || !order->sources) {
+        free(pairs);
+        lr_stack_order_finish(order);
+        return LR_FAILED;
+    }
+    const int64_t count = list_pairs(columns, list, pairs);
+    for (int64_t k = 0; k < count; k++) {
+        order->pairs[k] = pairs[k].pair;
+        order->sources[k] = pairs[k].source;
+    }
+    order->list = (struct lr_pair_list){order->pairs, count};
+    order->num_sources = 0;
+    for (int64_t k = 0; k < length; k++) {
+        const int64_t pair = list->pairs != NULL ? list->pairs[k] : k;
+        order->num_sources +=
+            columns->params.lors->offsets[pair + 1] - columns->params.lors->offsets[pair];
+    }
+    free(pairs);
+    return LR_OK;
+}
+
+lr_status lr_columns_clear_left_out(const struct lr_columns *columns,
+                                    const struct lr_pair_list *list, const lr_vector *data)
+{
+    const lr_lors *lors = columns->params.lors;
+    const int64_t length = list->pairs != NULL ? list->num_pairs : lors->num_pairs;
+    int64_t source = 0;
+    for (int64_t k = 0; k < length; k++) {
+        const int64_t pair = list->pairs != NULL ? list->pairs[k] : k;
+        const int64_t values = lors->offsets[pair + 1] - lors->offsets[pair];
+        const struct stack_key key = key_of(columns, pair);
+        if (key.a == key.b) {
+            lr_vector left_out = lr_vector_part(data, source, values);
+            LR_TRY(lr_vector_fill(&left_out, 0.0));
+        }
+        source += values;
+    }
+    return LR_OK;
+}
+
+void lr_stack_order_finish(struct lr_stack_order *order)
+{
+    free(order->pairs);
+    free(order->sources);
+    *order = (struct lr_stack_order){0};
+}
+
+/* What is being made for the device. */
+struct making {
+    const struct lr_columns *columns;
+    struct stack_pair *pairs;
+    struct stack_key *keys; /* of the pairs, ascending */
+    struct stack_member *members;
+    int num_pairs, num_members;
+    int64_t num_values;
+};
+
+static int64_t crystals_of(const struct lr_columns *columns, int stack)
+{
+    const lr_module *module = &columns->params.scanner->modules[columns->stacks->first[stack]];
+    return (int64_t)module->crystals[0] * module->crystals[1] * columns->stacks->count[stack];
+}
+
+static void add_stack_pair(struct making *making, const struct stack_key *key)
+{
+    const struct lr_columns_stacks *stacks = making->columns->stacks;
+    making->keys[making->num_pairs] = *key;
+    making->pairs[making->num_pairs++] =
+        (struct stack_pair){.a = (uint32_t)stacks->first[key->a],
+                            .b = (uint32_t)stacks->first[key->b],
+                            .count_a = cells_along(making->columns, key->a),
+                            .count_b = cells_along(making->columns, key->b),
+                            .first_a = stacks->first_cell[key->a],
+                            .first_b = stacks->first_cell[key->b],
+                            .first = (uint32_t)making->num_values};
+    making->num_values +=
+        crystals_of(making->columns, key->a) * crystals_of(making->columns, key->b);
+}
+
+/* As the shader's. */
+static uint32_t present_bit(const struct lr_columns_stacks *stacks, const struct stack_key *key,
+                            const int32_t modules[2])
+{
+    const int m = stacks->place_of[modules[key->swapped ? 1 : 0]];
+    const int n = stacks->place_of[modules[key->swapped ? 0 : 1]];
+    return (uint32_t)1 << ((m * stacks->count[key->b] + n) & 31);
+}
+
+static void add_member(struct making *making, int64_t pair)
+{
+    const struct lr_columns_stacks *stacks = making->columns->stacks;
+    const int32_t *modules = making->columns->params.lors->pairs[pair];
+    const struct stack_key key = key_of(making->columns, pair);
+    const bool swapped = key.swapped;
+    making->pairs[making->num_pairs - 1].present |= present_bit(stacks, &key, modules);
+    making->members[making->num_members++] =
+        (struct stack_member){.pair = (uint32_t)(making->num_pairs - 1),
+                              .place_a = (uint32_t)stacks->place_of[modules[swapped ? 1 : 0]],
+                              .place_b = (uint32_t)stacks->place_of[modules[swapped ? 0 : 1]],
+                              .swapped = swapped};
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    const struct stack_key *one = a, *other = b;
+    return one->a != other->a ? one->a - other->a : one->b - other->b;
+}
+
+/* Notes the image of a pair; false where it is not there. */
+static bool note_image(struct making *making, int index)
+{
+    const struct lr_columns_stacks *stacks = making->columns->stacks;
+    const int a = stacks->image[making->keys[index].a], b = stacks->image[making->keys[index].b];
+    const struct stack_key key = {a < b ? a : b, a < b ? b : a, a > b};
+    const struct stack_key *found =
+        bsearch(&key, making->keys, (size_t)making->num_pairs, sizeof(key), compare_keys);
+    const int image = found != NULL ? (int)(found - making->keys) : -1;
+    struct stack_pair *pair = &making->pairs[index];
+    pair->image = image >= 0 ? (uint32_t)image : LR_NONE;
+    pair->image_first = image >= 0 ? making->pairs[image].first : 0;
+    pair->image_swapped = key.swapped;
+    return image >= 0;
+}
+
+static bool note_images(struct making *making)
+{
+    bool all = making->columns->stacks->has_half_turn;
+    for (int k = 0; k < making->num_pairs; k++) {
+        making->pairs[k].image = LR_NONE;
+    }
+    for (int k = 0; making->columns->stacks->has_half_turn && k < making->num_pairs; k++) {
+        all = note_image(making, k) && all;
+    }
+    return all;
+}
+
+static struct gl_buffer *upload(const struct making *making, const char *label, const void *data,
+                                int64_t bytes)
+{
+    return gl_buffer_create(
+        making->columns->ctx,
+        &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
+}
+
+lr_status lr_columns_upload_stacks(const struct lr_columns *columns,
+                                   const struct lr_pair_list *list, const int64_t range[2],
+                                   struct lr_stack_buffers *buffers)
+{
+    const int64_t most = range[1] - range[0];
+    const lr_log *log = columns->params.log;
+    struct making making = {.columns = columns};
+    making.pairs = lr_alloc(most, sizeof(*making.pairs), "pairs of stacks", log);
+    making.members = lr_alloc(most, sizeof(*making.members), "pairs of stacks", log);
+    making.keys = lr_alloc(most, sizeof(*making.keys), "pairs of stacks", log);
+    const bool has_memory = making.pairs && making.members && making.keys;
+    for (int64_t k = range[0]; has_memory && k < range[1]; k++) {
+        const struct stack_key key = key_of(columns, list->pairs[k]);
+        if (k == range[0] || !lr_columns_same_stacks(columns, list->pairs[k - 1], list->pairs[k])) {
+            add_stack_pair(&making, &key);
+        }
+        add_member(&making, list->pairs[k]);
+    }
+    buffers->has_half_turn = has_memory && note_images(&making);
+    buffers->num_pairs = making.num_pairs;
+    buffers->num_values = making.num_values;
+    buffers->pairs = upload(&making, "pairs of stacks", making.pairs,
+                            making.num_pairs * (int64_t)sizeof(*making.pairs));
+    buffers->members = upload(&making, "members of stacks", making.members,
+                              making.num_members * (int64_t)sizeof(*making.members));
+    free(making.pairs);
+    free(making.members);
+    free(making.keys);
+    return has_memory && buffers->pairs && buffers->members ? LR_OK : LR_FAILED;
+}

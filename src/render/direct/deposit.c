@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Depositions on the device: events go there in blocks, sums stay until the end, as integers of 64
+ * bits (shaders/common/fixed.glsl), so that they are the same in every run; some views at a time
+ * where one buffer cannot hold all. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "common/bindings.h"
+#include "direct/backend.h"
+#include "gl/pass.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum {
+    BLOCK_EVENTS = 1 << 17,
+    HEAD_WORDS = 2, /* of a buffer of sums: whether it overflowed, and one unused */
+    WORDS = 2,      /* of a sum */
+    NUM_TALLIES = 4,
+    TALLIED_BLOCKS = 1 << 14, /* whose counts fit 32 bits */
+    READ_WORDS = 1 << 22
+};
+
+/* Of the 2^61 that stand for 1: sums go to 2^26, in steps of 2^-37. */
+#define SCALE (1.0 / (1 << 24))
+#define STEP (1.0 / ((double)(1 << 24) * (double)(1 << 13)))
+
+/* As the shader has them. */
+struct device_event {
+    int32_t a, b;
+    float tof_mm, weight;
+};
+struct deposit_pass {
+    double origin_mm[4], voxel_mm[4];
+    int32_t size[4], views[4];
+    float scale;
+    int32_t is_first, unused[2];
+};
+_Static_assert(sizeof(struct deposit_pass) == 112, "the shader's layout");
+
+struct compute_deposit {
+    struct lr_deposit_backend_params params;
+    struct gl_context *ctx;
+    struct gl_program *program;
+    struct gl_buffer *crystals, *borders, *events, *tallies;
+    struct gl_buffer **sums; /* [num_slabs] */
+    int num_slabs, views_per_slab;
+    struct device_event *block; /* [BLOCK_EVENTS] */
+    int64_t filled;             /* of it */
+    int blocks;                 /* whose counts are in tallies */
+    lr_deposit_counts counts;
+};
+
+/* --- creating --- */
+
+static struct gl_buffer *make_buffer(const struct compute_deposit *deposit, const char *label,
+                                     int64_t bytes, const void *data)
+{
+    return gl_buffer_create(deposit->ctx, &(struct gl_buffer_params){
+                                              .label = label, .size_bytes = bytes, .data = data});
+}
+
+static struct gl_buffer *make_crystals(const struct compute_deposit *deposit)
+{
+    const lr_scanner *scanner = deposit->params.scanner;
+    const int64_t count = scanner->num_crystals;
+    double(*centres)[4] = lr_alloc(count, sizeof(*centres), "crystals", deposit->params.log);
+    for (int k = 0; centres != NULL && k < count; k++) {
+        lr_scanner_hit_centre(scanner, k, centres[k]);
+    }
+    struct gl_buffer *buffer =
+        centres ? make_buffer(deposit, "crystals", count * (int64_t)sizeof(*centres), centres)
+                : NULL;
+    free(centres);
+    return buffer;
+}
+
+/* Cosine and sine of the lower borders of azimuths, then of tilts and the end of the last one. */
+static struct gl_buffer *make_borders(const struct compute_deposit *deposit)
+{
+    const lr_view_set *set = &deposit->params.set;
+    const int64_t count = set->azimuths + set->tilts + 1;
+    double(*borders)[2] = lr_alloc(count, sizeof(*borders), "borders", deposit->params.log);
+    for (int k = 0; borders != NULL && k < count; k++) {
+        const int tilt = k - set->azimuths;
+        const double angle_deg = tilt < 0 ? lr_view_set_azimuth_border_deg(set, k)
+                                          : lr_view_set_tilt_border_deg(set, tilt);
+        borders[k][0] = cos(angle_deg * (3.14159265358979323846 / 180.0));
+        borders[k][1] = sin(angle_deg * (3.14159265358979323846 / 180.0));
+    }
+    struct gl_buffer *buffer = borders ? make_buffer(deposit, "borders of views",
+                                                     count * (int64_t)sizeof(*borders), borders)
+                                       : NULL;
+    free(borders);
+    return buffer;
+}
+
+static lr_status make_sums(struct compute_deposit *deposit)
+{
+    const struct gl_limits *limits = gl_context_limits(deposit->ctx);
+    const lr_histo_images *images = deposit->params.images;
+    const int64_t view_bytes = lr_grid_num_voxels(&images->grid) * WORDS * 4;
+    const int64_t room = (limits->max_storage_bytes - HEAD_WORDS * 4) / view_bytes;
+    if (room < 1) {
+        return lr_error(deposit->params.log, LR_FAILED,
+                        "the sums of one view take %lld MiB, and %s has buffers of %lld: take a "
+                        "smaller grid, or backend cpu",
+                        (long long)(view_bytes >> 20), limits->renderer,
+                        (long long)(limits->max_storage_bytes >> 20));
+    }
+    deposit->views_per_slab = room < images->num_views ? (int)room : images->num_views;
+    deposit->num_slabs =
+        (images->num_views + deposit->views_per_slab - 1) / deposit->views_per_slab;
+    deposit->sums =
+        lr_alloc(deposit->num_slabs, sizeof(*deposit->sums), "sums", deposit->params.log);
+    for (int k = 0; deposit->sums != NULL && k < deposit->num_slabs; k++) {
+        const int left = images->num_views - k * deposit->views_per_slab;
+        const int views = left < deposit->views_per_slab ? left : deposit->views_per_slab;
+        deposit->sums[k] =
+            make_buffer(deposit, "sums of views", HEAD_WORDS * 4 + views * view_bytes, NULL);
+        if (deposit->sums[k] == NULL) {
+            return LR_FAILED;
+        }
+    }
+    return deposit->sums != NULL ? LR_OK : LR_FAILED;
+}
+
+static lr_status init(struct compute_deposit *deposit)
+{
+    const struct gl_define trilinear[] = {{.name = "TRILINEAR"}, {0}};
+    deposit->program = gl_program_start(
+        deposit->ctx,
+        &(struct gl_program_params){
+            .compute = "direct/deposit.comp",
+            .defines = deposit->params.rule == LR_DEPOSIT_TRILINEAR ? trilinear : NULL,
+            .label = "DIRECT deposition"});
+    deposit->block =
+        lr_alloc(BLOCK_EVENTS, sizeof(*deposit->block), "a block of events", deposit->params.log);
+    deposit->crystals = make_crystals(deposit);
+    deposit->borders = make_borders(deposit);
+    deposit->events =
+        make_buffer(deposit, "events", BLOCK_EVENTS * (int64_t)sizeof(struct device_event), NULL);
+    deposit->tallies = make_buffer(deposit, "counts of events", NUM_TALLIES * 4, NULL);
+    LR_TRY(make_sums(deposit));
+    return deposit->program && deposit->block && deposit->crystals && deposit->borders &&
+                   deposit->events && deposit->tallies
+               ? LR_OK
+               : LR_FAILED;
+}
+
+static void destroy_resources(struct compute_deposit *deposit)
+{
+    for (int k = 0; deposit->sums != NULL && k < deposit->num_slabs; k++) {
+        gl_buffer_destroy(deposit->sums[k]);
+    }
+    gl_buffer_destroy(deposit->tallies);
+    gl_buffer_destroy(deposit->events);
+    gl_buffer_destroy(deposit->borders);
+    gl_buffer_destroy(deposit->crystals);
+    gl_program_destroy(deposit->program);
+}
+
+static void destroy(void *self)
+{
+    struct compute_deposit *deposit = self;
+    if (deposit->ctx != NULL && gl_context_make_current(deposit->ctx) == LR_OK) {
+        destroy_resources(deposit);
+        gl_context_release(deposit->ctx);
+    }
+    gl_context_destroy(deposit->ctx);
+    free(deposit->sums);
+    free(deposit->block);
+    free(deposit);
+}
+
+/* --- events --- */
+
+static lr_status read_tallies(struct compute_deposit *deposit)
+{
+    uint32_t tallies[NUM_TALLIES];
+    LR_TRY(gl_buffer_read(deposit->tallies, 0, sizeof(tallies), tallies));
+    gl_buffer_clear(deposit->tallies, 0);
+    deposit->blocks = 0;
+    deposit->counts.deposited += tallies[LR_DEPOSIT_TALLY_DONE];
+    deposit->counts.too_tilted += tallies[LR_DEPOSIT_TALLY_TILTED];
+    deposit->counts.outside_grid += tallies[LR_DEPOSIT_TALLY_OUTSIDE];
+    return LR_OK;
+}
+
+static struct deposit_pass describe_pass(const struct compute_deposit *deposit, int slab)
+{
+    const lr_histo_images *images = deposit->params.images;
+    struct deposit_pass pass = {
+        .views = {deposit->params.set.azimuths, deposit->params.set.tilts,
+                  slab * deposit->views_per_slab, deposit->views_per_slab},
+        .scale = (float)SCALE,
+        .is_first = slab == 0,
+    };
+    for (int k = 0; k < 3; k++) {
+        pass.origin_mm[k] = images->grid.origin_mm[k];
+        pass.voxel_mm[k] = images->grid.voxel_mm[k];
+        pass.size[k] = images->grid.size[k];
+    }
+    pass.size[3] = (int32_t)deposit->filled;
+    return pass;
+}
+
+static lr_status run_slab(const struct compute_deposit *deposit, int slab)
+{
+    const struct deposit_pass uniforms = describe_pass(deposit, slab);
+    struct gl_pass pass = {
+        .label = "DIRECT deposition",
+        .program = deposit->program,
+        .uniforms = &uniforms,
+        .uniform_bytes = sizeof(uniforms),
+        .groups = {(int)((deposit->filled + LR_DIRECT_GROUP - 1) / LR_DIRECT_GROUP), 1, 1},
+        .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT,
+    };
+    pass.buffers[LR_BIND_DEPOSIT_EVENTS].buffer = deposit->events;
+    pass.buffers[LR_BIND_DEPOSIT_CRYSTALS].buffer = deposit->crystals;
+    pass.buffers[LR_BIND_DEPOSIT_BORDERS].buffer = deposit->borders;
+    pass.buffers[LR_BIND_DEPOSIT_TALLIES].buffer = deposit->tallies;
+    pass.buffers[LR_BIND_DEPOSIT_SUMS].buffer = deposit->sums[slab];
+    return gl_pass_run(deposit->ctx, &pass);
+}
+
+/* The block, however full. */
+static lr_status send(struct compute_deposit *deposit)
+{
+    if (deposit->filled == 0) {
+        return LR_OK;
+    }
+    LR_TRY(gl_buffer_upload(deposit->events, 0, deposit->filled * (int64_t)sizeof(*deposit->block),
+                            deposit->block));
+    for (int slab = 0; slab < deposit->num_slabs; slab++) {
+        LR_TRY(run_slab(deposit, slab));
+    }
+    deposit->filled = 0;
+    return ++deposit->blocks == TALLIED_BLOCKS ? read_tallies(deposit) : LR_OK;
+}
+
+static lr_status send_current(struct compute_deposit *deposit)
+{
+    LR_TRY(gl_context_make_current(deposit->ctx));
+    const lr_status status = send(deposit);
+    gl_context_release(deposit->ctx);
+    return status;
+}
+
+static lr_status take(void *self, const lr_event *events, int64_t count)
+{
+    struct compute_deposit *deposit = self;
+    for (int64_t k = 0; k < count; k++) {
+        const lr_event *event = &events[k];
+        deposit->block[deposit->filled++] = (struct device_event){
+            event->crystals[0], event->crystals[1], event->tof_mm, event->weight};
+        if (deposit->filled == BLOCK_EVENTS) {
+            LR_TRY(send_current(deposit));
+        }
+    }
+    return LR_OK;
+}
+
+/* --- results --- */
+
+static double sum_of(const uint32_t words[WORDS])
+{
+    const uint64_t bits = words[0] | (uint64_t)words[1] << 32;
+    const bool is_negative = bits >> 63 != 0;
+    const double size = (double)(is_negative ? ~bits + 1 : bits) * STEP;
+    return is_negative ? -size : size;
+}
+
+static lr_status read_slab(struct compute_deposit *deposit, int slab, uint32_t *words)
+{
+    const lr_histo_images *images = deposit->params.images;
+    const int64_t voxels = lr_grid_num_voxels(&images->grid);
+    const int64_t total = deposit->sums[slab]->size_bytes / 4 - HEAD_WORDS;
+    float *values = images->values + slab * deposit->views_per_slab * voxels;
+    LR_TRY(gl_buffer_read(deposit->sums[slab], 0, 4, words));
+    if (words[0] != 0) {
+        return lr_error(deposit->params.log, LR_FAILED,
+                        "a voxel has more than %g counts, which the device cannot sum: take "
+                        "backend cpu",
+                        4 / SCALE);
+    }
+    for (int64_t at = 0; at < total; at += READ_WORDS) {
+        const int64_t left = total - at, count = left < READ_WORDS ? left : READ_WORDS;
+        LR_TRY(gl_buffer_read(deposit->sums[slab], (HEAD_WORDS + at) * 4, count * 4, words));
+        for (int64_t k = 0; k < count; k += WORDS) {
+            const double sum = sum_of(words + k);
+            deposit->counts.weight += sum;
+            values[(at + k) / WORDS] = (float)sum;
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status finish_current(struct compute_deposit *deposit)
+{
+    LR_TRY(send(deposit));
+    LR_TRY(read_tallies(deposit));
+    uint32_t *words = lr_alloc(READ_WORDS, sizeof(*words), "sums of views", deposit->params.log);
+    lr_status status = words != NULL ? LR_OK : LR_FAILED;
+    deposit->counts.weight = 0;
+    for (int slab = 0; status == LR_OK && slab < deposit->num_slabs; slab++) {
+        status = read_slab(deposit, slab, words);
+    }
+    free(words);
+    return status;
+}
+
+static lr_status finish(void *self, lr_deposit_counts *counts)
+{
+    struct compute_deposit *deposit = self;
+    LR_TRY(gl_context_make_current(deposit->ctx));
+    const lr_status status = finish_current(deposit);
+    gl_context_release(deposit->ctx);
+    *counts = deposit->counts;
+    return status;
+}
+
+lr_status lr_deposit_compute_create(const struct lr_deposit_backend_params *params,
+                                    struct lr_deposit_backend *backend)
+{
+    static const struct lr_deposit_backend_fns fns = {
+        .name = "compute", .take = take, .finish = finish, .destroy = destroy};
+    struct compute_deposit *deposit = lr_alloc(1, sizeof(*deposit), "a deposition", params->log);
+    if (deposit == NULL) {
+        return LR_FAILED;
+    }
+    deposit->params = *params;
+    lr_status status = gl_context_open(
+        &(struct gl_context_params){.device = params->device, .log = params->log}, &deposit->ctx);
+    if (status == LR_OK) {
+        status = init(deposit);
+        gl_context_release(deposit->ctx);
+    }
+    if (status != LR_OK) {
+        destroy(deposit);
+        return status;
+    }
+    backend->fns = &fns;
+    backend->self = deposit;
+    snprintf(backend->device, sizeof(backend->device), "%s",
+             gl_context_limits(deposit->ctx)->renderer);
+    return LR_OK;
+}

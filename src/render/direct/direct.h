@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The `compute` backend of the family `direct`: images are 3-D textures with margins
+ * (shaders/direct/direct.glsl), tables are built on the device and kept. */
+#ifndef LR_RENDER_DIRECT_H
+#define LR_RENDER_DIRECT_H
+
+#include "gl/timer.h"
+#include "render/direct/image.h"
+#include "render/direct/tables.h"
+
+struct lr_direct_compute;
+
+/* Measured data of a view (lr_direct_data), without margins. */
+struct lr_direct_view_data {
+    struct lr_direct_image counts, additive, factors;
+};
+
+/* How an image is changed by another (shaders/direct/combine.comp). */
+struct lr_direct_change {
+    int what; /* LR_DIRECT_DO_RAMLA, _EM or _ADD */
+    float lambda;
+    const struct lr_direct_image *by, *sensitivity; /* NULL = none */
+};
+
+/* Another way to work on the images of these passes, with tables of its own: that of CUDA. Images that it works
+ * on are its own until they are given back, or destroyed; OpenGL is refused meanwhile (gl_loan). It
+ * makes the context current itself where it needs it, and so not in every update. */
+struct lr_direct_runner {
+    const char *name;
+    /* Margins that it reaches: quads, columns along x and y. */
+    void (*margins)(const struct lr_direct_shape *shape, int margin[3]);
+    /* The context is current. errors: NULL, logged. */
+    void *(*create)(struct lr_direct_compute *compute);
+    /* lr_direct_run */
+    lr_status (*run)(void *self, bool forward, int view, const struct lr_direct_image *source,
+                     const struct lr_direct_image *target);
+    /* lr_direct_run_task; images, and tables as far as there is room for them, are made ready before the
+     * clock starts. */
+    lr_status (*time)(void *self, const lr_direct_task *task, const struct lr_direct_image *source,
+                      const struct lr_direct_image *target, double *device_seconds);
+    /* Forgets the tables of a task's views, and makes them anew; waits. */
+    lr_status (*tables)(void *self, const lr_direct_task *task, double *device_seconds);
+    /* histo, an estimate, becomes what the view projects back; what: LR_DIRECT_DO_RAMLA, _EM or
+     * _SENSITIVITY (shaders/direct/discrepancy.comp). */
+    lr_status (*discrepancy)(void *self, int what, const struct lr_direct_view_data *data,
+                             const struct lr_direct_image *histo);
+    lr_status (*change)(void *self, const struct lr_direct_change *change,
+                        const struct lr_direct_image *image);
+    /* OpenGL uses the image next. */
+    lr_status (*give_back)(void *self, const struct lr_direct_image *image);
+    /* The clock of updates: laps follow each other; neither end waits. */
+    void (*begin_lap)(void *self);
+    void (*end_lap)(void *self);
+    /* lr_direct_device_attributes; NULL = not known */
+    lr_status (*attributes)(void *self, lr_direct_attributes *attributes);
+    double (*read_laps)(void *self); /* waits; seconds of the device in all since the last read */
+    void (*destroy)(void *self);
+};
+
+struct lr_direct_compute {
+    struct lr_direct_backend_fns fns;
+    const struct lr_direct_runner *runner; /* NULL = the passes */
+    void *runners;                         /* what runner works with */
+    struct lr_direct_backend_params params;
+    struct gl_context *ctx;
+    struct lr_direct_builder builder;
+    struct gl_program *forward, *back;
+    struct lr_direct_layout layout;
+    struct lr_direct_image in, out;        /* of lr_direct_forward and lr_direct_back */
+    struct lr_direct_view_tables *tables;  /* [num_views]; zero = not built, or not kept: a runner
+                                              has its own */
+    struct lr_direct_view_tables borrowed; /* of the view in hand, where it cannot be kept */
+    int borrowed_view;                     /* -1: none */
+    int64_t bytes_kept;
+    bool is_unordered; /* projections need not wait for each other: their results are not used */
+    struct gl_stopwatch *watch;
+    double device_seconds;               /* of the last projection */
+    struct lr_direct_resident *resident; /* what updates work on; NULL until data are loaded */
+};
+
+/* The block of shaders/direct/direct.glsl. */
+struct lr_direct_pass {
+    int32_t grid[4], margin[4], counts[4], extent[4];
+};
+_Static_assert(sizeof(struct lr_direct_pass) == 64, "the shader's layout");
+
+/* grid and margin; margin[3] and counts are 0. */
+struct lr_direct_pass lr_direct_pass_of(const struct lr_direct_compute *compute);
+
+/* Groups that have so many threads, in two dimensions. */
+void lr_direct_groups(int64_t threads, int groups[3]);
+
+/* A program of these passes, with up to two defines of its own (NULL at the end; may be NULL). The
+ * context is current, here and below. */
+struct gl_program *lr_direct_program(const struct lr_direct_compute *compute, const char *name,
+                                     const char *const *defines);
+
+/* Tables of a view, built when they are not there; they live until another view is asked for. */
+const struct lr_direct_view_tables *lr_direct_open_tables(struct lr_direct_compute *compute,
+                                                          int view);
+
+/* Forgets the tables of a view. */
+void lr_direct_drop_tables(struct lr_direct_compute *compute, int view);
+
+/* The backend of that runner, which outlives it. NULL = the passes, as lr_direct_compute_create. */
+lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
+                                        const struct lr_direct_runner *runner,
+                                        struct lr_direct_backend *backend);
+
+/* values: [nz][ny][nx], to or from an image that the runner may have. */
+lr_status lr_direct_put(struct lr_direct_compute *compute, const struct lr_direct_image *image,
+                        const float *values);
+lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image,
+                          float *values);
+
+/* Builds the programs of both projections side by side, and waits for them, so that no clock counts it.
+ * Without this each is built with its first projection. */
+lr_status lr_direct_open_programs(struct lr_direct_compute *compute);
+
+/* target = K source, or K^T source. The two must differ. */
+lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int view,
+                        const struct lr_direct_image *source, const struct lr_direct_image *target);
+
+/* The projections of a task, one after the other into the same target, or in any order where
+ * is_unordered; waits. device_seconds: by the device's clock. */
+lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_task *task,
+                             const struct lr_direct_image *source,
+                             const struct lr_direct_image *target, double *device_seconds);
+
+#endif

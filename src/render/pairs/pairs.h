@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Projections of modules that stand in any way to each other, pair by pair, in exact mode:
+ * docs/method.md, section 9. Back gathers in each voxel and has the same bits in every run; forward
+ * adds to LORs in any order, or in fixed point where `deterministic` asks for it. */
+#ifndef LR_RENDER_PAIRS_H
+#define LR_RENDER_PAIRS_H
+
+#include "gl/pass.h"
+#include "gl/timer.h"
+#include "operator/backend.h"
+#include "render/columns/columns.h"
+
+enum lr_pairs_program {
+    LR_PAIRS_FORWARD = 0,
+    LR_PAIRS_BACK,
+    LR_PAIRS_ROWS,       /* elements of the grid's points */
+    LR_PAIRS_POINT_ROWS, /* and of points anywhere */
+    LR_NUM_PAIRS_PROGRAMS
+};
+
+struct lr_pairs {
+    struct lr_backend_params params;
+    struct gl_context *ctx; /* the backend's */
+    bool may_be_near;       /* whether a crystal may be too large for the expansion as a whole */
+    bool meets_horizon;     /* whether part of a module may lie level with a point, or behind it, as
+                               seen from the plane of the module it is projected onto */
+    bool has_masks;         /* whether some pair has LORs out of coincidence */
+    int64_t max_window;     /* values */
+    struct gl_buffer *modules, *mask_entries, *mask_words;
+    struct gl_buffer *image; /* in the grid's order: input or output */
+    struct gl_buffer *state;
+    struct gl_program *programs[LR_NUM_PAIRS_PROGRAMS]; /* made when first asked for */
+    struct gl_timer *timer;
+    double device_seconds; /* of the last projection */
+};
+
+/* Whether pairs can project, where no module hides another and nothing lies along lines. */
+bool lr_pairs_serve(const struct lr_backend_params *params);
+
+/* errors: NULL, logged. The context is current, here and below. */
+struct lr_pairs *lr_pairs_create(struct gl_context *ctx, const struct lr_backend_params *params,
+                                 int64_t max_window);
+void lr_pairs_destroy(struct lr_pairs *pairs); /* NULL is allowed */
+
+/* As the backend's, of the pairs of a list. data: on the host or at the backend's place; NULL in back: every
+ * value is 1. image: on the host; NULL: it is in pairs->image, and stays there; not in forward with `deterministic`. */
+lr_status lr_pairs_forward(struct lr_pairs *pairs, const struct lr_pair_list *list,
+                           const float *image, lr_vector *data);
+lr_status lr_pairs_back(struct lr_pairs *pairs, const struct lr_pair_list *list,
+                        const lr_vector *data, float *image);
+
+/* For what else runs such passes (render/pairs/rows.h). A program is made when first asked for;
+ * errors: NULL, logged. */
+struct gl_program *lr_pairs_program(struct lr_pairs *pairs, enum lr_pairs_program which);
+
+/* Puts modules and masks into a pass. */
+void lr_pairs_bind_scene(const struct lr_pairs *pairs, struct gl_pass *pass);
+
+/* Rows of crystals that a thread may visit of any one pair in one dispatch; *height: of those there
+ * are at most. */
+int lr_pairs_rows_at_once(const struct lr_pairs *pairs, int *height);
+
+/* errors: LR_FAILED, logged, where the device ended a thread before it was done. */
+lr_status lr_pairs_check_finished(const struct lr_pairs *pairs);
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "render/raster/forward.h"
+
+#include "base/log.h"
+#include "common/bindings.h"
+
+/* The block of shaders/raster/scatter.vert. */
+struct scatter_pass {
+    int32_t tile_size[2];
+    int32_t lors_size[2];
+    uint32_t num_lors;
+    uint32_t unused[3];
+};
+_Static_assert(sizeof(struct scatter_pass) == 32, "the shaders' layout");
+
+/* Rows are short enough that a window's last one wastes little. */
+enum { LOR_TEXTURE_WIDTH = 4096 };
+
+struct lr_lor_texture lr_lor_texture_create(struct gl_context *ctx, int64_t num_lors)
+{
+    const int64_t height = (num_lors + LOR_TEXTURE_WIDTH - 1) / LOR_TEXTURE_WIDTH;
+    struct gl_target *target = gl_target_create(ctx, &(struct gl_target_params){
+                                                         .label = "LOR values",
+                                                         .width = LOR_TEXTURE_WIDTH,
+                                                         .height = height > 0 ? (int)height : 1,
+                                                         .colour_formats = {GL_R32F},
+                                                     });
+    return (struct lr_lor_texture){.target = target, .num_lors = num_lors};
+}
+
+void lr_lor_texture_destroy(struct lr_lor_texture *lors)
+{
+    gl_target_destroy(lors->target);
+    *lors = (struct lr_lor_texture){0};
+}
+
+int64_t lr_lor_texture_capacity(const struct gl_context *ctx, int64_t bytes)
+{
+    int64_t rows = gl_context_limits(ctx)->max_texture_size;
+    const int64_t row_bytes = LOR_TEXTURE_WIDTH * (int64_t)sizeof(float);
+    if (bytes > 0 && bytes / row_bytes < rows) {
+        rows = bytes / row_bytes;
+    }
+    return (rows > 0 ? rows : 1) * LOR_TEXTURE_WIDTH;
+}
+
+/* The part of the texture that full rows fill, and the part row after them. */
+static void split_rows(const struct lr_lor_texture *lors, struct gl_box *full, struct gl_box *rest)
+{
+    const int rows = (int)(lors->num_lors / LOR_TEXTURE_WIDTH);
+    *full = (struct gl_box){.width = LOR_TEXTURE_WIDTH, .height = rows};
+    *rest =
+        (struct gl_box){.y = rows, .width = (int)(lors->num_lors % LOR_TEXTURE_WIDTH), .height = 1};
+}
+
+lr_status lr_lor_texture_upload(struct lr_lor_texture *lors, const float *values)
+{
+    struct gl_box full, rest;
+    split_rows(lors, &full, &rest);
+    if (full.height > 0) {
+        LR_TRY(gl_texture_upload_rect(lors->target->colours[0], &full, values));
+    }
+    return rest.width == 0
+               ? LR_OK
+               : gl_texture_upload_rect(lors->target->colours[0], &rest,
+                                        values + (int64_t)full.height * LOR_TEXTURE_WIDTH);
+}
+
+lr_status lr_lor_texture_read(const struct lr_lor_texture *lors, float *values)
+{
+    struct gl_box full, rest;
+    split_rows(lors, &full, &rest);
+    if (full.height > 0) {
+        LR_TRY(gl_texture_read(lors->target->colours[0], &full, values));
+    }
+    return rest.width == 0 ? LR_OK
+                           : gl_texture_read(lors->target->colours[0], &rest,
+                                             values + (int64_t)full.height * LOR_TEXTURE_WIDTH);
+}
+
+lr_status lr_scatter_init(struct lr_scatter *scatter, struct lr_scene *scene,
+                          const struct lr_plan *plan)
+{
+    struct lr_rays_define rays;
+    lr_rays_define_init(&rays, plan->rays);
+    *scatter = (struct lr_scatter){.scene = scene, .plan = plan};
+    scatter->program = gl_program_start(scene->ctx, &(struct gl_program_params){
+                                                        .vertex = "raster/scatter.vert",
+                                                        .fragment = "raster/value.frag",
+                                                        .defines = rays.defines,
+                                                        .label = "scatter to LORs",
+                                                    });
+    return scatter->program ? LR_OK : LR_FAILED;
+}
+
+void lr_scatter_finish(struct lr_scatter *scatter)
+{
+    gl_program_destroy(scatter->program);
+    *scatter = (struct lr_scatter){0};
+}
+
+lr_status lr_scatter_run(struct lr_scatter *scatter, const struct lr_correspondence *images,
+                         const struct lr_batch *batch, struct lr_lor_texture *lors)
+{
+    const int *tile = scatter->plan->tile;
+    const struct scatter_pass uniforms = {
+        .tile_size = {tile[0], tile[1]},
+        .lors_size = {lors->target->size[0], lors->target->size[1]},
+        .num_lors = (uint32_t)lors->num_lors,
+    };
+    struct gl_pass pass = {
+        .label = "scatter to LORs",
+        .program = scatter->program,
+        .uniforms = &uniforms,
+        .uniform_bytes = sizeof(uniforms),
+        .target = lors->target,
+        .blending = GL_BLENDING_ADD,
+        .primitive = GL_POINTS,
+        .vertices = tile[0] * tile[1],
+        .instances = batch->num_images,
+    };
+    lr_scene_bind(scatter->scene, &pass);
+    pass.buffers[LR_BIND_IMAGES].buffer = images->images;
+    pass.textures[LR_UNIT_CORRESPONDENCE] = images->atlas->colours[0];
+    return gl_pass_run(scatter->scene->ctx, &pass);
+}

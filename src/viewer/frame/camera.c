@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "viewer/frame/camera.h"
+
+#include <cglm/cglm.h>
+#include <math.h>
+#include <string.h>
+
+static const double view_deg = 30.0; /* of the picture's height */
+static const double degree = 0.017453292519943295;
+
+void camera_fit(struct camera *camera, double reach_mm, double aspect)
+{
+    const double narrow = aspect < 1.0 ? aspect : 1.0;
+    *camera = (struct camera){.distance_mm = 1.08 * reach_mm /
+                                             sin(atan(narrow * tan(0.5 * view_deg * degree))),
+                              .turn_deg = -60.0,
+                              .height_deg = 20.0,
+                              .reach_mm = reach_mm};
+}
+
+void camera_orbit(struct camera *camera, double right, double down)
+{
+    camera->turn_deg = remainder(camera->turn_deg - 180.0 * right, 360.0);
+    camera->height_deg = fmin(fmax(camera->height_deg + 180.0 * down, -89.9), 89.9);
+}
+
+void camera_pan(struct camera *camera, double right, double down)
+{
+    struct camera_view view;
+    camera_view(camera, 1.0, &view);
+    const double size_mm = 2.0 * view.tangent * camera->distance_mm;
+    for (int k = 0; k < 3; k++) {
+        camera->at_mm[k] += size_mm * (down * (double)view.up[k] - right * (double)view.right[k]);
+        camera->at_mm[k] =
+            fmin(fmax(camera->at_mm[k], -10.0 * camera->reach_mm), 10.0 * camera->reach_mm);
+    }
+}
+
+void camera_zoom(struct camera *camera, double steps)
+{
+    const double distance = camera->distance_mm * pow(0.9, steps);
+    camera->distance_mm = fmin(fmax(distance, 0.02 * camera->reach_mm), 40.0 * camera->reach_mm);
+}
+
+void camera_along(struct camera *camera, int axis)
+{
+    camera->turn_deg = axis == 0 ? 0.0 : -90.0;
+    camera->height_deg = axis == 2 ? 89.9 : 0.0;
+}
+
+void camera_view(const struct camera *camera, double aspect, struct camera_view *view)
+{
+    const double turn = degree * camera->turn_deg, height = degree * camera->height_deg;
+    const double way[3] = {cos(height) * cos(turn), cos(height) * sin(turn), sin(height)};
+    vec3 eye, at, up = {0.0f, 0.0f, 1.0f};
+    mat4 world, clip, both;
+    for (int k = 0; k < 3; k++) {
+        at[k] = (float)camera->at_mm[k];
+        eye[k] = (float)(camera->at_mm[k] + camera->distance_mm * way[k]);
+    }
+    glm_lookat(eye, at, up, world);
+    const double far = camera->distance_mm + 12.0 * camera->reach_mm;
+    const double near = fmax(camera->distance_mm - 4.0 * camera->reach_mm, 2e-4 * far);
+    glm_perspective((float)(view_deg * degree), (float)aspect, (float)near, (float)far, clip);
+    glm_mat4_mul(clip, world, both);
+    memcpy(view->clip_of_world, both, sizeof(view->clip_of_world));
+    for (int k = 0; k < 3; k++) {
+        view->eye_mm[k] = eye[k];
+        view->right[k] = world[k][0];
+        view->up[k] = world[k][1];
+        view->forward[k] = -world[k][2];
+    }
+    view->tangent = tan(0.5 * view_deg * degree);
+    view->aspect = aspect;
+}
+
+void camera_ray(const struct camera_view *view, const double place[2], double direction[3])
+{
+    const double x = (2.0 * place[0] - 1.0) * view->tangent * view->aspect;
+    const double y = (1.0 - 2.0 * place[1]) * view->tangent;
+    for (int k = 0; k < 3; k++) {
+        direction[k] =
+            (double)view->forward[k] + x * (double)view->right[k] + y * (double)view->up[k];
+    }
+}
+
+bool camera_project(const struct camera_view *view, const double point_mm[3], double place[2])
+{
+    double right = 0.0, up = 0.0, depth = 0.0;
+    for (int k = 0; k < 3; k++) {
+        const double way = point_mm[k] - (double)view->eye_mm[k];
+        right += way * (double)view->right[k];
+        up += way * (double)view->up[k];
+        depth += way * (double)view->forward[k];
+    }
+    if (depth <= 0.0) {
+        return false;
+    }
+    place[0] = 0.5 + 0.5 * right / (depth * view->tangent * view->aspect);
+    place[1] = 0.5 - 0.5 * up / (depth * view->tangent);
+    return true;
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "base/log.h"
+#include "base/mem.h"
+#include "viewer/frame/draw_private.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Uploaded in a frame: 32 MiB. */
+enum { PIECE_VOXELS = 1 << 23 };
+
+static const uint32_t plain_colour = 0x6f8fafff;
+
+/* --- making --- */
+
+static struct gl_texture *make_map(struct gl_context *ctx, lr_colour_map map)
+{
+    uint8_t texels[256][4];
+    struct gl_texture *texture = gl_texture_create(
+        ctx,
+        &(struct gl_texture_params){
+            .label = "colour map", .format = GL_RGBA8, .width = 256, .height = 1, .linear = true});
+    for (int k = 0; k < 256; k++) {
+        const lr_colour colour = lr_colour_of(map, k / 255.0);
+        memcpy(texels[k], (uint8_t[4]){colour.r, colour.g, colour.b, 255}, 4);
+    }
+    if (texture != NULL && gl_texture_upload(texture, texels) != LR_OK) {
+        gl_texture_destroy(texture);
+        return NULL;
+    }
+    return texture;
+}
+
+static bool make_programs(struct draw *draw)
+{
+    static const struct gl_define flat[] = {{"FLAT", NULL}, {0}};
+    static const struct gl_program_params programs[DRAW_NUM_PROGRAMS] = {
+        [DRAW_CRYSTALS] = {.vertex = "viewer/view_crystals.vert",
+                           .fragment = "viewer/view_crystals.frag",
+                           .label = "crystals"},
+        [DRAW_BOXES] = {.vertex = "viewer/view_boxes.vert",
+                        .fragment = "viewer/view_flat.frag",
+                        .label = "modules"},
+        [DRAW_LINES] = {.vertex = "viewer/view_lines.vert",
+                        .fragment = "viewer/view_lines.frag",
+                        .label = "lines"},
+        [DRAW_SLICE] = {.vertex = "viewer/view_slice.vert",
+                        .fragment = "viewer/view_slice.frag",
+                        .label = "slice"},
+        [DRAW_FLAT_SLICE] = {.vertex = "viewer/view_slice.vert",
+                             .fragment = "viewer/view_slice.frag",
+                             .defines = flat,
+                             .label = "slice on a panel"},
+        [DRAW_VOLUME] = {.vertex = "viewer/view_volume.vert",
+                         .fragment = "viewer/view_volume.frag",
+                         .label = "volume"},
+    };
+    bool good = true;
+    for (int k = 0; k < DRAW_NUM_PROGRAMS && good; k++) {
+        draw->programs[k] = gl_program_start(draw->ctx, &programs[k]);
+        good = draw->programs[k] != NULL;
+    }
+    return good;
+}
+
+struct draw *draw_create(struct gl_context *ctx)
+{
+    struct draw *draw = lr_alloc(1, sizeof(*draw), "a scene", gl_context_log(ctx));
+    if (draw == NULL) {
+        return NULL;
+    }
+    draw->ctx = ctx;
+    draw->nothing = gl_texture_create(ctx, &(struct gl_texture_params){.label = "no image",
+                                                                       .target = GL_TEXTURE_3D,
+                                                                       .format = GL_R32F,
+                                                                       .width = 1,
+                                                                       .height = 1,
+                                                                       .depth = 1});
+    bool good = draw->nothing != NULL && make_programs(draw);
+    for (int k = 0; k < DRAW_NUM_MAPS && good; k++) {
+        draw->maps[k] = make_map(ctx, (lr_colour_map)k);
+        good = draw->maps[k] != NULL;
+    }
+    if (!good) {
+        draw_destroy(draw);
+        return NULL;
+    }
+    return draw;
+}
+
+static void forget_scanner(struct draw *draw)
+{
+    struct gl_buffer **buffers[] = {&draw->modules, &draw->colours, &draw->values};
+    for (size_t k = 0; k < sizeof(buffers) / sizeof(buffers[0]); k++) {
+        gl_buffer_destroy(*buffers[k]);
+        *buffers[k] = NULL;
+    }
+    draw->num_modules = draw->num_crystals = 0;
+    draw->crystals_largest = 0.0;
+}
+
+static void forget_image(struct draw *draw, enum draw_image which)
+{
+    if (!draw->is_lent[which]) {
+        gl_texture_destroy(draw->images[which]);
+    }
+    gl_texture_destroy(draw->coming[which].texture);
+    draw->coming[which] = (struct draw_coming){0};
+    draw->images[which] = NULL;
+    draw->is_lent[which] = false;
+}
+
+void draw_destroy(struct draw *draw)
+{
+    if (draw == NULL) {
+        return;
+    }
+    forget_scanner(draw);
+    for (int k = 0; k < DRAW_NUM_PROGRAMS; k++) {
+        gl_program_destroy(draw->programs[k]);
+    }
+    for (int k = 0; k < DRAW_NUM_MAPS; k++) {
+        gl_texture_destroy(draw->maps[k]);
+    }
+    for (int k = 0; k < DRAW_NUM_IMAGES; k++) {
+        forget_image(draw, (enum draw_image)k);
+    }
+    for (int k = 0; k < DRAW_NUM_LINES; k++) {
+        gl_buffer_destroy(draw->lines[k]);
+    }
+    gl_texture_destroy(draw->nothing);
+    free(draw);
+}
+
+/* --- the scanner --- */
+
+/* As viewer/view_modules.glsl reads it. */
+struct module_words {
+    float centre[4], u[4], v[4], normal[4], face[4];
+};
+
+static struct module_words words_of(const lr_module *module, int first_crystal)
+{
+    struct module_words words = {
+        .centre = {[3] = (float)module->crystals[0]},
+        .u = {[3] = (float)module->pitch_mm[0]},
+        .v = {[3] = (float)module->pitch_mm[1]},
+        .normal = {[3] = (float)first_crystal},
+        .face = {(float)module->face_mm[0], (float)module->face_mm[1], (float)module->depth_mm,
+                 (float)module->crystals[1]},
+    };
+    for (int k = 0; k < 3; k++) {
+        words.centre[k] = (float)module->centre_mm[k];
+        words.u[k] = (float)module->u[k];
+        words.v[k] = (float)module->v[k];
+        words.normal[k] = (float)module->normal[k];
+    }
+    return words;
+}
+
+static struct gl_buffer *make_buffer(struct draw *draw, const char *label, int64_t bytes,
+                                     const void *data)
+{
+    return gl_buffer_create(
+        draw->ctx, &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .data = data});
+}
+
+static void load_scanner(struct draw *draw, const lr_scanner *scanner, struct module_words *modules)
+{
+    for (int m = 0; m < scanner->num_modules; m++) {
+        modules[m] = words_of(&scanner->modules[m], scanner->first_crystal[m]);
+    }
+    draw->modules =
+        make_buffer(draw, "modules", scanner->num_modules * (int64_t)sizeof(*modules), modules);
+    draw->colours =
+        make_buffer(draw, "colours of modules", 4 * (int64_t)scanner->num_modules, NULL);
+    draw->values =
+        make_buffer(draw, "values of crystals", 4 * (int64_t)scanner->num_crystals, NULL);
+}
+
+lr_status draw_set_scanner(struct draw *draw, const lr_scanner *scanner)
+{
+    forget_scanner(draw);
+    if (scanner == NULL) {
+        return LR_OK;
+    }
+    const lr_log *log = gl_context_log(draw->ctx);
+    struct module_words *modules =
+        lr_alloc(scanner->num_modules, sizeof(*modules), "modules to draw", log);
+    if (modules != NULL) {
+        load_scanner(draw, scanner, modules);
+    }
+    free(modules);
+    if (draw->modules == NULL || draw->colours == NULL || draw->values == NULL) {
+        forget_scanner(draw);
+        return LR_FAILED;
+    }
+    draw->num_modules = scanner->num_modules;
+    draw->num_crystals = scanner->num_crystals;
+    gl_buffer_clear(draw->colours, plain_colour);
+    return draw_set_crystal_values(draw, NULL, 0.0);
+}
+
+lr_status draw_set_module_colours(struct draw *draw, const uint32_t *colours)
+{
+    return draw->colours != NULL
+               ? gl_buffer_upload(draw->colours, 0, 4 * (int64_t)draw->num_modules, colours)
+               : LR_OK;
+}
+
+double draw_get_crystals_largest(const struct draw *draw)
+{
+    return draw->crystals_largest;
+}
+
+lr_status draw_set_crystal_values(struct draw *draw, const float *values, double largest)
+{
+    const float none = -1.0f;
+    uint32_t word;
+    draw->crystals_largest = values != NULL && draw->values != NULL ? largest : 0.0;
+    if (draw->values == NULL) {
+        return LR_OK;
+    }
+    if (values != NULL) {
+        return gl_buffer_upload(draw->values, 0, 4 * (int64_t)draw->num_crystals, values);
+    }
+    memcpy(&word, &none, sizeof(word));
+    gl_buffer_clear(draw->values, word);
+    return LR_OK;
+}
+
+/* --- images --- */
+
+static struct gl_texture *make_texture(struct draw *draw, enum draw_image which,
+                                       const lr_grid *grid)
+{
+    static const char *const labels[] = {"image",          "mu-map", "tube",       "sensitivity",
+                                         "reconstruction", "kernel", "histo-image"};
+    return gl_texture_create(draw->ctx, &(struct gl_texture_params){.label = labels[which],
+                                                                    .target = GL_TEXTURE_3D,
+                                                                    .format = GL_R32F,
+                                                                    .width = grid->size[0],
+                                                                    .height = grid->size[1],
+                                                                    .depth = grid->size[2],
+                                                                    .is_unset = true,
+                                                                    .zero_outside = true});
+}
+
+static lr_status make_image(struct draw *draw, enum draw_image which, const lr_grid *grid)
+{
+    const struct gl_texture *old = draw->images[which];
+    const int *size = grid->size;
+    draw->grids[which] = *grid;
+    if (old != NULL && !draw->is_lent[which] && old->size[0] == size[0] &&
+        old->size[1] == size[1] && old->size[2] == size[2]) {
+        return LR_OK;
+    }
+    forget_image(draw, which);
+    draw->images[which] = make_texture(draw, which, grid);
+    return draw->images[which] != NULL ? LR_OK : LR_FAILED;
+}
+
+lr_status draw_set_image(struct draw *draw, enum draw_image which, const lr_image *image)
+{
+    if (image == NULL) {
+        forget_image(draw, which);
+        return LR_OK;
+    }
+    LR_TRY(make_image(draw, which, &image->grid));
+    draw->highest[which] = 0.0f;
+    for (int64_t v = 0; v < lr_grid_num_voxels(&image->grid); v++) {
+        draw->highest[which] = fmaxf(draw->highest[which], image->values[v]);
+    }
+    return gl_texture_upload(draw->images[which], image->values);
+}
+
+/* --- large images --- */
+
+/* Whole slices, at least one. */
+static lr_status upload_piece(struct draw *draw, enum draw_image which)
+{
+    struct draw_coming *coming = &draw->coming[which];
+    const int *size = coming->image->grid.size;
+    const int64_t slice = (int64_t)size[0] * size[1], fitting = PIECE_VOXELS / slice;
+    const int left = size[2] - coming->num_slices;
+    const int count = fitting < 1 ? 1 : fitting < left ? (int)fitting : left;
+    const struct gl_box box = {0, 0, coming->num_slices, size[0], size[1], count};
+    LR_TRY(gl_texture_upload_rect(coming->texture, &box,
+                                  coming->image->values + coming->num_slices * slice));
+    coming->num_slices += count;
+    if (coming->num_slices == size[2]) {
+        draw->images[which] = coming->texture;
+        *coming = (struct draw_coming){0};
+    }
+    return LR_OK;
+}
+
+lr_status draw_begin_image(struct draw *draw, enum draw_image which, const lr_image *image,
+                           double largest)
+{
+    forget_image(draw, which);
+    struct gl_texture *texture = make_texture(draw, which, &image->grid);
+    if (texture == NULL) {
+        return LR_FAILED;
+    }
+    draw->coming[which] = (struct draw_coming){.texture = texture, .image = image};
+    draw->grids[which] = image->grid;
+    draw->highest[which] = (float)largest;
+    return upload_piece(draw, which);
+}
+
+bool draw_has_image(const struct draw *draw, enum draw_image which)
+{
+    return draw->images[which] != NULL || draw->coming[which].texture != NULL;
+}
+
+bool draw_is_busy(const struct draw *draw)
+{
+    bool is_busy = false;
+    for (int k = 0; k < DRAW_NUM_IMAGES; k++) {
+        is_busy = is_busy || draw->coming[k].texture != NULL;
+    }
+    return is_busy;
+}
+
+bool draw_advance(struct draw *draw)
+{
+    for (int k = 0; k < DRAW_NUM_IMAGES; k++) {
+        if (draw->coming[k].texture == NULL) {
+            continue;
+        }
+        if (upload_piece(draw, (enum draw_image)k) != LR_OK) {
+            forget_image(draw, (enum draw_image)k);
+        }
+        break; /* one piece a frame */
+    }
+    return draw_is_busy(draw);
+}
+
+void draw_lend_image(struct draw *draw, enum draw_image which, struct gl_texture *texture,
+                     const lr_grid *grid, double highest)
+{
+    forget_image(draw, which);
+    draw->images[which] = texture;
+    draw->is_lent[which] = texture != NULL;
+    draw->grids[which] = *grid;
+    draw->highest[which] = (float)highest;
+}
+
+const struct gl_texture *draw_get_image(const struct draw *draw, enum draw_image which)
+{
+    return draw->images[which];
+}
+
+const lr_grid *draw_get_grid(const struct draw *draw, enum draw_image which)
+{
+    return draw_has_image(draw, which) ? &draw->grids[which] : NULL;
+}
+
+double draw_get_voxel(const struct draw *draw, enum draw_image which, const int voxel[3])
+{
+    const struct gl_texture *texture = draw->images[which];
+    const struct gl_box box = {voxel[0], voxel[1], voxel[2], 1, 1, 1};
+    float value = NAN;
+    for (int k = 0; texture != NULL && k < 3; k++) {
+        if (voxel[k] < 0 || voxel[k] >= draw->grids[which].size[k]) {
+            return NAN;
+        }
+    }
+    return texture != NULL && gl_texture_read(texture, &box, &value) == LR_OK ? (double)value : NAN;
+}
+
+/* --- lines --- */
+
+lr_status draw_set_lines(struct draw *draw, enum draw_lines which, const struct draw_line *lines,
+                         int count)
+{
+    gl_buffer_destroy(draw->lines[which]);
+    draw->lines[which] = NULL;
+    draw->num_lines[which] = 0;
+    if (count == 0) {
+        return LR_OK;
+    }
+    draw->lines[which] = make_buffer(draw, "lines", count * (int64_t)sizeof(*lines), lines);
+    if (draw->lines[which] == NULL) {
+        return LR_FAILED;
+    }
+    draw->num_lines[which] = count;
+    return LR_OK;
+}

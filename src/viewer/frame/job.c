@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "viewer/frame/job.h"
+
+#include "base/log.h"
+
+#include <stdio.h>
+
+void job_init(struct job *job)
+{
+    *job = (struct job){0};
+    pthread_mutex_init(&job->mutex, NULL);
+}
+
+/* --- on the job's thread --- */
+
+static void write_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    struct job *job = user;
+    struct job_report *report = &job->report;
+    pthread_mutex_lock(&job->mutex);
+    if (level == LR_LOG_ERROR) {
+        job->reason = status;
+        snprintf(report->error, sizeof(report->error), "%s", sentence);
+    } else if (level == LR_LOG_WARNING) {
+        if (report->num_warnings < JOB_WARNINGS) {
+            snprintf(report->warnings[report->num_warnings], JOB_SENTENCE, "%s", sentence);
+        }
+        report->num_warnings++;
+    }
+    pthread_mutex_unlock(&job->mutex);
+}
+
+static bool note_progress(void *user, const char *what, double done, double total)
+{
+    struct job *job = user;
+    pthread_mutex_lock(&job->mutex);
+    const bool goes_on = !job->is_cancelled;
+    snprintf(job->report.doing, sizeof(job->report.doing), "%s", what);
+    job->report.share = total > 0 ? done / total : 0;
+    pthread_mutex_unlock(&job->mutex);
+    return goes_on;
+}
+
+/* Work that was asked to stop may have ended before it noticed: then it is done. */
+static enum job_state end_state(lr_status status)
+{
+    return status == LR_OK ? JOB_DONE : status == LR_CANCELLED ? JOB_CANCELLED : JOB_FAILED;
+}
+
+static void *run_job(void *user)
+{
+    struct job *job = user;
+    const lr_log log = {write_sentence, job};
+    const lr_progress progress = {note_progress, job};
+    const lr_status status = job->params.run(job->params.user, &log, &progress);
+    pthread_mutex_lock(&job->mutex);
+    /* constructors give NULL, and say why in the log only */
+    job->report.status = status == LR_FAILED && job->reason != LR_OK ? job->reason : status;
+    job->report.state = end_state(status);
+    job->report.share = status == LR_OK ? 1 : job->report.share;
+    job->has_ended = true;
+    pthread_mutex_unlock(&job->mutex);
+    return NULL;
+}
+
+/* --- on the window's thread --- */
+
+/* A thread that has ended is joined at once, without waiting. */
+static void join(struct job *job)
+{
+    if (job->needs_join) {
+        pthread_join(job->thread, NULL);
+        job->needs_join = false;
+    }
+}
+
+lr_status job_start(struct job *job, const struct job_params *params)
+{
+    if (job_poll(job) == JOB_RUNNING) {
+        return LR_USAGE;
+    }
+    job->params = *params;
+    job->report = (struct job_report){.state = JOB_RUNNING};
+    snprintf(job->report.doing, sizeof(job->report.doing), "%s", params->what ? params->what : "");
+    job->is_cancelled = job->has_ended = false;
+    job->reason = LR_OK;
+    job->params.what = NULL; /* may be gone before the job ends */
+    if (pthread_create(&job->thread, NULL, run_job, job) != 0) {
+        job->report.state = JOB_FAILED;
+        job->report.status = LR_FAILED;
+        snprintf(job->report.error, JOB_SENTENCE,
+                 "the system has no thread left for %s: close other programs and try again",
+                 job->report.doing[0] != '\0' ? job->report.doing : "this");
+        return LR_FAILED;
+    }
+    job->needs_join = true;
+    return LR_OK;
+}
+
+enum job_state job_poll(struct job *job)
+{
+    pthread_mutex_lock(&job->mutex);
+    const enum job_state state = job->report.state;
+    const bool has_ended = job->has_ended;
+    pthread_mutex_unlock(&job->mutex);
+    if (has_ended) {
+        join(job);
+    }
+    return state;
+}
+
+void job_get_report(struct job *job, struct job_report *report)
+{
+    pthread_mutex_lock(&job->mutex);
+    *report = job->report;
+    pthread_mutex_unlock(&job->mutex);
+}
+
+void job_cancel(struct job *job)
+{
+    pthread_mutex_lock(&job->mutex);
+    job->is_cancelled = true;
+    pthread_mutex_unlock(&job->mutex);
+}
+
+enum job_state job_wait(struct job *job)
+{
+    join(job);
+    return job_poll(job);
+}
+
+void job_finish(struct job *job)
+{
+    job_cancel(job);
+    join(job);
+    pthread_mutex_destroy(&job->mutex);
+}

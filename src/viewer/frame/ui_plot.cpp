@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Pictures, curves, colour bars, and what is told of them at the mouse.
+#include "viewer/frame/place.h"
+#include "viewer/frame/ticks.h"
+#include "viewer/frame/ui.h"
+#include "viewer/frame/ui_private.h"
+
+#include <cfloat>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+#include <initializer_list>
+
+static ImVec2 image_corner, image_size; // of the picture last shown
+
+// --- at the mouse ---
+
+void ui_show_tip(const struct ui_tip *tip, const char *text)
+{
+    const float wrap = 440.0f * ui_scale;
+    const ImVec2 letters = ImGui::CalcTextSize(text, nullptr, false, wrap);
+    const ImVec2 padding = ImGui::GetStyle().WindowPadding;
+    const double size[2] = {(double)(letters.x + 2.0f * padding.x),
+                            (double)(letters.y + 2.0f * padding.y)};
+    const ImVec2 display = ImGui::GetIO().DisplaySize;
+    const double screen[2] = {(double)display.x, (double)display.y};
+    double at[2];
+    for (const ImVec2 *kept : {tip->large, tip->small}) {
+        const struct place_box box = {{(double)kept[0].x, (double)kept[0].y},
+                                      {(double)kept[1].x, (double)kept[1].y}};
+        if (place_beside(&box, size, screen, at)) {
+            break;
+        }
+    }
+    ImGui::SetNextWindowPos(ImVec2((float)at[0], (float)at[1]));
+    ImGui::BeginTooltip();
+    ImGui::PushTextWrapPos(padding.x + wrap);
+    ImGui::TextUnformatted(text);
+    ImGui::PopTextWrapPos();
+    ImGui::EndTooltip();
+}
+
+static ImVec2 on_image(const double at[2])
+{
+    return ImVec2(image_corner.x + (float)at[0] * image_size.x,
+                  image_corner.y + (float)at[1] * image_size.y);
+}
+
+void ui_tooltip(const struct ui_part *part, const char *format, ...)
+{
+    char text[1024];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(text, sizeof(text), format, list);
+    va_end(list);
+    const ImVec2 a = on_image(part->from), b = on_image(part->to);
+    const struct ui_tip tip = {
+        {image_corner, ImVec2(image_corner.x + image_size.x, image_corner.y + image_size.y)},
+        {ImVec2(fminf(a.x, b.x), fminf(a.y, b.y)), ImVec2(fmaxf(a.x, b.x), fmaxf(a.y, b.y))}};
+    ui_show_tip(&tip, text);
+}
+
+// --- pictures ---
+
+struct ui_touch ui_image(const char *label, const struct ui_image *image)
+{
+    const ImVec2 corner = ImGui::GetCursorScreenPos(), size = ui_pixels(image->size);
+    const float top = image->is_top_down ? 0.0f : 1.0f;
+    ImGui::InvisibleButton(label,
+                           ImVec2(size.x > 1.0f ? size.x : 1.0f, size.y > 1.0f ? size.y : 1.0f));
+    ImGui::GetWindowDrawList()->AddImage((ImTextureID) const_cast<gl_texture *>(image->texture),
+                                         corner, ImVec2(corner.x + size.x, corner.y + size.y),
+                                         ImVec2(0.0f, top), ImVec2(1.0f, 1.0f - top));
+    image_corner = corner;
+    image_size = size;
+    const ImGuiIO &io = ImGui::GetIO();
+    struct ui_touch touch = {};
+    touch.is_over = ImGui::IsItemHovered();
+    touch.is_held = ImGui::IsItemActive();
+    touch.is_pressed = ImGui::IsItemActivated();
+    touch.at[0] = (double)((io.MousePos.x - corner.x) / size.x);
+    touch.at[1] = (double)((io.MousePos.y - corner.y) / size.y);
+    touch.scroll = touch.is_over ? (double)io.MouseWheel : 0.0;
+    return touch;
+}
+
+void ui_mark_line(const double from[2], const double to[2], uint32_t colour)
+{
+    ImGui::GetWindowDrawList()->AddLine(on_image(from), on_image(to), ui_packed(colour));
+}
+
+void ui_mark_box(const double from[2], const double to[2], uint32_t colour)
+{
+    ImGui::GetWindowDrawList()->AddRect(on_image(from), on_image(to), ui_packed(colour));
+}
+
+void ui_label(const double at[2], uint32_t colour, const char *text)
+{
+    ImDrawList *list = ImGui::GetBackgroundDrawList();
+    const ImVec2 place = ui_pixels(at);
+    list->AddText(ImVec2(place.x + 1.0f, place.y + 1.0f), IM_COL32(0, 0, 0, 200), text);
+    list->AddText(place, ui_packed(colour), text);
+}
+
+// --- axes ---
+
+namespace
+{
+
+// Where values lie along an axis of the screen.
+struct axis {
+    double range[2]; // values
+    float ends[2];   // pixels they lie at
+    struct ticks ticks;
+};
+
+float place_on(const struct axis *axis, double value)
+{
+    const double share = (value - axis->range[0]) / (axis->range[1] - axis->range[0]);
+    return axis->ends[0] + (float)share * (axis->ends[1] - axis->ends[0]);
+}
+
+float write_width(const char *text)
+{
+    return ImGui::CalcTextSize(text).x;
+}
+
+// The widest of the numbers that stand along the axis.
+float widest(const struct ticks *ticks)
+{
+    char text[TICKS_TEXT];
+    float most = 0.0f;
+    for (int k = 0; k < ticks->count; k++) {
+        ticks_write(ticks, k, text);
+        most = fmaxf(most, write_width(text));
+    }
+    return most;
+}
+
+ImU32 dim_colour(void)
+{
+    return ImGui::GetColorU32(ui_tone_colour(UI_DIM));
+}
+
+// Numbers under a horizontal axis as far as they have room between `left` and `right`.
+void write_numbers(ImDrawList *list, const struct axis *axis, float top, const float room[2])
+{
+    char text[TICKS_TEXT];
+    float free_from = room[0];
+    for (int k = 0; k < axis->ticks.count; k++) {
+        ticks_write(&axis->ticks, k, text);
+        const float x = place_on(axis, axis->ticks.values[k]), width = write_width(text);
+        list->AddLine(ImVec2(x, top), ImVec2(x, top + 3.0f * ui_scale), dim_colour());
+        const float left = fminf(fmaxf(x - 0.5f * width, room[0]), room[1] - width);
+        if (left >= free_from) {
+            list->AddText(ImVec2(left, top + 3.0f * ui_scale), dim_colour(), text);
+            free_from = left + width + 6.0f * ui_scale;
+        }
+    }
+}
+
+} // namespace
+
+// --- colours ---
+
+static void draw_bar(ImDrawList *list, const struct ui_bar *bar, ImVec2 corner)
+{
+    const float line = ImGui::GetTextLineHeight(), width = (float)bar->width * ui_scale;
+    const float top = corner.y + line + 2.0f * ui_scale, bottom = top + 10.0f * ui_scale;
+    struct axis axis = {{bar->low, bar->high}, {corner.x, corner.x + width}, {}};
+    axis.ticks = ticks_make(axis.range, 5, false);
+    list->AddText(corner, ImGui::GetColorU32(ImGuiCol_Text), bar->title);
+    for (int k = 0; k + 1 < UI_BAR_COLOURS; k++) {
+        const float from = corner.x + width * (float)k / (UI_BAR_COLOURS - 1);
+        const float to = corner.x + width * (float)(k + 1) / (UI_BAR_COLOURS - 1);
+        const ImU32 left = ui_packed(bar->colours[k]), right = ui_packed(bar->colours[k + 1]);
+        list->AddRectFilledMultiColor(ImVec2(from, top), ImVec2(to, bottom), left, right, right,
+                                      left);
+    }
+    list->AddRect(ImVec2(corner.x, top), ImVec2(corner.x + width, bottom), dim_colour());
+    const float room[2] = {corner.x, corner.x + width};
+    write_numbers(list, &axis, bottom, room);
+}
+
+double ui_bar_height(void)
+{
+    return (double)(2.0f * ImGui::GetTextLineHeight() / ui_scale) + 17.0;
+}
+
+void ui_bar(const struct ui_bar *bar)
+{
+    draw_bar(ImGui::GetWindowDrawList(), bar, ImGui::GetCursorScreenPos());
+    ImGui::Dummy(ImVec2((float)bar->width * ui_scale, (float)ui_bar_height() * ui_scale));
+}
+
+void ui_bar_at(const struct ui_bar *bar, const double at[2])
+{
+    const ImVec2 corner = ui_pixels(at), margin(6.0f * ui_scale, 4.0f * ui_scale);
+    const float width = fmaxf((float)bar->width * ui_scale, write_width(bar->title));
+    ImDrawList *list = ImGui::GetBackgroundDrawList();
+    list->AddRectFilled(
+        ImVec2(corner.x - margin.x, corner.y - margin.y),
+        ImVec2(corner.x + width + margin.x, corner.y + (float)ui_bar_height() * ui_scale),
+        IM_COL32(14, 15, 19, 200), 3.0f * ui_scale);
+    draw_bar(list, bar, corner);
+}
+
+void ui_square(const uint32_t colours[4], double size)
+{
+    const ImVec2 corner = ImGui::GetCursorScreenPos();
+    const float side = (float)size * ui_scale;
+    ImGui::GetWindowDrawList()->AddRectFilledMultiColor(
+        corner, ImVec2(corner.x + side, corner.y + side), ui_packed(colours[2]),
+        ui_packed(colours[3]), ui_packed(colours[1]), ui_packed(colours[0]));
+    ImGui::Dummy(ImVec2(side, side));
+}
+
+// --- curves ---
+
+namespace
+{
+
+struct plot {
+    const struct ui_curve *curve;
+    ImVec2 corners[2]; // of all of it
+    struct axis x, y;
+};
+
+void find_range(const struct ui_curve *curve, double range[2])
+{
+    range[0] = HUGE_VAL;
+    range[1] = -HUGE_VAL;
+    for (int k = 0; k < curve->count; k++) {
+        const double value = (double)curve->values[k];
+        if (std::isfinite(value)) {
+            range[0] = fmin(range[0], value);
+            range[1] = fmax(range[1], value);
+        }
+    }
+    if (!(range[0] < range[1])) { // one value, or none
+        const double middle = range[0] == range[1] ? range[0] : 0.0;
+        const double half = middle != 0.0 ? 0.01 * fabs(middle) : 1.0;
+        range[0] = middle - half;
+        range[1] = middle + half;
+    }
+}
+
+// The numbers along y stand to the left of the curve, as wide as they need.
+struct plot lay_out(const struct ui_curve *curve, ImVec2 corner, ImVec2 size)
+{
+    const float line = ImGui::GetTextLineHeight();
+    struct plot plot = {curve, {corner, ImVec2(corner.x + size.x, corner.y + size.y)}, {}, {}};
+    find_range(curve, plot.y.range);
+    plot.y.ticks = ticks_make(plot.y.range, size.y > 6.0f * line ? 5 : 3, false);
+    plot.x.range[0] = curve->x[0];
+    plot.x.range[1] = curve->x[1] > curve->x[0] ? curve->x[1] : curve->x[0] + 1.0;
+    plot.x.ticks = ticks_make(plot.x.range, 7, curve->is_counted);
+    plot.x.ends[0] = corner.x + fminf(widest(&plot.y.ticks) + 6.0f * ui_scale, 0.5f * size.x);
+    plot.x.ends[1] = corner.x + size.x - 4.0f * ui_scale;
+    plot.y.ends[0] = corner.y + size.y - 2.0f * line - 4.0f * ui_scale;
+    plot.y.ends[1] = corner.y + line + 6.0f * ui_scale;
+    return plot;
+}
+
+double place_of(const struct ui_curve *curve, int k)
+{
+    return curve->count > 1 ? curve->x[0] + k * (curve->x[1] - curve->x[0]) / (curve->count - 1)
+                            : curve->x[0];
+}
+
+void draw_axes(ImDrawList *list, const struct plot *plot, ImVec2 corner, float right)
+{
+    const float line = ImGui::GetTextLineHeight(), *x = plot->x.ends, *y = plot->y.ends;
+    const ImU32 faint = IM_COL32(255, 255, 255, 24);
+    char text[TICKS_TEXT];
+    list->AddRectFilled(ImVec2(x[0], y[1]), ImVec2(x[1], y[0]),
+                        ImGui::GetColorU32(ImGuiCol_FrameBg));
+    list->AddText(corner, ImGui::GetColorU32(ImGuiCol_Text), plot->curve->title);
+    for (int k = 0; k < plot->y.ticks.count; k++) {
+        const float at = place_on(&plot->y, plot->y.ticks.values[k]);
+        ticks_write(&plot->y.ticks, k, text);
+        list->AddLine(ImVec2(x[0], at), ImVec2(x[1], at), faint);
+        list->AddText(ImVec2(x[0] - 4.0f * ui_scale - write_width(text), at - 0.5f * line),
+                      dim_colour(), text);
+    }
+    const float room[2] = {corner.x, right};
+    write_numbers(list, &plot->x, y[0], room);
+    const float label = 0.5f * (x[0] + x[1] - write_width(plot->curve->x_label));
+    list->AddText(ImVec2(label, y[0] + line + 3.0f * ui_scale), dim_colour(), plot->curve->x_label);
+}
+
+ImVec2 point_of(const struct plot *plot, int k)
+{
+    return ImVec2(place_on(&plot->x, place_of(plot->curve, k)),
+                  place_on(&plot->y, (double)plot->curve->values[k]));
+}
+
+void draw_values(ImDrawList *list, const struct plot *plot)
+{
+    const ImU32 colour = ImGui::GetColorU32(ImGuiCol_PlotLines);
+    for (int k = 0; k < plot->curve->count; k++) {
+        if (!std::isfinite(plot->curve->values[k])) {
+            continue;
+        }
+        const ImVec2 here = point_of(plot, k);
+        if (k > 0 && std::isfinite(plot->curve->values[k - 1])) {
+            list->AddLine(point_of(plot, k - 1), here, colour);
+        }
+        if (plot->curve->is_counted && plot->curve->count < 50) {
+            list->AddCircleFilled(here, 2.0f * ui_scale, colour);
+        }
+    }
+}
+
+// The value nearest to the mouse along x.
+int find_touched(const struct plot *plot)
+{
+    const float *x = plot->x.ends;
+    const float share = (ImGui::GetIO().MousePos.x - x[0]) / fmaxf(x[1] - x[0], 1.0f);
+    const int last = plot->curve->count - 1;
+    const int k = (int)floorf(share * (float)last + 0.5f);
+    return k < 0 ? 0 : k > last ? last : k;
+}
+
+void tell_touched(ImDrawList *list, const struct plot *plot, int k)
+{
+    const ImVec2 at = point_of(plot, k);
+    const float *y = plot->y.ends;
+    char text[256];
+    list->AddLine(ImVec2(at.x, y[1]), ImVec2(at.x, y[0]), dim_colour());
+    snprintf(text, sizeof(text), "%s: %.6g\n%s: %.9g", plot->curve->x_label,
+             place_of(plot->curve, k), plot->curve->title, (double)plot->curve->values[k]);
+    const struct ui_tip tip = {{plot->corners[0], plot->corners[1]},
+                               {ImVec2(at.x, y[1]), ImVec2(at.x, y[0])}};
+    ui_show_tip(&tip, text);
+}
+
+} // namespace
+
+struct ui_reading ui_curve(const char *label, const struct ui_curve *curve)
+{
+    const float width = fmaxf(ImGui::GetContentRegionAvail().x, 60.0f * ui_scale);
+    const float height = (curve->height > 0.0 ? (float)curve->height : 124.0f) * ui_scale;
+    const ImVec2 corner = ImGui::GetCursorScreenPos();
+    ImGui::InvisibleButton(label, ImVec2(width, height));
+    if (curve->count < 1) {
+        return {-1, 0.0, 0.0};
+    }
+    ImDrawList *list = ImGui::GetWindowDrawList();
+    const struct plot plot = lay_out(curve, corner, ImVec2(width, height));
+    list->PushClipRect(corner, ImVec2(corner.x + width, corner.y + height), true);
+    draw_axes(list, &plot, corner, corner.x + width);
+    draw_values(list, &plot);
+    struct ui_reading reading = {-1, 0.0, 0.0};
+    if (ImGui::IsItemHovered()) {
+        const int k = find_touched(&plot);
+        reading = {k, place_of(curve, k), (double)curve->values[k]};
+        tell_touched(list, &plot, k);
+    }
+    list->PopClipRect();
+    return reading;
+}

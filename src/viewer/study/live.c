@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "viewer/study/live.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "viewer/study/live_work.h"
+#include "viewer/study/operators.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct live {
+    struct job job;
+    struct live_work work; /* the job's while it runs */
+    lr_grid grid;
+
+    pthread_mutex_t mutex;  /* of all that follows */
+    pthread_cond_t changed; /* of the wishes, and of what is told */
+    bool wants_pause, wants_stop;
+    int steps;         /* iterations to be done although it is paused */
+    bool is_waiting;   /* the thread stands still after an iteration */
+    bool is_iterating; /* the first iteration has come */
+    bool has_ended;
+    bool is_on_device, has_image;
+    char why[LIVE_WHY];
+    float *image; /* [num_voxels] */
+    int64_t serial;
+    struct live_iteration *history;
+    int num_iterations, capacity;
+};
+
+struct live *live_create(const lr_log *log)
+{
+    struct live *live = lr_alloc(1, sizeof(*live), "live reconstruction", log);
+    if (live != NULL) {
+        job_init(&live->job);
+        pthread_mutex_init(&live->mutex, NULL);
+        pthread_cond_init(&live->changed, NULL);
+    }
+    return live;
+}
+
+void live_destroy(struct live *live)
+{
+    if (live == NULL) {
+        return;
+    }
+    live_stop(live);
+    job_finish(&live->job);
+    live_work_finish(&live->work);
+    pthread_cond_destroy(&live->changed);
+    pthread_mutex_destroy(&live->mutex);
+    free(live->image);
+    free(live->history);
+    free(live);
+}
+
+/* --- on the job's thread --- */
+
+/* The mutex is taken. image: NULL = it stays on the device. */
+static void put_image(struct live *live, const float *image)
+{
+    if (image != NULL) {
+        memcpy(live->image, image, (size_t)lr_grid_num_voxels(&live->grid) * sizeof(*image));
+        live->serial++;
+        live->has_image = true;
+    }
+}
+
+/* The mutex is taken. */
+static lr_status note_iteration(struct live *live, const struct live_iteration *iteration,
+                                const float *image)
+{
+    if (live->num_iterations == live->capacity) {
+        const int capacity = live->capacity > 0 ? 2 * live->capacity : 64;
+        struct live_iteration *grown =
+            lr_resize(live->history, capacity, sizeof(*grown), "iterations", NULL);
+        if (grown == NULL) {
+            return LR_FAILED;
+        }
+        live->history = grown;
+        live->capacity = capacity;
+    }
+    live->history[live->num_iterations++] = *iteration;
+    live->is_iterating = true;
+    put_image(live, image);
+    return LR_OK;
+}
+
+/* Holds the thread while it is paused; the mutex is taken. */
+static void wait_for_wishes(struct live *live)
+{
+    while (live->wants_pause && live->steps == 0 && !live->wants_stop) {
+        live->is_waiting = true;
+        pthread_cond_broadcast(&live->changed);
+        pthread_cond_wait(&live->changed, &live->mutex);
+    }
+    live->is_waiting = false;
+    live->steps -= live->steps > 0;
+}
+
+static lr_status after_iteration(void *user, const lr_iteration *done)
+{
+    struct live *live = user;
+    struct live_iteration iteration = {
+        .number = done->number,
+        .log_likelihood = done->log_likelihood,
+        .measured_counts = done->measured_counts,
+        .estimated_counts = done->estimated_counts,
+        .seconds = done->seconds,
+    };
+    bool is_shown;
+    LR_TRY(live_work_take(&live->work, done->image, &is_shown, &iteration.difference));
+    const int wanted = live->work.request.iterations;
+    pthread_mutex_lock(&live->mutex);
+    live->is_on_device = is_shown;
+    memcpy(live->why, live->work.why, sizeof(live->why));
+    lr_status status = note_iteration(live, &iteration, is_shown ? NULL : live->work.image);
+    if (status == LR_OK && (wanted == 0 || done->number < wanted)) {
+        wait_for_wishes(live);
+    }
+    status = status == LR_OK && live->wants_stop ? LR_CANCELLED : status;
+    pthread_mutex_unlock(&live->mutex);
+    return status;
+}
+
+static lr_status run(void *user, const lr_log *log, const lr_progress *progress)
+{
+    struct live *live = user;
+    const lr_status status = live_work_run(&live->work, log, progress);
+    pthread_mutex_lock(&live->mutex);
+    if (status == LR_OK && live->is_on_device) {
+        put_image(live, live->work.image);
+    }
+    live->has_ended = true;
+    pthread_cond_broadcast(&live->changed);
+    pthread_mutex_unlock(&live->mutex);
+    return status;
+}
+
+/* --- starting --- */
+
+static bool same_grid(const lr_grid *a, const lr_grid *b)
+{
+    bool same = true;
+    for (int k = 0; k < 3; k++) {
+        const double slack_mm = 1e-3 * a->voxel_mm[k];
+        same = same && a->size[k] == b->size[k] &&
+               fabs(a->voxel_mm[k] - b->voxel_mm[k]) * a->size[k] < slack_mm &&
+               fabs(a->origin_mm[k] - b->origin_mm[k]) < slack_mm;
+    }
+    return same;
+}
+
+static lr_status check(const struct study_view *study, const struct live_request *request,
+                       const lr_log *log)
+{
+    if (study->scanner == NULL) {
+        return lr_error(log, LR_USAGE, "there is no scanner: open one first");
+    }
+    if (study->data == NULL && study->image == NULL) {
+        return lr_error(log, LR_USAGE,
+                        "there are no data, and no image to simulate them from: open one of them");
+    }
+    if (request->simulates && study->image == NULL) {
+        return lr_error(log, LR_USAGE, "there is no image to simulate from: open one first");
+    }
+    if (request->reference != NULL && !same_grid(&request->reference->grid, &study->grid)) {
+        return lr_error(log, LR_USAGE,
+                        "the reference image is on another grid than the reconstruction");
+    }
+    return LR_OK;
+}
+
+static lr_image *copy_image(const lr_image *image, const lr_log *log)
+{
+    lr_image *copy = lr_image_create(&image->grid, log);
+    if (copy != NULL) {
+        memcpy(copy->values, image->values,
+               (size_t)lr_grid_num_voxels(&image->grid) * sizeof(*image->values));
+    }
+    return copy;
+}
+
+static lr_status prepare_work(struct live *live, const struct study_view *study,
+                              const struct live_request *request, const lr_log *log)
+{
+    struct live_work *work = &live->work;
+    live_work_finish(work);
+    if (request->reference != NULL) {
+        work->reference = copy_image(request->reference, log);
+        if (work->reference == NULL) {
+            return LR_FAILED;
+        }
+    }
+    work->study = study_view_hold(study);
+    work->request = *request;
+    work->request.reference = NULL; /* both may be gone before the job ends */
+    work->request.backend = backend_name(request->backend, "auto");
+    work->request.simulates = request->simulates || study->data == NULL;
+    work->iteration = after_iteration;
+    work->user = live;
+    return LR_OK;
+}
+
+/* Nothing runs, so there is no need of the mutex. */
+static lr_status forget_last(struct live *live, const struct study_view *study,
+                             const struct live_request *request, const lr_log *log)
+{
+    free(live->image);
+    live->grid = study->grid;
+    live->image = lr_alloc(lr_grid_num_voxels(&study->grid), sizeof(*live->image), "an image", log);
+    live->num_iterations = 0;
+    live->is_on_device = live->has_image = false;
+    live->why[0] = '\0';
+    live->wants_stop = live->is_waiting = live->is_iterating = live->has_ended = false;
+    live->wants_pause = request->begins_paused;
+    live->steps = 0;
+    return live->image != NULL ? LR_OK : LR_FAILED;
+}
+
+lr_status live_start(struct live *live, const struct study_view *study,
+                     const struct live_request *request, const lr_log *log)
+{
+    if (job_poll(&live->job) == JOB_RUNNING) {
+        return lr_error(log, LR_USAGE, "a reconstruction is running: stop it first");
+    }
+    LR_TRY(check(study, request, log));
+    LR_TRY(prepare_work(live, study, request, log));
+    LR_TRY(forget_last(live, study, request, log));
+    const struct job_params params = {run, live, "preparing the reconstruction"};
+    return job_start(&live->job, &params);
+}
+
+/* --- wishes --- */
+
+void live_pause(struct live *live)
+{
+    pthread_mutex_lock(&live->mutex);
+    live->wants_pause = true;
+    live->steps = 0;
+    pthread_mutex_unlock(&live->mutex);
+}
+
+void live_resume(struct live *live)
+{
+    pthread_mutex_lock(&live->mutex);
+    live->wants_pause = live->is_waiting = false;
+    live->steps = 0;
+    pthread_cond_broadcast(&live->changed);
+    pthread_mutex_unlock(&live->mutex);
+}
+
+/* From a pause one iteration more; else the one at hand is the step. */
+void live_step(struct live *live)
+{
+    pthread_mutex_lock(&live->mutex);
+    live->steps += live->wants_pause;
+    live->wants_pause = true;
+    live->is_waiting = false; /* from here on it is seen to run */
+    pthread_cond_broadcast(&live->changed);
+    pthread_mutex_unlock(&live->mutex);
+}
+
+void live_stop(struct live *live)
+{
+    job_cancel(&live->job);
+    pthread_mutex_lock(&live->mutex);
+    live->wants_stop = true;
+    live->is_waiting = false;
+    pthread_cond_broadcast(&live->changed);
+    pthread_mutex_unlock(&live->mutex);
+}
+
+/* --- looking --- */
+
+static enum live_state find_state(struct live *live, enum job_state job)
+{
+    pthread_mutex_lock(&live->mutex);
+    const enum live_state running = !live->is_iterating ? LIVE_PREPARING
+                                    : live->is_waiting  ? LIVE_PAUSED
+                                                        : LIVE_RUNNING;
+    pthread_mutex_unlock(&live->mutex);
+    switch (job) {
+    case JOB_IDLE:
+        return LIVE_IDLE;
+    case JOB_RUNNING:
+        return running;
+    default:
+        return job == JOB_FAILED ? LIVE_FAILED : LIVE_DONE;
+    }
+}
+
+enum live_state live_poll(struct live *live, struct job_report *report)
+{
+    const enum job_state job = job_poll(&live->job);
+    if (report != NULL) {
+        job_get_report(&live->job, report);
+    }
+    return find_state(live, job);
+}
+
+enum live_state live_wait(struct live *live, struct job_report *report)
+{
+    if (job_poll(&live->job) == JOB_RUNNING) {
+        pthread_mutex_lock(&live->mutex);
+        while (!live->is_waiting && !live->has_ended) {
+            pthread_cond_wait(&live->changed, &live->mutex);
+        }
+        const bool has_ended = live->has_ended;
+        pthread_mutex_unlock(&live->mutex);
+        if (has_ended) {
+            (void)job_wait(&live->job);
+        }
+    }
+    return live_poll(live, report);
+}
+
+lr_grid live_grid(const struct live *live)
+{
+    return live->grid;
+}
+
+bool live_is_on_device(struct live *live, char why[LIVE_WHY])
+{
+    pthread_mutex_lock(&live->mutex);
+    const bool is_on_device = live->is_on_device;
+    memcpy(why, live->why, sizeof(live->why));
+    pthread_mutex_unlock(&live->mutex);
+    return is_on_device;
+}
+
+bool live_copy_image(struct live *live, int64_t *serial, float *values)
+{
+    pthread_mutex_lock(&live->mutex);
+    const bool is_newer = live->has_image && live->serial > *serial;
+    if (is_newer) {
+        memcpy(values, live->image, (size_t)lr_grid_num_voxels(&live->grid) * sizeof(*live->image));
+        *serial = live->serial;
+    }
+    pthread_mutex_unlock(&live->mutex);
+    return is_newer;
+}
+
+int live_copy_history(struct live *live, int first, struct live_iteration *iterations, int capacity)
+{
+    pthread_mutex_lock(&live->mutex);
+    const int total = live->num_iterations;
+    for (int n = first; n < total && n - first < capacity; n++) {
+        iterations[n - first] = live->history[n];
+    }
+    pthread_mutex_unlock(&live->mutex);
+    return total;
+}

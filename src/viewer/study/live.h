@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Live reconstruction: started, paused, stepped and stopped from the window, computed beside it. */
+#ifndef LR_VIEWER_LIVE_H
+#define LR_VIEWER_LIVE_H
+
+#include "viewer/frame/handover.h"
+#include "viewer/frame/job.h"
+#include "viewer/study/study.h"
+
+/* Zero fields are defaults. */
+struct live_request {
+    int subsets;               /* 0 or 1 = ML-EM, else OSEM */
+    int iterations;            /* 0 = until stopped */
+    bool begins_paused;        /* after the first iteration */
+    bool simulates;            /* data are drawn from the study's image, also where it has data */
+    double counts;             /* simulated counts; 0 = those of the image as it is */
+    bool without_noise;        /* expectations instead of Poisson counts */
+    uint64_t seed;             /* of the counts */
+    const lr_image *reference; /* to compare with, copied; NULL = where data are simulated, what
+                                  they were drawn from; else none */
+    /* Of the projector, as in lr_operator_params. */
+    lr_mode mode;
+    int rays, samples, mu_steps;
+    bool without_mu;
+    lr_store store;
+    const char *backend;       /* NULL = "auto" */
+    struct handover *handover; /* outlives the job: the image stays on the device and goes there,
+                                  where backend compute can; NULL or else it goes to the host */
+};
+
+enum { LIVE_WHY = 160 };
+
+enum live_state {
+    LIVE_IDLE = 0,
+    LIVE_PREPARING, /* projector, data, sensitivity */
+    LIVE_RUNNING,
+    LIVE_PAUSED, /* after an iteration */
+    LIVE_DONE,   /* all iterations, or what has come by the stop */
+    LIVE_FAILED
+};
+
+struct live_iteration {
+    int number; /* from 1 */
+    double log_likelihood;
+    double measured_counts, estimated_counts;
+    double difference; /* |image - reference| / |reference|; NaN without reference */
+    double seconds;
+};
+
+struct live;
+
+struct live *live_create(const lr_log *log); /* NULL: out of memory */
+
+/* Stops, waits for the thread to notice, and frees. NULL is allowed. */
+void live_destroy(struct live *live);
+
+/* Begins a new reconstruction, and forgets the last one. Does not wait. errors: LR_USAGE, with a
+ * sentence, while one runs (stop it and poll until it has ended), without scanner, for a study that
+ * has neither data nor an image to draw them from, or a reference on another grid. */
+lr_status live_start(struct live *live, const struct study_view *study,
+                     const struct live_request *request, const lr_log *log);
+
+/* None of these waits. Pausing takes effect after the iteration at hand; a step is one iteration and
+ * then a pause, from any state that runs. */
+void live_pause(struct live *live);
+void live_resume(struct live *live);
+void live_step(struct live *live);
+void live_stop(struct live *live);
+
+/* To be called once a frame. report: of the job; may be NULL. */
+enum live_state live_poll(struct live *live, struct job_report *report);
+
+/* Waits until it is paused, done or failed: for programs without a window. */
+enum live_state live_wait(struct live *live, struct job_report *report);
+
+/* The grid of the images; size 0 before the first start. */
+lr_grid live_grid(const struct live *live);
+
+/* Where the image changes: on the device, and goes to the request's handover; else, or before that
+ * is known, on the host, and `why` says why; "" where the device was not asked for. */
+bool live_is_on_device(struct live *live, char why[LIVE_WHY]);
+
+/* Copies the newest image that is on the host where it is newer than *serial, which is set; false: it is not. Serials
+ * grow over all reconstructions; begin with 0. values: [num_voxels]. Of those that stay on the device
+ * it is the last one alone, when all iterations are done. */
+bool live_copy_image(struct live *live, int64_t *serial, float *values);
+
+/* Iterations of this reconstruction so far; copies those from number `first` (counted from 0) on,
+ * at most `capacity`. */
+int live_copy_history(struct live *live, int first, struct live_iteration *iterations,
+                      int capacity);
+
+#endif

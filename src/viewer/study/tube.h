@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * LOR mode: a column of the matrix. The tube of response of two crystals as an image, its profile
+ * along the line, and the time-of-flight kernel on it. */
+#ifndef LR_VIEWER_TUBE_H
+#define LR_VIEWER_TUBE_H
+
+#include "viewer/frame/newest.h"
+#include "viewer/study/study.h"
+
+struct tube_crystal {
+    int module, p, q;
+};
+
+/* The crystals' face centres on the detection plane: where lines of the LOR end. Checked crystals
+ * only. */
+void tube_ends(const lr_scanner *scanner, const struct tube_crystal crystals[2],
+               double ends_mm[2][3]);
+
+/* The LOR of two crystals. errors: LR_USAGE, with a sentence in the log, for crystals that do not
+ * exist, or are in the same module; for modules that are not in coincidence, and for LORs that the
+ * coincidence rules exclude, whose elements are 0. */
+lr_status tube_check(const struct study_view *study, const struct tube_crystal crystals[2],
+                     int64_t *lor, const lr_log *log);
+
+/* Zero fields are defaults, those of lr_operator_params. */
+struct tube_request {
+    struct tube_crystal crystals[2];
+    lr_mode mode; /* auto = exact */
+    int rays;
+    int samples; /* N points of a voxel */
+    int mu_steps;
+    bool without_mu;
+    const char *backend; /* NULL = "native", with a mu-map "cpu" */
+};
+
+/* Along the line from the first crystal to the second; t = 0 in its middle. */
+struct tube_profile {
+    int count;
+    double first_mm, step_mm; /* the middle of bin 0, and the width of bins */
+    const float *weight;      /* [count] sum of the tube's elements in planes across the line */
+    const float *kernel;      /* [count] time-of-flight kernel about t = 0 per mm; NULL = none */
+};
+
+struct tube_result {
+    struct tube_request request; /* with R, N and K filled in; backend is NULL */
+    int64_t lor;
+    bool has_mu;
+    double ends_mm[2][3]; /* of the first crystal, and the second */
+    double length_mm;
+    double sigma_mm;       /* of the kernel; 0 = the scanner has no time of flight */
+    const lr_image *image; /* the tube on the study's grid */
+    int64_t num_voxels;    /* that are not zero */
+    double sum, largest;
+    struct tube_profile profile;
+};
+
+struct tube;
+
+struct tube *tube_create(const lr_log *log); /* NULL: out of memory */
+void tube_destroy(struct tube *tube);        /* NULL is allowed; waits for the job to notice */
+
+/* Asks for another tube; of several the newest wins. errors: those of tube_check. */
+lr_status tube_ask(struct tube *tube, const struct study_view *study,
+                   const struct tube_request *request, const lr_log *log);
+
+/* As in voxel.h. */
+enum job_state tube_poll(struct tube *tube, struct job_report *report);
+enum job_state tube_wait(struct tube *tube, struct job_report *report);
+void tube_cancel(struct tube *tube);
+const struct tube_result *tube_result(const struct tube *tube, int64_t *serial);
+
+#endif

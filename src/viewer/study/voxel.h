@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Voxel mode: a row of the matrix as pictures. Which LORs one point, and the voxel about it, give
+ * to, seen on the faces of the primary modules. */
+#ifndef LR_VIEWER_VOXEL_H
+#define LR_VIEWER_VOXEL_H
+
+#include "viewer/frame/newest.h"
+#include "viewer/study/study.h"
+
+/* Zero fields are defaults, those of lr_operator_params. */
+struct voxel_request {
+    double point_mm[3];
+    bool all_primaries; /* a window for each module; else of this one: */
+    int primary;
+    lr_mode mode; /* sampled: no exact elements; else both */
+    int rays;     /* R of windows and sampled elements */
+    int samples;  /* N points of the voxel, split over the axes; 0 = by the crystal pitch */
+    int mu_steps; /* K */
+    bool without_mu;
+    bool on_graphics;    /* OpenGL has a graphics processor: compute is then asked first for exact
+                            elements */
+    const char *backend; /* of voxel_backends, or NULL for the first */
+};
+
+/* "raster": windows and sampled elements by the projector's shaders, exact ones by compute, native
+ * or cpu, whichever is quick and can. "compute": elements by that, windows by raster. "cpu": all in
+ * double. Where one cannot run, cpu does it, and the result says why. NULL at the end. */
+extern const char *const voxel_backends[];
+
+/* A row of the matrix, or none (count 0, sum 0). Arrays are the result's. */
+struct voxel_row {
+    int64_t count;
+    const int64_t *lor;        /* [count] ascending */
+    const double *probability; /* [count] */
+    const int64_t *order;      /* [count] places in the two, largest probability first */
+    double sum;
+};
+
+/* What one primary module sees. Arrays have size[1] rows, axial, of size[0] numbers; NaN stands
+ * where there is no LOR. */
+struct voxel_window {
+    int module;
+    int size[2]; /* R nu, R nv */
+    const lr_pixel *pixels;
+    const int64_t *lors;     /* of each pixel; -1 = none */
+    const float *weight;     /* of the pixel's line; 0 = none */
+    const float *sampled;    /* element of its LOR */
+    const float *exact;      /* the same; NULL in sampled mode */
+    const float *difference; /* sampled - exact; NULL in sampled mode */
+};
+
+struct voxel_result {
+    struct voxel_request request; /* with R, N's split and K filled in; backend is NULL */
+    int samples[3];
+    lr_grid voxel;     /* of size 1: the voxel that holds the point */
+    int64_t voxel_row; /* its row in the study's grid; -1: the point is outside, and the voxel is
+                           one of that size about the point */
+    bool has_mu, has_exact;
+    const char *drawn_by, *sampled_by, *exact_by; /* backends of windows and elements; exact_by is
+                                                     NULL in sampled mode */
+    char drawn_on[160];                           /* the device of drawn_by */
+    char why_not[1024]; /* why what was asked for is done by cpu: a sentence; "" = it is not */
+    int num_windows;
+    const struct voxel_window *windows;          /* [num_windows] */
+    float high_weight;                           /* largest of all windows */
+    float high_element;                          /* largest of sampled and exact */
+    float high_difference;                       /* largest absolute value */
+    struct voxel_row point_sampled, point_exact; /* one sample, at the point */
+    bool has_means; /* the next two have come, which may be some time after the rest */
+    struct voxel_row voxel_sampled, voxel_exact; /* mean over the voxel's points */
+};
+
+struct voxel;
+
+struct voxel *voxel_create(const lr_log *log); /* NULL: out of memory */
+void voxel_destroy(struct voxel *voxel);       /* NULL is allowed; waits for the job to notice */
+
+/* Asks for another result; of several the newest wins. errors: LR_USAGE without a scanner, for a
+ * module that does not exist or a point that is not finite; LR_FAILED without memory. */
+lr_status voxel_ask(struct voxel *voxel, const struct study_view *study,
+                    const struct voxel_request *request, const lr_log *log);
+
+/* As newest_poll and newest_wait; voxel_cancel as newest_cancel. Windows and the point's rows come
+ * first, the voxel's rows follow: JOB_RUNNING until both are there. */
+enum job_state voxel_poll(struct voxel *voxel, struct job_report *report);
+enum job_state voxel_wait(struct voxel *voxel, struct job_report *report);
+void voxel_cancel(struct voxel *voxel);
+
+/* The newest result, until the next poll, and the study it belongs to; NULL = none yet. serial:
+ * grows with each, and with the voxel's rows; may be NULL. */
+const struct voxel_result *voxel_result(const struct voxel *voxel, int64_t *serial);
+const struct study_view *voxel_study(const struct voxel *voxel);
+
+/* What stands under a pixel of a window. Elements that were not computed are NaN. */
+struct voxel_pixel {
+    int module, p, q;
+    int other, r, s;       /* the secondary module and its crystal; -1: the line meets none */
+    int64_t lor;           /* -1: none, or out of coincidence */
+    double weight;         /* of this line: its solid angle / 2 pi, times survival */
+    double solid_angle_sr; /* of this line's part of the face, from the point */
+    double survival;       /* weight's share of it; NaN without a LOR, 1 without a map */
+    double distance_mm;    /* between the two hits; NaN where there is no second */
+    double point_sampled, point_exact;
+    double voxel_sampled, voxel_exact;
+};
+
+/* x along u, y along v. errors: LR_USAGE when there is no such window or pixel. */
+lr_status voxel_at(const struct voxel *voxel, int module, const int place[2],
+                   struct voxel_pixel *pixel);
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "viewer/tools/direct_tool.h"
+
+#include "base/mem.h"
+#include "viewer/frame/app.h"
+#include "viewer/frame/scene_lines.h"
+#include "viewer/tools/tools.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const double usual_tof_ps = 400.0;
+
+lr_status direct_tool_open(struct app *app)
+{
+    app->direct.model = direct_model_create(&app->log);
+    app->direct.request.kernel.resolution.tof_ps = usual_tof_ps;
+    return app->direct.model != NULL ? LR_OK : LR_FAILED;
+}
+
+void direct_tool_close(struct app *app)
+{
+    gl_texture_destroy(app->direct.map);
+    direct_model_destroy(app->direct.model);
+}
+
+const struct direct_result *direct_tool_result(const struct app *app)
+{
+    return direct_model_result(app->direct.model, NULL);
+}
+
+/* --- asking --- */
+
+static const lr_grid *grid_of(const struct app *app)
+{
+    const lr_histo_images *histo = direct_model_histo(app->direct.model, NULL);
+    return histo != NULL ? &histo->grid : &app->open.grid;
+}
+
+void direct_tool_ask(struct app *app)
+{
+    struct direct_tool *tool = &app->direct;
+    const lr_scanner *scanner = app->open.scanner;
+    if (!tool->has_tof && scanner != NULL && scanner->tof_resolution_ps > 0.0) {
+        tool->request.kernel.resolution.tof_ps = scanner->tof_resolution_ps;
+    }
+    memcpy(tool->request.point_mm, app->voxel.request.point_mm, sizeof(tool->request.point_mm));
+    tool->is_asked =
+        direct_model_ask(tool->model, grid_of(app), &tool->request, &app->log) == LR_OK;
+    if (tool->is_asked) {
+        tool->report.state = JOB_RUNNING;
+    }
+}
+
+void direct_tool_open_histo(struct app *app, const char *path)
+{
+    if (direct_model_open(app->direct.model, path, &app->log) == LR_OK) {
+        app->direct.histo_report.state = JOB_RUNNING;
+    }
+}
+
+void direct_tool_show_view(struct app *app, int view)
+{
+    struct direct_tool *tool = &app->direct;
+    const lr_histo_images *histo = direct_model_histo(tool->model, NULL);
+    if (histo == NULL || view < 0 || view >= histo->num_views) {
+        return;
+    }
+    const int64_t count = lr_grid_num_voxels(&histo->grid);
+    const lr_image image = {.grid = histo->grid, .values = histo->values + view * count};
+    double most = 0.0;
+    tool->view = view;
+    tool->counts = 0.0;
+    for (int64_t v = 0; v < count; v++) {
+        most = fmax(most, (double)image.values[v]);
+        tool->counts += image.values[v];
+    }
+    app->ranges[DRAW_HISTO][1] = fmax(most, 1e-30);
+    tools_put_image(app, DRAW_HISTO, &image);
+    tools_show_image(app, DRAW_HISTO);
+    tool->request.view = histo->views[view];
+    if (tool->is_asked) {
+        direct_tool_ask(app);
+    }
+}
+
+/* --- what becomes ready --- */
+
+static lr_status paint_map(struct app *app, const lr_direct_tables *tables)
+{
+    struct direct_tool *tool = &app->direct;
+    const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
+    const int32_t *map = lr_direct_tables_map(tables);
+    const int64_t count = (int64_t)info->grid.size[0] * info->grid.size[1];
+    uint8_t *texels = lr_alloc(count, 4, "a LORmap to show", &app->log);
+    gl_texture_destroy(tool->map);
+    tool->map =
+        gl_texture_create(app->ctx, &(struct gl_texture_params){.label = "LORmap",
+                                                                .format = GL_RGBA8,
+                                                                .width = info->grid.size[0],
+                                                                .height = info->grid.size[1]});
+    for (int64_t k = 0; texels != NULL && k < count; k++) {
+        const lr_colour colour =
+            lr_colour_of(LR_COLOURS_PERCEPTUAL, (map[k] + 0.5) / info->num_kernels);
+        memcpy(&texels[4 * k], (uint8_t[4]){colour.r, colour.g, colour.b, 255}, 4);
+    }
+    const lr_status status =
+        tool->map != NULL && texels != NULL ? gl_texture_upload(tool->map, texels) : LR_FAILED;
+    free(texels);
+    return status;
+}
+
+/* The chosen voxel, without the lines that another tool drew. */
+static void show_scene(struct app *app, const struct direct_result *result)
+{
+    if (app->tool == TOOL_DIRECT) {
+        (void)draw_set_lines(app->draw, DRAW_LORS, NULL, 0);
+        (void)draw_set_lines(app->draw, DRAW_LOR, NULL, 0);
+        (void)draw_set_crystal_values(app->draw, NULL, 0.0);
+        (void)scene_lines_cursor(app->draw, result->request.point_mm, 0.04 * app->camera.reach_mm);
+    }
+}
+
+static void take_tables(struct app *app)
+{
+    struct direct_tool *tool = &app->direct;
+    int64_t serial;
+    const struct direct_result *result = direct_model_result(tool->model, &serial);
+    if (result == NULL || serial == tool->serial) {
+        return;
+    }
+    const bool is_first = tool->serial == 0;
+    tool->serial = serial;
+    paint_map(app, result->tables);
+    show_scene(app, result);
+    app->ranges[DRAW_KERNEL][1] = fmax(result->largest, 1e-30);
+    tools_put_image(app, DRAW_KERNEL, result->is_inside ? result->cloud : NULL);
+    if (is_first || app->slices.image == DRAW_KERNEL) {
+        tools_show_image(app, DRAW_KERNEL);
+    }
+}
+
+static void take_histo(struct app *app)
+{
+    struct direct_tool *tool = &app->direct;
+    int64_t serial;
+    const lr_histo_images *histo = direct_model_histo(tool->model, &serial);
+    if (histo != NULL && serial != tool->histo_serial) {
+        tool->histo_serial = serial;
+        direct_tool_show_view(app, 0);
+    }
+}
+
+/* A new voxel has a kernel of its own. */
+static bool follows(const struct app *app)
+{
+    return app->direct.is_asked && memcmp(app->direct.request.point_mm, app->voxel.request.point_mm,
+                                          sizeof(app->direct.request.point_mm)) != 0;
+}
+
+lr_status direct_tool_update(struct app *app)
+{
+    struct direct_tool *tool = &app->direct;
+    const bool was_busy = tool->report.state == JOB_RUNNING;
+    const bool was_reading = tool->histo_report.state == JOB_RUNNING;
+    if (direct_model_poll(tool->model, &tool->report) == JOB_FAILED && was_busy) {
+        app_take_failure(app, &tool->report, false);
+        tool->is_asked = false;
+    }
+    if (direct_model_poll_histo(tool->model, &tool->histo_report) == JOB_FAILED && was_reading) {
+        app_take_failure(app, &tool->histo_report, false);
+    }
+    take_histo(app);
+    take_tables(app);
+    if (follows(app)) {
+        direct_tool_ask(app);
+    }
+    return LR_OK;
+}

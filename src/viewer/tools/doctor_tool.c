@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "viewer/tools/doctor_tool.h"
+
+#include "base/mem.h"
+#include "viewer/frame/app.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+static const uint32_t plain_colour = 0x6f8fafff, suspect_colour = 0xe69f00ff;
+
+static void forget(struct doctor_tool *tool)
+{
+    free(tool->refused.modules);
+    free(tool->refused.first_crystal);
+    tool->refused = (lr_scanner){0};
+}
+
+void doctor_tool_close(struct app *app)
+{
+    forget(&app->doctor);
+}
+
+/* Files may leave normals out; modules look at the axis then. */
+static void complete_normal(lr_module *module)
+{
+    double *n = module->normal, *c = module->centre_mm;
+    if (n[0] == 0.0 && n[1] == 0.0 && n[2] == 0.0) {
+        const double away = hypot(c[0], c[1]);
+        n[0] = away > 0.0 ? -c[0] / away : 1.0;
+        n[1] = away > 0.0 ? -c[1] / away : 0.0;
+    }
+}
+
+/* A scanner to be drawn only: nothing in it is checked. */
+static lr_status take_draft(struct app *app, const lr_scanner_draft *draft)
+{
+    lr_scanner *refused = &app->doctor.refused;
+    const int count = draft->params.num_modules;
+    forget(&app->doctor);
+    refused->modules = lr_alloc(count, sizeof(*refused->modules), "modules to look at", &app->log);
+    refused->first_crystal =
+        lr_alloc(count + 1, sizeof(*refused->first_crystal), "modules to look at", &app->log);
+    if (refused->modules == NULL || refused->first_crystal == NULL) {
+        return LR_FAILED;
+    }
+    refused->num_modules = count;
+    for (int m = 0; m < count; m++) {
+        refused->modules[m] = draft->params.modules[m];
+        complete_normal(&refused->modules[m]);
+        const int *crystals = refused->modules[m].crystals;
+        if ((int64_t)refused->first_crystal[m] + (int64_t)crystals[0] * crystals[1] > 1 << 24) {
+            refused->num_modules = m;
+            break;
+        }
+        refused->first_crystal[m + 1] = refused->first_crystal[m] + crystals[0] * crystals[1];
+    }
+    refused->num_crystals = refused->first_crystal[refused->num_modules];
+    return refused->num_modules > 0 ? draw_set_scanner(app->draw, refused) : LR_OK;
+}
+
+lr_status doctor_tool_colour(struct app *app)
+{
+    const struct doctor_tool *tool = &app->doctor;
+    const int count = tool->refused.num_modules > 0 ? tool->refused.num_modules
+                      : app->open.scanner != NULL   ? app->open.scanner->num_modules
+                                                    : 0;
+    uint32_t *colours = lr_alloc(count + 1, sizeof(*colours), "colours of modules", &app->log);
+    if (colours == NULL) {
+        return LR_FAILED;
+    }
+    for (int m = 0; m < count; m++) {
+        colours[m] = plain_colour;
+    }
+    for (int f = 0; tool->diagnosis != NULL && f < tool->diagnosis->num_findings; f++) {
+        const lr_finding *finding = &tool->diagnosis->findings[f];
+        const bool counts = tool->chosen >= 0 ? tool->chosen == f : finding->severity == LR_SUSPECT;
+        for (int k = 0; k < 2 && counts; k++) {
+            if (finding->modules[k] >= 0 && finding->modules[k] < count) {
+                colours[finding->modules[k]] = suspect_colour;
+            }
+        }
+    }
+    const lr_status status = draw_set_module_colours(app->draw, colours);
+    free(colours);
+    return status;
+}
+
+lr_status doctor_tool_take_study(struct app *app)
+{
+    struct doctor_tool *tool = &app->doctor;
+    const lr_scanner_draft *draft = NULL;
+    const lr_diagnosis *refused = study_refused(app->study, &draft);
+    tool->chosen = -1;
+    tool->diagnosis = refused != NULL ? refused : app->open.diagnosis;
+    if (refused != NULL && draft != NULL) {
+        app->tool = TOOL_DOCTOR;
+        app->wants_tool = true;
+        if (take_draft(app, draft) != LR_OK) {
+            return LR_FAILED;
+        }
+    } else if (tool->refused.num_modules > 0) {
+        forget(tool);
+        if (draw_set_scanner(app->draw, app->open.scanner) != LR_OK) {
+            return LR_FAILED;
+        }
+    }
+    return doctor_tool_colour(app);
+}

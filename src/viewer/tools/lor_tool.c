@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "viewer/tools/lor_tool.h"
+
+#include "base/log.h"
+#include "viewer/frame/app.h"
+#include "viewer/tools/tools.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const uint32_t lor_colour = 0xffd24dff;
+
+lr_status lor_tool_open(struct app *app)
+{
+    app->lor.tube = tube_create(&app->log);
+    return app->lor.tube != NULL ? LR_OK : LR_FAILED;
+}
+
+void lor_tool_close(struct app *app)
+{
+    tube_destroy(app->lor.tube);
+}
+
+static void keep_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    struct lor_tool *tool = user;
+    (void)status;
+    if (level == LR_LOG_ERROR) {
+        snprintf(tool->error, sizeof(tool->error), "%s", sentence);
+    }
+}
+
+/* The line between the crystals, also while the tube is not there yet. */
+static lr_status show_line(struct app *app)
+{
+    const struct tube_request request = app->lor.request;
+    double ends[2][3];
+    struct draw_line line = {.colour = lor_colour};
+    tube_ends(app->open.scanner, request.crystals, ends);
+    for (int k = 0; k < 3; k++) {
+        line.from[k] = (float)ends[0][k];
+        line.to[k] = (float)ends[1][k];
+    }
+    LR_TRY(draw_set_crystal_values(app->draw, NULL, 0.0));
+    LR_TRY(draw_set_lines(app->draw, DRAW_LORS, NULL, 0));
+    LR_TRY(draw_set_lines(app->draw, DRAW_CURSOR, NULL, 0));
+    return draw_set_lines(app->draw, DRAW_LOR, &line, 1);
+}
+
+void lor_tool_ask(struct app *app)
+{
+    struct lor_tool *tool = &app->lor;
+    const lr_log log = {.write = keep_sentence, .user = tool};
+    tool->error[0] = '\0';
+    tool->is_asked = tube_ask(tool->tube, &app->open, &tool->request, &log) == LR_OK;
+    if (tool->is_asked) {
+        tool->report.state = JOB_RUNNING;
+        show_line(app);
+    }
+}
+
+void lor_tool_choose(struct app *app, int64_t number)
+{
+    if (app->open.lors == NULL || number < 0 || number >= app->open.lors->count) {
+        return; /* of a scanner that has been replaced */
+    }
+    const lr_lor lor = lr_lors_describe(app->open.lors, number);
+    app->lor.request.crystals[0] = (struct tube_crystal){lor.module_i, lor.p, lor.q};
+    app->lor.request.crystals[1] = (struct tube_crystal){lor.module_j, lor.r, lor.s};
+    app->tool = TOOL_LOR;
+    app->wants_tool = true;
+    lor_tool_ask(app);
+}
+
+void lor_tool_take_crystal(struct app *app, int module, const int crystal[2])
+{
+    struct lor_tool *tool = &app->lor;
+    tool->request.crystals[tool->next_end] = (struct tube_crystal){module, crystal[0], crystal[1]};
+    tool->next_end = 1 - tool->next_end;
+    lor_tool_ask(app);
+}
+
+lr_status lor_tool_update(struct app *app)
+{
+    struct lor_tool *tool = &app->lor;
+    int64_t serial;
+    if (tube_poll(tool->tube, &tool->report) == JOB_FAILED && tool->is_asked) {
+        snprintf(tool->error, sizeof(tool->error), "%s", tool->report.error);
+        tool->is_asked = false;
+    }
+    const struct tube_result *result = tube_result(tool->tube, &serial);
+    if (result == NULL || serial == tool->serial) {
+        return LR_OK;
+    }
+    tool->serial = serial;
+    tools_put_image(app, DRAW_TUBE, result->image);
+    app->ranges[DRAW_TUBE][1] = fmax(result->largest, 1e-30);
+    app->slices.overlay_high = app->ranges[DRAW_TUBE][1];
+    if (app->open.image == NULL) {
+        tools_show_image(app, DRAW_TUBE);
+    }
+    return LR_OK;
+}

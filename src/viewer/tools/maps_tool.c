@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "viewer/tools/maps_tool.h"
+
+#include "base/mem.h"
+#include "viewer/frame/app.h"
+#include "viewer/tools/tools.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+lr_status maps_tool_open(struct app *app)
+{
+    app->maps.sensitivity = sensitivity_create(&app->log);
+    app->maps.modules[1] = 1;
+    return app->maps.sensitivity != NULL ? LR_OK : LR_FAILED;
+}
+
+void maps_tool_close(struct app *app)
+{
+    pair_image_finish(&app->maps.pair);
+    gl_texture_destroy(app->maps.texture);
+    sensitivity_destroy(app->maps.sensitivity);
+}
+
+void maps_tool_ask(struct app *app)
+{
+    struct maps_tool *tool = &app->maps;
+    tool->is_asked =
+        sensitivity_ask(tool->sensitivity, &app->open, &tool->request, &app->log) == LR_OK;
+    if (tool->is_asked) {
+        tool->report.state = JOB_RUNNING;
+    }
+}
+
+/* --- a pair's LORs --- */
+
+static void keep_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    struct maps_tool *tool = user;
+    (void)status;
+    if (level == LR_LOG_ERROR) {
+        snprintf(tool->error, sizeof(tool->error), "%s", sentence);
+    }
+}
+
+static lr_status paint_pair(struct app *app)
+{
+    struct maps_tool *tool = &app->maps;
+    const struct pair_image *pair = &tool->pair;
+    const int64_t count = (int64_t)pair->size[0] * pair->size[1];
+    uint8_t *texels = lr_alloc(count, 4, "LORs to show", &app->log);
+    gl_texture_destroy(tool->texture);
+    tool->texture = gl_texture_create(
+        app->ctx,
+        &(struct gl_texture_params){
+            .label = "LORs", .format = GL_RGBA8, .width = pair->size[0], .height = pair->size[1]});
+    for (int64_t k = 0; texels != NULL && k < count; k++) {
+        const double share = (double)pair->values[k] / fmax(pair->largest, 1e-30);
+        const lr_colour colour = lr_colour_of(LR_COLOURS_PERCEPTUAL, share);
+        memcpy(&texels[4 * k], (uint8_t[4]){colour.r, colour.g, colour.b, 255}, 4);
+    }
+    const lr_status status = tool->texture != NULL && texels != NULL
+                                 ? gl_texture_upload(tool->texture, texels)
+                                 : LR_FAILED;
+    free(texels);
+    return status;
+}
+
+void maps_tool_show_pair(struct app *app)
+{
+    struct maps_tool *tool = &app->maps;
+    const lr_log log = {.write = keep_sentence, .user = tool};
+    const struct voxel_result *result = voxel_tool_result(app);
+    lr_status status = LR_USAGE;
+    tool->error[0] = '\0';
+    if (app->open.data != NULL) {
+        status = pair_image_of_data(&app->open, tool->modules, app->open.data, &tool->pair, &log);
+    } else if (result != NULL) {
+        const struct voxel_row *from =
+            result->has_exact ? &result->voxel_exact : &result->voxel_sampled;
+        const lr_row row = {
+            .count = from->count, .lor = from->lor, .probability = from->probability};
+        status = pair_image_of_row(&app->open, tool->modules, &row, &tool->pair, &log);
+    } else {
+        snprintf(tool->error, sizeof(tool->error), "there are no data, and no voxel is chosen");
+    }
+    if (status == LR_OK) {
+        paint_pair(app);
+    }
+}
+
+/* Its numbers may be those of another scanner. */
+static void forget_pair(struct maps_tool *tool)
+{
+    pair_image_finish(&tool->pair);
+    gl_texture_destroy(tool->texture);
+    tool->texture = NULL;
+    tool->error[0] = '\0';
+}
+
+lr_status maps_tool_update(struct app *app)
+{
+    struct maps_tool *tool = &app->maps;
+    int64_t serial;
+    if (sensitivity_poll(tool->sensitivity, &tool->report) == JOB_FAILED && tool->is_asked) {
+        app_take_failure(app, &tool->report, false);
+        tool->is_asked = false;
+    }
+    if (app->open.serial != tool->study_serial) {
+        tool->study_serial = app->open.serial;
+        forget_pair(tool);
+        tool->num_highest = app->open.data != NULL
+                                ? highest_of_data(app->open.data, tool->highest, MAPS_HIGHEST)
+                                : 0;
+    }
+    const struct sensitivity_result *result = sensitivity_result(tool->sensitivity, &serial);
+    if (result == NULL || serial == tool->serial) {
+        return LR_OK;
+    }
+    tool->serial = serial;
+    app->ranges[DRAW_SENSITIVITY][1] = fmax(result->largest, 1e-30);
+    tools_put_image(app, DRAW_SENSITIVITY, result->image);
+    tools_show_image(app, DRAW_SENSITIVITY);
+    return LR_OK;
+}
