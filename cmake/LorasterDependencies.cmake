@@ -25,5 +25,8 @@ add_library(lr_dependencies INTERFACE)
 target_include_directories(lr_dependencies SYSTEM INTERFACE
     ${NIFTI_INCLUDE_DIR} ${RANDOM123_INCLUDE_DIR} ${HDF5_INCLUDE_DIRS} ${CAIRO_INCLUDE_DIR})
 target_link_libraries(lr_dependencies INTERFACE
-    Threads::Threads GLEW::GLEW OpenGL::EGL OpenGL::OpenGL PNG::PNG ZLIB::ZLIB PkgConfig::FYAML
-    ${HDF5_C_LIBRARIES} ${NIFTI_LIBRARY} ${ZNZ_LIBRARY} ${CAIRO_LIBRARY} m)
+    Threads::Threads PNG::PNG ZLIB::ZLIB PkgConfig::FYAML
+    ${HDF5_C_LIBRARIES} ${NIFTI_LIBRARY} ${ZNZ_LIBRARY} ${CAIRO_LIBRARY} m ${CMAKE_DL_LIBS})
+# Of the plugins alone.
+add_library(lr_gl_dependencies INTERFACE)
+target_link_libraries(lr_gl_dependencies INTERFACE GLEW::GLEW OpenGL::EGL OpenGL::OpenGL)

@@ -32,3 +32,24 @@ function(lr_write_folders file)
     endforeach()
     file(CONFIGURE OUTPUT ${file} CONTENT "${text}" @ONLY)
 endfunction()
+
+# Sets `out` to the objects of the libraries lr_NAME.
+function(lr_objects_of out)
+    set(objects ${ARGN})
+    list(TRANSFORM objects REPLACE "(.+)" "$<TARGET_OBJECTS:lr_\\1>")
+    set(${out} ${objects} PARENT_SCOPE)
+endfunction()
+
+# lr_plugin(NAME object...): the target lr_NAME_so is the plugin lr_NAME.so, which shows what
+# src/plugin/NAME.map names. It lies beside the program, and in a folder of the installed libraries.
+set(LR_PLUGINS "" CACHE INTERNAL "")
+function(lr_plugin name)
+    set(map ${PROJECT_SOURCE_DIR}/src/plugin/${name}.map)
+    add_library(lr_${name}_so SHARED ${ARGN})
+    set_target_properties(lr_${name}_so PROPERTIES
+        PREFIX "" OUTPUT_NAME lr_${name} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
+        INSTALL_RPATH "$ORIGIN" LINKER_LANGUAGE CXX LINK_DEPENDS ${map})
+    target_link_options(lr_${name}_so PRIVATE LINKER:--version-script=${map})
+    install(TARGETS lr_${name}_so DESTINATION ${CMAKE_INSTALL_LIBDIR}/loraster)
+    set(LR_PLUGINS ${LR_PLUGINS} lr_${name}_so CACHE INTERNAL "")
+endfunction()

@@ -22,13 +22,15 @@ MAY_INCLUDE = {
     "cpu": ["model/", "direct/", "operator/backend.h"],
     "native": ["model/", "operator/backend.h"],
     "gl": [],
-    "vector": ["gl/"],
-    "render": ["model/", "gl/", "direct/", "vector/", "operator/backend.h"],
-    "cuda_interop": ["model/", "gl/", "direct/", "vector/", "render/direct/direct.h"],
-    "operator": ["model/", "direct/", "vector/", "io/files/notes.h"],
+    "plugin": [],
+    "vector": ["plugin/plugin.h"],
+    "vector_gl": ["gl/", "vector/"],
+    "render": ["model/", "gl/", "direct/", "vector/", "operator/backend.h", "plugin/plugin.h"],
+    "cuda_interop": ["model/", "gl/", "direct/", "vector/", "render/direct/direct.h", "plugin/plugin.h"],
+    "operator": ["model/", "direct/", "vector/", "io/files/notes.h", "plugin/plugin.h"],
     "recon": ["model/lors/lor_check.h"],
     "viewer": ["model/", "gl/", "picture/", "io/sessions/session.h", "io/files/file_kind.h", "io/files/keyed_text.h", "io/files/notes.h"],
-    "cli": ["viewer/view.h", "base/helper.h"],
+    "cli": ["viewer/view.h", "base/helper.h", "plugin/plugin.h"],
     "bench": ["fft/fft.h", "cli/common.h", "cli/direct.h", "cli/stop.h", "cli/verbs.h"],
     "fft": [],
 }
@@ -37,10 +39,10 @@ WITHOUT_BASE = ["lr", "cli", "bench", "hdf5_reader"]
 # Folders elsewhere than in src/.
 ELSEWHERE = {"bench": "bench", "fft": "bench/fft"}
 # Heads shared between C and shaders.
-SHADER_HEADS = {"common/bindings.h": ["gl", "vector", "render", "cuda_interop"]}
+SHADER_HEADS = {"common/bindings.h": ["gl", "vector", "vector_gl", "render", "cuda_interop"]}
 # System headers that belong to few folders.
 SYSTEM = {
-    r"GL/.*": ["gl", "vector", "render", "cuda_interop", "viewer"],
+    r"GL/.*": ["gl", "vector_gl", "render", "cuda_interop", "viewer"],
     r"cuda.*\.h": ["cuda_interop", "fft"],
     r"cufft.*\.h": ["fft"],
     r"EGL/.*": ["gl"],

@@ -3,9 +3,8 @@
 #include "common.h"
 #include "verbs.h"
 
-#ifdef LORASTER_VIEWER
+#include "plugin/plugin.h"
 #include "viewer/view.h"
-#endif
 
 #include <limits.h>
 
@@ -36,7 +35,8 @@ static lr_status run(struct cli_args *args)
         return report_error(args->report, LR_USAGE,
                             "without a window there is nobody to use it: give --script FILE too");
     }
-    return view_run(&params);
+    lr_view_run *view = lr_plugin_viewer(params.log);
+    return view != NULL ? view(&params) : LR_NO_DEVICE;
 }
 #else
 static lr_status run(struct cli_args *args)

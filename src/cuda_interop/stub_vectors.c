@@ -3,7 +3,7 @@
  *
  * In place of vectors in CUDA's memory, where LORaster is built without it: no such place opens. */
 #include "base/log.h"
-#include "vector/cuda.h"
+#include "vector/kinds.h"
 
 static lr_status open_place(const lr_place_params *params, lr_place *place)
 {
@@ -14,4 +14,4 @@ static lr_status open_place(const lr_place_params *params, lr_place *place)
                     "LR_PLACE_GL or LR_PLACE_HOST");
 }
 
-const struct lr_vector_cuda lr_vector_cuda = {.open = open_place};
+const struct lr_place_fns lr_place_cuda_fns = {.open = open_place};

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "cuda_interop/lend.h"
 #include "cuda_interop/vector_passes.h"
-#include "vector/cuda.h"
+#include "vector/kinds.h"
 #include "vector/sums.h"
 
 #include <cuda_runtime_api.h>
@@ -457,7 +457,7 @@ static lr_status exchange(const lr_vector *from, lr_vector *to, bool *is_done)
     return gl_context_status(gl->place->ctx, status);
 }
 
-const struct lr_vector_cuda lr_vector_cuda = {
+const struct lr_place_fns lr_place_cuda_fns = {
     .open = open_place,
     .close = close_place,
     .vectors = {.create = create,

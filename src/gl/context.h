@@ -103,4 +103,7 @@ bool gl_context_saw_error(const struct gl_context *ctx);
  * but keeps a driver's worker thread from running ahead, so not for every draw. */
 lr_status gl_context_check(struct gl_context *ctx, const char *what);
 
+/* lr_device_list where there is OpenGL. */
+int gl_device_list(lr_device *devices, int capacity, const lr_log *log);
+
 #endif

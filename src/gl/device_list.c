@@ -2,7 +2,7 @@
  * Copyright The LORaster authors */
 #include "gl/context_private.h"
 
-int lr_device_list(lr_device *devices, int capacity, const lr_log *log)
+int gl_device_list(lr_device *devices, int capacity, const lr_log *log)
 {
     const struct gl_context_params params = {.log = log};
     struct egl_way ways[EGL_WAY_MAX];

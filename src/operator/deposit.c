@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "operator/direct_facade.h"
+#include "plugin/plugin.h"
 
 #include <lr/device.h>
 #include <stdlib.h>
@@ -112,7 +113,8 @@ static lr_status make_backend(lr_deposit *deposit)
         return lr_deposit_cpu_create(&backend_params, &deposit->backend);
     }
     if (strcmp(name, "compute") == 0) {
-        return lr_deposit_compute_create(&backend_params, &deposit->backend);
+        const struct lr_gl_plugin *gl = lr_plugin_gl(params->log);
+        return gl != NULL ? gl->deposit(&backend_params, &deposit->backend) : LR_NO_DEVICE;
     }
     return lr_error(params->log, LR_USAGE,
                     "depositions have no backend %s: they have cpu and compute", name);

@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "direct/tables.h"
 #include "operator/direct_facade.h"
+#include "plugin/plugin.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,10 +20,24 @@ struct choice {
                         struct lr_direct_backend *backend);
 };
 
+static lr_status create_compute(const struct lr_direct_backend_params *params,
+                                struct lr_direct_backend *backend)
+{
+    const struct lr_gl_plugin *gl = lr_plugin_gl(params->log);
+    return gl != NULL ? gl->direct(params, backend) : LR_NO_DEVICE;
+}
+
+static lr_status create_cuda(const struct lr_direct_backend_params *params,
+                             struct lr_direct_backend *backend)
+{
+    const struct lr_cuda_plugin *cuda = lr_plugin_cuda(params->log);
+    return cuda != NULL ? cuda->direct(params, backend) : LR_NO_DEVICE;
+}
+
 static const struct choice choices[] = {
     {"cpu", lr_direct_cpu_create},
-    {"compute", lr_direct_compute_create},
-    {"cuda", lr_direct_cuda_create},
+    {"compute", create_compute},
+    {"cuda", create_cuda},
 };
 
 enum { NUM_CHOICES = sizeof(choices) / sizeof(choices[0]) };
@@ -103,7 +118,7 @@ static void warn_instead(void *user, lr_log_level level, lr_status status, const
 static lr_status create_backend(lr_direct *direct, const struct choice *choice,
                                 const struct lr_direct_backend_params *params)
 {
-    if (choice->create != lr_direct_cuda_create) {
+    if (choice->create != create_cuda) {
         return choice->create(params, &direct->backend);
     }
     struct lr_direct_cuda_log *log = &direct->cuda_log;
@@ -113,7 +128,11 @@ static lr_status create_backend(lr_direct *direct, const struct choice *choice,
     heard.log = &log->log;
     const lr_status status = choice->create(&heard, &direct->backend);
     log->is_made = status == LR_OK;
-    return status == LR_NO_DEVICE ? lr_direct_compute_create(params, &direct->backend) : status;
+    if (status != LR_NO_DEVICE) {
+        return status;
+    }
+    const lr_status instead = create_compute(params, &direct->backend);
+    return instead == LR_NO_DEVICE ? lr_error(params->log, instead, "%s", log->reason) : instead;
 }
 
 static lr_status build(lr_direct *direct, const lr_direct_params *params)

@@ -9,15 +9,25 @@
 #include "operator/measure.h"
 #include "operator/settings.h"
 #include "operator/stored.h"
+#include "plugin/plugin.h"
 
 #include <stdlib.h>
 
+static lr_status create_compute(const struct lr_backend_params *params, struct lr_backend *backend)
+{
+    const struct lr_gl_plugin *gl = lr_plugin_gl(params->log);
+    return gl != NULL ? gl->compute(params, backend) : LR_NO_DEVICE;
+}
+
+static lr_status create_raster(const struct lr_backend_params *params, struct lr_backend *backend)
+{
+    const struct lr_gl_plugin *gl = lr_plugin_gl(params->log);
+    return gl != NULL ? gl->raster(params, backend) : LR_NO_DEVICE;
+}
+
 static const struct lr_backend_choice builtin_choices[] = {
-    {.name = "compute",
-     .has_exact = true,
-     .has_penetration = true,
-     .create = lr_compute_backend_create},
-    {.name = "raster", .create = lr_raster_backend_create},
+    {.name = "compute", .has_exact = true, .has_penetration = true, .create = create_compute},
+    {.name = "raster", .create = create_raster},
     {.name = "cpu",
      .has_exact = true,
      .has_penetration = true,

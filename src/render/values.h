@@ -6,6 +6,7 @@
 #ifndef LR_RENDER_VALUES_H
 #define LR_RENDER_VALUES_H
 
+#include "gl/resource.h"
 #include "vector/place.h"
 
 /* A buffer of `count` values: those of the vector, or zeros where it is NULL. errors: NULL, logged. */

@@ -5,7 +5,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "vector/cuda.h"
+#include "plugin/plugin.h"
+#include "vector/kinds.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,24 +38,23 @@ static lr_status check(const lr_place_params *params)
     return LR_OK;
 }
 
-static lr_status open_gl(lr_place *place, const lr_place_params *params)
-{
-    LR_TRY(gl_context_open(&(struct gl_context_params){.device = params->device,
-                                                       .shared = params->shared,
-                                                       .log = &place->log},
-                           &place->ctx));
-    gl_context_release(place->ctx);
-    const struct gl_limits *limits = gl_context_limits(place->ctx);
-    snprintf(place->device, sizeof(place->device), "%s", limits->renderer);
-    place->memory_bytes = limits->memory_bytes;
-    place->shares = params->shared != NULL;
-    return LR_OK;
-}
-
 static void name_host(lr_place *place)
 {
     snprintf(place->device, sizeof(place->device), "CPU, %d thread%s", place->threads,
              place->threads == 1 ? "" : "s");
+}
+
+/* By the plugin of its kind. */
+static lr_status open_on_device(lr_place *place, const lr_place_params *params)
+{
+    if (params->kind == LR_PLACE_GL) {
+        const struct lr_gl_plugin *gl = lr_plugin_gl(&place->log);
+        place->fns = gl != NULL ? gl->places : NULL;
+    } else {
+        const struct lr_cuda_plugin *cuda = lr_plugin_cuda(&place->log);
+        place->fns = cuda != NULL ? cuda->places : NULL;
+    }
+    return place->fns != NULL ? place->fns->open(params, place) : LR_NO_DEVICE;
 }
 
 static lr_status open_kind(lr_place *place, const lr_place_params *params)
@@ -64,15 +64,11 @@ static lr_status open_kind(lr_place *place, const lr_place_params *params)
     place->threads = params->threads > 0 ? params->threads : lr_num_processors();
     place->log = (lr_log){.write = pass_on, .user = place};
     place->to = params->log;
-    switch (params->kind) {
-    case LR_PLACE_GL:
-        return open_gl(place, params);
-    case LR_PLACE_CUDA:
-        return lr_vector_cuda.open(params, place);
-    default:
+    if (params->kind == LR_PLACE_HOST) {
         name_host(place);
         return LR_OK;
     }
+    return open_on_device(place, params);
 }
 
 lr_status lr_place_open_on(const lr_place_params *params, lr_place **place)
@@ -109,14 +105,9 @@ void lr_place_close(lr_place *place)
     if (place == NULL || atomic_fetch_sub(&place->holders, 1) > 1) {
         return;
     }
-    if (place->cuda != NULL) {
-        lr_vector_cuda.close(place);
+    if (place->fns != NULL) {
+        place->fns->close(place);
     }
-    if (place->programs != NULL && gl_context_make_current(place->ctx) == LR_OK) {
-        lr_vector_programs_destroy(place->programs);
-        gl_context_release(place->ctx);
-    }
-    gl_context_destroy(place->ctx);
     free(place);
 }
 

@@ -5,17 +5,18 @@
 #ifndef LR_VECTOR_PLACE_H
 #define LR_VECTOR_PLACE_H
 
-#include "gl/resource.h"
-
-#include <lr/vector.h>
+#include "vector/vector.h"
 #include <stdatomic.h>
 
-struct lr_vector_programs;
+struct gl_context;
 struct lr_cuda_place;
+struct lr_place_fns;
+struct lr_vector_programs;
 
 struct lr_place {
     atomic_int holders;
     lr_place_kind kind;
+    const struct lr_place_fns *fns;      /* of a device */
     int threads;                         /* host */
     struct gl_context *ctx;              /* OpenGL; owned */
     struct lr_vector_programs *programs; /* OpenGL: made when first asked for */
@@ -43,9 +44,11 @@ struct lr_vector_range {
     struct gl_buffer *buffer;
     int64_t offset, bytes;
 };
-struct lr_vector_range lr_vector_gl_range(const lr_vector *vector);
-
-/* Frees place->programs. The context is current. */
-void lr_vector_programs_destroy(struct lr_vector_programs *programs);
+static inline struct lr_vector_range lr_vector_gl_range(const lr_vector *vector)
+{
+    const int64_t size = lr_vector_size(vector);
+    return (struct lr_vector_range){vector->storage->buffer, vector->begin * size,
+                                    vector->count * size};
+}
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "vector/cuda.h"
+#include "vector/kinds.h"
 #include "vector/place.h"
 
 #include <math.h>
@@ -31,14 +31,7 @@ static bool is_at_device(const lr_vector *vector)
 
 static const struct lr_vector_fns *fns_of(const lr_vector *vector)
 {
-    switch (kind_of(vector)) {
-    case LR_PLACE_GL:
-        return &lr_vector_gl_fns;
-    case LR_PLACE_CUDA:
-        return &lr_vector_cuda.vectors;
-    default:
-        return &lr_vector_host_fns;
-    }
+    return is_at_device(vector) ? &vector->place->fns->vectors : &lr_vector_host_fns;
 }
 
 static const lr_log *log_of(const lr_vector *vector)
@@ -160,14 +153,14 @@ static lr_status exchange_piece(const lr_vector *from, lr_vector *to, lr_vector 
                                 bool *is_done)
 {
     if (kind_of(to) == LR_PLACE_CUDA) {
-        LR_TRY(lr_vector_cuda.exchange(from, between, is_done));
+        LR_TRY(to->place->fns->exchange(from, between, is_done));
         return *is_done ? copy_at_place(between, to) : LR_OK;
     }
     LR_TRY(copy_at_place(from, between));
-    return lr_vector_cuda.exchange(between, to, is_done);
+    return from->place->fns->exchange(between, to, is_done);
 }
 
-/* Between OpenGL and CUDA, in two precisions; *is_done as lr_vector_cuda.exchange has it. */
+/* Between OpenGL and CUDA, in two precisions; *is_done as `exchange` has it. */
 static lr_status exchange_converted(const lr_vector *from, lr_vector *to, bool *is_done)
 {
     const bool to_cuda = kind_of(to) == LR_PLACE_CUDA;
@@ -196,7 +189,8 @@ static lr_status copy_between(const lr_vector *from, lr_vector *to)
 {
     bool is_done = false;
     if (kind_of(from) != kind_of(to)) {
-        LR_TRY(from->precision == to->precision ? lr_vector_cuda.exchange(from, to, &is_done)
+        const lr_place *cuda = kind_of(to) == LR_PLACE_CUDA ? to->place : from->place;
+        LR_TRY(from->precision == to->precision ? cuda->fns->exchange(from, to, &is_done)
                                                 : exchange_converted(from, to, &is_done));
     }
     return is_done ? LR_OK : copy_in_chunks(from, to);
@@ -288,4 +282,26 @@ lr_status lr_vector_divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit 
         return lr_error(log_of(ratio->values), LR_USAGE, "counts are divided in float32 alone");
     }
     return ratio->values->count > 0 ? fns_of(ratio->values)->divide_counts(ratio, fit) : LR_OK;
+}
+
+/* --- pictures --- */
+
+static lr_status check_picture(const lr_vector *image, const lr_vector_texture *copy)
+{
+    const int64_t texels = (int64_t)copy->size[0] * copy->size[1] * copy->size[2];
+    const bool is_there = image->place != NULL && image->place->kind == LR_PLACE_GL;
+    if (is_there && image->precision == LR_FLOAT32 && image->count == texels) {
+        return LR_OK;
+    }
+    return lr_error(image->place != NULL ? &image->place->log : NULL, LR_USAGE,
+                    "%lld numbers cannot be shown as %d x %d x %d texels: that takes as many, in "
+                    "float32, at an OpenGL place",
+                    (long long)image->count, copy->size[0], copy->size[1], copy->size[2]);
+}
+
+lr_status lr_vector_show(const lr_vector *image, lr_vector_texture *copy)
+{
+    copy->done = NULL;
+    LR_TRY(check_picture(image, copy));
+    return image->place->fns->show(image, copy);
 }

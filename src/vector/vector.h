@@ -32,6 +32,8 @@ struct lr_vector_task {
     double scalar;
 };
 
+struct gl_buffer;
+
 /* What the library allocated, or the caller's that it wraps: one of the two. */
 struct lr_storage {
     void *block; /* of the host or, at a CUDA place, of its device */
@@ -56,7 +58,7 @@ struct lr_vector_fns {
     lr_status (*divide_counts)(const lr_poisson_ratio *ratio, lr_poisson_fit *fit);
 };
 
-extern const struct lr_vector_fns lr_vector_host_fns, lr_vector_gl_fns;
+extern const struct lr_vector_fns lr_vector_host_fns;
 
 static inline int64_t lr_vector_size(const lr_vector *vector)
 {

@@ -4,9 +4,10 @@
  * Preloaded into the program, lets its OpenGL context be reset: from the question on whose number
  * is in LOSE_CONTEXT_AT, the driver says so. The number of questions asked goes to the file named
  * by LOSE_CONTEXT_COUNT. GLEW loads its functions by the one replaced here. */
+#include "../next.h"
+
 #include <GL/glew.h>
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,6 @@ function glXGetProcAddressARB(const GLubyte *name)
         return (function)answer_reset;
     }
     getter next;
-    *(void **)&next = dlsym(RTLD_NEXT, "glXGetProcAddressARB");
+    *(void **)&next = find_next_symbol("glXGetProcAddressARB");
     return next != NULL ? next(name) : NULL;
 }

@@ -14,6 +14,57 @@ VERBS = ["info", "scanner list", "scanner show", "scanner check", "scanner conve
          "matrix", "matrix verify", "project", "backproject", "sensitivity", "factors", "simulate",
          "recon", "events show", "events convert", "bench correspondence", "view", "demo"]
 
+class Plugins(ProgramTest):
+    """Without the plugins, as on a machine without OpenGL and CUDA."""
+
+    def setUp(self):
+        super().setUp()
+        self.without = dict(os.environ, LORASTER_PLUGINS=str(self.folder))
+
+    def run_without(self, *arguments):
+        return self.run_program(*arguments, env=self.without)
+
+    def test_info(self):
+        done = self.run_without("info", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        found = json.loads(done.stdout)
+        works = {trial["backend"]: trial["works"] for trial in found["backends"]}
+        self.assertEqual(works, {"raster": False, "compute": False, "cpu": True, "native": True})
+        lacks_gl = rf"^no OpenGL: the plugin lr_gl\.so is not in {self.folder}: .*LORASTER_PLUGINS"
+        for trial in found["backends"]:
+            if not trial["works"]:
+                self.assertRegex(trial["reason"], lacks_gl)
+        self.assertEqual([device["usable"] for device in found["devices"]], [False])
+        self.assertRegex(found["devices"][0]["reason"], lacks_gl)
+        self.assertRegex(found["direct"]["cuda"]["reason"], "^no CUDA: ")
+        self.assertEqual(self.run_without("info", "--backend", "compute").returncode, 4)
+
+    def test_reconstruction(self):
+        on = ["--scanner", "two-opposed-modules", *GRID]
+        self.good("simulate", *on, "--phantom", "point", "--counts", "500", "-o", "counts.h5")
+        for name, environment in (("with.nii", os.environ), ("without.nii", self.without)):
+            done = self.run_program("recon", *on, "--data", "counts.h5", "--backend", "native",
+                                    "--iterations", "2", "-o", name, env=environment)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((self.folder / "with.nii").read_bytes(),
+                         (self.folder / "without.nii").read_bytes())
+
+    def test_what_needs_them(self):
+        for words, plugin in ((["view"], "lr_viewer.so"),
+                              (["project", "--backend", "compute", "--scanner", self.scanner, *GRID,
+                                "--image", self.image(), "-o", "y.h5"], "lr_gl.so")):
+            done = self.run_without(*words)
+            self.assertEqual(done.returncode, 4, done.stderr)
+            self.assertIn(f"the plugin {plugin} is not in {self.folder}", done.stderr)
+
+    def test_a_library_is_missing(self):
+        """A plugin that is there, and cannot be loaded."""
+        self.write("lr_gl.so", "no library\n")
+        done = self.run_without("info", "--backend", "raster")
+        self.assertEqual(done.returncode, 4)
+        self.assertRegex(done.stderr, r"no OpenGL: .*lr_gl\.so: .*: install libglew")
+
+
 class Usage(ProgramTest):
     def test_help_lists_verbs(self):
         text = self.good("--help").stdout
@@ -338,5 +389,5 @@ class Json(ProgramTest):
 
 
 if __name__ == "__main__":
-    main({"usage": Usage, "scanner": Scanner, "info": Info, "bad_input": BadInput,
+    main({"plugins": Plugins, "usage": Usage, "scanner": Scanner, "info": Info, "bad_input": BadInput,
           "scanner_files": ScannerFiles, "full_disk": FullDisk, "no_gl": NoGl, "json": Json})

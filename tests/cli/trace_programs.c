@@ -7,10 +7,11 @@
  * "threads N" when it gives the driver threads to compile in. With TRACE_SLOW=N the driver claims to
  * compile in threads of its own (GL_KHR_parallel_shader_compile), and to be still at it the first N times
  * that it is asked of a program. GLEW loads its functions by the one replaced here. */
+#include "../next.h"
+
 #include <EGL/egl.h>
 #include <GL/glew.h>
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -229,6 +230,6 @@ static function replaced(const char *name, function found)
 function glXGetProcAddressARB(const GLubyte *name)
 {
     getter next;
-    *(void **)&next = dlsym(RTLD_NEXT, "glXGetProcAddressARB");
+    *(void **)&next = find_next_symbol("glXGetProcAddressARB");
     return replaced((const char *)name, next != NULL ? next(name) : NULL);
 }

@@ -5,12 +5,11 @@
  * effect, what it should have made is nothing, and the next glGetError says GL_OUT_OF_MEMORY. GLEW
  * finds its functions by the one replaced here; those of OpenGL 1.1 and EGL are replaced by name.
  * test_gl.py holds this list against the sources. */
+#include "../next.h"
 #include "inject.h"
 
 #include <EGL/egl.h>
 #include <GL/glew.h>
-
-#include <dlfcn.h>
 
 typedef void (*function)(void);
 typedef function (*getter)(const GLubyte *name);
@@ -32,7 +31,7 @@ static bool fails(const char *name)
 static function find_next(const char *name)
 {
     function found = NULL;
-    *(void **)&found = dlsym(RTLD_NEXT, name);
+    *(void **)&found = find_next_symbol(name);
     return found;
 }
 

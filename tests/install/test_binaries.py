@@ -96,6 +96,19 @@ def check_licences(installed, built):
             assert library not in named, f"{path} needs {library}: {named}"
 
 
+def check_start_without_devices(installed):
+    """The program and a shared library start where there is neither OpenGL nor CUDA: plugins have them."""
+    names = [path.name for path in installed]
+    assert "lr_gl.so" in names, names
+    assert any("libGLEW" in name for name in needed(installed[names.index("lr_gl.so")])), names
+    for path in installed:
+        if path.name.startswith("lr_"):
+            continue
+        everything = " ".join(needed(path)) + run(["ldd", path]).stdout
+        for library in ("libGL", "libEGL", "libOpenGL", "libglfw", "libcuda"):
+            assert library not in everything, f"{path} needs {library}: {everything}"
+
+
 def check_names(folder):
     """A static library gives away what lr/ declares. A shared one is as in the release."""
     for library in folder.rglob("liblr.a"):
@@ -129,6 +142,7 @@ def check(folder, arguments):
     for path in installed:
         check_guards(path, arguments)
     check_licences(installed, built)
+    check_start_without_devices(installed)
     check_names(prefix)
     here = folder / "data"
     here.mkdir()

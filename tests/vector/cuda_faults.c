@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "fake_cuda.h"
-#include "vector/cuda.h"
+#include "vector/kinds.h"
 
 #include <cuda_runtime_api.h>
 

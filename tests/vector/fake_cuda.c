@@ -4,7 +4,9 @@
 
 #include "base/log.h"
 #include "cuda_interop/lend.h"
+#include "plugin/plugin.h"
 #include "test.h"
+#include "vector/kinds.h"
 
 #include <cuda_runtime_api.h>
 
@@ -391,3 +393,6 @@ void *lr_cuda_address(const struct lr_cuda_object *object, const lr_log *log)
     (void)object;
     return lr_cuda_check(fake_fault(), "a buffer that is lent", log) == LR_OK ? lent : NULL;
 }
+
+/* Of vectors alone: what else the plugin has would bring the device in. */
+const struct lr_cuda_plugin lr_cuda_plugin = {.places = &lr_place_cuda_fns};

@@ -6,6 +6,8 @@
  * machine's memory. */
 #include "test.h"
 
+#include "gl/context.h"
+#include "gl/resource.h"
 #include "vector/place.h"
 #include "vector/vector.h"
 

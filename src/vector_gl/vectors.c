@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Vectors in buffers of an OpenGL device. */
+ * Vectors in buffers of an OpenGL device, and the places where they are. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "gl/pass.h"
-#include "vector/place.h"
+#include "gl/resource.h"
+#include "vector/kinds.h"
 #include "vector/sums.h"
-#include "vector/vector.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ struct lr_vector_programs {
 
 /* --- programs --- */
 
-void lr_vector_programs_destroy(struct lr_vector_programs *programs)
+static void destroy_programs(struct lr_vector_programs *programs)
 {
     for (int precision = 0; precision < 2; precision++) {
         for (int k = 0; k < LR_NUM_VECTOR_OPS; k++) {
@@ -280,13 +280,6 @@ static lr_status divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fi
 
 /* --- life and copies --- */
 
-struct lr_vector_range lr_vector_gl_range(const lr_vector *vector)
-{
-    const int64_t size = lr_vector_size(vector);
-    return (struct lr_vector_range){vector->storage->buffer, vector->begin * size,
-                                    vector->count * size};
-}
-
 static lr_status allocate(const lr_vector_params *params, int64_t bytes, lr_vector *vector)
 {
     vector->storage = lr_alloc(1, sizeof(*vector->storage), "a vector", params->log);
@@ -385,23 +378,8 @@ static lr_status write_texture(const lr_vector *image, const struct gl_texture *
                               : gl_context_check(image->place->ctx, "handing over an image");
 }
 
-static lr_status check_picture(const lr_vector *image, const lr_vector_texture *copy)
+static lr_status show(const lr_vector *image, lr_vector_texture *copy)
 {
-    const int64_t texels = (int64_t)copy->size[0] * copy->size[1] * copy->size[2];
-    const bool is_there = image->place != NULL && image->place->kind == LR_PLACE_GL;
-    if (is_there && image->precision == LR_FLOAT32 && image->count == texels) {
-        return LR_OK;
-    }
-    return lr_error(image->place != NULL ? &image->place->log : NULL, LR_USAGE,
-                    "%lld numbers cannot be shown as %d x %d x %d texels: that takes as many, in "
-                    "float32, at an OpenGL place",
-                    (long long)image->count, copy->size[0], copy->size[1], copy->size[2]);
-}
-
-lr_status lr_vector_show(const lr_vector *image, lr_vector_texture *copy)
-{
-    copy->done = NULL;
-    LR_TRY(check_picture(image, copy));
     LR_TRY(enter(image));
     struct gl_texture *texture =
         gl_texture_borrow(image->place->ctx, copy->texture,
@@ -416,14 +394,93 @@ lr_status lr_vector_show(const lr_vector *image, lr_vector_texture *copy)
     return leave(image, status);
 }
 
-const struct lr_vector_fns lr_vector_gl_fns = {
-    .create = create,
-    .destroy = destroy,
-    .write = write,
-    .read = read,
-    .copy = copy,
-    .fill = fill,
-    .apply = apply,
-    .add_up = add_up,
-    .divide_counts = divide_counts,
+/* --- the caller's buffers --- */
+
+static lr_status borrow(const lr_vector_params *params, GLuint name, lr_vector *vector)
+{
+    vector->storage = lr_alloc(1, sizeof(*vector->storage), "a vector", params->log);
+    if (vector->storage == NULL) {
+        return LR_FAILED;
+    }
+    return gl_buffer_borrow(
+        params->place->ctx, name,
+        &(struct gl_buffer_params){.label = params->name != NULL ? params->name : "a vector",
+                                   .size_bytes = vector->count * lr_vector_size(vector)},
+        &vector->storage->buffer);
+}
+
+static void wait_for(lr_vector_gl_buffer *buffer)
+{
+    if (buffer->after != NULL) {
+        glWaitSync(buffer->after, 0, GL_TIMEOUT_IGNORED);
+        glDeleteSync(buffer->after);
+        buffer->after = NULL;
+    }
+}
+
+static lr_status wrap(const lr_vector_params *params, void *memory, lr_vector *vector)
+{
+    lr_vector_gl_buffer *buffer = memory;
+    LR_TRY(enter(vector));
+    const lr_status status = borrow(params, buffer->buffer, vector);
+    if (status == LR_OK) {
+        wait_for(buffer);
+    } else {
+        free(vector->storage);
+        vector->storage = NULL;
+    }
+    return leave(vector, status);
+}
+
+static lr_status fence(lr_place *place, void **done)
+{
+    LR_TRY(gl_context_make_current(place->ctx));
+    *done = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
+    glFlush(); /* or the other context would wait for ever */
+    const lr_status status =
+        *done != NULL ? LR_OK : gl_context_check(place->ctx, "a fence for another context");
+    gl_context_release(place->ctx);
+    return gl_context_status(place->ctx, *done == NULL && status == LR_OK ? LR_FAILED : status);
+}
+
+/* --- places --- */
+
+static lr_status open_place(const lr_place_params *params, lr_place *place)
+{
+    LR_TRY(gl_context_open(&(struct gl_context_params){.device = params->device,
+                                                       .shared = params->shared,
+                                                       .log = &place->log},
+                           &place->ctx));
+    gl_context_release(place->ctx);
+    const struct gl_limits *limits = gl_context_limits(place->ctx);
+    snprintf(place->device, sizeof(place->device), "%s", limits->renderer);
+    place->memory_bytes = limits->memory_bytes;
+    place->shares = params->shared != NULL;
+    return LR_OK;
+}
+
+static void close_place(lr_place *place)
+{
+    if (place->programs != NULL && gl_context_make_current(place->ctx) == LR_OK) {
+        destroy_programs(place->programs);
+        gl_context_release(place->ctx);
+    }
+    gl_context_destroy(place->ctx);
+}
+
+const struct lr_place_fns lr_place_gl_fns = {
+    .open = open_place,
+    .close = close_place,
+    .vectors = {.create = create,
+                .destroy = destroy,
+                .write = write,
+                .read = read,
+                .copy = copy,
+                .fill = fill,
+                .apply = apply,
+                .add_up = add_up,
+                .divide_counts = divide_counts},
+    .wrap = wrap,
+    .show = show,
+    .fence = fence,
 };

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "plugin/plugin.h"
+
+#include "direct/backend.h"
+#include "vector/kinds.h"
+
+const struct lr_cuda_plugin lr_cuda_plugin = {
+    .version = LR_VERSION_STRING,
+    .places = &lr_place_cuda_fns,
+    .direct = lr_direct_cuda_create,
+};

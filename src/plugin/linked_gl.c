@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Where the plugin is part of the program, as in tests. */
+#include "plugin/plugin.h"
+
+const struct lr_gl_plugin *lr_plugin_gl(const lr_log *log)
+{
+    (void)log;
+    return &lr_gl_plugin;
+}

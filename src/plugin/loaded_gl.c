@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "plugin/load.h"
+#include "plugin/plugin.h"
+
+const struct lr_gl_plugin *lr_plugin_gl(const lr_log *log)
+{
+    static const struct lr_plugin_name name = {
+        .file = "lr_gl.so",
+        .symbol = "lr_gl_plugin",
+        .what = "OpenGL",
+        .packages = "libglew2.2, libegl1 and libopengl0",
+    };
+    const struct lr_gl_plugin *plugin = lr_plugin_load(&name, log);
+    return plugin != NULL && lr_plugin_is_ours(&name, plugin->version, log) ? plugin : NULL;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What needs OpenGL or CUDA is in plugins, so that the library starts on machines that have neither. A
+ * plugin hands out one table of functions. It is built with the library that it belongs to, of which it
+ * has what it needs in itself: the two share structures, and no function but those of the table. */
+#ifndef LR_PLUGIN_PLUGIN_H
+#define LR_PLUGIN_PLUGIN_H
+
+#include <lr/device.h>
+#include <stddef.h>
+
+struct lr_backend;
+struct lr_backend_params;
+struct lr_deposit_backend;
+struct lr_deposit_backend_params;
+struct lr_direct_backend;
+struct lr_direct_backend_params;
+struct lr_place_fns;
+
+typedef lr_status lr_backend_create(const struct lr_backend_params *params,
+                                    struct lr_backend *backend);
+typedef lr_status lr_direct_backend_create(const struct lr_direct_backend_params *params,
+                                           struct lr_direct_backend *backend);
+typedef lr_status lr_deposit_backend_create(const struct lr_deposit_backend_params *params,
+                                            struct lr_deposit_backend *backend);
+
+struct lr_gl_plugin {
+    const char *version; /* lr_version() of the library that it belongs to */
+    const struct lr_place_fns *places;
+    lr_backend_create *raster, *compute;
+    lr_direct_backend_create *direct;
+    lr_deposit_backend_create *deposit;
+    int (*list_devices)(lr_device *devices, int capacity, const lr_log *log);
+};
+
+struct lr_cuda_plugin {
+    const char *version;
+    const struct lr_place_fns *places;
+    lr_direct_backend_create *direct;
+};
+
+/* The plugin, loaded when first asked for, and for good. NULL, with a sentence of LR_NO_DEVICE, where it
+ * cannot be: it is not there, or a library that it needs is not. Any thread may ask. */
+const struct lr_gl_plugin *lr_plugin_gl(const lr_log *log);
+const struct lr_cuda_plugin *lr_plugin_cuda(const lr_log *log);
+
+/* view_run() of viewer/view.h; NULL as above. */
+struct view_params;
+typedef lr_status lr_view_run(const struct view_params *params);
+lr_view_run *lr_plugin_viewer(const lr_log *log);
+
+/* What plugins export. */
+extern LR_API const struct lr_gl_plugin lr_gl_plugin;
+extern LR_API const struct lr_cuda_plugin lr_cuda_plugin;
+
+#endif

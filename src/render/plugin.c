@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "plugin/plugin.h"
+
+#include "direct/backend.h"
+#include "gl/context.h"
+#include "operator/backend.h"
+#include "vector/kinds.h"
+
+const struct lr_gl_plugin lr_gl_plugin = {
+    .version = LR_VERSION_STRING,
+    .places = &lr_place_gl_fns,
+    .raster = lr_raster_backend_create,
+    .compute = lr_compute_backend_create,
+    .direct = lr_direct_compute_create,
+    .deposit = lr_deposit_compute_create,
+    .list_devices = gl_device_list,
+};
