@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * For libraries that are preloaded: what they stand in front of. Libraries of OpenGL come with a plugin,
- * out of sight of RTLD_NEXT. */
+ * out of sight of RTLD_NEXT: what the plugin needs is found by the plugin. */
 #ifndef LR_TEST_NEXT_H
 #define LR_TEST_NEXT_H
 
@@ -12,8 +12,7 @@
 /* NULL where no library has it, or none is loaded. */
 static inline void *find_next_symbol(const char *name)
 {
-    static const char *const libraries[] = {"libGLX.so.0", "libEGL.so.1", "libOpenGL.so.0",
-                                            "libGL.so.1"};
+    static const char *const libraries[] = {"lr_gl.so", "libGLX.so.0", "libEGL.so.1"};
     void *found = dlsym(RTLD_NEXT, name);
     for (size_t k = 0; found == NULL && k < sizeof(libraries) / sizeof(libraries[0]); k++) {
         void *library = dlopen(libraries[k], RTLD_LAZY | RTLD_NOLOAD);
