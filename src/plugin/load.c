@@ -1,24 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#define _GNU_SOURCE /* dladdr */
+#define _GNU_SOURCE /* dladdr1 */
 #include "plugin/load.h"
 
 #include "base/log.h"
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* The folder of the library or program that this function is in, "" where the system does not say. */
+/* The folder of the library or program that this function is in, "" where the system does not say. The
+ * program has no name among what is loaded. */
 static void get_own_folder(char folder[PATH_MAX])
 {
     Dl_info info;
+    struct link_map *map = NULL;
     char *path = NULL;
-    if (dladdr((const void *)(uintptr_t)&lr_plugin_load, &info) != 0 && info.dli_fname != NULL) {
-        path = realpath(info.dli_fname, NULL);
+    if (dladdr1((const void *)(uintptr_t)&lr_plugin_load, &info, (void **)&map, RTLD_DL_LINKMAP) !=
+        0) {
+        path = realpath(map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe", NULL);
     }
     snprintf(folder, PATH_MAX, "%s", path != NULL ? path : "");
     free(path);

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import subprocess
 
 from bad_input import BadInput, FullDisk, ScannerFiles
 from program import GRID, ProgramTest, main
@@ -56,6 +57,15 @@ class Plugins(ProgramTest):
             done = self.run_without(*words)
             self.assertEqual(done.returncode, 4, done.stderr)
             self.assertIn(f"the plugin {plugin} is not in {self.folder}", done.stderr)
+
+    def test_found_by_path(self):
+        """Whatever the program is called by, its plugins lie beside its file."""
+        os.symlink(self.program, self.path("called"))
+        path = dict(os.environ, PATH=f"{self.folder}:{os.environ['PATH']}")
+        done = subprocess.run(["called", "info", "--json"], env=path, cwd=self.folder, check=True,
+                              capture_output=True, text=True)
+        reasons = [trial["reason"] or "" for trial in json.loads(done.stdout)["backends"]]
+        self.assertNotIn("plugin", " ".join(reasons))
 
     def test_a_library_is_missing(self):
         """A plugin that is there, and cannot be loaded."""
