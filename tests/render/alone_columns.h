@@ -9,8 +9,9 @@
 #include "alone.h"
 
 #include "common/bindings.h"
+#include "render/columns/programs.h"
+#include "render/columns/project.h"
 #include "render/columns/scene.h"
-#include "render/columns/window.h"
 #include "render/loop_limit.h"
 
 /* --- scanners --- */
@@ -222,8 +223,10 @@ static inline void take_image(struct alone *alone, const struct lr_columns *colu
 
 static inline struct lr_columns *make_columns(struct alone *alone)
 {
-    assert_true(lr_columns_serve(&alone->params));
-    struct lr_columns *columns = lr_columns_create(alone->ctx, &alone->params, 1 << 24);
+    struct lr_method_params params = alone_method(alone);
+    params.may_hide = false; /* a pass alone is compared with elements that nothing hides */
+    assert_true(lr_columns_method.serves(&params, LR_METHOD_PROJECTIONS));
+    struct lr_columns *columns = lr_columns_create(&params);
     alone_check(alone, columns != NULL);
     return columns;
 }

@@ -27,7 +27,7 @@ SPREAD = 4
 
 # Passes that compute no elements: pictures of the viewer, images that stay (tests/operator), and the
 # family direct, whose tests go through its backend voxel by voxel (tests/direct).
-OTHERS = re.compile(r"(view_|ui\.|vector_|image_order|direct_)")
+OTHERS = re.compile(r"(viewer/|vector/|columns/image_order|direct/)")
 
 # Shader: what is replaced, by what, and who must notice, as EXECUTABLE.TEST.
 MUTANTS = [

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors
- *
- * The programs of the column passes, made when first asked for. */
+ * Copyright The LORaster authors */
+#include "render/columns/programs.h"
+
 #include "base/log.h"
 #include "common/bindings.h"
-#include "render/columns/columns.h"
+#include "render/columns/scene.h"
 #include "render/columns/stacks.h"
 
 #include <stdio.h>
@@ -31,6 +31,8 @@ static const struct {
     [LR_COLUMNS_POINT_ROWS] = {"columns/rows.comp", NULL, "matrix elements of points"},
     [LR_COLUMNS_LIST_FORWARD] = {"columns/list_forward.comp", NULL, "forward by LORs"},
     [LR_COLUMNS_TAKE_SUMS] = {"columns/take_sums.comp", NULL, "sums by LORs"},
+    [LR_COLUMNS_TAKE_IMAGE] = {"columns/image_order.comp", NULL, "image to columns"},
+    [LR_COLUMNS_GIVE_IMAGE] = {"columns/image_order.comp", "TO_GRID", "image to the grid's order"},
     [LR_COLUMNS_LIST_BACK] = {"columns/list_back.comp", NULL, "back by LORs"},
 };
 

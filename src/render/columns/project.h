@@ -3,8 +3,8 @@
  *
  * The module pairs of a projection by columns that are handled together, and their values on the
  * device in the orders that passes want. */
-#ifndef LR_RENDER_COLUMNS_WINDOW_H
-#define LR_RENDER_COLUMNS_WINDOW_H
+#ifndef LR_RENDER_COLUMNS_PROJECT_H
+#define LR_RENDER_COLUMNS_PROJECT_H
 
 #include "render/columns/stacks.h"
 
@@ -47,8 +47,5 @@ lr_status lr_window_read(const struct lr_window *window, const lr_vector *data);
 
 /* Destroys the buffers. */
 void lr_window_close(struct lr_window *window);
-
-/* Crystals of a module: across the columns, and along them. */
-void lr_columns_count_crystals(const struct lr_columns *columns, int module, int counts[2]);
 
 #endif
