@@ -27,10 +27,10 @@ enum lr_columns_program {
     LR_COLUMNS_BACK_HALF_TURN, /* where every pair of stacks has its image */
     LR_COLUMNS_TO_STACKS,
     LR_COLUMNS_ONES_TO_STACKS,
-    LR_COLUMNS_STACKS_TO_FILE,
+    LR_COLUMNS_STACKS_TO_LOR_ORDER,
     LR_COLUMNS_SUM, /* of back's shares */
-    LR_COLUMNS_TO_FILE,
-    LR_COLUMNS_FROM_FILE,
+    LR_COLUMNS_TO_LOR_ORDER,
+    LR_COLUMNS_FROM_LOR_ORDER,
     LR_COLUMNS_ROWS,       /* elements of the grid's points */
     LR_COLUMNS_POINT_ROWS, /* and of points anywhere, also near modules */
     LR_COLUMNS_LIST_FORWARD,

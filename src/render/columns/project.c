@@ -115,13 +115,13 @@ static struct gl_buffer *make_values(const struct lr_window *window, const char 
 
 void lr_window_close(struct lr_window *window)
 {
-    gl_buffer_destroy(window->column);
-    gl_buffer_destroy(window->file);
+    gl_buffer_destroy(window->by_column);
+    gl_buffer_destroy(window->by_lor);
     gl_buffer_destroy(window->pairs);
     gl_buffer_destroy(window->stacks.pairs);
     gl_buffer_destroy(window->stacks.members);
     window->stacks = (struct lr_stack_buffers){0};
-    window->column = window->file = window->pairs = NULL;
+    window->by_column = window->by_lor = window->pairs = NULL;
 }
 
 /* Where pair k of the list has its values. */
@@ -133,18 +133,18 @@ static lr_vector values_at(const struct lr_window *window, const lr_vector *data
 /* The values of the window's pairs, one pair after the other. */
 static struct gl_buffer *collect_on_device(const struct lr_window *window, const lr_vector *data)
 {
-    struct gl_buffer *file =
-        make_values(window, "LOR values in file order", window->num_values, NULL);
+    struct gl_buffer *by_lor =
+        make_values(window, "LOR values in LOR order", window->num_values, NULL);
     int64_t at = 0;
-    for (int64_t k = window->begin; file != NULL && k < window->end; k++) {
+    for (int64_t k = window->begin; by_lor != NULL && k < window->end; k++) {
         const lr_vector values = values_at(window, data, k);
-        if (lr_values_put(&values, file, at * (int64_t)sizeof(float)) != LR_OK) {
-            gl_buffer_destroy(file);
-            file = NULL;
+        if (lr_values_put(&values, by_lor, at * (int64_t)sizeof(float)) != LR_OK) {
+            gl_buffer_destroy(by_lor);
+            by_lor = NULL;
         }
         at += values.count;
     }
-    return file;
+    return by_lor;
 }
 
 static struct gl_buffer *collect_values(const struct lr_window *window, const lr_vector *data)
@@ -161,11 +161,11 @@ static struct gl_buffer *collect_values(const struct lr_window *window, const lr
         next += from.count;
     }
     const lr_vector collected = lr_vector_of_floats(values, window->num_values);
-    struct gl_buffer *file = values == NULL ? NULL
-                                            : make_values(window, "LOR values in file order",
-                                                          window->num_values, &collected);
+    struct gl_buffer *by_lor = values == NULL ? NULL
+                                              : make_values(window, "LOR values in LOR order",
+                                                            window->num_values, &collected);
     free(values);
-    return file;
+    return by_lor;
 }
 
 /* What the window in turn has of the data. */
@@ -179,10 +179,10 @@ lr_status lr_window_open(struct lr_window *window, const lr_vector *data)
     const lr_vector values = data != NULL ? own_values(window, data) : (lr_vector){0};
     window->pairs =
         lr_columns_upload_pairs(window->columns, window->list, window->begin, window->end, NULL);
-    window->file = make_values(window, "LOR values in file order", window->num_values,
-                               data != NULL ? &values : NULL);
-    window->column = make_values(window, "LOR values in column order", window->num_values, NULL);
-    return window->pairs && window->file && window->column ? LR_OK : LR_FAILED;
+    window->by_lor = make_values(window, "LOR values in LOR order", window->num_values,
+                                 data != NULL ? &values : NULL);
+    window->by_column = make_values(window, "LOR values in column order", window->num_values, NULL);
+    return window->pairs && window->by_lor && window->by_column ? LR_OK : LR_FAILED;
 }
 
 /* Whether the window has all pairs and its values fit as they stand in the data. */
@@ -194,7 +194,7 @@ static bool is_whole(const struct lr_window *window)
 
 static struct gl_buffer *make_file(const struct lr_window *window, const lr_vector *data)
 {
-    const char *label = "LOR values in file order";
+    const char *label = "LOR values in LOR order";
     if (is_whole(window)) {
         return make_values(window, label, window->num_sources, data);
     }
@@ -209,11 +209,11 @@ lr_status lr_window_open_stacks(struct lr_window *window, const lr_vector *data,
     const bool has_file = data != NULL || writes;
     window->pairs = lr_columns_upload_pairs(columns, window->list, window->begin, window->end,
                                             is_whole(window) ? window->sources : NULL);
-    window->file = has_file ? make_file(window, data) : NULL;
+    window->by_lor = has_file ? make_file(window, data) : NULL;
     LR_TRY(lr_columns_upload_stacks(columns, window->list, range, &window->stacks));
-    window->column =
+    window->by_column =
         make_values(window, "LOR values in stack order", window->stacks.num_values, NULL);
-    const bool complete = window->pairs && window->column && (window->file || !has_file);
+    const bool complete = window->pairs && window->by_column && (window->by_lor || !has_file);
     return complete ? LR_OK : LR_FAILED;
 }
 
@@ -222,12 +222,12 @@ lr_status lr_window_read(const struct lr_window *window, const lr_vector *data)
     if (window->sources == NULL || is_whole(window)) {
         lr_vector values = window->sources != NULL ? lr_vector_part(data, 0, window->num_sources)
                                                    : own_values(window, data);
-        return lr_values_get(window->file, 0, &values);
+        return lr_values_get(window->by_lor, 0, &values);
     }
     int64_t at = 0;
     for (int64_t k = window->begin; k < window->end; k++) {
         lr_vector values = values_at(window, data, k);
-        LR_TRY(lr_values_get(window->file, at * (int64_t)sizeof(float), &values));
+        LR_TRY(lr_values_get(window->by_lor, at * (int64_t)sizeof(float), &values));
         at += values.count;
     }
     return LR_OK;
@@ -275,9 +275,10 @@ static lr_status run_pass(const struct lr_window *window, enum lr_columns_progra
                            .barriers =
                                GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     bind_window(window, &pass);
-    const bool to_file = which == LR_COLUMNS_TO_FILE || which == LR_COLUMNS_STACKS_TO_FILE;
-    pass.buffers[LR_BIND_SUMS].buffer = to_file ? window->column : window->file;
-    pass.buffers[LR_BIND_OUTPUT].buffer = to_file ? window->file : window->column;
+    const bool to_lor_order =
+        which == LR_COLUMNS_TO_LOR_ORDER || which == LR_COLUMNS_STACKS_TO_LOR_ORDER;
+    pass.buffers[LR_BIND_SUMS].buffer = to_lor_order ? window->by_column : window->by_lor;
+    pass.buffers[LR_BIND_OUTPUT].buffer = to_lor_order ? window->by_lor : window->by_column;
     if (which == LR_COLUMNS_PACK) {
         pass.buffers[LR_BIND_OUTPUT].buffer = window->columns->packed;
     } else if (which == LR_COLUMNS_FORWARD_EXACT && window->columns->packed != NULL) {
@@ -415,7 +416,7 @@ static lr_status forward_window(struct lr_window *window, const lr_vector *data)
     LR_TRY(exact ? lr_window_open_stacks(window, NULL, true) : lr_window_open(window, NULL));
     LR_TRY(exact ? pack_image(window) : LR_OK);
     LR_TRY(forward_pass(window));
-    LR_TRY(reorder(window, exact ? LR_COLUMNS_STACKS_TO_FILE : LR_COLUMNS_TO_FILE));
+    LR_TRY(reorder(window, exact ? LR_COLUMNS_STACKS_TO_LOR_ORDER : LR_COLUMNS_TO_LOR_ORDER));
     return lr_window_read(window, data);
 }
 
@@ -467,7 +468,7 @@ static lr_status back_sampled(struct lr_window *window, const lr_vector *data)
     LR_TRY(lr_columns_start_back(window->columns, data == NULL, false));
     LR_TRY(lr_window_open(window, data));
     if (data != NULL) {
-        LR_TRY(reorder(window, LR_COLUMNS_FROM_FILE));
+        LR_TRY(reorder(window, LR_COLUMNS_FROM_LOR_ORDER));
     }
     LR_TRY(back_pass(window, data == NULL ? LR_COLUMNS_ONES : LR_COLUMNS_BACK));
     return LR_OK;

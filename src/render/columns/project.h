@@ -20,8 +20,8 @@ struct lr_window {
     int64_t turns, most_turns;   /* of loops in a thread, about and at most */
     const int64_t *sources;      /* [list] where a pair's values begin in the data; NULL: in turn */
     int64_t num_sources;         /* values of the data, where sources is set */
-    struct lr_stack_buffers stacks;          /* in exact mode */
-    struct gl_buffer *pairs, *file, *column; /* values in the files' and the column order */
+    struct lr_stack_buffers stacks;               /* in exact mode */
+    struct gl_buffer *pairs, *by_lor, *by_column; /* values in LOR and column order */
 };
 
 /* The list's first window is still to come. order NULL: pairs in turn, as in sampled mode. */
@@ -38,11 +38,11 @@ int64_t lr_window_list_length(const struct lr_window *window);
  * own; NULL: nothing to read. */
 lr_status lr_window_open(struct lr_window *window, const lr_vector *data);
 
-/* Makes those of exact mode: values in stack order, and file order where they are read or written.
+/* Makes those of exact mode: values in stack order, and LOR order where they are read or written.
  * data NULL: nothing to read. */
 lr_status lr_window_open_stacks(struct lr_window *window, const lr_vector *data, bool writes);
 
-/* Copies the values in file order to where they belong. */
+/* Copies the values in LOR order to where they belong. */
 lr_status lr_window_read(const struct lr_window *window, const lr_vector *data);
 
 /* Destroys the buffers. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The contract between render/ and a runner, without a device: images that this one works on are
+ * The contract between render/ and functions, without a device: images that this one works on are
  * out on loans and lie in the machine's memory, so that OpenGL is refused where it does not ask for
  * them, and reads old values where it asks for the wrong ones. The arithmetic is that of CUDA's
  * threads (on_cpu.h). */
@@ -14,7 +14,7 @@
 #include "operator/direct_facade.h"
 #include "render/direct/direct.h"
 
-/* What the runner holds of a buffer. */
+/* What the functions hold of a buffer. */
 struct held {
     struct gl_loan loan; /* first */
     float *texels;       /* owned */
@@ -206,7 +206,7 @@ static void destroy(void *self)
     (void)self;
 }
 
-static const struct lr_direct_runner runner = {
+static const struct lr_direct_functions functions = {
     .name = "fake",
     .margins = margins,
     .create = create,
@@ -237,7 +237,7 @@ static lr_direct *make_cpu(const lr_grid *grid)
     return direct;
 }
 
-/* A projector of the runner above, in the place of backend cpu. */
+/* A projector of the functions above, in the place of backend cpu. */
 static lr_direct *make_fake(const lr_grid *grid)
 {
     lr_direct *direct = make_cpu(grid);
@@ -249,7 +249,7 @@ static lr_direct *make_fake(const lr_grid *grid)
         .storage = LR_DIRECT_BUFFERS,
     };
     direct->backend.fns->destroy(direct->backend.self);
-    assert_int_equal(lr_direct_compute_create_with(&params, &runner, &direct->backend), LR_OK);
+    assert_int_equal(lr_direct_compute_create_with(&params, &functions, &direct->backend), LR_OK);
     return direct;
 }
 
@@ -267,8 +267,8 @@ static void whoever_has_an_image_it_is_the_right_one(void **state)
     }
 }
 
-/* The runner's clock tells what tables take: they are its own. */
-static void tables_are_the_runners(void **state)
+/* The functions' clock tells what tables take: they are its own. */
+static void tables_are_timed_by_functions(void **state)
 {
     (void)state;
     static const int views[3] = {0, 2, 3};
@@ -328,7 +328,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whoever_has_an_image_it_is_the_right_one),
         cmocka_unit_test(nothing_changes_hands_within_an_iteration),
-        cmocka_unit_test(tables_are_the_runners),
+        cmocka_unit_test(tables_are_timed_by_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
