@@ -63,13 +63,13 @@ typedef struct lr_operator_params {
                            is known: LR_STORE_AUTO keeps the matrix where making it and projecting
                            from it is quicker, by a trial, than projecting anew. 0 = not known: it
                            is kept where it fits; so it is by `deterministic` */
-    int64_t max_memory_bytes;        /* host memory for a stored matrix, and that of buffers on the
-                                  device; 0 = half of what the machine has, and what the device
-                                  reports. What a call works with comes on top: images, the
+    int64_t max_memory_bytes; /* host memory for a stored matrix, that of buffers on the device,
+                                  and of what a reconstruction keeps there (lr/recon.h); 0 = half of
+                                  what the machine has, what the device reports, and half of that. What a call works with comes on top: images, the
                                   caller's data in another precision or times its factors, and up
                                   to 128 MiB (cpu with factors: 512 MiB) of sums and windows */
-    int threads;                     /* 0 = all processors */
-    int device;                      /* index in lr_device_list; 0 = the first */
+    int threads;              /* 0 = all processors */
+    int device;               /* index in lr_device_list; 0 = the first */
     const lr_shared_context *shared; /* compute shares objects with this context and is on its
                                         device; NULL = none */
     const lr_log *log;
@@ -91,9 +91,10 @@ typedef struct lr_operator_info {
     int rays;
     int samples[3];
     int mu_steps;
-    int threads;          /* that it uses at most */
-    double build_seconds; /* creation, the stored matrix included */
-    const lr_lors *lors;  /* the caller's, as given in the params */
+    int threads;              /* that it uses at most */
+    int64_t max_memory_bytes; /* as it was asked for; 0 = nothing was */
+    double build_seconds;     /* creation, the stored matrix included */
+    const lr_lors *lors;      /* the caller's, as given in the params */
 } lr_operator_info;
 
 /* Builds an operator; with store, generates the matrix.

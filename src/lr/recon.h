@@ -79,7 +79,7 @@ typedef struct lr_recon_params {
  * not reach, or that has none, is passed over, with a warning.
  *
  * Images, and with dense data what is measured and estimated too, stay at the operator's place while
- * half of its memory does for them; nothing of them passes through the host during an iteration then.
+ * half of its memory, or the operator's max_memory_bytes, does for them; nothing of them passes through the host during an iteration then.
  * Else they are on the host: with sparse data nothing as long as all LORs is held (estimates are
  * computed where counts are, and only the sensitivities visit every LOR, once); with dense data arrays
  * as long as the largest subset, of estimates, and, with several subsets, of what they are compared
