@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Matrix rows by the arithmetic of the projections by pairs: docs/method.md, section 9. */
+ * Matrix rows by the arithmetic of the projections by pairs: docs/method/correspondence.md, "Tilted
+ * pairs". */
 #ifndef LR_RENDER_PAIRS_ROWS_H
 #define LR_RENDER_PAIRS_ROWS_H
 
