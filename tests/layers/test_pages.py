@@ -16,7 +16,7 @@ MOST_CLICKS = 2
 FENCED = re.compile(r"^```.*?^```\n?", re.M | re.S)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ +(.*)$", re.M)
-# `docs/page.md, "Heading"`, also over the lines of a comment; yardl has documents of its own.
+# A page and a "Heading" of it, also over the lines of a comment; yardl has documents of its own.
 COMMENT_LINE = re.compile(r"\n[ \t]*(?:\*|//|#)?[ \t]*")
 REFERENCE = re.compile(r"(?<!yardl, )\bdocs/[\w./-]+\.md\b(?:, \"([^\"]+)\")?")
 SOURCES = ("src", "shaders", "tests", "tools", "examples", "assets")
