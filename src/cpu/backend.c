@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The cpu backend: the reference in double, written from the paper (docs/method.md). */
+ * The cpu backend: the reference in double, written from the paper
+ * (docs/method/correspondence.md). */
 #include "operator/backend.h"
 
 #include "base/log.h"

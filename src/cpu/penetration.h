@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Crystal penetration: lines through a point spend a length in each crystal they cross and are
- * stopped along it. docs/method.md, section 3, "Penetration". */
+ * stopped along it. docs/method/correspondence.md, "Penetration". */
 #ifndef LR_CPU_PENETRATION_H
 #define LR_CPU_PENETRATION_H
 

@@ -114,8 +114,8 @@ LR_API lr_status lr_mlem(const lr_mlem_params *params, lr_vector *image);
 
 /* Subset of each module pair: subset_of[lors->num_pairs], 0 .. subsets-1. The same in every run.
  * Neighbouring subsets see from neighbouring directions; lr_osem visits them in the order of their
- * numbers' bits read backwards: 0 4 2 6 1 5 3 for seven. docs/method.md, section 6, says how they
- * are made. Views of histo-images go to the subsets in turn: view k to subset k mod subsets.
+ * numbers' bits read backwards: 0 4 2 6 1 5 3 for seven. docs/method/common.md, "Subsets", says how
+ * they are made. Views of histo-images go to the subsets in turn: view k to subset k mod subsets.
  * errors: LR_USAGE for fewer than 1 or more than num_pairs subsets; LR_FAILED without
  * memory. */
 LR_API lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of);

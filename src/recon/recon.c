@@ -3,7 +3,7 @@
  *
  * Iterations over subsets of the LORs, for every update rule: Hudson and Larkin, Accelerated image
  * reconstruction using ordered subsets of projection data, IEEE Trans. Med. Imag. 13 (1994); with the
- * additive term as in Politte and Snyder (1991). docs/method.md, section 6. */
+ * additive term as in Politte and Snyder (1991). docs/method/common.md, "Reconstruction". */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"

@@ -22,7 +22,7 @@ struct lr_plan_sight {
 };
 
 /* Roles are decided in double: on symmetry planes distances tie, and a tie must be seen as one
- * (docs/method.md, section 3). */
+ * (docs/method/correspondence.md, "Roles"). */
 static const double tie_tolerance = 1e-9;
 
 /* The sphere around a module's crystals, in place of the one around its detection plane. */

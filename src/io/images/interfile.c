@@ -4,11 +4,11 @@
  * Interfile images: a text header and float32 voxels beside it, in two dialects that give the key
  * "first pixel offset (mm)" different meanings.
  *
- * STIR (.hv + .v): its x, y and z run against ours (docs/formats.md says from where that is known),
- * so that all three axes are reversed. first pixel offset: x and y of the first voxel's centre from
- * the scanner's axis; along z how far the image's middle plane lies from the scanner's centre, which
- * is what STIR's projectors match (DataSymmetriesForBins_PET_CartesianGrid.cxx). Without the key the
- * axis passes through voxel n/2, also for even n.
+ * STIR (.hv + .v): its x, y and z run against ours (docs/formats/images.md says from where that is
+ * known), so that all three axes are reversed. first pixel offset: x and y of the first voxel's
+ * centre from the scanner's axis; along z how far the image's middle plane lies from the scanner's
+ * centre, which is what STIR's projectors match (DataSymmetriesForBins_PET_CartesianGrid.cxx).
+ * Without the key the axis passes through voxel n/2, also for even n.
  *
  * CASToR (.hdr + .img): left-handed, y and z as ours, x against it. first pixel offset: where the
  * image's middle lies from the centre of the scanner; 0 without the key. */

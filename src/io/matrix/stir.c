@@ -3,7 +3,8 @@
  *
  * Matrix rows of LORs as STIR's ProjMatrixByBinFromFile reads them: NAME.hpm names NAME.pm, which
  * holds the elements bin by bin, and templates of the projection data and of the image
- * (docs/formats.md). STIR opens all of them by the names as they stand, from where it runs. */
+ * (docs/formats/matrix.md). STIR opens all of them by the names as they stand, from where it
+ * runs. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/images/formats.h"

@@ -33,7 +33,8 @@ struct lr_scanner_format {
 lr_scanner *lr_scanner_file_read(const char *path, const lr_log *log);
 lr_scanner_draft *lr_scanner_draft_file_read(const char *path, const lr_log *log);
 
-/* The readers and writers. Frames are converted here, once: docs/formats.md says from what. */
+/* The readers and writers. Frames are converted here, once: docs/formats/scanners.md says from
+ * what. */
 
 /* CASToR's generated geometry. The file is read line by line: memory goes with the number of
  * crystals, at most LR_MAX_FILE_CRYSTALS of 64 bytes, whatever the file's size. */

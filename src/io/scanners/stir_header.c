@@ -3,7 +3,8 @@
  *
  * The scanner block of STIR's projection-data headers (.hs). Lengths there are cm. Sources: STIR's
  * sample headers, Scanner.cxx and GeometryBlocksOnCylindrical.cxx for where crystals stand; the
- * directions are those of Siemens list mode in docs/formats.md: (x, y, z) are all reversed. */
+ * directions are those of docs/formats/events.md, "Siemens list mode": (x, y, z) are all
+ * reversed. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/files/keyed_text.h"
@@ -21,7 +22,7 @@ static const double pi = 3.14159265358979323846;
 static const struct lr_keyed_dialect dialect = {":=", ';', "a STIR header", false};
 
 /* Scanners whose blocks STIR counts with crystals that are not there; the first around is the
- * virtual one (docs/formats.md, Siemens list mode), the last along the axis. */
+ * virtual one (docs/formats/events.md, "Siemens list mode"), the last along the axis. */
 static const struct {
     const char *type;
     int around, along;

@@ -2,7 +2,8 @@
  * Copyright The LORaster authors
  *
  * Projections of scanners whose modules share an axial direction along a grid axis, by gathering
- * in both directions: docs/method.md, section 8. No atomics, the same bits in every run. */
+ * in both directions: docs/method/correspondence.md, "Columns". No atomics, the same bits in every
+ * run. */
 #ifndef LR_RENDER_COLUMNS_H
 #define LR_RENDER_COLUMNS_H
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Matrix rows of exact mode by the arithmetic of the column projections: docs/method.md,
- * section 8. */
+ * Matrix rows of exact mode by the arithmetic of the column projections:
+ * docs/method/correspondence.md, "Columns". */
 #include "render/columns/columns.h"
 
 #include "base/log.h"

@@ -2,8 +2,9 @@
  * Copyright The LORaster authors
  *
  * Projections of modules that stand in any way to each other, pair by pair, in exact mode:
- * docs/method.md, section 9. Back gathers in each voxel and has the same bits in every run; forward
- * adds to LORs in any order, or in fixed point where `deterministic` asks for it. */
+ * docs/method/correspondence.md, "Tilted pairs". Back gathers in each voxel and has the same bits
+ * in every run; forward adds to LORs in any order, or in fixed point where `deterministic` asks for
+ * it. */
 #ifndef LR_RENDER_PAIRS_H
 #define LR_RENDER_PAIRS_H
 
