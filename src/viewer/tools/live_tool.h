@@ -33,4 +33,6 @@ void live_tool_close(struct app *app);
 void live_tool_start(struct app *app);
 lr_status live_tool_update(struct app *app);
 
+void live_tool_panel(struct app *app);
+
 #endif
