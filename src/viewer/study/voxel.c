@@ -31,8 +31,12 @@ enum voxel_row_kind {
     NUM_VOXEL_ROWS
 };
 
+/* What an operator is for. */
+enum purpose { FOR_WINDOWS, FOR_SAMPLED, FOR_EXACT, NUM_PURPOSES };
+
 struct voxel_task {
     struct study_view study;      /* held */
+    struct kept_operator *kept;   /* [NUM_PURPOSES], of voxel mode */
     struct voxel_request request; /* as asked for, but for the backend, whose name is kept here */
     int64_t id;                   /* of the request */
     struct voxel_result result;
@@ -160,8 +164,11 @@ static lr_status create_task(const struct study_view *study, const struct voxel_
 
 /* --- operators and rows --- */
 
-/* What an operator is for. */
-enum purpose { FOR_WINDOWS, FOR_SAMPLED, FOR_EXACT };
+/* What draws windows samples elements, too, unless compute is to do that. */
+static enum purpose sampler_of(const struct voxel_request *request)
+{
+    return strcmp(request->backend, "compute") == 0 ? FOR_SAMPLED : FOR_WINDOWS;
+}
 
 /* In the order in which they are tried. native computes what it can as fast as a processor does. */
 static const char *backends_for(const struct voxel_request *request, enum purpose purpose)
@@ -169,42 +176,57 @@ static const char *backends_for(const struct voxel_request *request, enum purpos
     if (strcmp(request->backend, "cpu") == 0) {
         return "cpu";
     }
-    const bool computes = strcmp(request->backend, "compute") == 0;
+    const bool computes = sampler_of(request) == FOR_SAMPLED;
     if (purpose == FOR_EXACT && !computes) {
         return request->on_graphics ? "compute,native,cpu" : "native,cpu";
     }
     return computes && purpose != FOR_WINDOWS ? "compute,cpu" : "raster,cpu";
 }
 
-/* params: log and progress. */
-static lr_status create_operator(const struct voxel_task *task, enum purpose purpose,
-                                 lr_operator_params params, lr_operator **op)
+/* What a task does with an operator, and what it says meanwhile. */
+struct step {
+    struct voxel_task *task;
+    enum purpose purpose;
+    enum voxel_row_kind kind;
+    const lr_log *log;
+    const lr_progress *progress;
+};
+
+/* The grid is the study's, so that one operator serves all its voxels; a point beside it has a voxel
+ * of its own. */
+static lr_status run_step(struct step *step, lr_status (*run)(void *user, lr_operator *op))
 {
+    const struct voxel_task *task = step->task;
     const struct voxel_request *request = &task->request;
-    const lr_mode mode = purpose == FOR_EXACT ? LR_MODE_EXACT : LR_MODE_SAMPLED;
-    params.lors = task->study.lors;
-    params.grid = &task->result.voxel;
-    params.backend = backends_for(request, purpose);
-    params.mode = mode;
-    params.rays = mode == LR_MODE_EXACT ? 0 : request->rays;
-    params.mu = task->result.has_mu ? task->study.mu : NULL;
-    params.mu_steps = task->result.has_mu ? request->mu_steps : 0;
-    params.store = LR_STORE_NO;
+    const bool is_exact = step->purpose == FOR_EXACT;
+    struct operator_work work = {
+        .study = &task->study, .run = run, .user = step, .params.store = LR_STORE_NO};
+    lr_operator_params *params = &work.params;
+    params->lors = task->study.lors;
+    params->grid = task->result.voxel_row >= 0 ? &task->study.grid : &task->result.voxel;
+    params->backend = backends_for(request, step->purpose);
+    params->mode = is_exact ? LR_MODE_EXACT : LR_MODE_SAMPLED;
+    params->rays = is_exact ? 0 : request->rays;
+    params->mu = task->result.has_mu ? task->study.mu : NULL;
+    params->mu_steps = task->result.has_mu ? request->mu_steps : 0;
+    params->log = step->log;
+    params->progress = step->progress;
     if (request->samples > 0) {
-        lr_grid_split_samples(&task->result.voxel, request->samples, params.samples);
+        lr_grid_split_samples(&task->result.voxel, request->samples, params->samples);
     }
-    return operator_create(&params, op);
+    return kept_operator_run(&task->kept[step->purpose], &work);
 }
 
 static lr_status compute_row(struct voxel_task *task, lr_operator *op, enum voxel_row_kind kind,
                              const lr_log *log)
 {
     const double(*point)[3] = (const double(*)[3])task->request.point_mm;
+    const int64_t voxel = task->result.voxel_row >= 0 ? task->result.voxel_row : 0;
     struct row_copier copier = {&task->rows[kind], log};
     const lr_row_sink sink = row_copier_sink(&copier);
     return kind == ROW_POINT_SAMPLED || kind == ROW_POINT_EXACT
                ? lr_operator_point_rows(op, point, 1, &sink)
-               : lr_operator_rows(op, 0, 1, &sink);
+               : lr_operator_rows(op, voxel, voxel + 1, &sink);
 }
 
 /* Why cpu does what another was asked for. */
@@ -227,16 +249,19 @@ static void note_elements(struct voxel_result *result, enum purpose purpose,
     }
 }
 
-/* A row by an operator of its own. */
-static lr_status compute_alone(struct voxel_task *task, enum purpose purpose,
-                               enum voxel_row_kind kind, const lr_operator_params *params)
+static lr_status run_row(void *user, lr_operator *op)
 {
-    lr_operator *op = NULL;
-    LR_TRY(create_operator(task, purpose, *params, &op));
-    note_elements(&task->result, purpose, lr_operator_get_info(op));
-    const lr_status status = compute_row(task, op, kind, params->log);
-    lr_operator_destroy(op);
-    return status;
+    const struct step *step = user;
+    note_elements(&step->task->result, step->purpose, lr_operator_get_info(op));
+    return compute_row(step->task, op, step->kind, step->log);
+}
+
+/* A row and nothing else. step: with log and progress. */
+static lr_status compute_alone(struct step step, enum purpose purpose, enum voxel_row_kind kind)
+{
+    step.purpose = purpose;
+    step.kind = kind;
+    return run_step(&step, run_row);
 }
 
 static struct voxel_row look_at(const struct row_copy *copy)
@@ -289,6 +314,7 @@ static lr_status size_windows(struct voxel_task *task, const lr_log *log)
         const int *crystals = task->study.scanner->modules[window->module].crystals;
         window->size[0] = crystals[0] * rays;
         window->size[1] = crystals[1] * rays;
+        voxel_arrays_finish(&task->arrays[k]); /* of a device that was lost */
         LR_TRY(allocate(window, &task->arrays[k], result->has_exact, log));
     }
     return LR_OK;
@@ -364,33 +390,32 @@ static void note_drawing(struct voxel_result *result, const lr_operator_info *in
 }
 
 /* Windows, and by the same operator the row that goes with them, where one does both. */
-static lr_status run_sampled(struct voxel_task *task, lr_operator *op,
-                             const lr_operator_params *params)
+static lr_status run_sampled(void *user, lr_operator *op)
 {
-    const bool does_both = strcmp(task->request.backend, "compute") != 0;
+    struct step *step = user;
+    struct voxel_task *task = step->task;
     note_settings(task, op);
     note_drawing(&task->result, lr_operator_get_info(op));
-    LR_TRY(size_windows(task, params->log));
-    LR_TRY(draw_windows(task, op, params->progress));
-    if (!does_both) {
-        return compute_alone(task, FOR_SAMPLED, ROW_POINT_SAMPLED, params);
+    LR_TRY(size_windows(task, step->log));
+    LR_TRY(draw_windows(task, op, step->progress));
+    if (sampler_of(&task->request) != FOR_WINDOWS) {
+        return LR_OK;
     }
-    note_elements(&task->result, FOR_SAMPLED, lr_operator_get_info(op));
-    return compute_row(task, op, ROW_POINT_SAMPLED, params->log);
+    note_elements(&task->result, FOR_WINDOWS, lr_operator_get_info(op));
+    return compute_row(task, op, ROW_POINT_SAMPLED, step->log);
 }
 
 static lr_status run_windows(void *object, const lr_log *log, const lr_progress *progress)
 {
     struct voxel_task *task = object;
     struct voxel_result *result = &task->result;
-    const lr_operator_params params = {.log = log, .progress = progress};
-    lr_operator *op = NULL;
-    LR_TRY(create_operator(task, FOR_WINDOWS, params, &op));
-    const lr_status status = run_sampled(task, op, &params);
-    lr_operator_destroy(op);
-    LR_TRY(status);
+    struct step step = {.task = task, .purpose = FOR_WINDOWS, .log = log, .progress = progress};
+    LR_TRY(run_step(&step, run_sampled));
+    if (sampler_of(&task->request) != FOR_WINDOWS) {
+        LR_TRY(compute_alone(step, FOR_SAMPLED, ROW_POINT_SAMPLED));
+    }
     if (result->has_exact) {
-        LR_TRY(compute_alone(task, FOR_EXACT, ROW_POINT_EXACT, &params));
+        LR_TRY(compute_alone(step, FOR_EXACT, ROW_POINT_EXACT));
     }
     result->point_sampled = look_at(&task->rows[ROW_POINT_SAMPLED]);
     result->point_exact = look_at(&task->rows[ROW_POINT_EXACT]);
@@ -401,10 +426,10 @@ static lr_status run_means(void *object, const lr_log *log, const lr_progress *p
 {
     struct voxel_task *task = object;
     struct voxel_result *result = &task->result;
-    const lr_operator_params params = {.log = log, .progress = progress};
-    LR_TRY(compute_alone(task, FOR_SAMPLED, ROW_VOXEL_SAMPLED, &params));
+    const struct step step = {.task = task, .log = log, .progress = progress};
+    LR_TRY(compute_alone(step, sampler_of(&task->request), ROW_VOXEL_SAMPLED));
     if (result->has_exact) {
-        LR_TRY(compute_alone(task, FOR_EXACT, ROW_VOXEL_EXACT, &params));
+        LR_TRY(compute_alone(step, FOR_EXACT, ROW_VOXEL_EXACT));
     }
     result->voxel_sampled = look_at(&task->rows[ROW_VOXEL_SAMPLED]);
     result->voxel_exact = look_at(&task->rows[ROW_VOXEL_EXACT]);
@@ -421,6 +446,7 @@ static const struct newest_kind means_kind = {"averaging over the voxel", run_me
 
 struct voxel {
     struct newest windows, means;
+    struct kept_operator kept[NUM_PURPOSES];
     int64_t num_asked;          /* requests so far; the last one's number */
     int64_t means_for;          /* the request whose voxel rows have been asked for */
     struct voxel_result result; /* both put together */
@@ -432,6 +458,9 @@ struct voxel *voxel_create(const lr_log *log)
     if (voxel != NULL) {
         newest_init(&voxel->windows, &windows_kind);
         newest_init(&voxel->means, &means_kind);
+        for (int k = 0; k < NUM_PURPOSES; k++) {
+            kept_operator_init(&voxel->kept[k]);
+        }
     }
     return voxel;
 }
@@ -442,6 +471,9 @@ void voxel_destroy(struct voxel *voxel)
         newest_cancel(&voxel->means);
         newest_finish(&voxel->windows);
         newest_finish(&voxel->means);
+        for (int k = 0; k < NUM_PURPOSES; k++) {
+            kept_operator_finish(&voxel->kept[k]);
+        }
         free(voxel);
     }
 }
@@ -452,6 +484,7 @@ lr_status voxel_ask(struct voxel *voxel, const struct study_view *study,
     struct voxel_task *task = NULL;
     LR_TRY(create_task(study, request, log, &task));
     task->id = ++voxel->num_asked;
+    task->kept = voxel->kept;
     newest_cancel(&voxel->means);
     newest_ask(&voxel->windows, task);
     return LR_OK;
@@ -482,6 +515,7 @@ static void ask_for_means(struct voxel *voxel, enum job_state windows_state)
     voxel->means_for = windows->id;
     if (create_task(&windows->study, &windows->request, NULL, &task) == LR_OK) {
         task->id = windows->id;
+        task->kept = voxel->kept;
         newest_ask(&voxel->means, task);
     }
 }
@@ -622,4 +656,13 @@ lr_status voxel_at(const struct voxel *voxel, int module, const int place[2],
     pixel->voxel_sampled = element(means, ROW_VOXEL_SAMPLED, pixel->lor);
     pixel->voxel_exact = element(means, ROW_VOXEL_EXACT, pixel->lor);
     return LR_OK;
+}
+
+int voxel_num_operators(const struct voxel *voxel)
+{
+    int count = 0;
+    for (int k = 0; k < NUM_PURPOSES; k++) {
+        count += atomic_load(&voxel->kept[k].num_made);
+    }
+    return count;
 }
