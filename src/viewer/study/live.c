@@ -27,7 +27,7 @@ struct live_work {
     void *user;
 };
 
-enum { MOST_ITERATIONS = 1000000 }; /* of lr_osem */
+enum { MOST_ITERATIONS = 1000000 }; /* of lr_recon */
 
 static void finish_work(struct live_work *work)
 {
@@ -168,7 +168,8 @@ static lr_status simulate(struct live_work *work, lr_operator *op, const lr_log 
 /* --- the reconstruction --- */
 
 /* Expected randoms, where there are delayed coincidences to estimate them from. */
-static lr_status estimate_randoms(struct live_work *work, lr_osem_params *params, const lr_log *log)
+static lr_status estimate_randoms(struct live_work *work, lr_recon_params *params,
+                                  const lr_log *log)
 {
     const lr_lor_data *delayeds = work->study.delayeds;
     if (work->simulated != NULL || delayeds == NULL || delayeds->count == 0) {
@@ -183,7 +184,7 @@ static lr_status estimate_randoms(struct live_work *work, lr_osem_params *params
     return LR_OK;
 }
 
-static lr_status reconstruct(struct live_work *work, lr_osem_params params)
+static lr_status reconstruct(struct live_work *work, lr_recon_params params)
 {
     if (work->request.simulates) {
         LR_TRY(lr_progress_report(params.progress, "simulating the measurement", 0, 1));
@@ -192,11 +193,16 @@ static lr_status reconstruct(struct live_work *work, lr_osem_params params)
     params.data = work->simulated != NULL ? work->simulated : work->study.data;
     params.iterations = work->request.iterations > 0 ? work->request.iterations : MOST_ITERATIONS;
     params.subsets = work->request.subsets;
+    params.algorithm = work->request.algorithm;
+    if (params.algorithm == LR_ALGORITHM_RAMLA) {
+        params.relaxation = work->request.relaxation;
+        params.relaxation_fall = work->request.relaxation_fall;
+    }
     params.iteration = work->iteration;
     params.user = work->user;
     LR_TRY(estimate_randoms(work, &params, params.log));
     lr_vector image = lr_vector_of_floats(work->image, lr_grid_num_voxels(&work->study.grid));
-    return lr_osem(&params, &image);
+    return lr_recon(&params, &image);
 }
 
 /* Makes the projector, takes or draws the data, and iterates. */
@@ -210,8 +216,8 @@ static lr_status run_work(struct live_work *work, const lr_log *log, const lr_pr
     }
     lr_status status = create_operator(work, params);
     if (status == LR_OK) {
-        const lr_osem_params osem = {.op = work->op, .log = log, .progress = progress};
-        status = reconstruct(work, osem);
+        const lr_recon_params recon = {.op = work->op, .log = log, .progress = progress};
+        status = reconstruct(work, recon);
     }
     if (work->there.storage != NULL) {
         lr_vector_destroy(&work->there);

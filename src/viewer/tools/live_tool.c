@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "viewer/tools/live_tool.h"
 
+#include "base/log.h"
 #include "viewer/frame/panels.h"
 #include "viewer/tools/tools.h"
 
@@ -9,11 +10,14 @@
 #include <stdio.h>
 #include <string.h>
 
+const char *const live_algorithms[] = {"osem", "ramla", NULL};
+
 lr_status live_tool_open(struct app *app)
 {
     struct live_tool *tool = &app->live;
     tool->live = live_create(&app->log);
     tool->request.subsets = 4;
+    tool->request.relaxation = 1.0;
     tool->request.iterations = 10;
     tool->request.counts = 1e6;
     tool->request.seed = 1;
@@ -65,6 +69,19 @@ void live_tool_start(struct app *app)
         draw_set_image(app->draw, DRAW_LIVE, NULL);
         handover_destroy(before);
     }
+}
+
+lr_status live_tool_relax(struct app *app, double relaxation, double fall)
+{
+    if (!(relaxation > 0.0) || !(fall >= 0.0)) {
+        return lr_error(
+            &app->log, LR_BAD_INPUT,
+            "relaxation %g, fall %g: the relaxation must be above 0, its fall 0 or more",
+            relaxation, fall);
+    }
+    app->live.request.relaxation = relaxation;
+    app->live.request.relaxation_fall = fall;
+    return LR_OK;
 }
 
 /* is_first: it comes into the scene for the first time. */
@@ -149,12 +166,32 @@ lr_status live_tool_update(struct app *app)
 
 /* --- its panel --- */
 
-static void choose_algorithm(struct live_request *request)
+static void choose_relaxation(struct app *app)
 {
+    const struct live_request *request = &app->live.request;
+    double values[2] = {request->relaxation, request->relaxation_fall};
+    if (ui_reals("relaxation, fall", values, 2)) {
+        (void)live_tool_relax(app, values[0], values[1]);
+    }
+    ui_hint("L and F: iteration n = 0, 1, ... goes L / (1 + F n) of the way that keeps every voxel "
+            "positive");
+}
+
+static void choose_algorithm(struct app *app)
+{
+    static const char *const names[] = {"OSEM", "block RAMLA"};
+    struct live_request *request = &app->live.request;
+    int algorithm = (int)request->algorithm;
     static const int subsets[2] = {1, 32};
     static const int iterations[2] = {0, 200}, samples[2] = {0, 64};
+    if (ui_choose("algorithm", &algorithm, names, 2)) {
+        request->algorithm = (lr_recon_algorithm)algorithm;
+    }
+    if (request->algorithm == LR_ALGORITHM_RAMLA) {
+        choose_relaxation(app);
+    }
     ui_slide("subsets", &request->subsets, subsets);
-    ui_hint("1: ML-EM; more: OSEM");
+    ui_hint("OSEM with one subset is ML-EM");
     ui_slide("iterations", &request->iterations, iterations);
     ui_hint("0: until stopped");
     ui_slide("N", &request->samples, samples);
@@ -261,7 +298,7 @@ void live_tool_panel(struct app *app)
                                          "paused", "done",      "failed"};
     struct job_report report;
     struct live_tool *tool = &app->live;
-    choose_algorithm(&tool->request);
+    choose_algorithm(app);
     choose_place(tool);
     choose_data(app);
     show_buttons(app);
