@@ -191,7 +191,7 @@ class Curves(ViewTest):
         steps = [*READY, f"open image {image}", f"open data {counts}", "wait", "tool live",
                  "recon start 1 4", "wait", "frames 2"]
         for x in range(980, 1270, 4):
-            steps += [f"move {x} 340", "print curve"]
+            steps += [f"move {x} 380", "print curve"]
         pairs, _ = self.view(steps)
         told = dict(tuple(map(float, text.split(","))) for _, text in pairs if text != "none")
         self.assertEqual(sorted(told), [1.0, 2.0, 3.0, 4.0])
