@@ -4,8 +4,8 @@
 // Its context, its input and its drawing; widgets are in ui_widgets.cpp and ui_plot.cpp.
 //
 // Of the backends that come with Dear ImGui, imgui_impl_opengl3 draws, with a window and without.
-// imgui_impl_glfw cannot feed it: each frame that takes mouse and clock from GLFW, and so needs a
-// window that is seen, and drops what scripts do; ui_take and set_keys serve people and scripts.
+// imgui_impl_glfw is not used: it takes mouse and clock from GLFW in each frame, so it needs a window
+// that is seen, and drops what scripts do. ui_take and set_keys serve people and scripts alike.
 #include "viewer/frame/ui.h"
 
 #include "viewer/frame/ui_private.h"
@@ -190,6 +190,8 @@ void ui_begin(struct ui *ui, double seconds)
 lr_status ui_end(struct ui *ui, struct gl_target *target)
 {
     ImGui::Render();
+    // It puts back what it changes, as gl/pass.h wants it, and says nothing of what fails: the driver
+    // is asked.
     glBindFramebuffer(GL_FRAMEBUFFER, target->name);
     ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
     glBindFramebuffer(GL_FRAMEBUFFER, 0);
