@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * The dialog that opens files: one folder at a time, and what is chosen in it. */
-#ifndef LR_VIEWER_OPENER_H
-#define LR_VIEWER_OPENER_H
+#ifndef LR_VIEWER_OPENER_TOOL_H
+#define LR_VIEWER_OPENER_TOOL_H
 
 #include <lr/log.h>
 #include <stdbool.h>
@@ -20,14 +20,13 @@ enum opener_kind {
     OPENER_DATA,
     OPENER_NUM_KINDS
 };
-extern const char *const opener_kinds[OPENER_NUM_KINDS]; /* for people */
 
 struct opener_entry {
     char name[OPENER_NAME];
     bool is_folder;
 };
 
-struct opener {
+struct opener_tool {
     bool is_shown;
     char folder[OPENER_PATH];     /* that is listed; "" before the first time */
     char path[OPENER_PATH];       /* typed, or of the entry that was pressed */
@@ -37,18 +36,8 @@ struct opener {
     char error[OPENER_PATH + 128]; /* of the last step; "" = none */
 };
 
-/* Lists a folder, ".." included; where it cannot be read, `error` says so and the old list stays. */
-void opener_list(struct opener *opener, const char *folder);
+void opener_tool_finish(struct opener_tool *opener); /* zero is allowed */
 
-/* A press on an entry: a folder is listed, a file's path is taken. */
-void opener_press(struct opener *opener, int entry);
-
-/* Whether the path is the entry's. */
-bool opener_is_chosen(const struct opener *opener, int entry);
-
-/* Goes into the path's folder, or begins to open its file and closes the dialog. */
-void opener_go(struct app *app);
-
-void opener_finish(struct opener *opener); /* zero is allowed */
+void opener_tool_panel(struct app *app);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #define _XOPEN_SOURCE 700 /* realpath */
-#include "viewer/tools/opener.h"
+#include "viewer/tools/opener_tool.h"
 
 #include "io/files/file_kind.h"
 #include "viewer/frame/app.h"
@@ -14,8 +14,8 @@
 
 _Static_assert((int)OPENER_NAME == (int)LR_FILE_NAME, "names are as long as folders have them");
 
-const char *const opener_kinds[OPENER_NUM_KINDS] = {"what the file says", "a scanner", "an image",
-                                                    "a mu-map", "data or list mode"};
+static const char *const kind_names[OPENER_NUM_KINDS] = {
+    "what the file says", "a scanner", "an image", "a mu-map", "data or list mode"};
 
 /* --- folders --- */
 
@@ -40,7 +40,7 @@ static int compare_entries(const void *one, const void *other)
                                         : strcmp(a->name, b->name);
 }
 
-static int take_entries(struct opener *opener, char (*names)[LR_FILE_NAME], int count)
+static int take_entries(struct opener_tool *opener, char (*names)[LR_FILE_NAME], int count)
 {
     int kept = 0;
     for (int k = 0; k < count; k++) {
@@ -68,7 +68,8 @@ static bool find_whole(const char *folder, char whole[OPENER_PATH])
     return fits;
 }
 
-void opener_list(struct opener *opener, const char *folder)
+/* ".." included; where it cannot be read, `error` says so and the old list stays. */
+static void list_folder(struct opener_tool *opener, const char *folder)
 {
     char whole[OPENER_PATH];
     char(*names)[LR_FILE_NAME] = malloc((size_t)OPENER_MOST * LR_FILE_NAME);
@@ -94,7 +95,8 @@ void opener_list(struct opener *opener, const char *folder)
     free(names);
 }
 
-void opener_press(struct opener *opener, int entry)
+/* A folder is listed, a file's path is taken. */
+static void press_entry(struct opener_tool *opener, int entry)
 {
     char path[OPENER_PATH];
     if (entry < 0 || entry >= opener->count ||
@@ -102,24 +104,25 @@ void opener_press(struct opener *opener, int entry)
         return;
     }
     if (opener->entries[entry].is_folder) {
-        opener_list(opener, path);
+        list_folder(opener, path);
     } else {
         memcpy(opener->path, path, sizeof(path));
         opener->error[0] = '\0';
     }
 }
 
-bool opener_is_chosen(const struct opener *opener, int entry)
+/* Whether the path is the entry's. */
+static bool is_chosen(const struct opener_tool *opener, int entry)
 {
     char path[OPENER_PATH];
     return join(opener->folder, opener->entries[entry].name, path) &&
            strcmp(path, opener->path) == 0;
 }
 
-void opener_finish(struct opener *opener)
+void opener_tool_finish(struct opener_tool *opener)
 {
     free(opener->entries);
-    *opener = (struct opener){0};
+    *opener = (struct opener_tool){0};
 }
 
 /* --- opening --- */
@@ -139,9 +142,10 @@ static void begin(struct app *app, const char *path)
     }
 }
 
-void opener_go(struct app *app)
+/* Goes into the path's folder, or begins to open its file and closes the dialog. */
+static void follow_path(struct app *app)
 {
-    struct opener *opener = &app->opener;
+    struct opener_tool *opener = &app->opener;
     struct stat about;
     char path[OPENER_PATH];
     if (opener->path[0] == '\0') {
@@ -151,7 +155,7 @@ void opener_go(struct app *app)
         memcpy(path, opener->path, sizeof(path));
     }
     if (is_folder(path)) {
-        opener_list(opener, path);
+        list_folder(opener, path);
     } else if (stat(path, &about) != 0) {
         snprintf(opener->error, sizeof(opener->error),
                  "there is no file %s: choose one from the list, or correct its path", path);
@@ -160,4 +164,65 @@ void opener_go(struct app *app)
         opener->is_shown = false;
         begin(app, path);
     }
+}
+
+/* --- its panel --- */
+
+static const double size[2] = {520.0, 430.0}, list_height = 270.0;
+
+/* Which entry was pressed; -1: none. is_double: the one that is chosen was pressed twice. */
+static int show_entries(const struct opener_tool *opener, bool *is_double)
+{
+    int pressed = -1;
+    ui_list("##files", list_height);
+    for (int k = 0; k < opener->count; k++) {
+        const struct opener_entry *entry = &opener->entries[k];
+        char label[OPENER_NAME + 32];
+        snprintf(label, sizeof(label), "%s%s##%d", entry->name, entry->is_folder ? "/" : "", k);
+        const bool is_marked = is_chosen(opener, k);
+        if (ui_item(label, is_marked)) {
+            pressed = k;
+        }
+        *is_double = *is_double || (is_marked && ui_is_double_click());
+    }
+    ui_list_end();
+    return pressed;
+}
+
+static void show_dialog(struct app *app)
+{
+    struct opener_tool *opener = &app->opener;
+    bool is_double = false;
+    ui_toned(UI_DIM, "%s", opener->folder);
+    const int pressed = show_entries(opener, &is_double);
+    press_entry(opener, pressed);
+    bool goes = ui_write("path", opener->path, sizeof(opener->path)) || is_double;
+    ui_choose("opened as", &opener->kind, kind_names, OPENER_NUM_KINDS);
+    goes = ui_button("open##file", opener->path[0] != '\0') || goes;
+    ui_beside();
+    if (ui_button("cancel##file", true)) {
+        opener->is_shown = false;
+    }
+    if (goes) {
+        follow_path(app);
+    }
+    if (opener->error[0] != '\0') {
+        ui_toned(UI_BAD, "%s", opener->error);
+    }
+}
+
+void opener_tool_panel(struct app *app)
+{
+    double screen[2];
+    ui_screen(screen);
+    const struct ui_place place = {
+        .at = {0.5 * (screen[0] - size[0]), 0.5 * (screen[1] - size[1]) - 40.0},
+        .size = {size[0], size[1]}};
+    if (app->opener.folder[0] == '\0') {
+        list_folder(&app->opener, ".");
+    }
+    if (ui_panel("Open a file", &place, &app->opener.is_shown)) {
+        show_dialog(app);
+    }
+    ui_panel_end();
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors
- *
- * What is open, and what of it is shown in the scene. */
+ * Copyright The LORaster authors */
+#include "viewer/tools/study_tool.h"
+
 #include "viewer/frame/legend.h"
-#include "viewer/frame/panels.h"
 #include "viewer/tools/tools.h"
 
 #include <math.h>
@@ -130,7 +129,7 @@ static void show_slices(struct app *app)
     }
 }
 
-void panel_study(struct app *app)
+void study_tool_panel(struct app *app)
 {
     choose_scanner(app);
     ui_beside();

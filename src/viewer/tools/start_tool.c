@@ -1,16 +1,55 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors
- *
- * What a window shows in which nothing is open yet: the scanners there are to choose from. */
-#include "viewer/frame/panels.h"
+ * Copyright The LORaster authors */
+#include "viewer/tools/start_tool.h"
+
+#include "base/vec.h"
 #include "viewer/tools/tools.h"
 
+#include <lr/io.h>
 #include <math.h>
 #include <stdio.h>
 
+static void measure(const lr_scanner *scanner, struct start_row *row)
+{
+    double low = HUGE_VAL, high = -HUGE_VAL, nearest = HUGE_VAL;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const double half = 0.5 * (module->crystals[0] * module->pitch_mm[0] * fabs(module->u[2]) +
+                                   module->crystals[1] * module->pitch_mm[1] * fabs(module->v[2]));
+        nearest = fmin(nearest, fabs(vec_dot(module->normal, module->centre_mm)));
+        low = fmin(low, module->centre_mm[2] - half);
+        high = fmax(high, module->centre_mm[2] + half);
+    }
+    row->diameter_mm = 2.0 * nearest;
+    row->length_mm = high - low;
+}
+
+/* Reads the presets, some milliseconds for all of them. Those that cannot be read are left out. */
+static void read_presets(struct start_tool *tool)
+{
+    const char *const *presets = lr_scanner_presets();
+    tool->is_read = true;
+    tool->count = 0;
+    for (int k = 0; presets[k] != NULL && tool->count < START_MOST; k++) {
+        lr_scanner *scanner = lr_scanner_read(presets[k], NULL);
+        if (scanner != NULL) {
+            struct start_row *row = &tool->rows[tool->count++];
+            *row = (struct start_row){.preset = presets[k],
+                                      .num_modules = scanner->num_modules,
+                                      .num_crystals = scanner->num_crystals,
+                                      .tof_ps = scanner->tof_resolution_ps};
+            snprintf(row->name, sizeof(row->name), "%s", scanner->name);
+            measure(scanner, row);
+        }
+        lr_scanner_destroy(scanner);
+    }
+}
+
+/* --- its panel --- */
+
 static const double most_width = 560.0, most_height = 400.0, margin = 12.0;
 
-bool panel_start_is_shown(const struct app *app)
+bool start_tool_is_shown(const struct app *app)
 {
     return tools_scanner(app) == NULL && !study_is_busy(app->study);
 }
@@ -65,7 +104,7 @@ static void show_other(struct app *app)
              "Scanners as YAML or of other programs, images, LOR data, list mode, sessions.");
 }
 
-void panel_start(struct app *app)
+void start_tool_panel(struct app *app)
 {
     const double scale = window_scale(app->window);
     const double room[2] = {app->scene_size[0] / scale - 2.0 * margin,
@@ -80,7 +119,7 @@ void panel_start(struct app *app)
         return;
     }
     if (!app->start.is_read) {
-        start_list_read(&app->start);
+        read_presets(&app->start);
     }
     if (ui_panel("Choose a scanner", &place, NULL)) {
         show_presets(app);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The scanners that LORaster knows, for a window in which nothing is open yet. */
-#ifndef LR_VIEWER_START_LIST_H
-#define LR_VIEWER_START_LIST_H
+ * What a window shows in which nothing is open yet: the scanners there are to choose from. */
+#ifndef LR_VIEWER_START_TOOL_H
+#define LR_VIEWER_START_TOOL_H
 
 #include <stdbool.h>
+
+struct app;
 
 enum { START_MOST = 64, START_NAME = 80 };
 
@@ -17,13 +19,14 @@ struct start_row {
     double tof_ps;                 /* resolution; 0 = none */
 };
 
-struct start_list {
+struct start_tool {
     bool is_read;
     int count;
     struct start_row rows[START_MOST];
 };
 
-/* Reads the presets, some milliseconds for all of them. Those that cannot be read are left out. */
-void start_list_read(struct start_list *list);
+/* While nothing is open. */
+bool start_tool_is_shown(const struct app *app);
+void start_tool_panel(struct app *app);
 
 #endif
