@@ -5,6 +5,7 @@
 #include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/files/c_locale.h"
 #include "io/files/keyed_text.h"
 
@@ -157,18 +158,11 @@ static lr_status check_rest(const struct lr_keyed_text *text)
 static lr_status find_data(const struct lr_keyed_text *text, struct lr_castor_header *header)
 {
     const char *name = value_of(text, "data filename");
-    const char *slash = strrchr(text->path, '/');
     if (name[0] == '\0') {
         return lr_keyed_text_error(text, NULL, "names no data file ('Data filename')");
     }
-    const int lead = name[0] != '/' && slash != NULL ? (int)(slash - text->path) + 1 : 0;
-    const size_t bytes = (size_t)lead + strlen(name) + 1;
-    header->data_path = lr_alloc((int64_t)bytes, 1, "a path", text->log);
-    if (header->data_path == NULL) {
-        return LR_FAILED;
-    }
-    snprintf(header->data_path, bytes, "%.*s%s", lead, text->path, name);
-    return LR_OK;
+    header->data_path = lr_path_beside(text->path, name, text->log);
+    return header->data_path != NULL ? LR_OK : LR_FAILED;
 }
 
 static lr_status read_header(const struct lr_keyed_text *text, struct lr_castor_header *header)

@@ -2,8 +2,10 @@
  * Copyright The LORaster authors */
 #include <lr/events.h>
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/events/castor_header.h"
 #include "io/events/event_stream.h"
 #include "io/files/file_kind.h"
@@ -18,12 +20,6 @@
 #include <unistd.h>
 
 /* --- recognising --- */
-
-static bool ends_with(const char *text, const char *ending)
-{
-    const size_t length = strlen(text), tail = strlen(ending);
-    return length > tail && strcmp(text + length - tail, ending) == 0;
-}
 
 static bool begins_with(const char *start, size_t length, const char *signature, size_t bytes)
 {
@@ -55,17 +51,16 @@ lr_events_format lr_events_recognise(const char *path)
     if (lr_castor_header_is(start, length)) {
         return LR_EVENTS_CASTOR;
     }
-    if (ends_with(path, ".l")) {
+    if (lr_path_ends(path, ".l")) {
         return LR_EVENTS_SIEMENS;
     }
-    if (ends_with(path, ".safir")) {
+    if (lr_path_ends(path, ".safir")) {
         return LR_EVENTS_SAFIR;
     }
-    if (ends_with(path, ".petsird")) {
+    if (lr_path_ends(path, ".petsird")) {
         return LR_EVENTS_PETSIRD;
     }
-    return ends_with(path, ".Cdh") || ends_with(path, ".cdh") ? LR_EVENTS_CASTOR
-                                                              : LR_EVENTS_UNKNOWN;
+    return lr_path_ends(path, ".Cdh") ? LR_EVENTS_CASTOR : LR_EVENTS_UNKNOWN;
 }
 
 const char *lr_events_format_name(lr_events_format format)
@@ -91,7 +86,7 @@ static lr_status refuse_unknown(const lr_events_source *source)
             "own tools convert it; LOR data in HDF5 are no events: give them with --data",
             source->path);
     }
-    if (ends_with(source->path, ".Cdf") || ends_with(source->path, ".cdf")) {
+    if (lr_path_ends(source->path, ".Cdf")) {
         return lr_error(source->log, LR_BAD_INPUT,
                         "%s: are CASToR data: give their header, the .Cdh", source->path);
     }
@@ -201,15 +196,8 @@ static lr_status append(void *user, const lr_event *events, int64_t count)
 {
     struct growing_list *growing = user;
     lr_event_list *list = growing->list;
-    if (list->count + count > growing->room) {
-        const int64_t room = growing->room + growing->room / 2 + count;
-        void *all = lr_resize(list->events, room, sizeof(*list->events), "events", growing->log);
-        if (all == NULL) {
-            return LR_FAILED;
-        }
-        list->events = all;
-        growing->room = room;
-    }
+    LR_TRY(lr_grow(&list->events, &growing->room, list->count + count,
+                   &(struct lr_items){sizeof(*list->events), "events", growing->log}));
     memcpy(list->events + list->count, events, (size_t)count * sizeof(*events));
     list->count += count;
     return LR_OK;

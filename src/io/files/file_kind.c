@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "io/files/file_kind.h"
 
+#include "base/path.h"
 #include "io/images/formats.h"
 #include "io/scanners/scanner_formats.h"
 #include "io/sessions/session.h"
@@ -12,16 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool ends_in_any(const char *path, const char *const *endings)
-{
-    for (; *endings != NULL; endings++) {
-        if (lr_path_ends(path, *endings)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool begins(const struct lr_file_head *head, const void *start, size_t bytes)
 {
     return head->count >= bytes && memcmp(head->bytes, start, bytes) == 0;
@@ -31,7 +22,7 @@ static bool is_image(const struct lr_file_head *head)
 {
     static const char *const endings[] = {".nii", ".nii.gz", ".hv",  ".mhd",
                                           ".mha", ".npy",    ".hdr", NULL};
-    return ends_in_any(head->path, endings) || begins(head, "ObjectType", 10) ||
+    return lr_path_ends_in(head->path, endings) || begins(head, "ObjectType", 10) ||
            begins(head, "NDims", 5) || begins(head, "\x93NUMPY", 6);
 }
 
@@ -39,7 +30,7 @@ static bool is_image(const struct lr_file_head *head)
 static bool is_data(const struct lr_file_head *head)
 {
     static const char *const endings[] = {".hs", ".h5", ".hdf5", NULL};
-    return ends_in_any(head->path, endings) || begins(head, "\x89HDF\r\n\x1a\n", 8) ||
+    return lr_path_ends_in(head->path, endings) || begins(head, "\x89HDF\r\n\x1a\n", 8) ||
            lr_stir_header_recognises(head);
 }
 
@@ -61,7 +52,7 @@ static bool is_histo(const struct lr_file_head *head)
 static bool is_scanner(const struct lr_file_head *head)
 {
     static const char *const endings[] = {".yaml", ".yml", NULL};
-    return ends_in_any(head->path, endings) || lr_geom_recognises(head) ||
+    return lr_path_ends_in(head->path, endings) || lr_geom_recognises(head) ||
            lr_hscan_recognises(head) || lr_stir_map_recognises(head);
 }
 

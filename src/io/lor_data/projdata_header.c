@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/files/c_locale.h"
 #include "io/files/interfile.h"
 #include "io/files/regular_file.h"
@@ -146,14 +147,10 @@ static lr_status place_by_map(const struct draft *draft)
     if (name == NULL || *name == '\0') {
         return refuse(draft, "places its crystals by a map that it does not name");
     }
-    const char *slash = strrchr(draft->file->path, '/');
-    const int folder = *name == '/' || slash == NULL ? 0 : (int)(slash - draft->file->path) + 1;
-    const size_t bytes = (size_t)folder + strlen(name) + 1;
-    char *path = lr_alloc((int64_t)bytes, 1, "a path", draft->file->log);
+    char *path = lr_path_beside(draft->file->path, name, draft->file->log);
     if (path == NULL) {
         return LR_FAILED;
     }
-    snprintf(path, bytes, "%.*s%s", folder, draft->file->path, name);
     struct lr_discreet_log discreet;
     lr_log_discreet(&discreet, path, draft->file->path, draft->file->log);
     const struct lr_c_locale locale = lr_c_locale_enter();

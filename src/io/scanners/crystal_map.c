@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "io/scanners/crystal_map.h"
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/files/regular_file.h"
@@ -138,16 +139,8 @@ static lr_status match(struct draft *draft, const double position_mm[3], int *cr
 
 static lr_status append(struct draft *draft, uint32_t key, int crystal)
 {
-    if (draft->count == draft->room) {
-        const int64_t room = 2 * draft->room + 1024;
-        void *entries =
-            lr_resize(draft->entries, room, sizeof(*draft->entries), "a crystal map", draft->log);
-        if (entries == NULL) {
-            return LR_FAILED;
-        }
-        draft->entries = entries;
-        draft->room = room;
-    }
+    const struct lr_items items = {sizeof(*draft->entries), "a crystal map", draft->log};
+    LR_TRY(lr_grow(&draft->entries, &draft->room, draft->count + 1, &items));
     draft->entries[draft->count++] = (struct entry){key, crystal, draft->line};
     return LR_OK;
 }

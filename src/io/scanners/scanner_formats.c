@@ -3,6 +3,7 @@
 #include "io/scanners/scanner_formats.h"
 
 #include "base/log.h"
+#include "base/path.h"
 #include "io/events/petsird.h"
 #include "io/files/c_locale.h"
 #include "io/files/keyed_text.h"
@@ -81,10 +82,8 @@ lr_scanner_draft *lr_scanner_draft_file_read(const char *path, const lr_log *log
 static const struct lr_scanner_format *find_writer(const char *path)
 {
     for (int k = 0; k < NUM_FORMATS; k++) {
-        for (int e = 0; formats[k].endings != NULL && formats[k].endings[e] != NULL; e++) {
-            if (lr_path_ends_with(path, formats[k].endings[e])) {
-                return &formats[k];
-            }
+        if (formats[k].endings != NULL && lr_path_ends_in(path, formats[k].endings)) {
+            return &formats[k];
         }
     }
     return NULL;

@@ -7,6 +7,7 @@
 #include "io/scanners/stir_map.h"
 
 #include "base/log.h"
+#include "base/path.h"
 #include "io/files/regular_file.h"
 #include "io/scanners/listed_crystals.h"
 #include "io/scanners/scanner_formats.h"
@@ -210,6 +211,6 @@ lr_scanner *lr_stir_map_read(const char *path, const lr_log *log)
 {
     char stem[128];
     const lr_crystal_list list = {
-        .name = lr_file_stem(path, stem), .source = "a STIR crystal map", .log = log};
+        .name = lr_path_stem(path, stem), .source = "a STIR crystal map", .log = log};
     return lr_stir_map_build(path, &list);
 }

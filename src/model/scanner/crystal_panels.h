@@ -50,7 +50,8 @@ struct lr_crystal_block {
 
 struct lr_crystal_blocks {
     struct lr_crystal_block *items;
-    int count, room;
+    int count;
+    int64_t room;
 };
 
 /* How well a panel is a flat grid, and the crystals that lie farthest from their places. */

@@ -172,7 +172,7 @@ static double element(const struct voxel_task *task, enum voxel_row_kind kind, i
     if (lor < 0 || task == NULL || (exact && !task->result.has_exact)) {
         return NAN;
     }
-    const lr_row row = row_copy_as_row(&task->rows[kind]);
+    const lr_row row = lr_owned_row_view(&task->rows[kind].row, 0);
     return lr_row_element(&row, lor);
 }
 

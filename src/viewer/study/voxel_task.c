@@ -211,7 +211,8 @@ static lr_status compute_alone(struct voxel_task *task, enum purpose purpose,
 
 static struct voxel_row look_at(const struct row_copy *copy)
 {
-    return (struct voxel_row){copy->count, copy->lor, copy->probability, copy->order, copy->sum};
+    const struct lr_owned_row *row = &copy->row;
+    return (struct voxel_row){row->count, row->lor, row->probability, copy->order, copy->sum};
 }
 
 /* --- windows --- */
@@ -302,8 +303,8 @@ static void fill_pixel(struct voxel_task *task, int k, int64_t n, const lr_row r
 
 static lr_status fill_windows(struct voxel_task *task, const lr_progress *progress)
 {
-    const lr_row rows[2] = {row_copy_as_row(&task->rows[ROW_POINT_SAMPLED]),
-                            row_copy_as_row(&task->rows[ROW_POINT_EXACT])};
+    const lr_row rows[2] = {lr_owned_row_view(&task->rows[ROW_POINT_SAMPLED].row, 0),
+                            lr_owned_row_view(&task->rows[ROW_POINT_EXACT].row, 0)};
     for (int k = 0; k < task->result.num_windows; k++) {
         const struct voxel_window *window = &task->windows[k];
         const int64_t count = (int64_t)window->size[0] * window->size[1];
