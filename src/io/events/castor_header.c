@@ -13,18 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool lr_castor_header_is(const char *start, size_t length)
+bool lr_castor_header_recognises(const struct lr_file_head *head)
 {
-    static const char key[] = "Data filename";
-    if (length == 0 || memchr(start, '\0', length) != NULL) {
-        return false;
-    }
-    for (size_t k = 0; k + sizeof(key) - 1 <= length; k++) {
-        if (memcmp(start + k, key, sizeof(key) - 1) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return strlen(head->bytes) == head->count && strstr(head->bytes, "Data filename") != NULL;
 }
 
 /* --- values --- */

@@ -248,12 +248,6 @@ void lr_petsird_writer_abandon(struct lr_petsird_writer *writer)
 
 /* --- a scanner alone --- */
 
-bool lr_petsird_recognises(const struct lr_file_head *head)
-{
-    return lr_path_ends(head->path, ".petsird") ||
-           (head->count >= 5 && memcmp(head->bytes, "yardl", 5) == 0);
-}
-
 lr_status lr_petsird_scanner_write(const char *path, const lr_scanner *scanner, const lr_log *log)
 {
     lr_lors *lors = lr_lors_create(scanner, log);

@@ -168,10 +168,10 @@ static const struct signature *find_signature(const char *start, size_t length)
     return NULL;
 }
 
-bool lr_safir_recognises(const char *start, size_t length)
+bool lr_safir_recognises(const struct lr_file_head *head)
 {
-    const struct signature *found = find_signature(start, length);
-    return found != NULL && length > strlen(found->text);
+    const struct signature *found = find_signature(head->bytes, head->count);
+    return found != NULL && head->count > strlen(found->text);
 }
 
 static lr_status check_signature(struct reader *reader, FILE *file)

@@ -9,6 +9,8 @@
 
 #include "model/scanner/point_hash.h"
 
+#include <lr/crystals.h>
+
 #include <stddef.h>
 
 /* More modules than this are refused: the table of module pairs grows with their square. */
