@@ -53,6 +53,10 @@ static void test_repeats_are_added_in_the_order_they_came(void **state)
     assert_int_equal(elements.count, 2);
     assert_true(elements.list[0].lor == 2 && elements.list[0].value == 3.0);
     assert_true(elements.list[1].lor == 9 && elements.list[1].value == 0.0);
+    assert_int_equal(lr_elements_find(&elements, 0), 0);
+    assert_int_equal(lr_elements_find(&elements, 2), 0);
+    assert_int_equal(lr_elements_find(&elements, 3), 1);
+    assert_int_equal(lr_elements_find(&elements, 10), 2);
     lr_elements_finish(&elements);
 }
 

@@ -558,25 +558,10 @@ static lr_status take_document(struct lr_yaml *yaml, lr_status reason,
     return status;
 }
 
-/* Remembers why there is no document. */
-struct reason {
-    lr_log log;
-    const lr_log *to;
-    lr_status status;
-};
-
-static void note_reason(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
-    struct reason *reason = user;
-    reason->status = level == LR_LOG_ERROR ? status : reason->status;
-    if (reason->to != NULL) {
-        reason->to->write(reason->to->user, level, status, sentence);
-    }
-}
-
 lr_status lr_view_session_read(const char *path, struct lr_view_session *session, const lr_log *log)
 {
-    struct reason reason = {{note_reason, &reason}, log, LR_BAD_INPUT};
+    struct lr_watched_log reason;
+    lr_log_watch(&reason, log);
     const struct lr_c_locale locale = lr_c_locale_enter();
     struct lr_yaml *yaml = lr_yaml_read(path, &reason.log);
     const lr_status status = take_document(yaml, reason.status, session);
@@ -587,7 +572,8 @@ lr_status lr_view_session_read(const char *path, struct lr_view_session *session
 lr_status lr_view_session_parse(const char *name, const char *text, int64_t text_bytes,
                                 struct lr_view_session *session, const lr_log *log)
 {
-    struct reason reason = {{note_reason, &reason}, log, LR_BAD_INPUT};
+    struct lr_watched_log reason;
+    lr_log_watch(&reason, log);
     const struct lr_c_locale locale = lr_c_locale_enter();
     struct lr_yaml *yaml = lr_yaml_parse(name, text, text_bytes, &reason.log);
     const lr_status status = take_document(yaml, reason.status, session);

@@ -79,6 +79,20 @@ lr_status lr_elements_merge(struct lr_elements *elements, int64_t num_lors, cons
     return LR_OK;
 }
 
+int64_t lr_elements_find(const struct lr_elements *elements, int64_t lor)
+{
+    int64_t low = 0, high = elements->count;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (elements->list[middle].lor < lor) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
 lr_status lr_elements_assign(struct lr_elements *elements, const struct lr_elements *from,
                              double scale, const lr_log *log)
 {

@@ -28,6 +28,9 @@ lr_status lr_elements_add(struct lr_elements *elements, int64_t lor, double valu
 /* Sorts by LOR, 0 <= lor < num_lors, and adds up repeats in the order they were added. */
 lr_status lr_elements_merge(struct lr_elements *elements, int64_t num_lors, const lr_log *log);
 
+/* The first element of a merged list at or behind a LOR; count where there is none. */
+int64_t lr_elements_find(const struct lr_elements *elements, int64_t lor);
+
 /* Replaces the list by `scale` times another one, without its zeros. */
 lr_status lr_elements_assign(struct lr_elements *elements, const struct lr_elements *from,
                              double scale, const lr_log *log);

@@ -75,8 +75,9 @@ static lr_status run_pass(const struct lr_window *window, enum lr_columns_progra
     uniforms.first[0] = step->first[0];
     uniforms.first[1] = step->first[1];
     uniforms.first[2] = step->first_point;
-    uniforms.count[0] = window->stacks.pairs != NULL ? window->stacks.num_pairs
-                                                     : (int32_t)(window->end - window->begin);
+    uniforms.count[0] = window->stacks.pairs != NULL
+                            ? window->stacks.num_pairs
+                            : (int32_t)(window->part.end - window->part.begin);
     uniforms.count[1] = step->end_point;
     uniforms.count[2] = window->columns->shares;
     uniforms.count[3] = (int32_t)lr_grid_num_voxels(window->columns->params.grid);
@@ -110,7 +111,7 @@ static int divide_up(int64_t count, int64_t size)
 static lr_status reorder(const struct lr_window *window, enum lr_columns_program which)
 {
     const int most = window->most_across * window->most_along;
-    const int pairs = (int)(window->end - window->begin);
+    const int pairs = (int)(window->part.end - window->part.begin);
     const struct step step = {.groups = {divide_up(most, 16 * GROUP), 1, pairs}};
     return run_pass(window, which, &step);
 }
@@ -128,8 +129,9 @@ struct parts {
 
 static lr_status report(const struct lr_window *window, const char *what, double share)
 {
-    const int64_t all = lr_window_list_length(window);
-    const double done = (double)window->begin + share * (double)(window->end - window->begin);
+    const int64_t all = window->part.num_pairs;
+    const double done =
+        (double)window->part.begin + share * (double)(window->part.end - window->part.begin);
     return lr_progress_report(window->columns->params.progress, what, done / (double)all, 1.0);
 }
 
@@ -184,7 +186,7 @@ static lr_status forward_pass(const struct lr_window *window)
         .groups = {window->most_across, divide_up(along, columns->forward_group), 1},
         .divided = 2,
         .first = 0,
-        .count = exact ? window->stacks.num_pairs : (int)(window->end - window->begin),
+        .count = exact ? window->stacks.num_pairs : (int)(window->part.end - window->part.begin),
         .points = 1};
     return run_parts(window, &parts);
 }
