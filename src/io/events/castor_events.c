@@ -14,7 +14,6 @@
 #include "io/files/light.h"
 #include "io/files/regular_file.h"
 #include "io/scanners/castor_order.h"
-#include "io/scanners/castor_table.h"
 
 #include <errno.h>
 #include <math.h>

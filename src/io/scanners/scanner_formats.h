@@ -8,6 +8,7 @@
 
 #include "io/files/file_head.h"
 
+#include <lr/crystals.h>
 #include <lr/doctor.h>
 
 struct lr_scanner_format {
@@ -40,6 +41,10 @@ lr_status lr_hscan_write(const char *path, const lr_scanner *scanner, const lr_l
 /* STIR's crystal map, "ring det [layer] x y z". Memory: at most 24 times the file's size. */
 bool lr_stir_map_recognises(const struct lr_file_head *head);
 lr_scanner *lr_stir_map_read(const char *path, const lr_log *log);
+
+/* A scanner from a crystal map, with what else is known of it in `given`: name, sizes (the map's
+ * comments go before them), rules. Its crystals are ignored. */
+lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given);
 
 /* The scanner block of STIR's projection-data headers. Memory: that of the crystals described. */
 bool lr_stir_header_recognises(const struct lr_file_head *head);

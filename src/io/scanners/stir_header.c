@@ -11,7 +11,6 @@
 #include "io/files/regular_file.h"
 #include "io/scanners/listed_crystals.h"
 #include "io/scanners/scanner_formats.h"
-#include "io/scanners/stir_map.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -4,8 +4,6 @@
  * STIR's crystal map as a scanner: lines "ring det [layer] x y z" in mm. Positions are taken as
  * they stand. Crystals are listed by their places alone; their size may stand in comments:
  * "# depth_mm: 13" and "# face_mm: 2.12 2.12". */
-#include "io/scanners/stir_map.h"
-
 #include "base/log.h"
 #include "base/path.h"
 #include "io/scanners/crystal_map.h"
