@@ -19,7 +19,8 @@ struct lr_cpu_crossing {
 
 struct lr_cpu_crossings {
     struct lr_cpu_crossing *list; /* [count], in the order in which the photon meets them */
-    int count, capacity;
+    int count;
+    int64_t capacity;
 };
 
 /* A module that lines of a primary may cross, and where the line at hand enters it. */

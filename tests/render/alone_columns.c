@@ -21,7 +21,7 @@ static struct column_step forward_step(const struct lr_window *window)
     return (struct column_step){
         .which = exact ? LR_COLUMNS_FORWARD_EXACT : LR_COLUMNS_FORWARD,
         .groups = {window->most_across, alone_divide_up(along, columns->forward_group),
-                   exact ? window->stacks.num_pairs : (int)(window->end - window->begin)},
+                   exact ? window->stacks.num_pairs : (int)(window->part.end - window->part.begin)},
         .input = columns->packed,
         .output = window->by_column};
 }

@@ -130,12 +130,12 @@ static inline int64_t *window_places(const struct alone *alone, const struct lr_
     const bool exact = alone->at->mode == LR_MODE_EXACT;
     int64_t *places = test_alloc(alone->num_values, sizeof(*places)), first = 0, next = 0;
     memset(places, -1, (size_t)alone->num_values * sizeof(*places));
-    for (int64_t k = window->begin; k < window->end; k++) {
+    for (int64_t k = window->part.begin; k < window->part.end; k++) {
         const int64_t pair = window->list->pairs[k];
         const int32_t *modules = lors->pairs[pair];
         const int *crystals = alone->scanner->modules[modules[1]].crystals;
         const int num_b = crystals[0] * crystals[1];
-        if (!exact || k == window->begin ||
+        if (!exact || k == window->part.begin ||
             !lr_columns_same_stacks(columns, window->list->pairs[k - 1], pair)) {
             first = next;
             next += exact ? stack_pair_values(columns, modules)
@@ -247,8 +247,9 @@ static inline void run_step(struct alone *alone, const struct lr_window *window,
     alone_check(alone, program != NULL);
     struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
     uniforms.first[2] = step->first_point;
-    uniforms.count[0] = window->stacks.pairs != NULL ? window->stacks.num_pairs
-                                                     : (int32_t)(window->end - window->begin);
+    uniforms.count[0] = window->stacks.pairs != NULL
+                            ? window->stacks.num_pairs
+                            : (int32_t)(window->part.end - window->part.begin);
     uniforms.count[1] = step->end_point;
     uniforms.count[2] = columns->shares;
     uniforms.count[3] = (int32_t)alone->num_voxels;

@@ -24,7 +24,7 @@ static void orders_open(struct orders *orders, struct gl_context *ctx, const str
     orders->window = begin_windows(&orders->alone, orders->columns, &orders->order);
     orders->window.most_turns = INT64_MAX;
     assert_true(lr_window_next(&orders->window));
-    assert_int_equal(orders->window.end, lr_window_list_length(&orders->window));
+    assert_int_equal(orders->window.part.end, orders->window.part.num_pairs);
     open_window(&orders->alone, &orders->window, true);
     orders->places = window_places(&orders->alone, &orders->window);
     orders->file = alone_random_values(&orders->alone);
@@ -55,7 +55,7 @@ static void run_order(struct orders *orders, enum lr_columns_program which, bool
     const int most = window->most_across * window->most_along;
     const struct column_step step = {.which = which,
                                      .groups = {alone_divide_up(most, 16 * LR_GROUP_SIZE), 1,
-                                                (int)(window->end - window->begin)},
+                                                (int)(window->part.end - window->part.begin)},
                                      .input = to_lor_order ? window->by_column : window->by_lor,
                                      .output = to_lor_order ? window->by_lor : window->by_column};
     run_step(&orders->alone, window, &step);

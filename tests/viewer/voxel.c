@@ -88,10 +88,10 @@ static void library_row(const struct bench *bench, const struct voxel_result *re
 
 static void assert_same_row(const struct voxel_row *found, const struct row_copy *wanted)
 {
-    assert_int_equal(found->count, wanted->count);
+    assert_int_equal(found->count, wanted->row.count);
     for (int64_t k = 0; k < found->count; k++) {
-        assert_true(found->lor[k] == wanted->lor[k]);
-        assert_true(found->probability[k] == wanted->probability[k]);
+        assert_true(found->lor[k] == wanted->row.lor[k]);
+        assert_true(found->probability[k] == wanted->row.probability[k]);
         if (k > 0) {
             assert_true(found->probability[found->order[k - 1]] >=
                         found->probability[found->order[k]]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "io/files/missing_file.h"
+#include "base/path.h"
 #include "io/images/formats.h"
 
 #include "io/files/file_kind.h"

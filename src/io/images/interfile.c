@@ -15,6 +15,7 @@
 #include "io/files/interfile.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/files/c_locale.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
@@ -295,7 +296,7 @@ static void print_castor(char *text, size_t room, const char *data_name, const l
 static lr_status write_image(const char *path, const lr_image *image, const lr_log *log)
 {
     const bool castor = lr_path_ends(path, ".hdr");
-    char *data_path = lr_replace_ending(path, castor ? ".img" : ".v", log);
+    char *data_path = lr_path_with_ending(path, castor ? ".img" : ".v", log);
     if (data_path == NULL) {
         return LR_FAILED;
     }
@@ -303,7 +304,7 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
     char *header = lr_alloc((int64_t)room, 1, "a header", log);
     lr_status status = LR_FAILED;
     if (header != NULL) {
-        (castor ? print_castor : lr_interfile_print_stir)(header, room, lr_file_name(data_path),
+        (castor ? print_castor : lr_interfile_print_stir)(header, room, lr_path_name(data_path),
                                                           &image->grid);
         const struct lr_image_pair pair = {path, data_path, header, {true, !castor, !castor}};
         status = lr_image_pair_write(&pair, image, log);

@@ -27,23 +27,6 @@ enum { POINTS_OF_A_PART = 4 };
 
 /* --- windows --- */
 
-int64_t lr_window_list_length(const struct lr_window *window)
-{
-    return window->list->pairs ? window->list->num_pairs : window->columns->params.lors->num_pairs;
-}
-
-static int64_t pair_at(const struct lr_window *window, int64_t k)
-{
-    return window->list->pairs ? window->list->pairs[k] : k;
-}
-
-static int64_t values_of(const struct lr_window *window, int64_t k)
-{
-    const int64_t *offsets = window->columns->params.lors->offsets;
-    const int64_t pair = pair_at(window, k);
-    return offsets[pair + 1] - offsets[pair];
-}
-
 static int modules_like(const struct lr_columns *columns, int module)
 {
     const int stack = columns->stacks->stack_of[module];
@@ -52,7 +35,8 @@ static int modules_like(const struct lr_columns *columns, int module)
 
 static void measure_pair(struct lr_window *window, int64_t k)
 {
-    const int32_t *pair = window->columns->params.lors->pairs[pair_at(window, k)];
+    const int32_t *pair =
+        window->columns->params.lors->pairs[lr_pair_window_pair(&window->part, k)];
     int i[2], j[2];
     lr_columns_count_crystals(window->columns, pair[0], i);
     lr_columns_count_crystals(window->columns, pair[1], j);
@@ -72,39 +56,42 @@ static void measure_pair(struct lr_window *window, int64_t k)
  * stacks stay together. */
 static bool goes_in(const struct lr_window *window, int64_t k)
 {
-    if (k == window->begin) {
+    if (k == window->part.begin) {
         return true;
     }
     if (window->sources != NULL &&
-        lr_columns_same_stacks(window->columns, pair_at(window, k - 1), pair_at(window, k))) {
+        lr_columns_same_stacks(window->columns, lr_pair_window_pair(&window->part, k - 1),
+                               lr_pair_window_pair(&window->part, k))) {
         return true;
     }
-    return window->num_values + values_of(window, k) <= window->columns->max_window &&
+    return window->part.num_values + lr_pair_window_size(&window->part, k) <=
+               window->columns->max_window &&
            2 * window->turns <= window->most_turns;
 }
 
 bool lr_window_next(struct lr_window *window)
 {
-    window->begin = window->end;
-    window->first_value += window->num_values;
-    window->num_values = 0;
+    lr_pair_window_leave(&window->part);
     window->most_across = window->most_along = window->most_stacked = 0;
     window->turns = 0;
-    while (window->end < lr_window_list_length(window) && goes_in(window, window->end)) {
-        window->num_values += values_of(window, window->end);
-        measure_pair(window, window->end++);
+    while (window->part.end < window->part.num_pairs && goes_in(window, window->part.end)) {
+        measure_pair(window, window->part.end);
+        lr_pair_window_take(&window->part);
     }
-    return window->end > window->begin;
+    return window->part.end > window->part.begin;
 }
 
 struct lr_window lr_window_begin(struct lr_columns *columns, const struct lr_pair_list *list,
                                  const struct lr_stack_order *order)
 {
-    return (struct lr_window){.columns = columns,
-                              .list = order != NULL ? &order->list : list,
-                              .sources = order != NULL ? order->sources : NULL,
-                              .num_sources = order != NULL ? order->num_sources : 0,
-                              .most_turns = INT64_MAX};
+    const struct lr_pair_list *taken = order != NULL ? &order->list : list;
+    return (struct lr_window){
+        .columns = columns,
+        .list = taken,
+        .part = lr_pair_window_begin(columns->params.lors, taken->pairs, taken->num_pairs),
+        .sources = order != NULL ? order->sources : NULL,
+        .num_sources = order != NULL ? order->num_sources : 0,
+        .most_turns = INT64_MAX};
 }
 
 static struct gl_buffer *make_values(const struct lr_window *window, const char *label,
@@ -127,16 +114,16 @@ void lr_window_close(struct lr_window *window)
 /* Where pair k of the list has its values. */
 static lr_vector values_at(const struct lr_window *window, const lr_vector *data, int64_t k)
 {
-    return lr_vector_part(data, window->sources[k], values_of(window, k));
+    return lr_vector_part(data, window->sources[k], lr_pair_window_size(&window->part, k));
 }
 
 /* The values of the window's pairs, one pair after the other. */
 static struct gl_buffer *collect_on_device(const struct lr_window *window, const lr_vector *data)
 {
     struct gl_buffer *by_lor =
-        make_values(window, "LOR values in LOR order", window->num_values, NULL);
+        make_values(window, "LOR values in LOR order", window->part.num_values, NULL);
     int64_t at = 0;
-    for (int64_t k = window->begin; by_lor != NULL && k < window->end; k++) {
+    for (int64_t k = window->part.begin; by_lor != NULL && k < window->part.end; k++) {
         const lr_vector values = values_at(window, data, k);
         if (lr_values_put(&values, by_lor, at * (int64_t)sizeof(float)) != LR_OK) {
             gl_buffer_destroy(by_lor);
@@ -152,18 +139,18 @@ static struct gl_buffer *collect_values(const struct lr_window *window, const lr
     if (data->values == NULL) {
         return collect_on_device(window, data);
     }
-    float *values = lr_alloc(window->num_values, sizeof(*values), "a window of LOR values",
+    float *values = lr_alloc(window->part.num_values, sizeof(*values), "a window of LOR values",
                              window->columns->params.log);
     float *next = values;
-    for (int64_t k = window->begin; values != NULL && k < window->end; k++) {
+    for (int64_t k = window->part.begin; values != NULL && k < window->part.end; k++) {
         const lr_vector from = values_at(window, data, k);
         memcpy(next, from.values, (size_t)from.count * sizeof(*values));
         next += from.count;
     }
-    const lr_vector collected = lr_vector_of_floats(values, window->num_values);
+    const lr_vector collected = lr_vector_of_floats(values, window->part.num_values);
     struct gl_buffer *by_lor = values == NULL ? NULL
                                               : make_values(window, "LOR values in LOR order",
-                                                            window->num_values, &collected);
+                                                            window->part.num_values, &collected);
     free(values);
     return by_lor;
 }
@@ -171,24 +158,25 @@ static struct gl_buffer *collect_values(const struct lr_window *window, const lr
 /* What the window in turn has of the data. */
 static lr_vector own_values(const struct lr_window *window, const lr_vector *data)
 {
-    return lr_vector_part(data, window->first_value, window->num_values);
+    return lr_vector_part(data, window->part.first_value, window->part.num_values);
 }
 
 lr_status lr_window_open(struct lr_window *window, const lr_vector *data)
 {
     const lr_vector values = data != NULL ? own_values(window, data) : (lr_vector){0};
-    window->pairs =
-        lr_columns_upload_pairs(window->columns, window->list, window->begin, window->end, NULL);
-    window->by_lor = make_values(window, "LOR values in LOR order", window->num_values,
+    window->pairs = lr_columns_upload_pairs(window->columns, window->list, window->part.begin,
+                                            window->part.end, NULL);
+    window->by_lor = make_values(window, "LOR values in LOR order", window->part.num_values,
                                  data != NULL ? &values : NULL);
-    window->by_column = make_values(window, "LOR values in column order", window->num_values, NULL);
+    window->by_column =
+        make_values(window, "LOR values in column order", window->part.num_values, NULL);
     return window->pairs && window->by_lor && window->by_column ? LR_OK : LR_FAILED;
 }
 
 /* Whether the window has all pairs and its values fit as they stand in the data. */
 static bool is_whole(const struct lr_window *window)
 {
-    return window->begin == 0 && window->end == lr_window_list_length(window) &&
+    return window->part.begin == 0 && window->part.end == window->part.num_pairs &&
            window->num_sources <= window->columns->max_window;
 }
 
@@ -199,16 +187,17 @@ static struct gl_buffer *make_file(const struct lr_window *window, const lr_vect
         return make_values(window, label, window->num_sources, data);
     }
     return data != NULL ? collect_values(window, data)
-                        : make_values(window, label, window->num_values, NULL);
+                        : make_values(window, label, window->part.num_values, NULL);
 }
 
 lr_status lr_window_open_stacks(struct lr_window *window, const lr_vector *data, bool writes)
 {
     const struct lr_columns *columns = window->columns;
-    const int64_t range[2] = {window->begin, window->end};
+    const int64_t range[2] = {window->part.begin, window->part.end};
     const bool has_file = data != NULL || writes;
-    window->pairs = lr_columns_upload_pairs(columns, window->list, window->begin, window->end,
-                                            is_whole(window) ? window->sources : NULL);
+    window->pairs =
+        lr_columns_upload_pairs(columns, window->list, window->part.begin, window->part.end,
+                                is_whole(window) ? window->sources : NULL);
     window->by_lor = has_file ? make_file(window, data) : NULL;
     LR_TRY(lr_columns_upload_stacks(columns, window->list, range, &window->stacks));
     window->by_column =
@@ -225,7 +214,7 @@ lr_status lr_window_read(const struct lr_window *window, const lr_vector *data)
         return lr_values_get(window->by_lor, 0, &values);
     }
     int64_t at = 0;
-    for (int64_t k = window->begin; k < window->end; k++) {
+    for (int64_t k = window->part.begin; k < window->part.end; k++) {
         lr_vector values = values_at(window, data, k);
         LR_TRY(lr_values_get(window->by_lor, at * (int64_t)sizeof(float), &values));
         at += values.count;
@@ -262,8 +251,9 @@ static lr_status run_pass(const struct lr_window *window, enum lr_columns_progra
     uniforms.first[0] = step->first[0];
     uniforms.first[1] = step->first[1];
     uniforms.first[2] = step->first_point;
-    uniforms.count[0] = window->stacks.pairs != NULL ? window->stacks.num_pairs
-                                                     : (int32_t)(window->end - window->begin);
+    uniforms.count[0] = window->stacks.pairs != NULL
+                            ? window->stacks.num_pairs
+                            : (int32_t)(window->part.end - window->part.begin);
     uniforms.count[1] = step->end_point;
     uniforms.count[2] = window->columns->shares;
     uniforms.count[3] = (int32_t)lr_grid_num_voxels(window->columns->params.grid);
@@ -298,7 +288,7 @@ static int divide_up(int64_t count, int64_t size)
 static lr_status reorder(const struct lr_window *window, enum lr_columns_program which)
 {
     const int most = window->most_across * window->most_along;
-    const int pairs = (int)(window->end - window->begin);
+    const int pairs = (int)(window->part.end - window->part.begin);
     const struct step step = {.groups = {divide_up(most, 16 * GROUP), 1, pairs}};
     return run_pass(window, which, &step);
 }
@@ -316,8 +306,9 @@ struct parts {
 
 static lr_status report(const struct lr_window *window, const char *what, double share)
 {
-    const int64_t all = lr_window_list_length(window);
-    const double done = (double)window->begin + share * (double)(window->end - window->begin);
+    const int64_t all = window->part.num_pairs;
+    const double done =
+        (double)window->part.begin + share * (double)(window->part.end - window->part.begin);
     return lr_progress_report(window->columns->params.progress, what, done / (double)all, 1.0);
 }
 
@@ -372,7 +363,7 @@ static lr_status forward_pass(const struct lr_window *window)
         .groups = {window->most_across, divide_up(along, columns->forward_group), 1},
         .divided = 2,
         .first = 0,
-        .count = exact ? window->stacks.num_pairs : (int)(window->end - window->begin),
+        .count = exact ? window->stacks.num_pairs : (int)(window->part.end - window->part.begin),
         .points = 1};
     return run_parts(window, &parts);
 }

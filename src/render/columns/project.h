@@ -6,6 +6,7 @@
 #ifndef LR_RENDER_COLUMNS_PROJECT_H
 #define LR_RENDER_COLUMNS_PROJECT_H
 
+#include "model/lors/pair_window.h"
 #include "render/columns/stacks.h"
 
 #include <lr/vector.h>
@@ -13,8 +14,7 @@
 struct lr_window {
     struct lr_columns *columns;
     const struct lr_pair_list *list;
-    int64_t begin, end; /* in the list */
-    int64_t first_value, num_values;
+    struct lr_pair_window part;  /* of the list */
     int most_across, most_along; /* crystal pairs of a module pair */
     int most_stacked;            /* of a pair of stacks along the columns */
     int64_t turns, most_turns;   /* of loops in a thread, about and at most */
@@ -30,9 +30,6 @@ struct lr_window lr_window_begin(struct lr_columns *columns, const struct lr_pai
 
 /* The next pairs whose values fit a buffer; false when none is left. */
 bool lr_window_next(struct lr_window *window);
-
-/* How many pairs the list has. */
-int64_t lr_window_list_length(const struct lr_window *window);
 
 /* Makes the buffers of sampled mode. data: the values of the whole list, of which the window takes its
  * own; NULL: nothing to read. */

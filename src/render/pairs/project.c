@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "common/bindings.h"
+#include "model/lors/pair_window.h"
 #include "render/fixed.h"
 #include "render/loop_limit.h"
 #include "render/pairs/scene.h"
@@ -19,9 +20,8 @@
 struct window {
     struct lr_pairs *pairs;
     const struct lr_pair_list *list;
-    int64_t range[2]; /* in the list */
-    int64_t first_value, num_values;
-    struct gl_buffer *modules; /* the pairs of modules */
+    struct lr_pair_window part; /* of the list */
+    struct gl_buffer *modules;  /* the pairs of modules */
     const struct gl_buffer *values;
     float fixed_scale;
 };
@@ -38,40 +38,18 @@ enum { ELEMENTS_PER_CRYSTAL = 5 };
 
 /* --- windows --- */
 
-static int64_t list_length(const struct window *window)
+static struct window begin_windows(struct lr_pairs *pairs, const struct lr_pair_list *list)
 {
-    return window->list->pairs ? window->list->num_pairs : window->pairs->params.lors->num_pairs;
-}
-
-static int64_t pair_at(const struct window *window, int64_t k)
-{
-    return window->list->pairs ? window->list->pairs[k] : k;
-}
-
-static int64_t values_of(const struct window *window, int64_t k)
-{
-    const int64_t *offsets = window->pairs->params.lors->offsets;
-    const int64_t pair = pair_at(window, k);
-    return offsets[pair + 1] - offsets[pair];
-}
-
-/* The next pairs whose values fit a buffer; false when none is left. */
-static bool next_window(struct window *window, int64_t max_values)
-{
-    window->range[0] = window->range[1];
-    window->first_value += window->num_values;
-    window->num_values = 0;
-    while (window->range[1] < list_length(window) &&
-           (window->range[1] == window->range[0] ||
-            window->num_values + values_of(window, window->range[1]) <= max_values)) {
-        window->num_values += values_of(window, window->range[1]++);
-    }
-    return window->range[1] > window->range[0];
+    return (struct window){
+        .pairs = pairs,
+        .list = list,
+        .part = lr_pair_window_begin(pairs->params.lors, list->pairs, list->num_pairs)};
 }
 
 static lr_status open_window(struct window *window)
 {
-    window->modules = lr_pairs_upload_list(window->pairs, window->list, window->range);
+    const int64_t range[2] = {window->part.begin, window->part.end};
+    window->modules = lr_pairs_upload_list(window->pairs, window->list, range);
     return window->modules ? LR_OK : LR_FAILED;
 }
 
@@ -179,7 +157,7 @@ int lr_pairs_rows_at_once(const struct lr_pairs *pairs, int *height)
 static int end_of_pairs(const struct window *window, int begin)
 {
     const struct lr_pairs *pairs = window->pairs;
-    const int count = (int)(window->range[1] - window->range[0]);
+    const int count = (int)(window->part.end - window->part.begin);
     const double voxels = (double)lr_grid_num_voxels(pairs->params.grid);
     double elements = 0.0;
     int end = begin;
@@ -187,7 +165,7 @@ static int end_of_pairs(const struct window *window, int begin)
         return begin + 1;
     }
     while (end < count && (end == begin || elements < most_elements)) {
-        const int64_t pair = pair_at(window, window->range[0] + end++);
+        const int64_t pair = lr_pair_window_pair(&window->part, window->part.begin + end++);
         elements += voxels * ELEMENTS_PER_CRYSTAL *
                     (double)crystals_of(pairs, pairs->params.lors->pairs[pair][0]);
     }
@@ -201,7 +179,7 @@ static int slabs_of_step(const struct window *window, const int range[2])
     const int *size = pairs->params.grid->size;
     double elements = 0.0;
     for (int k = range[0]; k < range[1]; k++) {
-        const int64_t pair = pair_at(window, window->range[0] + k);
+        const int64_t pair = lr_pair_window_pair(&window->part, window->part.begin + k);
         elements += (double)BLOCK * size[0] * size[1] * ELEMENTS_PER_CRYSTAL *
                     (double)crystals_of(pairs, pairs->params.lors->pairs[pair][0]);
     }
@@ -211,9 +189,9 @@ static int slabs_of_step(const struct window *window, const int range[2])
 static lr_status report(const struct window *window, const char *what, double share)
 {
     const double done =
-        (double)window->range[0] + share * (double)(window->range[1] - window->range[0]);
+        (double)window->part.begin + share * (double)(window->part.end - window->part.begin);
     return lr_progress_report(window->pairs->params.progress, what,
-                              done / (double)list_length(window), 1.0);
+                              done / (double)window->part.num_pairs, 1.0);
 }
 
 /* All rows and slabs of some pairs, for one point of every voxel. */
@@ -225,7 +203,8 @@ static lr_status run_pairs(const struct window *window, enum lr_pairs_program wh
     const int per_step = slabs_of_step(window, step->pairs);
     int rows = 1, height = 1; /* a step of several pairs has all rows of each */
     for (int k = step->pairs[0]; k < step->pairs[1]; k++) {
-        const int32_t *modules = pairs->params.lors->pairs[pair_at(window, window->range[0] + k)];
+        const int32_t *modules =
+            pairs->params.lors->pairs[lr_pair_window_pair(&window->part, window->part.begin + k)];
         rows = larger(rows, rows_of_step(pairs, modules));
         height = larger(height, height_of(pairs, modules));
     }
@@ -245,7 +224,7 @@ static lr_status run_window(const struct window *window, enum lr_pairs_program w
                             const char *what)
 {
     const int *samples = window->pairs->params.samples;
-    const int count = (int)(window->range[1] - window->range[0]);
+    const int count = (int)(window->part.end - window->part.begin);
     const int points = samples[0] * samples[1] * samples[2];
     gl_timer_begin(window->pairs->timer);
     for (int begin = 0, end; begin < count; begin = end) {
@@ -278,12 +257,12 @@ lr_status lr_pairs_check_finished(const struct lr_pairs *pairs)
 /* What the window has of the data. */
 static lr_vector own_values(const struct window *window, const lr_vector *data)
 {
-    return lr_vector_part(data, window->first_value, window->num_values);
+    return lr_vector_part(data, window->part.first_value, window->part.num_values);
 }
 
 static struct gl_buffer *make_values(const struct window *window, const lr_vector *values)
 {
-    return lr_values_buffer(window->pairs->ctx, "LOR values", window->num_values, values);
+    return lr_values_buffer(window->pairs->ctx, "LOR values", window->part.num_values, values);
 }
 
 static lr_status forward_floats(struct window *window, lr_vector *values)
@@ -315,7 +294,7 @@ static lr_status forward_fixed(struct window *window, int exponent, float *value
 {
     struct lr_fixed sums = {.overflowed = true};
     for (; sums.overflowed; exponent += LR_FIXED_STEP) {
-        LR_TRY(lr_fixed_init(&sums, window->pairs->ctx, window->num_values, exponent));
+        LR_TRY(lr_fixed_init(&sums, window->pairs->ctx, window->part.num_values, exponent));
         const lr_status status = try_fixed(window, &sums, values);
         lr_fixed_finish(&sums);
         LR_TRY(status);
@@ -327,14 +306,14 @@ lr_status lr_pairs_forward(void *self, const struct lr_pair_list *list, const fl
                            lr_vector *data)
 {
     struct lr_pairs *pairs = self;
-    struct window window = {.pairs = pairs, .list = list};
+    struct window window = begin_windows(pairs, list);
     const bool fixed = pairs->params.deterministic;
     const int64_t most = fixed ? lr_fixed_most(pairs->max_window) : pairs->max_window;
     const int64_t bytes = lr_grid_num_voxels(pairs->params.grid) * (int64_t)sizeof(*image);
     const int exponent = fixed ? lr_fixed_sum_exponent(&pairs->params, image) : 0;
     pairs->device_seconds = 0.0;
     LR_TRY(image != NULL ? gl_buffer_upload(pairs->image, 0, bytes, image) : LR_OK);
-    while (next_window(&window, most)) {
+    while (lr_pair_window_next(&window.part, most)) {
         lr_status status = open_window(&window);
         if (status == LR_OK) {
             lr_vector values = own_values(&window, data);
@@ -371,11 +350,11 @@ lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_ve
                         float *image)
 {
     struct lr_pairs *pairs = self;
-    struct window window = {.pairs = pairs, .list = list};
+    struct window window = begin_windows(pairs, list);
     const int64_t bytes = lr_grid_num_voxels(pairs->params.grid) * (int64_t)sizeof(*image);
     pairs->device_seconds = 0.0;
     gl_buffer_clear(pairs->image, 0);
-    while (next_window(&window, pairs->max_window)) {
+    while (lr_pair_window_next(&window.part, pairs->max_window)) {
         const lr_status status = back_window(&window, data);
         close_window(&window);
         LR_TRY(status);

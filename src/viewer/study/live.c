@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "viewer/study/live.h"
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "viewer/study/operators.h"
@@ -302,7 +303,8 @@ struct live {
     float *image; /* [num_voxels] */
     int64_t serial;
     struct live_iteration *history;
-    int num_iterations, capacity;
+    int num_iterations;
+    int64_t capacity;
 };
 
 struct live *live_create(const lr_log *log)
@@ -347,16 +349,8 @@ static void put_image(struct live *live, const float *image)
 static lr_status note_iteration(struct live *live, const struct live_iteration *iteration,
                                 const float *image)
 {
-    if (live->num_iterations == live->capacity) {
-        const int capacity = live->capacity > 0 ? 2 * live->capacity : 64;
-        struct live_iteration *grown =
-            lr_resize(live->history, capacity, sizeof(*grown), "iterations", NULL);
-        if (grown == NULL) {
-            return LR_FAILED;
-        }
-        live->history = grown;
-        live->capacity = capacity;
-    }
+    LR_TRY(lr_grow(&live->history, &live->capacity, live->num_iterations + 1,
+                   &(struct lr_items){sizeof(*live->history), "iterations", NULL}));
     live->history[live->num_iterations++] = *iteration;
     live->is_iterating = true;
     put_image(live, image);

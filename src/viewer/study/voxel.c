@@ -266,7 +266,8 @@ static lr_status compute_alone(struct step step, enum purpose purpose, enum voxe
 
 static struct voxel_row look_at(const struct row_copy *copy)
 {
-    return (struct voxel_row){copy->count, copy->lor, copy->probability, copy->order, copy->sum};
+    const struct lr_owned_row *row = &copy->row;
+    return (struct voxel_row){row->count, row->lor, row->probability, copy->order, copy->sum};
 }
 
 /* --- windows --- */
@@ -358,8 +359,8 @@ static void colour_pixel(struct voxel_task *task, int k, int64_t n, const lr_row
 
 static lr_status fill_windows(struct voxel_task *task, const lr_progress *progress)
 {
-    const lr_row rows[2] = {row_copy_as_row(&task->rows[ROW_POINT_SAMPLED]),
-                            row_copy_as_row(&task->rows[ROW_POINT_EXACT])};
+    const lr_row rows[2] = {lr_owned_row_view(&task->rows[ROW_POINT_SAMPLED].row, 0),
+                            lr_owned_row_view(&task->rows[ROW_POINT_EXACT].row, 0)};
     for (int k = 0; k < task->result.num_windows; k++) {
         const struct voxel_window *window = &task->windows[k];
         const int64_t count = (int64_t)window->size[0] * window->size[1];
@@ -613,7 +614,7 @@ static double element(const struct voxel_task *task, enum voxel_row_kind kind, i
     if (lor < 0 || task == NULL || (exact && !task->result.has_exact)) {
         return NAN;
     }
-    const lr_row row = row_copy_as_row(&task->rows[kind]);
+    const lr_row row = lr_owned_row_view(&task->rows[kind].row, 0);
     return lr_row_element(&row, lor);
 }
 
