@@ -22,9 +22,9 @@ set(LORASTER_COMMIT "" CACHE STRING "Commit of the source; empty = asked of git"
 function(lr_commit_source out)
     set(c_file ${CMAKE_CURRENT_BINARY_DIR}/commit.c)
     add_custom_target(lr_commit
-        COMMAND ${CMAKE_COMMAND} -D SOURCE=${CMAKE_CURRENT_SOURCE_DIR} -D OUTPUT=${c_file}
+        COMMAND ${CMAKE_COMMAND} -D SOURCE=${PROJECT_SOURCE_DIR} -D OUTPUT=${c_file}
                 -D COMMIT=${LORASTER_COMMIT}
-                -P ${CMAKE_CURRENT_SOURCE_DIR}/cmake/LorasterCommit.cmake
+                -P ${PROJECT_SOURCE_DIR}/cmake/LorasterCommit.cmake
         BYPRODUCTS ${c_file}
         COMMENT "Asking which commit this is"
         VERBATIM)

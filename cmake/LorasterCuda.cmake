@@ -18,8 +18,6 @@ if(LORASTER_CUDA AND NOT LORASTER_SANITIZE AND NOT LORASTER_FUZZ)
         target_link_libraries(lr_cuda INTERFACE CUDA::cudart_static)
         # Static variables of inline functions stay within the library: unique ones cannot be hidden.
         target_compile_options(lr_cuda INTERFACE $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-fno-gnu-unique>)
-        # What `loraster bench direct` compares with, if it is there: some packages have no cuFFT.
-        find_path(CUFFT_INCLUDE_DIR cufft.h PATHS ${CUDAToolkit_INCLUDE_DIRS} NO_DEFAULT_PATH)
     else()
         message(STATUS "no CUDA from 12.5 on: its backends are left out")
     endif()

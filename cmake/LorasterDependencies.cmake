@@ -19,9 +19,6 @@ find_library(CAIRO_LIBRARY cairo REQUIRED)
 pkg_check_modules(GLFW IMPORTED_TARGET glfw3)
 pkg_check_modules(IMGUI IMPORTED_TARGET imgui)
 find_path(CGLM_INCLUDE_DIR cglm/cglm.h)
-# What `loraster bench direct` compares with, if it is there.
-pkg_check_modules(FFTWF IMPORTED_TARGET fftw3f)
-find_library(FFTWF_THREADS fftw3f_threads)
 find_program(GLSLANG_VALIDATOR glslangValidator REQUIRED)
 
 add_library(lr_dependencies INTERFACE)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks that src/ keeps to the table of src/README.md: who includes whom, file and function
+"""Checks that src/ and bench/ keep to the table of src/README.md: who includes whom, file and function
 length, SPDX lines. Prints one line per violation; exit code 1 when there is any.
 
-usage: check_layers.py [ROOT]      ROOT holds src/, default: the folder above this script
+usage: check_layers.py [ROOT]      ROOT holds them, default: the folder above this script
 """
 import re
 import sys
@@ -28,11 +28,14 @@ MAY_INCLUDE = {
     "operator": ["model/", "direct/", "vector/", "io/files/notes.h"],
     "recon": ["model/lors/lor_check.h"],
     "viewer": ["model/", "gl/", "picture/", "io/sessions/session.h", "io/files/file_kind.h", "io/files/keyed_text.h", "io/files/notes.h"],
+    "cli": ["viewer/view.h", "base/helper.h"],
+    "bench": ["fft/fft.h", "cli/common.h", "cli/direct.h", "cli/stop.h", "cli/verbs.h"],
     "fft": [],
-    "cli": ["viewer/view.h", "fft/fft.h"],
 }
 # These see nothing of base/.
-WITHOUT_BASE = ["lr", "cli", "hdf5_reader"]
+WITHOUT_BASE = ["lr", "cli", "bench", "hdf5_reader"]
+# Folders elsewhere than in src/.
+ELSEWHERE = {"bench": "bench", "fft": "bench/fft"}
 # Heads shared between C and shaders.
 SHADER_HEADS = {"common/bindings.h": ["gl", "vector", "render", "cuda_interop"]}
 # System headers that belong to few folders.
@@ -55,7 +58,7 @@ SYSTEM = {
     r"pthread\.h": ["base", "gl", "operator", "viewer"],
 }
 OPENS_FILES = re.compile(r"\b(fopen|freopen|opendir|mkstemp)\s*\(")
-MAY_OPEN_FILES = ["base", "io", "hdf5_reader", "gl", "cli"]
+MAY_OPEN_FILES = ["base", "io", "hdf5_reader", "gl", "cli", "bench"]
 MAX_FILE_LINES = 900
 MAX_FUNCTION_LINES = 80
 OTHER_SOURCES = [
@@ -90,9 +93,9 @@ def check_quoted(folder, name):
     target = name.split("/")[0] if "/" in name else folder
     if name in SHADER_HEADS:
         return None if folder in SHADER_HEADS[name] else f'"{name}" is for {SHADER_HEADS[name]}'
-    if folder == "cli":
+    if folder in ("cli", "bench"):
         good = "/" not in name or name in MAY_INCLUDE[folder]
-        return None if good else "cli/ sees <lr/...> and its own headers only"
+        return None if good else f"{folder}/ sees <lr/...> and its own headers only"
     if folder == "lr":
         return "lr/ includes its own headers as <lr/...>"
     if target not in MAY_INCLUDE:
@@ -128,8 +131,16 @@ def check_functions(text):
             start = None
 
 
+def folder_of(root, path):
+    """As the table calls it."""
+    parts = path.relative_to(root).parts[:-1]
+    if parts[0] == "src":
+        return parts[1] if len(parts) > 1 else ""
+    return next((folder for folder, where in ELSEWHERE.items() if "/".join(parts) == where), parts[-1])
+
+
 def check_file(root, path):
-    folder = path.relative_to(root / "src").parts[0]
+    folder = folder_of(root, path)
     raw = path.read_text()
     lines = raw.split("\n")
     if SPDX not in lines[0] or COPYRIGHT not in (lines[1] if len(lines) > 1 else ""):
@@ -177,9 +188,10 @@ def check_licences(root):
 
 def check(root):
     violations = list(check_readme(root)) + list(check_licences(root))
-    files = sorted(p for p in (root / "src").rglob("*") if p.suffix in (".c", ".h", ".cu", ".cuh"))
+    files = sorted(p for top in ("src", "bench") for p in (root / top).rglob("*")
+                   if p.suffix in (".c", ".h", ".cu", ".cuh"))
     for path in files:
-        if path.relative_to(root / "src").parts[0] not in MAY_INCLUDE:
+        if folder_of(root, path) not in MAY_INCLUDE:
             violations.append(f"{path.relative_to(root)}: a folder that src/README.md lacks")
             continue
         violations += [f"{path.relative_to(root)}:{line}: {problem}"

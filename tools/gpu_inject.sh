@@ -21,7 +21,8 @@ limit=${LIMIT:-300}
 failed=()
 
 mkdir -p "$out"
-cmake --build "$build" --target loraster loraster-hdf5-reader loraster_failing fail_gl || exit 1
+cmake --build "$build" --target loraster loraster-bench loraster-hdf5-reader loraster_failing \
+    fail_gl || exit 1
 for kind in "${kinds[@]}"; do
     echo "== $kind, $((limit / ${#kinds[@]})) s"
     LORASTER_FULL=1 INJECT_JOBS=${JOBS:-$(nproc)} INJECT_CASES=${CASES:-.} \

@@ -32,6 +32,7 @@ struct cli_syntax {
     const char *positionals; /* "NAME|FILE"; NULL = none taken */
     const char *summary;     /* one sentence */
     const char *example;     /* one complete command */
+    const char *program;     /* where another one has the verb: name and summary are enough here */
     struct cli_group groups[CLI_MAX_GROUPS];
 };
 

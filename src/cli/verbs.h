@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The verbs. Each says what it accepts and does its work; reports go to args->report. */
+ * The verbs. Those of `bench` are in bench/, which is a program of its own. */
 #ifndef LR_CLI_VERBS_H
 #define LR_CLI_VERBS_H
 
-#include "args.h"
+#include "program.h"
 
-struct cli_verb {
-    const struct cli_syntax *syntax;
-    lr_status (*run)(struct cli_args *args);
-};
+/* The program that has those of `bench`, and how both programs sum them up. */
+#define VERB_BENCH_PROGRAM "loraster-bench"
+#define VERB_BENCH_CORRESPONDENCE "Times the matrix on each backend, and says how right it is."
+#define VERB_BENCH_DIRECT "Times projections of the family direct, beside its papers' figures."
 
 extern const struct cli_verb verb_info;
 extern const struct cli_verb verb_scanner_list;

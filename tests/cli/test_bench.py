@@ -6,6 +6,7 @@ import math
 import os
 import re
 import signal
+from pathlib import Path
 
 from program import ProgramTest, main
 
@@ -190,6 +191,15 @@ class Bench(ProgramTest):
         self.refuse(2, "three numbers", *BENCH, "--grid", "4")
         self.refuse(2, "--repeat", *BENCH, "--repeat", "0")
         self.refuse(2, "correspondence", "bench")
+        nowhere = dict(os.environ, LORASTER_LIBEXEC=str(self.folder))
+        done = self.run_program(*SMALL, env=nowhere)
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+        self.assertIn(f"is not in {self.folder}: build it with cmake --build", done.stderr)
+        Path(self.path("loraster-bench")).write_text("no program\n")
+        os.chmod(self.path("loraster-bench"), 0o755)
+        done = self.run_program(*SMALL, env=nowhere)
+        self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
+        self.assertIn("cannot be started", done.stderr)
         self.refuse(1, "no folder", *SMALL, "-o", "no/bench.json")
 
     def test_without_a_device(self):

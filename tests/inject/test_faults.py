@@ -9,7 +9,8 @@ failed, and no file is there that a good run would not have made, whole.
 
 usage: test_faults.py KIND PROGRAM FAILING_PROGRAM FAIL_GL_LIBRARY
 
-FAILING_PROGRAM is PROGRAM with the stand-ins of fail_*.c linked in. In the environment:
+FAILING_PROGRAM is PROGRAM with the stand-ins of fail_*.c linked in, beside it the programs that it
+starts. In the environment:
   LORASTER_FULL     set: every call, and every call with all that follow; else a spread
   INJECT_SPREAD     calls of each case in a spread
   INJECT_SEED       any text: another spread
@@ -59,8 +60,8 @@ START = time.monotonic()
 def surroundings(**more):
     """Nothing is remembered from run to run, sums are made in one order, and sanitizers take what is
     preloaded."""
-    found = dict(os.environ, LORASTER_CACHE="off", LORASTER_LIBEXEC=str(Path(PROGRAM).parent),
-                 LP_NUM_THREADS="1", INJECT_KIND=KIND, **more)
+    found = dict(os.environ, LORASTER_CACHE="off", LP_NUM_THREADS="1", INJECT_KIND=KIND,
+                 LORASTER_LIBEXEC=str(Path(FAILING if KIND != "gl" else PROGRAM).parent), **more)
     if KIND == "gl":
         found["LD_PRELOAD"] = FAIL_GL
         found["ASAN_OPTIONS"] = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"

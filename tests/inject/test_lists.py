@@ -17,10 +17,10 @@ ON_THE_DEVICE = {"cudaGridDependencySynchronize", "cudaTriggerProgrammaticLaunch
 
 
 def called(pattern, *folders):
-    """{name: file} of the functions called below src."""
+    """{name: file} of the functions called in these folders."""
     found = {}
     for folder in folders:
-        for path in sorted((ROOT / "src" / folder).rglob("*.c*")):
+        for path in sorted((ROOT / folder).rglob("*.c*")):
             text = re.sub(r"/\*.*?\*/|//[^\n]*|\"[^\"\n]*\"", "", path.read_text(), flags=re.S)
             for name in re.findall(pattern, text):
                 found.setdefault(name, path.relative_to(ROOT))
@@ -36,9 +36,9 @@ def main():
     has |= set(re.findall(r"LINKED_VALUE\([\w *]+, (e?gl\w+)", gl))
     wrapped = set(re.findall(r"\w*cuda[A-Z]\w+", (inject / "cuda_calls.cmake").read_text()))
     has |= wrapped & set(re.findall(r"(?:CALL\(|__wrap_)(\w*cuda[A-Z]\w+)", cuda))
-    uses = called(r"\b(e?gl[A-Z]\w+)\s*\(", "gl", "vector", "render", "operator", "cuda_interop",
-                  "viewer")
-    uses.update(called(r"\b(cuda[A-Z]\w+)\s*\(", "cuda_interop", "fft"))
+    uses = called(r"\b(e?gl[A-Z]\w+)\s*\(", "src/gl", "src/vector", "src/render", "src/operator",
+                  "src/cuda_interop", "src/viewer")
+    uses.update(called(r"\b(cuda[A-Z]\w+)\s*\(", "src/cuda_interop", "bench/fft"))
     lacking = {n: p for n, p in uses.items() if n not in has | QUESTIONS | ON_THE_DEVICE}
     for name, path in sorted(lacking.items()):
         print(f"{path}: {name} has no stand-in in {inject}")

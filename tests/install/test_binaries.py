@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Reads every program and library of the build tree and of an installed copy: where they look for
-libraries, how they are guarded, and which names a static library gives away."""
+libraries, how they are guarded, which libraries are not for what is installed, and which names a
+static library gives away."""
 import argparse
 import os
 import shutil
@@ -76,6 +77,25 @@ def check_guards(path, arguments):
         assert "printf_chk" in names, f"{path}: string functions are not checked"
 
 
+def needed(path):
+    """Names of the libraries that a program or library asks for by itself."""
+    return [line[line.index("[") + 1:line.rindex("]")] for line in dynamic(path).splitlines()
+            if "(NEEDED)" in line]
+
+
+def check_licences(installed, built):
+    """FFTW's licence is the GPL, cuFFT's NVIDIA's: `loraster bench` alone has them, where they are, and
+    it stays in the build tree."""
+    bench = [path for path in built if path.name == "loraster-bench"]
+    assert bench and "loraster-bench" not in [path.name for path in installed], (bench, installed)
+    for path in installed:
+        everything = run(["ldd", path])
+        assert everything.returncode == 0, everything.stderr
+        named = " ".join(needed(path)) + everything.stdout
+        for library in ("libfftw", "libcufft"):
+            assert library not in named, f"{path} needs {library}: {named}"
+
+
 def check_names(folder):
     """A static library gives away what lr/ declares. A shared one is as in the release."""
     for library in folder.rglob("liblr.a"):
@@ -90,10 +110,8 @@ def check_names(folder):
 
 def check_start(program, folder):
     """A library of the folder where the program is started is not loaded."""
-    for line in dynamic(program).splitlines():
-        if "(NEEDED)" in line:
-            name = line[line.index("[") + 1:line.rindex("]")]
-            (folder / name).write_text("no library\n")
+    for name in needed(program):
+        (folder / name).write_text("no library\n")
     env = {key: value for key, value in os.environ.items() if key != "LD_LIBRARY_PATH"}
     done = run([program, "--version"], cwd=folder, env=env)
     assert done.returncode == 0, done.stderr
@@ -110,6 +128,7 @@ def check(folder, arguments):
         check_search(path)
     for path in installed:
         check_guards(path, arguments)
+    check_licences(installed, built)
     check_names(prefix)
     here = folder / "data"
     here.mkdir()

@@ -31,6 +31,20 @@ def find_one(prefix, *names):
     return found[0]
 
 
+def check_bench(program, env, folder, build):
+    """`loraster bench` is named and stays at home; whoever wants it is told where it comes from."""
+    env = {name: value for name, value in env.items() if name != "LORASTER_LIBEXEC"}
+    assert "  bench correspondence " in run([program, "--help"], env=env)
+    words = [program, "bench", "correspondence", "--help"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, env=env, cwd=folder)
+    assert done.returncode == 1 and done.stdout == "", done
+    assert done.stderr.count("\n") == 1, done.stderr
+    for part in ("loraster-bench", "is not installed", "cmake --build", "LORASTER_LIBEXEC"):
+        assert part in done.stderr, done.stderr
+    there = run(words, env=dict(env, LORASTER_LIBEXEC=build), cwd=folder)
+    assert "usage: loraster bench correspondence" in there, there
+
+
 def check(folder, arguments):
     prefix = folder / "usr"
     run([arguments.cmake, "--install", arguments.build, "--prefix", prefix])
@@ -61,6 +75,7 @@ def check(folder, arguments):
                   ["recon", "--data", "counts.h5", "--iterations", "1", "--backend", "cpu", "-o",
                    "x.nii"]):
         run([prefix / "bin" / "loraster", *words, *known], env=here, cwd=folder)
+    check_bench(prefix / "bin" / "loraster", here, folder, arguments.build)
     # The copy is whole: it does not look for the tree that it was built from.
     text = file.read_text()
     assert arguments.build not in text, text

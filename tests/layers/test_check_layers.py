@@ -19,6 +19,7 @@ class Planted(unittest.TestCase):
     def setUp(self):
         self.folder = Path(tempfile.mkdtemp())
         (self.folder / "src").mkdir()
+        (self.folder / "bench").mkdir()
         shutil.copy(ROOT / "src" / "README.md", self.folder / "src")
         self.plant("model/clean.c", '#include "base/log.h"\n#include <lr/grid.h>\n')
 
@@ -26,7 +27,7 @@ class Planted(unittest.TestCase):
         shutil.rmtree(self.folder)
 
     def plant(self, name, body, head=HEAD):
-        path = self.folder / "src" / name
+        path = self.folder / ("" if name.startswith("bench/") else "src") / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(head + body)
 
@@ -39,7 +40,7 @@ class Planted(unittest.TestCase):
         self.plant(name, body, head)
         code, output = self.run_check()
         self.assertEqual(code, 1, output)
-        self.assertIn(f"src/{name}:", output)
+        self.assertIn(f"{name}:", output)
         self.assertIn(expected, output)
         self.assertIn("1 violations", output)
 
@@ -72,6 +73,26 @@ class Planted(unittest.TestCase):
 
     def test_cli_angled(self):
         self.refuse("cli/a.c", "#include <model/lors/rows.h>\n", "its own headers only")
+
+    def test_bench(self):
+        self.accept("bench/a.c", '#include "bench.h"\n#include "cli/common.h"\n#include "fft/fft.h"\n')
+        self.accept("bench/fft/a.c", '#include "fft/fft.h"\n#include "base/mem.h"\n#include <fftw3.h>\n')
+        self.refuse("bench/b.c", '#include "cli/recon.h"\n', "its own headers only")
+
+    def test_bench_internal(self):
+        self.refuse("bench/a.c", '#include "base/mem.h"\n', "its own headers only")
+
+    def test_transforms_outside_bench(self):
+        self.refuse("cli/a.c", "#include <fftw3.h>\n", "<fftw3.h> belongs to fft/")
+
+    def test_transforms_see_no_bench(self):
+        self.refuse("bench/fft/a.c", '#include "cli/common.h"\n', "fft/ may not include")
+
+    def test_unknown_folder_of_bench(self):
+        self.plant("bench/dct/a.c", "")
+        code, output = self.run_check()
+        self.assertEqual(code, 1)
+        self.assertIn("bench/dct/a.c: a folder that src/README.md lacks", output)
 
     def test_public_header(self):
         self.refuse("lr/a.h", '#include "base/log.h"\n', "lr/ includes its own headers")

@@ -4,6 +4,7 @@
 #include "io/files/hdf5_process.h"
 
 #include "base/clock.h"
+#include "base/helper.h"
 #include "base/log.h"
 #include "io/files/output.h"
 
@@ -25,36 +26,15 @@
 
 /* --- finding the program --- */
 
-/* The folder of the running program, "" where the system does not say. */
-static void get_own_folder(char folder[PATH_MAX])
-{
-    const ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
-    folder[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(folder, '/');
-    *(slash != NULL ? slash : folder) = '\0';
-}
-
-static bool is_there(char reader[PATH_MAX], const char *folder, const char *below)
-{
-    const int length = snprintf(reader, PATH_MAX, "%s/%s" LR_HDF5_READER, folder, below);
-    return folder[0] != '\0' && length < PATH_MAX && access(reader, X_OK) == 0;
-}
-
 static lr_status find_reader(char reader[PATH_MAX], const lr_log *log)
 {
-    char own[PATH_MAX];
-    const char *named = getenv("LORASTER_LIBEXEC");
-    get_own_folder(own);
-    if (named != NULL
-            ? is_there(reader, named, "")
-            : is_there(reader, own, "") || is_there(reader, own, "../libexec/loraster/") ||
-                  is_there(reader, LR_LIBEXEC_DIR, "")) {
+    if (lr_helper_find(LR_HDF5_READER, reader)) {
         return LR_OK;
     }
     return lr_error(log, LR_FAILED,
                     "the program " LR_HDF5_READER ", which reads HDF5 files, is not in %s: install "
                     "LORaster again, or set LORASTER_LIBEXEC to the folder that has it",
-                    named != NULL ? named : LR_LIBEXEC_DIR);
+                    reader);
 }
 
 /* --- starting it --- */

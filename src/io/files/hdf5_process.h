@@ -3,9 +3,7 @@
  *
  * The life of the process that reads an HDF5 file. It is a program of its own (hdf5_reader/), not a
  * fork: what other threads hold at that moment, a GPU's driver and gigabytes of images are none of
- * its business. The program is looked for in the folder that LORASTER_LIBEXEC names; where that is
- * not set, beside the running program, in ../libexec/loraster from there, and where it was to be
- * installed. */
+ * its business. Where the program is looked for: base/helper.h. */
 #ifndef LR_IO_HDF5_PROCESS_H
 #define LR_IO_HDF5_PROCESS_H
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The parts of `loraster bench correspondence`: verb_bench.c reads the command line and goes
- * through the combinations, bench_workload.c has the geometries, bench_sample.c the exact rows of
- * some voxels, bench_measure.c the clock, bench_model.c what a device could do at most,
- * bench_table.c and bench_json.c what is said in the end. */
-#ifndef LR_CLI_BENCH_H
-#define LR_CLI_BENCH_H
+ * The parts of `loraster bench correspondence`: correspondence.c reads the command line and goes
+ * through the combinations, workload.c has the geometries, sample.c the exact rows of some voxels,
+ * measure.c the clock, model.c what a device could do at most, table.c and json.c what is said in
+ * the end. */
+#ifndef LR_BENCH_BENCH_H
+#define LR_BENCH_BENCH_H
 
-#include "common.h"
+#include "cli/common.h"
 
 enum {
     BENCH_NUM_WORKLOADS = 6,
@@ -57,7 +57,7 @@ struct bench_sample {
     double (*points_mm)[3];     /* owned [num_voxels]: their centres */
     double *counts;             /* owned [num_voxels]: exact non-zeros */
     double mean, mean_error;    /* of the counts; 0 error when all voxels are in the sample */
-    double primaries_per_voxel; /* crystals that shoot lines; see bench_sample.c */
+    double primaries_per_voxel; /* crystals that shoot lines; see sample.c */
     int num_rows;               /* of the first voxels, the rows are kept */
     struct bench_row *rows;     /* owned [num_rows] */
 };

@@ -3,8 +3,9 @@
  *
  * Which ways to project `loraster bench direct` measures: those that --backend, --storage and
  * --variant name. */
-#include "bench_direct.h"
 #include "direct.h"
+
+#include "cli/direct.h"
 
 #include <string.h>
 

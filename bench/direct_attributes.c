@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * What CUDA kernels take of the device, beside table II of paper 1. */
-#include "bench_direct.h"
+#include "direct.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -2,9 +2,10 @@
  * Copyright The LORaster authors
  *
  * bench direct: projections of the family `direct` in the cases of its papers, beside their figures. */
-#include "bench_direct.h"
 #include "direct.h"
-#include "verbs.h"
+
+#include "cli/direct.h"
+#include "cli/verbs.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -522,7 +523,7 @@ static const struct cli_option options[] = {
 
 static const struct cli_syntax syntax = {
     .verb = "bench direct",
-    .summary = "Times projections of the family direct, beside its papers' figures.",
+    .summary = VERB_BENCH_DIRECT,
     .example = "loraster bench direct --workload clinical --backend compute",
     .groups = {{"what and how", options}, COMMON_GENERAL_GROUP},
 };

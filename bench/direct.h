@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The parts of `loraster bench direct`: verb_bench_direct.c reads the command line and times
- * projections, bench_direct_choice.c has the ways to compute them, bench_direct_peers.c Fourier
- * transforms and the paper's loop over the host, bench_direct_paper.c the papers' tables beside our
- * figures. */
-#ifndef LR_CLI_BENCH_DIRECT_H
-#define LR_CLI_BENCH_DIRECT_H
+ * The parts of `loraster bench direct`: direct.c reads the command line and times projections,
+ * direct_choice.c has the ways to compute them, direct_peers.c Fourier transforms and the paper's
+ * loop over the host, direct_paper.c the papers' tables beside our figures. */
+#ifndef LR_BENCH_DIRECT_H
+#define LR_BENCH_DIRECT_H
 
 #include "bench.h"
 

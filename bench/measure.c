@@ -4,7 +4,8 @@
  * Times one operator in both directions, with random numbers in every voxel and every LOR so that
  * nothing can be left out, and tells how right it is. */
 #include "bench.h"
-#include "stop.h"
+
+#include "cli/stop.h"
 
 #include <math.h>
 #include <stdlib.h>

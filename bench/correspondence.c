@@ -8,7 +8,8 @@
  * finds no device, lacks the exact mode, or serves other scanners only, is passed over where it was
  * not asked for by name. */
 #include "bench.h"
-#include "verbs.h"
+
+#include "cli/verbs.h"
 
 #include <limits.h>
 #include <stdio.h>
@@ -341,7 +342,7 @@ static const struct cli_option clock_options[] = {
 
 static const struct cli_syntax syntax = {
     .verb = "bench correspondence",
-    .summary = "Times the matrix on each backend, and says how right it is.",
+    .summary = VERB_BENCH_CORRESPONDENCE,
     .example = "loraster bench correspondence --workload pair,vista --mode exact -o bench.json",
     .groups = {{"what", options}, {"how", clock_options}, COMMON_GENERAL_GROUP},
 };

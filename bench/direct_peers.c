@@ -3,7 +3,7 @@
  *
  * What projections of the family `direct` are measured against: the same by Fourier transforms, and
  * the first paper's loop, which takes images to the device and back for every projection. */
-#include "bench_direct.h"
+#include "direct.h"
 
 #include <stdlib.h>
 

@@ -5,7 +5,7 @@
  * GPU-Based spatially variant SR kernel modeling and projections in 3D DIRECT TOF PET Reconstruction.
  * Paper 2: Ha, Matej, Mueller, Efficiently GPU-Accelerating Long Kernel Convolutions in 3-D DIRECT
  * TOF PET Reconstruction via Memory Cache Optimization. */
-#include "bench_direct.h"
+#include "direct.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The program `loraster-bench`, which `loraster bench` becomes: it has the same words behind its name. */
+#include "cli/verbs.h"
+
+static const struct cli_verb *const verbs[] = {
+    &verb_bench_correspondence,
+    &verb_bench_direct,
+    NULL,
+};
+
+int main(int argc, char **argv)
+{
+    (void)argc;
+    return program_main(verbs, argv);
+}
