@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Where and when the figures were taken, and all of them as JSON. Keys: docs/formats.md. */
+ * Where and when the figures were taken, and all of them as JSON. Keys: docs/formats/json.md. */
 #include "bench.h"
 
 #include <math.h>

@@ -2,10 +2,10 @@
  * Copyright The LORaster authors
  *
  * The least work that a projection is made of, and what a device does of it a second. The counts
- * are of the formulas of docs/method.md, section 3, with everything that several elements or
- * lines share left out, so that a share of a ceiling is a lower bound: a kernel that does more
- * than it must shows a smaller one. A multiplication fused with an addition is two operations;
- * minimum, comparison, floor, division and square root count as one. */
+ * are of the formulas of docs/method/correspondence.md, "Matrix element", with everything that
+ * several elements or lines share left out, so that a share of a ceiling is a lower bound: a kernel
+ * that does more than it must shows a smaller one. A multiplication fused with an addition is two
+ * operations; minimum, comparison, floor, division and square root count as one. */
 #include "bench.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the pictures of docs/gallery.md with the viewer's own scripts, and what the tests compare with:
+# Makes the pictures of docs/guide/gallery.md with the viewer's own scripts, and what the tests compare with:
 #   tools/gallery.sh build/release [NAME...]
 # Needs no screen. Pictures are docs/pictures/view-*.png, each below 300 KB.
 set -euo pipefail

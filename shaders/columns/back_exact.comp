@@ -19,7 +19,7 @@
 // invariant: sums are added in a fixed order
 // variants:  EXACT=1; EXACT=1 NEAR=1; EXACT=1 MIRROR=1; EXACT=1 MIRROR=1 HALF_TURN=1
 // NVIDIA's compiler would unroll loops whose length it does not know. That doubles the time it takes and
-// makes the program no faster (docs/performance.md, "First runs"). Other compilers ignore this pragma.
+// makes the program no faster (docs/notes/first-runs.md). Other compilers ignore this pragma.
 #pragma optionNV(unroll none)
 
 #ifndef EXACT

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Pairs of modules that share an axial direction along a grid axis (docs/method.md, section 8).
+// Pairs of modules that share an axial direction along a grid axis (docs/method/correspondence.md,
+// "Columns").
 //
 // A column is a line of sample points along that axis. Seen along it, modules are segments, and
 // what a secondary crystal column shows of a primary one is an interval of the primary's

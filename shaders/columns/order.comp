@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// LOR values between the order of files and that of the column passes.
+// LOR values between LOR order and that of the column passes.
 //
 // reads:    column modules and pairs, values in one order
-// writes:   values in the other (TO_FILE: the files')
+// writes:   values in the other (TO_LOR_ORDER: LOR order)
 // shape:    groups (values of a pair / group size, 1, pairs of modules)
-// variants: ; TO_FILE=1
+// variants: ; TO_LOR_ORDER=1
 #include "columns/scene.glsl"
 
 layout(std430, binding = LR_BIND_SUMS) readonly buffer From {
@@ -27,11 +27,11 @@ void main()
         int pr = k / num_axial, qs = k % num_axial;
         int a = pr / j.x * i.z + qs / j.y * i.w;
         int b = pr % j.x * j.z + qs % j.y * j.w;
-        uint file = pair.first + uint(a * num_b + b), column = pair.first + uint(k);
-#ifdef TO_FILE
-        to[file] = from[column];
+        uint by_lor = pair.first + uint(a * num_b + b), column = pair.first + uint(k);
+#ifdef TO_LOR_ORDER
+        to[by_lor] = from[column];
 #else
-        to[column] = from[file];
+        to[column] = from[by_lor];
 #endif
     }
 }

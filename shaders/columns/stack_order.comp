@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// LOR values from the files' order to that of stacks, or back (TO_FILE); 0 out of coincidence.
+// LOR values from LOR order to that of stacks, or back (TO_LOR_ORDER); 0 out of coincidence.
 //
 // reads:    column modules, pairs and stacks, masks, values in one order (ONES: all 1)
 // writes:   values in the other
 // shape:    groups (values of a pair / group size, 1, pairs of modules)
-// variants: MASKS=1; ONES=1; TO_FILE=1 MASKS=1
+// variants: MASKS=1; ONES=1; TO_LOR_ORDER=1 MASKS=1
 #include "columns/scene.glsl"
 #include "columns/stacks.glsl"
 #include "common/mask.glsl"
@@ -70,7 +70,7 @@ ivec2 crystal(ColumnModule module, int number)
 // Neighbouring threads have neighbouring values of the file, which are written side by side.
 void move_to_file(ColumnPair pair, StackMember member, int k)
 {
-#ifdef TO_FILE
+#ifdef TO_LOR_ORDER
     ColumnModule i = column_modules[pair.i], j = column_modules[pair.j];
     int num_j = j.counts.x * j.counts.y;
     ivec2 on_i = crystal(i, k / num_j), on_j = crystal(j, k % num_j);
@@ -103,7 +103,7 @@ void main()
     ivec4 i = column_modules[pair.i].counts, j = column_modules[pair.j].counts;
     for (int k = int(gl_GlobalInvocationID.x); k < i.x * i.y * j.x * j.y;
          k += int(gl_NumWorkGroups.x) * COLUMN_GROUP) {
-#ifdef TO_FILE
+#ifdef TO_LOR_ORDER
         move_to_file(pair, stack_members[index], k);
 #else
         move_to_stack(pair, stack_members[index], k);

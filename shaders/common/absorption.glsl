@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Ray-marched absorption (docs/method.md, section 4). The trilinear interpolation is spelled out:
-// texture units interpolate with 8-bit fractions, which is not enough for a matrix element.
+// Ray-marched absorption (docs/method/common.md, "Attenuation"). The trilinear interpolation is
+// spelled out: texture units interpolate with 8-bit fractions, which is not enough for a matrix
+// element.
 
 layout(binding = LR_UNIT_MU) uniform sampler3D mu_map; // 1/mm
 

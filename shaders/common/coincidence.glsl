@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Whether a LOR is in coincidence (docs/method.md, section 2), from the masks that
-// src/model/scanner/coincidence.c computes. Needs common/lor.glsl before it.
+// Whether a LOR is in coincidence (docs/method/common.md, "LORs and coincidence"), from the masks
+// that src/model/scanner/coincidence.c computes. Needs common/lor.glsl before it.
 
 #include "common/mask.glsl"
 

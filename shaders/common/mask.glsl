@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The bits of coincidence masks that src/model/scanner/coincidence.c computes (docs/method.md, section 2).
-// Needs common/bindings.h before it.
+// The bits of coincidence masks that src/model/scanner/coincidence.c computes
+// (docs/method/common.md, "LORs and coincidence"). Needs common/bindings.h before it.
 
 struct MaskEntry {
     uint kind; // 0 all LORs, 1 separable, 2 one bit per LOR

@@ -2,7 +2,7 @@
 // Copyright The LORaster authors
 //
 // Where a line from a point of the primary through the sample point meets the secondary's plane
-// (docs/method.md, section 3). Needs common/scene.glsl before it.
+// (docs/method/correspondence.md, "First hit"). Needs common/scene.glsl before it.
 
 // With (a, b) on the primary, from its centre, a line meets the secondary's plane at the distance
 // t |y1 - w| beyond the sample point: t = denominator.w / (denominator.x + a .y + b .z), and there

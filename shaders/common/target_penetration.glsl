@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Modules as boxes of crystals, for visit.glsl with PENETRATION (docs/method.md, section 3). A
-// module's own coordinates: along u, along v, depth behind the front face, from its centre. Needs
-// the buffers and the Pass block of visit.glsl before it.
+// Modules as boxes of crystals, for visit.glsl with PENETRATION (docs/method/correspondence.md,
+// "Penetration"). A module's own coordinates: along u, along v, depth behind the front face, from
+// its centre. Needs the buffers and the Pass block of visit.glsl before it.
 
 // Beside each module: strata in a gap along u and v, strata along the depth, bits of the depth.
 layout(std430, binding = LR_BIND_BOXES) readonly buffer Boxes {

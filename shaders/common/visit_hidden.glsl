@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// What modules leave visible of an overlap, for visit_exact.glsl (docs/method.md, section 5): those
-// before the primary, and those that the lines meet nearer on the secondary's side. Behind a module
-// lies, on the primary's plane, what is within five lines: its rectangle's four edges and where it
-// is met as far away as the module that it hides. What is not behind it falls into pieces, line by
-// line: outside of this line and within those before. The pieces of a piece are gone through one
-// after the other; which one is next is written down with 4 bits for each module, so that no list
-// is too short, however many modules overlap and however many pieces there are.
+// What modules leave visible of an overlap, for visit_exact.glsl (docs/method/correspondence.md,
+// "Compute, point by point"): those before the primary, and those that the lines meet nearer on the
+// secondary's side. Behind a module lies, on the primary's plane, what is within five lines: its
+// rectangle's four edges and where it is met as far away as the module that it hides. What is not
+// behind it falls into pieces, line by line: outside of this line and within those before. The
+// pieces of a piece are gone through one after the other; which one is next is written down with 4
+// bits for each module, so that no list is too short, however many modules overlap and however many
+// pieces there are.
 
 const int MOST_CORNERS = 8; // of a piece; more are cut in two
 const int HIDER_WORDS = (LR_MAX_TARGETS + 31) / 32;

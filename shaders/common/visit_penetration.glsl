@@ -2,7 +2,8 @@
 // Copyright The LORaster authors
 //
 // Crystal penetration for visit.glsl: lines through the sides of the primary's box, stopped along
-// all crystals they cross (docs/method.md, section 3). One thread one line at a time.
+// all crystals they cross (docs/method/correspondence.md, "Penetration"). One thread one line at a
+// time.
 
 // A line at + t step in a module's coordinates, and the cell it is in.
 struct Way {

@@ -2,7 +2,7 @@
 // Copyright The LORaster authors
 //
 // Sampled mode of visit.glsl: RAYS x RAYS lines over the primary face, as the raster passes trace
-// them (docs/method.md, section 3).
+// them (docs/method/correspondence.md, "Sampled mode").
 
 // The LORs that a crystal's lines have met lately; few lines in a row meet more than four.
 const int SLOTS = 4;

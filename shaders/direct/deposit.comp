@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// Events into histo-images (docs/method.md, section 10). Places and views in double, so that they are
-// the host's but for events within rounding of a border.
+// Events into histo-images (docs/method/direct.md, "Deposition"). Places and views in double, so
+// that they are the host's but for events within rounding of a border.
 //
 // reads:     events; centres of crystals; borders of views
 // writes:    sums of the views at hand; what became of the events

@@ -3,7 +3,7 @@
 // Copyright The LORaster authors
 //
 // What a view projects back: its estimate's discrepancy from the counts, in place of the estimate
-// (docs/method.md, section 10).
+// (docs/method/direct.md, "Updates").
 //
 // reads:  the estimate K x; counts, additive term, factors, without margins
 // writes: n (y / (n K x + b) - 1), n y / (n K x + b), or n

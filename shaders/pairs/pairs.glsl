@@ -2,9 +2,9 @@
 // Copyright The LORaster authors
 //
 // The elements of a sample point and a pair of modules, however the modules stand
-// (docs/method.md, section 9): one thread walks over the crystals of the module that the point is
-// nearer to (over its plane), and over the crystals of the other one that each of them covers.
-// Includers define
+// (docs/method/correspondence.md, "Tilted pairs"): one thread walks over the crystals of the module
+// that the point is nearer to (over its plane), and over the crystals of the other one that each of
+// them covers. Includers define
 //     void emit(uint lor, float weight);
 #include "pairs/scene.glsl"
 #ifdef MASKS

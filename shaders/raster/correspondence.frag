@@ -3,7 +3,8 @@
 // Copyright The LORaster authors
 //
 // Correspondence image, cluster paper section II.B: one pixel is one line through the primary.
-// The hit on the secondary is computed from the pixel, not interpolated (docs/method.md, 3).
+// The hit on the secondary is computed from the pixel, not interpolated
+// (docs/method/correspondence.md, "Sampled mode").
 //
 // reads:     modules, coincidence masks, attenuation map
 // writes:    crystal of the secondary + 1 (0: none) and the bits of the line's weight; with

@@ -7,20 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool make_room(struct album *album)
-{
-    if (album->num_tiles < album->capacity) {
-        return true;
-    }
-    const int capacity = album->capacity > 0 ? 2 * album->capacity : 16;
-    lr_tile *tiles = realloc(album->tiles, (size_t)capacity * sizeof(*tiles));
-    if (tiles != NULL) {
-        album->tiles = tiles;
-        album->capacity = capacity;
-    }
-    return tiles != NULL;
-}
-
 lr_status album_add(struct album *album, lr_picture *picture, const char *format, ...)
 {
     char text[128];
@@ -32,7 +18,8 @@ lr_status album_add(struct album *album, lr_picture *picture, const char *format
         return report_reason(album->report);
     }
     char *caption = malloc(strlen(text) + 1);
-    if (caption == NULL || !make_room(album)) {
+    if (caption == NULL ||
+        !common_grow(&album->tiles, &album->room, album->num_tiles + 1, sizeof(*album->tiles))) {
         free(caption);
         lr_picture_destroy(picture);
         return report_error(album->report, LR_FAILED, "no memory for the picture \"%s\"", text);

@@ -14,7 +14,8 @@ struct album {
     struct report *report;
     lr_tile *tiles;   /* owned [num_tiles], with pictures and captions */
     const char *note; /* a line on every PNG of it, such as what made them; NULL = none */
-    int num_tiles, capacity;
+    int num_tiles;
+    int64_t room;
 };
 
 /* Takes over the picture; NULL is passed through as the failure of who made it. The caption is

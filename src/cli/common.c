@@ -68,6 +68,22 @@ void common_json_grid(struct json *json, const char *key, const lr_grid *grid)
     json_close(json, '}');
 }
 
+bool common_grow(void *array, int64_t *room, int64_t needed, size_t size)
+{
+    void *block;
+    if (needed <= *room) {
+        return true;
+    }
+    memcpy(&block, array, sizeof(block)); /* the pointer may be of any type */
+    const int64_t larger = 2 * needed + 16;
+    block = realloc(block, (size_t)larger * size);
+    if (block != NULL) {
+        memcpy(array, &block, sizeof(block));
+        *room = larger;
+    }
+    return block != NULL;
+}
+
 bool common_ends_with(const char *text, const char *ending)
 {
     const size_t length = strlen(text), tail = strlen(ending);

@@ -137,6 +137,10 @@ lr_status common_write_iteration(struct report *report, const struct common_iter
 /* Whether `path` is what standard output is connected to, as /dev/stdout is. */
 bool common_is_standard_output(const char *path);
 
+/* Makes room for `needed` items of `size` bytes in all, and more, in an array that grows. array: the
+ * address of the pointer to them; room: items that fit. false without memory: all is as before. */
+bool common_grow(void *array, int64_t *room, int64_t needed, size_t size);
+
 bool common_ends_with(const char *text, const char *ending);
 
 /* An array of floats, or NULL, reported. Free with free(). */

@@ -4,23 +4,17 @@
 
 #include <stdlib.h>
 
-static lr_status make(struct report *report, int64_t count, struct held_row *row)
+lr_status held_row_add(struct report *report, struct held_row *row, int64_t lor, double probability)
 {
-    const size_t room = count > 0 ? (size_t)count : 1;
-    *row = (struct held_row){.lor = calloc(room, sizeof(*row->lor)),
-                             .probability = calloc(room, sizeof(*row->probability))};
-    if (row->lor == NULL || row->probability == NULL) {
-        held_row_finish(row);
+    int64_t room = row->room;
+    if (!common_grow(&row->lor, &room, row->count + 1, sizeof(*row->lor)) ||
+        !common_grow(&row->probability, &row->room, row->count + 1, sizeof(*row->probability))) {
         return report_error(report, LR_FAILED, "no memory for a row of %lld elements",
-                            (long long)count);
+                            (long long)row->count + 1);
     }
-    return LR_OK;
-}
-
-static void append(struct held_row *row, int64_t lor, double probability)
-{
     row->lor[row->count] = lor;
     row->probability[row->count++] = probability;
+    return LR_OK;
 }
 
 /* Where a row is delivered. */
@@ -33,9 +27,9 @@ static lr_status take(void *user, const lr_row *delivered)
 {
     const struct delivery *delivery = user;
     held_row_finish(delivery->row);
-    CLI_TRY(make(delivery->report, delivered->count, delivery->row));
     for (int64_t k = 0; k < delivered->count; k++) {
-        append(delivery->row, delivered->lor[k], delivered->probability[k]);
+        CLI_TRY(held_row_add(delivery->report, delivery->row, delivered->lor[k],
+                             delivered->probability[k]));
     }
     return LR_OK;
 }
@@ -54,13 +48,17 @@ lr_status held_row_take(const struct setup *setup, lr_operator *op, struct held_
 lr_status held_row_restrict(const struct setup *setup, const struct held_row *whole, int module,
                             struct held_row *row)
 {
-    CLI_TRY(make(setup->report, whole->count, row));
-    for (int64_t k = 0; k < whole->count; k++) {
+    lr_status status = LR_OK;
+    *row = (struct held_row){0};
+    for (int64_t k = 0; status == LR_OK && k < whole->count; k++) {
         if (lr_lors_primary(setup->lors, whole->lor[k], setup->grid.origin_mm) == module) {
-            append(row, whole->lor[k], whole->probability[k]);
+            status = held_row_add(setup->report, row, whole->lor[k], whole->probability[k]);
         }
     }
-    return LR_OK;
+    if (status != LR_OK) {
+        held_row_finish(row);
+    }
+    return status;
 }
 
 lr_status held_row_brightest(const struct setup *setup, const struct held_row *row, int *module)

@@ -9,10 +9,14 @@
 
 /* Zero is an empty row. */
 struct held_row {
-    int64_t count;
-    int64_t *lor;        /* owned [count] */
-    double *probability; /* owned [count] */
+    int64_t count, room;
+    int64_t *lor;        /* owned [room] */
+    double *probability; /* owned [room] */
 };
+
+/* Adds an element. errors: LR_FAILED without memory, reported. */
+lr_status held_row_add(struct report *report, struct held_row *row, int64_t lor,
+                       double probability);
 
 /* The row of the voxel that is the setup's grid, by `op`. errors: reported; the row is empty then. */
 lr_status held_row_take(const struct setup *setup, lr_operator *op, struct held_row *row);

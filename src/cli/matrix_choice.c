@@ -124,17 +124,10 @@ static char *read_text(struct report *report, const char *path, const char *exam
                      path, strerror(errno), example);
         return NULL;
     }
-    size_t used = 0, room = 0, got = 1;
-    while (got > 0 && used < MOST_BYTES) {
-        if (used + 1 >= room) {
-            room = room > 0 ? 2 * room : 4096;
-            char *grown = realloc(text, room);
-            if (grown == NULL) {
-                break;
-            }
-            text = grown;
-        }
-        got = fread(text + used, 1, room - used - 1, file);
+    int64_t room = 0;
+    size_t used = 0, got = 1;
+    while (got > 0 && used < MOST_BYTES && common_grow(&text, &room, (int64_t)used + 4096, 1)) {
+        got = fread(text + used, 1, (size_t)room - used - 1, file);
         used += got;
     }
     const bool failed = text == NULL || got > 0 || ferror(file);

@@ -37,7 +37,8 @@ const struct cli_option common_operator_options[] = {
     {"--penetration", NULL, "crystals stop photons along their depth", false},
     {"--deterministic", NULL, "the same bits in every run, where that is slower", false},
     {"--store", "WHEN", "keep the matrix in memory: auto, yes or no", false},
-    {"--max-memory", "SIZE", "limit for it, such as 512M or 4G; default: half", false},
+    {"--max-memory", "SIZE", "limit for it, and on a device, such as 512M or 4G; default: half",
+     false},
     {"--threads", "N", "default: all processors", false},
     {0},
 };

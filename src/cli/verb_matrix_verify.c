@@ -3,6 +3,7 @@
  *
  * Looks through a matrix file: its structure as it is read, its sums against the sensitivity, and
  * some rows against the reference. */
+#include "held_row.h"
 #include "matrix.h"
 #include "verbs.h"
 
@@ -23,10 +24,7 @@ enum { DEFAULT_SAMPLES = 6, MOST_SAMPLES = 1000 };
 /* A voxel or point whose row is compared. */
 struct sample {
     int64_t place; /* row of the file, or voxel where rows are LORs */
-    int64_t count, capacity;
-    int64_t *lor; /* owned */
-    double *probability;
-    double largest;
+    struct held_row row;
 };
 
 struct verify {
@@ -48,25 +46,6 @@ struct verify {
 };
 
 /* --- reading --- */
-
-static lr_status keep(struct verify *verify, struct sample *sample, int64_t lor, double value)
-{
-    if (sample->count == sample->capacity) {
-        const size_t room = sample->capacity > 0 ? 2 * (size_t)sample->capacity : 1024;
-        int64_t *list = realloc(sample->lor, room * sizeof(*list));
-        sample->lor = list != NULL ? list : sample->lor;
-        double *values = realloc(sample->probability, room * sizeof(*values));
-        sample->probability = values != NULL ? values : sample->probability;
-        if (list == NULL || values == NULL) {
-            return report_error(verify->setup.report, LR_FAILED,
-                                "no memory for %zu elements of a row", room);
-        }
-        sample->capacity = (int64_t)room;
-    }
-    sample->lor[sample->count] = lor;
-    sample->probability[sample->count++] = value;
-    return LR_OK;
-}
 
 static int compare_places(const void *a, const void *b)
 {
@@ -108,7 +87,7 @@ static lr_status take_lor_row(struct verify *verify, const lr_row *row)
         verify->sums[row->lor[k]] += row->probability[k];
         struct sample *sample = find_sample(verify, row->lor[k]);
         if (sample != NULL) {
-            CLI_TRY(keep(verify, sample, lor, row->probability[k]));
+            CLI_TRY(held_row_add(verify->setup.report, &sample->row, lor, row->probability[k]));
         }
     }
     return LR_OK;
@@ -124,7 +103,8 @@ static lr_status take(void *user, const lr_row *row)
     for (int64_t k = 0; k < row->count; k++) {
         verify->sums[row->row] += row->probability[k];
         if (sample != NULL) {
-            CLI_TRY(keep(verify, sample, row->lor[k], row->probability[k]));
+            CLI_TRY(
+                held_row_add(verify->setup.report, &sample->row, row->lor[k], row->probability[k]));
         }
     }
     return LR_OK;
@@ -266,8 +246,8 @@ static lr_status check_sums(struct verify *verify)
 
 /* The reference's row without what the threshold drops. Where rows are LORs that is not known of
  * single elements: those that the file lacks are then left out. */
-static lr_status thin_out(struct verify *verify, const struct sample *sample, const lr_row *row,
-                          struct sample *out)
+static lr_status thin_out(const struct verify *verify, const struct held_row *found,
+                          const lr_row *row, struct held_row *out)
 {
     double largest = 0;
     for (int64_t k = 0; k < row->count; k++) {
@@ -276,15 +256,14 @@ static lr_status thin_out(struct verify *verify, const struct sample *sample, co
     const double least = verify->given.threshold * largest * (1 + 1e-4);
     int64_t at = 0;
     for (int64_t k = 0; k < row->count; k++) {
-        while (at < sample->count && sample->lor[at] < row->lor[k]) {
+        while (at < found->count && found->lor[at] < row->lor[k]) {
             at++;
         }
-        const bool there = at < sample->count && sample->lor[at] == row->lor[k];
+        const bool there = at < found->count && found->lor[at] == row->lor[k];
         const bool may_lack =
             verify->given.threshold > 0 && (verify->given.by_lor || row->probability[k] < least);
         if (there || !may_lack) {
-            CLI_TRY(
-                keep((struct verify *)(uintptr_t)verify, out, row->lor[k], row->probability[k]));
+            CLI_TRY(held_row_add(verify->setup.report, out, row->lor[k], row->probability[k]));
         }
     }
     return LR_OK;
@@ -318,10 +297,9 @@ static lr_status compare_row(void *user, const lr_row *row)
     struct oracle *oracle = user;
     struct verify *verify = oracle->verify;
     const struct sample *sample = &verify->samples[oracle->next++];
-    struct sample reference = {0};
-    CLI_TRY(thin_out(verify, sample, row, &reference));
-    const lr_row found = {0, sample->count, sample->lor, sample->probability};
-    const lr_row expected = {0, reference.count, reference.lor, reference.probability};
+    struct held_row reference = {0};
+    CLI_TRY(thin_out(verify, &sample->row, row, &reference));
+    const lr_row found = held_row_view(&sample->row), expected = held_row_view(&reference);
     const lr_row_error error = lr_row_compare(&found, &expected);
     const bool exact = verify->given.mode == LR_MODE_EXACT;
     const double limit = exact ? EXACT_LIMIT : SAMPLED_LIMIT;
@@ -332,8 +310,7 @@ static lr_status compare_row(void *user, const lr_row *row)
     } else if (!both_empty) {
         verify->worst_row = fmax(verify->worst_row, error.relative_l2);
     }
-    free(reference.lor);
-    free(reference.probability);
+    held_row_finish(&reference);
     return status;
 }
 
@@ -539,8 +516,7 @@ static lr_status verify_file(struct verify *verify, struct cli_args *args)
 static void release(struct verify *verify)
 {
     for (int k = 0; k < verify->num_samples; k++) {
-        free(verify->samples[k].lor);
-        free(verify->samples[k].probability);
+        held_row_finish(&verify->samples[k].row);
     }
     free(verify->samples);
     free(verify->sums);

@@ -57,7 +57,7 @@ static const struct cli_option open_options[] = {
 };
 
 static const struct cli_option run_options[] = {
-    {"--script", "FILE", "does the steps in it, then ends (docs/viewer.md)", false},
+    {"--script", "FILE", "does the steps in it, then ends (docs/guide/viewer-scripts.md)", false},
     {"--no-window", NULL, "draws where nobody sees it", false},
     {"--bench-frames", "N", "draws N frames, prints how fast and how soon the first, ends", false},
     {"--device", "N", "without a window: which usable device of loraster info; default 0", false},

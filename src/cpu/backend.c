@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The cpu backend: the reference in double, written from the paper (docs/method.md). */
+ * The cpu backend: the reference in double, written from the paper
+ * (docs/method/correspondence.md). */
 #include "operator/backend.h"
 
 #include "base/log.h"
@@ -45,7 +46,7 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
     const struct lr_cpu_walk walk = {
         .what = "computing matrix rows", .take = deliver, .user = &delivery};
     const lr_status status = lr_cpu_each_block(self, wanted, &walk);
-    lr_row_delivery_finish(&delivery);
+    lr_owned_row_finish(&delivery.row);
     return status;
 }
 

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Exact mode: the solid angle of the part of each primary face seen through each secondary face.
- * docs/method.md, section 3. */
+ * docs/method/correspondence.md, "Exact mode". */
 #ifndef LR_CPU_EXACT_H
 #define LR_CPU_EXACT_H
 

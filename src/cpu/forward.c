@@ -14,21 +14,6 @@ struct shoot {
     int num_rows;
 };
 
-/* First element at or behind a LOR. */
-static int64_t find_lor(const struct lr_elements *row, int64_t lor)
-{
-    int64_t low = 0, high = row->count;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (row->list[middle].lor < lor) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 /* LORs begin <= lor < end belong to one worker, which adds all rows in order. */
 static void add_rows(void *user, int64_t begin, int64_t end, int worker)
 {
@@ -37,7 +22,8 @@ static void add_rows(void *user, int64_t begin, int64_t end, int worker)
     for (int k = 0; k < shoot->num_rows; k++) {
         const struct lr_elements *row = &shoot->cpu->block[k];
         const double value = shoot->image[shoot->first + k];
-        for (int64_t n = find_lor(row, begin); n < row->count && row->list[n].lor < end; n++) {
+        for (int64_t n = lr_elements_find(row, begin); n < row->count && row->list[n].lor < end;
+             n++) {
             shoot->data[row->list[n].lor] += row->list[n].value * value;
         }
     }

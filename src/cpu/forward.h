@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The projections of the cpu backend, docs/method.md, section 5, in double. Both use the elements
- * of lr_cpu_each_block, so they are adjoint to rounding. */
+ * The projections of the cpu backend, docs/method/correspondence.md, "Forward and back-projection",
+ * in double. Both use the elements of lr_cpu_each_block, so they are adjoint to rounding. */
 #ifndef LR_CPU_FORWARD_H
 #define LR_CPU_FORWARD_H
 

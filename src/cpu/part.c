@@ -32,21 +32,6 @@ static lr_status take(struct work *work, int64_t first, int num_rows, lr_paralle
     return LR_OK;
 }
 
-/* First element at or behind a LOR. */
-static int64_t find_lor(const struct lr_elements *row, int64_t lor)
-{
-    int64_t low = 0, high = row->count;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        if (row->list[middle].lor < lor) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 /* Values begin <= position < end belong to one worker, which adds all rows in order. */
 static void add_rows(void *user, int64_t begin, int64_t end, int worker)
 {
@@ -59,7 +44,8 @@ static void add_rows(void *user, int64_t begin, int64_t end, int worker)
         const struct lr_elements *row = &work->cpu->block[k];
         const double value = work->from[work->first + k];
         struct lr_selection_finder finder = finder_of(work);
-        for (int64_t n = find_lor(row, first); n < row->count && row->list[n].lor <= last; n++) {
+        for (int64_t n = lr_elements_find(row, first); n < row->count && row->list[n].lor <= last;
+             n++) {
             const int64_t at = lr_selection_find(&finder, row->list[n].lor);
             if (at >= 0) {
                 work->to[at] += row->list[n].value * value;

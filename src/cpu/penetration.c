@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "cpu/penetration.h"
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -254,16 +255,8 @@ static bool next_cell(struct walk *walk)
 static lr_status add_crossing(struct lr_cpu_crossings *crossings, struct lr_cpu_crossing crossing,
                               const lr_log *log)
 {
-    if (crossings->count == crossings->capacity) {
-        const int wanted = crossings->count > 0 ? 2 * crossings->count : 64;
-        struct lr_cpu_crossing *grown =
-            lr_resize(crossings->list, wanted, sizeof(*grown), "crystals on a line", log);
-        if (grown == NULL) {
-            return LR_FAILED;
-        }
-        crossings->list = grown;
-        crossings->capacity = wanted;
-    }
+    const struct lr_items items = {sizeof(*crossings->list), "crystals on a line", log};
+    LR_TRY(lr_grow(&crossings->list, &crossings->capacity, crossings->count + 1, &items));
     crossings->list[crossings->count++] = crossing;
     return LR_OK;
 }

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Crystal penetration: lines through a point spend a length in each crystal they cross and are
- * stopped along it. docs/method.md, section 3, "Penetration". */
+ * stopped along it. docs/method/correspondence.md, "Penetration". */
 #ifndef LR_CPU_PENETRATION_H
 #define LR_CPU_PENETRATION_H
 
@@ -19,7 +19,8 @@ struct lr_cpu_crossing {
 
 struct lr_cpu_crossings {
     struct lr_cpu_crossing *list; /* [count], in the order in which the photon meets them */
-    int count, capacity;
+    int count;
+    int64_t capacity;
 };
 
 /* A module that lines of a primary may cross, and where the line at hand enters it. */

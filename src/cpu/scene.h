@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the cpu backend knows of a scanner, and what a sample point sees of it: docs/method.md,
- * section 3. Millimetres, the scanner's frame, double throughout. */
+ * What the cpu backend knows of a scanner, and what a sample point sees of it:
+ * docs/method/correspondence.md, "Matrix element". Millimetres, the scanner's frame, double
+ * throughout. */
 #ifndef LR_CPU_SCENE_H
 #define LR_CPU_SCENE_H
 

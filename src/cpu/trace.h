@@ -2,7 +2,8 @@
  * Copyright The LORaster authors
  *
  * Sampled mode: lines through a point and rays x rays points of each primary face, followed to the
- * first module on the other side. docs/method.md, section 3; the paper's section II. */
+ * first module on the other side. docs/method/correspondence.md, "First hit"; the paper's section
+ * II. */
 #ifndef LR_CPU_TRACE_H
 #define LR_CPU_TRACE_H
 

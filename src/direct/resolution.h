@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The system response across and along a line (docs/method.md, section 10). */
+ * The system response across and along a line (docs/method/direct.md, "Widths"). */
 #ifndef LR_DIRECT_RESOLUTION_H
 #define LR_DIRECT_RESOLUTION_H
 

@@ -4,6 +4,7 @@
  * LORmap, mSR and mSRval (paper 1 of lr/direct.h, section 4.1). */
 #include "direct/tables.h"
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -204,17 +205,8 @@ static void find_slices(const struct walk *walk, int x, int y, int range[2])
 static lr_status make_room(struct walk *walk, int64_t count, const lr_log *log)
 {
     struct lr_direct_shape *shape = walk->shape;
-    if (shape->info.num_offsets + count <= walk->room) {
-        return LR_OK;
-    }
-    const int64_t room = 2 * (walk->room + count);
-    void *bigger = lr_resize(shape->offsets, room, sizeof(*shape->offsets), "mSR", log);
-    if (bigger == NULL) {
-        return LR_FAILED;
-    }
-    shape->offsets = bigger;
-    walk->room = room;
-    return LR_OK;
+    return lr_grow(&shape->offsets, &walk->room, shape->info.num_offsets + count,
+                   &(struct lr_items){sizeof(*shape->offsets), "mSR", log});
 }
 
 static lr_status list_column(struct walk *walk, int x, int y, const lr_log *log)

@@ -66,19 +66,6 @@ static bool is_compute(const struct gl_pass *pass)
     return size[0] > 0;
 }
 
-static lr_status check_indices(struct gl_context *ctx, const struct gl_pass *pass)
-{
-    const struct gl_range *range = &pass->indices;
-    if (range->buffer != NULL &&
-        (range->offset < 0 || range->offset % 4 != 0 ||
-         4 * (int64_t)pass->vertices > range->buffer->size_bytes - range->offset)) {
-        return lr_error(ctx->log, LR_USAGE, "%s: %d indices at %lld of %s (%lld bytes) lie outside",
-                        pass->label, pass->vertices, (long long)range->offset, range->buffer->label,
-                        (long long)range->buffer->size_bytes);
-    }
-    return LR_OK;
-}
-
 static lr_status check_draw(struct gl_context *ctx, const struct gl_pass *pass)
 {
     if (pass->target == NULL) {
@@ -101,7 +88,7 @@ static lr_status check_draw(struct gl_context *ctx, const struct gl_pass *pass)
         return lr_error(ctx->log, LR_USAGE, "%s: %s has no depth to test against", pass->label,
                         pass->target->label);
     }
-    return check_indices(ctx, pass);
+    return LR_OK;
 }
 
 static lr_status check_dispatch(struct gl_context *ctx, const struct gl_pass *pass)
@@ -315,18 +302,6 @@ static void reset_draw_state(const struct gl_pass *pass)
     glBindVertexArray(0);
 }
 
-static void draw_vertices(const struct gl_pass *pass)
-{
-    if (pass->indices.buffer == NULL) {
-        glDrawArraysInstanced(pass->primitive, 0, pass->vertices, pass->instances);
-        return;
-    }
-    glBindBuffer(GL_ELEMENT_ARRAY_BUFFER, pass->indices.buffer->name);
-    glDrawElementsInstanced(pass->primitive, pass->vertices, GL_UNSIGNED_INT,
-                            (const void *)(uintptr_t)pass->indices.offset, pass->instances);
-    glBindBuffer(GL_ELEMENT_ARRAY_BUFFER, 0);
-}
-
 static void issue(struct gl_context *ctx, const struct gl_pass *pass)
 {
     if (is_compute(pass)) {
@@ -335,7 +310,7 @@ static void issue(struct gl_context *ctx, const struct gl_pass *pass)
         return;
     }
     set_draw_state(ctx, pass);
-    draw_vertices(pass);
+    glDrawArraysInstanced(pass->primitive, 0, pass->vertices, pass->instances);
     reset_draw_state(pass);
 }
 

@@ -56,7 +56,6 @@ struct gl_pass {
                                  llvmpipe clips by others that it finds written */
     GLenum primitive;        /* 0 = GL_POINTS; vertices are pulled, there are no attributes */
     int vertices, instances; /* either 0: nothing is drawn */
-    struct gl_range indices; /* gl_VertexID comes from there, uint32_t; no buffer = 0, 1, 2 ... */
 
     int groups[3];       /* a dispatch's; any 0: nothing runs */
     GLbitfield barriers; /* glMemoryBarrier after the pass, for what reads its results */

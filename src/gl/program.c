@@ -3,6 +3,7 @@
 #include "gl/program.h"
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "gl/compile_log.h"
@@ -41,21 +42,16 @@ struct gl_program {
 /* The defines as text, and a mark that gives the lines after them their numbers back. */
 static char *write_defines(const struct gl_define *defines, int next_line, const lr_log *log)
 {
-    size_t capacity = 48;
+    struct lr_text text = {.what = "a shader's defines", .log = log};
     for (const struct gl_define *d = defines; d != NULL && d->name != NULL; d++) {
-        capacity += strlen(d->name) + (d->value ? strlen(d->value) : 1) + 16;
+        (void)lr_text_print(&text, "#define %s %s\n", d->name, d->value ? d->value : "1");
     }
-    char *text = lr_alloc((int64_t)capacity, 1, "a shader's defines", log);
-    if (text == NULL) {
+    (void)lr_text_print(&text, "#line %d 0\n", next_line);
+    if (text.failed) {
+        free(text.chars);
         return NULL;
     }
-    size_t length = 0;
-    for (const struct gl_define *d = defines; d != NULL && d->name != NULL; d++) {
-        length += (size_t)snprintf(text + length, capacity - length, "#define %s %s\n", d->name,
-                                   d->value ? d->value : "1");
-    }
-    snprintf(text + length, capacity - length, "#line %d 0\n", next_line);
-    return text;
+    return text.chars;
 }
 
 static lr_status set_source(GLuint shader, const struct gl_shader_source *source,

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "gl/shader_store.h"
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -10,62 +11,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- text that grows ---- */
-
-struct text {
-    char *bytes;
-    size_t length, capacity;
-    const lr_log *log;
-};
-
-static lr_status append(struct text *text, const char *bytes, size_t length)
-{
-    if (text->length + length + 1 > text->capacity) {
-        const size_t capacity = 2 * (text->length + length) + 1024;
-        char *grown = lr_resize(text->bytes, (int64_t)capacity, 1, "a shader's text", text->log);
-        if (grown == NULL) {
-            return LR_FAILED;
-        }
-        text->bytes = grown;
-        text->capacity = capacity;
-    }
-    memcpy(text->bytes + text->length, bytes, length);
-    text->length += length;
-    text->bytes[text->length] = '\0';
-    return LR_OK;
-}
-
-static lr_status append_line_mark(struct text *text, int line, int file)
-{
-    char mark[48];
-    const int length = snprintf(mark, sizeof(mark), "#line %d %d\n", line, file);
-    return append(text, mark, (size_t)length);
-}
-
 /* ---- flattening ---- */
+
+static const char what[] = "a shader's text", line_mark[] = "#line %d %d\n";
 
 struct flattening {
     struct gl_shader_source *source;
-    struct text text;
+    struct lr_text text;
     int num_files;
     const lr_log *log;
 };
 
 static char *read_whole(FILE *file, size_t *length, const lr_log *log)
 {
-    struct text text = {.log = log};
+    struct lr_text text = {.what = what, .log = log};
     char block[4096];
-    lr_status status = append(&text, "", 0);
+    lr_status status = lr_text_add(&text, "", 0);
     size_t count;
     while (status == LR_OK && (count = fread(block, 1, sizeof(block), file)) > 0) {
-        status = append(&text, block, count);
+        status = lr_text_add(&text, block, count);
     }
     if (status != LR_OK || ferror(file)) {
-        free(text.bytes);
+        free(text.chars);
         return NULL;
     }
-    *length = text.length;
-    return text.bytes;
+    *length = (size_t)text.length;
+    return text.chars;
 }
 
 static char *read_file(const char *folder, const char *name, const lr_log *log)
@@ -155,13 +126,13 @@ static lr_status open_include(struct flattening *flat, const char *name, int fil
     source->files[flat->num_files] = lr_copy_string(name, flat->log);
     lr_status status = source->files[flat->num_files] ? LR_OK : LR_FAILED;
     if (status == LR_OK) {
-        status = append_line_mark(&flat->text, 1, flat->num_files++);
+        status = lr_text_print(&flat->text, line_mark, 1, flat->num_files++);
     }
     if (status == LR_OK) {
         status = add_file(flat, text);
     }
     free(text);
-    return status == LR_OK ? append_line_mark(&flat->text, line + 1, file) : status;
+    return status == LR_OK ? lr_text_print(&flat->text, line_mark, line + 1, file) : status;
 }
 
 static lr_status add_line(struct flattening *flat, const char *line, size_t length, int at[2])
@@ -169,7 +140,7 @@ static lr_status add_line(struct flattening *flat, const char *line, size_t leng
     char name[256];
     switch (parse_include(line, length, name, sizeof(name))) {
     case GOOD_INCLUDE:
-        return is_known(flat, name) ? append(&flat->text, "\n", 1)
+        return is_known(flat, name) ? lr_text_add(&flat->text, "\n", 1)
                                     : open_include(flat, name, at[0], at[1]);
     case BAD_INCLUDE:
         return lr_error(flat->log, LR_BAD_INPUT,
@@ -177,8 +148,8 @@ static lr_status add_line(struct flattening *flat, const char *line, size_t leng
                         "path that starts at the shader folder",
                         flat->source->folder, flat->source->files[at[0]], at[1]);
     default:
-        LR_TRY(append(&flat->text, line, length));
-        return append(&flat->text, "\n", 1);
+        LR_TRY(lr_text_add(&flat->text, line, length));
+        return lr_text_add(&flat->text, "\n", 1);
     }
 }
 
@@ -203,13 +174,14 @@ static lr_status flatten(struct gl_shader_source *source, const char *name, cons
                         "all shaders, or is not set",
                         source->folder, name);
     }
-    struct flattening flat = {.source = source, .log = log, .text.log = log, .num_files = 1};
+    struct flattening flat = {
+        .source = source, .log = log, .text = {.what = what, .log = log}, .num_files = 1};
     source->files[0] = lr_copy_string(name, log);
-    lr_status status = source->files[0] ? append(&flat.text, "", 0) : LR_FAILED;
+    lr_status status = source->files[0] ? lr_text_add(&flat.text, "", 0) : LR_FAILED;
     if (status == LR_OK) {
         status = add_file(&flat, text);
     }
-    source->text = flat.text.bytes;
+    source->text = flat.text.chars;
     free(text);
     return status;
 }

@@ -29,7 +29,7 @@ typedef struct lr_row_error {
 LR_API lr_row_error lr_row_compare(const lr_row *row, const lr_row *reference);
 
 /* Which of a LOR's two modules is the primary for a point: the one whose centre on the detection
- * plane is farther (docs/method.md, section 3). 0 <= lor < lors->count. */
+ * plane is farther (docs/method/correspondence.md, "Roles"). 0 <= lor < lors->count. */
 LR_API int lr_lors_primary(const lr_lors *lors, int64_t lor, const double point_mm[3]);
 
 #ifdef __cplusplus

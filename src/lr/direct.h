@@ -18,7 +18,7 @@ extern "C" {
  *      in 3D DIRECT TOF PET Reconstruction
  *   2. Ha, Matej, Mueller: Efficiently GPU-Accelerating Long Kernel Convolutions in 3-D DIRECT TOF
  *      PET Reconstruction via Memory Cache Optimization
- * The equations, in the order the code computes them: docs/method.md, section 10.
+ * The equations, in the order the code computes them: docs/method/direct.md.
  *
  * Histo-images and images lie on the same grid (lr/grid.h): float, x fastest. */
 
@@ -92,7 +92,8 @@ typedef struct lr_radial_profiles {
 /* Frees what it owns; zero is allowed. */
 LR_API void lr_radial_profiles_finish(lr_radial_profiles *profiles);
 
-/* Reads them from YAML (docs/formats.md). errors: LR_BAD_INPUT, with line and column. */
+/* Reads them from YAML (docs/formats/histo-images.md). errors: LR_BAD_INPUT, with line and
+ * column. */
 LR_API lr_status lr_radial_profiles_read(const char *path, lr_radial_profiles *profiles,
                                          const lr_log *log);
 
@@ -289,7 +290,7 @@ LR_API lr_histo_images *lr_histo_images_create(const lr_grid *grid, const lr_vie
                                                int num_views, const lr_log *log);
 LR_API void lr_histo_images_destroy(lr_histo_images *histo);
 
-/* HDF5 (docs/formats.md). Files as in lr/io.h. */
+/* HDF5 (docs/formats/histo-images.md). Files as in lr/io.h. */
 LR_API lr_status lr_histo_images_write(const char *path, const lr_histo_images *histo,
                                        const lr_log *log);
 LR_API lr_histo_images *lr_histo_images_read(const char *path, const lr_log *log);

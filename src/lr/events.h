@@ -10,8 +10,8 @@
 extern "C" {
 #endif
 
-/* List mode: events one by one. Formats: docs/formats.md. Ownership, errors and threads are those
- * of lr/io.h. */
+/* List mode: events one by one. Formats: docs/formats/events.md. Ownership, errors and threads are
+ * those of lr/io.h. */
 
 /* One coincidence, or one bin of a histogram. */
 typedef struct lr_event {
@@ -109,7 +109,7 @@ typedef struct lr_events_source {
     lr_events_format format; /* 0 = as lr_events_recognise says */
     const char *companion;   /* SAFIR: STIR's crystal map; Siemens: the text header; CASToR: the
                                   .lut of its scanner. NULL = the one beside the events, as
-                                  docs/formats.md says; PETSIRD needs none */
+                                  docs/formats/events.md says; PETSIRD needs none */
     const lr_scanner
         *scanner; /* SAFIR, PETSIRD and a .lut name crystals by their places, which must be
                                   those of the scanner's. NULL, for PETSIRD and CASToR only:
@@ -261,11 +261,11 @@ LR_API lr_lor_data *lr_safir_read(const lr_safir_files *files, const lr_lors *lo
                                   lr_event_counts *counts, const lr_log *log);
 
 /* Siemens 32-bit list mode (.l) without time of flight, with or without its text header. Bins are
- * spelled out as docs/formats.md says: crystals per ring and module of the scanner, one virtual
- * crystal per module around the ring, planes of span 1 in segment order 0, -1, +1, ... The header
- * says how many bins a projection has and the largest ring difference; without one, those of a
- * Biograph mMR are taken where the scanner is as large. A header that contradicts the scanner is an
- * error. Counts of unknown crystals and of events out of coincidence are of both kinds. */
+ * spelled out as docs/formats/events.md says: crystals per ring and module of the scanner, one
+ * virtual crystal per module around the ring, planes of span 1 in segment order 0, -1, +1, ... The
+ * header says how many bins a projection has and the largest ring difference; without one, those of
+ * a Biograph mMR are taken where the scanner is as large. A header that contradicts the scanner is
+ * an error. Counts of unknown crystals and of events out of coincidence are of both kinds. */
 typedef struct lr_siemens_files {
     const char *events; /* .l */
     const char *header; /* NULL = the one beside the events, when there is one: EVENTS.hdr, or the

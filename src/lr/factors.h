@@ -59,7 +59,7 @@ LR_API lr_status lr_mu_map_settle(lr_image *mu, const lr_mu_map_params *params);
  * crystal faces on the detection plane; the integral is exact, mu being constant in each voxel and 0
  * outside the map. It does not depend on where along the line they start, so that it is a factor
  * per LOR; against marching each line of the element it differs by what mu varies across the
- * crystals and a voxel (docs/method.md, section 4, gives the bound). */
+ * crystals and a voxel (docs/method/common.md, "Bound on the factor"). */
 typedef struct lr_attenuation lr_attenuation;
 
 typedef struct lr_attenuation_params {
@@ -89,8 +89,8 @@ LR_API lr_lor_source lr_source_product_source(lr_source_product *product);
  * column (same p, all modules of a ring), then also over crystal rings, at last all; the finest
  * of these with at least 50 ends in the mean group is taken. Then r_ij = scale * v_i * v_j over the
  * LORs in coincidence, with the v that give r the fan sums D: v is in proportion to D where all
- * crystals have fans of the same sum, and docs/method.md, section 7, says how it is found where
- * they have not. scale makes the sum of r equal the number of delayeds. */
+ * crystals have fans of the same sum, and docs/method/common.md, "Expected randoms", says how it is
+ * found where they have not. scale makes the sum of r equal the number of delayeds. */
 typedef struct lr_randoms {
     float *values; /* owned, [num_crystals]: v, relative singles rates with mean 1 */
     lr_crystal_product product;

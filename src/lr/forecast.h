@@ -36,7 +36,7 @@ LR_API lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *
 
 /* The same of projections of all LORs, forward or back: 1 for a sensitivity, 2 for an iteration of
  * ML-EM with dense data. The rate is that of `auto` or, where a backend was named, a trial of about
- * a second, kept in a file (docs/formats.md, LORASTER_CACHE).
+ * a second, kept in a file (docs/formats/sessions.md, "Speeds kept between runs").
  * errors: LR_CANCELLED; LR_FAILED for a grid whose projections need more memory than is free, which
  * they answer too; LR_USAGE for an operator of the family direct. */
 LR_API lr_status lr_operator_forecast_projections(lr_operator *op, double projections,

@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 /* Files. Every reader logs file, place and remedy on error; every writer writes beside its target
- * and renames at the end, so a file appears whole or not at all. Formats: docs/formats.md.
+ * and renames at the end, so a file appears whole or not at all. Formats: docs/formats/README.md.
  *
  * ownership: what a reader returns is the caller's, for the destroy function of its type; paths
  *            and arrays are read during the call only.
@@ -53,8 +53,9 @@ LR_API const char *const *lr_scanner_presets(void);
  *
  * float32 is written; readers take other number types and byte orders, bring axes into the order
  * and direction of our frame and refuse oblique grids, several volumes and non-finite values
- * (docs/formats.md). Readers take at most 4 bytes of memory for each byte of voxels in the file,
- * and some MiB; compressed NIfTI: for each byte that it expands to, or 64 for each of the file. */
+ * (docs/formats/images.md). Readers take at most 4 bytes of memory for each byte of voxels in the
+ * file, and some MiB; compressed NIfTI: for each byte that it expands to, or 64 for each of the
+ * file. */
 
 LR_API lr_image *lr_image_read(const char *path, const lr_log *log);
 
@@ -120,7 +121,7 @@ typedef enum lr_matrix_format {
  *       LORs only, scanners of full rings, at most 10,000 voxels a LOR; elements are probabilities
  *       in single precision.
  * hdf5, npz and mtx have elements in single precision, gather them in PATH.part and PATH.part-rows beside
- * the file, and can be gone on with by another run (`resumes`); docs/formats.md. */
+ * the file, and can be gone on with by another run (`resumes`); docs/formats/matrix.md. */
 typedef struct lr_matrix_writer lr_matrix_writer;
 
 /* Values that elements depend on and the other parameters do not show: of maps, of factors. */

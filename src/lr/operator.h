@@ -18,7 +18,7 @@ extern "C" {
  * Family `correspondence`: data is one value per LOR, in the order of lr_lors;
  * A(l, v) = probability that a photon pair emitted uniformly in voxel v is detected by LOR l
  * (Toth, Magdics, Szirmay-Kalos: Fast System Matrix Generation on a GPU Cluster, equation 4).
- * The equations, in the order the code computes them: docs/method.md. */
+ * The equations, in the order the code computes them: docs/method/README.md. */
 typedef struct lr_operator lr_operator;
 
 typedef enum lr_mode {
@@ -43,8 +43,9 @@ typedef struct lr_operator_params {
     const char *
         backend; /* "cpu", "raster", "compute", "native"; NULL or "auto": of those that have what is
                             asked for here and find a device, the fastest by a trial of about a
-                            second, kept in a file (docs/formats.md, LORASTER_CACHE); a list such
-                            as "raster,cpu": the first of it that can be created here, and
+                            second, kept in a file (docs/formats/sessions.md, "Speeds kept
+                            between runs"); a list such as "raster,cpu": the first of it that can
+                            be created here, and
                             draw pictures if it draws any */
     lr_mode mode;
     int rays;                     /* R; 0 = 4. Unused by exact mode */
@@ -63,13 +64,13 @@ typedef struct lr_operator_params {
                            is known: LR_STORE_AUTO keeps the matrix where making it and projecting
                            from it is quicker, by a trial, than projecting anew. 0 = not known: it
                            is kept where it fits; so it is by `deterministic` */
-    int64_t max_memory_bytes;        /* host memory for a stored matrix, and that of buffers on the
-                                  device; 0 = half of what the machine has, and what the device
-                                  reports. What a call works with comes on top: images, the
+    int64_t max_memory_bytes; /* host memory for a stored matrix, that of buffers on the device,
+                                  and of what a reconstruction keeps there (lr/recon.h); 0 = half of
+                                  what the machine has, what the device reports, and half of that. What a call works with comes on top: images, the
                                   caller's data in another precision or times its factors, and up
                                   to 128 MiB (cpu with factors: 512 MiB) of sums and windows */
-    int threads;                     /* 0 = all processors */
-    int device;                      /* index in lr_device_list; 0 = the first */
+    int threads;              /* 0 = all processors */
+    int device;               /* index in lr_device_list; 0 = the first */
     const lr_shared_context *shared; /* compute shares objects with this context and is on its
                                         device; NULL = none */
     const lr_log *log;
@@ -91,9 +92,10 @@ typedef struct lr_operator_info {
     int rays;
     int samples[3];
     int mu_steps;
-    int threads;          /* that it uses at most */
-    double build_seconds; /* creation, the stored matrix included */
-    const lr_lors *lors;  /* the caller's, as given in the params */
+    int threads;              /* that it uses at most */
+    int64_t max_memory_bytes; /* as it was asked for; 0 = nothing was */
+    double build_seconds;     /* creation, the stored matrix included */
+    const lr_lors *lors;      /* the caller's, as given in the params */
 } lr_operator_info;
 
 /* Builds an operator; with store, generates the matrix.
@@ -107,10 +109,10 @@ LR_API void lr_operator_destroy(lr_operator *op);
 LR_API const lr_operator_info *lr_operator_get_info(const lr_operator *op);
 
 /* Points per axis that `samples` = 0 stands for, so that a voxel's sensitivity is that of its mean:
- * within 0.2 % rms over a grid, 2 % for any voxel (docs/method.md, section 3). The fewest even number
- * whose spacing is at most 0.85 of the scanner's smallest transaxial pitch (x, y) or its smallest
- * axial one (z), and 1/60 of its radius or half of that pitch; 1 where no voxel's edge exceeds 1/120 of the radius and no
- * column of voxels stands on the axis. */
+ * within 0.2 % rms over a grid, 2 % for any voxel (docs/method/correspondence.md, "Sample points").
+ * The fewest even number whose spacing is at most 0.85 of the scanner's smallest transaxial pitch
+ * (x, y) or its smallest axial one (z), and 1/60 of its radius or half of that pitch; 1 where no
+ * voxel's edge exceeds 1/120 of the radius and no column of voxels stands on the axis. */
 LR_API void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
                                         int samples[3]);
 
@@ -133,16 +135,16 @@ static inline lr_vector lr_lor_data_vector(const lr_lor_data *data)
  * float), nothing is copied or converted.
  *
  * Of a part, what is not selected is neither computed nor held (native, stored matrices, and compute
- * where it goes by columns or by pairs of modules: docs/method.md, sections 8 and 9), computed but
- * not held (cpu), or computed, held and picked from all (raster, and compute elsewhere). By pairs of
- * modules, single LORs are picked from all LORs of their pairs. An empty part gives nothing, or an
- * image of 0.
+ * where it goes by columns or by pairs of modules: docs/method/correspondence.md, "Columns" and
+ * "Tilted pairs"), computed but not held (cpu), or computed, held and picked from all (raster, and
+ * compute elsewhere). By pairs of modules, single LORs are picked from all LORs of their pairs. An
+ * empty part gives nothing, or an image of 0.
  *
  * One call at a time per operator. With `factors` n the matrix is diag(n) A in all that follows,
  * pictures excepted. Same input, same bits, whatever the number of threads; only the compute backend
  * adds in any order here, and repeats to 2e-6 of each value, unless the matrix is stored,
  * `deterministic` is set, or all modules share an axial direction along an axis of the grid
- * (docs/method.md, section 5).
+ * (docs/method/correspondence.md, "Deterministic sums").
  * errors: LR_BAD_INPUT for a value that is not finite, or a factor that is negative or not finite;
  * LR_USAGE for vectors of other sizes, or a selection that is not ascending or leaves the range;
  * LR_FAILED without memory, also where the grid needs more than nine tenths of what is free; LR_NO_DEVICE when the device is lost; LR_CANCELLED. */
@@ -160,8 +162,9 @@ LR_API lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *pa
 
 /* Where the operator computes: vectors that are made there need not be copied. It lives as long as
  * the operator, or whoever else keeps it; NULL = the host. Backend compute has a place of its own
- * where it goes by columns or by pairs of modules (docs/method.md, sections 8 and 9): no mu-map, no
- * module in front of another, no stored matrix, not with `deterministic`. */
+ * where it goes by columns or by pairs of modules (docs/method/correspondence.md, "Columns" and
+ * "Tilted pairs"): no mu-map, no module in front of another, no stored matrix, not with
+ * `deterministic`. */
 LR_API lr_place *lr_operator_place(const lr_operator *op);
 
 /* Seconds that the device itself worked on the last projection, without transfers to the host;

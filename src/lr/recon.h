@@ -79,7 +79,7 @@ typedef struct lr_recon_params {
  * not reach, or that has none, is passed over, with a warning.
  *
  * Images, and with dense data what is measured and estimated too, stay at the operator's place while
- * half of its memory does for them; nothing of them passes through the host during an iteration then.
+ * half of its memory, or the operator's max_memory_bytes, does for them; nothing of them passes through the host during an iteration then.
  * Else they are on the host: with sparse data nothing as long as all LORs is held (estimates are
  * computed where counts are, and only the sensitivities visit every LOR, once); with dense data arrays
  * as long as the largest subset, of estimates, and, with several subsets, of what they are compared
@@ -114,8 +114,8 @@ LR_API lr_status lr_mlem(const lr_mlem_params *params, lr_vector *image);
 
 /* Subset of each module pair: subset_of[lors->num_pairs], 0 .. subsets-1. The same in every run.
  * Neighbouring subsets see from neighbouring directions; lr_osem visits them in the order of their
- * numbers' bits read backwards: 0 4 2 6 1 5 3 for seven. docs/method.md, section 6, says how they
- * are made. Views of histo-images go to the subsets in turn: view k to subset k mod subsets.
+ * numbers' bits read backwards: 0 4 2 6 1 5 3 for seven. docs/method/common.md, "Subsets", says how
+ * they are made. Views of histo-images go to the subsets in turn: view k to subset k mod subsets.
  * errors: LR_USAGE for fewer than 1 or more than num_pairs subsets; LR_FAILED without
  * memory. */
 LR_API lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of);

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "model/lors/pair_window.h"
 
 #include <stdlib.h>
 
@@ -25,11 +26,8 @@ struct source {
 
 struct window {
     struct lr_native *native;
-    const struct lr_native_pairs *list;
-    const float *values;    /* the caller's; NULL: 1 */
-    int64_t begin, end;     /* in the list */
-    int64_t first_value;    /* the caller's, of the pair at `begin` */
-    int64_t num_values;     /* the caller's, of the window */
+    const float *values; /* the caller's; NULL: 1 */
+    struct lr_pair_window part;
     int64_t held;           /* values that need memory */
     struct source *sources; /* [list->num] */
     float *memory;
@@ -48,21 +46,19 @@ static bool is_held(const struct window *window, int64_t pair)
 /* The next pairs whose values fit; false when none is left. */
 static bool next_window(struct window *window, int64_t most)
 {
-    window->begin = window->end;
-    window->first_value += window->num_values;
-    window->num_values = window->held = 0;
-    for (; window->end < window->list->num; window->end++) {
-        const int64_t pair = lr_native_pair_at(window->list, window->end);
-        const int64_t num = lr_native_pair_values(window->native, pair);
-        const int64_t needed = is_held(window, pair) ? num : 0;
-        if (window->end > window->begin && window->held + needed > most) {
+    struct lr_pair_window *part = &window->part;
+    lr_pair_window_leave(part);
+    window->held = 0;
+    for (; part->end < part->num_pairs; lr_pair_window_take(part)) {
+        const bool held = is_held(window, lr_pair_window_pair(part, part->end));
+        const int64_t needed = held ? lr_pair_window_size(part, part->end) : 0;
+        if (part->end > part->begin && window->held + needed > most) {
             break;
         }
-        window->sources[window->end] = (struct source){.first = needed > 0 ? window->held : -1};
+        window->sources[part->end] = (struct source){.first = needed > 0 ? window->held : -1};
         window->held += needed;
-        window->num_values += num;
     }
-    return window->end > window->begin;
+    return part->end > part->begin;
 }
 
 /* Values that a window holds at most: as many as the limit allows, if not all, and at least those of
@@ -71,9 +67,9 @@ static int64_t max_held(const struct window *window, int64_t limit_bytes)
 {
     const int64_t limit = limit_bytes / (int64_t)sizeof(float);
     int64_t all = 0, largest = 0;
-    for (int64_t k = 0; k < window->list->num; k++) {
-        const int64_t pair = lr_native_pair_at(window->list, k);
-        const int64_t num = is_held(window, pair) ? lr_native_pair_values(window->native, pair) : 0;
+    for (int64_t k = 0; k < window->part.num_pairs; k++) {
+        const int64_t pair = lr_pair_window_pair(&window->part, k);
+        const int64_t num = is_held(window, pair) ? lr_pair_window_size(&window->part, k) : 0;
         all += num;
         largest = num > largest ? num : largest;
     }
@@ -112,8 +108,8 @@ static lr_status load_job(void *user, int64_t job, struct lr_native_view *view)
 {
     const struct window *window = user;
     const struct lr_native_scene *scene = &window->native->scene;
-    const int64_t index = window->begin + job;
-    const int64_t pair = lr_native_pair_at(window->list, index);
+    const int64_t index = window->part.begin + job;
+    const int64_t pair = lr_pair_window_pair(&window->part, index);
     struct source *source = &window->sources[index];
     (void)view;
     if (source->first < 0) {
@@ -123,7 +119,7 @@ static lr_status load_job(void *user, int64_t job, struct lr_native_view *view)
     float *blocks = window->memory + source->first;
     /* Values are held for every pair of the window or, where they are 1, need not be found. */
     const float *values =
-        window->values != NULL ? window->values + window->first_value + source->first : NULL;
+        window->values != NULL ? window->values + window->part.first_value + source->first : NULL;
     load(scene, pair, values, blocks);
     source->blocks = blocks;
     source->step = lr_native_block_size(scene, pair);
@@ -189,8 +185,8 @@ static lr_status gather_job(void *user, int64_t job, struct lr_native_view *view
     const int last =
         first + JOB_VOXELS < scene->num_voxels[0] ? first + JOB_VOXELS : scene->num_voxels[0];
     struct target target = {.kernels = view->kernels, .samples = scene->num_samples[2]};
-    for (int64_t k = window->begin; k < window->end; k++) {
-        const int64_t pair = lr_native_pair_at(window->list, k);
+    for (int64_t k = window->part.begin; k < window->part.end; k++) {
+        const int64_t pair = lr_pair_window_pair(&window->part, k);
         const struct lr_native_visit visit = {
             .pair = pair,
             .range = lr_native_whole_pair(scene, pair),
@@ -212,12 +208,12 @@ static lr_status gather_job(void *user, int64_t job, struct lr_native_view *view
 static lr_status project_window(struct window *window)
 {
     const struct lr_native_scene *scene = &window->native->scene;
-    const double num = (double)window->list->num;
-    struct lr_native_work work = {"back-projecting", (double)window->begin / num, 0.0, load_job,
-                                  window};
-    LR_TRY(lr_native_run(window->native, &work, window->end - window->begin));
+    const double num = (double)window->part.num_pairs;
+    struct lr_native_work work = {"back-projecting", (double)window->part.begin / num, 0.0,
+                                  load_job, window};
+    LR_TRY(lr_native_run(window->native, &work, window->part.end - window->part.begin));
     work.job = gather_job;
-    work.share = (double)(window->end - window->begin) / num;
+    work.share = (double)(window->part.end - window->part.begin) / num;
     return lr_native_run(window->native, &work,
                          (int64_t)scene->num_voxels[1] * window->jobs_per_row);
 }
@@ -245,7 +241,10 @@ lr_status lr_native_back(struct lr_native *native, const struct lr_native_pairs 
                          const float *values, float *image)
 {
     const lr_log *log = native->scene.params.log;
-    struct window window = {.native = native, .list = list, .values = values};
+    struct window window = {
+        .native = native,
+        .part = lr_pair_window_begin(native->scene.params.lors, list->pairs, list->num),
+        .values = values};
     window.jobs_per_row = (native->scene.num_voxels[0] + JOB_VOXELS - 1) / JOB_VOXELS;
     window.sources = lr_alloc(list->num, sizeof(*window.sources), "pairs of modules", log);
     window.sums = lr_alloc(lr_grid_num_voxels(native->scene.params.grid), sizeof(*window.sums),

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The native backend: projections by columns on the processor's vector units, in single precision
- * (docs/method.md, section 8). */
+ * (docs/method/correspondence.md, "Columns in native"). */
 #include "native/native.h"
 
 #include "base/log.h"

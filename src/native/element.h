@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The arithmetic of one element along the axis (docs/method.md, section 8), in single precision and
- * without branches, so that loops over it become vector code. Every kernel and every sum over single
- * LORs goes through here, and so gives the same bits. */
+ * The arithmetic of one element along the axis (docs/method/correspondence.md, "Columns in
+ * native"), in single precision and without branches, so that loops over it become vector code.
+ * Every kernel and every sum over single LORs goes through here, and so gives the same bits. */
 #ifndef LR_NATIVE_ELEMENT_H
 #define LR_NATIVE_ELEMENT_H
 

@@ -3,6 +3,7 @@
  *
  * Rows of the matrix: one voxel or point, one thread; a stretch of rows in parallel, then handed
  * over in ascending order. */
+#include "model/lors/owned_row.h"
 #include "native/native.h"
 
 #include "base/log.h"
@@ -19,13 +20,6 @@ enum { FIRST_ROWS = 8, MOST_ROWS = 512, STRETCH_ELEMENTS = 1 << 19 };
 
 /* Sums of a pair are kept in an array of all its LORs where it has at most so many, else sorted. */
 #define MOST_DENSE ((int64_t)1 << 17)
-
-/* A finished row. */
-struct finished {
-    int64_t count, capacity;
-    int64_t *lor;
-    double *probability;
-};
 
 /* Where in a pair the LORs of a block's cells stand, after that of its first cells. */
 struct places {
@@ -48,11 +42,11 @@ struct stretch {
     struct lr_native *native;
     const struct lr_rows *rows;
     int64_t first;
-    struct worker *workers; /* [num_views] */
-    struct finished *out;   /* [rows of the stretch] */
-    int64_t most_dense;     /* LORs of the largest pair that is summed so */
-    int num_columns;        /* of a row: sample points that lie above each other are one column */
-    atomic_int status;      /* the first that is not LR_OK */
+    struct worker *workers;   /* [num_views] */
+    struct lr_owned_row *out; /* finished, [rows of the stretch] */
+    int64_t most_dense;       /* LORs of the largest pair that is summed so */
+    int num_columns;          /* of a row: sample points that lie above each other are one column */
+    atomic_int status;        /* the first that is not LR_OK */
 };
 
 /* --- one pair --- */
@@ -142,34 +136,15 @@ static int lowest_bit(uint64_t word)
     return places[((word & (~word + 1)) * 0x022fdd63cc95386du) >> 58];
 }
 
-static lr_status make_room(struct finished *out, int64_t more, const lr_log *log)
-{
-    if (out->count + more <= out->capacity) {
-        return LR_OK;
-    }
-    const int64_t capacity = 2 * (out->count + more);
-    int64_t *lor = lr_resize(out->lor, capacity, sizeof(*lor), "a matrix row", log);
-    out->lor = lor != NULL ? lor : out->lor;
-    double *probability =
-        lr_resize(out->probability, capacity, sizeof(*probability), "a matrix row", log);
-    out->probability = probability != NULL ? probability : out->probability;
-    if (lor == NULL || probability == NULL) {
-        return LR_FAILED;
-    }
-    out->capacity = capacity;
-    return LR_OK;
-}
-
-static void put(struct finished *out, int64_t lor, double value)
+static void put(struct lr_owned_row *out, int64_t lor, double value)
 {
     if (value > 0.0) {
-        out->lor[out->count] = lor;
-        out->probability[out->count++] = value;
+        lr_owned_row_put(out, lor, value);
     }
 }
 
 /* The pair's sums, in order, to the row; they are 0 afterwards. */
-static lr_status collect_dense(const struct target *target, double scale, struct finished *out)
+static lr_status collect_dense(const struct target *target, double scale, struct lr_owned_row *out)
 {
     const int64_t *offsets = target->scene->params.lors->offsets;
     const int64_t first = offsets[target->pair], count = offsets[target->pair + 1] - first;
@@ -179,7 +154,7 @@ static lr_status collect_dense(const struct target *target, double scale, struct
         if (bits == 0) {
             continue;
         }
-        LR_TRY(make_room(out, 64, target->scene->params.log));
+        LR_TRY(lr_owned_row_reserve(out, out->count + 64, target->scene->params.log));
         worker->touched[word] = 0;
         for (; bits != 0; bits &= bits - 1) {
             const int64_t at = word * 64 + lowest_bit(bits);
@@ -190,14 +165,14 @@ static lr_status collect_dense(const struct target *target, double scale, struct
     return LR_OK;
 }
 
-static lr_status collect_sparse(const struct target *target, double scale, struct finished *out)
+static lr_status collect_sparse(const struct target *target, double scale, struct lr_owned_row *out)
 {
     const lr_log *log = target->scene->params.log;
     const int64_t *offsets = target->scene->params.lors->offsets;
     const int64_t first = offsets[target->pair];
     struct lr_elements *sparse = &target->worker->sparse;
     LR_TRY(lr_elements_merge(sparse, offsets[target->pair + 1] - first, log));
-    LR_TRY(make_room(out, sparse->count, log));
+    LR_TRY(lr_owned_row_reserve(out, out->count + sparse->count, log));
     for (int64_t k = 0; k < sparse->count; k++) {
         put(out, first + sparse->list[k].lor, sparse->list[k].value * scale);
     }
@@ -228,7 +203,7 @@ static void place_columns(const struct stretch *stretch, int64_t row, struct wor
 }
 
 static lr_status add_pair(const struct stretch *stretch, struct lr_native_view *view,
-                          struct target *target, struct finished *out)
+                          struct target *target, struct lr_owned_row *out)
 {
     const struct lr_native_scene *scene = view->scene;
     const struct lr_native_pair *pair = &scene->pairs[target->pair];
@@ -252,7 +227,7 @@ static lr_status add_pair(const struct stretch *stretch, struct lr_native_view *
 }
 
 static lr_status compute_row(const struct stretch *stretch, int64_t row, int number,
-                             struct finished *out)
+                             struct lr_owned_row *out)
 {
     struct lr_native *native = stretch->native;
     struct lr_native_view *view = &native->views[number];
@@ -311,8 +286,8 @@ static lr_status deliver(struct stretch *stretch, const lr_row_sink *sink)
         LR_TRY((lr_status)atomic_load(&stretch->status));
         int64_t elements = 0;
         for (int64_t k = 0; k < num; k++) {
-            const struct finished *out = &stretch->out[k];
-            const lr_row row = {stretch->first + k, out->count, out->lor, out->probability};
+            const struct lr_owned_row *out = &stretch->out[k];
+            const lr_row row = lr_owned_row_view(out, stretch->first + k);
             elements += out->count;
             LR_TRY(sink->take(sink->user, &row));
         }
@@ -371,8 +346,7 @@ static void release(struct stretch *stretch)
         lr_elements_finish(&worker->sparse);
     }
     for (int64_t k = 0; stretch->out != NULL && k < (int64_t)MOST_ROWS * num; k++) {
-        free(stretch->out[k].lor);
-        free(stretch->out[k].probability);
+        lr_owned_row_finish(&stretch->out[k]);
     }
     free(stretch->workers);
     free(stretch->out);

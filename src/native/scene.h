@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The scanner as the native backend sees it: along the axis of the columns and across it
- * (docs/method.md, section 8). Millimetres, double. */
+ * (docs/method/correspondence.md, "Columns in native"). Millimetres, double. */
 #ifndef LR_NATIVE_SCENE_H
 #define LR_NATIVE_SCENE_H
 

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "direct/tables.h"
+#include "model/lors/owned_row.h"
 #include "model/lors/selection.h"
 #include "operator/direct_facade.h"
 #include "operator/facade.h"
@@ -179,12 +180,6 @@ static double device_seconds(void *user)
 
 /* --- rows: what a voxel spreads --- */
 
-struct row_arrays {
-    int64_t *lor;
-    double *probability;
-    int64_t count;
-};
-
 static lr_status open_tables(struct direct_operator *self, int64_t *most)
 {
     const lr_direct_info *info = lr_direct_get_info(self->direct);
@@ -247,19 +242,18 @@ static int64_t list_view(const struct direct_operator *self, int view, int64_t v
 }
 
 static lr_status hand_row(const struct direct_operator *self, int64_t voxel,
-                          struct element *elements, struct row_arrays *arrays,
+                          struct element *elements, struct lr_owned_row *out,
                           const lr_row_sink *sink)
 {
-    arrays->count = 0;
+    out->count = 0;
     for (int view = 0; view < num_views(self); view++) {
         const int64_t count = list_view(self, view, voxel, elements);
-        for (int64_t k = 0; k < count; k++, arrays->count++) {
-            arrays->lor[arrays->count] = elements[k].lor;
-            arrays->probability[arrays->count] = elements[k].probability;
+        for (int64_t k = 0; k < count; k++) {
+            lr_owned_row_put(out, elements[k].lor, elements[k].probability);
         }
     }
-    return sink->take(sink->user,
-                      &(lr_row){voxel, arrays->count, arrays->lor, arrays->probability});
+    const lr_row row = lr_owned_row_view(out, voxel);
+    return sink->take(sink->user, &row);
 }
 
 static lr_status rows(void *user, const struct lr_rows *wanted, const lr_row_sink *sink)
@@ -272,16 +266,14 @@ static lr_status rows(void *user, const struct lr_rows *wanted, const lr_row_sin
                         "for rows of voxels");
     }
     LR_TRY(open_tables(self, &most));
-    struct row_arrays arrays = {.lor = lr_alloc(most, sizeof(int64_t), "a row", self->log),
-                                .probability = lr_alloc(most, sizeof(double), "a row", self->log)};
+    struct lr_owned_row row = {0};
     struct element *elements = lr_alloc(most, sizeof(*elements), "a row", self->log);
-    lr_status status = arrays.lor && arrays.probability && elements ? LR_OK : LR_FAILED;
+    lr_status status = elements != NULL ? lr_owned_row_reserve(&row, most, self->log) : LR_FAILED;
     for (int64_t voxel = wanted->begin; status == LR_OK && voxel < wanted->end; voxel++) {
-        status = hand_row(self, voxel, elements, &arrays, sink);
+        status = hand_row(self, voxel, elements, &row, sink);
     }
     free(elements);
-    free(arrays.probability);
-    free(arrays.lor);
+    lr_owned_row_finish(&row);
     return status;
 }
 

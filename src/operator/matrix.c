@@ -2,6 +2,8 @@
  * Copyright The LORaster authors */
 #include "operator/matrix.h"
 
+#include "base/grow.h"
+#include "base/log.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -13,7 +15,6 @@ enum {
     SPREAD = 4,               /* no range is longer than this many average ones */
     CHUNK_ELEMENTS = 1 << 22,
     CHUNK_ROWS = 1 << 14,
-    FIRST_CHUNKS = 256,
     ELEMENT_BYTES = sizeof(uint32_t) + sizeof(float)
 };
 
@@ -225,31 +226,15 @@ static void copy_segments(const struct lr_matrix *matrix, struct lr_matrix_chunk
     }
 }
 
-static lr_status make_room_for_chunk(struct lr_matrix *matrix)
-{
-    if (matrix->num_chunks < matrix->chunk_capacity) {
-        return LR_OK;
-    }
-    const int64_t capacity = matrix->chunk_capacity > 0 ? 2 * matrix->chunk_capacity : FIRST_CHUNKS;
-    struct lr_matrix_chunk *chunks = lr_resize(matrix->chunks, capacity, sizeof(*chunks),
-                                               "the list of matrix chunks", matrix->log);
-    if (chunks == NULL) {
-        return LR_FAILED;
-    }
-    matrix->chunks = chunks;
-    matrix->chunk_capacity = capacity;
-    return LR_OK;
-}
-
 static lr_status move_staged(struct lr_matrix *matrix)
 {
     struct lr_matrix_staging *staging = &matrix->staging;
     if (staging->num_rows == 0) {
         return LR_OK;
     }
-    if (make_room_for_chunk(matrix) != LR_OK) {
-        return LR_FAILED;
-    }
+    LR_TRY(lr_grow(
+        &matrix->chunks, &matrix->chunk_capacity, matrix->num_chunks + 1,
+        &(struct lr_items){sizeof(*matrix->chunks), "the list of matrix chunks", matrix->log}));
     struct lr_matrix_chunk *chunk = &matrix->chunks[matrix->num_chunks];
     if (allocate_chunk(matrix, chunk) != LR_OK) {
         return LR_FAILED;
@@ -310,26 +295,16 @@ static const struct lr_matrix_chunk *chunk_of_row(const struct lr_matrix *matrix
     return &matrix->chunks[first];
 }
 
-int64_t lr_matrix_row_count(const struct lr_matrix *matrix, int64_t row)
+lr_status lr_matrix_row(const struct lr_matrix *matrix, int64_t row, struct lr_owned_row *copy)
 {
     const struct lr_matrix_chunk *chunk = chunk_of_row(matrix, row);
-    int64_t count = 0;
+    copy->count = 0;
     for (int64_t g = 0; g < matrix->num_ranges; g++) {
         const uint32_t *split = &chunk->split[g * chunk->num_rows + row - chunk->first_row];
-        count += split[1] - split[0];
-    }
-    return count;
-}
-
-void lr_matrix_row(const struct lr_matrix *matrix, int64_t row, int64_t *lor, double *probability)
-{
-    const struct lr_matrix_chunk *chunk = chunk_of_row(matrix, row);
-    int64_t count = 0;
-    for (int64_t g = 0; g < matrix->num_ranges; g++) {
-        const uint32_t *split = &chunk->split[g * chunk->num_rows + row - chunk->first_row];
+        LR_TRY(lr_owned_row_reserve(copy, copy->count + split[1] - split[0], matrix->log));
         for (uint32_t k = split[0]; k < split[1]; k++) {
-            lor[count] = chunk->lor[k];
-            probability[count++] = chunk->value[k];
+            lr_owned_row_put(copy, chunk->lor[k], chunk->value[k]);
         }
     }
+    return LR_OK;
 }

@@ -11,7 +11,7 @@
 #ifndef LR_OPERATOR_MATRIX_H
 #define LR_OPERATOR_MATRIX_H
 
-#include <lr/operator.h>
+#include "model/lors/owned_row.h"
 
 struct lr_matrix_chunk {
     int64_t first_row;
@@ -86,10 +86,7 @@ lr_status lr_matrix_back_part(const struct lr_matrix *matrix, int threads,
                               const struct lr_matrix_part *part,
                               const lr_vector vectors[2]); /* values, image */
 
-/* Number of elements in a row. */
-int64_t lr_matrix_row_count(const struct lr_matrix *matrix, int64_t row);
-
-/* Copies a row out, sorted by LOR. lor, probability: [lr_matrix_row_count]. */
-void lr_matrix_row(const struct lr_matrix *matrix, int64_t row, int64_t *lor, double *probability);
+/* Copies a row out, sorted by LOR. errors: LR_FAILED without memory, logged. */
+lr_status lr_matrix_row(const struct lr_matrix *matrix, int64_t row, struct lr_owned_row *copy);
 
 #endif

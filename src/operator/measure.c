@@ -340,7 +340,7 @@ static lr_status time_trial(struct trial *trial, const struct lr_operator *op, d
 
 enum { KEY_CHARS = 600 };
 
-/* Everything that the time for a point depends on but the grid; see docs/formats.md. */
+/* Everything that the time for a point depends on but the grid; see docs/formats/sessions.md. */
 static void write_key(const struct trial *trial, char key[KEY_CHARS])
 {
     const struct lr_backend_params *params = &trial->params;

@@ -79,6 +79,7 @@ static void fill_info(struct lr_operator *op)
     }
     info->mu_steps = op->params.mu_steps;
     info->threads = op->params.threads;
+    info->max_memory_bytes = op->params.max_memory_bytes;
     info->lors = op->params.lors;
 }
 

@@ -4,8 +4,10 @@
  * Rows and pictures: checked here, computed by the backend. */
 #include "operator/rows.h"
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "model/lors/owned_row.h"
 #include "model/lors/selection.h"
 #include "operator/scaling.h"
 
@@ -34,62 +36,42 @@ struct altered_sink {
     const struct lr_operator *op;
     const lr_selection *part; /* NULL: all LORs */
     const lr_row_sink *sink;
-    int64_t capacity;
-    float *factors;      /* [capacity] */
-    int64_t *lor;        /* [capacity] */
-    double *probability; /* [capacity] */
+    struct lr_owned_row out;
+    float *factors; /* [room] */
+    int64_t room;
 };
 
-static void altered_sink_finish(struct altered_sink *altered)
-{
-    free(altered->factors);
-    free(altered->lor);
-    free(altered->probability);
-}
-
-static lr_status make_room(struct altered_sink *altered, int64_t count)
-{
-    const lr_log *log = altered->op->params.log;
-    if (count <= altered->capacity) {
-        return LR_OK;
-    }
-    altered_sink_finish(altered);
-    altered->capacity = 2 * count;
-    altered->factors = lr_alloc(altered->capacity, sizeof(*altered->factors), "a matrix row", log);
-    altered->lor = lr_alloc(altered->capacity, sizeof(*altered->lor), "a matrix row", log);
-    altered->probability =
-        lr_alloc(altered->capacity, sizeof(*altered->probability), "a matrix row", log);
-    return altered->factors && altered->lor && altered->probability ? LR_OK : LR_FAILED;
-}
-
-static int64_t pick(struct altered_sink *altered, const lr_row *row)
+static lr_status pick(struct altered_sink *altered, const lr_row *row)
 {
     struct lr_selection_finder finder = {.lors = altered->op->params.lors,
                                          .selection = altered->part};
-    int64_t count = 0;
+    LR_TRY(lr_owned_row_reserve(&altered->out, row->count, altered->op->params.log));
+    altered->out.count = 0;
     for (int64_t k = 0; k < row->count; k++) {
         if (lr_selection_find(&finder, row->lor[k]) >= 0) {
-            altered->lor[count] = row->lor[k];
-            altered->probability[count++] = row->probability[k];
+            lr_owned_row_put(&altered->out, row->lor[k], row->probability[k]);
         }
     }
-    return count;
+    return LR_OK;
 }
 
-/* Multiplies the first `count` elements by their factors; returns how many are not 0. */
-static lr_status scale(struct altered_sink *altered, int64_t *count)
+/* Multiplies the elements by their factors, and drops those that are then 0. */
+static lr_status scale(struct altered_sink *altered)
 {
-    const lr_lor_span span = {.numbers = altered->lor, .count = *count};
+    struct lr_owned_row *out = &altered->out;
+    const lr_log *log = altered->op->params.log;
+    const lr_lor_span span = {.numbers = out->lor, .count = out->count};
     if (!lr_has_factors(altered->op) || span.count == 0) {
         return LR_OK;
     }
+    LR_TRY(lr_grow(&altered->factors, &altered->room, span.count,
+                   &(struct lr_items){sizeof(*altered->factors), "a matrix row", log}));
     LR_TRY(lr_scaling_get(altered->op, &span, altered->factors));
-    *count = 0;
+    out->count = 0;
     for (int64_t k = 0; k < span.count; k++) {
-        const double element = (double)altered->factors[k] * altered->probability[k];
+        const double element = (double)altered->factors[k] * out->probability[k];
         if (element > 0.0) {
-            altered->lor[*count] = altered->lor[k];
-            altered->probability[(*count)++] = element;
+            lr_owned_row_put(out, out->lor[k], element);
         }
     }
     return LR_OK;
@@ -98,10 +80,9 @@ static lr_status scale(struct altered_sink *altered, int64_t *count)
 static lr_status take_and_alter(void *user, const lr_row *row)
 {
     struct altered_sink *altered = user;
-    LR_TRY(make_room(altered, row->count));
-    int64_t count = pick(altered, row);
-    LR_TRY(scale(altered, &count));
-    const lr_row out = {row->row, count, altered->lor, altered->probability};
+    LR_TRY(pick(altered, row));
+    LR_TRY(scale(altered));
+    const lr_row out = lr_owned_row_view(&altered->out, row->row);
     return altered->sink->take(altered->sink->user, &out);
 }
 
@@ -116,7 +97,8 @@ static lr_status run_backend(struct lr_operator *op, const struct lr_rows *rows,
     struct altered_sink altered = {.op = op, .part = is_whole ? NULL : part, .sink = sink};
     const lr_row_sink outer = {take_and_alter, &altered};
     const lr_status status = backend->fns->rows(backend->self, rows, &outer);
-    altered_sink_finish(&altered);
+    lr_owned_row_finish(&altered.out);
+    free(altered.factors);
     return status;
 }
 

@@ -4,6 +4,7 @@
  * Sensitivities A^T n: in windows of LORs, so that no array holds all of them. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "model/lors/pair_window.h"
 #include "model/lors/selection.h"
 #include "operator/project.h"
 #include "operator/scaling.h"
@@ -14,11 +15,6 @@
  * LORs, fewer and larger ones. */
 #define WINDOW_LORS ((int64_t)1 << 22)
 #define LARGE_WINDOW_LORS ((int64_t)1 << 26)
-
-static int64_t pair_size(const lr_lors *lors, int32_t pair)
-{
-    return lors->offsets[pair + 1] - lors->offsets[pair];
-}
 
 /* Entries of `part` from `begin` on whose LORs are at most `most`, at least one entry. */
 static lr_selection cut_window(const lr_lors *lors, const lr_selection *part, int64_t begin,
@@ -31,14 +27,11 @@ static lr_selection cut_window(const lr_lors *lors, const lr_selection *part, in
         window.num_lors = left < most ? left : most;
         return window;
     }
-    int64_t count = pair_size(lors, part->pairs[begin]);
+    struct lr_pair_window pairs = lr_pair_window_begin(lors, part->pairs, part->num_pairs);
+    pairs.end = begin;
+    (void)lr_pair_window_next(&pairs, most);
     window.pairs = part->pairs + begin;
-    for (window.num_pairs = 1; begin + window.num_pairs < part->num_pairs; window.num_pairs++) {
-        count += pair_size(lors, window.pairs[window.num_pairs]);
-        if (count > most) {
-            break;
-        }
-    }
+    window.num_pairs = pairs.end - begin;
     return window;
 }
 

@@ -198,7 +198,7 @@ static lr_status complete_mu(const lr_operator_params *params, const lr_log *log
     return LR_OK;
 }
 
-/* --- sample points by default: docs/method.md, section 3 --- */
+/* --- sample points by default: docs/method/correspondence.md, "Sample points" --- */
 
 /* Largest spacing of sample points that keeps a voxel's mean right, if half a pitch is not more, and the
  * largest voxel that needs one point alone away from the axis: over the scanner's radius. */

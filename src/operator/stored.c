@@ -69,33 +69,21 @@ static lr_status stored_back(void *self, const lr_selection *part, const lr_vect
                                &(struct lr_matrix_part){stored->params->lors, part}, vectors);
 }
 
-static lr_status hand_out_row(const struct lr_matrix *matrix, int64_t row, const lr_row_sink *sink,
-                              const lr_log *log)
-{
-    const int64_t count = lr_matrix_row_count(matrix, row);
-    int64_t *lor = lr_alloc(count, sizeof(*lor), "a matrix row", log);
-    double *probability = lr_alloc(count, sizeof(*probability), "a matrix row", log);
-    lr_status status = LR_FAILED;
-    if (lor != NULL && probability != NULL) {
-        lr_matrix_row(matrix, row, lor, probability);
-        const lr_row whole = {row, count, lor, probability};
-        status = sink->take(sink->user, &whole);
-    }
-    free(lor);
-    free(probability);
-    return status;
-}
-
 static lr_status stored_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
 {
     const struct stored *stored = self;
     if (rows->grid == NULL) {
         return stored->inner.fns->rows(stored->inner.self, rows, sink);
     }
-    for (int64_t row = rows->begin; row < rows->end; row++) {
-        LR_TRY(hand_out_row(&stored->matrix, row, sink, stored->params->log));
+    struct lr_owned_row copy = {0};
+    lr_status status = LR_OK;
+    for (int64_t row = rows->begin; status == LR_OK && row < rows->end; row++) {
+        status = lr_matrix_row(&stored->matrix, row, &copy);
+        const lr_row view = lr_owned_row_view(&copy, row);
+        status = status == LR_OK ? sink->take(sink->user, &view) : status;
     }
-    return LR_OK;
+    lr_owned_row_finish(&copy);
+    return status;
 }
 
 static lr_status stored_picture(void *self, const double point_mm[3], int module, lr_pixel *pixels)

@@ -3,7 +3,7 @@
  *
  * Iterations over subsets of the LORs, for every update rule: Hudson and Larkin, Accelerated image
  * reconstruction using ordered subsets of projection data, IEEE Trans. Med. Imag. 13 (1994); with the
- * additive term as in Politte and Snyder (1991). docs/method.md, section 6. */
+ * additive term as in Politte and Snyder (1991). docs/method/common.md, "Reconstruction". */
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -158,6 +158,15 @@ static double bytes_held(const struct recon *recon, bool with_values)
     return numbers * sizeof(float);
 }
 
+/* Bytes that may be held there. */
+static double find_room(const struct recon *recon, const lr_place *place)
+{
+    const int64_t reported = lr_place_get_info(place).memory_bytes;
+    const double half = 0.5 * (double)(reported > 0 ? reported : lr_physical_memory());
+    const double wanted = (double)recon->info->max_memory_bytes;
+    return wanted > 0 && wanted < half ? wanted : half;
+}
+
 /* At the operator's place where there is room beside what it works with. The values of single LORs
  * pass through the host in any case. */
 static lr_status choose_places(struct recon *recon)
@@ -173,8 +182,7 @@ static lr_status choose_places(struct recon *recon)
     if (place == NULL) {
         return LR_OK;
     }
-    const int64_t reported = lr_place_get_info(place).memory_bytes;
-    const double room = 0.5 * (double)(reported > 0 ? reported : lr_physical_memory());
+    const double room = find_room(recon, place);
     if (bytes_held(recon, false) <= room) {
         recon->place = place;
         recon->value_place =

@@ -3,7 +3,7 @@
  *
  * Block RAMLA: Browne and De Pierro, A Row-Action Alternative to the EM Algorithm for Maximizing
  * Likelihoods in Emission Tomography, IEEE Trans. Med. Imag. 15 (1996), with the LORs of a subset in
- * the place of one. docs/method.md, section 6. */
+ * the place of one. docs/method/common.md, "Block RAMLA". */
 #include "base/log.h"
 #include "recon/rule.h"
 

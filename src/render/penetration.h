@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the compute passes need to know of modules as boxes of crystals: docs/method.md, section 3,
- * "Penetration". */
+ * What the compute passes need to know of modules as boxes of crystals:
+ * docs/method/correspondence.md, "Penetration". */
 #ifndef LR_RENDER_PENETRATION_H
 #define LR_RENDER_PENETRATION_H
 

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "common/bindings.h"
+#include "model/lors/pair_window.h"
 #include "model/scanner/arrangement.h"
 #include "render/plan_hiding.h"
 
@@ -22,7 +23,7 @@ struct lr_plan_sight {
 };
 
 /* Roles are decided in double: on symmetry planes distances tie, and a tie must be seen as one
- * (docs/method.md, section 3). */
+ * (docs/method/correspondence.md, "Roles"). */
 static const double tie_tolerance = 1e-9;
 
 /* The sphere around a module's crystals, in place of the one around its detection plane. */
@@ -509,15 +510,12 @@ struct lr_lor_window lr_plan_all_lors(const lr_lors *lors)
 
 bool lr_plan_next_window(const lr_lors *lors, int64_t max_lors, struct lr_lor_window *window)
 {
-    const int64_t first = window->end_pair;
-    int64_t end = first;
-    while (end < lors->num_pairs &&
-           (end == first || lors->offsets[end + 1] - lors->offsets[first] <= max_lors)) {
-        end++;
-    }
-    *window = (struct lr_lor_window){.first_pair = first,
-                                     .end_pair = end,
-                                     .first_lor = lors->offsets[first],
-                                     .num_lors = lors->offsets[end] - lors->offsets[first]};
-    return end > first;
+    struct lr_pair_window pairs = lr_pair_window_begin(lors, NULL, 0);
+    pairs.end = window->end_pair;
+    const bool any = lr_pair_window_next(&pairs, max_lors);
+    *window = (struct lr_lor_window){.first_pair = pairs.begin,
+                                     .end_pair = pairs.end,
+                                     .first_lor = lors->offsets[pairs.begin],
+                                     .num_lors = pairs.num_values};
+    return any;
 }

@@ -3,6 +3,7 @@
 #include "render/point_lists.h"
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "render/row_batches.h"
@@ -136,23 +137,11 @@ static lr_status run_points(const struct listing *listing, int first_point, int 
     return listing->lister->run(listing->lister->user, &list);
 }
 
-static lr_status reserve(struct entry **entries, int64_t *room, int64_t needed, const lr_log *log)
-{
-    if (needed > *room) {
-        struct entry *grown = lr_resize(*entries, needed, sizeof(*grown), "matrix elements", log);
-        if (grown == NULL) {
-            return LR_FAILED;
-        }
-        *entries = grown;
-        *room = needed;
-    }
-    return LR_OK;
-}
-
 static lr_status read_list(struct listing *listing, uint32_t count)
 {
     const int64_t needed = listing->num_entries + count;
-    LR_TRY(reserve(&listing->entries, &listing->max_entries, needed, log_of(listing)));
+    const struct lr_items items = {sizeof(*listing->entries), "matrix elements", log_of(listing)};
+    LR_TRY(lr_grow(&listing->entries, &listing->max_entries, needed, &items));
     LR_TRY(gl_buffer_read(listing->list, HEAD_BYTES, count * (int64_t)sizeof(struct entry),
                           listing->entries + listing->num_entries));
     listing->num_entries = needed;
@@ -194,7 +183,8 @@ static lr_status list_points(struct listing *listing, int first_point, int end_p
 static lr_status sort_by_point(struct listing *listing, int num_points)
 {
     int64_t *begin = listing->point_begin;
-    LR_TRY(reserve(&listing->sorted, &listing->max_sorted, listing->num_entries, log_of(listing)));
+    const struct lr_items items = {sizeof(*listing->sorted), "matrix elements", log_of(listing)};
+    LR_TRY(lr_grow(&listing->sorted, &listing->max_sorted, listing->num_entries, &items));
     memset(begin, 0, ((size_t)num_points + 1) * sizeof(*begin));
     for (int64_t k = 0; k < listing->num_entries; k++) {
         begin[listing->entries[k].point + 1]++;

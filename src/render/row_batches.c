@@ -145,7 +145,7 @@ lr_status lr_row_batches_deliver(const struct lr_row_batches *batches, const str
         lr_elements_finish(&reading.lists[k]);
     }
     lr_elements_finish(&reading.carried);
-    lr_row_delivery_finish(&reading.delivery);
+    lr_owned_row_finish(&reading.delivery.row);
     free(reading.lists);
     return status;
 }

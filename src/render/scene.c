@@ -7,6 +7,7 @@
 #include "common/bindings.h"
 #include "model/scanner/coincidence.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* `struct Module` of shaders/common/scene.glsl. */
@@ -216,4 +217,11 @@ void lr_scene_bind(const struct lr_scene *scene, struct gl_pass *pass)
     pass->buffers[LR_BIND_MASK_ENTRIES].buffer = scene->mask_entries;
     pass->buffers[LR_BIND_MASK_WORDS].buffer = scene->mask_words;
     pass->textures[LR_UNIT_MU] = scene->mu;
+}
+
+void lr_rays_define_init(struct lr_rays_define *define, int rays)
+{
+    *define = (struct lr_rays_define){0};
+    snprintf(define->text, sizeof(define->text), "%d", rays);
+    define->defines[0] = (struct gl_define){"RAYS", define->text};
 }

@@ -38,4 +38,11 @@ lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_lor_window
 /* Puts the scene's buffers and the attenuation map into a pass. */
 void lr_scene_bind(const struct lr_scene *scene, struct gl_pass *pass);
 
+/* Compile-time define of every program that knows R, the number of rays per crystal edge. */
+struct lr_rays_define {
+    char text[12];
+    struct gl_define defines[8]; /* room for six more, NULL-terminated */
+};
+void lr_rays_define_init(struct lr_rays_define *define, int rays);
+
 #endif

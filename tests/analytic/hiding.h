@@ -3,7 +3,8 @@
  *
  * Scanners whose modules hide others, and lines that are followed through them by brute force: on
  * either side of the point the first rectangle that a line meets stops it, whichever side it shows.
- * Written from docs/method.md, section 3, apart from every backend. Link lr_fixtures. */
+ * Written from docs/method/correspondence.md, "First hit", apart from every backend. Link
+ * lr_fixtures. */
 #ifndef LR_TEST_HIDING_H
 #define LR_TEST_HIDING_H
 

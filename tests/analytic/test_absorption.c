@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Attenuation along lines: a constant box against its chord, and any image against the sum of
- * docs/method.md, section 4, written out here. */
+ * docs/method/common.md, "Attenuation", written out here. */
 #include "analytic.h"
 
 enum { SIDE = 5, NUM_CRYSTALS = SIDE * SIDE };

@@ -90,7 +90,7 @@ class Lors:
         return found
 
     def names(self, numbers):
-        """(module i, p, q, module j, r, s) of LORs: docs/method.md, section 2."""
+        """(module i, p, q, module j, r, s) of LORs: docs/method/common.md, "LORs and coincidence"."""
         pair = np.searchsorted(self.offsets, numbers, side="right") - 1
         i, j = self.pairs[pair].T
         size = self.scanner["crystals"].prod(axis=1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """An outsider's ray tracer: scanners, coincidence and sampled elements written down from
-docs/method.md alone, in plain Python. It shares nothing with the program."""
+docs/method alone, in plain Python. It shares nothing with the program."""
 import math
 
 

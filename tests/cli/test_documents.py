@@ -1,23 +1,24 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What the documents tell to type works: each block of commands is run by a shell, in a folder with
-the files that it takes for granted; the listing in C is the example that is built; commands within
-sentences have verbs and options that the program knows."""
+"""What the documents tell to type works: each block of commands is run by a shell, and each block of
+Python by Python, in a folder with the files that it takes for granted; the listing in C is the
+example that is built; commands within sentences have verbs and options that the program knows."""
 import os
 import re
 import shlex
 import struct
 import subprocess
+import sys
 from pathlib import Path
 
 from program import HANG_S, ProgramTest, main, read_nifti
 
-PAGES = ("README.md", "docs/guide.md", "docs/viewer.md")
+GUIDE = "docs/guide/"
 # Sizes that a test has no time for, and what stands in for them.
 SMALLER = {"144,144,48": "40,40,8", "32,32,8": "12,12,4", "32,32,16": "16,16,8", "41,41,17": "21,21,9",
-           "1,1,2.2": "2,2,4.4", "--rays 8": "--rays 2", "1,2,4,8,16": "1,2"}
-# Not the program's: tools/fresh.sh runs the scripts, tests/install the compiler.
-OTHERS = re.compile(r"^(\./)?tools/|^cc ")
+           "1,1,2.2": "2,2,4.4", "--rays 8": "--rays 2", "1,2,4,8,16": "1,2", "(8, 32, 32)": "(4, 12, 12)"}
+# Not the program's: tools/fresh.sh runs the scripts and the build, tests/install the compiler.
+OTHERS = re.compile(r"^(\./)?tools/|^cc |^cmake ")
 # A window would wait for a person.
 SHELL = """set -euo pipefail
 loraster() {
@@ -35,6 +36,7 @@ ring: {radius_mm: 60, modules: 16, rings: 1}
 module: {crystals: [5, 5], pitch_mm: [4, 4], face_mm: [3.9, 3.9], depth_mm: 12}
 coincidence: {field_of_view_mm: 80}
 """
+PYTHON_NEEDS = "import h5py, numpy, scipy.sparse"
 
 
 def blocks_of(text, language):
@@ -75,23 +77,36 @@ class Documents(ProgramTest):
                 os.symlink(data / name, self.path(name))
         return (data / "coincidencesLM.clm.safir").exists()
 
-    def run_block(self, block):
+    @staticmethod
+    def smaller(block):
         for large, small in SMALLER.items():
             block = block.replace(large, small)
-        done = subprocess.run(["bash", "-c", SHELL + block], cwd=self.folder, text=True,
-                              env=self.environment, capture_output=True, check=False,
-                              timeout=HANG_S)
+        return block
+
+    def run_words(self, words, block):
+        done = subprocess.run(words, cwd=self.folder, text=True, env=self.environment,
+                              capture_output=True, check=False, timeout=HANG_S)
         self.assertEqual(done.returncode, 0, f"{block}\n{done.stdout}{done.stderr}")
 
     def run_page(self, name, has_safir=False):
         count = 0
-        for block in map(commands_of, blocks_of(self.page(name), "sh")):
-            if "safir" in block and not has_safir:
+        for language, block in re.findall(r"^```(sh|python)\n(.*?)^```", self.page(name), re.M | re.S):
+            block = self.smaller(block)
+            if language == "python":
+                self.run_python(block)
+            elif "safir" in block and not has_safir:
                 print("skipped: SAFIR's list mode, which is not there")
-            elif block.strip():
-                self.run_block(block)
+            elif commands_of(block).strip():
+                self.run_words(["bash", "-c", SHELL + commands_of(block)], block)
                 count += 1
-        self.assertGreater(count, 0)
+        self.assertGreater(count, 0, name)
+
+    def run_python(self, block):
+        if subprocess.run([sys.executable, "-c", PYTHON_NEEDS], capture_output=True,
+                          check=False).returncode == 0:
+            self.run_words([sys.executable, "-c", block], block)
+        else:
+            print("skipped: Python without numpy, scipy and h5py")
 
     def test_readme(self):
         self.make_list_mode()
@@ -101,19 +116,50 @@ class Documents(ProgramTest):
             self.assertTrue((self.folder / name).exists(), name)
         self.assertLess(len(self.page("README.md").split()), 800)
 
-    def test_guide(self):
+    def make_files(self):
+        """What pages of the guide take from each other: mine.yaml, images, counts, list mode."""
+        self.write("mine.yaml", next(re.finditer(r"<<'END'\n(.*?)^END", self.page(GUIDE + "scanner.md"),
+                                                 re.M | re.S)).group(1))
+        self.write("steps.txt", "frames 2\nsave loraster-view-1.yaml\n")
         self.make_list_mode()
-        self.write("steps.txt", "frames 2\n")
-        self.run_page("docs/guide.md", self.make_safir())
-
-    def test_viewer(self):
         for name in ("activity.nii.gz", "mu.nii.gz"):
             self.image(name, [0.01] * 90)
-        self.write("mine.yaml", TOF_RING)
-        self.write("steps.txt", "frames 2\nsave loraster-view-1.yaml\n")
-        self.good("simulate", "--scanner", "mine.yaml", "--image", "activity.nii.gz", "--counts",
-                  "1000", "-o", "y.h5")
-        self.run_page("docs/viewer.md")
+        self.good("simulate", "--scanner", "mine.yaml", "--phantom", "point", "--grid", "12,12,4",
+                  "--voxel-mm", "2", "--counts", "1000", "-o", "y.h5")
+
+    def test_guide(self):
+        """Each page by itself."""
+        self.make_files()
+        made = set(self.folder.iterdir())
+        has_safir = self.make_safir()
+        pages = sorted((self.source_root / GUIDE).glob("*.md"))
+        self.assertGreater(len(pages), 8)
+        for page in pages:
+            if blocks_of(page.read_text(), "sh"):
+                with self.subTest(page=page.name):
+                    self.run_page(GUIDE + page.name, has_safir)
+                    self.make_files()
+        self.assertTrue(made <= set(self.folder.iterdir()))
+
+    def test_lor_data(self):
+        """The listing that makes LOR data makes what the program reads."""
+        self.make_files()
+        os.rename(self.path("y.h5"), self.path("template.h5"))
+        for block in blocks_of(self.page("docs/formats/lor-data.md"), "python"):
+            self.run_python(block)
+        if Path(self.path("y.h5")).exists():
+            self.good("backproject", "--scanner", "mine.yaml", "--data", "y.h5", "--grid", "12,12,4",
+                      "--voxel-mm", "2", "-o", "b.nii")
+
+    def test_matrix_market(self):
+        """The listing for Octave and MATLAB, by Octave where it is."""
+        block, = blocks_of(self.page(GUIDE + "matrix.md"), "octave")
+        if subprocess.run(["which", "octave"], capture_output=True, check=False).returncode != 0:
+            self.skipTest("there is no octave")
+        self.make_files()
+        self.good("matrix", "--scanner", "mine.yaml", "--grid", "4,4,2", "--voxel-mm", "2", "-o",
+                  "matrix.mtx")
+        self.run_words(["octave", "--no-gui", "--eval", block + "\nassert(nnz(A) == n(3));"], block)
 
     def test_example(self):
         """The listing is the example; the example's image shows the rods."""
@@ -135,8 +181,8 @@ class Documents(ProgramTest):
 
     def test_commands_in_sentences(self):
         known = {}
-        for page in sorted(Path(self.source_root).glob("docs/*.md")) + [self.source_root /
-                                                                        "README.md"]:
+        for page in [*sorted(Path(self.source_root).glob("docs/**/*.md")),
+                     self.source_root / "README.md"]:
             for span in re.findall(r"(?<!`)`loraster ([a-z][^`]*)`", page.read_text()):
                 self.check_command(page.name, span, known)
         self.assertGreater(len(known), 10)

@@ -160,7 +160,7 @@ class Factors(FactorsTest):
 
 
 class Joseph(FactorsTest):
-    """The figures of docs/method.md, section 4."""
+    """The figures of docs/method/common.md, "Against Joseph's method"."""
     POINTS = ("0,0,0", "40,20,10", "-30,-60,5", "10,70,-8", "-55,0,3", "25,-35,-11")
     NUM_LORS = 40000
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Images, projection data and matrices in the formats of STIR, CASToR, ITK and NumPy, written by
-the program and decoded here from docs/formats.md alone."""
+the program and decoded here from docs/formats alone."""
 import importlib.util
 import sys
 import unittest
@@ -342,7 +342,7 @@ class Projections(ProgramTest):
 
 
 class StirMatrix(ProgramTest):
-    """NAME.hpm and NAME.pm, decoded here from docs/formats.md alone."""
+    """NAME.hpm and NAME.pm, decoded here from docs/formats/matrix.md alone."""
 
     def setUp(self):
         super().setUp()

@@ -171,7 +171,7 @@ class Project(ProgramTest):
             self.assertIn("fewer rays" if done.returncode == 2 else "OpenGL", done.stderr)
 
     def keys_of_notes(self, work):
-        """As docs/formats.md has them, of the backends that run here."""
+        """As docs/formats/sessions.md has them, of the backends that run here."""
         version = self.good("--version").stdout.split()[-1]
         ring = self.json("scanner", "show", self.scanner)
         keys = []

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""docs/method.md is enough to compute elements: what `matrix` writes, by either backend, against
+"""docs/method is enough to compute elements: what `matrix` writes, by either backend, against
 the outsider's ray tracer of method.py."""
 import json
 import math

@@ -89,7 +89,7 @@ CASES = {
     "list mode as data": (f"{RECON} --data e.petsird", 3, ["e.petsird", "--events"]),
     "CASToR's list mode as data": (f"{RECON} --data e.Cdh", 3, ["e.Cdh", "--events"]),
     "an array as data": (f"backproject {ON} {AT} --data cube.npy -o o.nii", 3,
-                         ["cube.npy", "NumPy", "docs/formats.md"]),
+                         ["cube.npy", "NumPy", "docs/formats/lor-data.md"]),
     "an image as data": (f"{RECON} --data x.nii", 3, ["x.nii", "looks like an image", "--image"]),
     "a matrix as data": (f"{RECON} --data m.h5", 3, ["m.h5", "system matrix"]),
     "data as list mode": (f"{RECON} --events y.h5", 3, ["y.h5", "--data"]),

@@ -77,7 +77,6 @@ NEXT(GETPROGRAMIV)
 NEXT(USEPROGRAM)
 NEXT(DISPATCHCOMPUTE)
 NEXT(DRAWARRAYSINSTANCED)
-NEXT(DRAWELEMENTSINSTANCED)
 NEXT(GETSTRINGI)
 
 static GLuint GLAPIENTRY create_shader(GLenum kind)
@@ -183,13 +182,6 @@ static void GLAPIENTRY draw_arrays(GLenum mode, GLint first, GLsizei count, GLsi
     next_DRAWARRAYSINSTANCED(mode, first, count, instances);
 }
 
-static void GLAPIENTRY draw_elements(GLenum mode, GLsizei count, GLenum type, const void *indices,
-                                     GLsizei instances)
-{
-    note_use();
-    next_DRAWELEMENTSINSTANCED(mode, count, type, indices, instances);
-}
-
 /* The list's first extension gives way to the one that is claimed. */
 static const GLubyte *GLAPIENTRY get_string(GLenum what, GLuint index)
 {
@@ -220,7 +212,6 @@ static function replaced(const char *name, function found)
     TAKE("glUseProgram", next_USEPROGRAM, use_program)
     TAKE("glDispatchCompute", next_DISPATCHCOMPUTE, dispatch)
     TAKE("glDrawArraysInstanced", next_DRAWARRAYSINSTANCED, draw_arrays)
-    TAKE("glDrawElementsInstanced", next_DRAWELEMENTSINSTANCED, draw_elements)
     TAKE("glGetStringi", next_GETSTRINGI, get_string)
     return strcmp(name, "glMaxShaderCompilerThreadsKHR") == 0 && slowness() > 0
                ? (function)max_threads

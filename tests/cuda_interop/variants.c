@@ -10,15 +10,15 @@ static struct lr_direct_backend_params made;
 static int times_made;
 
 lr_status __wrap_lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
-                                               const struct lr_direct_runner *runner,
+                                               const struct lr_direct_functions *functions,
                                                struct lr_direct_backend *backend);
 
 lr_status __wrap_lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
-                                               const struct lr_direct_runner *runner,
+                                               const struct lr_direct_functions *functions,
                                                struct lr_direct_backend *backend)
 {
     (void)backend;
-    assert_string_equal(runner->name, "cuda");
+    assert_string_equal(functions->name, "cuda");
     made = *params;
     times_made++;
     return LR_OK;

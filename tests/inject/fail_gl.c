@@ -89,8 +89,6 @@ static function find_next(const char *name)
     CALL(DetachShader, (GLuint a, GLuint b), (a, b))                                               \
     CALL(DispatchCompute, (GLuint a, GLuint b, GLuint c), (a, b, c))                               \
     CALL(DrawArraysInstanced, (GLenum a, GLint b, GLsizei c, GLsizei d), (a, b, c, d))             \
-    CALL(DrawElementsInstanced, (GLenum a, GLsizei b, GLenum c, const void *d, GLsizei e),         \
-         (a, b, c, d, e))                                                                          \
     VALUE(GLsync, FenceSync, NULL, (GLenum a, GLbitfield b), (a, b))                               \
     CALL(GetInteger64v, (GLenum a, GLint64 * b), (a, b))                                           \
     CALL(GetIntegeri_v, (GLenum a, GLuint b, GLint * c), (a, b, c))                                \

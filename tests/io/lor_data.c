@@ -127,7 +127,7 @@ static void test_same_bytes(void **state)
     }
 }
 
-/* The layout that docs/formats.md promises, seen by HDF5 alone. */
+/* The layout that docs/formats/lor-data.md promises, seen by HDF5 alone. */
 static void test_layout(void **state)
 {
     const struct setup *s = *state;

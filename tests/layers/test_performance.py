@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of docs/performance.md can be taken again: each names a commit of the history and a
-command that the program accepts, or says that one of them is not known.
+"""Figures of docs/performance.md and docs/notes can be taken again: each names a commit of the
+history and a command that the program accepts, or says that one of them is not known.
 
 usage: test_performance.py PROGRAM SOURCE_ROOT TOPIC
 
@@ -18,7 +18,9 @@ from pathlib import Path
 TOPIC = sys.argv.pop()
 ROOT = Path(sys.argv.pop()).resolve()
 PROGRAM = sys.argv.pop()
-PAGE = (ROOT / "docs" / "performance.md").read_text()
+PAGES = {path.relative_to(ROOT): path.read_text()
+         for path in [ROOT / "docs" / "performance.md", *sorted(ROOT.glob("docs/notes/*.md"))]}
+PAGE = "\n".join(PAGES.values())
 
 # Seven to forty digits of a hexadecimal number, letters among them.
 COMMIT = re.compile(r"\b(?=[0-9a-f]*[a-f])[0-9a-f]{7,40}\b")
@@ -33,15 +35,16 @@ PLACEHOLDER = re.compile(r"[A-Z][A-Z0-9]*(?:\.\.\.)?$")
 
 
 def sections():
-    """(title, text with that of the sections it stands in, own text)."""
-    parents = []
-    for part in re.split(r"^(?=#+ )", PAGE, flags=re.M)[1:]:
-        head, own = part.split("\n", 1)
-        level = len(head) - len(head.lstrip("#"))
-        parents = [(n, text) for n, text in parents if n < level]
-        above = "".join(text for n, text in parents if n > 1)
-        parents.append((level, own))
-        yield head.lstrip("# "), above + own, QUOTED.sub("", own)
+    """(page and title, text with that of the sections it stands in, own text)."""
+    for name, page in PAGES.items():
+        parents = []
+        for part in re.split(r"^(?=#+ )", page, flags=re.M)[1:]:
+            head, own = part.split("\n", 1)
+            level = len(head) - len(head.lstrip("#"))
+            parents = [(n, text) for n, text in parents if n < level]
+            above = "".join(text for n, text in parents if n > 1)
+            parents.append((level, own))
+            yield f"{name}, {head.lstrip('# ')}", above + own, QUOTED.sub("", own)
 
 
 def git(*arguments):
@@ -69,11 +72,15 @@ def run(*arguments):
 
 
 class Commits(unittest.TestCase):
+    @staticmethod
+    def page_of(name):
+        return next(page for page, text in PAGES.items() if name in text)
+
     def test_exist(self):
         known = history()
         for name in sorted(set(COMMIT.findall(PAGE))):
             self.assertTrue(any(commit.startswith(name) for commit in known),
-                            f"docs/performance.md names {name}, which is no commit of this history")
+                            f"{self.page_of(name)} names {name}, which is no commit of this history")
 
     def test_every_section(self):
         for title, text, own in sections():
@@ -134,6 +141,7 @@ class Commands(unittest.TestCase):
     def test_are_accepted(self):
         commands = COMMAND.findall(PAGE)
         self.assertGreater(len(commands), 8)
+        self.assertGreater(len(PAGES), 3)
         for command in commands:
             with self.subTest(command=command):
                 first = re.split(r" && | ; ", command)[0].split(" ... ")[0]

@@ -140,20 +140,17 @@ static void check_projections(const struct plain *plain, const struct lr_matrix 
 
 static void check_rows(const struct plain *plain, const struct lr_matrix *matrix)
 {
-    int64_t *lor = calloc((size_t)plain->num_lors, sizeof(*lor));
-    double *value = calloc((size_t)plain->num_lors, sizeof(*value));
-    assert_true(lor != NULL && value != NULL);
+    struct lr_owned_row copy = {0};
     for (int64_t row = 0; row < plain->num_rows; row++) {
         const int64_t begin = plain->begin[row], count = plain->begin[row + 1] - begin;
-        assert_int_equal(lr_matrix_row_count(matrix, row), count);
-        lr_matrix_row(matrix, row, lor, value);
+        assert_int_equal(lr_matrix_row(matrix, row, &copy), LR_OK);
+        assert_int_equal(copy.count, count);
         for (int64_t k = 0; k < count; k++) {
-            assert_int_equal(lor[k], plain->lor[begin + k]);
-            assert_true(value[k] == (float)plain->value[begin + k]);
+            assert_int_equal(copy.lor[k], plain->lor[begin + k]);
+            assert_true(copy.probability[k] == (float)plain->value[begin + k]);
         }
     }
-    free(lor);
-    free(value);
+    lr_owned_row_finish(&copy);
 }
 
 static void check_size(const int64_t size[2], int64_t mean)
@@ -231,9 +228,11 @@ static void test_long_row_and_tiny_values(void **state)
     const lr_row row = {0, count, lor, value};
     assert_int_equal(lr_matrix_append(&matrix, &row), LR_OK);
     assert_int_equal(lr_matrix_complete(&matrix), LR_OK);
-    assert_int_equal(lr_matrix_row_count(&matrix, 0), count / 2);
-    lr_matrix_row(&matrix, 0, lor, value);
-    assert_int_equal(lor[count / 2 - 1], count - 1);
+    struct lr_owned_row copy = {0};
+    assert_int_equal(lr_matrix_row(&matrix, 0, &copy), LR_OK);
+    assert_int_equal(copy.count, count / 2);
+    assert_int_equal(copy.lor[count / 2 - 1], count - 1);
+    lr_owned_row_finish(&copy);
     lr_matrix_finish(&matrix);
     free(lor);
     free(value);

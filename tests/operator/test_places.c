@@ -332,6 +332,56 @@ static void osem_is_the_references(void **state)
     }
 }
 
+/* Images alone have room at the place, or nothing has: the result stays, and what crosses shows where
+ * things are. */
+static void reconstruct_within(struct bench *bench, const lr_lor_data *data, int64_t bytes,
+                               struct watch *watch, float *image)
+{
+    lr_operator_params params = fixture_params(&bench->fixture, "compute", &bench->log.log);
+    params.mode = LR_MODE_EXACT;
+    params.max_memory_bytes = bytes;
+    lr_operator *op = fixture_operator(&params);
+    assert_int_equal(lr_operator_get_info(op)->max_memory_bytes, bytes);
+    watch->place = lr_operator_place(op);
+    const lr_osem_params osem = {.op = op,
+                                 .data = data,
+                                 .iterations = 3,
+                                 .subsets = 3,
+                                 .iteration = look,
+                                 .user = watch,
+                                 .log = &bench->log.log};
+    assert_int_equal(array_osem(&osem, image), LR_OK);
+    lr_operator_destroy(op);
+}
+
+static void osem_heeds_a_limit_of_memory(void **state)
+{
+    (void)state;
+    static float images[3][MOST_VOXELS];
+    struct bench *bench = &benches[1];
+    lr_lor_data *data = lr_lor_data_create(bench->fixture.lors, NULL);
+    for (int64_t n = 0; n < data->count; n++) {
+        data->values[n] = 1.0f + (float)(n % 5);
+    }
+    const int64_t image_bytes = bench->num_voxels * (int64_t)sizeof(float);
+    const int64_t value_bytes = data->count * (int64_t)sizeof(float);
+    assert_true(6 * image_bytes < 3 * value_bytes); /* else the second case holds values, too */
+    struct watch watches[3] = {{.is_there = true}, {.is_there = true}, {.is_there = false}};
+    reconstruct_within(bench, data, 6 * image_bytes + 3 * value_bytes, &watches[0], images[0]);
+    reconstruct_within(bench, data, 6 * image_bytes, &watches[1], images[1]);
+    reconstruct_within(bench, data, 5 * image_bytes, &watches[2], images[2]);
+    assert_true(watches[0].during.to_device == 0);
+    assert_true(watches[1].during.to_host >= 2 * value_bytes); /* of two iterations */
+    assert_true(watches[2].during.to_host >= 2 * (value_bytes + 3 * image_bytes));
+    compare_watches((const struct watch[2]){watches[0], watches[1]});
+    compare_watches((const struct watch[2]){watches[0], watches[2]});
+    for (int64_t v = 0; v < bench->num_voxels; v++) {
+        assert_true(fabsf(images[1][v] - images[0][v]) <= 1e-4f * images[0][v]);
+        assert_true(fabsf(images[2][v] - images[0][v]) <= 1e-4f * images[0][v]);
+    }
+    lr_lor_data_destroy(data);
+}
+
 /* --- refusals --- */
 
 static void wrong_numbers_are_refused(void **state)
@@ -417,6 +467,7 @@ int main(void)
         cmocka_unit_test(projections_are_the_hosts),
         cmocka_unit_test(a_texture_of_another_context_gets_it),
         cmocka_unit_test(osem_is_the_references),
+        cmocka_unit_test(osem_heeds_a_limit_of_memory),
         cmocka_unit_test(wrong_numbers_are_refused),
         cmocka_unit_test(an_update_that_overflows_is_refused),
         cmocka_unit_test(a_vector_outlives_its_operator),

@@ -2,7 +2,8 @@
  * Copyright The LORaster authors
  *
  * Attenuation as a factor per LOR against marching each line of its elements: within the bound of
- * docs/method.md, section 4, LOR by LOR, for a smooth map and for a box with sharp edges. */
+ * docs/method/common.md, "Bound on the factor", LOR by LOR, for a smooth map and for a box with
+ * sharp edges. */
 #include "fixtures.h"
 
 enum { MU_STEPS = 60 };

@@ -10,6 +10,7 @@
 #include "stage.h"
 
 #include "gl/pass.h"
+#include "model/scanner/arrangement.h"
 #include "model/scanner/coincidence.h"
 #include "render/columns/columns.h"
 
@@ -472,5 +473,15 @@ static inline void alone_read_fixed(struct alone *alone, const struct gl_buffer 
         stage_leave(ctx);                                                                          \
         return failed;                                                                             \
     }
+
+/* What a method of the `compute` backend is made of. */
+static inline struct lr_method_params alone_method(const struct alone *alone)
+{
+    return (struct lr_method_params){.ctx = alone->ctx,
+                                     .backend = &alone->params,
+                                     .may_hide = !alone->params.penetration &&
+                                                 lr_modules_may_hide(alone->params.scanner),
+                                     .max_window = 1 << 24};
+}
 
 #endif

@@ -21,9 +21,9 @@ static struct column_step forward_step(const struct lr_window *window)
     return (struct column_step){
         .which = exact ? LR_COLUMNS_FORWARD_EXACT : LR_COLUMNS_FORWARD,
         .groups = {window->most_across, alone_divide_up(along, columns->forward_group),
-                   exact ? window->stacks.num_pairs : (int)(window->end - window->begin)},
+                   exact ? window->stacks.num_pairs : (int)(window->part.end - window->part.begin)},
         .input = columns->packed,
-        .output = window->column};
+        .output = window->by_column};
 }
 
 /* The row of one voxel: the projection of an image of it. Exact passes leave it to
@@ -33,13 +33,13 @@ static void forward_voxel(struct alone *alone, const struct lr_window *window,
 {
     const struct column_step step = forward_step(window);
     const bool exact = alone->at->mode == LR_MODE_EXACT;
-    const int64_t bytes = window->column->size_bytes;
+    const int64_t bytes = window->by_column->size_bytes;
     float *image = test_alloc(alone->num_voxels, sizeof(*image));
     float *values = test_alloc(bytes, 1);
     image[voxel] = 1;
     put_image(alone, window->columns, image);
     run_step(alone, window, &step);
-    alone_check(alone, gl_buffer_read(window->column, 0, bytes, values) == LR_OK);
+    alone_check(alone, gl_buffer_read(window->by_column, 0, bytes, values) == LR_OK);
     for (int64_t k = 0; k < alone->num_values; k++) {
         const int64_t lor = alone->window.first_lor + k;
         if (places[k] >= 0 && (!exact || lr_lors_in_coincidence(alone->lors, lor))) {
@@ -86,7 +86,7 @@ static void back_points(struct alone *alone, const struct lr_window *window, boo
     const int points = columns->is_mirrored               ? 4 * columns->back_group
                        : alone->at->mode == LR_MODE_EXACT ? 2 * columns->back_group
                                                           : columns->back_group;
-    struct column_step step = {.which = back_program(window, ones), .output = window->column};
+    struct column_step step = {.which = back_program(window, ones), .output = window->by_column};
     const int rows = size[columns->across[1]];
     step.groups[0] = alone_divide_up(size[columns->across[0]], columns->back_columns);
     step.groups[1] = step.which == LR_COLUMNS_BACK_HALF_TURN ? (rows + 1) / 2 : rows;
@@ -105,14 +105,14 @@ static bool back_window(struct alone *alone, struct lr_window *window, const flo
 {
     open_window(alone, window, false);
     int64_t *places = window_places(alone, window);
-    float *column = test_alloc(window->column->size_bytes, 1);
+    float *column = test_alloc(window->by_column->size_bytes, 1);
     for (int64_t k = 0; values != NULL && k < alone->num_values; k++) {
         if (places[k] >= 0 && lr_lors_in_coincidence(alone->lors, alone->window.first_lor + k)) {
             column[places[k]] = values[k];
         }
     }
-    alone_check(alone,
-                gl_buffer_upload(window->column, 0, window->column->size_bytes, column) == LR_OK);
+    alone_check(alone, gl_buffer_upload(window->by_column, 0, window->by_column->size_bytes,
+                                        column) == LR_OK);
     const bool turned = window->stacks.has_half_turn;
     back_points(alone, window, values == NULL);
     lr_window_close(window);

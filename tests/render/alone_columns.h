@@ -9,8 +9,9 @@
 #include "alone.h"
 
 #include "common/bindings.h"
+#include "render/columns/programs.h"
+#include "render/columns/project.h"
 #include "render/columns/scene.h"
-#include "render/columns/window.h"
 #include "render/loop_limit.h"
 
 /* --- scanners --- */
@@ -129,12 +130,12 @@ static inline int64_t *window_places(const struct alone *alone, const struct lr_
     const bool exact = alone->at->mode == LR_MODE_EXACT;
     int64_t *places = test_alloc(alone->num_values, sizeof(*places)), first = 0, next = 0;
     memset(places, -1, (size_t)alone->num_values * sizeof(*places));
-    for (int64_t k = window->begin; k < window->end; k++) {
+    for (int64_t k = window->part.begin; k < window->part.end; k++) {
         const int64_t pair = window->list->pairs[k];
         const int32_t *modules = lors->pairs[pair];
         const int *crystals = alone->scanner->modules[modules[1]].crystals;
         const int num_b = crystals[0] * crystals[1];
-        if (!exact || k == window->begin ||
+        if (!exact || k == window->part.begin ||
             !lr_columns_same_stacks(columns, window->list->pairs[k - 1], pair)) {
             first = next;
             next += exact ? stack_pair_values(columns, modules)
@@ -222,8 +223,10 @@ static inline void take_image(struct alone *alone, const struct lr_columns *colu
 
 static inline struct lr_columns *make_columns(struct alone *alone)
 {
-    assert_true(lr_columns_serve(&alone->params));
-    struct lr_columns *columns = lr_columns_create(alone->ctx, &alone->params, 1 << 24);
+    struct lr_method_params params = alone_method(alone);
+    params.may_hide = false; /* a pass alone is compared with elements that nothing hides */
+    assert_true(lr_columns_method.serves(&params, LR_METHOD_PROJECTIONS));
+    struct lr_columns *columns = lr_columns_create(&params);
     alone_check(alone, columns != NULL);
     return columns;
 }
@@ -244,8 +247,9 @@ static inline void run_step(struct alone *alone, const struct lr_window *window,
     alone_check(alone, program != NULL);
     struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
     uniforms.first[2] = step->first_point;
-    uniforms.count[0] = window->stacks.pairs != NULL ? window->stacks.num_pairs
-                                                     : (int32_t)(window->end - window->begin);
+    uniforms.count[0] = window->stacks.pairs != NULL
+                            ? window->stacks.num_pairs
+                            : (int32_t)(window->part.end - window->part.begin);
     uniforms.count[1] = step->end_point;
     uniforms.count[2] = columns->shares;
     uniforms.count[3] = (int32_t)alone->num_voxels;

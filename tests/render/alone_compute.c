@@ -12,11 +12,13 @@ enum { NUM_VALUES = 16 };
 /* Sums of up to a dozen floats of one sign: each addition rounds by 6e-8. */
 static const double sum_tolerance = 1e-6;
 
-static void compute_open(struct lr_compute *compute, struct alone *alone)
+static struct lr_points *points_open(struct alone *alone)
 {
-    *compute = (struct lr_compute){.params = alone->params, .ctx = alone->ctx};
-    alone_check(alone, lr_compute_init(compute) == LR_OK);
-    alone_check(alone, lr_scene_set_window(&compute->scene, &alone->window) == LR_OK);
+    const struct lr_method_params params = alone_method(alone);
+    struct lr_points *points = lr_points_create(&params);
+    alone_check(alone, points != NULL);
+    alone_check(alone, lr_scene_set_window(&points->scene, &alone->window) == LR_OK);
+    return points;
 }
 
 /* What a batch's images are of: voxel_of[image]. */
@@ -26,15 +28,15 @@ struct images {
 };
 
 /* Plans all images of the voxels that `emission` has (NULL: all) as one batch, and uploads it. */
-static struct lr_batch plan_batch(struct alone *alone, struct lr_compute *compute,
+static struct lr_batch plan_batch(struct alone *alone, struct lr_points *points,
                                   const float *emission, struct images *images)
 {
     const struct lr_rows rows = alone_rows(alone);
     const struct lr_plan_work work = {.rows = &rows, .window = alone->window, .emission = emission};
     struct lr_plan_cursor cursor = {0};
     struct lr_batch batch, none;
-    assert_true(lr_plan_next(compute->plan, &work, &cursor, &batch));
-    alone_check(alone, lr_compute_upload(compute, &batch) == LR_OK);
+    assert_true(lr_plan_next(points->plan, &work, &cursor, &batch));
+    alone_check(alone, lr_points_upload(points, &batch) == LR_OK);
     *images = (struct images){test_alloc(batch.num_images, sizeof(int64_t)), batch.num_images};
     for (int r = 0; r < batch.num_rows; r++) {
         for (uint32_t k = batch.rows[r].first_image; k < batch.rows[r].end_image; k++) {
@@ -42,7 +44,7 @@ static struct lr_batch plan_batch(struct alone *alone, struct lr_compute *comput
         }
     }
     const struct lr_plan_cursor end = cursor;
-    assert_false(lr_plan_next(compute->plan, &work, &cursor, &none)); /* one batch holds all */
+    assert_false(lr_plan_next(points->plan, &work, &cursor, &none)); /* one batch holds all */
     assert_int_equal(end.row, cursor.row);
     return (struct lr_batch){.num_images = images->count,
                              .num_draws = batch.num_draws,
@@ -61,15 +63,15 @@ static struct gl_buffer *make_buffer(struct alone *alone, int64_t bytes, const v
 
 /* --- rows --- */
 
-static void check_rows(struct alone *alone, struct lr_compute *compute)
+static void check_rows(struct alone *alone, struct lr_points *points)
 {
     struct images images;
     struct alone_elements elements = alone_elements_open(alone);
-    const struct lr_batch batch = plan_batch(alone, compute, NULL, &images);
-    const struct lr_compute_output output = {
+    const struct lr_batch batch = plan_batch(alone, points, NULL, &images);
+    const struct lr_points_output output = {
         .buffer = elements.buffer, .num_lors = alone->num_values, .capacity = elements.capacity};
     double *found = test_alloc(alone->num_voxels * alone->num_values, sizeof(*found));
-    alone_check(alone, lr_compute_run(compute, LR_COMPUTE_ROWS, &batch, &output) == LR_OK);
+    alone_check(alone, lr_points_run(points, LR_POINTS_ROWS, &batch, &output) == LR_OK);
     alone_elements_add(alone, &elements, images.voxel_of, found);
     alone_compare(alone, "rows", found);
     gl_buffer_destroy(elements.buffer);
@@ -79,7 +81,7 @@ static void check_rows(struct alone *alone, struct lr_compute *compute)
 
 /* --- forward --- */
 
-static void forward_voxel(struct alone *alone, struct lr_compute *compute, int64_t voxel,
+static void forward_voxel(struct alone *alone, struct lr_points *points, int64_t voxel,
                           double *found)
 {
     struct images images;
@@ -88,9 +90,9 @@ static void forward_voxel(struct alone *alone, struct lr_compute *compute, int64
     float *values = test_alloc(count, sizeof(*values));
     emission[voxel] = 1;
     struct gl_buffer *buffer = make_buffer(alone, 8 * (count + 1), NULL);
-    const struct lr_batch batch = plan_batch(alone, compute, emission, &images);
-    const struct lr_compute_output output = {.buffer = buffer, .num_lors = count, .fixed_scale = 1};
-    alone_check(alone, lr_compute_run(compute, LR_COMPUTE_FORWARD, &batch, &output) == LR_OK);
+    const struct lr_batch batch = plan_batch(alone, points, emission, &images);
+    const struct lr_points_output output = {.buffer = buffer, .num_lors = count, .fixed_scale = 1};
+    alone_check(alone, lr_points_run(points, LR_POINTS_FORWARD, &batch, &output) == LR_OK);
     if (alone->at->deterministic) {
         alone_read_fixed(alone, buffer, count, found);
     } else {
@@ -105,11 +107,11 @@ static void forward_voxel(struct alone *alone, struct lr_compute *compute, int64
     free(emission);
 }
 
-static void check_forward(struct alone *alone, struct lr_compute *compute)
+static void check_forward(struct alone *alone, struct lr_points *points)
 {
     double *found = test_alloc(alone->num_voxels * alone->num_values, sizeof(*found));
     for (int64_t voxel = 0; voxel < alone->num_voxels; voxel++) {
-        forward_voxel(alone, compute, voxel, found + voxel * alone->num_values);
+        forward_voxel(alone, points, voxel, found + voxel * alone->num_values);
     }
     alone_compare(alone, alone->at->deterministic ? "forward in fixed point" : "forward", found);
     free(found);
@@ -120,15 +122,15 @@ static void check_forward(struct alone *alone, struct lr_compute *compute)
 /* The sums of the images, added up for their voxels here. */
 static void back_alone(struct alone *alone, void *device, const float *values, double *image)
 {
-    struct lr_compute *compute = device;
+    struct lr_points *points = device;
     struct images images;
     const struct lr_rows rows = alone_rows(alone);
     struct gl_buffer *buffer = make_buffer(alone, 4 * alone->num_values, values);
-    const struct lr_batch batch = plan_batch(alone, compute, NULL, &images);
-    const struct lr_compute_output output = {.buffer = buffer, .num_lors = alone->num_values};
+    const struct lr_batch batch = plan_batch(alone, points, NULL, &images);
+    const struct lr_points_output output = {.buffer = buffer, .num_lors = alone->num_values};
     float *sums = test_alloc(images.count, sizeof(*sums));
-    alone_check(alone, lr_compute_run(compute, LR_COMPUTE_BACK, &batch, &output) == LR_OK);
-    alone_check(alone, gl_buffer_read(compute->sums, 0, images.count * 4LL, sums) == LR_OK);
+    alone_check(alone, lr_points_run(points, LR_POINTS_BACK, &batch, &output) == LR_OK);
+    alone_check(alone, gl_buffer_read(points->sums, 0, images.count * 4LL, sums) == LR_OK);
     memset(image, 0, (size_t)alone->num_voxels * sizeof(*image));
     for (int k = 0; k < images.count; k++) {
         image[images.voxel_of[k]] += (double)sums[k] / lr_rows_per_row(&rows);
@@ -138,9 +140,9 @@ static void back_alone(struct alone *alone, void *device, const float *values, d
     free(images.voxel_of);
 }
 
-static void check_back(struct alone *alone, struct lr_compute *compute)
+static void check_back(struct alone *alone, struct lr_points *points)
 {
-    alone_check_back(alone, compute, back_alone, NUM_VALUES);
+    alone_check_back(alone, points, back_alone, NUM_VALUES);
 }
 
 /* --- cases --- */
@@ -191,17 +193,17 @@ enum {
     NUM_ABSORBED = sizeof(absorbed_cases) / sizeof(absorbed_cases[0])
 };
 
-typedef void check_compute(struct alone *alone, struct lr_compute *compute);
+typedef void check_compute(struct alone *alone, struct lr_points *points);
 
 static void check_case(struct gl_context *ctx, const struct alone_case *at, check_compute *check)
 {
     struct alone alone;
-    struct lr_compute compute;
+    struct lr_points *points;
     alone_open(&alone, ctx, at);
-    compute_open(&compute, &alone);
-    assert_true(compute.plan->hiding == (strcmp(at->scanner, "stacked") == 0));
-    check(&alone, &compute);
-    lr_compute_finish(&compute);
+    points = points_open(&alone);
+    assert_true(points->plan->hiding == (strcmp(at->scanner, "stacked") == 0));
+    check(&alone, points);
+    lr_points_destroy(points);
     alone_close(&alone);
 }
 
@@ -267,10 +269,10 @@ static void test_collect(void **context)
     const struct lr_plan_row rows[NUM_ROWS] = {
         {0, 1, 3, 1.0f}, {1, 7, 0, 0.5f}, {7, 7, 33, 2.0f}, {7, 20, 69, 0.125f}};
     struct alone alone;
-    struct lr_compute compute;
+    struct lr_points *points;
     float sums[NUM_SUMS], before[NUM_VOXELS], after[NUM_VOXELS];
     alone_open(&alone, *context, &at);
-    compute_open(&compute, &alone);
+    points = points_open(&alone);
     double want[NUM_VOXELS];
     for (int k = 0; k < NUM_SUMS; k++) {
         sums[k] = (float)random_between(&alone.state, 1, 2);
@@ -286,15 +288,15 @@ static void test_collect(void **context)
     }
     const struct lr_batch batch = {.rows = rows, .num_rows = NUM_ROWS};
     struct gl_buffer *voxels = make_buffer(&alone, sizeof(before), before);
-    alone_check(&alone, lr_compute_upload(&compute, &batch) == LR_OK);
-    alone_check(&alone, gl_buffer_upload(compute.sums, 0, sizeof(sums), sums) == LR_OK);
-    alone_check(&alone, lr_compute_collect(&compute, &batch, voxels) == LR_OK);
+    alone_check(&alone, lr_points_upload(points, &batch) == LR_OK);
+    alone_check(&alone, gl_buffer_upload(points->sums, 0, sizeof(sums), sums) == LR_OK);
+    alone_check(&alone, lr_points_collect(points, &batch, voxels) == LR_OK);
     alone_check(&alone, gl_buffer_read(voxels, 0, sizeof(after), after) == LR_OK);
     for (int k = 0; k < NUM_VOXELS; k++) {
         assert_close((double)after[k], want[k], sum_tolerance);
     }
     gl_buffer_destroy(voxels);
-    lr_compute_finish(&compute);
+    lr_points_destroy(points);
     alone_close(&alone);
 }
 

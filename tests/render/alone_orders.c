@@ -24,11 +24,11 @@ static void orders_open(struct orders *orders, struct gl_context *ctx, const str
     orders->window = begin_windows(&orders->alone, orders->columns, &orders->order);
     orders->window.most_turns = INT64_MAX;
     assert_true(lr_window_next(&orders->window));
-    assert_int_equal(orders->window.end, lr_window_list_length(&orders->window));
+    assert_int_equal(orders->window.part.end, orders->window.part.num_pairs);
     open_window(&orders->alone, &orders->window, true);
     orders->places = window_places(&orders->alone, &orders->window);
     orders->file = alone_random_values(&orders->alone);
-    orders->num_column = orders->window.column->size_bytes / (int64_t)sizeof(float);
+    orders->num_column = orders->window.by_column->size_bytes / (int64_t)sizeof(float);
 }
 
 static void orders_close(struct orders *orders)
@@ -49,15 +49,15 @@ static bool counts(const struct orders *orders, int64_t value)
             lr_lors_in_coincidence(alone->lors, alone->window.first_lor + value));
 }
 
-static void run_order(struct orders *orders, enum lr_columns_program which, bool to_file)
+static void run_order(struct orders *orders, enum lr_columns_program which, bool to_lor_order)
 {
     const struct lr_window *window = &orders->window;
     const int most = window->most_across * window->most_along;
     const struct column_step step = {.which = which,
                                      .groups = {alone_divide_up(most, 16 * LR_GROUP_SIZE), 1,
-                                                (int)(window->end - window->begin)},
-                                     .input = to_file ? window->column : window->file,
-                                     .output = to_file ? window->file : window->column};
+                                                (int)(window->part.end - window->part.begin)},
+                                     .input = to_lor_order ? window->by_column : window->by_lor,
+                                     .output = to_lor_order ? window->by_lor : window->by_column};
     run_step(&orders->alone, window, &step);
 }
 
@@ -66,13 +66,13 @@ static void check_column_order(struct orders *orders, enum lr_columns_program wh
 {
     struct alone *alone = &orders->alone;
     const struct lr_window *window = &orders->window;
-    const int64_t bytes = window->column->size_bytes;
+    const int64_t bytes = window->by_column->size_bytes;
     float *found = test_alloc(bytes, 1);
-    gl_buffer_clear(window->column, 0x40e00000); /* 7 */
+    gl_buffer_clear(window->by_column, 0x40e00000); /* 7 */
     alone_check(alone,
-                gl_buffer_upload(window->file, 0, alone->num_values * 4, orders->file) == LR_OK);
+                gl_buffer_upload(window->by_lor, 0, alone->num_values * 4, orders->file) == LR_OK);
     run_order(orders, which, false);
-    alone_check(alone, gl_buffer_read(window->column, 0, bytes, found) == LR_OK);
+    alone_check(alone, gl_buffer_read(window->by_column, 0, bytes, found) == LR_OK);
     for (int64_t k = 0; k < alone->num_values; k++) {
         if (orders->places[k] >= 0) {
             const float want = !counts(orders, k) ? 0.0f : value > 0.0f ? value : orders->file[k];
@@ -82,7 +82,7 @@ static void check_column_order(struct orders *orders, enum lr_columns_program wh
     free(found);
 }
 
-static void check_file_order(struct orders *orders, enum lr_columns_program which)
+static void check_lor_order(struct orders *orders, enum lr_columns_program which)
 {
     struct alone *alone = &orders->alone;
     const struct lr_window *window = &orders->window;
@@ -91,10 +91,10 @@ static void check_file_order(struct orders *orders, enum lr_columns_program whic
     for (int64_t k = 0; k < orders->num_column; k++) {
         column[k] = (float)random_between(&alone->state, 0, 2);
     }
-    alone_check(alone,
-                gl_buffer_upload(window->column, 0, window->column->size_bytes, column) == LR_OK);
+    alone_check(alone, gl_buffer_upload(window->by_column, 0, window->by_column->size_bytes,
+                                        column) == LR_OK);
     run_order(orders, which, true);
-    alone_check(alone, gl_buffer_read(window->file, 0, alone->num_values * 4, found) == LR_OK);
+    alone_check(alone, gl_buffer_read(window->by_lor, 0, alone->num_values * 4, found) == LR_OK);
     for (int64_t k = 0; k < alone->num_values; k++) {
         if (orders->places[k] >= 0) {
             assert_true(found[k] == (counts(orders, k) ? column[orders->places[k]] : 0.0f));
@@ -141,8 +141,8 @@ static void test_columns_order(void **context)
         struct orders orders;
         orders_open(&orders, *context, &cases[k]);
         check_places(&orders);
-        check_column_order(&orders, LR_COLUMNS_FROM_FILE, 0.0f);
-        check_file_order(&orders, LR_COLUMNS_TO_FILE);
+        check_column_order(&orders, LR_COLUMNS_FROM_LOR_ORDER, 0.0f);
+        check_lor_order(&orders, LR_COLUMNS_TO_LOR_ORDER);
         orders_close(&orders);
     }
 }
@@ -161,7 +161,7 @@ static void test_stack_order(void **context)
         check_places(&orders);
         check_column_order(&orders, LR_COLUMNS_TO_STACKS, 0.0f);
         check_column_order(&orders, LR_COLUMNS_ONES_TO_STACKS, 1.0f);
-        check_file_order(&orders, LR_COLUMNS_STACKS_TO_FILE);
+        check_lor_order(&orders, LR_COLUMNS_STACKS_TO_LOR_ORDER);
         masks += orders.columns->has_masks;
         stacks += orders.columns->stacks->most_modules > 1;
         orders_close(&orders);

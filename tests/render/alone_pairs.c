@@ -237,7 +237,8 @@ static void each_case(struct gl_context *ctx, check_pairs *check)
     for (int k = 0; k < NUM_CASES; k++) {
         struct alone alone;
         alone_open(&alone, ctx, &cases[k]);
-        struct lr_pairs *pairs = lr_pairs_create(ctx, &alone.params, 1 << 24);
+        const struct lr_method_params params = alone_method(&alone);
+        struct lr_pairs *pairs = lr_pairs_create(&params);
         alone_check(&alone, pairs != NULL);
         check(&alone, pairs);
         variants.masks += pairs->has_masks;

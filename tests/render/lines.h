@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Lines through a sample point, in double, straight from docs/method.md, section 3: what the tests
- * need to know of a line without asking any backend. */
+ * Lines through a sample point, in double, straight from docs/method/correspondence.md, "First
+ * hit": what the tests need to know of a line without asking any backend. */
 #ifndef LR_TESTS_RENDER_LINES_H
 #define LR_TESTS_RENDER_LINES_H
 

@@ -27,7 +27,7 @@ SPREAD = 4
 
 # Passes that compute no elements: pictures of the viewer, images that stay (tests/operator), and the
 # family direct, whose tests go through its backend voxel by voxel (tests/direct).
-OTHERS = re.compile(r"(view_|ui\.|vector_|image_order|direct_)")
+OTHERS = re.compile(r"(viewer/|vector/|columns/image_order|direct/)")
 
 # Shader: what is replaced, by what, and who must notice, as EXECUTABLE.TEST.
 MUTANTS = [
@@ -61,9 +61,9 @@ MUTANTS = [
      "0.499 * column_modules[module].cells.w", "alone_columns.test_back_exact"),
     ("columns/back_exact.comp", "all - 1 - first_column - c", "first_column + c",
      "alone_columns.test_back_exact"),
-    ("columns/order.comp", "to[column] = from[file]", "to[column] = from[column]",
+    ("columns/order.comp", "to[column] = from[by_lor]", "to[column] = from[column]",
      "alone_orders.test_columns_order"),
-    ("columns/order.comp", "to[file] = from[column]", "to[file] = from[file]",
+    ("columns/order.comp", "to[by_lor] = from[column]", "to[by_lor] = from[by_lor]",
      "alone_orders.test_columns_order"),
     ("columns/stack_order.comp", "module.counts.y - 1 - crystal", "crystal",
      "alone_orders.test_stack_order"),

@@ -53,6 +53,10 @@ static void test_repeats_are_added_in_the_order_they_came(void **state)
     assert_int_equal(elements.count, 2);
     assert_true(elements.list[0].lor == 2 && elements.list[0].value == 3.0);
     assert_true(elements.list[1].lor == 9 && elements.list[1].value == 0.0);
+    assert_int_equal(lr_elements_find(&elements, 0), 0);
+    assert_int_equal(lr_elements_find(&elements, 2), 0);
+    assert_int_equal(lr_elements_find(&elements, 3), 1);
+    assert_int_equal(lr_elements_find(&elements, 10), 2);
     lr_elements_finish(&elements);
 }
 
@@ -71,11 +75,34 @@ static void test_assign_scales_and_leaves_out_zeros(void **state)
     lr_elements_finish(&to);
 }
 
+static void test_owned_rows_grow_copy_and_deliver(void **state)
+{
+    (void)state;
+    struct lr_owned_row row = {0}, copy = {0};
+    for (int64_t k = 0; k < 1000; k++) {
+        assert_int_equal(lr_owned_row_reserve(&row, row.count + 1, NULL), LR_OK);
+        lr_owned_row_put(&row, 3 * k, 0.5 * (double)k);
+    }
+    const lr_row view = lr_owned_row_view(&row, 17);
+    assert_true(view.row == 17 && view.count == 1000);
+    assert_int_equal(lr_owned_row_copy(&copy, &view, NULL), LR_OK);
+    lr_owned_row_finish(&row);
+    assert_true(row.lor == NULL && row.probability == NULL && row.count == 0 && row.room == 0);
+    for (int64_t k = 0; k < 1000; k++) {
+        assert_true(copy.lor[k] == 3 * k && copy.probability[k] == 0.5 * (double)k);
+    }
+    const lr_row none = {0};
+    assert_int_equal(lr_owned_row_copy(&copy, &none, NULL), LR_OK);
+    assert_int_equal(copy.count, 0);
+    lr_owned_row_finish(&copy);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_merge_sorts_and_keeps_the_sum),
         cmocka_unit_test(test_repeats_are_added_in_the_order_they_came),
+        cmocka_unit_test(test_owned_rows_grow_copy_and_deliver),
         cmocka_unit_test(test_assign_scales_and_leaves_out_zeros),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -160,7 +160,7 @@ static void crystals_find_their_module(void **state)
     lr_scanner_destroy(scanner);
 }
 
-/* Inward normals by docs/method.md section 1, whatever the hand of u, v. */
+/* Inward normals by docs/method/common.md, "Frame and scanner", whatever the hand of u, v. */
 static void normals_point_inwards(void **state)
 {
     (void)state;

@@ -4,6 +4,7 @@
  * Selections of LORs against a plain table of flags: checked, counted, walked over, searched. */
 #include "scanners.h"
 
+#include "model/lors/pair_window.h"
 #include "model/lors/selection.h"
 
 struct world {
@@ -172,10 +173,54 @@ static void test_faults_are_named(void **unused)
     world_finish(&world);
 }
 
+/* Windows follow each other without a gap, none could take one pair more, and none is too large but
+ * those of a single pair. */
+static void check_windows(const lr_lors *lors, const int32_t *pairs, int64_t num_pairs,
+                          int64_t most)
+{
+    struct lr_pair_window window = lr_pair_window_begin(lors, pairs, num_pairs);
+    int64_t next = 0, values = 0;
+    while (lr_pair_window_next(&window, most)) {
+        int64_t sum = 0;
+        assert_true(window.begin == next && window.end > next && window.first_value == values);
+        for (int64_t k = window.begin; k < window.end; k++) {
+            const int64_t pair = pairs != NULL ? pairs[k] : k;
+            assert_int_equal(lr_pair_window_pair(&window, k), pair);
+            sum += lors->offsets[pair + 1] - lors->offsets[pair];
+        }
+        assert_int_equal(window.num_values, sum);
+        assert_true(sum <= most || window.end == window.begin + 1);
+        assert_true(window.end == window.num_pairs ||
+                    sum + lr_pair_window_size(&window, window.end) > most);
+        next = window.end;
+        values += sum;
+    }
+    assert_int_equal(next, pairs != NULL ? num_pairs : lors->num_pairs);
+    assert_true(window.begin == next && window.end == next && window.num_values == 0);
+}
+
+static void test_windows_cover_their_list(void **state)
+{
+    (void)state;
+    static const int32_t pairs[] = {0, 1, 4, 5, 6, 20};
+    struct world world;
+    world_init(&world);
+    const int64_t one = lr_pair_size(world.lors, 0);
+    const int64_t most[] = {1, one - 1, one, 2 * one, 3 * one + 1, 100 * one};
+    for (int k = 0; k < 6; k++) {
+        check_windows(world.lors, NULL, 0, most[k]);
+        for (int count = 0; count <= 6; count++) {
+            check_windows(world.lors, pairs, count, most[k]);
+        }
+    }
+    world_finish(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_selection_is_its_flags),
+        cmocka_unit_test(test_windows_cover_their_list),
         cmocka_unit_test(test_faults_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

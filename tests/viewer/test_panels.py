@@ -191,7 +191,7 @@ class Curves(ViewTest):
         steps = [*READY, f"open image {image}", f"open data {counts}", "wait", "tool live",
                  "recon start 1 4", "wait", "frames 2"]
         for x in range(980, 1270, 4):
-            steps += [f"move {x} 340", "print curve"]
+            steps += [f"move {x} 380", "print curve"]
         pairs, _ = self.view(steps)
         told = dict(tuple(map(float, text.split(","))) for _, text in pairs if text != "none")
         self.assertEqual(sorted(told), [1.0, 2.0, 3.0, 4.0])
@@ -220,6 +220,39 @@ class Recon(ViewTest):
             self.assertLess(abs(found[samples] / wanted - 1.0), 1e-6, (samples, found))
         self.assertGreater(abs(found[1] / found[27] - 1.0), 1e-5, found)
         self.view([*READY, "recon start 1 3 -1"], code=3)
+
+    def test_ramla(self):
+        """Block RAMLA is the program's: the log-likelihood, and each voxel that the mouse finds."""
+        image = self.image("x.nii")
+        counts = self.expected_counts("y.hs", 2000)
+        likelihoods = []
+        for relaxation, fall in ((1, 0), (0.7, 0), (0.7, 0.4)):
+            steps = [*READY, f"open image {image}", f"open data {counts}", "wait",
+                     "set algorithm ramla", f"set relaxation {relaxation}", f"set fall {fall}",
+                     "recon start 2 3", "wait", "image live", "show scanner off", "show x on",
+                     "show y on", "camera -60 35 70", "print live.log_likelihood"]
+            for k in range(60 if fall else 0):
+                steps += [f"move {480 + 200 * (k * 0.618034 % 1.0):.0f} {300 + 3 * k}",
+                          "print hover.voxel", "print hover.value"]
+            pairs, _ = self.view(steps)
+            options = ["--fall", str(fall)] if fall else []
+            done = self.json("recon", "--scanner", self.scanner, "--data", counts, "--like", image,
+                             "--algorithm", "ramla", "--subsets", "2", "--iterations", "3",
+                             "--relaxation", str(relaxation), *options, "-o", self.path("r.nii"))
+            likelihoods.append(float(pairs[0][1]))
+            wanted = done["iterations"][-1]["log_likelihood"]
+            self.assertLess(abs(likelihoods[-1] / wanted - 1.0), 1e-6)
+            written, seen = read_nifti(self.path("r.nii")), set()
+            for (_, voxel), (_, value) in zip(pairs[1::2], pairs[2::2]):
+                if value != "nan":
+                    place = tuple(map(int, voxel.split(",")))
+                    self.assertLess(abs(float(value) - value_at(written, place)),
+                                    1e-5 * max(written[3]), place)
+                    seen.add(place)
+        self.assertGreater(len(seen), 10)
+        self.assertEqual(len({f"{one:.6g}" for one in likelihoods}), 3, likelihoods)
+        for words in ("relaxation 0", "relaxation -1", "fall -0.1", "fall x", "algorithm art"):
+            self.view([*READY, f"set {words}"], code=3)
 
 
 class Gaps(ViewTest):

@@ -632,12 +632,12 @@ class Direct(ViewTest):
 
 
 class Documents(ViewTest):
-    """docs/viewer.md has every step, value and key, and the gallery every script."""
+    """docs/guide/viewer-scripts.md has every step, value and key, and the gallery every script."""
     def read(self, *names):
         return "".join((self.source_root / name).read_text() for name in names)
 
     def test_steps_and_values(self):
-        text = self.read("docs/viewer.md")
+        text = self.read("docs/guide/viewer.md", "docs/guide/viewer-scripts.md")
         steps = re.findall(r'^    \{"(\w+)", "', self.read("src/viewer/script/command.c"), re.M)
         values = re.findall(r'\{"([\w.]+)", get_',
                             self.read("src/viewer/script/command_values.c", "src/viewer/script/command_state.c"))
@@ -648,10 +648,10 @@ class Documents(ViewTest):
             self.assertIn(f"`{name}`", text, f"value {name}")
 
     def test_gallery(self):
-        text = self.read("docs/gallery.md")
+        text = self.read("docs/guide/gallery.md")
         for script in (self.source_root / "tools/gallery").glob("view-*.txt"):
-            self.assertIn(f"(../tools/gallery/{script.name})", text)
-            self.assertIn(f"(pictures/{script.stem}.png)", text)
+            self.assertIn(f"(../../tools/gallery/{script.name})", text)
+            self.assertIn(f"(../pictures/{script.stem}.png)", text)
 
 
 class Large(ViewTest):

@@ -3,7 +3,7 @@
 # Figures 5, 7, 8 and 9 of the GPU-cluster paper, rasterised: the LOR image of two modules of 32 x 32
 # crystals, a volume reconstructed by ML-EM in the haze of its density, three voxels' correspondence
 # images, and lines' weights without and with absorption.
-# docs/reproduce-cluster.md says what the pictures mean. What is in the output folder already is not computed again.
+# docs/reproduce/cluster.md says what the pictures mean. What is in the output folder already is not computed again.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # The experiment of the first DIRECT paper (lr/direct.h): a 35 cm cylinder with six 10 mm spheres in the LaBr3 scanner, simulated, put into histo-images
 # and reconstructed by RAMLA with the invariant and the three variant resolution models; projections of point sources; the paper's figures 5, 6, 7, 9 and 10.
-# docs/reproduce-direct.md says what the pictures mean. What is in the output folder already is not computed again.
+# docs/reproduce/direct.md says what the pictures mean. What is in the output folder already is not computed again.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 

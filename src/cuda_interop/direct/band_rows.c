@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { K = LR_CUDA_OCTET, I = LR_CUDA_BAND_ROWS };
+enum { OCTET = LR_CUDA_OCTET, ROWS = LR_CUDA_BAND_ROWS };
 
 /* --- the kernel's rows --- */
 
@@ -44,8 +44,8 @@ static void find_octets(struct lr_band_rows *rows)
     for (int64_t k = 0; k < count; k++) {
         struct lr_band_span *span = &rows->spans[k];
         if (!lr_band_is_empty(span)) {
-            span->octets[0] = lr_floor_div(span->first, K);
-            span->octets[1] = lr_floor_div(span->last + K - 1, K);
+            span->octets[0] = lr_floor_div(span->first, OCTET);
+            span->octets[1] = lr_floor_div(span->last + OCTET - 1, OCTET);
         }
     }
 }
@@ -116,7 +116,7 @@ void lr_band_rows_finish(struct lr_band_rows *rows)
 /* Lists of steps, one for each row offset that a warp's first row may have. */
 int lr_band_count_lists(const struct lr_band_rows *rows)
 {
-    return rows->count[0] + I - 1;
+    return rows->count[0] + ROWS - 1;
 }
 
 /* Row i's span where the first row has row offset d; NULL: it has none. */
@@ -137,7 +137,7 @@ bool lr_band_has_half(const struct lr_band_rows *rows, int d, int i,
 
 static bool is_needed(const struct lr_band_rows *rows, int d, const struct lr_band_half *half)
 {
-    for (int i = 0; i < I; i++) {
+    for (int i = 0; i < ROWS; i++) {
         if (lr_band_has_half(rows, d, i, half)) {
             return true;
         }
@@ -150,8 +150,8 @@ void lr_band_range(const struct lr_band_rows *rows, int d, int range[2])
 {
     range[0] = INT32_MAX;
     range[1] = INT32_MIN;
-    for (int k = 0; k < I * rows->count[1]; k++) {
-        const struct lr_band_span *span = lr_band_span_of(rows, d, k % I, k / I);
+    for (int k = 0; k < ROWS * rows->count[1]; k++) {
+        const struct lr_band_span *span = lr_band_span_of(rows, d, k % ROWS, k / ROWS);
         if (span != NULL) {
             range[0] = span->octets[0] < range[0] ? span->octets[0] : range[0];
             range[1] = span->octets[1] > range[1] ? span->octets[1] : range[1];
@@ -177,11 +177,11 @@ static int count_common(const struct lr_band_span *a, const struct lr_band_span 
 
 int lr_band_count_halves(const struct lr_band_rows *rows, int d)
 {
-    _Static_assert((int)I == 2, "what two rows have");
+    _Static_assert((int)ROWS == 2, "what two rows have");
     int count = 0;
     for (int slice = 0; slice < rows->count[1]; slice++) {
-        const struct lr_band_span *both[I] = {lr_band_span_of(rows, d, 0, slice),
-                                              lr_band_span_of(rows, d, 1, slice)};
+        const struct lr_band_span *both[ROWS] = {lr_band_span_of(rows, d, 0, slice),
+                                                 lr_band_span_of(rows, d, 1, slice)};
         count += count_octets(both[0]) + count_octets(both[1]) - count_common(both[0], both[1]);
     }
     return count;
@@ -235,10 +235,10 @@ void lr_band_grid_row(const struct lr_lattice *lattice, const int32_t size[2], i
         clip(row * lattice->across[k], lattice->next[k], size[k], range);
     }
     const bool is_empty = range[0] > range[1];
-    found[0] = is_empty ? 0 : lr_floor_div(range[0], K);
-    found[1] = is_empty ? 0 : lr_floor_div(range[1], K) + 1;
-    found[2] = is_empty ? 0 : range[0] - K * found[0];
-    found[3] = is_empty ? 0 : range[1] + 1 - K * found[0];
+    found[0] = is_empty ? 0 : lr_floor_div(range[0], OCTET);
+    found[1] = is_empty ? 0 : lr_floor_div(range[1], OCTET) + 1;
+    found[2] = is_empty ? 0 : range[0] - OCTET * found[0];
+    found[3] = is_empty ? 0 : range[1] + 1 - OCTET * found[0];
 }
 
 int64_t lr_band_count_octets(const struct lr_lattice *lattice, const int32_t size[2])

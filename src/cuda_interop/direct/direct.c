@@ -460,7 +460,7 @@ static void *create(struct lr_direct_compute *compute)
 lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params,
                                 struct lr_direct_backend *backend)
 {
-    static const struct lr_direct_runner runner = {
+    static const struct lr_direct_functions functions = {
         .name = "cuda",
         .margins = lr_cuda_column_margins,
         .create = create,
@@ -488,5 +488,5 @@ lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params,
                         "textures: keep images in buffers, take threads, instructions, "
                         "shared-memory or texture-cache, or name no variant");
     }
-    return lr_direct_compute_create_with(&chosen, &runner, backend);
+    return lr_direct_compute_create_with(&chosen, &functions, backend);
 }

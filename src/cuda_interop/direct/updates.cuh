@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The updates of the family `direct` (docs/method.md, section 10) for one thread each, which has the
- * four voxels of a texel. Written for the device, and for the processor too, as
+ * The updates of the family `direct` (docs/method/direct.md, "Updates") for one thread each, which
+ * has the four voxels of a texel. Written for the device, and for the processor too, as
  * direct_kernels.cuh; how a texel of an lr_cuda_image is reached comes as a type with
  *   static float4 load(image, q, x, y), static void store(image, q, x, y, texel) */
 #ifndef LR_CUDA_DIRECT_UPDATES_CUH

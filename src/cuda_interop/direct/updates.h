@@ -9,7 +9,7 @@
 #include "cuda_interop/direct/passes.h"
 #include "render/direct/direct.h"
 
-/* As lr_direct_runner.discrepancy and .change have it. */
+/* As lr_direct_functions.discrepancy and .change have it. */
 lr_status lr_cuda_find_discrepancy(const struct lr_direct_compute *compute, int what,
                                    const struct lr_direct_view_data *data,
                                    const struct lr_direct_image *histo);

@@ -8,12 +8,12 @@
  * of arrival at the first crystal less that at the second: positive nearer to the second. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/events/castor_header.h"
 #include "io/events/event_stream.h"
 #include "io/files/light.h"
 #include "io/files/regular_file.h"
 #include "io/scanners/castor_order.h"
-#include "io/scanners/castor_table.h"
 
 #include <errno.h>
 #include <math.h>
@@ -248,18 +248,16 @@ static lr_status fill_info(const struct reader *reader, lr_events_info *info)
 /* The table beside the header that has the scanner's name; NULL, to be freed. */
 static char *find_table(const struct reader *reader)
 {
-    const char *path = reader->source->path, *slash = strrchr(path, '/');
-    const int lead = slash != NULL ? (int)(slash - path) + 1 : 0;
-    const size_t bytes = (size_t)lead + strlen(reader->header.scanner) + sizeof(".lut");
-    const bool named =
-        reader->header.scanner[0] != '\0' && strchr(reader->header.scanner, '/') == NULL;
-    char *table = named ? lr_alloc((int64_t)bytes, 1, "a path", reader->log) : NULL;
-    if (table != NULL) {
-        snprintf(table, bytes, "%.*s%s.lut", lead, path, reader->header.scanner);
-        if (access(table, F_OK) != 0) {
-            free(table);
-            return NULL;
-        }
+    char name[sizeof(reader->header.scanner) + sizeof(".lut")];
+    const char *scanner = reader->header.scanner;
+    if (scanner[0] == '\0' || strchr(scanner, '/') != NULL) {
+        return NULL;
+    }
+    snprintf(name, sizeof(name), "%s.lut", scanner);
+    char *table = lr_path_beside(reader->source->path, name, reader->log);
+    if (table != NULL && access(table, F_OK) != 0) {
+        free(table);
+        return NULL;
     }
     return table;
 }

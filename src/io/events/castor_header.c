@@ -5,6 +5,7 @@
 #include "base/clean_text.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/files/c_locale.h"
 #include "io/files/keyed_text.h"
 
@@ -12,18 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool lr_castor_header_is(const char *start, size_t length)
+bool lr_castor_header_recognises(const struct lr_file_head *head)
 {
-    static const char key[] = "Data filename";
-    if (length == 0 || memchr(start, '\0', length) != NULL) {
-        return false;
-    }
-    for (size_t k = 0; k + sizeof(key) - 1 <= length; k++) {
-        if (memcmp(start + k, key, sizeof(key) - 1) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return strlen(head->bytes) == head->count && strstr(head->bytes, "Data filename") != NULL;
 }
 
 /* --- values --- */
@@ -157,18 +149,11 @@ static lr_status check_rest(const struct lr_keyed_text *text)
 static lr_status find_data(const struct lr_keyed_text *text, struct lr_castor_header *header)
 {
     const char *name = value_of(text, "data filename");
-    const char *slash = strrchr(text->path, '/');
     if (name[0] == '\0') {
         return lr_keyed_text_error(text, NULL, "names no data file ('Data filename')");
     }
-    const int lead = name[0] != '/' && slash != NULL ? (int)(slash - text->path) + 1 : 0;
-    const size_t bytes = (size_t)lead + strlen(name) + 1;
-    header->data_path = lr_alloc((int64_t)bytes, 1, "a path", text->log);
-    if (header->data_path == NULL) {
-        return LR_FAILED;
-    }
-    snprintf(header->data_path, bytes, "%.*s%s", lead, text->path, name);
-    return LR_OK;
+    header->data_path = lr_path_beside(text->path, name, text->log);
+    return header->data_path != NULL ? LR_OK : LR_FAILED;
 }
 
 static lr_status read_header(const struct lr_keyed_text *text, struct lr_castor_header *header)

@@ -5,8 +5,9 @@
 #ifndef LR_IO_CASTOR_HEADER_H
 #define LR_IO_CASTOR_HEADER_H
 
+#include "io/files/file_head.h"
+
 #include <lr/log.h>
-#include <stddef.h>
 
 enum lr_castor_mode { LR_CASTOR_LIST, LR_CASTOR_HISTOGRAM };
 
@@ -24,7 +25,7 @@ struct lr_castor_header {
 };
 
 /* Whether the first bytes of a file look like such a header. */
-bool lr_castor_header_is(const char *start, size_t length);
+bool lr_castor_header_recognises(const struct lr_file_head *head);
 
 /* errors: LR_BAD_INPUT, logged, for a file that is none, and for data that have no events as they
  * are understood here: normalization files, events of several lines, emission points. Finish it in

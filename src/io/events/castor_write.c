@@ -5,6 +5,7 @@
  * header is written last, for it holds the number of events. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/events/events_writers.h"
 #include "io/files/c_locale.h"
 #include "io/files/light.h"
@@ -115,10 +116,9 @@ static void put_header(const struct lr_castor_writer *writer, struct lr_output *
                        bool is_list)
 {
     const struct lr_c_locale locale = lr_c_locale_enter();
-    const char *slash = strrchr(writer->data_path, '/');
     const double own_s =
         1e-3 * (double)(writer->last_ms - writer->first_ms + (writer->any ? 1 : 0));
-    put_line(output, "Data filename", slash != NULL ? slash + 1 : writer->data_path);
+    put_line(output, "Data filename", lr_path_name(writer->data_path));
     put_number(output, "Number of events", (double)writer->count);
     put_line(output, "Data mode", is_list ? "list-mode" : "histogram");
     put_line(output, "Data type", "PET");

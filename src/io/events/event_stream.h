@@ -5,6 +5,8 @@
 #ifndef LR_IO_EVENT_STREAM_H
 #define LR_IO_EVENT_STREAM_H
 
+#include "io/files/file_head.h"
+
 #include <lr/events.h>
 
 enum { LR_EVENTS_AT_ONCE = 1024 };
@@ -39,8 +41,11 @@ static inline void lr_event_times_add(struct lr_event_times *times, uint64_t tim
     times->last_ms = time_ms > times->last_ms ? time_ms : times->last_ms;
 }
 
+/* By the first bytes, or else by the name. */
+lr_events_format lr_events_head_format(const struct lr_file_head *head);
+
 /* Whether the first bytes of a file are those of SAFIR list mode. */
-bool lr_safir_recognises(const char *start, size_t length);
+bool lr_safir_recognises(const struct lr_file_head *head);
 
 /* The readers, one per format: fill in the stream's info, then hand on the events and count them.
  * Each flushes the stream before it judges the file as a whole. */

@@ -2,10 +2,13 @@
  * Copyright The LORaster authors */
 #include <lr/events.h>
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/events/castor_header.h"
 #include "io/events/event_stream.h"
+#include "io/events/petsird.h"
 #include "io/files/file_kind.h"
 #include "io/files/missing_file.h"
 #include "io/lor_data/lor_sums.h"
@@ -19,53 +22,49 @@
 
 /* --- recognising --- */
 
-static bool ends_with(const char *text, const char *ending)
+static bool begins_as_petsird(const struct lr_file_head *head)
 {
-    const size_t length = strlen(text), tail = strlen(ending);
-    return length > tail && strcmp(text + length - tail, ending) == 0;
+    return lr_head_begins(head, "yardl", 5);
 }
 
-static bool begins_with(const char *start, size_t length, const char *signature, size_t bytes)
+bool lr_petsird_recognises(const struct lr_file_head *head)
 {
-    return length >= bytes && memcmp(start, signature, bytes) == 0;
+    return lr_path_ends(head->path, ".petsird") || begins_as_petsird(head);
 }
 
-/* Nothing of what is no regular file: opening a pipe would wait for its other end. */
-static size_t read_start(const char *path, char *start, size_t room)
+/* By its first bytes, or else by its name. */
+static const struct {
+    lr_events_format format;
+    bool (*recognises)(const struct lr_file_head *head); /* NULL: files of any bytes */
+    const char *ending;
+} formats[] = {
+    {LR_EVENTS_SAFIR, lr_safir_recognises, ".safir"},
+    {LR_EVENTS_PETSIRD, begins_as_petsird, ".petsird"},
+    {LR_EVENTS_CASTOR, lr_castor_header_recognises, ".Cdh"},
+    {LR_EVENTS_SIEMENS, NULL, ".l"},
+};
+enum { NUM_FORMATS = sizeof(formats) / sizeof(formats[0]) };
+
+lr_events_format lr_events_head_format(const struct lr_file_head *head)
 {
-    struct stat facts;
-    FILE *file = stat(path, &facts) == 0 && S_ISREG(facts.st_mode) ? fopen(path, "rb") : NULL;
-    const size_t length = file != NULL ? fread(start, 1, room, file) : 0;
-    if (file != NULL) {
-        fclose(file);
+    for (int k = 0; k < NUM_FORMATS; k++) {
+        if (formats[k].recognises != NULL && formats[k].recognises(head)) {
+            return formats[k].format;
+        }
     }
-    return length;
+    for (int k = 0; k < NUM_FORMATS; k++) {
+        if (lr_path_ends(head->path, formats[k].ending)) {
+            return formats[k].format;
+        }
+    }
+    return LR_EVENTS_UNKNOWN;
 }
 
 lr_events_format lr_events_recognise(const char *path)
 {
-    char start[4096] = "";
-    const size_t length = read_start(path, start, sizeof(start) - 1);
-    if (lr_safir_recognises(start, length)) {
-        return LR_EVENTS_SAFIR;
-    }
-    if (begins_with(start, length, "yardl", 5)) {
-        return LR_EVENTS_PETSIRD;
-    }
-    if (lr_castor_header_is(start, length)) {
-        return LR_EVENTS_CASTOR;
-    }
-    if (ends_with(path, ".l")) {
-        return LR_EVENTS_SIEMENS;
-    }
-    if (ends_with(path, ".safir")) {
-        return LR_EVENTS_SAFIR;
-    }
-    if (ends_with(path, ".petsird")) {
-        return LR_EVENTS_PETSIRD;
-    }
-    return ends_with(path, ".Cdh") || ends_with(path, ".cdh") ? LR_EVENTS_CASTOR
-                                                              : LR_EVENTS_UNKNOWN;
+    struct lr_file_head head;
+    lr_file_head_read(path, &head);
+    return lr_events_head_format(&head);
 }
 
 const char *lr_events_format_name(lr_events_format format)
@@ -77,21 +76,21 @@ const char *lr_events_format_name(lr_events_format format)
 
 static lr_status refuse_unknown(const lr_events_source *source)
 {
-    char start[8] = "";
-    const size_t length = read_start(source->path, start, sizeof(start));
+    struct lr_file_head head;
+    lr_file_head_read(source->path, &head);
     if (access(source->path, R_OK) != 0) {
         char text[LR_OPEN_FAILURE];
         return lr_error(source->log, LR_BAD_INPUT, "%s: cannot be opened: %s", source->path,
                         lr_open_failure(source->path, errno, text));
     }
-    if (begins_with(start, length, "\x89HDF\r\n\x1a\n", 8)) {
+    if (lr_head_is_hdf5(&head)) {
         return lr_error(
             source->log, LR_BAD_INPUT,
             "%s: is HDF5: PETSIRD is read in its binary encoding, to which PETSIRD's "
             "own tools convert it; LOR data in HDF5 are no events: give them with --data",
             source->path);
     }
-    if (ends_with(source->path, ".Cdf") || ends_with(source->path, ".cdf")) {
+    if (lr_path_ends(source->path, ".Cdf")) {
         return lr_error(source->log, LR_BAD_INPUT,
                         "%s: are CASToR data: give their header, the .Cdh", source->path);
     }
@@ -100,7 +99,7 @@ static lr_status refuse_unknown(const lr_events_source *source)
         return lr_error(source->log, LR_BAD_INPUT, "%s: is %s: give a file", source->path,
                         S_ISDIR(facts.st_mode) ? "a folder" : "no regular file");
     }
-    if (begins_with(start, length, "\x1f\x8b", 2)) {
+    if (lr_head_begins(&head, "\x1f\x8b", 2)) {
         return lr_error(source->log, LR_BAD_INPUT,
                         "%s: is compressed: unpack it with gunzip and give what comes of it",
                         source->path);
@@ -201,15 +200,8 @@ static lr_status append(void *user, const lr_event *events, int64_t count)
 {
     struct growing_list *growing = user;
     lr_event_list *list = growing->list;
-    if (list->count + count > growing->room) {
-        const int64_t room = growing->room + growing->room / 2 + count;
-        void *all = lr_resize(list->events, room, sizeof(*list->events), "events", growing->log);
-        if (all == NULL) {
-            return LR_FAILED;
-        }
-        list->events = all;
-        growing->room = room;
-    }
+    LR_TRY(lr_grow(&list->events, &growing->room, list->count + count,
+                   &(struct lr_items){sizeof(*list->events), "events", growing->log}));
     memcpy(list->events + list->count, events, (size_t)count * sizeof(*events));
     list->count += count;
     return LR_OK;

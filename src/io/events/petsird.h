@@ -9,6 +9,7 @@
 #define LR_IO_PETSIRD_H
 
 #include "base/log.h"
+#include "io/files/file_head.h"
 #include "io/files/yardl.h"
 
 #include <lr/crystals.h>
@@ -132,6 +133,9 @@ bool lr_petsird_has_kinds(const struct lr_petsird *petsird);
  * errors: LR_FAILED without memory; finish the info in any case. */
 lr_status lr_petsird_fill_kinds(const struct lr_petsird *petsird, const int32_t *numbers, int count,
                                 lr_events_info *info);
+
+/* Whether a file is PETSIRD by its name or its first bytes. */
+bool lr_petsird_recognises(const struct lr_file_head *head);
 
 /* Reads the scanner of a file. errors: NULL, logged. */
 lr_scanner *lr_petsird_scanner_read(const char *path, const lr_log *log);

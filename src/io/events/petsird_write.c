@@ -4,6 +4,7 @@
  * PETSIRD files as events come: a time block for each millisecond that has any. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/events/events_writers.h"
 #include "io/events/petsird_layout.h"
 #include "io/files/keyed_text.h"
@@ -246,12 +247,6 @@ void lr_petsird_writer_abandon(struct lr_petsird_writer *writer)
 }
 
 /* --- a scanner alone --- */
-
-bool lr_petsird_recognises(const struct lr_file_head *head)
-{
-    return lr_path_ends_with(head->path, ".petsird") ||
-           (head->count >= 5 && memcmp(head->bytes, "yardl", 5) == 0);
-}
 
 lr_status lr_petsird_scanner_write(const char *path, const lr_scanner *scanner, const lr_log *log)
 {

@@ -7,6 +7,7 @@
  * bits 0 to 47. Sources: STIR's CListRecordSAFIR.h and SAFIRCListmodeInputFileFormat.h. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/events/event_stream.h"
 #include "io/files/c_locale.h"
 #include "io/files/regular_file.h"
@@ -56,19 +57,8 @@ static bool is_map_name(const char *name)
     return length >= sizeof(end) - 1 && strcmp(name + length - (sizeof(end) - 1), end) == 0;
 }
 
-static char *join_path(const char *folder, size_t folder_length, const char *name,
-                       const lr_log *log)
-{
-    const size_t bytes = folder_length + strlen(name) + 1;
-    char *path = lr_alloc((int64_t)bytes, 1, "a path", log);
-    if (path != NULL) {
-        snprintf(path, bytes, "%.*s%s", (int)folder_length, folder, name);
-    }
-    return path;
-}
-
-/* Looks through an open folder for the one map. `lead`: what precedes its names, "data/". */
-static char *pick_map(DIR *folder, const char *path, size_t lead, const lr_log *log)
+/* Looks through an open folder, that of the path, for the one map. */
+static char *pick_map(DIR *folder, const char *path, const lr_log *log)
 {
     char *found = NULL;
     const struct dirent *item;
@@ -79,11 +69,11 @@ static char *pick_map(DIR *folder, const char *path, size_t lead, const lr_log *
         if (found != NULL) {
             lr_error(log, LR_BAD_INPUT,
                      "%s: more than one crystal map lies beside it, %s and %s: name the one to use",
-                     path, found + lead, item->d_name);
+                     path, lr_path_name(found), item->d_name);
             free(found);
             return NULL;
         }
-        found = join_path(path, lead, item->d_name, log);
+        found = lr_path_beside(path, item->d_name, log);
         if (found == NULL) {
             return NULL;
         }
@@ -98,9 +88,7 @@ static char *pick_map(DIR *folder, const char *path, size_t lead, const lr_log *
 /* To be freed; NULL, logged. */
 static char *find_map(const char *path, const lr_log *log)
 {
-    const char *slash = strrchr(path, '/');
-    const size_t lead = slash ? (size_t)(slash - path) + 1 : 0;
-    char *name = lead > 0 ? join_path(path, lead, "", log) : lr_copy_string(".", log);
+    char *name = lr_path_beside(path, "./", log);
     if (name == NULL) {
         return NULL;
     }
@@ -109,7 +97,7 @@ static char *find_map(const char *path, const lr_log *log)
     if (folder == NULL) {
         lr_error(log, LR_BAD_INPUT, "%s: cannot be opened: %s", path, strerror(errno));
     } else {
-        found = pick_map(folder, path, lead, log);
+        found = pick_map(folder, path, log);
         closedir(folder);
     }
     free(name);
@@ -180,10 +168,10 @@ static const struct signature *find_signature(const char *start, size_t length)
     return NULL;
 }
 
-bool lr_safir_recognises(const char *start, size_t length)
+bool lr_safir_recognises(const struct lr_file_head *head)
 {
-    const struct signature *found = find_signature(start, length);
-    return found != NULL && length > strlen(found->text);
+    const struct signature *found = find_signature(head->bytes, head->count);
+    return found != NULL && head->count > strlen(found->text);
 }
 
 static lr_status check_signature(struct reader *reader, FILE *file)

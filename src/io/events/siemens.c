@@ -5,7 +5,7 @@
  * bit 30 set for a prompt and clear for a delayed one, bits 0 to 29 the address
  * (plane * views + view) * bins + bin of an uncompressed sinogram. Bit 31 set and bits 30, 29
  * clear: a time mark, milliseconds in bits 0 to 28. How bins come from crystals is STIR's
- * numbering for sinograms without arc correction (docs/formats.md). */
+ * numbering for sinograms without arc correction (docs/formats/events.md). */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/events/event_stream.h"

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/files/interfile.h"
 #include "io/files/regular_file.h"
 
@@ -88,20 +89,9 @@ static lr_status read_named(const char *path, struct lr_siemens_header *header, 
 /* A search through the folder of the events. */
 struct search {
     const char *events, *name; /* path, and its last part */
-    char *folder;              /* with the slash; "" = here */
     char *found;
     const lr_log *log;
 };
-
-static char *join(const struct search *search, const char *name)
-{
-    const size_t bytes = strlen(search->folder) + strlen(name) + 1;
-    char *path = lr_alloc((int64_t)bytes, 1, "a path", search->log);
-    if (path != NULL) {
-        snprintf(path, bytes, "%s%s", search->folder, name);
-    }
-    return path;
-}
 
 /* Whether that file is a header and names the events. Others are passed over without a word. */
 static bool belongs(const struct search *search, const char *path)
@@ -130,7 +120,7 @@ static lr_status consider(struct search *search, const char *name)
     if (!is_header_name(name)) {
         return LR_OK;
     }
-    char *path = join(search, name);
+    char *path = lr_path_beside(search->events, name, search->log);
     if (path == NULL) {
         return LR_FAILED;
     }
@@ -152,10 +142,12 @@ static lr_status consider(struct search *search, const char *name)
 
 static lr_status search_folder(struct search *search)
 {
-    DIR *folder = opendir(*search->folder != '\0' ? search->folder : ".");
-    lr_status status = LR_OK;
+    char *path = lr_path_beside(search->events, "./", search->log);
+    DIR *folder = path != NULL ? opendir(path) : NULL;
+    lr_status status = path != NULL ? LR_OK : LR_FAILED;
+    free(path);
     if (folder == NULL) {
-        return LR_OK; /* a folder that may not be listed has no header that could be found */
+        return status; /* a folder that may not be listed has no header that could be found */
     }
     const struct dirent *item;
     while (status == LR_OK && (item = readdir(folder)) != NULL) {
@@ -170,7 +162,7 @@ static lr_status search_beside(struct search *search)
 {
     char own[MAX_NAME];
     snprintf(own, sizeof(own), "%s.hdr", search->name);
-    search->found = join(search, own);
+    search->found = lr_path_beside(search->events, own, search->log);
     if (search->found == NULL) {
         return LR_FAILED;
     }
@@ -184,18 +176,6 @@ static lr_status search_beside(struct search *search)
     return search_folder(search);
 }
 
-static lr_status find_beside(struct search *search)
-{
-    const char *slash = strrchr(search->events, '/');
-    search->name = slash != NULL ? slash + 1 : search->events;
-    search->folder = lr_copy_string(search->events, search->log);
-    if (search->folder == NULL) {
-        return LR_FAILED;
-    }
-    search->folder[search->name - search->events] = '\0';
-    return search_beside(search);
-}
-
 lr_status lr_siemens_header_read(const char *path, const char *events,
                                  struct lr_siemens_header *header, const lr_log *log)
 {
@@ -203,12 +183,11 @@ lr_status lr_siemens_header_read(const char *path, const char *events,
     if (path != NULL) {
         return read_named(path, header, log);
     }
-    struct search search = {.events = events, .log = log};
-    lr_status status = find_beside(&search);
+    struct search search = {.events = events, .name = lr_path_name(events), .log = log};
+    lr_status status = search_beside(&search);
     if (status == LR_OK && search.found != NULL) {
         status = read_named(search.found, header, log);
     }
-    free(search.folder);
     free(search.found);
     return status;
 }

@@ -2,44 +2,21 @@
  * Copyright The LORaster authors */
 #include "io/files/file_kind.h"
 
-#include "io/images/formats.h"
+#include "base/path.h"
+#include "io/events/event_stream.h"
 #include "io/scanners/scanner_formats.h"
 #include "io/sessions/session.h"
 
 #include <dirent.h>
-#include <lr/events.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static bool ends_in_any(const char *path, const char *const *endings)
-{
-    for (; *endings != NULL; endings++) {
-        if (lr_path_ends(path, *endings)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static bool begins(const struct lr_file_head *head, const void *start, size_t bytes)
-{
-    return head->count >= bytes && memcmp(head->bytes, start, bytes) == 0;
-}
-
-static bool is_image(const struct lr_file_head *head)
-{
-    static const char *const endings[] = {".nii", ".nii.gz", ".hv",  ".mhd",
-                                          ".mha", ".npy",    ".hdr", NULL};
-    return ends_in_any(head->path, endings) || begins(head, "ObjectType", 10) ||
-           begins(head, "NDims", 5) || begins(head, "\x93NUMPY", 6);
-}
 
 /* A header of Interfile that is no image's is one of projection data. */
 static bool is_data(const struct lr_file_head *head)
 {
     static const char *const endings[] = {".hs", ".h5", ".hdf5", NULL};
-    return ends_in_any(head->path, endings) || begins(head, "\x89HDF\r\n\x1a\n", 8) ||
+    return lr_path_ends_in(head->path, endings) || lr_head_is_hdf5(head) ||
            lr_stir_header_recognises(head);
 }
 
@@ -47,45 +24,47 @@ static bool is_data(const struct lr_file_head *head)
 static bool is_histo(const struct lr_file_head *head)
 {
     static const char name[] = "\0histo";
-    if (!begins(head, "\x89HDF\r\n\x1a\n", 8)) {
-        return false;
-    }
-    for (size_t at = 0; at + sizeof(name) <= head->count; at++) {
-        if (memcmp(head->bytes + at, name, sizeof(name)) == 0) {
-            return true;
-        }
-    }
-    return false;
+    return lr_head_is_hdf5(head) && lr_head_holds(head, name, sizeof(name));
 }
 
-static bool is_scanner(const struct lr_file_head *head)
+static bool is_session(const struct lr_file_head *head)
 {
-    static const char *const endings[] = {".yaml", ".yml", NULL};
-    return ends_in_any(head->path, endings) || lr_geom_recognises(head) ||
-           lr_hscan_recognises(head) || lr_stir_map_recognises(head);
+    return lr_view_session_recognises(head->bytes);
+}
+
+static bool is_petsird(const struct lr_file_head *head)
+{
+    return lr_events_head_format(head) == LR_EVENTS_PETSIRD;
+}
+
+static bool is_events(const struct lr_file_head *head)
+{
+    return lr_events_head_format(head) != LR_EVENTS_UNKNOWN;
 }
 
 enum lr_file_kind lr_file_kind_of(const char *path)
 {
+    /* The first that fits is meant. */
+    static const struct {
+        enum lr_file_kind kind;
+        bool (*is)(const struct lr_file_head *head);
+    } kinds[] = {
+        {LR_FILE_PETSIRD, is_petsird},
+        {LR_FILE_IMAGE, lr_image_recognises},
+        {LR_FILE_EVENTS, is_events},
+        {LR_FILE_SESSION, is_session},
+        {LR_FILE_HISTO, is_histo},
+        {LR_FILE_DATA, is_data},
+        {LR_FILE_SCANNER, lr_scanner_recognises},
+    };
     struct lr_file_head head;
     lr_file_head_read(path, &head);
-    const lr_events_format events = lr_events_recognise(path);
-    if (events == LR_EVENTS_PETSIRD) {
-        return LR_FILE_PETSIRD;
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+        if (kinds[k].is(&head)) {
+            return kinds[k].kind;
+        }
     }
-    if (is_image(&head)) {
-        return LR_FILE_IMAGE;
-    }
-    if (events != LR_EVENTS_UNKNOWN) {
-        return LR_FILE_EVENTS;
-    }
-    if (lr_view_session_recognises(head.bytes)) {
-        return LR_FILE_SESSION;
-    }
-    if (is_histo(&head)) {
-        return LR_FILE_HISTO;
-    }
-    return is_data(&head) ? LR_FILE_DATA : is_scanner(&head) ? LR_FILE_SCANNER : LR_FILE_UNKNOWN;
+    return LR_FILE_UNKNOWN;
 }
 
 static int compare_names(const void *a, const void *b)

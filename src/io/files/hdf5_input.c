@@ -236,7 +236,7 @@ lr_status lr_hdf5_shape(const struct lr_hdf5_input *in, const char *name, bool w
     struct lr_hdf5_answer answer;
     if (!ask(in, &request, name, &answer)) {
         LR_TRY(lr_hdf5_input_check(in));
-        return lr_error(in->log, LR_BAD_INPUT, "%s has no dataset %s: see docs/formats.md",
+        return lr_error(in->log, LR_BAD_INPUT, "%s has no dataset %s: see docs/formats/README.md",
                         in->path, name);
     }
     if (answer.class == LR_HDF5_OTHER || (whole && answer.class != LR_HDF5_WHOLE)) {

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/files/c_locale.h"
 
 #include <errno.h>
@@ -223,12 +224,5 @@ char *lr_interfile_data_path(const struct lr_interfile *file)
         (void)lr_error(file->log, LR_BAD_INPUT, "%s: does not name its data file", file->path);
         return NULL;
     }
-    const char *slash = strrchr(file->path, '/');
-    const size_t folder = *name == '/' || slash == NULL ? 0 : (size_t)(slash - file->path) + 1;
-    const size_t bytes = folder + strlen(name) + 1;
-    char *path = lr_alloc((int64_t)bytes, 1, "a path", file->log);
-    if (path != NULL) {
-        snprintf(path, bytes, "%.*s%s", (int)folder, file->path, name);
-    }
-    return path;
+    return lr_path_beside(file->path, name, file->log);
 }

@@ -19,20 +19,6 @@ enum { MAX_LINE = 1 << 16 };
 
 /* --- files --- */
 
-bool lr_path_ends_with(const char *path, const char *ending)
-{
-    const size_t length = strlen(path), tail = strlen(ending);
-    if (length < tail) {
-        return false;
-    }
-    for (size_t k = 0; k < tail; k++) {
-        if (tolower((unsigned char)path[length - tail + k]) != tolower((unsigned char)ending[k])) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static lr_status fill(FILE *file, const char *path, int64_t count, char **bytes, const lr_log *log)
 {
     *bytes = lr_alloc(count + 1, 1, "a file", log);

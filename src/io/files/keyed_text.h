@@ -76,7 +76,4 @@ lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_
  * than `most` bytes. */
 char *lr_file_bytes(const char *path, int64_t most, int64_t *count, const lr_log *log);
 
-/* Whether a path ends so, without regard to case. */
-bool lr_path_ends_with(const char *path, const char *ending);
-
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "io/files/missing_file.h"
+#include "base/path.h"
 #include "io/images/formats.h"
 
 #include "io/files/file_kind.h"
@@ -133,9 +134,10 @@ const char *lr_other_kind(const char *path, int wanted, const char *otherwise)
         [LR_FILE_HISTO] = ": it looks like histo-images, which direct recon --histo takes",
         [LR_FILE_SESSION] = ": it looks like a session of the viewer, which view --session takes",
     };
-    static const char array[] = ": it looks like a NumPy array, which does not say whose LORs its "
-                                "numbers are: write LOR data as docs/formats.md shows, or give an "
-                                "image with project --image";
+    static const char array[] =
+        ": it looks like a NumPy array, which does not say whose LORs its "
+        "numbers are: write LOR data as docs/formats/lor-data.md shows, or give an "
+        "image with project --image";
     const enum lr_file_kind kind = lr_file_kind_of(path);
     if (wanted == LR_FILE_DATA && kind == LR_FILE_IMAGE && lr_path_ends(path, ".npy")) {
         return array;

@@ -1,10 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * The head of a NumPy array file: versions 1.0 to 3.0 are read, 1.0 is written. */
 #ifndef LR_IO_NPY_H
 #define LR_IO_NPY_H
 
+#include "io/files/number_type.h"
+
+#include <lr/log.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+
+enum { LR_NPY_MAX_DIMS = 32 };
+
+struct lr_npy_header {
+    struct lr_number_type type; /* not valid: of a kind that is not numbers */
+    bool fortran_order;
+    int num_dims;
+    int64_t shape[LR_NPY_MAX_DIMS];
+    int64_t count;        /* product of the shape */
+    int64_t offset_bytes; /* where the elements begin */
+};
+
+/* Whether a file begins as such arrays do; leaves it at its beginning. */
+bool lr_npy_begins(FILE *file);
+
+/* Reads from the beginning of the file on to the elements.
+ * errors: LR_BAD_INPUT, a sentence with the path. */
+lr_status lr_npy_header_read(FILE *file, const char *path, struct lr_npy_header *header,
+                             const lr_log *log);
 
 enum { lr_npy_header_bytes = 1024 };
 

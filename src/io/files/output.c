@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #define _XOPEN_SOURCE 700 /* realpath */
+#include "base/path.h"
 #include "io/files/output_place.h"
 
 #include "base/log.h"
@@ -75,12 +76,7 @@ static char *read_link(const char *path, const lr_log *log)
         return NULL;
     }
     text[length] = '\0';
-    const int folder = text[0] == '/' ? 0 : folder_length(path);
-    char *name = lr_alloc(folder + length + 1, 1, "a file name", log);
-    if (name != NULL) {
-        snprintf(name, (size_t)(folder + length + 1), "%.*s%s", folder, path, text);
-    }
-    return name;
+    return lr_path_beside(path, text, log);
 }
 
 /* Where the bytes go in the end: the path itself, or what it links to, which need not be there. */

@@ -3,6 +3,7 @@
  *
  * The schema of a yardl file, as a tree of types in which all names and generic types are
  * spelled out. */
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/files/yaml.h"
@@ -28,7 +29,8 @@ struct lr_yardl_schema {
     struct named_type *names; /* owned [num_names] */
     int num_names;
     struct lr_yardl_type **types; /* owned [num_types], each owned */
-    int num_types, room;
+    int num_types;
+    int64_t room;
     const char *name;
     struct lr_yardl_type *protocol;
 };
@@ -111,15 +113,9 @@ static struct lr_yardl_type *new_type(struct lr_yardl_schema *schema, enum lr_ya
         (void)bad(schema, "has more than 16384 types, in", schema->name);
         return NULL;
     }
-    if (schema->num_types == schema->room) {
-        const int room = 2 * schema->room + 256;
-        void *types =
-            lr_resize(schema->types, room, sizeof(*schema->types), "a schema", schema->log);
-        if (types == NULL) {
-            return NULL;
-        }
-        schema->types = types;
-        schema->room = room;
+    const struct lr_items items = {sizeof(*schema->types), "a schema", schema->log};
+    if (lr_grow(&schema->types, &schema->room, schema->num_types + 1, &items) != LR_OK) {
+        return NULL;
     }
     struct lr_yardl_type *type = lr_alloc(1, sizeof(*type), "a schema", schema->log);
     if (type == NULL) {

@@ -101,13 +101,4 @@ struct lr_image_pair {
 lr_status lr_image_pair_write(const struct lr_image_pair *pair, const lr_image *image,
                               const lr_log *log);
 
-/* `path` with its last ending replaced; owned by the caller, NULL (logged) without memory. */
-char *lr_replace_ending(const char *path, const char *ending, const lr_log *log);
-
-/* What follows the last '/'. */
-const char *lr_file_name(const char *path);
-
-/* Whether the path ends so, whatever the case. */
-bool lr_path_ends(const char *path, const char *ending);
-
 #endif

@@ -3,7 +3,8 @@
  *
  * Which image format a file has: by its name's ending, or else by how it begins. */
 #include "base/log.h"
-#include "io/files/regular_file.h"
+#include "base/path.h"
+#include "io/files/file_head.h"
 #include "io/images/formats.h"
 
 #include <math.h>
@@ -39,8 +40,9 @@ static int find_ending(const char *path)
     return -1;
 }
 
-/* By the first bytes; NIfTI, which may be compressed, where nothing else fits. */
-static const struct lr_image_format *recognise(const char *path)
+/* By the first bytes; NIfTI, which may be compressed, where nothing else fits, and which says what is
+ * wrong with a file that cannot be read. */
+static const struct lr_image_format *recognise(const struct lr_file_head *head)
 {
     static const struct {
         const char *start;
@@ -50,16 +52,8 @@ static const struct lr_image_format *recognise(const char *path)
                  {"ObjectType", &lr_image_metaimage},
                  {"NDims", &lr_image_metaimage},
                  {"\x93NUMPY", &lr_image_npy}};
-    char start[16] = "";
-    FILE *file = lr_file_open(path, "", NULL);
-    if (file == NULL) {
-        return &lr_image_nifti; /* says why */
-    }
-    const size_t length = fread(start, 1, sizeof(start) - 1, file);
-    fclose(file);
     for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
-        const size_t needed = strlen(known[k].start);
-        if (length >= needed && memcmp(start, known[k].start, needed) == 0) {
+        if (lr_head_begins(head, known[k].start, strlen(known[k].start))) {
             return known[k].format;
         }
     }
@@ -67,17 +61,18 @@ static const struct lr_image_format *recognise(const char *path)
 }
 
 /* The 348 that a NIfTI or Analyze header begins with, in either byte order. */
-static bool begins_with_348(const char *path)
+static bool begins_with_348(const struct lr_file_head *head)
 {
-    unsigned char start[4] = {0};
-    FILE *file = lr_file_open(path, "", NULL);
-    if (file == NULL) {
-        return false;
-    }
-    const bool whole = fread(start, 1, sizeof(start), file) == sizeof(start);
-    fclose(file);
-    return whole &&
-           (memcmp(start, "\x5c\x01\x00\x00", 4) == 0 || memcmp(start, "\x00\x00\x01\x5c", 4) == 0);
+    return lr_head_begins(head, "\x5c\x01\x00\x00", 4) ||
+           lr_head_begins(head, "\x00\x00\x01\x5c", 4);
+}
+
+bool lr_image_recognises(const struct lr_file_head *head)
+{
+    const int k = find_ending(head->path);
+    const struct lr_image_format *found = recognise(head);
+    return (k >= 0 && endings[k].format != NULL) || found == &lr_image_metaimage ||
+           found == &lr_image_npy;
 }
 
 /* NULL, logged, for a name that cannot be an image's. */
@@ -87,8 +82,10 @@ static const struct lr_image_format *format_to_read(const char *path, const lr_l
         (void)lr_error(log, LR_USAGE, "an image file needs a name");
         return NULL;
     }
+    struct lr_file_head head;
+    lr_file_head_read(path, &head);
     const int k = find_ending(path);
-    if (k >= 0 && endings[k].format == NULL && recognise(path) == &lr_image_nifti) {
+    if (k >= 0 && endings[k].format == NULL && recognise(&head) == &lr_image_nifti) {
         (void)lr_error(log, LR_BAD_INPUT,
                        "%s holds an image's voxels without its grid: name the header, which ends "
                        "in %s",
@@ -96,9 +93,9 @@ static const struct lr_image_format *format_to_read(const char *path, const lr_l
         return NULL;
     }
     if (k < 0 || endings[k].format == NULL) {
-        return recognise(path);
+        return recognise(&head);
     }
-    const bool other_hdr = lr_path_ends(path, ".hdr") && begins_with_348(path);
+    const bool other_hdr = lr_path_ends(path, ".hdr") && begins_with_348(&head);
     return other_hdr ? &lr_image_nifti : endings[k].format; /* which says what is wrong with it */
 }
 

@@ -4,17 +4,18 @@
  * Interfile images: a text header and float32 voxels beside it, in two dialects that give the key
  * "first pixel offset (mm)" different meanings.
  *
- * STIR (.hv + .v): its x, y and z run against ours (docs/formats.md says from where that is known),
- * so that all three axes are reversed. first pixel offset: x and y of the first voxel's centre from
- * the scanner's axis; along z how far the image's middle plane lies from the scanner's centre, which
- * is what STIR's projectors match (DataSymmetriesForBins_PET_CartesianGrid.cxx). Without the key the
- * axis passes through voxel n/2, also for even n.
+ * STIR (.hv + .v): its x, y and z run against ours (docs/formats/images.md says from where that is
+ * known), so that all three axes are reversed. first pixel offset: x and y of the first voxel's
+ * centre from the scanner's axis; along z how far the image's middle plane lies from the scanner's
+ * centre, which is what STIR's projectors match (DataSymmetriesForBins_PET_CartesianGrid.cxx).
+ * Without the key the axis passes through voxel n/2, also for even n.
  *
  * CASToR (.hdr + .img): left-handed, y and z as ours, x against it. first pixel offset: where the
  * image's middle lies from the centre of the scanner; 0 without the key. */
 #include "io/files/interfile.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/files/c_locale.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
@@ -295,7 +296,7 @@ static void print_castor(char *text, size_t room, const char *data_name, const l
 static lr_status write_image(const char *path, const lr_image *image, const lr_log *log)
 {
     const bool castor = lr_path_ends(path, ".hdr");
-    char *data_path = lr_replace_ending(path, castor ? ".img" : ".v", log);
+    char *data_path = lr_path_with_ending(path, castor ? ".img" : ".v", log);
     if (data_path == NULL) {
         return LR_FAILED;
     }
@@ -303,7 +304,7 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
     char *header = lr_alloc((int64_t)room, 1, "a header", log);
     lr_status status = LR_FAILED;
     if (header != NULL) {
-        (castor ? print_castor : lr_interfile_print_stir)(header, room, lr_file_name(data_path),
+        (castor ? print_castor : lr_interfile_print_stir)(header, room, lr_path_name(data_path),
                                                           &image->grid);
         const struct lr_image_pair pair = {path, data_path, header, {true, !castor, !castor}};
         status = lr_image_pair_write(&pair, image, log);

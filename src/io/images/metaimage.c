@@ -7,6 +7,7 @@
  * centre of the first voxel. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/files/c_locale.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
@@ -285,13 +286,7 @@ static char *data_path_of(const struct meta *meta)
     if (strcasecmp(name, "LOCAL") == 0) {
         return lr_copy_string(meta->path, meta->log);
     }
-    const size_t folder = *name == '/' ? 0 : (size_t)(lr_file_name(meta->path) - meta->path);
-    const size_t bytes = folder + strlen(name) + 1;
-    char *path = lr_alloc((int64_t)bytes, 1, "a path", meta->log);
-    if (path != NULL) {
-        snprintf(path, bytes, "%.*s%s", (int)folder, meta->path, name);
-    }
-    return path;
+    return lr_path_beside(meta->path, name, meta->log);
 }
 
 static lr_image *read_values(const struct meta *meta, const struct lr_image_layout *layout)
@@ -386,7 +381,7 @@ static lr_status write_local(const char *path, const char *header, const lr_imag
 static lr_status write_image(const char *path, const lr_image *image, const lr_log *log)
 {
     const bool local = lr_path_ends(path, ".mha");
-    char *data_path = lr_replace_ending(path, ".raw", log);
+    char *data_path = lr_path_with_ending(path, ".raw", log);
     if (data_path == NULL) {
         return LR_FAILED;
     }
@@ -394,7 +389,7 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
     char *header = lr_alloc((int64_t)room, 1, "a header", log);
     lr_status status = LR_FAILED;
     if (header != NULL) {
-        print_header(header, room, local ? "LOCAL" : lr_file_name(data_path), &image->grid);
+        print_header(header, room, local ? "LOCAL" : lr_path_name(data_path), &image->grid);
         const struct lr_image_pair pair = {path, data_path, header, {true, true, false}};
         status =
             local ? write_local(path, header, image, log) : lr_image_pair_write(&pair, image, log);

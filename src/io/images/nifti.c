@@ -6,6 +6,7 @@
  * Our frame is taken as RAS+ millimetres: x = right, y = anterior, z = superior. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/files/deflate.h"
 #include "io/files/file_kind.h"
 #include "io/files/missing_file.h"

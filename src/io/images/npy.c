@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * Images as NumPy arrays [nz][ny][nx] in our frame: values without a grid. */
+#include "io/files/npy.h"
 #include "base/log.h"
-#include "io/files/npy_header.h"
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
 

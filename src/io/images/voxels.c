@@ -9,39 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
-
-/* --- names --- */
 
 int64_t lr_file_length(const char *path)
 {
     struct stat status;
     return stat(path, &status) == 0 && S_ISREG(status.st_mode) ? (int64_t)status.st_size : -1;
-}
-
-const char *lr_file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash != NULL ? slash + 1 : path;
-}
-
-bool lr_path_ends(const char *path, const char *ending)
-{
-    const size_t length = strlen(path), tail = strlen(ending);
-    return length > tail && strcasecmp(path + length - tail, ending) == 0;
-}
-
-char *lr_replace_ending(const char *path, const char *ending, const lr_log *log)
-{
-    const char *dot = strrchr(lr_file_name(path), '.');
-    const size_t stem = dot != NULL ? (size_t)(dot - path) : strlen(path);
-    const size_t bytes = stem + strlen(ending) + 1;
-    char *name = lr_alloc((int64_t)bytes, 1, "a path", log);
-    if (name != NULL) {
-        snprintf(name, bytes, "%.*s%s", (int)stem, path, ending);
-    }
-    return name;
 }
 
 /* --- reading --- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Histo-images as HDF5; layout: docs/formats.md. */
+ * Histo-images as HDF5; layout: docs/formats/histo-images.md. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/files/hdf5_file.h"
@@ -86,7 +86,7 @@ static lr_status read_head(const struct lr_hdf5_input *in, lr_grid *grid, int *n
                         lr_hdf5_has(in, "/lor/values")
                             ? "it holds LOR data, which recon --data takes; direct deposit makes "
                               "histo-images of events"
-                            : "see docs/formats.md");
+                            : "see docs/formats/histo-images.md");
     }
     LR_TRY(get_triple(in, "/histo/grid_size", LR_HDF5_INT32, grid->size));
     LR_TRY(get_triple(in, "/histo/grid_voxel_mm", LR_HDF5_DOUBLE, grid->voxel_mm));

@@ -3,6 +3,7 @@
  *
  * Which format a file of LOR data has. */
 #include "base/log.h"
+#include "base/path.h"
 #include "io/images/formats.h"
 #include "io/lor_data/lor_formats.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * LOR data as HDF5; layout: docs/formats.md. */
+ * LOR data as HDF5; layout: docs/formats/lor-data.md. */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/lor_data/lor_formats.h"
@@ -52,7 +52,7 @@ static lr_status read_layout(const struct lr_hdf5_input *in, bool *sparse)
         return lr_error(in->log, LR_BAD_INPUT, "%s holds no LOR data (no group /lor): %s", in->path,
                         is_histo ? "it holds histo-images: direct recon --histo takes them, and so "
                                    "does recon --operator direct"
-                                 : "see docs/formats.md");
+                                 : "see docs/formats/lor-data.md");
     }
     if (lr_hdf5_has(in, "/matrix")) {
         return lr_error(in->log, LR_BAD_INPUT,

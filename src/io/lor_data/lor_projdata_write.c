@@ -4,6 +4,7 @@
  * LOR data as STIR's projection data: span 1, every view, one sinogram after the other. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/images/formats.h"
 #include "io/lor_data/lor_formats.h"
 #include "io/lor_data/projdata.h"
@@ -157,7 +158,7 @@ static lr_status write_files(struct writer *writer, const char *path, const char
 {
     struct lr_output header;
     char *text = lr_projdata_print(&writer->projdata, writer->lors->scanner,
-                                   lr_file_name(data_path), writer->log);
+                                   lr_path_name(data_path), writer->log);
     if (text == NULL) {
         return LR_FAILED;
     }
@@ -185,7 +186,7 @@ lr_status lr_lor_projdata_write(const char *path, const lr_lors *lors, const lr_
 {
     struct writer writer = {.lors = lors, .data = data, .log = log};
     LR_TRY(lr_projdata_create(&writer.projdata, lors, log));
-    char *data_path = lr_replace_ending(path, ".s", log);
+    char *data_path = lr_path_with_ending(path, ".s", log);
     writer.bins_per_plane = (int64_t)writer.projdata.views * writer.projdata.num_t;
     writer.plane = lr_alloc(writer.bins_per_plane, 4, "a sinogram", log);
     lr_status status = LR_FAILED;

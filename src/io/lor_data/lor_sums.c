@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "io/lor_data/lor_sums.h"
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -100,21 +101,14 @@ static lr_status take_in(struct lr_lor_sums *sums, const lr_log *log)
 
 static lr_status grow(struct lr_lor_sums *sums, const lr_log *log)
 {
-    const int64_t room = sums->room + sums->room / 2 + FIRST_ROOM;
-    void *lors = lr_resize(sums->lors, room, sizeof(*sums->lors), "events", log);
-    if (lors == NULL) {
-        return LR_FAILED;
-    }
-    sums->lors = lors;
+    int64_t room = sums->room;
+    const int64_t needed = room + 1 > FIRST_ROOM ? room + 1 : FIRST_ROOM;
     if (sums->weights != NULL) {
-        void *weights = lr_resize(sums->weights, room, sizeof(*sums->weights), "events", log);
-        if (weights == NULL) {
-            return LR_FAILED;
-        }
-        sums->weights = weights;
+        LR_TRY(lr_grow(&sums->weights, &room, needed,
+                       &(struct lr_items){sizeof(*sums->weights), "events", log}));
     }
-    sums->room = room;
-    return LR_OK;
+    return lr_grow(&sums->lors, &sums->room, needed,
+                   &(struct lr_items){sizeof(*sums->lors), "events", log});
 }
 
 static lr_status keep_weights(struct lr_lor_sums *sums, const lr_log *log)

@@ -1,12 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * Projection data as STIR has them: which bin is whose, and their headers. */
 #include "io/lor_data/projdata.h"
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
+#include "io/files/c_locale.h"
+#include "io/files/interfile.h"
+#include "io/files/regular_file.h"
+#include "io/scanners/crystal_map.h"
 
+#include <lr/lr.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 /* An angle brought to -180 .. 180. */
 static double wrapped(double angle_deg)
@@ -190,4 +202,457 @@ bool lr_projdata_bin_of(const struct lr_projdata *projdata, const int32_t (*plac
                                     found.t};
     return abs(bin->segment) <= projdata->num_segments / 2 && found.t >= projdata->first_t &&
            found.t < projdata->first_t + projdata->num_t;
+}
+
+/* --- headers --- */
+
+static const double pi = 3.14159265358979323846;
+
+/* A header being read. */
+struct draft {
+    const struct lr_interfile *file;
+    const lr_scanner *scanner;
+    struct lr_projdata *projdata;
+};
+
+static lr_status refuse(const struct draft *draft, const char *why)
+{
+    return lr_error(draft->file->log, LR_BAD_INPUT, "%s: %s", draft->file->path, why);
+}
+
+/* --- what cannot be read --- */
+
+static bool label_is(const struct draft *draft, int axis, const char *label)
+{
+    const char *found = lr_interfile_text(draft->file, "matrix axis label", axis);
+    return found != NULL && strcasecmp(found, label) == 0;
+}
+
+static lr_status check_tof(const struct draft *draft)
+{
+    int64_t dimensions = 4;
+    LR_TRY(lr_interfile_integer(draft->file, "number of dimensions", 0, &dimensions));
+    if (dimensions == 5 || label_is(draft, 5, "timing positions")) {
+        return refuse(draft, "has bins of time of flight, and LOR data have none: sum them over "
+                             "the timing positions first");
+    }
+    return LR_OK;
+}
+
+/* "{arc correction}" among the corrections. STIR takes a header without the key for corrected. */
+static lr_status check_corrections(const struct draft *draft)
+{
+    const char *corrections = lr_interfile_text(draft->file, "applied corrections", 0);
+    bool corrected = corrections == NULL;
+    for (const char *at = corrections; at != NULL && *at != '\0'; at++) {
+        corrected =
+            corrected || strncasecmp(at, "arc corr", 8) == 0 || strncasecmp(at, "arc_corr", 8) == 0;
+    }
+    return corrected ? refuse(draft, "is arc-corrected (or does not say that it is not, by "
+                                     "'applied corrections := {None}'): its bins are no longer "
+                                     "pairs of crystals; give the data before that correction")
+                     : LR_OK;
+}
+
+static lr_status check_kind(const struct draft *draft)
+{
+    int64_t frames = 1, layers = 1;
+    if (!draft->file->text.has_start) {
+        return refuse(draft, "does not begin with '!INTERFILE', so it is no Interfile header");
+    }
+    LR_TRY(lr_keyed_text_need_end(&draft->file->text));
+    if (!label_is(draft, 1, "tangential coordinate")) {
+        return refuse(draft, "describes no projection data as STIR writes them: its first axis is "
+                             "not labelled 'tangential coordinate'");
+    }
+    LR_TRY(check_tof(draft));
+    LR_TRY(check_corrections(draft));
+    LR_TRY(lr_interfile_integer(draft->file, "number of time frames", 0, &frames));
+    LR_TRY(lr_interfile_integer(draft->file, "number of detector layers", 0, &layers));
+    if (frames > 1 || layers > 1) {
+        return refuse(draft, "has several time frames or detector layers: give one of them");
+    }
+    return LR_OK;
+}
+
+/* --- the scanner --- */
+
+/* Angle of the crystal at place 0, else of the even place. */
+static double begin_deg(const struct draft *draft, bool blocks)
+{
+    const struct lr_sinogram_rings *rings = &draft->projdata->rings;
+    for (int place = 0; blocks && place < rings->rings * rings->around; place += rings->around) {
+        const int32_t crystal = rings->crystals[place];
+        if (crystal >= 0) {
+            double centre_mm[3];
+            const int m = lr_scanner_module_of(draft->scanner, crystal);
+            const lr_module *module = &draft->scanner->modules[m];
+            const int within = crystal - draft->scanner->first_crystal[m];
+            lr_module_crystal_centre(module, within % module->crystals[0],
+                                     within / module->crystals[0], centre_mm);
+            return atan2(centre_mm[1], centre_mm[0]) * 180.0 / pi;
+        }
+    }
+    return rings->first_angle_deg;
+}
+
+/* Brings det 0 to where the header has it; `unit`: places that can be told apart by counting. */
+static lr_status turn(const struct draft *draft, int unit, bool blocks)
+{
+    struct lr_sinogram_rings *rings = &draft->projdata->rings;
+    const lr_log *log = draft->file->log;
+    const double target_deg = 90.0 + draft->projdata->view_offset_deg;
+    const double unit_deg = unit * 360.0 / rings->around, place_deg = 360.0 / rings->around;
+    const int units = (int)lround(wrapped(target_deg - begin_deg(draft, blocks)) / unit_deg);
+    LR_TRY(lr_sinogram_rings_turn(rings, units * unit, log));
+    const double off_deg = wrapped(begin_deg(draft, blocks) - target_deg);
+    if (fabs(off_deg) > 0.51 * place_deg) {
+        return lr_error(log, LR_BAD_INPUT,
+                        "%s: its first detector stands at %.3f degrees in our frame, where %s has "
+                        "no module that begins within half a crystal (the nearest: %.3f degrees "
+                        "further): check first_angle_deg of the scanner",
+                        draft->file->path, wrapped(target_deg), draft->scanner->name, off_deg);
+    }
+    if (fabs(off_deg) > 0.1 * place_deg) {
+        lr_warn(log,
+                "%s: its first detector stands %.3f degrees (%.2f crystals) before that of %s: "
+                "check first_angle_deg of the scanner",
+                draft->file->path, off_deg, off_deg / place_deg, draft->scanner->name);
+    }
+    return LR_OK;
+}
+
+/* Crystals by STIR's map, as for SAFIR list mode: its coordinates are taken for ours. */
+static lr_status place_by_map(const struct draft *draft)
+{
+    struct lr_sinogram_rings *rings = &draft->projdata->rings;
+    const char *name = lr_interfile_text(draft->file, "name of crystal map", 0);
+    struct lr_crystal_map map = {0};
+    if (name == NULL || *name == '\0') {
+        return refuse(draft, "places its crystals by a map that it does not name");
+    }
+    char *path = lr_path_beside(draft->file->path, name, draft->file->log);
+    if (path == NULL) {
+        return LR_FAILED;
+    }
+    struct lr_discreet_log discreet;
+    lr_log_discreet(&discreet, path, draft->file->path, draft->file->log);
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    const lr_status status = lr_crystal_map_read(path, draft->scanner, &map, &discreet.log);
+    lr_c_locale_leave(locale);
+    free(path);
+    LR_TRY(status);
+    for (int64_t k = 0; k < (int64_t)rings->rings * rings->around; k++) {
+        rings->crystals[k] = lr_crystal_map_find(
+            &map, lr_crystal_key((unsigned)(k / rings->around), (unsigned)(k % rings->around), 0));
+    }
+    lr_crystal_map_finish(&map);
+    return LR_OK;
+}
+
+enum geometry { CYLINDRICAL, BLOCKS, GENERIC };
+
+/* STIR lists the words in the key; a header of someone else need not. */
+static lr_status find_geometry(const struct draft *draft, enum geometry *geometry)
+{
+    static const char *const words[] = {"Cylindrical", "BlocksOnCylindrical", "Generic"};
+    const struct lr_interfile *file = draft->file;
+    const char *value =
+        lr_interfile_text(file, "scanner geometry (blocksoncylindrical/cylindrical/generic)", 0);
+    value = value != NULL ? value : lr_interfile_text(file, "scanner geometry", 0);
+    for (int k = 0; k < 3 && value != NULL && *value != '\0'; k++) {
+        if (strcasecmp(value, words[k]) == 0) {
+            *geometry = (enum geometry)k;
+            return LR_OK;
+        }
+    }
+    return value == NULL || *value == '\0'
+               ? LR_OK
+               : lr_error(file->log, LR_BAD_INPUT,
+                          "%s: 'scanner geometry' is '%.60s': Cylindrical, BlocksOnCylindrical and "
+                          "Generic are known",
+                          file->path, value);
+}
+
+static lr_status find_rings(struct draft *draft)
+{
+    const struct lr_interfile *file = draft->file;
+    enum geometry geometry = CYLINDRICAL;
+    struct lr_sinogram_gaps gaps = {0, 0};
+    int64_t wanted[2] = {-1, -1};
+    LR_TRY(find_geometry(draft, &geometry));
+    LR_TRY(lr_interfile_integer(file, "number of detectors per ring", 0, &wanted[0]));
+    LR_TRY(lr_interfile_integer(file, "number of rings", 0, &wanted[1]));
+    LR_TRY(
+        lr_interfile_number(file, "view offset (degrees)", 0, &draft->projdata->view_offset_deg));
+    if (wanted[0] < 1 || wanted[1] < 1) {
+        return refuse(draft, "does not say the number of rings and of detectors per ring of its "
+                             "scanner");
+    }
+    LR_TRY(lr_sinogram_gaps_for(draft->scanner, wanted, &gaps, file->path, file->log));
+    struct lr_sinogram_rings *rings = &draft->projdata->rings;
+    LR_TRY(lr_sinogram_rings_create(rings, draft->scanner, &gaps, file->path, file->log));
+    if (geometry == GENERIC) {
+        return place_by_map(draft);
+    }
+    const bool blocks = geometry == BLOCKS;
+    /* without virtual crystals any of them may be the first */
+    return turn(draft, gaps.around > 0 || blocks ? rings->around / rings->modules : 1, blocks);
+}
+
+/* --- bins --- */
+
+static lr_status find_views(const struct draft *draft, int64_t views, int64_t bins)
+{
+    struct lr_projdata *projdata = draft->projdata;
+    const int all = projdata->rings.around / 2;
+    if (views < 1 || views > all || all % views != 0) {
+        return lr_error(draft->file->log, LR_BAD_INPUT,
+                        "%s: has %lld views where %d detectors per ring have %d, or whole parts "
+                        "of that",
+                        draft->file->path, (long long)views, projdata->rings.around, all);
+    }
+    if (bins < 1 || bins > projdata->rings.around) {
+        return lr_error(draft->file->log, LR_BAD_INPUT,
+                        "%s: has %lld tangential positions, where %d detectors per ring have at "
+                        "most as many",
+                        draft->file->path, (long long)bins, projdata->rings.around);
+    }
+    projdata->views = (int)views;
+    projdata->mashing = all / (int)views;
+    projdata->num_t = (int)bins;
+    projdata->first_t = -(projdata->num_t / 2);
+    return LR_OK;
+}
+
+/* The three lists of a header, in the order of the data. */
+struct lists {
+    int64_t *least, *most, *axial; /* owned */
+    int64_t count[3];
+};
+
+static lr_status check_segment(const struct draft *draft, const struct lists *lists, int64_t k)
+{
+    const int64_t rings = draft->projdata->rings.rings;
+    const int64_t least = lists->least[k], most = lists->most[k], axial = lists->axial[k];
+    const bool sane = least <= most && -rings < least && most < rings && axial >= 1;
+    const int64_t nearest = least > 0 ? least : most < 0 ? -most : 0;
+    const int64_t room = least == most ? rings - nearest : 2 * (rings - nearest) - 1;
+    if (!sane || axial > room || (least == most && (room - axial) % 2 != 0) ||
+        (least != most && axial % 2 == 0)) {
+        return lr_error(draft->file->log, LR_BAD_INPUT,
+                        "%s: segment %lld of the file has ring differences %lld to %lld and %lld "
+                        "axial positions: %lld rings have no such segment",
+                        draft->file->path, (long long)k + 1, (long long)least, (long long)most,
+                        (long long)axial, (long long)rings);
+    }
+    return LR_OK;
+}
+
+static lr_status take_segments(const struct draft *draft, const struct lists *lists)
+{
+    struct lr_projdata *projdata = draft->projdata;
+    const int64_t count = lists->count[0];
+    if (count < 1 || lists->count[1] != count || lists->count[2] != count ||
+        count > 2 * projdata->rings.rings) {
+        return lr_error(draft->file->log, LR_BAD_INPUT,
+                        "%s: lists %lld least and %lld largest ring differences and %lld numbers "
+                        "of axial positions: there must be as many of each, one a segment",
+                        draft->file->path, (long long)lists->count[0], (long long)lists->count[1],
+                        (long long)lists->count[2]);
+    }
+    projdata->num_segments = (int)count;
+    projdata->segments = lr_alloc(count, sizeof(*projdata->segments), "segments", draft->file->log);
+    if (projdata->segments == NULL) {
+        return LR_FAILED;
+    }
+    for (int64_t k = 0; k < count; k++) {
+        LR_TRY(check_segment(draft, lists, k));
+        projdata->segments[k] = (struct lr_projdata_segment){
+            (int)lists->least[k], (int)lists->most[k], (int)lists->axial[k], 0};
+    }
+    return LR_OK;
+}
+
+static lr_status find_segments(const struct draft *draft, int axial_axis)
+{
+    const struct lr_interfile *file = draft->file;
+    struct lists lists = {0};
+    lr_status status = lr_interfile_integers(file, "minimum ring difference per segment", 0,
+                                             &lists.least, &lists.count[0]);
+    if (status == LR_OK) {
+        status = lr_interfile_integers(file, "maximum ring difference per segment", 0, &lists.most,
+                                       &lists.count[1]);
+    }
+    if (status == LR_OK) {
+        status =
+            lr_interfile_integers(file, "matrix size", axial_axis, &lists.axial, &lists.count[2]);
+    }
+    if (status == LR_OK) {
+        status = take_segments(draft, &lists);
+    }
+    free(lists.least);
+    free(lists.most);
+    free(lists.axial);
+    return status;
+}
+
+static lr_status find_bins(const struct draft *draft)
+{
+    const bool by_view = label_is(draft, 2, "axial coordinate") && label_is(draft, 3, "view");
+    const bool by_plane = label_is(draft, 2, "view") && label_is(draft, 3, "axial coordinate");
+    int64_t views = 0, bins = 0;
+    if (!(by_view || by_plane) || !label_is(draft, 4, "segment")) {
+        return refuse(draft, "its axes must be tangential coordinate, view and axial coordinate in "
+                             "either order, and segment");
+    }
+    draft->projdata->by_view = by_view;
+    LR_TRY(lr_interfile_integer(draft->file, "matrix size", 1, &bins));
+    LR_TRY(lr_interfile_integer(draft->file, "matrix size", by_view ? 3 : 2, &views));
+    LR_TRY(find_views(draft, views, bins));
+    return find_segments(draft, by_view ? 2 : 3);
+}
+
+/* --- the file --- */
+
+static lr_status find_data(const struct draft *draft, struct lr_projdata_file *data)
+{
+    data->scale = 1.0;
+    LR_TRY(lr_interfile_number_type(draft->file, &data->type, &data->offset_bytes));
+    LR_TRY(lr_interfile_number(draft->file, "image scaling factor", 0, &data->scale));
+    LR_TRY(lr_interfile_number(draft->file, "image scaling factor", 1, &data->scale));
+    data->data_path = lr_interfile_data_path(draft->file);
+    return data->data_path != NULL ? LR_OK : LR_BAD_INPUT;
+}
+
+lr_status lr_projdata_read(struct lr_projdata *projdata, struct lr_projdata_file *file,
+                           const char *path, const lr_scanner *scanner, const lr_log *log)
+{
+    struct lr_interfile header;
+    *projdata = (struct lr_projdata){0};
+    *file = (struct lr_projdata_file){0};
+    LR_TRY(lr_interfile_read(&header, path, log));
+    struct draft draft = {.file = &header, .scanner = scanner, .projdata = projdata};
+    lr_status status = check_kind(&draft);
+    if (status == LR_OK) {
+        status = find_rings(&draft);
+    }
+    if (status == LR_OK) {
+        status = find_bins(&draft);
+    }
+    if (status == LR_OK) {
+        status = find_data(&draft, file);
+    }
+    if (status != LR_OK) {
+        lr_projdata_finish(projdata);
+        lr_projdata_file_finish(file);
+    }
+    lr_interfile_finish(&header);
+    return status;
+}
+
+void lr_projdata_file_finish(struct lr_projdata_file *file)
+{
+    free(file->data_path);
+    *file = (struct lr_projdata_file){0};
+}
+
+/* --- writing --- */
+
+/* A name without what would end the line. */
+static void print_name(struct lr_text *text, const char *key, const char *name)
+{
+    (void)lr_text_print(text, "%s := ", key);
+    for (; *name != '\0'; name++) {
+        (void)lr_text_print(text, "%c", (unsigned char)*name < ' ' ? ' ' : *name);
+    }
+    (void)lr_text_print(text, "\n");
+}
+
+static void print_list(struct lr_text *text, const char *key, const struct lr_projdata *projdata,
+                       int which)
+{
+    (void)lr_text_print(text, "%s := {", key);
+    for (int k = 0; k < projdata->num_segments; k++) {
+        const struct lr_projdata_segment *segment = &projdata->segments[k];
+        const int number = which == 0   ? segment->num_axial
+                           : which == 1 ? segment->least
+                                        : segment->most;
+        (void)lr_text_print(text, "%s%d", k > 0 ? "," : "", number);
+    }
+    (void)lr_text_print(text, "}\n");
+}
+
+/* Lengths in cm. The bin in the middle is as wide as half the angle between crystals. */
+static void print_scanner(struct lr_text *text, const struct lr_projdata *projdata,
+                          const lr_scanner *scanner)
+{
+    const struct lr_sinogram_rings *rings = &projdata->rings;
+    const double radius_mm = rings->radius_mm + scanner->detection_depth_mm;
+    const double bin_cm = 0.1 * radius_mm * pi / rings->around;
+    (void)lr_text_print(text, "Scanner parameters :=\n");
+    (void)lr_text_print(text, "Scanner type := Unknown\n");
+    (void)lr_text_print(text, "Number of rings := %d\n", rings->rings);
+    (void)lr_text_print(text, "Number of detectors per ring := %d\n", rings->around);
+    (void)lr_text_print(text, "Inner ring diameter (cm) := %.9g\n", 0.2 * rings->radius_mm);
+    (void)lr_text_print(text, "Average depth of interaction (cm) := %.9g\n",
+                        0.1 * scanner->detection_depth_mm);
+    (void)lr_text_print(text, "Distance between rings (cm) := %.9g\n", 0.1 * rings->ring_pitch_mm);
+    (void)lr_text_print(text, "Default bin size (cm) := %.9g\n", bin_cm);
+    (void)lr_text_print(text, "View offset (degrees) := %.9g\n", projdata->view_offset_deg);
+    (void)lr_text_print(text, "Maximum number of non-arc-corrected bins := %d\n", projdata->num_t);
+    (void)lr_text_print(text, "Default number of arc-corrected bins := %d\n", projdata->num_t);
+    (void)lr_text_print(text, "Number of blocks per bucket in transaxial direction := 1\n");
+    (void)lr_text_print(text, "Number of blocks per bucket in axial direction := 1\n");
+    (void)lr_text_print(text, "Number of crystals per block in axial direction := %d\n",
+                        rings->rings);
+    (void)lr_text_print(text, "Number of crystals per block in transaxial direction := %d\n",
+                        rings->around / rings->modules);
+    (void)lr_text_print(text, "Number of detector layers := 1\n");
+    (void)lr_text_print(text, "Number of crystals per singles unit in axial direction := 1\n");
+    (void)lr_text_print(text, "Number of crystals per singles unit in transaxial direction := 1\n");
+    (void)lr_text_print(text, "end scanner parameters :=\n");
+    (void)lr_text_print(text, "effective central bin size (cm) := %.9g\n", bin_cm);
+}
+
+static void print_all(struct lr_text *text, const struct lr_projdata *projdata,
+                      const lr_scanner *scanner, const char *data_name)
+{
+    (void)lr_text_print(text, "!INTERFILE :=\n!imaging modality := PT\n");
+    (void)lr_text_print(text, "; written by LORaster %s\n", lr_version());
+    print_name(text, "name of data file", data_name);
+    print_name(text, "originating system", scanner->name);
+    (void)lr_text_print(text,
+                        "!version of keys := STIR4.0\n!GENERAL DATA :=\n!GENERAL IMAGE DATA :=\n"
+                        "!type of data := PET\nimagedata byte order := LITTLEENDIAN\n"
+                        "!PET STUDY (General) :=\n!PET data type := Emission\n"
+                        "applied corrections := {None}\n!number format := float\n"
+                        "!number of bytes per pixel := 4\nnumber of dimensions := 4\n"
+                        "matrix axis label [4] := segment\n");
+    (void)lr_text_print(text, "!matrix size [4] := %d\n", projdata->num_segments);
+    (void)lr_text_print(text, "matrix axis label [3] := axial coordinate\n");
+    print_list(text, "!matrix size [3]", projdata, 0);
+    (void)lr_text_print(text, "matrix axis label [2] := view\n!matrix size [2] := %d\n",
+                        projdata->views);
+    (void)lr_text_print(text,
+                        "matrix axis label [1] := tangential coordinate\n!matrix size [1] := %d\n",
+                        projdata->num_t);
+    print_list(text, "minimum ring difference per segment", projdata, 1);
+    print_list(text, "maximum ring difference per segment", projdata, 2);
+    print_scanner(text, projdata, scanner);
+    (void)lr_text_print(text, "number of time frames := 1\n!END OF INTERFILE :=\n");
+}
+
+char *lr_projdata_print(const struct lr_projdata *projdata, const lr_scanner *scanner,
+                        const char *data_name, const lr_log *log)
+{
+    struct lr_text text = {.what = "a header", .log = log};
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    print_all(&text, projdata, scanner, data_name);
+    lr_c_locale_leave(locale);
+    if (text.failed) {
+        free(text.chars);
+        return NULL;
+    }
+    return text.chars;
 }

@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * Projection data as STIR has them (.hs + .s), without arc correction and time of flight: which bin
- * belongs to which pairs of crystals. Formulas and sources: docs/formats.md. */
+ * belongs to which pairs of crystals. Formulas and sources: docs/formats/lor-data.md. */
 #ifndef LR_IO_PROJDATA_H
 #define LR_IO_PROJDATA_H
 

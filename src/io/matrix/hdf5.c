@@ -2,7 +2,8 @@
  * Copyright The LORaster authors
  *
  * Matrix rows as a CSR matrix in HDF5, as scipy and anndata lay it out, with the same arrays under
- * the names of the GraphBLAS binsparse draft (graphblas.org/binsparse-specification); docs/formats.md.
+ * the names of the GraphBLAS binsparse draft (graphblas.org/binsparse-specification);
+ * docs/formats/matrix.md.
  *
  * The elements of a large matrix stay where the store has put them: HDF5 is told that the chunks of
  * two datasets lie there, and adds what is before and behind. */

@@ -24,7 +24,8 @@ struct csr {
 
 static lr_status refuse(const struct csr *csr, const char *what)
 {
-    return lr_error(csr->in.log, LR_BAD_INPUT, "%s: %s: see docs/formats.md", csr->in.path, what);
+    return lr_error(csr->in.log, LR_BAD_INPUT, "%s: %s: see docs/formats/matrix.md", csr->in.path,
+                    what);
 }
 
 static lr_status read_numbers(void *self, enum lr_matrix_array array, const int64_t range[2],

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * The key of a matrix: all that its rows depend on, in words and digests. */
+#include "base/grow.h"
 #include "base/mem.h"
 #include "base/sha256.h"
 #include "io/files/c_locale.h"
@@ -11,37 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* A text that grows. */
-struct text {
-    char *chars; /* owned */
-    size_t used, room;
-    bool failed; /* no memory; it has been logged */
-    const lr_log *log;
-};
-
-static void put(struct text *text, const char *format, ...) LR_PRINTF(2, 3);
-
-static void put(struct text *text, const char *format, ...)
-{
-    va_list list, again;
-    va_start(list, format);
-    va_copy(again, list);
-    const int length = vsnprintf(NULL, 0, format, list);
-    const size_t needed = text->used + (size_t)(length > 0 ? length : 0) + 1;
-    if (!text->failed && needed > text->room) {
-        char *grown = lr_resize(text->chars, 2 * (int64_t)needed, 1, "a file's head", text->log);
-        text->failed = grown == NULL;
-        text->chars = grown != NULL ? grown : text->chars;
-        text->room = grown != NULL ? 2 * needed : text->room;
-    }
-    if (!text->failed) {
-        vsnprintf(text->chars + text->used, text->room - text->used, format, again);
-        text->used = needed - 1;
-    }
-    va_end(again);
-    va_end(list);
-}
 
 /* --- digests --- */
 
@@ -108,16 +78,17 @@ static void digest_rows(const lr_matrix_writer_params *params, int64_t num_rows,
 
 /* --- the text --- */
 
-static void put_model(struct text *text, const lr_operator_info *info)
+static void put_model(struct lr_text *text, const lr_operator_info *info)
 {
     if (info != NULL) {
-        put(text, "; backend %s, mode %s, rays %d, samples %d,%d,%d, steps of attenuation %d",
+        (void)lr_text_print(
+            text, "; backend %s, mode %s, rays %d, samples %d,%d,%d, steps of attenuation %d",
             info->backend, info->mode == LR_MODE_EXACT ? "exact" : "sampled", info->rays,
             info->samples[0], info->samples[1], info->samples[2], info->mu_steps);
     }
 }
 
-static void put_inputs(struct text *text, const lr_matrix_writer_params *params)
+static void put_inputs(struct lr_text *text, const lr_matrix_writer_params *params)
 {
     for (int k = 0; k < params->num_inputs; k++) {
         const lr_matrix_input *input = &params->inputs[k];
@@ -125,36 +96,39 @@ static void put_inputs(struct text *text, const lr_matrix_writer_params *params)
         struct lr_sha256 sha;
         lr_sha256_begin(&sha);
         lr_sha256_add(&sha, input->bytes, (size_t)input->num_bytes);
-        put(text, "; %s%s%s", input->name, LR_MATRIX_KEY_CONTENTS, lr_sha256_end(&sha, digest));
+        (void)lr_text_print(text, "; %s%s%s", input->name, LR_MATRIX_KEY_CONTENTS,
+                            lr_sha256_end(&sha, digest));
     }
 }
 
-static void put_all(struct text *text, const lr_matrix_writer_params *params, int64_t num_rows)
+static void put_all(struct lr_text *text, const lr_matrix_writer_params *params, int64_t num_rows)
 {
     const lr_grid none = {{0}, {0}, {0}}, *grid = params->grid != NULL ? params->grid : &none;
     const char *name = params->lors->scanner->name;
     char scanner[lr_sha256_chars], rows[lr_sha256_chars];
     digest_scanner(params->lors, scanner);
     digest_rows(params, num_rows, rows);
-    put(text, "version %s; scanner %s%s%s", lr_version(), name != NULL ? name : "",
-        LR_MATRIX_KEY_CONTENTS, scanner);
-    put(text, "; grid %d,%d,%d of %.17g,%.17g,%.17g mm at %.17g,%.17g,%.17g", grid->size[0],
-        grid->size[1], grid->size[2], grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2],
-        grid->origin_mm[0], grid->origin_mm[1], grid->origin_mm[2]);
-    put(text, "; %s; factors %s", params->description != NULL ? params->description : "",
-        params->factors != NULL ? params->factors : "none");
+    (void)lr_text_print(text, "version %s; scanner %s%s%s", lr_version(), name != NULL ? name : "",
+                        LR_MATRIX_KEY_CONTENTS, scanner);
+    (void)lr_text_print(text, "; grid %d,%d,%d of %.17g,%.17g,%.17g mm at %.17g,%.17g,%.17g",
+                        grid->size[0], grid->size[1], grid->size[2], grid->voxel_mm[0],
+                        grid->voxel_mm[1], grid->voxel_mm[2], grid->origin_mm[0],
+                        grid->origin_mm[1], grid->origin_mm[2]);
+    (void)lr_text_print(text, "; %s; factors %s",
+                        params->description != NULL ? params->description : "",
+                        params->factors != NULL ? params->factors : "none");
     put_model(text, params->info);
     put_inputs(text, params);
-    put(text, "; rows of %s%s%s; threshold %.17g",
-        params->by_lor         ? "LORs"
-        : params->grid != NULL ? "voxels"
-                               : "points",
-        LR_MATRIX_KEY_CONTENTS, rows, params->threshold);
+    (void)lr_text_print(text, "; rows of %s%s%s; threshold %.17g",
+                        params->by_lor         ? "LORs"
+                        : params->grid != NULL ? "voxels"
+                                               : "points",
+                        LR_MATRIX_KEY_CONTENTS, rows, params->threshold);
 }
 
 char *lr_matrix_key(const lr_matrix_writer_params *params, int64_t num_rows)
 {
-    struct text text = {.log = params->log};
+    struct lr_text text = {.what = "a file's head", .log = params->log};
     const struct lr_c_locale locale = lr_c_locale_enter();
     put_all(&text, params, num_rows);
     lr_c_locale_leave(locale);

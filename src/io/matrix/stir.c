@@ -3,9 +3,11 @@
  *
  * Matrix rows of LORs as STIR's ProjMatrixByBinFromFile reads them: NAME.hpm names NAME.pm, which
  * holds the elements bin by bin, and templates of the projection data and of the image
- * (docs/formats.md). STIR opens all of them by the names as they stand, from where it runs. */
+ * (docs/formats/matrix.md). STIR opens all of them by the names as they stand, from where it
+ * runs. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/images/formats.h"
 #include "io/lor_data/projdata.h"
 #include "io/matrix/writer.h"
@@ -59,7 +61,7 @@ static lr_status check(const lr_matrix_writer_params *params)
 static lr_status open_files(struct stir *stir)
 {
     for (int k = 0; k < NUM_FILES; k++) {
-        stir->names[k] = lr_replace_ending(stir->params->path, endings[k], stir->params->log);
+        stir->names[k] = lr_path_with_ending(stir->params->path, endings[k], stir->params->log);
         if (stir->names[k] == NULL) {
             return LR_FAILED;
         }
@@ -78,7 +80,7 @@ static lr_status write_text(struct lr_output *output, const char *text)
 static lr_status write_bins(struct stir *stir)
 {
     char *text = lr_projdata_print(&stir->projdata, stir->params->lors->scanner,
-                                   lr_file_name(stir->names[BINS_DATA]), stir->params->log);
+                                   lr_path_name(stir->names[BINS_DATA]), stir->params->log);
     const lr_status status = text != NULL ? write_text(&stir->outputs[BINS], text) : LR_FAILED;
     free(text);
     return status;
@@ -97,7 +99,7 @@ static lr_status write_image(struct stir *stir)
         for (int64_t k = 0; k < count; k++) {
             ones->values[k] = 1.0f;
         }
-        lr_interfile_print_stir(text, room, lr_file_name(stir->names[IMAGE_DATA]), &ones->grid);
+        lr_interfile_print_stir(text, room, lr_path_name(stir->names[IMAGE_DATA]), &ones->grid);
         status = write_text(&stir->outputs[IMAGE], text);
         if (status == LR_OK) {
             status = lr_voxels_write(&stir->outputs[IMAGE_DATA], ones,

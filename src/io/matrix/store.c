@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
-#include "io/files/output_place.h"
-#include "io/matrix/store_files.h"
+ * Copyright The LORaster authors
+ *
+ * A matrix store: begun, or taken up where another run has left it; filled; settled. */
+#include "io/matrix/store.h"
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "io/files/output_place.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,14 +16,39 @@
 #include <unistd.h>
 #include <zlib.h>
 
-enum { BLOCK = lr_store_block_elements };
+enum {
+    BLOCK = lr_store_block_elements,
+    HEAD = lr_store_head_bytes,
+    MAGIC_BYTES = 16,
+    MOST_COUNTS = 1 << 20 /* rows between two checkpoints, at most */
+};
+
+/* Of TARGET.part-rows, whose first six bytes are those of every version, and of TARGET.part, at the
+ * end of its head, where HDF5 puts nothing. */
+static const char magic[8] = "LRrows2";
+static const char part_magic[MAGIC_BYTES] = "LORaster rows 2";
+enum { COMMON_MAGIC = 6, PART_MAGIC = HEAD - MAGIC_BYTES, COMMON_PART_MAGIC = 14 };
+
+struct head {
+    char magic[8];
+    int64_t wide;
+    int64_t key_bytes; /* of the key, which follows without a zero */
+};
+
+/* TARGET.part-rows: a head, the key, then segments. A segment is what a checkpoint adds: totals, the
+ * counts of its rows, and a checksum without which it does not count. */
+struct segment {
+    int64_t num_counts; /* that follow */
+    struct lr_matrix_totals totals;
+    uint64_t check; /* of the fields above and the counts */
+};
 
 /* Seconds between two checkpoints. */
 #define CHECKPOINT_S 15.0
 
-uint64_t lr_store_check(const struct lr_store_segment *segment, const int64_t *counts)
+static uint64_t check_of(const struct segment *segment, const int64_t *counts)
 {
-    uLong check = crc32(0, (const Bytef *)segment, offsetof(struct lr_store_segment, check));
+    uLong check = crc32(0, (const Bytef *)segment, offsetof(struct segment, check));
     const unsigned char *bytes = (const unsigned char *)counts;
     check = crc32_z(check, bytes, (size_t)segment->num_counts * sizeof(*counts));
     return check;
@@ -29,8 +56,8 @@ uint64_t lr_store_check(const struct lr_store_segment *segment, const int64_t *c
 
 /* --- bytes --- */
 
-lr_status lr_store_write_at(struct lr_matrix_store *store, int file, const void *from, size_t bytes,
-                            int64_t place)
+static lr_status write_at(struct lr_matrix_store *store, int file, const void *from, size_t bytes,
+                          int64_t place)
 {
     const unsigned char *at = from;
     while (bytes > 0 && store->output.error == 0) {
@@ -48,7 +75,7 @@ lr_status lr_store_write_at(struct lr_matrix_store *store, int file, const void 
     return store->output.error == 0 ? LR_OK : LR_FAILED;
 }
 
-size_t lr_store_read_at(int file, void *to, size_t bytes, int64_t place)
+static size_t read_at(int file, void *to, size_t bytes, int64_t place)
 {
     unsigned char *at = to;
     size_t got = 0;
@@ -83,10 +110,9 @@ static lr_status write_block(struct lr_matrix_store *store, int64_t block, int64
 {
     const int64_t place = block_place(store, block);
     const size_t bytes = column_bytes(store);
-    LR_TRY(
-        lr_store_write_at(store, store->output.file, store->columns, (size_t)count * bytes, place));
-    return lr_store_write_at(store, store->output.file, store->values,
-                             (size_t)count * sizeof(float), place + BLOCK * (int64_t)bytes);
+    LR_TRY(write_at(store, store->output.file, store->columns, (size_t)count * bytes, place));
+    return write_at(store, store->output.file, store->values, (size_t)count * sizeof(float),
+                    place + BLOCK * (int64_t)bytes);
 }
 
 /* --- checkpoints --- */
@@ -105,13 +131,12 @@ lr_status lr_matrix_store_checkpoint(struct lr_matrix_store *store)
         return LR_OK;
     }
     LR_TRY(settle(store, store->output.file));
-    struct lr_store_segment segment = {.num_counts = store->num_counts, .totals = store->totals};
-    segment.check = lr_store_check(&segment, store->counts);
+    struct segment segment = {.num_counts = store->num_counts, .totals = store->totals};
+    segment.check = check_of(&segment, store->counts);
     const size_t bytes = (size_t)store->num_counts * sizeof(*store->counts);
-    LR_TRY(
-        lr_store_write_at(store, store->rows_file, &segment, sizeof(segment), store->next_segment));
-    LR_TRY(lr_store_write_at(store, store->rows_file, store->counts, bytes,
-                             store->next_segment + (int64_t)sizeof(segment)));
+    LR_TRY(write_at(store, store->rows_file, &segment, sizeof(segment), store->next_segment));
+    LR_TRY(write_at(store, store->rows_file, store->counts, bytes,
+                    store->next_segment + (int64_t)sizeof(segment)));
     LR_TRY(settle(store, store->rows_file));
     if (store->kept_rows == 0 && !lr_place_sync_folder(store->output.target)) {
         return lr_output_fail(&store->output, errno);
@@ -124,10 +149,10 @@ lr_status lr_matrix_store_checkpoint(struct lr_matrix_store *store)
 
 lr_status lr_matrix_store_trim(struct lr_matrix_store *store)
 {
-    static const unsigned char nothing[lr_store_head_bytes - lr_store_magic_bytes];
+    static const unsigned char nothing[lr_store_head_bytes - MAGIC_BYTES];
     const int64_t block = store->totals.elements / BLOCK, rest = store->totals.elements % BLOCK;
     const int64_t bytes = rest * (int64_t)sizeof(float) + BLOCK * (int64_t)column_bytes(store);
-    LR_TRY(lr_store_write_at(store, store->output.file, nothing, sizeof(nothing), 0));
+    LR_TRY(write_at(store, store->output.file, nothing, sizeof(nothing), 0));
     const off_t end = (off_t)(block_place(store, block) + (rest > 0 ? bytes : 0));
     return ftruncate(store->output.file, end) == 0 ? LR_OK : lr_output_fail(&store->output, errno);
 }
@@ -139,7 +164,7 @@ static lr_status count_row(struct lr_matrix_store *store, int64_t count)
     store->counts[store->num_counts++] = count;
     store->totals.rows++;
     const bool is_due =
-        store->num_counts == lr_store_most_counts ||
+        store->num_counts == MOST_COUNTS ||
         (store->totals.rows % 64 == 0 && lr_clock_seconds() - store->checkpoint_s > CHECKPOINT_S);
     return is_due ? lr_matrix_store_checkpoint(store) : LR_OK;
 }
@@ -293,8 +318,8 @@ lr_status lr_matrix_store_read(struct lr_matrix_store *store, const struct lr_ma
     const int64_t place = block_place(store, block);
     const int file = store->output.file;
     if (piece->columns != NULL) {
-        if (lr_store_read_at(file, piece->columns, count * bytes,
-                             place + inside * (int64_t)bytes) != count * bytes) {
+        if (read_at(file, piece->columns, count * bytes, place + inside * (int64_t)bytes) !=
+            count * bytes) {
             return complain_read(store, store->part_path);
         }
         if (piece->is_wide && !store->params.wide) {
@@ -304,8 +329,8 @@ lr_status lr_matrix_store_read(struct lr_matrix_store *store, const struct lr_ma
         }
     }
     const int64_t values = place + BLOCK * (int64_t)bytes + inside * (int64_t)sizeof(float);
-    if (piece->values != NULL && lr_store_read_at(file, piece->values, count * sizeof(float),
-                                                  values) != count * sizeof(float)) {
+    if (piece->values != NULL &&
+        read_at(file, piece->values, count * sizeof(float), values) != count * sizeof(float)) {
         return complain_read(store, store->part_path);
     }
     return LR_OK;
@@ -321,9 +346,9 @@ lr_status lr_matrix_counts_read(struct lr_matrix_counts *counts, int64_t room, i
     }
     while (*num < room && (counts->left > 0 || counts->next_segment < store->next_segment)) {
         if (counts->left == 0) {
-            struct lr_store_segment segment;
-            if (lr_store_read_at(store->rows_file, &segment, sizeof(segment),
-                                 counts->next_segment) != sizeof(segment)) {
+            struct segment segment;
+            if (read_at(store->rows_file, &segment, sizeof(segment), counts->next_segment) !=
+                sizeof(segment)) {
                 return complain_read(store, store->rows_path);
             }
             counts->segment = counts->next_segment + (int64_t)sizeof(segment);
@@ -332,7 +357,7 @@ lr_status lr_matrix_counts_read(struct lr_matrix_counts *counts, int64_t room, i
         }
         const int64_t taken = counts->left < room - *num ? counts->left : room - *num;
         const size_t bytes = (size_t)taken * sizeof(*numbers);
-        if (lr_store_read_at(store->rows_file, numbers + *num, bytes, counts->segment) != bytes) {
+        if (read_at(store->rows_file, numbers + *num, bytes, counts->segment) != bytes) {
             return complain_read(store, store->rows_path);
         }
         counts->segment += (int64_t)bytes;
@@ -340,4 +365,272 @@ lr_status lr_matrix_counts_read(struct lr_matrix_counts *counts, int64_t room, i
         *num += taken;
     }
     return LR_OK;
+}
+
+/* --- opening --- */
+
+/* --- heads and keys --- */
+
+/* Length of the part of a key that begins here, and of what stands before its digest. */
+static int part_length(const char *part, bool without_digest)
+{
+    const int length = (int)strcspn(part, ";");
+    const char *digest = strstr(part, LR_MATRIX_KEY_CONTENTS);
+    const int named =
+        without_digest && digest != NULL && digest - part < length ? (int)(digest - part) : length;
+    return named < 300 ? named : 300;
+}
+
+/* Names the first part that differs. */
+static lr_status refuse_key(const struct lr_matrix_store *store, const char *found)
+{
+    const char *ours = store->params.key;
+    const lr_log *log = store->params.log;
+    size_t k = 0;
+    while (ours[k] != '\0' && ours[k] == found[k]) {
+        k++;
+    }
+    while (k > 0 && ours[k - 1] != ';') {
+        k--;
+    }
+    ours += k + strspn(ours + k, " ");
+    found += k + strspn(found + k, " ");
+    const int length[2] = {part_length(found, true), part_length(ours, true)};
+    if (length[0] == length[1] && strncmp(ours, found, (size_t)length[0]) == 0) {
+        return lr_error(log, LR_USAGE,
+                        "cannot go on with %s: it was begun with other contents of: %.*s: give the "
+                        "same files and options, or begin anew without resuming",
+                        store->part_path, length[0], found);
+    }
+    return lr_error(log, LR_USAGE,
+                    "cannot go on with %s: it was begun with %.*s, and now it is %.*s: give the "
+                    "same options, or begin anew without resuming",
+                    store->part_path, part_length(found, true), found, part_length(ours, true),
+                    ours);
+}
+
+/* After a read that failed, or of something else than expected (errno 0). */
+static lr_status refuse_rows(const struct lr_matrix_store *store)
+{
+    char text[128];
+    if (errno != 0) {
+        return lr_error(store->params.log, LR_FAILED, "cannot go on with %s and %s: %s",
+                        store->part_path, store->rows_path, lr_error_text(errno, text));
+    }
+    return lr_error(store->params.log, LR_USAGE,
+                    "there is nothing to go on with: %s and %s of an earlier run are missing, or "
+                    "were not begun by this version: leave out resuming",
+                    store->part_path, store->rows_path);
+}
+
+/* Both keys are compared whole. */
+static lr_status check_key(const struct lr_matrix_store *store, int64_t key_bytes)
+{
+    const size_t ours = strlen(store->params.key);
+    const size_t most = ours + (1 << 16); /* enough to tell a longer one, whatever the head says */
+    const size_t wanted = key_bytes < (int64_t)most ? (size_t)key_bytes : most;
+    char *found = lr_alloc((int64_t)wanted + 1, 1, "a file's head", store->params.log);
+    if (found == NULL) {
+        return LR_FAILED;
+    }
+    lr_status status = LR_OK;
+    if (read_at(store->rows_file, found, wanted, sizeof(struct head)) != wanted) {
+        status = refuse_rows(store);
+    } else if (wanted != ours || memcmp(found, store->params.key, ours) != 0) {
+        status = refuse_key(store, found);
+    }
+    free(found);
+    return status;
+}
+
+static bool is_part(int file)
+{
+    char found[sizeof(part_magic)];
+    return read_at(file, found, sizeof(found), PART_MAGIC) == sizeof(found) &&
+           memcmp(found, part_magic, sizeof(found)) == 0;
+}
+
+static lr_status read_head(struct lr_matrix_store *store)
+{
+    struct head head;
+    if (!is_part(store->output.file) ||
+        read_at(store->rows_file, &head, sizeof(head), 0) != sizeof(head) ||
+        memcmp(head.magic, magic, sizeof(magic)) != 0 || head.key_bytes < 0) {
+        return refuse_rows(store);
+    }
+    LR_TRY(check_key(store, head.key_bytes));
+    store->params.wide = head.wide != 0;
+    return LR_OK;
+}
+
+static bool makes_sense(const struct lr_matrix_store *store, const struct segment *segment,
+                        int64_t rows)
+{
+    return segment->num_counts > 0 && segment->num_counts <= MOST_COUNTS &&
+           segment->totals.rows == rows + segment->num_counts &&
+           segment->totals.rows <= store->params.num_rows &&
+           segment->totals.elements >= store->totals.elements;
+}
+
+/* Goes through the whole segments; what follows them is overwritten. */
+static void find_end(struct lr_matrix_store *store)
+{
+    struct segment segment;
+    store->next_segment = store->segments_begin;
+    for (;;) {
+        const int64_t place = store->next_segment;
+        if (read_at(store->rows_file, &segment, sizeof(segment), place) != sizeof(segment) ||
+            !makes_sense(store, &segment, store->totals.rows)) {
+            return;
+        }
+        const size_t bytes = (size_t)segment.num_counts * sizeof(*store->counts);
+        const int64_t behind = place + (int64_t)sizeof(segment);
+        if (read_at(store->rows_file, store->counts, bytes, behind) != bytes ||
+            check_of(&segment, store->counts) != segment.check) {
+            return;
+        }
+        store->totals = segment.totals;
+        store->next_segment = behind + (int64_t)bytes;
+    }
+}
+
+static lr_status take_up(struct lr_matrix_store *store)
+{
+    LR_TRY(read_head(store));
+    find_end(store);
+    store->kept_rows = store->totals.rows;
+    const int64_t whole = store->totals.elements / BLOCK * BLOCK;
+    const struct lr_matrix_piece piece = {whole, store->totals.elements - whole, store->params.wide,
+                                          store->columns, store->values};
+    return lr_matrix_store_read(store, &piece);
+}
+
+/* Whether a file may be emptied: it is empty, or of an earlier run, of whatever version. */
+static bool is_ours(int file, const char *begin, size_t bytes, int64_t place)
+{
+    char found[16];
+    return lseek(file, 0, SEEK_END) == 0 ||
+           (read_at(file, found, bytes, place) == bytes && memcmp(found, begin, bytes) == 0);
+}
+
+static lr_status check_ours(struct lr_matrix_store *store)
+{
+    errno = 0;
+    const bool part = is_ours(store->output.file, part_magic, COMMON_PART_MAGIC, PART_MAGIC);
+    if (part && is_ours(store->rows_file, magic, COMMON_MAGIC, 0)) {
+        return LR_OK;
+    }
+    if (errno != 0) {
+        return lr_output_fail(&store->output, errno);
+    }
+    return lr_error(store->params.log, LR_FAILED,
+                    "cannot write %s: %s is there, and no run of this program has left it: move it "
+                    "away, or choose another name",
+                    store->params.path, part ? store->rows_path : store->part_path);
+}
+
+static lr_status begin_anew(struct lr_matrix_store *store)
+{
+    const size_t key_bytes = strlen(store->params.key);
+    struct head head = {.wide = store->params.wide, .key_bytes = (int64_t)key_bytes};
+    memcpy(head.magic, magic, sizeof(magic));
+    if (ftruncate(store->output.file, 0) != 0 || ftruncate(store->rows_file, 0) != 0) {
+        return lr_output_fail(&store->output, errno);
+    }
+    LR_TRY(write_at(store, store->output.file, part_magic, sizeof(part_magic), PART_MAGIC));
+    LR_TRY(write_at(store, store->rows_file, &head, sizeof(head), 0));
+    return write_at(store, store->rows_file, store->params.key, key_bytes, sizeof(head));
+}
+
+/* --- opening --- */
+
+/* Its name, and the file of that name; the lock on it outlasts that of TARGET.part, which ends when
+ * that has become the target. */
+static lr_status open_rows(struct lr_matrix_store *store)
+{
+    const size_t bytes = strlen(store->output.temporary) + sizeof("-rows");
+    const bool resumes = store->params.resumes;
+    store->part_path = lr_copy_string(store->output.temporary, store->params.log);
+    store->rows_path = lr_alloc((int64_t)bytes, 1, "a file name", store->params.log);
+    if (store->part_path == NULL || store->rows_path == NULL) {
+        return LR_FAILED;
+    }
+    snprintf(store->rows_path, bytes, "%s-rows", store->part_path);
+    const mode_t mode = resumes ? 0 : lr_place_mode(store->output.target);
+    const enum lr_hold hold = lr_hold_open(store->rows_path, mode, &store->rows_file);
+    if (hold == LR_HELD) {
+        return LR_OK;
+    }
+    if (hold == LR_HOLD_REFUSED && errno == ENOENT && resumes) {
+        errno = 0;
+        return refuse_rows(store);
+    }
+    return lr_hold_complain(hold, store->rows_path, store->params.path, store->params.log);
+}
+
+static lr_status make_buffers(struct lr_matrix_store *store)
+{
+    const lr_log *log = store->params.log;
+    store->columns = lr_alloc(BLOCK, sizeof(int64_t), "matrix elements", log);
+    store->values = lr_alloc(BLOCK, sizeof(float), "matrix elements", log);
+    store->counts = lr_alloc(MOST_COUNTS, sizeof(int64_t), "matrix rows", log);
+    return store->columns && store->values && store->counts ? LR_OK : LR_FAILED;
+}
+
+/* What another run left is lost when this one does not go on with it. */
+static void warn_of_part(const struct lr_matrix_store *store)
+{
+    if (lseek(store->output.file, 0, SEEK_END) > 0) {
+        lr_warn(store->params.log,
+                "%s was left by a run that was stopped, and is begun anew: resuming would have "
+                "gone on with it",
+                store->part_path);
+    }
+}
+
+static lr_status open_parts(struct lr_matrix_store *store)
+{
+    LR_TRY(make_buffers(store));
+    LR_TRY(open_rows(store));
+    store->segments_begin = (int64_t)(sizeof(struct head) + strlen(store->params.key));
+    store->next_segment = store->segments_begin;
+    if (store->params.resumes) {
+        return take_up(store);
+    }
+    LR_TRY(check_ours(store));
+    warn_of_part(store);
+    store->is_new = true;
+    return begin_anew(store);
+}
+
+static void remove_empty(int file, const char *name)
+{
+    if (file >= 0 && lseek(file, 0, SEEK_END) == 0) {
+        unlink(name);
+    }
+}
+
+/* Without what this call has made: what it began, or files that are still empty. */
+static void undo_open(struct lr_matrix_store *store)
+{
+    if (store->is_new) {
+        lr_matrix_store_remove(store);
+        return;
+    }
+    remove_empty(store->rows_file, store->rows_path);
+    remove_empty(store->output.file, store->output.temporary);
+    lr_matrix_store_leave(store);
+}
+
+lr_status lr_matrix_store_open(struct lr_matrix_store *store,
+                               const struct lr_matrix_store_params *params)
+{
+    *store = (struct lr_matrix_store){.params = *params, .rows_file = -1};
+    LR_TRY(lr_output_open_named(&store->output, params->path, "part", params->log));
+    store->checkpoint_s = lr_clock_seconds();
+    const lr_status status = open_parts(store);
+    if (status != LR_OK) {
+        undo_open(store);
+    }
+    return status;
 }

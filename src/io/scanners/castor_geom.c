@@ -4,6 +4,7 @@
  * CASToR's generated geometry (.geom). Sources: iScannerPET.cc of CASToR 3.1.1 for keys, places and
  * the order of crystals. CASToR's frame is left-handed; its x is reversed here. */
 #include "base/log.h"
+#include "base/path.h"
 #include "io/files/keyed_text.h"
 #include "io/files/output.h"
 #include "io/scanners/castor_order.h"
@@ -44,9 +45,8 @@ struct draft {
 
 bool lr_geom_recognises(const struct lr_file_head *head)
 {
-    return lr_path_ends_with(head->path, ".geom") ||
-           (strstr(head->bytes, "scanner radius") != NULL &&
-            strstr(head->bytes, "number of rsectors") != NULL);
+    return lr_path_ends(head->path, ".geom") || (strstr(head->bytes, "scanner radius") != NULL &&
+                                                 strstr(head->bytes, "number of rsectors") != NULL);
 }
 
 /* --- reading --- */
@@ -242,7 +242,7 @@ static lr_scanner *build(struct draft *draft)
     const struct lr_keyed_line *name = lr_keyed_text_find(&draft->text, "scanner name");
     lr_crystal_list list = {.name = name != NULL && name->value[0] != '\0'
                                         ? name->value
-                                        : lr_file_stem(draft->text.path, stem),
+                                        : lr_path_stem(draft->text.path, stem),
                             .source = "a CASToR .geom file",
                             .log = draft->text.log};
     if (list_crystals(draft) != LR_OK || read_rules(draft, &list) != LR_OK) {

@@ -7,6 +7,7 @@
  * left-handed; its x is reversed here. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "base/vec.h"
 #include "io/files/keyed_text.h"
 #include "io/files/output.h"
@@ -39,23 +40,9 @@ struct draft {
 
 bool lr_hscan_recognises(const struct lr_file_head *head)
 {
-    return lr_path_ends_with(head->path, "hscan") || lr_path_ends_with(head->path, "lut") ||
+    return lr_path_ends(head->path, "hscan") || lr_path_ends(head->path, "lut") ||
            (strstr(head->bytes, "scanner radius") != NULL &&
             strstr(head->bytes, "number of crystals in layer") != NULL);
-}
-
-/* The path with another ending; to be freed. */
-static char *sibling(const char *path, const char *ending, const lr_log *log)
-{
-    const char *dot = strrchr(path, '.');
-    const size_t stem =
-        dot != NULL && strchr(dot, '/') == NULL ? (size_t)(dot - path) : strlen(path);
-    char *other = lr_alloc((int64_t)(stem + strlen(ending) + 1), 1, "a path", log);
-    if (other != NULL) {
-        memcpy(other, path, stem);
-        strcpy(other + stem, ending);
-    }
-    return other;
 }
 
 /* --- the header --- */
@@ -172,8 +159,9 @@ static lr_status take_table(struct draft *draft, const char *path, const char *b
 
 static lr_status read_table(struct draft *draft)
 {
-    const bool generated = lr_path_ends_with(draft->text.path, ".ghscan");
-    char *path = sibling(draft->text.path, generated ? ".glut" : ".lut", draft->text.log);
+    const bool generated = lr_path_ends(draft->text.path, ".ghscan");
+    char *path =
+        lr_path_with_ending(draft->text.path, generated ? ".glut" : ".lut", draft->text.log);
     int64_t count = 0;
     if (path == NULL) {
         return LR_FAILED;
@@ -277,7 +265,7 @@ static lr_scanner *build(struct draft *draft)
         .crystals = draft->crystals,
         .num_crystals = draft->num_crystals,
         .name = name != NULL && name->value[0] != '\0' ? name->value
-                                                       : lr_file_stem(draft->text.path, stem),
+                                                       : lr_path_stem(draft->text.path, stem),
         .detection_depth_mm = depth >= 0 ? depth : 0.5 * draft->size_mm[0][2],
         .source = "a CASToR look-up table",
         .infers_sizes = true,
@@ -295,10 +283,11 @@ static lr_scanner *build(struct draft *draft)
 
 lr_scanner *lr_hscan_read(const char *path, const lr_log *log)
 {
-    const bool is_table = lr_path_ends_with(path, "lut");
-    char *header = is_table
-                       ? sibling(path, lr_path_ends_with(path, ".glut") ? ".ghscan" : ".hscan", log)
-                       : lr_copy_string(path, log);
+    const bool is_table = lr_path_ends(path, "lut");
+    char *header =
+        is_table
+            ? lr_path_with_ending(path, lr_path_ends(path, ".glut") ? ".ghscan" : ".hscan", log)
+            : lr_copy_string(path, log);
     struct draft draft = {0};
     lr_scanner *scanner = NULL;
     if (header != NULL && lr_keyed_text_read(&draft.text, header, &dialect, log) == LR_OK) {
@@ -443,7 +432,7 @@ static lr_status write_files(const char *path, const char *table_path, const lr_
 lr_status lr_hscan_write(const char *path, const lr_scanner *scanner, const lr_log *log)
 {
     LR_TRY(check_alike(path, scanner, log));
-    char *table = sibling(path, ".lut", log);
+    char *table = lr_path_with_ending(path, ".lut", log);
     if (table == NULL) {
         return LR_FAILED;
     }

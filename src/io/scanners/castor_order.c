@@ -5,7 +5,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "io/files/keyed_text.h"
+#include "io/scanners/centre_index.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,4 +109,106 @@ void lr_castor_tell_lost(const char *path, const lr_scanner *scanner, bool keeps
         lr_warn(log, "%s: CASToR's format has no place for %s: keep the scanner as YAML too", path,
                 lost);
     }
+}
+
+/* --- by a look-up table --- */
+
+/* As far as a crystal list may be from the modules that it becomes. */
+static const double reach_mm = 0.1;
+
+enum { ROW_BYTES = 24, MAX_CRYSTALS = 10000000 };
+
+struct table {
+    const char *path;
+    const lr_scanner *scanner;
+    const lr_log *log;
+    unsigned char *bytes; /* owned [count][ROW_BYTES] */
+    int count;
+};
+
+static void place_of(const struct table *table, int crystal, double place_mm[3])
+{
+    for (int k = 0; k < 3; k++) {
+        const unsigned char *at = table->bytes + (int64_t)crystal * ROW_BYTES + 4 * k;
+        const uint32_t word =
+            (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
+        float value;
+        memcpy(&value, &word, 4);
+        place_mm[k] = k == 0 ? -(double)value : (double)value;
+    }
+}
+
+static lr_status read_table(struct table *table)
+{
+    int64_t bytes = 0;
+    table->bytes = (unsigned char *)lr_file_bytes(table->path, (int64_t)MAX_CRYSTALS * ROW_BYTES,
+                                                  &bytes, table->log);
+    if (table->bytes == NULL) {
+        return LR_BAD_INPUT;
+    }
+    if (bytes == 0 || bytes % ROW_BYTES != 0) {
+        return lr_error(table->log, LR_BAD_INPUT,
+                        "%s: has %lld bytes, and a crystal of a CASToR look-up table %d: it is "
+                        "truncated, or no such table",
+                        table->path, (long long)bytes, ROW_BYTES);
+    }
+    table->count = (int)(bytes / ROW_BYTES);
+    return LR_OK;
+}
+
+static lr_status judge(const struct table *table, const struct lr_centre_index *index, int first,
+                       int lost)
+{
+    double place_mm[3];
+    if (lost == 0) {
+        return LR_OK;
+    }
+    place_of(table, first, place_mm);
+    const bool all = lost == table->count;
+    lr_log_write(table->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
+                 "%s: %d of its %d crystals are none of %s's, first the one at (%g, %g, %g) mm in "
+                 "our frame, from which the nearest is %.4g mm away: %s",
+                 table->path, lost, table->count, table->scanner->name, place_mm[0], place_mm[1],
+                 place_mm[2], lr_centre_index_distance(index, place_mm),
+                 all ? "the table is another scanner's" : "their events are left out");
+    return all ? LR_BAD_INPUT : LR_OK;
+}
+
+static lr_status match_table(const struct table *table, const struct lr_centre_index *index,
+                             int *order)
+{
+    int lost = 0, first = -1;
+    for (int k = 0; k < table->count; k++) {
+        double place_mm[3];
+        place_of(table, k, place_mm);
+        const bool finite = isfinite(place_mm[0]) && isfinite(place_mm[1]) && isfinite(place_mm[2]);
+        order[k] = finite ? lr_centre_index_find(index, place_mm, reach_mm) : -1;
+        first = order[k] < 0 && lost == 0 ? k : first;
+        lost += order[k] < 0;
+    }
+    return judge(table, index, first, lost);
+}
+
+lr_status lr_castor_table_match(const char *path, const lr_scanner *scanner, int **order,
+                                int *count, const lr_log *log)
+{
+    struct table table = {.path = path, .scanner = scanner, .log = log};
+    struct lr_centre_index index = {0};
+    *order = NULL;
+    lr_status status = read_table(&table);
+    if (status == LR_OK) {
+        *order = lr_alloc(table.count, sizeof(**order), "crystal numbers", log);
+        status = *order != NULL ? lr_centre_index_init(&index, scanner, log) : LR_FAILED;
+    }
+    if (status == LR_OK) {
+        status = match_table(&table, &index, *order);
+        lr_centre_index_finish(&index);
+    }
+    if (status != LR_OK) {
+        free(*order);
+        *order = NULL;
+    }
+    *count = table.count;
+    free(table.bytes);
+    return status;
 }

@@ -3,15 +3,14 @@
 #ifndef LR_IO_CENTRE_INDEX_H
 #define LR_IO_CENTRE_INDEX_H
 
+#include "model/scanner/point_hash.h"
+
 #include <lr/scanner.h>
 
-/* A scanner's crystal centres hashed by cells of 1 mm, to find the one at a position. */
+/* A scanner's crystal centres, to find the one at a position. */
 struct lr_centre_index {
-    double (*centres_mm)[3]; /* [num_crystals] */
-    int *heads;              /* [num_heads] first crystal of a bucket, -1 = none */
-    int *next;               /* [num_crystals] */
-    uint64_t num_heads;      /* a power of 2 */
-    int num_crystals;
+    double (*centres_mm)[3]; /* owned [num_crystals] */
+    struct lr_point_hash hash;
 };
 
 /* On failure (no memory, logged) *index holds nothing. */

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "io/scanners/crystal_map.h"
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/files/regular_file.h"
@@ -39,75 +40,90 @@ struct draft {
 
 /* --- lines --- */
 
-/* Between columns: STIR has tabs or commas. */
-static const char blanks[] = " \t,";
-
-static bool read_int(char **text, int largest, int *value)
+int lr_crystal_map_numbers(const char *text, double numbers[6])
 {
-    char *end;
-    *text += strspn(*text, blanks);
-    errno = 0;
-    const long number = strtol(*text, &end, 10);
-    if (end == *text || errno != 0 || number < 0 || number > largest ||
-        (*end != '\0' && strchr(blanks, *end) == NULL)) {
-        return false;
-    }
-    *text = end;
-    *value = (int)number;
-    return true;
-}
-
-static bool read_position(char *text, double position_mm[3])
-{
-    for (int k = 0; k < 3; k++) {
-        char *end;
-        text += strspn(text, blanks);
-        position_mm[k] = strtod(text, &end);
-        if (end == text || !isfinite(position_mm[k]) ||
-            (*end != '\0' && strchr(blanks, *end) == NULL)) {
-            return false;
-        }
-        text = end;
-    }
-    return text[strspn(text, blanks)] == '\0';
-}
-
-static int count_columns(const char *text)
-{
-    int columns = 0;
+    static const char blanks[] = " \t,"; /* STIR has tabs or commas */
+    int count = 0;
     for (;;) {
         text += strspn(text, blanks);
         if (*text == '\0') {
-            return columns;
+            return count == 0 || count == 5 || count == 6 ? count : -1;
         }
-        columns++;
-        text += strcspn(text, blanks);
+        char *end;
+        const double number = strtod(text, &end);
+        if (end == text || count == 6 || !isfinite(number) ||
+            (*end != '\0' && strchr(blanks, *end) == NULL)) {
+            return -1;
+        }
+        numbers[count++] = number;
+        text = end;
     }
 }
 
-static lr_status parse_line(struct draft *draft, char *text, uint32_t *key, double position_mm[3])
+static lr_status take_line(struct lr_crystal_map_line *line, char *text,
+                           const struct lr_crystal_map_sink *sink)
 {
-    int ring = 0, detector = 0, layer = 0;
-    const int columns = count_columns(text);
-    char *rest = text;
-    const bool complete = (columns == 5 || columns == 6) && read_int(&rest, MAX_RING, &ring) &&
-                          read_int(&rest, MAX_DETECTOR, &detector) &&
-                          (columns == 5 || read_int(&rest, MAX_LAYER, &layer)) &&
-                          read_position(rest, position_mm);
-    if (!complete) {
+    text[strcspn(text, "\r\n")] = '\0';
+    char *comment = strchr(text, '#');
+    if (comment != NULL) {
+        *comment++ = '\0';
+    }
+    line->line++;
+    line->text = text;
+    line->comment = comment;
+    line->columns = lr_crystal_map_numbers(text, line->numbers);
+    return sink->take(sink->user, line);
+}
+
+lr_status lr_crystal_map_lines(const char *path, int64_t most,
+                               const struct lr_crystal_map_sink *sink, const lr_log *log)
+{
+    char text[MAX_LINE];
+    struct lr_crystal_map_line line = {.path = path};
+    lr_status status = LR_OK;
+    FILE *file = lr_file_open_text(path, "the crystal map ", most, log);
+    if (file == NULL) {
+        return LR_BAD_INPUT;
+    }
+    while (status == LR_OK && fgets(text, sizeof(text), file) != NULL) {
+        const bool is_long = strlen(text) == sizeof(text) - 1 && text[sizeof(text) - 2] != '\n';
+        status = is_long ? lr_error(log, LR_BAD_INPUT,
+                                    "%s:%d: the line is longer than %d bytes: this is no crystal "
+                                    "map",
+                                    path, line.line + 1, MAX_LINE - 2)
+                         : take_line(&line, text, sink);
+    }
+    if (status == LR_OK && ferror(file)) {
+        status = lr_error(log, LR_BAD_INPUT, "%s: cannot be read: %s", path, strerror(errno));
+    }
+    fclose(file);
+    return status;
+}
+
+static bool is_count(double number, int largest)
+{
+    return number >= 0 && number <= largest && number == floor(number);
+}
+
+static lr_status find_key(struct draft *draft, const struct lr_crystal_map_line *line,
+                          uint32_t *key)
+{
+    const double *numbers = line->numbers, layer = line->columns == 6 ? numbers[2] : 0;
+    if (line->columns < 0 || !is_count(numbers[0], MAX_RING) ||
+        !is_count(numbers[1], MAX_DETECTOR) || !is_count(layer, MAX_LAYER)) {
         return lr_error(draft->log, LR_BAD_INPUT,
                         "%s:%d: a crystal is 'ring det [layer] x y z' with ring <= %d, det <= %d, "
                         "layer <= %d and millimetres, found '%.80s'",
-                        draft->path, draft->line, MAX_RING, MAX_DETECTOR, MAX_LAYER, text);
+                        draft->path, line->line, MAX_RING, MAX_DETECTOR, MAX_LAYER, line->text);
     }
-    if (draft->columns != 0 && draft->columns != columns) {
+    if (draft->columns != 0 && draft->columns != line->columns) {
         return lr_error(draft->log, LR_BAD_INPUT,
                         "%s:%d: %d columns, but %d in the lines before: name the layer in every "
                         "line or in none",
-                        draft->path, draft->line, columns, draft->columns);
+                        draft->path, line->line, line->columns, draft->columns);
     }
-    draft->columns = columns;
-    *key = lr_crystal_key((unsigned)ring, (unsigned)detector, (unsigned)layer);
+    draft->columns = line->columns;
+    *key = lr_crystal_key((unsigned)numbers[0], (unsigned)numbers[1], (unsigned)layer);
     return LR_OK;
 }
 
@@ -138,50 +154,32 @@ static lr_status match(struct draft *draft, const double position_mm[3], int *cr
 
 static lr_status append(struct draft *draft, uint32_t key, int crystal)
 {
-    if (draft->count == draft->room) {
-        const int64_t room = 2 * draft->room + 1024;
-        void *entries =
-            lr_resize(draft->entries, room, sizeof(*draft->entries), "a crystal map", draft->log);
-        if (entries == NULL) {
-            return LR_FAILED;
-        }
-        draft->entries = entries;
-        draft->room = room;
-    }
+    const struct lr_items items = {sizeof(*draft->entries), "a crystal map", draft->log};
+    LR_TRY(lr_grow(&draft->entries, &draft->room, draft->count + 1, &items));
     draft->entries[draft->count++] = (struct entry){key, crystal, draft->line};
     return LR_OK;
 }
 
-static lr_status read_line(struct draft *draft, char *text)
+static lr_status take_crystal(void *user, const struct lr_crystal_map_line *line)
 {
-    double position_mm[3] = {0};
+    struct draft *draft = user;
     uint32_t key = 0;
     int crystal = -1;
-    text[strcspn(text, "#\r\n")] = '\0';
-    if (text[strspn(text, blanks)] == '\0') {
+    if (line->columns == 0) {
         return LR_OK;
     }
-    LR_TRY(parse_line(draft, text, &key, position_mm));
-    LR_TRY(match(draft, position_mm, &crystal));
+    draft->line = line->line;
+    LR_TRY(find_key(draft, line, &key));
+    LR_TRY(match(draft, &line->numbers[line->columns - 3], &crystal));
     return append(draft, key, crystal);
 }
 
-static lr_status read_lines(struct draft *draft, FILE *file)
+static lr_status read_lines(struct draft *draft)
 {
-    char text[MAX_LINE];
-    while (fgets(text, sizeof(text), file) != NULL) {
-        draft->line++;
-        if (strlen(text) == sizeof(text) - 1 && text[sizeof(text) - 2] != '\n') {
-            return lr_error(draft->log, LR_BAD_INPUT,
-                            "%s:%d: the line is longer than %d bytes: this is no crystal map",
-                            draft->path, draft->line, MAX_LINE - 2);
-        }
-        LR_TRY(read_line(draft, text));
-    }
-    if (ferror(file)) {
-        return lr_error(draft->log, LR_BAD_INPUT, "%s: cannot be read: %s", draft->path,
-                        strerror(errno));
-    }
+    /* Crystals stand in one line each, of less than MAX_LINE; as much again for comments. */
+    const int64_t most = (1 << 20) + 2 * (int64_t)MAX_LINE * draft->scanner->num_crystals;
+    const struct lr_crystal_map_sink sink = {take_crystal, draft};
+    LR_TRY(lr_crystal_map_lines(draft->path, most, &sink, draft->log));
     if (draft->count == 0) {
         return lr_error(draft->log, LR_BAD_INPUT,
                         "%s: lists no crystals: give a crystal map, 'ring det [layer] x y z' per "
@@ -238,7 +236,7 @@ static lr_status fill_map(const struct draft *draft, struct lr_crystal_map *map)
     return LR_OK;
 }
 
-static lr_status read_draft(struct draft *draft, FILE *file)
+static lr_status read_draft(struct draft *draft)
 {
     LR_TRY(lr_centre_index_init(&draft->index, draft->scanner, draft->log));
     draft->claimed = lr_alloc(draft->scanner->num_crystals, sizeof(*draft->claimed),
@@ -246,7 +244,7 @@ static lr_status read_draft(struct draft *draft, FILE *file)
     if (draft->claimed == NULL) {
         return LR_FAILED;
     }
-    LR_TRY(read_lines(draft, file));
+    LR_TRY(read_lines(draft));
     qsort(draft->entries, (size_t)draft->count, sizeof(*draft->entries), compare_entries);
     return check_keys(draft);
 }
@@ -256,17 +254,10 @@ lr_status lr_crystal_map_read(const char *path, const lr_scanner *scanner,
 {
     struct draft draft = {.path = path, .scanner = scanner, .log = log};
     *map = (struct lr_crystal_map){0};
-    /* Crystals stand in one line each, of less than MAX_LINE; as much again for comments. */
-    const int64_t most = (1 << 20) + 2 * (int64_t)MAX_LINE * scanner->num_crystals;
-    FILE *file = lr_file_open_text(path, "the crystal map ", most, log);
-    if (file == NULL) {
-        return LR_BAD_INPUT;
-    }
-    lr_status status = read_draft(&draft, file);
+    lr_status status = read_draft(&draft);
     if (status == LR_OK) {
         status = fill_map(&draft, map);
     }
-    fclose(file);
     lr_centre_index_finish(&draft.index);
     free(draft.claimed);
     free(draft.entries);

@@ -30,4 +30,27 @@ void lr_crystal_map_finish(struct lr_crystal_map *map);
 /* Crystal of that key, or -1. */
 int lr_crystal_map_find(const struct lr_crystal_map *map, uint32_t key);
 
+/* A crystal of STIR's map: a line "ring det [layer] x y z" in mm. */
+struct lr_crystal_map_line {
+    const char *path;
+    int line;
+    const char *text, *comment; /* before and behind '#'; comment NULL: none */
+    int columns;                /* 5 or 6; 0: blank; -1: anything else */
+    double numbers[6];          /* [columns] */
+};
+
+/* Where lines go; a status other than LR_OK ends the reading. */
+struct lr_crystal_map_sink {
+    lr_status (*take)(void *user, const struct lr_crystal_map_line *line);
+    void *user;
+};
+
+/* Reads the lines of a file of at most `most` bytes, blank ones too.
+ * errors: LR_BAD_INPUT, logged, for what cannot be read and lines that are too long for a map. */
+lr_status lr_crystal_map_lines(const char *path, int64_t most,
+                               const struct lr_crystal_map_sink *sink, const lr_log *log);
+
+/* Numbers of a line's text, between blanks, tabs or commas: 5 or 6, 0 for a blank line, else -1. */
+int lr_crystal_map_numbers(const char *text, double numbers[6]);
+
 #endif

@@ -7,7 +7,7 @@
 #include "io/files/c_locale.h"
 #include "io/files/file_kind.h"
 #include "io/files/missing_file.h"
-#include "io/files/npy_header.h"
+#include "io/files/npy.h"
 #include "io/files/regular_file.h"
 
 #include <errno.h>

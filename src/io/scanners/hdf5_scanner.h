@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The scanner inside an HDF5 file: group /scanner, and /lor/pairs and /lor/offsets. Layout:
- * docs/formats.md. */
+ * docs/formats/hdf5.md. */
 #ifndef LR_IO_HDF5_SCANNER_H
 #define LR_IO_HDF5_SCANNER_H
 

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "io/scanners/listed_crystals.h"
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -21,15 +22,8 @@ lr_status lr_listed_crystals_add(struct lr_listed_crystals *list, const lr_cryst
                                  const char *path, const lr_log *log)
 {
     LR_TRY(lr_listed_crystals_check((double)list->count + 1, path, log));
-    if (list->count == list->room) {
-        const int room = list->room + list->room / 2 + 256;
-        lr_crystal *items = lr_resize(list->items, room, sizeof(*items), "crystals", log);
-        if (items == NULL) {
-            return LR_FAILED;
-        }
-        list->items = items;
-        list->room = room;
-    }
+    LR_TRY(lr_grow(&list->items, &list->room, list->count + 1,
+                   &(struct lr_items){sizeof(*list->items), "crystals", log}));
     list->items[list->count++] = *crystal;
     return LR_OK;
 }
@@ -48,15 +42,4 @@ lr_scanner *lr_listed_crystals_try(const lr_crystal_list *list)
     const lr_log log = {write_but_errors, &kept};
     trial.log = &log;
     return lr_scanner_from_crystals(&trial, NULL, NULL);
-}
-
-const char *lr_file_stem(const char *path, char text[128])
-{
-    const char *slash = strrchr(path, '/');
-    snprintf(text, 128, "%.100s", slash != NULL ? slash + 1 : path);
-    char *dot = strrchr(text, '.');
-    if (dot != NULL && dot != text) {
-        *dot = '\0';
-    }
-    return text;
 }

@@ -14,7 +14,8 @@
 /* A growing list. Zero is valid. */
 struct lr_listed_crystals {
     lr_crystal *items; /* owned */
-    int count, room;
+    int count;
+    int64_t room;
 };
 
 /* errors: LR_FAILED without memory, LR_BAD_INPUT beyond LR_MAX_LISTED_CRYSTALS; logged with
@@ -28,8 +29,5 @@ lr_status lr_listed_crystals_check(double count, const char *path, const lr_log 
 /* lr_scanner_from_crystals, without a sentence where it fails: for a list that may be read in
  * another way. Warnings go to the list's log. */
 lr_scanner *lr_listed_crystals_try(const lr_crystal_list *list);
-
-/* The file's name without folders and ending, for scanners that have no name; `text` is returned. */
-const char *lr_file_stem(const char *path, char text[128]);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Measured profiles across a line of response, as YAML (docs/formats.md). */
+ * Measured profiles across a line of response, as YAML (docs/formats/histo-images.md). */
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/files/yaml.h"

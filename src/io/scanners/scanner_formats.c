@@ -3,6 +3,7 @@
 #include "io/scanners/scanner_formats.h"
 
 #include "base/log.h"
+#include "base/path.h"
 #include "io/events/petsird.h"
 #include "io/files/c_locale.h"
 #include "io/files/keyed_text.h"
@@ -12,7 +13,6 @@
 #include <lr/io.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 static const char *const yaml_endings[] = {".yaml", ".yml", NULL};
 static const char *const geom_endings[] = {".geom", NULL};
@@ -31,19 +31,18 @@ static const struct lr_scanner_format formats[] = {
 };
 enum { NUM_FORMATS = sizeof(formats) / sizeof(formats[0]) };
 
-/* Of an empty head the format's reader says why. */
-void lr_file_head_read(const char *path, struct lr_file_head *head)
+static const struct lr_scanner_format *find(const struct lr_file_head *head)
 {
-    struct stat facts;
-    head->path = path;
-    head->count = 0;
-    const bool regular = stat(path, &facts) == 0 && S_ISREG(facts.st_mode); /* a pipe would block */
-    FILE *file = regular ? fopen(path, "rb") : NULL;
-    if (file != NULL) {
-        head->count = fread(head->bytes, 1, LR_FILE_HEAD_BYTES, file);
-        fclose(file);
+    int k = 1;
+    while (k < NUM_FORMATS && !formats[k].recognises(head)) {
+        k++;
     }
-    head->bytes[head->count] = '\0';
+    return k < NUM_FORMATS ? &formats[k] : NULL;
+}
+
+bool lr_scanner_recognises(const struct lr_file_head *head)
+{
+    return lr_path_ends_in(head->path, yaml_endings) || find(head) != NULL;
 }
 
 /* YAML, the first row, when nothing else fits. */
@@ -51,12 +50,8 @@ static const struct lr_scanner_format *recognise(const char *path)
 {
     struct lr_file_head head;
     lr_file_head_read(path, &head);
-    for (int k = 1; k < NUM_FORMATS; k++) {
-        if (formats[k].recognises(&head)) {
-            return &formats[k];
-        }
-    }
-    return &formats[0];
+    const struct lr_scanner_format *found = find(&head);
+    return found != NULL ? found : &formats[0];
 }
 
 lr_scanner *lr_scanner_file_read(const char *path, const lr_log *log)
@@ -81,10 +76,8 @@ lr_scanner_draft *lr_scanner_draft_file_read(const char *path, const lr_log *log
 static const struct lr_scanner_format *find_writer(const char *path)
 {
     for (int k = 0; k < NUM_FORMATS; k++) {
-        for (int e = 0; formats[k].endings != NULL && formats[k].endings[e] != NULL; e++) {
-            if (lr_path_ends_with(path, formats[k].endings[e])) {
-                return &formats[k];
-            }
+        if (formats[k].endings != NULL && lr_path_ends_in(path, formats[k].endings)) {
+            return &formats[k];
         }
     }
     return NULL;

@@ -6,19 +6,10 @@
 #ifndef LR_IO_SCANNER_FORMATS_H
 #define LR_IO_SCANNER_FORMATS_H
 
+#include "io/files/file_head.h"
+
+#include <lr/crystals.h>
 #include <lr/doctor.h>
-#include <stddef.h>
-
-/* The beginning of a file, for recognising it; a zero byte follows. */
-enum { LR_FILE_HEAD_BYTES = 4096 };
-struct lr_file_head {
-    const char *path;
-    char bytes[LR_FILE_HEAD_BYTES + 1];
-    size_t count;
-};
-
-/* What cannot be read, or is no regular file, has an empty head. */
-void lr_file_head_read(const char *path, struct lr_file_head *head);
 
 struct lr_scanner_format {
     const char *name;           /* in sentences: "CASToR .geom" */
@@ -33,7 +24,8 @@ struct lr_scanner_format {
 lr_scanner *lr_scanner_file_read(const char *path, const lr_log *log);
 lr_scanner_draft *lr_scanner_draft_file_read(const char *path, const lr_log *log);
 
-/* The readers and writers. Frames are converted here, once: docs/formats.md says from what. */
+/* The readers and writers. Frames are converted here, once: docs/formats/scanners.md says from
+ * what. */
 
 /* CASToR's generated geometry. The file is read line by line: memory goes with the number of
  * crystals, at most LR_MAX_FILE_CRYSTALS of 64 bytes, whatever the file's size. */
@@ -51,12 +43,15 @@ lr_status lr_hscan_write(const char *path, const lr_scanner *scanner, const lr_l
 bool lr_stir_map_recognises(const struct lr_file_head *head);
 lr_scanner *lr_stir_map_read(const char *path, const lr_log *log);
 
+/* A scanner from a crystal map, with what else is known of it in `given`: name, sizes (the map's
+ * comments go before them), rules. Its crystals are ignored. */
+lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given);
+
 /* The scanner block of STIR's projection-data headers. Memory: that of the crystals described. */
 bool lr_stir_header_recognises(const struct lr_file_head *head);
 lr_scanner *lr_stir_header_read(const char *path, const lr_log *log);
 
 /* PETSIRD: io/events/petsird.h has the reader. Written by the schema v0.9.1, without events. */
-bool lr_petsird_recognises(const struct lr_file_head *head);
 lr_status lr_petsird_scanner_write(const char *path, const lr_scanner *scanner, const lr_log *log);
 
 /* YAML. */

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "io/scanners/scanner_yaml.h"
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -28,8 +29,8 @@ struct draft {
     struct entry ring, module, modules, coincidence, tof, source, unverified;
     struct entry crystals; /* of `module` */
     struct fy_node *module_difference, *ring_difference;
-    char *name, *text;
-    size_t text_bytes, text_room; /* of `text`: used without the zero, taken */
+    char *name;
+    struct lr_text text; /* scanner.source */
     lr_scanner_params params;
     lr_module *list;
     lr_ring description;
@@ -47,23 +48,6 @@ struct placed_log {
 
 /* --- texts --- */
 
-static lr_status append(struct draft *draft, const char *lead, const char *text)
-{
-    const size_t bytes = strlen(lead) + strlen(text) + 1;
-    if (draft->text_bytes + bytes > draft->text_room) {
-        const size_t room = 2 * draft->text_room + bytes;
-        char *grown = lr_resize(draft->text, (int64_t)room, 1, "a text", lr_yaml_log(draft->yaml));
-        if (grown == NULL) {
-            return LR_FAILED;
-        }
-        draft->text = grown;
-        draft->text_room = room;
-    }
-    snprintf(draft->text + draft->text_bytes, bytes, "%s%s", lead, text);
-    draft->text_bytes += bytes - 1;
-    return LR_OK;
-}
-
 /* One text or a list of texts, each on its own line of scanner.source. */
 static lr_status append_texts(struct draft *draft, const char *key, const struct entry *entry)
 {
@@ -80,10 +64,8 @@ static lr_status append_texts(struct draft *draft, const char *key, const struct
         }
         lr_status status = lr_yaml_read_value(draft->yaml, &field, item, entry->key);
         if (status == LR_OK) {
-            status = append(draft, draft->text ? "\n" : "", marked ? "unverified: " : "");
-        }
-        if (status == LR_OK) {
-            status = append(draft, "", text);
+            status = lr_text_print(&draft->text, "%s%s%s", draft->text.chars ? "\n" : "",
+                                   marked ? "unverified: " : "", text);
         }
         free(text);
         if (status != LR_OK || !is_list) {
@@ -441,6 +423,8 @@ static lr_status read_draft(struct draft *draft)
         {"source", NULL, LR_YAML_NODE, false, &draft->source.value, &draft->source.key},
         {"unverified", NULL, LR_YAML_NODE, false, &draft->unverified.value, &draft->unverified.key},
     };
+    draft->text.what = "a text";
+    draft->text.log = lr_yaml_log(draft->yaml);
     struct fy_node *root = lr_yaml_root(draft->yaml);
     const struct lr_yaml_mapping mapping = {root, root, "a scanner"};
     LR_TRY(lr_yaml_read_fields(draft->yaml, &mapping, fields, NUM_FIELDS(fields)));
@@ -495,7 +479,7 @@ static lr_scanner *create_scanner(struct draft *draft)
     struct placed_log placed = place_log(draft);
     placed.log.user = &placed;
     draft->params.name = draft->name;
-    draft->params.source = draft->text;
+    draft->params.source = draft->text.chars;
     draft->params.log = &placed.log;
     if (check_places(draft) != LR_OK) {
         return NULL;
@@ -522,10 +506,10 @@ static lr_scanner_draft *create_draft(struct draft *draft)
     }
     result->params = draft->params;
     result->params.name = draft->name;
-    result->params.source = draft->text;
+    result->params.source = draft->text.chars;
     result->params.modules = draft->list;
     result->axial_length_mm = draft->axial_length_mm;
-    draft->name = draft->text = NULL;
+    draft->name = draft->text.chars = NULL;
     draft->list = NULL;
     return result;
 }
@@ -536,15 +520,14 @@ static void finish(struct draft *draft, struct lr_yaml *yaml)
     free(draft->block_crystals[1]);
     free(draft->list);
     free(draft->name);
-    free(draft->text);
+    free(draft->text.chars);
     lr_yaml_destroy(yaml);
 }
 
 lr_scanner *lr_scanner_parse(struct lr_yaml *yaml)
 {
-    struct draft draft = {0};
+    struct draft draft = {.yaml = yaml};
     lr_scanner *scanner = NULL;
-    draft.yaml = yaml;
     if (yaml != NULL && read_draft(&draft) == LR_OK) {
         scanner = create_scanner(&draft);
     }
@@ -554,9 +537,8 @@ lr_scanner *lr_scanner_parse(struct lr_yaml *yaml)
 
 lr_scanner_draft *lr_scanner_draft_parse(struct lr_yaml *yaml)
 {
-    struct draft draft = {0};
+    struct draft draft = {.yaml = yaml};
     lr_scanner_draft *result = NULL;
-    draft.yaml = yaml;
     if (yaml != NULL && read_draft(&draft) == LR_OK) {
         result = create_draft(&draft);
     }

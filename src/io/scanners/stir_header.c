@@ -3,14 +3,15 @@
  *
  * The scanner block of STIR's projection-data headers (.hs). Lengths there are cm. Sources: STIR's
  * sample headers, Scanner.cxx and GeometryBlocksOnCylindrical.cxx for where crystals stand; the
- * directions are those of Siemens list mode in docs/formats.md: (x, y, z) are all reversed. */
+ * directions are those of docs/formats/events.md, "Siemens list mode": (x, y, z) are all
+ * reversed. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/files/keyed_text.h"
 #include "io/files/regular_file.h"
 #include "io/scanners/listed_crystals.h"
 #include "io/scanners/scanner_formats.h"
-#include "io/scanners/stir_map.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,7 +22,7 @@ static const double pi = 3.14159265358979323846;
 static const struct lr_keyed_dialect dialect = {":=", ';', "a STIR header", false};
 
 /* Scanners whose blocks STIR counts with crystals that are not there; the first around is the
- * virtual one (docs/formats.md, Siemens list mode), the last along the axis. */
+ * virtual one (docs/formats/events.md, "Siemens list mode"), the last along the axis. */
 static const struct {
     const char *type;
     int around, along;
@@ -45,7 +46,7 @@ bool lr_stir_header_recognises(const struct lr_file_head *head)
 {
     const char *text = head->bytes + strspn(head->bytes, " \t\r\n!");
     return strncmp(text, "INTERFILE", 9) == 0 || strncmp(text, "Interfile", 9) == 0 ||
-           (lr_path_ends_with(head->path, ".hs") && strstr(text, ":=") != NULL);
+           (lr_path_ends(head->path, ".hs") && strstr(text, ":=") != NULL);
 }
 
 /* --- the header --- */
@@ -302,15 +303,10 @@ static lr_status need_depth(const struct draft *draft)
 
 static lr_scanner *read_map(const struct draft *draft, lr_crystal_list *list)
 {
-    const char *slash = strrchr(draft->text.path, '/');
-    const int folder = slash != NULL ? (int)(slash - draft->text.path) + 1 : 0;
-    const size_t bytes = (size_t)folder + strlen(draft->map) + 1;
-    char *path = lr_alloc((int64_t)bytes, 1, "a path", draft->text.log);
+    char *path = lr_path_beside(draft->text.path, draft->map, draft->text.log);
     if (path == NULL) {
         return NULL;
     }
-    snprintf(path, bytes, "%.*s%s", draft->map[0] == '/' ? 0 : folder, draft->text.path,
-             draft->map);
     list->depth_mm = 2 * draft->doi_mm;
     struct lr_discreet_log discreet;
     lr_log_discreet(&discreet, path, draft->text.path, draft->text.log);

@@ -4,14 +4,12 @@
  * STIR's crystal map as a scanner: lines "ring det [layer] x y z" in mm. Positions are taken as
  * they stand. Crystals are listed by their places alone; their size may stand in comments:
  * "# depth_mm: 13" and "# face_mm: 2.12 2.12". */
-#include "io/scanners/stir_map.h"
-
 #include "base/log.h"
-#include "io/files/regular_file.h"
+#include "base/path.h"
+#include "io/scanners/crystal_map.h"
 #include "io/scanners/listed_crystals.h"
 #include "io/scanners/scanner_formats.h"
 
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,28 +22,8 @@ struct draft {
     const lr_log *log;
     struct lr_listed_crystals list;
     double depth_mm, face_mm[2];
-    int line, columns;
+    int columns;
 };
-
-/* Numbers of a line: 5 or 6, else 0. */
-static int parse_numbers(const char *text, double numbers[6])
-{
-    int count = 0;
-    for (;;) {
-        text += strspn(text, " \t,");
-        if (*text == '\0') {
-            return count == 5 || count == 6 ? count : 0;
-        }
-        char *end;
-        const double number = strtod(text, &end);
-        if (end == text || count == 6 || !isfinite(number) ||
-            (*end != '\0' && strchr(" \t,", *end) == NULL)) {
-            return 0;
-        }
-        numbers[count++] = number;
-        text = end;
-    }
-}
 
 bool lr_stir_map_recognises(const struct lr_file_head *head)
 {
@@ -56,7 +34,7 @@ bool lr_stir_map_recognises(const struct lr_file_head *head)
         snprintf(line, sizeof(line), "%.*s", (int)(length < MAX_LINE ? length : MAX_LINE - 1), at);
         line[strcspn(line, "#")] = '\0';
         if (line[strspn(line, " \t")] != '\0') {
-            return parse_numbers(line, numbers) > 0 && numbers[0] >= 0 && numbers[1] >= 0;
+            return lr_crystal_map_numbers(line, numbers) > 0 && numbers[0] >= 0 && numbers[1] >= 0;
         }
         at += length + strspn(at + length, "\r\n");
     }
@@ -78,58 +56,34 @@ static void take_comment(struct draft *draft, const char *comment)
     }
 }
 
-static lr_status take_line(struct draft *draft, char *text)
+static lr_status take_line(void *user, const struct lr_crystal_map_line *line)
 {
-    double numbers[6];
-    char *comment = strchr(text, '#');
-    if (comment != NULL) {
-        *comment = '\0';
-        take_comment(draft, comment + 1);
+    struct draft *draft = user;
+    if (line->comment != NULL) {
+        take_comment(draft, line->comment);
     }
-    text[strcspn(text, "\r\n")] = '\0';
-    if (text[strspn(text, " \t")] == '\0') {
+    if (line->columns == 0) {
         return LR_OK;
     }
-    const int columns = parse_numbers(text, numbers);
-    if (columns == 0 || (draft->columns != 0 && columns != draft->columns)) {
+    if (line->columns < 0 || (draft->columns != 0 && line->columns != draft->columns)) {
         return lr_error(draft->log, LR_BAD_INPUT,
                         "%s:%d: a crystal is 'ring det [layer] x y z' with as many columns as in "
                         "the other lines, found '%.60s'",
-                        draft->path, draft->line, text);
+                        draft->path, line->line, line->text);
     }
-    draft->columns = columns;
+    draft->columns = line->columns;
     lr_crystal crystal = {.group = -1};
-    memcpy(crystal.centre_mm, &numbers[columns - 3], sizeof(crystal.centre_mm));
+    memcpy(crystal.centre_mm, &line->numbers[line->columns - 3], sizeof(crystal.centre_mm));
     return lr_listed_crystals_add(&draft->list, &crystal, draft->path, draft->log);
-}
-
-static lr_status read_lines(struct draft *draft, FILE *file)
-{
-    char text[MAX_LINE];
-    while (fgets(text, sizeof(text), file) != NULL) {
-        draft->line++;
-        if (strlen(text) == sizeof(text) - 1 && text[sizeof(text) - 2] != '\n') {
-            return lr_error(draft->log, LR_BAD_INPUT,
-                            "%s:%d: the line is longer than %d bytes: this is no crystal map",
-                            draft->path, draft->line, MAX_LINE - 2);
-        }
-        LR_TRY(take_line(draft, text));
-    }
-    if (draft->list.count == 0) {
-        return lr_error(draft->log, LR_BAD_INPUT, "%s: lists no crystals", draft->path);
-    }
-    return LR_OK;
 }
 
 static lr_status read_file(struct draft *draft)
 {
-    FILE *file = lr_file_open(draft->path, "the crystal map ", draft->log);
-    if (file == NULL) {
-        return LR_BAD_INPUT;
-    }
-    const lr_status status = read_lines(draft, file);
-    fclose(file);
-    return status;
+    const struct lr_crystal_map_sink sink = {take_line, draft};
+    LR_TRY(lr_crystal_map_lines(draft->path, INT64_MAX, &sink, draft->log));
+    return draft->list.count > 0
+               ? LR_OK
+               : lr_error(draft->log, LR_BAD_INPUT, "%s: lists no crystals", draft->path);
 }
 
 /* --- the scanner --- */
@@ -210,6 +164,6 @@ lr_scanner *lr_stir_map_read(const char *path, const lr_log *log)
 {
     char stem[128];
     const lr_crystal_list list = {
-        .name = lr_file_stem(path, stem), .source = "a STIR crystal map", .log = log};
+        .name = lr_path_stem(path, stem), .source = "a STIR crystal map", .log = log};
     return lr_stir_map_build(path, &list);
 }

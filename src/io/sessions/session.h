@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * What a person wants back when the viewer is opened again, as a small YAML file
- * (docs/formats.md). */
+ * (docs/formats/sessions.md). */
 #ifndef LR_IO_VIEW_SESSION_H
 #define LR_IO_VIEW_SESSION_H
 

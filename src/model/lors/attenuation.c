@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Line integrals through voxels: docs/method.md, section 4. The line is cut at the voxel faces
- * across its steepest axis. Between two of them it meets at most one face of each other axis, so
- * that every slab stands for itself: three pieces, no search and no sum of steps (the chords are
- * those of Siddon, Fast calculation of the exact radiological path, Med. Phys. 12 (1985)). */
+ * Line integrals through voxels: docs/method/common.md, "As a factor per LOR". The line is cut at
+ * the voxel faces across its steepest axis. Between two of them it meets at most one face of each
+ * other axis, so that every slab stands for itself: three pieces, no search and no sum of steps
+ * (the chords are those of Siddon, Fast calculation of the exact radiological path, Med. Phys. 12
+ * (1985)). */
 #include <lr/factors.h>
 
 #include "base/log.h"

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "model/lors/elements.h"
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -21,25 +22,14 @@ void lr_elements_finish(struct lr_elements *elements)
 static lr_status reserve(struct lr_element **list, int64_t *capacity, int64_t needed,
                          const lr_log *log)
 {
-    if (needed <= *capacity) {
-        return LR_OK;
-    }
-    struct lr_element *grown = lr_resize(*list, needed, sizeof(*grown), "matrix elements", log);
-    if (grown == NULL) {
-        return LR_FAILED;
-    }
-    *list = grown;
-    *capacity = needed;
-    return LR_OK;
+    return lr_grow(list, capacity, needed,
+                   &(struct lr_items){sizeof(**list), "matrix elements", log});
 }
 
 lr_status lr_elements_add(struct lr_elements *elements, int64_t lor, double value,
                           const lr_log *log)
 {
-    if (elements->count == elements->capacity) {
-        const int64_t wanted = elements->count > 0 ? 2 * elements->count : 4096;
-        LR_TRY(reserve(&elements->list, &elements->capacity, wanted, log));
-    }
+    LR_TRY(reserve(&elements->list, &elements->capacity, elements->count + 1, log));
     elements->list[elements->count++] = (struct lr_element){lor, value};
     return LR_OK;
 }
@@ -89,6 +79,20 @@ lr_status lr_elements_merge(struct lr_elements *elements, int64_t num_lors, cons
     return LR_OK;
 }
 
+int64_t lr_elements_find(const struct lr_elements *elements, int64_t lor)
+{
+    int64_t low = 0, high = elements->count;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (elements->list[middle].lor < lor) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
 lr_status lr_elements_assign(struct lr_elements *elements, const struct lr_elements *from,
                              double scale, const lr_log *log)
 {
@@ -103,39 +107,15 @@ lr_status lr_elements_assign(struct lr_elements *elements, const struct lr_eleme
     return LR_OK;
 }
 
-static lr_status make_room(struct lr_row_delivery *delivery, int64_t count)
-{
-    if (count <= delivery->capacity) {
-        return LR_OK;
-    }
-    lr_row_delivery_finish(delivery);
-    delivery->lor = lr_alloc(2 * count, sizeof(*delivery->lor), "a matrix row", delivery->log);
-    delivery->probability =
-        lr_alloc(2 * count, sizeof(*delivery->probability), "a matrix row", delivery->log);
-    if (delivery->lor == NULL || delivery->probability == NULL) {
-        return LR_FAILED;
-    }
-    delivery->capacity = 2 * count;
-    return LR_OK;
-}
-
 lr_status lr_row_deliver(struct lr_row_delivery *delivery, int64_t row,
                          const struct lr_elements *elements)
 {
-    LR_TRY(make_room(delivery, elements->count));
+    struct lr_owned_row *out = &delivery->row;
+    LR_TRY(lr_owned_row_reserve(out, elements->count, delivery->log));
+    out->count = 0;
     for (int64_t k = 0; k < elements->count; k++) {
-        delivery->lor[k] = elements->list[k].lor;
-        delivery->probability[k] = elements->list[k].value;
+        lr_owned_row_put(out, elements->list[k].lor, elements->list[k].value);
     }
-    const lr_row out = {row, elements->count, delivery->lor, delivery->probability};
-    return delivery->sink->take(delivery->sink->user, &out);
-}
-
-void lr_row_delivery_finish(struct lr_row_delivery *delivery)
-{
-    free(delivery->lor);
-    free(delivery->probability);
-    delivery->lor = NULL;
-    delivery->probability = NULL;
-    delivery->capacity = 0;
+    const lr_row view = lr_owned_row_view(out, row);
+    return delivery->sink->take(delivery->sink->user, &view);
 }

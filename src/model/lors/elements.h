@@ -5,7 +5,7 @@
 #ifndef LR_MODEL_ELEMENTS_H
 #define LR_MODEL_ELEMENTS_H
 
-#include <lr/operator.h>
+#include "model/lors/owned_row.h"
 
 struct lr_element {
     int64_t lor;
@@ -28,22 +28,22 @@ lr_status lr_elements_add(struct lr_elements *elements, int64_t lor, double valu
 /* Sorts by LOR, 0 <= lor < num_lors, and adds up repeats in the order they were added. */
 lr_status lr_elements_merge(struct lr_elements *elements, int64_t num_lors, const lr_log *log);
 
+/* The first element of a merged list at or behind a LOR; count where there is none. */
+int64_t lr_elements_find(const struct lr_elements *elements, int64_t lor);
+
 /* Replaces the list by `scale` times another one, without its zeros. */
 lr_status lr_elements_assign(struct lr_elements *elements, const struct lr_elements *from,
                              double scale, const lr_log *log);
 
-/* Rows on their way to a sink: the arrays that the sink sees. Set sink and log, zero the rest. */
+/* Rows on their way to a sink. Set sink and log, zero the rest. */
 struct lr_row_delivery {
     const lr_row_sink *sink;
     const lr_log *log;
-    int64_t *lor; /* [capacity] */
-    double *probability;
-    int64_t capacity;
+    struct lr_owned_row row; /* what the sink sees */
 };
 
 /* Hands one merged row to the sink. errors: LR_FAILED, out of memory, or what the sink says. */
 lr_status lr_row_deliver(struct lr_row_delivery *delivery, int64_t row,
                          const struct lr_elements *elements);
-void lr_row_delivery_finish(struct lr_row_delivery *delivery);
 
 #endif

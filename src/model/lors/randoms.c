@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Expected randoms from the fan sums of delayed coincidences: docs/method.md, section 7. Randoms
- * join two photons of different decays, so that a LOR's rate is the product of two singles rates. */
+ * Expected randoms from the fan sums of delayed coincidences: docs/method/common.md, "Expected
+ * randoms". Randoms join two photons of different decays, so that a LOR's rate is the product of
+ * two singles rates. */
 #include <lr/factors.h>
 
 #include "base/log.h"

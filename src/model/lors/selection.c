@@ -3,11 +3,7 @@
 #include "model/lors/selection.h"
 
 #include "base/log.h"
-
-static int64_t pair_size(const lr_lors *lors, int64_t pair)
-{
-    return lors->offsets[pair + 1] - lors->offsets[pair];
-}
+#include "model/lors/pair_window.h"
 
 int64_t lr_selection_count(const lr_lors *lors, const lr_selection *selection)
 {
@@ -19,7 +15,7 @@ int64_t lr_selection_count(const lr_lors *lors, const lr_selection *selection)
     }
     int64_t count = 0;
     for (int64_t k = 0; k < selection->num_pairs; k++) {
-        count += pair_size(lors, selection->pairs[k]);
+        count += lr_pair_size(lors, selection->pairs[k]);
     }
     return count;
 }
@@ -97,8 +93,8 @@ int64_t lr_selection_lor(const lr_lors *lors, const lr_selection *selection, int
         return selection->lors[position];
     }
     int64_t entry = 0;
-    while (position >= pair_size(lors, selection->pairs[entry])) {
-        position -= pair_size(lors, selection->pairs[entry++]);
+    while (position >= lr_pair_size(lors, selection->pairs[entry])) {
+        position -= lr_pair_size(lors, selection->pairs[entry++]);
     }
     return lors->offsets[selection->pairs[entry]] + position;
 }
@@ -177,7 +173,7 @@ bool lr_selection_next(struct lr_selection_walk *walk)
     }
     for (; walk->entry < selection->num_pairs; walk->entry++) {
         const int32_t pair = selection->pairs[walk->entry];
-        const int64_t first = walk->lors->offsets[pair], size = pair_size(walk->lors, pair);
+        const int64_t first = walk->lors->offsets[pair], size = lr_pair_size(walk->lors, pair);
         if (next_in_range(walk, first, size)) {
             return true;
         }
@@ -204,7 +200,7 @@ int64_t lr_selection_find(struct lr_selection_finder *finder, int64_t lor)
     }
     while (finder->entry < selection->num_pairs &&
            lors->offsets[selection->pairs[finder->entry] + 1] <= lor) {
-        finder->entry_begin += pair_size(lors, selection->pairs[finder->entry++]);
+        finder->entry_begin += lr_pair_size(lors, selection->pairs[finder->entry++]);
     }
     const bool found = finder->entry < selection->num_pairs &&
                        lors->offsets[selection->pairs[finder->entry]] <= lor;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Subsets of module pairs: docs/method.md, section 6. Lines that are turned images of each other form
- * a class; each class is dealt out in the order of its directions, so that every subset has its share
- * of each kind of line from directions all around. A line is, where there are enough of them, all
- * pairs that look alike along the axis, and their images after half a turn: projections compute these
- * together, so that a subset costs its share of the whole. */
+ * Subsets of module pairs: docs/method/common.md, "Subsets". Lines that are turned images of each
+ * other form a class; each class is dealt out in the order of its directions, so that every subset
+ * has its share of each kind of line from directions all around. A line is, where there are enough
+ * of them, all pairs that look alike along the axis, and their images after half a turn:
+ * projections compute these together, so that a subset costs its share of the whole. */
 #include <lr/recon.h>
 
 #include "base/log.h"

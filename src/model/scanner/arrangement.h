@@ -9,7 +9,7 @@
 
 /* Whether a module may hide another one from a point. Where every module lies in front of every
  * other one's plane, as in a ring, they lie on the surface of a convex body, and a line with hits on
- * both sides of a point has one on either: docs/method.md, section 3, "First hit". */
+ * both sides of a point has one on either: docs/method/correspondence.md, "First hit". */
 bool lr_modules_may_hide(const lr_scanner *scanner);
 
 /* Which of a module's axes lies along a grid axis: 0 = u, 1 = v, -1 = none. */

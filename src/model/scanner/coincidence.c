@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "model/scanner/coincidence.h"
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 
@@ -124,15 +125,9 @@ static uint32_t *new_set(struct lr_mask_builder *builder, int64_t num_bits)
                      0x1p-28 * (double)builder->most_words);
         return NULL;
     }
-    if (needed > builder->max_words) {
-        const int64_t room = needed + needed / 2 + 256;
-        uint32_t *words =
-            lr_resize(masks->words, room, sizeof(*words), "the coincidence masks", builder->log);
-        if (words == NULL) {
-            return NULL;
-        }
-        masks->words = words;
-        builder->max_words = room;
+    const struct lr_items items = {sizeof(*masks->words), "the coincidence masks", builder->log};
+    if (lr_grow(&masks->words, &builder->max_words, needed, &items) != LR_OK) {
+        return NULL;
     }
     uint32_t *set = masks->words + masks->num_words;
     memset(set, 0, (size_t)(needed - masks->num_words) * sizeof(*set));
@@ -213,16 +208,8 @@ static lr_status append_pair(struct lr_mask_builder *builder, struct lr_pair_mas
     if (!builder->keeps) {
         return LR_OK;
     }
-    if (masks->num_pairs == builder->max_pairs) {
-        const int64_t room = 2 * builder->max_pairs + 64;
-        struct lr_pair_mask *pairs =
-            lr_resize(masks->pairs, room, sizeof(*pairs), "the coincidence masks", builder->log);
-        if (pairs == NULL) {
-            return LR_FAILED;
-        }
-        masks->pairs = pairs;
-        builder->max_pairs = room;
-    }
+    const struct lr_items items = {sizeof(*masks->pairs), "the coincidence masks", builder->log};
+    LR_TRY(lr_grow(&masks->pairs, &builder->max_pairs, masks->num_pairs + 1, &items));
     masks->pairs[masks->num_pairs++] = mask;
     return LR_OK;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Which crystal pairs the coincidence rules let count, as bits (docs/method.md, section 2). */
+ * Which crystal pairs the coincidence rules let count, as bits (docs/method/common.md, "LORs and
+ * coincidence"). */
 #ifndef LR_MODEL_COINCIDENCE_H
 #define LR_MODEL_COINCIDENCE_H
 

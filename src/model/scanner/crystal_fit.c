@@ -4,6 +4,7 @@
  * One panel's lines of crystals, its pitches and its uniform blocks. */
 #include "model/scanner/crystal_fit.h"
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -380,15 +381,8 @@ static lr_status add_block(struct lr_crystal_blocks *blocks, const struct lr_cry
                         "%d modules",
                         LR_MAX_CRYSTAL_MODULES);
     }
-    if (blocks->count == blocks->room) {
-        const int room = 2 * blocks->room + 64;
-        void *items = lr_resize(blocks->items, room, sizeof(*blocks->items), "modules", log);
-        if (items == NULL) {
-            return LR_FAILED;
-        }
-        blocks->items = items;
-        blocks->room = room;
-    }
+    const struct lr_items items = {sizeof(*blocks->items), "modules", log};
+    LR_TRY(lr_grow(&blocks->items, &blocks->room, blocks->count + 1, &items));
     blocks->items[blocks->count++] = *block;
     return LR_OK;
 }

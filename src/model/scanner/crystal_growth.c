@@ -300,10 +300,11 @@ static lr_status prepare(struct lr_crystal_growth *growth)
 {
     const lr_crystal_list *list = growth->list;
     const double cell_mm = LR_CELLS_PER_SPACING * lr_crystals_spacing_mm(list);
+    const struct lr_points points = {list->crystals->centre_mm, sizeof(*list->crystals),
+                                     list->num_crystals};
+    LR_TRY(lr_point_hash_init(&growth->hash, &points, cell_mm, list->log));
     LR_TRY(
-        lr_point_hash_init(&growth->hash, list->crystals, list->num_crystals, cell_mm, list->log));
-    LR_TRY(lr_point_hash_init(&growth->far, list->crystals, list->num_crystals,
-                              LR_FAR_CELLS * growth->hash.cell_mm, list->log));
+        lr_point_hash_init(&growth->far, &points, LR_FAR_CELLS * growth->hash.cell_mm, list->log));
     LR_TRY(refuse_twins(growth));
     growth->panel = lr_alloc(list->num_crystals, sizeof(*growth->panel), "crystals", list->log);
     growth->places = lr_alloc(list->num_crystals, sizeof(*growth->places), "crystals", list->log);

@@ -9,6 +9,8 @@
 
 #include "model/scanner/point_hash.h"
 
+#include <lr/crystals.h>
+
 #include <stddef.h>
 
 /* More modules than this are refused: the table of module pairs grows with their square. */
@@ -50,7 +52,8 @@ struct lr_crystal_block {
 
 struct lr_crystal_blocks {
     struct lr_crystal_block *items;
-    int count, room;
+    int count;
+    int64_t room;
 };
 
 /* How well a panel is a flat grid, and the crystals that lie farthest from their places. */

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * Crystals that are longer than the room between panels. */
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -42,7 +43,8 @@ struct pair {
 
 struct pairs {
     struct pair *items; /* owned */
-    int count, room;
+    int count;
+    int64_t room;
 };
 
 /* Pairs of modules that overlap, and whether that goes once they are shorter. */
@@ -53,15 +55,8 @@ struct found {
 
 static lr_status add_pair(struct pairs *pairs, struct pair pair, const lr_log *log)
 {
-    if (pairs->count == pairs->room) {
-        const int room = pairs->room + pairs->room / 2 + 256;
-        void *items = lr_resize(pairs->items, room, sizeof(*pairs->items), "modules", log);
-        if (items == NULL) {
-            return LR_FAILED;
-        }
-        pairs->items = items;
-        pairs->room = room;
-    }
+    const struct lr_items items = {sizeof(*pairs->items), "modules", log};
+    LR_TRY(lr_grow(&pairs->items, &pairs->room, pairs->count + 1, &items));
     pairs->items[pairs->count++] = pair;
     return LR_OK;
 }

@@ -8,9 +8,12 @@
 
 #include <stdlib.h>
 
+/* Cells of places that are farther away are taken together: files may hold any number. */
+static const double most = 1e12;
+
 static int64_t cell_of(const struct lr_point_hash *hash, double coordinate)
 {
-    return (int64_t)floor(coordinate / hash->cell_mm);
+    return (int64_t)floor(fmin(fmax(coordinate / hash->cell_mm, -most), most));
 }
 
 static uint64_t head_of(const struct lr_point_hash *hash, const int64_t cell[3])
@@ -21,16 +24,16 @@ static uint64_t head_of(const struct lr_point_hash *hash, const int64_t cell[3])
     return (h ^ (h >> 31)) & (hash->num_heads - 1);
 }
 
-lr_status lr_point_hash_init(struct lr_point_hash *hash, const lr_crystal *crystals, int count,
+lr_status lr_point_hash_init(struct lr_point_hash *hash, const struct lr_points *points,
                              double cell_mm, const lr_log *log)
 {
-    *hash = (struct lr_point_hash){crystals, count, fmax(cell_mm, 1e-3), 1024, NULL, NULL};
-    while (hash->num_heads < (uint64_t)count) {
+    *hash = (struct lr_point_hash){*points, fmax(cell_mm, 1e-3), 1024, NULL, NULL};
+    while (hash->num_heads < (uint64_t)points->count) {
         hash->num_heads *= 2;
     }
     hash->heads =
         lr_alloc((int64_t)hash->num_heads, sizeof(*hash->heads), "an index of crystals", log);
-    hash->next = lr_alloc(count, sizeof(*hash->next), "an index of crystals", log);
+    hash->next = lr_alloc(points->count, sizeof(*hash->next), "an index of crystals", log);
     if (hash->heads == NULL || hash->next == NULL) {
         lr_point_hash_finish(hash);
         return LR_FAILED;
@@ -38,8 +41,8 @@ lr_status lr_point_hash_init(struct lr_point_hash *hash, const lr_crystal *cryst
     for (uint64_t h = 0; h < hash->num_heads; h++) {
         hash->heads[h] = -1;
     }
-    for (int c = count - 1; c >= 0; c--) {
-        const double *at = crystals[c].centre_mm;
+    for (int c = points->count - 1; c >= 0; c--) {
+        const double *at = lr_point_at(points, c);
         const int64_t cell[3] = {cell_of(hash, at[0]), cell_of(hash, at[1]), cell_of(hash, at[2])};
         const uint64_t head = head_of(hash, cell);
         hash->next[c] = hash->heads[head];
@@ -55,7 +58,7 @@ void lr_point_hash_finish(struct lr_point_hash *hash)
     *hash = (struct lr_point_hash){0};
 }
 
-/* A bucket may hold crystals of other cells: only the cell's own count, so that none comes
+/* A bucket may hold points of other cells: only the cell's own count, so that none comes
  * twice. */
 static int64_t visit_cell(const struct lr_point_hash *hash, const int64_t cell[3],
                           const double point_mm[3], double reach_mm,
@@ -63,7 +66,7 @@ static int64_t visit_cell(const struct lr_point_hash *hash, const int64_t cell[3
 {
     int64_t seen = 0;
     for (int c = hash->heads[head_of(hash, cell)]; c >= 0; c = hash->next[c], seen++) {
-        const double *at = hash->crystals[c].centre_mm;
+        const double *at = lr_point_at(&hash->points, c);
         if (cell_of(hash, at[0]) != cell[0] || cell_of(hash, at[1]) != cell[1] ||
             cell_of(hash, at[2]) != cell[2]) {
             continue;

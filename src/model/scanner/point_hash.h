@@ -1,35 +1,47 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Crystal centres hashed by cubic cells, to find those near a point. */
+ * Points, as centres of crystals, hashed by cubic cells, to find those near a place. */
 #ifndef LR_MODEL_POINT_HASH_H
 #define LR_MODEL_POINT_HASH_H
 
-#include <lr/crystals.h>
+#include <lr/log.h>
+#include <stddef.h>
+
+/* Points that stand in an array of anything, the caller's. */
+struct lr_points {
+    const double *first_mm; /* [3], of the first */
+    size_t bytes;           /* from one to the next */
+    int count;
+};
 
 struct lr_point_hash {
-    const lr_crystal *crystals; /* the caller's [count] */
-    int count;
+    struct lr_points points;
     double cell_mm;
     uint64_t num_heads; /* a power of 2 */
-    int *heads;         /* [num_heads] first crystal of a bucket, -1 = none */
+    int *heads;         /* [num_heads] first point of a bucket, -1 = none */
     int *next;          /* [count] */
 };
 
-/* On failure (no memory, logged) *hash holds nothing. Centres are below 1e6 mm, the cell at least
+/* On failure (no memory, logged) *hash holds nothing. Points are below 1e6 mm, the cell at least
  * 1e-3 mm. */
-lr_status lr_point_hash_init(struct lr_point_hash *hash, const lr_crystal *crystals, int count,
+lr_status lr_point_hash_init(struct lr_point_hash *hash, const struct lr_points *points,
                              double cell_mm, const lr_log *log);
 void lr_point_hash_finish(struct lr_point_hash *hash);
 
-/* Where the crystals within a reach of a point are handed to; `distance2` in mm^2. */
+/* Where the points within a reach of a place are handed to; `distance2` in mm^2. */
 struct lr_point_visit {
-    void (*take)(void *user, int crystal, double distance2);
+    void (*take)(void *user, int point, double distance2);
     void *user;
 };
 
-/* Visits the crystals within reach_mm of a point, in no order. Time goes with the cells in reach and
- * the crystals in them; returns how many that were. */
+static inline const double *lr_point_at(const struct lr_points *points, int k)
+{
+    return (const double *)((const char *)points->first_mm + (size_t)k * points->bytes);
+}
+
+/* Visits the points within reach_mm of a place, in no order. Time goes with the cells in reach and
+ * the points in them; returns how many that were. */
 int64_t lr_point_hash_visit(const struct lr_point_hash *hash, const double point_mm[3],
                             double reach_mm, const struct lr_point_visit *visit);
 

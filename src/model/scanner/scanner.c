@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Below this share of a module's distance from the origin, its normal's product with that distance
- * counts as zero (docs/method.md, section 1). */
+ * counts as zero (docs/method/common.md, "Frame and scanner"). */
 #define NORMAL_TOLERANCE 1e-9
 
 static void normalise(double a[3])

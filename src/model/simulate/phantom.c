@@ -3,7 +3,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "model/simulate/derenzo.h"
-#include "model/simulate/shapes.h"
 
 #include <lr/phantom.h>
 #include <math.h>
@@ -25,6 +24,105 @@ static const double sphere_diameters_mm[6] = {10.0, 13.0, 17.0, 22.0, 28.0, 37.0
 #define SIX_CONTRAST 6.0
 
 static const double pi = 3.14159265358979323846;
+
+/* --- shapes --- */
+
+/* Voxels along one axis that an interval centre - radius .. centre + radius touches. */
+static void touched(const lr_grid *grid, int axis, double centre_mm, double radius_mm, int *begin,
+                    int *end)
+{
+    const double origin = grid->origin_mm[axis], size = grid->voxel_mm[axis];
+    const double low = floor((centre_mm - radius_mm - origin) / size);
+    const double high = ceil((centre_mm + radius_mm - origin) / size) + 1.0;
+    *begin = (int)fmin(fmax(low, 0.0), grid->size[axis]);
+    *end = (int)fmin(fmax(high, 0.0), grid->size[axis]);
+}
+
+/* Squared distance, along one axis, of a voxel's sub-point from a coordinate. */
+static double square_to(const lr_grid *grid, int axis, int voxel, int part, int subsamples,
+                        double coordinate_mm)
+{
+    const double place = voxel + (part + 0.5) / subsamples - 0.5;
+    const double away = grid->origin_mm[axis] + place * grid->voxel_mm[axis] - coordinate_mm;
+    return away * away;
+}
+
+/* Sub-points of one voxel column's cross-section whose squared distance is at most `square`. */
+static int count_in_disc(const lr_grid *grid, const int voxel[2], const double centre_mm[2],
+                         double square, int subsamples)
+{
+    int inside = 0;
+    for (int b = 0; b < subsamples; b++) {
+        const double along_y = square_to(grid, 1, voxel[1], b, subsamples, centre_mm[1]);
+        for (int a = 0; a < subsamples; a++) {
+            inside += square_to(grid, 0, voxel[0], a, subsamples, centre_mm[0]) + along_y <= square;
+        }
+    }
+    return inside;
+}
+
+static int count_in_sphere(const lr_grid *grid, const int voxel[3], const double centre_mm[3],
+                           double square, int subsamples)
+{
+    int inside = 0;
+    for (int c = 0; c < subsamples; c++) {
+        const double along_z = square_to(grid, 2, voxel[2], c, subsamples, centre_mm[2]);
+        inside += along_z <= square
+                      ? count_in_disc(grid, voxel, centre_mm, square - along_z, subsamples)
+                      : 0;
+    }
+    return inside;
+}
+
+/* Adds `activity` times the share of each voxel that lies in a disc in the xy plane, in all slices:
+ * a cylinder along z as long as the grid. The share is counted over subsamples^2 points, which for
+ * a shape without a z dependence is the same as subsamples^3. Millimetres, the scanner's frame. */
+static void draw_cylinder(lr_image *image, const double centre_mm[2], double radius_mm,
+                          double activity, int subsamples)
+{
+    const lr_grid *grid = &image->grid;
+    const int64_t slice = (int64_t)grid->size[0] * grid->size[1];
+    int begin[2], end[2];
+    for (int axis = 0; axis < 2; axis++) {
+        touched(grid, axis, centre_mm[axis], radius_mm, &begin[axis], &end[axis]);
+    }
+    for (int iy = begin[1]; iy < end[1]; iy++) {
+        for (int ix = begin[0]; ix < end[0]; ix++) {
+            const int inside = count_in_disc(grid, (const int[2]){ix, iy}, centre_mm,
+                                             radius_mm * radius_mm, subsamples);
+            const double value = activity * inside / ((double)subsamples * subsamples);
+            float *column = image->values + ix + (int64_t)grid->size[0] * iy;
+            for (int iz = 0; inside > 0 && iz < grid->size[2]; iz++) {
+                column[iz * slice] = (float)(column[iz * slice] + value);
+            }
+        }
+    }
+}
+
+/* As above for a sphere, over subsamples^3 points. Parts beyond the grid are not drawn. */
+static void draw_sphere(lr_image *image, const double centre_mm[3], double radius_mm,
+                        double activity, int subsamples)
+{
+    const lr_grid *grid = &image->grid;
+    const double points = (double)subsamples * subsamples * subsamples;
+    int begin[3], end[3];
+    for (int axis = 0; axis < 3; axis++) {
+        touched(grid, axis, centre_mm[axis], radius_mm, &begin[axis], &end[axis]);
+    }
+    for (int iz = begin[2]; iz < end[2]; iz++) {
+        for (int iy = begin[1]; iy < end[1]; iy++) {
+            for (int ix = begin[0]; ix < end[0]; ix++) {
+                const int inside = count_in_sphere(grid, (const int[3]){ix, iy, iz}, centre_mm,
+                                                   radius_mm * radius_mm, subsamples);
+                float *value = image->values + ix +
+                               (int64_t)grid->size[0] * (iy + (int64_t)grid->size[1] * iz);
+                *value = (float)(*value + activity * inside / points);
+            }
+        }
+    }
+}
+
+/* --- phantoms --- */
 
 /* Where and how to draw. */
 struct canvas {
@@ -52,7 +150,7 @@ static lr_status draw_derenzo(const struct canvas *canvas)
     for (int k = 0; k < num_rods; k++) {
         const double centre_mm[2] = {canvas->centre_mm[0] + rods[k].centre_mm[0],
                                      canvas->centre_mm[1] + rods[k].centre_mm[1]};
-        lr_draw_cylinder(canvas->image, centre_mm, rods[k].radius_mm, 1.0, canvas->subsamples);
+        draw_cylinder(canvas->image, centre_mm, rods[k].radius_mm, 1.0, canvas->subsamples);
     }
     free(rods);
     return LR_OK;
@@ -70,15 +168,15 @@ static void draw_body(const struct canvas *canvas, const struct spheres *spheres
     const double scale = canvas->radius_mm / spheres->body_radius_mm;
     const double background =
         1.0 / (canvas->contrast != 0.0 ? canvas->contrast : spheres->contrast);
-    lr_draw_cylinder(canvas->image, canvas->centre_mm, canvas->radius_mm, background,
-                     canvas->subsamples);
+    draw_cylinder(canvas->image, canvas->centre_mm, canvas->radius_mm, background,
+                  canvas->subsamples);
     for (int k = 0; k < 6; k++) {
         const double angle = k * pi / 3.0, circle_mm = scale * spheres->circle_mm;
         const double centre_mm[3] = {canvas->centre_mm[0] + circle_mm * cos(angle),
                                      canvas->centre_mm[1] + circle_mm * sin(angle),
                                      canvas->centre_mm[2]};
-        lr_draw_sphere(canvas->image, centre_mm, 0.5 * scale * spheres->diameters_mm[k],
-                       1.0 - background, canvas->subsamples);
+        draw_sphere(canvas->image, centre_mm, 0.5 * scale * spheres->diameters_mm[k],
+                    1.0 - background, canvas->subsamples);
     }
 }
 

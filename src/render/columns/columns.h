@@ -2,14 +2,14 @@
  * Copyright The LORaster authors
  *
  * Projections of scanners whose modules share an axial direction along a grid axis, by gathering
- * in both directions: docs/method.md, section 8. No atomics, the same bits in every run. */
+ * in both directions: docs/method/correspondence.md, "Columns". No atomics, the same bits in every
+ * run. */
 #ifndef LR_RENDER_COLUMNS_H
 #define LR_RENDER_COLUMNS_H
 
 #include "gl/pass.h"
 #include "gl/timer.h"
-#include "operator/backend.h"
-#include "render/plan.h"
+#include "render/method.h"
 
 /* The block of shaders/columns/scene.glsl. */
 struct lr_columns_pass {
@@ -28,15 +28,17 @@ enum lr_columns_program {
     LR_COLUMNS_BACK_HALF_TURN, /* where every pair of stacks has its image */
     LR_COLUMNS_TO_STACKS,
     LR_COLUMNS_ONES_TO_STACKS,
-    LR_COLUMNS_STACKS_TO_FILE,
+    LR_COLUMNS_STACKS_TO_LOR_ORDER,
     LR_COLUMNS_SUM, /* of back's shares */
-    LR_COLUMNS_TO_FILE,
-    LR_COLUMNS_FROM_FILE,
-    LR_COLUMNS_ROWS,         /* elements of the grid's points */
-    LR_COLUMNS_POINT_ROWS,   /* and of points anywhere, also near modules */
-    LR_COLUMNS_LIST_FORWARD, /* of columns_list.c */
+    LR_COLUMNS_TO_LOR_ORDER,
+    LR_COLUMNS_FROM_LOR_ORDER,
+    LR_COLUMNS_ROWS,       /* elements of the grid's points */
+    LR_COLUMNS_POINT_ROWS, /* and of points anywhere, also near modules */
+    LR_COLUMNS_LIST_FORWARD,
     LR_COLUMNS_LIST_BACK,
-    LR_COLUMNS_TAKE_SUMS, /* of columns_image.c */
+    LR_COLUMNS_TAKE_SUMS,  /* sums in fixed point to the image */
+    LR_COLUMNS_TAKE_IMAGE, /* an image in the grid's order to the columns' one, and back */
+    LR_COLUMNS_GIVE_IMAGE,
     LR_NUM_COLUMNS_PROGRAMS
 };
 
@@ -64,46 +66,22 @@ struct lr_columns {
     double device_seconds;      /* of the last projection */
 };
 
-/* Whether columns can project: in every pair both modules have the same in-plane axis (u or v)
- * along one axis of the grid, and no voxel has more points along it than a group has threads. */
-bool lr_columns_serve(const struct lr_backend_params *params);
-
-/* errors: NULL, logged. The context is current, here and below. */
-struct lr_columns *lr_columns_create(struct gl_context *ctx, const struct lr_backend_params *params,
-                                     int64_t max_window);
+/* errors: NULL, logged. The context is current, here and below. Columns serve where in every pair both
+ * modules have the same in-plane axis (u or v) along one axis of the grid, no voxel has more points along
+ * it than a group has threads, no module hides another, and nothing is counted along lines. */
+struct lr_columns *lr_columns_create(const struct lr_method_params *params);
 void lr_columns_destroy(struct lr_columns *columns); /* NULL is allowed */
 
-/* As the backend's. `pairs` NULL: all module pairs, else [num_pairs] ascending, whose values follow
- * each other, on the host or at the backend's place. data NULL in back: every value is 1. image: on the
- * host; NULL: it is in columns->image, and stays there. */
-struct lr_pair_list {
-    const int32_t *pairs;
-    int64_t num_pairs;
-};
-lr_status lr_columns_forward(struct lr_columns *columns, const struct lr_pair_list *list,
-                             const float *image, lr_vector *data);
-lr_status lr_columns_back(struct lr_columns *columns, const struct lr_pair_list *list,
-                          const lr_vector *data, float *image);
-
-/* For what else runs column passes (render/columns/rows.h). A program is started when first asked for;
- * errors: NULL, logged. */
-struct gl_program *lr_columns_program(struct lr_columns *columns, enum lr_columns_program which);
-
-/* Starts the programs of a projection, all at once. has_images: those of pairs whose stacks all have
- * their images after half a turn. */
-lr_status lr_columns_start_forward(struct lr_columns *columns);
-lr_status lr_columns_start_back(struct lr_columns *columns, bool is_sensitivity, bool has_images);
-
-/* Those of back, of all pairs, as far as it is known before which it will be. */
-lr_status lr_columns_prepare_back(struct lr_columns *columns);
-
-/* Whether a voxel has one point along the column, also in the grid that programs are made for. */
-bool lr_columns_has_one_point(const struct lr_columns *columns);
-
-/* Puts modules, the grid's points and masks into a pass. */
-void lr_columns_bind_scene(const struct lr_columns *columns, struct gl_pass *pass);
-
-/* End of the module pairs from `begin` on that one pass of LR_COLUMNS_ROWS may visit. */
-int lr_columns_rows_pairs(const struct lr_columns *columns, int begin);
+/* As in struct lr_method: project.c, list.c, rows.c. */
+lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const float *image,
+                             lr_vector *values);
+lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_vector *values,
+                          float *image);
+lr_status lr_columns_prepare(void *self);
+lr_status lr_columns_forward_lors(void *self, const struct lr_lor_list *list, const float *image,
+                                  float *values);
+lr_status lr_columns_back_lors(void *self, const struct lr_lor_list *list, const float *values,
+                               float *image);
+lr_status lr_columns_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
 #endif

@@ -5,7 +5,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
+#include "render/columns/programs.h"
 #include "render/columns/scene.h"
+#include "vector/place.h"
 
 #include <stdlib.h>
 
@@ -104,4 +106,66 @@ lr_status lr_columns_take_sums(struct lr_columns *columns, const struct lr_fixed
     pass.buffers[LR_BIND_COLUMN_LIST].buffer = sums->buffer;
     pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;
     return gl_pass_run(columns->ctx, &pass);
+}
+
+/* --- images at the backend's place --- */
+
+enum { MOST_GROUPS = 1024 };
+
+/* The block of shaders/columns/image_order.comp. */
+struct order_pass {
+    uint32_t extent[4], strides[4];
+};
+_Static_assert(sizeof(struct order_pass) == 32, "the shaders' layout");
+
+static struct order_pass describe_order(const struct lr_columns *columns)
+{
+    const int *size = columns->params.grid->size;
+    const int order[3] = {columns->axis, columns->across[0],
+                          columns->across[1]}; /* fastest first */
+    struct order_pass uniforms = {0};
+    uint32_t stride = 1;
+    for (int k = 0; k < 3; k++) {
+        uniforms.extent[k] = (uint32_t)size[k];
+        uniforms.strides[order[k]] = stride;
+        stride *= (uint32_t)size[order[k]];
+    }
+    uniforms.extent[3] = stride;
+    return uniforms;
+}
+
+static lr_status reorder_at_place(struct lr_columns *columns, const lr_vector *image,
+                                  enum lr_columns_program which)
+{
+    const struct lr_vector_range range = lr_vector_gl_range(image);
+    const int64_t alignment = gl_context_limits(columns->ctx)->storage_alignment;
+    const int64_t aligned = range.offset / alignment * alignment;
+    struct order_pass uniforms = describe_order(columns);
+    struct gl_program *program = lr_columns_program(columns, which);
+    if (program == NULL) {
+        return LR_FAILED;
+    }
+    uniforms.strides[3] = (uint32_t)((range.offset - aligned) / (int64_t)sizeof(float));
+    const uint32_t groups = (uniforms.extent[3] + LR_GROUP_SIZE - 1) / LR_GROUP_SIZE;
+    struct gl_pass pass = {.label = gl_program_label(program),
+                           .program = program,
+                           .uniforms = &uniforms,
+                           .uniform_bytes = sizeof(uniforms),
+                           .groups = {(int)(groups < MOST_GROUPS ? groups : MOST_GROUPS), 1, 1},
+                           .barriers =
+                               GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    pass.buffers[LR_BIND_ORDER_GRID] =
+        (struct gl_range){range.buffer, aligned, range.offset - aligned + range.bytes};
+    pass.buffers[LR_BIND_ORDER_PROJECTOR].buffer = columns->image;
+    return gl_pass_run(columns->ctx, &pass);
+}
+
+lr_status lr_columns_take_image(struct lr_columns *columns, const lr_vector *image)
+{
+    return reorder_at_place(columns, image, LR_COLUMNS_TAKE_IMAGE);
+}
+
+lr_status lr_columns_give_image(struct lr_columns *columns, lr_vector *image)
+{
+    return reorder_at_place(columns, image, LR_COLUMNS_GIVE_IMAGE);
 }

@@ -23,4 +23,8 @@ lr_status lr_columns_read_sums(const struct lr_columns *columns, const struct lr
 /* The same into columns->image, on the device. */
 lr_status lr_columns_take_sums(struct lr_columns *columns, const struct lr_fixed *sums);
 
+/* float32 [num_voxels] at the backend's place, in the grid's order, to and from columns->image. */
+lr_status lr_columns_take_image(struct lr_columns *columns, const lr_vector *image);
+lr_status lr_columns_give_image(struct lr_columns *columns, lr_vector *image);
+
 #endif

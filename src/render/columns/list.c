@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
-#include "render/columns/list.h"
+ * Copyright The LORaster authors
+ *
+ * Column projections of single LORs. Sorted LORs are much alike, and so is the work of neighbouring
+ * threads. The same bits in every run. */
+#include "render/columns/columns.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "render/columns/image.h"
+#include "render/columns/programs.h"
 #include "render/columns/scene.h"
 #include "render/loop_limit.h"
 
@@ -229,9 +233,10 @@ static lr_status read_values(const struct window *window, float *values)
     return status;
 }
 
-lr_status lr_columns_list_forward(struct lr_columns *columns, const struct lr_lor_list *list,
-                                  const float *image, float *values)
+lr_status lr_columns_forward_lors(void *self, const struct lr_lor_list *list, const float *image,
+                                  float *values)
 {
+    struct lr_columns *columns = self;
     struct window window = {.columns = columns,
                             .list = list,
                             .which = LR_COLUMNS_LIST_FORWARD,
@@ -286,9 +291,10 @@ static lr_status fill_sums(struct lr_columns *columns, const struct lr_lor_list 
     return LR_OK;
 }
 
-lr_status lr_columns_list_back(struct lr_columns *columns, const struct lr_lor_list *list,
-                               const float *values, float *image)
+lr_status lr_columns_back_lors(void *self, const struct lr_lor_list *list, const float *values,
+                               float *image)
 {
+    struct lr_columns *columns = self;
     struct lr_fixed sums;
     gl_stopwatch_reset(columns->watch);
     LR_TRY(fill_sums(columns, list, values, &sums));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors
- *
- * The programs of the column passes, made when first asked for. */
+ * Copyright The LORaster authors */
+#include "render/columns/programs.h"
+
 #include "base/log.h"
 #include "common/bindings.h"
-#include "render/columns/columns.h"
+#include "render/columns/scene.h"
 #include "render/columns/stacks.h"
 
 #include <stdio.h>
@@ -22,15 +22,17 @@ static const struct {
                                    "back by stacks and their images"},
     [LR_COLUMNS_TO_STACKS] = {"columns/stack_order.comp", NULL, "values to stack order"},
     [LR_COLUMNS_ONES_TO_STACKS] = {"columns/stack_order.comp", "ONES", "ones in stack order"},
-    [LR_COLUMNS_STACKS_TO_FILE] = {"columns/stack_order.comp", "TO_FILE",
-                                   "values of stacks to file order"},
+    [LR_COLUMNS_STACKS_TO_LOR_ORDER] = {"columns/stack_order.comp", "TO_LOR_ORDER",
+                                        "values of stacks to LOR order"},
     [LR_COLUMNS_SUM] = {"columns/sum.comp", NULL, "sum of shares"},
-    [LR_COLUMNS_TO_FILE] = {"columns/order.comp", "TO_FILE", "values to file order"},
-    [LR_COLUMNS_FROM_FILE] = {"columns/order.comp", NULL, "values to column order"},
+    [LR_COLUMNS_TO_LOR_ORDER] = {"columns/order.comp", "TO_LOR_ORDER", "values to LOR order"},
+    [LR_COLUMNS_FROM_LOR_ORDER] = {"columns/order.comp", NULL, "values to column order"},
     [LR_COLUMNS_ROWS] = {"columns/rows.comp", NULL, "matrix elements by columns"},
     [LR_COLUMNS_POINT_ROWS] = {"columns/rows.comp", NULL, "matrix elements of points"},
     [LR_COLUMNS_LIST_FORWARD] = {"columns/list_forward.comp", NULL, "forward by LORs"},
     [LR_COLUMNS_TAKE_SUMS] = {"columns/take_sums.comp", NULL, "sums by LORs"},
+    [LR_COLUMNS_TAKE_IMAGE] = {"columns/image_order.comp", NULL, "image to columns"},
+    [LR_COLUMNS_GIVE_IMAGE] = {"columns/image_order.comp", "TO_GRID", "image to the grid's order"},
     [LR_COLUMNS_LIST_BACK] = {"columns/list_back.comp", NULL, "back by LORs"},
 };
 
@@ -112,9 +114,10 @@ static lr_status start(struct lr_columns *columns, const enum lr_columns_program
 /* What takes longest comes first. */
 lr_status lr_columns_start_forward(struct lr_columns *columns)
 {
-    static const enum lr_columns_program sampled[] = {LR_COLUMNS_FORWARD, LR_COLUMNS_TO_FILE},
+    static const enum lr_columns_program sampled[] = {LR_COLUMNS_FORWARD, LR_COLUMNS_TO_LOR_ORDER},
                                          exact[] = {LR_COLUMNS_FORWARD_EXACT,
-                                                    LR_COLUMNS_STACKS_TO_FILE, LR_COLUMNS_PACK};
+                                                    LR_COLUMNS_STACKS_TO_LOR_ORDER,
+                                                    LR_COLUMNS_PACK};
     return columns->params.mode == LR_MODE_EXACT ? start(columns, exact, columns->packed ? 3 : 2)
                                                  : start(columns, sampled, 2);
 }
@@ -122,7 +125,7 @@ lr_status lr_columns_start_forward(struct lr_columns *columns)
 lr_status lr_columns_start_back(struct lr_columns *columns, bool is_sensitivity, bool has_images)
 {
     const enum lr_columns_program sampled[] = {is_sensitivity ? LR_COLUMNS_ONES : LR_COLUMNS_BACK,
-                                               LR_COLUMNS_FROM_FILE};
+                                               LR_COLUMNS_FROM_LOR_ORDER};
     const enum lr_columns_program exact[] = {
         has_images ? LR_COLUMNS_BACK_HALF_TURN : LR_COLUMNS_BACK_EXACT,
         is_sensitivity ? LR_COLUMNS_ONES_TO_STACKS : LR_COLUMNS_TO_STACKS, LR_COLUMNS_SUM};

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
-#include "render/columns/rows.h"
+ * Copyright The LORaster authors
+ *
+ * Matrix rows of exact mode by the arithmetic of the column projections:
+ * docs/method/correspondence.md, "Columns". */
+#include "render/columns/columns.h"
 
 #include "base/log.h"
 #include "common/bindings.h"
+#include "render/columns/programs.h"
 #include "render/columns/scene.h"
+#include "render/loop_limit.h"
+#include "render/plan.h"
 #include "render/point_lists.h"
 
 #include <string.h>
@@ -35,6 +41,39 @@ static void place_point(void *user, const double point_mm[3], void *point)
         lr_split_float(point_mm[axes[k]], &parts[k][0], &parts[k][1]);
     }
     memcpy(point, parts, sizeof(parts));
+}
+
+static int divide_up(int64_t count, int64_t size)
+{
+    return (int)((count + size - 1) / size);
+}
+
+/* Turns of a thread at a pair of columns/rows.comp, at most. */
+static int64_t turns_of_rows(const struct lr_columns *columns, int pair)
+{
+    const int32_t *modules = columns->params.lors->pairs[pair];
+    int i[2], j[2];
+    lr_columns_count_crystals(columns, modules[0], i);
+    lr_columns_count_crystals(columns, modules[1], j);
+    const int strips = i[0] + j[0];
+    return 4 + divide_up(strips, columns->strips) + divide_up(strips, LR_GROUP_SIZE) +
+           divide_up(i[0], LR_GROUP_SIZE) * (int64_t)(1 + j[0]) +
+           divide_up((int64_t)strips * i[1], LR_GROUP_SIZE) * (int64_t)(1 + j[1]);
+}
+
+/* End of the module pairs from `begin` on that one pass may visit. */
+static int end_of_pairs(const struct lr_columns *columns, int begin)
+{
+    const int num_pairs = (int)columns->params.lors->num_pairs;
+    if (!gl_context_limits(columns->ctx)->small_batches) {
+        return num_pairs;
+    }
+    int64_t turns = 0;
+    int end = begin;
+    while (end < num_pairs && (end == begin || turns <= LR_MOST_TURNS_SOFTWARE)) {
+        turns += turns_of_rows(columns, end++);
+    }
+    return end;
 }
 
 /* Points of a list with pairs begin .. end-1. */
@@ -74,7 +113,7 @@ static lr_status run_pairs(const struct listing *listing, const struct lr_point_
     int pairs[2] = {run[0], run[0]};
     while (pairs[1] < run[1]) {
         pairs[0] = pairs[1];
-        const int end = lr_columns_rows_pairs(listing->columns, pairs[0]);
+        const int end = end_of_pairs(listing->columns, pairs[0]);
         pairs[1] = end < run[1] ? end : run[1];
         LR_TRY(run_share(listing, list, pairs));
     }
@@ -111,9 +150,9 @@ static void find_runs(struct listing *listing, const struct lr_rows *rows)
     }
 }
 
-lr_status lr_columns_read_rows(struct lr_columns *columns, const struct lr_rows *rows,
-                               const lr_row_sink *sink)
+lr_status lr_columns_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
 {
+    struct lr_columns *columns = self;
     const struct lr_pair_list all = {0};
     struct listing listing = {.columns = columns,
                               .which = rows->grid ? LR_COLUMNS_ROWS : LR_COLUMNS_POINT_ROWS};

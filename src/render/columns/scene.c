@@ -9,6 +9,7 @@
 #include "model/scanner/arrangement.h"
 #include "model/scanner/coincidence.h"
 #include "render/columns/stacks.h"
+#include "render/plan.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -313,4 +314,28 @@ struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns)
     }
     lr_split_float(lr_columns_middle(columns, columns->axis), &pass.origin[0], &pass.origin[1]);
     return pass;
+}
+
+void lr_columns_bind_scene(const struct lr_columns *columns, struct gl_pass *pass)
+{
+    pass->buffers[LR_BIND_COLUMN_MODULES].buffer = columns->modules;
+    pass->buffers[LR_BIND_COLUMN_POINTS].buffer = columns->points;
+    pass->buffers[LR_BIND_MASK_ENTRIES].buffer = columns->mask_entries;
+    pass->buffers[LR_BIND_MASK_WORDS].buffer = columns->mask_words;
+    pass->buffers[LR_BIND_COLUMN_MIDDLES].buffer = columns->cells;
+}
+
+void lr_columns_count_crystals(const struct lr_columns *columns, int module, int counts[2])
+{
+    const lr_module *m = &columns->params.scanner->modules[module];
+    const int along = fabs(m->v[columns->axis]) > fabs(m->u[columns->axis]) ? 1 : 0;
+    counts[0] = m->crystals[1 - along];
+    counts[1] = m->crystals[along];
+}
+
+bool lr_columns_has_one_point(const struct lr_columns *columns)
+{
+    const struct lr_backend_params *whole = columns->params.stands_for;
+    return columns->params.samples[columns->axis] == 1 &&
+           (whole == NULL || whole->samples[columns->axis] == 1);
 }

@@ -34,6 +34,15 @@ double lr_columns_coordinate(const struct lr_columns *columns, int axis, int k);
 /* The middle of the grid's points along an axis, mm; places along the columns are counted from it. */
 double lr_columns_middle(const struct lr_columns *columns, int axis);
 
+/* Whether a voxel has one point along the column, also in the grid that programs are made for. */
+bool lr_columns_has_one_point(const struct lr_columns *columns);
+
+/* Crystals of a module: across the columns, and along them. */
+void lr_columns_count_crystals(const struct lr_columns *columns, int module, int counts[2]);
+
+/* Puts modules, the grid's points and masks into a pass. */
+void lr_columns_bind_scene(const struct lr_columns *columns, struct gl_pass *pass);
+
 /* The uniforms of every pass, without `first` and `count`. */
 struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns);
 

@@ -103,7 +103,7 @@ static struct gl_program *open_program(struct lr_direct_compute *compute, bool f
 
 lr_status lr_direct_open_programs(struct lr_direct_compute *compute)
 {
-    if (compute->runner != NULL) {
+    if (compute->functions != NULL) {
         return LR_OK;
     }
     struct gl_program *forward = open_program(compute, true);
@@ -116,8 +116,8 @@ lr_status lr_direct_open_programs(struct lr_direct_compute *compute)
 lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int view,
                         const struct lr_direct_image *source, const struct lr_direct_image *target)
 {
-    if (compute->runner != NULL) {
-        return compute->runner->run(compute->runners, forward, view, source, target);
+    if (compute->functions != NULL) {
+        return compute->functions->run(compute->self, forward, view, source, target);
     }
     struct gl_program *program = open_program(compute, forward);
     const struct lr_direct_view_tables *tables =
@@ -164,8 +164,8 @@ lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_
                              const struct lr_direct_image *source,
                              const struct lr_direct_image *target, double *device_seconds)
 {
-    if (compute->runner != NULL) {
-        return compute->runner->time(compute->runners, task, source, target, device_seconds);
+    if (compute->functions != NULL) {
+        return compute->functions->time(compute->self, task, source, target, device_seconds);
     }
     gl_stopwatch_reset(compute->watch);
     gl_stopwatch_begin(compute->watch);
@@ -179,7 +179,7 @@ lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_
 
 static lr_status reclaim(struct lr_direct_compute *compute, const struct lr_direct_image *image)
 {
-    return compute->runner != NULL ? compute->runner->give_back(compute->runners, image) : LR_OK;
+    return compute->functions != NULL ? compute->functions->give_back(compute->self, image) : LR_OK;
 }
 
 lr_status lr_direct_put(struct lr_direct_compute *compute, const struct lr_direct_image *image,
@@ -201,8 +201,9 @@ static lr_status project_current(struct lr_direct_compute *compute, bool is_forw
 {
     const lr_direct_task task = {is_forward ? LR_DIRECT_WORK_FORWARD : LR_DIRECT_WORK_BACK, &view,
                                  1};
-    const bool is_ready = compute->runner != NULL || (open_program(compute, is_forward) != NULL &&
-                                                      lr_direct_open_tables(compute, view) != NULL);
+    const bool is_ready =
+        compute->functions != NULL ||
+        (open_program(compute, is_forward) != NULL && lr_direct_open_tables(compute, view) != NULL);
     LR_TRY(is_ready ? LR_OK : LR_FAILED);
     LR_TRY(lr_direct_put(compute, &compute->in, in));
     LR_TRY(
@@ -250,8 +251,8 @@ static lr_status find_margins(struct lr_direct_compute *compute)
         const int *half = shape.info.half;
         int wanted[3] = {half[2] / FLOATS + 1 + LR_DIRECT_QUADS, half[0] + LR_DIRECT_OUTPUTS - 1,
                          half[1] + LR_DIRECT_OUTPUTS - 1};
-        if (compute->runner != NULL) {
-            compute->runner->margins(&shape, wanted);
+        if (compute->functions != NULL) {
+            compute->functions->margins(&shape, wanted);
         }
         for (int k = 0; k < 3; k++) {
             margin[k] = wanted[k] > margin[k] ? wanted[k] : margin[k];
@@ -283,7 +284,7 @@ static void describe_layout(struct lr_direct_compute *compute)
         .quads = (compute->params.grid.size[2] + FLOATS - 1) / FLOATS,
         .buffers = compute->params.storage == LR_DIRECT_BUFFERS,
     };
-    layout->data_buffers = layout->buffers && compute->runner != NULL;
+    layout->data_buffers = layout->buffers && compute->functions != NULL;
     for (int k = 0; k < 3; k++) {
         layout->size[k] = compute->params.grid.size[k];
         layout->margin[k] = compute->builder.margin[k];
@@ -305,15 +306,15 @@ static lr_status init(struct lr_direct_compute *compute)
     if (!compute->tables || !compute->watch) {
         return LR_FAILED;
     }
-    compute->runners = compute->runner != NULL ? compute->runner->create(compute) : NULL;
-    return compute->runner == NULL || compute->runners != NULL ? LR_OK : LR_NO_DEVICE;
+    compute->self = compute->functions != NULL ? compute->functions->create(compute) : NULL;
+    return compute->functions == NULL || compute->self != NULL ? LR_OK : LR_NO_DEVICE;
 }
 
 static void finish(struct lr_direct_compute *compute)
 {
     lr_direct_resident_destroy(compute);
-    if (compute->runners != NULL) {
-        compute->runner->destroy(compute->runners);
+    if (compute->self != NULL) {
+        compute->functions->destroy(compute->self);
     }
     gl_stopwatch_destroy(compute->watch);
     lr_direct_view_tables_finish(&compute->borrowed);
@@ -342,7 +343,7 @@ static void destroy(void *self)
 static lr_status find_attributes(void *self, lr_direct_attributes *attributes)
 {
     const struct lr_direct_compute *compute = self;
-    return compute->runner->attributes(compute->runners, attributes);
+    return compute->functions->attributes(compute->self, attributes);
 }
 
 static const struct lr_direct_backend_fns compute_fns = {
@@ -370,7 +371,7 @@ static lr_status open_context(struct lr_direct_compute *compute)
 }
 
 lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
-                                        const struct lr_direct_runner *runner,
+                                        const struct lr_direct_functions *functions,
                                         struct lr_direct_backend *backend)
 {
     struct lr_direct_compute *compute =
@@ -379,10 +380,11 @@ lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *p
         return LR_FAILED;
     }
     compute->params = *params;
-    compute->runner = runner;
+    compute->functions = functions;
     compute->fns = compute_fns;
-    compute->fns.name = runner != NULL ? runner->name : compute_fns.name;
-    compute->fns.attributes = runner != NULL && runner->attributes != NULL ? find_attributes : NULL;
+    compute->fns.name = functions != NULL ? functions->name : compute_fns.name;
+    compute->fns.attributes =
+        functions != NULL && functions->attributes != NULL ? find_attributes : NULL;
     const lr_status status = open_context(compute);
     if (status != LR_OK) {
         destroy(compute);

@@ -27,7 +27,7 @@ struct lr_direct_change {
 /* Another way to work on the images of these passes, with tables of its own: that of CUDA. Images that it works
  * on are its own until they are given back, or destroyed; OpenGL is refused meanwhile (gl_loan). It
  * makes the context current itself where it needs it, and so not in every update. */
-struct lr_direct_runner {
+struct lr_direct_functions {
     const char *name;
     /* Margins that it reaches: quads, columns along x and y. */
     void (*margins)(const struct lr_direct_shape *shape, int margin[3]);
@@ -61,16 +61,17 @@ struct lr_direct_runner {
 
 struct lr_direct_compute {
     struct lr_direct_backend_fns fns;
-    const struct lr_direct_runner *runner; /* NULL = the passes */
-    void *runners;                         /* what runner works with */
+    const struct lr_direct_functions *functions; /* NULL = the passes */
+    void *self;                                  /* what functions work with */
     struct lr_direct_backend_params params;
     struct gl_context *ctx;
     struct lr_direct_builder builder;
     struct gl_program *forward, *back;
     struct lr_direct_layout layout;
-    struct lr_direct_image in, out;        /* of lr_direct_forward and lr_direct_back */
-    struct lr_direct_view_tables *tables;  /* [num_views]; zero = not built, or not kept: a runner
-                                              has its own */
+    struct lr_direct_image in, out; /* of lr_direct_forward and lr_direct_back */
+    struct lr_direct_view_tables
+        *tables; /* [num_views]; zero = not built, or not kept, since functions
+                                              have their own */
     struct lr_direct_view_tables borrowed; /* of the view in hand, where it cannot be kept */
     int borrowed_view;                     /* -1: none */
     int64_t bytes_kept;
@@ -104,12 +105,12 @@ const struct lr_direct_view_tables *lr_direct_open_tables(struct lr_direct_compu
 /* Forgets the tables of a view. */
 void lr_direct_drop_tables(struct lr_direct_compute *compute, int view);
 
-/* The backend of that runner, which outlives it. NULL = the passes, as lr_direct_compute_create. */
+/* The backend of these functions, which outlive it. NULL = the passes, as lr_direct_compute_create. */
 lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
-                                        const struct lr_direct_runner *runner,
+                                        const struct lr_direct_functions *functions,
                                         struct lr_direct_backend *backend);
 
-/* values: [nz][ny][nx], to or from an image that the runner may have. */
+/* values: [nz][ny][nx], to or from an image that the functions may have. */
 lr_status lr_direct_put(struct lr_direct_compute *compute, const struct lr_direct_image *image,
                         const float *values);
 lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image,

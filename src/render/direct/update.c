@@ -14,7 +14,7 @@ struct lr_direct_resident {
     struct lr_direct_image *sensitivities; /* [num_views], by the blocks' numbers */
     struct lr_direct_image image, histo, back;
     struct lr_direct_image sum; /* of blocks of several views */
-    /* Of the passes, which a runner replaces. */
+    /* Of the passes, which other functions replace. */
     struct gl_program *discrepancy[4]; /* bit 0: additive, bit 1: factors */
     struct gl_program *combine;
     struct gl_stopwatch *watch;
@@ -72,7 +72,7 @@ static lr_status init(struct lr_direct_compute *compute, struct lr_direct_reside
     LR_TRY(lr_direct_image_init(&resident->image, &compute->layout, "image", true));
     LR_TRY(lr_direct_image_init(&resident->histo, &compute->layout, "estimate of a view", true));
     LR_TRY(lr_direct_image_init(&resident->back, &compute->layout, "correction of a view", true));
-    if (compute->runner == NULL) {
+    if (compute->functions == NULL) {
         resident->watch = gl_stopwatch_create(compute->ctx, "DIRECT updates");
     }
     return resident->views && resident->sensitivities ? LR_OK : LR_FAILED;
@@ -180,8 +180,8 @@ static lr_status find_discrepancy(struct lr_direct_compute *compute, int view, i
 {
     struct lr_direct_resident *resident = compute->resident;
     const struct lr_direct_view_data *data = &resident->views[view];
-    if (compute->runner != NULL) {
-        return compute->runner->discrepancy(compute->runners, what, data, &resident->histo);
+    if (compute->functions != NULL) {
+        return compute->functions->discrepancy(compute->self, what, data, &resident->histo);
     }
     struct lr_direct_pass uniforms = lr_direct_pass_of(compute);
     uniforms.counts[0] = what;
@@ -198,8 +198,8 @@ static lr_status find_discrepancy(struct lr_direct_compute *compute, int view, i
 static lr_status combine(struct lr_direct_compute *compute, const struct lr_direct_image *image,
                          const struct lr_direct_change *change)
 {
-    if (compute->runner != NULL) {
-        return compute->runner->change(compute->runners, change, image);
+    if (compute->functions != NULL) {
+        return compute->functions->change(compute->self, change, image);
     }
     struct lr_direct_pass uniforms = lr_direct_pass_of(compute);
     uniforms.counts[0] = change->what;
@@ -293,20 +293,20 @@ static lr_status update(struct lr_direct_compute *compute, const struct lr_direc
 }
 
 /* Making the context current takes long enough to count in every update. */
-static lr_status update_by_runner(struct lr_direct_compute *compute,
-                                  const struct lr_direct_step_params *step)
+static lr_status update_by_functions(struct lr_direct_compute *compute,
+                                     const struct lr_direct_step_params *step)
 {
-    compute->runner->begin_lap(compute->runners);
+    compute->functions->begin_lap(compute->self);
     const lr_status status = update(compute, step);
-    compute->runner->end_lap(compute->runners);
+    compute->functions->end_lap(compute->self);
     return status;
 }
 
 lr_status lr_direct_compute_update(void *self, const struct lr_direct_step_params *step)
 {
     struct lr_direct_compute *compute = self;
-    if (compute->runner != NULL) {
-        return update_by_runner(compute, step);
+    if (compute->functions != NULL) {
+        return update_by_functions(compute, step);
     }
     LR_TRY(gl_context_make_current(compute->ctx));
     gl_stopwatch_begin(compute->resident->watch);
@@ -320,8 +320,8 @@ double lr_direct_compute_update_seconds(void *self)
 {
     struct lr_direct_compute *compute = self;
     double seconds = 0;
-    if (compute->runner != NULL) {
-        return compute->runner->read_laps(compute->runners);
+    if (compute->functions != NULL) {
+        return compute->functions->read_laps(compute->self);
     }
     if (compute->resident != NULL && gl_context_make_current(compute->ctx) == LR_OK) {
         seconds = gl_stopwatch_seconds(compute->resident->watch);
@@ -337,8 +337,8 @@ static lr_status time_tables(struct lr_direct_compute *compute, const lr_direct_
                              double *device_seconds)
 {
     lr_status status = LR_OK;
-    if (compute->runner != NULL) {
-        return compute->runner->tables(compute->runners, task, device_seconds);
+    if (compute->functions != NULL) {
+        return compute->functions->tables(compute->self, task, device_seconds);
     }
     gl_stopwatch_reset(compute->watch);
     gl_stopwatch_begin(compute->watch);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
-#include "render/pairs/list.h"
+ * Copyright The LORaster authors
+ *
+ * Projections by pairs of single LORs: of all LORs of the module pairs that they belong to, whose
+ * values are held, and of these only those of the list are taken. */
+#include "render/pairs/pairs.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -92,9 +95,10 @@ static void pick(const struct hosts *hosts, float *values)
     }
 }
 
-lr_status lr_pairs_list_forward(struct lr_pairs *pairs, const struct lr_lor_list *list,
-                                const float *image, float *values)
+lr_status lr_pairs_forward_lors(void *self, const struct lr_lor_list *list, const float *image,
+                                float *values)
 {
+    struct lr_pairs *pairs = self;
     struct hosts hosts;
     LR_TRY(open_hosts(&hosts, pairs, list));
     const struct lr_pair_list all = {hosts.pairs, hosts.num_pairs};
@@ -107,9 +111,10 @@ lr_status lr_pairs_list_forward(struct lr_pairs *pairs, const struct lr_lor_list
     return status;
 }
 
-lr_status lr_pairs_list_back(struct lr_pairs *pairs, const struct lr_lor_list *list,
-                             const float *values, float *image)
+lr_status lr_pairs_back_lors(void *self, const struct lr_lor_list *list, const float *values,
+                             float *image)
 {
+    struct lr_pairs *pairs = self;
     struct hosts hosts;
     LR_TRY(open_hosts(&hosts, pairs, list));
     const struct lr_pair_list all = {hosts.pairs, hosts.num_pairs};

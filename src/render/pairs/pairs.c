@@ -1,437 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
+ * Copyright The LORaster authors
+ *
+ * Where pairs serve, and what they keep on the device. */
 #include "render/pairs/pairs.h"
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "common/bindings.h"
-#include "render/fixed.h"
-#include "render/loop_limit.h"
 #include "render/pairs/scene.h"
 #include "render/values.h"
 
-#include <limits.h>
-#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-/* Module pairs handled together, and their values. */
-struct window {
-    struct lr_pairs *pairs;
-    const struct lr_pair_list *list;
-    int64_t range[2]; /* in the list */
-    int64_t first_value, num_values;
-    struct gl_buffer *modules; /* the pairs of modules */
-    const struct gl_buffer *values;
-    float fixed_scale;
-};
-
-/* Voxels of a group, along each axis: shaders/pairs/scene.glsl. */
-enum { BLOCK = 4 };
-
-/* A dispatch is to be short enough that a projection can be stopped and shows progress: elements
- * looked at, at about 1e-11 s each on a large device. */
-static const double most_elements = 2e10;
-
-/* Elements of a point per crystal of the farther module, about. */
-enum { ELEMENTS_PER_CRYSTAL = 5 };
-
-/* --- windows --- */
-
-static int64_t list_length(const struct window *window)
+static bool serves(const struct lr_method_params *params, enum lr_method_work work)
 {
-    return window->list->pairs ? window->list->num_pairs : window->pairs->params.lors->num_pairs;
-}
-
-static int64_t pair_at(const struct window *window, int64_t k)
-{
-    return window->list->pairs ? window->list->pairs[k] : k;
-}
-
-static int64_t values_of(const struct window *window, int64_t k)
-{
-    const int64_t *offsets = window->pairs->params.lors->offsets;
-    const int64_t pair = pair_at(window, k);
-    return offsets[pair + 1] - offsets[pair];
-}
-
-/* The next pairs whose values fit a buffer; false when none is left. */
-static bool next_window(struct window *window, int64_t max_values)
-{
-    window->range[0] = window->range[1];
-    window->first_value += window->num_values;
-    window->num_values = 0;
-    while (window->range[1] < list_length(window) &&
-           (window->range[1] == window->range[0] ||
-            window->num_values + values_of(window, window->range[1]) <= max_values)) {
-        window->num_values += values_of(window, window->range[1]++);
-    }
-    return window->range[1] > window->range[0];
-}
-
-static lr_status open_window(struct window *window)
-{
-    window->modules = lr_pairs_upload_list(window->pairs, window->list, window->range);
-    return window->modules ? LR_OK : LR_FAILED;
-}
-
-static void close_window(struct window *window)
-{
-    gl_buffer_destroy(window->modules);
-    window->modules = NULL;
-}
-
-/* --- passes --- */
-
-static const struct {
-    const char *shader, *label;
-} descriptions[LR_NUM_PAIRS_PROGRAMS] = {
-    [LR_PAIRS_FORWARD] = {"pairs/forward.comp", "forward by pairs"},
-    [LR_PAIRS_BACK] = {"pairs/back.comp", "back by pairs"},
-    [LR_PAIRS_ROWS] = {"pairs/rows.comp", "matrix elements by pairs"},
-    [LR_PAIRS_POINT_ROWS] = {"pairs/rows.comp", "matrix elements of points by pairs"},
-};
-
-struct gl_program *lr_pairs_program(struct lr_pairs *pairs, enum lr_pairs_program which)
-{
-    const bool anywhere = which == LR_PAIRS_POINT_ROWS;
-    struct gl_define defines[5] = {{0}};
-    int next = 0;
-    if (pairs->programs[which] != NULL) {
-        return pairs->programs[which];
-    }
-    if (pairs->may_be_near || anywhere) {
-        defines[next++].name = "NEAR";
-    }
-    if (pairs->meets_horizon || anywhere) {
-        defines[next++].name = "HORIZON";
-    }
-    if (pairs->has_masks) {
-        defines[next++].name = "MASKS";
-    }
-    if (which == LR_PAIRS_FORWARD && pairs->params.deterministic) {
-        defines[next].name = "FIXED";
-    }
-    pairs->programs[which] = gl_program_start(
-        pairs->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
-                                                .defines = defines,
-                                                .label = descriptions[which].label});
-    return pairs->programs[which];
-}
-
-void lr_pairs_bind_scene(const struct lr_pairs *pairs, struct gl_pass *pass)
-{
-    pass->buffers[LR_BIND_PAIR_MODULES].buffer = pairs->modules;
-    pass->buffers[LR_BIND_MASK_ENTRIES].buffer = pairs->mask_entries;
-    pass->buffers[LR_BIND_MASK_WORDS].buffer = pairs->mask_words;
-    pass->buffers[LR_BIND_PAIR_STATE].buffer = pairs->state;
-}
-
-/* What one dispatch does: pairs of the window, rows of the nearer modules' crystals, slabs of
- * blocks of voxels, one sample point of each voxel. */
-struct step {
-    int pairs[2], rows[2], slabs[2];
-    int point;
-};
-
-static int divide_up(int64_t count, int64_t size)
-{
-    return (int)((count + size - 1) / size);
-}
-
-static lr_status run_step(const struct window *window, enum lr_pairs_program which,
-                          const struct step *step)
-{
-    struct lr_pairs *pairs = window->pairs;
-    struct gl_program *program = lr_pairs_program(pairs, which);
-    if (program == NULL) {
-        return LR_FAILED;
-    }
-    struct lr_pairs_pass uniforms = lr_pairs_uniforms(pairs);
-    uniforms.num_voxels[3] = BLOCK * step->slabs[0];
-    uniforms.num_samples[3] = step->point;
-    for (int k = 0; k < 2; k++) {
-        uniforms.range[k] = step->pairs[k];
-        uniforms.range[2 + k] = step->rows[k];
-    }
-    uniforms.scale[1] = window->fixed_scale;
-    struct gl_pass pass = {
-        .label = gl_program_label(program),
-        .program = program,
-        .uniforms = &uniforms,
-        .uniform_bytes = sizeof(uniforms),
-        .groups = {divide_up(uniforms.num_voxels[0], BLOCK),
-                   divide_up(uniforms.num_voxels[1], BLOCK), step->slabs[1] - step->slabs[0]},
-        .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
-    lr_pairs_bind_scene(pairs, &pass);
-    pass.buffers[LR_BIND_PAIR_LIST].buffer = window->modules;
-    pass.buffers[LR_BIND_PAIR_IMAGE].buffer = pairs->image;
-    pass.buffers[LR_BIND_OUTPUT].buffer = window->values;
-    return gl_pass_run(pairs->ctx, &pass);
-}
-
-static int64_t crystals_of(const struct lr_pairs *pairs, int module)
-{
-    const int *crystals = pairs->params.scanner->modules[module].crystals;
-    return (int64_t)crystals[0] * crystals[1];
-}
-
-static int larger(int a, int b)
-{
-    return a > b ? a : b;
-}
-
-/* Rows of one pair that a thread may visit: all, or few enough that its loops are not ended. Each
- * crystal of a row covers at most all crystals of the other module. */
-static int rows_of_step(const struct lr_pairs *pairs, const int32_t modules[2])
-{
-    const lr_module *i = &pairs->params.scanner->modules[modules[0]];
-    const lr_module *j = &pairs->params.scanner->modules[modules[1]];
-    const int rows = larger(i->crystals[1], j->crystals[1]);
-    const int64_t crystals =
-        larger((int)crystals_of(pairs, modules[0]), (int)crystals_of(pairs, modules[1]));
-    const int64_t turns = larger(i->crystals[0], j->crystals[0]) * (crystals + 1);
-    const int64_t most = LR_MOST_TURNS_SOFTWARE / turns;
-    return !gl_context_limits(pairs->ctx)->small_batches || most > rows ? rows
-           : most > 1                                                   ? (int)most
-                                                                        : 1;
-}
-
-static int height_of(const struct lr_pairs *pairs, const int32_t modules[2])
-{
-    const lr_module *all = pairs->params.scanner->modules;
-    return larger(all[modules[0]].crystals[1], all[modules[1]].crystals[1]);
-}
-
-int lr_pairs_rows_at_once(const struct lr_pairs *pairs, int *height)
-{
-    const lr_lors *lors = pairs->params.lors;
-    int rows = INT_MAX;
-    *height = 1;
-    for (int64_t k = 0; k < lors->num_pairs; k++) {
-        const int here = rows_of_step(pairs, lors->pairs[k]),
-                  high = height_of(pairs, lors->pairs[k]);
-        if (here < high) {
-            rows = here < rows ? here : rows;
-        }
-        *height = larger(*height, high);
-    }
-    return rows < *height ? rows : *height;
-}
-
-/* Pairs from `begin` on that one dispatch visits. */
-static int end_of_pairs(const struct window *window, int begin)
-{
-    const struct lr_pairs *pairs = window->pairs;
-    const int count = (int)(window->range[1] - window->range[0]);
-    const double voxels = (double)lr_grid_num_voxels(pairs->params.grid);
-    double elements = 0.0;
-    int end = begin;
-    if (gl_context_limits(pairs->ctx)->small_batches) {
-        return begin + 1;
-    }
-    while (end < count && (end == begin || elements < most_elements)) {
-        const int64_t pair = pair_at(window, window->range[0] + end++);
-        elements += voxels * ELEMENTS_PER_CRYSTAL *
-                    (double)crystals_of(pairs, pairs->params.lors->pairs[pair][0]);
-    }
-    return end;
-}
-
-/* Slabs of a dispatch, where one pair is too much for it already. */
-static int slabs_of_step(const struct window *window, const int range[2])
-{
-    const struct lr_pairs *pairs = window->pairs;
-    const int *size = pairs->params.grid->size;
-    double elements = 0.0;
-    for (int k = range[0]; k < range[1]; k++) {
-        const int64_t pair = pair_at(window, window->range[0] + k);
-        elements += (double)BLOCK * size[0] * size[1] * ELEMENTS_PER_CRYSTAL *
-                    (double)crystals_of(pairs, pairs->params.lors->pairs[pair][0]);
-    }
-    return (int)fmin(fmax(most_elements / elements, 1.0), divide_up(size[2], BLOCK));
-}
-
-static lr_status report(const struct window *window, const char *what, double share)
-{
-    const double done =
-        (double)window->range[0] + share * (double)(window->range[1] - window->range[0]);
-    return lr_progress_report(window->pairs->params.progress, what,
-                              done / (double)list_length(window), 1.0);
-}
-
-/* All rows and slabs of some pairs, for one point of every voxel. */
-static lr_status run_pairs(const struct window *window, enum lr_pairs_program which,
-                           struct step *step)
-{
-    const struct lr_pairs *pairs = window->pairs;
-    const int slabs = divide_up(pairs->params.grid->size[2], BLOCK);
-    const int per_step = slabs_of_step(window, step->pairs);
-    int rows = 1, height = 1; /* a step of several pairs has all rows of each */
-    for (int k = step->pairs[0]; k < step->pairs[1]; k++) {
-        const int32_t *modules = pairs->params.lors->pairs[pair_at(window, window->range[0] + k)];
-        rows = larger(rows, rows_of_step(pairs, modules));
-        height = larger(height, height_of(pairs, modules));
-    }
-    for (int slab = 0; slab < slabs; slab += per_step) {
-        step->slabs[0] = slab;
-        step->slabs[1] = slab + per_step < slabs ? slab + per_step : slabs;
-        for (int row = 0; row < height; row += rows) {
-            step->rows[0] = row;
-            step->rows[1] = row + rows;
-            LR_TRY(run_step(window, which, step));
-        }
-    }
-    return LR_OK;
-}
-
-static lr_status run_window(const struct window *window, enum lr_pairs_program which,
-                            const char *what)
-{
-    const int *samples = window->pairs->params.samples;
-    const int count = (int)(window->range[1] - window->range[0]);
-    const int points = samples[0] * samples[1] * samples[2];
-    gl_timer_begin(window->pairs->timer);
-    for (int begin = 0, end; begin < count; begin = end) {
-        end = end_of_pairs(window, begin);
-        for (int point = 0; point < points; point++) {
-            struct step step = {.pairs = {begin, end}, .point = point};
-            LR_TRY(run_pairs(window, which, &step));
-            const double part = (point + 1.0) / points;
-            LR_TRY(report(window, what, (begin + part * (end - begin)) / count));
-        }
-    }
-    gl_timer_end(window->pairs->timer);
-    return LR_OK;
-}
-
-lr_status lr_pairs_check_finished(const struct lr_pairs *pairs)
-{
-    uint32_t unfinished = 0;
-    LR_TRY(gl_buffer_read(pairs->state, 0, sizeof(unfinished), &unfinished));
-    if (unfinished != 0) {
-        return lr_error(pairs->params.log, LR_FAILED,
-                        "the device ended a projection's loops before they were done, at modules "
-                        "of very many crystals: use backend cpu");
-    }
-    return LR_OK;
-}
-
-/* --- projections --- */
-
-/* What the window has of the data. */
-static lr_vector own_values(const struct window *window, const lr_vector *data)
-{
-    return lr_vector_part(data, window->first_value, window->num_values);
-}
-
-static struct gl_buffer *make_values(const struct window *window, const lr_vector *values)
-{
-    return lr_values_buffer(window->pairs->ctx, "LOR values", window->num_values, values);
-}
-
-static lr_status forward_floats(struct window *window, lr_vector *values)
-{
-    struct gl_buffer *buffer = make_values(window, NULL);
-    window->values = buffer;
-    lr_status status = LR_FAILED;
-    if (buffer != NULL) {
-        status = run_window(window, LR_PAIRS_FORWARD, "projecting forward");
-    }
-    if (status == LR_OK) {
-        status = lr_values_get(buffer, 0, values);
-    }
-    gl_buffer_destroy(buffer);
-    return status;
-}
-
-/* One attempt at values that do not depend on the order of additions. */
-static lr_status try_fixed(struct window *window, struct lr_fixed *sums, float *values)
-{
-    window->values = sums->buffer;
-    window->fixed_scale = ldexpf(1.0f, -sums->exponent);
-    LR_TRY(run_window(window, LR_PAIRS_FORWARD, "projecting forward"));
-    LR_TRY(lr_fixed_overflowed(sums, &sums->overflowed));
-    return sums->overflowed ? LR_OK : lr_fixed_read(sums, values);
-}
-
-static lr_status forward_fixed(struct window *window, int exponent, float *values)
-{
-    struct lr_fixed sums = {.overflowed = true};
-    for (; sums.overflowed; exponent += LR_FIXED_STEP) {
-        LR_TRY(lr_fixed_init(&sums, window->pairs->ctx, window->num_values, exponent));
-        const lr_status status = try_fixed(window, &sums, values);
-        lr_fixed_finish(&sums);
-        LR_TRY(status);
-    }
-    return LR_OK;
-}
-
-lr_status lr_pairs_forward(struct lr_pairs *pairs, const struct lr_pair_list *list,
-                           const float *image, lr_vector *data)
-{
-    struct window window = {.pairs = pairs, .list = list};
-    const bool fixed = pairs->params.deterministic;
-    const int64_t most = fixed ? lr_fixed_most(pairs->max_window) : pairs->max_window;
-    const int64_t bytes = lr_grid_num_voxels(pairs->params.grid) * (int64_t)sizeof(*image);
-    const int exponent = fixed ? lr_fixed_sum_exponent(&pairs->params, image) : 0;
-    pairs->device_seconds = 0.0;
-    LR_TRY(image != NULL ? gl_buffer_upload(pairs->image, 0, bytes, image) : LR_OK);
-    while (next_window(&window, most)) {
-        lr_status status = open_window(&window);
-        if (status == LR_OK) {
-            lr_vector values = own_values(&window, data);
-            status = fixed ? forward_fixed(&window, exponent, values.values)
-                           : forward_floats(&window, &values);
-        }
-        close_window(&window);
-        LR_TRY(status);
-        pairs->device_seconds += gl_timer_seconds(pairs->timer);
-    }
-    return lr_pairs_check_finished(pairs);
-}
-
-static lr_status back_window(struct window *window, const lr_vector *data)
-{
-    static const float one = 1.0f;
-    const lr_vector values = data != NULL ? own_values(window, data) : (lr_vector){0};
-    struct gl_buffer *buffer = make_values(window, data != NULL ? &values : NULL);
-    lr_status status = buffer != NULL ? open_window(window) : LR_FAILED;
-    if (status == LR_OK && data == NULL) {
-        uint32_t bits;
-        memcpy(&bits, &one, sizeof(bits));
-        gl_buffer_clear(buffer, bits);
-    }
-    window->values = buffer;
-    if (status == LR_OK) {
-        status = run_window(window, LR_PAIRS_BACK, "projecting back");
-    }
-    gl_buffer_destroy(buffer);
-    return status;
-}
-
-lr_status lr_pairs_back(struct lr_pairs *pairs, const struct lr_pair_list *list,
-                        const lr_vector *data, float *image)
-{
-    struct window window = {.pairs = pairs, .list = list};
-    const int64_t bytes = lr_grid_num_voxels(pairs->params.grid) * (int64_t)sizeof(*image);
-    pairs->device_seconds = 0.0;
-    gl_buffer_clear(pairs->image, 0);
-    while (next_window(&window, pairs->max_window)) {
-        const lr_status status = back_window(&window, data);
-        close_window(&window);
-        LR_TRY(status);
-        pairs->device_seconds += gl_timer_seconds(pairs->timer);
-    }
-    LR_TRY(lr_pairs_check_finished(pairs));
-    return image != NULL ? gl_buffer_read(pairs->image, 0, bytes, image) : LR_OK;
-}
-
-/* --- life --- */
-
-bool lr_pairs_serve(const struct lr_backend_params *params)
-{
-    return params->mode == LR_MODE_EXACT && params->mu == NULL && !params->penetration;
+    const struct lr_backend_params *backend = params->backend;
+    (void)work;
+    return !params->may_hide && backend->mode == LR_MODE_EXACT && backend->mu == NULL &&
+           !backend->penetration;
 }
 
 static lr_status init(struct lr_pairs *pairs)
@@ -450,16 +35,16 @@ static lr_status init(struct lr_pairs *pairs)
     return lr_pairs_upload_scene(pairs);
 }
 
-struct lr_pairs *lr_pairs_create(struct gl_context *ctx, const struct lr_backend_params *params,
-                                 int64_t max_window)
+struct lr_pairs *lr_pairs_create(const struct lr_method_params *params)
 {
-    struct lr_pairs *pairs = lr_alloc(1, sizeof(*pairs), "projections by pairs", params->log);
+    struct lr_pairs *pairs =
+        lr_alloc(1, sizeof(*pairs), "projections by pairs", params->backend->log);
     if (pairs == NULL) {
         return NULL;
     }
-    pairs->params = *params;
-    pairs->ctx = ctx;
-    pairs->max_window = max_window;
+    pairs->params = *params->backend;
+    pairs->ctx = params->ctx;
+    pairs->max_window = params->max_window;
     if (init(pairs) != LR_OK) {
         lr_pairs_destroy(pairs);
         return NULL;
@@ -483,3 +68,56 @@ void lr_pairs_destroy(struct lr_pairs *pairs)
     gl_buffer_destroy(pairs->modules);
     free(pairs);
 }
+
+/* --- the method --- */
+
+static void *create(const struct lr_method_params *params)
+{
+    return lr_pairs_create(params);
+}
+
+static void destroy(void *self)
+{
+    lr_pairs_destroy(self);
+}
+
+static lr_status prepare(void *self)
+{
+    const bool both = lr_pairs_program(self, LR_PAIRS_BACK) != NULL &&
+                      lr_pairs_program(self, LR_PAIRS_FORWARD) != NULL;
+    return both ? LR_OK : LR_FAILED;
+}
+
+/* The image is in the grid's order there too. */
+static lr_status take_image(void *self, const lr_vector *image)
+{
+    const struct lr_pairs *pairs = self;
+    return lr_values_put(image, pairs->image, 0);
+}
+
+static lr_status give_image(void *self, lr_vector *image)
+{
+    const struct lr_pairs *pairs = self;
+    return lr_values_get(pairs->image, 0, image);
+}
+
+static double device_seconds(const void *self)
+{
+    return ((const struct lr_pairs *)self)->device_seconds;
+}
+
+const struct lr_method lr_pairs_method = {
+    .name = "pairs",
+    .serves = serves,
+    .create = create,
+    .destroy = destroy,
+    .prepare = prepare,
+    .forward = lr_pairs_forward,
+    .back = lr_pairs_back,
+    .forward_lors = lr_pairs_forward_lors,
+    .back_lors = lr_pairs_back_lors,
+    .take_image = take_image,
+    .give_image = give_image,
+    .rows = lr_pairs_read_rows,
+    .device_seconds = device_seconds,
+};

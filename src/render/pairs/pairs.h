@@ -2,15 +2,15 @@
  * Copyright The LORaster authors
  *
  * Projections of modules that stand in any way to each other, pair by pair, in exact mode:
- * docs/method.md, section 9. Back gathers in each voxel and has the same bits in every run; forward
- * adds to LORs in any order, or in fixed point where `deterministic` asks for it. */
+ * docs/method/correspondence.md, "Tilted pairs". Back gathers in each voxel and has the same bits
+ * in every run; forward adds to LORs in any order, or in fixed point where `deterministic` asks for
+ * it. */
 #ifndef LR_RENDER_PAIRS_H
 #define LR_RENDER_PAIRS_H
 
 #include "gl/pass.h"
 #include "gl/timer.h"
-#include "operator/backend.h"
-#include "render/columns/columns.h"
+#include "render/method.h"
 
 enum lr_pairs_program {
     LR_PAIRS_FORWARD = 0,
@@ -36,27 +36,26 @@ struct lr_pairs {
     double device_seconds; /* of the last projection */
 };
 
-/* Whether pairs can project, where no module hides another and nothing lies along lines. */
-bool lr_pairs_serve(const struct lr_backend_params *params);
-
-/* errors: NULL, logged. The context is current, here and below. */
-struct lr_pairs *lr_pairs_create(struct gl_context *ctx, const struct lr_backend_params *params,
-                                 int64_t max_window);
+/* errors: NULL, logged. The context is current, here and below. Pairs serve in exact mode, where no module
+ * hides another and nothing is counted along lines. */
+struct lr_pairs *lr_pairs_create(const struct lr_method_params *params);
 void lr_pairs_destroy(struct lr_pairs *pairs); /* NULL is allowed */
 
-/* As the backend's, of the pairs of a list. data: on the host or at the backend's place; NULL in back: every
- * value is 1. image: on the host; NULL: it is in pairs->image, and stays there; not in forward with `deterministic`. */
-lr_status lr_pairs_forward(struct lr_pairs *pairs, const struct lr_pair_list *list,
-                           const float *image, lr_vector *data);
-lr_status lr_pairs_back(struct lr_pairs *pairs, const struct lr_pair_list *list,
-                        const lr_vector *data, float *image);
+/* As in struct lr_method: project.c, list.c, rows.c. Forward with `deterministic` wants the image on the
+ * host. */
+lr_status lr_pairs_forward(void *self, const struct lr_pair_list *list, const float *image,
+                           lr_vector *values);
+lr_status lr_pairs_back(void *self, const struct lr_pair_list *list, const lr_vector *values,
+                        float *image);
+lr_status lr_pairs_forward_lors(void *self, const struct lr_lor_list *list, const float *image,
+                                float *values);
+lr_status lr_pairs_back_lors(void *self, const struct lr_lor_list *list, const float *values,
+                             float *image);
+lr_status lr_pairs_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
-/* For what else runs such passes (render/pairs/rows.h). A program is made when first asked for;
+/* For what else runs such passes (rows.c). A program is made when first asked for;
  * errors: NULL, logged. */
 struct gl_program *lr_pairs_program(struct lr_pairs *pairs, enum lr_pairs_program which);
-
-/* Puts modules and masks into a pass. */
-void lr_pairs_bind_scene(const struct lr_pairs *pairs, struct gl_pass *pass);
 
 /* Rows of crystals that a thread may visit of any one pair in one dispatch; *height: of those there
  * are at most. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
- * Copyright The LORaster authors */
-#include "render/pairs/rows.h"
+ * Copyright The LORaster authors
+ *
+ * Matrix rows by the arithmetic of the projections by pairs. */
+#include "render/pairs/pairs.h"
 
 #include "base/log.h"
 #include "common/bindings.h"
@@ -72,9 +74,9 @@ static lr_status run_points(void *user, const struct lr_point_list *list)
     return LR_OK;
 }
 
-lr_status lr_pairs_read_rows(struct lr_pairs *pairs, const struct lr_rows *rows,
-                             const lr_row_sink *sink)
+lr_status lr_pairs_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
 {
+    struct lr_pairs *pairs = self;
     const struct lr_pair_list all = {0};
     const int64_t range[2] = {0, pairs->params.lors->num_pairs};
     struct listing listing = {.pairs = pairs,

@@ -207,3 +207,11 @@ struct lr_pairs_pass lr_pairs_uniforms(const struct lr_pairs *pairs)
     }
     return pass;
 }
+
+void lr_pairs_bind_scene(const struct lr_pairs *pairs, struct gl_pass *pass)
+{
+    pass->buffers[LR_BIND_PAIR_MODULES].buffer = pairs->modules;
+    pass->buffers[LR_BIND_MASK_ENTRIES].buffer = pairs->mask_entries;
+    pass->buffers[LR_BIND_MASK_WORDS].buffer = pairs->mask_words;
+    pass->buffers[LR_BIND_PAIR_STATE].buffer = pairs->state;
+}

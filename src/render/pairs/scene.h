@@ -25,4 +25,7 @@ struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs,
 /* The uniforms of every pass, without what a pass does of it all. */
 struct lr_pairs_pass lr_pairs_uniforms(const struct lr_pairs *pairs);
 
+/* Puts modules and masks into a pass. */
+void lr_pairs_bind_scene(const struct lr_pairs *pairs, struct gl_pass *pass);
+
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Matrix rows from the element list of the compute backend. */
+ * Matrix rows from a list of elements, image by image. */
 #include "render/points/points.h"
 
 #include "base/log.h"
@@ -29,9 +29,9 @@ enum { HEAD_BYTES = 16, ROOM = 12, MOST_ENTRIES = 1 << 24 };
  * other. Lines along a module have more, lines that end nowhere none. */
 enum { ROOM_PER_LINE = 12 };
 
-/* State of one call of lr_compute_read_rows. */
+/* State of one call of lr_points_read_rows. */
 struct listing {
-    struct lr_compute *compute;
+    struct lr_points *points;
     struct lr_plan *plan; /* of batches that the list surely has room for */
     double factor;        /* 1 / points per row */
     int num_images;
@@ -88,14 +88,14 @@ static lr_status read_list(struct listing *listing)
     uint32_t count;
     LR_TRY(gl_buffer_read(listing->list, 0, sizeof(count), &count));
     if (count > listing->capacity) {
-        return lr_error(listing->compute->params.log, LR_FAILED,
+        return lr_error(listing->points->params.log, LR_FAILED,
                         "%u matrix elements do not fit the list of %lld: the crystals of one "
                         "module are far smaller than another's; use backend cpu",
                         count, (long long)listing->capacity);
     }
     LR_TRY(gl_buffer_read(listing->list, HEAD_BYTES, count * (int64_t)sizeof(struct entry),
                           listing->entries));
-    if (listing->compute->params.penetration) {
+    if (listing->points->params.penetration) {
         sort_by_thread(listing, count);
     }
     sort_by_image(listing, count);
@@ -113,13 +113,13 @@ static lr_status fetch_batch(void *user, const struct lr_batch *batch)
 {
     static const uint32_t zero[HEAD_BYTES / 4] = {0};
     struct listing *listing = user;
-    const struct lr_compute_output output = {.buffer = listing->list,
-                                             .num_lors = listing->compute->params.lors->count,
-                                             .capacity = listing->capacity};
+    const struct lr_points_output output = {.buffer = listing->list,
+                                            .num_lors = listing->points->params.lors->count,
+                                            .capacity = listing->capacity};
     listing->num_images = batch->num_images;
-    LR_TRY(lr_compute_upload(listing->compute, batch));
+    LR_TRY(lr_points_upload(listing->points, batch));
     LR_TRY(gl_buffer_upload(listing->list, 0, HEAD_BYTES, zero));
-    LR_TRY(lr_compute_run(listing->compute, LR_COMPUTE_ROWS, batch, &output));
+    LR_TRY(lr_points_run(listing->points, LR_POINTS_ROWS, batch, &output));
     return read_list(listing);
 }
 
@@ -130,7 +130,7 @@ static lr_status fill_row(void *user, const struct lr_plan_row *row, struct lr_e
          k < listing->image_begin[row->end_image]; k++) {
         const struct entry *entry = &listing->sorted[k];
         LR_TRY(lr_elements_add(list, entry->lor, listing->factor * (double)entry->weight,
-                               listing->compute->params.log));
+                               listing->points->params.log));
     }
     return LR_OK;
 }
@@ -147,18 +147,18 @@ static int64_t largest_module(const lr_scanner *scanner)
 }
 
 /* Images of one batch at most: what the rows can need, and what a batch holds. */
-static int64_t most_images(const struct lr_compute *compute, const struct lr_rows *rows)
+static int64_t most_images(const struct lr_points *points, const struct lr_rows *rows)
 {
-    const int64_t modules = compute->params.scanner->num_modules;
-    const int64_t points = (rows->end - rows->begin) * lr_rows_per_row(rows);
-    const int64_t batch = compute->plan->max_images;
-    return points < batch / modules ? (points > 0 ? points : 1) * modules : batch;
+    const int64_t modules = points->params.scanner->num_modules;
+    const int64_t wanted = (rows->end - rows->begin) * lr_rows_per_row(rows);
+    const int64_t batch = points->plan->max_images;
+    return wanted < batch / modules ? (wanted > 0 ? wanted : 1) * modules : batch;
 }
 
 /* Elements that an image has room for. */
-static int64_t image_room(const struct lr_compute *compute)
+static int64_t image_room(const struct lr_points *points)
 {
-    const struct lr_backend_params *params = &compute->params;
+    const struct lr_backend_params *params = &points->params;
     return params->penetration
                ? ROOM_PER_LINE * lr_penetration_most_lines(params->scanner, params->rays)
                : ROOM * largest_module(params->scanner);
@@ -167,44 +167,45 @@ static int64_t image_room(const struct lr_compute *compute)
 /* As many images in a batch as the list surely has room for. */
 static struct lr_plan *make_plan(const struct listing *listing)
 {
-    const struct lr_plan *plan = listing->compute->plan;
-    const int64_t fitting = listing->capacity / image_room(listing->compute);
+    const struct lr_plan *plan = listing->points->plan;
+    const int64_t fitting = listing->capacity / image_room(listing->points);
     return lr_plan_create(&(struct lr_plan_params){
         .lors = plan->lors,
         .rays = plan->rays,
         .max_images = (int)(fitting < plan->max_images ? fitting : plan->max_images),
         .penetration = plan->penetration,
         .image_crystals = plan->image_crystals,
-        .log = listing->compute->params.log});
+        .log = listing->points->params.log});
 }
 
 static lr_status make_list(struct listing *listing, const struct lr_rows *rows)
 {
-    const int64_t wanted = image_room(listing->compute) * most_images(listing->compute, rows);
-    const lr_log *log = listing->compute->params.log;
-    const int64_t most =
-        (gl_context_limits(listing->compute->ctx)->max_storage_bytes - HEAD_BYTES) /
-        (int64_t)sizeof(struct entry);
+    const int64_t wanted = image_room(listing->points) * most_images(listing->points, rows);
+    const lr_log *log = listing->points->params.log;
+    const int64_t most = (gl_context_limits(listing->points->ctx)->max_storage_bytes - HEAD_BYTES) /
+                         (int64_t)sizeof(struct entry);
     listing->capacity = most < MOST_ENTRIES ? most : MOST_ENTRIES;
     listing->capacity = wanted < listing->capacity ? wanted : listing->capacity;
     listing->list = gl_buffer_create(
-        listing->compute->ctx,
+        listing->points->ctx,
         &(struct gl_buffer_params){.label = "matrix elements",
                                    .size_bytes = HEAD_BYTES + listing->capacity *
                                                                   (int64_t)sizeof(struct entry)});
     listing->entries =
         lr_alloc(listing->capacity, sizeof(*listing->entries), "matrix elements", log);
     listing->sorted = lr_alloc(listing->capacity, sizeof(*listing->sorted), "matrix elements", log);
-    listing->image_begin = lr_alloc(listing->compute->plan->max_images + 1,
+    listing->image_begin = lr_alloc(listing->points->plan->max_images + 1,
                                     sizeof(*listing->image_begin), "images", log);
     return listing->list && listing->entries && listing->sorted && listing->image_begin ? LR_OK
                                                                                         : LR_FAILED;
 }
 
-lr_status lr_compute_read_rows(struct lr_compute *compute, const struct lr_rows *rows,
-                               const lr_row_sink *sink)
+lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
 {
-    struct listing listing = {.compute = compute, .factor = 1.0 / lr_rows_per_row(rows)};
+    struct lr_points *points = self;
+    const struct lr_lor_window all = lr_plan_all_lors(points->params.lors);
+    LR_TRY(lr_scene_set_window(&points->scene, &all));
+    struct listing listing = {.points = points, .factor = 1.0 / lr_rows_per_row(rows)};
     lr_status status = make_list(&listing, rows);
     if (status == LR_OK) {
         listing.plan = make_plan(&listing);
@@ -213,11 +214,11 @@ lr_status lr_compute_read_rows(struct lr_compute *compute, const struct lr_rows 
     if (status == LR_OK) {
         const struct lr_row_batches batches = {
             .source = {next_batch, fetch_batch, fill_row, &listing},
-            .num_lors = compute->params.lors->count,
+            .num_lors = points->params.lors->count,
             .max_rows = listing.plan->max_images,
-            .threads = compute->params.threads,
-            .log = compute->params.log,
-            .progress = compute->params.progress};
+            .threads = points->params.threads,
+            .log = points->params.log,
+            .progress = points->params.progress};
         status = lr_row_batches_deliver(&batches, rows, sink);
     }
     lr_plan_destroy(listing.plan);

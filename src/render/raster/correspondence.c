@@ -20,13 +20,6 @@ _Static_assert(sizeof(struct correspondence_pass) == 48, "the shaders' layout");
 _Static_assert(sizeof(struct lr_plan_image) == 48, "the shaders' layout");
 _Static_assert(sizeof(struct lr_plan_draw) == 8, "the shaders' layout");
 
-void lr_rays_define_init(struct lr_rays_define *define, int rays)
-{
-    *define = (struct lr_rays_define){0};
-    snprintf(define->text, sizeof(define->text), "%d", rays);
-    define->defines[0] = (struct gl_define){"RAYS", define->text};
-}
-
 static struct gl_program *start_program(const struct lr_correspondence *images)
 {
     struct lr_rays_define rays;

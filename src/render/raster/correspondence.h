@@ -32,11 +32,4 @@ lr_status lr_correspondence_start(struct lr_correspondence *images);
 /* Renders a batch into the atlas. */
 lr_status lr_correspondence_render(struct lr_correspondence *images, const struct lr_batch *batch);
 
-/* Compile-time define of every program that knows R, the number of rays per crystal edge. */
-struct lr_rays_define {
-    char text[12];
-    struct gl_define defines[8]; /* room for six more, NULL-terminated */
-};
-void lr_rays_define_init(struct lr_rays_define *define, int rays);
-
 #endif

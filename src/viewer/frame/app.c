@@ -132,7 +132,7 @@ void app_close(struct app *app)
         return;
     }
     tools_close(app);
-    opener_finish(&app->opener);
+    opener_tool_finish(&app->opener);
     script_destroy(app->script);
     if (app->window != NULL) {
         gl_target_destroy(app->target);

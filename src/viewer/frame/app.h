@@ -18,8 +18,8 @@
 #include "viewer/tools/live_tool.h"
 #include "viewer/tools/lor_tool.h"
 #include "viewer/tools/maps_tool.h"
-#include "viewer/tools/opener.h"
-#include "viewer/tools/start_list.h"
+#include "viewer/tools/opener_tool.h"
+#include "viewer/tools/start_tool.h"
 #include "viewer/tools/voxel_tool.h"
 #include "viewer/view.h"
 
@@ -70,8 +70,8 @@ struct app {
     struct draw_slices slices;
     double ranges[DRAW_NUM_IMAGES][2]; /* lowest and highest value shown of each */
     bool hides_scanner, hides_lors, has_volume, shows_help, shows_messages;
-    struct opener opener;
-    struct start_list start;
+    struct opener_tool opener;
+    struct start_tool start;
     struct ui_reading reading; /* of the curve under the mouse, in the last frame; index -1: none */
     enum app_tool tool;
     bool wants_tool; /* the tab follows `tool` in the next frame */

@@ -4,6 +4,7 @@
 
 #include "viewer/frame/app_input.h"
 #include "viewer/frame/legend.h"
+#include "viewer/tools/study_tool.h"
 #include "viewer/tools/tools.h"
 
 #include <math.h>
@@ -133,7 +134,8 @@ void panels_take_reading(struct app *app, struct ui_reading reading)
 static void show_tools(struct app *app, double height)
 {
     static void (*const panels[NUM_TOOLS])(struct app * app) = {
-        panel_voxel, panel_lor, panel_maps, panel_live, panel_doctor, panel_direct};
+        voxel_tool_panel, lor_tool_panel,    maps_tool_panel,
+        live_tool_panel,  doctor_tool_panel, direct_tool_panel};
     double screen[2];
     ui_screen(screen);
     const struct ui_place place = {
@@ -171,16 +173,16 @@ void panels_show(struct app *app)
     }
     legend_show(app);
     if (ui_panel("Study", &left, NULL)) {
-        panel_study(app);
+        study_tool_panel(app);
     }
     ui_panel_end();
     show_tools(app, height);
     show_bar(app, hover, bar);
-    if (panel_start_is_shown(app)) {
-        panel_start(app);
+    if (start_tool_is_shown(app)) {
+        start_tool_panel(app);
     }
     if (app->opener.is_shown) {
-        panel_opener(app);
+        opener_tool_panel(app);
     }
     if (app->shows_help) {
         show_help(app);

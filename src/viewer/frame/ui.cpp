@@ -2,25 +2,25 @@
 // Copyright The LORaster authors
 //
 // Its context, its input and its drawing; widgets are in ui_widgets.cpp and ui_plot.cpp.
+//
+// Of the backends that come with Dear ImGui, imgui_impl_opengl3 draws, with a window and without.
+// imgui_impl_glfw is not used: it takes mouse and clock from GLFW in each frame, so it needs a window
+// that is seen, and drops what scripts do. ui_take and set_keys serve people and scripts alike.
 #include "viewer/frame/ui.h"
 
-#include "viewer/frame/ui_draw.h"
 #include "viewer/frame/ui_private.h"
 #include "viewer/frame/window.h"
 
+#include <backends/imgui_impl_opengl3.h>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <imgui.h>
 #include <new>
-#include <vector>
 
 struct ui {
     struct window *window;
-    struct ui_draw *draw;
     char layout_path[1024];
-    std::vector<uint32_t> indices;
-    std::vector<ImDrawVert> corners;
 };
 
 namespace
@@ -94,7 +94,7 @@ void set_clipboard(void *user, const char *text)
     window_copy(static_cast<struct window *>(user), text);
 }
 
-bool prepare(struct ui *ui, const struct ui_params *params)
+void prepare(struct ui *ui, const struct ui_params *params)
 {
     ImGuiIO &io = ImGui::GetIO();
     ui_scale = (float)window_scale(params->window);
@@ -103,68 +103,9 @@ bool prepare(struct ui *ui, const struct ui_params *params)
     set_keys(io);
     io.IniFilename = ui->layout_path[0] != '\0' ? ui->layout_path : nullptr;
     io.LogFilename = nullptr;
-    io.BackendFlags |= ImGuiBackendFlags_RendererHasVtxOffset;
     io.GetClipboardTextFn = get_clipboard;
     io.SetClipboardTextFn = set_clipboard;
     io.ClipboardUserData = params->window;
-    unsigned char *font = nullptr;
-    int size[2];
-    io.Fonts->GetTexDataAsAlpha8(&font, &size[0], &size[1]);
-    ui->draw = ui_draw_create(window_context(params->window), font, size);
-    if (ui->draw == nullptr) {
-        return false;
-    }
-    io.Fonts->SetTexID((ImTextureID) const_cast<gl_texture *>(ui_draw_font(ui->draw)));
-    return true;
-}
-
-void collect(struct ui *ui, const ImDrawData *data)
-{
-    ui->indices.clear();
-    ui->corners.clear();
-    for (int k = 0; k < data->CmdListsCount; k++) {
-        const ImDrawList *list = data->CmdLists[k];
-        ui->indices.insert(ui->indices.end(), list->IdxBuffer.begin(), list->IdxBuffer.end());
-        ui->corners.insert(ui->corners.end(), list->VtxBuffer.begin(), list->VtxBuffer.end());
-    }
-}
-
-lr_status draw_list(struct ui *ui, struct gl_target *target, const ImDrawData *data,
-                    const ImDrawList *list, const int first[2])
-{
-    for (const ImDrawCmd &command : list->CmdBuffer) {
-        const ImVec4 &clip = command.ClipRect;
-        const struct ui_piece piece = {
-            (const struct gl_texture *)command.GetTexID(),
-            first[0] + (int)command.IdxOffset,
-            (int)command.ElemCount,
-            first[1] + (int)command.VtxOffset,
-            {clip.x, clip.y, clip.z, clip.w},
-            {data->DisplayPos.x, data->DisplayPos.y},
-            {data->DisplaySize.x, data->DisplaySize.y},
-        };
-        const lr_status status = ui_draw_piece(ui->draw, target, &piece);
-        if (status != LR_OK) {
-            return status;
-        }
-    }
-    return LR_OK;
-}
-
-lr_status draw_all(struct ui *ui, struct gl_target *target, const ImDrawData *data)
-{
-    static_assert(sizeof(ImDrawVert) == 20, "viewer/ui.vert reads five words a corner");
-    collect(ui, data);
-    const struct ui_batch batch = {ui->corners.data(), ui->indices.data(), (int)ui->corners.size(),
-                                   (int)ui->indices.size()};
-    lr_status status = ui_draw_load(ui->draw, &batch);
-    int first[2] = {0, 0};
-    for (int k = 0; k < data->CmdListsCount && status == LR_OK; k++) {
-        status = draw_list(ui, target, data, data->CmdLists[k], first);
-        first[0] += data->CmdLists[k]->IdxBuffer.Size;
-        first[1] += data->CmdLists[k]->VtxBuffer.Size;
-    }
-    return status;
 }
 
 } // namespace
@@ -173,7 +114,6 @@ float ui_scale = 1.0f;
 
 struct ui *ui_create(const struct ui_params *params, const lr_log *log)
 {
-    (void)log;
     struct ui *ui = new (std::nothrow) struct ui();
     if (ui == nullptr) {
         return nullptr;
@@ -182,7 +122,10 @@ struct ui *ui_create(const struct ui_params *params, const lr_log *log)
     snprintf(ui->layout_path, sizeof(ui->layout_path), "%s",
              params->layout_path != nullptr ? params->layout_path : "");
     ImGui::CreateContext();
-    if (!prepare(ui, params)) {
+    prepare(ui, params);
+    if (!ImGui_ImplOpenGL3_Init("#version 450")) {
+        lr_log_write(log, LR_LOG_ERROR, LR_NO_DEVICE,
+                     "libGL.so.1 cannot be loaded, by which panels are drawn: install libgl1");
         ui_destroy(ui);
         return nullptr;
     }
@@ -192,8 +135,10 @@ struct ui *ui_create(const struct ui_params *params, const lr_log *log)
 void ui_destroy(struct ui *ui)
 {
     if (ui != nullptr) {
+        if (ImGui::GetIO().BackendRendererUserData != nullptr) {
+            ImGui_ImplOpenGL3_Shutdown();
+        }
         ImGui::DestroyContext();
-        ui_draw_destroy(ui->draw);
         delete ui;
     }
 }
@@ -238,11 +183,17 @@ void ui_begin(struct ui *ui, double seconds)
     ImGuiIO &io = ImGui::GetIO();
     io.DisplaySize = ImVec2((float)size[0], (float)size[1]);
     io.DeltaTime = seconds > 1e-6 ? (float)seconds : 1e-6f;
+    ImGui_ImplOpenGL3_NewFrame();
     ImGui::NewFrame();
 }
 
 lr_status ui_end(struct ui *ui, struct gl_target *target)
 {
     ImGui::Render();
-    return draw_all(ui, target, ImGui::GetDrawData());
+    // It puts back what it changes, as gl/pass.h wants it, and says nothing of what fails: the driver
+    // is asked.
+    glBindFramebuffer(GL_FRAMEBUFFER, target->name);
+    ImGui_ImplOpenGL3_RenderDrawData(ImGui::GetDrawData());
+    glBindFramebuffer(GL_FRAMEBUFFER, 0);
+    return gl_context_check(window_context(ui->window), "panels");
 }

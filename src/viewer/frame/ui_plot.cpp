@@ -70,8 +70,8 @@ struct ui_touch ui_image(const char *label, const struct ui_image *image)
     const float top = image->is_top_down ? 0.0f : 1.0f;
     ImGui::InvisibleButton(label,
                            ImVec2(size.x > 1.0f ? size.x : 1.0f, size.y > 1.0f ? size.y : 1.0f));
-    ImGui::GetWindowDrawList()->AddImage((ImTextureID) const_cast<gl_texture *>(image->texture),
-                                         corner, ImVec2(corner.x + size.x, corner.y + size.y),
+    ImGui::GetWindowDrawList()->AddImage(ui_texture(image->texture), corner,
+                                         ImVec2(corner.x + size.x, corner.y + size.y),
                                          ImVec2(0.0f, top), ImVec2(1.0f, 1.0f - top));
     image_corner = corner;
     image_size = size;

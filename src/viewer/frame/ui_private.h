@@ -7,6 +7,11 @@
 
 #include "viewer/frame/ui.h"
 
+extern "C" {
+#include "base/log.h"
+#include "gl/resource.h"
+}
+
 #include <imgui.h>
 
 extern float ui_scale; // pixels per unit of the screen
@@ -19,6 +24,12 @@ inline ImVec2 ui_pixels(const double units[2])
 inline ImU32 ui_packed(uint32_t rgba)
 {
     return IM_COL32(rgba >> 24, rgba >> 16 & 255, rgba >> 8 & 255, rgba & 255);
+}
+
+// What Dear ImGui's backend for OpenGL takes a texture to be: its name there.
+inline ImTextureID ui_texture(const struct gl_texture *texture)
+{
+    return reinterpret_cast<ImTextureID>(static_cast<uintptr_t>(texture->name));
 }
 
 ImVec4 ui_tone_colour(enum ui_tone tone);

@@ -243,15 +243,38 @@ static lr_status act_point(struct app *app, const struct command_words *words)
     return LR_OK;
 }
 
+static lr_status set_algorithm(struct app *app, const struct command_words *words)
+{
+    int value = 0;
+    LR_TRY(command_choice(app, words, 2, live_algorithms, &value));
+    app->live.request.algorithm = (lr_recon_algorithm)value;
+    return LR_OK;
+}
+
+static lr_status set_relaxation(struct app *app, const struct command_words *words, bool is_fall)
+{
+    const struct live_request *request = &app->live.request;
+    double value;
+    LR_TRY(command_real(app, words, 2, &value));
+    return live_tool_relax(app, is_fall ? request->relaxation : value,
+                           is_fall ? value : request->relaxation_fall);
+}
+
 static lr_status act_set(struct app *app, const struct command_words *words)
 {
-    static const char *const names[] = {"module", "rays",       "samples", "steps",
-                                        "exact",  "absorption", "backend", NULL};
+    static const char *const names[] = {"module",     "rays",       "samples", "steps",
+                                        "exact",      "absorption", "backend", "algorithm",
+                                        "relaxation", "fall",       NULL};
+    enum { BACKEND = 6, ALGORITHM, RELAXATION, FALL };
     struct voxel_request *request = &app->voxel.request;
     int what = 0, value = 0;
     LR_TRY(command_choice(app, words, 1, names, &what));
-    LR_TRY(what == 6 ? command_choice(app, words, 2, voxel_backends, &value)
-                     : command_integer(app, words, 2, &value));
+    if (what >= ALGORITHM) {
+        return what == ALGORITHM ? set_algorithm(app, words)
+                                 : set_relaxation(app, words, what == FALL);
+    }
+    LR_TRY(what == BACKEND ? command_choice(app, words, 2, voxel_backends, &value)
+                           : command_integer(app, words, 2, &value));
     int *const numbers[] = {&request->primary, &request->rays, &request->samples,
                             &request->mu_steps};
     if (what < 4) {
@@ -261,7 +284,7 @@ static lr_status act_set(struct app *app, const struct command_words *words)
     request->all_primaries = what == 0 ? value < 0 : request->all_primaries;
     request->mode = what == 4 ? (value ? LR_MODE_AUTO : LR_MODE_SAMPLED) : request->mode;
     request->without_mu = what == 5 ? !value : request->without_mu;
-    request->backend = what == 6 ? voxel_backends[value] : request->backend;
+    request->backend = what == BACKEND ? voxel_backends[value] : request->backend;
     voxel_tool_ask(app);
     return app->voxel.is_asked ? LR_OK : LR_USAGE;
 }
@@ -540,8 +563,9 @@ static const struct command commands[] = {
     {"along", "x|y|z", 1, 1, .act = act_along},
     {"fit", "", 0, 0, .act = act_fit},
     {"point", "X Y Z", 3, 3, .act = act_point},
-    {"set", "module|rays|samples|steps|exact|absorption NUMBER, or backend NAME", 2, 2,
-     .act = act_set},
+    {"set",
+     "module|rays|samples|steps|exact|absorption|relaxation|fall NUMBER, or backend|algorithm NAME",
+     2, 2, .act = act_set},
     {"lor", "MODULE P Q MODULE R S", 6, 6, .act = act_lor},
     {"sensitivity", "", 0, 0, .act = act_sensitivity},
     {"pair", "MODULE MODULE", 2, 2, .act = act_pair},

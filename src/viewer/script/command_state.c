@@ -136,7 +136,7 @@ static void get_opener_error(struct app *app, struct command_value *value)
 
 static void get_start(struct app *app, struct command_value *value)
 {
-    value->number = panel_start_is_shown(app);
+    value->number = start_tool_is_shown(app);
 }
 
 static void get_lors(struct app *app, struct command_value *value)

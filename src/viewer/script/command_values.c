@@ -282,8 +282,8 @@ lr_status command_value(struct app *app, const char *name, struct command_value 
     }
     if (source == NULL) {
         return lr_error(&app->log, LR_BAD_INPUT,
-                        "there is no value %s: docs/viewer.md lists them, such as %s", name,
-                        values[0].name);
+                        "there is no value %s: docs/guide/viewer-scripts.md lists them, such as %s",
+                        name, values[0].name);
     }
     source->get(app, value);
     return LR_OK;

@@ -68,8 +68,8 @@ static lr_status read_step(struct script *script, char *line, int number)
     step.command = command_find(name);
     if (step.command == NULL) {
         return lr_error(script->log, LR_BAD_INPUT,
-                        "%s:%d: there is no step %s: docs/viewer.md lists them", script->path,
-                        number, name);
+                        "%s:%d: there is no step %s: docs/guide/viewer-scripts.md lists them",
+                        script->path, number, name);
     }
     const int given = step.words.count - 1;
     if (given < step.command->least || given > step.command->most) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Steps for the viewer from a file, one a line; docs/viewer.md lists them. Words are parted by
- * blanks; "..." holds blanks; what follows # is not read. */
+ * Steps for the viewer from a file, one a line; docs/guide/viewer-scripts.md lists them. Words are
+ * parted by blanks; "..." holds blanks; what follows # is not read. */
 #ifndef LR_VIEWER_SCRIPT_H
 #define LR_VIEWER_SCRIPT_H
 

@@ -2,14 +2,289 @@
  * Copyright The LORaster authors */
 #include "viewer/study/live.h"
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "viewer/study/live_work.h"
 #include "viewer/study/operators.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* The reconstruction. Belongs to the job's thread from its start to its end. */
+struct live_work {
+    struct study_view study; /* held */
+    struct live_request request;
+    lr_image *reference;    /* owned, or NULL */
+    lr_lor_data *simulated; /* owned, or NULL */
+    lr_randoms *randoms;    /* owned, or NULL */
+    lr_operator *op;        /* owned */
+    bool is_on_device;      /* images can be shown where they are computed */
+    char why[LIVE_WHY];     /* the image is not on the device */
+    lr_vector there;        /* the reference, where images are shown from; zero until then */
+    float *image;           /* owned: the reconstruction, when it is done */
+    lr_status (*iteration)(void *user, const lr_iteration *done);
+    void *user;
+};
+
+enum { MOST_ITERATIONS = 1000000 }; /* of lr_recon */
+
+static void finish_work(struct live_work *work)
+{
+    lr_image_destroy(work->reference);
+    lr_lor_data_destroy(work->simulated);
+    lr_randoms_destroy(work->randoms);
+    free(work->image);
+    study_view_release(&work->study);
+    *work = (struct live_work){0};
+}
+
+/* Iterations that a person watches before stopping. */
+enum { USUAL = 20 };
+
+static lr_status create_for(const struct live_work *work, lr_operator_params params,
+                            lr_operator **op)
+{
+    const struct live_request *request = &work->request;
+    const bool has_mu = work->study.mu != NULL && !request->without_mu;
+    params.lors = work->study.lors;
+    params.grid = &work->study.grid;
+    params.backend = params.shared != NULL ? "compute" : request->backend;
+    params.mode = request->mode;
+    params.rays = request->mode == LR_MODE_SAMPLED ? request->rays : 0;
+    params.mu = has_mu ? work->study.mu : NULL;
+    params.mu_steps = has_mu ? request->mu_steps : 0;
+    params.store = params.shared != NULL ? LR_STORE_NO : request->store;
+    params.projections = 1.0 + 2.0 * (request->iterations > 0 ? request->iterations : USUAL);
+    if (request->samples > 0) {
+        lr_grid_split_samples(&work->study.grid, request->samples, params.samples);
+    }
+    return operator_create(&params, op);
+}
+
+/* Why the image cannot stay on the device; NULL: it may. */
+static const char *find_obstacle(const struct live_work *work)
+{
+    if (work->study.mu != NULL && !work->request.without_mu) {
+        return "a mu-map is open, and with absorption along the lines";
+    }
+    return NULL;
+}
+
+/* On the device, where the projector has its place there. */
+static lr_status try_device(struct live_work *work, lr_operator_params params)
+{
+    const char *obstacle = find_obstacle(work);
+    if (obstacle == NULL) {
+        params.shared = handover_context(work->request.handover);
+        const lr_status status = create_for(work, params, &work->op);
+        if (status == LR_CANCELLED) {
+            return status;
+        }
+        obstacle = work->op == NULL ? "the projector could not be made there, and so"
+                                    : "for this scanner and mode";
+        work->is_on_device = work->op != NULL && lr_operator_place(work->op) != NULL;
+    }
+    if (!work->is_on_device) {
+        lr_operator_destroy(work->op);
+        work->op = NULL;
+        snprintf(work->why, sizeof(work->why), "%s the image passes through the host", obstacle);
+    }
+    return LR_OK;
+}
+
+static lr_status create_operator(struct live_work *work, lr_operator_params params)
+{
+    if (work->request.handover != NULL) {
+        LR_TRY(try_device(work, params));
+    }
+    return work->op != NULL ? LR_OK : create_for(work, params, &work->op);
+}
+
+/* --- simulated data --- */
+
+static void scale(float *values, int64_t count, double factor)
+{
+    for (int64_t k = 0; k < count; k++) {
+        values[k] = (float)(factor * values[k]);
+    }
+}
+
+/* The image that data are drawn from, also to compare with. */
+static lr_status take_truth(struct live_work *work, lr_image **truth, const lr_log *log)
+{
+    const lr_image *image = work->study.image;
+    *truth = lr_image_create(&image->grid, log);
+    if (*truth == NULL) {
+        return LR_FAILED;
+    }
+    memcpy((*truth)->values, image->values,
+           (size_t)lr_grid_num_voxels(&image->grid) * sizeof(*image->values));
+    return LR_OK;
+}
+
+/* Brings expectation and truth to the counts asked for, and draws. */
+static lr_status draw_counts(const struct live_work *work, lr_image *truth, const lr_log *log)
+{
+    const struct live_request *request = &work->request;
+    lr_lor_data *data = work->simulated;
+    double sum = 0;
+    for (int64_t k = 0; k < data->count; k++) {
+        sum += data->values[k];
+    }
+    if (!(sum > 0)) {
+        return lr_error(log, LR_BAD_INPUT, "the image reaches no LOR: nothing would be counted");
+    }
+    if (request->counts > 0) {
+        scale(data->values, data->count, request->counts / sum);
+        scale(truth->values, lr_grid_num_voxels(&truth->grid), request->counts / sum);
+    }
+    return request->without_noise ? LR_OK
+                                  : lr_poisson(data->values, data->count, request->seed, log);
+}
+
+static lr_status simulate(struct live_work *work, lr_operator *op, const lr_log *log)
+{
+    lr_image *truth = NULL;
+    work->simulated = lr_lor_data_create(work->study.lors, log);
+    if (work->simulated == NULL) {
+        return LR_FAILED;
+    }
+    LR_TRY(take_truth(work, &truth, log));
+    const lr_vector image = lr_image_vector(truth);
+    lr_vector values = lr_lor_data_vector(work->simulated);
+    lr_status status = lr_operator_forward(op, NULL, &image, &values);
+    if (status == LR_OK) {
+        status = draw_counts(work, truth, log);
+    }
+    if (status == LR_OK && work->reference == NULL) {
+        work->reference = truth;
+        truth = NULL;
+    }
+    lr_image_destroy(truth);
+    return status;
+}
+
+/* --- the reconstruction --- */
+
+/* Expected randoms, where there are delayed coincidences to estimate them from. */
+static lr_status estimate_randoms(struct live_work *work, lr_recon_params *params,
+                                  const lr_log *log)
+{
+    const lr_lor_data *delayeds = work->study.delayeds;
+    if (work->simulated != NULL || delayeds == NULL || delayeds->count == 0) {
+        return LR_OK;
+    }
+    work->randoms = lr_randoms_estimate(work->study.lors, delayeds, log);
+    if (work->randoms == NULL) {
+        return LR_FAILED;
+    }
+    params->additive_source = lr_crystal_product_source(&work->randoms->product);
+    params->additive_sum = work->randoms->delayeds;
+    return LR_OK;
+}
+
+static lr_status reconstruct(struct live_work *work, lr_recon_params params)
+{
+    if (work->request.simulates) {
+        LR_TRY(lr_progress_report(params.progress, "simulating the measurement", 0, 1));
+        LR_TRY(simulate(work, params.op, params.log));
+    }
+    params.data = work->simulated != NULL ? work->simulated : work->study.data;
+    params.iterations = work->request.iterations > 0 ? work->request.iterations : MOST_ITERATIONS;
+    params.subsets = work->request.subsets;
+    params.algorithm = work->request.algorithm;
+    if (params.algorithm == LR_ALGORITHM_RAMLA) {
+        params.relaxation = work->request.relaxation;
+        params.relaxation_fall = work->request.relaxation_fall;
+    }
+    params.iteration = work->iteration;
+    params.user = work->user;
+    LR_TRY(estimate_randoms(work, &params, params.log));
+    lr_vector image = lr_vector_of_floats(work->image, lr_grid_num_voxels(&work->study.grid));
+    return lr_recon(&params, &image);
+}
+
+/* Makes the projector, takes or draws the data, and iterates. */
+static lr_status run_work(struct live_work *work, const lr_log *log, const lr_progress *progress)
+{
+    const lr_operator_params params = {.log = log, .progress = progress};
+    work->image =
+        lr_alloc(lr_grid_num_voxels(&work->study.grid), sizeof(*work->image), "an image", log);
+    if (work->image == NULL) {
+        return LR_FAILED;
+    }
+    lr_status status = create_operator(work, params);
+    if (status == LR_OK) {
+        const lr_recon_params recon = {.op = work->op, .log = log, .progress = progress};
+        status = reconstruct(work, recon);
+    }
+    if (work->there.storage != NULL) {
+        lr_vector_destroy(&work->there);
+    }
+    lr_operator_destroy(work->op);
+    work->op = NULL;
+    return status;
+}
+
+/* --- after each iteration --- */
+
+/* The reference where the image is. */
+static lr_status bring_reference(struct live_work *work, const lr_vector *image)
+{
+    const lr_vector reference = lr_image_vector(work->reference);
+    if (image->values != NULL) {
+        work->there = reference;
+        return LR_OK;
+    }
+    if (work->there.storage == NULL) {
+        LR_TRY(lr_vector_create(&(lr_vector_params){.place = image->place,
+                                                    .count = reference.count,
+                                                    .name = "the image to compare with"},
+                                &work->there));
+        LR_TRY(lr_vector_copy(&reference, &work->there));
+    }
+    return LR_OK;
+}
+
+static lr_status compare(struct live_work *work, const lr_vector *image, double *difference)
+{
+    lr_vector_sums own, other;
+    *difference = NAN;
+    if (work->reference == NULL) {
+        return LR_OK;
+    }
+    LR_TRY(bring_reference(work, image));
+    LR_TRY(lr_vector_add_up(&work->there, NULL, &own));
+    LR_TRY(lr_vector_add_up(image, &work->there, &other));
+    *difference = own.product > 0 ? sqrt(other.difference / own.product) : NAN;
+    return LR_OK;
+}
+
+static lr_status hand_over(struct live_work *work, const lr_vector *image)
+{
+    lr_vector_sums sums;
+    LR_TRY(lr_vector_add_up(image, NULL, &sums));
+    return handover_write(work->request.handover, image, sums.largest);
+}
+
+/* After an iteration: the image goes to the handover, or, where that cannot be, to work->image.
+ * *is_shown: it went to the handover. *difference: |image - reference| / |reference| over all voxels;
+ * NaN without a reference, or one that is zero. */
+static lr_status take_image(struct live_work *work, const lr_vector *image, bool *is_shown,
+                            double *difference)
+{
+    *is_shown = work->is_on_device && image->values == NULL;
+    LR_TRY(compare(work, image, difference));
+    if (*is_shown) {
+        return hand_over(work, image);
+    }
+    lr_vector host = lr_vector_of_floats(work->image, image->count);
+    return lr_vector_copy(image, &host);
+}
+
+/* --- live reconstruction --- */
 
 struct live {
     struct job job;
@@ -28,7 +303,8 @@ struct live {
     float *image; /* [num_voxels] */
     int64_t serial;
     struct live_iteration *history;
-    int num_iterations, capacity;
+    int num_iterations;
+    int64_t capacity;
 };
 
 struct live *live_create(const lr_log *log)
@@ -49,7 +325,7 @@ void live_destroy(struct live *live)
     }
     live_stop(live);
     job_finish(&live->job);
-    live_work_finish(&live->work);
+    finish_work(&live->work);
     pthread_cond_destroy(&live->changed);
     pthread_mutex_destroy(&live->mutex);
     free(live->image);
@@ -73,16 +349,8 @@ static void put_image(struct live *live, const float *image)
 static lr_status note_iteration(struct live *live, const struct live_iteration *iteration,
                                 const float *image)
 {
-    if (live->num_iterations == live->capacity) {
-        const int capacity = live->capacity > 0 ? 2 * live->capacity : 64;
-        struct live_iteration *grown =
-            lr_resize(live->history, capacity, sizeof(*grown), "iterations", NULL);
-        if (grown == NULL) {
-            return LR_FAILED;
-        }
-        live->history = grown;
-        live->capacity = capacity;
-    }
+    LR_TRY(lr_grow(&live->history, &live->capacity, live->num_iterations + 1,
+                   &(struct lr_items){sizeof(*live->history), "iterations", NULL}));
     live->history[live->num_iterations++] = *iteration;
     live->is_iterating = true;
     put_image(live, image);
@@ -112,7 +380,7 @@ static lr_status after_iteration(void *user, const lr_iteration *done)
         .seconds = done->seconds,
     };
     bool is_shown;
-    LR_TRY(live_work_take(&live->work, done->image, &is_shown, &iteration.difference));
+    LR_TRY(take_image(&live->work, done->image, &is_shown, &iteration.difference));
     const int wanted = live->work.request.iterations;
     pthread_mutex_lock(&live->mutex);
     live->is_on_device = is_shown;
@@ -129,7 +397,7 @@ static lr_status after_iteration(void *user, const lr_iteration *done)
 static lr_status run(void *user, const lr_log *log, const lr_progress *progress)
 {
     struct live *live = user;
-    const lr_status status = live_work_run(&live->work, log, progress);
+    const lr_status status = run_work(&live->work, log, progress);
     pthread_mutex_lock(&live->mutex);
     if (status == LR_OK && live->is_on_device) {
         put_image(live, live->work.image);
@@ -188,7 +456,7 @@ static lr_status prepare_work(struct live *live, const struct study_view *study,
                               const struct live_request *request, const lr_log *log)
 {
     struct live_work *work = &live->work;
-    live_work_finish(work);
+    finish_work(work);
     if (request->reference != NULL) {
         work->reference = copy_image(request->reference, log);
         if (work->reference == NULL) {

@@ -11,7 +11,10 @@
 
 /* Zero fields are defaults. */
 struct live_request {
-    int subsets;               /* 0 or 1 = ML-EM, else OSEM */
+    lr_recon_algorithm algorithm;
+    double relaxation;         /* of RAMLA, as in lr_recon_params; OSEM has none, so that these */
+    double relaxation_fall;    /* two are not read */
+    int subsets;               /* 0 = 1, which with OSEM is ML-EM */
     int iterations;            /* 0 = until stopped */
     bool begins_paused;        /* after the first iteration */
     bool simulates;            /* data are drawn from the study's image, also where it has data */

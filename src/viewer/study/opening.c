@@ -105,25 +105,6 @@ void opening_finish(struct opening *opening)
 
 /* --- the scanner --- */
 
-/* Readers say which status they fail with in the log only. */
-struct reason {
-    lr_log log;
-    const lr_log *to;
-    lr_status status;
-};
-
-static void note_reason(void *user, lr_log_level level, lr_status status, const char *sentence)
-{
-    struct reason *reason = user;
-    reason->status = level == LR_LOG_ERROR ? status : reason->status;
-    lr_log_write(reason->to, level, status, "%s", sentence);
-}
-
-static struct reason make_reason(const lr_log *log)
-{
-    return (struct reason){{note_reason, NULL}, log, LR_FAILED};
-}
-
 /* A file that tells of a scanner which cannot be: what is wrong with it is worth more than that. */
 static void examine_refused(struct opening *opening, lr_scanner_draft *draft)
 {
@@ -159,8 +140,8 @@ static void opened_scanner_finish(struct opened_scanner *opened)
 
 static lr_status read_scanner(struct opening *opening, const char *path, const lr_log *log)
 {
-    struct reason reason = make_reason(log);
-    reason.log.user = &reason;
+    struct lr_watched_log reason;
+    lr_log_watch(&reason, log);
     struct opened_scanner opened = {.path = lr_copy_string(path, &reason.log)};
     const bool is_data = opening->paths[PATH_SCANNER] == NULL;
     if (opened.path != NULL && is_data && lr_file_kind_of(path) == LR_FILE_DATA) {
@@ -225,8 +206,8 @@ static lr_status settle_unit(const struct opened_image *opened, const lr_log *lo
 
 static lr_status read_image(struct opening *opening, enum study_path which, const lr_log *log)
 {
-    struct reason reason = make_reason(log);
-    reason.log.user = &reason;
+    struct lr_watched_log reason;
+    lr_log_watch(&reason, log);
     const lr_grid *grid = &opening->content.grid;
     struct opened_image *opened = lr_alloc(1, sizeof(*opened), "an image", &reason.log);
     if (opened == NULL) {
@@ -264,7 +245,7 @@ static lr_status bin_events(const struct opened_scanner *scanner, struct opened_
 }
 
 static lr_status fill_data(const struct opened_scanner *scanner, struct opened_data *opened,
-                           struct reason *reason)
+                           struct lr_watched_log *reason)
 {
     const enum lr_file_kind kind = lr_file_kind_of(opened->path);
     if (kind == LR_FILE_EVENTS || kind == LR_FILE_PETSIRD) {
@@ -276,8 +257,8 @@ static lr_status fill_data(const struct opened_scanner *scanner, struct opened_d
 
 static lr_status read_data(struct opening *opening, const lr_log *log)
 {
-    struct reason reason = make_reason(log);
-    reason.log.user = &reason;
+    struct lr_watched_log reason;
+    lr_log_watch(&reason, log);
     const struct opened_scanner *scanner = shared_object(opening->content.parts[PART_SCANNER]);
     if (scanner == NULL) {
         return lr_error(log, LR_USAGE, "%s counts along the LORs of a scanner: open that first",

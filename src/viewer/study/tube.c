@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "viewer/study/tube.h"
 
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
@@ -182,20 +183,13 @@ static lr_status find_voxels(struct tube_task *task, const lr_log *log)
 {
     const int64_t total = lr_grid_num_voxels(&task->study.grid);
     const double reach_mm = tube_radius_mm(task) + 0.5 * vec_length(task->study.grid.voxel_mm);
-    int64_t capacity = 0;
+    const struct lr_items items = {sizeof(*task->voxels), "a list of voxels", log};
+    int64_t room = 0;
     for (int64_t row = 0; row < total; row++) {
         if (!is_near(task, row, reach_mm)) {
             continue;
         }
-        if (task->num_voxels == capacity) {
-            capacity = capacity > 0 ? 2 * capacity : 1024;
-            int64_t *grown =
-                lr_resize(task->voxels, capacity, sizeof(*grown), "a list of voxels", log);
-            if (grown == NULL) {
-                return LR_FAILED;
-            }
-            task->voxels = grown;
-        }
+        LR_TRY(lr_grow(&task->voxels, &room, task->num_voxels + 1, &items));
         task->voxels[task->num_voxels++] = row;
     }
     return LR_OK;

@@ -16,7 +16,8 @@ struct voxel_request {
     int primary;
     lr_mode mode; /* sampled: no exact elements; else both */
     int rays;     /* R of windows and sampled elements */
-    int samples;  /* N points of the voxel, split over the axes; 0 = by the crystal pitch */
+    int samples;  /* N points of the voxel, split over the axes; 0 = by the crystal pitch, as for
+                     the study's grid */
     int mu_steps; /* K */
     bool without_mu;
     bool on_graphics;    /* OpenGL has a graphics processor: compute is then asked first for exact
@@ -92,6 +93,11 @@ void voxel_cancel(struct voxel *voxel);
  * grows with each, and with the voxel's rows; may be NULL. */
 const struct voxel_result *voxel_result(const struct voxel *voxel, int64_t *serial);
 const struct study_view *voxel_study(const struct voxel *voxel);
+
+/* Operators made so far. With their contexts and shaders they stay for the next request that differs
+ * in nothing but the point and the windows: one that draws windows, one that computes exact elements,
+ * and of backend compute one that samples. Backend cpu has a new one for each row. */
+int voxel_num_operators(const struct voxel *voxel);
 
 /* What stands under a pixel of a window. Elements that were not computed are NaN. */
 struct voxel_pixel {

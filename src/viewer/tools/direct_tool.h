@@ -38,4 +38,6 @@ void direct_tool_show_view(struct app *app, int view);
 
 const struct direct_result *direct_tool_result(const struct app *app); /* NULL: none */
 
+void direct_tool_panel(struct app *app);
+
 #endif

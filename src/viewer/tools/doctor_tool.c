@@ -6,6 +6,7 @@
 #include "viewer/frame/app.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static const uint32_t plain_colour = 0x6f8fafff, suspect_colour = 0xe69f00ff;
@@ -60,7 +61,8 @@ static lr_status take_draft(struct app *app, const lr_scanner_draft *draft)
     return refused->num_modules > 0 ? draw_set_scanner(app->draw, refused) : LR_OK;
 }
 
-lr_status doctor_tool_colour(struct app *app)
+/* Of the chosen finding, or of all suspicions. */
+static lr_status colour_modules(struct app *app)
 {
     const struct doctor_tool *tool = &app->doctor;
     const int count = tool->refused.num_modules > 0 ? tool->refused.num_modules
@@ -106,5 +108,44 @@ lr_status doctor_tool_take_study(struct app *app)
             return LR_FAILED;
         }
     }
-    return doctor_tool_colour(app);
+    return colour_modules(app);
+}
+
+/* --- its panel --- */
+
+static void show_finding(struct app *app, int number)
+{
+    struct doctor_tool *tool = &app->doctor;
+    const lr_finding *finding = &tool->diagnosis->findings[number];
+    char label[64];
+    snprintf(label, sizeof(label), "%s: %s##%d",
+             finding->severity == LR_SUSPECT ? "suspicion" : "note",
+             lr_finding_kind_name(finding->kind), number);
+    if (ui_item(label, tool->chosen == number)) {
+        tool->chosen = tool->chosen == number ? -1 : number;
+        colour_modules(app);
+    }
+    ui_hint("shows the modules it concerns");
+    ui_toned(finding->severity == LR_SUSPECT ? UI_WARNING : UI_PLAIN, "%s", finding->sentence);
+    if (finding->remedy[0] != '\0') {
+        ui_toned(UI_DIM, "%s", finding->remedy);
+    }
+    ui_space(4.0);
+}
+
+void doctor_tool_panel(struct app *app)
+{
+    const struct doctor_tool *tool = &app->doctor;
+    if (tool->diagnosis == NULL) {
+        ui_toned(UI_DIM, "no scanner has been examined");
+        return;
+    }
+    if (tool->refused.num_modules > 0) {
+        ui_toned(UI_BAD, "the file was refused; the scene shows what it says");
+    }
+    ui_text("%d suspicions, %d notes", tool->diagnosis->num_suspects,
+            tool->diagnosis->num_findings - tool->diagnosis->num_suspects);
+    for (int k = 0; k < tool->diagnosis->num_findings; k++) {
+        show_finding(app, k);
+    }
 }

@@ -22,7 +22,6 @@ void doctor_tool_close(struct app *app);
 /* With what is open now: looks at the scene's modules, or at those of a refused file. */
 lr_status doctor_tool_take_study(struct app *app);
 
-/* Colours the modules: of the chosen finding, or of all suspicions. */
-lr_status doctor_tool_colour(struct app *app);
+void doctor_tool_panel(struct app *app);
 
 #endif

@@ -11,6 +11,9 @@ struct app;
 
 enum { LIVE_HISTORY = 512 };
 
+/* In the order of lr_recon_algorithm, as scripts name them; NULL at the end. */
+extern const char *const live_algorithms[];
+
 struct live_tool {
     struct live *live;
     struct live_request request;
@@ -31,6 +34,13 @@ struct live_tool {
 lr_status live_tool_open(struct app *app);
 void live_tool_close(struct app *app);
 void live_tool_start(struct app *app);
+
+/* For the next start. errors: LR_BAD_INPUT, with a sentence: the first must be above 0, the second 0
+ * or more. */
+lr_status live_tool_relax(struct app *app, double relaxation, double fall);
+
 lr_status live_tool_update(struct app *app);
+
+void live_tool_panel(struct app *app);
 
 #endif

@@ -33,4 +33,6 @@ void lor_tool_take_crystal(struct app *app, int module, const int crystal[2]);
 
 lr_status lor_tool_update(struct app *app);
 
+void lor_tool_panel(struct app *app);
+
 #endif

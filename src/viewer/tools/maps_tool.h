@@ -33,4 +33,6 @@ void maps_tool_ask(struct app *app);       /* the sensitivity */
 void maps_tool_show_pair(struct app *app); /* of `modules`: from data, else from the voxel's row */
 lr_status maps_tool_update(struct app *app);
 
+void maps_tool_panel(struct app *app);
+
 #endif

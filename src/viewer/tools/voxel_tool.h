@@ -48,21 +48,6 @@ const struct voxel_result *voxel_tool_result(const struct app *app);
 /* Which of voxel_backends is wanted. */
 int voxel_tool_backend(const struct app *app);
 
-/* "drawn by backend raster on llvmpipe; elements sampled by raster, exact by native", and why where
- * cpu stands in. */
-void voxel_tool_describe(const struct voxel_result *result, char *text, size_t size);
-
-/* What is under a place of a sheet; `part` is the pixel's own, in the coordinates of `at`. */
-struct voxel_touch {
-    struct voxel_pixel pixel;
-    struct ui_part part;
-};
-bool voxel_tool_at(struct app *app, int sheet, const double at[2], struct voxel_touch *touch);
-
-/* Shows the window of that module alone. */
-void voxel_tool_show_module(struct app *app, int module);
-
-/* Why the module's window of the result is empty. */
-struct voxel_gap voxel_tool_gap(const struct app *app, int module);
+void voxel_tool_panel(struct app *app);
 
 #endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Arrays and texts that grow. */
+#ifndef LR_BASE_GROW_H
+#define LR_BASE_GROW_H
+
+#include <lr/log.h>
+#include <stddef.h>
+
+/* What an array holds. */
+struct lr_items {
+    size_t size;      /* of one, in bytes */
+    const char *what; /* for the sentence where memory is short: "events" */
+    const lr_log *log;
+};
+
+/* Makes room for `needed` items in all, and half as many again, so that adding one after the other
+ * copies each a few times only; items that are there stay.
+ * array: the address of the pointer to the items, which may be NULL; free it with free().
+ * room: items that fit, 0 for NULL.
+ * errors: LR_FAILED without memory, logged; array and room are as before. */
+static inline lr_status lr_grow(void *array, int64_t *room, int64_t needed,
+                                const struct lr_items *items);
+
+/* The same where there is no room yet. */
+lr_status lr_grow_larger(void *array, int64_t *room, int64_t needed, const struct lr_items *items);
+
+/* A text that grows. Set what and log, zero the rest; free chars with free(). */
+struct lr_text {
+    char *chars; /* owned, with a zero byte behind the last of `length`; NULL before the first */
+    int64_t length, room;
+    bool failed;      /* memory was short: what is added later is left out, too */
+    const char *what; /* as of items */
+    const lr_log *log;
+};
+
+/* Adds `length` bytes. errors: LR_FAILED, logged when it first comes. */
+lr_status lr_text_add(struct lr_text *text, const char *bytes, size_t length);
+
+/* Adds what printf would print. errors: likewise. */
+lr_status lr_text_print(struct lr_text *text, const char *format, ...) LR_PRINTF(2, 3);
+
+static inline lr_status lr_grow(void *array, int64_t *room, int64_t needed,
+                                const struct lr_items *items)
+{
+    return needed <= *room ? LR_OK : lr_grow_larger(array, room, needed, items);
+}
+
+#endif

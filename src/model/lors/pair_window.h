@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Module pairs of a list, as many at a time as have room for their values: window after window. */
+#ifndef LR_MODEL_PAIR_WINDOW_H
+#define LR_MODEL_PAIR_WINDOW_H
+
+#include <lr/lors.h>
+#include <stddef.h>
+
+/* Begin with lr_pair_window_begin: the first window is still to come, and this one is empty. */
+struct lr_pair_window {
+    const lr_lors *lors;
+    const int32_t *pairs; /* the list, [num_pairs] ascending; NULL: all pairs */
+    int64_t num_pairs;
+    int64_t begin, end;              /* the window, in the list */
+    int64_t first_value, num_values; /* its values, in those of the whole list */
+};
+
+static inline int64_t lr_pair_size(const lr_lors *lors, int64_t pair)
+{
+    return lors->offsets[pair + 1] - lors->offsets[pair];
+}
+
+static inline struct lr_pair_window lr_pair_window_begin(const lr_lors *lors, const int32_t *pairs,
+                                                         int64_t num_pairs)
+{
+    return (struct lr_pair_window){
+        .lors = lors, .pairs = pairs, .num_pairs = pairs != NULL ? num_pairs : lors->num_pairs};
+}
+
+/* Pair k of the list. */
+static inline int64_t lr_pair_window_pair(const struct lr_pair_window *window, int64_t k)
+{
+    return window->pairs != NULL ? window->pairs[k] : k;
+}
+
+/* How many values pair k of the list has. */
+static inline int64_t lr_pair_window_size(const struct lr_pair_window *window, int64_t k)
+{
+    return lr_pair_size(window->lors, lr_pair_window_pair(window, k));
+}
+
+/* Empties the window: the next pair is the one after its last. */
+static inline void lr_pair_window_leave(struct lr_pair_window *window)
+{
+    window->begin = window->end;
+    window->first_value += window->num_values;
+    window->num_values = 0;
+}
+
+/* Takes in the pair after the window's last, window->end < window->num_pairs. */
+static inline void lr_pair_window_take(struct lr_pair_window *window)
+{
+    window->num_values += lr_pair_window_size(window, window->end++);
+}
+
+/* The next pairs that have at most so many values, a single one with more alone; false when none is
+ * left. */
+static inline bool lr_pair_window_next(struct lr_pair_window *window, int64_t most)
+{
+    lr_pair_window_leave(window);
+    while (window->end < window->num_pairs &&
+           (window->end == window->begin ||
+            window->num_values + lr_pair_window_size(window, window->end) <= most)) {
+        lr_pair_window_take(window);
+    }
+    return window->end > window->begin;
+}
+
+#endif

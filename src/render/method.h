@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The ways in which the `compute` backend projects and lists elements: by columns, by pairs, point by
+ * point. Each is a folder here; the first one that serves does the work (compute_backend.c). */
+#ifndef LR_RENDER_METHOD_H
+#define LR_RENDER_METHOD_H
+
+#include "gl/context.h"
+#include "operator/backend.h"
+
+/* Module pairs [num_pairs] ascending, whose values follow each other; NULL: all of them. */
+struct lr_pair_list {
+    const int32_t *pairs;
+    int64_t num_pairs;
+};
+
+/* LORs [count] ascending, without repeats: list mode, where nearly all LORs are empty. */
+struct lr_lor_list {
+    const int64_t *lors;
+    int64_t count;
+};
+
+struct lr_method_params {
+    struct gl_context *ctx;                  /* the backend's, which is current in every call */
+    const struct lr_backend_params *backend; /* copied */
+    bool may_hide;                           /* whether modules may stop lines to others */
+    int64_t max_window;                      /* floats that a buffer may hold */
+};
+
+enum lr_method_work { LR_METHOD_PROJECTIONS = 0, LR_METHOD_ROWS };
+
+struct lr_method {
+    const char *name;
+    bool (*serves)(const struct lr_method_params *params, enum lr_method_work work);
+    /* errors: NULL, logged. */
+    void *(*create)(const struct lr_method_params *params);
+    void (*destroy)(void *self);
+    /* Starts the programs of projections, as far as it is known which they will be. */
+    lr_status (*prepare)(void *self);
+
+    /* image: on the host; NULL, where the method has `take_image`: with the method, where it stays.
+     * values: of the list's pairs, on the host or at the backend's place; NULL in back: 1 each. */
+    lr_status (*forward)(void *self, const struct lr_pair_list *list, const float *image,
+                         lr_vector *values);
+    lr_status (*back)(void *self, const struct lr_pair_list *list, const lr_vector *values,
+                      float *image);
+
+    /* The same for single LORs; values: [count], on the host. NULL: there are no parts, and vectors
+     * are on the host. */
+    lr_status (*forward_lors)(void *self, const struct lr_lor_list *list, const float *image,
+                              float *values);
+    lr_status (*back_lors)(void *self, const struct lr_lor_list *list, const float *values,
+                           float *image);
+
+    /* An image at the backend's place to where the method keeps it, and from there. */
+    lr_status (*take_image)(void *self, const lr_vector *image);
+    lr_status (*give_image)(void *self, lr_vector *image);
+
+    /* Every element of the rows, in order, to the sink. */
+    lr_status (*rows)(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
+
+    /* Of the last projection; 0: not measured. */
+    double (*device_seconds)(const void *self);
+};
+
+extern const struct lr_method lr_columns_method, lr_pairs_method, lr_points_method;
+
+#endif

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The contract between render/ and functions, without a device: images that this one works on are
+ * out on loans and lie in the machine's memory, so that OpenGL is refused where it does not ask for
+ * them, and reads old values where it asks for the wrong ones. The arithmetic is that of CUDA's
+ * threads (on_cpu.h). */
+#include "turns.h"
+
+#include "base/log.h"
+#include "cuda_interop/direct/plans.h"
+#include "fixtures.h"
+#include "on_cpu.h"
+#include "operator/direct_facade.h"
+#include "render/direct/direct.h"
+
+/* What the functions hold of a buffer. */
+struct held {
+    struct gl_loan loan; /* first */
+    float *texels;       /* owned */
+};
+
+struct fake {
+    struct lr_direct_compute *compute;
+    int taken, given; /* objects, so far */
+    int laps;
+};
+
+static struct fake fake;
+
+/* --- who has what --- */
+
+static void end_held(struct gl_loan *loan)
+{
+    struct held *held = (struct held *)loan;
+    free(held->texels);
+    free(held);
+}
+
+/* The texels of an image, which stays out. */
+static float4 *take(const struct lr_direct_image *image)
+{
+    struct gl_buffer *buffer = image->buffer;
+    assert_non_null(buffer);
+    if (buffer->loan == NULL) {
+        struct held *held = calloc(1, sizeof(*held));
+        held->loan.end = end_held;
+        held->texels = calloc((size_t)buffer->size_bytes, 1);
+        buffer->loan = &held->loan;
+    }
+    struct held *held = (struct held *)buffer->loan;
+    if (!held->loan.is_out) {
+        assert_int_equal(gl_context_make_current(buffer->ctx), LR_OK);
+        assert_int_equal(gl_buffer_read(buffer, 0, buffer->size_bytes, held->texels), LR_OK);
+        gl_context_release(buffer->ctx);
+        held->loan.is_out = true;
+        fake.taken++;
+    }
+    return (float4 *)(void *)held->texels;
+}
+
+static lr_status give_back(void *self, const struct lr_direct_image *image)
+{
+    (void)self;
+    struct held *held = (struct held *)image->buffer->loan;
+    if (held == NULL || !held->loan.is_out) {
+        return LR_OK;
+    }
+    held->loan.is_out = false;
+    fake.given++;
+    return gl_buffer_upload(image->buffer, 0, image->buffer->size_bytes, held->texels);
+}
+
+/* --- projections --- */
+
+static void *read_buffer(const struct gl_buffer *buffer)
+{
+    void *values = malloc((size_t)buffer->size_bytes);
+    assert_int_equal(gl_buffer_read(buffer, 0, buffer->size_bytes, values), LR_OK);
+    return values;
+}
+
+static lr_status run(void *self, bool forward, int view, const struct lr_direct_image *source,
+                     const struct lr_direct_image *target)
+{
+    (void)self;
+    assert_int_equal(gl_context_make_current(fake.compute->ctx), LR_OK);
+    const struct lr_direct_view_tables *tables = lr_direct_open_tables(fake.compute, view);
+    assert_non_null(tables);
+    int32_t *offsets = read_buffer(tables->offsets);
+    float *values = read_buffer(tables->values);
+    uint16_t *map = malloc((size_t)gl_texture_bytes(tables->map));
+    assert_int_equal(gl_texture_read(tables->map, NULL, map), LR_OK);
+    gl_context_release(fake.compute->ctx);
+    const lr_cuda_gather pass = {.layout = lr_cuda_layout_of(fake.compute),
+                                 .values = values,
+                                 .num_offsets = tables->num_offsets,
+                                 .num_rows = tables->num_rows};
+    on_cpu_gather(CPU_TEXELS, forward, pass, offsets, map,
+                  (const float *)(const void *)take(source), (float *)(void *)take(target));
+    free(map);
+    free(values);
+    free(offsets);
+    return LR_OK;
+}
+
+static lr_status run_task(void *self, const lr_direct_task *task,
+                          const struct lr_direct_image *source,
+                          const struct lr_direct_image *target, double *device_seconds)
+{
+    for (int k = 0; k < task->num_views; k++) {
+        LR_TRY(run(self, task->work == LR_DIRECT_WORK_FORWARD, task->views[k], source, target));
+    }
+    *device_seconds = task->num_views;
+    return LR_OK;
+}
+
+/* Those of the passes, which run() reads. */
+static lr_status make_tables(void *self, const lr_direct_task *task, double *device_seconds)
+{
+    (void)self;
+    for (int k = 0; k < task->num_views; k++) {
+        lr_direct_drop_tables(fake.compute, task->views[k]);
+        assert_non_null(lr_direct_open_tables(fake.compute, task->views[k]));
+    }
+    *device_seconds = task->num_views;
+    return LR_OK;
+}
+
+/* --- updates --- */
+
+static lr_cuda_image image_of(const struct lr_direct_image *from)
+{
+    lr_cuda_image image = {0};
+    if (from != NULL && lr_direct_image_exists(from)) {
+        const lr_cuda_layout layout = lr_cuda_layout_of(fake.compute);
+        image.texels = take(from);
+        image.extent[0] = from->has_margins ? layout.extent[0] : layout.quads;
+        image.extent[1] = from->has_margins ? layout.extent[1] : layout.size[0];
+        for (int k = 0; from->has_margins && k < 3; k++) {
+            image.margin[k] = layout.margin[k];
+        }
+    }
+    return image;
+}
+
+static lr_status discrepancy(void *self, int what, const struct lr_direct_view_data *data,
+                             const struct lr_direct_image *histo)
+{
+    (void)self;
+    on_cpu_discrepancy((lr_cuda_discrepancy){.layout = lr_cuda_layout_of(fake.compute),
+                                             .what = what,
+                                             .histo = image_of(histo),
+                                             .counts = image_of(&data->counts),
+                                             .additive = image_of(&data->additive),
+                                             .factors = image_of(&data->factors)});
+    return LR_OK;
+}
+
+static lr_status change(void *self, const struct lr_direct_change *change,
+                        const struct lr_direct_image *image)
+{
+    (void)self;
+    on_cpu_change((lr_cuda_change){.layout = lr_cuda_layout_of(fake.compute),
+                                   .what = change->what,
+                                   .lambda = change->lambda,
+                                   .image = image_of(image),
+                                   .by = image_of(change->by),
+                                   .sensitivity = image_of(change->sensitivity)});
+    return LR_OK;
+}
+
+/* --- the rest --- */
+
+static void margins(const struct lr_direct_shape *shape, int margin[3])
+{
+    (void)shape;
+    (void)margin;
+}
+
+static void *create(struct lr_direct_compute *compute)
+{
+    fake = (struct fake){.compute = compute};
+    return &fake;
+}
+
+static void begin_lap(void *self)
+{
+    (void)self;
+}
+
+static void end_lap(void *self)
+{
+    ((struct fake *)self)->laps++;
+}
+
+static double read_laps(void *self)
+{
+    const int laps = ((struct fake *)self)->laps;
+    ((struct fake *)self)->laps = 0;
+    return laps;
+}
+
+static void destroy(void *self)
+{
+    (void)self;
+}
+
+static const struct lr_direct_functions functions = {
+    .name = "fake",
+    .margins = margins,
+    .create = create,
+    .run = run,
+    .time = run_task,
+    .tables = make_tables,
+    .discrepancy = discrepancy,
+    .change = change,
+    .give_back = give_back,
+    .begin_lap = begin_lap,
+    .end_lap = end_lap,
+    .read_laps = read_laps,
+    .destroy = destroy,
+};
+
+/* --- tests --- */
+
+static lr_direct *make_cpu(const lr_grid *grid)
+{
+    lr_direct *direct = lr_direct_create(&(lr_direct_params){
+        .grid = grid,
+        .views = case_views,
+        .num_views = TURN_VIEWS,
+        .kernel = {.resolution = case_resolution(2)},
+        .backend = "cpu",
+    });
+    assert_non_null(direct);
+    return direct;
+}
+
+/* A projector of the functions above, in the place of backend cpu. */
+static lr_direct *make_fake(const lr_grid *grid)
+{
+    lr_direct *direct = make_cpu(grid);
+    const struct lr_direct_backend_params params = {
+        .grid = *grid,
+        .views = direct->views,
+        .num_views = TURN_VIEWS,
+        .kernel = {.resolution = case_resolution(2)},
+        .storage = LR_DIRECT_BUFFERS,
+    };
+    direct->backend.fns->destroy(direct->backend.self);
+    assert_int_equal(lr_direct_compute_create_with(&params, &functions, &direct->backend), LR_OK);
+    return direct;
+}
+
+static void whoever_has_an_image_it_is_the_right_one(void **state)
+{
+    (void)state;
+    const lr_grid grid = case_grid();
+    for (int k = 0; k < NUM_TURNS; k++) {
+        lr_direct *tested = make_fake(&grid), *reference = make_cpu(&grid);
+        const double worst = take_turns(tested, reference, &all_turns[k]);
+        print_message("turns %d: largest difference %.2e\n", k, worst);
+        assert_true(worst < 1e-5);
+        lr_direct_destroy(reference);
+        lr_direct_destroy(tested);
+    }
+}
+
+/* The functions' clock tells what tables take: they are its own. */
+static void tables_are_timed_by_functions(void **state)
+{
+    (void)state;
+    static const int views[3] = {0, 2, 3};
+    const lr_grid grid = case_grid();
+    lr_direct *tested = make_fake(&grid), *reference = make_cpu(&grid);
+    struct pair pair;
+    lr_direct_timing timing;
+    pair_init(&pair, tested, reference);
+    assert_int_equal(lr_direct_set_image(tested, pair.source), LR_OK);
+    assert_int_equal(
+        lr_direct_time(tested, &(lr_direct_task){LR_DIRECT_WORK_TABLES, views, 3}, &timing), LR_OK);
+    assert_true(timing.device_s == 3);
+    pair_compare_projections(&pair, 2);
+    assert_true(pair.worst < 1e-5);
+    pair_finish(&pair);
+    lr_direct_destroy(reference);
+    lr_direct_destroy(tested);
+}
+
+static void iterate(lr_direct *direct, const struct turns *turns)
+{
+    int left = TURN_VIEWS;
+    for (int number = 0; left > 0; number++) {
+        left = turns_update(direct, turns, number);
+    }
+}
+
+/* Once all is out, an iteration takes and gives nothing; reading the image moves it alone. */
+static void nothing_changes_hands_within_an_iteration(void **state)
+{
+    (void)state;
+    const lr_grid grid = case_grid();
+    for (int k = 0; k < NUM_TURNS; k++) {
+        lr_direct *tested = make_fake(&grid), *reference = make_cpu(&grid);
+        take_turns(tested, reference, &all_turns[k]);
+        iterate(tested, &all_turns[k]);
+        const struct fake before = fake;
+        iterate(tested, &all_turns[k]);
+        assert_int_equal(fake.taken, before.taken);
+        assert_int_equal(fake.given, before.given);
+        float *image = calloc((size_t)lr_direct_get_info(tested)->num_voxels, 4);
+        assert_int_equal(lr_direct_get_image(tested, image), LR_OK);
+        iterate(tested, &all_turns[k]);
+        assert_int_equal(fake.taken, before.taken + 1);
+        assert_int_equal(fake.given, before.given + 1);
+        free(image);
+        lr_direct_destroy(reference);
+        lr_direct_destroy(tested);
+    }
+}
+
+int main(void)
+{
+    if (!fixture_backend_is_usable("compute")) {
+        return 77;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whoever_has_an_image_it_is_the_right_one),
+        cmocka_unit_test(nothing_changes_hands_within_an_iteration),
+        cmocka_unit_test(tables_are_timed_by_functions),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
