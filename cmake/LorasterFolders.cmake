@@ -41,7 +41,7 @@ function(lr_objects_of out)
 endfunction()
 
 # lr_plugin(NAME object...): the target lr_NAME_so is the plugin lr_NAME.so, which shows what
-# src/plugin/NAME.map names. It lies beside the program, and in a folder of the installed libraries.
+# src/plugin/NAME.map names, and calls its own functions, whatever else has their names. It lies beside the program, and in a folder of the installed libraries.
 set(LR_PLUGINS "" CACHE INTERNAL "")
 function(lr_plugin name)
     set(map ${PROJECT_SOURCE_DIR}/src/plugin/${name}.map)
@@ -49,7 +49,7 @@ function(lr_plugin name)
     set_target_properties(lr_${name}_so PROPERTIES
         PREFIX "" OUTPUT_NAME lr_${name} LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}
         INSTALL_RPATH "$ORIGIN" LINKER_LANGUAGE CXX LINK_DEPENDS ${map})
-    target_link_options(lr_${name}_so PRIVATE LINKER:--version-script=${map})
+    target_link_options(lr_${name}_so PRIVATE LINKER:--version-script=${map},-Bsymbolic)
     install(TARGETS lr_${name}_so DESTINATION ${CMAKE_INSTALL_LIBDIR}/loraster)
     set(LR_PLUGINS ${LR_PLUGINS} lr_${name}_so CACHE INTERNAL "")
 endfunction()

@@ -35,8 +35,8 @@ static lr_status run(struct cli_args *args)
         return report_error(args->report, LR_USAGE,
                             "without a window there is nobody to use it: give --script FILE too");
     }
-    lr_view_run *view = lr_plugin_viewer(params.log);
-    return view != NULL ? view(&params) : LR_NO_DEVICE;
+    const struct lr_viewer_plugin *viewer = lr_plugin_viewer(params.log);
+    return viewer != NULL ? viewer->run(&params) : LR_NO_DEVICE;
 }
 #else
 static lr_status run(struct cli_args *args)

@@ -6,7 +6,7 @@
 #include "vector/kinds.h"
 
 const struct lr_cuda_plugin lr_cuda_plugin = {
-    .version = LR_VERSION_STRING,
+    .build = lr_plugin_build,
     .places = &lr_place_cuda_fns,
     .direct = lr_direct_cuda_create,
 };

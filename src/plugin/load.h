@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Where plugins are looked for: in the folder that LORASTER_PLUGINS names; where that is not set, beside
- * the library or program that asks, in the folder loraster/ there, in that of the libraries that were
- * installed with a program, and where they were to be installed. */
+ * Where plugins are looked for: in the folder that LORASTER_PLUGINS names, by its whole path; where that
+ * is not set, beside the library or program that asks, in the folder loraster/ there, in that of the
+ * libraries that were installed with a program, and where they were to be installed. Beside a program,
+ * only what belongs to its owner or to root is taken: others may write to its folder. */
 #ifndef LR_PLUGIN_LOAD_H
 #define LR_PLUGIN_LOAD_H
 
@@ -16,10 +17,8 @@ struct lr_plugin_name {
     const char *packages; /* what may be missing */
 };
 
-/* The address of the symbol; NULL, with a sentence of LR_NO_DEVICE. The plugin is never unloaded. */
-void *lr_plugin_load(const struct lr_plugin_name *name, const lr_log *log);
-
-/* Whether a plugin of that version is this library's; else a sentence of LR_NO_DEVICE. */
-bool lr_plugin_is_ours(const struct lr_plugin_name *name, const char *version, const lr_log *log);
+/* The plugin's table; NULL, with a sentence of LR_NO_DEVICE, where there is none of this build. It is
+ * never unloaded: drivers have threads. Any thread may ask, also for the first time. */
+const void *lr_plugin_load(const struct lr_plugin_name *name, const lr_log *log);
 
 #endif

@@ -25,8 +25,12 @@ typedef lr_status lr_direct_backend_create(const struct lr_direct_backend_params
 typedef lr_status lr_deposit_backend_create(const struct lr_deposit_backend_params *params,
                                             struct lr_deposit_backend *backend);
 
+/* The version, and what tells its builds apart: the first member of each table. A library takes no plugin
+ * of another build. */
+extern const char lr_plugin_build[];
+
 struct lr_gl_plugin {
-    const char *version; /* lr_version() of the library that it belongs to */
+    const char *build;
     const struct lr_place_fns *places;
     lr_backend_create *raster, *compute;
     lr_direct_backend_create *direct;
@@ -35,23 +39,26 @@ struct lr_gl_plugin {
 };
 
 struct lr_cuda_plugin {
-    const char *version;
+    const char *build;
     const struct lr_place_fns *places;
     lr_direct_backend_create *direct;
+};
+
+struct view_params;
+struct lr_viewer_plugin {
+    const char *build;
+    lr_status (*run)(const struct view_params *params); /* view_run() of viewer/view.h */
 };
 
 /* The plugin, loaded when first asked for, and for good. NULL, with a sentence of LR_NO_DEVICE, where it
  * cannot be: it is not there, or a library that it needs is not. Any thread may ask. */
 const struct lr_gl_plugin *lr_plugin_gl(const lr_log *log);
 const struct lr_cuda_plugin *lr_plugin_cuda(const lr_log *log);
+const struct lr_viewer_plugin *lr_plugin_viewer(const lr_log *log);
 
-/* view_run() of viewer/view.h; NULL as above. */
-struct view_params;
-typedef lr_status lr_view_run(const struct view_params *params);
-lr_view_run *lr_plugin_viewer(const lr_log *log);
-
-/* What plugins export. */
-extern LR_API const struct lr_gl_plugin lr_gl_plugin;
-extern LR_API const struct lr_cuda_plugin lr_cuda_plugin;
+/* What plugins show, each its own. */
+extern const struct lr_gl_plugin lr_gl_plugin;
+extern const struct lr_cuda_plugin lr_cuda_plugin;
+extern const struct lr_viewer_plugin lr_viewer_plugin;
 
 #endif

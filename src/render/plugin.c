@@ -8,7 +8,7 @@
 #include "vector/kinds.h"
 
 const struct lr_gl_plugin lr_gl_plugin = {
-    .version = LR_VERSION_STRING,
+    .build = lr_plugin_build,
     .places = &lr_place_gl_fns,
     .raster = lr_raster_backend_create,
     .compute = lr_compute_backend_create,

@@ -24,6 +24,6 @@ struct view_params {
 /* Opens the window and returns when it is closed, or the script has ended.
  * errors: LR_NO_DEVICE without a screen or OpenGL 4.5; LR_BAD_INPUT for a script that has errors or
  * files of it that cannot be read; LR_FAILED where an expectation of a script is not met. */
-LR_API lr_status view_run(const struct view_params *params);
+lr_status view_run(const struct view_params *params);
 
 #endif

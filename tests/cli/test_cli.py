@@ -6,7 +6,9 @@ import json
 import math
 import os
 import re
+import shutil
 import subprocess
+from pathlib import Path
 
 from bad_input import BadInput, FullDisk, ScannerFiles
 from program import GRID, ProgramTest, main
@@ -67,12 +69,67 @@ class Plugins(ProgramTest):
         reasons = [trial["reason"] or "" for trial in json.loads(done.stdout)["backends"]]
         self.assertNotIn("plugin", " ".join(reasons))
 
+    def change(self, name, pattern, instead):
+        """A copy of a plugin with some of its bytes changed."""
+        built = (Path(self.program).parent / name).read_bytes()
+        changed, count = re.subn(pattern, instead, built)
+        self.assertGreater(count, 0, name)
+        self.assertEqual(len(changed), len(built))
+        (self.folder / name).write_bytes(changed)
+
+    def refused(self, *words):
+        done = self.run_without(*words)
+        self.assertEqual(done.returncode, 4, done.stderr)
+        return done.stderr
+
     def test_a_library_is_missing(self):
         """A plugin that is there, and cannot be loaded."""
         self.write("lr_gl.so", "no library\n")
-        done = self.run_without("info", "--backend", "raster")
-        self.assertEqual(done.returncode, 4)
-        self.assertRegex(done.stderr, r"no OpenGL: .*lr_gl\.so: .*: install libglew")
+        self.assertRegex(self.refused("info", "--backend", "raster"),
+                         r"no OpenGL: .*lr_gl\.so: .*: install libglew")
+        self.change("lr_gl.so", rb"libEGL\.so\.1", b"libEGX.so.1")
+        self.assertRegex(self.refused("info", "--backend", "raster"),
+                         r"no OpenGL: libEGX\.so\.1: cannot open .*: install .*libegl1")
+
+    def test_another_build(self):
+        """Neither another version nor another build of this one is taken, by whichever way it is found."""
+        both = rb"(\d+\.\d+\.\d+), build ([0-9a-f]{12})"
+        for instead in (rb"9.9.9, build \2", rb"\1, build " + b"z" * 12):
+            self.change("lr_gl.so", both, instead)
+            said = r"no OpenGL: .*lr_gl\.so.* is that of LORaster (9\.9\.9|.*zzzz), and this is LORaster "
+            self.assertRegex(self.refused("info", "--backend", "compute"), said)
+        viewer = Path(self.program).parent / "lr_viewer.so"
+        shutil.copy(viewer, self.folder)
+        window = ["view", "--no-window", "--bench-frames", "1"]
+        self.assertRegex(self.refused(*window), r"no viewer: .*another that it needs, is that of .*zzzz")
+        shutil.copy(viewer.with_name("lr_gl.so"), self.folder)
+        self.change("lr_viewer.so", both, rb"9.9.9, build \2")
+        self.assertRegex(self.refused(*window), r"no viewer: .*lr_viewer\.so.* LORaster 9\.9\.9,")
+
+    def test_no_current_folder(self):
+        """Neither by a path that is not whole, nor where none is set."""
+        self.write("lr_gl.so", "no library\n")
+        for named in (".", "plugins", "../plugins"):
+            done = self.run_program("info", "--backend", "raster", env=dict(os.environ, LORASTER_PLUGINS=named))
+            self.assertEqual(done.returncode, 4)
+            self.assertIn(f"LORASTER_PLUGINS is {named}: set it to the whole path", done.stderr)
+        for environment in (dict(os.environ, LORASTER_PLUGINS=""), os.environ):
+            done = self.run_program("info", "--json", env=environment)
+            reasons = [trial["reason"] or "" for trial in json.loads(done.stdout)["backends"]]
+            self.assertNotIn("lr_gl.so", " ".join(reasons))
+
+    def test_another_owner(self):
+        """Beside the program, a plugin of whoever else may write there is not taken."""
+        if os.geteuid() != 0:
+            self.skipTest("root alone gives files away")
+        shutil.copy(self.program, self.folder / "loraster")
+        plugin = Path(self.write("lr_gl.so", "no library\n"))
+        environment = {name: value for name, value in os.environ.items() if name != "LORASTER_PLUGINS"}
+        for owner, is_taken in ((0, True), (4321, False)):
+            os.chown(plugin, owner, owner)
+            done = subprocess.run([self.folder / "loraster", "info", "--json"], env=environment,
+                                  cwd=self.folder, capture_output=True, text=True, check=True)
+            self.assertEqual(str(plugin) in done.stdout, is_taken, done.stdout)
 
 
 class Usage(ProgramTest):

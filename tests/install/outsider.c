@@ -7,6 +7,7 @@
 #include <lr/lr.h>
 
 #include <stdio.h>
+#include <string.h>
 
 static const lr_module modules[2] = {
     {{0, 465, 0}, {1, 0, 0}, {0, 0, 1}, {0}, {9, 9}, {4.3, 4.3}, {4.3, 4.3}, 30, 0, 0, 0},
@@ -38,6 +39,14 @@ static float through_files(lr_image *image, const lr_lors *lors)
     return sum;
 }
 
+/* The plugin of OpenGL is found, whether or not a driver is. */
+static bool has_plugin(void)
+{
+    lr_device device = {0};
+    const int count = lr_device_list(&device, 1, NULL);
+    return count == 0 || strstr(device.reason, "lr_gl.so") == NULL;
+}
+
 /* What reaches every backend's libraries, CUDA's too, must link. */
 static bool refuses_what_is_missing(void)
 {
@@ -52,7 +61,7 @@ static bool has_sensitivity(lr_operator *op, lr_image *image)
 
 int main(void)
 {
-    if (!refuses_what_is_missing()) {
+    if (!refuses_what_is_missing() || !has_plugin()) {
         return 1;
     }
     lr_scanner *scanner =

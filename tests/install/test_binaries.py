@@ -100,6 +100,11 @@ def check_start_without_devices(installed):
     """The program and a shared library start where there is neither OpenGL nor CUDA: plugins have them."""
     names = [path.name for path in installed]
     assert "lr_gl.so" in names, names
+    for path in installed:
+        if path.name.startswith("lr_"):
+            shown = [line.split()[-1] for line in
+                     run(["nm", "-D", "--defined-only", path]).stdout.splitlines()]
+            assert path.name.replace(".so", "_plugin") in shown, f"{path} shows {shown}"
     assert any("libGLEW" in name for name in needed(installed[names.index("lr_gl.so")])), names
     for path in installed:
         if path.name.startswith("lr_"):

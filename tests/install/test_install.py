@@ -67,7 +67,12 @@ def check(folder, arguments):
              *words["--libs"]], cwd=folder)
     here = dict(os.environ, LD_LIBRARY_PATH=str(library))
     programs = run([tool, "--variable=libexecdir", "loraster"], env=env)
-    print(run([folder / "outsider"], env=dict(here, LORASTER_LIBEXEC=programs), cwd=folder))
+    plugins = Path(run([tool, "--variable=pluginsdir", "loraster"], env=env)).resolve()
+    assert plugins == find_one(prefix, "lr_gl.so").parent.resolve(), plugins
+    here = {name: value for name, value in here.items() if name != "LORASTER_PLUGINS"}
+    shared = list(prefix.rglob("liblr.so")) # which finds its plugins by itself
+    ways = dict(here, LORASTER_LIBEXEC=programs, **({} if shared else {"LORASTER_PLUGINS": str(plugins)}))
+    print(run([folder / "outsider"], env=ways, cwd=folder))
     print(run([prefix / "bin" / "loraster", "--version"], env=here))
     # The installed program finds by itself what reads HDF5 files.
     known = ["--scanner", "two-opposed-modules", "--grid", "5,4,3", "--voxel-mm", "4,4,4"]
