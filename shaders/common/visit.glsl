@@ -35,7 +35,6 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
     vec4 mu_origin_mm;
     vec4 mu_per_mm;
     vec2 stopping; // attenuation of crystals in 1/mm, depth of the detection plane
-    float fixed_scale; // of terms, in fixed point
     int last_rounds; // of a loop behind all others, with LIMITED_LOOPS
 };
 

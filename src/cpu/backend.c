@@ -84,7 +84,7 @@ lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct l
         .voxel_bytes = 16,
         .computes_in_double = true,
         .has_parts = true,
-        .goes_by_rows = true,
+        .projects_by_rows = true,
         .forward = forward,
         .back = back,
         .rows = rows,

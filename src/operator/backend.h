@@ -41,10 +41,10 @@ struct lr_backend_fns {
     const char *name;
     bool computes_in_double;
     bool has_parts;
-    int voxel_bytes;   /* that a projection works with at most per voxel of the grid, a copy of the
+    int voxel_bytes; /* that a projection works with at most per voxel of the grid, a copy of the
                         image in the backend's precision included */
-    bool goes_by_rows; /* a projection computes every row whole: a part takes as long as all */
-    bool heeds_pairs;  /* `rows` leaves out the elements of other pairs than rows->pairs; else the
+    bool projects_by_rows; /* a projection computes every row whole: a part takes as long as all */
+    bool heeds_pairs; /* `rows` leaves out the elements of other pairs than rows->pairs; else the
                           facade does */
     lr_status (*forward)(void *self, const lr_selection *part, const lr_vector *image,
                          lr_vector *values);

@@ -114,7 +114,8 @@ static const char *split_name(const char *list, char name[NAME_ROOM])
 static void note_passed_over(struct lr_operator *op, const char *name)
 {
     const size_t used = strlen(op->passed_over);
-    const char *reason = op->relay.reason[0] != '\0' ? op->relay.reason : "it does not say why";
+    const char *reason =
+        op->log_filter.reason[0] != '\0' ? op->log_filter.reason : "it does not say why";
     snprintf(op->passed_over + used, sizeof(op->passed_over) - used, "%s%s cannot run here: %s",
              used > 0 ? "; " : "", name, reason);
 }
@@ -148,10 +149,10 @@ static lr_status create_first(struct lr_operator *op, const char *list,
             return report_unknown(choices, name, op->params.log);
         }
         op->params.mode = mode;
-        op->relay.reason[0] = '\0';
-        op->relay.holds_errors = rest != NULL;
+        op->log_filter.reason[0] = '\0';
+        op->log_filter.holds_errors = rest != NULL;
         status = (rest != NULL ? create_if_able : create_named)(op, name, choices);
-        op->relay.holds_errors = false;
+        op->log_filter.holds_errors = false;
         if (status != LR_OK && rest != NULL) {
             note_passed_over(op, name);
         }
@@ -272,9 +273,9 @@ static lr_status create_fastest(struct lr_operator *op, const struct lr_choices 
     LR_TRY(rank(op, contest));
     for (int k = 0; k < contest->count; k++) {
         const struct lr_backend_choice *choice = contest->speeds[k].choice;
-        op->relay.holds_refusals = true;
+        op->log_filter.holds_refusals = true;
         const lr_status status = choice->create(&op->params, &op->backend);
-        op->relay.holds_refusals = false;
+        op->log_filter.holds_refusals = false;
         if (status == LR_OK && contest->is_refused) {
             lr_info(op->params.log, "using backend %s: %s", choice->name, contest->why);
         }
@@ -283,7 +284,7 @@ static lr_status create_fastest(struct lr_operator *op, const struct lr_choices 
             op->voxel_us = contest->speeds[k].voxel_us;
             return status;
         }
-        note_refusal(contest, choice->name, op->relay.reason);
+        note_refusal(contest, choice->name, op->log_filter.reason);
     }
     return LR_NO_DEVICE;
 }

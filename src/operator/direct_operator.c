@@ -323,13 +323,13 @@ static lr_status open_on(struct lr_operator *op, const lr_direct_operator_params
 {
     const double begin = lr_clock_seconds();
     const lr_direct_info *info = lr_direct_get_info(params->direct);
-    struct direct_operator *self = lr_alloc(1, sizeof(*self), "an operator", &op->relay.log);
+    struct direct_operator *self = lr_alloc(1, sizeof(*self), "an operator", &op->log_filter.log);
     if (self == NULL) {
         return LR_FAILED;
     }
     self->direct = params->direct;
-    self->log = &op->relay.log;
-    self->progress = &op->hush.progress;
+    self->log = &op->log_filter.log;
+    self->progress = &op->progress_filter.progress;
     const lr_status status = init(self);
     op->backend.fns = &self->fns;
     op->backend.self = self;
@@ -365,8 +365,8 @@ lr_operator *lr_direct_operator_create(const lr_direct_operator_params *params)
     if (op == NULL) {
         return NULL;
     }
-    lr_relay_init(&op->relay, params->log);
-    lr_hush_init(&op->hush, params->progress);
+    lr_log_filter_init(&op->log_filter, params->log);
+    lr_progress_filter_init(&op->progress_filter, params->progress);
     if (open_on(op, params) != LR_OK) {
         lr_operator_destroy(op);
         return NULL;

@@ -8,7 +8,7 @@
 
 #include "operator/backend.h"
 #include "operator/factor_store.h"
-#include "operator/relay.h"
+#include "operator/filters.h"
 
 enum { LR_MAX_CHOICES = 8 };
 
@@ -24,9 +24,9 @@ struct lr_backend_choice {
 struct lr_operator {
     lr_operator_info info;
     lr_grid grid;
-    struct lr_relay relay;           /* params.log points into it */
-    struct lr_hush hush;             /* params.progress points into it */
-    struct lr_backend_params params; /* checked, defaults replaced */
+    struct lr_log_filter log_filter;           /* params.log points into it */
+    struct lr_progress_filter progress_filter; /* params.progress points into it */
+    struct lr_backend_params params;           /* checked, defaults replaced */
     struct lr_backend backend;
     const struct lr_backend_choice
         *choice; /* the caller's while the operator is being created, then

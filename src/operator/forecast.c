@@ -69,7 +69,8 @@ static lr_status run_place(struct sample *sample, int64_t place, int64_t most, i
     }
     const struct lr_rows rows = lr_rows_of_voxels(sample->op, begin, begin + *num);
     sample->elements = sample->kept = 0;
-    LR_TRY(lr_hush_say(&sample->op->hush, "estimating the matrix", sample->places, MOST_PLACES));
+    LR_TRY(lr_progress_filter_say(&sample->op->progress_filter, "estimating the matrix",
+                                  sample->places, MOST_PLACES));
     return lr_rows_run(sample->op, &rows, choice->part, &sink);
 }
 

@@ -118,9 +118,9 @@ static lr_status collect(void *user, const lr_row *row)
         }
     }
     const double done = (double)(row->row + 1) / block->num_voxels;
-    return lr_hush_say(&block->op->hush, "computing matrix rows of LORs",
-                       (double)block->begin + done * (double)(block->end - block->begin),
-                       (double)block->total);
+    return lr_progress_filter_say(&block->op->progress_filter, "computing matrix rows of LORs",
+                                  (double)block->begin + done * (double)(block->end - block->begin),
+                                  (double)block->total);
 }
 
 /* --- turning over --- */
@@ -200,8 +200,8 @@ static lr_status reserve_handed(const struct block *block, const struct turned *
 /* The block's elements are there; asks whether to stop. */
 static lr_status report_delivery(const struct block *block)
 {
-    return lr_hush_say(&block->op->hush, "computing matrix rows of LORs", (double)block->end,
-                       (double)block->total);
+    return lr_progress_filter_say(&block->op->progress_filter, "computing matrix rows of LORs",
+                                  (double)block->end, (double)block->total);
 }
 
 static lr_status deliver(const struct block *block, const struct turned *turned,
@@ -284,7 +284,8 @@ static lr_status guess_density(struct block *block, double *density)
     for (int64_t k = 0; k < rows; k++) {
         const double turns = ((double)k + 0.5) * GOLDEN_SHARE;
         const int64_t row = (int64_t)((turns - (double)(int64_t)turns) * (double)num_voxels);
-        LR_TRY(lr_hush_say(&block->op->hush, "estimating the matrix", (double)k, (double)rows));
+        LR_TRY(lr_progress_filter_say(&block->op->progress_filter, "estimating the matrix",
+                                      (double)k, (double)rows));
         LR_TRY(run_rows(block, row, row + 1, &sink));
     }
     *density = (double)elements / (double)rows * block->num_voxels / (double)block->total;

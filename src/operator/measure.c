@@ -121,7 +121,8 @@ static lr_status open_trial(struct trial *trial, const struct lr_operator *op, i
     }
     trial->params.progress = &trial->watch.progress;
     trial->params.stands_for = &op->params;
-    trial->watch = (struct watch){.progress = {watch_report, &trial->watch}, .user = op->hush.to};
+    trial->watch =
+        (struct watch){.progress = {watch_report, &trial->watch}, .user = op->progress_filter.to};
     return trial->choice->create(&trial->params, &trial->backend);
 }
 
@@ -319,17 +320,17 @@ static lr_status time_projections(struct trial *trial, const struct lr_operator 
 }
 
 /* Whether it is rows that are timed. */
-static bool goes_by_rows(const struct trial *trial)
+static bool projects_by_rows(const struct trial *trial)
 {
     const struct lr_backend_fns *fns = trial->backend.fns;
     const bool has_parts = fns->has_parts;
-    return fns->goes_by_rows || (!has_parts && trial->params.lors->count > WHOLE_LORS);
+    return fns->projects_by_rows || (!has_parts && trial->params.lors->count > WHOLE_LORS);
 }
 
 static lr_status time_trial(struct trial *trial, const struct lr_operator *op, double *point_us)
 {
     LR_TRY(choose_part(trial, sizes[0].lors));
-    if (goes_by_rows(trial)) {
+    if (projects_by_rows(trial)) {
         LR_TRY(open_trial(trial, op, SIZE_OF_ROWS));
         return time_rows(trial, point_us);
     }
@@ -372,7 +373,7 @@ static lr_status open_first(struct trial *trial, const struct lr_operator *op,
     const lr_status status = open_trial(trial, op, 0);
     speed->is_out = status == LR_NO_DEVICE || status == LR_USAGE;
     if (speed->is_out) {
-        snprintf(speed->reason, sizeof(speed->reason), "%s", op->relay.reason);
+        snprintf(speed->reason, sizeof(speed->reason), "%s", op->log_filter.reason);
     }
     return speed->is_out ? LR_OK : status;
 }
@@ -414,7 +415,7 @@ static void find_racers(struct series *series, const struct lr_speed *speeds, in
 static bool will_project(const struct series *series, const struct lr_speed *speeds, int k)
 {
     return races(series, &speeds[k]) && !series->notes[k].is_known &&
-           !goes_by_rows(&series->trials[k]);
+           !projects_by_rows(&series->trials[k]);
 }
 
 /* Drivers compile the programs of all trials meanwhile, and that may take most of the time that a first
@@ -433,7 +434,7 @@ static lr_status prepare_all(const struct series *series, const struct lr_operat
         }
     }
     if (names[0] != '\0') {
-        lr_info(&op->relay.to,
+        lr_info(&op->log_filter.to,
                 "measuring how fast this goes (%s): the first time on a machine the driver "
                 "compiles shaders for it, which takes some seconds",
                 names);
@@ -445,7 +446,8 @@ static lr_status time_all(struct series *series, struct lr_operator *op, struct 
                           int count)
 {
     const int *samples = op->params.samples;
-    const lr_log *log = &op->relay.to; /* for debugging, while the backends' remarks are dropped */
+    const lr_log *log =
+        &op->log_filter.to; /* for debugging, while the backends' remarks are dropped */
     const double start = lr_clock_seconds(), waited = lr_clock_waited_seconds();
     bool is_new = false;
     lr_notes_find(series->notes, count, log);
@@ -487,9 +489,9 @@ static lr_status measure(struct lr_operator *op, struct lr_speed *speeds, int co
     if (series == NULL) {
         return LR_FAILED;
     }
-    op->relay.holds_refusals = op->relay.drops_remarks = true;
+    op->log_filter.holds_refusals = op->log_filter.drops_remarks = true;
     const lr_status status = run(series, op, speeds, count, least);
-    op->relay.holds_refusals = op->relay.drops_remarks = false;
+    op->log_filter.holds_refusals = op->log_filter.drops_remarks = false;
     for (int k = 0; k < count; k++) {
         close_trial(&series->trials[k]);
     }

@@ -54,7 +54,8 @@ static lr_status store_matrix(struct lr_operator *op, const lr_operator_params *
 {
     struct lr_stored_size size = {0};
     if (params->store != LR_STORE_NO) {
-        struct lr_stored_wish wish = {.required = params->store == LR_STORE_YES, .hush = &op->hush};
+        struct lr_stored_wish wish = {.required = params->store == LR_STORE_YES,
+                                      .progress_filter = &op->progress_filter};
         LR_TRY(weigh(op, params, &wish));
         LR_TRY(lr_stored_wrap(&op->backend, &op->params, &wish, &size));
     }
@@ -98,8 +99,8 @@ static lr_status operator_init(struct lr_operator *op, const lr_operator_params 
                                const struct lr_choices *choices)
 {
     const double start = lr_clock_seconds();
-    LR_TRY(lr_settings_complete(params, &op->relay.log, &op->grid, &op->params));
-    op->params.progress = &op->hush.progress;
+    LR_TRY(lr_settings_complete(params, &op->log_filter.log, &op->grid, &op->params));
+    op->params.progress = &op->progress_filter.progress;
     if (params->factors != NULL) {
         op->factors = *params->factors;
     }
@@ -120,8 +121,8 @@ lr_operator *lr_operator_create_among(const lr_operator_params *params,
     if (op == NULL) {
         return NULL;
     }
-    lr_relay_init(&op->relay, params->log);
-    lr_hush_init(&op->hush, params->progress);
+    lr_log_filter_init(&op->log_filter, params->log);
+    lr_progress_filter_init(&op->progress_filter, params->progress);
     if (operator_init(op, params, &(struct lr_choices){choices, num_choices}) != LR_OK) {
         lr_operator_destroy(op);
         return NULL;
@@ -144,7 +145,7 @@ void lr_operator_destroy(lr_operator *op)
     if (op->backend.fns != NULL) {
         op->backend.fns->destroy(op->backend.self);
     }
-    lr_relay_finish(&op->relay);
+    lr_log_filter_finish(&op->log_filter);
     free(op->sensitivity);
     free(op);
 }

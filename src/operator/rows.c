@@ -17,7 +17,7 @@
 /* Stands before the caller's sink and tells how far the rows are. */
 struct counted_sink {
     const lr_row_sink *sink;
-    struct lr_hush *hush;
+    struct lr_progress_filter *progress_filter;
     int64_t done, total;
 };
 
@@ -28,7 +28,8 @@ static lr_status take_and_count(void *user, const lr_row *row)
     struct counted_sink *counted = user;
     LR_TRY(counted->sink->take(counted->sink->user, row));
     counted->done++;
-    return lr_hush_say(counted->hush, what, (double)counted->done, (double)counted->total);
+    return lr_progress_filter_say(counted->progress_filter, what, (double)counted->done,
+                                  (double)counted->total);
 }
 
 /* Stands before a sink and hands on some elements of each row, multiplied by their factors. */
@@ -136,9 +137,9 @@ lr_status lr_rows_run(struct lr_operator *op, const struct lr_rows *rows, const 
         wanted.pairs = pairs;
         wanted.num_pairs = pairs_of_lors(op, part, pairs);
     }
-    op->hush.is_silent = true;
+    op->progress_filter.is_silent = true;
     const lr_status status = run_backend(op, &wanted, part, sink);
-    op->hush.is_silent = false;
+    op->progress_filter.is_silent = false;
     free(pairs);
     return status;
 }
@@ -212,10 +213,10 @@ lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice,
 {
     LR_TRY(lr_rows_check_sink(op, sink));
     LR_TRY(lr_rows_check_choice(op, choice));
-    struct counted_sink counted = {.sink = sink, .hush = &op->hush};
+    struct counted_sink counted = {.sink = sink, .progress_filter = &op->progress_filter};
     const lr_row_sink outer = {take_and_count, &counted};
     counted.total = choice->voxels != NULL ? choice->num_voxels : choice->end - choice->begin;
-    lr_hush_begin(counted.hush, what, (double)counted.total);
+    lr_progress_filter_begin(counted.progress_filter, what, (double)counted.total);
     if (choice->voxels != NULL) {
         return run_listed(op, choice, &outer);
     }
@@ -244,9 +245,10 @@ lr_status lr_operator_point_rows(lr_operator *op, const double (*points_mm)[3], 
         }
     }
     const struct lr_rows rows = {.points_mm = points_mm, .samples = {1, 1, 1}, .end = num_points};
-    struct counted_sink counted = {.sink = sink, .hush = &op->hush, .total = num_points};
+    struct counted_sink counted = {
+        .sink = sink, .progress_filter = &op->progress_filter, .total = num_points};
     const lr_row_sink outer = {take_and_count, &counted};
-    lr_hush_begin(counted.hush, what, (double)counted.total);
+    lr_progress_filter_begin(counted.progress_filter, what, (double)counted.total);
     return num_points > 0 ? lr_rows_run(op, &rows, NULL, &outer) : LR_OK;
 }
 

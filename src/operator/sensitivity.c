@@ -57,8 +57,8 @@ static lr_status add_window(struct sum *sum, const lr_selection *window)
     struct lr_operator *op = sum->op;
     const int64_t count = lr_selection_count(op->params.lors, window);
     lr_vector values = {0};
-    sum->op->hush.from = (double)sum->done / (double)sum->num_values;
-    sum->op->hush.share = (double)count / (double)sum->num_values;
+    sum->op->progress_filter.from = (double)sum->done / (double)sum->num_values;
+    sum->op->progress_filter.share = (double)count / (double)sum->num_values;
     lr_status status = make_ones(op, window, count, &values);
     if (status == LR_OK) {
         status = lr_project_back_part(op, window, &values, &sum->image);
@@ -74,7 +74,7 @@ static lr_status add_window(struct sum *sum, const lr_selection *window)
 static lr_status add_windows(struct sum *sum)
 {
     const struct lr_backend_fns *fns = sum->op->backend.fns;
-    const bool is_divided = fns->has_parts && !fns->goes_by_rows;
+    const bool is_divided = fns->has_parts && !fns->projects_by_rows;
     const int64_t most = is_divided ? WINDOW_LORS : LARGE_WINDOW_LORS;
     const int64_t end = sum->part->lors != NULL ? sum->part->num_lors : sum->part->num_pairs;
     for (int64_t begin = 0; begin < end;) {
@@ -93,7 +93,7 @@ static lr_status sum_windows(struct lr_operator *op, const lr_selection *part, l
                       .num_values = lr_selection_count(op->params.lors, part)};
     sum.total = lr_alloc(image->count, sizeof(*sum.total), "the sensitivity", op->params.log);
     lr_status status = sum.total != NULL ? add_windows(&sum) : LR_FAILED;
-    op->hush.share = 0.0;
+    op->progress_filter.share = 0.0;
     for (int64_t v = 0; status == LR_OK && v < image->count; v++) {
         lr_number_put(image, v, sum.total[v]);
     }

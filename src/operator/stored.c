@@ -131,7 +131,7 @@ static struct lr_rows voxel_rows(const struct lr_backend_params *params, int64_t
 
 struct sampling {
     struct lr_matrix_sample sample;
-    struct lr_hush *hush;
+    struct lr_progress_filter *progress_filter;
     const lr_log *log;
     double start_s; /* when the second row began: the first wakes the backend up */
 };
@@ -185,7 +185,8 @@ static lr_status sample_rows(const struct lr_backend *backend,
         const double share = turns - (double)(int64_t)turns;
         const int64_t row = count == num_rows ? k : (int64_t)(share * (double)num_rows);
         const struct lr_rows rows = voxel_rows(params, row, row + 1);
-        LR_TRY(lr_hush_say(sampling->hush, "estimating the matrix", (double)k, (double)count));
+        LR_TRY(lr_progress_filter_say(sampling->progress_filter, "estimating the matrix", (double)k,
+                                      (double)count));
         LR_TRY(backend->fns->rows(backend->self, &rows, &sink));
         sampling->start_s = k == 0 ? lr_clock_seconds() : sampling->start_s;
     }
@@ -197,7 +198,7 @@ static lr_status sample_rows(const struct lr_backend *backend,
 struct generation {
     struct lr_matrix *matrix;
     const struct lr_backend_params *params;
-    struct lr_hush *hush;
+    struct lr_progress_filter *progress_filter;
     int64_t num_rows, limit_bytes;
     double num_elements;    /* as estimated */
     double worth_s, made_s; /* what making it may take, 0 = any time; what it takes at this pace */
@@ -227,8 +228,8 @@ static lr_status take_row(void *user, const lr_row *row)
         generation->too_slow = true;
         return LR_FAILED;
     }
-    return lr_hush_say(generation->hush, "rendering the matrix", (double)(row->row + 1),
-                       (double)generation->num_rows);
+    return lr_progress_filter_say(generation->progress_filter, "rendering the matrix",
+                                  (double)(row->row + 1), (double)generation->num_rows);
 }
 
 static lr_status generate(const struct lr_backend *backend, struct generation *generation)
@@ -363,7 +364,7 @@ static lr_status fill_if_it_fits(struct lr_backend *backend, struct lr_matrix *m
     }
     struct generation generation = {.matrix = matrix,
                                     .params = params,
-                                    .hush = wish->hush,
+                                    .progress_filter = wish->progress_filter,
                                     .num_rows = num_rows,
                                     .limit_bytes = memory_limit(params),
                                     .num_elements = (double)sample->num_elements *
@@ -407,15 +408,15 @@ lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_par
                  wish->anew_s);
         return LR_OK;
     }
-    struct sampling sampling = {.hush = wish->hush, .log = params->log};
-    wish->hush->is_silent = true;
+    struct sampling sampling = {.progress_filter = wish->progress_filter, .log = params->log};
+    wish->progress_filter->is_silent = true;
     lr_status status = sample_rows(backend, params, wish, &sampling);
     if (status == LR_OK && is_hopeless(&sampling, params, wish)) {
         status = decline_time(params, wish, sampled_seconds(&sampling, params));
     } else if (status == LR_OK) {
         status = wrap_sampled(backend, params, wish, &sampling.sample, size);
     }
-    wish->hush->is_silent = false;
+    wish->progress_filter->is_silent = false;
     free(sampling.sample.lor);
     return status;
 }

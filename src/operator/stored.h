@@ -6,7 +6,7 @@
 #define LR_OPERATOR_STORED_H
 
 #include "operator/backend.h"
-#include "operator/relay.h"
+#include "operator/filters.h"
 
 struct lr_stored_size {
     bool stored;
@@ -14,11 +14,11 @@ struct lr_stored_size {
 };
 
 struct lr_stored_wish {
-    bool required;        /* a matrix that does not fit is an error */
-    double projections;   /* forward or back, of all LORs, that are to come; 0 = not known, or no
+    bool required;      /* a matrix that does not fit is an error */
+    double projections; /* forward or back, of all LORs, that are to come; 0 = not known, or no
                              matter; and: */
-    double anew_s;        /* what they take without the matrix; 0 = not known, or no matter */
-    struct lr_hush *hush; /* what params->progress belongs to */
+    double anew_s;      /* what they take without the matrix; 0 = not known, or no matter */
+    struct lr_progress_filter *progress_filter; /* what params->progress belongs to */
 };
 
 /* Whether a matrix may pay at all: making it takes longer than projecting once, and so do both of

@@ -89,17 +89,13 @@ static void forward_voxel(struct alone *alone, struct lr_points *points, int64_t
     float *emission = test_alloc(alone->num_voxels, sizeof(*emission));
     float *values = test_alloc(count, sizeof(*values));
     emission[voxel] = 1;
-    struct gl_buffer *buffer = make_buffer(alone, 8 * (count + 1), NULL);
+    struct gl_buffer *buffer = make_buffer(alone, 4 * count, NULL);
     const struct lr_batch batch = plan_batch(alone, points, emission, &images);
-    const struct lr_points_output output = {.buffer = buffer, .num_lors = count, .fixed_scale = 1};
+    const struct lr_points_output output = {.buffer = buffer, .num_lors = count};
     alone_check(alone, lr_points_run(points, LR_POINTS_FORWARD, &batch, &output) == LR_OK);
-    if (alone->at->deterministic) {
-        alone_read_fixed(alone, buffer, count, found);
-    } else {
-        alone_check(alone, gl_buffer_read(buffer, 0, count * 4, values) == LR_OK);
-        for (int64_t k = 0; k < count; k++) {
-            found[k] = (double)values[k];
-        }
+    alone_check(alone, gl_buffer_read(buffer, 0, count * 4, values) == LR_OK);
+    for (int64_t k = 0; k < count; k++) {
+        found[k] = (double)values[k];
     }
     gl_buffer_destroy(buffer);
     free(images.voxel_of);
@@ -113,7 +109,7 @@ static void check_forward(struct alone *alone, struct lr_points *points)
     for (int64_t voxel = 0; voxel < alone->num_voxels; voxel++) {
         forward_voxel(alone, points, voxel, found + voxel * alone->num_values);
     }
-    alone_compare(alone, alone->at->deterministic ? "forward in fixed point" : "forward", found);
+    alone_compare(alone, "forward", found);
     free(found);
 }
 
@@ -157,11 +153,7 @@ static const struct alone_case plain_cases[] = {
      .off_centre = true,
      .size = {2, 2, 3},
      .pairs = 3},
-    {.scanner = "tilted",
-     .mode = LR_MODE_EXACT,
-     .samples = {1, 1, 1},
-     .deterministic = true,
-     .size = {2, 2, 2}},
+    {.scanner = "tilted", .mode = LR_MODE_EXACT, .samples = {1, 1, 1}, .size = {2, 2, 2}},
 };
 
 /* Modules stop lines to others. */

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct lr_hdf5_quiet hush(void)
+static struct lr_hdf5_quiet silence_errors(void)
 {
     struct lr_hdf5_quiet quiet = {0};
     H5Eget_auto2(H5E_DEFAULT, &quiet.print, &quiet.user);
@@ -115,7 +115,7 @@ lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content,
 {
     out->driver = out->file = -1;
     out->broken = false;
-    out->quiet = hush();
+    out->quiet = silence_errors();
     if (!create_file(out, layout) || !put_root(out->file, content)) {
         (void)lr_hdf5_output_fail(out, "the file");
         lr_hdf5_output_abandon(out);

@@ -18,8 +18,8 @@ struct visit_pass {
     int32_t mu_steps;
     float mu_origin_mm[4];
     float mu_per_mm[4];
-    float crystal_mu_per_mm, detection_depth_mm, fixed_scale;
-    int32_t last_rounds;
+    float crystal_mu_per_mm, detection_depth_mm;
+    int32_t last_rounds, unused;
 };
 _Static_assert(sizeof(struct visit_pass) == 64, "the shaders' layout");
 
@@ -147,9 +147,6 @@ lr_status lr_points_start(struct lr_points *points, enum lr_points_pass which)
     if (points->scene.mu != NULL) {
         rays.defines[next++].name = "ABSORPTION";
     }
-    if (which == LR_POINTS_FORWARD && points->params.deterministic) {
-        rays.defines[next++].name = "FIXED";
-    }
     points->programs[which] = gl_program_start(
         points->ctx, &(struct gl_program_params){
                          .compute = names[which], .defines = rays.defines, .label = names[which]});
@@ -183,7 +180,6 @@ static struct visit_pass pass_uniforms(const struct lr_points *points, const str
         .num_draws = (uint32_t)batch->num_draws,
         .num_lors = (uint32_t)(output->num_lors < UINT32_MAX ? output->num_lors : UINT32_MAX - 1),
         .capacity = (uint32_t)output->capacity,
-        .fixed_scale = output->fixed_scale,
         .mu_steps = scene->mu_steps,
         .crystal_mu_per_mm = (float)scene->scanner->crystal_mu_per_mm,
         .detection_depth_mm = (float)scene->scanner->detection_depth_mm,

@@ -38,7 +38,6 @@ struct lr_points_output {
     const struct gl_buffer *buffer; /* LOR values, or the element list */
     int64_t num_lors;               /* in the LOR window */
     int64_t capacity;               /* of the element list */
-    float fixed_scale;              /* of terms, where LOR values are in fixed point */
 };
 
 /* Starts building what a pass runs, unless it was before. */

@@ -5,10 +5,8 @@
 #include "render/points/points.h"
 
 #include "base/log.h"
-#include "render/fixed.h"
 #include "render/sweep.h"
 
-#include <math.h>
 #include <string.h>
 
 /* A buffer of floats on the device, for LOR values and voxel sums. */
@@ -60,42 +58,14 @@ static lr_status forward_floats(struct lr_points *points, const struct lr_plan_w
     return status;
 }
 
-/* One attempt at values that do not depend on the order of additions. */
-static lr_status try_fixed(struct lr_points *points, const struct lr_plan_work *work,
-                           struct lr_fixed *sums, float *values)
-{
-    const struct lr_points_output output = {.buffer = sums->buffer,
-                                            .num_lors = sums->count,
-                                            .fixed_scale = ldexpf(1.0f, -sums->exponent)};
-    LR_TRY(forward_window(points, work, &output));
-    LR_TRY(lr_fixed_overflowed(sums, &sums->overflowed));
-    return sums->overflowed ? LR_OK : lr_fixed_read(sums, values);
-}
-
-static lr_status forward_fixed(struct lr_points *points, const struct lr_plan_work *work,
-                               float *values)
-{
-    struct lr_fixed sums = {.overflowed = true};
-    for (int exponent = lr_fixed_sum_exponent(&points->params, work->emission); sums.overflowed;
-         exponent += LR_FIXED_STEP) {
-        LR_TRY(lr_fixed_init(&sums, points->ctx, work->window.num_lors, exponent));
-        const lr_status status = try_fixed(points, work, &sums, values);
-        lr_fixed_finish(&sums);
-        LR_TRY(status);
-    }
-    return LR_OK;
-}
-
 static lr_status forward_windows(struct lr_points *points, const float *image, float *data)
 {
     const struct lr_rows rows = lr_sweep_voxels(&points->params);
     struct lr_plan_work work = {.rows = &rows, .emission = image};
-    const bool fixed = points->params.deterministic;
-    const int64_t most = fixed ? lr_fixed_most(points->max_window) : points->max_window;
-    while (lr_plan_next_window(points->params.lors, most, &work.window)) {
+    while (lr_plan_next_window(points->params.lors, points->max_window, &work.window)) {
         float *values = data + work.window.first_lor;
         LR_TRY(lr_scene_set_window(&points->scene, &work.window));
-        LR_TRY((fixed ? forward_fixed : forward_floats)(points, &work, values));
+        LR_TRY(forward_floats(points, &work, values));
     }
     return LR_OK;
 }
