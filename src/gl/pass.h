@@ -35,6 +35,12 @@ struct gl_image {
     GLenum format;                    /* 0 = the texture's */
 };
 
+/* How many groups of `size` hold `count`. */
+static inline int gl_divide_up(int64_t count, int64_t size)
+{
+    return (int)((count + size - 1) / size);
+}
+
 /* Everything one draw or dispatch depends on; zero fields are defaults. Nothing is kept. */
 struct gl_pass {
     const char *label; /* required */

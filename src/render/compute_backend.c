@@ -15,9 +15,10 @@
 
 struct lr_compute {
     struct lr_backend_params params;
+    struct lr_backend_fns fns;
     lr_place *place;        /* owned */
     struct gl_context *ctx; /* of the place */
-    int64_t max_window;     /* floats that a buffer may hold */
+    struct lr_method_params method_params;
     const struct lr_method *method, *rows_method;
     void *projector, *lister; /* of these; the lister is made when it is first asked for, and may be
                                  the projector */
@@ -25,16 +26,6 @@ struct lr_compute {
 
 static const struct lr_method *const methods[] = {&lr_columns_method, &lr_pairs_method,
                                                   &lr_points_method};
-
-static struct lr_method_params describe(const struct lr_compute *compute)
-{
-    const struct lr_backend_params *params = &compute->params;
-    return (struct lr_method_params){.ctx = compute->ctx,
-                                     .backend = params,
-                                     .may_hide = !params->penetration &&
-                                                 lr_modules_may_hide(params->scanner),
-                                     .max_window = compute->max_window};
-}
 
 /* The first that serves; the last one always does. */
 static const struct lr_method *find_method(const struct lr_method_params *params,
@@ -166,8 +157,7 @@ static lr_status read_rows(struct lr_compute *compute, const struct lr_rows *wan
                            const lr_row_sink *sink)
 {
     if (compute->lister == NULL) {
-        const struct lr_method_params params = describe(compute);
-        compute->lister = compute->rows_method->create(&params);
+        compute->lister = compute->rows_method->create(&compute->method_params);
     }
     return compute->lister != NULL ? compute->rows_method->rows(compute->lister, wanted, sink)
                                    : LR_FAILED;
@@ -212,20 +202,8 @@ static void destroy(void *self)
     free(compute);
 }
 
-static const struct lr_backend_fns fns_without_parts = {
+static const struct lr_backend_fns compute_fns = {
     .name = "compute",
-    .voxel_bytes = 12,
-    .forward = forward,
-    .back = back,
-    .rows = rows,
-    .device_seconds = device_seconds,
-    .prepare = prepare,
-    .destroy = destroy,
-};
-
-static const struct lr_backend_fns fns_with_parts = {
-    .name = "compute",
-    .has_parts = true,
     .voxel_bytes = 12,
     .forward = forward,
     .back = back,
@@ -255,11 +233,17 @@ static int64_t find_max_window(const struct lr_compute *compute)
 
 static lr_status open_projector(struct lr_compute *compute)
 {
-    compute->max_window = find_max_window(compute);
-    const struct lr_method_params params = describe(compute);
-    compute->method = find_method(&params, LR_METHOD_PROJECTIONS);
-    compute->rows_method = find_method(&params, LR_METHOD_ROWS);
-    compute->projector = compute->method->create(&params);
+    const struct lr_backend_params *params = &compute->params;
+    compute->method_params = (struct lr_method_params){
+        .ctx = compute->ctx,
+        .backend = params,
+        .may_hide = !params->penetration && lr_modules_may_hide(params->scanner),
+        .max_window = find_max_window(compute)};
+    compute->method = find_method(&compute->method_params, LR_METHOD_PROJECTIONS);
+    compute->rows_method = find_method(&compute->method_params, LR_METHOD_ROWS);
+    compute->fns = compute_fns;
+    compute->fns.has_parts = has_parts(compute);
+    compute->projector = compute->method->create(&compute->method_params);
     if (compute->rows_method == compute->method) {
         compute->lister = compute->projector;
     }
@@ -300,7 +284,7 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params,
         return status;
     }
     const struct gl_limits *limits = gl_context_limits(compute->ctx);
-    backend->fns = has_parts(compute) ? &fns_with_parts : &fns_without_parts;
+    backend->fns = &compute->fns;
     backend->self = compute;
     /* Sums in fixed point are scaled by what the host sees of the image. */
     backend->place = has_parts(compute) && !params->deterministic ? compute->place : NULL;

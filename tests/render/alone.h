@@ -434,11 +434,6 @@ static inline void alone_check_back(struct alone *alone, void *device, alone_bac
     free(image);
 }
 
-static inline int alone_divide_up(int64_t count, int64_t size)
-{
-    return (int)((count + size - 1) / size);
-}
-
 /* Sums in fixed point, as shaders/common/fixed.glsl describes them: [count] behind a head. */
 static inline void alone_read_fixed(struct alone *alone, const struct gl_buffer *buffer,
                                     int64_t count, double *sums)

@@ -20,7 +20,7 @@ static struct column_step forward_step(const struct lr_window *window)
                                              : window->most_stacked;
     return (struct column_step){
         .which = exact ? LR_COLUMNS_FORWARD_EXACT : LR_COLUMNS_FORWARD,
-        .groups = {window->most_across, alone_divide_up(along, columns->forward_group),
+        .groups = {window->most_across, gl_divide_up(along, columns->forward_group),
                    exact ? window->stacks.num_pairs : (int)(window->part.end - window->part.begin)},
         .input = columns->packed,
         .output = window->by_column};
@@ -88,10 +88,10 @@ static void back_points(struct alone *alone, const struct lr_window *window, boo
                                                           : columns->back_group;
     struct column_step step = {.which = back_program(window, ones), .output = window->by_column};
     const int rows = size[columns->across[1]];
-    step.groups[0] = alone_divide_up(size[columns->across[0]], columns->back_columns);
+    step.groups[0] = gl_divide_up(size[columns->across[0]], columns->back_columns);
     step.groups[1] = step.which == LR_COLUMNS_BACK_HALF_TURN ? (rows + 1) / 2 : rows;
     step.groups[2] =
-        columns->shares * alone_divide_up(size[columns->axis], points / samples[columns->axis]);
+        columns->shares * gl_divide_up(size[columns->axis], points / samples[columns->axis]);
     const int num_across = samples[columns->across[0]] * samples[columns->across[1]];
     for (step.first_point = 0; step.first_point < num_across; step.first_point++) {
         step.end_point = step.first_point + 1;

@@ -142,7 +142,7 @@ static void run_list(const struct list *list, enum lr_columns_program which,
         .program = program,
         .uniforms = &uniforms,
         .uniform_bytes = sizeof(uniforms),
-        .groups = {alone_divide_up(list->lors.count, LR_GROUP_SIZE / LR_LIST_SHARE), 1, 1},
+        .groups = {gl_divide_up(list->lors.count, LR_GROUP_SIZE / LR_LIST_SHARE), 1, 1},
         .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     lr_columns_bind_scene(list->columns, &pass);
     pass.buffers[LR_BIND_COLUMN_PAIRS].buffer = list->pairs;

@@ -54,7 +54,7 @@ static void run_order(struct orders *orders, enum lr_columns_program which, bool
     const struct lr_window *window = &orders->window;
     const int most = window->most_across * window->most_along;
     const struct column_step step = {.which = which,
-                                     .groups = {alone_divide_up(most, 16 * LR_GROUP_SIZE), 1,
+                                     .groups = {gl_divide_up(most, 16 * LR_GROUP_SIZE), 1,
                                                 (int)(window->part.end - window->part.begin)},
                                      .input = to_lor_order ? window->by_column : window->by_lor,
                                      .output = to_lor_order ? window->by_lor : window->by_column};
@@ -188,11 +188,10 @@ static void test_pack(void **context)
     }
     put_image(alone, orders.columns, image);
     gl_buffer_clear(columns->packed, 0);
-    run_step(
-        alone, &orders.window,
-        &(struct column_step){.which = LR_COLUMNS_PACK,
-                              .groups = {alone_divide_up(alone->num_voxels, LR_GROUP_SIZE), 1, 1},
-                              .output = columns->packed});
+    run_step(alone, &orders.window,
+             &(struct column_step){.which = LR_COLUMNS_PACK,
+                                   .groups = {gl_divide_up(alone->num_voxels, LR_GROUP_SIZE), 1, 1},
+                                   .output = columns->packed});
     alone_check(alone, gl_buffer_read(columns->packed, 0, 16 * alone->num_voxels, packed) == LR_OK);
     for (int64_t v = 0; v < alone->num_voxels; v++) {
         for (int which = 0; which < 4; which++) {
@@ -226,7 +225,7 @@ static void test_sum(void **context)
     orders.window.columns = &with_shares;
     run_step(alone, &orders.window,
              &(struct column_step){.which = LR_COLUMNS_SUM,
-                                   .groups = {alone_divide_up(count, LR_GROUP_SIZE), 1, 1}});
+                                   .groups = {gl_divide_up(count, LR_GROUP_SIZE), 1, 1}});
     alone_check(alone, gl_buffer_read(with_shares.image, 0, SHARES * count * 4, sums) == LR_OK);
     for (int64_t v = 0; v < count; v++) {
         double want = 0;
@@ -275,7 +274,7 @@ static void test_take_sums(void **context)
                            .program = program,
                            .uniforms = &uniforms,
                            .uniform_bytes = sizeof(uniforms),
-                           .groups = {alone_divide_up(count, LR_GROUP_SIZE), 1, 1},
+                           .groups = {gl_divide_up(count, LR_GROUP_SIZE), 1, 1},
                            .barriers = GL_BUFFER_UPDATE_BARRIER_BIT};
     pass.buffers[LR_BIND_COLUMN_LIST].buffer = buffer;
     pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;

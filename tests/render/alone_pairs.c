@@ -71,7 +71,7 @@ static void run_points(struct run *run)
     run->uniforms = lr_pairs_uniforms(run->pairs);
     run->uniforms.scale[1] = 1;
     for (int k = 0; k < 3; k++) {
-        run->groups[k] = alone_divide_up(size[k], BLOCK);
+        run->groups[k] = gl_divide_up(size[k], BLOCK);
     }
     for (int point = 0; point < samples[0] * samples[1] * samples[2]; point++) {
         run->uniforms.num_samples[3] = point;
@@ -180,7 +180,7 @@ static void check_rows(struct alone *alone, struct lr_pairs *pairs)
         struct gl_buffer *list = upload_list(alone, pairs), *points = upload_points(alone);
         struct run run = {alone, pairs, programs[k], list, points, .output = elements.buffer};
         run.uniforms = lr_pairs_uniforms(pairs);
-        run.groups[0] = alone_divide_up(elements.num_points, LR_GROUP_SIZE);
+        run.groups[0] = gl_divide_up(elements.num_points, LR_GROUP_SIZE);
         run.groups[1] = run.groups[2] = 1;
         run.uniforms.list[1] = elements.num_points;
         run.uniforms.list[2] = (int32_t)elements.capacity;

@@ -26,11 +26,6 @@ enum {
 /* Cells along a column whose places fit what every device shares within a group. */
 enum { MAX_CELLS = 1500 };
 
-static int divide_up(int64_t count, int64_t size)
-{
-    return (int)((count + size - 1) / size);
-}
-
 static bool serves(const struct lr_method_params *params, enum lr_method_work work)
 {
     const struct lr_backend_params *backend = params->backend;
@@ -66,7 +61,7 @@ enum { THREADS_WANTED = 1 << 20, MOST_SHARES = 8 };
 static int count_shares(const struct lr_columns *columns)
 {
     const int *size = columns->params.grid->size;
-    const int64_t threads = (int64_t)divide_up(size[columns->across[0]], columns->back_columns) *
+    const int64_t threads = (int64_t)gl_divide_up(size[columns->across[0]], columns->back_columns) *
                             size[columns->across[1]] * columns->back_group;
     const int64_t shares = THREADS_WANTED / (threads > 0 ? threads : 1);
     const int64_t most = columns->params.lors->num_pairs < MOST_SHARES
@@ -125,7 +120,7 @@ static void size_exact_groups(struct lr_columns *columns)
     const int64_t cells = (int64_t)columns->stacks->most_cells * columns->stacks->most_cells;
     columns->forward_group =
         fitting_group((cells + halves - 1) / halves, MAX_EXACT_FORWARD_GROUP, false);
-    size_back_groups(columns, (divide_up(points, halves) + 1) / 2);
+    size_back_groups(columns, (gl_divide_up(points, halves) + 1) / 2);
     columns->shares = count_shares(columns);
 }
 

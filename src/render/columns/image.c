@@ -96,13 +96,13 @@ lr_status lr_columns_take_sums(struct lr_columns *columns, const struct lr_fixed
     if (program == NULL) {
         return LR_FAILED;
     }
-    struct gl_pass pass = {
-        .label = gl_program_label(program),
-        .program = program,
-        .uniforms = &uniforms,
-        .uniform_bytes = sizeof(uniforms),
-        .groups = {(int)((sums->count + LR_GROUP_SIZE - 1) / LR_GROUP_SIZE), 1, 1},
-        .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    struct gl_pass pass = {.label = gl_program_label(program),
+                           .program = program,
+                           .uniforms = &uniforms,
+                           .uniform_bytes = sizeof(uniforms),
+                           .groups = {gl_divide_up(sums->count, LR_GROUP_SIZE), 1, 1},
+                           .barriers =
+                               GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     pass.buffers[LR_BIND_COLUMN_LIST].buffer = sums->buffer;
     pass.buffers[LR_BIND_COLUMN_IMAGE].buffer = columns->image;
     return gl_pass_run(columns->ctx, &pass);
@@ -146,12 +146,12 @@ static lr_status reorder_at_place(struct lr_columns *columns, const lr_vector *i
         return LR_FAILED;
     }
     uniforms.strides[3] = (uint32_t)((range.offset - aligned) / (int64_t)sizeof(float));
-    const uint32_t groups = (uniforms.extent[3] + LR_GROUP_SIZE - 1) / LR_GROUP_SIZE;
+    const int groups = gl_divide_up(uniforms.extent[3], LR_GROUP_SIZE);
     struct gl_pass pass = {.label = gl_program_label(program),
                            .program = program,
                            .uniforms = &uniforms,
                            .uniform_bytes = sizeof(uniforms),
-                           .groups = {(int)(groups < MOST_GROUPS ? groups : MOST_GROUPS), 1, 1},
+                           .groups = {groups < MOST_GROUPS ? groups : MOST_GROUPS, 1, 1},
                            .barriers =
                                GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     pass.buffers[LR_BIND_ORDER_GRID] =

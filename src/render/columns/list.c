@@ -144,7 +144,7 @@ static lr_status run_step(const struct window *window, const struct step *step)
                            .program = program,
                            .uniforms = &uniforms,
                            .uniform_bytes = sizeof(uniforms),
-                           .groups = {(int)((step->count + in_group - 1) / in_group), 1, 1},
+                           .groups = {gl_divide_up(step->count, in_group), 1, 1},
                            .barriers =
                                GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     lr_columns_bind_scene(columns, &pass);

@@ -280,16 +280,11 @@ static lr_status run_pass(const struct lr_window *window, enum lr_columns_progra
     return status;
 }
 
-static int divide_up(int64_t count, int64_t size)
-{
-    return (int)((count + size - 1) / size);
-}
-
 static lr_status reorder(const struct lr_window *window, enum lr_columns_program which)
 {
     const int most = window->most_across * window->most_along;
     const int pairs = (int)(window->part.end - window->part.begin);
-    const struct step step = {.groups = {divide_up(most, 16 * GROUP), 1, pairs}};
+    const struct step step = {.groups = {gl_divide_up(most, 16 * GROUP), 1, pairs}};
     return run_pass(window, which, &step);
 }
 
@@ -315,11 +310,11 @@ static lr_status report(const struct lr_window *window, const char *what, double
 static int part_size(const struct lr_window *window, const struct parts *parts)
 {
     if (gl_context_limits(window->columns->ctx)->small_batches) {
-        return divide_up(parts->count, PARTS_SOFTWARE);
+        return gl_divide_up(parts->count, PARTS_SOFTWARE);
     }
     const int64_t groups = (int64_t)parts->groups[0] * parts->groups[1] * parts->groups[2] *
                            lr_columns_work_of_thread(window->columns);
-    return divide_up(GROUPS_OF_A_PART, groups > 0 ? groups : 1);
+    return gl_divide_up(GROUPS_OF_A_PART, groups > 0 ? groups : 1);
 }
 
 /* Some points across at a time; one by one where a thread would else turn too often. */
@@ -360,7 +355,7 @@ static lr_status forward_pass(const struct lr_window *window)
     const struct parts parts = {
         .which = exact ? LR_COLUMNS_FORWARD_EXACT : LR_COLUMNS_FORWARD,
         .what = "projecting forward",
-        .groups = {window->most_across, divide_up(along, columns->forward_group), 1},
+        .groups = {window->most_across, gl_divide_up(along, columns->forward_group), 1},
         .divided = 2,
         .first = 0,
         .count = exact ? window->stacks.num_pairs : (int)(window->part.end - window->part.begin),
@@ -379,8 +374,8 @@ static lr_status back_pass(const struct lr_window *window, enum lr_columns_progr
     const struct parts parts = {
         .which = which,
         .what = "projecting back",
-        .groups = {divide_up(size[columns->across[0]], columns->back_columns), 1,
-                   columns->shares * divide_up(size[columns->axis], voxels)},
+        .groups = {gl_divide_up(size[columns->across[0]], columns->back_columns), 1,
+                   columns->shares * gl_divide_up(size[columns->axis], voxels)},
         .divided = 1,
         .first = 1,
         .count = which == LR_COLUMNS_BACK_HALF_TURN ? (size[columns->across[1]] + 1) / 2
@@ -396,7 +391,7 @@ static lr_status pack_image(const struct lr_window *window)
 {
     const struct lr_columns *columns = window->columns;
     const int64_t voxels = lr_grid_num_voxels(columns->params.grid);
-    const struct step step = {.groups = {divide_up(voxels, GROUP), 1, 1}};
+    const struct step step = {.groups = {gl_divide_up(voxels, GROUP), 1, 1}};
     return columns->packed != NULL ? run_pass(window, LR_COLUMNS_PACK, &step) : LR_OK;
 }
 
@@ -450,7 +445,7 @@ static lr_status sum_shares(const struct lr_window *window)
 {
     struct lr_columns *columns = window->columns;
     const int64_t voxels = lr_grid_num_voxels(columns->params.grid);
-    const struct step step = {.groups = {divide_up(voxels, GROUP), 1, 1}};
+    const struct step step = {.groups = {gl_divide_up(voxels, GROUP), 1, 1}};
     return columns->shares > 1 ? run_pass(window, LR_COLUMNS_SUM, &step) : LR_OK;
 }
 

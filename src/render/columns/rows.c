@@ -43,11 +43,6 @@ static void place_point(void *user, const double point_mm[3], void *point)
     memcpy(point, parts, sizeof(parts));
 }
 
-static int divide_up(int64_t count, int64_t size)
-{
-    return (int)((count + size - 1) / size);
-}
-
 /* Turns of a thread at a pair of columns/rows.comp, at most. */
 static int64_t turns_of_rows(const struct lr_columns *columns, int pair)
 {
@@ -56,9 +51,9 @@ static int64_t turns_of_rows(const struct lr_columns *columns, int pair)
     lr_columns_count_crystals(columns, modules[0], i);
     lr_columns_count_crystals(columns, modules[1], j);
     const int strips = i[0] + j[0];
-    return 4 + divide_up(strips, columns->strips) + divide_up(strips, LR_GROUP_SIZE) +
-           divide_up(i[0], LR_GROUP_SIZE) * (int64_t)(1 + j[0]) +
-           divide_up((int64_t)strips * i[1], LR_GROUP_SIZE) * (int64_t)(1 + j[1]);
+    return 4 + gl_divide_up(strips, columns->strips) + gl_divide_up(strips, LR_GROUP_SIZE) +
+           gl_divide_up(i[0], LR_GROUP_SIZE) * (int64_t)(1 + j[0]) +
+           gl_divide_up((int64_t)strips * i[1], LR_GROUP_SIZE) * (int64_t)(1 + j[1]);
 }
 
 /* End of the module pairs from `begin` on that one pass may visit. */

@@ -215,7 +215,7 @@ static lr_status run_slab(const struct compute_deposit *deposit, int slab)
         .program = deposit->program,
         .uniforms = &uniforms,
         .uniform_bytes = sizeof(uniforms),
-        .groups = {(int)((deposit->filled + LR_DIRECT_GROUP - 1) / LR_DIRECT_GROUP), 1, 1},
+        .groups = {gl_divide_up(deposit->filled, LR_DIRECT_GROUP), 1, 1},
         .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT,
     };
     pass.buffers[LR_BIND_DEPOSIT_EVENTS].buffer = deposit->events;

@@ -83,7 +83,7 @@ static lr_status build_map(struct lr_direct_view_tables *tables,
         .program = builder->map,
         .uniforms = &uniforms,
         .uniform_bytes = sizeof(uniforms),
-        .groups = {(int)((slice + LR_DIRECT_GROUP - 1) / LR_DIRECT_GROUP), 1, 1},
+        .groups = {gl_divide_up(slice, LR_DIRECT_GROUP), 1, 1},
         .barriers = GL_TEXTURE_FETCH_BARRIER_BIT,
     };
     pass.images[LR_IMAGE_DIRECT_TARGET] =

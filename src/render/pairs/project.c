@@ -68,11 +68,6 @@ struct step {
     int point;
 };
 
-static int divide_up(int64_t count, int64_t size)
-{
-    return (int)((count + size - 1) / size);
-}
-
 static lr_status run_step(const struct window *window, enum lr_pairs_program which,
                           const struct step *step)
 {
@@ -94,8 +89,8 @@ static lr_status run_step(const struct window *window, enum lr_pairs_program whi
         .program = program,
         .uniforms = &uniforms,
         .uniform_bytes = sizeof(uniforms),
-        .groups = {divide_up(uniforms.num_voxels[0], BLOCK),
-                   divide_up(uniforms.num_voxels[1], BLOCK), step->slabs[1] - step->slabs[0]},
+        .groups = {gl_divide_up(uniforms.num_voxels[0], BLOCK),
+                   gl_divide_up(uniforms.num_voxels[1], BLOCK), step->slabs[1] - step->slabs[0]},
         .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     lr_pairs_bind_scene(pairs, &pass);
     pass.buffers[LR_BIND_PAIR_LIST].buffer = window->modules;
@@ -183,7 +178,7 @@ static int slabs_of_step(const struct window *window, const int range[2])
         elements += (double)BLOCK * size[0] * size[1] * ELEMENTS_PER_CRYSTAL *
                     (double)crystals_of(pairs, pairs->params.lors->pairs[pair][0]);
     }
-    return (int)fmin(fmax(most_elements / elements, 1.0), divide_up(size[2], BLOCK));
+    return (int)fmin(fmax(most_elements / elements, 1.0), gl_divide_up(size[2], BLOCK));
 }
 
 static lr_status report(const struct window *window, const char *what, double share)
@@ -199,7 +194,7 @@ static lr_status run_pairs(const struct window *window, enum lr_pairs_program wh
                            struct step *step)
 {
     const struct lr_pairs *pairs = window->pairs;
-    const int slabs = divide_up(pairs->params.grid->size[2], BLOCK);
+    const int slabs = gl_divide_up(pairs->params.grid->size[2], BLOCK);
     const int per_step = slabs_of_step(window, step->pairs);
     int rows = 1, height = 1; /* a step of several pairs has all rows of each */
     for (int k = step->pairs[0]; k < step->pairs[1]; k++) {

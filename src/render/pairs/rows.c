@@ -45,13 +45,13 @@ static lr_status run_range(const struct listing *listing, const struct lr_point_
     uniforms.list[1] = list->end_point;
     uniforms.list[2] = (int32_t)list->capacity;
     const int points = list->end_point - list->first_point;
-    struct gl_pass pass = {
-        .label = gl_program_label(program),
-        .program = program,
-        .uniforms = &uniforms,
-        .uniform_bytes = sizeof(uniforms),
-        .groups = {(points + LR_GROUP_SIZE - 1) / LR_GROUP_SIZE, range[1] - range[0], 1},
-        .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    struct gl_pass pass = {.label = gl_program_label(program),
+                           .program = program,
+                           .uniforms = &uniforms,
+                           .uniform_bytes = sizeof(uniforms),
+                           .groups = {gl_divide_up(points, LR_GROUP_SIZE), range[1] - range[0], 1},
+                           .barriers =
+                               GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     lr_pairs_bind_scene(pairs, &pass);
     pass.buffers[LR_BIND_PAIR_LIST].buffer = listing->modules;
     pass.buffers[LR_BIND_PAIR_POINTS].buffer = list->points;

@@ -241,7 +241,7 @@ lr_status lr_points_collect(struct lr_points *points, const struct lr_batch *bat
         .program = points->collect,
         .uniforms = &num_rows,
         .uniform_bytes = sizeof(num_rows),
-        .groups = {(batch->num_rows + LR_GROUP_SIZE - 1) / LR_GROUP_SIZE, 1, 1},
+        .groups = {gl_divide_up(batch->num_rows, LR_GROUP_SIZE), 1, 1},
         .barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT,
     };
     pass.buffers[LR_BIND_ROWS].buffer = points->rows;
