@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -87,7 +88,7 @@ bool common_grow(void *array, int64_t *room, int64_t needed, size_t size)
 bool common_ends_with(const char *text, const char *ending)
 {
     const size_t length = strlen(text), tail = strlen(ending);
-    return length > tail && strcmp(text + length - tail, ending) == 0;
+    return length > tail && strcasecmp(text + length - tail, ending) == 0;
 }
 
 static lr_status check_ending(struct report *report, const char *path, const char *const *endings)

@@ -200,7 +200,15 @@ lr_status forecast_rows(struct setup *setup, const struct forecast_rows *rows, d
     *elements = 0;
     *goes_on = !setup->dry_run;
     if (are_few(setup, rows)) {
-        if (setup->dry_run) {
+        if (setup->dry_run && setup->report->json) {
+            print_json(setup, setup->verb, rows->file.path,
+                       &(struct total){.rows = rows->file.num_points,
+                                       .elements = NAN,
+                                       .disk_bytes = NAN,
+                                       .free_bytes = total.free_bytes,
+                                       .memory_bytes = NAN,
+                                       .seconds = NAN});
+        } else if (setup->dry_run) {
             report_info(setup->report, "rows of points take no time worth telling");
         }
         return LR_OK;

@@ -126,12 +126,19 @@ static char *read_text(struct report *report, const char *path, const char *exam
     }
     int64_t room = 0;
     size_t used = 0, got = 1;
-    while (got > 0 && used < MOST_BYTES && common_grow(&text, &room, (int64_t)used + 4096, 1)) {
-        got = fread(text + used, 1, (size_t)room - used - 1, file);
+    bool has_room = true;
+    while (got > 0 && used < MOST_BYTES && has_room) {
+        has_room = common_grow(&text, &room, (int64_t)used + 4096, 1);
+        got = has_room ? fread(text + used, 1, (size_t)room - used - 1, file) : 0;
         used += got;
     }
-    const bool failed = text == NULL || got > 0 || ferror(file);
+    const bool failed = got > 0 || ferror(file);
     fclose(file);
+    if (!has_room) {
+        report_error(report, LR_FAILED, "no memory for the text of %s", path);
+        free(text);
+        return NULL;
+    }
     if (failed || strlen(strcpy(text + used, "")) != 0 || memchr(text, '\0', used) != NULL) {
         report_error(report, LR_BAD_INPUT, "%s is no text of at most 64 MiB", path);
         free(text);

@@ -4,6 +4,7 @@
 
 #include "report.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdint.h>
@@ -62,6 +63,7 @@ static void on_tick(int number)
     static const char words[] =
         "\r\033[Kloraster: stopped\n"; /* on terminals a line is drawn there */
     const int skipped = is_terminal ? 0 : 4;
+    const int interrupted = errno; /* of what the signal came amid */
     (void)number;
     const double passed = clock_s() - asked_s, waited = waited_s() - waited_before_s;
     if (passed - (waited < most_waited_s ? waited : most_waited_s) >= patience_s) {
@@ -70,10 +72,12 @@ static void on_tick(int number)
         (void)written;
         _exit(CLI_FAILED);
     }
+    errno = interrupted;
 }
 
 static void on_signal(int number)
 {
+    const int interrupted = errno;
     (void)number;
     if (!is_asked) {
         asked_s = clock_s();
@@ -81,6 +85,7 @@ static void on_signal(int number)
         is_asked = 1;
         set_timer(TICK_NS);
     }
+    errno = interrupted;
 }
 
 /* --- elsewhere --- */

@@ -70,7 +70,8 @@ static void tell_ending(struct cli_args *args, const struct request *request)
     const char *slash = strrchr(request->output, '/');
     const char *dot = strrchr(slash != NULL ? slash : request->output, '.');
     if (request->format == LR_MATRIX_TSV && request->tube == NULL && dot != NULL &&
-        !args_has(args, "--format") && strcmp(dot, ".tsv") != 0 && strcmp(dot, ".txt") != 0) {
+        !args_has(args, "--format") && !common_ends_with(request->output, ".tsv") &&
+        !common_ends_with(request->output, ".txt")) {
         report_warn(args->report,
                     "%s: %s is no ending of a matrix file (.h5, .npz, .mtx, .hpm, .tsv): "
                     "tab-separated text is written; give --format tsv if that is meant",

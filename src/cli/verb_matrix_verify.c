@@ -292,14 +292,10 @@ static lr_status complain_row(const struct verify *verify, const struct sample *
                         (unsigned long long)verify->seed);
 }
 
-static lr_status compare_row(void *user, const lr_row *row)
+static lr_status compare_with(struct verify *verify, const struct sample *sample,
+                              const struct held_row *reference)
 {
-    struct oracle *oracle = user;
-    struct verify *verify = oracle->verify;
-    const struct sample *sample = &verify->samples[oracle->next++];
-    struct held_row reference = {0};
-    CLI_TRY(thin_out(verify, &sample->row, row, &reference));
-    const lr_row found = held_row_view(&sample->row), expected = held_row_view(&reference);
+    const lr_row found = held_row_view(&sample->row), expected = held_row_view(reference);
     const lr_row_error error = lr_row_compare(&found, &expected);
     const bool exact = verify->given.mode == LR_MODE_EXACT;
     const double limit = exact ? EXACT_LIMIT : SAMPLED_LIMIT;
@@ -309,6 +305,18 @@ static lr_status compare_row(void *user, const lr_row *row)
         status = complain_row(verify, sample, &error, limit);
     } else if (!both_empty) {
         verify->worst_row = fmax(verify->worst_row, error.relative_l2);
+    }
+    return status;
+}
+
+static lr_status compare_row(void *user, const lr_row *row)
+{
+    struct oracle *oracle = user;
+    const struct sample *sample = &oracle->verify->samples[oracle->next++];
+    struct held_row reference = {0};
+    lr_status status = thin_out(oracle->verify, &sample->row, row, &reference);
+    if (status == LR_OK) {
+        status = compare_with(oracle->verify, sample, &reference);
     }
     held_row_finish(&reference);
     return status;

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "model/lors/pair_window.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +40,7 @@ static int choose_columns(const struct forward *forward, int64_t pair)
 {
     const struct lr_native_scene *scene = &forward->native->scene;
     const int columns = scene->modules[scene->pairs[pair].i].num_columns;
-    const int64_t values = lr_native_pair_values(forward->native, pair) / columns;
+    const int64_t values = lr_pair_size(forward->native->scene.params.lors, pair) / columns;
     const int64_t wanted = (int64_t)JOBS_PER_THREAD * forward->native->num_views;
     const int64_t parts = (wanted + forward->list->num - 1) / forward->list->num;
     const int64_t by_jobs = columns / parts, by_values = JOB_VALUES / values;
@@ -62,7 +63,7 @@ static int64_t list_jobs(const struct forward *forward, struct job *jobs)
                 jobs[num] = (struct job){k, begin, end, first_value};
             }
         }
-        first_value += lr_native_pair_values(forward->native, pair);
+        first_value += lr_pair_size(forward->native->scene.params.lors, pair);
     }
     return num;
 }

@@ -25,12 +25,6 @@ static inline int64_t lr_native_pair_at(const struct lr_native_pairs *list, int6
     return list->pairs != NULL ? list->pairs[k] : k;
 }
 
-static inline int64_t lr_native_pair_values(const struct lr_native *native, int64_t pair)
-{
-    const int64_t *offsets = native->scene.params.lors->offsets;
-    return offsets[pair + 1] - offsets[pair];
-}
-
 /* errors of all: LR_FAILED, out of memory, logged; LR_CANCELLED. */
 lr_status lr_native_forward(struct lr_native *native, const struct lr_native_pairs *list,
                             const float *image, float *values);

@@ -173,6 +173,15 @@ class Convert(Castor):
         self.assertEqual(Path(self.path("c.petsird")).read_bytes(),
                          Path(self.path("a.petsird")).read_bytes())
 
+    def test_endings_in_any_case(self):
+        """What is written under a name is what that name is read as."""
+        source = self.make_castor()
+        for name, format in (("a.PETSIRD", "PETSIRD"), ("b.CDH", "CASToR")):
+            self.good("events", "convert", source, name, "--scanner", self.scanner)
+            self.assertEqual(self.show(name)["format"], format)
+        self.refuse(2, [".NII", "is the name of an image"], "simulate", *self.on_ring, "--grid",
+                    "4,4,2", "--voxel-mm", "4", "--phantom", "spheres", "--counts", "9", "-o", "x.NII")
+
     def test_histogram(self):
         self.make_castor()
         self.good("events", "convert", "in.Cdh", "h.Cdh", "--scanner", self.scanner, "--histogram")

@@ -192,6 +192,13 @@ class Forecast(ProgramTest):
             self.assertGreater(found["seconds"], 0)
             self.assertGreater(found["free_bytes"], 1e6)
 
+    def test_rows_of_points_are_not_estimated(self):
+        found = self.json("matrix", *self.ROWS, "--at", "1,0,0", "--at", "2,0,0", "--dry-run", "-o",
+                          "m.h5")["forecast"]
+        self.assertEqual(found["rows"], 2)
+        self.assertIsNone(found["elements"])
+        self.assertFalse(os.path.exists(self.path("m.h5")))
+
     def test_rows_of_lors(self):
         grid = ["--grid", "12,12,8", "--voxel-mm", "2", "--by", "lor", "--pairs", "0-8"]
         found = self.json("matrix", *self.ROWS, *grid, "--dry-run", "-o", "m.h5")["forecast"]

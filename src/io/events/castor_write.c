@@ -151,8 +151,7 @@ static void destroy(struct lr_castor_writer *writer)
 static lr_status name_data(struct lr_castor_writer *writer)
 {
     const size_t length = strlen(writer->path);
-    if (length < 5 || (strcmp(writer->path + length - 4, ".Cdh") != 0 &&
-                       strcmp(writer->path + length - 4, ".cdh") != 0)) {
+    if (!lr_path_ends(writer->path, ".Cdh")) {
         return lr_error(writer->log, LR_USAGE, "%s: the name of a CASToR header ends in .Cdh",
                         writer->path);
     }

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/events/events_writers.h"
 
 #include <math.h>
@@ -14,22 +15,15 @@ struct lr_events_writer {
     struct lr_events_tsv *tsv;
 };
 
-static bool ends_with(const char *text, const char *ending)
-{
-    const size_t length = strlen(text), tail = strlen(ending);
-    return length > tail && strcmp(text + length - tail, ending) == 0;
-}
-
 static lr_events_format format_of(const char *path)
 {
-    if (ends_with(path, ".petsird")) {
+    if (lr_path_ends(path, ".petsird")) {
         return LR_EVENTS_PETSIRD;
     }
-    if (ends_with(path, ".tsv")) {
+    if (lr_path_ends(path, ".tsv")) {
         return LR_EVENTS_TSV;
     }
-    return ends_with(path, ".Cdh") || ends_with(path, ".cdh") ? LR_EVENTS_CASTOR
-                                                              : LR_EVENTS_UNKNOWN;
+    return lr_path_ends(path, ".Cdh") ? LR_EVENTS_CASTOR : LR_EVENTS_UNKNOWN;
 }
 
 lr_status lr_event_repeats(const lr_event *event, const char *path, int64_t *repeats,

@@ -57,11 +57,6 @@ lr_status lr_hdf5_output_fail(struct lr_hdf5_output *out, const char *what)
     return LR_FAILED;
 }
 
-lr_status lr_hdf5_output_check(const struct lr_hdf5_output *out)
-{
-    return out->output.error == 0 && !out->broken ? LR_OK : LR_FAILED;
-}
-
 static bool put_root(hid_t file, const char *content)
 {
     return lr_hdf5_put_string(file, "program", "LORaster") &&

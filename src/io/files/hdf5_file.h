@@ -39,9 +39,6 @@ lr_status lr_hdf5_output_begin(struct lr_hdf5_output *out, const char *content,
 /* Logs, once per file, that HDF5 refused a step; always LR_FAILED. */
 lr_status lr_hdf5_output_fail(struct lr_hdf5_output *out, const char *what);
 
-/* LR_FAILED as soon as a byte could not be written. */
-lr_status lr_hdf5_output_check(const struct lr_hdf5_output *out);
-
 /* From here on nothing reaches the disk any more. For closing datasets before giving up. */
 void lr_hdf5_output_cancel(struct lr_hdf5_output *out);
 

@@ -58,12 +58,6 @@ int lr_interfile_line(const struct lr_interfile *file, const char *key, int inde
     return entry != NULL ? entry->number : 0;
 }
 
-bool lr_interfile_says(const struct lr_interfile *file, const char *key, const char *word)
-{
-    const char *value = lr_interfile_text(file, key, 0);
-    return value != NULL && strcasecmp(value, word) == 0;
-}
-
 static lr_status not_a_number(const struct lr_interfile *file, const struct lr_keyed_line *entry,
                               const char *what)
 {

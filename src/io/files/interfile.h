@@ -34,9 +34,6 @@ const char *lr_interfile_text(const struct lr_interfile *file, const char *key, 
 /* Line of a key; 0 without it. */
 int lr_interfile_line(const struct lr_interfile *file, const char *key, int index);
 
-/* Whether a key is there with that word, whatever its case. */
-bool lr_interfile_says(const struct lr_interfile *file, const char *key, const char *word);
-
 /* Numbers; *number stays where the key is missing or has no value.
  * errors: LR_BAD_INPUT for a value that is none, with the line. */
 lr_status lr_interfile_integer(const struct lr_interfile *file, const char *key, int index,

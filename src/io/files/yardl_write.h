@@ -10,11 +10,6 @@
 
 #include <string.h>
 
-static inline void lr_yardl_put_byte(struct lr_output *output, unsigned char byte)
-{
-    (void)lr_output_write(output, &byte, 1);
-}
-
 static inline void lr_yardl_put_unsigned(struct lr_output *output, uint64_t value)
 {
     unsigned char bytes[10];

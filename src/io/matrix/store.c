@@ -367,8 +367,6 @@ lr_status lr_matrix_counts_read(struct lr_matrix_counts *counts, int64_t room, i
     return LR_OK;
 }
 
-/* --- opening --- */
-
 /* --- heads and keys --- */
 
 /* Length of the part of a key that begins here, and of what stands before its digest. */

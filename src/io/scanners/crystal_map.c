@@ -40,9 +40,11 @@ struct draft {
 
 /* --- lines --- */
 
+/* Between columns: STIR has tabs or commas. */
+static const char blanks[] = " \t,";
+
 int lr_crystal_map_numbers(const char *text, double numbers[6])
 {
-    static const char blanks[] = " \t,"; /* STIR has tabs or commas */
     int count = 0;
     for (;;) {
         text += strspn(text, blanks);
@@ -79,7 +81,7 @@ lr_status lr_crystal_map_lines(const char *path, int64_t most,
                                const struct lr_crystal_map_sink *sink, const lr_log *log)
 {
     char text[MAX_LINE];
-    struct lr_crystal_map_line line = {.path = path};
+    struct lr_crystal_map_line line = {0};
     lr_status status = LR_OK;
     FILE *file = lr_file_open_text(path, "the crystal map ", most, log);
     if (file == NULL) {
@@ -105,12 +107,28 @@ static bool is_count(double number, int largest)
     return number >= 0 && number <= largest && number == floor(number);
 }
 
+/* Whether the first columns are written in decimal digits alone, as no 1.0 and no 0x5 is. */
+static bool are_digits(const char *text, int columns)
+{
+    for (int k = 0; k < columns; k++) {
+        text += strspn(text, blanks);
+        text += *text == '+';
+        const size_t digits = strspn(text, "0123456789");
+        if (digits == 0 || (text[digits] != '\0' && strchr(blanks, text[digits]) == NULL)) {
+            return false;
+        }
+        text += digits;
+    }
+    return true;
+}
+
 static lr_status find_key(struct draft *draft, const struct lr_crystal_map_line *line,
                           uint32_t *key)
 {
     const double *numbers = line->numbers, layer = line->columns == 6 ? numbers[2] : 0;
-    if (line->columns < 0 || !is_count(numbers[0], MAX_RING) ||
-        !is_count(numbers[1], MAX_DETECTOR) || !is_count(layer, MAX_LAYER)) {
+    if (line->columns < 0 || !are_digits(line->text, line->columns - 3) ||
+        !is_count(numbers[0], MAX_RING) || !is_count(numbers[1], MAX_DETECTOR) ||
+        !is_count(layer, MAX_LAYER)) {
         return lr_error(draft->log, LR_BAD_INPUT,
                         "%s:%d: a crystal is 'ring det [layer] x y z' with ring <= %d, det <= %d, "
                         "layer <= %d and millimetres, found '%.80s'",

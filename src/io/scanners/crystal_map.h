@@ -32,7 +32,6 @@ int lr_crystal_map_find(const struct lr_crystal_map *map, uint32_t key);
 
 /* A crystal of STIR's map: a line "ring det [layer] x y z" in mm. */
 struct lr_crystal_map_line {
-    const char *path;
     int line;
     const char *text, *comment; /* before and behind '#'; comment NULL: none */
     int columns;                /* 5 or 6; 0: blank; -1: anything else */

@@ -14,6 +14,7 @@
 
 /* The reconstruction. Belongs to the job's thread from its start to its end. */
 struct live_work {
+    const lr_log *log;       /* the job's, while it runs */
     struct study_view study; /* held */
     struct live_request request;
     lr_image *reference;    /* owned, or NULL */
@@ -210,6 +211,7 @@ static lr_status reconstruct(struct live_work *work, lr_recon_params params)
 static lr_status run_work(struct live_work *work, const lr_log *log, const lr_progress *progress)
 {
     const lr_operator_params params = {.log = log, .progress = progress};
+    work->log = log;
     work->image =
         lr_alloc(lr_grid_num_voxels(&work->study.grid), sizeof(*work->image), "an image", log);
     if (work->image == NULL) {
@@ -241,7 +243,8 @@ static lr_status bring_reference(struct live_work *work, const lr_vector *image)
     if (work->there.storage == NULL) {
         LR_TRY(lr_vector_create(&(lr_vector_params){.place = image->place,
                                                     .count = reference.count,
-                                                    .name = "the image to compare with"},
+                                                    .name = "the image to compare with",
+                                                    .log = work->log},
                                 &work->there));
         LR_TRY(lr_vector_copy(&reference, &work->there));
     }
@@ -350,7 +353,7 @@ static lr_status note_iteration(struct live *live, const struct live_iteration *
                                 const float *image)
 {
     LR_TRY(lr_grow(&live->history, &live->capacity, live->num_iterations + 1,
-                   &(struct lr_items){sizeof(*live->history), "iterations", NULL}));
+                   &(struct lr_items){sizeof(*live->history), "iterations", live->work.log}));
     live->history[live->num_iterations++] = *iteration;
     live->is_iterating = true;
     put_image(live, image);

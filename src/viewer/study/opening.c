@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "io/files/file_kind.h"
 #include "viewer/study/study.h"
 
@@ -288,8 +289,7 @@ static const char *scanner_path(const struct opening *opening)
         opening->content.parts[PART_SCANNER] != NULL) {
         return opening->paths[PATH_SCANNER];
     }
-    const size_t length = strlen(data);
-    const bool is_header = length > 3 && strcmp(data + length - 3, ".hs") == 0;
+    const bool is_header = lr_path_ends(data, ".hs");
     const enum lr_file_kind kind = lr_file_kind_of(data);
     return kind == LR_FILE_PETSIRD || (kind == LR_FILE_DATA && !is_header) ? data : NULL;
 }
