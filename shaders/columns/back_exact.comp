@@ -247,13 +247,22 @@ void add(inout PointSums to, PointSums more)
 #endif
 }
 
-void add_strip(inout PointSums result, int n, StackPair pair, Task task)
+// Strips that the group holds, piece by piece. One loop goes over both: NVIDIA's compiler takes about
+// twice as long for each loop around the walks (docs/notes/first-runs.md).
+void add_strips(inout PointSums result, ivec2 range, StackPair pair, Task task)
 {
-    int pieces = strip_pieces(n), k = 0;
-    do {
-        Strip strip = STRIP_GET(n);
-        add(result, piece_sums(n, strip_piece(strip, k), pair, task));
-    } while (++k < pieces);
+    for (int n = range.x, piece = 0; n < range.y;) {
+        bool is_there = strip_shapes[n].x > 0.0;
+        if (is_there) {
+            Strip strip = STRIP_GET(n);
+            add(result, piece_sums(n, strip_piece(strip, piece), pair, task));
+        }
+        piece++;
+        if (!is_there || piece >= strip_pieces(n)) {
+            n++;
+            piece = 0;
+        }
+    }
 }
 
 // Every strip has its place, whatever thread finds it: strips are met in order, one after the other
@@ -287,59 +296,64 @@ Crossing see_stacks(StackPair pair, vec4 across)
                          make_side(column_modules[pair.b], across.xy, across.zw), true);
 }
 
-void add_stacks(inout PointSums result, StackPair pair, vec4 across, Task task)
+// The strips of two stacks from `begin` on, as many as the group can hold. Returns how many are left
+// after these.
+int add_stacks(inout PointSums result, StackPair pair, vec4 across, Task task, int begin)
 {
     Crossing crossing = see_stacks(pair, across);
+    int left = crossing.primary.count + crossing.secondary.count - 1 - begin;
     barrier();
     fill_middles(0, pair.first_a, pair.count_a);
     fill_middles(COLUMN_CELLS, pair.first_b, pair.count_b);
+    for (int n = thread; n < COLUMN_COLUMNS * COLUMN_STRIPS; n += COLUMN_GROUP) {
+        strip_shapes[n].x = 0.0;
+    }
     barrier();
-    int total = crossing.primary.count + crossing.secondary.count - 1;
-    for (int begin = 0; begin < total; begin += COLUMN_STRIPS) {
-        int here = min(total - begin, COLUMN_STRIPS);
-        barrier();
-        for (int n = thread; n < COLUMN_COLUMNS * COLUMN_STRIPS; n += COLUMN_GROUP) {
-            strip_shapes[n].x = 0.0;
-        }
-        barrier();
-        if (task.mine.x >= 0) {
-            fill_strips(pair, crossing, task, begin);
-        }
-        barrier();
-        int store = task.column * COLUMN_STRIPS;
-        for (int n = store; n < store + here; n++) {
-            if (strip_shapes[n].x > 0.0) {
-                add_strip(result, n, pair, task);
-            }
+    if (task.mine.x >= 0) {
+        fill_strips(pair, crossing, task, begin);
+    }
+    barrier();
+    int store = task.column * COLUMN_STRIPS;
+    add_strips(result, store + ivec2(0, min(left, COLUMN_STRIPS)), pair, task);
+    return left - COLUMN_STRIPS;
+}
+
+// Which of `most` stacks from `begin` on are seen from any column of the group: a bit each.
+void find_seen(vec4 across, Task task, int begin, int most, int share)
+{
+    barrier();
+    if (thread < COLUMN_GROUP / 32) {
+        seen[thread] = 0u;
+    }
+    barrier();
+    for (int k = task.slot; k < most; k += task.slots) {
+        int candidate = (begin + k) * count.z + share;
+        if (overlaps(see_stacks(stack_pairs[candidate], across))) {
+            atomicOr(seen[k >> 5], 1u << (k & 31));
         }
     }
+    barrier();
 }
 
 // A column of the thread's: stacks are looked at COLUMN_GROUP at a time, and those seen from any
-// column of the group are visited in order. How many words of bits that are is nothing that compilers
-// know: what is done for each, which is most of this shader, written out as often takes them seconds.
+// column of the group are visited in order. One loop goes over words, bits and the strips of a stack,
+// for the reason given at add_strips.
 void add_column(inout PointSums result, vec4 across, Task task, int share)
 {
-    int shares = count.z;
-    int mine = (count.x - share + shares - 1) / shares;
+    int mine = (count.x - share + count.z - 1) / count.z;
     for (int begin = 0; begin < mine; begin += COLUMN_GROUP) {
-        barrier();
-        if (thread < COLUMN_GROUP / 32) {
-            seen[thread] = 0u;
-        }
-        barrier();
-        for (int k = task.slot; k < min(COLUMN_GROUP, mine - begin); k += task.slots) {
-            int candidate = (begin + k) * shares + share;
-            if (overlaps(see_stacks(stack_pairs[candidate], across))) {
-                atomicOr(seen[k >> 5], 1u << (k & 31));
-            }
-        }
-        barrier();
-        int words = (min(COLUMN_GROUP, mine - begin) + 31) >> 5;
-        for (int word = 0; word < words; word++) {
-            for (uint bits = seen[word]; bits != 0u; bits &= bits - 1u) {
-                int next = (begin + 32 * word + findLSB(bits)) * shares + share;
-                add_stacks(result, stack_pairs[next], across, task);
+        int here = min(COLUMN_GROUP, mine - begin);
+        find_seen(across, task, begin, here, share);
+        uint bits = seen[0];
+        for (int word = 0, strip = 0; 32 * word < here;) {
+            if (bits != 0u) {
+                int next = (begin + 32 * word + findLSB(bits)) * count.z + share;
+                int left = add_stacks(result, stack_pairs[next], across, task, strip);
+                strip = left > 0 ? strip + COLUMN_STRIPS : 0;
+                bits = left > 0 ? bits : bits & (bits - 1u);
+            } else {
+                word++;
+                bits = 32 * word < here ? seen[word] : 0u;
             }
         }
     }

@@ -110,6 +110,16 @@ static lr_status check_output_room(const struct setup *setup,
                         size_in_words(there, total->free_bytes));
 }
 
+/* A graphics processor does it before a trial has told how long it takes: an H200 needs 1e-14 to 4e-14
+ * seconds for an LOR of a voxel (docs/performance.md). */
+static bool is_soon_done(const struct setup *setup, const struct forecast_projections *work)
+{
+    static const double soon = 1e14;
+    const lr_operator_info *info = lr_operator_get_info(setup->op);
+    return info->is_gpu &&
+           (double)info->num_voxels * (double)info->num_lors * work->projections < soon;
+}
+
 lr_status forecast_projections(struct setup *setup, const struct forecast_projections *work,
                                bool *goes_on)
 {
@@ -118,7 +128,8 @@ lr_status forecast_projections(struct setup *setup, const struct forecast_projec
     lr_forecast forecast;
     *goes_on = !setup->dry_run;
     CLI_TRY(check_output_room(setup, work, &total));
-    if (!setup->dry_run && (report->quiet || !(report->terminal || report->verbose))) {
+    if (!setup->dry_run &&
+        (is_soon_done(setup, work) || report->quiet || !(report->terminal || report->verbose))) {
         return LR_OK; /* nobody reads what a trial of a second would tell */
     }
     CLI_TRY(lr_operator_forecast_projections(setup->op, work->projections, &forecast));

@@ -23,7 +23,6 @@ struct findings {
     struct trial automatic;
     struct trial backends[NUM_BACKENDS];
     struct trial direct_cuda, direct_automatic; /* of the family direct */
-    bool has_hardware;                          /* the device asked for is a graphics processor */
 };
 
 static void keep_reason(void *user, lr_log_level level, lr_status status, const char *sentence)
@@ -117,17 +116,6 @@ static struct trial try_direct(const char *name, int device)
     return trial;
 }
 
-static bool is_hardware(const struct findings *found, int device)
-{
-    int usable = 0;
-    for (int k = 0; k < found->num_devices; k++) {
-        if (found->devices[k].usable && usable++ == device) {
-            return !found->devices[k].software;
-        }
-    }
-    return false;
-}
-
 static void investigate(struct findings *found, int device, const lr_log *log)
 {
     found->num_devices = lr_device_list(found->devices, MAX_DEVICES, log);
@@ -135,7 +123,6 @@ static void investigate(struct findings *found, int device, const lr_log *log)
         found->num_devices = MAX_DEVICES;
     }
     static const char *const names[NUM_BACKENDS] = {"raster", "cpu", "compute", "native"};
-    found->has_hardware = is_hardware(found, device);
     found->automatic = try_backend("auto", device);
     for (int k = 0; k < NUM_BACKENDS; k++) {
         found->backends[k] = try_backend(names[k], device);
@@ -175,11 +162,6 @@ static void print_automatic(const struct findings *found)
     const struct trial *automatic = &found->automatic;
     if (!automatic->works) {
         printf("\nauto finds nothing: %s\n", automatic->reason);
-    } else if (found->has_hardware) {
-        printf(
-            "\nauto takes %s on %s with --deterministic, else the fastest, which it measures once "
-            "for each scanner\n",
-            automatic->backend, automatic->device);
     } else {
         printf("\nauto takes %s on %s, and what else serves where that does not\n",
                automatic->backend, automatic->device);

@@ -40,12 +40,11 @@ typedef enum lr_store {
 typedef struct lr_operator_params {
     const lr_lors *lors; /* required; names the scanner */
     const lr_grid *grid; /* required; copied */
-    const char *
-        backend; /* "cpu", "raster", "compute", "native"; NULL or "auto": of those that have what is
-                            asked for here and find a device, the fastest by a trial of about a
-                            second, kept in a file (docs/formats/sessions.md, "Speeds kept
-                            between runs"); a list such as "raster,cpu": the first of it that can
-                            be created here, and
+    const char
+        *backend; /* "cpu", "raster", "compute", "native"; NULL or "auto": compute on a graphics
+                            processor, else native, else compute on a renderer in software, else
+                            cpu: the first that has what is asked for here and finds a device; a
+                            list such as "raster,cpu": the first of it that can be created here, and
                             draw pictures if it draws any */
     lr_mode mode;
     int rays;                     /* R; 0 = 4. Unused by exact mode */
@@ -55,15 +54,16 @@ typedef struct lr_operator_params {
     int mu_steps;                 /* K samples along a line; 0 = steps of at most one mu voxel */
     const lr_lor_source *factors; /* multiplies the row of each LOR: efficiencies, attenuation
                                      factors; NULL = 1. Copied; its user outlives the operator */
-    bool deterministic; /* same bits in every run, also where a backend would add in any order;
-                           "auto" then goes by a fixed order, not by a trial */
+    bool deterministic; /* same bits in every run, also where a backend would add in any order */
     bool penetration;   /* crystals stop photons along their depth, not on the detection plane;
                            needs the scanner's crystal_mu_per_mm; sampled mode, cpu and compute */
     lr_store store;
     double projections; /* how often all LORs are going to be projected, forward or back, as far as
                            is known: LR_STORE_AUTO keeps the matrix where making it and projecting
-                           from it is quicker, by a trial, than projecting anew. 0 = not known: it
-                           is kept where it fits; so it is by `deterministic` */
+                           from it is quicker than projecting anew, by a trial of about a second
+                           whose result is kept (docs/formats/sessions.md, "Speeds kept between
+                           runs"). 0 = not known: it is kept where it fits; so it is by
+                           `deterministic`. On a graphics processor LR_STORE_AUTO never keeps it */
     int64_t max_memory_bytes; /* host memory for a stored matrix, that of buffers on the device,
                                   and of what a reconstruction keeps there (lr/recon.h); 0 = half of
                                   what the machine has, what the device reports, and half of that. What a call works with comes on top: images, the
@@ -81,6 +81,7 @@ typedef struct lr_operator_params {
 typedef struct lr_operator_info {
     const char *backend;     /* "cpu", "raster", "compute" or "native" */
     const char *device;      /* "CPU, 2 threads"; "llvmpipe (LLVM 15.0.6, 256 bits)" */
+    bool is_gpu;             /* the device is a graphics processor */
     const char *passed_over; /* of a list of backends: why those before `backend` could not be
                                 created, which nothing else tells, such as "raster cannot run here:
                                 no OpenGL 4.5 device can be used"; NULL = the first could */
@@ -107,6 +108,12 @@ LR_API void lr_operator_destroy(lr_operator *op);
 
 /* What it turned out to be; lives as long as the operator. */
 LR_API const lr_operator_info *lr_operator_get_info(const lr_operator *op);
+
+/* Starts building the programs of projections forward and back and of a sensitivity, side by side: the
+ * first time on a machine a graphics driver compiles each for up to some seconds. Without it each is
+ * built when it is first run. of_lists: projections are of single LORs (lr_selection.lors).
+ * errors: LR_FAILED for a program that the driver refuses as soon as it sees it. */
+LR_API lr_status lr_operator_prepare(lr_operator *op, bool of_lists);
 
 /* Points per axis that `samples` = 0 stands for, so that a voxel's sensitivity is that of its mean:
  * within 0.2 % rms over a grid, 2 % for any voxel (docs/method/correspondence.md, "Sample points").

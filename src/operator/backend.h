@@ -55,9 +55,9 @@ struct lr_backend_fns {
     double (*device_seconds)(void *self); /* of the last projection */
     /* lr_operator_device_passes; NULL = not told apart */
     int (*device_passes)(void *self, lr_device_pass *passes);
-    /* Starts building what `forward` and `back` run, both of which come next, so that it is built side by
-     * side, with other backends' too. */
-    lr_status (*prepare)(void *self);
+    /* Starts building what `forward` and `back` and a sensitivity run, which come next, so that it is
+     * built side by side. lists: parts are going to be single LORs, and sensitivities of all LORs. */
+    lr_status (*prepare)(void *self, bool lists);
     /* Builds what `picture` runs, so that a driver that cannot is found out before the first one. */
     lr_status (*prepare_picture)(void *self);
     void (*destroy)(void *self);
@@ -68,7 +68,8 @@ struct lr_backend {
     void *self;
     lr_place *place; /* where it takes vectors besides the host; the backend's own. NULL = none */
     char device[160];
-    bool is_emulated; /* the device is a renderer in software */
+    bool is_gpu;      /* the device is a graphics processor */
+    bool is_emulated; /* it is a renderer in software in place of one */
 };
 
 /* One constructor per backend. On failure the reason is logged and *backend untouched. */

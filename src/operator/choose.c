@@ -3,7 +3,6 @@
 #include "operator/choose.h"
 
 #include "base/log.h"
-#include "operator/measure.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -162,145 +161,124 @@ static lr_status create_first(struct lr_operator *op, const char *list,
 
 /* --- auto --- */
 
-struct contest {
-    struct lr_speed speeds[LR_MAX_CHOICES];
-    int count;
+/* Those that a person who names none may get, tried one after the other. */
+struct search {
+    const struct lr_choices *choices;
+    struct wish wish;
     bool is_refused; /* one of those that have what is asked for cannot run here */
     char why[1200];  /* why the last one that dropped out did */
+    /* What a processor does in place of a graphics processor, kept while others may serve. */
+    struct lr_backend emulated;
+    const struct lr_backend_choice *emulated_choice;
 };
-
-/* Where nothing is measured: which of two comes first whatever the day. The reference comes last,
- * and what a processor does in place of a graphics processor just before it. */
-static int place(const struct lr_speed *speed)
-{
-    return speed->choice->is_reference ? 2 : speed->is_emulated ? 1 : 0;
-}
-
-static bool is_before(const struct lr_speed *one, const struct lr_speed *other)
-{
-    const bool are_timed = one->voxel_us > 0.0 && other->voxel_us > 0.0;
-    return are_timed ? one->voxel_us < other->voxel_us : place(one) < place(other);
-}
-
-/* Equal ones keep their order. */
-static void sort_speeds(struct contest *contest)
-{
-    for (int k = 1; k < contest->count; k++) {
-        const struct lr_speed speed = contest->speeds[k];
-        int at = k;
-        for (; at > 0 && is_before(&speed, &contest->speeds[at - 1]); at--) {
-            contest->speeds[at] = contest->speeds[at - 1];
-        }
-        contest->speeds[at] = speed;
-    }
-}
-
-static void say_speeds(const struct contest *contest, bool is_deterministic, const lr_log *log)
-{
-    char text[256] = "";
-    if (contest->speeds[0].voxel_us == 0.0) {
-        lr_info(log, "taking backend %s without a trial: %s", contest->speeds[0].choice->name,
-                is_deterministic ? "deterministic asks for the same one in every run"
-                                 : "no other is made for speed here");
-        return;
-    }
-    for (int k = 0; k < contest->count && contest->speeds[k].voxel_us > 0.0; k++) {
-        const size_t used = strlen(text);
-        snprintf(text + used, sizeof(text) - used, "%s%s %.3g us", used > 0 ? ", " : "",
-                 contest->speeds[k].choice->name, contest->speeds[k].voxel_us);
-    }
-    lr_info(log, "taking backend %s; forward and back projection of a voxel, %s: %s",
-            contest->speeds[0].choice->name,
-            contest->speeds[0].is_remembered ? "as measured before" : "measured", text);
-}
-
-static void find_contestants(const struct lr_choices *choices, const struct wish *wish,
-                             struct contest *contest)
-{
-    *contest = (struct contest){0};
-    for (int k = 0; k < choices->count && contest->count < LR_MAX_CHOICES; k++) {
-        const struct lr_backend_choice *choice = &choices->list[k];
-        if (fits(choice, wish)) {
-            contest->speeds[contest->count++].choice = choice;
-        } else {
-            snprintf(contest->why, sizeof(contest->why), "%s has no %s", choice->name,
-                     wish->penetration && !choice->has_penetration ? "crystal penetration"
-                                                                   : "exact mode");
-        }
-    }
-}
-
-static void note_refusal(struct contest *contest, const char *name, const char *reason)
-{
-    contest->is_refused = true;
-    snprintf(contest->why, sizeof(contest->why), "%s cannot run here (%s)", name, reason);
-}
-
-/* Measures where there is a choice, or takes a fixed order, and drops those that cannot run. */
-static lr_status rank(struct lr_operator *op, struct contest *contest)
-{
-    if (contest->count < 2) {
-        return LR_OK;
-    }
-    LR_TRY(lr_measure_speeds(op, contest->speeds, contest->count));
-    int left = 0;
-    for (int k = 0; k < contest->count; k++) {
-        if (contest->speeds[k].is_out) {
-            note_refusal(contest, contest->speeds[k].choice->name, contest->speeds[k].reason);
-        } else {
-            contest->speeds[left++] = contest->speeds[k];
-        }
-    }
-    contest->count = left;
-    sort_speeds(contest);
-    if (left > 1) {
-        say_speeds(contest, op->params.deterministic, op->params.log);
-    }
-    return LR_OK;
-}
 
 static bool is_refusal(lr_status status)
 {
     return status == LR_NO_DEVICE || status == LR_USAGE;
 }
 
-/* In one mode. What the others lacked is told once it is known which one is taken instead. */
-static lr_status create_fastest(struct lr_operator *op, const struct lr_choices *choices,
-                                struct contest *contest)
+static void note_lack(struct search *search, const struct lr_backend_choice *choice)
 {
-    const struct wish wish = {op->params.mode, op->params.penetration};
-    find_contestants(choices, &wish, contest);
-    LR_TRY(rank(op, contest));
-    for (int k = 0; k < contest->count; k++) {
-        const struct lr_backend_choice *choice = contest->speeds[k].choice;
-        op->log_filter.holds_refusals = true;
-        const lr_status status = choice->create(&op->params, &op->backend);
-        op->log_filter.holds_refusals = false;
-        if (status == LR_OK && contest->is_refused) {
-            lr_info(op->params.log, "using backend %s: %s", choice->name, contest->why);
-        }
-        if (!is_refusal(status)) {
-            op->choice = choice;
-            op->voxel_us = contest->speeds[k].voxel_us;
-            return status;
-        }
-        note_refusal(contest, choice->name, op->log_filter.reason);
+    snprintf(search->why, sizeof(search->why), "%s has no %s", choice->name,
+             search->wish.penetration && !choice->has_penetration ? "crystal penetration"
+                                                                  : "exact mode");
+}
+
+static void note_refusal(struct search *search, const char *name, const char *reason)
+{
+    search->is_refused = true;
+    snprintf(search->why, sizeof(search->why), "%s cannot run here (%s)", name, reason);
+}
+
+static void drop(struct lr_backend *backend)
+{
+    if (backend->fns != NULL) {
+        backend->fns->destroy(backend->self);
+    }
+    *backend = (struct lr_backend){0};
+}
+
+/* What the others lacked is told once it is known which one is taken instead. */
+static lr_status take(struct lr_operator *op, struct search *search,
+                      const struct lr_backend_choice *choice, const struct lr_backend *backend)
+{
+    op->backend = *backend;
+    op->choice = choice;
+    if (search->is_refused) {
+        lr_info(op->params.log, "using backend %s: %s", choice->name, search->why);
+    }
+    return LR_OK;
+}
+
+/* LR_NO_DEVICE where it is not to be taken, or not yet. */
+static lr_status try_choice(struct lr_operator *op, struct search *search,
+                            const struct lr_backend_choice *choice)
+{
+    struct lr_backend backend = {0};
+    op->log_filter.holds_refusals = true;
+    const lr_status status = choice->create(&op->params, &backend);
+    op->log_filter.holds_refusals = false;
+    if (is_refusal(status)) {
+        note_refusal(search, choice->name, op->log_filter.reason);
+        return LR_NO_DEVICE;
+    }
+    LR_TRY(status);
+    if (!backend.is_emulated) {
+        return take(op, search, choice, &backend);
+    }
+    if (search->emulated_choice == NULL) {
+        search->emulated = backend;
+        search->emulated_choice = choice;
+    } else {
+        drop(&backend);
     }
     return LR_NO_DEVICE;
 }
 
+/* Those made for speed, or the references. */
+static lr_status try_all(struct lr_operator *op, struct search *search, bool are_references)
+{
+    lr_status status = LR_NO_DEVICE;
+    for (int k = 0; k < search->choices->count && status == LR_NO_DEVICE; k++) {
+        const struct lr_backend_choice *choice = &search->choices->list[k];
+        if (choice->is_reference != are_references) {
+            continue;
+        }
+        if (fits(choice, &search->wish)) {
+            status = try_choice(op, search, choice);
+        } else {
+            note_lack(search, choice);
+        }
+    }
+    return status;
+}
+
+/* In one mode. */
+static lr_status create_first_able(struct lr_operator *op, struct search *search)
+{
+    search->wish = (struct wish){op->params.mode, op->params.penetration};
+    lr_status status = try_all(op, search, false);
+    if (status == LR_NO_DEVICE && search->emulated_choice != NULL) {
+        return take(op, search, search->emulated_choice, &search->emulated);
+    }
+    status = status == LR_NO_DEVICE ? try_all(op, search, true) : status;
+    drop(&search->emulated);
+    search->emulated_choice = NULL;
+    return status;
+}
+
 static lr_status create_auto(struct lr_operator *op, const struct lr_choices *choices)
 {
-    struct contest contest;
+    struct search search = {.choices = choices};
     const bool has_both = op->params.mode == LR_MODE_AUTO;
     op->params.mode = has_both ? LR_MODE_EXACT : op->params.mode;
-    lr_status status = create_fastest(op, choices, &contest);
+    lr_status status = create_first_able(op, &search);
     if (status == LR_NO_DEVICE && has_both) {
         op->params.mode = LR_MODE_SAMPLED;
-        status = create_fastest(op, choices, &contest);
+        status = create_first_able(op, &search);
     }
     if (status == LR_NO_DEVICE) {
-        return lr_error(op->params.log, status, "no backend can do this: %s", contest.why);
+        return lr_error(op->params.log, status, "no backend can do this: %s", search.why);
     }
     return status;
 }

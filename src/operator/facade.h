@@ -40,7 +40,7 @@ struct lr_operator {
 };
 
 /* lr_operator_create over other backends than the built-in ones. choices: [num_choices], at most
- * LR_MAX_CHOICES; read during the call only. Of two that are equally fast "auto" takes the first. */
+ * LR_MAX_CHOICES; read during the call only. */
 lr_operator *lr_operator_create_among(const lr_operator_params *params,
                                       const struct lr_backend_choice *choices, int num_choices);
 

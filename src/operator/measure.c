@@ -357,159 +357,42 @@ static void write_key(const struct trial *trial, char key[KEY_CHARS])
              params->mu_steps, params->penetration ? "; penetration" : "");
 }
 
-struct series {
-    struct trial trials[LR_MAX_CHOICES];
-    char keys[LR_MAX_CHOICES][KEY_CHARS];
-    struct lr_note notes[LR_MAX_CHOICES];
-    int num_racing; /* of the lowest standing among those that run */
-    int standing;   /* theirs */
-};
-
-/* Opens a backend for its name and device; one that cannot run is out. */
-static lr_status open_first(struct trial *trial, const struct lr_operator *op,
-                            struct lr_speed *speed)
+/* What the file knows, else what a trial says. */
+static lr_status find_speed(struct trial *trial, struct lr_operator *op, double *point_us)
 {
-    trial->choice = speed->choice;
-    const lr_status status = open_trial(trial, op, 0);
-    speed->is_out = status == LR_NO_DEVICE || status == LR_USAGE;
-    if (speed->is_out) {
-        snprintf(speed->reason, sizeof(speed->reason), "%s", op->log_filter.reason);
-    }
-    return speed->is_out ? LR_OK : status;
-}
-
-static lr_status open_all(struct series *series, struct lr_operator *op, struct lr_speed *speeds,
-                          int count)
-{
-    for (int k = 0; k < count; k++) {
-        series->notes[k].key = series->keys[k];
-        LR_TRY(open_first(&series->trials[k], op, &speeds[k]));
-        if (!speeds[k].is_out) {
-            speeds[k].is_emulated = series->trials[k].backend.is_emulated;
-            speeds[k].standing = speeds[k].is_emulated || speeds[k].choice->is_reference;
-            write_key(&series->trials[k], series->keys[k]);
-        }
-    }
-    return LR_OK;
-}
-
-static bool races(const struct series *series, const struct lr_speed *speed)
-{
-    return !speed->is_out && speed->standing == series->standing;
-}
-
-static void find_racers(struct series *series, const struct lr_speed *speeds, int count)
-{
-    series->standing = 1;
-    for (int k = 0; k < count; k++) {
-        if (!speeds[k].is_out && speeds[k].standing < series->standing) {
-            series->standing = speeds[k].standing;
-        }
-    }
-    for (int k = 0; k < count; k++) {
-        series->num_racing += races(series, &speeds[k]);
-    }
-}
-
-/* Whether a trial's projections are going to be timed. */
-static bool will_project(const struct series *series, const struct lr_speed *speeds, int k)
-{
-    return races(series, &speeds[k]) && !series->notes[k].is_known &&
-           !projects_by_rows(&series->trials[k]);
-}
-
-/* Drivers compile the programs of all trials meanwhile, and that may take most of the time that a first
- * run on a machine takes. */
-static lr_status prepare_all(const struct series *series, const struct lr_operator *op,
-                             const struct lr_speed *speeds, int count)
-{
-    char names[128] = "";
-    for (int k = 0; k < count; k++) {
-        const struct lr_backend *backend = &series->trials[k].backend;
-        if (will_project(series, speeds, k) && backend->fns->prepare != NULL) {
-            const size_t used = strlen(names);
-            snprintf(names + used, sizeof(names) - used, "%s%s on %s", used > 0 ? ", " : "",
-                     backend->fns->name, backend->device);
-            LR_TRY(backend->fns->prepare(backend->self));
-        }
-    }
-    if (names[0] != '\0') {
-        lr_info(&op->log_filter.to,
-                "measuring how fast this goes (%s): the first time on a machine the driver "
-                "compiles shaders for it, which takes some seconds",
-                names);
-    }
-    return LR_OK;
-}
-
-static lr_status time_all(struct series *series, struct lr_operator *op, struct lr_speed *speeds,
-                          int count)
-{
-    const int *samples = op->params.samples;
+    char key[KEY_CHARS];
+    struct lr_note note = {.key = key};
     const lr_log *log =
-        &op->log_filter.to; /* for debugging, while the backends' remarks are dropped */
+        &op->log_filter.to; /* for debugging, while the backend's remarks are dropped */
     const double start = lr_clock_seconds(), waited = lr_clock_waited_seconds();
-    bool is_new = false;
-    lr_notes_find(series->notes, count, log);
-    LR_TRY(prepare_all(series, op, speeds, count));
-    for (int k = 0; k < count; k++) {
-        if (!races(series, &speeds[k])) {
-            continue;
+    LR_TRY(open_trial(trial, op, 0));
+    write_key(trial, key);
+    lr_notes_find(&note, 1, log);
+    if (!note.is_known) {
+        LR_TRY(time_trial(trial, op, &note.value));
+        note.is_known = true;
+        const double taken = lr_clock_seconds() - start;
+        if (lr_clock_waited_seconds() - waited <= MOST_WAITED * taken) {
+            lr_notes_keep(&note, 1, log);
         }
-        speeds[k].is_remembered = series->notes[k].is_known;
-        if (!series->notes[k].is_known) {
-            LR_TRY(time_trial(&series->trials[k], op, &series->notes[k].value));
-            series->notes[k].is_known = true;
-            is_new = true;
-        }
-        speeds[k].voxel_us = samples[0] * samples[1] * samples[2] * series->notes[k].value;
     }
-    const double taken = lr_clock_seconds() - start;
-    if (is_new && lr_clock_waited_seconds() - waited <= MOST_WAITED * taken) {
-        lr_notes_keep(series->notes, count, log);
-    }
+    *point_us = note.value;
     return LR_OK;
 }
 
-/* least: how many must run for them to be timed. */
-static lr_status run(struct series *series, struct lr_operator *op, struct lr_speed *speeds,
-                     int count, int least)
-{
-    LR_TRY(open_all(series, op, speeds, count));
-    find_racers(series, speeds, count);
-    return series->num_racing >= least && !op->params.deterministic
-               ? time_all(series, op, speeds, count)
-               : LR_OK;
-}
-
-/* What backends say on the way is not the caller's. */
-static lr_status measure(struct lr_operator *op, struct lr_speed *speeds, int count, int least)
-{
-    struct series *series = lr_alloc(1, sizeof(*series), "a trial of backends", op->params.log);
-    if (series == NULL) {
-        return LR_FAILED;
-    }
-    op->log_filter.holds_refusals = op->log_filter.drops_remarks = true;
-    const lr_status status = run(series, op, speeds, count, least);
-    op->log_filter.holds_refusals = op->log_filter.drops_remarks = false;
-    for (int k = 0; k < count; k++) {
-        close_trial(&series->trials[k]);
-    }
-    free(series);
-    return status;
-}
-
-lr_status lr_measure_speeds(struct lr_operator *op, struct lr_speed *speeds, int count)
-{
-    return measure(op, speeds, count, 2);
-}
-
+/* What the backend says on the way is not the caller's. */
 lr_status lr_measure_speed(struct lr_operator *op)
 {
-    struct lr_speed speed = {.choice = op->choice};
-    if (op->voxel_us == 0.0) {
-        LR_TRY(measure(op, &speed, 1, 1));
-        op->voxel_us = speed.voxel_us;
+    const int *samples = op->params.samples;
+    struct trial trial = {.choice = op->choice};
+    double point_us = 0.0;
+    if (op->voxel_us > 0.0) {
+        return LR_OK;
     }
-    return LR_OK;
+    op->log_filter.drops_remarks = true;
+    const lr_status status = find_speed(&trial, op, &point_us);
+    op->log_filter.drops_remarks = false;
+    close_trial(&trial);
+    op->voxel_us = samples[0] * samples[1] * samples[2] * point_us;
+    return status;
 }

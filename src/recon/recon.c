@@ -293,6 +293,7 @@ static lr_status start_image(struct recon *recon, lr_vector *host, const bool *s
 
 static lr_status start_with(struct recon *recon, lr_vector *host, bool *seen)
 {
+    LR_TRY(lr_operator_prepare(recon->params->op, recon->subsets.is_sparse));
     LR_TRY(find_sensitivities(recon, host, seen));
     return start_image(recon, host, seen);
 }

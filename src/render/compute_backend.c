@@ -172,11 +172,11 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
     return gl_context_status(compute->ctx, status);
 }
 
-static lr_status prepare(void *self)
+static lr_status prepare(void *self, bool lists)
 {
     struct lr_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = compute->method->prepare(compute->projector);
+    const lr_status status = compute->method->prepare(compute->projector, lists);
     gl_context_release(compute->ctx);
     return gl_context_status(compute->ctx, status);
 }
@@ -289,6 +289,7 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params,
     /* Sums in fixed point are scaled by what the host sees of the image. */
     backend->place = has_parts(compute) && !params->deterministic ? compute->place : NULL;
     snprintf(backend->device, sizeof(backend->device), "%s", limits->renderer);
+    backend->is_gpu = !limits->software;
     backend->is_emulated = limits->software;
     return LR_OK;
 }

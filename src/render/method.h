@@ -37,7 +37,7 @@ struct lr_method {
     void *(*create)(const struct lr_method_params *params);
     void (*destroy)(void *self);
     /* Starts the programs of projections, as far as it is known which they will be. */
-    lr_status (*prepare)(void *self);
+    lr_status (*prepare)(void *self, bool lists);
 
     /* image: on the host; NULL, where the method has `take_image`: with the method, where it stays.
      * values: of the list's pairs, on the host or at the backend's place; NULL in back: 1 each. */

@@ -436,6 +436,7 @@ static void what_a_variant_cannot_do_is_refused(void **state)
                                                      .num_views = 1,
                                                      .kernel = {.resolution = resolution},
                                                      .backend = "cuda",
+                                                     .variant = LR_DIRECT_BANDS,
                                                      .storage = LR_DIRECT_TEXTURES,
                                                      .log = &heard.log}));
     assert_non_null(strstr(heard.error, "work on buffers"));

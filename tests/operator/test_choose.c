@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Which backend and mode are taken, over backends that take as long as they are told, and what is
- * remembered of it. The clock is the test's own: what else the machine does takes no time on it. */
+ * Which backend and mode are taken, whether a matrix is kept, over backends that take as long as they
+ * are told, and what is remembered of it. The clock is the test's own: what else the machine does takes
+ * no time on it. */
 #define _XOPEN_SOURCE 700 /* mkdtemp, setenv */
 #include "fixtures.h"
 
@@ -22,7 +23,7 @@ struct racer {
     lr_status answer; /* of its constructor */
     int projections, rows, creations;
     lr_mode mode;
-    bool is_emulated;
+    bool is_gpu, is_emulated;
 };
 
 static struct racer racers[3];
@@ -118,6 +119,7 @@ static lr_status create(int which, const struct lr_backend_params *params,
     racer->mode = params->mode;
     backend->fns = &fns[which];
     backend->self = runner;
+    backend->is_gpu = racer->is_gpu;
     backend->is_emulated = racer->is_emulated;
     snprintf(backend->device, sizeof(backend->device), "%s", racer->device);
     return LR_OK;
@@ -185,7 +187,6 @@ static void expect_of(struct world *world, const struct lr_choices *among, const
     assert_non_null(op);
     assert_string_equal(lr_operator_get_info(op)->backend, backend);
     assert_string_equal(world->log.error, "");
-    assert_int_equal(world->log.num_warnings, 1); /* of the one taken, not of the trials */
     assert_int_equal(lr_operator_get_info(op)->mode, racers[strcmp(backend, "first") == 0    ? 0
                                                             : strcmp(backend, "second") == 0 ? 1
                                                                                              : 2]
@@ -199,22 +200,52 @@ static void expect(struct world *world, int count, const char *backend)
     expect_of(world, &(struct lr_choices){choices, count}, backend);
 }
 
-static void test_the_faster_is_taken(void **state)
+static int num_timed(void)
+{
+    return racers[0].projections + racers[1].projections + racers[2].projections + racers[0].rows +
+           racers[1].rows + racers[2].rows;
+}
+
+/* The first of those on graphics processors or vector units, however quick the others are. */
+static void test_the_first_is_taken(void **state)
 {
     (void)state;
     struct world w;
     world_init(&w);
-    setenv("LORASTER_CACHE", "off", 1);
-    line_up(400, 20, 100); /* a projection by rows costs its rows */
-    expect(&w, 3, "second");
-    assert_true(racers[0].projections > 0 && racers[1].projections > 0);
-    assert_true(racers[2].projections == 0 && racers[2].rows > 0);
-    line_up(20, 400, 100);
-    expect(&w, 3, "first");
-    line_up(400, 100, 20);
-    expect(&w, 3, "rows");
+    for (int deterministic = 0; deterministic < 2; deterministic++) {
+        w.params.deterministic = deterministic;
+        line_up(400, 20, 100);
+        expect(&w, 3, "first");
+        racers[0].answer = LR_NO_DEVICE;
+        expect(&w, 3, "second");
+        racers[0].answer = LR_OK;
+        racers[0].is_emulated = true;
+        expect(&w, 3, "second");
+        racers[1].is_emulated = true;
+        expect(&w, 3, "rows");
+        racers[2].answer = LR_USAGE;
+        expect(&w, 3, "first");
+        assert_int_equal(num_timed(), 0);
+    }
     assert_int_not_equal(access(w.file, F_OK), 0);
     world_finish(&w);
+}
+
+/* What a trial of backend "first" is asked, which says whether its matrix pays; 0: it is known. */
+static int trial_of(struct world *world)
+{
+    world->params.backend = "first";
+    world->params.store = LR_STORE_AUTO;
+    world->params.projections = 1e6;
+    line_up(400, 20, 100);
+    racers[0].row_us = 1e9; /* which it does not */
+    world->log.num_warnings = 0;
+    lr_operator *op = lr_operator_create_among(&world->params, choices, 3);
+    assert_non_null(op);
+    assert_false(lr_operator_get_info(op)->stored);
+    assert_int_equal(world->log.num_warnings, 1); /* of the operator, not of the trial */
+    lr_operator_destroy(op);
+    return racers[0].projections;
 }
 
 static void test_it_is_remembered(void **state)
@@ -222,18 +253,12 @@ static void test_it_is_remembered(void **state)
     (void)state;
     struct world w;
     world_init(&w);
-    line_up(400, 20, 100);
-    expect(&w, 3, "second");
-    line_up(4, 400, 4); /* which nobody looks at any more */
-    expect(&w, 3, "second");
-    assert_int_equal(racers[0].projections + racers[1].projections + racers[2].rows, 0);
-    racers[0].device = "another lane"; /* but what is new is tried */
-    expect(&w, 3, "first");
-    assert_true(racers[0].projections > 0);
-    assert_int_equal(racers[1].projections + racers[2].rows, 0);
+    assert_true(trial_of(&w) > 0);
+    assert_int_equal(trial_of(&w), 0);
     w.params.rays = 3; /* another problem */
-    expect(&w, 2, "first");
-    assert_true(racers[1].projections > 0);
+    assert_true(trial_of(&w) > 0);
+    setenv("LORASTER_CACHE", "off", 1);
+    assert_true(trial_of(&w) > 0);
     world_finish(&w);
 }
 
@@ -244,12 +269,10 @@ static void test_it_is_forgotten_under_load(void **state)
     struct world w;
     world_init(&w);
     waited_share = 0.4;
-    line_up(400, 20, 100);
-    expect(&w, 3, "second");
+    assert_true(trial_of(&w) > 0);
     assert_int_not_equal(access(w.file, F_OK), 0);
     waited_share = 0.1;
-    line_up(20, 400, 100);
-    expect(&w, 3, "first");
+    assert_true(trial_of(&w) > 0);
     assert_int_equal(access(w.file, F_OK), 0);
     waited_share = 0.0;
     world_finish(&w);
@@ -271,16 +294,11 @@ static void test_a_spoiled_file_is_measured_anew(void **state)
     struct world w;
     world_init(&w);
     memset(long_line, '7', sizeof(long_line));
-    line_up(400, 20, 100);
     write_file(w.file, spoiled, sizeof(spoiled));
-    expect(&w, 3, "second");
+    assert_true(trial_of(&w) > 0);
     write_file(w.file, long_line, sizeof(long_line));
-    line_up(20, 400, 100);
-    expect(&w, 3, "first");
-    assert_true(racers[1].projections > 0);
-    line_up(400, 20, 100); /* the file is whole again */
-    expect(&w, 3, "first");
-    assert_int_equal(racers[1].projections, 0);
+    assert_true(trial_of(&w) > 0);
+    assert_int_equal(trial_of(&w), 0); /* the file is whole again */
     world_finish(&w);
 }
 
@@ -295,9 +313,7 @@ static void test_without_a_place_it_is_measured(void **state)
     snprintf(below_a_file, sizeof(below_a_file), "%s/deeper", w.file);
     setenv("LORASTER_CACHE", below_a_file, 1);
     for (int k = 0; k < 2; k++) {
-        line_up(400, 20, 100);
-        expect(&w, 3, "second");
-        assert_true(racers[0].projections > 0);
+        assert_true(trial_of(&w) > 0);
     }
     world_finish(&w);
 }
@@ -313,8 +329,7 @@ static void test_the_usual_place(void **state)
     unsetenv("LORASTER_CACHE");
     unsetenv("XDG_CACHE_HOME");
     setenv("HOME", path, 1);
-    line_up(400, 20, 100);
-    expect(&w, 3, "second");
+    assert_true(trial_of(&w) > 0);
     snprintf(path, sizeof(path), "%s/.cache/loraster/speeds.txt", w.folder);
     assert_int_equal(remove(path), 0);
     *strrchr(path, '/') = '\0';
@@ -331,17 +346,15 @@ static void test_who_cannot_run_is_left_out(void **state)
     world_init(&w);
     line_up(20, 400, 100);
     racers[0].answer = LR_NO_DEVICE;
-    expect(&w, 3, "rows");
-    racers[2].answer = LR_USAGE; /* too many LORs, say */
-    line_up(20, 400, 100);
-    racers[0].answer = LR_NO_DEVICE;
-    racers[2].answer = LR_USAGE;
     expect(&w, 3, "second");
-    assert_int_equal(racers[1].projections, 0); /* nothing to compare it with */
-    racers[1].answer = LR_NO_DEVICE;
+    racers[1].answer = LR_USAGE; /* too many LORs, say */
+    expect(&w, 3, "rows");
+    racers[2].answer = LR_NO_DEVICE;
     assert_null(lr_operator_create_among(&w.params, choices, 3));
     assert_int_equal(w.log.status, LR_NO_DEVICE);
     assert_non_null(strstr(w.log.error, "stays at home"));
+    racers[0].answer = LR_OK;
+    racers[0].is_emulated = true; /* and is let go again */
     racers[1].answer = LR_FAILED; /* an error is an error */
     assert_null(lr_operator_create_among(&w.params, choices, 3));
     assert_int_equal(w.log.status, LR_FAILED);
@@ -405,10 +418,11 @@ static void test_auto_mode(void **state)
     w.params.mode = LR_MODE_AUTO;
     w.params.rays = 0;
     line_up(400, 20, 100);
+    racers[0].answer = LR_NO_DEVICE;
     expect(&w, 3, "rows"); /* exact is asked for first */
     assert_int_equal(racers[2].mode, LR_MODE_EXACT);
     assert_int_equal(racers[1].creations, 0);
-    racers[0].answer = racers[2].answer = LR_NO_DEVICE;
+    racers[2].answer = LR_NO_DEVICE;
     expect(&w, 3, "second");
     assert_int_equal(racers[1].mode, LR_MODE_SAMPLED);
     w.params.backend = "second";
@@ -461,96 +475,21 @@ static const struct lr_backend_choice choices_with_reference[] = {
     {.name = "second", .create = create_second},
 };
 
-/* "1e-9 KEY" for one backend and "1e9 KEY" for the others, as notes of these lanes would stand. */
-static void forge_notes(struct world *world, int fastest)
-{
-    char line[1024] = "";
-    FILE *file = fopen(world->file, "r");
-    FILE *forged = fopen("choose_forged.txt", "w");
-    assert_non_null(file);
-    assert_non_null(forged);
-    for (int lines = 0; fgets(line, sizeof(line), file) != NULL;) {
-        const char *key = line[0] != '#' ? strchr(line, ' ') : NULL;
-        if (key != NULL) {
-            fprintf(forged, "%s%s", lines++ == fastest ? "1e-9" : "1e9", key);
-        }
-    }
-    fclose(file);
-    fclose(forged);
-    assert_int_equal(rename("choose_forged.txt", world->file), 0);
-}
-
-static int num_timed(void)
-{
-    return racers[0].projections + racers[1].projections + racers[2].projections + racers[0].rows +
-           racers[1].rows + racers[2].rows;
-}
-
-/* Neither delays nor what a file says of earlier runs has a say. */
-static void test_deterministic_takes_the_same_in_every_run(void **state)
-{
-    (void)state;
-    static const double delays_us[3][3] = {{400, 20, 100}, {20, 400, 100}, {400, 100, 20}};
-    struct world w;
-    world_init(&w);
-    line_up(400, 20, 100);
-    expect(&w, 3, "second"); /* notes of all three, to be forged */
-    for (int k = 0; k < 3; k++) {
-        forge_notes(&w, k);
-        for (int cached = 1; cached >= 0; cached--) {
-            setenv("LORASTER_CACHE", cached ? w.folder : "off", 1);
-            w.params.deterministic = true;
-            line_up(delays_us[k][0], delays_us[k][1], delays_us[k][2]);
-            expect(&w, 3, "first");
-            assert_int_equal(num_timed(), 0);
-        }
-        setenv("LORASTER_CACHE", w.folder, 1);
-        w.params.deterministic = false; /* to whom the forged file is as good as a true one */
-        expect(&w, 3, k == 0 ? "first" : k == 1 ? "second" : "rows");
-    }
-    world_finish(&w);
-}
-
-static void test_deterministic_ranks_who_runs(void **state)
+/* The reference only where no other runs. */
+static void test_the_reference_comes_last(void **state)
 {
     (void)state;
     const struct lr_choices with_reference = {choices_with_reference, 3};
     struct world w;
     world_init(&w);
-    w.params.deterministic = true;
     line_up(1, 1, 1);
-    racers[0].answer = LR_NO_DEVICE; /* the next one, for the same reason each time */
-    expect(&w, 3, "second");
-    line_up(1, 1, 1);
-    racers[0].is_emulated = true;
-    expect(&w, 3, "second");
-    racers[1].is_emulated = true;
-    expect(&w, 3, "rows");
-    expect_of(&w, &with_reference, "first"); /* the reference only where no other runs */
+    expect_of(&w, &with_reference, "first");
+    racers[0].is_emulated = racers[1].is_emulated = true;
+    expect_of(&w, &with_reference, "first");
+    assert_int_equal(racers[2].creations, 0);
     racers[0].answer = racers[1].answer = LR_NO_DEVICE;
     expect_of(&w, &with_reference, "rows");
     assert_int_equal(num_timed(), 0);
-    world_finish(&w);
-}
-
-/* Nobody waits for what is known beforehand: a trial is among those that are made for speed. */
-static void test_only_the_quick_are_timed(void **state)
-{
-    (void)state;
-    const struct lr_choices with_reference = {choices_with_reference, 3};
-    struct world w;
-    world_init(&w);
-    setenv("LORASTER_CACHE", "off", 1);
-    line_up(400, 20, 1);
-    expect_of(&w, &with_reference, "second");
-    assert_int_equal(racers[2].rows, 0);
-    line_up(400, 20, 1);
-    racers[1].is_emulated = true;
-    expect_of(&w, &with_reference, "first"); /* alone: nothing is to be found out */
-    assert_int_equal(num_timed(), 0);
-    racers[0].is_emulated = true;
-    expect_of(&w, &with_reference, "rows");
-    assert_true(racers[0].projections > 0 && racers[1].projections > 0 && racers[2].rows > 0);
     world_finish(&w);
 }
 
@@ -596,6 +535,32 @@ static void test_a_matrix_is_kept_where_it_pays(void **state)
     world_finish(&w);
 }
 
+/* It has projected anew before the host has read a matrix. */
+static void test_a_graphics_processor_keeps_none(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    w.params.backend = "first";
+    for (int k = 0; k < 4; k++) {
+        line_up(400, 20, 100);
+        racers[0].is_gpu = true;
+        w.params.deterministic = (k & 1) != 0;
+        w.params.projections = (k & 2) != 0 ? 1e6 : 0.0;
+        lr_operator *op = lr_operator_create_among(&w.params, choices, 3);
+        assert_non_null(op);
+        assert_true(lr_operator_get_info(op)->is_gpu && !lr_operator_get_info(op)->stored);
+        assert_int_equal(num_timed(), 0);
+        lr_operator_destroy(op);
+    }
+    w.params.store = LR_STORE_YES;
+    lr_operator *op = lr_operator_create_among(&w.params, choices, 3);
+    assert_non_null(op);
+    assert_true(lr_operator_get_info(op)->stored);
+    lr_operator_destroy(op);
+    world_finish(&w);
+}
+
 static bool stop(void *user, const char *what, double done, double total)
 {
     (void)what;
@@ -612,6 +577,9 @@ static void test_measuring_can_be_cancelled(void **state)
     int reports = 1;
     const lr_progress progress = {stop, &reports};
     w.params.progress = &progress;
+    w.params.backend = "first";
+    w.params.store = LR_STORE_AUTO;
+    w.params.projections = 1e6;
     line_up(400, 20, 100);
     assert_null(lr_operator_create_among(&w.params, choices, 2));
     assert_string_equal(w.log.error, "");
@@ -622,8 +590,10 @@ static void test_measuring_can_be_cancelled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_faster_is_taken),
+        cmocka_unit_test(test_the_first_is_taken),
+        cmocka_unit_test(test_the_reference_comes_last),
         cmocka_unit_test(test_it_is_remembered),
+        cmocka_unit_test(test_it_is_forgotten_under_load),
         cmocka_unit_test(test_a_spoiled_file_is_measured_anew),
         cmocka_unit_test(test_without_a_place_it_is_measured),
         cmocka_unit_test(test_the_usual_place),
@@ -631,11 +601,8 @@ int main(void)
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_auto_mode),
         cmocka_unit_test(test_penetration_and_determinism_are_passed_on),
-        cmocka_unit_test(test_deterministic_takes_the_same_in_every_run),
-        cmocka_unit_test(test_deterministic_ranks_who_runs),
-        cmocka_unit_test(test_only_the_quick_are_timed),
         cmocka_unit_test(test_a_matrix_is_kept_where_it_pays),
-        cmocka_unit_test(test_it_is_forgotten_under_load),
+        cmocka_unit_test(test_a_graphics_processor_keeps_none),
         cmocka_unit_test(test_measuring_can_be_cancelled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

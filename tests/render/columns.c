@@ -10,6 +10,10 @@
 /* Of one row: relative L2, and the worst element over the row's largest. */
 static const double row_l2 = 1e-5, row_worst = 1e-4;
 
+/* At 2 to 3 mm from a face of the mMR, crystals 650 mm behind the point are seen through parts of the
+ * face that are 1/250 as large. Rounding of 1e-7 of a coordinate there is up to 3e-5 of an element. */
+static const double near_row_l2 = 2e-5;
+
 /* A point that sees little more than rims has overlaps that are mostly rounding of coordinates: rows
  * count as no smaller than this share of the scanner's largest one. */
 static const double least_row = 0.1;
@@ -60,6 +64,7 @@ struct question {
     const lr_lors *lors;
     const double (*points)[3];
     int num_points;
+    int num_near; /* of the points, the last ones: close to a face of a large scanner */
 };
 
 /* False when the backend has no device. */
@@ -138,11 +143,12 @@ static struct size largest_row(const struct sparse *rows, int count)
     return largest;
 }
 
-static void check_row(const char *what, const struct size *size, const struct size *distance)
+static void check_row(const char *what, const struct size *size, const struct size *distance,
+                      double most_l2)
 {
     const double l2 = distance->norm / size->norm, worst = distance->largest / size->largest;
     print_message("%s: L2 %.1e, worst %.1e of the largest\n", what, l2, worst);
-    if (!(l2 <= row_l2 && worst <= row_worst)) {
+    if (!(l2 <= most_l2 && worst <= row_worst)) {
         fail_msg("%s: L2 %.2g, an element %.2g of the largest", what, l2, worst);
     }
 }
@@ -166,7 +172,8 @@ static bool compare(const char *name, const struct question *question)
         size.largest = fmax(size.largest, least_row * largest.largest);
         snprintf(what, sizeof(what), "%s at (%.4g, %.4g, %.4g), %lld elements", name, at[0], at[1],
                  at[2], (long long)expected[k].count);
-        check_row(what, &size, &distance);
+        check_row(what, &size, &distance,
+                  k < question->num_points - question->num_near ? row_l2 : near_row_l2);
     }
     finish(expected, question->num_points);
     finish(found, question->num_points);
@@ -200,7 +207,7 @@ static void test_every_kind_of_scanner(void **unused)
         lr_scanner *scanner = at->create();
         lr_lors *lors = lr_lors_create(scanner, NULL);
         const struct question question = {lors, (const double(*)[3])points,
-                                          NUM_TEST_POINTS - (is_among(large, at->name) ? 2 : 0)};
+                                          NUM_TEST_POINTS - (is_among(large, at->name) ? 2 : 0), 0};
         do {
             assert_true(draws++ < MOST_DRAWS);
             draw_points(at, scanner, &state, points);
@@ -229,13 +236,13 @@ static void test_more_elements_than_expected(void **unused)
         points[k][1] = 0.2 * k - 0.3;
         points[k][2] = 0.5 - 0.1 * k;
     }
-    assert_true(
-        compare("crossed", &(struct question){lors, (const double(*)[3])points, NUM_TEST_POINTS}));
+    assert_true(compare("crossed",
+                        &(struct question){lors, (const double(*)[3])points, NUM_TEST_POINTS, 0}));
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
 }
 
-static void check_preset(const char *name, const double (*points)[3], int num_points)
+static void check_preset(const char *name, const struct question *wanted)
 {
     struct test_log log;
     test_log_init(&log);
@@ -245,7 +252,9 @@ static void check_preset(const char *name, const double (*points)[3], int num_po
     }
     lr_lors *lors = lr_lors_create(scanner, &log.log);
     assert_non_null(lors);
-    assert_true(compare(name, &(struct question){lors, points, num_points}));
+    struct question question = *wanted;
+    question.lors = lors;
+    assert_true(compare(name, &question));
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
 }
@@ -259,8 +268,10 @@ static void test_real_scanners(void **unused)
         {228.5, 229, -60}}; /* the last ones close to faces */
     static const double small_animal[][3] = {
         {0, 0, 0}, {0, 17.3, 0}, {-21.3, 9.7, 13.1}, {30, 0, -18}, {11.1, -23.7, 7.9}};
-    check_preset("siemens-mmr", whole_body, 7);
-    check_preset("ge-explore-vista-dr", small_animal, 5);
+    check_preset("siemens-mmr",
+                 &(struct question){.points = whole_body, .num_points = 7, .num_near = 2});
+    check_preset("ge-explore-vista-dr",
+                 &(struct question){.points = small_animal, .num_points = 5});
 }
 
 int main(void)

@@ -77,7 +77,7 @@ lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const 
                              lr_vector *values);
 lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_vector *values,
                           float *image);
-lr_status lr_columns_prepare(void *self);
+lr_status lr_columns_prepare(void *self, bool lists);
 lr_status lr_columns_forward_lors(void *self, const struct lr_lor_list *list, const float *image,
                                   float *values);
 lr_status lr_columns_back_lors(void *self, const struct lr_lor_list *list, const float *values,

@@ -122,6 +122,13 @@ lr_status lr_columns_start_forward(struct lr_columns *columns)
                                                  : start(columns, sampled, 2);
 }
 
+lr_status lr_columns_start_lists(struct lr_columns *columns)
+{
+    static const enum lr_columns_program list[] = {LR_COLUMNS_LIST_FORWARD, LR_COLUMNS_LIST_BACK,
+                                                   LR_COLUMNS_TAKE_SUMS};
+    return start(columns, list, 3);
+}
+
 lr_status lr_columns_start_back(struct lr_columns *columns, bool is_sensitivity, bool has_images)
 {
     const enum lr_columns_program sampled[] = {is_sensitivity ? LR_COLUMNS_ONES : LR_COLUMNS_BACK,

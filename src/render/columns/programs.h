@@ -14,5 +14,6 @@ struct gl_program *lr_columns_program(struct lr_columns *columns, enum lr_column
  * their images after half a turn. */
 lr_status lr_columns_start_forward(struct lr_columns *columns);
 lr_status lr_columns_start_back(struct lr_columns *columns, bool is_sensitivity, bool has_images);
+lr_status lr_columns_start_lists(struct lr_columns *columns);
 
 #endif

@@ -509,12 +509,13 @@ lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_
 }
 
 /* Which of a small window's stacks have their images with them turns out later. */
-lr_status lr_columns_prepare(void *self)
+lr_status lr_columns_prepare(void *self, bool lists)
 {
     struct lr_columns *columns = self;
     const bool has_images = columns->stacks->has_half_turn;
     if (!has_images || !has_small_windows(columns)) {
-        LR_TRY(lr_columns_start_back(columns, false, has_images));
+        LR_TRY(lr_columns_start_back(columns, true, has_images));
+        LR_TRY(lists ? LR_OK : lr_columns_start_back(columns, false, has_images));
     }
-    return lr_columns_start_forward(columns);
+    return lists ? lr_columns_start_lists(columns) : lr_columns_start_forward(columns);
 }

@@ -81,8 +81,9 @@ static void destroy(void *self)
     lr_pairs_destroy(self);
 }
 
-static lr_status prepare(void *self)
+static lr_status prepare(void *self, bool lists)
 {
+    (void)lists;
     const bool both = lr_pairs_program(self, LR_PAIRS_BACK) != NULL &&
                       lr_pairs_program(self, LR_PAIRS_FORWARD) != NULL;
     return both ? LR_OK : LR_FAILED;

@@ -270,8 +270,9 @@ static void destroy(void *self)
 }
 
 /* Where results are the same bits each time without whole numbers, forward goes by rows. */
-static lr_status prepare(void *self)
+static lr_status prepare(void *self, bool lists)
 {
+    (void)lists;
     const struct lr_points *points = self;
     LR_TRY(lr_points_start(self, LR_POINTS_BACK));
     return points->params.deterministic ? LR_OK : lr_points_start(self, LR_POINTS_FORWARD);

@@ -295,8 +295,9 @@ static lr_status start_programs(struct raster *raster)
     return open_gather(raster);
 }
 
-static lr_status raster_prepare(void *self)
+static lr_status raster_prepare(void *self, bool lists)
 {
+    (void)lists;
     struct raster *raster = self;
     LR_TRY(gl_context_make_current(raster->ctx));
     const lr_status status = start_programs(raster);
@@ -406,6 +407,7 @@ lr_status lr_raster_backend_create(const struct lr_backend_params *params,
     backend->self = raster;
     snprintf(backend->device, sizeof(backend->device), "%s",
              gl_context_limits(raster->ctx)->renderer);
-    backend->is_emulated = gl_context_limits(raster->ctx)->software;
+    backend->is_gpu = !gl_context_limits(raster->ctx)->software;
+    backend->is_emulated = !backend->is_gpu;
     return LR_OK;
 }

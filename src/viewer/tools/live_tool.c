@@ -202,8 +202,8 @@ static void choose_place(struct live_tool *tool)
 {
     ui_check("image stays on the device", &tool->on_device);
     ui_hint(
-        "it changes there and is shown from there, by backend compute; else the fastest backend "
-        "computes, and the image passes through the host");
+        "it changes there and is shown from there, by backend compute; else the backend that auto "
+        "takes computes, and the image passes through the host");
 }
 
 static void tell_place(const struct live_tool *tool)
