@@ -56,12 +56,12 @@ vec2 sample_mm(ivec2 pixel, ivec2 crystal, ivec2 crystals)
 bool find_crystal(vec2 hit, out ivec2 rs)
 {
     vec2 cells = vec2(in_secondary.xy);
-    vec2 cell = hit / in_cells.xy + 0.5 * cells;
+    vec2 cell = hit * in_cells.xy + 0.5 * cells;
     if (any(lessThan(cell, vec2(0.0))) || any(greaterThan(cell, cells))) {
         return false;
     }
     rs = min(ivec2(cell), in_secondary.xy - 1);
-    vec2 from_centre = abs(hit - (vec2(rs) - 0.5 * (cells - 1.0)) * in_cells.xy);
+    vec2 from_centre = abs(cell - vec2(rs) - 0.5);
     if (any(greaterThan(from_centre, in_cells.zw))) {
         rs = ivec2(-1);
     }
@@ -84,7 +84,7 @@ float line_survival(vec2 at, float t, float length_mm)
 void main()
 {
     ivec2 pixel = ivec2(gl_FragCoord.xy) - in_tile.xy;
-    ivec2 pq = pixel / RAYS;
+    ivec2 pq = ivec2(uvec2(pixel) / uint(RAYS));
     vec2 at = sample_mm(pixel, pq, in_primary_size);
 
     float denominator = in_denominator.x + in_denominator.y * at.x + in_denominator.z * at.y;
@@ -109,8 +109,8 @@ void main()
 #endif
     vec2 d = in_primary.xy + at;
     float distance_squared = dot(d, d) + in_primary.z * in_primary.z;
-    float distance_mm = sqrt(distance_squared);
-    float length_mm = (1.0 + t) * distance_mm;
+    float per_mm = inversesqrt(distance_squared);
+    float length_mm = (1.0 + t) * distance_squared * per_mm;
     uint crystal = uint(in_secondary.z + rs.y * in_secondary.x + rs.x) + 1u;
     out_hit = uvec2(0u);
 #ifdef PATH_LENGTH
@@ -121,7 +121,7 @@ void main()
     mask.kind = in_role == ROLE_PAIR ? mask.kind : LR_NONE;
 #endif
     if (rs.x >= 0 && in_coincidence(mask, pq, in_primary_size, rs, in_secondary.xy)) {
-        float weight = in_primary.w / (distance_squared * distance_mm);
+        float weight = in_primary.w * per_mm * per_mm * per_mm;
 #ifdef ABSORPTION
         weight *= line_survival(at, t, length_mm);
 #endif

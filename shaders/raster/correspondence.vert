@@ -30,7 +30,7 @@ layout(location = 1) flat out vec4 out_denominator;  // n_j . (y1 - w) = x + a y
 layout(location = 2) flat out vec4 out_along_u;      // hit's U = w - t (x + a y + b z)
 layout(location = 3) flat out vec4 out_along_v;
 layout(location = 4) flat out vec4 out_samples;      // pitch along u and v, sample spacing
-layout(location = 5) flat out vec4 out_cells;        // of the secondary: pitch, half the face
+layout(location = 5) flat out vec4 out_cells;        // of the secondary: 1 / pitch, half the face / pitch
 layout(location = 6) flat out ivec4 out_tile;        // left and lower texel, primary, image
 layout(location = 7) flat out ivec4 out_secondary;   // crystals along u, v; first; module
 layout(location = 8) flat out uvec4 out_mask;        // kind, offsets, whether swapped
@@ -139,8 +139,8 @@ void main()
     out_along_v = sight.along_v;
     vec2 face = vec2(primary.u_face_u.w, primary.v_face_v.w);
     out_samples = vec4(primary.centre_pitch_u.w, primary.rest_pitch_v.w, face / RAYS);
-    out_cells = vec4(secondary.centre_pitch_u.w, secondary.rest_pitch_v.w,
-                     0.5 * secondary.u_face_u.w, 0.5 * secondary.v_face_v.w);
+    vec2 cell = vec2(secondary.centre_pitch_u.w, secondary.rest_pitch_v.w);
+    out_cells = vec4(1.0, 1.0, 0.5 * vec2(secondary.u_face_u.w, secondary.v_face_v.w)) / cell.xyxy;
     out_tile = ivec4(image.place.yz, image.place.x, draw.x);
     out_secondary = ivec4(secondary.crystals.xyz, secondary_index);
     Mask mask = pair_mask(uint(image.place.x), secondary_index);

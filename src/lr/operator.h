@@ -54,8 +54,9 @@ typedef struct lr_operator_params {
     int mu_steps;                 /* K samples along a line; 0 = steps of at most one mu voxel */
     const lr_lor_source *factors; /* multiplies the row of each LOR: efficiencies, attenuation
                                      factors; NULL = 1. Copied; its user outlives the operator */
-    bool deterministic; /* same bits in every run, also where a backend would add in any order */
-    bool penetration;   /* crystals stop photons along their depth, not on the detection plane;
+    bool
+        deterministic; /* same bits in every run, also where compute or raster would add in any order */
+    bool penetration; /* crystals stop photons along their depth, not on the detection plane;
                            needs the scanner's crystal_mu_per_mm; sampled mode, cpu and compute */
     lr_store store;
     double projections; /* how often all LORs are going to be projected, forward or back, as far as

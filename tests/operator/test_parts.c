@@ -81,6 +81,7 @@ static lr_operator *create(struct bench *bench, const lr_lor_source *factors, lr
     params.mode = bench->kind->mode;
     params.store = store;
     params.factors = factors;
+    params.deterministic = true; /* whatever is equal here is equal to the bit */
     for (int k = 0; k < 3; k++) {
         if (strcmp(strangers[k].name, params.backend) == 0) {
             return lr_operator_create_among(&params, strangers, 3);

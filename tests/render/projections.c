@@ -14,6 +14,7 @@ static const double sum_tolerance = 5e-6;
 
 /* A raster backend with a small grid, and its matrix from fns->rows. */
 struct bench {
+    bool deterministic; /* the caller's, before it is opened */
     struct test_log log;
     lr_scanner *scanner;
     lr_lors *lors;
@@ -58,7 +59,7 @@ static void read_matrix(struct bench *bench)
 static void bench_open(struct bench *bench, lr_scanner *scanner, double reach_mm, int rays,
                        const int samples[3], int64_t memory)
 {
-    *bench = (struct bench){.scanner = scanner};
+    *bench = (struct bench){.scanner = scanner, .deterministic = bench->deterministic};
     test_log_init(&bench->log);
     bench->lors = lr_lors_create(scanner, &bench->log.log);
     stage_check(bench, bench->lors != NULL);
@@ -75,6 +76,7 @@ static void bench_open(struct bench *bench, lr_scanner *scanner, double reach_mm
                                                .samples = {samples[0], samples[1], samples[2]},
                                                .threads = 2,
                                                .max_memory_bytes = memory,
+                                               .deterministic = bench->deterministic,
                                                .log = &bench->log.log};
     stage_check(bench, lr_raster_backend_create(&bench->params, &bench->backend) == LR_OK);
 }
@@ -176,7 +178,7 @@ static void compare_with_rows(const struct bench *bench, const struct vectors *v
 static void check_projections(lr_scanner *scanner, const char *name, double reach_mm, int rays,
                               const int samples[3], uint64_t *state)
 {
-    struct bench bench;
+    struct bench bench = {0};
     struct vectors vectors;
     bench_open(&bench, scanner, reach_mm, rays, samples, 0);
     read_matrix(&bench);
@@ -234,7 +236,7 @@ static void test_windows_make_no_difference(void **unused)
     static const int64_t limits[] = {1, 2 * 3 * 4096 * 4, 2 * 10 * 4096 * 4};
     for (int k = 0; k < 3; k++) {
         uint64_t state = 5;
-        struct bench whole, parts;
+        struct bench whole = {.deterministic = true}, parts = {.deterministic = true};
         struct vectors expected, vectors;
         bench_open(&whole, create_two_rings(), 10, 3, (const int[3]){1, 1, 2}, 0);
         project(&whole, &expected, &state);
@@ -262,7 +264,7 @@ static void test_windows_make_no_difference(void **unused)
 static void test_same_bits_twice(void **unused)
 {
     (void)unused;
-    struct bench bench;
+    struct bench bench = {.deterministic = true};
     struct vectors first, second;
     uint64_t state = 3;
     bench_open(&bench, create_blocks(), 14, 2, (const int[3]){2, 1, 1}, 0);
@@ -275,7 +277,7 @@ static void test_same_bits_twice(void **unused)
     assert_memory_equal(first.gathered, second.gathered, image_bytes);
     vectors_finish(&second);
 
-    struct bench other;
+    struct bench other = {.deterministic = true};
     bench_open(&other, create_blocks(), 14, 2, (const int[3]){2, 1, 1}, 0);
     state = 3;
     project(&other, &second, &state);
@@ -291,7 +293,7 @@ static void test_same_bits_twice(void **unused)
 static void test_rows_after_windows(void **unused)
 {
     (void)unused;
-    struct bench whole, parts;
+    struct bench whole = {0}, parts = {0};
     struct vectors vectors;
     uint64_t state = test_seed();
     bench_open(&whole, create_two_rings(), 10, 2, (const int[3]){1, 1, 1}, 0);
@@ -311,7 +313,7 @@ static void test_rows_after_windows(void **unused)
 static void test_zeros(void **unused)
 {
     (void)unused;
-    struct bench bench;
+    struct bench bench = {0};
     bench_open(&bench, create_ring_of_8(), 10, 2, (const int[3]){1, 1, 1}, 0);
     float *image = test_alloc(bench.num_voxels, sizeof(*image));
     float *data = test_alloc(bench.lors->count, sizeof(*data));
@@ -349,7 +351,7 @@ static bool watch_report(void *user, const char *what, double done, double total
 static void test_progress_and_cancel(void **unused)
 {
     (void)unused;
-    struct bench bench;
+    struct bench bench = {0};
     struct watch watch = {0};
     const lr_progress progress = {watch_report, &watch};
     bench_open(&bench, create_two_rings(), 10, 1, (const int[3]){1, 1, 1}, 1);

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * raster/scatter.vert with raster/value.frag, alone: hand-made correspondence images against sums in double. */
+ * raster/scatter.vert with raster/value.frag, and raster/scatter.comp, alone: hand-made correspondence
+ * images against sums in double. */
 #include "stage.h"
 
 #include "render/raster/forward.h"
 
 /* Float sums of a few dozen positive numbers: each addition rounds by 6e-8 of the sum. */
 static const double sum_tolerance = 3e-6;
+
+struct way {
+    bool by_points;
+    int times;
+};
 
 /* A batch whose images and atlas are made up. */
 struct made_up {
@@ -68,19 +74,26 @@ static void sum_pixels(const struct stage *stage, const struct made_up *made,
     }
 }
 
-/* Scatters the made-up batch `times` times into the window and compares every LOR. */
-static int check_scatter(struct stage *stage, const struct made_up *made,
-                         const struct lr_lor_window *window, int times)
+static struct lr_scatter open_scatter(struct stage *stage, bool by_points)
 {
-    struct lr_scatter scatter;
+    struct lr_scatter scatter = {
+        .scene = &stage->scene, .plan = stage->plan, .by_points = by_points};
+    stage_check(stage, lr_scatter_init(&scatter) == LR_OK);
+    return scatter;
+}
+
+/* Scatters the made-up batch `times` times into the window and compares every LOR. */
+static int check_way(struct stage *stage, const struct made_up *made,
+                     const struct lr_lor_window *window, struct way way)
+{
     struct lr_lor_texture lors = lr_lor_texture_create(stage->ctx, window->num_lors);
     float *got = test_alloc(window->num_lors, sizeof(*got));
     double *want = test_alloc(window->num_lors, sizeof(*want));
     int filled = 0;
     stage_check(stage, lors.target != NULL);
     stage_check(stage, lr_scene_set_window(&stage->scene, window) == LR_OK);
-    stage_check(stage, lr_scatter_init(&scatter, &stage->scene, stage->plan) == LR_OK);
-    for (int k = 0; k < times; k++) {
+    struct lr_scatter scatter = open_scatter(stage, way.by_points);
+    for (int k = 0; k < way.times; k++) {
         stage_check(stage, lr_scatter_run(&scatter, &stage->images, &made->batch, &lors) == LR_OK);
         sum_pixels(stage, made, window, want);
     }
@@ -93,6 +106,15 @@ static int check_scatter(struct stage *stage, const struct made_up *made,
     lr_lor_texture_destroy(&lors);
     free(got);
     free(want);
+    return filled;
+}
+
+/* By points, and by atomic additions. */
+static int check_scatter(struct stage *stage, const struct made_up *made,
+                         const struct lr_lor_window *window, int times)
+{
+    const int filled = check_way(stage, made, window, (struct way){true, times});
+    assert_int_equal(check_way(stage, made, window, (struct way){false, times}), filled);
     return filled;
 }
 
@@ -141,6 +163,26 @@ static void test_windows(void **context)
     stage_close(&stage);
 }
 
+/* Adds `made` to two LORs that hold 2^24 and 0.5. */
+static void check_rounding(struct stage *stage, const struct made_up *made, int64_t lor,
+                           bool by_points)
+{
+    const int64_t num_lors = stage->lors->count;
+    struct lr_scatter scatter = open_scatter(stage, by_points);
+    struct lr_lor_texture lors = lr_lor_texture_create(stage->ctx, num_lors);
+    float *values = test_alloc(num_lors, sizeof(*values));
+    values[lor] = 16777216.0f;
+    values[lor + 1] = 0.5f;
+    stage_check(stage, lr_lor_texture_upload(&lors, values) == LR_OK);
+    stage_check(stage, lr_scatter_run(&scatter, &stage->images, &made->batch, &lors) == LR_OK);
+    stage_check(stage, lr_lor_texture_read(&lors, values) == LR_OK);
+    assert_true(values[lor] == 16777224.0f);
+    assert_true(values[lor + 1] == 8.5f);
+    free(values);
+    lr_scatter_finish(&scatter);
+    lr_lor_texture_destroy(&lors);
+}
+
 /* A macropixel of equal (r, s) emits one point: with weights 2^-24 .. 1 the float sum inside the
  * macropixel and the sum of single points in blending would round differently. */
 static void test_macropixel_sums_once(void **context)
@@ -164,25 +206,13 @@ static void test_macropixel_sums_once(void **context)
     assert_int_equal(check_scatter(&stage, &made, &all, 1), 2);
 
     /* Added to 2^24, a point of 8 ones counts; eight points of 1 would each round away. */
-    struct lr_scatter scatter;
-    struct lr_lor_texture lors = lr_lor_texture_create(stage.ctx, all.num_lors);
-    float *values = test_alloc(all.num_lors, sizeof(*values));
     const int64_t lor = stage_lor(&stage, &made.images[0], (const int[2]){8, 12}, 81 + 5 + 1);
     for (int64_t k = 0; k < stage_atlas_texels(&stage); k++) {
         made.atlas[k].weight = made.atlas[k].crystal != 0 ? 1.0f : 0.0f;
     }
     upload_made_up(&stage, &made);
-    values[lor] = 16777216.0f;
-    values[lor + 1] = 0.5f;
-    stage_check(&stage, lr_lor_texture_upload(&lors, values) == LR_OK);
-    stage_check(&stage, lr_scatter_init(&scatter, &stage.scene, stage.plan) == LR_OK);
-    stage_check(&stage, lr_scatter_run(&scatter, &stage.images, &made.batch, &lors) == LR_OK);
-    stage_check(&stage, lr_lor_texture_read(&lors, values) == LR_OK);
-    assert_true(values[lor] == 16777224.0f);
-    assert_true(values[lor + 1] == 8.5f);
-    free(values);
-    lr_scatter_finish(&scatter);
-    lr_lor_texture_destroy(&lors);
+    check_rounding(&stage, &made, lor, true);
+    check_rounding(&stage, &made, lor, false);
     made_up_finish(&made);
     stage_close(&stage);
 }

@@ -60,11 +60,16 @@ static int atlas_size(const struct gl_limits *limits, const lr_lors *lors, int r
     return size < largest ? size : largest;
 }
 
+/* Points, as the paper has them, are added in a fixed order, and slowly: graphics processors made for
+ * computing draw few points at a time, and renderers in software one. */
 static lr_status open_scatter(struct raster *raster)
 {
-    return raster->scatter.program == NULL
-               ? lr_scatter_init(&raster->scatter, &raster->scene, raster->plan)
-               : LR_OK;
+    if (raster->scatter.program != NULL) {
+        return LR_OK;
+    }
+    raster->scatter = (struct lr_scatter){
+        .scene = &raster->scene, .plan = raster->plan, .by_points = raster->params.deterministic};
+    return lr_scatter_init(&raster->scatter);
 }
 
 static lr_status open_gather(struct raster *raster)

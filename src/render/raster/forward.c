@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "common/bindings.h"
 
-/* The block of shaders/raster/scatter.vert. */
+/* The block of shaders/raster/macropixel.glsl. */
 struct scatter_pass {
     int32_t tile_size[2];
     int32_t lors_size[2];
@@ -16,6 +16,9 @@ _Static_assert(sizeof(struct scatter_pass) == 32, "the shaders' layout");
 
 /* Rows are short enough that a window's last one wastes little. */
 enum { LOR_TEXTURE_WIDTH = 4096 };
+
+/* Edge of a group of shaders/raster/scatter.comp. */
+enum { SCATTER_EDGE = 16 };
 
 struct lr_lor_texture lr_lor_texture_create(struct gl_context *ctx, int64_t num_lors)
 {
@@ -79,18 +82,18 @@ lr_status lr_lor_texture_read(const struct lr_lor_texture *lors, float *values)
                                              values + (int64_t)full.height * LOR_TEXTURE_WIDTH);
 }
 
-lr_status lr_scatter_init(struct lr_scatter *scatter, struct lr_scene *scene,
-                          const struct lr_plan *plan)
+lr_status lr_scatter_init(struct lr_scatter *scatter)
 {
     struct lr_rays_define rays;
-    lr_rays_define_init(&rays, plan->rays);
-    *scatter = (struct lr_scatter){.scene = scene, .plan = plan};
-    scatter->program = gl_program_start(scene->ctx, &(struct gl_program_params){
-                                                        .vertex = "raster/scatter.vert",
-                                                        .fragment = "raster/value.frag",
-                                                        .defines = rays.defines,
-                                                        .label = "scatter to LORs",
-                                                    });
+    lr_rays_define_init(&rays, scatter->plan->rays);
+    struct gl_program_params params = {.defines = rays.defines, .label = "scatter to LORs"};
+    if (scatter->by_points) {
+        params.vertex = "raster/scatter.vert";
+        params.fragment = "raster/value.frag";
+    } else {
+        params.compute = "raster/scatter.comp";
+    }
+    scatter->program = gl_program_start(scatter->scene->ctx, &params);
     return scatter->program ? LR_OK : LR_FAILED;
 }
 
@@ -98,6 +101,29 @@ void lr_scatter_finish(struct lr_scatter *scatter)
 {
     gl_program_destroy(scatter->program);
     *scatter = (struct lr_scatter){0};
+}
+
+static void draw_points(const struct lr_scatter *scatter, const struct lr_batch *batch,
+                        const struct lr_lor_texture *lors, struct gl_pass *pass)
+{
+    pass->target = lors->target;
+    pass->blending = GL_BLENDING_ADD;
+    pass->primitive = GL_POINTS;
+    pass->vertices = scatter->plan->tile[0] * scatter->plan->tile[1];
+    pass->instances = batch->num_images;
+}
+
+static void add_atomically(const struct lr_scatter *scatter, const struct lr_batch *batch,
+                           const struct lr_lor_texture *lors, struct gl_pass *pass)
+{
+    const bool has_floats = gl_context_limits(scatter->scene->ctx)->nv_float_atomics;
+    pass->images[LR_IMAGE_LORS] = (struct gl_image){.texture = lors->target->colours[0],
+                                                    .format = has_floats ? GL_R32F : GL_R32UI};
+    pass->barriers = GL_SHADER_IMAGE_ACCESS_BARRIER_BIT | GL_TEXTURE_UPDATE_BARRIER_BIT |
+                     GL_FRAMEBUFFER_BARRIER_BIT;
+    pass->groups[0] = batch->num_images;
+    pass->groups[1] = gl_divide_up(scatter->plan->tile[0], SCATTER_EDGE);
+    pass->groups[2] = gl_divide_up(scatter->plan->tile[1], SCATTER_EDGE);
 }
 
 lr_status lr_scatter_run(struct lr_scatter *scatter, const struct lr_correspondence *images,
@@ -114,12 +140,8 @@ lr_status lr_scatter_run(struct lr_scatter *scatter, const struct lr_corresponde
         .program = scatter->program,
         .uniforms = &uniforms,
         .uniform_bytes = sizeof(uniforms),
-        .target = lors->target,
-        .blending = GL_BLENDING_ADD,
-        .primitive = GL_POINTS,
-        .vertices = tile[0] * tile[1],
-        .instances = batch->num_images,
     };
+    (scatter->by_points ? draw_points : add_atomically)(scatter, batch, lors, &pass);
     lr_scene_bind(scatter->scene, &pass);
     pass.buffers[LR_BIND_IMAGES].buffer = images->images;
     pass.textures[LR_UNIT_CORRESPONDENCE] = images->atlas->colours[0];

@@ -27,11 +27,12 @@ lr_status lr_lor_texture_read(const struct lr_lor_texture *lors, float *values);
 struct lr_scatter {
     struct lr_scene *scene;
     const struct lr_plan *plan;
+    bool by_points; /* as the paper has it, added in a fixed order; else by atomic additions */
     struct gl_program *program;
 };
 
-lr_status lr_scatter_init(struct lr_scatter *scatter, struct lr_scene *scene,
-                          const struct lr_plan *plan);
+/* What is set in *scatter says how. */
+lr_status lr_scatter_init(struct lr_scatter *scatter);
 void lr_scatter_finish(struct lr_scatter *scatter);
 
 /* Adds a batch's images, as they stand in the atlas, to the LORs of the window. */
