@@ -367,9 +367,8 @@ static double distance_from(const struct made *made, const char *backend)
     const int64_t count = exact ? made->lors->count : made->num_voxels;
     const float *found = exact ? made->whole : made->sensed;
     float *expected = floats(count);
-    assert_int_equal(exact ? array_forward(op, made->image, expected)
-                           : array_sensitivity(op, expected),
-                     LR_OK);
+    assert_int_equal(
+        exact ? array_forward(op, made->image, expected) : array_sensitivity(op, expected), LR_OK);
     double gap = 0.0, norm = 0.0;
     for (int64_t k = 0; k < count; k++) {
         const double difference = (double)found[k] - (double)expected[k];
