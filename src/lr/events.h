@@ -246,35 +246,6 @@ typedef struct lr_castor_histogram {
 LR_API lr_status lr_castor_histogram_write(const char *path, const lr_lors *lors,
                                            const lr_castor_histogram *histogram, const lr_log *log);
 
-/* --- single formats --- */
-
-/* Paths of a SAFIR acquisition. */
-typedef struct lr_safir_files {
-    const char *events;      /* .clm.safir list mode */
-    const char *crystal_map; /* STIR's text map ("ring det [layer] x y z", mm); NULL = the file
-                                beside the events whose name ends in crystal_map.txt */
-} lr_safir_files;
-
-/* Each crystal of the map must lie within 0.01 mm of one of the scanner's. Prompts in coincidence
- * are counted into sparse data. counts may be NULL. */
-LR_API lr_lor_data *lr_safir_read(const lr_safir_files *files, const lr_lors *lors,
-                                  lr_event_counts *counts, const lr_log *log);
-
-/* Siemens 32-bit list mode (.l) without time of flight, with or without its text header. Bins are
- * spelled out as docs/formats/events.md says: crystals per ring and module of the scanner, one
- * virtual crystal per module around the ring, planes of span 1 in segment order 0, -1, +1, ... The
- * header says how many bins a projection has and the largest ring difference; without one, those of
- * a Biograph mMR are taken where the scanner is as large. A header that contradicts the scanner is
- * an error. Counts of unknown crystals and of events out of coincidence are of both kinds. */
-typedef struct lr_siemens_files {
-    const char *events; /* .l */
-    const char *header; /* NULL = the one beside the events, when there is one: EVENTS.hdr, or the
-                           one *.hdr* of its folder that names the events as its data file */
-} lr_siemens_files;
-
-LR_API lr_status lr_siemens_read(const lr_siemens_files *files, const lr_lors *lors,
-                                 lr_prompts_delayeds *data, const lr_log *log);
-
 #ifdef __cplusplus
 }
 #endif

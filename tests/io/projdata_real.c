@@ -320,8 +320,11 @@ static void test_generic_geometry(void **state)
     folder_init(&folder);
     lr_scanner *scanner = lr_scanner_read("safir-dual-ring-prototype", NULL);
     lr_lors *lors = lors_of(scanner);
-    lr_lor_data *expected = lr_safir_read(&(lr_safir_files){events, map}, lors, NULL, NULL);
-    assert_non_null(expected);
+    lr_prompts_delayeds acquired;
+    assert_int_equal(
+        lr_events_bin(&(lr_events_source){.path = events, .companion = map}, lors, &acquired, NULL),
+        LR_OK);
+    const lr_lor_data *expected = acquired.prompts;
     float *counts = calloc((size_t)rings * rings * views * bins, sizeof(float));
     unsigned char *records = bytes_read(events, &count);
     for (size_t at = 32; at + 8 <= count; at += 8) {
@@ -370,7 +373,8 @@ static void test_generic_geometry(void **state)
     assert_same_counts(lors, expected, found);
     free(records);
     free(counts);
-    lr_lor_data_destroy(expected);
+    lr_lor_data_destroy(acquired.prompts);
+    lr_lor_data_destroy(acquired.delayeds);
     lr_lor_data_destroy(found);
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);

@@ -14,6 +14,21 @@
 
 enum { NUM_DETECTORS = 8, NUM_RINGS = 2 };
 
+/* Prompts in coincidence; NULL on failure, which leaves counts as they are. */
+static lr_lor_data *prompts_of(const lr_events_source *source, const lr_lors *lors,
+                               lr_event_counts *counts)
+{
+    lr_prompts_delayeds data;
+    if (lr_events_bin(source, lors, &data, NULL) != LR_OK) {
+        return NULL;
+    }
+    lr_lor_data_destroy(data.delayeds);
+    if (counts != NULL) {
+        *counts = data.counts;
+    }
+    return data.prompts;
+}
+
 struct fixture {
     lr_scanner *scanner;
     lr_lors *lors;
@@ -136,8 +151,10 @@ static void check_events(struct fixture *fixture)
 {
     lr_event_counts counts = {0};
     test_log_init(&fixture->log);
-    lr_lor_data *data =
-        lr_safir_read(&(lr_safir_files){EVENTS, MAP}, fixture->lors, &counts, &fixture->log.log);
+    lr_lor_data *data = prompts_of(
+        &(lr_events_source){
+            .path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = MAP, .log = &fixture->log.log},
+        fixture->lors, &counts);
     if (data == NULL) {
         fail_msg("%s", fixture->log.error);
     }
@@ -214,8 +231,10 @@ static void expect(struct fixture *fixture, const char *map, const char *sentenc
 {
     lr_event_counts counts = {.prompts = -1};
     test_log_init(&fixture->log);
-    assert_null(
-        lr_safir_read(&(lr_safir_files){EVENTS, map}, fixture->lors, &counts, &fixture->log.log));
+    assert_null(prompts_of(
+        &(lr_events_source){
+            .path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = map, .log = &fixture->log.log},
+        fixture->lors, &counts));
     if (fixture->log.status != LR_BAD_INPUT || strstr(fixture->log.error, sentence) == NULL) {
         fail_msg("expected '%s', found '%s'", sentence, fixture->log.error);
     }
@@ -305,8 +324,10 @@ static void unknown_crystals(void **state)
     at = add_record(bytes, at, event(0, 1, 0, 5));
     write_bytes(EVENTS, bytes, at);
     test_log_init(&fixture->log);
-    lr_lor_data *data =
-        lr_safir_read(&(lr_safir_files){EVENTS, MAP}, fixture->lors, &counts, &fixture->log.log);
+    lr_lor_data *data = prompts_of(
+        &(lr_events_source){
+            .path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = MAP, .log = &fixture->log.log},
+        fixture->lors, &counts);
     assert_non_null(data);
     assert_int_equal(counts.unknown_crystals, 2);
     assert_int_equal(counts.prompts, 3);
@@ -371,8 +392,10 @@ static void rounding_is_allowed_and_gaps_are_told(void **state)
     write_bytes(EVENTS, bytes, add_record(bytes, at, event(0, 1, 0, 4)));
     write_text(MAP, "0 1 34.9901 1.5 -1.5\n0 4 -35.0 1.5 -1.4901\n");
     test_log_init(&fixture->log);
-    lr_lor_data *data =
-        lr_safir_read(&(lr_safir_files){EVENTS, MAP}, fixture->lors, NULL, &fixture->log.log);
+    lr_lor_data *data = prompts_of(
+        &(lr_events_source){
+            .path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = MAP, .log = &fixture->log.log},
+        fixture->lors, NULL);
     if (data == NULL) {
         fail_msg("%s", fixture->log.error);
     }
@@ -396,8 +419,10 @@ static void move_to_folder(const char *map)
 static lr_lor_data *read_in_folder(struct fixture *fixture)
 {
     test_log_init(&fixture->log);
-    return lr_safir_read(&(lr_safir_files){FOLDER "/" EVENTS, NULL}, fixture->lors, NULL,
-                         &fixture->log.log);
+    return prompts_of(&(lr_events_source){.path = FOLDER "/" EVENTS,
+                                          .format = LR_EVENTS_SAFIR,
+                                          .log = &fixture->log.log},
+                      fixture->lors, NULL);
 }
 
 static void the_map_is_found_beside_the_events(void **state)
@@ -459,7 +484,9 @@ static void the_real_source_is_where_it_is_said_to_be(void **state)
     assert_non_null(scanner);
     lr_lors *lors = lr_lors_create(scanner, &log.log);
     assert_non_null(lors);
-    lr_lor_data *data = lr_safir_read(&(lr_safir_files){path, NULL}, lors, &counts, &log.log);
+    lr_lor_data *data =
+        prompts_of(&(lr_events_source){.path = path, .format = LR_EVENTS_SAFIR, .log = &log.log},
+                   lors, &counts);
     if (data == NULL) {
         fail_msg("%s", log.error);
     }

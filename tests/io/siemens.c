@@ -95,12 +95,20 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* header NULL: the one beside the events. */
+static lr_events_source source_of(const char *events, const char *header, const lr_log *log)
+{
+    return (lr_events_source){
+        .path = events, .format = LR_EVENTS_SIEMENS, .companion = header, .log = log};
+}
+
 static lr_prompts_delayeds read_good(struct fixture *fixture, const lr_lors *lors,
-                                     const lr_siemens_files *files)
+                                     const char *events, const char *header)
 {
     lr_prompts_delayeds data;
     test_log_init(&fixture->log);
-    if (lr_siemens_read(files, lors, &data, &fixture->log.log) != LR_OK) {
+    const lr_events_source source = source_of(events, header, &fixture->log.log);
+    if (lr_events_bin(&source, lors, &data, NULL) != LR_OK) {
         fail_msg("%s", fixture->log.error);
     }
     return data;
@@ -172,7 +180,7 @@ static void words_are_spelled_out(void **state)
     };
     write_words(words, sizeof(words) / sizeof(words[0]));
     write_text(HEADER, small_header);
-    lr_prompts_delayeds data = read_good(fixture, lors, &(lr_siemens_files){EVENTS, HEADER});
+    lr_prompts_delayeds data = read_good(fixture, lors, EVENTS, HEADER);
     assert_int_equal(data.counts.prompts, 8);
     assert_int_equal(data.counts.delayeds, 2);
     assert_int_equal(data.counts.time_marks, 2);
@@ -209,8 +217,7 @@ static void headers_are_believed(void **state)
     snprintf(text, sizeof(text), "%s!data offset in bytes:=8\n%%total listmode word counts:=77\n",
              small_header);
     write_text(HEADER, text);
-    lr_prompts_delayeds data =
-        read_good(fixture, fixture->small_lors, &(lr_siemens_files){EVENTS, HEADER});
+    lr_prompts_delayeds data = read_good(fixture, fixture->small_lors, EVENTS, HEADER);
     assert_int_equal(data.counts.prompts, 1);
     assert_int_equal(data.counts.other_words, 0);
     assert_non_null(strstr(fixture->log.warning, "holds 1 words where its header tells of 77"));
@@ -247,8 +254,7 @@ static void every_bin_has_a_lor_of_its_own(void **state)
     write_words(words, count);
     free(words);
     remove(HEADER);
-    lr_prompts_delayeds data =
-        read_good(fixture, fixture->mmr_lors, &(lr_siemens_files){EVENTS, NULL});
+    lr_prompts_delayeds data = read_good(fixture, fixture->mmr_lors, EVENTS, NULL);
     print_message("%lld bins, %lld of virtual crystals\n", (long long)count,
                   (long long)virtual_bins);
     assert_int_equal(data.counts.unknown_crystals, virtual_bins);
@@ -263,8 +269,7 @@ static void every_bin_has_a_lor_of_its_own(void **state)
 static void ends_of(struct fixture *fixture, uint32_t word, double lead_deg, double ends[2][3])
 {
     write_words(&word, 1);
-    lr_prompts_delayeds data =
-        read_good(fixture, fixture->mmr_lors, &(lr_siemens_files){EVENTS, NULL});
+    lr_prompts_delayeds data = read_good(fixture, fixture->mmr_lors, EVENTS, NULL);
     assert_int_equal(data.prompts->count, 1);
     const lr_lor lor = lr_lors_describe(fixture->mmr_lors, data.prompts->index[0]);
     const lr_module *modules = fixture->mmr->modules;
@@ -338,8 +343,8 @@ static void expect(struct fixture *fixture, const char *header, const char *sent
 {
     lr_prompts_delayeds data;
     test_log_init(&fixture->log);
-    const lr_status status = lr_siemens_read(&(lr_siemens_files){EVENTS, header},
-                                             fixture->small_lors, &data, &fixture->log.log);
+    const lr_events_source source = source_of(EVENTS, header, &fixture->log.log);
+    const lr_status status = lr_events_bin(&source, fixture->small_lors, &data, NULL);
     if (status != LR_BAD_INPUT || fixture->log.status != LR_BAD_INPUT ||
         strstr(fixture->log.error, sentence) == NULL) {
         fail_msg("expected '%s', found '%s'", sentence, fixture->log.error);
@@ -431,14 +436,13 @@ static void the_header_is_found_beside_the_events(void **state)
     expect(fixture, NULL, "how many bins a projection of octagon has is not known");
     snprintf(text, sizeof(text), "%sname of data file := " EVENTS "\n", small_header);
     write_text(OTHER, text);
-    lr_prompts_delayeds data =
-        read_good(fixture, fixture->small_lors, &(lr_siemens_files){EVENTS, NULL});
+    lr_prompts_delayeds data = read_good(fixture, fixture->small_lors, EVENTS, NULL);
     assert_int_equal(data.prompts->count, 1);
     finish(&data);
     write_text("siemens_test_more.hdr", text);
     expect(fixture, NULL, EVENTS ": more than one header names it, ");
     write_text(HEADER, small_header);
-    data = read_good(fixture, fixture->small_lors, &(lr_siemens_files){"./" EVENTS, NULL});
+    data = read_good(fixture, fixture->small_lors, "./" EVENTS, NULL);
     assert_int_equal(data.prompts->count, 1);
     finish(&data);
     remove("siemens_test_more.hdr");
@@ -460,9 +464,8 @@ static void other_scanners_are_refused(void **state)
         lr_scanner *scanner = lr_scanner_read(cases[k][0], NULL);
         lr_lors *lors = lr_lors_create(scanner, NULL);
         assert_non_null(lors);
-        assert_int_equal(
-            lr_siemens_read(&(lr_siemens_files){EVENTS, NULL}, lors, &data, &fixture->log.log),
-            LR_BAD_INPUT);
+        const lr_events_source source = source_of(EVENTS, NULL, &fixture->log.log);
+        assert_int_equal(lr_events_bin(&source, lors, &data, NULL), LR_BAD_INPUT);
         assert_non_null(strstr(fixture->log.error, cases[k][1]));
         lr_lors_destroy(lors);
         lr_scanner_destroy(scanner);
@@ -496,8 +499,7 @@ static void the_virtual_crystal_is_never_hit(void **state)
     if (test_data(path, "mmr/small_listmode_file.l") == NULL) {
         skip();
     }
-    lr_prompts_delayeds data =
-        read_good(fixture, fixture->mmr_lors, &(lr_siemens_files){path, NULL});
+    lr_prompts_delayeds data = read_good(fixture, fixture->mmr_lors, path, NULL);
     assert_non_null(strstr(fixture->log.warning, "holds 254816 words where its header tells of "
                                                  "331257106")); /* so the header was found */
     check_counts(&data);

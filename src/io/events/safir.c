@@ -296,24 +296,3 @@ lr_status lr_safir_events(const lr_events_source *source, struct lr_event_stream
     lr_c_locale_leave(locale);
     return status;
 }
-
-lr_lor_data *lr_safir_read(const lr_safir_files *files, const lr_lors *lors,
-                           lr_event_counts *counts, const lr_log *log)
-{
-    const lr_events_source source = {
-        .path = files->events,
-        .format = LR_EVENTS_SAFIR,
-        .companion = files->crystal_map,
-        .scanner = lors->scanner,
-        .log = log,
-    };
-    lr_prompts_delayeds data;
-    if (lr_events_bin(&source, lors, &data, NULL) != LR_OK) {
-        return NULL;
-    }
-    lr_lor_data_destroy(data.delayeds);
-    if (counts != NULL) {
-        *counts = data.counts;
-    }
-    return data.prompts;
-}

@@ -368,16 +368,3 @@ lr_status lr_siemens_events(const lr_events_source *source, struct lr_event_stre
     free(reader.layout.ring_of);
     return status;
 }
-
-lr_status lr_siemens_read(const lr_siemens_files *files, const lr_lors *lors,
-                          lr_prompts_delayeds *data, const lr_log *log)
-{
-    const lr_events_source source = {
-        .path = files->events,
-        .format = LR_EVENTS_SIEMENS,
-        .companion = files->header,
-        .scanner = lors->scanner,
-        .log = log,
-    };
-    return lr_events_bin(&source, lors, data, NULL);
-}
