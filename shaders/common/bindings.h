@@ -84,6 +84,7 @@
 #define LR_UNIT_LORS 1
 #define LR_UNIT_SUMS 2
 #define LR_IMAGE_LORS 0
+#define LR_IMAGE_SUMS 1
 #define LR_UNIT_MU 3
 
 /* threads of a compute work group; modules that one may see through a primary */

@@ -9,9 +9,9 @@
 // reads:     modules, coincidence masks, attenuation map
 // writes:    crystal of the secondary + 1 (0: none) and the bits of the line's weight; with
 //            PATH_LENGTH also the distance between the hits in mm, and crystals out of coincidence
-//            with weight 0; depth, so that the first module met on the other side wins
+//            with weight 0; with HIDING depth, so that the first module met on the other side wins,
+//            and a module between the point and the primary over all others
 // invariant: a hit in a gap or out of coincidence still stops the line
-//            with HIDING a module between the point and the primary wins over all others
 // variants:  RAYS=4; RAYS=3 PATH_LENGTH=1; RAYS=4 ABSORPTION=1; RAYS=4 HIDING=1
 // variants:  RAYS=3 HIDING=1 PATH_LENGTH=1; RAYS=2 HIDING=1 ABSORPTION=1
 #include "common/scene.glsl"
@@ -132,7 +132,5 @@ void main()
 #endif
 #ifdef HIDING
     gl_FragDepth = before ? 0.0 : t / (1.0 + t);
-#else
-    gl_FragDepth = t / (1.0 + t);
 #endif
 }

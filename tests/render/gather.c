@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * raster/tile.vert with raster/gather.frag, raster/tile.vert with raster/reduce.frag, and raster/collect.vert with raster/value.frag: each
- * alone, hand-made contents against sums in double. */
+ * raster/gather.comp, and raster/collect.vert with raster/value.frag: each alone, hand-made contents
+ * against sums in double. */
 #include "stage.h"
 
 #include "common/bindings.h"
@@ -12,7 +12,10 @@
 /* Float sums of four numbers of one sign round by at most 3 x 6e-8 of the sum, products by 6e-8. */
 static const double step_tolerance = 3e-7;
 
-/* --- gather: the first halving --- */
+/* A thread of raster/gather.comp adds up to a hundred products, and the group 256 such sums. */
+static const double sum_tolerance = 3e-6;
+
+/* --- gather --- */
 
 /* weight * value of one pixel of an image, in double. */
 static double pixel_product(const struct stage *stage, const struct lr_plan_image *image,
@@ -30,8 +33,8 @@ static double pixel_product(const struct stage *stage, const struct lr_plan_imag
     return (double)texel->weight * (double)values[lor];
 }
 
-/* One gather of made-up images, compared texel by texel; then every halving and the voxel image
- * against sums of the texels they were made from. */
+/* One gather of made-up images, compared image by image; then the voxel image against sums of the texels
+ * that it was made from. */
 struct gathering {
     struct stage *stage;
     struct texel *atlas;
@@ -87,68 +90,38 @@ static float *read_target(const struct stage *stage, const struct gl_target *tar
     return texels;
 }
 
-/* Texel of image `slot`'s tile in halving k. */
-static int64_t sum_texel(const struct lr_gather *gather, int k, int slot, const int at[2])
+static double image_sum(const struct gathering *gathering, int slot)
 {
-    const int columns = gather->plan->columns;
-    return ((int64_t)(slot / columns) * gather->tiles[k][1] + at[1]) * gather->sums[k]->size[0] +
-           (int64_t)(slot % columns) * gather->tiles[k][0] + at[0];
+    const int *tile = gathering->stage->plan->tile;
+    double sum = 0;
+    for (int pixel = 0; pixel < tile[0] * tile[1]; pixel++) {
+        const int at[2] = {pixel % tile[0], pixel / tile[0]};
+        sum += pixel_product(gathering->stage, &gathering->images[slot], at, gathering->atlas,
+                             &gathering->window, gathering->values + gathering->window.first_lor);
+    }
+    return sum;
 }
 
-static double check_first_halving(const struct gathering *gathering, const struct lr_gather *gather)
+/* The sums of images stand at their tiles' places, in rows of so many columns. */
+static double check_sums(const struct gathering *gathering, const struct lr_gather *gather)
 {
-    const struct stage *stage = gathering->stage;
-    const int *full = stage->plan->tile, *tile = gather->tiles[0];
-    float *sums = read_target(stage, gather->sums[0]);
+    float *sums = read_target(gathering->stage, gather->sums);
     double total = 0;
+    assert_int_equal(gather->sums->size[0], gathering->stage->plan->columns);
     for (int slot = 0; slot < gathering->batch.num_images; slot++) {
-        for (int texel = 0; texel < tile[0] * tile[1]; texel++) {
-            const int to[2] = {texel % tile[0], texel / tile[0]};
-            double want = 0;
-            for (int k = 0; k < 4; k++) {
-                const int from[2] = {2 * to[0] + k % 2, 2 * to[1] + k / 2};
-                if (from[0] < full[0] && from[1] < full[1]) {
-                    want += pixel_product(stage, &gathering->images[slot], from, gathering->atlas,
-                                          &gathering->window,
-                                          gathering->values + gathering->window.first_lor);
-                }
-            }
-            assert_close((double)sums[sum_texel(gather, 0, slot, to)], want, step_tolerance);
-            total += want;
-        }
+        const double want = image_sum(gathering, slot);
+        assert_close((double)sums[slot], want, sum_tolerance);
+        total += want;
     }
     free(sums);
     return total;
-}
-
-static void check_halving(const struct gathering *gathering, const struct lr_gather *gather, int k)
-{
-    const int *source = gather->tiles[k - 1], *tile = gather->tiles[k];
-    float *before = read_target(gathering->stage, gather->sums[k - 1]);
-    float *after = read_target(gathering->stage, gather->sums[k]);
-    for (int slot = 0; slot < gathering->batch.num_images; slot++) {
-        for (int texel = 0; texel < tile[0] * tile[1]; texel++) {
-            const int to[2] = {texel % tile[0], texel / tile[0]};
-            double want = 0;
-            for (int n = 0; n < 4; n++) {
-                const int from[2] = {2 * to[0] + n % 2, 2 * to[1] + n / 2};
-                if (from[0] < source[0] && from[1] < source[1]) {
-                    want += (double)before[sum_texel(gather, k - 1, slot, from)];
-                }
-            }
-            assert_close((double)after[sum_texel(gather, k, slot, to)], want, step_tolerance);
-        }
-    }
-    free(before);
-    free(after);
 }
 
 /* The voxel image after `times` runs of the same batch: rows collect their images. */
 static void check_collected(const struct gathering *gathering, const struct lr_gather *gather,
                             int times)
 {
-    const int last = gather->num_halvings - 1;
-    float *sums = read_target(gathering->stage, gather->sums[last]);
+    float *sums = read_target(gathering->stage, gather->sums);
     float *voxels = test_alloc(gather->num_voxels, sizeof(*voxels));
     int next = 0;
     stage_check(gathering->stage, lr_gather_read(gather, voxels) == LR_OK);
@@ -157,7 +130,7 @@ static void check_collected(const struct gathering *gathering, const struct lr_g
         double want = 0;
         if (next < gathering->batch.num_rows && row->row == voxel) {
             for (uint32_t slot = row->first_image; slot < row->end_image; slot++) {
-                want += (double)sums[sum_texel(gather, last, (int)slot, (const int[]){0, 0})];
+                want += (double)sums[slot];
             }
             want *= times * (double)row->factor;
             next++;
@@ -191,12 +164,7 @@ static void check_gather(struct gathering *gathering, int times)
         stage_check(stage,
                     lr_gather_run(&gather, &stage->images, &gathering->batch, &lors) == LR_OK);
     }
-    assert_true(check_first_halving(gathering, &gather) > 0);
-    for (int k = 1; k < gather.num_halvings; k++) {
-        check_halving(gathering, &gather, k);
-    }
-    assert_int_equal(gather.tiles[gather.num_halvings - 1][0], 1);
-    assert_int_equal(gather.tiles[gather.num_halvings - 1][1], 1);
+    assert_true(check_sums(gathering, &gather) > 0);
     check_collected(gathering, &gather, times);
     lr_gather_clear(&gather);
     float first;
@@ -242,7 +210,7 @@ static void test_gather_windows(void **context)
     stage_close(&stage);
 }
 
-/* Windows of a single pixel: one halving from 1 x 1 to 1 x 1. */
+/* Windows of a single pixel. */
 static void test_gather_single_pixels(void **context)
 {
     uint64_t state = test_seed();
@@ -264,120 +232,6 @@ static void test_gather_single_pixels(void **context)
     check_gather(&gathering, 2);
     gathering_finish(&gathering);
     stage_close(&stage);
-}
-
-/* --- reduce, run by its own pass over tiles of any size --- */
-
-/* The block of shaders/raster/tile_pass.glsl, as its std140 layout has it. */
-struct tile_block {
-    int32_t full_tile[2], source_tile[2], target_tile[2], target_size[2], lors_size[2];
-    uint32_t num_lors, unused;
-};
-
-enum { REDUCE_COLUMNS = 3, REDUCE_ROWS = 2, REDUCE_IMAGES = 5 };
-
-static struct gl_target *make_sums(struct gl_context *ctx, const int tile[2])
-{
-    struct gl_target *target =
-        gl_target_create(ctx, &(struct gl_target_params){.label = "sums",
-                                                         .width = REDUCE_COLUMNS * tile[0],
-                                                         .height = REDUCE_ROWS * tile[1],
-                                                         .colour_formats = {GL_R32F}});
-    assert_non_null(target);
-    return target;
-}
-
-static struct gl_buffer *make_images(struct gl_context *ctx, const int full[2])
-{
-    struct lr_plan_image images[REDUCE_IMAGES] = {{.primary = 0}};
-    for (int k = 0; k < REDUCE_IMAGES; k++) {
-        images[k].tile_x = k % REDUCE_COLUMNS * full[0];
-        images[k].tile_y = k / REDUCE_COLUMNS * full[1];
-    }
-    struct gl_buffer *buffer =
-        gl_buffer_create(ctx, &(struct gl_buffer_params){
-                                  .label = "images", .size_bytes = sizeof(images), .data = images});
-    assert_non_null(buffer);
-    return buffer;
-}
-
-static void run_reduce(struct gl_context *ctx, const struct tile_block *block,
-                       const struct gl_target *source, struct gl_target *target)
-{
-    struct gl_program *program =
-        gl_program_create(ctx, &(struct gl_program_params){.vertex = "raster/tile.vert",
-                                                           .fragment = "raster/reduce.frag",
-                                                           .label = "reduce alone"});
-    struct gl_buffer *images = make_images(ctx, block->full_tile);
-    assert_non_null(program);
-    struct gl_pass pass = {.label = "reduce alone",
-                           .program = program,
-                           .uniforms = block,
-                           .uniform_bytes = sizeof(*block),
-                           .target = target,
-                           .primitive = GL_TRIANGLE_STRIP,
-                           .vertices = 4,
-                           .instances = REDUCE_IMAGES};
-    pass.buffers[LR_BIND_IMAGES].buffer = images;
-    pass.textures[LR_UNIT_SUMS] = source->colours[0];
-    assert_int_equal(gl_pass_run(ctx, &pass), LR_OK);
-    gl_buffer_destroy(images);
-    gl_program_destroy(program);
-}
-
-static void check_reduce(struct gl_context *ctx, const int full[2], const int source_tile[2],
-                         uint64_t *state)
-{
-    struct tile_block block = {.full_tile = {full[0], full[1]},
-                               .source_tile = {source_tile[0], source_tile[1]}};
-    for (int k = 0; k < 2; k++) {
-        block.target_tile[k] = (source_tile[k] + 1) / 2;
-    }
-    struct gl_target *source = make_sums(ctx, source_tile);
-    struct gl_target *target = make_sums(ctx, block.target_tile);
-    const int width = source->size[0], target_width = target->size[0];
-    float *from = test_alloc((int64_t)width * source->size[1], sizeof(*from));
-    float *to = test_alloc((int64_t)target_width * target->size[1], sizeof(*to));
-    block.target_size[0] = target->size[0];
-    block.target_size[1] = target->size[1];
-    for (int k = 0; k < width * source->size[1]; k++) {
-        from[k] = (float)random_between(state, 1, 2);
-    }
-    assert_int_equal(gl_texture_upload(source->colours[0], from), LR_OK);
-    run_reduce(ctx, &block, source, target);
-    assert_int_equal(gl_texture_read(target->colours[0], NULL, to), LR_OK);
-    for (int texel = 0; texel < target_width * target->size[1]; texel++) {
-        const int x = texel % target_width, y = texel / target_width;
-        const int column = x / block.target_tile[0], row = y / block.target_tile[1];
-        double want = 0;
-        for (int k = 0; k < 4; k++) {
-            const int sx = 2 * (x % block.target_tile[0]) + k % 2;
-            const int sy = 2 * (y % block.target_tile[1]) + k / 2;
-            if (sx < source_tile[0] && sy < source_tile[1]) {
-                want += (double)
-                    from[(row * source_tile[1] + sy) * width + column * source_tile[0] + sx];
-            }
-        }
-        /* The tile without an image stays as it was. */
-        want = row * REDUCE_COLUMNS + column < REDUCE_IMAGES ? want : 0;
-        assert_close((double)to[texel], want, step_tolerance);
-    }
-    free(from);
-    free(to);
-    gl_target_destroy(target);
-    gl_target_destroy(source);
-}
-
-static void test_reduce_alone(void **context)
-{
-    static const int tiles[][2] = {{1, 1}, {2, 2}, {3, 3}, {5, 1}, {1, 6}, {7, 4}, {26, 13}};
-    uint64_t state = test_seed();
-    for (int k = 0; k < 7; k++) {
-        /* From a full tile of the same size, and as a later halving of a larger one. */
-        check_reduce(*context, tiles[k], tiles[k], &state);
-        check_reduce(*context, (const int[2]){tiles[k][0] * 4 - 1, tiles[k][1] * 4 - 2}, tiles[k],
-                     &state);
-    }
 }
 
 /* --- collect, run by its own pass --- */
@@ -451,7 +305,6 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(test_gather_all_scanners, ctx),
         cmocka_unit_test_prestate(test_gather_windows, ctx),
         cmocka_unit_test_prestate(test_gather_single_pixels, ctx),
-        cmocka_unit_test_prestate(test_reduce_alone, ctx),
         cmocka_unit_test_prestate(test_collect_alone, ctx),
     };
     const int failed = cmocka_run_group_tests_name("render_gather", tests, NULL, NULL);

@@ -7,17 +7,12 @@
 
 #include "render/raster/forward.h"
 
-enum { LR_MAX_HALVINGS = 16 };
-
-/* Gathers each image's weight times LOR value, halving the image in every pass until one texel an
- * image is left, and adds the images of each voxel. */
+/* Gathers each image's weight times LOR value, adds its pixels up, and then the images of each voxel. */
 struct lr_gather {
     struct lr_scene *scene;
     const struct lr_plan *plan;
-    struct gl_program *gather, *reduce, *collect;
-    struct gl_target *sums[LR_MAX_HALVINGS]; /* R32F; tiles of half the size from one to the next */
-    int tiles[LR_MAX_HALVINGS][2];           /* their tile sizes; the last is 1 x 1 */
-    int num_halvings;
+    struct gl_program *gather, *collect;
+    struct gl_target *sums; /* R32F; a texel for each tile of the atlas */
     struct gl_buffer *rows;
     struct gl_target *image; /* R32F: voxel v at (v mod width, v / width) */
     int64_t num_voxels;

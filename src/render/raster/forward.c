@@ -108,6 +108,7 @@ static void draw_points(const struct lr_scatter *scatter, const struct lr_batch 
 {
     pass->target = lors->target;
     pass->blending = GL_BLENDING_ADD;
+    pass->barriers = GL_SHADER_IMAGE_ACCESS_BARRIER_BIT; /* the next batch clears its images */
     pass->primitive = GL_POINTS;
     pass->vertices = scatter->plan->tile[0] * scatter->plan->tile[1];
     pass->instances = batch->num_images;
