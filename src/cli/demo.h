@@ -8,6 +8,7 @@
 #include "album.h"
 #include "run_bar.h"
 #include "shot.h"
+#include <stdio.h>
 
 /* Sizes of the demo, full or quick. */
 struct demo_scale {
@@ -38,7 +39,12 @@ struct demo {
 };
 
 /* Path of a file in the demo's folder. */
-const char *demo_path(const struct demo *demo, const char *name, char *path, size_t size);
+static inline const char *demo_path(const struct demo *demo, const char *name, char *path,
+                                    size_t size)
+{
+    snprintf(path, size, "%s/%s", demo->folder, name);
+    return path;
+}
 
 /* correspondence.png and the pictures on it: three voxels in false colour, their weights without
  * and with absorption by a cylinder of water as wide as the phantom. */

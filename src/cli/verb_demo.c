@@ -18,12 +18,6 @@ static const char phantom_name[] = "derenzo";
 static const struct demo_scale full_scale = {{100, 100, 8}, 0.44, 4e7, 10, 4, {1, 2, 5}};
 static const struct demo_scale quick_scale = {{48, 48, 2}, 0.9, 4e6, 4, 2, {1, 2, 3}};
 
-const char *demo_path(const struct demo *demo, const char *name, char *path, size_t size)
-{
-    snprintf(path, size, "%s/%s", demo->folder, name);
-    return path;
-}
-
 /* --- counts --- */
 
 static lr_status draw_phantom(struct demo *demo)

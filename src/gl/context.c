@@ -11,155 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of GL_NVX_gpu_memory_info and GL_ATI_meminfo, both in KiB. */
-enum { DEDICATED_MEMORY_NVX = 0x9047, TEXTURE_FREE_MEMORY_ATI = 0x87FC };
-
 /* Threads of a driver's compiler (GL_KHR_parallel_shader_compile). */
 #define AS_MANY_AS_IT_LIKES 0xFFFFFFFFu
 
-void gl_copy_text(char *to, size_t capacity, const char *from)
-{
-    snprintf(to, capacity, "%s", from ? from : "");
-}
-
-struct gl_amount gl_amount_of(int64_t bytes)
-{
-    static const char *const units[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};
-    double value = (double)bytes;
-    int unit = 0;
-    while (value >= 1024 && unit < 5) {
-        value /= 1024;
-        unit++;
-    }
-    struct gl_amount amount;
-    snprintf(amount.text, sizeof(amount.text), "%.*f %s", unit > 0 ? 1 : 0, value, units[unit]);
-    return amount;
-}
-
-const char *gl_error_name(GLenum error)
-{
-    switch (error) {
-    case GL_INVALID_ENUM:
-        return "GL_INVALID_ENUM";
-    case GL_INVALID_VALUE:
-        return "GL_INVALID_VALUE";
-    case GL_INVALID_OPERATION:
-        return "GL_INVALID_OPERATION";
-    case GL_INVALID_FRAMEBUFFER_OPERATION:
-        return "GL_INVALID_FRAMEBUFFER_OPERATION";
-    case GL_OUT_OF_MEMORY:
-        return "GL_OUT_OF_MEMORY";
-    case GL_CONTEXT_LOST:
-        return "GL_CONTEXT_LOST";
-    default:
-        return "an unknown OpenGL error";
-    }
-}
-
 /* ---- starting ---- */
-
-static int integer(GLenum what)
-{
-    GLint value = 0;
-    glGetIntegerv(what, &value);
-    return value;
-}
-
-static bool names_software(const char *renderer)
-{
-    static const char *const names[] = {"llvmpipe", "softpipe", "swrast", "SWR",
-                                        "Software Rasterizer"};
-    for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++) {
-        if (strstr(renderer, names[k]) != NULL) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* What is asked of the list of extensions, which is long. */
-struct extensions {
-    bool nvx_memory, ati_memory, float_atomics, viewport_layers, parallel_compile;
-};
-
-static struct extensions read_extensions(void)
-{
-    struct extensions has = {0};
-    const int count = integer(GL_NUM_EXTENSIONS);
-    for (int k = 0; k < count; k++) {
-        const char *name = (const char *)glGetStringi(GL_EXTENSIONS, (GLuint)k);
-        if (name == NULL) {
-            continue; /* the error is pending */
-        }
-        has.nvx_memory |= strcmp(name, "GL_NVX_gpu_memory_info") == 0;
-        has.ati_memory |= strcmp(name, "GL_ATI_meminfo") == 0;
-        has.float_atomics |= strcmp(name, "GL_NV_shader_atomic_float") == 0;
-        has.viewport_layers |= strcmp(name, "GL_ARB_shader_viewport_layer_array") == 0;
-        has.parallel_compile |= strcmp(name, "GL_KHR_parallel_shader_compile") == 0;
-    }
-    return has;
-}
-
-static int64_t device_memory(const struct extensions *has)
-{
-    GLint kibibytes[4] = {0};
-    if (has->nvx_memory) {
-        glGetIntegerv(DEDICATED_MEMORY_NVX, kibibytes);
-    } else if (has->ati_memory) {
-        glGetIntegerv(TEXTURE_FREE_MEMORY_ATI, kibibytes);
-    }
-    return (int64_t)(uint32_t)kibibytes[0] * 1024;
-}
-
-static bool wants_small_batches(bool software)
-{
-    const char *batches = getenv("LORASTER_BATCHES");
-    if (batches == NULL || (strcmp(batches, "small") != 0 && strcmp(batches, "large") != 0)) {
-        return software;
-    }
-    return strcmp(batches, "small") == 0;
-}
-
-static void read_driver(struct gl_limits *limits)
-{
-    gl_copy_text(limits->renderer, sizeof(limits->renderer),
-                 (const char *)glGetString(GL_RENDERER));
-    gl_copy_text(limits->vendor, sizeof(limits->vendor), (const char *)glGetString(GL_VENDOR));
-    gl_copy_text(limits->version, sizeof(limits->version), (const char *)glGetString(GL_VERSION));
-    limits->software = names_software(limits->renderer);
-    limits->small_batches = wants_small_batches(limits->software);
-    const struct extensions has = read_extensions();
-    limits->nv_float_atomics = has.float_atomics;
-    limits->viewport_layer_array = has.viewport_layers;
-    limits->parallel_compile = has.parallel_compile;
-    limits->memory_bytes = device_memory(&has);
-}
-
-static void read_limits(struct gl_limits *limits)
-{
-    GLint64 storage = 0;
-    glGetInteger64v(GL_MAX_SHADER_STORAGE_BLOCK_SIZE, &storage);
-    limits->max_storage_bytes = storage;
-    limits->max_texture_size = integer(GL_MAX_TEXTURE_SIZE);
-    limits->max_3d_texture_size = integer(GL_MAX_3D_TEXTURE_SIZE);
-    limits->max_array_layers = integer(GL_MAX_ARRAY_TEXTURE_LAYERS);
-    glGetIntegerv(GL_MAX_VIEWPORT_DIMS, limits->max_viewport_size);
-    limits->max_uniform_bytes = integer(GL_MAX_UNIFORM_BLOCK_SIZE);
-    limits->storage_alignment = integer(GL_SHADER_STORAGE_BUFFER_OFFSET_ALIGNMENT);
-    limits->max_storage_bindings = integer(GL_MAX_SHADER_STORAGE_BUFFER_BINDINGS);
-    limits->max_vertex_storage_blocks = integer(GL_MAX_VERTEX_SHADER_STORAGE_BLOCKS);
-    limits->max_fragment_storage_blocks = integer(GL_MAX_FRAGMENT_SHADER_STORAGE_BLOCKS);
-    limits->max_compute_storage_blocks = integer(GL_MAX_COMPUTE_SHADER_STORAGE_BLOCKS);
-    limits->max_vertex_images = integer(GL_MAX_VERTEX_IMAGE_UNIFORMS);
-    limits->max_fragment_images = integer(GL_MAX_FRAGMENT_IMAGE_UNIFORMS);
-    limits->max_clip_distances = integer(GL_MAX_CLIP_DISTANCES);
-    limits->max_colour_attachments = integer(GL_MAX_COLOR_ATTACHMENTS);
-    limits->max_compute_invocations = integer(GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS);
-    for (GLuint k = 0; k < 3; k++) {
-        glGetIntegeri_v(GL_MAX_COMPUTE_WORK_GROUP_COUNT, k, &limits->max_compute_groups[k]);
-        glGetIntegeri_v(GL_MAX_COMPUTE_WORK_GROUP_SIZE, k, &limits->max_compute_group_size[k]);
-    }
-}
 
 /* GLEW's table of functions is the process's, so its guard is too. */
 static pthread_mutex_t table_guard = PTHREAD_MUTEX_INITIALIZER;
@@ -185,15 +40,14 @@ lr_status gl_context_start(struct gl_context *ctx, char *reason, size_t capacity
         return LR_NO_DEVICE;
     }
     gl_context_drop_errors(ctx); /* of whoever had it before, and of loading */
-    const int version = 10 * integer(GL_MAJOR_VERSION) + integer(GL_MINOR_VERSION);
+    const int version = 10 * gl_integer(GL_MAJOR_VERSION) + gl_integer(GL_MINOR_VERSION);
     if (version < 45 || glCreateTextures == NULL) {
         const char *is = (const char *)glGetString(GL_VERSION);
         snprintf(reason, capacity, "OpenGL 4.5 is needed, and this is %s",
                  is != NULL ? is : "one that does not tell its version");
         return LR_NO_DEVICE;
     }
-    read_driver(&ctx->limits);
-    read_limits(&ctx->limits);
+    gl_limits_read(&ctx->limits);
     const GLenum error = glGetError();
     gl_context_drop_errors(ctx);
     if (error == GL_OUT_OF_MEMORY || error == GL_CONTEXT_LOST) {
@@ -289,11 +143,6 @@ void gl_context_release(struct gl_context *ctx)
     }
 }
 
-const struct gl_limits *gl_context_limits(const struct gl_context *ctx)
-{
-    return &ctx->limits;
-}
-
 uint64_t gl_context_new_number(struct gl_context *ctx)
 {
     return ++ctx->last_number;
@@ -312,55 +161,4 @@ lr_status gl_context_status(const struct gl_context *ctx, lr_status status)
 bool gl_context_saw_error(const struct gl_context *ctx)
 {
     return ctx->saw_error;
-}
-
-/* ---- errors ---- */
-
-void gl_context_drop_errors(struct gl_context *ctx)
-{
-    (void)ctx;
-    /* A lost context reports its loss for ever. */
-    for (int k = 0; k < 16 && glGetError() != GL_NO_ERROR; k++) {
-    }
-}
-
-static lr_status report_loss(struct gl_context *ctx, const char *what)
-{
-    ctx->saw_error = ctx->is_lost = true;
-    if (ctx->told_loss) {
-        return LR_NO_DEVICE;
-    }
-    ctx->told_loss = true;
-    return lr_error(ctx->log, LR_NO_DEVICE,
-                    "%s: %s was reset by its driver and its contents are lost: run again, with "
-                    "less work per step if it happens each time",
-                    what, ctx->limits.renderer);
-}
-
-lr_status gl_context_check(struct gl_context *ctx, const char *what)
-{
-    return glGetGraphicsResetStatus() != GL_NO_ERROR ? report_loss(ctx, what)
-                                                     : gl_context_check_errors(ctx, what);
-}
-
-lr_status gl_context_check_errors(struct gl_context *ctx, const char *what)
-{
-    const GLenum error = glGetError();
-    if (error == GL_NO_ERROR) {
-        return LR_OK;
-    }
-    gl_context_drop_errors(ctx);
-    if (error == GL_CONTEXT_LOST) {
-        return report_loss(ctx, what);
-    }
-    ctx->saw_error = true;
-    if (error == GL_OUT_OF_MEMORY) {
-        return lr_error(
-            ctx->log, LR_FAILED,
-            "%s: the memory of %s is used up: close other programs that use it, or make "
-            "the work smaller",
-            what, ctx->limits.renderer);
-    }
-    return lr_error(ctx->log, LR_FAILED, "%s: %s reports %s (OpenGL %s)", what,
-                    ctx->limits.renderer, gl_error_name(error), ctx->limits.version);
 }

@@ -38,6 +38,10 @@ lr_status gl_context_start(struct gl_context *ctx, char *reason, size_t capacity
 lr_status gl_context_try(const struct egl_way *way, const struct gl_context_params *params,
                          lr_device *found, struct gl_context **ctx);
 
+/* Reads what the context that is current can do (limits.c). */
+void gl_limits_read(struct gl_limits *limits);
+int gl_integer(GLenum what);
+
 /* gl_context_check without the question for a loss, which drivers answer slowly. */
 lr_status gl_context_check_errors(struct gl_context *ctx, const char *what);
 

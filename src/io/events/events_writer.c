@@ -5,7 +5,6 @@
 #include "base/path.h"
 #include "io/events/events_writers.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,21 +23,6 @@ static lr_events_format format_of(const char *path)
         return LR_EVENTS_TSV;
     }
     return lr_path_ends(path, ".Cdh") ? LR_EVENTS_CASTOR : LR_EVENTS_UNKNOWN;
-}
-
-lr_status lr_event_repeats(const lr_event *event, const char *path, int64_t *repeats,
-                           const lr_log *log)
-{
-    const double weight = event->weight;
-    *repeats = 0;
-    if (!(weight >= 0 && weight <= 1e9) || weight != floor(weight)) {
-        return lr_error(log, LR_USAGE,
-                        "%s: list mode holds whole events, and one of weight %g was to be written: "
-                        "write a CASToR histogram instead",
-                        path, weight);
-    }
-    *repeats = (int64_t)weight;
-    return LR_OK;
 }
 
 lr_events_writer *lr_events_writer_create(const lr_events_writer_params *params)

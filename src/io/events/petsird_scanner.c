@@ -24,17 +24,6 @@ struct box {
 
 /* --- places --- */
 
-int lr_petsird_type_of(const struct lr_petsird *petsird, int64_t crystal, int64_t *module)
-{
-    int type = petsird->num_types - 1;
-    while (type > 0 && crystal < petsird->types[type].first_crystal) {
-        type--;
-    }
-    const struct lr_petsird_type *found = &petsird->types[type];
-    *module = (crystal - found->first_crystal) / found->num_elements;
-    return type;
-}
-
 static void transform(const float matrix[12], const double in[3], double out[3])
 {
     double moved[3];

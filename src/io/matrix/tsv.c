@@ -35,11 +35,20 @@ void *lr_matrix_tsv_create(const lr_matrix_writer_params *params)
     return tsv;
 }
 
+static void row_centre(const lr_matrix_writer_params *params, int64_t row, double centre_mm[3])
+{
+    if (params->grid != NULL) {
+        lr_grid_voxel_centre(params->grid, row, centre_mm);
+        return;
+    }
+    memcpy(centre_mm, params->points_mm[row], 3 * sizeof(double));
+}
+
 /* "row x y z" of a voxel or point. */
 static void format_start(const struct tsv *tsv, int64_t row, char start[128])
 {
     double centre[3];
-    lr_matrix_row_centre(tsv->params, row, centre);
+    row_centre(tsv->params, row, centre);
     snprintf(start, 128, "%lld\t%.9g\t%.9g\t%.9g", (long long)row, centre[0], centre[1], centre[2]);
 }
 

@@ -34,15 +34,6 @@ struct lr_matrix_writer {
     double *kept_values;
 };
 
-void lr_matrix_row_centre(const lr_matrix_writer_params *params, int64_t row, double centre_mm[3])
-{
-    if (params->grid != NULL) {
-        lr_grid_voxel_centre(params->grid, row, centre_mm);
-        return;
-    }
-    memcpy(centre_mm, params->points_mm[row], 3 * sizeof(double));
-}
-
 /* --- parameters --- */
 
 static lr_status check_voxels(const lr_matrix_writer_params *params)

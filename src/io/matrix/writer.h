@@ -17,9 +17,6 @@ struct lr_matrix_fns {
     void (*abandon)(void *self);
 };
 
-/* Where the centre of a voxel row or point is, in mm. */
-void lr_matrix_row_centre(const lr_matrix_writer_params *params, int64_t row, double centre_mm[3]);
-
 /* Constructor; params are checked, begin and end are set for points too, and the arrays behind them
  * live as long as the writer. NULL, logged, on failure. */
 void *lr_matrix_tsv_create(const lr_matrix_writer_params *params);

@@ -90,18 +90,6 @@ static void snap_upright(struct lr_crystal_fit *fit)
     vec_cross(u, v, outward);
 }
 
-double lr_shortest_decimal(double value, double off)
-{
-    double power = 1;
-    for (int decimals = 0; decimals < 12; decimals++, power *= 10) {
-        const double rounded = round(value * power) / power;
-        if (fabs(rounded - value) <= off) {
-            return rounded;
-        }
-    }
-    return value;
-}
-
 static int compare_doubles(const void *a, const void *b)
 {
     const double left = *(const double *)a, right = *(const double *)b;

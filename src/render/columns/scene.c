@@ -162,11 +162,6 @@ static struct gl_buffer *upload_modules(const struct lr_columns *columns)
     return buffer;
 }
 
-int lr_columns_num_points(const struct lr_columns *columns, int axis)
-{
-    return columns->params.grid->size[axis] * columns->params.samples[axis];
-}
-
 /* Sample point k along an axis; see lr_grid_sample_point. */
 /* Points of a voxel that make no difference worth a smaller dispatch. */
 enum { FEW_POINTS = 64 };
@@ -176,21 +171,6 @@ int lr_columns_work_of_thread(const struct lr_columns *columns)
     const int *samples = columns->params.samples;
     const int64_t points = (int64_t)samples[0] * samples[1] * samples[2];
     return (int)((points + FEW_POINTS - 1) / FEW_POINTS);
-}
-
-double lr_columns_coordinate(const struct lr_columns *columns, int axis, int k)
-{
-    const lr_grid *grid = columns->params.grid;
-    const int samples = columns->params.samples[axis];
-    const double offset = (k % samples + 0.5) / samples - 0.5;
-    return grid->origin_mm[axis] + (k / samples + offset) * grid->voxel_mm[axis];
-}
-
-double lr_columns_middle(const struct lr_columns *columns, int axis)
-{
-    const int last = lr_columns_num_points(columns, axis) - 1;
-    return 0.5 *
-           (lr_columns_coordinate(columns, axis, 0) + lr_columns_coordinate(columns, axis, last));
 }
 
 /* As `difference` of the shaders, to the bit: passes over single points have no table. */
