@@ -284,9 +284,9 @@ static const char *option_of_file(const struct cli_syntax *syntax, const char *n
         const char *ending, *option;
     } known[] = {{".yaml", "--scanner"},  {".yml", "--scanner"},    {".geom", "--scanner"},
                  {".hscan", "--scanner"}, {".petsird", "--events"}, {".Cdh", "--events"},
-                 {".l", "--events"},      {".safir", "--events"},   {".nii", "--image"},
-                 {".nii.gz", "--image"},  {".h5", "--data"},        {".h5", "--histo"},
-                 {".hs", "--data"}};
+                 {".l", "--events"},      {".safir", "--events"},   {".BLF", "--events"},
+                 {".nii", "--image"},     {".nii.gz", "--image"},   {".h5", "--data"},
+                 {".h5", "--histo"},      {".hs", "--data"}};
     const size_t length = strlen(name);
     for (size_t k = 0; k < sizeof(known) / sizeof(known[0]); k++) {
         const size_t tail = strlen(known[k].ending);

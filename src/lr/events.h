@@ -38,6 +38,7 @@ typedef enum lr_events_format {
     LR_EVENTS_SIEMENS, /* is none of the others and ends in .l */
     LR_EVENTS_PETSIRD, /* begins with "yardl": PETSIRD's binary encoding, any version */
     LR_EVENTS_CASTOR,  /* a .Cdh text header: list mode or histogram; its data lie beside it */
+    LR_EVENTS_GE,      /* HDF5 with MiceList/TofCoinc, or with a name that ends in .BLF */
     LR_EVENTS_TSV      /* tab-separated text; written only */
 } lr_events_format;
 
@@ -45,7 +46,7 @@ typedef enum lr_events_format {
  * readers. */
 LR_API lr_events_format lr_events_recognise(const char *path);
 
-/* "SAFIR", "Siemens", "PETSIRD", "CASToR", "text"; "unknown". */
+/* "SAFIR", "Siemens", "PETSIRD", "CASToR", "GE", "text"; "unknown". */
 LR_API const char *lr_events_format_name(lr_events_format format);
 
 /* What a list-mode file held. */
@@ -109,7 +110,7 @@ typedef struct lr_events_source {
     lr_events_format format; /* 0 = as lr_events_recognise says */
     const char *companion;   /* SAFIR: STIR's crystal map; Siemens: the text header; CASToR: the
                                   .lut of its scanner. NULL = the one beside the events, as
-                                  docs/formats/events.md says; PETSIRD needs none */
+                                  docs/formats/events.md says; PETSIRD and GE need none */
     const lr_scanner
         *scanner; /* SAFIR, PETSIRD and a .lut name crystals by their places, which must be
                                   those of the scanner's. NULL, for PETSIRD and CASToR only:

@@ -47,12 +47,16 @@ lr_events_format lr_events_head_format(const struct lr_file_head *head);
 /* Whether the first bytes of a file are those of SAFIR list mode. */
 bool lr_safir_recognises(const struct lr_file_head *head);
 
+/* Whether they are those of HDF5 that holds GE's list mode. */
+bool lr_ge_recognises(const struct lr_file_head *head);
+
 /* The readers, one per format: fill in the stream's info, then hand on the events and count them.
  * Each flushes the stream before it judges the file as a whole. */
 lr_status lr_safir_events(const lr_events_source *source, struct lr_event_stream *stream);
 lr_status lr_siemens_events(const lr_events_source *source, struct lr_event_stream *stream);
 lr_status lr_petsird_events(const lr_events_source *source, struct lr_event_stream *stream);
 lr_status lr_castor_events(const lr_events_source *source, struct lr_event_stream *stream);
+lr_status lr_ge_events(const lr_events_source *source, struct lr_event_stream *stream);
 
 /* Tells of events whose crystals the scanner lacks; LR_BAD_INPUT where all are such. */
 lr_status lr_events_judge_unknown(const lr_events_source *source, const lr_event_counts *counts,

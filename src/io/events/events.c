@@ -41,6 +41,7 @@ static const struct {
     {LR_EVENTS_SAFIR, lr_safir_recognises, ".safir"},
     {LR_EVENTS_PETSIRD, begins_as_petsird, ".petsird"},
     {LR_EVENTS_CASTOR, lr_castor_header_recognises, ".Cdh"},
+    {LR_EVENTS_GE, lr_ge_recognises, ".BLF"},
     {LR_EVENTS_SIEMENS, NULL, ".l"},
 };
 enum { NUM_FORMATS = sizeof(formats) / sizeof(formats[0]) };
@@ -69,7 +70,8 @@ lr_events_format lr_events_recognise(const char *path)
 
 const char *lr_events_format_name(lr_events_format format)
 {
-    static const char *const names[] = {"unknown", "SAFIR", "Siemens", "PETSIRD", "CASToR", "text"};
+    static const char *const names[] = {"unknown", "SAFIR", "Siemens", "PETSIRD",
+                                        "CASToR",  "GE",    "text"};
     const size_t known = sizeof(names) / sizeof(names[0]);
     return (size_t)format < known ? names[format] : names[0];
 }
@@ -126,6 +128,8 @@ static lr_status read_format(const lr_events_source *source, struct lr_event_str
         return lr_petsird_events(source, stream);
     case LR_EVENTS_CASTOR:
         return lr_castor_events(source, stream);
+    case LR_EVENTS_GE:
+        return lr_ge_events(source, stream);
     default:
         return refuse_unknown(source);
     }

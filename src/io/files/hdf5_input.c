@@ -309,6 +309,13 @@ lr_status lr_hdf5_get_part(const struct lr_hdf5_input *in, const char *name,
     return get_entries(in, name, number, range, 1, numbers);
 }
 
+lr_status lr_hdf5_get_rows(const struct lr_hdf5_input *in, const char *name,
+                           const struct lr_hdf5_rows *rows, int32_t *numbers)
+{
+    return get_entries(in, name, LR_HDF5_INT32, (int64_t[2]){rows->begin, rows->count}, rows->width,
+                       numbers);
+}
+
 /* --- attributes --- */
 
 bool lr_hdf5_get_string(const struct lr_hdf5_input *in, const char *name, const char *attribute,

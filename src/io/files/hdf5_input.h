@@ -53,6 +53,13 @@ lr_status lr_hdf5_get(const struct lr_hdf5_input *in, const char *name, enum lr_
 lr_status lr_hdf5_get_part(const struct lr_hdf5_input *in, const char *name,
                            enum lr_hdf5_number number, const int64_t range[2], void *numbers);
 
+/* Some rows of a dataset of two dimensions, whose second extent is `width`. */
+struct lr_hdf5_rows {
+    int64_t begin, count, width;
+};
+lr_status lr_hdf5_get_rows(const struct lr_hdf5_input *in, const char *name,
+                           const struct lr_hdf5_rows *rows, int32_t *numbers);
+
 /* A string attribute of the object `name`, cut to fit; false when it is not there. */
 bool lr_hdf5_get_string(const struct lr_hdf5_input *in, const char *name, const char *attribute,
                         char *text, size_t bytes);

@@ -48,11 +48,15 @@ static lr_status read_layout(const struct lr_hdf5_input *in, bool *sparse)
 {
     char layout[16];
     if (!lr_hdf5_has(in, "/lor")) {
-        const bool is_histo = lr_hdf5_has(in, "/histo");
+        const char *hint = "see docs/formats/lor-data.md";
+        if (lr_hdf5_has(in, "/histo")) {
+            hint = "it holds histo-images: direct recon --histo takes them, and so does "
+                   "recon --operator direct";
+        } else if (lr_hdf5_has(in, "/MiceList")) {
+            hint = "it holds list mode: recon --events takes it";
+        }
         return lr_error(in->log, LR_BAD_INPUT, "%s holds no LOR data (no group /lor): %s", in->path,
-                        is_histo ? "it holds histo-images: direct recon --histo takes them, and so "
-                                   "does recon --operator direct"
-                                 : "see docs/formats/lor-data.md");
+                        hint);
     }
     if (lr_hdf5_has(in, "/matrix")) {
         return lr_error(in->log, LR_BAD_INPUT,

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * GE's list mode as HDF5: files written here in that layout, against the places that parallelproj's
+ * model of the Discovery MI gives their numbers, and what can be wrong with them. */
+#include "io/files.h"
+#include "test.h"
+
+#include <hdf5.h>
+#include <math.h>
+#include <unistd.h>
+
+#define EVENTS "ge_test.BLF"
+#define MANY "ge_test_many.h5"
+
+static const double pi = 3.14159265358979323846;
+
+/* parallelproj's model: 34 sides of 16 places, 36 rings in units of 9. */
+enum { SIDES = 34, PER_SIDE = 16, RINGS = 36, PER_UNIT = 9, COLUMNS = 5 };
+
+struct fixture {
+    lr_scanner *scanner;
+    lr_lors *lors;
+    struct test_log log;
+};
+
+static int set_up(void **state)
+{
+    static struct fixture fixture;
+    test_log_init(&fixture.log);
+    fixture.scanner = lr_scanner_read("ge-discovery-mi", &fixture.log.log);
+    fixture.lors = lr_lors_create(fixture.scanner, &fixture.log.log);
+    *state = &fixture;
+    return fixture.lors == NULL;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *fixture = *state;
+    lr_lors_destroy(fixture->lors);
+    lr_scanner_destroy(fixture->scanner);
+    remove(EVENTS);
+    remove(MANY);
+    return 0;
+}
+
+/* As the acquisition has it: 16-bit numbers, in compressed chunks. */
+static void write_events(const char *path, const int16_t *numbers, int64_t count, int columns)
+{
+    const hsize_t extent[2] = {(hsize_t)count, (hsize_t)columns};
+    const hsize_t chunk[2] = {count < 4096 ? (hsize_t)count : 4096, (hsize_t)columns};
+    const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t group = H5Gcreate2(file, "MiceList", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t space = H5Screate_simple(2, extent, NULL);
+    const hid_t layout = H5Pcreate(H5P_DATASET_CREATE);
+    assert_true(H5Pset_chunk(layout, 2, chunk) >= 0 && H5Pset_deflate(layout, 4) >= 0);
+    const hid_t set =
+        H5Dcreate2(group, "TofCoinc", H5T_STD_I16LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
+    assert_true(H5Dwrite(set, H5T_NATIVE_INT16, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
+    assert_true(H5Dclose(set) >= 0 && H5Pclose(layout) >= 0 && H5Sclose(space) >= 0 &&
+                H5Gclose(group) >= 0 && H5Fclose(file) >= 0);
+}
+
+static lr_event_list *read_list(struct fixture *fixture, const char *path)
+{
+    const lr_events_source source = {
+        .path = path, .scanner = fixture->scanner, .log = &fixture->log.log};
+    test_log_init(&fixture->log);
+    return lr_event_list_read(&source);
+}
+
+/* --- places and times --- */
+
+/* From the model's own formulas: side 0 at the top, sides and places clockwise. */
+static void model_place(int ring, int place, double at_mm[3])
+{
+    const double radius_mm = 0.5 * 744.1, spacing_mm = 4.03125, pitch_mm = 5.31556, gap_mm = 2.8;
+    const double phi = 2 * pi * (place / PER_SIDE) / SIDES;
+    const double along_mm = (place % PER_SIDE - 0.5 * (PER_SIDE - 1)) * spacing_mm;
+    const double length_mm = (RINGS - 1) * pitch_mm + (RINGS / PER_UNIT - 1) * gap_mm;
+    at_mm[0] = sin(phi) * radius_mm + cos(phi) * along_mm;
+    at_mm[1] = cos(phi) * radius_mm - sin(phi) * along_mm;
+    at_mm[2] = ring * pitch_mm + ring / PER_UNIT * gap_mm - 0.5 * length_mm;
+}
+
+static void check_place(const lr_scanner *scanner, int crystal, int ring, int place)
+{
+    double is_mm[3], model_mm[3];
+    lr_scanner_hit_centre(scanner, crystal, is_mm);
+    model_place(ring, place, model_mm);
+    for (int k = 0; k < 3; k++) {
+        assert_true(fabs(is_mm[k] - model_mm[k]) < 1e-3);
+    }
+}
+
+/* Every place of a ring, every ring, and every time. */
+static void places_and_times_are_the_models(void **state)
+{
+    struct fixture *fixture = *state;
+    enum { COUNT = SIDES * PER_SIDE };
+    int16_t numbers[COUNT][COLUMNS];
+    for (int k = 0; k < COUNT; k++) {
+        const int opposite = (k + COUNT / 2) % COUNT;
+        const int16_t event[COLUMNS] = {(int16_t)(k % RINGS), (int16_t)k, (int16_t)(7 * k % RINGS),
+                                        (int16_t)opposite, (int16_t)(13 * (k % 29 - 14))};
+        memcpy(numbers[k], event, sizeof(event));
+    }
+    write_events(EVENTS, &numbers[0][0], COUNT, COLUMNS);
+    lr_event_list *list = read_list(fixture, EVENTS);
+    if (list == NULL) {
+        fail_msg("%s", fixture->log.error);
+    }
+    assert_int_equal(list->info.format, LR_EVENTS_GE);
+    assert_int_equal(list->count, COUNT);
+    assert_int_equal(list->info.num_tof_bins, 29);
+    for (int k = 0; k < COUNT; k++) {
+        const lr_event *event = &list->events[k];
+        const double edge_mm = list->info.tof_edges_mm[28 - k % 29];
+        check_place(fixture->scanner, event->crystals[0], k % RINGS, k);
+        check_place(fixture->scanner, event->crystals[1], 7 * k % RINGS, (k + COUNT / 2) % COUNT);
+        /* 13.02 ps a step, and 0.149896 mm from the middle a ps; towards a where it was hit first. */
+        assert_true(fabs(event->tof_mm + 13 * (k % 29 - 14) * 1.95164890158) < 1e-4);
+        assert_true(fabs(event->tof_mm - edge_mm - 0.5 * 13 * 1.95164890158) < 1e-4);
+        assert_true(event->weight == 1 && !event->is_delayed);
+    }
+    lr_event_list_destroy(list);
+}
+
+/* More than is read at a time, recognised by what the file holds. */
+static void long_lists_are_read_in_pieces(void **state)
+{
+    struct fixture *fixture = *state;
+    const int64_t count = 150000;
+    int16_t *numbers = calloc((size_t)count * COLUMNS, sizeof(*numbers));
+    assert_non_null(numbers);
+    for (int64_t k = 0; k < count; k++) {
+        numbers[COLUMNS * k + 1] = (int16_t)(k % 100);
+        numbers[COLUMNS * k + 3] = (int16_t)(272 + k % 89);
+    }
+    write_events(MANY, numbers, count, COLUMNS);
+    free(numbers);
+    assert_int_equal(lr_events_recognise(MANY), LR_EVENTS_GE);
+    const lr_events_source source = {.path = MANY, .log = &fixture->log.log};
+    lr_prompts_delayeds data;
+    test_log_init(&fixture->log);
+    assert_int_equal(lr_events_bin(&source, fixture->lors, &data, NULL), LR_OK);
+    assert_int_equal(data.counts.prompts, count);
+    assert_int_equal(data.prompts->count, 100 * 89);
+    double sum = 0;
+    for (int64_t k = 0; k < data.prompts->count; k++) {
+        sum += data.prompts->values[k];
+    }
+    assert_true(sum == (double)count);
+    lr_lor_data_destroy(data.prompts);
+    lr_lor_data_destroy(data.delayeds);
+}
+
+/* --- what can be wrong --- */
+
+static void unknown_crystals_are_left_out(void **state)
+{
+    struct fixture *fixture = *state;
+    static const int16_t numbers[3][COLUMNS] = {
+        {0, 0, 0, 272, 0}, {36, 0, 0, 272, 0}, {0, 0, 0, 544, 0}};
+    write_events(EVENTS, &numbers[0][0], 3, COLUMNS);
+    lr_event_list *list = read_list(fixture, EVENTS);
+    assert_non_null(list);
+    assert_int_equal(list->count, 1);
+    assert_int_equal(list->info.counts.unknown_crystals, 2);
+    assert_non_null(
+        strstr(fixture->log.warning, "2 of 3 events name crystals that GE Discovery MI"));
+    assert_non_null(strstr(fixture->log.warning, "first rings 36 and 0, places 0 and 272"));
+    lr_event_list_destroy(list);
+}
+
+static void expect(struct fixture *fixture, const char *sentence)
+{
+    assert_null(read_list(fixture, EVENTS));
+    if (fixture->log.status != LR_BAD_INPUT || strstr(fixture->log.error, sentence) == NULL) {
+        fail_msg("expected '%s', found '%s'", sentence, fixture->log.error);
+    }
+}
+
+static void other_layouts_are_refused(void **state)
+{
+    struct fixture *fixture = *state;
+    static const int16_t steps[2][COLUMNS] = {{0, 0, 0, 272, 13}, {0, 0, 0, 272, 5}};
+    static const int16_t late[1][COLUMNS] = {{0, 0, 0, 272, 15 * 13}};
+    write_events(EVENTS, &steps[0][0], 2, COLUMNS);
+    expect(fixture, "event 1 has the time of flight 5, and not one of the 29 multiples of 13");
+    write_events(EVENTS, &late[0][0], 1, COLUMNS);
+    expect(fixture, "event 0 has the time of flight 195");
+    write_events(EVENTS, &steps[0][0], 2, 4);
+    expect(fixture, "has 4 numbers, and not the 5");
+    assert_int_equal(truncate(EVENTS, 700), 0);
+    test_log_init(&fixture->log);
+    assert_null(read_list(fixture, EVENTS));
+    assert_int_equal(fixture->log.status, LR_BAD_INPUT);
+}
+
+static void the_scanner_must_be_named(void **state)
+{
+    struct fixture *fixture = *state;
+    static const int16_t numbers[1][COLUMNS] = {{0, 0, 0, 272, 0}};
+    write_events(EVENTS, &numbers[0][0], 1, COLUMNS);
+    const lr_events_source source = {.path = EVENTS, .log = &fixture->log.log};
+    test_log_init(&fixture->log);
+    assert_null(lr_event_list_read(&source));
+    assert_int_equal(fixture->log.status, LR_USAGE);
+    assert_non_null(strstr(fixture->log.error, "GE list mode names no places of crystals"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(places_and_times_are_the_models),
+        cmocka_unit_test(long_lists_are_read_in_pieces),
+        cmocka_unit_test(unknown_crystals_are_left_out),
+        cmocka_unit_test(other_layouts_are_refused),
+        cmocka_unit_test(the_scanner_must_be_named),
+    };
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}
