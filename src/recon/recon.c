@@ -351,7 +351,7 @@ static lr_status load_subset(struct recon *recon, int k)
                                  .additive = recon->compared.has_additive ? &with.additive : NULL});
 }
 
-/* Data of single LORs are none that a device divides. */
+/* A device holds the data of whole views, not those of single LORs. */
 static lr_status open_whole(struct recon *recon)
 {
     const struct lr_update_plan plan = {.num_subsets = recon->subsets.count,
@@ -379,7 +379,15 @@ static lr_status fetch_image(struct recon *recon)
     lr_vector_sums sums;
     LR_TRY(recon->whole->fns->updates->get_image(recon->whole->self, &recon->image));
     LR_TRY(lr_vector_add_up(&recon->image, NULL, &sums));
-    return sums.not_finite > 0 ? report_growth(recon, sums.not_finite) : LR_OK;
+    if (sums.not_finite > 0) {
+        return report_growth(recon, sums.not_finite);
+    }
+    return sums.sum > 0.0 || !(recon->subsets.counts > 0.0)
+               ? LR_OK
+               : lr_error(recon->params->log, LR_BAD_INPUT,
+                          "the image has become 0 everywhere, so that none of the %g counts is "
+                          "explained: check that grid and data belong together",
+                          recon->subsets.counts);
 }
 
 /* --- one subset --- */

@@ -428,6 +428,23 @@ static void bad_data_are_refused(void **state)
     destroy_scene(scene);
 }
 
+/* Activity in one corner, and counts in the one across: EM finds nothing that explains them. */
+static void counts_out_of_reach_are_refused(void **state)
+{
+    (void)state;
+    struct scene *scene = make_scene(false);
+    memset(scene->counts, 0, sizeof(scene->counts));
+    memset(scene->initial, 0, sizeof(scene->initial));
+    scene->initial[0] = 1;
+    for (int v = 0; v < VIEWS; v++) {
+        scene->counts[v][VOXELS - 1] = 5;
+    }
+    const lr_recon_params params = recon_params(scene, 1, VIEWS);
+    check_refused(scene, &params, LR_BAD_INPUT);
+    assert_non_null(strstr(said.error, "grid and data belong together"));
+    destroy_scene(scene);
+}
+
 static void bad_calls_are_refused(void **state)
 {
     (void)state;
@@ -491,6 +508,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(subsets_without_counts_are_passed_over),
         cmocka_unit_test(stopping_leaves_the_last_block),
         cmocka_unit_test(bad_data_are_refused),
+        cmocka_unit_test(counts_out_of_reach_are_refused),
         cmocka_unit_test(bad_calls_are_refused),
         cmocka_unit_test(what_cannot_be_timed_is_refused),
     };
