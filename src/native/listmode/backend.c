@@ -27,7 +27,7 @@ static void destroy(void *self)
 {
     struct lr_native_listmode *native = self;
     free(native->tube.table);
-    free(native->shares);
+    free(native->memory);
     free(native);
 }
 
@@ -37,9 +37,9 @@ static lr_status init(struct lr_native_listmode *native,
     native->params = *params;
     native->kernels = lr_native_listmode_kernels_at(0);
     LR_TRY(lr_native_tube_init(&native->tube, params->model, params->log));
-    native->shares = lr_alloc(params->threads * native->tube.capacity, sizeof(*native->shares),
+    native->memory = lr_alloc(params->threads * 5 * native->tube.capacity, sizeof(*native->memory),
                               "shares of tubes", params->log);
-    return native->shares != NULL ? LR_OK : LR_FAILED;
+    return native->memory != NULL ? LR_OK : LR_FAILED;
 }
 
 lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *params,

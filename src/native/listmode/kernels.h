@@ -10,7 +10,7 @@
 #include "listmode/line.h"
 #include "listmode/places.h"
 
-/* Rows of shares come in multiples of this. */
+/* Shares of a slice come in multiples of this. */
 enum { LR_NATIVE_LISTMODE_LANES = 8 };
 
 /* Voxels by which crossings may be farther out than their shares reach into the image. */
@@ -33,7 +33,7 @@ struct lr_native_tube {
     float scale;      /* entries of the table per mm */
     int last;         /* entry at half the width; one more has the same value */
     float *table;     /* owned */
-    int64_t capacity; /* shares of a slice at most */
+    int64_t capacity; /* shares of a slice at most, filled up to lanes */
 };
 
 /* Arranged events of one group. */
@@ -51,12 +51,12 @@ struct lr_native_listmode_job {
 
 struct lr_native_listmode_kernels {
     const char *name;
-    /* Events begin .. end - 1. shares: [tube->capacity], working memory. */
+    /* Events range[0] .. range[1] - 1. memory: [5][tube->capacity], to work with. */
     void (*forward)(const struct lr_native_listmode_job *job, const int64_t range[2],
-                    float *shares);
+                    float *memory);
     /* Of their elements those in slices slab[0] .. slab[1] - 1. */
     void (*back)(const struct lr_native_listmode_job *job, const int64_t range[2],
-                 const int slab[2], float *shares);
+                 const int slab[2], float *memory);
 };
 
 extern const struct lr_native_listmode_kernels lr_native_listmode_baseline;

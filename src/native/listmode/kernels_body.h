@@ -197,92 +197,133 @@ static void line_back(const struct lr_native_listmode_job *job, const struct ste
 
 /* --- tubes --- */
 
-/* Columns of a row of shares, with those that fill it up. */
-static inline int num_columns(const struct way *way)
-{
-    return (way->width[0] + LR_NATIVE_LISTMODE_LANES - 1) & ~(LR_NATIVE_LISTMODE_LANES - 1);
-}
+enum { LANES = LR_NATIVE_LISTMODE_LANES };
 
-/* The shares of one row of voxels, `across` mm from the crossing. Returns their sum. */
-static float row_shares(const struct lr_native_listmode_job *job, const struct way *way,
-                        const float from[2], float *restrict shares)
-{
-    const struct lr_native_tube tube = *job->tube;
-    const int *across = job->frame->across;
-    const float edge = (float)job->model->grid.voxel_mm[across[0]];
-    const float lean = (float)way->line.direction[across[0]];
-    const float first = from[0], off = from[1];
-    const float along_off = off * (float)way->line.direction[across[1]], square_off = off * off;
-    const float last = (float)tube.last;
-    const int columns = num_columns(way);
-    float *restrict entries = shares + columns;
-    for (int u = 0; u < columns; u++) {
-        const float here = (first + (float)u) * edge;
-        const float along = here * lean + along_off;
-        const float square = here * here + square_off - along * along;
-        const float entry = sqrtf(square > 0.0f ? square : 0.0f) * tube.scale;
-        const float fall = (tube.rim - square) * tube.fall, most = fall < 1.0f ? fall : 1.0f;
-        entries[u] = entry < last ? entry : last;
-        shares[u] = most > 0.0f ? most : 0.0f;
-    }
-    float sum = 0;
-    for (int u = 0; u < columns; u++) {
-        const int k = (int)entries[u];
-        const float more = entries[u] - (float)k;
-        shares[u] *= tube.table[k] + more * (tube.table[k + 1] - tube.table[k]);
-        sum += shares[u];
-    }
-    return sum;
-}
+/* The rectangle of voxels that an event's shares are in, of every slice, as a list. */
+struct rectangle {
+    int count;      /* filled up to a multiple of LANES */
+    float *mm[2];   /* [count] places from the corner; beyond any tube where it is filled up */
+    int32_t *place; /* [count] in the plane, from the corner */
+    float *shares;  /* [count] of the slice at hand */
+    float *entries; /* [count] likewise: places in the table */
+};
 
-/* The shares of slice j, row by row, and what they are multiplied by to become elements. */
-static float tube_shares(const struct lr_native_listmode_job *job, const struct way *way,
-                         const struct steps *steps, int j, float *shares)
+static struct rectangle list_voxels(const struct lr_native_listmode_job *job, const struct way *way,
+                                    float *memory)
 {
-    const float edge = (float)job->model->grid.voxel_mm[job->frame->across[1]];
-    const int columns = num_columns(way);
-    float sum = 0;
+    const int64_t capacity = job->tube->capacity;
+    const double *edge = job->model->grid.voxel_mm;
+    const float edges[2] = {(float)edge[job->frame->across[0]], (float)edge[job->frame->across[1]]};
+    struct rectangle box = {.mm = {memory, memory + capacity},
+                            .shares = memory + 2 * capacity,
+                            .entries = memory + 4 * capacity,
+                            .place = (int32_t *)(memory + 3 * capacity)};
     for (int v = 0; v < way->width[1]; v++) {
-        const float from[2] = {steps->off[0][j], (steps->off[1][j] + (float)v) * edge};
-        sum += row_shares(job, way, from, shares + v * columns);
+        for (int u = 0; u < way->width[0]; u++, box.count++) {
+            box.mm[0][box.count] = (float)u * edges[0];
+            box.mm[1][box.count] = (float)v * edges[1];
+            box.place[box.count] = (int32_t)(v * job->frame->row + u);
+        }
     }
+    for (; box.count % LANES != 0; box.count++) {
+        box.mm[0][box.count] = box.mm[1][box.count] = 1e6f;
+        box.place[box.count] = 0;
+    }
+    return box;
+}
+
+static inline float sum_lanes(const float lanes[LANES])
+{
+    return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
+           ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+}
+
+/* Where in the table the voxels of slice j find their values, and what these are multiplied by beyond half
+ * the width. */
+static void find_entries(const struct lr_native_listmode_job *job, const struct way *way,
+                         const float corner[2], const struct rectangle *box)
+{
+    const int *across = job->frame->across;
+    const float lean_x = (float)way->line.direction[across[0]];
+    const float lean_y = (float)way->line.direction[across[1]];
+    const float first_x = corner[0], first_y = corner[1];
+    const float last = (float)job->tube->last, scale = job->tube->scale;
+    const float rim = job->tube->rim, per_square = job->tube->fall;
+    const float *restrict mm_x = box->mm[0], *restrict mm_y = box->mm[1];
+    float *restrict entries = box->entries, *restrict shares = box->shares;
+    const int count = box->count;
+    for (int m = 0; m < count; m++) {
+        const float x = first_x + mm_x[m], y = first_y + mm_y[m];
+        const float along = x * lean_x + y * lean_y;
+        const float square = x * x + y * y - along * along;
+        const float entry = sqrtf(square > 0.0f ? square : 0.0f) * scale;
+        const float fall = (rim - square) * per_square, most = fall < 1.0f ? fall : 1.0f;
+        entries[m] = entry < last ? entry : last;
+        shares[m] = most > 0.0f ? most : 0.0f;
+    }
+}
+
+static void look_up(const float *restrict table, const struct rectangle *box)
+{
+    const float *restrict entries = box->entries;
+    float *restrict shares = box->shares;
+    const int count = box->count;
+    for (int m = 0; m < count; m++) {
+        const int32_t k = (int32_t)entries[m];
+        shares[m] *= table[k] + (entries[m] - (float)k) * (table[k + 1] - table[k]);
+    }
+}
+
+/* The shares of slice j. Returns what they are multiplied by to become elements. */
+static float tube_shares(const struct lr_native_listmode_job *job, const struct way *way,
+                         const struct steps *steps, int j, const struct rectangle *box)
+{
+    const double *edge = job->model->grid.voxel_mm;
+    const float corner[2] = {steps->off[0][j] * (float)edge[job->frame->across[0]],
+                             steps->off[1][j] * (float)edge[job->frame->across[1]]};
+    float lanes[LANES] = {0};
+    find_entries(job, way, corner, box);
+    look_up(job->tube->table, box);
+    for (int m = 0; m < box->count; m += LANES) {
+        for (int lane = 0; lane < LANES; lane++) {
+            lanes[lane] += box->shares[m + lane];
+        }
+    }
+    const float sum = sum_lanes(lanes);
     return job->model->tube.as_paper ? steps->factor[j]
            : sum > 0.0f              ? steps->factor[j] / sum
                                      : 0.0f;
 }
 
 static double tube_forward(const struct lr_native_listmode_job *job, const struct way *way,
-                           const struct steps *steps, float *shares)
+                           const struct steps *steps, const struct rectangle *box)
 {
-    const int64_t row = job->frame->row, plane = job->frame->plane;
-    const int columns = num_columns(way);
+    const int64_t plane = job->frame->plane;
     double sum = 0;
     for (int j = 0; j < steps->count; j++) {
         const float *at = job->image + (steps->first + j) * plane + steps->corner[j];
-        const float factor = tube_shares(job, way, steps, j, shares);
-        float seen = 0;
-        for (int v = 0; v < way->width[1]; v++) {
-            for (int u = 0; u < columns; u++) {
-                seen += shares[v * columns + u] * at[v * row + u];
+        const float factor = tube_shares(job, way, steps, j, box);
+        float lanes[LANES] = {0};
+        for (int m = 0; m < box->count; m += LANES) {
+            for (int lane = 0; lane < LANES; lane++) {
+                lanes[lane] += box->shares[m + lane] * at[box->place[m + lane]];
             }
         }
-        sum += (double)(factor * seen);
+        sum += (double)(factor * sum_lanes(lanes));
     }
     return sum;
 }
 
 static void tube_back(const struct lr_native_listmode_job *job, const struct way *way,
-                      const struct steps *steps, float value, float *shares)
+                      const struct steps *steps, float value, const struct rectangle *box)
 {
-    const int64_t row = job->frame->row, plane = job->frame->plane;
-    const int columns = num_columns(way);
+    const int64_t plane = job->frame->plane;
+    const int count = way->width[0] * way->width[1];
     for (int j = 0; j < steps->count; j++) {
         double *at = job->sums + (steps->first + j) * plane + steps->corner[j];
-        const float factor = value * tube_shares(job, way, steps, j, shares);
-        for (int v = 0; v < way->width[1]; v++) {
-            for (int u = 0; u < way->width[0]; u++) {
-                at[v * row + u] += (double)(factor * shares[v * columns + u]);
-            }
+        const float factor = value * tube_shares(job, way, steps, j, box);
+        for (int m = 0; m < count; m++) {
+            at[box->place[m]] += (double)(factor * box->shares[m]);
         }
     }
 }
@@ -297,50 +338,67 @@ static bool next_steps(struct steps *steps, int end)
     return steps->count > 0;
 }
 
-static void forward(const struct lr_native_listmode_job *job, const int64_t range[2], float *shares)
+static double forward_event(const struct lr_native_listmode_job *job, int64_t k, float *memory)
 {
     struct way way;
     struct steps steps;
+    struct rectangle box = {0};
+    double sum = 0;
+    find_way(job, k, &way);
+    if (job->model->kernel == LR_LISTMODE_TUBE) {
+        box = list_voxels(job, &way, memory);
+    }
+    steps.first = way.slices[0];
+    steps.count = 0;
+    while (next_steps(&steps, way.slices[1])) {
+        take_steps(job, &way, &steps);
+        sum += job->model->kernel == LR_LISTMODE_LINE ? line_forward(job, &steps)
+                                                      : tube_forward(job, &way, &steps, &box);
+    }
+    return sum;
+}
+
+static void back_event(const struct lr_native_listmode_job *job, const struct way *way,
+                       const int slab[2], float value, float *memory)
+{
+    const int end = way->slices[1] < slab[1] ? way->slices[1] : slab[1];
+    struct steps steps;
+    struct rectangle box = {0};
+    steps.first = way->slices[0] > slab[0] ? way->slices[0] : slab[0];
+    steps.count = 0;
+    if (steps.first < end && job->model->kernel == LR_LISTMODE_TUBE) {
+        box = list_voxels(job, way, memory);
+    }
+    while (next_steps(&steps, end)) {
+        take_steps(job, way, &steps);
+        if (job->model->kernel == LR_LISTMODE_LINE) {
+            line_back(job, &steps, value);
+        } else {
+            tube_back(job, way, &steps, value, &box);
+        }
+    }
+}
+
+static void forward(const struct lr_native_listmode_job *job, const int64_t range[2], float *memory)
+{
     for (int64_t k = range[0]; k < range[1]; k++) {
         const int64_t place = lr_listmode_place(job->places, job->events->number[k]);
-        if (place < 0) {
-            continue;
+        if (place >= 0) {
+            job->to[place] = (float)forward_event(job, k, memory);
         }
-        double sum = 0;
-        find_way(job, k, &way);
-        steps.first = way.slices[0];
-        steps.count = 0;
-        while (next_steps(&steps, way.slices[1])) {
-            take_steps(job, &way, &steps);
-            sum += job->model->kernel == LR_LISTMODE_LINE ? line_forward(job, &steps)
-                                                          : tube_forward(job, &way, &steps, shares);
-        }
-        job->to[place] = (float)sum;
     }
 }
 
 static void back(const struct lr_native_listmode_job *job, const int64_t range[2],
-                 const int slab[2], float *shares)
+                 const int slab[2], float *memory)
 {
-    struct way way;
-    struct steps steps;
     for (int64_t k = range[0]; k < range[1]; k++) {
         const int64_t place = lr_listmode_place(job->places, job->events->number[k]);
         const float value = place < 0 ? 0.0f : job->from != NULL ? job->from[place] : 1.0f;
-        if (value == 0.0f) {
-            continue;
-        }
-        find_way(job, k, &way);
-        const int end = way.slices[1] < slab[1] ? way.slices[1] : slab[1];
-        steps.first = way.slices[0] > slab[0] ? way.slices[0] : slab[0];
-        steps.count = 0;
-        while (next_steps(&steps, end)) {
-            take_steps(job, &way, &steps);
-            if (job->model->kernel == LR_LISTMODE_LINE) {
-                line_back(job, &steps, value);
-            } else {
-                tube_back(job, &way, &steps, value, shares);
-            }
+        if (value != 0.0f) {
+            struct way way;
+            find_way(job, k, &way);
+            back_event(job, &way, slab, value, memory);
         }
     }
 }

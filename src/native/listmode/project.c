@@ -92,7 +92,7 @@ static void forward_events(void *user, int64_t first, int64_t last, int worker)
     const struct lr_native_listmode_chunk *chunk = user;
     const int64_t range[2] = {chunk->begin + first, chunk->begin + last};
     chunk->native->kernels->forward(chunk->job, range,
-                                    lr_native_listmode_shares(chunk->native, worker));
+                                    lr_native_listmode_memory(chunk->native, worker));
 }
 
 static void take_forward(const struct lr_native_listmode_chunk *chunk)

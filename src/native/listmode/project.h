@@ -11,7 +11,7 @@ struct lr_native_listmode {
     struct lr_listmode_backend_params params;
     const struct lr_native_listmode_kernels *kernels;
     struct lr_native_tube tube;
-    float *shares; /* [threads][tube.capacity] */
+    float *memory; /* [threads][5][tube.capacity] to work with */
 };
 
 /* Arranged events of one group, some at a time. */
@@ -22,9 +22,9 @@ struct lr_native_listmode_chunk {
     bool has_tof;
 };
 
-static inline float *lr_native_listmode_shares(const struct lr_native_listmode *native, int worker)
+static inline float *lr_native_listmode_memory(const struct lr_native_listmode *native, int worker)
 {
-    return native->shares + worker * native->tube.capacity;
+    return native->memory + worker * 5 * native->tube.capacity;
 }
 
 /* part NULL: all events. values NULL: 1. errors: LR_FAILED without memory, LR_CANCELLED. */

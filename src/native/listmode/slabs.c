@@ -77,7 +77,7 @@ static void work_slabs(void *user, int64_t begin, int64_t end, int worker)
             range[1] = first_from(chunk, slab[1] + reach(chunk->job));
         }
         chunk->native->kernels->back(chunk->job, range, slab,
-                                     lr_native_listmode_shares(chunk->native, worker));
+                                     lr_native_listmode_memory(chunk->native, worker));
     }
 }
 

@@ -8,21 +8,18 @@
  * FWHM. */
 enum { GAUSSIAN_ENTRIES = 4096 };
 
-static int most_columns(const struct lr_listmode_model *model, int axis)
-{
-    return (int)(2.0 * lr_native_listmode_reach(model, axis)) + 1 + LR_NATIVE_LISTMODE_LANES;
-}
-
-/* Shares of a slice at most, whichever two axes are across, and a row to work with. */
+/* Shares of a slice at most, whichever two axes are across. */
 static int64_t most_shares(const struct lr_listmode_model *model)
 {
     int64_t most = 0;
     for (int axis = 0; axis < 3; axis++) {
-        const int64_t shares =
-            (int64_t)most_columns(model, (axis + 1) % 3) * most_columns(model, (axis + 2) % 3);
+        int64_t shares = 1;
+        for (int k = 0; k < 3; k++) {
+            shares *= k != axis ? (int64_t)(2.0 * lr_native_listmode_reach(model, k)) + 1 : 1;
+        }
         most = shares > most ? shares : most;
     }
-    return most;
+    return most + LR_NATIVE_LISTMODE_LANES;
 }
 
 lr_status lr_native_tube_init(struct lr_native_tube *tube, const struct lr_listmode_model *model,
