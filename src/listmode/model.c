@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* A Gaussian falls to 1 % at this many FWHM from its centre: sqrt(log2(100)) / 2. */
-#define FWHM_TO_ONE_PERCENT 1.2887857
+#define FWHM_TO_ONE_PERCENT 1.2887839413
 
 static double largest_pitch(const lr_scanner *scanner)
 {
