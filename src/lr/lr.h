@@ -16,6 +16,7 @@
 #include <lr/forecast.h>
 #include <lr/grid.h>
 #include <lr/io.h>
+#include <lr/listmode.h>
 #include <lr/log.h>
 #include <lr/lors.h>
 #include <lr/operator.h>

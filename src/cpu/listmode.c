@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The cpu backend of the family `listmode`: lines through slices, element by element, in double
+ * (docs/method/listmode.md). */
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "listmode/backend.h"
+#include "listmode/places.h"
+#include "listmode/tube.h"
+#include "model/lors/elements.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Events between two reports of progress, and rows that are made at a time. */
+enum { CHUNK = 1 << 16, BLOCK = 1024 };
+
+struct listmode_cpu {
+    struct lr_listmode_backend_params params;
+};
+
+/* --- elements of an event --- */
+
+struct visitor {
+    void (*take)(void *user, int64_t voxel, double element);
+    void *user;
+};
+
+/* A slice, and the shares among whose voxels it divides its factor. */
+struct slice {
+    const struct lr_listmode_model *model;
+    const struct lr_listmode_line *line;
+    const struct lr_listmode_walk *walk;
+    int index;
+    double at[2]; /* where the line crosses its middle, in voxels */
+    double factor;
+};
+
+static double standard_normal(double x)
+{
+    return 0.5 * erfc(-x * 0.70710678118654752);
+}
+
+/* T of lr/listmode.h. */
+static double slice_factor(const struct lr_listmode_line *line, const struct lr_listmode_walk *walk,
+                           int index)
+{
+    const double middle = walk->place + index * walk->chord;
+    const double low = fmax(middle - 0.5 * walk->chord, walk->begin);
+    const double high = fmin(middle + 0.5 * walk->chord, walk->end);
+    if (!(high > low)) {
+        return 0.0;
+    }
+    if (line->sigma_mm == 0) {
+        return high - low;
+    }
+    return (standard_normal((high - line->tof_mm) / line->sigma_mm) -
+            standard_normal((low - line->tof_mm) / line->sigma_mm)) /
+           LR_LISTMODE_HELD;
+}
+
+static double slice_factor_as_paper(const struct lr_listmode_line *line,
+                                    const struct lr_listmode_walk *walk, int index)
+{
+    const double middle = walk->place + index * walk->chord;
+    if (middle < walk->begin || middle > walk->end) {
+        return 0.0;
+    }
+    const double off = line->sigma_mm > 0 ? (middle - line->tof_mm) / line->sigma_mm : 0.0;
+    return exp(-0.5 * off * off);
+}
+
+static void take_voxel(const struct slice *slice, const int at[2], double element,
+                       const struct visitor *visitor)
+{
+    const struct lr_listmode_walk *walk = slice->walk;
+    const int *size = slice->model->grid.size;
+    int voxel[3];
+    voxel[slice->line->axis] = slice->index;
+    for (int k = 0; k < 2; k++) {
+        if (at[k] < 0 || at[k] >= size[walk->across[k]]) {
+            return;
+        }
+        voxel[walk->across[k]] = at[k];
+    }
+    if (element > 0) {
+        visitor->take(visitor->user,
+                      voxel[0] + (int64_t)size[0] * (voxel[1] + (int64_t)size[1] * voxel[2]),
+                      element);
+    }
+}
+
+/* The four voxels around the crossing. */
+static void share_by_line(const struct slice *slice, const struct visitor *visitor)
+{
+    const double low[2] = {floor(slice->at[0]), floor(slice->at[1])};
+    for (int k = 0; k < 4; k++) {
+        const int at[2] = {(int)low[0] + k % 2, (int)low[1] + k / 2};
+        const double share =
+            (1.0 - fabs(slice->at[0] - at[0])) * (1.0 - fabs(slice->at[1] - at[1]));
+        take_voxel(slice, at, slice->factor * share, visitor);
+    }
+}
+
+/* Equation 3: the square of the distance between a voxel's centre and the line. */
+static double squared_distance(const struct slice *slice, const int at[2])
+{
+    double square = 0, along = 0;
+    for (int k = 0; k < 2; k++) {
+        const int axis = slice->walk->across[k];
+        const double off = (at[k] - slice->at[k]) * slice->model->grid.voxel_mm[axis];
+        square += off * off;
+        along += off * slice->line->direction[axis];
+    }
+    return square - along * along;
+}
+
+/* Voxels that the rectangle around the tube's ellipse may hold. */
+struct rectangle {
+    int low[2], high[2];
+};
+
+static double tube_share(const struct slice *slice, const int at[2])
+{
+    const lr_listmode_tube *tube = &slice->model->tube;
+    const double square = squared_distance(slice, at), rim = lr_listmode_rim(tube);
+    const double fall = (rim - square) / (rim - rim / (1.0 + LR_LISTMODE_RIM));
+    return fall > 0 ? fmin(fall, 1.0) * lr_listmode_tube_value(tube, sqrt(fmax(square, 0.0))) : 0.0;
+}
+
+static double sum_of_shares(const struct slice *slice, const struct rectangle *box)
+{
+    double sum = 0;
+    for (int v = box->low[1]; v <= box->high[1]; v++) {
+        for (int u = box->low[0]; u <= box->high[0]; u++) {
+            sum += tube_share(slice, (const int[2]){u, v});
+        }
+    }
+    return sum;
+}
+
+static void share_by_tube(const struct slice *slice, const struct visitor *visitor)
+{
+    struct rectangle box;
+    double halves[2];
+    lr_listmode_tube_halves(slice->model, slice->line, slice->walk, halves);
+    for (int k = 0; k < 2; k++) {
+        box.low[k] = (int)ceil(slice->at[k] - halves[k]);
+        box.high[k] = (int)floor(slice->at[k] + halves[k]);
+    }
+    const double sum = slice->model->tube.as_paper ? 1.0 : sum_of_shares(slice, &box);
+    for (int v = box.low[1]; v <= box.high[1]; v++) {
+        for (int u = box.low[0]; u <= box.high[0]; u++) {
+            const int at[2] = {u, v};
+            const double share = tube_share(slice, at);
+            take_voxel(slice, at, share > 0 ? slice->factor * share / sum : 0.0, visitor);
+        }
+    }
+}
+
+static void visit_event(const struct listmode_cpu *cpu, int64_t k, int axis,
+                        const struct visitor *visitor)
+{
+    const struct lr_listmode_model *model = cpu->params.model;
+    struct lr_listmode_line line;
+    struct lr_listmode_walk walk;
+    int slices[2];
+    lr_listmode_line_of(cpu->params.events, k, axis, &line);
+    lr_listmode_walk_of(&line, &model->grid, &walk);
+    lr_listmode_slices(&walk, slices);
+    for (int s = slices[0]; s < slices[1]; s++) {
+        const struct slice slice = {
+            .model = model,
+            .line = &line,
+            .walk = &walk,
+            .index = s,
+            .at = {walk.position[0] + s * walk.step[0], walk.position[1] + s * walk.step[1]},
+            .factor =
+                (model->tube.as_paper ? slice_factor_as_paper : slice_factor)(&line, &walk, s)};
+        if (slice.factor > 0) {
+            (model->kernel == LR_LISTMODE_LINE ? share_by_line : share_by_tube)(&slice, visitor);
+        }
+    }
+}
+
+/* --- some events at a time --- */
+
+/* Arranged events begin .. end - 1 of one group, and where their values stand. */
+struct chunk {
+    const struct listmode_cpu *cpu;
+    const struct lr_listmode_places *places;
+    int axis;
+    int64_t begin, end;
+};
+
+/* What is done with the events of a call. */
+struct work {
+    const char *what;
+    lr_status (*take)(void *user, const struct chunk *chunk);
+    void *user;
+};
+
+static lr_status work_range(const struct listmode_cpu *cpu, int64_t r,
+                            const struct lr_listmode_places *places, const struct work *work)
+{
+    const struct lr_listmode_events *events = cpu->params.events;
+    const int64_t *groups = events->groups[r];
+    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
+        for (int64_t begin = groups[g]; begin < groups[g + 1]; begin += CHUNK) {
+            const int64_t end = begin + CHUNK < groups[g + 1] ? begin + CHUNK : groups[g + 1];
+            const struct chunk chunk = {cpu, places, lr_listmode_group_axis(g), begin, end};
+            LR_TRY(lr_progress_report(cpu->params.progress, work->what, (double)begin,
+                                      (double)events->layout.count));
+            LR_TRY(work->take(work->user, &chunk));
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status work_part(const struct listmode_cpu *cpu, const lr_selection *part,
+                           const struct work *work)
+{
+    const struct lr_listmode_events *events = cpu->params.events;
+    struct lr_listmode_places places = {0};
+    lr_status status = LR_OK;
+    for (int64_t r = 0; status == LR_OK && r < events->layout.num_pairs; r++) {
+        status = lr_listmode_places_find(&places, events, part, r, cpu->params.log);
+        if (status == LR_OK && places.count > 0) {
+            status = work_range(cpu, r, &places, work);
+        }
+    }
+    lr_listmode_places_finish(&places);
+    return status;
+}
+
+static int64_t place_of(const struct chunk *chunk, int64_t k)
+{
+    return lr_listmode_place(chunk->places, chunk->cpu->params.events->number[k]);
+}
+
+/* --- forward --- */
+
+struct shoot {
+    const double *image;
+    double *values;
+    const struct chunk *chunk;
+};
+
+struct sum {
+    const double *image;
+    double value;
+};
+
+static void add_to_sum(void *user, int64_t voxel, double element)
+{
+    struct sum *sum = user;
+    sum->value += element * sum->image[voxel];
+}
+
+static void shoot_events(void *user, int64_t begin, int64_t end, int worker)
+{
+    (void)worker;
+    const struct shoot *shoot = user;
+    const struct chunk *chunk = shoot->chunk;
+    for (int64_t k = chunk->begin + begin; k < chunk->begin + end; k++) {
+        const int64_t place = place_of(chunk, k);
+        struct sum sum = {shoot->image, 0.0};
+        if (place >= 0) {
+            visit_event(chunk->cpu, k, chunk->axis, &(struct visitor){add_to_sum, &sum});
+            shoot->values[place] = sum.value;
+        }
+    }
+}
+
+static lr_status shoot_chunk(void *user, const struct chunk *chunk)
+{
+    struct shoot *shoot = user;
+    shoot->chunk = chunk;
+    lr_parallel_for(chunk->cpu->params.threads, chunk->end - chunk->begin, 64, shoot_events, shoot);
+    return LR_OK;
+}
+
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
+                         lr_vector *values)
+{
+    struct shoot shoot = {.image = image->values, .values = values->values};
+    return work_part(self, part, &(struct work){"projecting", shoot_chunk, &shoot});
+}
+
+/* --- back: a worker owns planes of voxels, and meets all events in order --- */
+
+struct gather {
+    const double *values; /* NULL: 1 */
+    double *image;
+    const struct chunk *chunk;
+};
+
+struct share {
+    double *image;
+    double value;
+    int64_t begin, end; /* of the voxels that are the worker's */
+};
+
+static void add_to_image(void *user, int64_t voxel, double element)
+{
+    const struct share *share = user;
+    if (voxel >= share->begin && voxel < share->end) {
+        share->image[voxel] += element * share->value;
+    }
+}
+
+static void gather_planes(void *user, int64_t begin, int64_t end, int worker)
+{
+    (void)worker;
+    const struct gather *gather = user;
+    const struct chunk *chunk = gather->chunk;
+    const int *size = chunk->cpu->params.model->grid.size;
+    const int64_t plane = (int64_t)size[0] * size[1];
+    for (int64_t k = chunk->begin; k < chunk->end; k++) {
+        const int64_t place = place_of(chunk, k);
+        if (place >= 0) {
+            struct share share = {gather->image,
+                                  gather->values != NULL ? gather->values[place] : 1.0,
+                                  begin * plane, end * plane};
+            visit_event(chunk->cpu, k, chunk->axis, &(struct visitor){add_to_image, &share});
+        }
+    }
+}
+
+static lr_status gather_chunk(void *user, const struct chunk *chunk)
+{
+    struct gather *gather = user;
+    const int planes = chunk->cpu->params.model->grid.size[2], threads = chunk->cpu->params.threads;
+    gather->chunk = chunk;
+    lr_parallel_for(threads, planes, (planes + threads - 1) / threads, gather_planes, gather);
+    return LR_OK;
+}
+
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
+                      lr_vector *image)
+{
+    struct gather gather = {.values = values != NULL ? values->values : NULL,
+                            .image = image->values};
+    memset(gather.image, 0, (size_t)image->count * sizeof(*gather.image));
+    return work_part(self, part, &(struct work){"back-projecting", gather_chunk, &gather});
+}
+
+/* --- rows: the events that see a voxel --- */
+
+struct collect {
+    int64_t begin, end;        /* rows at hand */
+    struct lr_elements *block; /* [BLOCK] */
+    int64_t number;            /* the event at hand */
+    lr_status status;
+    const lr_log *log;
+};
+
+static void collect_element(void *user, int64_t voxel, double element)
+{
+    struct collect *collect = user;
+    if (voxel >= collect->begin && voxel < collect->end && collect->status == LR_OK) {
+        collect->status = lr_elements_add(&collect->block[voxel - collect->begin], collect->number,
+                                          element, collect->log);
+    }
+}
+
+static lr_status collect_chunk(void *user, const struct chunk *chunk)
+{
+    struct collect *collect = user;
+    for (int64_t k = chunk->begin; k < chunk->end && collect->status == LR_OK; k++) {
+        collect->number = place_of(chunk, k);
+        visit_event(chunk->cpu, k, chunk->axis, &(struct visitor){collect_element, collect});
+    }
+    return collect->status;
+}
+
+static lr_status deliver_block(const struct listmode_cpu *cpu, struct collect *collect,
+                               struct lr_row_delivery *delivery)
+{
+    LR_TRY(work_part(cpu, NULL, &(struct work){"computing matrix rows", collect_chunk, collect}));
+    for (int64_t row = collect->begin; row < collect->end; row++) {
+        struct lr_elements *elements = &collect->block[row - collect->begin];
+        LR_TRY(lr_elements_merge(elements, cpu->params.events->layout.count, collect->log));
+        LR_TRY(lr_row_deliver(delivery, row, elements));
+        elements->count = 0;
+    }
+    return LR_OK;
+}
+
+static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
+{
+    const struct listmode_cpu *cpu = self;
+    const lr_log *log = cpu->params.log;
+    if (wanted->grid == NULL) {
+        return lr_error(log, LR_USAGE,
+                        "list mode knows voxels of its grid, not points between them: ask for rows "
+                        "of voxels");
+    }
+    struct lr_row_delivery delivery = {.sink = sink, .log = log};
+    struct collect collect = {.log = log,
+                              .block = lr_alloc(BLOCK, sizeof(*collect.block), "matrix rows", log)};
+    lr_status status = collect.block != NULL ? LR_OK : LR_FAILED;
+    for (int64_t row = wanted->begin; status == LR_OK && row < wanted->end; row += BLOCK) {
+        collect.begin = row;
+        collect.end = row + BLOCK < wanted->end ? row + BLOCK : wanted->end;
+        status = deliver_block(cpu, &collect, &delivery);
+    }
+    for (int k = 0; collect.block != NULL && k < BLOCK; k++) {
+        lr_elements_finish(&collect.block[k]);
+    }
+    free(collect.block);
+    lr_owned_row_finish(&delivery.row);
+    return status;
+}
+
+lr_status lr_listmode_cpu_create(const struct lr_listmode_backend_params *params,
+                                 struct lr_backend *backend)
+{
+    static const struct lr_backend_fns fns = {.name = "cpu",
+                                              .computes_in_double = true,
+                                              .has_parts = true,
+                                              .voxel_bytes = 8,
+                                              .forward = forward,
+                                              .back = back,
+                                              .rows = rows,
+                                              .destroy = free};
+    struct listmode_cpu *cpu = lr_alloc(1, sizeof(*cpu), "the cpu backend", params->log);
+    if (cpu == NULL) {
+        return LR_FAILED;
+    }
+    cpu->params = *params;
+    backend->fns = &fns;
+    backend->self = cpu;
+    snprintf(backend->device, sizeof(backend->device), "CPU, %d thread%s", params->threads,
+             params->threads == 1 ? "" : "s");
+    return LR_OK;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What a backend of the family `listmode` is given: it hands out the table of operator/backend.h.
+ *
+ * The layout that stands in for lr_lors has a range of events for each pair of modules and an event for
+ * each LOR, in the caller's order: values, parts and rows go by it, and selections by `pairs` are
+ * sets of ranges, such as the subsets of a frame. */
+#ifndef LR_LISTMODE_BACKEND_H
+#define LR_LISTMODE_BACKEND_H
+
+#include "listmode/events.h"
+#include "operator/backend.h"
+
+/* Checked and complete. */
+struct lr_listmode_model {
+    lr_grid grid;
+    lr_listmode_kernel kernel;
+    lr_listmode_tube tube; /* its table is owned */
+};
+
+/* Fills in defaults. Finish it in any case.
+ * errors: LR_USAGE for a tube, LR_BAD_INPUT for a grid, with what is wrong; LR_FAILED without memory. */
+lr_status lr_listmode_model_init(struct lr_listmode_model *model, const lr_listmode_params *params);
+void lr_listmode_model_finish(struct lr_listmode_model *model);
+
+/* The pointers outlive the backend. */
+struct lr_listmode_backend_params {
+    const struct lr_listmode_model *model;
+    const struct lr_listmode_events *events; /* arranged for the model's grid */
+    int threads, device;
+    int64_t max_memory_bytes;
+    const lr_log *log;
+    const lr_progress *progress;
+};
+
+/* One constructor per backend. On failure the reason is logged and *backend untouched. Rows are those of
+ * voxels; a point between them is refused. */
+lr_status lr_listmode_cpu_create(const struct lr_listmode_backend_params *params,
+                                 struct lr_backend *backend);
+lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *params,
+                                    struct lr_backend *backend);
+
+#endif

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "listmode/events.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "listmode/line.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* mm of tof_mm for each ps of a time difference: half the speed of light. */
+static const double tof_mm_per_ps = 0.149896229;
+static const double fwhm_per_sigma = 2.3548200450309493;
+
+/* --- ranges --- */
+
+static lr_status check_ranges(const lr_listmode_params *params, int num_ranges)
+{
+    for (int r = 0; params->ranges != NULL && r < num_ranges; r++) {
+        if (params->ranges[r + 1] < params->ranges[r]) {
+            return lr_error(params->log, LR_USAGE,
+                            "range %d of the events ends at %lld, before it begins at %lld", r,
+                            (long long)params->ranges[r + 1], (long long)params->ranges[r]);
+        }
+    }
+    if (params->ranges != NULL &&
+        (params->ranges[0] != 0 || params->ranges[num_ranges] != params->count)) {
+        return lr_error(params->log, LR_USAGE,
+                        "ranges go from event 0 to the last one, %lld, not from %lld to %lld",
+                        (long long)params->count, (long long)params->ranges[0],
+                        (long long)params->ranges[num_ranges]);
+    }
+    return LR_OK;
+}
+
+/* Where range r begins if they are as equal as can be. */
+static int64_t even_range(const lr_listmode_params *params, int num_ranges, int r)
+{
+    const int64_t each = params->count / num_ranges, more = params->count % num_ranges;
+    return each * r + (r < more ? r : more);
+}
+
+static lr_status init_ranges(struct lr_listmode_events *events, const lr_listmode_params *params)
+{
+    const int num_ranges = params->num_ranges > 0 ? params->num_ranges : 1;
+    if (params->num_ranges < 0 || (params->ranges != NULL && params->num_ranges == 0)) {
+        return lr_error(params->log, LR_USAGE, "events cannot have %d ranges", params->num_ranges);
+    }
+    LR_TRY(check_ranges(params, num_ranges));
+    events->offsets = lr_alloc(num_ranges + 1, sizeof(*events->offsets), "ranges", params->log);
+    events->groups = lr_alloc(num_ranges, sizeof(*events->groups), "ranges", params->log);
+    if (events->offsets == NULL || events->groups == NULL) {
+        return LR_FAILED;
+    }
+    for (int r = 0; r <= num_ranges; r++) {
+        events->offsets[r] =
+            params->ranges != NULL ? params->ranges[r] : even_range(params, num_ranges, r);
+        if (r > 0 && events->offsets[r] - events->offsets[r - 1] > INT32_MAX) {
+            return lr_error(params->log, LR_USAGE,
+                            "range %d has %lld events: make ranges of fewer than 2^31", r - 1,
+                            (long long)(events->offsets[r] - events->offsets[r - 1]));
+        }
+    }
+    events->layout =
+        (lr_lors){.num_pairs = num_ranges, .offsets = events->offsets, .count = params->count};
+    return LR_OK;
+}
+
+/* --- what crystals have --- */
+
+static lr_status init_hits(struct lr_listmode_events *events, const lr_listmode_params *params)
+{
+    const lr_scanner *scanner = params->lors->scanner;
+    events->hits = lr_alloc(scanner->num_crystals, sizeof(*events->hits), "crystals", params->log);
+    for (int c = 0; events->hits != NULL && c < scanner->num_crystals; c++) {
+        lr_scanner_hit_centre(scanner, c, events->hits[c]);
+    }
+    return events->hits != NULL ? LR_OK : LR_FAILED;
+}
+
+/* The standard deviation that a resolution stands for, in mm of tof_mm; the scanner's where it is not
+ * known; 0 where that is not, either. */
+static double sigma_of(double resolution_ps, const lr_listmode_params *params)
+{
+    const double known =
+        resolution_ps > 0 ? resolution_ps : params->lors->scanner->tof_resolution_ps;
+    return known > 0 ? known * tof_mm_per_ps / fwhm_per_sigma : 0.0;
+}
+
+static lr_status put_sigma(struct lr_listmode_events *events, int at, double resolution_ps,
+                           const lr_listmode_params *params)
+{
+    const double sigma = sigma_of(resolution_ps, params);
+    if (!(sigma > 0) || !isfinite(sigma)) {
+        return lr_error(params->log, LR_BAD_INPUT,
+                        "events have time of flight, but neither they nor the scanner tell its "
+                        "resolution: give it in ps");
+    }
+    events->sigma_mm[at] = sigma;
+    events->longest_sigma_mm = fmax(events->longest_sigma_mm, sigma);
+    return LR_OK;
+}
+
+static lr_status init_kinds(struct lr_listmode_events *events, const lr_listmode_params *params)
+{
+    const lr_event_kinds *kinds = &params->info->kinds;
+    const int num_crystals = params->lors->scanner->num_crystals;
+    events->num_kinds = kinds->count;
+    events->kind_of = lr_alloc(num_crystals, 1, "kinds of crystals", params->log);
+    events->sigma_mm = lr_alloc((int64_t)kinds->count * kinds->count, sizeof(*events->sigma_mm),
+                                "kinds of crystals", params->log);
+    if (events->kind_of == NULL || events->sigma_mm == NULL) {
+        return LR_FAILED;
+    }
+    for (int c = 0; c < num_crystals; c++) {
+        events->kind_of[c] =
+            c < kinds->num_crystals ? kinds->kind_of[c] : (unsigned char)LR_EVENTS_NO_KIND;
+    }
+    for (int k = 0; k < kinds->count * kinds->count; k++) {
+        if (kinds->tof[k].num_bins > 1) {
+            LR_TRY(put_sigma(events, k, kinds->tof[k].resolution_ps, params));
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status init_sigma(struct lr_listmode_events *events, const lr_listmode_params *params)
+{
+    if (params->info != NULL && params->info->kinds.count > 0) {
+        return init_kinds(events, params);
+    }
+    events->num_kinds = 1;
+    events->sigma_mm = lr_alloc(1, sizeof(*events->sigma_mm), "time of flight", params->log);
+    if (events->sigma_mm == NULL) {
+        return LR_FAILED;
+    }
+    return params->info != NULL && params->info->has_tof
+               ? put_sigma(events, 0, params->info->tof_resolution_ps, params)
+               : LR_OK;
+}
+
+/* --- checking --- */
+
+static lr_status check_event(const struct lr_listmode_events *events,
+                             const lr_listmode_params *params, int64_t number)
+{
+    const lr_event *event = &params->events[number];
+    const int last = params->lors->scanner->num_crystals - 1;
+    for (int k = 0; k < 2; k++) {
+        if (event->crystals[k] < 0 || event->crystals[k] > last) {
+            return lr_error(params->log, LR_BAD_INPUT,
+                            "event %lld names crystal %d: the scanner has crystals 0 to %d",
+                            (long long)number, event->crystals[k], last);
+        }
+    }
+    double along[3];
+    vec_sub(events->hits[event->crystals[1]], events->hits[event->crystals[0]], along);
+    if (!(vec_length(along) > 0)) {
+        return lr_error(params->log, LR_BAD_INPUT,
+                        "event %lld joins crystals %d and %d, which are at the same place: a line "
+                        "of response needs two places",
+                        (long long)number, event->crystals[0], event->crystals[1]);
+    }
+    if (lr_listmode_sigma(events, event->crystals) > 0 && !isfinite(event->tof_mm)) {
+        return lr_error(params->log, LR_BAD_INPUT,
+                        "event %lld has a time of flight of %g mm, which is not a finite number",
+                        (long long)number, (double)event->tof_mm);
+    }
+    return LR_OK;
+}
+
+/* --- arranging --- */
+
+/* What an event is sorted by. */
+struct ticket {
+    int32_t number; /* from the range's begin */
+    uint32_t key;   /* as the place along the axis */
+};
+
+/* Numbers in the order of floats. */
+static uint32_t ascending(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+
+static int group_of(const struct lr_listmode_events *events, const lr_event *event)
+{
+    const int axis =
+        lr_listmode_axis(events->hits[event->crystals[0]], events->hits[event->crystals[1]]);
+    return 2 * axis + (lr_listmode_sigma(events, event->crystals) > 0 ? 1 : 0);
+}
+
+/* The coordinate of an event's centre along an axis. */
+static float centre_of(const struct lr_listmode_events *events, const lr_event *event, int axis)
+{
+    const double *a = events->hits[event->crystals[0]], *b = events->hits[event->crystals[1]];
+    double along[3];
+    vec_sub(b, a, along);
+    return (float)(0.5 * (a[axis] + b[axis]) +
+                   (double)event->tof_mm * along[axis] / vec_length(along));
+}
+
+enum { DIGIT_BITS = 11, NUM_DIGITS = 1 << DIGIT_BITS };
+
+/* A stable pass of a radix sort. */
+static void sort_by_digit(const struct ticket *from, struct ticket *to, int64_t count, int shift)
+{
+    int64_t places[NUM_DIGITS] = {0}, sum = 0;
+    for (int64_t k = 0; k < count; k++) {
+        places[from[k].key >> shift & (NUM_DIGITS - 1)]++;
+    }
+    for (int digit = 0; digit < NUM_DIGITS; digit++) {
+        const int64_t here = places[digit];
+        places[digit] = sum;
+        sum += here;
+    }
+    for (int64_t k = 0; k < count; k++) {
+        to[places[from[k].key >> shift & (NUM_DIGITS - 1)]++] = from[k];
+    }
+}
+
+/* Sorts in place; spare is as long. */
+static void sort_tickets(struct ticket *tickets, struct ticket *spare, int64_t count)
+{
+    sort_by_digit(tickets, spare, count, 0);
+    sort_by_digit(spare, tickets, count, DIGIT_BITS);
+    sort_by_digit(tickets, spare, count, 2 * DIGIT_BITS);
+    memcpy(tickets, spare, (size_t)count * sizeof(*tickets));
+}
+
+/* Counts the groups of a range and says where each begins, from `first` on. */
+static void count_groups(struct lr_listmode_events *events, const lr_event *range, int r)
+{
+    int64_t *groups = events->groups[r];
+    const int64_t first = events->offsets[r], count = events->offsets[r + 1] - first;
+    for (int64_t k = 0; k < count; k++) {
+        groups[group_of(events, &range[k]) + 1]++;
+    }
+    groups[0] = first;
+    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
+        groups[g + 1] += groups[g];
+    }
+}
+
+/* Puts the tickets of a range in order. tickets, spare: [events of the range]. */
+static void order_range(struct lr_listmode_events *events, const lr_event *range, int r,
+                        struct ticket *tickets[2])
+{
+    const int64_t first = events->offsets[r], count = events->offsets[r + 1] - first;
+    int64_t next[LR_LISTMODE_GROUPS];
+    count_groups(events, range, r);
+    memcpy(next, events->groups[r], sizeof(next));
+    for (int64_t k = 0; k < count; k++) {
+        const int group = group_of(events, &range[k]);
+        const float centre = lr_listmode_group_has_tof(group)
+                                 ? centre_of(events, &range[k], lr_listmode_group_axis(group))
+                                 : 0.0f;
+        tickets[0][next[group]++ - first] = (struct ticket){(int32_t)k, ascending(centre)};
+    }
+    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
+        const int64_t begin = events->groups[r][g] - first, end = events->groups[r][g + 1] - first;
+        if (lr_listmode_group_has_tof(g)) {
+            sort_tickets(tickets[0] + begin, tickets[1], end - begin);
+        }
+    }
+}
+
+static void copy_range(struct lr_listmode_events *events, const lr_event *range, int r,
+                       const struct ticket *tickets)
+{
+    const int64_t first = events->offsets[r], count = events->offsets[r + 1] - first;
+    for (int64_t k = 0; k < count; k++) {
+        const lr_event *event = &range[tickets[k].number];
+        events->crystals[0][first + k] = event->crystals[0];
+        events->crystals[1][first + k] = event->crystals[1];
+        events->tof_mm[first + k] = event->tof_mm;
+        events->number[first + k] = tickets[k].number;
+    }
+}
+
+static int64_t longest_range(const struct lr_listmode_events *events)
+{
+    int64_t longest = 0;
+    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
+        const int64_t size = events->offsets[r + 1] - events->offsets[r];
+        longest = size > longest ? size : longest;
+    }
+    return longest;
+}
+
+static lr_status arrange(struct lr_listmode_events *events, const lr_listmode_params *params)
+{
+    const int64_t longest = longest_range(events);
+    struct ticket *tickets[2];
+    for (int k = 0; k < 2; k++) {
+        tickets[k] = lr_alloc(longest, sizeof(*tickets[k]), "sorting events", params->log);
+    }
+    const lr_status status = tickets[0] != NULL && tickets[1] != NULL ? LR_OK : LR_FAILED;
+    for (int r = 0; status == LR_OK && r < events->layout.num_pairs; r++) {
+        const lr_event *range = params->events + events->offsets[r];
+        order_range(events, range, r, tickets);
+        copy_range(events, range, r, tickets[0]);
+    }
+    free(tickets[0]);
+    free(tickets[1]);
+    return status;
+}
+
+static lr_status init_arrays(struct lr_listmode_events *events, const lr_listmode_params *params)
+{
+    const int64_t count = params->count;
+    for (int k = 0; k < 2; k++) {
+        events->crystals[k] = lr_alloc(count, sizeof(int32_t), "events", params->log);
+    }
+    events->tof_mm = lr_alloc(count, sizeof(float), "events", params->log);
+    events->number = lr_alloc(count, sizeof(int32_t), "events", params->log);
+    return events->crystals[0] && events->crystals[1] && events->tof_mm && events->number
+               ? LR_OK
+               : LR_FAILED;
+}
+
+lr_status lr_listmode_events_init(struct lr_listmode_events *events,
+                                  const lr_listmode_params *params)
+{
+    *events = (struct lr_listmode_events){0};
+    if (params->events == NULL || params->count <= 0) {
+        return lr_error(params->log, LR_USAGE, "list mode needs events: there are %lld",
+                        (long long)params->count);
+    }
+    LR_TRY(init_ranges(events, params));
+    LR_TRY(init_hits(events, params));
+    LR_TRY(init_sigma(events, params));
+    for (int64_t k = 0; k < params->count; k++) {
+        LR_TRY(check_event(events, params, k));
+    }
+    LR_TRY(init_arrays(events, params));
+    return arrange(events, params);
+}
+
+void lr_listmode_events_finish(struct lr_listmode_events *events)
+{
+    free(events->offsets);
+    free(events->groups);
+    free(events->crystals[0]);
+    free(events->crystals[1]);
+    free(events->tof_mm);
+    free(events->number);
+    free(events->hits);
+    free(events->kind_of);
+    free(events->sigma_mm);
+    *events = (struct lr_listmode_events){0};
+}

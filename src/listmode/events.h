@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Events as structure of arrays: partitioned by predominant direction and sorted by where time of flight
+ * puts them (the paper, II.B.1, II.B.3 and II.B.7), range by range. 16 bytes an event: ends of lines
+ * are looked up by crystal, in a table that caches hold. Immutable; threads may share it. */
+#ifndef LR_LISTMODE_EVENTS_H
+#define LR_LISTMODE_EVENTS_H
+
+#include <lr/listmode.h>
+
+/* Groups of a range: of each axis of the grid first those without time of flight, in the caller's order,
+ * then those with it, ascending by the coordinate of their centre along the axis. */
+enum { LR_LISTMODE_GROUPS = 6 };
+
+static inline int lr_listmode_group_axis(int group)
+{
+    return group / 2;
+}
+
+static inline bool lr_listmode_group_has_tof(int group)
+{
+    return group % 2 != 0;
+}
+
+struct lr_listmode_events {
+    lr_lors layout;   /* a range for each pair, an event for each LOR; without scanner */
+    int64_t *offsets; /* owned [num_ranges + 1], the layout's */
+    int64_t (*groups)[LR_LISTMODE_GROUPS + 1]; /* owned [num_ranges]: where the arrays hold them */
+    int32_t *crystals[2];                      /* owned [count] a and b */
+    float *tof_mm;                             /* owned [count] as in lr_event */
+    int32_t *number;        /* owned [count] the caller's number, from the range's begin */
+    double (*hits)[3];      /* owned [num_crystals] ends of lines, mm */
+    unsigned char *kind_of; /* owned [num_crystals], or NULL: all are of kind 0 */
+    int num_kinds;
+    double *sigma_mm; /* owned [num_kinds][num_kinds] of tof_mm; 0 = no time of flight */
+    double longest_sigma_mm;
+};
+
+/* Copies, checks and arranges what params name. Finish it in any case.
+ * errors: LR_USAGE for no events, and ranges that are not; LR_BAD_INPUT for a crystal that the scanner
+ * lacks, two crystals that are one or have one place, a time of flight that is not finite or without a
+ * resolution; LR_FAILED without memory. */
+lr_status lr_listmode_events_init(struct lr_listmode_events *events,
+                                  const lr_listmode_params *params);
+void lr_listmode_events_finish(struct lr_listmode_events *events);
+
+/* Standard deviation of an event's time of flight in mm; 0 = it has none. */
+static inline double lr_listmode_sigma(const struct lr_listmode_events *events,
+                                       const int32_t crystals[2])
+{
+    if (events->kind_of == NULL) {
+        return events->sigma_mm[0];
+    }
+    const int a = events->kind_of[crystals[0]], b = events->kind_of[crystals[1]];
+    return a < events->num_kinds && b < events->num_kinds
+               ? events->sigma_mm[a * events->num_kinds + b]
+               : 0.0;
+}
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The line of an event, and how it goes through the slices of a grid: docs/method/listmode.md, "Lines". */
+#ifndef LR_LISTMODE_LINE_H
+#define LR_LISTMODE_LINE_H
+
+#include "base/vec.h"
+#include "listmode/events.h"
+
+/* Standard deviations at which time of flight is cut, and what of the Gaussian they hold. */
+#define LR_LISTMODE_CUT 3.0
+#define LR_LISTMODE_HELD 0.99730020393673981
+
+/* Places along a line are mm from its middle, positive where the coordinate along `axis` grows. */
+struct lr_listmode_line {
+    int axis;
+    double middle[3];
+    double direction[3]; /* unit; direction[axis] > 0 */
+    double half_mm;      /* from the middle to either end */
+    double tof_mm;       /* the centre; 0 without time of flight */
+    double sigma_mm;     /* 0 = without time of flight */
+};
+
+/* The axis along which a line runs most; the first of equals. Ends in either order give the same. */
+static inline int lr_listmode_axis(const double a[3], const double b[3])
+{
+    const double run[3] = {fabs(b[0] - a[0]), fabs(b[1] - a[1]), fabs(b[2] - a[2])};
+    const int axis = run[1] > run[0] ? 1 : 0;
+    return run[2] > run[axis] ? 2 : axis;
+}
+
+/* The line from a to b, b != a. */
+static inline void lr_listmode_line_between(struct lr_listmode_line *line, const double a[3],
+                                            const double b[3], int axis)
+{
+    double along[3];
+    vec_sub(b, a, along);
+    const double length = vec_length(along);
+    const double scale = (along[axis] < 0 ? -1.0 : 1.0) / length;
+    line->axis = axis;
+    line->half_mm = 0.5 * length;
+    for (int k = 0; k < 3; k++) {
+        line->middle[k] = 0.5 * (a[k] + b[k]);
+        line->direction[k] = scale * along[k];
+    }
+}
+
+/* The line of the event at place k of the arrays, in a group of this axis. */
+static inline void lr_listmode_line_of(const struct lr_listmode_events *events, int64_t k, int axis,
+                                       struct lr_listmode_line *line)
+{
+    const int32_t crystals[2] = {events->crystals[0][k], events->crystals[1][k]};
+    const double *a = events->hits[crystals[0]], *b = events->hits[crystals[1]];
+    lr_listmode_line_between(line, a, b, axis);
+    line->sigma_mm = lr_listmode_sigma(events, crystals);
+    const double sign = b[axis] < a[axis] ? -1.0 : 1.0;
+    line->tof_mm = line->sigma_mm > 0 ? sign * (double)events->tof_mm[k] : 0.0;
+}
+
+/* A line in terms of the grid's slices across its axis. In the middle of slice s it is at
+ * place + s chord along itself, and crosses at position[k] + s step[k], in voxels from the centre of
+ * the first one, along axis across[k]. */
+struct lr_listmode_walk {
+    int across[2]; /* the other axes, ascending */
+    int size;      /* slices */
+    double place, chord;
+    double position[2], step[2];
+    double begin, end; /* places between which it counts: its ends and the cut of time of flight */
+};
+
+static inline void lr_listmode_walk_of(const struct lr_listmode_line *line, const lr_grid *grid,
+                                       struct lr_listmode_walk *walk)
+{
+    const int axis = line->axis;
+    const double along = 1.0 / line->direction[axis];
+    walk->across[0] = axis == 0 ? 1 : 0;
+    walk->across[1] = axis == 2 ? 1 : 2;
+    walk->size = grid->size[axis];
+    walk->chord = grid->voxel_mm[axis] * along;
+    walk->place = (grid->origin_mm[axis] - line->middle[axis]) * along;
+    for (int k = 0; k < 2; k++) {
+        const int c = walk->across[k];
+        const double per_voxel = line->direction[c] / grid->voxel_mm[c];
+        walk->step[k] = walk->chord * per_voxel;
+        walk->position[k] =
+            (line->middle[c] - grid->origin_mm[c]) / grid->voxel_mm[c] + walk->place * per_voxel;
+    }
+    walk->begin = -line->half_mm;
+    walk->end = line->half_mm;
+    if (line->sigma_mm > 0) {
+        const double reach = LR_LISTMODE_CUT * line->sigma_mm;
+        walk->begin = fmax(walk->begin, line->tof_mm - reach);
+        walk->end = fmin(walk->end, line->tof_mm + reach);
+    }
+}
+
+/* Slices of the grid that a line may meet between begin and end: first, and behind the last. */
+static inline void lr_listmode_slices(const struct lr_listmode_walk *walk, int slices[2])
+{
+    const double first = floor((walk->begin - walk->place) / walk->chord + 0.5);
+    const double last = floor((walk->end - walk->place) / walk->chord + 0.5);
+    slices[0] = (int)fmin(fmax(first, 0.0), walk->size);
+    slices[1] = (int)fmin(fmax(last + 1.0, 0.0), walk->size);
+}
+
+#endif

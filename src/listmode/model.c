@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "base/log.h"
+#include "base/mem.h"
+#include "listmode/backend.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A Gaussian falls to 1 % at this many FWHM from its centre: sqrt(log2(100)) / 2. */
+#define FWHM_TO_ONE_PERCENT 1.2887839413
+
+static double largest_pitch(const lr_scanner *scanner)
+{
+    double pitch = 0;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        pitch = fmax(pitch, fmax(scanner->modules[m].pitch_mm[0], scanner->modules[m].pitch_mm[1]));
+    }
+    return pitch;
+}
+
+static double largest_edge(const lr_grid *grid)
+{
+    return fmax(grid->voxel_mm[0], fmax(grid->voxel_mm[1], grid->voxel_mm[2]));
+}
+
+/* The diagonal of a voxel's largest face: a disc as wide holds the centre of a voxel wherever it is. */
+static double largest_diagonal(const lr_grid *grid)
+{
+    const double *edge = grid->voxel_mm;
+    return fmax(hypot(edge[0], edge[1]), fmax(hypot(edge[0], edge[2]), hypot(edge[1], edge[2])));
+}
+
+static lr_status check_table(const lr_listmode_tube *tube, const lr_log *log)
+{
+    double sum = 0;
+    if (tube->table_count < 2 || tube->width_mm == 0) {
+        return lr_error(log, LR_USAGE,
+                        "a tube's table needs at least two values and the tube's width: it has %d "
+                        "values and is %g mm wide",
+                        tube->table_count, tube->width_mm);
+    }
+    for (int k = 0; k < tube->table_count; k++) {
+        if (!(tube->table[k] >= 0) || !isfinite(tube->table[k])) {
+            return lr_error(log, LR_USAGE,
+                            "value %d of the tube's table is %g: give finite ones, not negative", k,
+                            tube->table[k]);
+        }
+        sum += tube->table[k];
+    }
+    return sum > 0 ? LR_OK
+                   : lr_error(log, LR_USAGE, "the tube's table is 0 everywhere: it sees nothing");
+}
+
+static lr_status check_tube(const lr_listmode_tube *tube, const lr_log *log)
+{
+    if (!(tube->width_mm >= 0) || !isfinite(tube->width_mm) || !(tube->fwhm_mm >= 0) ||
+        !isfinite(tube->fwhm_mm)) {
+        return lr_error(log, LR_USAGE,
+                        "a tube of response cannot be %g mm wide with a FWHM of %g mm",
+                        tube->width_mm, tube->fwhm_mm);
+    }
+    if (tube->table == NULL && tube->table_count != 0) {
+        return lr_error(log, LR_USAGE, "a tube's table of %d values needs the values",
+                        tube->table_count);
+    }
+    return tube->table != NULL ? check_table(tube, log) : LR_OK;
+}
+
+static lr_status check_width(const struct lr_listmode_model *model, const lr_log *log)
+{
+    const double least = largest_diagonal(&model->grid);
+    if (model->tube.as_paper || model->tube.width_mm >= least * (1.0 - 1e-9)) {
+        return LR_OK;
+    }
+    return lr_error(log, LR_USAGE,
+                    "a tube of response %g mm wide misses the centres of voxels as large as these: "
+                    "make it at least %.4g mm wide, the diagonal of a voxel's largest face, or "
+                    "take thin lines",
+                    model->tube.width_mm, least);
+}
+
+static lr_status copy_table(lr_listmode_tube *tube, const lr_log *log)
+{
+    if (tube->table == NULL) {
+        return LR_OK;
+    }
+    double *copy = lr_alloc(tube->table_count, sizeof(*copy), "the tube's table", log);
+    if (copy != NULL) {
+        memcpy(copy, tube->table, (size_t)tube->table_count * sizeof(*copy));
+    }
+    tube->table = copy;
+    return copy != NULL ? LR_OK : LR_FAILED;
+}
+
+static lr_status complete_tube(struct lr_listmode_model *model, const lr_listmode_params *params)
+{
+    lr_listmode_tube tube = params->tube;
+    LR_TRY(check_tube(&tube, params->log));
+    if (tube.fwhm_mm == 0) {
+        tube.fwhm_mm = fmax(0.5 * largest_pitch(params->lors->scanner), largest_edge(params->grid));
+    }
+    if (tube.width_mm == 0) {
+        tube.width_mm = 2.0 * FWHM_TO_ONE_PERCENT * tube.fwhm_mm;
+    }
+    LR_TRY(copy_table(&tube, params->log));
+    model->tube = tube;
+    return check_width(model, params->log);
+}
+
+lr_status lr_listmode_model_init(struct lr_listmode_model *model, const lr_listmode_params *params)
+{
+    *model = (struct lr_listmode_model){.kernel = params->kernel};
+    if (params->lors == NULL || params->grid == NULL) {
+        return lr_error(params->log, LR_USAGE, "list mode needs the LORs of a scanner and a grid");
+    }
+    LR_TRY(lr_grid_check(params->grid, params->log));
+    model->grid = *params->grid;
+    if (params->kernel == LR_LISTMODE_TUBE) {
+        return complete_tube(model, params);
+    }
+    return params->kernel == LR_LISTMODE_LINE
+               ? LR_OK
+               : lr_error(params->log, LR_USAGE, "list mode has no kernel %d", (int)params->kernel);
+}
+
+void lr_listmode_model_finish(struct lr_listmode_model *model)
+{
+    free((double *)(uintptr_t)model->tube.table);
+    model->tube = (lr_listmode_tube){0};
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The function of the distance to a tube's line, and where voxels may be within the tube. */
+#ifndef LR_LISTMODE_TUBE_H
+#define LR_LISTMODE_TUBE_H
+
+#include "listmode/backend.h"
+#include "listmode/line.h"
+
+/* Shares fall to 0 beyond half the width, linearly in the square of the distance, within this part of it:
+ * for centres on the cylinder rounding decides nothing. */
+#define LR_LISTMODE_RIM 1e-3
+
+/* The square of the largest distance at which there are shares. */
+static inline double lr_listmode_rim(const lr_listmode_tube *tube)
+{
+    return 0.25 * tube->width_mm * tube->width_mm * (1.0 + LR_LISTMODE_RIM);
+}
+
+/* The tube's function at a distance, beyond half the width as it is there. */
+double lr_listmode_tube_value(const lr_listmode_tube *tube, double distance_mm);
+
+/* Half of the rectangle around the ellipse in which a slice's middle cuts the tube, in voxels along
+ * line's across axes (the paper, II.B.3). */
+void lr_listmode_tube_halves(const struct lr_listmode_model *model,
+                             const struct lr_listmode_line *line,
+                             const struct lr_listmode_walk *walk, double halves[2]);
+
+#endif

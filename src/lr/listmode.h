@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#ifndef LR_LISTMODE_H
+#define LR_LISTMODE_H
+
+#include <lr/events.h>
+#include <lr/grid.h>
+#include <lr/lors.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* List mode: a value for each event instead of one for each LOR, with time of flight where events have
+ * it. The source is Cui, Pratx, Prevrhal, Levin: Fully 3D list-mode time-of-flight PET image
+ * reconstruction on GPUs using CUDA (Med. Phys. 38, 2011), "the paper" below; equations and
+ * deviations are in docs/method/listmode.md.
+ *
+ * The line of an event joins the middles of its crystals on the detection plane
+ * (lr_scanner_hit_centre); nothing beyond them counts. It is met slice by slice, slices being
+ * orthogonal to the axis of the grid that it runs along most, its predominant direction. The element
+ * of event e and voxel v is
+ *
+ *     A(e, v) = T(e, slice of v) * K(e, v)
+ *
+ * T: without time of flight the chord through the slice in mm; with it the integral over that chord of
+ * a Gaussian of area 1 around the place that tof_mm tells, cut at three standard deviations and
+ * divided by what they hold, 0.9973. That is a density per millimetre of tof_mm: times the width of
+ * a bin, and added up over the bins, it is the value without time of flight.
+ * K: the share of the slice's voxels, which is the kernel's. */
+typedef enum lr_listmode_kernel {
+    LR_LISTMODE_TUBE = 0, /* the paper's tube of response: voxels whose centres lie in a cylinder
+                             around the line have shares by a function of their distance to it */
+    LR_LISTMODE_LINE /* a thin ray (Joseph 1982): the four voxels around the point where the line
+                             crosses the slice's middle share bilinearly */
+} lr_listmode_kernel;
+
+/* The tube of response. The shares of a slice add up to 1, voxels beyond the image included. Zero fields
+ * are defaults. */
+typedef struct lr_listmode_tube {
+    double width_mm; /* diameter of the cylinder; 0 = where the Gaussian has fallen to 1 %. At
+                            least the diagonal of a voxel's largest face, so that no slice is missed,
+                            unless as_paper is set */
+    double fwhm_mm;  /* of the Gaussian over the distance; 0 = half of the largest crystal pitch,
+                            or the largest voxel edge if that is more */
+    const double *table; /* [table_count] in place of the Gaussian: values at distances from 0 to
+                            width_mm / 2, equally spaced, linear in between; >= 0, not all 0; copied.
+                            Only their ratios matter, unless as_paper is set. NULL = Gaussian */
+    int table_count;     /* at least 2; width_mm is required */
+    bool as_paper; /* shares are the function's values themselves (the Gaussian's at its centre
+                            is 1), and T is 1, or with time of flight the Gaussian's value where the
+                            line crosses the slice's middle, 1 at its centre, cut at three standard
+                            deviations */
+} lr_listmode_tube;
+
+/* Zero fields are defaults. Pointers need to live as long as the operator where nothing else is said. */
+typedef struct lr_listmode_params {
+    const lr_lors *lors;    /* required; names the scanner */
+    const lr_grid *grid;    /* required; copied */
+    const lr_event *events; /* required [count]; what matters of them is copied: crystals and, where
+                                   there is time of flight, tof_mm. Weights, times and whether they are
+                                   delayed are the caller's business. Prompts and delayeds alike */
+    int64_t count;          /* positive */
+    const lr_events_info *info; /* where events have time of flight, and its resolution by kinds of
+                                   crystals; where it does not say, that of the scanner. Read during
+                                   creation. NULL = no time of flight */
+    const int64_t *ranges; /* [num_ranges + 1] ascending from 0 to count: range r has the events
+                                   ranges[r] .. ranges[r + 1] - 1, of which there are fewer than 2^31.
+                                   Copied. NULL = as equal as can be */
+    int num_ranges;        /* 0 = 1. Events are sorted range by range, so that projections of whole
+                                   ranges are the quickest parts: one for each subset of each frame */
+    lr_listmode_kernel kernel;
+    lr_listmode_tube tube;
+    int threads;              /* 0 = all processors */
+    int device;               /* index in lr_device_list; 0 = the first */
+    int64_t max_memory_bytes; /* on the device; 0 = what it reports */
+    const lr_log *log;
+    const lr_progress *progress;
+} lr_listmode_params;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

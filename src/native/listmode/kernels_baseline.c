@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The kernels as compiled for any processor of the architecture. */
+#define KERNELS lr_native_listmode_baseline
+#define KERNELS_NAME "baseline"
+
+#include "native/listmode/kernels_body.h"

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The kernels themselves: a file per instruction set includes this and names the table KERNELS. */
+#include "listmode/tube.h"
+#include "native/listmode/kernels.h"
+
+/* Slices at a time. */
+enum { STEPS = 32 };
+
+/* One event on its way through the slices. */
+struct way {
+    struct lr_listmode_line line;
+    struct lr_listmode_walk walk;
+    int slices[2];
+    double halves[2]; /* how far from the crossing there are shares, in voxels */
+    int width[2];     /* of the rectangle of shares */
+};
+
+/* Some slices from `first` on. */
+struct steps {
+    int first, count;
+    float factor[STEPS];
+    int32_t corner[STEPS]; /* of the voxels that share, within the plane */
+    float off[2][STEPS];   /* from the crossing to the corner, in voxels */
+    double bounds[STEPS + 1];
+};
+
+/* --- where a line may have shares --- */
+
+/* Leaves out slices where position + s step is not within low .. high. */
+static void narrow(int slices[2], const double line[2], double low, double high)
+{
+    if (fabs(line[1]) < 1e-9) {
+        slices[1] = line[0] > low - 1.0 && line[0] < high + 1.0 ? slices[1] : slices[0];
+        return;
+    }
+    const double a = (low - line[0]) / line[1], b = (high - line[0]) / line[1];
+    const double from = floor(a < b ? a : b), to = ceil(a < b ? b : a) + 1.0;
+    slices[0] = from < slices[0] ? slices[0] : from > slices[1] ? slices[1] : (int)from;
+    slices[1] = to > slices[1] ? slices[1] : to < slices[0] ? slices[0] : (int)to;
+}
+
+static void find_way(const struct lr_native_listmode_job *job, int64_t k, struct way *way)
+{
+    const struct lr_listmode_model *model = job->model;
+    lr_listmode_line_of(job->events, k, job->frame->axis, &way->line);
+    lr_listmode_walk_of(&way->line, &model->grid, &way->walk);
+    lr_listmode_slices(&way->walk, way->slices);
+    way->halves[0] = way->halves[1] = 1.0;
+    if (model->kernel == LR_LISTMODE_TUBE) {
+        lr_listmode_tube_halves(model, &way->line, &way->walk, way->halves);
+    }
+    for (int c = 0; c < 2; c++) {
+        const double line[2] = {way->walk.position[c], way->walk.step[c]};
+        way->width[c] = (int)(2.0 * way->halves[c]) + 1;
+        narrow(way->slices, line, -way->halves[c], job->frame->size[c] - 1 + way->halves[c]);
+    }
+}
+
+/* --- factors --- */
+
+/* Between 0 and 3 the integral of the normal distribution from 0 on is z times this of the square of
+ * z, to 1.2e-9: interpolated at the roots of a Chebyshev polynomial. */
+static inline double normal_over_z(double y)
+{
+    double sum = 7.265240938010537e-13;
+    sum = sum * y - 4.9351281427964255e-11;
+    sum = sum * y + 1.646896334987382e-09;
+    sum = sum * y - 3.7063257709655425e-08;
+    sum = sum * y + 6.474043354947225e-07;
+    sum = sum * y - 9.390115464063845e-06;
+    sum = sum * y + 0.00011533315099385993;
+    sum = sum * y - 0.0011872166848502176;
+    sum = sum * y + 0.009973493641516347;
+    sum = sum * y - 0.06649036592480707;
+    return sum * y + 0.39894227987633807;
+}
+
+static void find_factors(const struct way *way, struct steps *steps)
+{
+    const struct lr_listmode_walk walk = way->walk;
+    const double tof = way->line.tof_mm, sigma = way->line.sigma_mm;
+    const int first = steps->first, count = steps->count;
+    double *restrict bounds = steps->bounds;
+    for (int j = 0; j <= count; j++) {
+        const double bound = walk.place + (first + j - 0.5) * walk.chord;
+        const double most = bound < walk.end ? bound : walk.end;
+        bounds[j] = most > walk.begin ? most : walk.begin;
+    }
+    double scale = 1.0;
+    if (sigma > 0) {
+        const double per_sigma = 1.0 / sigma;
+        for (int j = 0; j <= count; j++) {
+            const double z = (bounds[j] - tof) * per_sigma;
+            bounds[j] = z * normal_over_z(z * z);
+        }
+        scale = 1.0 / LR_LISTMODE_HELD;
+    }
+    for (int j = 0; j < count; j++) {
+        const double share = (bounds[j + 1] - bounds[j]) * scale;
+        steps->factor[j] = share > 0.0 ? (float)share : 0.0f;
+    }
+}
+
+static void find_factors_as_paper(const struct way *way, struct steps *steps)
+{
+    const struct lr_listmode_walk *walk = &way->walk;
+    for (int j = 0; j < steps->count; j++) {
+        const double middle = walk->place + (steps->first + j) * walk->chord;
+        const double off =
+            way->line.sigma_mm > 0 ? (middle - way->line.tof_mm) / way->line.sigma_mm : 0.0;
+        const bool counts = middle >= walk->begin && middle <= walk->end;
+        steps->factor[j] = counts ? (float)exp(-0.5 * off * off) : 0.0f;
+    }
+}
+
+/* --- crossings --- */
+
+/* The lowest whole voxel not below crossing - half along one axis, counted from the border's begin, and
+ * how far it is from the crossing. Crossings so far out that nothing is shared stay on the border. */
+static void find_corners(const struct lr_native_frame *frame, const struct way *way, int axis,
+                         struct steps *steps)
+{
+    const double position = way->walk.position[axis], step = way->walk.step[axis];
+    const double half = way->halves[axis], border = frame->border[axis];
+    const double low = -half - LR_NATIVE_LISTMODE_SLACK;
+    const double high = frame->size[axis] - 1 + half + LR_NATIVE_LISTMODE_SLACK;
+    const int first = steps->first, count = steps->count;
+    float *restrict off = steps->off[axis];
+    int32_t *restrict corner = steps->corner;
+    const int32_t stride = axis == 0 ? 1 : (int32_t)frame->row;
+    for (int j = 0; j < count; j++) {
+        const double at = position + (first + j) * step;
+        const double most = at < high ? at : high;
+        const double crossing = (most > low ? most : low) + border;
+        const double edge = crossing - half;
+        const int below = (int)edge; /* edge > -1 */
+        const int lowest = below + (edge > (double)below);
+        off[j] = (float)((double)lowest - crossing);
+        corner[j] = (axis == 0 ? 0 : corner[j]) + lowest * stride;
+    }
+}
+
+static void take_steps(const struct lr_native_listmode_job *job, const struct way *way,
+                       struct steps *steps)
+{
+    (job->model->tube.as_paper ? find_factors_as_paper : find_factors)(way, steps);
+    find_corners(job->frame, way, 0, steps);
+    find_corners(job->frame, way, 1, steps);
+}
+
+/* --- thin lines --- */
+
+/* Of the four voxels around the crossing, the corner first. */
+static inline void line_shares(const struct steps *steps, int j, float shares[4])
+{
+    const float low[2] = {1.0f + steps->off[0][j], 1.0f + steps->off[1][j]};
+    const float high[2] = {-steps->off[0][j], -steps->off[1][j]};
+    shares[0] = low[0] * low[1];
+    shares[1] = high[0] * low[1];
+    shares[2] = low[0] * high[1];
+    shares[3] = high[0] * high[1];
+}
+
+static double line_forward(const struct lr_native_listmode_job *job, const struct steps *steps)
+{
+    const int64_t row = job->frame->row, plane = job->frame->plane;
+    const float *slice = job->image + steps->first * plane;
+    double sum = 0;
+    for (int j = 0; j < steps->count; j++, slice += plane) {
+        const float *at = slice + steps->corner[j];
+        float shares[4];
+        line_shares(steps, j, shares);
+        sum += (double)(steps->factor[j] * (shares[0] * at[0] + shares[1] * at[1] +
+                                            shares[2] * at[row] + shares[3] * at[row + 1]));
+    }
+    return sum;
+}
+
+static void line_back(const struct lr_native_listmode_job *job, const struct steps *steps,
+                      float value)
+{
+    const int64_t row = job->frame->row, plane = job->frame->plane;
+    double *slice = job->sums + steps->first * plane;
+    for (int j = 0; j < steps->count; j++, slice += plane) {
+        double *at = slice + steps->corner[j];
+        const float factor = steps->factor[j] * value;
+        float shares[4];
+        line_shares(steps, j, shares);
+        at[0] += (double)(factor * shares[0]);
+        at[1] += (double)(factor * shares[1]);
+        at[row] += (double)(factor * shares[2]);
+        at[row + 1] += (double)(factor * shares[3]);
+    }
+}
+
+/* --- tubes --- */
+
+enum { LANES = LR_NATIVE_LISTMODE_LANES };
+
+/* The rectangle of voxels that an event's shares are in, of every slice, as a list. */
+struct rectangle {
+    int count;      /* filled up to a multiple of LANES */
+    float *mm[2];   /* [count] places from the corner; beyond any tube where it is filled up */
+    int32_t *place; /* [count] in the plane, from the corner */
+    float *shares;  /* [count] of the slice at hand */
+    float *entries; /* [count] likewise: places in the table */
+};
+
+static struct rectangle list_voxels(const struct lr_native_listmode_job *job, const struct way *way,
+                                    float *memory)
+{
+    const int64_t capacity = job->tube->capacity;
+    const double *edge = job->model->grid.voxel_mm;
+    const float edges[2] = {(float)edge[job->frame->across[0]], (float)edge[job->frame->across[1]]};
+    struct rectangle box = {.mm = {memory, memory + capacity},
+                            .shares = memory + 2 * capacity,
+                            .entries = memory + 4 * capacity,
+                            .place = (int32_t *)(memory + 3 * capacity)};
+    for (int v = 0; v < way->width[1]; v++) {
+        for (int u = 0; u < way->width[0]; u++, box.count++) {
+            box.mm[0][box.count] = (float)u * edges[0];
+            box.mm[1][box.count] = (float)v * edges[1];
+            box.place[box.count] = (int32_t)(v * job->frame->row + u);
+        }
+    }
+    for (; box.count % LANES != 0; box.count++) {
+        box.mm[0][box.count] = box.mm[1][box.count] = 1e6f;
+        box.place[box.count] = 0;
+    }
+    return box;
+}
+
+static inline float sum_lanes(const float lanes[LANES])
+{
+    return ((lanes[0] + lanes[1]) + (lanes[2] + lanes[3])) +
+           ((lanes[4] + lanes[5]) + (lanes[6] + lanes[7]));
+}
+
+/* Where in the table the voxels of slice j find their values, and what these are multiplied by beyond half
+ * the width. */
+static void find_entries(const struct lr_native_listmode_job *job, const struct way *way,
+                         const float corner[2], const struct rectangle *box)
+{
+    const int *across = job->frame->across;
+    const float lean_x = (float)way->line.direction[across[0]];
+    const float lean_y = (float)way->line.direction[across[1]];
+    const float first_x = corner[0], first_y = corner[1];
+    const float last = (float)job->tube->last, scale = job->tube->scale;
+    const float rim = job->tube->rim, per_square = job->tube->fall;
+    const float *restrict mm_x = box->mm[0], *restrict mm_y = box->mm[1];
+    float *restrict entries = box->entries, *restrict shares = box->shares;
+    const int count = box->count;
+    for (int m = 0; m < count; m++) {
+        const float x = first_x + mm_x[m], y = first_y + mm_y[m];
+        const float along = x * lean_x + y * lean_y;
+        const float square = x * x + y * y - along * along;
+        const float entry = sqrtf(square > 0.0f ? square : 0.0f) * scale;
+        const float fall = (rim - square) * per_square, most = fall < 1.0f ? fall : 1.0f;
+        entries[m] = entry < last ? entry : last;
+        shares[m] = most > 0.0f ? most : 0.0f;
+    }
+}
+
+static void look_up(const float *restrict table, const struct rectangle *box)
+{
+    const float *restrict entries = box->entries;
+    float *restrict shares = box->shares;
+    const int count = box->count;
+    for (int m = 0; m < count; m++) {
+        const int32_t k = (int32_t)entries[m];
+        shares[m] *= table[k] + (entries[m] - (float)k) * (table[k + 1] - table[k]);
+    }
+}
+
+/* The shares of slice j. Returns what they are multiplied by to become elements. */
+static float tube_shares(const struct lr_native_listmode_job *job, const struct way *way,
+                         const struct steps *steps, int j, const struct rectangle *box)
+{
+    const double *edge = job->model->grid.voxel_mm;
+    const float corner[2] = {steps->off[0][j] * (float)edge[job->frame->across[0]],
+                             steps->off[1][j] * (float)edge[job->frame->across[1]]};
+    float lanes[LANES] = {0};
+    find_entries(job, way, corner, box);
+    look_up(job->tube->table, box);
+    for (int m = 0; m < box->count; m += LANES) {
+        for (int lane = 0; lane < LANES; lane++) {
+            lanes[lane] += box->shares[m + lane];
+        }
+    }
+    const float sum = sum_lanes(lanes);
+    return job->model->tube.as_paper ? steps->factor[j]
+           : sum > 0.0f              ? steps->factor[j] / sum
+                                     : 0.0f;
+}
+
+static double tube_forward(const struct lr_native_listmode_job *job, const struct way *way,
+                           const struct steps *steps, const struct rectangle *box)
+{
+    const int64_t plane = job->frame->plane;
+    double sum = 0;
+    for (int j = 0; j < steps->count; j++) {
+        const float *at = job->image + (steps->first + j) * plane + steps->corner[j];
+        const float factor = tube_shares(job, way, steps, j, box);
+        float lanes[LANES] = {0};
+        for (int m = 0; m < box->count; m += LANES) {
+            for (int lane = 0; lane < LANES; lane++) {
+                lanes[lane] += box->shares[m + lane] * at[box->place[m + lane]];
+            }
+        }
+        sum += (double)(factor * sum_lanes(lanes));
+    }
+    return sum;
+}
+
+static void tube_back(const struct lr_native_listmode_job *job, const struct way *way,
+                      const struct steps *steps, float value, const struct rectangle *box)
+{
+    const int64_t plane = job->frame->plane;
+    const int count = way->width[0] * way->width[1];
+    for (int j = 0; j < steps->count; j++) {
+        double *at = job->sums + (steps->first + j) * plane + steps->corner[j];
+        const float factor = value * tube_shares(job, way, steps, j, box);
+        for (int m = 0; m < count; m++) {
+            at[box->place[m]] += (double)(factor * box->shares[m]);
+        }
+    }
+}
+
+/* --- events --- */
+
+/* The next slices before `end`; false when there are none. */
+static bool next_steps(struct steps *steps, int end)
+{
+    steps->first += steps->count;
+    steps->count = end - steps->first < STEPS ? end - steps->first : STEPS;
+    return steps->count > 0;
+}
+
+static double forward_event(const struct lr_native_listmode_job *job, int64_t k, float *memory)
+{
+    struct way way;
+    struct steps steps;
+    struct rectangle box = {0};
+    double sum = 0;
+    find_way(job, k, &way);
+    if (job->model->kernel == LR_LISTMODE_TUBE) {
+        box = list_voxels(job, &way, memory);
+    }
+    steps.first = way.slices[0];
+    steps.count = 0;
+    while (next_steps(&steps, way.slices[1])) {
+        take_steps(job, &way, &steps);
+        sum += job->model->kernel == LR_LISTMODE_LINE ? line_forward(job, &steps)
+                                                      : tube_forward(job, &way, &steps, &box);
+    }
+    return sum;
+}
+
+static void back_event(const struct lr_native_listmode_job *job, const struct way *way,
+                       const int slab[2], float value, float *memory)
+{
+    const int end = way->slices[1] < slab[1] ? way->slices[1] : slab[1];
+    struct steps steps;
+    struct rectangle box = {0};
+    steps.first = way->slices[0] > slab[0] ? way->slices[0] : slab[0];
+    steps.count = 0;
+    if (steps.first < end && job->model->kernel == LR_LISTMODE_TUBE) {
+        box = list_voxels(job, way, memory);
+    }
+    while (next_steps(&steps, end)) {
+        take_steps(job, way, &steps);
+        if (job->model->kernel == LR_LISTMODE_LINE) {
+            line_back(job, &steps, value);
+        } else {
+            tube_back(job, way, &steps, value, &box);
+        }
+    }
+}
+
+static void forward(const struct lr_native_listmode_job *job, const int64_t range[2], float *memory)
+{
+    for (int64_t k = range[0]; k < range[1]; k++) {
+        const int64_t place = lr_listmode_place(job->places, job->events->number[k]);
+        if (place >= 0) {
+            job->to[place] = (float)forward_event(job, k, memory);
+        }
+    }
+}
+
+static void back(const struct lr_native_listmode_job *job, const int64_t range[2],
+                 const int slab[2], float *memory)
+{
+    for (int64_t k = range[0]; k < range[1]; k++) {
+        const int64_t place = lr_listmode_place(job->places, job->events->number[k]);
+        const float value = place < 0 ? 0.0f : job->from != NULL ? job->from[place] : 1.0f;
+        if (value != 0.0f) {
+            struct way way;
+            find_way(job, k, &way);
+            back_event(job, &way, slab, value, memory);
+        }
+    }
+}
+
+const struct lr_native_listmode_kernels KERNELS = {KERNELS_NAME, forward, back};

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * A scanner of six panels, so that lines run along every axis, and backends of the family `listmode` on
+ * it. */
+#ifndef LR_TEST_LISTMODE_CASES_H
+#define LR_TEST_LISTMODE_CASES_H
+
+#include "test.h"
+
+#include "listmode/backend.h"
+
+/* Panels of 21 x 21 crystals, 10 mm apart, at 120 mm from the middle: the hits are at multiples of 10 mm.
+ * Panel 2 k is at the negative end of axis k, panel 2 k + 1 at the positive one. */
+enum { SIDE = 21, PANEL = SIDE * SIDE, PANELS = 6 };
+#define PANEL_MM 120.0
+#define PITCH_MM 10.0
+
+static inline lr_scanner *case_scanner(void)
+{
+    lr_module modules[PANELS];
+    for (int m = 0; m < PANELS; m++) {
+        const int axis = m / 2;
+        const double sign = m % 2 == 0 ? -1.0 : 1.0;
+        lr_module *module = &modules[m];
+        *module = (lr_module){.crystals = {SIDE, SIDE},
+                              .pitch_mm = {PITCH_MM, PITCH_MM},
+                              .face_mm = {PITCH_MM, PITCH_MM},
+                              .depth_mm = 5};
+        module->centre_mm[axis] = sign * PANEL_MM;
+        module->u[axis == 0 ? 1 : 0] = 1.0;
+        module->v[axis == 2 ? 1 : 2] = 1.0;
+    }
+    lr_scanner *scanner = lr_scanner_create(
+        &(lr_scanner_params){.name = "six panels", .modules = modules, .num_modules = PANELS});
+    assert_non_null(scanner);
+    return scanner;
+}
+
+/* The crystal of a panel at these millimetres along its two axes, ascending. */
+static inline int32_t case_crystal(int panel, int u_mm, int v_mm)
+{
+    const int p = u_mm / (int)PITCH_MM + SIDE / 2, q = v_mm / (int)PITCH_MM + SIDE / 2;
+    return panel * PANEL + q * SIDE + p;
+}
+
+static inline void case_point(int32_t crystal, double point[3])
+{
+    const int panel = crystal / PANEL, axis = panel / 2, within = crystal % PANEL;
+    point[axis] = panel % 2 == 0 ? -PANEL_MM : PANEL_MM;
+    point[axis == 0 ? 1 : 0] = PITCH_MM * (within % SIDE - SIDE / 2);
+    point[axis == 2 ? 1 : 2] = PITCH_MM * (within / SIDE - SIDE / 2);
+}
+
+/* Not cubic, more slices than kernels take at a time, and off centre so that nothing is symmetric by
+ * chance. */
+static inline lr_grid case_grid(void)
+{
+    lr_grid grid = lr_grid_centred((const int[3]){38, 27, 22}, (const double[3]){4, 5, 6});
+    grid.origin_mm[0] += 1.3;
+    grid.origin_mm[1] -= 2.1;
+    grid.origin_mm[2] += 0.7;
+    return grid;
+}
+
+enum case_model { CASE_LINE, CASE_TUBE, CASE_TABLE, CASE_PAPER, NUM_CASES };
+
+static const double case_table[5] = {1, 0.9, 0.5, 0.2, 0.1};
+
+static inline void case_kernel(lr_listmode_params *params, enum case_model model)
+{
+    params->kernel = model == CASE_LINE ? LR_LISTMODE_LINE : LR_LISTMODE_TUBE;
+    params->tube = (lr_listmode_tube){0};
+    if (model == CASE_TABLE) {
+        params->tube = (lr_listmode_tube){.width_mm = 13.1, .table = case_table, .table_count = 5};
+    } else if (model == CASE_PAPER) {
+        params->tube = (lr_listmode_tube){.width_mm = 15.3, .fwhm_mm = 6, .as_paper = true};
+    }
+}
+
+/* Random lines between different panels; with time of flight places within 150 mm of the middle. */
+static inline lr_event *case_events(int64_t count, uint64_t *seed)
+{
+    lr_event *events = calloc((size_t)count, sizeof(*events));
+    assert_non_null(events);
+    for (int64_t k = 0; k < count; k++) {
+        const int a = (int)(test_random(seed) * PANELS);
+        const int b = (a + 1 + (int)(test_random(seed) * (PANELS - 1))) % PANELS;
+        events[k] = (lr_event){.crystals = {a * PANEL + (int)(test_random(seed) * PANEL),
+                                            b * PANEL + (int)(test_random(seed) * PANEL)},
+                               .tof_mm = (float)(300.0 * test_random(seed) - 150.0),
+                               .weight = 1};
+    }
+    return events;
+}
+
+/* A backend with all that it stands on. */
+struct case_backend {
+    struct lr_listmode_model model;
+    struct lr_listmode_events events;
+    struct lr_backend backend;
+    struct lr_listmode_backend_params params;
+};
+
+static inline void case_open(struct case_backend *open, const lr_listmode_params *params,
+                             const char *name)
+{
+    static struct test_log log;
+    lr_listmode_params logged = *params;
+    test_log_init(&log);
+    logged.log = &log.log;
+    lr_status status = lr_listmode_model_init(&open->model, &logged);
+    open->events = (struct lr_listmode_events){0};
+    if (status == LR_OK) {
+        status = lr_listmode_events_init(&open->events, &logged);
+    }
+    open->params =
+        (struct lr_listmode_backend_params){.model = &open->model,
+                                            .events = &open->events,
+                                            .threads = params->threads > 0 ? params->threads : 2,
+                                            .log = &log.log};
+    if (status == LR_OK) {
+        status = (strcmp(name, "cpu") == 0 ? lr_listmode_cpu_create : lr_listmode_native_create)(
+            &open->params, &open->backend);
+    }
+    if (status != LR_OK) {
+        fail_msg("%s", log.error);
+    }
+}
+
+static inline void case_close(struct case_backend *open)
+{
+    open->backend.fns->destroy(open->backend.self);
+    lr_listmode_events_finish(&open->events);
+    lr_listmode_model_finish(&open->model);
+}
+
+/* --- projections of doubles in whatever precision the backend has --- */
+
+static inline lr_vector case_vector(const struct case_backend *open, int64_t count)
+{
+    lr_vector vector;
+    const lr_vector_params params = {
+        .count = count,
+        .precision = open->backend.fns->computes_in_double ? LR_FLOAT64 : LR_FLOAT32};
+    assert_int_equal(lr_vector_create(&params, &vector), LR_OK);
+    return vector;
+}
+
+static inline void case_put(lr_vector *vector, const double *values)
+{
+    for (int64_t k = 0; k < vector->count; k++) {
+        if (vector->precision == LR_FLOAT64) {
+            ((double *)vector->values)[k] = values[k];
+        } else {
+            ((float *)vector->values)[k] = (float)values[k];
+        }
+    }
+}
+
+static inline void case_get(const lr_vector *vector, double *values)
+{
+    for (int64_t k = 0; k < vector->count; k++) {
+        values[k] = vector->precision == LR_FLOAT64 ? ((double *)vector->values)[k]
+                                                    : (double)((float *)vector->values)[k];
+    }
+}
+
+/* values: overwritten; what stood there before is handed to the backend, so that stale ones show. */
+static inline void case_forward(const struct case_backend *open, const lr_selection *part,
+                                const double *image, double *values)
+{
+    lr_vector from = case_vector(open, lr_grid_num_voxels(&open->model.grid));
+    lr_vector to = case_vector(open, lr_selection_count(&open->events.layout, part));
+    case_put(&from, image);
+    case_put(&to, values);
+    assert_int_equal(open->backend.fns->forward(open->backend.self, part, &from, &to), LR_OK);
+    case_get(&to, values);
+    lr_vector_destroy(&from);
+    lr_vector_destroy(&to);
+}
+
+/* values NULL: 1. */
+static inline void case_back(const struct case_backend *open, const lr_selection *part,
+                             const double *values, double *image)
+{
+    lr_vector from = case_vector(open, lr_selection_count(&open->events.layout, part));
+    lr_vector to = case_vector(open, lr_grid_num_voxels(&open->model.grid));
+    if (values != NULL) {
+        case_put(&from, values);
+    }
+    case_put(&to, image);
+    assert_int_equal(
+        open->backend.fns->back(open->backend.self, part, values != NULL ? &from : NULL, &to),
+        LR_OK);
+    case_get(&to, image);
+    lr_vector_destroy(&from);
+    lr_vector_destroy(&to);
+}
+
+static inline double *case_doubles(int64_t count)
+{
+    double *values = calloc((size_t)count, sizeof(*values));
+    assert_non_null(values);
+    return values;
+}
+
+/* Random floats, so that both precisions hold them. */
+static inline double *case_random(int64_t count, uint64_t *seed)
+{
+    double *values = case_doubles(count);
+    for (int64_t k = 0; k < count; k++) {
+        values[k] = (double)(float)test_random(seed);
+    }
+    return values;
+}
+
+static inline double *case_ones(int64_t count)
+{
+    double *values = case_doubles(count);
+    for (int64_t k = 0; k < count; k++) {
+        values[k] = 1.0;
+    }
+    return values;
+}
+
+static inline double case_dot(const double *a, const double *b, int64_t count)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < count; k++) {
+        sum += a[k] * b[k];
+    }
+    return sum;
+}
+
+/* Relative to b. */
+static inline double case_difference(const double *a, const double *b, int64_t count)
+{
+    double square = 0;
+    for (int64_t k = 0; k < count; k++) {
+        square += (a[k] - b[k]) * (a[k] - b[k]);
+    }
+    return sqrt(square / case_dot(b, b, count));
+}
+
+#endif

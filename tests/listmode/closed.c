@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Elements of list mode against closed forms, for the backend that argv[1] names. What is expected is
+ * derived here, from end points and voxel centres, and shares nothing with src/listmode. */
+#include "listmode/cases.h"
+
+#include "base/vec.h"
+
+/* Half the speed of light in mm per ps, over the FWHM of a Gaussian in its standard deviations. */
+#define SIGMA_MM_PER_PS (0.299792458 / 2 / (2 * sqrt(2 * log(2))))
+
+static const char *backend;
+static lr_scanner *scanner;
+static lr_lors lors;
+
+static int setup(void **state)
+{
+    (void)state;
+    scanner = case_scanner();
+    lors = (lr_lors){.scanner = scanner};
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    lr_scanner_destroy(scanner);
+    return 0;
+}
+
+static bool is_double(void)
+{
+    return strcmp(backend, "cpu") == 0;
+}
+
+/* One event on a grid. */
+struct trial {
+    lr_grid grid;
+    enum case_model model;
+    lr_event event;
+    double resolution_ps; /* 0 = no time of flight */
+};
+
+static void open_trial(const struct trial *trial, struct case_backend *open)
+{
+    const lr_events_info info = {.has_tof = trial->resolution_ps > 0,
+                                 .tof_resolution_ps = trial->resolution_ps};
+    lr_listmode_params params = {
+        .lors = &lors, .grid = &trial->grid, .events = &trial->event, .count = 1, .info = &info};
+    case_kernel(&params, trial->model);
+    case_open(open, &params, backend);
+}
+
+/* Its value on an image; NULL: of ones. */
+static double value_on(const struct trial *trial, const double *image)
+{
+    struct case_backend open;
+    double *ones = image == NULL ? case_ones(lr_grid_num_voxels(&trial->grid)) : NULL;
+    double value = -7; /* stale */
+    open_trial(trial, &open);
+    case_forward(&open, NULL, image != NULL ? image : ones, &value);
+    case_close(&open);
+    free(ones);
+    return value;
+}
+
+static double *elements_of(const struct trial *trial)
+{
+    struct case_backend open;
+    double *image = case_ones(lr_grid_num_voxels(&trial->grid)); /* stale */
+    open_trial(trial, &open);
+    case_back(&open, NULL, NULL, image);
+    case_close(&open);
+    return image;
+}
+
+static lr_event event_between(int32_t a, int32_t b, double tof_mm)
+{
+    return (lr_event){.crystals = {a, b}, .tof_mm = (float)tof_mm, .weight = 1};
+}
+
+/* Along an axis from one panel to the other, leaning by whole crystals. */
+static lr_event across(int axis, const int from_mm[2], const int to_mm[2], double tof_mm)
+{
+    return event_between(case_crystal(2 * axis, from_mm[0], from_mm[1]),
+                         case_crystal(2 * axis + 1, to_mm[0], to_mm[1]), tof_mm);
+}
+
+static double event_length(const lr_event *event)
+{
+    double a[3], b[3], along[3];
+    case_point(event->crystals[0], a);
+    case_point(event->crystals[1], b);
+    vec_sub(b, a, along);
+    return vec_length(along);
+}
+
+/* --- every element of random events --- */
+
+/* The event seen from its first end: places are shares of the way to the second. */
+struct expected {
+    const struct trial *trial;
+    lr_listmode_tube tube;
+    double a[3], along[3], length, sigma;
+    int axis, across[2];
+};
+
+static struct expected expect(const struct trial *trial)
+{
+    struct expected expected = {.trial = trial};
+    lr_listmode_params params = {0};
+    double b[3];
+    case_kernel(&params, trial->model);
+    expected.tube = params.tube;
+    if (trial->model == CASE_TUBE) { /* the defaults: pitch 10 mm, edges up to 6 mm */
+        expected.tube.fwhm_mm = 6.0;
+        expected.tube.width_mm = 2 * 6.0 * sqrt(log(100.0) / (4 * log(2.0)));
+    }
+    case_point(trial->event.crystals[0], expected.a);
+    case_point(trial->event.crystals[1], b);
+    vec_sub(b, expected.a, expected.along);
+    expected.length = vec_length(expected.along);
+    expected.sigma = SIGMA_MM_PER_PS * trial->resolution_ps;
+    for (int k = 1; k < 3; k++) {
+        expected.axis =
+            fabs(expected.along[k]) > fabs(expected.along[expected.axis]) ? k : expected.axis;
+    }
+    expected.across[0] = (expected.axis + 1) % 3;
+    expected.across[1] = (expected.axis + 2) % 3;
+    return expected;
+}
+
+static double coordinate(const struct expected *expected, int axis, double index)
+{
+    return expected->trial->grid.origin_mm[axis] + index * expected->trial->grid.voxel_mm[axis];
+}
+
+static double way_to(const struct expected *expected, double index)
+{
+    const int axis = expected->axis;
+    return (coordinate(expected, axis, index) - expected->a[axis]) / expected->along[axis];
+}
+
+static double expected_factor(const struct expected *expected, int slice)
+{
+    const double offset = expected->length * 0.5 + (double)expected->trial->event.tof_mm;
+    const double sigma = expected->sigma;
+    if (expected->tube.as_paper) {
+        const double way = way_to(expected, slice), off = way * expected->length - offset;
+        return way < 0 || way > 1      ? 0.0
+               : sigma == 0            ? 1.0
+               : fabs(off) > 3 * sigma ? 0.0
+                                       : exp(-off * off / (2 * sigma * sigma));
+    }
+    const double ends[2] = {way_to(expected, slice - 0.5), way_to(expected, slice + 0.5)};
+    double low = fmax(fmin(ends[0], ends[1]), 0.0) * expected->length;
+    double high = fmin(fmax(ends[0], ends[1]), 1.0) * expected->length;
+    if (sigma > 0) {
+        low = fmax(low, offset - 3 * sigma);
+        high = fmin(high, offset + 3 * sigma);
+    }
+    if (high <= low || sigma == 0) {
+        return fmax(high - low, 0.0);
+    }
+    const double root = sigma * sqrt(2.0);
+    return (erf((high - offset) / root) - erf((low - offset) / root)) / 2 / erf(3 / sqrt(2.0));
+}
+
+static double inner_function(const struct expected *expected, double distance, double half)
+{
+    if (expected->tube.table != NULL) {
+        const double at = distance / half * 4; /* five values */
+        const int k = at < 4 ? (int)at : 3;
+        return case_table[k] * (k + 1 - at) + case_table[k + 1] * (at - k);
+    }
+    return pow(2.0, -4 * distance * distance / expected->tube.fwhm_mm / expected->tube.fwhm_mm);
+}
+
+/* The function of the distance from the line, which a cross product tells. Beyond half the width it falls
+ * to 0 while the square of the distance grows by a thousandth. */
+static double tube_function(const struct expected *expected, const double voxel[3])
+{
+    double from[3], cross[3];
+    vec_sub(voxel, expected->a, from);
+    vec_cross(from, expected->along, cross);
+    const double half = 0.5 * expected->tube.width_mm;
+    const double found = vec_length(cross) / expected->length, distance = fmin(found, half);
+    const double fall = fmin(1 - (found * found / (half * half) - 1) / 0.001, 1.0);
+    return fall > 0 ? fall * inner_function(expected, distance, half) : 0.0;
+}
+
+static void voxel_centre(const struct expected *expected, const int at[3], double centre[3])
+{
+    for (int k = 0; k < 3; k++) {
+        centre[k] = coordinate(expected, k, at[k]);
+    }
+}
+
+static double expected_share(const struct expected *expected, const int at[3])
+{
+    double centre[3];
+    voxel_centre(expected, at, centre);
+    if (expected->trial->model != CASE_LINE) {
+        return tube_function(expected, centre);
+    }
+    double share = 1;
+    for (int k = 0; k < 2; k++) {
+        const int axis = expected->across[k];
+        const double crossing =
+            expected->a[axis] + way_to(expected, at[expected->axis]) * expected->along[axis];
+        const double off = fabs(crossing - centre[axis]) / expected->trial->grid.voxel_mm[axis];
+        share *= fmax(1 - off, 0.0);
+    }
+    return share;
+}
+
+enum { AROUND = 8 };
+
+/* Sum of a slice's shares, those of voxels beyond the image too. */
+static double expected_sum(const struct expected *expected, int slice)
+{
+    const int *size = expected->trial->grid.size;
+    int at[3];
+    double sum = 0;
+    at[expected->axis] = slice;
+    for (int u = -AROUND; u < size[expected->across[0]] + AROUND; u++) {
+        for (int v = -AROUND; v < size[expected->across[1]] + AROUND; v++) {
+            at[expected->across[0]] = u;
+            at[expected->across[1]] = v;
+            sum += expected_share(expected, at);
+        }
+    }
+    return sum;
+}
+
+static double *expected_elements(const struct trial *trial)
+{
+    const struct expected expected = expect(trial);
+    const int *size = trial->grid.size;
+    double *elements = case_doubles(lr_grid_num_voxels(&trial->grid));
+    for (int slice = 0; slice < size[expected.axis]; slice++) {
+        const double factor = expected_factor(&expected, slice);
+        const bool sums = trial->model != CASE_LINE && !expected.tube.as_paper && factor > 0;
+        const double sum = sums ? expected_sum(&expected, slice) : 1.0;
+        for (int64_t row = 0; row < lr_grid_num_voxels(&trial->grid); row++) {
+            const int at[3] = {(int)(row % size[0]), (int)(row / size[0] % size[1]),
+                               (int)(row / size[0] / size[1])};
+            if (at[expected.axis] == slice && factor > 0 && sum > 0) {
+                elements[row] = factor * expected_share(&expected, at) / sum;
+            }
+        }
+    }
+    return elements;
+}
+
+static void check_elements(const struct trial *trial)
+{
+    const int64_t count = lr_grid_num_voxels(&trial->grid);
+    double *expected = expected_elements(trial), *found = elements_of(trial);
+    double most = 0;
+    for (int64_t k = 0; k < count; k++) {
+        most = fmax(most, expected[k]);
+    }
+    for (int64_t k = 0; k < count; k++) {
+        if (fabs(found[k] - expected[k]) > (is_double() ? 1e-11 : 2e-6) * most) {
+            fail_msg("kernel %d, %g ps, crystals %d and %d, voxel %d: %.12g instead of %.12g",
+                     (int)trial->model, trial->resolution_ps, trial->event.crystals[0],
+                     trial->event.crystals[1], (int)k, found[k], expected[k]);
+        }
+    }
+    free(expected);
+    free(found);
+}
+
+static void test_elements(void **state)
+{
+    (void)state;
+    enum { EVENTS = 12 };
+    uint64_t seed = test_seed();
+    lr_event *events = case_events(EVENTS, &seed);
+    for (int k = 0; k < EVENTS; k++) {
+        for (int model = 0; model < NUM_CASES; model++) {
+            struct trial trial = {
+                .grid = case_grid(), .model = (enum case_model)model, .event = events[k]};
+            check_elements(&trial);
+            trial.resolution_ps = 350;
+            check_elements(&trial);
+        }
+    }
+    free(events);
+}
+
+/* --- a box of ones: the length of the line in it --- */
+
+static const enum case_model normalised[3] = {CASE_LINE, CASE_TUBE, CASE_TABLE};
+
+/* Lines that enter and leave through faces across their predominant direction. */
+static void test_chords(void **state)
+{
+    (void)state;
+    static const int ends[4][2][2] = {
+        {{0, 0}, {0, 0}}, {{10, -20}, {-30, 10}}, {{-20, 20}, {20, 0}}, {{0, -30}, {30, 30}}};
+    for (int k = 0; k < 3 * 3 * 4; k++) {
+        const int axis = k % 3;
+        struct trial trial = {.grid = case_grid(), .model = normalised[k / 3 % 3]};
+        trial.event = across(axis, ends[k / 9][0], ends[k / 9][1], 0);
+        const double box = trial.grid.size[axis] * trial.grid.voxel_mm[axis];
+        const double chord = box * event_length(&trial.event) / (2 * PANEL_MM);
+        assert_close(value_on(&trial, NULL), chord, is_double() ? 1e-12 : 1e-6);
+    }
+}
+
+/* A grid beyond the crystals: the line ends at them. */
+static void test_ends(void **state)
+{
+    (void)state;
+    for (int model = 0; model < 3; model++) {
+        struct trial trial = {
+            .grid = lr_grid_centred((const int[3]){43, 44, 45}, (const double[3]){7, 7, 7}),
+            .model = normalised[model],
+            .event = across(1, (const int[2]){40, -30}, (const int[2]){-50, 20}, 0)};
+        assert_close(value_on(&trial, NULL), event_length(&trial.event),
+                     is_double() ? 1e-12 : 1e-6);
+    }
+}
+
+/* --- time of flight --- */
+
+static double normal(double z)
+{
+    return 0.5 * (1 + erf(z / sqrt(2.0)));
+}
+
+/* Of a box of ones a share is seen: what of the Gaussian within three standard deviations lies in it. */
+static void test_area(void **state)
+{
+    (void)state;
+    const double sigma = SIGMA_MM_PER_PS * 300, held = normal(3) - normal(-3);
+    for (int k = 0; k < 9; k++) {
+        struct trial trial = {
+            .grid = lr_grid_centred((const int[3]){36, 36, 36}, (const double[3]){5, 5, 5}),
+            .model = normalised[k / 3],
+            .resolution_ps = 300};
+        const int axis = k % 3;
+        const int from[2] = {10, -20}, to[2] = {-30, 0};
+        for (double centre = -160; centre <= 160; centre += 8) {
+            trial.event = across(axis, from, to, centre);
+            const double half = 90 * event_length(&trial.event) / (2 * PANEL_MM);
+            const double low = fmin(fmax((-half - centre) / sigma, -3), 3);
+            const double high = fmin(fmax((half - centre) / sigma, -3), 3);
+            const double area = (normal(high) - normal(low)) / held;
+            const double value = value_on(&trial, NULL);
+            assert_true(area > 0 || value == 0);
+            assert_true(fabs(value - area) < (is_double() ? 1e-12 : 1e-6));
+        }
+    }
+}
+
+/* The mean of a coordinate under the Gaussian is that of its centre: towards b where tof_mm > 0. */
+static void test_direction(void **state)
+{
+    (void)state;
+    const lr_grid grid = lr_grid_centred((const int[3]){50, 50, 50}, (const double[3]){4, 4, 4});
+    const int64_t count = lr_grid_num_voxels(&grid);
+    double *image = case_doubles(count);
+    for (int axis = 0; axis < 3; axis++) {
+        for (int64_t k = 0; k < count; k++) {
+            double centre[3];
+            lr_grid_voxel_centre(&grid, k, centre);
+            image[k] = centre[axis];
+        }
+        for (int model = 0; model < 3; model++) {
+            struct trial trial = {
+                .grid = grid,
+                .model = normalised[model],
+                .resolution_ps = 200,
+                .event = across(axis, (const int[2]){20, -30}, (const int[2]){-30, 10}, 33)};
+            const double expected = 33 * 2 * PANEL_MM / event_length(&trial.event);
+            const double value = value_on(&trial, image);
+            assert_true(fabs(value - expected) < 0.02);
+            trial.event = event_between(trial.event.crystals[1], trial.event.crystals[0], -33);
+            assert_close(value_on(&trial, image), value, is_double() ? 1e-12 : 1e-6);
+            trial.event.tof_mm = 33;
+            assert_true(fabs(value_on(&trial, image) + expected) < 0.02);
+        }
+    }
+    free(image);
+}
+
+/* Over places a millimetre apart the values add up to the one without time of flight. */
+static void test_sum(void **state)
+{
+    (void)state;
+    uint64_t seed = 21;
+    const lr_grid grid = case_grid();
+    double *image = case_random(lr_grid_num_voxels(&grid), &seed);
+    for (int k = 0; k < 6; k++) {
+        struct trial trial = {.grid = grid, .model = normalised[k % 2]};
+        trial.event = across(k / 2, (const int[2]){20, -30}, (const int[2]){-30, 10}, 0);
+        const double whole = value_on(&trial, image);
+        double sum = 0;
+        trial.resolution_ps = 300;
+        for (int place = -150; place <= 150; place++) {
+            trial.event.tof_mm = (float)place;
+            sum += value_on(&trial, image);
+        }
+        assert_true(whole > 10);
+        assert_close(sum, whole, 1e-4);
+    }
+    free(image);
+}
+
+/* --- lines that broke other programs --- */
+
+static int64_t row_of(const lr_grid *grid, const int at[3])
+{
+    return at[0] + grid->size[0] * (at[1] + (int64_t)grid->size[1] * at[2]);
+}
+
+/* A line along an axis on the edge of four voxels is shared equally, also where it is the image's edge. */
+static void test_faces(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 3 * 4; k++) {
+        const int axis = k % 3;
+        struct trial trial = {
+            .grid = lr_grid_centred((const int[3]){20, 20, 20}, (const double[3]){5, 5, 5}),
+            .model = (enum case_model)(k / 3),
+            .event = across(axis, (const int[2]){10, 0}, (const int[2]){10, 0}, 0)};
+        double *elements = elements_of(&trial);
+        for (int slice = 0; slice < 20; slice++) {
+            double shares[4];
+            for (int n = 0; n < 4; n++) {
+                int at[3];
+                at[axis] = slice;
+                at[axis == 0 ? 1 : 0] = 11 + n % 2; /* at 7.5 and 12.5 mm */
+                at[axis == 2 ? 1 : 2] = 9 + n / 2;  /* at -2.5 and 2.5 mm */
+                shares[n] = elements[row_of(&trial.grid, at)];
+                assert_true(shares[n] > 0);
+                assert_close(shares[n], shares[0], is_double() ? 1e-13 : 1e-6);
+            }
+            if (trial.model == CASE_LINE) {
+                assert_close(shares[0], 5.0 / 4, is_double() ? 1e-13 : 1e-6);
+            }
+        }
+        free(elements);
+        if (trial.model != CASE_PAPER) {
+            trial.event = across(axis, (const int[2]){50, 0}, (const int[2]){50, 0}, 0);
+            assert_close(value_on(&trial, NULL), 50.0, is_double() ? 1e-12 : 1e-6);
+        }
+    }
+}
+
+/* A line along an axis through voxel centres is theirs alone. */
+static void test_centres(void **state)
+{
+    (void)state;
+    for (int axis = 0; axis < 3; axis++) {
+        struct trial trial = {
+            .grid = lr_grid_centred((const int[3]){21, 21, 21}, (const double[3]){5, 5, 5}),
+            .event = across(axis, (const int[2]){10, 0}, (const int[2]){10, 0}, 0)};
+        double *elements = elements_of(&trial);
+        for (int64_t k = 0; k < lr_grid_num_voxels(&trial.grid); k++) {
+            double centre[3];
+            lr_grid_voxel_centre(&trial.grid, k, centre);
+            const bool on_line =
+                fabs(centre[axis == 0 ? 1 : 0] - 10) < 1 && fabs(centre[axis == 2 ? 1 : 2]) < 1;
+            assert_true(fabs(elements[k] - (on_line ? 5.0 : 0.0)) < (is_double() ? 1e-13 : 1e-6));
+        }
+        free(elements);
+    }
+}
+
+/* As many millimetres along two axes: the ends in either order give the same. */
+static void test_diagonals(void **state)
+{
+    (void)state;
+    uint64_t seed = 22;
+    const lr_grid grid = case_grid();
+    double *image = case_random(lr_grid_num_voxels(&grid), &seed);
+    for (int k = 0; k < 3 * NUM_CASES; k++) {
+        const int one = k % 3, other = (k + 1) % 3;
+        int from[2] = {0, 0}, to[2] = {0, 0};
+        from[other == (one == 0 ? 1 : 0) ? 0 : 1] = -100;
+        to[one == (other == 0 ? 1 : 0) ? 0 : 1] = 100;
+        struct trial trial = {.grid = grid,
+                              .model = (enum case_model)(k / 3),
+                              .resolution_ps = 500,
+                              .event = event_between(case_crystal(2 * one, from[0], from[1]),
+                                                     case_crystal(2 * other + 1, to[0], to[1]), 7)};
+        double a[3], b[3];
+        case_point(trial.event.crystals[0], a);
+        case_point(trial.event.crystals[1], b);
+        assert_true(b[one] - a[one] == 220 && b[other] - a[other] == 220);
+        const double value = value_on(&trial, image);
+        trial.event = event_between(trial.event.crystals[1], trial.event.crystals[0], -7);
+        assert_true(value > 0);
+        assert_close(value_on(&trial, image), value, is_double() ? 1e-12 : 1e-6);
+        check_elements(&trial);
+    }
+    free(image);
+}
+
+/* Lines beside the image, and time of flight out of it, see nothing. */
+static void test_misses(void **state)
+{
+    (void)state;
+    struct trial trial = {.grid = case_grid()};
+    for (int model = 0; model < NUM_CASES; model++) {
+        trial.model = (enum case_model)model;
+        trial.resolution_ps = 0;
+        trial.event = across(0, (const int[2]){100, 100}, (const int[2]){100, 90}, 0);
+        assert_true(value_on(&trial, NULL) == 0);
+        /* beside a corner: through the panels' edges, 190 mm from the middle */
+        trial.event = event_between(case_crystal(1, 100, 0), case_crystal(3, 100, 0), 0);
+        assert_true(value_on(&trial, NULL) == 0);
+        trial.event = across(0, (const int[2]){0, 0}, (const int[2]){0, 0}, 0);
+        assert_true(value_on(&trial, NULL) > 0);
+        trial.resolution_ps = 200; /* three standard deviations are 38 mm */
+        const float places[4] = {-116, 116, -4000, 3e30f};
+        for (int k = 0; k < 4; k++) {
+            trial.event.tof_mm = places[k];
+            assert_true(value_on(&trial, NULL) == 0);
+            double *elements = elements_of(&trial);
+            for (int64_t v = 0; v < lr_grid_num_voxels(&trial.grid); v++) {
+                assert_true(elements[v] == 0);
+            }
+            free(elements);
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_elements),  cmocka_unit_test(test_chords),
+        cmocka_unit_test(test_ends),      cmocka_unit_test(test_area),
+        cmocka_unit_test(test_direction), cmocka_unit_test(test_sum),
+        cmocka_unit_test(test_faces),     cmocka_unit_test(test_centres),
+        cmocka_unit_test(test_diagonals), cmocka_unit_test(test_misses),
+    };
+    backend = argc > 1 ? argv[1] : "cpu";
+    return cmocka_run_group_tests(tests, setup, teardown);
+}

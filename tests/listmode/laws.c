@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Laws of projections of list mode, for the backend that argv[1] names. */
+#include "listmode/cases.h"
+
+enum { COUNT = 3000 };
+
+static const char *backend;
+static lr_scanner *scanner;
+static lr_lors lors; /* of the scanner, which is all that list mode asks of them */
+static lr_grid grid;
+static lr_event *events;
+
+static lr_events_info tof_info(double resolution_ps)
+{
+    return (lr_events_info){.has_tof = true, .tof_resolution_ps = resolution_ps};
+}
+
+static lr_listmode_params params_of(int model, const lr_events_info *info)
+{
+    lr_listmode_params params = {
+        .lors = &lors, .grid = &grid, .events = events, .count = COUNT, .info = info, .threads = 2};
+    case_kernel(&params, (enum case_model)model);
+    return params;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed();
+    scanner = case_scanner();
+    lors = (lr_lors){.scanner = scanner};
+    grid = case_grid();
+    events = case_events(COUNT, &seed);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    free(events);
+    lr_scanner_destroy(scanner);
+    return 0;
+}
+
+typedef void case_fn(const lr_listmode_params *params);
+
+/* Every kernel, without time of flight and with a resolution of 400 ps. */
+static void each_case(case_fn *check)
+{
+    const lr_events_info info = tof_info(400);
+    for (int model = 0; model < NUM_CASES; model++) {
+        lr_listmode_params params = params_of(model, NULL);
+        check(&params);
+        params = params_of(model, &info);
+        check(&params);
+    }
+}
+
+static double allowed(void)
+{
+    return strcmp(backend, "cpu") == 0 ? 1e-12 : 1e-6;
+}
+
+/* --- back is the transpose of forward --- */
+
+static void check_adjoint(const lr_listmode_params *params)
+{
+    struct case_backend open;
+    uint64_t seed = 7;
+    case_open(&open, params, backend);
+    const int64_t num_voxels = lr_grid_num_voxels(&grid);
+    double *x = case_random(num_voxels, &seed), *y = case_random(COUNT, &seed);
+    double *ax = case_doubles(COUNT), *aty = case_doubles(num_voxels);
+    case_forward(&open, NULL, x, ax);
+    case_back(&open, NULL, y, aty);
+    assert_true(case_dot(ax, ax, COUNT) > 0);
+    assert_close(case_dot(ax, y, COUNT), case_dot(x, aty, num_voxels), allowed());
+    free(x);
+    free(y);
+    free(ax);
+    free(aty);
+    case_close(&open);
+}
+
+static void test_adjoint(void **state)
+{
+    (void)state;
+    each_case(check_adjoint);
+}
+
+/* --- the native backend has the elements of the reference --- */
+
+static void check_reference(const lr_listmode_params *params)
+{
+    struct case_backend open, reference;
+    uint64_t seed = 8;
+    case_open(&open, params, backend);
+    case_open(&reference, params, "cpu");
+    const int64_t num_voxels = lr_grid_num_voxels(&grid);
+    double *x = case_random(num_voxels, &seed), *y = case_random(COUNT, &seed);
+    double *values[2] = {case_doubles(COUNT), case_doubles(COUNT)};
+    double *images[2] = {case_doubles(num_voxels), case_doubles(num_voxels)};
+    case_forward(&open, NULL, x, values[0]);
+    case_forward(&reference, NULL, x, values[1]);
+    case_back(&open, NULL, y, images[0]);
+    case_back(&reference, NULL, y, images[1]);
+    assert_true(case_difference(values[0], values[1], COUNT) < 1e-5);
+    assert_true(case_difference(images[0], images[1], num_voxels) < 1e-5);
+    const double rms = sqrt(case_dot(values[1], values[1], COUNT) / COUNT);
+    for (int64_t k = 0; k < COUNT; k++) {
+        assert_true(fabs(values[0][k] - values[1][k]) <= 1e-5 * rms);
+    }
+    for (int k = 0; k < 2; k++) {
+        free(values[k]);
+        free(images[k]);
+    }
+    free(x);
+    free(y);
+    case_close(&open);
+    case_close(&reference);
+}
+
+static void test_reference(void **state)
+{
+    (void)state;
+    if (strcmp(backend, "cpu") != 0) {
+        each_case(check_reference);
+    }
+}
+
+/* --- the same bits for any number of threads --- */
+
+static void project_both(const lr_listmode_params *params, double *values, double *image)
+{
+    struct case_backend open;
+    uint64_t seed = 9;
+    double *x = case_random(lr_grid_num_voxels(&grid), &seed), *y = case_random(COUNT, &seed);
+    case_open(&open, params, backend);
+    case_forward(&open, NULL, x, values);
+    case_back(&open, NULL, y, image);
+    case_close(&open);
+    free(x);
+    free(y);
+}
+
+static void check_threads(const lr_listmode_params *params)
+{
+    const int64_t num_voxels = lr_grid_num_voxels(&grid);
+    double *values[2] = {case_doubles(COUNT), case_doubles(COUNT)};
+    double *images[2] = {case_doubles(num_voxels), case_doubles(num_voxels)};
+    for (int k = 0; k < 2; k++) {
+        lr_listmode_params with = *params;
+        with.threads = k == 0 ? 1 : 5;
+        project_both(&with, values[k], images[k]);
+    }
+    assert_memory_equal(values[0], values[1], COUNT * sizeof(double));
+    assert_memory_equal(images[0], images[1], (size_t)num_voxels * sizeof(double));
+    for (int k = 0; k < 2; k++) {
+        free(values[k]);
+        free(images[k]);
+    }
+}
+
+static void test_threads(void **state)
+{
+    (void)state;
+    each_case(check_threads);
+}
+
+/* --- the order of events changes nothing but rounding --- */
+
+static void check_order(const lr_listmode_params *params)
+{
+    const int64_t num_voxels = lr_grid_num_voxels(&grid);
+    uint64_t seed = 11;
+    lr_event *shuffled = malloc(COUNT * sizeof(*shuffled));
+    int *from = malloc(COUNT * sizeof(*from));
+    for (int k = 0; k < COUNT; k++) {
+        const int other = (int)(test_random(&seed) * (k + 1));
+        from[k] = from[other];
+        from[other] = k;
+    }
+    for (int k = 0; k < COUNT; k++) {
+        shuffled[k] = params->events[from[k]];
+    }
+    struct case_backend open[2];
+    lr_listmode_params other = *params;
+    other.events = shuffled;
+    other.num_ranges = 7;
+    case_open(&open[0], params, backend);
+    case_open(&open[1], &other, backend);
+    double *x = case_random(num_voxels, &seed),
+           *y[2] = {case_random(COUNT, &seed), case_doubles(COUNT)};
+    double *values[2] = {case_doubles(COUNT), case_doubles(COUNT)};
+    double *images[2] = {case_doubles(num_voxels), case_doubles(num_voxels)};
+    for (int k = 0; k < COUNT; k++) {
+        y[1][k] = y[0][from[k]];
+    }
+    for (int k = 0; k < 2; k++) {
+        case_forward(&open[k], NULL, x, values[k]);
+        case_back(&open[k], NULL, y[k], images[k]);
+    }
+    for (int k = 0; k < COUNT; k++) {
+        assert_true(values[1][k] == values[0][from[k]]);
+    }
+    assert_true(case_difference(images[1], images[0], num_voxels) < allowed());
+    for (int k = 0; k < 2; k++) {
+        case_close(&open[k]);
+        free(values[k]);
+        free(images[k]);
+        free(y[k]);
+    }
+    free(x);
+    free(from);
+    free(shuffled);
+}
+
+static void test_order(void **state)
+{
+    (void)state;
+    each_case(check_order);
+}
+
+/* --- parts: ranges, and single events --- */
+
+/* Whether the part's values are those of all, event by event, and gives its back-projection. */
+static void check_part(const struct case_backend *open, const lr_selection *part,
+                       const int64_t *numbers)
+{
+    const int64_t num_voxels = lr_grid_num_voxels(&grid);
+    const int64_t count = lr_selection_count(&open->events.layout, part);
+    uint64_t seed = 12;
+    double *x = case_random(num_voxels, &seed), *y = case_random(count, &seed);
+    double *all = case_doubles(COUNT), *some = case_ones(count), *y_all = case_doubles(COUNT);
+    double *images[2] = {case_doubles(num_voxels), case_ones(num_voxels)};
+    case_forward(open, NULL, x, all);
+    case_forward(open, part, x, some);
+    for (int64_t k = 0; k < count; k++) {
+        assert_true(some[k] == all[numbers[k]]);
+        y_all[numbers[k]] = y[k];
+    }
+    case_back(open, NULL, y_all, images[0]);
+    case_back(open, part, y, images[1]);
+    assert_true(case_dot(images[0], images[0], num_voxels) > 0);
+    assert_true(case_difference(images[1], images[0], num_voxels) < allowed());
+    memset(y_all, 0, COUNT * sizeof(*y_all));
+    for (int64_t k = 0; k < count; k++) {
+        y_all[numbers[k]] = 1.0;
+    }
+    case_back(open, NULL, y_all, images[0]);
+    case_back(open, part, NULL, images[1]);
+    assert_true(case_difference(images[1], images[0], num_voxels) < allowed());
+    free(x);
+    free(y);
+    free(all);
+    free(some);
+    free(y_all);
+    free(images[0]);
+    free(images[1]);
+}
+
+static const int64_t uneven[6] = {0, 700, 700, 1100, 2999, COUNT};
+
+static void check_parts(const lr_listmode_params *params)
+{
+    struct case_backend open;
+    lr_listmode_params with = *params;
+    with.ranges = uneven;
+    with.num_ranges = 5;
+    case_open(&open, &with, backend);
+    static const int32_t ranges[3] = {0, 1, 3};
+    int64_t *numbers = malloc(COUNT * sizeof(*numbers));
+    int64_t count = 0;
+    for (int64_t k = 0; k < 2999; k++) {
+        if (k < 700 || k >= 1100) {
+            numbers[count++] = k;
+        }
+    }
+    check_part(&open, &(lr_selection){.pairs = ranges, .num_pairs = 3}, numbers);
+    count = 0;
+    for (int64_t k = 690; k < COUNT; k += 3) {
+        numbers[count++] = k;
+    }
+    check_part(&open, &(lr_selection){.lors = numbers, .num_lors = count}, numbers);
+    free(numbers);
+    case_close(&open);
+}
+
+static void test_parts(void **state)
+{
+    (void)state;
+    each_case(check_parts);
+}
+
+/* --- rows: the events that see a voxel --- */
+
+struct rows_seen {
+    double *x, *sums; /* sums of x over rows, by event */
+    int64_t next, elements;
+};
+
+static lr_status see_row(void *user, const lr_row *row)
+{
+    struct rows_seen *seen = user;
+    assert_int_equal(row->row, seen->next++);
+    for (int64_t k = 0; k < row->count; k++) {
+        assert_true(k == 0 || row->lor[k] > row->lor[k - 1]);
+        assert_true(row->probability[k] > 0);
+        seen->sums[row->lor[k]] += seen->x[row->row] * row->probability[k];
+    }
+    seen->elements += row->count;
+    return LR_OK;
+}
+
+static void check_rows(const lr_listmode_params *params)
+{
+    struct case_backend open;
+    uint64_t seed = 13;
+    lr_listmode_params with = *params;
+    with.num_ranges = 3;
+    case_open(&open, &with, backend);
+    const int64_t num_voxels = lr_grid_num_voxels(&grid);
+    const struct lr_rows wanted = {.grid = &grid, .samples = {1, 1, 1}, .end = num_voxels};
+    struct rows_seen seen = {.x = case_random(num_voxels, &seed), .sums = case_doubles(COUNT)};
+    double *values = case_doubles(COUNT);
+    assert_int_equal(
+        open.backend.fns->rows(open.backend.self, &wanted, &(lr_row_sink){see_row, &seen}), LR_OK);
+    case_forward(&open, NULL, seen.x, values);
+    assert_int_equal(seen.next, num_voxels);
+    assert_true(seen.elements > 0);
+    assert_true(case_difference(seen.sums, values, COUNT) < 1e-12);
+    free(seen.x);
+    free(seen.sums);
+    free(values);
+    case_close(&open);
+}
+
+static void test_rows(void **state)
+{
+    (void)state;
+    if (strcmp(backend, "cpu") == 0) {
+        const lr_events_info info = tof_info(400);
+        const lr_listmode_params params = params_of(CASE_TUBE, &info);
+        check_rows(&params);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_adjoint), cmocka_unit_test(test_reference),
+        cmocka_unit_test(test_threads), cmocka_unit_test(test_order),
+        cmocka_unit_test(test_parts),   cmocka_unit_test(test_rows),
+    };
+    backend = argc > 1 ? argv[1] : "cpu";
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
