@@ -6,6 +6,7 @@
 #include <lr/events.h>
 #include <lr/grid.h>
 #include <lr/lors.h>
+#include <lr/operator.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -71,12 +72,46 @@ typedef struct lr_listmode_params {
                                    ranges are the quickest parts: one for each subset of each frame */
     lr_listmode_kernel kernel;
     lr_listmode_tube tube;
-    int threads;              /* 0 = all processors */
-    int device;               /* index in lr_device_list; 0 = the first */
-    int64_t max_memory_bytes; /* on the device; 0 = what it reports */
+    const lr_lor_source
+        *factors;              /* multiplies the row of each event, and counts in the sensitivity:
+                                     efficiencies, attenuation; NULL = 1. Copied; its user outlives the
+                                     operator */
+    int64_t sensitivity_lines; /* LORs that the sensitivity has at most; 0 = 2^25 */
+    uint64_t seed;             /* of their choice where they are not all */
+    const char *backend;       /* "native", "cpu"; NULL or "auto": native */
+    int threads;               /* 0 = all processors */
+    int device;                /* index in lr_device_list; 0 = the first */
+    int64_t max_memory_bytes;  /* on the device; 0 = what it reports */
     const lr_log *log;
     const lr_progress *progress;
 } lr_listmode_params;
+
+/* An operator (lr/operator.h) between an image and the values of events: what stands there, and in
+ * lr/recon.h, holds for it. In the layout that its info names, and in selections, a range of events stands
+ * where a scanner has a pair of modules, and an event where that has a LOR: parts and subsets are sets of
+ * ranges. There is no mode, no stored matrix and no rows of points.
+ *
+ * lr_operator_sensitivity is not of the events but of what could have been measured: A^T n of all LORs in
+ * coincidence, without time of flight, or of an evenly spread sample of them, which is as large on
+ * average; of a part, times its share of the events. So lr_recon takes a measured value of 1 for each
+ * event. The scale of images is that of the kernel's chords in mm, and not of emissions.
+ * errors: NULL, logged: as said of the params; LR_BAD_INPUT for an event of modules that are not in
+ * coincidence, where there are factors. */
+LR_API lr_operator *lr_listmode_create(const lr_listmode_params *params);
+
+/* What operators of the family have beside lr_operator_info. */
+typedef struct lr_listmode_info {
+    lr_listmode_kernel kernel;
+    lr_listmode_tube tube; /* defaults filled in */
+    int64_t count;         /* events */
+    int num_ranges;
+    int64_t sensitivity_lines; /* LORs that it has; 0 = it has not been asked for yet */
+    double sensitivity_error;  /* standard error of a voxel of a sampled one, as a part of the mean
+                                  over the voxels; 0 = all LORs */
+} lr_listmode_info;
+
+/* Lives as long as the operator; NULL for those of other families. */
+LR_API const lr_listmode_info *lr_listmode_get_info(const lr_operator *op);
 
 #ifdef __cplusplus
 }

@@ -89,6 +89,8 @@ typedef struct lr_operator_info {
     lr_mode mode;            /* sampled or exact */
     bool stored;             /* whether the matrix is kept */
     int64_t num_voxels, num_lors;
+    bool of_events;       /* family listmode: a value for each of num_lors events, and a sensitivity
+                             of all LORs */
     int64_t num_elements; /* non-zeros of the stored matrix; 0 when not stored */
     int64_t memory_bytes; /* of the stored matrix */
     int rays;

@@ -60,7 +60,8 @@ typedef struct lr_recon_params {
     lr_lor_source additive_source; /* b >= 0 where additive is NULL; get == NULL = none */
     double additive_sum;           /* of additive_source over all LORs in coincidence; 0 = it is
                                       summed up, which visits every LOR once. Unused with dense
-                                      data */
+                                      data, but where values are of events (lr/listmode.h), whose
+                                      additive terms do not add up to all that was expected */
     const float *initial;          /* [num_voxels]; NULL = ones where the sensitivity is positive */
     int iterations;                /* 0 = 3 */
     int iterations_before; /* that made `initial`: numbers count on, and relaxation falls on; 0 */

@@ -11,6 +11,7 @@
 #include "operator/filters.h"
 
 struct lr_direct_family;
+struct lr_listmode_family;
 
 enum { LR_MAX_CHOICES = 8 };
 
@@ -38,8 +39,9 @@ struct lr_operator {
     char passed_over[2048]; /* why backends of a list were; "" = none was */
     lr_lor_source factors;  /* get == NULL: none */
     struct lr_factor_store factor_store;
-    struct lr_direct_family *direct; /* owned; NULL = another family */
-    float *sensitivity;              /* [num_voxels], or NULL until it is asked for */
+    struct lr_direct_family *direct;     /* owned; NULL = another family */
+    struct lr_listmode_family *listmode; /* alike */
+    float *sensitivity;                  /* [num_voxels], or NULL until it is asked for */
 };
 
 /* lr_operator_create over other backends than the built-in ones. choices: [num_choices], at most

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "operator/choose.h"
 #include "operator/direct_facade.h"
+#include "operator/listmode_facade.h"
 #include "operator/measure.h"
 #include "operator/settings.h"
 #include "operator/stored.h"
@@ -156,6 +157,7 @@ void lr_operator_destroy(lr_operator *op)
         op->backend.fns->destroy(op->backend.self);
     }
     lr_direct_family_destroy(op->direct);
+    lr_listmode_family_destroy(op->listmode);
     lr_log_filter_finish(&op->log_filter);
     free(op->sensitivity);
     free(op);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "model/lors/pair_window.h"
 #include "model/lors/selection.h"
+#include "operator/listmode_facade.h"
 #include "operator/project.h"
 #include "operator/scaling.h"
 
@@ -195,6 +196,9 @@ lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_
     part = part != NULL ? part : &all;
     LR_TRY(check_image(op, image));
     LR_TRY(lr_selection_check(op->params.lors, part, op->params.log));
+    if (op->listmode != NULL) {
+        return lr_listmode_sensitivity(op, part, image);
+    }
     if (!lr_selection_is_all(part)) {
         return lr_selection_count(op->params.lors, part) == 0
                    ? lr_vector_fill(image, 0.0)

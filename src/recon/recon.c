@@ -76,11 +76,13 @@ static lr_status check_iterations(const lr_recon_params *params)
 static lr_status check_subsets(const lr_recon_params *params, const lr_lors *lors)
 {
     const bool is_wrong = params->subsets < 0 || params->subsets > lors->num_pairs;
+    const bool of_events = lr_operator_get_info(params->op)->of_events;
     if (is_wrong && lors->scanner == NULL) {
         return lr_error(params->log, LR_USAGE,
-                        "%d subsets: they are made of views, of which there are %lld; give 1 to "
+                        "%d subsets: they are made of %s, of which there are %lld; give 1 to "
                         "that many",
-                        params->subsets, (long long)lors->num_pairs);
+                        params->subsets, of_events ? "ranges of events" : "views",
+                        (long long)lors->num_pairs);
     }
     if (is_wrong) {
         return lr_error(params->log, LR_USAGE,
@@ -400,8 +402,8 @@ static lr_status sensitive_counts(const struct recon *recon, int k, double *sum)
     return LR_OK;
 }
 
-/* With sparse data estimates are known where counts are; those of all LORs add up to the sensitivity
- * times the image. */
+/* With sparse data and events estimates are known where counts are; those of all LORs add up to the
+ * sensitivity times the image. */
 static lr_status fit(struct recon *recon, int k, lr_vector *values, lr_poisson_fit *found)
 {
     struct lr_compared_values with;
@@ -409,7 +411,7 @@ static lr_status fit(struct recon *recon, int k, lr_vector *values, lr_poisson_f
     const bool has_additive = recon->compared.has_additive;
     LR_TRY(lr_vector_divide_counts(
         &(lr_poisson_ratio){&with.measured, has_additive ? &with.additive : NULL, values}, found));
-    if (!recon->subsets.is_sparse) {
+    if (!recon->subsets.is_sparse && !recon->info->of_events) {
         return LR_OK;
     }
     double all;

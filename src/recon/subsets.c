@@ -307,7 +307,8 @@ lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *par
     *subsets = (struct lr_subsets){.params = params,
                                    .lors = info->lors,
                                    .count = params->subsets > 0 ? params->subsets : 1,
-                                   .is_sparse = params->data->index != NULL};
+                                   .is_sparse = params->data->index != NULL,
+                                   .additive_counts = info->of_events ? params->additive_sum : 0.0};
     subsets->list = lr_alloc(subsets->count, sizeof(*subsets->list), what, log);
     subsets->order = lr_alloc(subsets->count, sizeof(*subsets->order), what, log);
     if (subsets->list == NULL || subsets->order == NULL) {

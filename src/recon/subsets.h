@@ -34,7 +34,7 @@ struct lr_subsets {
     int *order;             /* [count] the order in which they are visited */
     bool is_sparse;         /* whether data is */
     double counts;          /* sum of y */
-    double additive_counts; /* sparse: sum of b over all LORs */
+    double additive_counts; /* sparse and events: sum of b over all LORs */
     int64_t most_values;    /* largest num_values */
 };
 

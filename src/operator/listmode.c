@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Operators of the family `listmode`: their events, factors and backend. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "operator/listmode_facade.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* LORs that a sensitivity has at most unless another number is asked for: a voxel of a whole-body
+ * image is then known to about 2 %. */
+static const int64_t usual_lines = INT64_C(1) << 25;
+
+struct choice {
+    const char *name;
+    lr_listmode_create_fn *create;
+};
+
+/* "auto" is the first. */
+static const struct choice choices[] = {
+    {"native", lr_listmode_native_create},
+    {"cpu", lr_listmode_cpu_create},
+};
+enum { NUM_CHOICES = sizeof(choices) / sizeof(choices[0]) };
+
+static const struct choice *find_choice(const char *name, const lr_log *log)
+{
+    for (int k = 0; k < NUM_CHOICES; k++) {
+        if (name == NULL || strcmp(name, "auto") == 0 || strcmp(choices[k].name, name) == 0) {
+            return &choices[k];
+        }
+    }
+    lr_error(log, LR_USAGE, "the family listmode has no backend %s: it has native and cpu", name);
+    return NULL;
+}
+
+static lr_status check(const lr_listmode_params *params)
+{
+    if (params->lors == NULL || params->grid == NULL || params->events == NULL) {
+        return lr_error(params->log, LR_USAGE,
+                        "an operator of the family listmode needs LORs, a grid and events");
+    }
+    if (params->threads < 0 || params->device < 0 || params->max_memory_bytes < 0 ||
+        params->sensitivity_lines < 0) {
+        return lr_error(
+            params->log, LR_USAGE,
+            "threads, device, memory and lines of the sensitivity must not be negative");
+    }
+    return LR_OK;
+}
+
+/* --- factors of events --- */
+
+/* An event's LOR, and the event's number. */
+struct numbered {
+    int64_t lor, event;
+};
+
+static int compare_lors(const void *a, const void *b)
+{
+    const int64_t left = ((const struct numbered *)a)->lor,
+                  right = ((const struct numbered *)b)->lor;
+    return left < right ? -1 : left > right;
+}
+
+static lr_status number_lors(const lr_listmode_params *params, struct numbered *numbered)
+{
+    for (int64_t k = 0; k < params->count; k++) {
+        const int32_t *crystals = params->events[k].crystals;
+        numbered[k] = (struct numbered){lr_lors_number(params->lors, crystals[0], crystals[1]), k};
+        if (numbered[k].lor < 0) {
+            return lr_error(params->log, LR_BAD_INPUT,
+                            "event %lld joins crystals %d and %d, whose modules are not in "
+                            "coincidence, so that it has no factor: leave it out",
+                            (long long)k, (int)crystals[0], (int)crystals[1]);
+        }
+    }
+    qsort(numbered, (size_t)params->count, sizeof(*numbered), compare_lors);
+    return LR_OK;
+}
+
+/* Sources answer for ascending LORs without repeats. */
+static int64_t list_lors(const struct numbered *numbered, int64_t count, int64_t *lors)
+{
+    int64_t listed = 0;
+    for (int64_t k = 0; k < count; k++) {
+        if (listed == 0 || lors[listed - 1] != numbered[k].lor) {
+            lors[listed++] = numbered[k].lor;
+        }
+    }
+    return listed;
+}
+
+static lr_status spread(const lr_listmode_params *params, const struct numbered *numbered,
+                        int64_t *lors, struct lr_listmode_family *family)
+{
+    const int64_t listed = list_lors(numbered, params->count, lors);
+    float *of_lors = lr_alloc(listed, sizeof(*of_lors), "factors of events", params->log);
+    if (of_lors == NULL) {
+        return LR_FAILED;
+    }
+    const lr_lor_span span = {.numbers = lors, .count = listed};
+    const lr_status status = params->factors->get(params->factors->user, &span, of_lors);
+    for (int64_t k = 0, at = 0; status == LR_OK && k < params->count; k++) {
+        at += lors[at] != numbered[k].lor;
+        family->event_factors[numbered[k].event] = of_lors[at];
+    }
+    free(of_lors);
+    return status;
+}
+
+static lr_status find_factors(const lr_listmode_params *params, struct lr_listmode_family *family)
+{
+    struct numbered *numbered =
+        lr_alloc(params->count, sizeof(*numbered), "LORs of events", params->log);
+    int64_t *lors = lr_alloc(params->count, sizeof(*lors), "LORs of events", params->log);
+    family->event_factors =
+        lr_alloc(params->count, sizeof(*family->event_factors), "factors of events", params->log);
+    lr_status status =
+        numbered != NULL && lors != NULL && family->event_factors != NULL ? LR_OK : LR_FAILED;
+    status = status == LR_OK ? number_lors(params, numbered) : status;
+    status = status == LR_OK ? spread(params, numbered, lors, family) : status;
+    free(numbered);
+    free(lors);
+    return status;
+}
+
+/* As the operator asks for factors: of events, by their numbers. */
+static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
+{
+    const float *factors = user;
+    for (int64_t k = 0; k < span->count; k++) {
+        values[k] = factors[span->numbers != NULL ? span->numbers[k] : span->first + k];
+    }
+    return LR_OK;
+}
+
+/* --- life --- */
+
+static lr_status fill_family(struct lr_operator *op, const lr_listmode_params *params)
+{
+    struct lr_listmode_family *family = op->listmode;
+    family->lors = params->lors;
+    family->wanted_lines = params->sensitivity_lines > 0 ? params->sensitivity_lines : usual_lines;
+    family->seed = params->seed;
+    LR_TRY(lr_listmode_model_init(&family->model, params));
+    LR_TRY(lr_listmode_events_init(&family->events, params));
+    if (params->factors != NULL && params->factors->get != NULL) {
+        family->factors = *params->factors;
+        LR_TRY(find_factors(params, family));
+        op->factors = (lr_lor_source){get_factors, family->event_factors};
+    }
+    family->info = (lr_listmode_info){.kernel = params->kernel,
+                                      .tube = family->model.tube,
+                                      .count = params->count,
+                                      .num_ranges = (int)family->events.layout.num_pairs};
+    return LR_OK;
+}
+
+static lr_status open_backend(struct lr_operator *op, const lr_listmode_params *params)
+{
+    struct lr_listmode_family *family = op->listmode;
+    const struct choice *choice = find_choice(params->backend, params->log);
+    if (choice == NULL) {
+        return LR_USAGE;
+    }
+    const struct lr_listmode_backend_params backend_params = {
+        .model = &family->model,
+        .events = &family->events,
+        .threads = params->threads > 0 ? params->threads : lr_num_processors(),
+        .device = params->device,
+        .max_memory_bytes = params->max_memory_bytes,
+        .log = &op->log_filter.log,
+        .progress = &op->progress_filter.progress,
+    };
+    family->create = choice->create;
+    LR_TRY(choice->create(&backend_params, &op->backend));
+    op->grid = *params->grid;
+    op->params = (struct lr_backend_params){.lors = &family->events.layout,
+                                            .grid = &op->grid,
+                                            .samples = {1, 1, 1},
+                                            .threads = backend_params.threads,
+                                            .device = params->device,
+                                            .max_memory_bytes = params->max_memory_bytes,
+                                            .log = backend_params.log,
+                                            .progress = backend_params.progress};
+    return LR_OK;
+}
+
+static lr_status build(struct lr_operator *op, const lr_listmode_params *params)
+{
+    const double begin = lr_clock_seconds();
+    op->listmode = lr_alloc(1, sizeof(*op->listmode), "an operator", params->log);
+    if (op->listmode == NULL) {
+        return LR_FAILED;
+    }
+    LR_TRY(fill_family(op, params));
+    LR_TRY(open_backend(op, params));
+    op->info = (lr_operator_info){.backend = op->backend.fns->name,
+                                  .device = op->backend.device,
+                                  .is_gpu = op->backend.is_gpu,
+                                  .num_voxels = lr_grid_num_voxels(&op->grid),
+                                  .num_lors = op->params.lors->count,
+                                  .of_events = true,
+                                  .samples = {1, 1, 1},
+                                  .threads = op->params.threads,
+                                  .max_memory_bytes = params->max_memory_bytes,
+                                  .build_seconds = lr_clock_seconds() - begin,
+                                  .lors = op->params.lors};
+    return LR_OK;
+}
+
+lr_operator *lr_listmode_create(const lr_listmode_params *params)
+{
+    if (check(params) != LR_OK) {
+        return NULL;
+    }
+    lr_operator *op = lr_alloc(1, sizeof(*op), "an operator", params->log);
+    if (op == NULL) {
+        return NULL;
+    }
+    lr_log_filter_init(&op->log_filter, params->log);
+    lr_progress_filter_init(&op->progress_filter, params->progress);
+    if (build(op, params) != LR_OK) {
+        lr_operator_destroy(op);
+        return NULL;
+    }
+    return op;
+}
+
+void lr_listmode_family_destroy(struct lr_listmode_family *family)
+{
+    if (family != NULL) {
+        lr_listmode_events_finish(&family->events);
+        lr_listmode_model_finish(&family->model);
+        free(family->event_factors);
+        free(family);
+    }
+}
+
+const lr_listmode_info *lr_listmode_get_info(const lr_operator *op)
+{
+    return op->listmode != NULL ? &op->listmode->info : NULL;
+}

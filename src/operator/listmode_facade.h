@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What an operator of the family `listmode` has beside others, for the files of this folder. */
+#ifndef LR_OPERATOR_LISTMODE_FACADE_H
+#define LR_OPERATOR_LISTMODE_FACADE_H
+
+#include "listmode/backend.h"
+#include "operator/facade.h"
+
+typedef lr_status lr_listmode_create_fn(const struct lr_listmode_backend_params *params,
+                                        struct lr_backend *backend);
+
+struct lr_listmode_family {
+    lr_listmode_info info;
+    struct lr_listmode_model model;
+    struct lr_listmode_events events;
+    lr_listmode_create_fn *create; /* of the backend, for the lines of the sensitivity */
+    const lr_lors *lors;           /* the caller's */
+    lr_lor_source factors;         /* of LORs; get == NULL: 1 */
+    float *event_factors;          /* owned [count] the same of the events; NULL = 1 */
+    int64_t wanted_lines;          /* of the sensitivity, at most */
+    uint64_t seed;
+};
+
+/* After the backend; NULL is allowed. */
+void lr_listmode_family_destroy(struct lr_listmode_family *family);
+
+/* The sensitivity of all LORs times the events' share in the part; part NULL: of all events.
+ * image: [num_voxels]. */
+lr_status lr_listmode_sensitivity(struct lr_operator *op, const lr_selection *part,
+                                  lr_vector *image);
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The sensitivity of list mode: every LOR in coincidence, or a sample of them, as events without time of
+ * flight are projected back by the same kernel (docs/method/listmode.md, "Sensitivity"). */
+#include "base/log.h"
+#include "base/mem.h"
+#include "model/lors/selection.h"
+#include "operator/listmode_facade.h"
+#include "operator/numbers.h"
+#include "operator/project.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* LORs that are events at a time. */
+enum { LINES_AT_ONCE = 1 << 20 };
+
+/* Of a sample, lines go to two halves in turn, by whose difference its error is known. */
+enum { HALVES = 2 };
+
+struct sum {
+    struct lr_operator *op;
+    struct lr_listmode_family *family;
+    double *half[HALVES]; /* [num_voxels] */
+    int64_t *numbers;     /* [LINES_AT_ONCE] LORs at hand */
+    lr_event *events;     /* [LINES_AT_ONCE] */
+    float *factors;       /* [LINES_AT_ONCE] */
+    lr_vector image;      /* in the backend's precision */
+    int64_t num_lines, next;
+    double stride; /* LORs for each line */
+};
+
+/* A number in [0, 1) that depends on seed and line alone (SplitMix64's mixing, Steele, Lea and Flood
+ * 2014). */
+static double draw(uint64_t seed, int64_t line)
+{
+    uint64_t x = seed + 0x9e3779b97f4a7c15u * ((uint64_t)line + 1);
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+    return (double)((x ^ (x >> 31)) >> 11) * 0x1p-53;
+}
+
+/* One of each stride's LORs, so that the sample is spread evenly. */
+static int64_t lor_of_line(const struct sum *sum, int64_t line)
+{
+    const int64_t count = sum->family->lors->count;
+    const double within = sum->stride > 1.0 ? draw(sum->family->seed, line) : 0.0;
+    const int64_t lor = (int64_t)(((double)line + within) * sum->stride);
+    return lor < count ? lor : count - 1;
+}
+
+static lr_event event_of(const lr_lors *lors, int64_t number)
+{
+    const lr_scanner *scanner = lors->scanner;
+    const lr_lor lor = lr_lors_describe(lors, number);
+    const lr_module *i = &scanner->modules[lor.module_i], *j = &scanner->modules[lor.module_j];
+    return (lr_event){
+        .crystals = {scanner->first_crystal[lor.module_i] + lor.q * i->crystals[0] + lor.p,
+                     scanner->first_crystal[lor.module_j] + lor.s * j->crystals[0] + lor.r},
+        .weight = 1};
+}
+
+/* The next lines of one half whose LORs are in coincidence. */
+static int64_t gather(struct sum *sum, int half, int64_t end)
+{
+    int64_t count = 0;
+    for (int64_t line = sum->next + half; line < end; line += HALVES) {
+        const int64_t lor = lor_of_line(sum, line);
+        if (lr_lors_in_coincidence(sum->family->lors, lor)) {
+            sum->numbers[count] = lor;
+            sum->events[count++] = event_of(sum->family->lors, lor);
+        }
+    }
+    return count;
+}
+
+static lr_status find_factors(struct sum *sum, int64_t count)
+{
+    const lr_lor_source *source = &sum->family->factors;
+    const lr_lor_span span = {.numbers = sum->numbers, .count = count};
+    if (source->get != NULL) {
+        return source->get(source->user, &span, sum->factors);
+    }
+    for (int64_t k = 0; k < count; k++) {
+        sum->factors[k] = 1.0f;
+    }
+    return LR_OK;
+}
+
+static lr_status project(struct sum *sum, const struct lr_listmode_events *lines)
+{
+    const struct lr_listmode_backend_params params = {.model = &sum->family->model,
+                                                      .events = lines,
+                                                      .threads = sum->op->params.threads,
+                                                      .device = sum->op->params.device,
+                                                      .log = sum->op->params.log};
+    struct lr_backend backend = {0};
+    lr_vector values = {0};
+    const int64_t count = lines->layout.count;
+    LR_TRY(sum->family->create(&params, &backend));
+    lr_status status = lr_make_numbers(sum->op, "factors of lines", count, &values);
+    for (int64_t k = 0; status == LR_OK && k < count; k++) {
+        lr_number_put(&values, k, sum->factors[k]);
+    }
+    status = status == LR_OK ? backend.fns->back(backend.self, NULL, &values, &sum->image) : status;
+    lr_vector_destroy(&values);
+    backend.fns->destroy(backend.self);
+    return status;
+}
+
+static lr_status add_lines(struct sum *sum, int half, int64_t count)
+{
+    struct lr_listmode_events lines;
+    const lr_listmode_params params = {.lors = sum->family->lors,
+                                       .grid = &sum->op->grid,
+                                       .events = sum->events,
+                                       .count = count,
+                                       .log = sum->op->params.log};
+    lr_status status = find_factors(sum, count);
+    if (status == LR_OK) {
+        status = lr_listmode_events_init(&lines, &params);
+        status = status == LR_OK ? project(sum, &lines) : status;
+        lr_listmode_events_finish(&lines);
+    }
+    for (int64_t v = 0; status == LR_OK && v < sum->image.count; v++) {
+        sum->half[half][v] += lr_number_get(&sum->image, v);
+    }
+    return status;
+}
+
+static lr_status add_all(struct sum *sum)
+{
+    while (sum->next < sum->num_lines) {
+        const int64_t left = sum->num_lines - sum->next;
+        const int64_t end = sum->next + (left < LINES_AT_ONCE ? left : LINES_AT_ONCE);
+        LR_TRY(lr_progress_report(sum->op->params.progress, "sensitivity", (double)sum->next,
+                                  (double)sum->num_lines));
+        for (int half = 0; half < HALVES; half++) {
+            const int64_t count = gather(sum, half, end);
+            LR_TRY(count > 0 ? add_lines(sum, half, count) : LR_OK);
+        }
+        sum->next = end;
+    }
+    return LR_OK;
+}
+
+/* Root mean square over the voxels of the difference of the halves, which is as large as the error of
+ * their sum, as a part of the mean sensitivity. */
+static double find_error(const struct sum *sum, int64_t num_voxels)
+{
+    double squares = 0.0, total = 0.0;
+    for (int64_t v = 0; v < num_voxels; v++) {
+        const double apart = sum->half[0][v] - sum->half[1][v];
+        squares += apart * apart;
+        total += sum->half[0][v] + sum->half[1][v];
+    }
+    return sum->stride > 1.0 && total > 0.0 ? sqrt(squares * (double)num_voxels) / total : 0.0;
+}
+
+static lr_status open_sum(struct sum *sum)
+{
+    const int64_t num_voxels = sum->op->info.num_voxels;
+    const lr_log *log = sum->op->params.log;
+    bool has_all = true;
+    for (int half = 0; half < HALVES; half++) {
+        sum->half[half] = lr_alloc(num_voxels, sizeof(double), "the sensitivity", log);
+        has_all = has_all && sum->half[half] != NULL;
+    }
+    sum->numbers = lr_alloc(LINES_AT_ONCE, sizeof(*sum->numbers), "lines", log);
+    sum->events = lr_alloc(LINES_AT_ONCE, sizeof(*sum->events), "lines", log);
+    sum->factors = lr_alloc(LINES_AT_ONCE, sizeof(*sum->factors), "lines", log);
+    has_all = has_all && sum->numbers != NULL && sum->events != NULL && sum->factors != NULL;
+    LR_TRY(has_all ? LR_OK : LR_FAILED);
+    return lr_make_numbers(sum->op, "an image in the backend's precision", num_voxels, &sum->image);
+}
+
+static void close_sum(struct sum *sum)
+{
+    for (int half = 0; half < HALVES; half++) {
+        free(sum->half[half]);
+    }
+    free(sum->numbers);
+    free(sum->events);
+    free(sum->factors);
+    lr_vector_destroy(&sum->image);
+}
+
+static void tell(const struct sum *sum)
+{
+    const lr_listmode_info *info = &sum->family->info;
+    if (info->sensitivity_error > 0.0) {
+        lr_info(
+            sum->op->params.log,
+            "the sensitivity is from %lld of %lld LORs: a voxel is known to %.2g %% of the mean",
+            (long long)info->sensitivity_lines, (long long)sum->family->lors->count,
+            100.0 * info->sensitivity_error);
+    }
+}
+
+static lr_status compute(struct lr_operator *op, float *values)
+{
+    struct lr_listmode_family *family = op->listmode;
+    const int64_t all = family->lors->count;
+    struct sum sum = {.op = op,
+                      .family = family,
+                      .num_lines = all < family->wanted_lines ? all : family->wanted_lines};
+    sum.stride = (double)all / (double)sum.num_lines;
+    lr_status status = open_sum(&sum);
+    status = status == LR_OK ? add_all(&sum) : status;
+    for (int64_t v = 0; status == LR_OK && v < op->info.num_voxels; v++) {
+        values[v] = (float)(sum.stride * (sum.half[0][v] + sum.half[1][v]));
+    }
+    if (status == LR_OK) {
+        family->info.sensitivity_lines = sum.num_lines;
+        family->info.sensitivity_error = find_error(&sum, op->info.num_voxels);
+        tell(&sum);
+    }
+    close_sum(&sum);
+    return status;
+}
+
+static lr_status keep(struct lr_operator *op)
+{
+    float *values =
+        lr_alloc(op->info.num_voxels, sizeof(*values), "the sensitivity", op->params.log);
+    const lr_status status = values != NULL ? compute(op, values) : LR_FAILED;
+    if (status == LR_OK) {
+        op->sensitivity = values;
+    } else {
+        free(values);
+    }
+    return status;
+}
+
+lr_status lr_listmode_sensitivity(struct lr_operator *op, const lr_selection *part,
+                                  lr_vector *image)
+{
+    const double events = (double)lr_selection_count(op->params.lors, part);
+    const double share = events / (double)op->info.num_lors;
+    lr_vector scaled;
+    if (op->sensitivity == NULL) {
+        LR_TRY(keep(op));
+    }
+    LR_TRY(lr_make_numbers(op, "the sensitivity", op->info.num_voxels, &scaled));
+    for (int64_t v = 0; v < scaled.count; v++) {
+        lr_number_put(&scaled, v, share * (double)op->sensitivity[v]);
+    }
+    const lr_status status = lr_vector_copy(&scaled, image);
+    lr_vector_destroy(&scaled);
+    return status;
+}

@@ -1,0 +1,417 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Operators of the family `listmode` on a small ring, for the backend that argv[1] names: their
+ * sensitivity against every LOR one by one, factors, and reconstruction against that of counts. */
+#include "test.h"
+
+#include <lr/listmode.h>
+#include <lr/recon.h>
+
+enum { ITERATIONS = 5, MOST_COUNTS = 3 };
+
+static const char *backend;
+static lr_scanner *scanner;
+static lr_lors *lors;
+static lr_grid grid;
+static lr_event *all_lines; /* [num_lines] an event for each LOR in coincidence, */
+static int64_t *lor_of;     /* and which it is */
+static int64_t num_lines;
+static struct test_log test_log;
+
+static lr_event event_of(int64_t number)
+{
+    const lr_lor lor = lr_lors_describe(lors, number);
+    const int across = scanner->modules[0].crystals[0];
+    return (lr_event){.crystals = {scanner->first_crystal[lor.module_i] + lor.q * across + lor.p,
+                                   scanner->first_crystal[lor.module_j] + lor.s * across + lor.r},
+                      .weight = 1};
+}
+
+static int setup(void **state)
+{
+    static const int crystals[2] = {4, 3};
+    const lr_ring ring = {.radius_mm = 60,
+                          .modules = 10,
+                          .block_crystals = {&crystals[0], &crystals[1]},
+                          .pitch_mm = {5, 5},
+                          .face_mm = {5, 5},
+                          .depth_mm = 10};
+    (void)state;
+    scanner = lr_scanner_create_ring(
+        &(lr_scanner_params){.name = "decagon", .coincidence = {.min_module_difference = 3}},
+        &ring);
+    lors = lr_lors_create(scanner, NULL);
+    grid = lr_grid_centred((const int[3]){14, 13, 5}, (const double[3]){4, 4, 3});
+    all_lines = calloc((size_t)lors->count, sizeof(*all_lines));
+    lor_of = calloc((size_t)lors->count, sizeof(*lor_of));
+    assert_true(all_lines != NULL && lor_of != NULL);
+    for (int64_t lor = 0; lor < lors->count; lor++) {
+        if (lr_lors_in_coincidence(lors, lor)) {
+            lor_of[num_lines] = lor;
+            all_lines[num_lines++] = event_of(lor);
+        }
+    }
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    free(all_lines);
+    free(lor_of);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+    return 0;
+}
+
+static lr_listmode_params params_of(const lr_event *events, int64_t count)
+{
+    return (lr_listmode_params){.lors = lors,
+                                .grid = &grid,
+                                .events = events,
+                                .count = count,
+                                .tube = {.fwhm_mm = 5},
+                                .backend = backend,
+                                .threads = 2,
+                                .log = &test_log.log};
+}
+
+static lr_operator *open_operator(const lr_listmode_params *params)
+{
+    test_log_init(&test_log);
+    lr_operator *op = lr_listmode_create(params);
+    if (op == NULL) {
+        fail_msg("%s", test_log.error);
+    }
+    return op;
+}
+
+static double *doubles(int64_t count)
+{
+    double *values = calloc((size_t)count, sizeof(*values));
+    assert_non_null(values);
+    return values;
+}
+
+static double *sensitivity_of(lr_operator *op, const lr_selection *part)
+{
+    const int64_t count = lr_grid_num_voxels(&grid);
+    double *values = doubles(count);
+    lr_vector image = lr_vector_of_doubles(values, count);
+    assert_int_equal(lr_operator_sensitivity(op, part, &image), LR_OK);
+    return values;
+}
+
+/* |a - b| / |b| over all numbers. */
+static double apart(const double *a, const double *b, int64_t count)
+{
+    double gap = 0, norm = 0;
+    for (int64_t k = 0; k < count; k++) {
+        gap += (a[k] - b[k]) * (a[k] - b[k]);
+        norm += b[k] * b[k];
+    }
+    assert_true(norm > 0);
+    return sqrt(gap / norm);
+}
+
+/* --- factors and sensitivity --- */
+
+/* Between 0.5 and 1.5. */
+static float factor_of(int64_t lor)
+{
+    return 0.5f + (float)(lor * 7919 % 1000) * 1e-3f;
+}
+
+static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
+{
+    (void)user;
+    for (int64_t k = 0; k < span->count; k++) {
+        if (span->numbers != NULL && k > 0) {
+            assert_true(span->numbers[k] > span->numbers[k - 1]);
+        }
+        values[k] = factor_of(span->numbers != NULL ? span->numbers[k] : span->first + k);
+    }
+    return LR_OK;
+}
+
+static const lr_lor_source factors = {get_factors, NULL};
+
+/* A^T n by the operator whose events are all LORs. */
+static double *back_of_all(bool with_factors)
+{
+    const lr_listmode_params params = params_of(all_lines, num_lines);
+    lr_operator *op = open_operator(&params);
+    const int64_t num_voxels = lr_grid_num_voxels(&grid);
+    double *ones = doubles(num_lines), *image = doubles(num_voxels);
+    for (int64_t k = 0; k < num_lines; k++) {
+        ones[k] = with_factors ? factor_of(lor_of[k]) : 1.0;
+    }
+    const lr_vector values = lr_vector_of_doubles(ones, num_lines);
+    lr_vector to = lr_vector_of_doubles(image, num_voxels);
+    assert_int_equal(lr_operator_back(op, NULL, &values, &to), LR_OK);
+    lr_operator_destroy(op);
+    free(ones);
+    return image;
+}
+
+static void check_sensitivity(bool with_factors)
+{
+    const int64_t num_voxels = lr_grid_num_voxels(&grid);
+    lr_listmode_params params = params_of(all_lines, 100);
+    params.num_ranges = 4;
+    params.factors = with_factors ? &factors : NULL;
+    lr_operator *op = open_operator(&params);
+    const int32_t ranges[3] = {0, 1, 3};
+    double *whole = sensitivity_of(op, NULL), *expected = back_of_all(with_factors);
+    double *part = sensitivity_of(op, &(lr_selection){.pairs = ranges, .num_pairs = 3});
+    assert_true(apart(whole, expected, num_voxels) < 1e-6);
+    for (int64_t v = 0; v < num_voxels; v++) {
+        assert_close(part[v], 0.75 * whole[v], 1e-6);
+    }
+    assert_int_equal(lr_listmode_get_info(op)->sensitivity_lines, lors->count);
+    assert_true(lr_listmode_get_info(op)->sensitivity_error == 0);
+    free(whole);
+    free(part);
+    free(expected);
+    lr_operator_destroy(op);
+}
+
+static void test_it_is_that_of_every_lor(void **state)
+{
+    (void)state;
+    check_sensitivity(false);
+    check_sensitivity(true);
+}
+
+/* The mean over seeds tends to all LORs, and each is off by what it says. */
+static void test_samples_are_not_biased(void **state)
+{
+    (void)state;
+    enum { SEEDS = 60 };
+    const int64_t num_voxels = lr_grid_num_voxels(&grid);
+    double *expected = back_of_all(true), *mean = doubles(num_voxels), level = 0, said = 0, off = 0;
+    for (int64_t v = 0; v < num_voxels; v++) {
+        level += expected[v] / (double)num_voxels;
+    }
+    for (int seed = 0; seed < SEEDS; seed++) {
+        lr_listmode_params params = params_of(all_lines, 100);
+        params.factors = &factors;
+        params.sensitivity_lines = lors->count / 5;
+        params.seed = (uint64_t)seed;
+        lr_operator *op = open_operator(&params);
+        double *found = sensitivity_of(op, NULL), gap = 0;
+        for (int64_t v = 0; v < num_voxels; v++) {
+            mean[v] += found[v] / SEEDS;
+            gap += (found[v] - expected[v]) * (found[v] - expected[v]) / (double)num_voxels;
+        }
+        said += lr_listmode_get_info(op)->sensitivity_error / SEEDS;
+        off += sqrt(gap) / level / SEEDS;
+        free(found);
+        lr_operator_destroy(op);
+    }
+    double gap = 0;
+    for (int64_t v = 0; v < num_voxels; v++) {
+        gap += (mean[v] - expected[v]) * (mean[v] - expected[v]) / (double)num_voxels;
+    }
+    print_message("a sample says %.3g, and is off by %.3g; their mean by %.3g\n", said, off,
+                  sqrt(gap) / level);
+    assert_true(said > 0.7 * off && said < 1.6 * off);
+    assert_true(sqrt(gap) / level < 1.5 * off / sqrt(SEEDS));
+    free(expected);
+    free(mean);
+}
+
+static void test_rows_have_their_factors(void **state)
+{
+    (void)state;
+    enum { COUNT = 500 };
+    const int64_t num_voxels = lr_grid_num_voxels(&grid);
+    lr_event *events = calloc(COUNT, sizeof(*events));
+    int64_t lor[COUNT];
+    double *x = doubles(num_voxels), without[COUNT], with[COUNT];
+    uint64_t seed = 11;
+    for (int k = 0; k < COUNT; k++) {
+        const int64_t line = (int64_t)(test_random(&seed) * (double)num_lines);
+        events[k] = all_lines[line];
+        lor[k] = lor_of[line];
+    }
+    for (int64_t v = 0; v < num_voxels; v++) {
+        x[v] = test_random(&seed);
+    }
+    const lr_vector image = lr_vector_of_doubles(x, num_voxels);
+    for (int pass = 0; pass < 2; pass++) {
+        lr_listmode_params params = params_of(events, COUNT);
+        params.factors = pass > 0 ? &factors : NULL;
+        lr_operator *op = open_operator(&params);
+        lr_vector to = lr_vector_of_doubles(pass > 0 ? with : without, COUNT);
+        assert_int_equal(lr_operator_forward(op, NULL, &image, &to), LR_OK);
+        lr_operator_destroy(op);
+    }
+    for (int k = 0; k < COUNT; k++) {
+        assert_close(with[k], factor_of(lor[k]) * without[k], 1e-6);
+    }
+    free(events);
+    free(x);
+}
+
+/* --- reconstruction --- */
+
+struct course {
+    double likelihood[ITERATIONS], measured[ITERATIONS], sensitive[ITERATIONS];
+};
+
+static lr_status note(void *user, const lr_iteration *done)
+{
+    struct course *course = user;
+    course->likelihood[done->number - 1] = done->log_likelihood;
+    course->measured[done->number - 1] = done->measured_counts;
+    course->sensitive[done->number - 1] = done->sensitive_counts;
+    return LR_OK;
+}
+
+static void reconstruct(lr_operator *op, const float *counts, int subsets, struct course *course,
+                        double *image)
+{
+    const int64_t num_voxels = lr_grid_num_voxels(&grid);
+    lr_lor_data data = {.count = lr_operator_get_info(op)->num_lors, .values = (float *)counts};
+    lr_vector to = lr_vector_of_doubles(image, num_voxels);
+    assert_int_equal(lr_recon(&(lr_recon_params){.op = op,
+                                                 .data = &data,
+                                                 .iterations = ITERATIONS,
+                                                 .subsets = subsets,
+                                                 .iteration = note,
+                                                 .user = course,
+                                                 .log = &test_log.log},
+                              &to),
+                     LR_OK);
+}
+
+/* Counts of every line, and the same as events one by one. */
+static int64_t draw_counts(float *counts, lr_event *events)
+{
+    uint64_t seed = 5;
+    int64_t count = 0;
+    for (int64_t k = 0; k < num_lines; k++) {
+        counts[k] = (float)(int)(test_random(&seed) * (MOST_COUNTS + 1));
+        for (int n = 0; n < (int)counts[k]; n++) {
+            events[count++] = all_lines[k];
+        }
+    }
+    return count;
+}
+
+static void test_events_give_the_image_of_their_counts(void **state)
+{
+    (void)state;
+    const int64_t num_voxels = lr_grid_num_voxels(&grid);
+    float *counts = calloc((size_t)num_lines, sizeof(*counts));
+    lr_event *events = calloc((size_t)(MOST_COUNTS * num_lines), sizeof(*events));
+    float *ones = calloc((size_t)(MOST_COUNTS * num_lines), sizeof(*ones));
+    double *of_counts = doubles(num_voxels), *of_events = doubles(num_voxels);
+    const int64_t count = draw_counts(counts, events);
+    for (int64_t k = 0; k < count; k++) {
+        ones[k] = 1;
+    }
+    struct course binned, listed;
+    lr_listmode_params params = params_of(all_lines, num_lines);
+    lr_operator *op = open_operator(&params);
+    reconstruct(op, counts, 1, &binned, of_counts);
+    lr_operator_destroy(op);
+    params = params_of(events, count);
+    op = open_operator(&params);
+    reconstruct(op, ones, 1, &listed, of_events);
+    lr_operator_destroy(op);
+    assert_true(apart(of_events, of_counts, num_voxels) < 1e-5);
+    for (int n = 0; n < ITERATIONS; n++) {
+        assert_true(n == 0 || listed.likelihood[n] > listed.likelihood[n - 1]);
+        /* EM explains every event that the grid reaches. */
+        assert_close(listed.sensitive[n], listed.measured[n], 1e-5);
+        assert_true(listed.measured[n] == binned.measured[n]);
+        assert_true(listed.measured[n] > 0.3 * (double)count);
+        assert_true(listed.measured[n] < (double)count);
+    }
+    free(counts);
+    free(events);
+    free(ones);
+    free(of_counts);
+    free(of_events);
+}
+
+/* Nearer to where ML-EM goes than as many of its iterations are. */
+static void test_subsets_are_ranges(void **state)
+{
+    (void)state;
+    const int64_t num_voxels = lr_grid_num_voxels(&grid);
+    float *ones = calloc((size_t)num_lines, sizeof(*ones));
+    lr_event *events = calloc((size_t)num_lines, sizeof(*events));
+    double *image = doubles(num_voxels), *plain = doubles(num_voxels);
+    uint64_t seed = 3;
+    for (int64_t k = 0; k < num_lines; k++) {
+        ones[k] = 1;
+        events[k] = all_lines[(int64_t)(test_random(&seed) * (double)num_lines)];
+    }
+    struct course subsets, whole;
+    lr_listmode_params params = params_of(events, num_lines);
+    params.num_ranges = 4;
+    lr_operator *op = open_operator(&params);
+    reconstruct(op, ones, 4, &subsets, image);
+    reconstruct(op, ones, 1, &whole, plain);
+    assert_true(subsets.likelihood[ITERATIONS - 1] > whole.likelihood[ITERATIONS - 1]);
+    lr_vector to = lr_vector_of_doubles(image, num_voxels);
+    lr_lor_data data = {.count = num_lines, .values = ones};
+    assert_int_equal(
+        lr_recon(&(lr_recon_params){.op = op, .data = &data, .subsets = 5, .log = &test_log.log},
+                 &to),
+        LR_USAGE);
+    assert_non_null(strstr(test_log.error, "5 subsets: they are made of ranges of events, of which "
+                                           "there are 4"));
+    lr_operator_destroy(op);
+    free(ones);
+    free(events);
+    free(image);
+    free(plain);
+}
+
+/* --- what is refused --- */
+
+static void expect_refusal(const lr_listmode_params *params, lr_status status, const char *sentence)
+{
+    test_log_init(&test_log);
+    assert_null(lr_listmode_create(params));
+    if (test_log.status != status || strstr(test_log.error, sentence) == NULL) {
+        fail_msg("expected '%s', found '%s'", sentence, test_log.error);
+    }
+}
+
+static void test_mistakes_are_told(void **state)
+{
+    (void)state;
+    lr_listmode_params params = params_of(all_lines, 10);
+    params.backend = "raster";
+    expect_refusal(&params, LR_USAGE, "the family listmode has no backend raster");
+    params = params_of(NULL, 10);
+    expect_refusal(&params, LR_USAGE, "needs LORs, a grid and events");
+    params = params_of(all_lines, 10);
+    params.sensitivity_lines = -1;
+    expect_refusal(&params, LR_USAGE, "must not be negative");
+    /* Two crystals of one module have no LOR, and so no factor. */
+    lr_event inside = {.crystals = {0, 1}, .weight = 1};
+    params = params_of(&inside, 1);
+    params.factors = &factors;
+    expect_refusal(&params, LR_BAD_INPUT, "event 0 joins crystals 0 and 1, whose modules are not");
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_it_is_that_of_every_lor),
+        cmocka_unit_test(test_samples_are_not_biased),
+        cmocka_unit_test(test_rows_have_their_factors),
+        cmocka_unit_test(test_events_give_the_image_of_their_counts),
+        cmocka_unit_test(test_subsets_are_ranges),
+        cmocka_unit_test(test_mistakes_are_told),
+    };
+    backend = argc > 1 ? argv[1] : "cpu";
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
