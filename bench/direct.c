@@ -84,14 +84,14 @@ static int compare_seconds(const void *a, const void *b)
 }
 
 /* The median of as many runs as there is time for. */
-static lr_status measure(const struct direct_bench *bench, lr_direct *direct,
+static lr_status measure(const struct direct_bench *bench, lr_operator *op,
                          const lr_direct_task *task, struct direct_measured *measured)
 {
     lr_direct_timing timings[DIRECT_MOST_REPEATS];
     double spent_s = 0;
     int runs = 0;
     while (runs < bench->repeat && (runs == 0 || spent_s < bench->seconds)) {
-        CLI_TRY(lr_direct_time(direct, task, &timings[runs]));
+        CLI_TRY(lr_direct_time(op, task, &timings[runs]));
         spent_s += timings[runs++].wall_s;
     }
     qsort(timings, (size_t)runs, sizeof(timings[0]), compare_seconds);
@@ -104,14 +104,14 @@ static lr_status measure(const struct direct_bench *bench, lr_direct *direct,
 }
 
 /* One view; the first run counts where there is no time for others. */
-static lr_status measure_one(const struct direct_bench *bench, lr_direct *direct,
+static lr_status measure_one(const struct direct_bench *bench, lr_operator *op,
                              const lr_direct_task *task, struct direct_measured *measured)
 {
     lr_direct_timing first;
-    CLI_TRY(lr_direct_time(direct, task, &first));
+    CLI_TRY(lr_direct_time(op, task, &first));
     *measured =
         (struct direct_measured){1, first.wall_s, first.device_s, (double)first.num_offsets};
-    return first.wall_s < bench->seconds ? measure(bench, direct, task, measured) : LR_OK;
+    return first.wall_s < bench->seconds ? measure(bench, op, task, measured) : LR_OK;
 }
 
 /* How many views a batch may have within the time. */
@@ -122,64 +122,111 @@ static int batch_size(const struct direct_bench *bench, const struct direct_meas
     return fit < 1 ? 1 : fit < views ? (int)fit : views;
 }
 
-static lr_status measure_works(const struct direct_bench *bench, lr_direct *direct,
+/* The image is taken to the device once. */
+static lr_status take_image(lr_operator *op, const float *image)
+{
+    static const int first_view = 0;
+    const lr_vector x = lr_vector_of_floats(image, lr_operator_get_info(op)->num_voxels);
+    return lr_direct_time(op, &(lr_direct_task){LR_DIRECT_WORK_READING, &first_view, 1, &x},
+                          &(lr_direct_timing){0});
+}
+
+static lr_status measure_works(const struct direct_bench *bench, lr_operator *op,
                                struct direct_outcome *outcome)
 {
-    const int num_views = lr_direct_get_info(direct)->num_views;
+    const int num_views = lr_direct_get_info(op)->num_views;
     int *views = calloc((size_t)num_views, sizeof(*views));
     lr_status status = views != NULL ? LR_OK : LR_FAILED;
     for (int k = 0; status == LR_OK && k < num_views; k++) {
         views[k] = k;
     }
     for (int work = 0; status == LR_OK && work < DIRECT_NUM_WORKS; work++) {
-        lr_direct_task task = {(lr_direct_work)work, views, 1};
-        status = measure_one(bench, direct, &task, &outcome->single[work]);
+        lr_direct_task task = {.work = (lr_direct_work)work, .views = views, .num_views = 1};
+        status = measure_one(bench, op, &task, &outcome->single[work]);
         task.num_views = batch_size(bench, &outcome->single[work], num_views);
         outcome->batch[work] = outcome->single[work];
         if (status == LR_OK && task.num_views > 1) { /* once to build its tables */
-            status = lr_direct_time(direct, &task, &(lr_direct_timing){0});
+            status = lr_direct_time(op, &task, &(lr_direct_timing){0});
         }
         if (status == LR_OK && task.num_views > 1) {
-            status = measure(bench, direct, &task, &outcome->batch[work]);
+            status = measure(bench, op, &task, &outcome->batch[work]);
         }
     }
     free(views);
     return status;
 }
 
-static lr_status keep_seconds(void *user, const lr_direct_iteration *done)
+/* An iteration finds everything built but the first. */
+static lr_status keep_seconds(void *user, const lr_iteration *done)
 {
-    struct direct_outcome *outcome = user; /* the last iteration's, which finds everything built */
+    struct direct_outcome *outcome = user;
+    if (done->number == 1) { /* load_s was when it began */
+        outcome->load_s = report_seconds() - done->seconds - outcome->load_s;
+    }
     outcome->ramla_s = done->seconds;
     outcome->ramla_device_s = done->device_seconds;
     return LR_OK;
 }
 
-/* Two iterations of all views, where there is time for them. */
-static lr_status measure_ramla(const struct direct_bench *bench, lr_direct *direct, float *image,
-                               struct direct_outcome *outcome)
+static lr_status iterate(const struct direct_bench *bench, lr_operator *op, lr_lor_data *data,
+                         struct direct_outcome *outcome)
 {
-    const int num_views = lr_direct_get_info(direct)->num_views;
+    const int num_views = lr_direct_get_info(op)->num_views;
+    int32_t *subset_of = calloc((size_t)num_views, sizeof(*subset_of));
+    lr_vector image = {0};
+    lr_status status = lr_vector_create(
+        &(lr_vector_params){.count = data->count / num_views, .log = &bench->report->log}, &image);
+    for (int view = 0; subset_of != NULL && view < num_views; view++) {
+        subset_of[view] = view;
+    }
+    outcome->load_s = report_seconds();
+    if (status == LR_OK) {
+        status = subset_of != NULL
+                     ? lr_recon(&(lr_recon_params){.op = op,
+                                                   .data = data,
+                                                   .iterations = 2,
+                                                   .subsets = num_views,
+                                                   .subset_of = subset_of,
+                                                   .algorithm = LR_ALGORITHM_RAMLA,
+                                                   .without_fit = true,
+                                                   .iteration = keep_seconds,
+                                                   .user = outcome,
+                                                   .log = &bench->report->log,
+                                                   .progress = &bench->report->progress},
+                                &image)
+                     : LR_FAILED;
+    }
+    lr_vector_destroy(&image);
+    free(subset_of);
+    return status;
+}
+
+/* Two iterations of all views, each with the same counts, where there is time for them. */
+static lr_status measure_ramla(const struct direct_bench *bench, lr_operator *op,
+                               const float *image, struct direct_outcome *outcome)
+{
+    const int num_views = lr_direct_get_info(op)->num_views;
+    const int64_t count = lr_operator_get_info(op)->num_voxels;
     const double view_s = outcome->single[0].wall_s + outcome->single[1].wall_s;
     if (!(outcome->what->paper_ramla_s > 0) || 2 * view_s * num_views > 2 * bench->seconds) {
         return LR_OK;
     }
-    const double begin = report_seconds();
-    for (int view = 0; view < num_views; view++) {
-        CLI_TRY(lr_direct_load(direct, view, &(lr_direct_data){.counts = image}));
+    lr_lor_data data = {.count = count * num_views,
+                        .values = common_floats(bench->report, count * num_views, "counts")};
+    if (data.values == NULL) {
+        return LR_FAILED;
     }
-    outcome->load_s = report_seconds() - begin;
-    return lr_direct_recon(&(lr_direct_recon_params){.direct = direct,
-                                                     .iterations = 2,
-                                                     .iteration = keep_seconds,
-                                                     .user = outcome,
-                                                     .log = &bench->report->log,
-                                                     .progress = &bench->report->progress},
-                           image);
+    for (int view = 0; view < num_views; view++) {
+        memcpy(data.values + view * count, image, (size_t)count * sizeof(*image));
+    }
+    const lr_status status = iterate(bench, op, &data, outcome);
+    free(data.values);
+    return status;
 }
 
-lr_direct *direct_open_case(const struct direct_bench *bench, const struct direct_outcome *outcome,
-                            const lr_resolution *resolution, int view)
+lr_operator *direct_open_case(const struct direct_bench *bench,
+                              const struct direct_outcome *outcome, const lr_resolution *resolution,
+                              int view)
 {
     const struct direct_case *what = outcome->what;
     const double voxel_mm[3] = {what->voxel_mm, what->voxel_mm, what->voxel_mm};
@@ -218,23 +265,22 @@ static bool was_measured(const struct direct_bench *bench, const struct direct_c
 }
 
 /* What goes on beside projections, each where it belongs. */
-static lr_status measure_more(const struct direct_bench *bench, lr_direct *direct, float *image,
+static lr_status measure_more(const struct direct_bench *bench, lr_operator *op, float *image,
                               struct direct_outcome *outcome)
 {
     if (bench->has_peers && !was_measured(bench, outcome->what)) {
         CLI_TRY(direct_measure_peers(bench, image, outcome));
     }
-    CLI_TRY(measure_ramla(bench, direct, image, outcome));
+    CLI_TRY(measure_ramla(bench, op, image, outcome));
     const bool has_stages =
         outcome->what->paper_ramla_s > 0 && outcome->what->resolution.model <= LR_RADIAL_VARIANT1;
-    return bench->is_paper && has_stages ? direct_measure_stages(bench, direct, image, outcome)
-                                         : LR_OK;
+    return bench->is_paper && has_stages ? direct_measure_stages(bench, op, image, outcome) : LR_OK;
 }
 
-static lr_status measure_open(const struct direct_bench *bench, lr_direct *direct,
+static lr_status measure_open(const struct direct_bench *bench, lr_operator *op,
                               struct direct_outcome *outcome)
 {
-    const lr_direct_info *info = lr_direct_get_info(direct);
+    const lr_operator_info *info = lr_operator_get_info(op);
     float *image = malloc((size_t)info->num_voxels * sizeof(*image));
     if (image == NULL) {
         return report_error(bench->report, LR_FAILED, "no memory for an image");
@@ -243,15 +289,15 @@ static lr_status measure_open(const struct direct_bench *bench, lr_direct *direc
     for (int64_t k = 0; k < info->num_voxels; k++) {
         image[k] = (float)(0.5 + common_random(1, k));
     }
-    lr_status status = lr_direct_set_image(direct, image);
+    lr_status status = take_image(op, image);
     if (status == LR_OK) {
-        status = measure_works(bench, direct, outcome);
+        status = measure_works(bench, op, outcome);
     }
     if (status == LR_OK) {
-        status = measure_more(bench, direct, image, outcome);
+        status = measure_more(bench, op, image, outcome);
     }
     if (status == LR_OK && bench->is_paper) {
-        status = direct_measure_attributes(direct, outcome);
+        status = direct_measure_attributes(op, image, outcome);
     }
     free(image);
     return status;
@@ -350,9 +396,9 @@ static void json_outcome(struct json *json, const struct direct_outcome *outcome
 /* --- the verb --- */
 
 /* Another backend may have come in the place of the one that was named, and cpu has no textures. */
-static bool is_variant(const lr_direct *direct, const struct direct_variant *variant)
+static bool is_variant(const lr_operator *op, const struct direct_variant *variant)
 {
-    const char *backend = lr_direct_get_info(direct)->backend;
+    const char *backend = lr_operator_get_info(op)->backend;
     return variant->backend != NULL
                ? strcmp(backend, variant->backend) == 0
                : variant->storage == LR_DIRECT_BUFFERS || strcmp(backend, "cpu") != 0;
@@ -363,12 +409,12 @@ static lr_status measure_case(struct direct_bench *bench, const struct direct_ca
 {
     struct direct_outcome *outcome = &bench->outcomes[bench->num_outcomes];
     *outcome = (struct direct_outcome){.what = what, .variant = variant};
-    lr_direct *direct = direct_open_case(bench, outcome, NULL, -1);
-    const bool is_other = direct != NULL && !is_variant(direct, variant);
-    const lr_status status = is_other         ? LR_NO_DEVICE
-                             : direct != NULL ? measure_open(bench, direct, outcome)
-                                              : report_reason(bench->report);
-    lr_direct_destroy(direct);
+    lr_operator *op = direct_open_case(bench, outcome, NULL, -1);
+    const bool is_other = op != NULL && !is_variant(op, variant);
+    const lr_status status = is_other     ? LR_NO_DEVICE
+                             : op != NULL ? measure_open(bench, op, outcome)
+                                          : report_reason(bench->report);
+    lr_operator_destroy(op);
     if ((status == LR_NO_DEVICE || status == LR_USAGE) && (is_other || bench->num_variants > 1)) {
         report_info(bench->report, "%s is left out: %s", variant->name,
                     status == LR_NO_DEVICE ? "no device" : "not with this kernel");

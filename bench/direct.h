@@ -59,7 +59,7 @@ struct direct_outcome {
     char device[160];
     struct direct_measured single[DIRECT_NUM_WORKS], batch[DIRECT_NUM_WORKS];
     double ramla_s, ramla_device_s; /* 0 = not done */
-    double load_s;                  /* of all views' data, before iterations */
+    double load_s; /* of all views' data and their sensitivities, before iterations */
     struct direct_stages stages;
     struct fft_result peers[DIRECT_MOST_PEERS]; /* of the first variant of a case */
     int num_peers;
@@ -90,21 +90,23 @@ const char *direct_case_name(const struct direct_case *what);
 /* By the device's clock, where it has one. */
 double direct_seconds(const struct direct_measured *measured);
 
-/* A projector of the case's views, or of `view` alone where it is not negative; `resolution` NULL:
+/* An operator of the case's views, or of `view` alone where it is not negative; `resolution` NULL:
  * the case's. NULL, logged. */
-lr_direct *direct_open_case(const struct direct_bench *bench, const struct direct_outcome *outcome,
-                            const lr_resolution *resolution, int view);
+lr_operator *direct_open_case(const struct direct_bench *bench,
+                              const struct direct_outcome *outcome, const lr_resolution *resolution,
+                              int view);
 
 /* Fills outcome->peers: convolutions with the case's kernel at the centre, if that varies. */
 lr_status direct_measure_peers(const struct direct_bench *bench, const float *image,
                                struct direct_outcome *outcome);
 
 /* Fills outcome->stages by as many views as there is time for. image: changed. */
-lr_status direct_measure_stages(const struct direct_bench *bench, lr_direct *direct, float *image,
+lr_status direct_measure_stages(const struct direct_bench *bench, lr_operator *op, float *image,
                                 struct direct_outcome *outcome);
 
-/* Fills outcome->attributes where the backend knows them. An image is set. */
-lr_status direct_measure_attributes(lr_direct *direct, struct direct_outcome *outcome);
+/* Fills outcome->attributes where the backend knows them. */
+lr_status direct_measure_attributes(lr_operator *op, const float *image,
+                                    struct direct_outcome *outcome);
 
 /* Tables of Fourier transforms and of the papers, as Markdown and as keys of the open object. */
 void direct_print_peers(const struct direct_bench *bench);

@@ -18,18 +18,21 @@ static const struct {
 
 static const char *const directions[2] = {"forward", "back"};
 
-lr_status direct_measure_attributes(lr_direct *direct, struct direct_outcome *outcome)
+lr_status direct_measure_attributes(lr_operator *op, const float *image,
+                                    struct direct_outcome *outcome)
 {
     static const int first_view = 0;
-    if (strcmp(lr_direct_get_info(direct)->backend, "cuda") != 0) {
+    const lr_operator_info *info = lr_operator_get_info(op);
+    const lr_vector x = lr_vector_of_floats(image, info->num_voxels);
+    if (strcmp(info->backend, "cuda") != 0) {
         return LR_OK;
     }
     for (int back = 0; back < 2; back++) {
         const lr_direct_task task = {back ? LR_DIRECT_WORK_BACK : LR_DIRECT_WORK_FORWARD,
-                                     &first_view, 1};
+                                     &first_view, 1, &x};
         lr_direct_timing timing;
-        CLI_TRY(lr_direct_time(direct, &task, &timing));
-        CLI_TRY(lr_direct_device_attributes(direct, &outcome->attributes[back]));
+        CLI_TRY(lr_direct_time(op, &task, &timing));
+        CLI_TRY(lr_direct_device_attributes(op, &outcome->attributes[back]));
     }
     outcome->has_attributes = true;
     return LR_OK;

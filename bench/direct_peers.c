@@ -43,18 +43,20 @@ static lr_status compare_all(const struct direct_bench *bench, const struct fft_
     return LR_OK;
 }
 
-static lr_status compare_with(const struct direct_bench *bench, lr_direct *direct,
-                              const float *image, struct direct_outcome *outcome)
+static lr_status compare_with(const struct direct_bench *bench, lr_operator *op, const float *image,
+                              struct direct_outcome *outcome)
 {
-    const lr_direct_info *info = lr_direct_get_info(direct);
+    const lr_operator_info *info = lr_operator_get_info(op);
+    const lr_direct_info *family = lr_direct_get_info(op);
     const lr_log *log = &bench->report->log;
     const lr_direct_kernel kernel = {.resolution = flatten(&outcome->what->resolution)};
     lr_direct_tables *tables = lr_direct_tables_create(&(lr_direct_tables_params){
-        .grid = &info->grid, .view = lr_direct_get_view(direct, 0), .kernel = kernel, .log = log});
+        .grid = &family->grid, .view = family->views[0], .kernel = kernel, .log = log});
     float *projected = common_floats(bench->report, info->num_voxels, "a projection");
-    lr_status status = tables != NULL && projected != NULL
-                           ? lr_direct_forward(direct, 0, image, projected)
-                           : LR_FAILED;
+    const lr_vector x = lr_vector_of_floats(image, info->num_voxels);
+    lr_vector y = lr_vector_of_floats(projected, info->num_voxels);
+    lr_status status =
+        tables != NULL && projected != NULL ? lr_operator_forward(op, NULL, &x, &y) : LR_FAILED;
     const int views = outcome->what->azimuths * outcome->what->tilts;
     const int64_t fit = BATCH_BYTES / (info->num_voxels * 2 * (int64_t)sizeof(float));
     if (status == LR_OK) {
@@ -78,10 +80,10 @@ lr_status direct_measure_peers(const struct direct_bench *bench, const float *im
                                struct direct_outcome *outcome)
 {
     const lr_resolution flat = flatten(&outcome->what->resolution);
-    lr_direct *direct = direct_open_case(bench, outcome, &flat, choose_view(outcome->what));
+    lr_operator *op = direct_open_case(bench, outcome, &flat, choose_view(outcome->what));
     const lr_status status =
-        direct != NULL ? compare_with(bench, direct, image, outcome) : report_reason(bench->report);
-    lr_direct_destroy(direct);
+        op != NULL ? compare_with(bench, op, image, outcome) : report_reason(bench->report);
+    lr_operator_destroy(op);
     return status;
 }
 
@@ -89,8 +91,8 @@ lr_status direct_measure_peers(const struct direct_bench *bench, const float *im
 
 /* One projection with its way to the device and back. */
 struct trip {
-    lr_direct *direct;
-    int view;
+    lr_operator *op;
+    int32_t view;
     bool is_back;
     double to_host_s; /* what an image takes */
 };
@@ -98,11 +100,14 @@ struct trip {
 static lr_status go(const struct trip *trip, const float *in, float *out,
                     struct direct_stages *stages)
 {
+    const int64_t count = lr_operator_get_info(trip->op)->num_voxels;
+    const lr_selection part = {.pairs = &trip->view, .num_pairs = 1};
+    const lr_vector x = lr_vector_of_floats(in, count);
+    lr_vector y = lr_vector_of_floats(out, count);
     const double begin = report_seconds();
-    CLI_TRY(
-        (trip->is_back ? lr_direct_back : lr_direct_forward)(trip->direct, trip->view, in, out));
+    CLI_TRY((trip->is_back ? lr_operator_back : lr_operator_forward)(trip->op, &part, &x, &y));
     const double whole = report_seconds() - begin;
-    const double device = lr_direct_device_seconds(trip->direct);
+    const double device = lr_operator_device_seconds(trip->op);
     const double moved = device > 0 && device < whole ? whole - device : 0;
     const double to_host = moved < trip->to_host_s ? moved : trip->to_host_s;
     stages->project[trip->is_back] += whole - moved;
@@ -134,7 +139,7 @@ static double update(float *image, const float *correction, int64_t count)
 static lr_status visit(const struct trip *trip, float *image, float *work[2],
                        struct direct_stages *stages)
 {
-    const int64_t count = lr_direct_get_info(trip->direct)->num_voxels;
+    const int64_t count = lr_operator_get_info(trip->op)->num_voxels;
     struct trip back = *trip;
     back.is_back = true;
     CLI_TRY(go(trip, image, work[0], stages));
@@ -145,14 +150,14 @@ static lr_status visit(const struct trip *trip, float *image, float *work[2],
 }
 
 /* Reading an image that is done. */
-static lr_status time_reading(lr_direct *direct, float *work, double *seconds)
+static lr_status time_reading(lr_operator *op, const float *image, double *seconds)
 {
-    *seconds = 0;
+    const lr_vector x = lr_vector_of_floats(image, lr_operator_get_info(op)->num_voxels);
+    const lr_direct_task task = {.work = LR_DIRECT_WORK_READING, .image = &x};
     for (int k = 0; k < 3; k++) {
-        const double begin = report_seconds();
-        CLI_TRY(lr_direct_get_image(direct, work));
-        const double taken = report_seconds() - begin;
-        *seconds = k == 0 || taken < *seconds ? taken : *seconds;
+        lr_direct_timing timing;
+        CLI_TRY(lr_direct_time(op, &task, &timing));
+        *seconds = k == 0 || timing.wall_s < *seconds ? timing.wall_s : *seconds;
     }
     return LR_OK;
 }
@@ -167,13 +172,13 @@ static void divide(struct direct_stages *stages)
     }
 }
 
-static lr_status visit_views(const struct direct_bench *bench, lr_direct *direct, float *image,
+static lr_status visit_views(const struct direct_bench *bench, lr_operator *op, float *image,
                              float *work[2], struct direct_stages *stages)
 {
-    const int num_views = lr_direct_get_info(direct)->num_views;
-    struct trip trip = {.direct = direct};
+    const int num_views = lr_direct_get_info(op)->num_views;
+    struct trip trip = {.op = op};
     struct direct_stages warm = {0};
-    CLI_TRY(time_reading(direct, work[0], &trip.to_host_s));
+    CLI_TRY(time_reading(op, image, &trip.to_host_s));
     CLI_TRY(visit(&trip, image, work, &warm));
     const double begin = report_seconds();
     while (stages->views < 20 * num_views &&
@@ -186,14 +191,14 @@ static lr_status visit_views(const struct direct_bench *bench, lr_direct *direct
     return LR_OK;
 }
 
-lr_status direct_measure_stages(const struct direct_bench *bench, lr_direct *direct, float *image,
+lr_status direct_measure_stages(const struct direct_bench *bench, lr_operator *op, float *image,
                                 struct direct_outcome *outcome)
 {
-    const int64_t count = lr_direct_get_info(direct)->num_voxels;
+    const int64_t count = lr_operator_get_info(op)->num_voxels;
     float *work[2] = {common_floats(bench->report, count, "a projection"),
                       common_floats(bench->report, count, "a projection")};
     const lr_status status = work[0] != NULL && work[1] != NULL
-                                 ? visit_views(bench, direct, image, work, &outcome->stages)
+                                 ? visit_views(bench, op, image, work, &outcome->stages)
                                  : LR_FAILED;
     free(work[1]);
     free(work[0]);

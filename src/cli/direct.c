@@ -129,37 +129,56 @@ lr_direct_variant direct_read_variant(struct cli_args *args)
     return word < 0 ? LR_DIRECT_FASTEST : (lr_direct_variant)(LR_DIRECT_BANDS + word);
 }
 
-lr_status direct_open(struct direct_setup *setup, struct cli_args *args, const lr_view *views,
-                      int num_views)
+lr_lor_data direct_data(const lr_histo_images *histo)
+{
+    return (lr_lor_data){.count = histo->num_views * lr_grid_num_voxels(&histo->grid),
+                         .values = histo->values};
+}
+
+static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
+{
+    const lr_histo_images *factors = user;
+    for (int64_t k = 0; k < span->count; k++) {
+        values[k] = factors->values[span->numbers != NULL ? span->numbers[k] : span->first + k];
+    }
+    return LR_OK;
+}
+
+lr_status direct_open(struct direct_setup *setup, struct cli_args *args,
+                      const struct direct_work *work)
 {
     static const char *const backends[] = {"auto", "cpu", "compute", "cuda", NULL};
     static const char *const storages[] = {"buffers", "textures", NULL};
+    const lr_log *log = &args->report->log;
+    const lr_lor_source factors = {.get = get_factors, .user = (void *)(uintptr_t)work->factors};
     const lr_direct_params params = {
         .grid = &setup->grid.grid,
-        .views = views,
-        .num_views = num_views,
+        .views = work->views,
+        .num_views = work->num_views,
         .kernel = setup->kernel,
         .backend = backends[args_word(args, "--backend", backends, 0)],
         .threads = (int)args_int(args, "--threads", 0, at_least_one),
         .device = (int)args_int(args, "--device", 0, at_least_zero),
         .storage = (lr_direct_storage)args_word(args, "--storage", storages, 0),
         .variant = direct_read_variant(args),
-        .log = &args->report->log,
+        .factors = work->factors != NULL ? &factors : NULL,
+        .log = log,
+        .progress = work->progress,
     };
     CLI_TRY(args->status);
-    setup->direct = lr_direct_create(&params);
-    if (setup->direct == NULL) {
+    setup->op = lr_direct_create(&params);
+    if (setup->op == NULL) {
         return report_reason(args->report);
     }
-    const lr_direct_info *info = lr_direct_get_info(setup->direct);
+    const lr_operator_info *info = lr_operator_get_info(setup->op);
     report_info(args->report, "backend %s on %s, %d views", info->backend, info->device,
-                info->num_views);
-    return LR_OK;
+                work->num_views);
+    return work->factors != NULL ? lr_histo_images_check(work->factors, setup->op, log) : LR_OK;
 }
 
 void direct_finish(struct direct_setup *setup)
 {
-    lr_direct_destroy(setup->direct);
+    lr_operator_destroy(setup->op);
     lr_radial_profiles_finish(&setup->profiles);
     setup_finish(&setup->grid);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the verbs of the family `direct` share: views, kernels and projectors from the command
+ * What the verbs of the family `direct` share: views, kernels and operators from the command
  * line. */
 #ifndef LR_CLI_DIRECT_H
 #define LR_CLI_DIRECT_H
@@ -37,7 +37,7 @@ struct direct_setup {
     lr_view_set set;   /* complete */
     lr_direct_kernel kernel;
     lr_radial_profiles profiles; /* the kernel may point here: it must not move */
-    lr_direct *direct;
+    lr_operator *op;
 };
 
 /* A finite number; `positive`: above 0. */
@@ -52,9 +52,20 @@ lr_resolution direct_read_widths(struct cli_args *args);
 /* Reads the options of a kernel, and the file of --measured. */
 lr_status direct_read_kernel(struct direct_setup *setup, struct cli_args *args);
 
-/* Makes setup->direct on setup->grid.grid, and says on what. */
-lr_status direct_open(struct direct_setup *setup, struct cli_args *args, const lr_view *views,
-                      int num_views);
+/* Data of the operator and what goes with it, from the command line or not. Zero is valid. */
+struct direct_work {
+    const lr_view *views;
+    int num_views;
+    const lr_histo_images *factors; /* NULL = 1; outlives the operator */
+    const lr_progress *progress;    /* of projections; NULL = none */
+};
+
+/* Makes setup->op on setup->grid.grid, and says on what. Factors must be of its grid and views. */
+lr_status direct_open(struct direct_setup *setup, struct cli_args *args,
+                      const struct direct_work *work);
+
+/* Histo-images as data of an operator: the same array. */
+lr_lor_data direct_data(const lr_histo_images *histo);
 
 void direct_finish(struct direct_setup *setup);
 

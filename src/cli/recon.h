@@ -19,7 +19,8 @@ enum recon_mu { RECON_MU_FACTORS, RECON_MU_LINES };
 struct recon_request {
     const char *data, *events, *crystal_map, *header;
     const char *additive, *efficiencies, *initial, *output, *picture;
-    bool is_direct; /* the family */
+    bool is_direct;   /* the family */
+    bool without_fit; /* of the family direct: images alone, by whole updates of the device */
     enum recon_algorithm algorithm;
     enum recon_randoms randoms;
     enum recon_mu mu_as;
@@ -47,7 +48,7 @@ struct recon {
     double start_s;
     struct run_bar bar;
     lr_traffic traffic;              /* up to the last iteration */
-    struct direct_setup direct;      /* of the family direct */
+    struct direct_setup direct;      /* of the family direct, without its operator */
     lr_histo_images *direct_factors; /* owned; NULL = none */
 };
 
@@ -61,7 +62,7 @@ lr_status recon_read_initial(struct recon *recon);
 /* Complains about options of the other family. */
 void recon_check_family(struct cli_args *args, bool is_direct);
 
-/* The same for the family direct: reads histo-images and makes projector and operator. */
+/* The same for the family direct: reads histo-images and makes the operator. */
 lr_status recon_open_direct(struct recon *recon, struct cli_args *args);
 void recon_finish_direct(struct recon *recon); /* after the operator */
 

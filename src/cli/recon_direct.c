@@ -28,22 +28,11 @@ void recon_check_family(struct cli_args *args, bool is_direct)
     }
     if (!is_direct) {
         refuse(args, "--factors", "direct");
+        refuse(args, "--fit", "direct");
     }
 }
 
-/* Histo-images of the projector's views and grid. */
-static lr_histo_images *read_histo(const struct recon *recon, const char *path)
-{
-    const lr_log *log = &recon->setup.report->log;
-    lr_histo_images *histo = lr_histo_images_read(path, log);
-    if (histo != NULL && lr_histo_images_check(histo, recon->direct.direct, log) != LR_OK) {
-        lr_histo_images_destroy(histo);
-        return NULL;
-    }
-    return histo;
-}
-
-/* The same as data of the operator. */
+/* The same as data of the operator, of their own. */
 static lr_lor_data *copy_data(const struct recon *recon, const lr_histo_images *histo)
 {
     const lr_lors *layout = lr_operator_get_info(recon->setup.op)->lors;
@@ -54,42 +43,26 @@ static lr_lor_data *copy_data(const struct recon *recon, const lr_histo_images *
     return data;
 }
 
-static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
-{
-    const lr_histo_images *factors = user;
-    for (int64_t k = 0; k < span->count; k++) {
-        values[k] = factors->values[span->numbers != NULL ? span->numbers[k] : span->first + k];
-    }
-    return LR_OK;
-}
-
-static lr_status open_operator(struct recon *recon, const char *factors)
-{
-    lr_direct_operator_params params = {.direct = recon->direct.direct,
-                                        .log = &recon->setup.report->log,
-                                        .progress = &recon->bar.within};
-    lr_lor_source source = {.get = get_factors};
-    if (factors != NULL) {
-        recon->direct_factors = read_histo(recon, factors);
-        if (recon->direct_factors == NULL) {
-            return report_reason(recon->setup.report);
-        }
-        source.user = recon->direct_factors;
-        params.factors = &source;
-    }
-    recon->setup.op = lr_direct_operator_create(&params);
-    return recon->setup.op != NULL ? LR_OK : report_reason(recon->setup.report);
-}
-
 static lr_status read_additive(struct recon *recon)
 {
+    const lr_log *log = &recon->setup.report->log;
     if (recon->request.additive == NULL) {
         return LR_OK;
     }
-    lr_histo_images *histo = read_histo(recon, recon->request.additive);
-    recon->inputs.additive = histo != NULL ? copy_data(recon, histo) : NULL;
+    lr_histo_images *histo = lr_histo_images_read(recon->request.additive, log);
+    if (histo != NULL && lr_histo_images_check(histo, recon->setup.op, log) == LR_OK) {
+        recon->inputs.additive = copy_data(recon, histo);
+    }
     lr_histo_images_destroy(histo);
     return recon->inputs.additive != NULL ? LR_OK : report_reason(recon->setup.report);
+}
+
+static lr_status read_factors(struct recon *recon, const char *path)
+{
+    recon->direct_factors =
+        path != NULL ? lr_histo_images_read(path, &recon->setup.report->log) : NULL;
+    return path == NULL || recon->direct_factors != NULL ? LR_OK
+                                                         : report_reason(recon->setup.report);
 }
 
 static lr_status open_with(struct recon *recon, struct cli_args *args,
@@ -98,8 +71,14 @@ static lr_status open_with(struct recon *recon, struct cli_args *args,
     struct direct_setup *direct = &recon->direct;
     CLI_TRY(setup_grid(&direct->grid, args, &counts->grid));
     recon->setup.grid = direct->grid.grid;
-    CLI_TRY(direct_open(direct, args, counts->views, counts->num_views));
-    CLI_TRY(open_operator(recon, args_text(args, "--factors")));
+    CLI_TRY(read_factors(recon, args_text(args, "--factors")));
+    CLI_TRY(direct_open(direct, args,
+                        &(struct direct_work){.views = counts->views,
+                                              .num_views = counts->num_views,
+                                              .factors = recon->direct_factors,
+                                              .progress = &recon->bar.within}));
+    recon->setup.op = direct->op;
+    direct->op = NULL;
     recon->inputs.data = copy_data(recon, counts);
     return recon->inputs.data != NULL ? read_additive(recon) : report_reason(recon->setup.report);
 }

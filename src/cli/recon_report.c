@@ -29,10 +29,16 @@ static void say_traffic(struct recon *recon)
 
 void recon_say_iteration(struct recon *recon, const lr_iteration *done)
 {
-    report_info(recon->setup.report,
-                "iteration %d: log-likelihood %.9g, measured %.9g, estimated %.9g counts, %.2f s",
-                done->number, done->log_likelihood, done->measured_counts, done->estimated_counts,
-                done->seconds);
+    if (done->has_fit) {
+        report_info(
+            recon->setup.report,
+            "iteration %d: log-likelihood %.9g, measured %.9g, estimated %.9g counts, %.2f s",
+            done->number, done->log_likelihood, done->measured_counts, done->estimated_counts,
+            done->seconds);
+    } else {
+        report_info(recon->setup.report, "iteration %d: %.3g s, device %.3g s", done->number,
+                    done->seconds, done->device_seconds);
+    }
     say_traffic(recon);
 }
 
@@ -49,10 +55,8 @@ static double left_out_share(const lr_iteration *done)
     return all > 0 ? done->left_out_counts / all : 0;
 }
 
-static void iteration_json(struct json *json, const lr_iteration *done)
+static void fit_json(struct json *json, const lr_iteration *done)
 {
-    json_open(json, NULL, '{');
-    json_int(json, "number", done->number);
     json_number(json, "log_likelihood", done->log_likelihood);
     json_number(json, "measured_counts", done->measured_counts);
     json_number(json, "estimated_counts", done->estimated_counts);
@@ -60,7 +64,17 @@ static void iteration_json(struct json *json, const lr_iteration *done)
     json_number(json, "left_out_counts", done->left_out_counts);
     json_number(json, "left_out_share", left_out_share(done));
     json_number(json, "sensitive_counts", done->sensitive_counts);
+}
+
+static void iteration_json(struct json *json, const lr_iteration *done)
+{
+    json_open(json, NULL, '{');
+    json_int(json, "number", done->number);
+    if (done->has_fit) {
+        fit_json(json, done);
+    }
     json_number(json, "seconds", done->seconds);
+    json_number(json, "device_seconds", done->device_seconds);
     json_close(json, '}');
 }
 
@@ -136,6 +150,11 @@ void recon_report(const struct recon *recon, bool stopped)
                 common_bytes(memory, common_peak_memory()));
     if (recon->setup.report->json) {
         print_json(recon, stopped);
+        return;
+    }
+    if (!last->has_fit) {
+        printf("%s: iteration %d, %.9g emissions\n", recon->request.output, last->number,
+               emissions(recon));
         return;
     }
     printf("%s: iteration %d, %.9g emissions, log-likelihood %.9g before its update, %.9g of "

@@ -13,7 +13,7 @@
 struct run_bar {
     struct report *report;
     const char *name;   /* "recon" */
-    lr_progress steps;  /* for lr_osem_params and lr_direct_recon_params */
+    lr_progress steps;  /* for lr_recon_params */
     lr_progress within; /* for lr_operator_params */
     double before;      /* weight of the sensitivities, 1 = a projection of all LORs */
     double each;        /* of an iteration */

@@ -94,7 +94,7 @@ static lr_status run_lut(struct cli_args *args)
 static void report_projection(const struct cli_args *args, const struct direct_setup *setup,
                               const char *output, double sum)
 {
-    const lr_direct_info *info = lr_direct_get_info(setup->direct);
+    const lr_operator_info *info = lr_operator_get_info(setup->op);
     report_clear(args->report);
     if (!args->report->json) {
         printf("%s: sum %.9g\n", output, sum);
@@ -102,10 +102,10 @@ static void report_projection(const struct cli_args *args, const struct direct_s
     }
     struct json json = common_json_begin(args->syntax->verb);
     json_text(&json, "output", output);
-    common_json_grid(&json, "grid", &info->grid);
+    common_json_grid(&json, "grid", &setup->grid.grid);
     json_text(&json, "backend", info->backend);
     json_text(&json, "device", info->device);
-    json_int(&json, "views", info->num_views);
+    json_int(&json, "views", lr_direct_get_info(setup->op)->num_views);
     json_number(&json, "sum", sum);
     common_json_end(&json);
 }
@@ -120,12 +120,6 @@ static lr_view *list_views(const struct direct_setup *setup)
     return views;
 }
 
-static lr_status progress(const struct cli_args *args, int done, int total)
-{
-    const lr_progress *to = &args->report->progress;
-    return to->report(to->user, "projecting", done, total) ? LR_OK : LR_CANCELLED;
-}
-
 static lr_status check_result(const struct cli_args *args, const float *values, int64_t count)
 {
     return common_check_result(
@@ -136,18 +130,26 @@ static lr_status check_result(const struct cli_args *args, const float *values, 
                                                         "right file?"});
 }
 
+static lr_status open_views(struct direct_setup *setup, struct cli_args *args, const lr_view *views,
+                            int num_views)
+{
+    return direct_open(setup, args,
+                       &(struct direct_work){.views = views,
+                                             .num_views = num_views,
+                                             .progress = &args->report->progress});
+}
+
 static lr_status forward_views(struct cli_args *args, struct direct_setup *setup,
                                const lr_image *image, lr_histo_images *histo)
 {
-    const int64_t count = lr_grid_num_voxels(&histo->grid);
-    for (int k = 0; k < histo->num_views; k++) {
-        CLI_TRY(progress(args, k, histo->num_views));
-        CLI_TRY(lr_direct_forward(setup->direct, k, image->values, histo->values + k * count));
-    }
+    const lr_lor_data data = direct_data(histo);
+    const lr_vector x = lr_image_vector(image);
+    lr_vector y = lr_lor_data_vector(&data);
+    CLI_TRY(lr_operator_forward(setup->op, NULL, &x, &y));
     const char *output = args_text(args, "-o");
-    CLI_TRY(check_result(args, histo->values, count * histo->num_views));
+    CLI_TRY(check_result(args, data.values, data.count));
     CLI_TRY(lr_histo_images_write(output, histo, &args->report->log));
-    report_projection(args, setup, output, common_sum(histo->values, count * histo->num_views));
+    report_projection(args, setup, output, common_sum(data.values, data.count));
     return LR_OK;
 }
 
@@ -159,7 +161,7 @@ static lr_status project_forward(struct cli_args *args, struct direct_setup *set
     lr_view *views = list_views(setup);
     const int count = lr_view_set_count(&setup->set);
     lr_status status = views != NULL
-                           ? direct_open(setup, args, views, count)
+                           ? open_views(setup, args, views, count)
                            : report_error(args->report, LR_FAILED, "no memory for %d views", count);
     lr_histo_images *histo = status == LR_OK ? lr_histo_images_create(&setup->grid.grid, views,
                                                                       count, &args->report->log)
@@ -176,20 +178,11 @@ static lr_status project_forward(struct cli_args *args, struct direct_setup *set
 static lr_status back_views(struct cli_args *args, struct direct_setup *setup,
                             const lr_histo_images *histo, lr_image *image)
 {
-    const int64_t count = lr_grid_num_voxels(&histo->grid);
-    float *one = common_floats(args->report, count, "an image");
-    lr_status status = one != NULL ? LR_OK : LR_FAILED;
-    for (int k = 0; status == LR_OK && k < histo->num_views; k++) {
-        status = progress(args, k, histo->num_views);
-        if (status == LR_OK) {
-            status = lr_direct_back(setup->direct, k, histo->values + k * count, one);
-        }
-        for (int64_t v = 0; status == LR_OK && v < count; v++) {
-            image->values[v] += one[v];
-        }
-    }
-    free(one);
-    CLI_TRY(status);
+    const int64_t count = lr_grid_num_voxels(&image->grid);
+    const lr_lor_data data = direct_data(histo);
+    const lr_vector y = lr_lor_data_vector(&data);
+    lr_vector x = lr_image_vector(image);
+    CLI_TRY(lr_operator_back(setup->op, NULL, &y, &x));
     const char *output = args_text(args, "-o");
     CLI_TRY(check_result(args, image->values, count));
     CLI_TRY(lr_image_write(output, image, &args->report->log));
@@ -202,7 +195,7 @@ static lr_status project_back(struct cli_args *args, struct direct_setup *setup,
 {
     CLI_TRY(common_check_output(args->report, args_text(args, "-o"), common_image_endings));
     CLI_TRY(setup_grid(&setup->grid, args, &histo->grid));
-    CLI_TRY(direct_open(setup, args, histo->views, histo->num_views));
+    CLI_TRY(open_views(setup, args, histo->views, histo->num_views));
     lr_image *image = lr_image_create(&histo->grid, &args->report->log);
     const lr_status status =
         image != NULL ? back_views(args, setup, histo, image) : report_reason(args->report);
@@ -218,14 +211,16 @@ static lr_status project_one_view(struct cli_args *args, struct direct_setup *se
     const lr_view view = read_view(args);
     CLI_TRY(common_check_output(args->report, output, common_image_endings));
     CLI_TRY(setup_grid(&setup->grid, args, &image->grid));
-    CLI_TRY(direct_open(setup, args, &view, 1));
+    CLI_TRY(open_views(setup, args, &view, 1));
     lr_image *target = lr_image_create(&image->grid, &args->report->log);
     if (target == NULL) {
         return report_reason(args->report);
     }
+    const lr_vector in = lr_image_vector(image);
+    lr_vector out = lr_image_vector(target);
     lr_status status = args_has(args, "--transpose")
-                           ? lr_direct_back(setup->direct, 0, image->values, target->values)
-                           : lr_direct_forward(setup->direct, 0, image->values, target->values);
+                           ? lr_operator_back(setup->op, NULL, &in, &out)
+                           : lr_operator_forward(setup->op, NULL, &in, &out);
     if (status == LR_OK) {
         status = check_result(args, target->values, lr_grid_num_voxels(&target->grid));
     }

@@ -16,15 +16,21 @@ static const char *const algorithms[] = {"ramla", "osem", "mlem", NULL};
 
 struct inputs {
     lr_histo_images *counts, *additive, *factors;
-    lr_image *initial;
+    lr_image *initial, *image; /* image: the result */
+};
+
+/* What the command line says; the rest of params comes with the inputs. */
+struct request {
+    lr_recon_params params;
+    int views_per_block, save_every;
 };
 
 /* What the report of an iteration needs. */
 struct watch {
     struct report *report;
     const char *output;
-    const lr_grid *grid;
-    int save_every; /* 0 = never */
+    lr_image *image; /* that iterations are saved from */
+    int save_every;  /* 0 = never */
 };
 
 static lr_histo_images *read_one(struct cli_args *args, const char *name, lr_status *status)
@@ -38,46 +44,42 @@ static lr_histo_images *read_one(struct cli_args *args, const char *name, lr_sta
     return histo;
 }
 
-static lr_status load(struct cli_args *args, struct direct_setup *setup,
-                      const struct inputs *inputs)
-{
-    const lr_histo_images *all[3] = {inputs->counts, inputs->additive, inputs->factors};
-    const int64_t count = lr_grid_num_voxels(&inputs->counts->grid);
-    for (int k = 0; k < 3; k++) {
-        if (all[k] != NULL) {
-            CLI_TRY(lr_histo_images_check(all[k], setup->direct, &args->report->log));
-        }
-    }
-    for (int view = 0; view < inputs->counts->num_views; view++) {
-        const float *values[3] = {0};
-        for (int k = 0; k < 3; k++) {
-            values[k] = all[k] != NULL ? all[k]->values + view * count : NULL;
-        }
-        CLI_TRY(lr_direct_load(
-            setup->direct, view,
-            &(lr_direct_data){.counts = values[0], .additive = values[1], .factors = values[2]}));
-    }
-    return LR_OK;
-}
-
 /* The geometric order where the views are a set: every tilt has the same azimuths. */
 static int *find_order(const lr_histo_images *histo)
 {
-    int azimuths = 1;
-    while (azimuths < histo->num_views &&
-           histo->views[azimuths].tilt_deg == histo->views[0].tilt_deg) {
+    const int count = histo->num_views;
+    int azimuths = 1, *order = calloc((size_t)count, sizeof(*order));
+    while (azimuths < count && histo->views[azimuths].tilt_deg == histo->views[0].tilt_deg) {
         azimuths++;
     }
-    int *order =
-        histo->num_views % azimuths == 0 ? calloc((size_t)histo->num_views, sizeof(*order)) : NULL;
-    if (order != NULL) {
-        const lr_view_set set = {azimuths, histo->num_views / azimuths, 10};
+    for (int k = 0; order != NULL && k < count; k++) {
+        order[k] = k;
+    }
+    if (order != NULL && count % azimuths == 0) {
+        const lr_view_set set = {azimuths, count / azimuths, 10};
         lr_view_set_order(&set, order);
     }
     return order;
 }
 
-static lr_status on_iteration(void *user, const lr_direct_iteration *done)
+/* Blocks are runs of the order: the subset of each view. */
+static int32_t *find_subsets(const lr_histo_images *histo, int views_per_block)
+{
+    int *order = find_order(histo);
+    int32_t *subset_of = calloc((size_t)histo->num_views, sizeof(*subset_of));
+    for (int k = 0; order != NULL && subset_of != NULL && k < histo->num_views; k++) {
+        subset_of[order[k]] = k / views_per_block;
+    }
+    const bool is_whole = order != NULL;
+    free(order);
+    if (!is_whole) {
+        free(subset_of);
+        subset_of = NULL;
+    }
+    return subset_of;
+}
+
+static lr_status on_iteration(void *user, const lr_iteration *done)
 {
     const struct watch *watch = user;
     report_info(watch->report, "iteration %d: %.3g s, device %.3g s", done->number, done->seconds,
@@ -85,16 +87,19 @@ static lr_status on_iteration(void *user, const lr_direct_iteration *done)
     if (watch->save_every == 0 || done->number % watch->save_every != 0) {
         return LR_OK;
     }
-    return common_write_iteration(watch->report, &(struct common_iteration){.output = watch->output,
-                                                                            .number = done->number,
-                                                                            .grid = watch->grid,
-                                                                            .values = done->image});
+    lr_vector image = lr_image_vector(watch->image);
+    CLI_TRY(lr_vector_copy(done->image, &image));
+    return common_write_iteration(watch->report,
+                                  &(struct common_iteration){.output = watch->output,
+                                                             .number = done->number,
+                                                             .grid = &watch->image->grid,
+                                                             .values = watch->image->values});
 }
 
 static void report_image(const struct cli_args *args, const struct direct_setup *setup,
-                         const lr_direct_recon_params *params, const lr_image *image)
+                         const struct request *request, const lr_image *image)
 {
-    const lr_direct_info *info = lr_direct_get_info(setup->direct);
+    const lr_operator_info *info = lr_operator_get_info(setup->op);
     const double sum = common_sum(image->values, lr_grid_num_voxels(&image->grid));
     report_clear(args->report);
     if (!args->report->json) {
@@ -103,63 +108,84 @@ static void report_image(const struct cli_args *args, const struct direct_setup 
     }
     struct json json = common_json_begin(args->syntax->verb);
     json_text(&json, "output", args_text(args, "-o"));
-    common_json_grid(&json, "grid", &info->grid);
+    common_json_grid(&json, "grid", &image->grid);
     json_text(&json, "backend", info->backend);
     json_text(&json, "device", info->device);
-    json_int(&json, "views", info->num_views);
-    json_int(&json, "views_per_block", params->views_per_block);
-    json_int(&json, "iterations", params->iterations);
+    json_int(&json, "views", lr_direct_get_info(setup->op)->num_views);
+    json_int(&json, "views_per_block", request->views_per_block);
+    json_int(&json, "iterations", request->params.iterations);
     json_number(&json, "sum", sum);
     common_json_end(&json);
 }
 
-static lr_status reconstruct(struct cli_args *args, struct direct_setup *setup,
-                             const struct inputs *inputs, lr_direct_recon_params *params)
+static lr_status check_grids(struct cli_args *args, const struct direct_setup *setup,
+                             const struct inputs *inputs)
 {
-    static const int64_t at_least_one[2] = {1, INT_MAX};
-    const char *output = args_text(args, "-o");
-    const int save_every = (int)args_int(args, "--save-every", 0, at_least_one);
-    CLI_TRY(args->status);
-    lr_image *image = lr_image_create(&inputs->counts->grid, &args->report->log);
-    int *order = find_order(inputs->counts);
-    struct watch watch = {.report = args->report, .output = output, .grid = &inputs->counts->grid};
-    watch.save_every = save_every;
-    lr_status status = image != NULL ? load(args, setup, inputs) : report_reason(args->report);
-    params->direct = setup->direct;
-    params->order = order;
-    params->user = &watch;
-    params->initial = inputs->initial != NULL ? inputs->initial->values : NULL;
+    CLI_TRY(lr_histo_images_check(inputs->counts, setup->op, &args->report->log));
+    return inputs->additive != NULL
+               ? lr_histo_images_check(inputs->additive, setup->op, &args->report->log)
+               : LR_OK;
+}
+
+static lr_status iterate(struct cli_args *args, struct direct_setup *setup,
+                         const struct inputs *inputs, struct request *request)
+{
+    const lr_lor_data data = direct_data(inputs->counts);
+    const lr_lor_data additive =
+        inputs->additive != NULL ? direct_data(inputs->additive) : (lr_lor_data){0};
+    struct watch watch = {.report = args->report,
+                          .output = args_text(args, "-o"),
+                          .image = inputs->image,
+                          .save_every = request->save_every};
+    int32_t *subset_of = find_subsets(inputs->counts, request->views_per_block);
+    if (subset_of == NULL) {
+        return report_error(args->report, LR_FAILED, "no memory for %d views",
+                            inputs->counts->num_views);
+    }
     struct run_bar bar;
     run_bar_init(&bar, args->report);
     bar.name = "direct recon";
-    bar.iterations = params->iterations;
-    bar.subsets = inputs->counts->num_views; /* as finely as it may report */
-    params->progress = &bar.steps;
-    if (status == LR_OK) {
-        status = lr_direct_recon(params, image->values);
-    }
-    if (status == LR_OK) {
-        status = common_check_result(
-            args->report,
-            &(struct common_result){.output = output,
-                                    .values = image->values,
-                                    .count = lr_grid_num_voxels(&image->grid),
-                                    .causes = "the histo-images have no counts, or --initial or "
-                                              "--factors is 0 where they have: are they the right "
-                                              "files?"});
-    }
-    if (status == LR_OK) {
-        status = lr_image_write(output, image, &args->report->log);
-    }
-    if (status == LR_OK) {
-        report_image(args, setup, params, image);
-    }
-    free(order);
-    lr_image_destroy(image);
+    bar.before = 1;
+    bar.each = 2;
+    bar.iterations = request->params.iterations;
+    bar.subsets = request->params.subsets;
+    request->params.op = setup->op;
+    request->params.data = &data;
+    request->params.additive = inputs->additive != NULL ? &additive : NULL;
+    request->params.subset_of = subset_of;
+    request->params.initial = inputs->initial != NULL ? inputs->initial->values : NULL;
+    request->params.user = &watch;
+    request->params.progress = &bar.steps;
+    lr_vector image = lr_image_vector(inputs->image);
+    const lr_status status = lr_recon(&request->params, &image);
+    free(subset_of);
     return status;
 }
 
-static lr_direct_recon_params read_params(struct cli_args *args)
+static lr_status reconstruct(struct cli_args *args, struct direct_setup *setup,
+                             struct inputs *inputs, struct request *request)
+{
+    const char *output = args_text(args, "-o");
+    inputs->image = lr_image_create(&inputs->counts->grid, &args->report->log);
+    if (inputs->image == NULL) {
+        return report_reason(args->report);
+    }
+    CLI_TRY(check_grids(args, setup, inputs));
+    CLI_TRY(iterate(args, setup, inputs, request));
+    CLI_TRY(common_check_result(
+        args->report,
+        &(struct common_result){.output = output,
+                                .values = inputs->image->values,
+                                .count = lr_grid_num_voxels(&inputs->image->grid),
+                                .causes = "the histo-images have no counts, or --initial or "
+                                          "--factors is 0 where they have: are they the right "
+                                          "files?"}));
+    CLI_TRY(lr_image_write(output, inputs->image, &args->report->log));
+    report_image(args, setup, request, inputs->image);
+    return LR_OK;
+}
+
+static struct request read_request(struct cli_args *args)
 {
     static const int64_t at_least_one[2] = {1, INT_MAX};
     const enum algorithm algorithm =
@@ -174,15 +200,17 @@ static lr_direct_recon_params read_params(struct cli_args *args)
         args_complain(args, "--after says of how many iterations --initial is: give that image");
     }
     const int usual = algorithm == RAMLA ? 1 : algorithm == OSEM ? 10 : INT_MAX;
-    return (lr_direct_recon_params){
-        .rule = algorithm == RAMLA ? LR_DIRECT_RAMLA : LR_DIRECT_EM,
+    return (struct request){
+        .params = {.algorithm = algorithm == RAMLA ? LR_ALGORITHM_RAMLA : LR_ALGORITHM_OSEM,
+                   .relaxation = direct_number(args, "--relaxation", 0, true),
+                   .relaxation_fall = direct_number(args, "--fall", 0, true),
+                   .iterations = (int)args_int(args, "--iterations", 3, at_least_one),
+                   .iterations_before = (int)args_int(args, "--after", 0, at_least_one),
+                   .without_fit = true,
+                   .iteration = on_iteration,
+                   .log = &args->report->log},
         .views_per_block = (int)args_int(args, "--views-per-block", usual, at_least_one),
-        .relaxation = direct_number(args, "--relaxation", 0, true),
-        .relaxation_fall = direct_number(args, "--fall", 0, true),
-        .iterations = (int)args_int(args, "--iterations", 3, at_least_one),
-        .iterations_before = (int)args_int(args, "--after", 0, at_least_one),
-        .iteration = on_iteration,
-        .log = &args->report->log,
+        .save_every = (int)args_int(args, "--save-every", 0, at_least_one),
     };
 }
 
@@ -209,7 +237,7 @@ static lr_status run_with(struct cli_args *args, struct direct_setup *setup, str
 {
     const char *output = args_required(args, "-o");
     args_required(args, "--histo");
-    lr_direct_recon_params params = read_params(args);
+    struct request request = read_request(args);
     setup->grid.report = args->report;
     CLI_TRY(direct_read_kernel(setup, args));
     CLI_TRY(common_check_output(args->report, output, common_image_endings));
@@ -219,13 +247,17 @@ static lr_status run_with(struct cli_args *args, struct direct_setup *setup, str
     inputs->factors = read_one(args, "--factors", &status);
     CLI_TRY(status);
     const int num_views = inputs->counts->num_views;
-    if (params.views_per_block > num_views) {
-        params.views_per_block = num_views;
+    if (request.views_per_block > num_views) {
+        request.views_per_block = num_views;
     }
+    request.params.subsets = (num_views - 1) / request.views_per_block + 1;
     CLI_TRY(setup_grid(&setup->grid, args, &inputs->counts->grid));
     CLI_TRY(read_initial(args, setup, inputs));
-    CLI_TRY(direct_open(setup, args, inputs->counts->views, num_views));
-    return reconstruct(args, setup, inputs, &params);
+    CLI_TRY(direct_open(setup, args,
+                        &(struct direct_work){.views = inputs->counts->views,
+                                              .num_views = num_views,
+                                              .factors = inputs->factors}));
+    return reconstruct(args, setup, inputs, &request);
 }
 
 static lr_status run(struct cli_args *args)
@@ -233,11 +265,12 @@ static lr_status run(struct cli_args *args)
     struct direct_setup setup = {0};
     struct inputs inputs = {0};
     const lr_status status = run_with(args, &setup, &inputs);
+    direct_finish(&setup); /* whose operator asks for the factors */
+    lr_image_destroy(inputs.image);
     lr_image_destroy(inputs.initial);
     lr_histo_images_destroy(inputs.factors);
     lr_histo_images_destroy(inputs.additive);
     lr_histo_images_destroy(inputs.counts);
-    direct_finish(&setup);
     return status;
 }
 

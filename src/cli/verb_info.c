@@ -95,7 +95,7 @@ static struct trial try_direct(const char *name, int device)
     const lr_log log = {keep_reason, &trial};
     const lr_grid grid = lr_grid_centred(size, wide_mm);
     const lr_view view = {0};
-    lr_direct *direct = lr_direct_create(&(lr_direct_params){
+    lr_operator *op = lr_direct_create(&(lr_direct_params){
         .grid = &grid,
         .views = &view,
         .num_views = 1,
@@ -103,8 +103,8 @@ static struct trial try_direct(const char *name, int device)
         .backend = name,
         .device = device,
         .log = &log});
-    if (direct != NULL) {
-        const lr_direct_info *info = lr_direct_get_info(direct);
+    if (op != NULL) {
+        const lr_operator_info *info = lr_operator_get_info(op);
         trial.works = info->passed_over == NULL || strcmp(name, "cuda") != 0;
         trial.status = trial.works ? LR_OK : LR_NO_DEVICE;
         snprintf(trial.backend, sizeof(trial.backend), "%s", info->backend);
@@ -112,7 +112,7 @@ static struct trial try_direct(const char *name, int device)
         snprintf(trial.reason, sizeof(trial.reason), "%s",
                  info->passed_over != NULL ? info->passed_over : "");
     }
-    lr_direct_destroy(direct);
+    lr_operator_destroy(op);
     return trial;
 }
 

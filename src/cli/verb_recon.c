@@ -102,6 +102,7 @@ static struct recon_request read_request(struct cli_args *args)
     };
     read_algorithm(args, &request);
     read_model(args, &request);
+    request.without_fit = request.is_direct && !args_has(args, "--fit");
     recon_check_family(args, request.is_direct);
     check_measurement(args, &request);
     check_model(args, &request);
@@ -145,6 +146,7 @@ static lr_status iterate(struct recon *recon)
         .iterations = request->iterations,
         .iterations_before = request->iterations_before,
         .subsets = request->subsets,
+        .without_fit = request->without_fit,
         .algorithm = ramla ? LR_ALGORITHM_RAMLA : LR_ALGORITHM_OSEM,
         .relaxation = ramla ? request->relaxation : 0,
         .relaxation_fall = ramla ? request->relaxation_fall : 0,
@@ -373,6 +375,10 @@ static const struct cli_option algorithm_options[] = {
      false},
     {"--additive", "FILE", "expected randoms and scatter, as --data", false},
     {"--factors", "FILE", "direct: attenuation, efficiencies, geometry: histo-images", false},
+    {"--fit", NULL,
+     "direct: tell the log-likelihood of each iteration, for which a graphics processor takes "
+     "longer",
+     false},
     {"--randoms", "HOW", "auto (by fan sums where the events have delayeds) or none", false},
     {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird)", false},
     {"--mu-as", "HOW", "--mu as factors (one per LOR) or along lines; default factors", false},

@@ -6,13 +6,14 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "direct/backend.h"
+#include "direct/views.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 struct direct_cpu {
     struct lr_direct_backend_params params;
+    struct lr_direct_views views;
     lr_direct_tables **tables; /* [num_views], made when first used; NULL = not kept */
     int64_t bytes_kept;
 };
@@ -123,53 +124,64 @@ static lr_direct_tables *open_tables(struct direct_cpu *cpu, int view)
     return tables;
 }
 
-static lr_status project(struct direct_cpu *cpu, int view, struct gather *gather,
-                         lr_parallel_body *body)
+static lr_status project(void *self, const struct lr_direct_projection *projection)
 {
-    const int *size = cpu->params.grid.size;
+    struct direct_cpu *cpu = self;
+    const int view = projection->view, *size = cpu->params.grid.size;
     lr_direct_tables *tables = open_tables(cpu, view);
+    struct gather gather = {.params = &cpu->params,
+                            .tables = tables,
+                            .source = projection->in,
+                            .target = projection->out};
     if (tables == NULL) {
         return LR_FAILED;
     }
-    gather->params = &cpu->params;
-    gather->tables = tables;
-    lr_parallel_for(cpu->params.threads, (int64_t)size[1] * size[2], 4, body, gather);
+    lr_parallel_for(cpu->params.threads, (int64_t)size[1] * size[2], 4,
+                    projection->is_forward ? forward_lines : back_lines, &gather);
     if (cpu->tables[view] == NULL) {
         lr_direct_tables_destroy(tables);
     }
     return LR_OK;
 }
 
-static lr_status forward(void *self, int view, const void *image, void *histo)
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
+                         lr_vector *values)
 {
-    struct gather gather = {.source = image, .target = histo};
-    return project(self, view, &gather, forward_lines);
+    return lr_direct_views_forward(&((struct direct_cpu *)self)->views, part, image, values);
 }
 
-static lr_status back(void *self, int view, const void *histo, void *image)
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
+                      lr_vector *image)
 {
-    struct gather gather = {.source = histo, .target = image};
-    return project(self, view, &gather, back_lines);
+    return lr_direct_views_back(&((struct direct_cpu *)self)->views, part, values, image);
+}
+
+static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
+{
+    return lr_direct_views_rows(&((struct direct_cpu *)self)->views, wanted, sink);
 }
 
 static void destroy(void *self)
 {
     struct direct_cpu *cpu = self;
-    for (int view = 0; view < cpu->params.num_views; view++) {
+    for (int view = 0; cpu->tables != NULL && view < cpu->params.num_views; view++) {
         lr_direct_tables_destroy(cpu->tables[view]);
     }
     free(cpu->tables);
+    lr_direct_views_finish(&cpu->views);
     free(cpu);
 }
 
 lr_status lr_direct_cpu_create(const struct lr_direct_backend_params *params,
                                struct lr_direct_backend *backend)
 {
-    static const struct lr_direct_backend_fns fns = {.name = "cpu",
-                                                     .computes_in_double = true,
-                                                     .forward = forward,
-                                                     .back = back,
-                                                     .destroy = destroy};
+    static const struct lr_backend_fns fns = {.name = "cpu",
+                                              .computes_in_double = true,
+                                              .has_parts = true,
+                                              .forward = forward,
+                                              .back = back,
+                                              .rows = rows,
+                                              .destroy = destroy};
     struct direct_cpu *cpu = lr_alloc(1, sizeof(*cpu), "the cpu backend", params->log);
     if (cpu == NULL) {
         return LR_FAILED;
@@ -178,15 +190,16 @@ lr_status lr_direct_cpu_create(const struct lr_direct_backend_params *params,
     if (cpu->params.max_memory_bytes == 0) {
         cpu->params.max_memory_bytes = lr_physical_memory() / 4;
     }
+    cpu->views = (struct lr_direct_views){
+        .params = &cpu->params, .in_double = true, .project = project, .self = cpu};
     cpu->tables =
         lr_alloc(params->num_views, sizeof(lr_direct_tables *), "look-up tables", params->log);
-    if (cpu->tables == NULL) {
-        free(cpu);
+    if (cpu->tables == NULL || lr_direct_views_init(&cpu->views) != LR_OK) {
+        destroy(cpu);
         return LR_FAILED;
     }
-    backend->fns = &fns;
-    backend->self = cpu;
-    snprintf(backend->device, sizeof(backend->device), "CPU, %d thread%s", params->threads,
-             params->threads == 1 ? "" : "s");
+    *backend = (struct lr_direct_backend){.common = {.fns = &fns, .self = cpu}};
+    snprintf(backend->common.device, sizeof(backend->common.device), "CPU, %d thread%s",
+             params->threads, params->threads == 1 ? "" : "s");
     return LR_OK;
 }

@@ -5,6 +5,8 @@
 #ifndef LR_DIRECT_BACKEND_H
 #define LR_DIRECT_BACKEND_H
 
+#include "operator/backend.h"
+
 #include <lr/direct.h>
 
 /* Checked and complete. The pointers outlive the backend. */
@@ -12,6 +14,8 @@ struct lr_direct_backend_params {
     lr_grid grid;
     const lr_view *views; /* [num_views] */
     int num_views;
+    const lr_lors
+        *lors; /* a view for each pair of modules, a voxel of its histo-image for each LOR */
     lr_direct_kernel kernel;
     int threads, device;
     lr_direct_storage storage;
@@ -19,44 +23,20 @@ struct lr_direct_backend_params {
     bool may_change_variant;   /* it was the backend's choice */
     int64_t max_memory_bytes;  /* for tables that are kept; 0 = the backend's choice */
     const lr_log *log;
+    const lr_progress *progress;
 };
 
-/* A block, checked and complete. */
-struct lr_direct_step_params {
-    const int *views;
-    int num_views, number;
-    lr_direct_rule rule;
-    double lambda; /* RAMLA */
-};
-
-/* Estimates below this count as none. */
+/* Estimates below this count as none in whole updates. */
 #define LR_DIRECT_LEAST 1e-30
 
-/* Arrays are float, or double where computes_in_double; outputs are overwritten. */
-struct lr_direct_backend_fns {
-    const char *name;
-    bool computes_in_double;
-    lr_status (*forward)(void *self, int view, const void *image, void *histo);
-    lr_status (*back)(void *self, int view, const void *histo, void *image);
-    double (*device_seconds)(void *self); /* of the last projection; NULL = not measured */
+/* A backend of the operator's, and what the family has beside projections, with the same `self`. */
+struct lr_direct_backend {
+    struct lr_backend common;
     /* lr_direct_device_attributes; NULL = not known */
     lr_status (*attributes)(void *self, lr_direct_attributes *attributes);
-    /* lr_direct_load, _set_image, _get_image, _update and _update_seconds, all or none: else the facade
-       does it on the host. */
-    lr_status (*load)(void *self, int view, const lr_direct_data *data);
-    lr_status (*set_image)(void *self, const float *image);
-    lr_status (*get_image)(void *self, float *image);
-    lr_status (*update)(void *self, const struct lr_direct_step_params *step);
-    double (*update_seconds)(void *self);
-    /* Seconds by the device's clock; NULL: the facade goes by forward and back. */
+    /* lr_direct_time, of an image on the host in single precision; seconds by the device's clock. NULL:
+     * the facade goes by forward and back. */
     lr_status (*time)(void *self, const lr_direct_task *task, double *device_seconds);
-    void (*destroy)(void *self);
-};
-
-struct lr_direct_backend {
-    const struct lr_direct_backend_fns *fns;
-    void *self;
-    char device[160];
 };
 
 /* One constructor per backend. On failure the reason is logged and *backend untouched. */

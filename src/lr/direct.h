@@ -170,15 +170,22 @@ LR_API const int32_t (*lr_direct_tables_offsets(const lr_direct_tables *tables))
 /* mSRval of one kernel: [num_offsets], sum 1. */
 LR_API const double *lr_direct_tables_values(const lr_direct_tables *tables, int kernel);
 
-/* --- projectors --- */
+/* --- operators --- */
 
-/* Projections between an image and the histo-images of some views. With K_v the kernel of voxel v,
- * by its identifier in the view, and 0 for all that lies beyond the grid:
+/* An operator (lr/operator.h) between an image and the histo-images of some views, one after the other:
+ * what stands there, and in lr/recon.h, holds for it. With K_v the kernel of voxel v, by its identifier in
+ * the view, and 0 for all that lies beyond the grid:
  *   forward: histo(n) = sum over offsets d of K_{n+d}(-d) image(n + d)     gathers what spreads
  *   back:    image(v) = sum over offsets d of K_v(d) histo(v + d)          its exact transpose
  * (paper 1, figures 2 and 3). Backends: "cpu", double, straight from this; "compute", OpenGL compute
- * shaders, single precision; "cuda", CUDA on the same textures or buffers of OpenGL. */
-typedef struct lr_direct lr_direct;
+ * shaders, single precision; "cuda", CUDA on the same textures or buffers of OpenGL.
+ *
+ * In the layout that its info names, and in selections, a view stands where a scanner has a pair of
+ * modules, and a voxel of its histo-image where that has a LOR (lr/lors.h): parts and subsets are sets of
+ * views. Elements: what a voxel spreads, which is at most 1 in each view. There is no mode, no stored
+ * matrix and no rows of points. Same input, same bits. Tables are built when a view is first used, and
+ * kept. A projection takes images to the device and back, where there is one; lr_recon can leave them
+ * there (lr_recon_params.without_fit). */
 
 /* Where compute and cuda keep images on the device. The same results. */
 typedef enum lr_direct_storage {
@@ -220,37 +227,26 @@ typedef struct lr_direct_params {
     lr_direct_variant variant; /* of cuda; bands, strips and columns are on buffers alone */
     int64_t max_memory_bytes; /* for tables of views that are kept, beyond one; 0 = a quarter of the
                                  machine's, or of what the device has left */
-    const lr_log *log;        /* outlives the projector, as measured profiles do */
+    const lr_lor_source
+        *factors;                /* of each histo-image's voxel; NULL = 1. Copied; its user outlives
+                                     the operator */
+    const lr_log *log;           /* outlives the operator, as measured profiles do */
+    const lr_progress *progress; /* alike; of projections */
 } lr_direct_params;
 
+/* errors: NULL, logged: as lr_direct_tables_create for each of the views; LR_NO_DEVICE.
+ * lr_operator_info.passed_over says why not cuda, which was asked for or would have come first. */
+LR_API lr_operator *lr_direct_create(const lr_direct_params *params);
+
+/* What operators of the family have beside lr_operator_info. */
 typedef struct lr_direct_info {
-    const char *backend, *device; /* live as long as the projector */
-    const char
-        *passed_over; /* why not cuda, which was asked for or would have come first; or NULL */
     lr_grid grid;
     int num_views;
-    int64_t num_voxels;
-    int threads;
+    const lr_view *views; /* [num_views] */
 } lr_direct_info;
 
-/* errors: NULL, logged: as lr_direct_tables_create for each of the views; LR_NO_DEVICE. */
-LR_API lr_direct *lr_direct_create(const lr_direct_params *params);
-LR_API void lr_direct_destroy(lr_direct *direct); /* NULL is allowed */
-
-LR_API const lr_direct_info *lr_direct_get_info(const lr_direct *direct);
-LR_API lr_view lr_direct_get_view(const lr_direct *direct, int view);
-
-/* One view, 0 <= view < num_views. image, histo: [num_voxels]; the output is overwritten. One call
- * at a time per projector. Same input, same bits. Tables are built when a view is first used, and
- * kept.
- * errors: LR_USAGE for a view that does not exist; LR_BAD_INPUT for values that are not finite;
- * LR_NO_DEVICE when the device is lost. */
-LR_API lr_status lr_direct_forward(lr_direct *direct, int view, const float *image, float *histo);
-LR_API lr_status lr_direct_back(lr_direct *direct, int view, const float *histo, float *image);
-
-/* Seconds that the device itself worked on the last projection, without transfers to the host and
- * without building tables; 0 where that is not measured. */
-LR_API double lr_direct_device_seconds(const lr_direct *direct);
+/* Lives as long as the operator; NULL for those of other families. */
+LR_API const lr_direct_info *lr_direct_get_info(const lr_operator *op);
 
 /* Of a kernel of CUDA, as its driver tells. */
 typedef struct lr_direct_attributes {
@@ -266,14 +262,8 @@ typedef struct lr_direct_attributes {
 /* What the last projection of a view ran on the device, or of several that followed each other the last
  * one's; where it takes kernels one after the other, the last. In the thread that projected.
  * errors: LR_USAGE for another backend than cuda, and before the first projection; LR_FAILED. */
-LR_API lr_status lr_direct_device_attributes(const lr_direct *direct,
+LR_API lr_status lr_direct_device_attributes(const lr_operator *op,
                                              lr_direct_attributes *attributes);
-
-/* The same in double, which backend cpu computes in; compute converts at its door. */
-LR_API lr_status lr_direct_forward_f64(lr_direct *direct, int view, const double *image,
-                                       double *histo);
-LR_API lr_status lr_direct_back_f64(lr_direct *direct, int view, const double *histo,
-                                    double *image);
 
 /* --- histo-images --- */
 
@@ -297,7 +287,7 @@ LR_API lr_histo_images *lr_histo_images_read(const char *path, const lr_log *log
 
 /* Whether they are on that grid, to a thousandth of a voxel, and of these views, to 1e-6 degrees.
  * errors: LR_BAD_INPUT with the first difference. */
-LR_API lr_status lr_histo_images_check(const lr_histo_images *histo, const lr_direct *direct,
+LR_API lr_status lr_histo_images_check(const lr_histo_images *histo, const lr_operator *op,
                                        const lr_log *log);
 
 /* --- deposition --- */
@@ -354,54 +344,13 @@ LR_API const lr_histo_images *lr_deposit_get_images(const lr_deposit *deposit);
 LR_API const char *lr_deposit_get_backend(const lr_deposit *deposit); /* "cpu" or "compute" */
 LR_API void lr_deposit_destroy(lr_deposit *deposit);                  /* NULL is allowed */
 
-/* --- reconstruction --- */
-
-/* Measured data of one view: expected counts are factors * (forward projection) + additive. */
-typedef struct lr_direct_data {
-    const float *counts;   /* required [num_voxels], >= 0 */
-    const float *additive; /* randoms, scatter; >= 0; NULL = none */
-    const float *factors;  /* attenuation, efficiencies, geometry; >= 0; NULL = 1 */
-} lr_direct_data;
-
-/* Keeps the data of a view for lr_direct_update, on the device where there is one.
- * errors: LR_BAD_INPUT for values that are negative or not finite; LR_USAGE, LR_FAILED. */
-LR_API lr_status lr_direct_load(lr_direct *direct, int view, const lr_direct_data *data);
-
-/* The image that updates work on; it stays on the device between them. [num_voxels], >= 0. */
-LR_API lr_status lr_direct_set_image(lr_direct *direct, const float *image);
-LR_API lr_status lr_direct_get_image(lr_direct *direct, float *image);
-
-typedef enum lr_direct_rule {
-    LR_DIRECT_RAMLA =
-        0,       /* x *= 1 + lambda sum_v K_v^T n_v (y_v / (n_v K_v x + b_v) - 1) (Browne and
-                            De Pierro 1996), lambda = relaxation / sum_v max n_v: with a relaxation
-                            of 1 or less no image becomes negative */
-    LR_DIRECT_EM /* x *= sum_v K_v^T n_v (y_v / (n_v K_v x + b_v)) / sum_v K_v^T n_v: OSEM where blocks
-                    are a part of the views, ML-EM where one block has all of them */
-} lr_direct_rule;
-
-/* One update by the views v of a block, all of whose data are loaded. Estimates below 1e-30 count as
- * none, and what was measured there is passed over. */
-typedef struct lr_direct_block {
-    const int *views; /* [num_views] */
-    int num_views;
-    lr_direct_rule rule;
-    double relaxation; /* RAMLA; 0 = 1 */
-    int number;        /* EM: its sensitivity is kept under this number, 0 .. views of the
-                          projector - 1, until data are loaded again */
-} lr_direct_block;
-
-/* Nothing is copied to the host. errors: LR_USAGE for views without data or a number out of range. */
-LR_API lr_status lr_direct_update(lr_direct *direct, const lr_direct_block *block);
-
-/* Waits for the device. Seconds that it worked on updates since the last call of this, tables
- * included that were built then; 0 where that is not measured. */
-LR_API double lr_direct_update_seconds(lr_direct *direct);
+/* --- timing --- */
 
 typedef enum lr_direct_work {
-    LR_DIRECT_WORK_FORWARD = 0, /* the image that is set, through each view */
+    LR_DIRECT_WORK_FORWARD = 0, /* the image, through each view */
     LR_DIRECT_WORK_BACK,        /* the same as if it were a histo-image */
-    LR_DIRECT_WORK_TABLES       /* look-up tables, built anew and kept or not as always */
+    LR_DIRECT_WORK_TABLES,      /* look-up tables, built anew and kept or not as always */
+    LR_DIRECT_WORK_READING      /* the image from the device to the host, whatever the views */
 } lr_direct_work;
 
 /* What a measurement found. */
@@ -416,63 +365,17 @@ typedef struct lr_direct_task {
     lr_direct_work work;
     const int *views; /* [num_views] */
     int num_views;
+    const lr_vector
+        *image; /* [num_voxels], taken to the device before the clock starts; NULL = that of
+                               the last task, or what a reconstruction without fit left on the device
+                               since */
 } lr_direct_task;
 
-/* Times it, nothing copied to or from the host, results thrown away. An image must be set.
- * Projections find their tables built. */
-LR_API lr_status lr_direct_time(lr_direct *direct, const lr_direct_task *task,
+/* Times it, nothing copied to or from the host meanwhile but by LR_DIRECT_WORK_READING, results thrown
+ * away. Projections find their tables built. errors: LR_USAGE for views that do not exist, the first task
+ * without an image, or an operator of another family. */
+LR_API lr_status lr_direct_time(lr_operator *op, const lr_direct_task *task,
                                 lr_direct_timing *timing);
-
-typedef struct lr_direct_iteration {
-    int number;     /* from iterations_before + 1 */
-    double seconds; /* of the clock on the wall */
-    double device_seconds;
-    const float *image; /* [num_voxels]; lives during the call */
-} lr_direct_iteration;
-
-/* Zero fields are defaults. */
-typedef struct lr_direct_recon_params {
-    lr_direct *direct; /* required; the data of all views are loaded */
-    lr_direct_rule rule;
-    const int *order;       /* [views of the projector], each once; NULL = as they are numbered */
-    int views_per_block;    /* 0 = 1; blocks are runs of the order */
-    double relaxation;      /* RAMLA: of the first iteration; 0 = 1 */
-    double relaxation_fall; /* iteration k = 0, 1, ... has relaxation / (1 + fall k) */
-    const float *initial;   /* [num_voxels]; NULL = ones */
-    int iterations;         /* passes over all views; 0 = 1 */
-    int iterations_before;  /* that made `initial`: relaxation falls on, numbers count on; 0 */
-    lr_status (*iteration)(void *user,
-                           const lr_direct_iteration *done); /* after each; may be NULL */
-    void *user;
-    const lr_log *log;
-    const lr_progress *progress;
-} lr_direct_recon_params;
-
-/* Block RAMLA, OSEM or ML-EM (paper 1, section 6.1: RAMLA in blocks of one view). image:
- * [num_voxels], overwritten; on LR_CANCELLED it holds the last finished block.
- * errors: LR_USAGE for an order that is not one, or blocks larger than the set. */
-LR_API lr_status lr_direct_recon(const lr_direct_recon_params *params, float *image);
-
-/* --- the common operator --- */
-
-/* Zero fields are defaults. */
-typedef struct lr_direct_operator_params {
-    lr_direct *direct; /* required; outlives the operator */
-    const lr_lor_source
-        *factors;                /* of each histo-image's voxel; NULL = 1. Copied; its user outlives
-                                     the operator */
-    const lr_log *log;           /* outlives the operator */
-    const lr_progress *progress; /* alike */
-} lr_direct_operator_params;
-
-/* The projector as an operator of lr/operator.h: what stands there, and in lr/recon.h, holds for it.
- * Its data are the histo-images of all views, one after the other. In the layout that its info
- * names, and in selections, a view stands where a scanner has a pair of modules, and a voxel of its
- * histo-image where that has a LOR (lr/lors.h): subsets are sets of views. Elements: what a voxel
- * spreads, which is at most 1 in each view. There is no mode, no stored matrix and no rows of points.
- * The image goes to the device for every view: lr_direct_recon keeps it there.
- * errors: NULL. */
-LR_API lr_operator *lr_direct_operator_create(const lr_direct_operator_params *params);
 
 #ifdef __cplusplus
 }

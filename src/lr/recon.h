@@ -24,7 +24,8 @@ extern "C" {
  * then belongs to the images that the iteration went through, not to any one of them (one more
  * iteration of lr_mlem from an image tells its own). */
 typedef struct lr_iteration {
-    int number; /* from iterations_before + 1 */
+    int number;   /* from iterations_before + 1 */
+    bool has_fit; /* whether what follows, down to sensitive_counts, is known; else it is 0 */
     double log_likelihood;
     double measured_counts;  /* sum of y over LORs with yhat + b > 0 */
     double estimated_counts; /* sum of yhat + b */
@@ -33,6 +34,8 @@ typedef struct lr_iteration {
     double sensitive_counts; /* sum over subsets and voxels of the subset's sensitivity * x after
                                 its update; of EM = measured_counts where b = 0 */
     double seconds;
+    double device_seconds;  /* that the device worked on projections, or whole updates, by its own
+                              clock; 0 = not measured */
     const lr_vector *image; /* [num_voxels] after the last update, where the reconstruction has it:
                                at the operator's place or on the host; lives during the call */
 } lr_iteration;
@@ -62,6 +65,13 @@ typedef struct lr_recon_params {
     int iterations;                /* 0 = 3 */
     int iterations_before; /* that made `initial`: numbers count on, and relaxation falls on; 0 */
     int subsets;           /* 0 = 1 */
+    const int32_t
+        *subset_of; /* [pairs of the operator's layout] the subset of each, 0 .. subsets - 1,
+                                 none of them empty: they are visited by their numbers then. NULL = as
+                                 lr_osem_subsets deals, in the order of their bits read backwards */
+    bool
+        without_fit; /* iterations need not tell how well data are explained (lr_iteration.has_fit):
+                         a device that can do a whole update by itself then does */
     lr_recon_algorithm algorithm;
     double relaxation;      /* RAMLA: of the first iteration; 0 = 1 */
     double relaxation_fall; /* RAMLA: iteration n has relaxation / (1 + fall n) */
@@ -85,12 +95,17 @@ typedef struct lr_recon_params {
  * as long as the largest subset, of estimates, and, with several subsets, of what they are compared
  * with. There an additive source is asked in every iteration.
  *
+ * With without_fit and dense data, backends compute and cuda of the family `direct` keep image, data,
+ * factors and sensitivities on the device, in their own layout, where half of its memory does for them,
+ * and do not wait within an iteration. A subset without counts is passed over there, too; that the image
+ * does not reach some is not seen.
+ *
  * image: [num_voxels], at any place, overwritten; on LR_CANCELLED it holds the last finished subset. progress is
  * asked before each subset, with its number and the iteration's ("iteration 3 of 8, subset 2 of 4"),
  * in iterations done of all; before that for each sensitivity, in subsets.
  * errors: LR_BAD_INPUT for negative or non-finite data, or when no counts are reached in a whole
- * iteration; LR_USAGE for sizes that do not match, more subsets than module pairs, an additive term of
- * both kinds, a relaxation that is negative or not finite, or one that the algorithm has not. */
+ * iteration; LR_USAGE for sizes that do not match, more subsets than module pairs, a pair whose subset
+ * does not exist, a subset without pairs, an additive term of both kinds, a relaxation that is negative or not finite, or one that the algorithm has not. */
 LR_API lr_status lr_recon(const lr_recon_params *params, lr_vector *image);
 
 /* lr_recon with LR_ALGORITHM_OSEM. errors: also LR_USAGE for another algorithm. */

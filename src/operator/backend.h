@@ -7,7 +7,7 @@
 
 #include "model/lors/rows.h"
 
-#include <lr/operator.h>
+#include <lr/recon.h>
 
 /* Checked and complete: the facade has replaced every default. The pointers outlive the backend. */
 struct lr_backend_params {
@@ -31,7 +31,46 @@ struct lr_backend_params {
     const struct lr_backend_params *stands_for;
 };
 
-/* `picture`, `device_seconds` and `prepare` may be NULL: the facade then does without.
+/* --- whole updates --- */
+
+/* What a reconstruction by whole updates will need. */
+struct lr_update_plan {
+    int num_subsets;
+    lr_recon_algorithm algorithm;
+    bool has_additive, has_factors;
+};
+
+/* What was measured in a subset, on the host in single precision, in the order of its part. */
+struct lr_update_data {
+    const lr_selection *part; /* of pairs; NULL = all LORs */
+    const lr_vector *measured;
+    const lr_vector *additive, *factors; /* NULL = 0, and 1 */
+};
+
+/* x becomes what lr/recon.h says of the plan's algorithm. */
+struct lr_update {
+    int subset;    /* whose data are loaded */
+    double lambda; /* RAMLA */
+};
+
+/* A backend that updates an image in one go, without a wait within an iteration: image and data are its
+ * own, in whatever layout it works on. What is given and taken is on the host, in single precision;
+ * images are [num_voxels]. */
+struct lr_backend_updates {
+    /* Forgets what was loaded. *has_room false, with LR_OK: the device cannot hold them. */
+    lr_status (*open)(void *self, const struct lr_update_plan *plan, bool *has_room);
+    lr_status (*load)(void *self, int subset, const struct lr_update_data *data);
+    lr_status (*sensitivity)(void *self, int subset, lr_vector *image); /* A^T n of loaded data */
+    lr_status (*set_image)(void *self, const lr_vector *image);
+    lr_status (*get_image)(void *self, lr_vector *image); /* waits */
+    lr_status (*run)(void *self, const struct lr_update *update);
+    double (*seconds)(void *self); /* waits; of the device, since the last call; 0 = not measured */
+    void (*close)(void *self);     /* frees the data */
+};
+
+/* --- the table --- */
+
+/* `picture`, `device_seconds`, `prepare` and `updates` may be NULL: the facade then does without.
  * forward and back: part NULL for all LORs; else, with has_parts, a selection that is checked, not
  * empty and not all, and values in its order. back with values NULL, with has_parts and a part alone,
  * takes 1 for every value: the sensitivity. Vectors are in float32, or in float64 where
@@ -60,6 +99,7 @@ struct lr_backend_fns {
     lr_status (*prepare)(void *self, bool lists);
     /* Builds what `picture` runs, so that a driver that cannot is found out before the first one. */
     lr_status (*prepare_picture)(void *self);
+    const struct lr_backend_updates *updates;
     void (*destroy)(void *self);
 };
 

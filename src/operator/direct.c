@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The facade of the family `direct`: checks once, then hands on to a backend. */
+ * Operators of the family `direct`: which backend they have, and what the family has beside
+ * projections. */
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "direct/tables.h"
 #include "operator/direct_facade.h"
+#include "operator/project.h"
 #include "plugin/plugin.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,7 +91,9 @@ static lr_status check_view(const lr_direct_params *params, int view)
 static lr_status check(const lr_direct_params *params)
 {
     if (params->grid == NULL || params->views == NULL || params->num_views < 1) {
-        return lr_error(params->log, LR_USAGE, "a projector needs a grid and at least one view");
+        return lr_error(params->log, LR_USAGE,
+                        "an operator of the family direct needs a grid and at "
+                        "least one view");
     }
     if (params->threads < 0 || params->device < 0 || params->max_memory_bytes < 0) {
         return lr_error(params->log, LR_USAGE, "threads, device and memory must not be negative");
@@ -115,220 +119,250 @@ static void warn_instead(void *user, lr_log_level level, lr_status status, const
     }
 }
 
-static lr_status create_backend(lr_direct *direct, const struct choice *choice,
+static lr_status create_backend(struct lr_direct_family *family, const struct choice *choice,
                                 const struct lr_direct_backend_params *params)
 {
     if (choice->create != create_cuda) {
-        return choice->create(params, &direct->backend);
+        return choice->create(params, &family->backend);
     }
-    struct lr_direct_cuda_log *log = &direct->cuda_log;
+    struct lr_direct_cuda_log *log = &family->cuda_log;
     struct lr_direct_backend_params heard = *params;
     *log = (struct lr_direct_cuda_log){
         .log = {warn_instead, log}, .to = params->log, .is_named = log->is_named};
     heard.log = &log->log;
-    const lr_status status = choice->create(&heard, &direct->backend);
+    const lr_status status = choice->create(&heard, &family->backend);
     log->is_made = status == LR_OK;
     if (status != LR_NO_DEVICE) {
         return status;
     }
-    const lr_status instead = create_compute(params, &direct->backend);
+    const lr_status instead = create_compute(params, &family->backend);
     return instead == LR_NO_DEVICE ? lr_error(params->log, instead, "%s", log->reason) : instead;
 }
 
-static lr_status build(lr_direct *direct, const lr_direct_params *params)
+/* A view stands where a scanner has a pair of modules, and a voxel of its histo-image where that has a
+ * LOR. */
+static lr_status lay_out(struct lr_direct_family *family, const lr_direct_params *params)
 {
-    direct->log = params->log;
-    direct->kernel = params->kernel;
-    direct->views = lr_alloc(params->num_views, sizeof(*direct->views), "views", params->log);
-    direct->max_factors =
-        lr_alloc(params->num_views, sizeof(*direct->max_factors), "views", params->log);
-    if (direct->views == NULL || direct->max_factors == NULL) {
+    const int64_t num_voxels = lr_grid_num_voxels(params->grid);
+    const int count = params->num_views;
+    family->views = lr_alloc(count, sizeof(*family->views), "views", params->log);
+    family->offsets = lr_alloc(count + 1, sizeof(*family->offsets), "views", params->log);
+    if (family->views == NULL || family->offsets == NULL) {
         return LR_FAILED;
     }
-    for (int k = 0; k < params->num_views; k++) {
-        direct->max_factors[k] = -1;
+    memcpy(family->views, params->views, (size_t)count * sizeof(*family->views));
+    for (int view = 0; view <= count; view++) {
+        family->offsets[view] = view * num_voxels;
     }
-    memcpy(direct->views, params->views, (size_t)params->num_views * sizeof(*direct->views));
+    family->layout =
+        (lr_lors){.num_pairs = count, .offsets = family->offsets, .count = count * num_voxels};
+    family->kernel = params->kernel;
+    family->info =
+        (lr_direct_info){.grid = *params->grid, .num_views = count, .views = family->views};
+    return LR_OK;
+}
+
+static lr_status open_backend(struct lr_operator *op, const lr_direct_params *params)
+{
+    struct lr_direct_family *family = op->direct;
     const struct choice *choice = find_choice(choose(params), params->log);
-    if (choice == NULL) {
-        return LR_USAGE;
-    }
     const struct lr_direct_backend_params backend_params = {
         .grid = *params->grid,
-        .views = direct->views,
+        .views = family->views,
         .num_views = params->num_views,
+        .lors = &family->layout,
         .kernel = params->kernel,
         .threads = params->threads > 0 ? params->threads : lr_num_processors(),
         .device = params->device,
         .storage = params->storage,
         .variant = params->variant,
         .max_memory_bytes = params->max_memory_bytes,
-        .log = params->log,
+        .log = &op->log_filter.log,
+        .progress = &op->progress_filter.progress,
     };
-    direct->cuda_log.is_named = !is_auto(params);
-    LR_TRY(create_backend(direct, choice, &backend_params));
-    const char *reason = direct->cuda_log.reason;
-    direct->info = (lr_direct_info){.backend = direct->backend.fns->name,
-                                    .device = direct->backend.device,
-                                    .passed_over = reason[0] != '\0' ? reason : NULL,
-                                    .grid = *params->grid,
-                                    .num_views = params->num_views,
-                                    .num_voxels = lr_grid_num_voxels(params->grid),
-                                    .threads = backend_params.threads};
+    if (choice == NULL) {
+        return LR_USAGE;
+    }
+    family->cuda_log.is_named = !is_auto(params);
+    LR_TRY(create_backend(family, choice, &backend_params));
+    op->backend = family->backend.common;
+    op->grid = *params->grid;
+    op->params = (struct lr_backend_params){.lors = &family->layout,
+                                            .grid = &op->grid,
+                                            .samples = {1, 1, 1},
+                                            .threads = backend_params.threads,
+                                            .log = backend_params.log,
+                                            .progress = backend_params.progress};
     return LR_OK;
 }
 
-lr_direct *lr_direct_create(const lr_direct_params *params)
+static lr_status build(struct lr_operator *op, const lr_direct_params *params)
+{
+    const double begin = lr_clock_seconds();
+    op->direct = lr_alloc(1, sizeof(*op->direct), "an operator", params->log);
+    if (op->direct == NULL) {
+        return LR_FAILED;
+    }
+    LR_TRY(lay_out(op->direct, params));
+    LR_TRY(open_backend(op, params));
+    if (params->factors != NULL) {
+        op->factors = *params->factors;
+    }
+    const char *reason = op->direct->cuda_log.reason;
+    op->info = (lr_operator_info){.backend = op->backend.fns->name,
+                                  .device = op->backend.device,
+                                  .passed_over = reason[0] != '\0' ? reason : NULL,
+                                  .num_voxels = lr_grid_num_voxels(&op->grid),
+                                  .num_lors = op->params.lors->count,
+                                  .samples = {1, 1, 1},
+                                  .threads = op->params.threads,
+                                  .build_seconds = lr_clock_seconds() - begin,
+                                  .lors = op->params.lors};
+    return LR_OK;
+}
+
+lr_operator *lr_direct_create(const lr_direct_params *params)
 {
     if (check(params) != LR_OK) {
         return NULL;
     }
-    lr_direct *direct = lr_alloc(1, sizeof(*direct), "a projector", params->log);
-    if (direct != NULL && build(direct, params) != LR_OK) {
-        lr_direct_destroy(direct);
-        direct = NULL;
+    lr_operator *op = lr_alloc(1, sizeof(*op), "an operator", params->log);
+    if (op == NULL) {
+        return NULL;
     }
-    return direct;
+    lr_log_filter_init(&op->log_filter, params->log);
+    lr_progress_filter_init(&op->progress_filter, params->progress);
+    if (build(op, params) != LR_OK) {
+        lr_operator_destroy(op);
+        return NULL;
+    }
+    return op;
 }
 
-void lr_direct_destroy(lr_direct *direct)
+void lr_direct_family_destroy(struct lr_direct_family *family)
 {
-    if (direct != NULL) {
-        if (direct->backend.fns != NULL) {
-            direct->backend.fns->destroy(direct->backend.self);
-        }
-        lr_direct_host_finish(&direct->host, direct->info.num_views);
-        free(direct->max_factors);
-        free(direct->views);
-        free(direct);
+    if (family != NULL) {
+        lr_vector_destroy(&family->timed);
+        free(family->offsets);
+        free(family->views);
+        free(family);
     }
 }
 
-const lr_direct_info *lr_direct_get_info(const lr_direct *direct)
+const lr_direct_info *lr_direct_get_info(const lr_operator *op)
 {
-    return &direct->info;
+    return op->direct != NULL ? &op->direct->info : NULL;
 }
 
-lr_view lr_direct_get_view(const lr_direct *direct, int view)
+/* --- beside projections --- */
+
+static lr_status check_family(const struct lr_operator *op)
 {
-    return direct->views[view];
+    return op->direct != NULL
+               ? LR_OK
+               : lr_error(op->params.log, LR_USAGE, "this operator is not of the family direct");
 }
 
-double lr_direct_device_seconds(const lr_direct *direct)
+lr_status lr_direct_device_attributes(const lr_operator *op, lr_direct_attributes *attributes)
 {
-    const struct lr_direct_backend_fns *fns = direct->backend.fns;
-    return fns->device_seconds != NULL ? fns->device_seconds(direct->backend.self) : 0;
-}
-
-lr_status lr_direct_device_attributes(const lr_direct *direct, lr_direct_attributes *attributes)
-{
-    const struct lr_direct_backend_fns *fns = direct->backend.fns;
     *attributes = (lr_direct_attributes){0};
-    return fns->attributes != NULL
-               ? fns->attributes(direct->backend.self, attributes)
-               : lr_error(direct->log, LR_USAGE, "backend %s does not know what its kernels take",
-                          fns->name);
+    LR_TRY(check_family(op));
+    const struct lr_direct_backend *backend = &op->direct->backend;
+    return backend->attributes != NULL
+               ? backend->attributes(op->backend.self, attributes)
+               : lr_error(op->params.log, LR_USAGE,
+                          "backend %s does not know what its kernels take", op->info.backend);
 }
 
-/* --- projections --- */
-
-/* An input of either precision. */
-struct array {
-    const float *f32;
-    const double *f64;
-};
-
-static double value_of(const struct array *array, int64_t k)
+static lr_status count_offsets(const struct lr_operator *op, const lr_direct_task *task,
+                               int64_t *count)
 {
-    return array->f32 != NULL ? (double)array->f32[k] : array->f64[k];
-}
-
-static lr_status check_call(const lr_direct *direct, int view, const struct array *in)
-{
-    if (view < 0 || view >= direct->info.num_views) {
-        return lr_error(direct->log, LR_USAGE, "view %d does not exist: there are %d, from 0 on",
-                        view, direct->info.num_views);
-    }
-    for (int64_t k = 0; k < direct->info.num_voxels; k++) {
-        if (!isfinite(value_of(in, k))) {
-            return lr_error(direct->log, LR_BAD_INPUT, "voxel %lld has the value %g: not finite",
-                            (long long)k, value_of(in, k));
+    const lr_direct_info *info = &op->direct->info;
+    *count = 0;
+    for (int k = 0; k < task->num_views; k++) {
+        struct lr_direct_shape shape;
+        if (task->views[k] < 0 || task->views[k] >= info->num_views) {
+            return lr_error(op->params.log, LR_USAGE,
+                            "view %d does not exist: there are %d, from 0 on", task->views[k],
+                            info->num_views);
         }
+        LR_TRY(lr_direct_shape_init(&shape,
+                                    &(lr_direct_tables_params){.grid = &info->grid,
+                                                               .view = info->views[task->views[k]],
+                                                               .kernel = op->direct->kernel,
+                                                               .log = op->params.log}));
+        *count += shape.info.num_offsets;
+        lr_direct_shape_finish(&shape);
     }
     return LR_OK;
 }
 
-typedef lr_status project_fn(void *self, int view, const void *in, void *out);
-
-/* Through arrays of the backend's own precision. */
-static lr_status project_converted(lr_direct *direct, project_fn *project, int view,
-                                   const struct array *in, float *out32, double *out64)
+/* To the host in the backend's precision, and from there to where a backend times it. */
+static lr_status take_image(struct lr_operator *op, const lr_vector *image)
 {
-    const int64_t count = direct->info.num_voxels;
-    const bool in_double = direct->backend.fns->computes_in_double;
-    const size_t size = in_double ? sizeof(double) : sizeof(float);
-    void *source = lr_alloc(count, size, "an image", direct->log);
-    void *target = lr_alloc(count, size, "an image", direct->log);
-    lr_status status = source && target ? LR_OK : LR_FAILED;
-    for (int64_t k = 0; status == LR_OK && k < count; k++) {
-        if (in_double) {
-            ((double *)source)[k] = value_of(in, k);
-        } else {
-            ((float *)source)[k] = (float)value_of(in, k);
-        }
+    lr_vector *timed = &op->direct->timed;
+    const struct lr_backend_updates *updates = op->backend.fns->updates;
+    if (image == NULL) {
+        return timed->values != NULL
+                   ? LR_OK
+                   : lr_error(op->params.log, LR_USAGE, "no image has been given to be projected");
     }
-    if (status == LR_OK) {
-        status = project(direct->backend.self, view, source, target);
+    if (timed->values == NULL) {
+        LR_TRY(lr_make_numbers(op, "an image", op->info.num_voxels, timed));
     }
-    for (int64_t k = 0; status == LR_OK && k < count; k++) {
-        const double value = in_double ? ((double *)target)[k] : (double)((float *)target)[k];
-        if (out32 != NULL) {
-            out32[k] = (float)value;
-        } else {
-            out64[k] = value;
-        }
+    LR_TRY(lr_vector_copy(image, timed));
+    return op->direct->backend.time != NULL ? updates->set_image(op->backend.self, timed) : LR_OK;
+}
+
+/* By projections of that image. Tables of one view each are built and thrown away. */
+static lr_status time_view(struct lr_operator *op, lr_direct_work work, int32_t view,
+                           lr_vector *out)
+{
+    const struct lr_direct_family *family = op->direct;
+    const lr_selection part = {.pairs = &view, .num_pairs = 1};
+    switch (work) {
+    case LR_DIRECT_WORK_FORWARD:
+        return lr_operator_forward(op, &part, &family->timed, out);
+    case LR_DIRECT_WORK_BACK:
+        return lr_operator_back(op, &part, &family->timed, out);
+    case LR_DIRECT_WORK_READING:
+        return lr_vector_copy(&family->timed, out);
+    case LR_DIRECT_WORK_TABLES:
+        break;
     }
-    free(target);
-    free(source);
+    lr_direct_tables *tables =
+        lr_direct_tables_create(&(lr_direct_tables_params){.grid = &family->info.grid,
+                                                           .view = family->views[view],
+                                                           .kernel = family->kernel,
+                                                           .log = op->params.log});
+    const lr_status status = tables != NULL ? LR_OK : LR_FAILED;
+    lr_direct_tables_destroy(tables);
     return status;
 }
 
-static lr_status project32(lr_direct *direct, project_fn *project, int view, const float *in,
-                           float *out)
+static lr_status time_on_host(struct lr_operator *op, const lr_direct_task *task)
 {
-    const struct array array = {.f32 = in};
-    LR_TRY(check_call(direct, view, &array));
-    return direct->backend.fns->computes_in_double
-               ? project_converted(direct, project, view, &array, out, NULL)
-               : project(direct->backend.self, view, in, out);
+    lr_vector out;
+    LR_TRY(lr_make_numbers(op, "an image", op->info.num_voxels, &out));
+    lr_status status = LR_OK;
+    for (int k = 0; status == LR_OK && k < task->num_views; k++) {
+        status = time_view(op, task->work, task->views[k], &out);
+    }
+    lr_vector_destroy(&out);
+    return status;
 }
 
-static lr_status project64(lr_direct *direct, project_fn *project, int view, const double *in,
-                           double *out)
+lr_status lr_direct_time(lr_operator *op, const lr_direct_task *task, lr_direct_timing *timing)
 {
-    const struct array array = {.f64 = in};
-    LR_TRY(check_call(direct, view, &array));
-    return direct->backend.fns->computes_in_double
-               ? project(direct->backend.self, view, in, out)
-               : project_converted(direct, project, view, &array, NULL, out);
-}
-
-lr_status lr_direct_forward(lr_direct *direct, int view, const float *image, float *histo)
-{
-    return project32(direct, direct->backend.fns->forward, view, image, histo);
-}
-
-lr_status lr_direct_back(lr_direct *direct, int view, const float *histo, float *image)
-{
-    return project32(direct, direct->backend.fns->back, view, histo, image);
-}
-
-lr_status lr_direct_forward_f64(lr_direct *direct, int view, const double *image, double *histo)
-{
-    return project64(direct, direct->backend.fns->forward, view, image, histo);
-}
-
-lr_status lr_direct_back_f64(lr_direct *direct, int view, const double *histo, double *image)
-{
-    return project64(direct, direct->backend.fns->back, view, histo, image);
+    *timing = (lr_direct_timing){0};
+    LR_TRY(check_family(op));
+    LR_TRY(take_image(op, task->image));
+    LR_TRY(count_offsets(op, task, &timing->num_offsets));
+    const struct lr_direct_backend *backend = &op->direct->backend;
+    const double begin = lr_clock_seconds();
+    const lr_status status = backend->time != NULL
+                                 ? backend->time(op->backend.self, task, &timing->device_s)
+                                 : time_on_host(op, task);
+    timing->wall_s = lr_clock_seconds() - begin;
+    return status;
 }

@@ -10,6 +10,8 @@
 #include "operator/factor_store.h"
 #include "operator/filters.h"
 
+struct lr_direct_family;
+
 enum { LR_MAX_CHOICES = 8 };
 
 /* A backend that can be asked for; "auto" chooses among them (operator/choose.h). */
@@ -36,7 +38,8 @@ struct lr_operator {
     char passed_over[2048]; /* why backends of a list were; "" = none was */
     lr_lor_source factors;  /* get == NULL: none */
     struct lr_factor_store factor_store;
-    float *sensitivity; /* [num_voxels], or NULL until it is asked for */
+    struct lr_direct_family *direct; /* owned; NULL = another family */
+    float *sensitivity;              /* [num_voxels], or NULL until it is asked for */
 };
 
 /* lr_operator_create over other backends than the built-in ones. choices: [num_choices], at most

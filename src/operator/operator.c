@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "operator/choose.h"
+#include "operator/direct_facade.h"
 #include "operator/measure.h"
 #include "operator/settings.h"
 #include "operator/stored.h"
@@ -154,6 +155,7 @@ void lr_operator_destroy(lr_operator *op)
     if (op->backend.fns != NULL) {
         op->backend.fns->destroy(op->backend.self);
     }
+    lr_direct_family_destroy(op->direct);
     lr_log_filter_finish(&op->log_filter);
     free(op->sensitivity);
     free(op);

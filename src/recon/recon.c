@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "model/lors/lor_check.h"
+#include "operator/updates.h"
 #include "recon/compared.h"
 #include "recon/rule.h"
 
@@ -36,12 +37,13 @@ struct recon {
     lr_place *value_place; /* where LOR values are */
     struct lr_subsets subsets;
     struct lr_compared compared;
-    lr_vector *sensitivity; /* [subsets] */
-    double *scale;          /* [subsets] what the rule found of each */
-    lr_vector image;        /* changed only when a subset's update is complete */
-    lr_vector correction;   /* A^T ratio */
-    lr_vector values;       /* [most_values] yhat, then the ratio in its place */
-    bool has_image;         /* whether `image` is one already */
+    lr_vector *sensitivity;         /* [subsets] */
+    double *scale;                  /* [subsets] what the rule found of each */
+    lr_vector image;                /* changed only when a subset's update is complete */
+    lr_vector correction;           /* A^T ratio */
+    lr_vector values;               /* [most_values] yhat, then the ratio in its place */
+    const struct lr_backend *whole; /* does whole updates and has the image; NULL = none does */
+    bool has_image;                 /* whether `image` is one already */
     bool has_warned, has_warned_of_passing;
 };
 
@@ -200,21 +202,20 @@ static lr_status make_vector(const struct recon *recon, const char *name, int64_
         vector);
 }
 
-static lr_status allocate(struct recon *recon)
+/* What the loop works on itself, where no backend does whole updates. */
+static lr_status allocate_steps(struct recon *recon)
 {
     const lr_log *log = recon->params->log;
     const int count = recon->subsets.count;
     recon->sensitivity =
         lr_alloc(count, sizeof(lr_vector), "the sensitivities of the subsets", log);
-    recon->scale = lr_alloc(count, sizeof(*recon->scale), "the steps of the subsets", log);
-    if (recon->sensitivity == NULL || recon->scale == NULL) {
+    if (recon->sensitivity == NULL) {
         return LR_FAILED;
     }
     for (int k = 0; k < count; k++) {
         LR_TRY(make_vector(recon, "the sensitivities of the subsets", recon->info->num_voxels,
                            &recon->sensitivity[k]));
     }
-    LR_TRY(make_vector(recon, "the image", recon->info->num_voxels, &recon->image));
     LR_TRY(make_vector(recon, "the correction image", recon->info->num_voxels, &recon->correction));
     return lr_vector_create(&(lr_vector_params){.place = recon->value_place,
                                                 .count = recon->subsets.most_values,
@@ -223,10 +224,24 @@ static lr_status allocate(struct recon *recon)
                             &recon->values);
 }
 
+static lr_status allocate(struct recon *recon)
+{
+    recon->scale = lr_alloc(recon->subsets.count, sizeof(*recon->scale), "the steps of the subsets",
+                            recon->params->log);
+    if (recon->scale == NULL) {
+        return LR_FAILED;
+    }
+    LR_TRY(make_vector(recon, "the image", recon->info->num_voxels, &recon->image));
+    return recon->whole == NULL ? allocate_steps(recon) : LR_OK;
+}
+
 static void finish(struct recon *recon)
 {
     for (int k = 0; recon->sensitivity != NULL && k < recon->subsets.count; k++) {
         lr_vector_destroy(&recon->sensitivity[k]);
+    }
+    if (recon->whole != NULL) {
+        recon->whole->fns->updates->close(recon->whole->self);
     }
     free(recon->sensitivity);
     free(recon->scale);
@@ -242,14 +257,19 @@ static void finish(struct recon *recon)
 static lr_status find_sensitivity(struct recon *recon, int k, lr_vector *host, bool *seen)
 {
     const lr_selection *pairs = recon->subsets.count > 1 ? &recon->subsets.list[k].pairs : NULL;
-    LR_TRY(lr_operator_sensitivity(recon->params->op, pairs, host));
+    const struct lr_backend *whole = recon->whole;
+    LR_TRY(whole != NULL ? whole->fns->updates->sensitivity(whole->self, k, host)
+                         : lr_operator_sensitivity(recon->params->op, pairs, host));
     const float *values = host->values;
     for (int64_t v = 0; v < host->count; v++) {
         seen[v] |= values[v] > 0.0f;
     }
-    LR_TRY(lr_vector_copy(host, &recon->sensitivity[k]));
-    return recon->rule->start != NULL ? recon->rule->start(&recon->sensitivity[k], &recon->scale[k])
-                                      : LR_OK;
+    if (whole == NULL) {
+        LR_TRY(lr_vector_copy(host, &recon->sensitivity[k]));
+    }
+    return recon->rule->start != NULL
+               ? recon->rule->start(whole != NULL ? host : &recon->sensitivity[k], &recon->scale[k])
+               : LR_OK;
 }
 
 static lr_status find_sensitivities(struct recon *recon, lr_vector *host, bool *seen)
@@ -288,6 +308,8 @@ static lr_status start_image(struct recon *recon, lr_vector *host, const bool *s
                         "the initial image is 0 wherever the scanner sees, and the updates leave "
                         "zeros as they are: give an image with positive values");
     }
+    const struct lr_backend *whole = recon->whole;
+    LR_TRY(whole != NULL ? whole->fns->updates->set_image(whole->self, host) : LR_OK);
     return lr_vector_copy(host, &recon->image);
 }
 
@@ -314,6 +336,58 @@ static lr_status start(struct recon *recon)
     lr_vector_destroy(&host);
     free(seen);
     return status;
+}
+
+/* --- whole updates by a backend --- */
+
+static lr_status load_subset(struct recon *recon, int k)
+{
+    struct lr_compared_values with;
+    LR_TRY(lr_compared_get(&recon->compared, k, &with));
+    return lr_updates_load(
+        recon->params->op, k,
+        &(struct lr_update_data){.part = &recon->subsets.list[k].projected,
+                                 .measured = &with.measured,
+                                 .additive = recon->compared.has_additive ? &with.additive : NULL});
+}
+
+/* A device holds the data of whole views, not those of single LORs. */
+static lr_status open_whole(struct recon *recon)
+{
+    const struct lr_update_plan plan = {.num_subsets = recon->subsets.count,
+                                        .algorithm = recon->params->algorithm,
+                                        .has_additive = recon->compared.has_additive};
+    if (!recon->params->without_fit || recon->subsets.is_sparse) {
+        return LR_OK;
+    }
+    LR_TRY(lr_updates_open(recon->params->op, &plan, &recon->whole));
+    for (int k = 0; recon->whole != NULL && k < recon->subsets.count; k++) {
+        LR_TRY(load_subset(recon, k));
+    }
+    return LR_OK;
+}
+
+static lr_status report_growth(const struct recon *recon, int64_t voxels)
+{
+    return lr_error(recon->params->log, LR_FAILED,
+                    "%lld voxels grew beyond the largest number in an update of %s: %s",
+                    (long long)voxels, recon->rule->name, recon->rule->remedy);
+}
+
+static lr_status fetch_image(struct recon *recon)
+{
+    lr_vector_sums sums;
+    LR_TRY(recon->whole->fns->updates->get_image(recon->whole->self, &recon->image));
+    LR_TRY(lr_vector_add_up(&recon->image, NULL, &sums));
+    if (sums.not_finite > 0) {
+        return report_growth(recon, sums.not_finite);
+    }
+    return sums.sum > 0.0 || !(recon->subsets.counts > 0.0)
+               ? LR_OK
+               : lr_error(recon->params->log, LR_BAD_INPUT,
+                          "the image has become 0 everywhere, so that none of the %g counts is "
+                          "explained: check that grid and data belong together",
+                          recon->subsets.counts);
 }
 
 /* --- one subset --- */
@@ -359,9 +433,7 @@ static lr_status apply_rule(struct recon *recon, int k, double *sensitive)
                                                         .next = &recon->correction}));
     LR_TRY(lr_vector_add_up(&recon->correction, &recon->sensitivity[k], &sums));
     if (sums.not_finite > 0) {
-        return lr_error(recon->params->log, LR_FAILED,
-                        "%lld voxels grew beyond the largest number in an update of %s: %s",
-                        (long long)sums.not_finite, recon->rule->name, recon->rule->remedy);
+        return report_growth(recon, sums.not_finite);
     }
     *sensitive = sums.product;
     return LR_OK;
@@ -396,18 +468,42 @@ static bool is_passed_over(struct recon *recon, const lr_poisson_fit *found)
     return true;
 }
 
-static lr_status visit(struct recon *recon, int k, lr_poisson_fit *sum, double *sensitive)
+static lr_status visit_whole(struct recon *recon, int k)
+{
+    const lr_poisson_fit measured = {.measured_counts = recon->subsets.list[k].counts};
+    const struct lr_update_rule *rule = recon->rule;
+    const struct lr_update_step step = {
+        .params = recon->params, .iteration = recon->iteration, .scale = recon->scale[k]};
+    const struct lr_update next = {.subset = k,
+                                   .lambda = rule->lambda != NULL ? rule->lambda(&step) : 0.0};
+    return is_passed_over(recon, &measured)
+               ? LR_OK
+               : recon->whole->fns->updates->run(recon->whole->self, &next);
+}
+
+/* What an iteration finds of its subsets. */
+struct found {
+    lr_poisson_fit fit;
+    double sensitive, device_seconds;
+};
+
+static lr_status visit(struct recon *recon, int k, struct found *sum)
 {
     const struct lr_subset *subset = &recon->subsets.list[k];
     lr_vector values = lr_vector_part(&recon->values, 0, subset->num_values);
     lr_poisson_fit found;
     double counts = 0.0;
     LR_TRY(lr_operator_forward(recon->params->op, &subset->projected, &recon->image, &values));
+    sum->device_seconds += lr_operator_device_seconds(recon->params->op);
     LR_TRY(fit(recon, k, &values, &found));
-    lr_poisson_fit_add(sum, &found);
-    LR_TRY(is_passed_over(recon, &found) ? sensitive_counts(recon, k, &counts)
-                                         : update(recon, k, &values, &counts));
-    *sensitive += counts;
+    lr_poisson_fit_add(&sum->fit, &found);
+    if (is_passed_over(recon, &found)) {
+        LR_TRY(sensitive_counts(recon, k, &counts));
+    } else {
+        LR_TRY(update(recon, k, &values, &counts));
+        sum->device_seconds += lr_operator_device_seconds(recon->params->op);
+    }
+    sum->sensitive += counts;
     return LR_OK;
 }
 
@@ -471,27 +567,41 @@ static lr_status report(const struct recon *recon, int number, int k)
                               recon->iterations);
 }
 
+static void describe_fit(const struct recon *recon, const struct found *found, lr_iteration *done)
+{
+    const double additive = recon->subsets.additive_counts;
+    done->has_fit = true;
+    done->log_likelihood = found->fit.log_likelihood - additive;
+    done->measured_counts = found->fit.measured_counts;
+    done->estimated_counts = found->fit.estimated_counts + additive;
+    done->left_out_lors = found->fit.left_out_lors;
+    done->left_out_counts = found->fit.left_out_counts;
+    done->sensitive_counts = found->sensitive;
+}
+
 static lr_status iterate(struct recon *recon, int number)
 {
     const double begin = lr_clock_seconds();
     const int count = recon->subsets.count;
     const int before = recon->params->iterations_before;
-    lr_iteration done = {.number = before + number};
+    const struct lr_backend *whole = recon->whole;
+    lr_iteration done = {.number = before + number, .image = &recon->image};
+    struct found found = {0};
     recon->iteration = before + number - 1;
-    lr_poisson_fit found = {0};
     for (int k = 0; k < count; k++) {
+        const int subset = recon->subsets.order[k];
         LR_TRY(report(recon, number, k));
-        LR_TRY(visit(recon, recon->subsets.order[k], &found, &done.sensitive_counts));
+        LR_TRY(whole != NULL ? visit_whole(recon, subset) : visit(recon, subset, &found));
     }
-    LR_TRY(check_reached(recon, &found));
-    warn_left_out(recon, &found);
-    done.log_likelihood = found.log_likelihood - recon->subsets.additive_counts;
-    done.measured_counts = found.measured_counts;
-    done.estimated_counts = found.estimated_counts + recon->subsets.additive_counts;
-    done.left_out_lors = found.left_out_lors;
-    done.left_out_counts = found.left_out_counts;
-    done.image = &recon->image;
+    if (whole == NULL) {
+        LR_TRY(check_reached(recon, &found.fit));
+        warn_left_out(recon, &found.fit);
+        describe_fit(recon, &found, &done);
+    }
+    done.device_seconds =
+        whole != NULL ? whole->fns->updates->seconds(whole->self) : found.device_seconds;
     done.seconds = lr_clock_seconds() - begin;
+    LR_TRY(whole != NULL && recon->params->iteration != NULL ? fetch_image(recon) : LR_OK);
     return hand_over(recon, &done);
 }
 
@@ -501,8 +611,12 @@ static lr_status run(struct recon *recon)
     LR_TRY(choose_places(recon));
     lr_place *device = recon->value_place != recon->host ? recon->value_place : NULL;
     LR_TRY(lr_compared_init(&recon->compared, &recon->subsets, device));
+    LR_TRY(open_whole(recon));
     LR_TRY(allocate(recon));
     LR_TRY(start(recon));
+    if (recon->whole != NULL) {
+        (void)recon->whole->fns->updates->seconds(recon->whole->self); /* the clock begins here */
+    }
     for (int number = 1; number <= recon->iterations; number++) {
         LR_TRY(iterate(recon, number));
     }
@@ -522,7 +636,8 @@ lr_status lr_recon(const lr_recon_params *params, lr_vector *image)
     LR_TRY(check_initial(params, recon.info->num_voxels));
     lr_status status = run(&recon);
     if (recon.has_image && (status == LR_OK || status == LR_CANCELLED)) {
-        const lr_status got = lr_vector_copy(&recon.image, image);
+        lr_status got = recon.whole != NULL ? fetch_image(&recon) : LR_OK;
+        got = got == LR_OK ? lr_vector_copy(&recon.image, image) : got;
         status = got != LR_OK ? got : status;
     }
     finish(&recon);

@@ -26,6 +26,8 @@ struct lr_update_rule {
     /* Finds what it needs of a subset, once; NULL = nothing. */
     lr_status (*start)(const lr_vector *sensitivity, double *scale);
     lr_status (*update)(const struct lr_update_step *step);
+    /* The step length, of which no vector is needed; NULL = there is none. */
+    double (*lambda)(const struct lr_update_step *step);
 };
 
 extern const struct lr_update_rule lr_rule_em, lr_rule_ramla;

@@ -40,15 +40,20 @@ static lr_status start(const lr_vector *sensitivity, double *scale)
     return LR_OK;
 }
 
-static lr_status update(const struct lr_update_step *step)
+static double find_lambda(const struct lr_update_step *step)
 {
     const lr_recon_params *params = step->params;
     const double first = params->relaxation > 0.0 ? params->relaxation : 1.0;
     const double relaxation = first / (1.0 + params->relaxation_fall * step->iteration);
+    return relaxation * step->scale;
+}
+
+static lr_status update(const struct lr_update_step *step)
+{
     return lr_vector_update_ramla(&(lr_ramla_update){.x = step->image,
                                                      .correction = step->ratios,
                                                      .sensitivity = step->sensitivity,
-                                                     .lambda = relaxation * step->scale,
+                                                     .lambda = find_lambda(step),
                                                      .next = step->next});
 }
 
@@ -58,4 +63,5 @@ const struct lr_update_rule lr_rule_ramla = {
     .check = check,
     .start = start,
     .update = update,
+    .lambda = find_lambda,
 };

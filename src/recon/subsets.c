@@ -9,6 +9,7 @@
 
 #include <float.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* LORs that a source is asked for at a time when all of it is summed. */
 enum { CHUNK = 1 << 20 };
@@ -242,7 +243,28 @@ static void join_all(struct lr_subsets *subsets)
     }
 }
 
-static lr_status cut(struct lr_subsets *subsets, int32_t *subset_of)
+/* The caller's, by their numbers. */
+static lr_status take_subsets(struct lr_subsets *subsets, const int32_t *subset_of)
+{
+    const lr_log *log = subsets->params->log;
+    for (int64_t pair = 0; pair < subsets->lors->num_pairs; pair++) {
+        if (subset_of[pair] < 0 || subset_of[pair] >= subsets->count) {
+            return lr_error(log, LR_USAGE, "pair %lld belongs to subset %d: give 0 to %d",
+                            (long long)pair, (int)subset_of[pair], subsets->count - 1);
+        }
+    }
+    LR_TRY(list_pairs(subsets, subset_of));
+    for (int k = 0; k < subsets->count; k++) {
+        subsets->order[k] = k;
+        if (subsets->list[k].pairs.num_pairs == 0) {
+            return lr_error(log, LR_USAGE, "no pair belongs to subset %d of %d: leave it out", k,
+                            subsets->count);
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status deal_subsets(struct lr_subsets *subsets, int32_t *subset_of)
 {
     const lr_status dealt = lr_osem_subsets(subsets->lors, subsets->count, subset_of);
     if (dealt != LR_OK) {
@@ -251,7 +273,16 @@ static lr_status cut(struct lr_subsets *subsets, int32_t *subset_of)
                         (long long)subsets->lors->num_pairs, subsets->count);
     }
     fill_order(subsets->order, subsets->count);
-    LR_TRY(list_pairs(subsets, subset_of));
+    return list_pairs(subsets, subset_of);
+}
+
+static lr_status cut(struct lr_subsets *subsets, int32_t *subset_of)
+{
+    const int32_t *given = subsets->params->subset_of;
+    if (given != NULL) {
+        memcpy(subset_of, given, (size_t)subsets->lors->num_pairs * sizeof(*subset_of));
+    }
+    LR_TRY(given != NULL ? take_subsets(subsets, subset_of) : deal_subsets(subsets, subset_of));
     if (subsets->is_sparse) {
         LR_TRY(cut_sparse(subsets, subset_of));
         LR_TRY(add_additive(subsets));

@@ -312,6 +312,26 @@ class Reconstructions(Direct):
         off = numpy.linalg.norm(images[0] - images[1]) / numpy.linalg.norm(images[0])
         self.assertLess(off, 1e-5)
 
+    def test_whole_updates_give_the_same_image(self):
+        """On a device, which tells the fit only when it is asked to."""
+        counts = self.counts("y.h5", "--count", "20000")
+        images = []
+        for fit in ([], ["--fit"]):
+            done = self.run_program("recon", "--operator", "direct", "--data", counts, *KERNEL,
+                                    "--backend", "compute", "--algorithm", "ramla", "--subsets",
+                                    "4", *fit, "--json", "-o", self.path("a.nii.gz"))
+            if done.returncode == 4:
+                self.skipTest("no OpenGL: " + done.stderr.strip())
+            self.assertEqual(done.returncode, 0, done.stderr)
+            last = json.loads(done.stdout)["iterations"][-1]
+            self.assertEqual("log_likelihood" in last, bool(fit))
+            self.assertGreater(last["device_seconds"], 0)
+            images.append(numpy.array(read_nifti(self.path("a.nii.gz"))[3]))
+        off = numpy.linalg.norm(images[0] - images[1]) / numpy.linalg.norm(images[0])
+        self.assertLess(off, 1e-5)
+        self.refuse(2, "belongs to --operator direct", "recon", "--data", counts, "--fit", "-o",
+                    self.path("a.nii.gz"))
+
     def test_the_same_seed_gives_the_same_events(self):
         self.counts("a.h5", "--count", "500")
         self.counts("b.h5", "--count", "500")

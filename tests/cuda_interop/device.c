@@ -6,7 +6,6 @@
  * to use, shortens batches and leaves out the test that iterates longest: for tools that are slow.
  * Another one is a pattern of the tests to run, such as "batches*". */
 #include "fixtures.h"
-#include "operator/direct_facade.h"
 #include "render/direct/direct.h"
 #include "turns.h"
 
@@ -48,8 +47,8 @@ static struct heard heard = {.log = {hear, &heard}};
 static int64_t max_memory_bytes;  /* of tables; 0 = the default */
 static const lr_grid *other_grid; /* NULL = case_grid */
 
-static lr_direct *make_views(const char *backend, int way, const lr_view *views, int num_views,
-                             const lr_resolution *resolution)
+static lr_operator *make_views(const char *backend, int way, const lr_view *views, int num_views,
+                               const lr_resolution *resolution)
 {
     const lr_grid grid = other_grid != NULL ? *other_grid : case_grid();
     heard.warning[0] = heard.error[0] = '\0';
@@ -64,8 +63,8 @@ static lr_direct *make_views(const char *backend, int way, const lr_view *views,
                                                 .log = &heard.log});
 }
 
-static lr_direct *make(const char *backend, int way, const lr_view *view,
-                       const lr_resolution *resolution)
+static lr_operator *make(const char *backend, int way, const lr_view *view,
+                         const lr_resolution *resolution)
 {
     return make_views(backend, way, view, 1, resolution);
 }
@@ -73,10 +72,10 @@ static lr_direct *make(const char *backend, int way, const lr_view *view,
 static bool has_cuda(void)
 {
     const lr_resolution resolution = case_resolution(0);
-    lr_direct *direct = make("cuda", 0, &case_views[0], &resolution);
+    lr_operator *direct = make("cuda", 0, &case_views[0], &resolution);
     assert_non_null(direct);
-    const bool found = strcmp(lr_direct_get_info(direct)->backend, "cuda") == 0;
-    lr_direct_destroy(direct);
+    const bool found = strcmp(lr_operator_get_info(direct)->backend, "cuda") == 0;
+    lr_operator_destroy(direct);
     return found;
 }
 
@@ -120,27 +119,27 @@ static double worst;
 static void check(int way, const lr_view *view, const lr_resolution *resolution)
 {
     uint64_t seed = 3;
-    lr_direct *cuda = make("cuda", way, view, resolution);
-    lr_direct *cpu = make("cpu", way, view, resolution);
+    lr_operator *cuda = make("cuda", way, view, resolution);
+    lr_operator *cpu = make("cpu", way, view, resolution);
     assert_non_null(cuda);
-    const int64_t count = lr_direct_get_info(cpu)->num_voxels;
+    const int64_t count = lr_operator_get_info(cpu)->num_voxels;
     float *image = calloc((size_t)count, 4), *found = calloc((size_t)count, 4);
     float *expected = calloc((size_t)count, 4);
     for (int64_t k = 0; k < count; k++) {
         image[k] = (float)test_random(&seed);
     }
-    assert_int_equal(lr_direct_forward(cuda, 0, image, found), LR_OK);
-    assert_int_equal(lr_direct_forward(cpu, 0, image, expected), LR_OK);
+    assert_int_equal(view_floats(cuda, true, 0, image, found), LR_OK);
+    assert_int_equal(view_floats(cpu, true, 0, image, expected), LR_OK);
     worst = fmax(worst, difference(found, expected, count));
-    assert_int_equal(lr_direct_back(cuda, 0, image, found), LR_OK);
-    assert_int_equal(lr_direct_back(cpu, 0, image, expected), LR_OK);
+    assert_int_equal(view_floats(cuda, false, 0, image, found), LR_OK);
+    assert_int_equal(view_floats(cpu, false, 0, image, expected), LR_OK);
     worst = fmax(worst, difference(found, expected, count));
-    assert_true(lr_direct_device_seconds(cuda) > 0);
+    assert_true(lr_operator_device_seconds(cuda) > 0);
     free(expected);
     free(found);
     free(image);
-    lr_direct_destroy(cpu);
-    lr_direct_destroy(cuda);
+    lr_operator_destroy(cpu);
+    lr_operator_destroy(cuda);
 }
 
 /* Threads of 24, 16 and 8 slices, several of them above each other, and a patient's size. */
@@ -206,11 +205,15 @@ static void images_have_any_length(void **state)
 static void check_turns(int way, const struct turns *turns)
 {
     const lr_resolution resolution = case_resolution(2);
-    lr_direct *cuda = make_views("cuda", way, case_views, TURN_VIEWS, &resolution);
-    lr_direct *cpu = make_views("cpu", way, case_views, TURN_VIEWS, &resolution);
-    worst = fmax(worst, take_turns(cuda, cpu, turns));
-    lr_direct_destroy(cpu);
-    lr_direct_destroy(cuda);
+    lr_operator *cuda = make_views("cuda", way, case_views, TURN_VIEWS, &resolution);
+    lr_operator *cpu = make_views("cpu", way, case_views, TURN_VIEWS, &resolution);
+    struct pair pair;
+    pair_init(&pair, cuda, cpu);
+    take_turns(&pair, turns);
+    worst = fmax(worst, pair.worst);
+    pair_finish(&pair);
+    lr_operator_destroy(cpu);
+    lr_operator_destroy(cuda);
     if (heard.error[0] != '\0') {
         fail_msg("%s", heard.error);
     }
@@ -247,7 +250,7 @@ static void tables_need_not_be_kept(void **state)
 }
 
 /* What a batch leaves behind: of one view, over and over, so that all write the same. */
-static void run_batch(lr_direct *direct, lr_direct_work work, int view, const float *source,
+static void run_batch(lr_operator *direct, lr_direct_work work, int view, const float *source,
                       float *found)
 {
     enum { MOST_TIMES = 11, FEW_TIMES = 5 }; /* more than views that are sorted at a time */
@@ -261,7 +264,7 @@ static void run_batch(lr_direct *direct, lr_direct_work work, int view, const fl
     assert_int_equal(gl_context_make_current(compute->ctx), LR_OK);
     assert_int_equal(lr_direct_put(compute, &compute->in, source), LR_OK);
     compute->is_unordered = true;
-    assert_int_equal(lr_direct_run_task(compute, &(lr_direct_task){work, views, times},
+    assert_int_equal(lr_direct_run_task(compute, &(lr_direct_task){work, views, times, NULL},
                                         &compute->in, &compute->out, &seconds),
                      LR_OK);
     compute->is_unordered = false;
@@ -280,16 +283,17 @@ static void check_batches(int way, int model)
     for (int k = 0; k < rounds * NUM_ANGLES; k++) {
         const int view = k % NUM_ANGLES;
         run_batch(pair.tested, LR_DIRECT_WORK_FORWARD, view, pair.source, pair.found);
-        assert_int_equal(lr_direct_forward(pair.reference, view, pair.source, pair.expected),
+        assert_int_equal(view_floats(pair.reference, true, view, pair.source, pair.expected),
                          LR_OK);
         pair_compare(&pair);
         run_batch(pair.tested, LR_DIRECT_WORK_BACK, view, pair.source, pair.found);
-        assert_int_equal(lr_direct_back(pair.reference, view, pair.source, pair.expected), LR_OK);
+        assert_int_equal(view_floats(pair.reference, false, view, pair.source, pair.expected),
+                         LR_OK);
         pair_compare(&pair);
     }
     worst = fmax(worst, pair.worst);
-    lr_direct_destroy(pair.reference);
-    lr_direct_destroy(pair.tested);
+    lr_operator_destroy(pair.reference);
+    lr_operator_destroy(pair.tested);
     pair_finish(&pair);
 }
 
@@ -321,12 +325,14 @@ static void batches_project_as_the_reference(void **state)
     }
 }
 
-static void time_views(lr_direct *direct, lr_direct_work work, int num_views)
+static void time_views(const struct pair *pair, lr_direct_work work, int num_views)
 {
     static const int views[NUM_ANGLES] = {0, 1, 2, 3, 4, 5, 6, 7};
     lr_direct_timing timing;
-    assert_int_equal(lr_direct_time(direct, &(lr_direct_task){work, views, num_views}, &timing),
-                     LR_OK);
+    const lr_vector x = lr_vector_of_floats(pair->source, pair->count);
+    assert_int_equal(
+        lr_direct_time(pair->tested, &(lr_direct_task){work, views, num_views, &x}, &timing),
+        LR_OK);
     assert_true(timing.device_s > 0);
 }
 
@@ -337,19 +343,18 @@ static void check_tables(int way, int model)
     struct pair pair;
     pair_init(&pair, make_views("cuda", way, case_views, NUM_ANGLES, &resolution),
               make_views("cpu", way, case_views, NUM_ANGLES, &resolution));
-    assert_int_equal(lr_direct_set_image(pair.tested, pair.source), LR_OK);
-    time_views(pair.tested, LR_DIRECT_WORK_FORWARD, NUM_ANGLES);
+    time_views(&pair, LR_DIRECT_WORK_FORWARD, NUM_ANGLES);
     pair_compare_projections(&pair, 5);
-    time_views(pair.tested, LR_DIRECT_WORK_TABLES, NUM_ANGLES);
-    time_views(pair.tested, LR_DIRECT_WORK_BACK, NUM_ANGLES);
-    time_views(pair.tested, LR_DIRECT_WORK_TABLES, 1);
-    time_views(pair.tested, LR_DIRECT_WORK_TABLES, 3);
+    time_views(&pair, LR_DIRECT_WORK_TABLES, NUM_ANGLES);
+    time_views(&pair, LR_DIRECT_WORK_BACK, NUM_ANGLES);
+    time_views(&pair, LR_DIRECT_WORK_TABLES, 1);
+    time_views(&pair, LR_DIRECT_WORK_TABLES, 3);
     for (int view = 0; view < NUM_ANGLES; view++) {
         pair_compare_projections(&pair, view);
     }
     worst = fmax(worst, pair.worst);
-    lr_direct_destroy(pair.reference);
-    lr_direct_destroy(pair.tested);
+    lr_operator_destroy(pair.reference);
+    lr_operator_destroy(pair.tested);
     pair_finish(&pair);
     if (heard.error[0] != '\0') {
         fail_msg("%s", heard.error);
@@ -378,27 +383,23 @@ static void tables_are_made_many_at_a_time(void **state)
     }
 }
 
-static void read_after_iterations(lr_direct *direct, const struct turns *turns, bool reads,
+static void read_after_iterations(lr_operator *op, const struct turns *turns, bool reads,
                                   float *image)
 {
-    const int64_t count = lr_direct_get_info(direct)->num_voxels;
     struct pair pair;
-    pair_init(&pair, direct, direct);
-    for (int view = 0; view < TURN_VIEWS; view++) {
-        pair_load(&pair, turns, view, (uint64_t)view);
-    }
+    pair_init(&pair, op, op);
+    pair_open(&pair, turns);
     pair_set_image(&pair, pair.source);
     for (int pass = 0; pass < 3; pass++) {
-        int left = TURN_VIEWS;
-        for (int number = 0; left > 0; number++) {
-            left = turns_update(direct, turns, number);
+        for (int number = 0; number < turns_blocks(turns); number++) {
+            turns_update(&pair, turns, number);
             if (reads) {
-                assert_int_equal(lr_direct_get_image(direct, image), LR_OK);
+                pair_get_image(&pair, image);
             }
         }
     }
-    memset(image, 0, (size_t)count * sizeof(*image));
-    assert_int_equal(lr_direct_get_image(direct, image), LR_OK);
+    memset(image, 0, (size_t)pair.count * sizeof(*image));
+    pair_get_image(&pair, image);
     pair_finish(&pair);
 }
 
@@ -411,8 +412,8 @@ static void nobody_needs_to_look(void **state)
         if (!is_wanted(way)) {
             continue;
         }
-        lr_direct *cuda = make_views("cuda", way, case_views, TURN_VIEWS, &resolution);
-        const size_t bytes = (size_t)lr_direct_get_info(cuda)->num_voxels * sizeof(float);
+        lr_operator *cuda = make_views("cuda", way, case_views, TURN_VIEWS, &resolution);
+        const size_t bytes = (size_t)lr_operator_get_info(cuda)->num_voxels * sizeof(float);
         float *found = malloc(bytes), *expected = malloc(bytes);
         for (int k = 0; k < NUM_TURNS; k++) {
             read_after_iterations(cuda, &all_turns[k], false, found);
@@ -421,7 +422,7 @@ static void nobody_needs_to_look(void **state)
         }
         free(expected);
         free(found);
-        lr_direct_destroy(cuda);
+        lr_operator_destroy(cuda);
     }
 }
 

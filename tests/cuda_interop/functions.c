@@ -11,7 +11,6 @@
 #include "cuda_interop/direct/plans.h"
 #include "fixtures.h"
 #include "on_cpu.h"
-#include "operator/direct_facade.h"
 #include "render/direct/direct.h"
 
 /* What the functions hold of a buffer. */
@@ -224,9 +223,9 @@ static const struct lr_direct_functions functions = {
 
 /* --- tests --- */
 
-static lr_direct *make_cpu(const lr_grid *grid)
+static lr_operator *make_cpu(const lr_grid *grid)
 {
-    lr_direct *direct = lr_direct_create(&(lr_direct_params){
+    lr_operator *direct = lr_direct_create(&(lr_direct_params){
         .grid = grid,
         .views = case_views,
         .num_views = TURN_VIEWS,
@@ -237,33 +236,48 @@ static lr_direct *make_cpu(const lr_grid *grid)
     return direct;
 }
 
-/* A projector of the functions above, in the place of backend cpu. */
-static lr_direct *make_fake(const lr_grid *grid)
+/* An operator of the functions above, in the place of backend cpu. */
+static lr_operator *make_fake(const lr_grid *grid)
 {
-    lr_direct *direct = make_cpu(grid);
+    lr_operator *op = make_cpu(grid);
     const struct lr_direct_backend_params params = {
         .grid = *grid,
-        .views = direct->views,
+        .views = op->direct->views,
         .num_views = TURN_VIEWS,
+        .lors = &op->direct->layout,
         .kernel = {.resolution = case_resolution(2)},
         .storage = LR_DIRECT_BUFFERS,
     };
-    direct->backend.fns->destroy(direct->backend.self);
-    assert_int_equal(lr_direct_compute_create_with(&params, &functions, &direct->backend), LR_OK);
-    return direct;
+    op->backend.fns->destroy(op->backend.self);
+    assert_int_equal(lr_direct_compute_create_with(&params, &functions, &op->direct->backend),
+                     LR_OK);
+    op->backend = op->direct->backend.common;
+    return op;
+}
+
+static void make_pair(struct pair *pair)
+{
+    const lr_grid grid = case_grid();
+    pair_init(pair, make_fake(&grid), make_cpu(&grid));
+}
+
+static void destroy_pair(struct pair *pair)
+{
+    lr_operator_destroy(pair->reference);
+    lr_operator_destroy(pair->tested);
+    pair_finish(pair);
 }
 
 static void whoever_has_an_image_it_is_the_right_one(void **state)
 {
     (void)state;
-    const lr_grid grid = case_grid();
     for (int k = 0; k < NUM_TURNS; k++) {
-        lr_direct *tested = make_fake(&grid), *reference = make_cpu(&grid);
-        const double worst = take_turns(tested, reference, &all_turns[k]);
-        print_message("turns %d: largest difference %.2e\n", k, worst);
-        assert_true(worst < 1e-5);
-        lr_direct_destroy(reference);
-        lr_direct_destroy(tested);
+        struct pair pair;
+        make_pair(&pair);
+        take_turns(&pair, &all_turns[k]);
+        print_message("turns %d: largest difference %.2e\n", k, pair.worst);
+        assert_true(pair.worst < 1e-5);
+        destroy_pair(&pair);
     }
 }
 
@@ -272,27 +286,24 @@ static void tables_are_timed_by_functions(void **state)
 {
     (void)state;
     static const int views[3] = {0, 2, 3};
-    const lr_grid grid = case_grid();
-    lr_direct *tested = make_fake(&grid), *reference = make_cpu(&grid);
     struct pair pair;
     lr_direct_timing timing;
-    pair_init(&pair, tested, reference);
-    assert_int_equal(lr_direct_set_image(tested, pair.source), LR_OK);
-    assert_int_equal(
-        lr_direct_time(tested, &(lr_direct_task){LR_DIRECT_WORK_TABLES, views, 3}, &timing), LR_OK);
+    make_pair(&pair);
+    const lr_vector x = lr_vector_of_floats(pair.source, pair.count);
+    assert_int_equal(lr_direct_time(pair.tested,
+                                    &(lr_direct_task){LR_DIRECT_WORK_TABLES, views, 3, &x},
+                                    &timing),
+                     LR_OK);
     assert_true(timing.device_s == 3);
     pair_compare_projections(&pair, 2);
     assert_true(pair.worst < 1e-5);
-    pair_finish(&pair);
-    lr_direct_destroy(reference);
-    lr_direct_destroy(tested);
+    destroy_pair(&pair);
 }
 
-static void iterate(lr_direct *direct, const struct turns *turns)
+static void iterate(struct pair *pair, const struct turns *turns)
 {
-    int left = TURN_VIEWS;
-    for (int number = 0; left > 0; number++) {
-        left = turns_update(direct, turns, number);
+    for (int number = 0; number < turns_blocks(turns); number++) {
+        turns_update(pair, turns, number);
     }
 }
 
@@ -300,24 +311,65 @@ static void iterate(lr_direct *direct, const struct turns *turns)
 static void nothing_changes_hands_within_an_iteration(void **state)
 {
     (void)state;
-    const lr_grid grid = case_grid();
     for (int k = 0; k < NUM_TURNS; k++) {
-        lr_direct *tested = make_fake(&grid), *reference = make_cpu(&grid);
-        take_turns(tested, reference, &all_turns[k]);
-        iterate(tested, &all_turns[k]);
+        struct pair pair;
+        make_pair(&pair);
+        take_turns(&pair, &all_turns[k]);
+        iterate(&pair, &all_turns[k]);
         const struct fake before = fake;
-        iterate(tested, &all_turns[k]);
+        iterate(&pair, &all_turns[k]);
         assert_int_equal(fake.taken, before.taken);
         assert_int_equal(fake.given, before.given);
-        float *image = calloc((size_t)lr_direct_get_info(tested)->num_voxels, 4);
-        assert_int_equal(lr_direct_get_image(tested, image), LR_OK);
-        iterate(tested, &all_turns[k]);
+        pair_get_image(&pair, pair.found);
+        iterate(&pair, &all_turns[k]);
         assert_int_equal(fake.taken, before.taken + 1);
         assert_int_equal(fake.given, before.given + 1);
-        free(image);
-        lr_direct_destroy(reference);
-        lr_direct_destroy(tested);
+        destroy_pair(&pair);
     }
+}
+
+/* lr_recon leaves all on the device within an iteration, too, whose image alone it reads. */
+static lr_status count_hands(void *user, const lr_iteration *done)
+{
+    int *moved = user;
+    assert_false(done->has_fit);
+    assert_true(done->device_seconds == TURN_VIEWS); /* laps of the fake clock */
+    moved[done->number] = fake.taken + fake.given;
+    return LR_OK;
+}
+
+static void a_reconstruction_moves_its_image_alone(void **state)
+{
+    (void)state;
+    static const int32_t subset_of[TURN_VIEWS] = {0, 1, 2, 3, 4};
+    struct pair pair;
+    int moved[6] = {0};
+    make_pair(&pair);
+    for (int view = 0; view < TURN_VIEWS; view++) {
+        pair_fill(&pair, view, (uint64_t)view);
+    }
+    const lr_lor_data data = {.count = TURN_VIEWS * pair.count, .values = pair.data[0]};
+    lr_recon_params params = {.op = pair.tested,
+                              .data = &data,
+                              .iterations = 5,
+                              .subsets = TURN_VIEWS,
+                              .subset_of = subset_of,
+                              .algorithm = LR_ALGORITHM_RAMLA,
+                              .without_fit = true,
+                              .iteration = count_hands,
+                              .user = moved};
+    lr_vector image = lr_vector_of_floats(pair.found, pair.count);
+    assert_int_equal(lr_recon(&params, &image), LR_OK);
+    for (int k = 3; k <= 5; k++) { /* each iteration takes it, and the next report gives it back */
+        assert_int_equal(moved[k] - moved[k - 1], 2);
+    }
+    params.op = pair.reference;
+    params.iteration = NULL;
+    image = lr_vector_of_floats(pair.expected, pair.count);
+    assert_int_equal(lr_recon(&params, &image), LR_OK);
+    pair_compare(&pair);
+    assert_true(pair.worst < 1e-5);
+    destroy_pair(&pair);
 }
 
 int main(void)
@@ -328,6 +380,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(whoever_has_an_image_it_is_the_right_one),
         cmocka_unit_test(nothing_changes_hands_within_an_iteration),
+        cmocka_unit_test(a_reconstruction_moves_its_image_alone),
         cmocka_unit_test(tables_are_timed_by_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

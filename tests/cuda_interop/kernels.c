@@ -268,7 +268,7 @@ static void check_case(const lr_grid *grid, const lr_view *view, const lr_direct
         kernel->resolution.model == LR_RADIAL_INVARIANT && !kernel->resolution.asymmetric;
     open_tables(&tables, &(lr_direct_tables_params){.grid = grid, .view = *view, .kernel = *kernel},
                 one_row);
-    lr_direct *reference = lr_direct_create(&(lr_direct_params){
+    lr_operator *reference = lr_direct_create(&(lr_direct_params){
         .grid = grid, .views = view, .num_views = 1, .kernel = *kernel, .backend = "cpu"});
     double *image = calloc((size_t)count, sizeof(*image));
     double *expected = calloc((size_t)count, sizeof(*expected));
@@ -276,16 +276,14 @@ static void check_case(const lr_grid *grid, const lr_view *view, const lr_direct
         image[k] = (double)(float)test_random(&seed);
     }
     for (int forward = 0; forward < 2; forward++) {
-        assert_int_equal(
-            (forward ? lr_direct_forward_f64 : lr_direct_back_f64)(reference, 0, image, expected),
-            LR_OK);
+        assert_int_equal(view_doubles(reference, forward, 0, image, expected), LR_OK);
         for (int kind = 0; kind < NUM_KINDS; kind++) {
             check_kind(&tables, kind, forward != 0, image, expected);
         }
     }
     free(expected);
     free(image);
-    lr_direct_destroy(reference);
+    lr_operator_destroy(reference);
     close_tables(&tables);
 }
 

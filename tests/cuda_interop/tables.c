@@ -268,19 +268,20 @@ static void bands_project_from_where_tables_lie(void **state)
         struct group *group = open_group(&grid, models[m], true);
         struct images images;
         open_images(&images, &group->layout);
-        lr_direct *reference = lr_direct_create(&(lr_direct_params){.grid = &grid,
-                                                                    .views = views,
-                                                                    .num_views = NUM_VIEWS,
-                                                                    .kernel = group->backend.kernel,
-                                                                    .backend = "cpu"});
+        lr_operator *reference =
+            lr_direct_create(&(lr_direct_params){.grid = &grid,
+                                                 .views = views,
+                                                 .num_views = NUM_VIEWS,
+                                                 .kernel = group->backend.kernel,
+                                                 .backend = "cpu"});
         for (int view = m; view < NUM_VIEWS; view += 3) {
             assert_true(group->plans[view].has_bands);
-            lr_direct_forward(reference, view, images.image, images.expected);
+            view_floats(reference, true, view, images.image, images.expected);
             worst = fmax(worst, project_by_bands(group, view, true, &images));
-            lr_direct_back(reference, view, images.image, images.expected);
+            view_floats(reference, false, view, images.image, images.expected);
             worst = fmax(worst, project_by_bands(group, view, false, &images));
         }
-        lr_direct_destroy(reference);
+        lr_operator_destroy(reference);
         close_images(&images);
         close_group(group);
     }

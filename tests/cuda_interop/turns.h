@@ -1,46 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Updates, projections and all that OpenGL does with images, in turns: whoever holds the images at
- * the moment, the results are those of the reference. */
+ * Whole updates, projections and all that OpenGL does with images, in turns: whoever holds the images at
+ * the moment, the results are those of the formulas in double. */
 #ifndef LR_TEST_CUDA_TURNS_H
 #define LR_TEST_CUDA_TURNS_H
 
 #include "direct/cases.h"
 
-enum { TURN_VIEWS = 5 };
+#include "direct/backend.h"
+#include "operator/direct_facade.h"
+#include "operator/facade.h"
+
+enum { TURN_VIEWS = 5, TURN_DATA = 3 };
 
 /* What data there are, and how blocks are cut. */
 struct turns {
-    lr_direct_rule rule;
+    lr_recon_algorithm algorithm;
     bool additive, factors;
     int views_per_block;
 };
 
 static const struct turns all_turns[] = {
-    {LR_DIRECT_RAMLA, false, false, 1}, {LR_DIRECT_RAMLA, true, false, 2},
-    {LR_DIRECT_RAMLA, true, true, 1},   {LR_DIRECT_EM, false, false, 2},
-    {LR_DIRECT_EM, false, true, 1},     {LR_DIRECT_EM, true, true, 5},
+    {LR_ALGORITHM_RAMLA, false, false, 1}, {LR_ALGORITHM_RAMLA, true, false, 2},
+    {LR_ALGORITHM_RAMLA, true, true, 1},   {LR_ALGORITHM_OSEM, false, false, 2},
+    {LR_ALGORITHM_OSEM, false, true, 1},   {LR_ALGORITHM_OSEM, true, true, 5},
 };
 enum { NUM_TURNS = sizeof(all_turns) / sizeof(all_turns[0]) };
 
 /* The same is done with both. */
 struct pair {
-    lr_direct *tested, *reference;
+    lr_operator *tested, *reference; /* reference: of backend cpu */
     int64_t count;
     float *found, *expected; /* owned [count] */
     float *source;           /* owned [count]; random */
+    float *data[TURN_DATA];  /* owned [TURN_VIEWS][count]: counts, additive term, factors */
+    double *image;           /* owned [count] of the reference */
     double worst;
 };
 
-static inline void pair_init(struct pair *pair, lr_direct *tested, lr_direct *reference)
+static inline void pair_init(struct pair *pair, lr_operator *tested, lr_operator *reference)
 {
     uint64_t seed = 21;
-    *pair = (struct pair){
-        .tested = tested, .reference = reference, .count = lr_direct_get_info(tested)->num_voxels};
-    pair->found = calloc((size_t)pair->count, 4);
-    pair->expected = calloc((size_t)pair->count, 4);
-    pair->source = calloc((size_t)pair->count, 4);
+    *pair = (struct pair){.tested = tested,
+                          .reference = reference,
+                          .count = lr_operator_get_info(tested)->num_voxels};
+    pair->found = calloc((size_t)pair->count, sizeof(float));
+    pair->expected = calloc((size_t)pair->count, sizeof(float));
+    pair->source = calloc((size_t)pair->count, sizeof(float));
+    pair->image = calloc((size_t)pair->count, sizeof(double));
+    for (int k = 0; k < TURN_DATA; k++) {
+        pair->data[k] = calloc(TURN_VIEWS * (size_t)pair->count, sizeof(float));
+    }
     for (int64_t k = 0; k < pair->count; k++) {
         pair->source[k] = (float)test_random(&seed);
     }
@@ -48,6 +59,10 @@ static inline void pair_init(struct pair *pair, lr_direct *tested, lr_direct *re
 
 static inline void pair_finish(struct pair *pair)
 {
+    for (int k = 0; k < TURN_DATA; k++) {
+        free(pair->data[k]);
+    }
+    free(pair->image);
     free(pair->source);
     free(pair->expected);
     free(pair->found);
@@ -65,112 +80,289 @@ static inline void pair_compare(struct pair *pair)
     pair->worst = fmax(pair->worst, sqrt(square / norm));
 }
 
-static inline void pair_compare_images(struct pair *pair)
-{
-    assert_int_equal(lr_direct_get_image(pair->tested, pair->found), LR_OK);
-    assert_int_equal(lr_direct_get_image(pair->reference, pair->expected), LR_OK);
-    pair_compare(pair);
-}
-
 static inline void pair_compare_projections(struct pair *pair, int view)
 {
-    assert_int_equal(lr_direct_forward(pair->tested, view, pair->source, pair->found), LR_OK);
-    assert_int_equal(lr_direct_forward(pair->reference, view, pair->source, pair->expected), LR_OK);
-    pair_compare(pair);
-    assert_int_equal(lr_direct_back(pair->tested, view, pair->source, pair->found), LR_OK);
-    assert_int_equal(lr_direct_back(pair->reference, view, pair->source, pair->expected), LR_OK);
-    pair_compare(pair);
+    for (int back = 0; back < 2; back++) {
+        assert_int_equal(view_floats(pair->tested, !back, view, pair->source, pair->found), LR_OK);
+        assert_int_equal(view_floats(pair->reference, !back, view, pair->source, pair->expected),
+                         LR_OK);
+        pair_compare(pair);
+    }
+}
+
+/* --- blocks --- */
+
+static inline const struct lr_backend_updates *updates_of(const lr_operator *op)
+{
+    return op->backend.fns->updates;
+}
+
+static inline int turns_blocks(const struct turns *turns)
+{
+    return (TURN_VIEWS - 1) / turns->views_per_block + 1;
+}
+
+/* The views of a block, ascending, as selections have them. */
+static inline int turns_views(const struct turns *turns, int number, int32_t views[TURN_VIEWS])
+{
+    static const int order[TURN_VIEWS] = {3, 0, 4, 1, 2};
+    int count = 0;
+    for (int view = 0; view < TURN_VIEWS; view++) {
+        for (int k = 0; k < TURN_VIEWS; k++) {
+            if (order[k] == view && k / turns->views_per_block == number) {
+                views[count++] = view;
+            }
+        }
+    }
+    return count;
+}
+
+static inline void pair_load_block(struct pair *pair, const struct turns *turns, int number)
+{
+    int32_t views[TURN_VIEWS];
+    const int num_views = turns_views(turns, number, views);
+    const lr_selection part = {.pairs = views, .num_pairs = num_views};
+    lr_vector vectors[TURN_DATA];
+    for (int k = 0; k < TURN_DATA; k++) {
+        assert_int_equal(
+            lr_vector_create(&(lr_vector_params){.count = num_views * pair->count}, &vectors[k]),
+            LR_OK);
+        for (int n = 0; n < num_views; n++) {
+            memcpy((float *)vectors[k].values + n * pair->count,
+                   pair->data[k] + views[n] * pair->count, (size_t)pair->count * sizeof(float));
+        }
+    }
+    const struct lr_update_data data = {.part = &part,
+                                        .measured = &vectors[0],
+                                        .additive = turns->additive ? &vectors[1] : NULL,
+                                        .factors = turns->factors ? &vectors[2] : NULL};
+    assert_int_equal(updates_of(pair->tested)->load(pair->tested->backend.self, number, &data),
+                     LR_OK);
+    for (int k = 0; k < TURN_DATA; k++) {
+        lr_vector_destroy(&vectors[k]);
+    }
 }
 
 /* Some counts are zero, and so are some factors. */
-static inline void pair_load(struct pair *pair, const struct turns *turns, int view, uint64_t seed)
+static inline void pair_fill(struct pair *pair, int view, uint64_t seed)
 {
-    float *values[3];
-    for (int k = 0; k < 3; k++) {
-        values[k] = calloc((size_t)pair->count, 4);
+    for (int k = 0; k < TURN_DATA; k++) {
         for (int64_t v = 0; v < pair->count; v++) {
             const double value = test_random(&seed);
-            values[k][v] = (float)(k == 1 || value > 0.1 ? (k + 1) * value : 0);
+            pair->data[k][view * pair->count + v] =
+                (float)(k == 1 || value > 0.1 ? (k + 1) * value : 0);
         }
     }
-    const lr_direct_data data = {.counts = values[0],
-                                 .additive = turns->additive ? values[1] : NULL,
-                                 .factors = turns->factors ? values[2] : NULL};
-    assert_int_equal(lr_direct_load(pair->tested, view, &data), LR_OK);
-    assert_int_equal(lr_direct_load(pair->reference, view, &data), LR_OK);
-    for (int k = 0; k < 3; k++) {
-        free(values[k]);
+}
+
+static inline void pair_open(struct pair *pair, const struct turns *turns)
+{
+    bool has_room = false;
+    const struct lr_update_plan plan = {.num_subsets = turns_blocks(turns),
+                                        .algorithm = turns->algorithm,
+                                        .has_additive = turns->additive,
+                                        .has_factors = turns->factors};
+    assert_int_equal(updates_of(pair->tested)->open(pair->tested->backend.self, &plan, &has_room),
+                     LR_OK);
+    assert_true(has_room);
+    for (int view = 0; view < TURN_VIEWS; view++) {
+        pair_fill(pair, view, (uint64_t)view);
+    }
+    for (int number = 0; number < plan.num_subsets; number++) {
+        pair_load_block(pair, turns, number);
     }
 }
 
 static inline void pair_set_image(struct pair *pair, const float *image)
 {
-    assert_int_equal(lr_direct_set_image(pair->tested, image), LR_OK);
-    assert_int_equal(lr_direct_set_image(pair->reference, image), LR_OK);
+    const lr_vector x = lr_vector_of_floats(image, pair->count);
+    assert_int_equal(updates_of(pair->tested)->set_image(pair->tested->backend.self, &x), LR_OK);
+    for (int64_t k = 0; k < pair->count; k++) {
+        pair->image[k] = (double)image[k];
+    }
 }
 
-static inline int turns_update(lr_direct *direct, const struct turns *turns, int number)
+static inline void pair_get_image(struct pair *pair, float *image)
 {
-    static const int views[TURN_VIEWS] = {3, 0, 4, 1, 2};
-    const int first = number * turns->views_per_block, rest = TURN_VIEWS - first;
+    lr_vector x = lr_vector_of_floats(image, pair->count);
+    assert_int_equal(updates_of(pair->tested)->get_image(pair->tested->backend.self, &x), LR_OK);
+}
+
+static inline void pair_compare_images(struct pair *pair)
+{
+    pair_get_image(pair, pair->found);
+    for (int64_t k = 0; k < pair->count; k++) {
+        pair->expected[k] = (float)pair->image[k];
+    }
+    pair_compare(pair);
+}
+
+/* --- updates --- */
+
+static inline double factor_at(const struct pair *pair, const struct turns *turns, int view,
+                               int64_t voxel)
+{
+    return turns->factors ? (double)pair->data[2][view * pair->count + voxel] : 1;
+}
+
+/* Over the sum of the largest factors. */
+static inline double turns_lambda(const struct pair *pair, const struct turns *turns, int number)
+{
+    int32_t views[TURN_VIEWS];
+    double sum = 0;
+    for (int n = turns_views(turns, number, views) - 1; n >= 0; n--) {
+        double most = 0;
+        for (int64_t k = 0; k < pair->count; k++) {
+            most = fmax(most, factor_at(pair, turns, views[n], k));
+        }
+        sum += most;
+    }
+    return 1 / sum;
+}
+
+static inline void turns_update(struct pair *pair, const struct turns *turns, int number)
+{
+    const struct lr_update next = {.subset = number, .lambda = turns_lambda(pair, turns, number)};
+    assert_int_equal(updates_of(pair->tested)->run(pair->tested->backend.self, &next), LR_OK);
+}
+
+/* sum += K^T histo */
+static inline void add_back(const struct pair *pair, int view, const double *histo, double *sum)
+{
+    double *back = calloc((size_t)pair->count, sizeof(*back));
+    assert_int_equal(view_doubles(pair->reference, false, view, histo, back), LR_OK);
+    for (int64_t k = 0; k < pair->count; k++) {
+        sum[k] += back[k];
+    }
+    free(back);
+}
+
+static inline void reference_view(struct pair *pair, const struct turns *turns, int view,
+                                  double *sums[2])
+{
+    const bool is_ramla = turns->algorithm == LR_ALGORITHM_RAMLA;
+    double *histo = calloc((size_t)pair->count, sizeof(*histo));
+    assert_int_equal(view_doubles(pair->reference, true, view, pair->image, histo), LR_OK);
+    for (int64_t k = 0; k < pair->count; k++) {
+        const int64_t at = view * pair->count + k;
+        const double n = factor_at(pair, turns, view, k);
+        const double e = n * histo[k] + (turns->additive ? (double)pair->data[1][at] : 0);
+        const double ratio = (double)pair->data[0][at] / e;
+        histo[k] = e > LR_DIRECT_LEAST ? n * (is_ramla ? ratio - 1 : ratio) : 0;
+    }
+    add_back(pair, view, histo, sums[0]);
+    for (int64_t k = 0; k < pair->count; k++) {
+        histo[k] = factor_at(pair, turns, view, k);
+    }
+    add_back(pair, view, histo, sums[1]);
+    free(histo);
+}
+
+static inline void reference_update(struct pair *pair, const struct turns *turns, int number)
+{
+    int32_t views[TURN_VIEWS];
+    const int num_views = turns_views(turns, number, views);
+    const double lambda = turns_lambda(pair, turns, number);
+    double *sums[2] = {calloc((size_t)pair->count, sizeof(double)),
+                       calloc((size_t)pair->count, sizeof(double))};
+    for (int n = 0; n < num_views; n++) {
+        reference_view(pair, turns, views[n], sums);
+    }
+    for (int64_t k = 0; k < pair->count; k++) {
+        if (turns->algorithm == LR_ALGORITHM_RAMLA) {
+            pair->image[k] *= fmax(1 + lambda * sums[0][k], 0);
+        } else if (sums[1][k] > LR_DIRECT_LEAST) {
+            pair->image[k] *= sums[0][k] / sums[1][k];
+        }
+    }
+    free(sums[1]);
+    free(sums[0]);
+}
+
+/* A^T n of a block, as the loop of lr_recon asks for it. */
+static inline void pair_compare_sensitivities(struct pair *pair, const struct turns *turns,
+                                              int number)
+{
+    int32_t views[TURN_VIEWS];
+    const int num_views = turns_views(turns, number, views);
+    double *sum = calloc((size_t)pair->count, sizeof(*sum));
+    double *histo = calloc((size_t)pair->count, sizeof(*histo));
+    for (int n = 0; n < num_views; n++) {
+        for (int64_t k = 0; k < pair->count; k++) {
+            histo[k] = factor_at(pair, turns, views[n], k);
+        }
+        add_back(pair, views[n], histo, sum);
+    }
+    for (int64_t k = 0; k < pair->count; k++) {
+        pair->expected[k] = (float)sum[k];
+    }
+    lr_vector found = lr_vector_of_floats(pair->found, pair->count);
     assert_int_equal(
-        lr_direct_update(direct, &(lr_direct_block){.views = views + first,
-                                                    .num_views = rest < turns->views_per_block
-                                                                     ? rest
-                                                                     : turns->views_per_block,
-                                                    .rule = turns->rule,
-                                                    .number = number}),
-        LR_OK);
-    return rest - turns->views_per_block; /* views that are left */
+        updates_of(pair->tested)->sensitivity(pair->tested->backend.self, number, &found), LR_OK);
+    pair_compare(pair);
+    free(histo);
+    free(sum);
+}
+
+/* --- turns --- */
+
+static inline void time_both_ways(struct pair *pair)
+{
+    static const int views[TURN_VIEWS] = {0, 1, 2, 3, 4};
+    const lr_vector x = lr_vector_of_floats(pair->source, pair->count);
+    const lr_direct_task back = {LR_DIRECT_WORK_BACK, views, TURN_VIEWS, NULL};
+    lr_direct_task forward = {LR_DIRECT_WORK_FORWARD, views, TURN_VIEWS, &x};
+    lr_direct_timing timing;
+    assert_int_equal(lr_direct_time(pair->tested, &forward, &timing), LR_OK);
+    assert_int_equal(lr_direct_time(pair->tested, &back, &timing), LR_OK);
+}
+
+/* Between blocks. */
+static inline void take_turn(struct pair *pair, const struct turns *turns, int turn)
+{
+    if (turn % 5 == 1) {
+        pair_compare_images(pair);
+        pair_set_image(pair, pair->expected);
+    } else if (turn % 5 == 2) {
+        pair_compare_projections(pair, turn % TURN_VIEWS);
+        pair_compare_sensitivities(pair, turns, turn % turns_blocks(turns));
+    } else if (turn % 5 == 3) {
+        pair_compare_images(pair);
+        time_both_ways(pair);
+        pair_set_image(pair, pair->expected);
+    } else if (turn % 5 == 4) {
+        pair_fill(pair, 3, 77);
+        pair_load_block(pair, turns, 0); /* which has view 3 */
+    }
 }
 
 /* Two passes over all views; OpenGL has something to do between blocks, each time something else. */
 static inline void turns_iterate(struct pair *pair, const struct turns *turns)
 {
-    static const int views[TURN_VIEWS] = {0, 1, 2, 3, 4};
     int turn = 0;
     for (int pass = 0; pass < 2; pass++) {
-        int left = TURN_VIEWS;
-        for (int number = 0; left > 0; number++, turn++) {
-            left = turns_update(pair->tested, turns, number);
-            turns_update(pair->reference, turns, number);
-            if (turn % 5 == 1) {
-                pair_compare_images(pair);
-                pair_set_image(pair, pair->expected);
-            } else if (turn % 5 == 2) {
-                pair_compare_projections(pair, turn % TURN_VIEWS);
-            } else if (turn % 5 == 3) {
-                lr_direct_timing timing;
-                const lr_direct_task back = {LR_DIRECT_WORK_BACK, views, TURN_VIEWS};
-                const lr_direct_task forward = {LR_DIRECT_WORK_FORWARD, views, TURN_VIEWS};
-                assert_int_equal(lr_direct_time(pair->tested, &back, &timing), LR_OK);
-                assert_int_equal(lr_direct_time(pair->tested, &forward, &timing), LR_OK);
-            } else if (turn % 5 == 4) {
-                pair_load(pair, turns, 3, 77);
-            }
+        for (int number = 0; number < turns_blocks(turns); number++, turn++) {
+            turns_update(pair, turns, number);
+            reference_update(pair, turns, number);
+            take_turn(pair, turns, turn);
         }
         pair_compare_images(pair);
     }
 }
 
-/* The worst relative difference of images and projections. reference: of backend cpu, as tested but
- * for that; case_views[0 .. TURN_VIEWS - 1]. */
-static inline double take_turns(lr_direct *tested, lr_direct *reference, const struct turns *turns)
+/* Takes turns with pair->tested, which stays open for updates, and pair->reference, as tested but for
+ * that; case_views[0 .. TURN_VIEWS - 1]. The worst relative difference is pair->worst. */
+static inline void take_turns(struct pair *pair, const struct turns *turns)
 {
-    struct pair pair;
-    pair_init(&pair, tested, reference);
-    for (int view = 0; view < TURN_VIEWS; view++) {
-        pair_load(&pair, turns, view, (uint64_t)view);
+    const struct lr_backend *backend = &pair->tested->backend;
+    pair_open(pair, turns);
+    for (int64_t k = 0; k < pair->count; k++) {
+        pair->expected[k] = 1;
     }
-    for (int64_t k = 0; k < pair.count; k++) {
-        pair.expected[k] = 1;
-    }
-    pair_set_image(&pair, pair.expected);
-    lr_direct_update_seconds(tested);
-    turns_iterate(&pair, turns);
-    assert_true(lr_direct_update_seconds(tested) > 0);
-    pair_finish(&pair);
-    return pair.worst;
+    pair_set_image(pair, pair->expected);
+    backend->fns->updates->seconds(backend->self);
+    turns_iterate(pair, turns);
+    assert_true(backend->fns->updates->seconds(backend->self) > 0);
 }
 
 #endif

@@ -56,4 +56,31 @@ static inline lr_grid case_grid(void)
     return lr_grid_centred((const int[3]){24, 22, 11}, (const double[3]){4, 4, 4});
 }
 
+/* Projections of one view, of arrays in either precision. */
+static inline lr_status view_project(lr_operator *op, bool is_forward, int view,
+                                     const lr_vector *in, lr_vector *out)
+{
+    const int32_t pair = view;
+    const lr_selection part = {.pairs = &pair, .num_pairs = 1};
+    return (is_forward ? lr_operator_forward : lr_operator_back)(op, &part, in, out);
+}
+
+static inline lr_status view_floats(lr_operator *op, bool is_forward, int view, const float *in,
+                                    float *out)
+{
+    const int64_t count = lr_operator_get_info(op)->num_voxels;
+    const lr_vector x = lr_vector_of_floats(in, count);
+    lr_vector y = lr_vector_of_floats(out, count);
+    return view_project(op, is_forward, view, &x, &y);
+}
+
+static inline lr_status view_doubles(lr_operator *op, bool is_forward, int view, const double *in,
+                                     double *out)
+{
+    const int64_t count = lr_operator_get_info(op)->num_voxels;
+    const lr_vector x = lr_vector_of_doubles(in, count);
+    lr_vector y = lr_vector_of_doubles(out, count);
+    return view_project(op, is_forward, view, &x, &y);
+}
+
 #endif

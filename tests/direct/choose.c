@@ -27,13 +27,13 @@ bool __wrap_lr_direct_on_hardware(int device)
 static lr_status create_as(const char *name, const struct lr_direct_backend_params *params,
                            struct lr_direct_backend *backend)
 {
-    static struct lr_direct_backend_fns fns[2];
-    struct lr_direct_backend_fns *own = &fns[strcmp(name, "cuda") == 0];
+    static struct lr_backend_fns fns[2];
+    struct lr_backend_fns *own = &fns[strcmp(name, "cuda") == 0];
     const lr_status status = lr_direct_cpu_create(params, backend);
     if (status == LR_OK) {
-        *own = *backend->fns;
+        *own = *backend->common.fns;
         own->name = name;
-        backend->fns = own;
+        backend->common.fns = own;
     }
     return status;
 }
@@ -67,7 +67,7 @@ static void hear(void *user, lr_log_level level, lr_status status, const char *s
     }
 }
 
-static lr_direct *open_on(bool hardware, bool cuda, const char *backend)
+static lr_operator *open_on(bool hardware, bool cuda, const char *backend)
 {
     static const lr_log log = {hear, NULL};
     static const int size[3] = {24, 24, 12};
@@ -78,7 +78,7 @@ static lr_direct *open_on(bool hardware, bool cuda, const char *backend)
     has_cuda = cuda;
     cuda_asked = compute_asked = 0;
     warnings[0] = '\0';
-    lr_direct *direct = lr_direct_create(&(lr_direct_params){
+    lr_operator *direct = lr_direct_create(&(lr_direct_params){
         .grid = &grid,
         .views = &view,
         .num_views = 1,
@@ -92,56 +92,56 @@ static lr_direct *open_on(bool hardware, bool cuda, const char *backend)
 static void auto_takes_cuda_on_a_graphics_processor(void **state)
 {
     (void)state;
-    lr_direct *direct = open_on(true, true, "auto");
-    const lr_direct_info *info = lr_direct_get_info(direct);
+    lr_operator *direct = open_on(true, true, "auto");
+    const lr_operator_info *info = lr_operator_get_info(direct);
     assert_string_equal(info->backend, "cuda");
     assert_null(info->passed_over);
     assert_int_equal(asked_variant, LR_DIRECT_FASTEST);
     assert_int_equal(compute_asked, 0);
     assert_string_equal(warnings, "");
-    lr_direct_destroy(direct);
+    lr_operator_destroy(direct);
 }
 
 static void auto_takes_compute_in_silence_without_cuda(void **state)
 {
     (void)state;
-    lr_direct *direct = open_on(true, false, NULL);
-    const lr_direct_info *info = lr_direct_get_info(direct);
+    lr_operator *direct = open_on(true, false, NULL);
+    const lr_operator_info *info = lr_operator_get_info(direct);
     assert_string_equal(info->backend, "compute");
     assert_string_equal(info->passed_over, "no CUDA: it is away today");
     assert_int_equal(cuda_asked, 1);
     assert_string_equal(warnings, "");
-    lr_direct_destroy(direct);
+    lr_operator_destroy(direct);
 }
 
 static void cuda_that_is_named_and_missing_is_warned_of(void **state)
 {
     (void)state;
-    lr_direct *direct = open_on(true, false, "cuda");
-    const lr_direct_info *info = lr_direct_get_info(direct);
+    lr_operator *direct = open_on(true, false, "cuda");
+    const lr_operator_info *info = lr_operator_get_info(direct);
     assert_string_equal(info->backend, "compute");
     assert_string_equal(info->passed_over, "no CUDA: it is away today");
     assert_string_equal(warnings, "no CUDA: it is away today; backend compute does it instead");
-    lr_direct_destroy(direct);
+    lr_operator_destroy(direct);
 }
 
 static void auto_takes_the_processor_elsewhere(void **state)
 {
     (void)state;
-    lr_direct *direct = open_on(false, true, "auto");
-    assert_string_equal(lr_direct_get_info(direct)->backend, "cpu");
-    assert_null(lr_direct_get_info(direct)->passed_over);
+    lr_operator *direct = open_on(false, true, "auto");
+    assert_string_equal(lr_operator_get_info(direct)->backend, "cpu");
+    assert_null(lr_operator_get_info(direct)->passed_over);
     assert_int_equal(cuda_asked + compute_asked, 0);
-    lr_direct_destroy(direct);
+    lr_operator_destroy(direct);
 }
 
 static void compute_that_is_named_is_taken(void **state)
 {
     (void)state;
-    lr_direct *direct = open_on(true, true, "compute");
-    assert_string_equal(lr_direct_get_info(direct)->backend, "compute");
+    lr_operator *direct = open_on(true, true, "compute");
+    assert_string_equal(lr_operator_get_info(direct)->backend, "compute");
     assert_int_equal(cuda_asked, 0);
-    lr_direct_destroy(direct);
+    lr_operator_destroy(direct);
 }
 
 int main(void)

@@ -118,13 +118,13 @@ static struct comparison against_fftw(const lr_view *view, double support, bool 
     struct comparison result;
     double unused;
     test_log_init(&log);
-    lr_direct *direct = lr_direct_create(&(lr_direct_params){.grid = &grid,
-                                                             .views = view,
-                                                             .num_views = 1,
-                                                             .kernel = kernel,
-                                                             .backend = backend,
-                                                             .storage = storage,
-                                                             .log = &log.log});
+    lr_operator *direct = lr_direct_create(&(lr_direct_params){.grid = &grid,
+                                                               .views = view,
+                                                               .num_views = 1,
+                                                               .kernel = kernel,
+                                                               .backend = backend,
+                                                               .storage = storage,
+                                                               .log = &log.log});
     if (direct == NULL) {
         fail_msg("%s", log.error);
     }
@@ -132,8 +132,7 @@ static struct comparison against_fftw(const lr_view *view, double support, bool 
     double *padded = fftw_alloc_real(8 * NX * NY * NZ), *taps = fftw_alloc_real(8 * NX * NY * NZ);
     double *expected = fftw_alloc_real(8 * NX * NY * NZ);
     fill_image(image, points);
-    assert_int_equal((forward ? lr_direct_forward_f64 : lr_direct_back_f64)(direct, 0, image, got),
-                     LR_OK);
+    assert_int_equal(view_doubles(direct, forward, 0, image, got), LR_OK);
     for (int whole = 0; whole < 2; whole++) {
         memset(padded, 0, 8 * NX * NY * NZ * sizeof(*padded));
         for (int k = 0; k < NX * NY * NZ; k++) {
@@ -149,7 +148,7 @@ static struct comparison against_fftw(const lr_view *view, double support, bool 
     fftw_free(padded);
     fftw_free(got);
     fftw_free(image);
-    lr_direct_destroy(direct);
+    lr_operator_destroy(direct);
     return result;
 }
 

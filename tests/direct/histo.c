@@ -81,7 +81,7 @@ static void other_grids_and_views_are_refused(void **state)
     struct test_log log;
     test_log_init(&log);
     lr_histo_images *histo = make(&seed);
-    lr_direct *direct =
+    lr_operator *direct =
         lr_direct_create(&(lr_direct_params){.grid = &histo->grid,
                                              .views = case_views,
                                              .num_views = NUM_ANGLES,
@@ -96,7 +96,7 @@ static void other_grids_and_views_are_refused(void **state)
     histo->grid.origin_mm[1] += 1;
     assert_int_equal(lr_histo_images_check(histo, direct, &log.log), LR_BAD_INPUT);
     assert_non_null(strstr(log.error, "along y"));
-    lr_direct_destroy(direct);
+    lr_operator_destroy(direct);
     lr_histo_images_destroy(histo);
 }
 

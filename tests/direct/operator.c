@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The family direct through the common operator (lr/operator.h), for the backend that argv[1] names:
- * the laws of operators, and the images of lr_direct_recon. */
+ * the laws of operators, and images against the formulas in double. */
 #include "direct/cases.h"
 #include "fixtures.h"
 
@@ -21,7 +21,6 @@ static const char *backend;
 
 struct session {
     struct test_log log;
-    lr_direct *direct;
     lr_lor_source factors_source;
     float *factors, *additive, *counts; /* [NUM_DATA] */
     lr_operator *op, *plain;            /* with factors, and without */
@@ -57,13 +56,6 @@ static void session_open(struct session *s)
     for (int k = 0; k < NUM_VIEWS; k++) {
         views[k] = lr_view_set_at(&set, k);
     }
-    s->direct = lr_direct_create(&(lr_direct_params){.grid = &grid,
-                                                     .views = views,
-                                                     .num_views = NUM_VIEWS,
-                                                     .kernel = {.resolution = case_resolution(6)},
-                                                     .backend = backend,
-                                                     .log = &s->log.log});
-    assert_non_null(s->direct);
     s->factors = random_floats(NUM_DATA, 0.2, &seed);
     s->additive = random_floats(NUM_DATA, 0, &seed);
     s->counts = random_floats(NUM_DATA, 0, &seed);
@@ -71,10 +63,15 @@ static void session_open(struct session *s)
         s->counts[k] = floorf(2.2f * s->counts[k]);
     }
     s->factors_source = (lr_lor_source){get_factors, s->factors};
-    lr_direct_operator_params params = {.direct = s->direct, .log = &s->log.log};
-    s->plain = lr_direct_operator_create(&params);
+    lr_direct_params params = {.grid = &grid,
+                               .views = views,
+                               .num_views = NUM_VIEWS,
+                               .kernel = {.resolution = case_resolution(6)},
+                               .backend = backend,
+                               .log = &s->log.log};
+    s->plain = lr_direct_create(&params);
     params.factors = &s->factors_source;
-    s->op = lr_direct_operator_create(&params);
+    s->op = lr_direct_create(&params);
     assert_non_null(s->plain);
     assert_non_null(s->op);
 }
@@ -83,7 +80,6 @@ static void session_close(struct session *s)
 {
     lr_operator_destroy(s->op);
     lr_operator_destroy(s->plain);
-    lr_direct_destroy(s->direct);
     free(s->factors);
     free(s->additive);
     free(s->counts);
@@ -120,6 +116,10 @@ static void it_says_what_it_is(void **state)
     assert_int_equal(info->num_lors, NUM_DATA);
     assert_int_equal(info->lors->num_pairs, NUM_VIEWS);
     assert_null(info->lors->scanner);
+    const lr_direct_info *family = lr_direct_get_info(s.op);
+    assert_int_equal(family->num_views, NUM_VIEWS);
+    assert_int_equal(family->grid.size[1], NY);
+    assert_true(family->views[1].azimuth_deg == 60 && family->views[4].tilt_deg == 6);
     assert_int_equal(lr_lors_describe(info->lors, 2 * NUM_VOXELS + 5).module_i, 2);
     assert_int_equal(lr_lors_number(info->lors, 0, 1), -1);
     assert_true(lr_lors_in_coincidence(info->lors, NUM_DATA - 1));
@@ -137,7 +137,7 @@ static void data_are_the_histo_images(void **state)
     float one[NUM_VOXELS];
     assert_int_equal(array_forward(s.plain, x, y), LR_OK);
     for (int view = 0; view < NUM_VIEWS; view++) {
-        assert_int_equal(lr_direct_forward(s.direct, view, x, one), LR_OK);
+        assert_int_equal(view_floats(s.plain, true, view, x, one), LR_OK);
         assert_memory_equal(one, y + view * NUM_VOXELS, sizeof(one));
     }
     free(y);
@@ -277,18 +277,6 @@ static void rows_are_what_a_voxel_gives(void **state)
 
 /* --- reconstruction --- */
 
-static void load(struct session *s)
-{
-    for (int view = 0; view < NUM_VIEWS; view++) {
-        const int64_t at = (int64_t)view * NUM_VOXELS;
-        assert_int_equal(lr_direct_load(s->direct, view,
-                                        &(lr_direct_data){.counts = s->counts + at,
-                                                          .additive = s->additive + at,
-                                                          .factors = s->factors + at}),
-                         LR_OK);
-    }
-}
-
 /* Data as they are, or those above 0 alone. */
 static lr_lor_data make_data(const struct session *s, bool is_sparse)
 {
@@ -308,159 +296,119 @@ static lr_lor_data make_data(const struct session *s, bool is_sparse)
     return data;
 }
 
-/* Three iterations by the common loop and by the family's own: the same updates, kept in single
- * precision between them or in double. */
-static void check_recon(int subsets, bool is_sparse)
+/* How data are given, and what is asked for. */
+enum way { DENSE, SPARSE, WHOLE, NUM_WAYS };
+
+static lr_recon_params recon_params(const struct session *s, lr_recon_algorithm algorithm,
+                                    int subsets)
 {
-    static const int order[NUM_VIEWS] = {0, 2, 4, 1, 3, 5}; /* subset 0 of two, then 1 */
-    struct session s;
-    session_open(&s);
-    load(&s);
-    float image[NUM_VOXELS], expected[NUM_VOXELS];
-    lr_lor_data data = make_data(&s, is_sparse);
-    const lr_lor_data additive = {.count = NUM_DATA, .values = s.additive};
-    assert_int_equal(array_osem(&(lr_osem_params){.op = s.op,
-                                                  .data = &data,
-                                                  .additive = &additive,
-                                                  .iterations = 3,
-                                                  .subsets = subsets,
-                                                  .log = &s.log.log},
-                                image),
-                     LR_OK);
-    assert_int_equal(
-        lr_direct_recon(&(lr_direct_recon_params){.direct = s.direct,
-                                                  .rule = LR_DIRECT_EM,
-                                                  .order = order,
-                                                  .views_per_block = NUM_VIEWS / subsets,
-                                                  .iterations = 3,
-                                                  .log = &s.log.log},
-                        expected),
-        LR_OK);
-    const double off = relative_l2(image, expected, NUM_VOXELS);
-    print_message("%d subsets, %s: %.2g\n", subsets, is_sparse ? "sparse" : "dense", off);
-    assert_true(off < 2e-6);
+    const bool is_ramla = algorithm == LR_ALGORITHM_RAMLA;
+    return (lr_recon_params){.op = s->op,
+                             .iterations = 3,
+                             .subsets = subsets,
+                             .algorithm = algorithm,
+                             .relaxation = is_ramla ? 0.6 : 0,
+                             .relaxation_fall = is_ramla ? 0.4 : 0,
+                             .log = &s->log.log};
+}
+
+static void reconstruct(const struct session *s, lr_recon_params params, enum way way, float *image)
+{
+    lr_lor_data data = make_data(s, way == SPARSE);
+    const lr_lor_data additive = {.count = NUM_DATA, .values = s->additive};
+    lr_vector x = lr_vector_of_floats(image, NUM_VOXELS);
+    params.data = &data;
+    params.additive = &additive;
+    params.without_fit = way == WHOLE;
+    assert_int_equal(lr_recon(&params, &x), LR_OK);
     free(data.index);
     free(data.values);
-    session_close(&s);
 }
 
-static void images_are_those_of_the_own_loop(void **state)
+/* r = A^T (y / (A x + b)) and s = A^T 1 of some views, in double but for projections on compute. */
+static void project_block(const struct session *s, const lr_selection *part, const double *x,
+                          double *sums[2])
 {
-    (void)state;
-    check_recon(1, false);
-    check_recon(2, false);
-    check_recon(1, true);
-    check_recon(2, true);
-}
-
-/* --- RAMLA --- */
-
-/* The family's own lambda is the relaxation over the sum of the largest factors of the block's views;
- * the common loop's is over the block's largest sensitivity. This over that. */
-static double own_relaxation(struct session *s, const int *views, int num_views)
-{
-    static float sensitivity[NUM_VOXELS];
-    int32_t pairs[NUM_VIEWS];
-    double factors = 0, most = 0;
-    for (int k = 0; k < num_views; k++) {
-        double largest = 0;
-        pairs[k] = views[k];
-        for (int v = 0; v < NUM_VOXELS; v++) {
-            largest = fmax(largest, s->factors[views[k] * NUM_VOXELS + v]);
-        }
-        factors += largest;
+    const int64_t count = part->num_pairs * NUM_VOXELS;
+    double *values = calloc((size_t)count, sizeof(*values));
+    const lr_vector image = lr_vector_of_doubles(x, NUM_VOXELS);
+    lr_vector data = lr_vector_of_doubles(values, count);
+    lr_vector back[2] = {lr_vector_of_doubles(sums[0], NUM_VOXELS),
+                         lr_vector_of_doubles(sums[1], NUM_VOXELS)};
+    assert_int_equal(lr_operator_forward(s->op, part, &image, &data), LR_OK);
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t at = lor_at(part, k);
+        values[k] = (double)s->counts[at] / (values[k] + (double)s->additive[at]);
     }
-    const lr_selection part = {.pairs = pairs, .num_pairs = num_views};
-    assert_int_equal(array_sensitivity_part(s->op, &part, sensitivity), LR_OK);
+    assert_int_equal(lr_operator_back(s->op, part, &data, &back[0]), LR_OK);
+    for (int64_t k = 0; k < count; k++) {
+        values[k] = 1;
+    }
+    assert_int_equal(lr_operator_back(s->op, part, &data, &back[1]), LR_OK);
+    free(values);
+}
+
+static void update(const struct session *s, const lr_recon_params *params, int n, double *x)
+{
+    static double ratios[NUM_VOXELS], sensitivity[NUM_VOXELS];
+    double *sums[2] = {ratios, sensitivity}, most = 0;
+    int32_t views[NUM_VIEWS];
+    lr_selection part = {.pairs = views};
+    for (int view = n % params->subsets; view < NUM_VIEWS; view += params->subsets) {
+        views[part.num_pairs++] = view;
+    }
+    project_block(s, &part, x, sums);
     for (int v = 0; v < NUM_VOXELS; v++) {
         most = fmax(most, sensitivity[v]);
     }
-    return factors / most;
-}
-
-static void common_ramla(struct session *s, int subsets, bool is_sparse, float *image)
-{
-    lr_lor_data data = make_data(s, is_sparse);
-    const lr_lor_data additive = {.count = NUM_DATA, .values = s->additive};
-    lr_vector x = lr_vector_of_floats(image, NUM_VOXELS);
-    assert_int_equal(lr_recon(&(lr_recon_params){.op = s->op,
-                                                 .data = &data,
-                                                 .additive = &additive,
-                                                 .iterations = 3,
-                                                 .subsets = subsets,
-                                                 .algorithm = LR_ALGORITHM_RAMLA,
-                                                 .relaxation = 0.6,
-                                                 .relaxation_fall = 0.4,
-                                                 .log = &s->log.log},
-                              &x),
-                     LR_OK);
-    free(data.index);
-    free(data.values);
-}
-
-static void compare_ramla(const float *image, const float *expected, int subsets)
-{
-    const double off = relative_l2(image, expected, NUM_VOXELS);
-    print_message("RAMLA, %d subsets: %.2g\n", subsets, off);
-    assert_true(off < 2e-6);
-}
-
-/* With all views in one block one relaxation makes the two lambdas equal. */
-static void ramla_is_that_of_the_own_loop(void **state)
-{
-    (void)state;
-    static const int all[NUM_VIEWS] = {0, 1, 2, 3, 4, 5};
-    struct session s;
-    session_open(&s);
-    load(&s);
-    float image[NUM_VOXELS], expected[NUM_VOXELS];
-    assert_int_equal(
-        lr_direct_recon(
-            &(lr_direct_recon_params){.direct = s.direct,
-                                      .rule = LR_DIRECT_RAMLA,
-                                      .views_per_block = NUM_VIEWS,
-                                      .relaxation = 0.6 * own_relaxation(&s, all, NUM_VIEWS),
-                                      .relaxation_fall = 0.4,
-                                      .iterations = 3,
-                                      .log = &s.log.log},
-            expected),
-        LR_OK);
-    for (int k = 0; k < 2; k++) {
-        common_ramla(&s, 1, k > 0, image);
-        compare_ramla(image, expected, 1);
-    }
-    session_close(&s);
-}
-
-/* With several blocks each has a relaxation of its own. */
-static void ramla_is_that_of_the_own_blocks(void **state)
-{
-    (void)state;
-    static const int blocks[2][3] = {{0, 2, 4}, {1, 3, 5}};
-    struct session s;
-    session_open(&s);
-    load(&s);
-    float image[NUM_VOXELS], expected[NUM_VOXELS];
+    const double fall = 1 + params->relaxation_fall * (n / params->subsets);
+    const double lambda = params->relaxation / fall / most;
     for (int v = 0; v < NUM_VOXELS; v++) {
-        expected[v] = 1;
+        x[v] *= params->algorithm == LR_ALGORITHM_RAMLA
+                    ? fmax(1 + lambda * (ratios[v] - sensitivity[v]), 0)
+                    : ratios[v] / sensitivity[v];
     }
-    assert_int_equal(lr_direct_set_image(s.direct, expected), LR_OK);
-    for (int n = 0; n < 6; n++) {
-        const int *views = blocks[n % 2];
-        const double relaxation = 0.6 / (1 + 0.4 * (n / 2)) * own_relaxation(&s, views, 3);
-        assert_int_equal(lr_direct_update(s.direct, &(lr_direct_block){.views = views,
-                                                                       .num_views = 3,
-                                                                       .rule = LR_DIRECT_RAMLA,
-                                                                       .relaxation = relaxation,
-                                                                       .number = n % 2}),
-                         LR_OK);
+}
+
+/* Three iterations by the loop and by the formulas: the same updates, kept in single precision between
+ * them or in double. */
+static void check_recon(lr_recon_algorithm algorithm, int subsets)
+{
+    struct session s;
+    session_open(&s);
+    double x[NUM_VOXELS];
+    float image[NUM_VOXELS], expected[NUM_VOXELS];
+    const lr_recon_params params = recon_params(&s, algorithm, subsets);
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        x[v] = 1;
     }
-    assert_int_equal(lr_direct_get_image(s.direct, expected), LR_OK);
-    for (int k = 0; k < 2; k++) {
-        common_ramla(&s, 2, k > 0, image);
-        compare_ramla(image, expected, 2);
+    for (int n = 0; n < 3 * subsets; n++) {
+        update(&s, &params, n, x);
+    }
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        expected[v] = (float)x[v];
+    }
+    for (int way = DENSE; way < NUM_WAYS; way++) {
+        reconstruct(&s, params, (enum way)way, image);
+        const double off = relative_l2(image, expected, NUM_VOXELS);
+        print_message("%d subsets, way %d: %.2g\n", subsets, way, off);
+        assert_true(off < 2e-6);
     }
     session_close(&s);
+}
+
+static void images_are_those_of_the_formula(void **state)
+{
+    (void)state;
+    check_recon(LR_ALGORITHM_OSEM, 1);
+    check_recon(LR_ALGORITHM_OSEM, 2);
+}
+
+static void ramla_is_that_of_the_formula(void **state)
+{
+    (void)state;
+    check_recon(LR_ALGORITHM_RAMLA, 1);
+    check_recon(LR_ALGORITHM_RAMLA, 2);
 }
 
 static void bad_calls_are_refused(void **state)
@@ -486,7 +434,7 @@ static void bad_calls_are_refused(void **state)
     lr_pixel pixel;
     const double point_mm[3] = {0};
     assert_int_equal(lr_operator_picture(s.op, point_mm, 0, &pixel), LR_USAGE);
-    assert_null(lr_direct_operator_create(&(lr_direct_operator_params){.log = &s.log.log}));
+    assert_null(lr_direct_create(&(lr_direct_params){.log = &s.log.log}));
     free(data.values);
     session_close(&s);
 }
@@ -503,9 +451,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(back_is_the_transpose),
         cmocka_unit_test(parts_are_pieces_of_the_whole),
         cmocka_unit_test(rows_are_what_a_voxel_gives),
-        cmocka_unit_test(images_are_those_of_the_own_loop),
-        cmocka_unit_test(ramla_is_that_of_the_own_loop),
-        cmocka_unit_test(ramla_is_that_of_the_own_blocks),
+        cmocka_unit_test(images_are_those_of_the_formula),
+        cmocka_unit_test(ramla_is_that_of_the_formula),
         cmocka_unit_test(bad_calls_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

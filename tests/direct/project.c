@@ -10,18 +10,18 @@
 static const char *backend;
 static lr_direct_storage storage;
 
-static lr_direct *make(const lr_grid *grid, const lr_view *view, const lr_direct_kernel *kernel,
-                       const char *name)
+static lr_operator *make(const lr_grid *grid, const lr_view *view, const lr_direct_kernel *kernel,
+                         const char *name)
 {
     static struct test_log log; /* projectors keep it */
     test_log_init(&log);
-    lr_direct *direct = lr_direct_create(&(lr_direct_params){.grid = grid,
-                                                             .views = view,
-                                                             .num_views = 1,
-                                                             .kernel = *kernel,
-                                                             .backend = name,
-                                                             .storage = storage,
-                                                             .log = &log.log});
+    lr_operator *direct = lr_direct_create(&(lr_direct_params){.grid = grid,
+                                                               .views = view,
+                                                               .num_views = 1,
+                                                               .kernel = *kernel,
+                                                               .backend = name,
+                                                               .storage = storage,
+                                                               .log = &log.log});
     if (direct == NULL) {
         fail_msg("%s", log.error);
     }
@@ -93,20 +93,20 @@ static void check_spread(const lr_grid *grid, const lr_view *view, const lr_dire
 {
     uint64_t seed = 7;
     const int64_t count = lr_grid_num_voxels(grid);
-    lr_direct *direct = make(grid, view, kernel, backend);
+    lr_operator *direct = make(grid, view, kernel, backend);
     lr_direct_tables *tables = lr_direct_tables_create(
         &(lr_direct_tables_params){.grid = grid, .view = *view, .kernel = *kernel});
     double *image = random_image(count, &seed);
     double *histo = random_image(count, &seed), *expected = calloc((size_t)count, sizeof(double));
     spread(tables, image, expected);
-    assert_int_equal(lr_direct_forward_f64(direct, 0, image, histo), LR_OK);
+    assert_int_equal(view_doubles(direct, true, 0, image, histo), LR_OK);
     const bool in_double = strcmp(backend, "cpu") == 0;
     assert_true(difference(histo, expected, count) < (in_double ? 1e-13 : 1e-6));
     free(expected);
     free(histo);
     free(image);
     lr_direct_tables_destroy(tables);
-    lr_direct_destroy(direct);
+    lr_operator_destroy(direct);
 }
 
 static void forward_spreads_each_voxel_by_its_kernel(void **state)
@@ -123,18 +123,18 @@ static void check_adjoint(const lr_grid *grid, const lr_view *view, const lr_dir
 {
     uint64_t seed = 3;
     const int64_t count = lr_grid_num_voxels(grid);
-    lr_direct *direct = make(grid, view, kernel, backend);
+    lr_operator *direct = make(grid, view, kernel, backend);
     double *x = random_image(count, &seed), *y = random_image(count, &seed);
     double *fx = random_image(count, &seed), *fty = random_image(count, &seed);
-    assert_int_equal(lr_direct_forward_f64(direct, 0, x, fx), LR_OK);
-    assert_int_equal(lr_direct_back_f64(direct, 0, y, fty), LR_OK);
+    assert_int_equal(view_doubles(direct, true, 0, x, fx), LR_OK);
+    assert_int_equal(view_doubles(direct, false, 0, y, fty), LR_OK);
     const double left = dot(fx, y, count), right = dot(x, fty, count);
     worst_adjoint = fmax(worst_adjoint, fabs(left - right) / left);
     free(fty);
     free(fx);
     free(y);
     free(x);
-    lr_direct_destroy(direct);
+    lr_operator_destroy(direct);
 }
 
 /* double: rounding of 5,808 terms; float: issue's 1e-6, of which rounding of sums is a tenth. */
@@ -153,7 +153,7 @@ static void check_columns(const lr_grid *grid, const lr_view *view, const lr_dir
 {
     const int64_t count = lr_grid_num_voxels(grid);
     static const int places[3][3] = {{0, 0, 0}, {23, 2, 10}, {9, 12, 5}};
-    lr_direct *direct = make(grid, view, kernel, backend);
+    lr_operator *direct = make(grid, view, kernel, backend);
     double *unit = calloc((size_t)count, sizeof(double)),
            *column = calloc((size_t)count, sizeof(double));
     double *row = calloc((size_t)count, sizeof(double));
@@ -161,18 +161,18 @@ static void check_columns(const lr_grid *grid, const lr_view *view, const lr_dir
         const int64_t v = places[p][0] + 24 * (places[p][1] + 22 * (int64_t)places[p][2]);
         memset(unit, 0, (size_t)count * sizeof(*unit));
         unit[v] = 1;
-        assert_int_equal(lr_direct_forward_f64(direct, 0, unit, column), LR_OK);
+        assert_int_equal(view_doubles(direct, true, 0, unit, column), LR_OK);
         for (int64_t k = v % 3; k < count; k += 997) {
             memset(unit, 0, (size_t)count * sizeof(*unit));
             unit[k] = 1;
-            assert_int_equal(lr_direct_back_f64(direct, 0, unit, row), LR_OK);
+            assert_int_equal(view_doubles(direct, false, 0, unit, row), LR_OK);
             assert_true(row[v] == column[k]);
         }
     }
     free(row);
     free(column);
     free(unit);
-    lr_direct_destroy(direct);
+    lr_operator_destroy(direct);
 }
 
 static void elements_of_both_are_the_same_numbers(void **state)
@@ -194,21 +194,21 @@ static void check_agreement(const lr_grid *grid, const lr_view *view,
 {
     uint64_t seed = 11;
     const int64_t count = lr_grid_num_voxels(grid);
-    lr_direct *direct = make(grid, view, kernel, backend);
-    lr_direct *reference = make(grid, view, kernel, "cpu");
+    lr_operator *direct = make(grid, view, kernel, backend);
+    lr_operator *reference = make(grid, view, kernel, "cpu");
     double *x = random_image(count, &seed), *y = random_image(count, &seed);
     double *expected = random_image(count, &seed);
-    assert_int_equal(lr_direct_forward_f64(direct, 0, x, y), LR_OK);
-    assert_int_equal(lr_direct_forward_f64(reference, 0, x, expected), LR_OK);
+    assert_int_equal(view_doubles(direct, true, 0, x, y), LR_OK);
+    assert_int_equal(view_doubles(reference, true, 0, x, expected), LR_OK);
     worst_agreement = fmax(worst_agreement, difference(y, expected, count));
-    assert_int_equal(lr_direct_back_f64(direct, 0, x, y), LR_OK);
-    assert_int_equal(lr_direct_back_f64(reference, 0, x, expected), LR_OK);
+    assert_int_equal(view_doubles(direct, false, 0, x, y), LR_OK);
+    assert_int_equal(view_doubles(reference, false, 0, x, expected), LR_OK);
     worst_agreement = fmax(worst_agreement, difference(y, expected, count));
     free(expected);
     free(y);
     free(x);
-    lr_direct_destroy(reference);
-    lr_direct_destroy(direct);
+    lr_operator_destroy(reference);
+    lr_operator_destroy(direct);
 }
 
 static void agrees_with_the_reference(void **state)
@@ -264,17 +264,17 @@ static void project_point(const lr_view *view, const lr_direct_kernel *kernel,
     lr_view_axes(view, axes);
     const int x = 24 + (int)nearbyint(11 * axes[1][0]), y = 24 + (int)nearbyint(11 * axes[1][1]);
     const int64_t point = x + 49 * (y + 49 * 5);
-    lr_direct *direct = make(&grid, view, kernel, backend);
+    lr_operator *direct = make(&grid, view, kernel, backend);
     double *image = calloc((size_t)count, sizeof(double)),
            *out = calloc((size_t)count, sizeof(double));
     image[point] = 1;
-    assert_int_equal(lr_direct_forward_f64(direct, 0, image, out), LR_OK);
+    assert_int_equal(view_doubles(direct, true, 0, image, out), LR_OK);
     *forward = radial_moments(&grid, view, out, point);
-    assert_int_equal(lr_direct_back_f64(direct, 0, image, out), LR_OK);
+    assert_int_equal(view_doubles(direct, false, 0, image, out), LR_OK);
     *back = radial_moments(&grid, view, out, point);
     free(out);
     free(image);
-    lr_direct_destroy(direct);
+    lr_operator_destroy(direct);
 }
 
 static void variant_kernels_spread_evenly_and_collect_unevenly(void **state)
@@ -324,22 +324,22 @@ static void bad_calls_are_refused(void **state)
                                .kernel = {.resolution = case_resolution(0)},
                                .backend = backend,
                                .log = &log.log};
-    lr_direct *direct = lr_direct_create(&params);
+    lr_operator *direct = lr_direct_create(&params);
     float *image = calloc((size_t)count, sizeof(float)),
           *out = calloc((size_t)count, sizeof(float));
-    assert_int_equal(lr_direct_forward(direct, 2, image, out), LR_USAGE);
-    assert_int_equal(lr_direct_back(direct, -1, image, out), LR_USAGE);
+    assert_int_equal(view_floats(direct, true, 2, image, out), LR_USAGE);
+    assert_int_equal(view_floats(direct, false, -1, image, out), LR_USAGE);
     image[77] = NAN;
-    assert_int_equal(lr_direct_back(direct, 1, image, out), LR_BAD_INPUT);
+    assert_int_equal(view_floats(direct, false, 1, image, out), LR_BAD_INPUT);
     assert_non_null(strstr(log.error, "voxel 77"));
-    lr_direct_destroy(direct);
+    lr_operator_destroy(direct);
     params.backend = "quantum";
     assert_null(lr_direct_create(&params));
     assert_int_equal(log.status, LR_USAGE);
     params.backend = backend;
     params.kernel.resolution.tof_ps = 0;
     assert_null(lr_direct_create(&params));
-    lr_direct_destroy(NULL);
+    lr_operator_destroy(NULL);
     free(out);
     free(image);
 }

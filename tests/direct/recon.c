@@ -10,62 +10,64 @@ enum { VIEWS = 12, VOXELS = 24 * 22 * 11 };
 static const char *backend;
 static lr_direct_storage storage;
 
-/* Projectors of a set of views, with what is true of an activity and its measurement. */
+/* Operators of a set of views, with what is true of an activity and its measurement. */
 struct scene {
     lr_grid grid;
     lr_view views[VIEWS];
     int order[VIEWS];
-    lr_direct *direct;
+    int32_t subset_of[VIEWS];
+    lr_operator *op;
+    lr_lor_data counts_data, additive_data;
     float truth[VOXELS], initial[VOXELS], image[VOXELS];
     float counts[VIEWS][VOXELS], additive[VIEWS][VOXELS], factors[VIEWS][VOXELS];
     bool corrected;
 };
 
-static lr_direct *make(const struct scene *scene, const char *name)
+static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
-    static struct test_log log; /* projectors keep it */
-    test_log_init(&log);
-    lr_direct *direct =
+    const float *factors = user;
+    for (int64_t k = 0; k < span->count; k++) {
+        values[k] = factors[span->numbers != NULL ? span->numbers[k] : span->first + k];
+    }
+    return LR_OK;
+}
+
+static struct test_log said; /* operators keep it */
+
+/* Some views from one on, with their factors where the scene is corrected. */
+static lr_operator *make_some(struct scene *scene, const char *name, int first, int num_views)
+{
+    const lr_lor_source factors = {get_factors, scene->factors[first]};
+    test_log_init(&said);
+    lr_operator *op =
         lr_direct_create(&(lr_direct_params){.grid = &scene->grid,
-                                             .views = scene->views,
-                                             .num_views = VIEWS,
+                                             .views = scene->views + first,
+                                             .num_views = num_views,
                                              .kernel = {.resolution = case_resolution(4)},
                                              .backend = name,
                                              .storage = storage,
-                                             .log = &log.log});
-    if (direct == NULL) {
-        fail_msg("%s", log.error);
+                                             .factors = scene->corrected ? &factors : NULL,
+                                             .log = &said.log});
+    if (op == NULL) {
+        fail_msg("%s", said.error);
     }
-    return direct;
+    return op;
+}
+
+static lr_operator *make(struct scene *scene, const char *name)
+{
+    return make_some(scene, name, 0, VIEWS);
 }
 
 /* n K x + b of the truth, without noise. */
 static void measure(struct scene *scene)
 {
-    lr_direct *reference = make(scene, "cpu");
-    for (int v = 0; v < VIEWS; v++) {
-        assert_int_equal(lr_direct_forward(reference, v, scene->truth, scene->counts[v]), LR_OK);
-        for (int k = 0; k < VOXELS && scene->corrected; k++) {
-            scene->counts[v][k] =
-                scene->factors[v][k] * scene->counts[v][k] + scene->additive[v][k];
-        }
+    lr_operator *reference = make(scene, "cpu");
+    assert_int_equal(array_forward(reference, scene->truth, scene->counts[0]), LR_OK);
+    for (int k = 0; k < VIEWS * VOXELS && scene->corrected; k++) {
+        scene->counts[k / VOXELS][k % VOXELS] += scene->additive[k / VOXELS][k % VOXELS];
     }
-    lr_direct_destroy(reference);
-}
-
-static void load(const struct scene *scene, lr_direct *direct)
-{
-    for (int v = 0; v < VIEWS; v++) {
-        assert_int_equal(
-            lr_direct_load(
-                direct, v,
-                &(lr_direct_data){
-                    .counts = scene->counts[v],
-                    .additive = scene->corrected && v % 3 != 0 ? scene->additive[v] : NULL,
-                    .factors = scene->corrected && v % 2 != 0 ? scene->factors[v] : NULL,
-                }),
-            LR_OK);
-    }
+    lr_operator_destroy(reference);
 }
 
 static struct scene *make_scene(bool corrected)
@@ -75,6 +77,8 @@ static struct scene *make_scene(bool corrected)
     struct scene *scene = calloc(1, sizeof(*scene));
     scene->grid = case_grid();
     scene->corrected = corrected;
+    scene->counts_data = (lr_lor_data){.count = VIEWS * VOXELS, .values = scene->counts[0]};
+    scene->additive_data = (lr_lor_data){.count = VIEWS * VOXELS, .values = scene->additive[0]};
     lr_view_set_complete(&(lr_view_set){.azimuths = 6, .tilts = 2}, &set, NULL);
     lr_view_set_order(&set, scene->order);
     for (int v = 0; v < VIEWS; v++) {
@@ -90,14 +94,13 @@ static struct scene *make_scene(bool corrected)
         scene->initial[k] = 1;
     }
     measure(scene);
-    scene->direct = make(scene, backend);
-    load(scene, scene->direct);
+    scene->op = make(scene, backend);
     return scene;
 }
 
 static void destroy_scene(struct scene *scene)
 {
-    lr_direct_destroy(scene->direct);
+    lr_operator_destroy(scene->op);
     free(scene);
 }
 
@@ -111,15 +114,30 @@ static double difference(const float *a, const float *b)
     return sqrt(square / norm);
 }
 
-static const lr_direct_rule rules[2] = {LR_DIRECT_RAMLA, LR_DIRECT_EM};
+static const lr_recon_algorithm rules[2] = {LR_ALGORITHM_RAMLA, LR_ALGORITHM_OSEM};
 
-static lr_direct_recon_params recon_params(const struct scene *scene, int rule, int views_per_block)
+/* An iteration in blocks that are runs of the order, by whole updates where the backend has them. */
+static lr_recon_params recon_params(struct scene *scene, int rule, int views_per_block)
 {
-    return (lr_direct_recon_params){.direct = scene->direct,
-                                    .rule = rules[rule],
-                                    .order = scene->order,
-                                    .views_per_block = views_per_block,
-                                    .initial = scene->initial};
+    for (int k = 0; k < VIEWS; k++) {
+        scene->subset_of[scene->order[k]] = k / views_per_block;
+    }
+    return (lr_recon_params){.op = scene->op,
+                             .data = &scene->counts_data,
+                             .additive = scene->corrected ? &scene->additive_data : NULL,
+                             .algorithm = rules[rule],
+                             .subsets = (VIEWS - 1) / views_per_block + 1,
+                             .subset_of = scene->subset_of,
+                             .initial = scene->initial,
+                             .iterations = 1,
+                             .without_fit = true,
+                             .log = &said.log};
+}
+
+static lr_status run(const lr_recon_params *params, float *image)
+{
+    lr_vector x = lr_vector_of_floats(image, VOXELS);
+    return lr_recon(params, &x);
 }
 
 /* The truth explains the data, so no update changes it, with all corrections. */
@@ -129,21 +147,21 @@ static void the_truth_stays(void **state)
     for (int n = 0; n < 8; n++) {
         static const int blocks[4] = {1, 2, 5, VIEWS};
         struct scene *scene = make_scene(n % 2 == 0);
-        lr_direct_recon_params params = recon_params(scene, n % 2, blocks[n / 2]);
+        lr_recon_params params = recon_params(scene, n % 2, blocks[n / 2]);
         params.initial = scene->truth;
-        assert_int_equal(lr_direct_recon(&params, scene->image), LR_OK);
+        assert_int_equal(run(&params, scene->image), LR_OK);
         assert_true(difference(scene->image, scene->truth) < 3e-6); /* 24 updates in float */
         destroy_scene(scene);
     }
 }
 
 /* From ones the image comes nearer to the truth, iteration by iteration. */
-static lr_status remember(void *user, const lr_direct_iteration *done)
+static lr_status remember(void *user, const lr_iteration *done)
 {
     double(*found)[2] = user;
     (*found)[0] = (*found)[1];
     (*found)[1] = (double)done->number;
-    return done->image != NULL && done->seconds >= 0 ? LR_OK : LR_FAILED;
+    return done->image->count == VOXELS && done->seconds >= 0 ? LR_OK : LR_FAILED;
 }
 
 static void images_come_nearer_to_the_truth(void **state)
@@ -153,11 +171,11 @@ static void images_come_nearer_to_the_truth(void **state)
         struct scene *scene = make_scene(true);
         double found[2] = {0}, last = HUGE_VAL;
         for (int iterations = 1; iterations <= 4; iterations *= 2) {
-            lr_direct_recon_params params = recon_params(scene, rule, rule == 0 ? 1 : 3);
+            lr_recon_params params = recon_params(scene, rule, rule == 0 ? 1 : 3);
             params.iterations = iterations;
             params.iteration = remember;
             params.user = &found;
-            assert_int_equal(lr_direct_recon(&params, scene->image), LR_OK);
+            assert_int_equal(run(&params, scene->image), LR_OK);
             assert_true(found[1] == iterations);
             const double now = difference(scene->image, scene->truth);
             assert_true(now < last);
@@ -170,19 +188,16 @@ static void images_come_nearer_to_the_truth(void **state)
 
 /* --- ML-EM --- */
 
-static double log_likelihood(struct scene *scene, lr_direct *reference)
+static double log_likelihood(struct scene *scene, lr_operator *reference)
 {
-    static float histo[VOXELS];
+    static float histo[VIEWS][VOXELS];
     double sum = 0;
-    for (int v = 0; v < VIEWS; v++) {
-        assert_int_equal(lr_direct_forward(reference, v, scene->image, histo), LR_OK);
-        for (int k = 0; k < VOXELS; k++) {
-            double expected = (double)histo[k];
-            if (scene->corrected) {
-                expected = (double)scene->factors[v][k] * expected + (double)scene->additive[v][k];
-            }
-            sum += expected > 0 ? (double)scene->counts[v][k] * log(expected) - expected : 0;
-        }
+    assert_int_equal(array_forward(reference, scene->image, histo[0]), LR_OK);
+    for (int k = 0; k < VIEWS * VOXELS; k++) {
+        const int v = k / VOXELS, n = k % VOXELS;
+        const double more = scene->corrected ? (double)scene->additive[v][n] : 0;
+        const double expected = (double)histo[v][n] + more;
+        sum += expected > 0 ? (double)scene->counts[v][n] * log(expected) - expected : 0;
     }
     return sum;
 }
@@ -191,17 +206,17 @@ static void ml_em_never_lowers_the_likelihood(void **state)
 {
     (void)state;
     struct scene *scene = make_scene(true);
-    lr_direct *reference = make(scene, "cpu");
+    lr_operator *reference = make(scene, "cpu");
     double last = -HUGE_VAL;
     for (int iterations = 1; iterations <= 5; iterations++) {
-        lr_direct_recon_params params = recon_params(scene, 1, VIEWS);
+        lr_recon_params params = recon_params(scene, 1, VIEWS);
         params.iterations = iterations;
-        assert_int_equal(lr_direct_recon(&params, scene->image), LR_OK);
+        assert_int_equal(run(&params, scene->image), LR_OK);
         const double now = log_likelihood(scene, reference);
         assert_true(now > last);
         last = now;
     }
-    lr_direct_destroy(reference);
+    lr_operator_destroy(reference);
     destroy_scene(scene);
 }
 
@@ -209,18 +224,16 @@ static void ml_em_never_lowers_the_likelihood(void **state)
 static void ml_em_keeps_the_counts(void **state)
 {
     (void)state;
-    static float histo[VOXELS];
+    static float histo[VIEWS][VOXELS];
     struct scene *scene = make_scene(false);
-    lr_direct_recon_params params = recon_params(scene, 1, VIEWS);
+    lr_recon_params params = recon_params(scene, 1, VIEWS);
     params.iterations = 2;
-    assert_int_equal(lr_direct_recon(&params, scene->image), LR_OK);
+    assert_int_equal(run(&params, scene->image), LR_OK);
     double measured = 0, expected = 0;
-    for (int v = 0; v < VIEWS; v++) {
-        assert_int_equal(lr_direct_forward(scene->direct, v, scene->image, histo), LR_OK);
-        for (int k = 0; k < VOXELS; k++) {
-            measured += (double)scene->counts[v][k];
-            expected += (double)histo[k];
-        }
+    assert_int_equal(array_forward(scene->op, scene->image, histo[0]), LR_OK);
+    for (int k = 0; k < VIEWS * VOXELS; k++) {
+        measured += (double)scene->counts[k / VOXELS][k % VOXELS];
+        expected += (double)histo[k / VOXELS][k % VOXELS];
     }
     assert_close(measured, expected, 1e-6);
     destroy_scene(scene);
@@ -228,39 +241,47 @@ static void ml_em_keeps_the_counts(void **state)
 
 /* --- RAMLA --- */
 
-/* One block of one view, against its formula with the reference's projections. */
+/* One block of one view, against its formula with the reference's projections, by whole updates and
+ * step by step. */
 static void ramla_is_its_formula(void **state)
 {
     (void)state;
-    static double x[VOXELS], histo[VOXELS], back[VOXELS];
+    static double x[VOXELS], histo[VOXELS], back[VOXELS], sensitivity[VOXELS];
     static float expected[VOXELS];
     struct scene *scene = make_scene(true);
-    lr_direct *reference = make(scene, "cpu");
     const int view = 5; /* with both corrections */
+    lr_operator *reference = make_some(scene, "cpu", view, 1);
+    lr_operator *op = make_some(scene, backend, view, 1);
     double most = 0;
     for (int k = 0; k < VOXELS; k++) {
-        x[k] = 1;
-        most = fmax(most, (double)scene->factors[view][k]);
+        x[k] = histo[k] = 1;
     }
-    assert_int_equal(lr_direct_forward_f64(reference, view, x, histo), LR_OK);
+    assert_int_equal(array_back_f64(reference, histo, sensitivity), LR_OK);
+    assert_int_equal(array_forward_f64(reference, x, histo), LR_OK);
     for (int k = 0; k < VOXELS; k++) {
-        const double n = (double)scene->factors[view][k];
-        histo[k] = n * ((double)scene->counts[view][k] /
-                            (n * histo[k] + (double)scene->additive[view][k]) -
-                        1);
+        most = fmax(most, sensitivity[k]);
+        histo[k] = (double)scene->counts[view][k] / (histo[k] + (double)scene->additive[view][k]);
     }
-    assert_int_equal(lr_direct_back_f64(reference, view, histo, back), LR_OK);
+    assert_int_equal(array_back_f64(reference, histo, back), LR_OK);
     for (int k = 0; k < VOXELS; k++) {
-        expected[k] = (float)(1 + 0.7 / most * back[k]);
+        expected[k] = (float)(1 + 0.7 / most * (back[k] - sensitivity[k]));
     }
-    assert_int_equal(lr_direct_set_image(scene->direct, scene->initial), LR_OK);
-    assert_int_equal(
-        lr_direct_update(scene->direct,
-                         &(lr_direct_block){.views = &view, .num_views = 1, .relaxation = 0.7}),
-        LR_OK);
-    assert_int_equal(lr_direct_get_image(scene->direct, scene->image), LR_OK);
-    assert_true(difference(scene->image, expected) < 1e-6);
-    lr_direct_destroy(reference);
+    const lr_lor_data counts = {.count = VOXELS, .values = scene->counts[view]};
+    const lr_lor_data additive = {.count = VOXELS, .values = scene->additive[view]};
+    lr_recon_params params = {.op = op,
+                              .data = &counts,
+                              .additive = &additive,
+                              .iterations = 1,
+                              .algorithm = LR_ALGORITHM_RAMLA,
+                              .relaxation = 0.7,
+                              .log = &said.log};
+    for (int whole = 0; whole < 2; whole++) {
+        params.without_fit = whole != 0;
+        assert_int_equal(run(&params, scene->image), LR_OK);
+        assert_true(difference(scene->image, expected) < 1e-6);
+    }
+    lr_operator_destroy(op);
+    lr_operator_destroy(reference);
     destroy_scene(scene);
 }
 
@@ -273,12 +294,11 @@ static void ramla_stays_positive(void **state)
         memset(scene->counts[v], 0, sizeof(scene->counts[v]));
         scene->counts[v][100 + v] = 50;
     }
-    load(scene, scene->direct);
     for (int views_per_block = 1; views_per_block <= 4; views_per_block += 3) {
-        lr_direct_recon_params params = recon_params(scene, 0, views_per_block);
+        lr_recon_params params = recon_params(scene, 0, views_per_block);
         params.iterations = 2;
         params.relaxation_fall = 0.5;
-        assert_int_equal(lr_direct_recon(&params, scene->image), LR_OK);
+        assert_int_equal(run(&params, scene->image), LR_OK);
         for (int k = 0; k < VOXELS; k++) {
             assert_true(scene->image[k] >= 0 && isfinite(scene->image[k]));
         }
@@ -292,27 +312,77 @@ static void agrees_with_the_reference(void **state)
     static float expected[VOXELS];
     for (int rule = 0; rule < 2; rule++) {
         struct scene *scene = make_scene(true);
-        lr_direct *reference = make(scene, "cpu");
-        load(scene, reference);
-        lr_direct_recon_params params = recon_params(scene, rule, 1 + 2 * rule);
+        lr_operator *reference = make(scene, "cpu");
+        lr_recon_params params = recon_params(scene, rule, 1 + 2 * rule);
         params.iterations = 2;
-        assert_int_equal(lr_direct_recon(&params, scene->image), LR_OK);
-        params.direct = reference;
-        assert_int_equal(lr_direct_recon(&params, expected), LR_OK);
+        assert_int_equal(run(&params, scene->image), LR_OK);
+        params.op = reference;
+        assert_int_equal(run(&params, expected), LR_OK);
         const double found = difference(scene->image, expected);
         print_message("rule %d: differs by %.2e\n", rule, found);
         assert_true(found < 1e-5);
-        lr_direct_destroy(reference);
+        lr_operator_destroy(reference);
         destroy_scene(scene);
     }
 }
 
+/* --- whole updates --- */
+
+static lr_status see_fit(void *user, const lr_iteration *done)
+{
+    *(bool *)user = done->has_fit;
+    assert_true(done->has_fit == (done->measured_counts > 0));
+    return LR_OK;
+}
+
+/* The loop does the same step by step, and then tells the fit. */
+static void whole_updates_are_the_steps_of_the_loop(void **state)
+{
+    (void)state;
+    static float expected[VOXELS];
+    for (int rule = 0; rule < 2; rule++) {
+        struct scene *scene = make_scene(true);
+        lr_recon_params params = recon_params(scene, rule, 1 + 2 * rule);
+        bool has_fit = true;
+        params.iterations = 2;
+        params.iteration = see_fit;
+        params.user = &has_fit;
+        assert_int_equal(run(&params, scene->image), LR_OK);
+        assert_true(has_fit == (strcmp(backend, "cpu") == 0));
+        params.without_fit = false;
+        assert_int_equal(run(&params, expected), LR_OK);
+        assert_true(has_fit);
+        const double found = difference(scene->image, expected);
+        print_message("rule %d: differs by %.2e\n", rule, found);
+        assert_true(found < 1e-5);
+        destroy_scene(scene);
+    }
+}
+
+/* A view without counts changes nothing, and one warning tells. */
+static void subsets_without_counts_are_passed_over(void **state)
+{
+    (void)state;
+    static float expected[VOXELS];
+    struct scene *scene = make_scene(false);
+    memset(scene->counts[3], 0, sizeof(scene->counts[3]));
+    lr_recon_params params = recon_params(scene, 0, 1);
+    assert_int_equal(run(&params, scene->image), LR_OK);
+    params.without_fit = false;
+    assert_int_equal(run(&params, expected), LR_OK);
+    assert_true(difference(scene->image, expected) < 2e-6);
+    for (int k = 0; k < VOXELS; k++) {
+        assert_true(scene->truth[k] == 0 || scene->image[k] > 0);
+    }
+    destroy_scene(scene);
+}
+
 /* --- calls --- */
 
+/* Sensitivities, which come first, are let through. */
 static bool stop_later(void *user, const char *what, double done, double total)
 {
-    (void)what;
-    return done / total < *(double *)user;
+    return strncmp(what, "iteration", 9) != 0 || done / total < *(double *)user;
 }
 
 static void stopping_leaves_the_last_block(void **state)
@@ -321,10 +391,57 @@ static void stopping_leaves_the_last_block(void **state)
     struct scene *scene = make_scene(false);
     double share = 0.5;
     const lr_progress progress = {stop_later, &share};
-    lr_direct_recon_params params = recon_params(scene, 0, 1);
+    lr_recon_params params = recon_params(scene, 0, 1);
     params.progress = &progress;
-    assert_int_equal(lr_direct_recon(&params, scene->image), LR_CANCELLED);
+    assert_int_equal(run(&params, scene->image), LR_CANCELLED);
     assert_true(difference(scene->image, scene->initial) > 1e-3);
+    destroy_scene(scene);
+}
+
+static void check_refused(struct scene *scene, const lr_recon_params *params, lr_status status)
+{
+    assert_int_equal(run(params, scene->image), status);
+    assert_int_equal(said.status, status);
+}
+
+static void bad_data_are_refused(void **state)
+{
+    (void)state;
+    struct scene *scene = make_scene(true);
+    const lr_recon_params params = recon_params(scene, 0, 1);
+    scene->factors[2][7] = -1;
+    check_refused(scene, &params, LR_BAD_INPUT);
+    assert_non_null(strstr(said.error, "the factor of voxel 7 of view 2 is -1"));
+    scene->factors[2][7] = 1;
+    scene->additive[1][8] = -1;
+    check_refused(scene, &params, LR_BAD_INPUT);
+    scene->additive[1][8] = 0;
+    scene->counts[0][5] = -1;
+    check_refused(scene, &params, LR_BAD_INPUT);
+    scene->counts[0][5] = NAN;
+    check_refused(scene, &params, LR_BAD_INPUT);
+    scene->counts[0][5] = 1;
+    scene->initial[5] = -1;
+    check_refused(scene, &params, LR_BAD_INPUT);
+    scene->initial[5] = 1;
+    assert_int_equal(run(&params, scene->image), LR_OK);
+    destroy_scene(scene);
+}
+
+/* Activity in one corner, and counts in the one across: EM finds nothing that explains them. */
+static void counts_out_of_reach_are_refused(void **state)
+{
+    (void)state;
+    struct scene *scene = make_scene(false);
+    memset(scene->counts, 0, sizeof(scene->counts));
+    memset(scene->initial, 0, sizeof(scene->initial));
+    scene->initial[0] = 1;
+    for (int v = 0; v < VIEWS; v++) {
+        scene->counts[v][VOXELS - 1] = 5;
+    }
+    const lr_recon_params params = recon_params(scene, 1, VIEWS);
+    check_refused(scene, &params, LR_BAD_INPUT);
+    assert_non_null(strstr(said.error, "grid and data belong together"));
     destroy_scene(scene);
 }
 
@@ -332,32 +449,40 @@ static void bad_calls_are_refused(void **state)
 {
     (void)state;
     struct scene *scene = make_scene(false);
-    const int view = 3, wrong = VIEWS;
-    lr_direct *empty = make(scene, backend);
-    assert_int_equal(lr_direct_get_image(empty, scene->image), LR_USAGE);
-    assert_int_equal(lr_direct_set_image(empty, scene->initial), LR_OK);
-    assert_int_equal(lr_direct_update(empty, &(lr_direct_block){.views = &view, .num_views = 1}),
-                     LR_USAGE);
-    assert_int_equal(lr_direct_load(empty, VIEWS, &(lr_direct_data){.counts = scene->truth}),
-                     LR_USAGE);
-    assert_int_equal(lr_direct_load(empty, 0, &(lr_direct_data){0}), LR_USAGE);
-    scene->image[5] = -1;
-    assert_int_equal(lr_direct_load(empty, 0, &(lr_direct_data){.counts = scene->image}),
-                     LR_BAD_INPUT);
-    assert_int_equal(lr_direct_set_image(empty, scene->image), LR_BAD_INPUT);
-    lr_direct_destroy(empty);
-    assert_int_equal(
-        lr_direct_update(scene->direct, &(lr_direct_block){.views = &wrong, .num_views = 1}),
-        LR_USAGE);
-    lr_direct_recon_params params = recon_params(scene, 0, VIEWS + 1);
-    assert_int_equal(lr_direct_recon(&params, scene->image), LR_USAGE);
+    lr_recon_params params = recon_params(scene, 0, 1);
+    params.subsets = VIEWS + 1;
+    check_refused(scene, &params, LR_USAGE);
     params = recon_params(scene, 0, 1);
-    scene->order[0] = scene->order[1];
-    assert_int_equal(lr_direct_recon(&params, scene->image), LR_USAGE);
+    scene->subset_of[2] = VIEWS;
+    check_refused(scene, &params, LR_USAGE);
+    scene->subset_of[2] = scene->subset_of[3]; /* so that one is empty */
+    check_refused(scene, &params, LR_USAGE);
+    assert_non_null(strstr(said.error, "no pair belongs to subset"));
     params = recon_params(scene, 0, 1);
-    params.order = NULL;
     params.relaxation = -1;
-    assert_int_equal(lr_direct_recon(&params, scene->image), LR_USAGE);
+    check_refused(scene, &params, LR_USAGE);
+    destroy_scene(scene);
+}
+
+static void what_cannot_be_timed_is_refused(void **state)
+{
+    (void)state;
+    struct scene *scene = make_scene(false);
+    const int view = 3, wrong = VIEWS;
+    const lr_vector x = lr_vector_of_floats(scene->truth, VOXELS);
+    lr_direct_timing timing;
+    lr_direct_task task = {.views = &view, .num_views = 1};
+    assert_int_equal(lr_direct_time(scene->op, &task, &timing), LR_USAGE);
+    assert_non_null(strstr(said.error, "no image has been given"));
+    task.image = &x;
+    for (int work = LR_DIRECT_WORK_FORWARD; work <= LR_DIRECT_WORK_READING; work++) {
+        task.work = (lr_direct_work)work;
+        assert_int_equal(lr_direct_time(scene->op, &task, &timing), LR_OK);
+        assert_true(timing.wall_s > 0 && timing.num_offsets > 0);
+        task.image = NULL;
+    }
+    task.views = &wrong;
+    assert_int_equal(lr_direct_time(scene->op, &task, &timing), LR_USAGE);
     destroy_scene(scene);
 }
 
@@ -379,8 +504,13 @@ int main(int argc, char **argv)
         cmocka_unit_test(ramla_is_its_formula),
         cmocka_unit_test(ramla_stays_positive),
         cmocka_unit_test(agrees_with_the_reference),
+        cmocka_unit_test(whole_updates_are_the_steps_of_the_loop),
+        cmocka_unit_test(subsets_without_counts_are_passed_over),
         cmocka_unit_test(stopping_leaves_the_last_block),
+        cmocka_unit_test(bad_data_are_refused),
+        cmocka_unit_test(counts_out_of_reach_are_refused),
         cmocka_unit_test(bad_calls_are_refused),
+        cmocka_unit_test(what_cannot_be_timed_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

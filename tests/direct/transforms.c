@@ -73,18 +73,18 @@ static lr_status compare(const lr_resolution *resolution, bool is_padded, struct
     test_log_init(log);
     lr_direct_tables *tables = lr_direct_tables_create(&(lr_direct_tables_params){
         .grid = &grid, .view = case_views[5], .kernel = kernel, .log = &log->log});
-    lr_direct *direct = lr_direct_create(&(lr_direct_params){.grid = &grid,
-                                                             .views = &case_views[5],
-                                                             .num_views = 1,
-                                                             .kernel = kernel,
-                                                             .backend = "cpu",
-                                                             .log = &log->log});
+    lr_operator *direct = lr_direct_create(&(lr_direct_params){.grid = &grid,
+                                                               .views = &case_views[5],
+                                                               .num_views = 1,
+                                                               .kernel = kernel,
+                                                               .backend = "cpu",
+                                                               .log = &log->log});
     assert_true(tables != NULL && direct != NULL);
-    const int64_t count = lr_direct_get_info(direct)->num_voxels;
+    const int64_t count = lr_operator_get_info(direct)->num_voxels;
     float *image = calloc((size_t)count, sizeof(*image));
     float *projected = calloc((size_t)count, sizeof(*projected));
     fill(image, count, 3);
-    assert_int_equal(lr_direct_forward(direct, 0, image, projected), LR_OK);
+    assert_int_equal(view_floats(direct, true, 0, image, projected), LR_OK);
     const lr_status status = fft_compare(library,
                                          &(struct fft_case){.tables = tables,
                                                             .image = image,
@@ -97,7 +97,7 @@ static lr_status compare(const lr_resolution *resolution, bool is_padded, struct
                                          is_padded, found);
     free(projected);
     free(image);
-    lr_direct_destroy(direct);
+    lr_operator_destroy(direct);
     lr_direct_tables_destroy(tables);
     return status;
 }

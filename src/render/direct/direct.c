@@ -196,38 +196,53 @@ lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_dir
     return lr_direct_image_read(image, &compute->layout, values);
 }
 
-static lr_status project_current(struct lr_direct_compute *compute, bool is_forward, int view,
-                                 const float *in, float *out)
+static lr_status project_current(struct lr_direct_compute *compute,
+                                 const struct lr_direct_projection *projection)
 {
-    const lr_direct_task task = {is_forward ? LR_DIRECT_WORK_FORWARD : LR_DIRECT_WORK_BACK, &view,
-                                 1};
+    const bool is_forward = projection->is_forward;
+    const int view = projection->view;
+    const lr_direct_task task = {.work = is_forward ? LR_DIRECT_WORK_FORWARD : LR_DIRECT_WORK_BACK,
+                                 .views = &view,
+                                 .num_views = 1};
+    double seconds = 0;
     const bool is_ready =
         compute->functions != NULL ||
         (open_program(compute, is_forward) != NULL && lr_direct_open_tables(compute, view) != NULL);
     LR_TRY(is_ready ? LR_OK : LR_FAILED);
-    LR_TRY(lr_direct_put(compute, &compute->in, in));
-    LR_TRY(
-        lr_direct_run_task(compute, &task, &compute->in, &compute->out, &compute->device_seconds));
-    return lr_direct_fetch(compute, &compute->out, out);
+    LR_TRY(projection->is_same ? LR_OK : lr_direct_put(compute, &compute->in, projection->in));
+    LR_TRY(lr_direct_run_task(compute, &task, &compute->in, &compute->out, &seconds));
+    compute->device_seconds += seconds;
+    return lr_direct_fetch(compute, &compute->out, projection->out);
 }
 
-static lr_status project(struct lr_direct_compute *compute, bool is_forward, int view,
-                         const float *in, float *out)
+static lr_status project(void *self, const struct lr_direct_projection *projection)
 {
+    struct lr_direct_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = project_current(compute, is_forward, view, in, out);
+    const lr_status status = project_current(compute, projection);
     gl_context_release(compute->ctx);
     return status;
 }
 
-static lr_status forward(void *self, int view, const void *image, void *histo)
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
+                         lr_vector *values)
 {
-    return project(self, true, view, image, histo);
+    struct lr_direct_compute *compute = self;
+    compute->device_seconds = 0;
+    return lr_direct_views_forward(&compute->views, part, image, values);
 }
 
-static lr_status back(void *self, int view, const void *histo, void *image)
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
+                      lr_vector *image)
 {
-    return project(self, false, view, histo, image);
+    struct lr_direct_compute *compute = self;
+    compute->device_seconds = 0;
+    return lr_direct_views_back(&compute->views, part, values, image);
+}
+
+static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
+{
+    return lr_direct_views_rows(&((struct lr_direct_compute *)self)->views, wanted, sink);
 }
 
 static double device_seconds(void *self)
@@ -296,6 +311,9 @@ static lr_status init(struct lr_direct_compute *compute)
     compute->builder.ctx = compute->ctx;
     compute->builder.params = &compute->params;
     compute->borrowed_view = -1;
+    compute->views =
+        (struct lr_direct_views){.params = &compute->params, .project = project, .self = compute};
+    LR_TRY(lr_direct_views_init(&compute->views));
     LR_TRY(find_margins(compute));
     describe_layout(compute);
     LR_TRY(lr_direct_image_init(&compute->in, &compute->layout, "input of a projection", true));
@@ -337,6 +355,7 @@ static void destroy(void *self)
         gl_context_release(compute->ctx);
     }
     gl_context_destroy(compute->ctx);
+    lr_direct_views_finish(&compute->views);
     free(compute);
 }
 
@@ -346,17 +365,14 @@ static lr_status find_attributes(void *self, lr_direct_attributes *attributes)
     return compute->functions->attributes(compute->self, attributes);
 }
 
-static const struct lr_direct_backend_fns compute_fns = {
+static const struct lr_backend_fns compute_fns = {
     .name = "compute",
+    .has_parts = true,
     .forward = forward,
     .back = back,
+    .rows = rows,
     .device_seconds = device_seconds,
-    .load = lr_direct_compute_load,
-    .set_image = lr_direct_compute_set_image,
-    .get_image = lr_direct_compute_get_image,
-    .update = lr_direct_compute_update,
-    .update_seconds = lr_direct_compute_update_seconds,
-    .time = lr_direct_compute_time,
+    .updates = &lr_direct_compute_updates,
     .destroy = destroy,
 };
 
@@ -383,16 +399,16 @@ lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *p
     compute->functions = functions;
     compute->fns = compute_fns;
     compute->fns.name = functions != NULL ? functions->name : compute_fns.name;
-    compute->fns.attributes =
-        functions != NULL && functions->attributes != NULL ? find_attributes : NULL;
     const lr_status status = open_context(compute);
     if (status != LR_OK) {
         destroy(compute);
         return status;
     }
-    backend->fns = &compute->fns;
-    backend->self = compute;
-    snprintf(backend->device, sizeof(backend->device), "%s",
+    const bool has_attributes = functions != NULL && functions->attributes != NULL;
+    *backend = (struct lr_direct_backend){.common = {.fns = &compute->fns, .self = compute},
+                                          .attributes = has_attributes ? find_attributes : NULL,
+                                          .time = lr_direct_compute_time};
+    snprintf(backend->common.device, sizeof(backend->common.device), "%s",
              gl_context_limits(compute->ctx)->renderer);
     return LR_OK;
 }

@@ -6,13 +6,14 @@
 #ifndef LR_RENDER_DIRECT_H
 #define LR_RENDER_DIRECT_H
 
+#include "direct/views.h"
 #include "gl/timer.h"
 #include "render/direct/image.h"
 #include "render/direct/tables.h"
 
 struct lr_direct_compute;
 
-/* Measured data of a view (lr_direct_data), without margins. */
+/* Measured data of a view (lr_update_data), without margins. */
 struct lr_direct_view_data {
     struct lr_direct_image counts, additive, factors;
 };
@@ -60,7 +61,8 @@ struct lr_direct_functions {
 };
 
 struct lr_direct_compute {
-    struct lr_direct_backend_fns fns;
+    struct lr_backend_fns fns;
+    struct lr_direct_views views;
     const struct lr_direct_functions *functions; /* NULL = the passes */
     void *self;                                  /* what functions work with */
     struct lr_direct_backend_params params;
@@ -68,7 +70,7 @@ struct lr_direct_compute {
     struct lr_direct_builder builder;
     struct gl_program *forward, *back;
     struct lr_direct_layout layout;
-    struct lr_direct_image in, out; /* of lr_direct_forward and lr_direct_back */
+    struct lr_direct_image in, out; /* of projections between vectors */
     struct lr_direct_view_tables
         *tables; /* [num_views]; zero = not built, or not kept, since functions
                                               have their own */
@@ -77,8 +79,8 @@ struct lr_direct_compute {
     int64_t bytes_kept;
     bool is_unordered; /* projections need not wait for each other: their results are not used */
     struct gl_stopwatch *watch;
-    double device_seconds;               /* of the last projection */
-    struct lr_direct_resident *resident; /* what updates work on; NULL until data are loaded */
+    double device_seconds;               /* of the last call of forward or back */
+    struct lr_direct_resident *resident; /* what updates and timings work on, or NULL */
 };
 
 /* The block of shaders/direct/direct.glsl. */

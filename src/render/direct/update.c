@@ -5,13 +5,23 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
+#include "model/lors/selection.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* The views of a subset. */
+struct block {
+    int *views; /* owned [num_views] */
+    int num_views;
+    struct lr_direct_image sensitivity; /* of EM, when it is first wanted */
+};
+
 struct lr_direct_resident {
-    struct lr_direct_view_data *views;     /* [num_views] */
-    struct lr_direct_image *sensitivities; /* [num_views], by the blocks' numbers */
+    struct lr_direct_view_data *views; /* [num_views] */
+    struct block *blocks; /* owned [num_blocks], by the subsets' numbers; NULL = none */
+    int num_blocks;
+    bool is_ramla; /* or EM, whose sensitivities are kept */
     struct lr_direct_image image, histo, back;
     struct lr_direct_image sum; /* of blocks of several views */
     /* Of the passes, which other functions replace. */
@@ -27,12 +37,19 @@ static void destroy_view(struct lr_direct_view_data *data)
     lr_direct_image_finish(&data->factors);
 }
 
-static void forget_sensitivities(struct lr_direct_compute *compute)
+static void destroy_data(struct lr_direct_compute *compute)
 {
     struct lr_direct_resident *resident = compute->resident;
-    for (int k = 0; k < compute->params.num_views; k++) {
-        lr_direct_image_finish(&resident->sensitivities[k]);
+    for (int k = 0; resident->blocks != NULL && k < resident->num_blocks; k++) {
+        lr_direct_image_finish(&resident->blocks[k].sensitivity);
+        free(resident->blocks[k].views);
     }
+    free(resident->blocks);
+    resident->blocks = NULL;
+    for (int k = 0; resident->views != NULL && k < compute->params.num_views; k++) {
+        destroy_view(&resident->views[k]);
+    }
+    lr_direct_image_finish(&resident->sum);
 }
 
 void lr_direct_resident_destroy(struct lr_direct_compute *compute)
@@ -41,22 +58,15 @@ void lr_direct_resident_destroy(struct lr_direct_compute *compute)
     if (resident == NULL) {
         return;
     }
-    if (resident->sensitivities != NULL) {
-        forget_sensitivities(compute);
-    }
-    for (int k = 0; resident->views != NULL && k < compute->params.num_views; k++) {
-        destroy_view(&resident->views[k]);
-    }
+    destroy_data(compute);
     for (int k = 0; k < 4; k++) {
         gl_program_destroy(resident->discrepancy[k]);
     }
     gl_program_destroy(resident->combine);
-    lr_direct_image_finish(&resident->sum);
     lr_direct_image_finish(&resident->back);
     lr_direct_image_finish(&resident->histo);
     lr_direct_image_finish(&resident->image);
     gl_stopwatch_destroy(resident->watch);
-    free(resident->sensitivities);
     free(resident->views);
     free(resident);
     compute->resident = NULL;
@@ -64,18 +74,15 @@ void lr_direct_resident_destroy(struct lr_direct_compute *compute)
 
 static lr_status init(struct lr_direct_compute *compute, struct lr_direct_resident *resident)
 {
-    const int num_views = compute->params.num_views;
-    const lr_log *log = compute->params.log;
-    resident->views = lr_alloc(num_views, sizeof(*resident->views), "histo-images", log);
-    resident->sensitivities =
-        lr_alloc(num_views, sizeof(*resident->sensitivities), "histo-images", log);
+    resident->views = lr_alloc(compute->params.num_views, sizeof(*resident->views), "histo-images",
+                               compute->params.log);
     LR_TRY(lr_direct_image_init(&resident->image, &compute->layout, "image", true));
     LR_TRY(lr_direct_image_init(&resident->histo, &compute->layout, "estimate of a view", true));
     LR_TRY(lr_direct_image_init(&resident->back, &compute->layout, "correction of a view", true));
     if (compute->functions == NULL) {
         resident->watch = gl_stopwatch_create(compute->ctx, "DIRECT updates");
     }
-    return resident->views && resident->sensitivities ? LR_OK : LR_FAILED;
+    return resident->views != NULL ? LR_OK : LR_FAILED;
 }
 
 static lr_status open_resident(struct lr_direct_compute *compute)
@@ -93,58 +100,141 @@ static lr_status open_resident(struct lr_direct_compute *compute)
 
 /* --- data in and out --- */
 
+/* Bytes of images with margins, and of those without. */
+static void find_bytes(const struct lr_direct_layout *layout, double bytes[2])
+{
+    bytes[0] = bytes[1] = 4 * sizeof(float);
+    const int inner[3] = {layout->quads, layout->size[0], layout->size[1]};
+    for (int k = 0; k < 3; k++) {
+        bytes[0] *= inner[k] + 2 * layout->margin[k];
+        bytes[1] *= inner[k];
+    }
+}
+
+static bool has_room_for(const struct lr_direct_compute *compute, const struct lr_update_plan *plan)
+{
+    const int64_t reported = gl_context_limits(compute->ctx)->memory_bytes;
+    const double room = 0.5 * (double)(reported > 0 ? reported : lr_physical_memory());
+    double bytes[2];
+    find_bytes(&compute->layout, bytes);
+    const int data = 1 + plan->has_additive + plan->has_factors;
+    const int kept = plan->algorithm == LR_ALGORITHM_RAMLA ? 0 : plan->num_subsets;
+    return bytes[0] * kept + bytes[1] * data * compute->params.num_views <= room;
+}
+
+static lr_status open_current(struct lr_direct_compute *compute, const struct lr_update_plan *plan)
+{
+    LR_TRY(open_resident(compute));
+    struct lr_direct_resident *resident = compute->resident;
+    destroy_data(compute);
+    resident->is_ramla = plan->algorithm == LR_ALGORITHM_RAMLA;
+    resident->num_blocks = plan->num_subsets;
+    resident->blocks = lr_alloc(plan->num_subsets, sizeof(*resident->blocks), "subsets of views",
+                                compute->params.log);
+    return resident->blocks != NULL ? LR_OK : LR_FAILED;
+}
+
+static lr_status open_updates(void *self, const struct lr_update_plan *plan, bool *has_room)
+{
+    struct lr_direct_compute *compute = self;
+    *has_room = has_room_for(compute, plan);
+    if (!*has_room) {
+        return LR_OK;
+    }
+    LR_TRY(gl_context_make_current(compute->ctx));
+    const lr_status status = open_current(compute, plan);
+    gl_context_release(compute->ctx);
+    return status;
+}
+
+static void close_updates(void *self)
+{
+    struct lr_direct_compute *compute = self;
+    if (compute->resident != NULL && gl_context_make_current(compute->ctx) == LR_OK) {
+        destroy_data(compute);
+        gl_context_release(compute->ctx);
+    }
+}
+
+static lr_status list_views(const struct lr_direct_compute *compute, const lr_selection *part,
+                            struct block *block)
+{
+    const bool is_all = lr_selection_is_all(part);
+    const int count = is_all ? compute->params.num_views : (int)part->num_pairs;
+    free(block->views);
+    block->num_views = count;
+    block->views = lr_alloc(count, sizeof(*block->views), "views", compute->params.log);
+    for (int k = 0; block->views != NULL && k < count; k++) {
+        block->views[k] = is_all ? k : part->pairs[k];
+    }
+    return block->views != NULL ? LR_OK : LR_FAILED;
+}
+
+/* The k-th histo-image of some values; NULL = none. */
 static lr_status load_image(struct lr_direct_compute *compute, const char *label,
-                            const float *values, struct lr_direct_image *image)
+                            const lr_vector *values, int k, struct lr_direct_image *image)
 {
     if (values == NULL) {
         return LR_OK;
     }
     LR_TRY(lr_direct_image_init(image, &compute->layout, label, false));
-    return lr_direct_put(compute, image, values);
+    return lr_direct_put(compute, image,
+                         (const float *)values->values + k * compute->views.num_voxels);
 }
 
-static lr_status load(struct lr_direct_compute *compute, int view, const lr_direct_data *data)
+static lr_status load_view(struct lr_direct_compute *compute, const struct lr_update_data *data,
+                           int k, struct lr_direct_view_data *kept)
+{
+    destroy_view(kept);
+    LR_TRY(load_image(compute, "counts", data->measured, k, &kept->counts));
+    LR_TRY(load_image(compute, "additive term", data->additive, k, &kept->additive));
+    return load_image(compute, "factors", data->factors, k, &kept->factors);
+}
+
+static lr_status load(void *self, int subset, const struct lr_update_data *data)
+{
+    struct lr_direct_compute *compute = self;
+    struct block *block = &compute->resident->blocks[subset];
+    LR_TRY(list_views(compute, data->part, block));
+    LR_TRY(gl_context_make_current(compute->ctx));
+    lr_direct_image_finish(&block->sensitivity);
+    lr_status status = LR_OK;
+    for (int k = 0; status == LR_OK && k < block->num_views; k++) {
+        status = load_view(compute, data, k, &compute->resident->views[block->views[k]]);
+    }
+    gl_context_release(compute->ctx);
+    return status;
+}
+
+static lr_status put_image(struct lr_direct_compute *compute, const lr_vector *image)
 {
     LR_TRY(open_resident(compute));
-    struct lr_direct_view_data *kept = &compute->resident->views[view];
-    destroy_view(kept);
-    forget_sensitivities(compute);
-    LR_TRY(load_image(compute, "counts", data->counts, &kept->counts));
-    LR_TRY(load_image(compute, "additive term", data->additive, &kept->additive));
-    return load_image(compute, "factors", data->factors, &kept->factors);
+    LR_TRY(lr_direct_open_programs(compute));
+    return lr_direct_put(compute, &compute->resident->image, image->values);
 }
 
-lr_status lr_direct_compute_load(void *self, int view, const lr_direct_data *data)
+static lr_status set_image(void *self, const lr_vector *image)
 {
     struct lr_direct_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = load(compute, view, data);
+    const lr_status status = put_image(compute, image);
     gl_context_release(compute->ctx);
     return status;
 }
 
-lr_status lr_direct_compute_set_image(void *self, const float *image)
+static lr_status fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image,
+                       lr_vector *to)
 {
-    struct lr_direct_compute *compute = self;
     LR_TRY(gl_context_make_current(compute->ctx));
-    lr_status status = open_resident(compute);
-    if (status == LR_OK) {
-        status = lr_direct_open_programs(compute);
-    }
-    if (status == LR_OK) {
-        status = lr_direct_put(compute, &compute->resident->image, image);
-    }
+    const lr_status status = lr_direct_fetch(compute, image, to->values);
     gl_context_release(compute->ctx);
     return status;
 }
 
-lr_status lr_direct_compute_get_image(void *self, float *image)
+static lr_status get_image(void *self, lr_vector *image)
 {
     struct lr_direct_compute *compute = self;
-    LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = lr_direct_fetch(compute, &compute->resident->image, image);
-    gl_context_release(compute->ctx);
-    return status;
+    return fetch(compute, &compute->resident->image, image);
 }
 
 /* --- updates --- */
@@ -242,31 +332,32 @@ static lr_status add_back(struct lr_direct_compute *compute, bool is_first, int 
                               &(struct lr_direct_change){.what = LR_DIRECT_DO_ADD, .by = back});
 }
 
-static lr_status make_sensitivity(struct lr_direct_compute *compute,
-                                  const struct lr_direct_step_params *step)
+static lr_status add_up_sensitivity(struct lr_direct_compute *compute, const struct block *block,
+                                    struct lr_direct_image *sum)
 {
-    struct lr_direct_image *sum = &compute->resident->sensitivities[step->number];
-    if (lr_direct_image_exists(sum)) {
-        return LR_OK;
-    }
     LR_TRY(open_image(compute, "sensitivity", sum));
-    for (int k = 0; k < step->num_views; k++) {
-        LR_TRY(find_discrepancy(compute, step->views[k], LR_DIRECT_DO_SENSITIVITY));
-        LR_TRY(add_back(compute, k == 0, step->views[k], sum));
+    for (int k = 0; k < block->num_views; k++) {
+        LR_TRY(find_discrepancy(compute, block->views[k], LR_DIRECT_DO_SENSITIVITY));
+        LR_TRY(add_back(compute, k == 0, block->views[k], sum));
     }
     return LR_OK;
 }
 
-static lr_status project_block(struct lr_direct_compute *compute,
-                               const struct lr_direct_step_params *step,
-                               const struct lr_direct_image **correction)
+static lr_status make_sensitivity(struct lr_direct_compute *compute, struct block *block)
+{
+    return lr_direct_image_exists(&block->sensitivity)
+               ? LR_OK
+               : add_up_sensitivity(compute, block, &block->sensitivity);
+}
+
+static lr_status project_block(struct lr_direct_compute *compute, const struct block *block,
+                               int what, const struct lr_direct_image **correction)
 {
     struct lr_direct_resident *resident = compute->resident;
-    const int what = step->rule == LR_DIRECT_RAMLA ? LR_DIRECT_DO_RAMLA : LR_DIRECT_DO_EM;
-    struct lr_direct_image *sum = step->num_views > 1 ? &resident->sum : &resident->back;
+    struct lr_direct_image *sum = block->num_views > 1 ? &resident->sum : &resident->back;
     LR_TRY(open_image(compute, "corrections of a block", sum));
-    for (int k = 0; k < step->num_views; k++) {
-        const int view = step->views[k];
+    for (int k = 0; k < block->num_views; k++) {
+        const int view = block->views[k];
         LR_TRY(lr_direct_run(compute, true, view, &resident->image, &resident->histo));
         LR_TRY(find_discrepancy(compute, view, what));
         LR_TRY(add_back(compute, k == 0, view, sum));
@@ -275,48 +366,61 @@ static lr_status project_block(struct lr_direct_compute *compute,
     return LR_OK;
 }
 
-static lr_status update(struct lr_direct_compute *compute, const struct lr_direct_step_params *step)
+static lr_status update(struct lr_direct_compute *compute, const struct lr_update *update)
 {
     struct lr_direct_resident *resident = compute->resident;
-    const struct lr_direct_image *correction = NULL;
-    if (step->rule == LR_DIRECT_EM) {
-        LR_TRY(make_sensitivity(compute, step));
-    }
-    LR_TRY(project_block(compute, step, &correction));
-    const struct lr_direct_change change = {
-        .what = step->rule == LR_DIRECT_RAMLA ? LR_DIRECT_DO_RAMLA : LR_DIRECT_DO_EM,
-        .lambda = (float)step->lambda,
-        .by = correction,
-        .sensitivity = step->rule == LR_DIRECT_EM ? &resident->sensitivities[step->number] : NULL,
+    struct block *block = &resident->blocks[update->subset];
+    const bool is_ramla = resident->is_ramla;
+    struct lr_direct_change change = {
+        .what = is_ramla ? LR_DIRECT_DO_RAMLA : LR_DIRECT_DO_EM,
+        .lambda = (float)update->lambda,
+        .sensitivity = is_ramla ? NULL : &block->sensitivity,
     };
+    LR_TRY(is_ramla ? LR_OK : make_sensitivity(compute, block));
+    LR_TRY(project_block(compute, block, change.what, &change.by));
     return combine(compute, &resident->image, &change);
 }
 
 /* Making the context current takes long enough to count in every update. */
 static lr_status update_by_functions(struct lr_direct_compute *compute,
-                                     const struct lr_direct_step_params *step)
+                                     const struct lr_update *next)
 {
     compute->functions->begin_lap(compute->self);
-    const lr_status status = update(compute, step);
+    const lr_status status = update(compute, next);
     compute->functions->end_lap(compute->self);
     return status;
 }
 
-lr_status lr_direct_compute_update(void *self, const struct lr_direct_step_params *step)
+static lr_status run_update(void *self, const struct lr_update *next)
 {
     struct lr_direct_compute *compute = self;
     if (compute->functions != NULL) {
-        return update_by_functions(compute, step);
+        return update_by_functions(compute, next);
     }
     LR_TRY(gl_context_make_current(compute->ctx));
     gl_stopwatch_begin(compute->resident->watch);
-    const lr_status status = update(compute, step);
+    const lr_status status = update(compute, next);
     gl_stopwatch_end(compute->resident->watch);
     gl_context_release(compute->ctx);
     return status;
 }
 
-double lr_direct_compute_update_seconds(void *self)
+static lr_status find_sensitivity(void *self, int subset, lr_vector *image)
+{
+    struct lr_direct_compute *compute = self;
+    struct lr_direct_resident *resident = compute->resident;
+    struct block *block = &resident->blocks[subset];
+    LR_TRY(gl_context_make_current(compute->ctx));
+    lr_status status = resident->is_ramla ? add_up_sensitivity(compute, block, &resident->sum)
+                                          : make_sensitivity(compute, block);
+    if (status == LR_OK) {
+        status = fetch(compute, resident->is_ramla ? &resident->sum : &block->sensitivity, image);
+    }
+    gl_context_release(compute->ctx);
+    return status;
+}
+
+static double read_seconds(void *self)
 {
     struct lr_direct_compute *compute = self;
     double seconds = 0;
@@ -330,6 +434,17 @@ double lr_direct_compute_update_seconds(void *self)
     }
     return seconds;
 }
+
+const struct lr_backend_updates lr_direct_compute_updates = {
+    .open = open_updates,
+    .load = load,
+    .sensitivity = find_sensitivity,
+    .set_image = set_image,
+    .get_image = get_image,
+    .run = run_update,
+    .seconds = read_seconds,
+    .close = close_updates,
+};
 
 /* --- timing --- */
 
@@ -351,10 +466,23 @@ static lr_status time_tables(struct lr_direct_compute *compute, const lr_direct_
     return status;
 }
 
+static lr_status read_image(struct lr_direct_compute *compute)
+{
+    float *values =
+        lr_alloc(compute->views.num_voxels, sizeof(*values), "an image", compute->params.log);
+    const lr_status status =
+        values != NULL ? lr_direct_fetch(compute, &compute->resident->image, values) : LR_FAILED;
+    free(values);
+    return status;
+}
+
 static lr_status time_task(struct lr_direct_compute *compute, const lr_direct_task *task,
                            double *device_seconds)
 {
     struct lr_direct_resident *resident = compute->resident;
+    if (task->work == LR_DIRECT_WORK_READING) {
+        return read_image(compute);
+    }
     if (task->work == LR_DIRECT_WORK_TABLES) {
         LR_TRY(time_tables(compute, task, device_seconds));
         return gl_context_check(compute->ctx, "timing");

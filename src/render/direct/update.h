@@ -7,12 +7,10 @@
 
 #include "render/direct/direct.h"
 
-/* Slots of lr_direct_backend_fns; they make the context current themselves. */
-lr_status lr_direct_compute_load(void *self, int view, const lr_direct_data *data);
-lr_status lr_direct_compute_set_image(void *self, const float *image);
-lr_status lr_direct_compute_get_image(void *self, float *image);
-lr_status lr_direct_compute_update(void *self, const struct lr_direct_step_params *step);
-double lr_direct_compute_update_seconds(void *self);
+/* They make the context current themselves. */
+extern const struct lr_backend_updates lr_direct_compute_updates;
+
+/* lr_direct_backend.time */
 lr_status lr_direct_compute_time(void *self, const lr_direct_task *task, double *device_seconds);
 
 /* Frees compute->resident, which may be NULL. The context is current. */

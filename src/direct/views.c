@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "direct/views.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "model/lors/owned_row.h"
+#include "model/lors/selection.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- values in the backend's precision --- */
+
+static size_t value_bytes(const struct lr_direct_views *views)
+{
+    return views->in_double ? sizeof(double) : sizeof(float);
+}
+
+static void *value_at(const struct lr_direct_views *views, const void *values, int64_t at)
+{
+    return (char *)(uintptr_t)values + (size_t)at * value_bytes(views);
+}
+
+static double get(const struct lr_direct_views *views, const void *values, int64_t at)
+{
+    return views->in_double ? ((const double *)values)[at] : (double)((const float *)values)[at];
+}
+
+static void put(const struct lr_direct_views *views, void *values, int64_t at, double value)
+{
+    if (views->in_double) {
+        ((double *)values)[at] = value;
+    } else {
+        ((float *)values)[at] = (float)value;
+    }
+}
+
+/* --- projections --- */
+
+/* The values of a view that a selection has; false: none. */
+static bool find_values(const struct lr_direct_views *views, const lr_selection *part, int view,
+                        struct lr_selection_walk *walk)
+{
+    const lr_lors *lors = views->params->lors;
+    *walk = (struct lr_selection_walk){.lors = lors,
+                                       .selection = part,
+                                       .begin = lors->offsets[view],
+                                       .end = lors->offsets[view + 1]};
+    return lr_selection_next(walk);
+}
+
+static bool is_whole(const struct lr_direct_views *views, const struct lr_selection_walk *walk)
+{
+    return walk->span.numbers == NULL && walk->span.count == views->num_voxels;
+}
+
+static int64_t voxel_of(const struct lr_direct_views *views, const struct lr_selection_walk *walk,
+                        int64_t k)
+{
+    const int64_t at = walk->span.numbers != NULL ? walk->span.numbers[k] : walk->span.first + k;
+    return at % views->num_voxels;
+}
+
+static lr_status report(const struct lr_direct_views *views, const char *what, int view)
+{
+    return lr_progress_report(views->params->progress, what, view, views->params->num_views);
+}
+
+lr_status lr_direct_views_forward(struct lr_direct_views *views, const lr_selection *part,
+                                  const lr_vector *image, lr_vector *values)
+{
+    struct lr_selection_walk walk;
+    struct lr_direct_projection next = {.is_forward = true, .in = image->values};
+    for (int view = 0; view < views->params->num_views; view++) {
+        LR_TRY(report(views, "projecting", view));
+        if (!find_values(views, part, view, &walk)) {
+            continue;
+        }
+        next.view = view;
+        next.out =
+            is_whole(views, &walk) ? value_at(views, values->values, walk.position) : views->one;
+        LR_TRY(views->project(views->self, &next));
+        next.is_same = true;
+        for (int64_t k = 0; next.out == views->one && k < walk.span.count; k++) {
+            put(views, values->values, walk.position + k,
+                get(views, views->one, voxel_of(views, &walk, k)));
+        }
+    }
+    return LR_OK;
+}
+
+/* The histo-image of a view: the values themselves where they are all of it. values NULL: ones. */
+static const void *fill_view(const struct lr_direct_views *views,
+                             const struct lr_selection_walk *walk, const lr_vector *values)
+{
+    if (values != NULL && is_whole(views, walk)) {
+        return value_at(views, values->values, walk->position);
+    }
+    memset(views->one, 0, (size_t)views->num_voxels * value_bytes(views));
+    for (int64_t k = 0; k < walk->span.count; k++) {
+        put(views, views->one, voxel_of(views, walk, k),
+            values != NULL ? get(views, values->values, walk->position + k) : 1.0);
+    }
+    return views->one;
+}
+
+lr_status lr_direct_views_back(struct lr_direct_views *views, const lr_selection *part,
+                               const lr_vector *values, lr_vector *image)
+{
+    struct lr_selection_walk walk;
+    memset(views->sum, 0, (size_t)views->num_voxels * sizeof(*views->sum));
+    for (int view = 0; view < views->params->num_views; view++) {
+        LR_TRY(report(views, "projecting back", view));
+        if (!find_values(views, part, view, &walk)) {
+            continue;
+        }
+        LR_TRY(views->project(views->self,
+                              &(struct lr_direct_projection){.view = view,
+                                                             .in = fill_view(views, &walk, values),
+                                                             .out = image->values}));
+        for (int64_t v = 0; v < views->num_voxels; v++) {
+            views->sum[v] += get(views, image->values, v);
+        }
+    }
+    for (int64_t v = 0; v < views->num_voxels; v++) {
+        put(views, image->values, v, views->sum[v]);
+    }
+    return LR_OK;
+}
+
+/* --- rows: what a voxel spreads --- */
+
+static lr_status open_tables(struct lr_direct_views *views, int64_t *most)
+{
+    const struct lr_direct_backend_params *params = views->params;
+    *most = 0;
+    for (int view = 0; view < params->num_views; view++) {
+        if (views->tables[view] == NULL) {
+            views->tables[view] =
+                lr_direct_tables_create(&(lr_direct_tables_params){.grid = &params->grid,
+                                                                   .view = params->views[view],
+                                                                   .kernel = params->kernel,
+                                                                   .log = views->params->log});
+        }
+        if (views->tables[view] == NULL) {
+            return LR_FAILED;
+        }
+        *most += lr_direct_tables_get_info(views->tables[view])->num_offsets;
+    }
+    return LR_OK;
+}
+
+struct element {
+    int64_t lor;
+    double probability;
+};
+
+static int compare_elements(const void *a, const void *b)
+{
+    const int64_t left = ((const struct element *)a)->lor, right = ((const struct element *)b)->lor;
+    return (left > right) - (left < right);
+}
+
+/* What the voxel gives to a view: its kernel, but for what lies beyond the grid. */
+static int64_t list_view(const struct lr_direct_views *views, int view, int64_t voxel,
+                         struct element *elements)
+{
+    const lr_direct_tables *tables = views->tables[view];
+    const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
+    const int *size = info->grid.size;
+    const int64_t slice = (int64_t)size[0] * size[1];
+    const int at[3] = {(int)(voxel % size[0]), (int)(voxel % slice / size[0]),
+                       (int)(voxel / slice)};
+    const int32_t(*offsets)[3] = lr_direct_tables_offsets(tables);
+    const double *values =
+        lr_direct_tables_values(tables, lr_direct_tables_map(tables)[voxel % slice]);
+    int64_t count = 0;
+    for (int64_t i = 0; i < info->num_offsets; i++) {
+        bool inside = values[i] > 0;
+        for (int k = 0; k < 3; k++) {
+            inside = inside && at[k] + offsets[i][k] >= 0 && at[k] + offsets[i][k] < size[k];
+        }
+        if (inside) {
+            elements[count++] =
+                (struct element){views->params->lors->offsets[view] + voxel + offsets[i][0] +
+                                     (int64_t)size[0] * offsets[i][1] + slice * offsets[i][2],
+                                 values[i]};
+        }
+    }
+    qsort(elements, (size_t)count, sizeof(*elements), compare_elements);
+    return count;
+}
+
+static lr_status hand_row(const struct lr_direct_views *views, int64_t voxel,
+                          struct element *elements, struct lr_owned_row *out,
+                          const lr_row_sink *sink)
+{
+    out->count = 0;
+    for (int view = 0; view < views->params->num_views; view++) {
+        const int64_t count = list_view(views, view, voxel, elements);
+        for (int64_t k = 0; k < count; k++) {
+            lr_owned_row_put(out, elements[k].lor, elements[k].probability);
+        }
+    }
+    const lr_row row = lr_owned_row_view(out, voxel);
+    return sink->take(sink->user, &row);
+}
+
+lr_status lr_direct_views_rows(struct lr_direct_views *views, const struct lr_rows *wanted,
+                               const lr_row_sink *sink)
+{
+    int64_t most;
+    if (wanted->grid == NULL) {
+        return lr_error(views->params->log, LR_USAGE,
+                        "the family direct knows voxels of its grid, not points between them: ask "
+                        "for rows of voxels");
+    }
+    LR_TRY(open_tables(views, &most));
+    struct lr_owned_row row = {0};
+    struct element *elements = lr_alloc(most, sizeof(*elements), "a row", views->params->log);
+    lr_status status =
+        elements != NULL ? lr_owned_row_reserve(&row, most, views->params->log) : LR_FAILED;
+    for (int64_t voxel = wanted->begin; status == LR_OK && voxel < wanted->end; voxel++) {
+        status = hand_row(views, voxel, elements, &row, sink);
+    }
+    free(elements);
+    lr_owned_row_finish(&row);
+    return status;
+}
+
+/* --- life --- */
+
+lr_status lr_direct_views_init(struct lr_direct_views *views)
+{
+    const lr_log *log = views->params->log;
+    views->num_voxels = lr_grid_num_voxels(&views->params->grid);
+    views->tables = lr_alloc(views->params->num_views, sizeof(*views->tables), "an operator", log);
+    views->one = lr_alloc(views->num_voxels, value_bytes(views), "a histo-image", log);
+    views->sum = lr_alloc(views->num_voxels, sizeof(*views->sum), "an image", log);
+    return views->tables && views->one && views->sum ? LR_OK : LR_FAILED;
+}
+
+void lr_direct_views_finish(struct lr_direct_views *views)
+{
+    for (int view = 0; views->tables != NULL && view < views->params->num_views; view++) {
+        lr_direct_tables_destroy(views->tables[view]);
+    }
+    free(views->tables);
+    free(views->sum);
+    free(views->one);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What backends of the family `direct` share of operator/backend.h: parts of the data by views, and rows
+ * from the look-up tables. A backend adds the projection of one view. */
+#ifndef LR_DIRECT_VIEWS_H
+#define LR_DIRECT_VIEWS_H
+
+#include "direct/backend.h"
+
+/* A projection of one view; in and out are [num_voxels], float, or double where in_double. */
+struct lr_direct_projection {
+    bool is_forward;
+    bool is_same; /* `in` is that of the last projection, unchanged */
+    int view;
+    const void *in;
+    void *out;
+};
+
+struct lr_direct_views {
+    const struct lr_direct_backend_params *params;
+    bool in_double;
+    int64_t num_voxels;
+    lr_status (*project)(void *self, const struct lr_direct_projection *projection);
+    void *self;
+    void *one;                 /* owned: a histo-image or image, in the backend's precision */
+    double *sum;               /* owned, of back-projections */
+    lr_direct_tables **tables; /* owned [num_views], of rows; NULL until they are asked for */
+};
+
+/* params, in_double, project and self are set. errors: LR_FAILED; finish in any case. */
+lr_status lr_direct_views_init(struct lr_direct_views *views);
+void lr_direct_views_finish(struct lr_direct_views *views);
+
+/* As struct lr_backend_fns has them; vectors are on the host. */
+lr_status lr_direct_views_forward(struct lr_direct_views *views, const lr_selection *part,
+                                  const lr_vector *image, lr_vector *values);
+lr_status lr_direct_views_back(struct lr_direct_views *views, const lr_selection *part,
+                               const lr_vector *values, lr_vector *image);
+lr_status lr_direct_views_rows(struct lr_direct_views *views, const struct lr_rows *wanted,
+                               const lr_row_sink *sink);
+
+#endif
