@@ -158,20 +158,6 @@ lr_status gl_context_status(const struct gl_context *ctx, lr_status status)
     return status == LR_FAILED && ctx->is_lost ? LR_NO_DEVICE : status;
 }
 
-lr_status gl_context_wait(struct gl_context *ctx, GLsync *fence, const char *what)
-{
-    GLenum state = GL_TIMEOUT_EXPIRED;
-    if (*fence == NULL) {
-        return LR_OK;
-    }
-    while (state == GL_TIMEOUT_EXPIRED) {
-        state = glClientWaitSync(*fence, GL_SYNC_FLUSH_COMMANDS_BIT, UINT64_C(1000000000));
-    }
-    glDeleteSync(*fence);
-    *fence = NULL;
-    return state == GL_WAIT_FAILED ? gl_context_check(ctx, what) : LR_OK;
-}
-
 bool gl_context_saw_error(const struct gl_context *ctx)
 {
     return ctx->saw_error;

@@ -4,6 +4,7 @@
  * How projections of the family `direct` run, and the tables that they take. */
 #include "render/direct/direct.h"
 
+#include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
 
