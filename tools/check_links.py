@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks whose functions the folders of src/ call, by the symbols of what was built: also calls through
-public headers are seen. Prints one line per violation; exit code 1 when there is any.
+"""Checks whose functions the folders of src/ call, and that no files call each other in a circle, by the
+symbols of what was built: also calls through public headers are seen. Prints one line per violation; exit
+code 1 when there is any.
 
 usage: check_links.py BUILD     BUILD holds folders.txt and the objects of each folder's library
 """
@@ -11,6 +12,15 @@ import subprocess
 import sys
 from collections import defaultdict
 from pathlib import Path
+
+# Each has a table of what it dispatches to, and those files may call it.
+DISPATCHERS = {
+    "io/events/events.c",             # readers of list mode
+    "io/files/file_kind.c",           # what files begin with
+    "io/images/image.c",              # formats of images
+    "io/scanners/scanner_formats.c",  # formats of scanners
+}
+
 
 def read_folders(build):
     """{folder: folders and functions it may call}"""
@@ -41,19 +51,53 @@ def read_outputs(build):
 
 
 def read_objects(build, folder, outputs):
-    """What a folder's objects define, and {name: an object that wants it}."""
+    """What a folder's files define, {name: file}, and want, {name: files}."""
     root = build / "src" / folder / "CMakeFiles" / f"lr_{folder}.dir"
     objects = [path for path in sorted(root.rglob("*.o"))
                if not outputs or str(path.resolve()) in outputs]
     if not objects:
         sys.exit(f"{root}: no objects: build first")
-    defined, wanted = set(), defaultdict(set)
+    defined, wanted = {}, defaultdict(set)
     for path, kind, name in symbols(objects):
+        file = str(Path(path).relative_to(root)).removesuffix(".o")
         if kind == "U":
-            wanted[name].add(str(Path(path).relative_to(root)).removesuffix(".o"))
+            wanted[name].add(file)
         else:
-            defined.add(name)
+            defined[name] = file
     return defined, wanted
+
+
+def find_circle(calls):
+    """Files that call each other in a circle, the first one again at the end; [] where there is none."""
+    done, path = set(), []
+
+    def visit(file):
+        if file in path:
+            return path[path.index(file):] + [file]
+        path.append(file)
+        for called in sorted(calls.get(file, ())):
+            circle = visit(called) if called not in done else []
+            if circle:
+                return circle
+        done.add(path.pop())
+        return []
+
+    return next((circle for circle in map(visit, sorted(calls)) if circle), [])
+
+
+def check_circles(home, wanted):
+    """home: {name: (folder, file)}; wanted: {folder: {name: files}}"""
+    calls = defaultdict(set)
+    for folder, names in wanted.items():
+        for name, files in names.items():
+            for file in files:
+                here = f"{folder}/{file}"
+                if name in home and here not in DISPATCHERS:
+                    calls[here].add("/".join(home[name]))
+                    calls[here].discard(here)
+    circle = find_circle(calls)
+    if circle:
+        yield "files call each other in a circle: " + " -> ".join(f"src/{file}" for file in circle)
 
 
 def check(build):
@@ -62,13 +106,15 @@ def check(build):
     outputs = read_outputs(build)
     for folder in allowed:
         defined, wanted[folder] = read_objects(build, folder, outputs)
-        home.update({name: folder for name in defined if name not in home})
+        for name, file in defined.items():
+            home.setdefault(name, (folder, file))
     for folder, names in wanted.items():
         for name, files in sorted(names.items()):
-            there = home.get(name)
+            there, _ = home.get(name, (None, None))
             if there is not None and not allowed[folder] & {there, name}:
                 for file in sorted(files):
                     yield f"src/{folder}/{file}: calls {name} of {there}/"
+    yield from check_circles(home, wanted)
 
 
 def main():

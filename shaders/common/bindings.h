@@ -38,6 +38,17 @@
 #define LR_BIND_PAIR_STATE 8
 #define LR_BIND_PAIR_POINTS 10
 
+/* of the passes from lists of elements to rows: the list; tables of LORs and their values; LORs and
+ * values, and those in another order; places in these, their sums share by share; where rows begin */
+#define LR_BIND_ROWS_LIST 0
+#define LR_BIND_ROWS_KEYS 1
+#define LR_BIND_ROWS_VALUES 2
+#define LR_BIND_ROWS_FROM 3
+#define LR_BIND_ROWS_TO 4
+#define LR_BIND_ROWS_PLACES 5
+#define LR_BIND_ROWS_SUMS 6
+#define LR_BIND_ROWS_STARTS 7
+
 /* of the passes over vectors: what is changed, or summed; up to three others; sums of groups */
 #define LR_BIND_VECTOR_Y 0
 #define LR_BIND_VECTOR_IN 1
@@ -92,6 +103,11 @@
 #define LR_VECTOR_GROUP 256
 #define LR_VECTOR_NUM_SUMS 5
 #define LR_MAX_TARGETS 96
+
+/* threads of a group that sorts rows, and the bits of a digit: a number of each digit for each thread
+ * is what every device shares within a group */
+#define LR_SORT_GROUP 32
+#define LR_SORT_BITS 8
 
 /* threads that work on one LOR of a list */
 #define LR_LIST_SHARE 8

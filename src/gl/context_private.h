@@ -45,6 +45,10 @@ int gl_integer(GLenum what);
 /* gl_context_check without the question for a loss, which drivers answer slowly. */
 lr_status gl_context_check_errors(struct gl_context *ctx, const char *what);
 
+/* Waits until the device has come to the fence (NULL = no need), and deletes it. errors: as
+ * gl_context_check. */
+lr_status gl_context_wait(struct gl_context *ctx, GLsync *fence, const char *what);
+
 /* Forgets the errors that are pending after one was told. Before work that is going to be checked
  * gl_context_check is right: what is forgotten there is the failure of the work before. */
 void gl_context_drop_errors(struct gl_context *ctx);

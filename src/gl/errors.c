@@ -71,3 +71,17 @@ lr_status gl_context_check_errors(struct gl_context *ctx, const char *what)
     return lr_error(ctx->log, LR_FAILED, "%s: %s reports %s (OpenGL %s)", what,
                     ctx->limits.renderer, gl_error_name(error), ctx->limits.version);
 }
+
+lr_status gl_context_wait(struct gl_context *ctx, GLsync *fence, const char *what)
+{
+    GLenum state = GL_TIMEOUT_EXPIRED;
+    if (*fence == NULL) {
+        return LR_OK;
+    }
+    while (state == GL_TIMEOUT_EXPIRED) {
+        state = glClientWaitSync(*fence, GL_SYNC_FLUSH_COMMANDS_BIT, UINT64_C(1000000000));
+    }
+    glDeleteSync(*fence);
+    *fence = NULL;
+    return state == GL_WAIT_FAILED ? gl_context_check(ctx, what) : LR_OK;
+}

@@ -32,27 +32,13 @@ static lr_status open_stream(struct gl_context *ctx)
     return LR_OK;
 }
 
-static lr_status wait_for(struct gl_context *ctx, GLsync *fence)
-{
-    GLenum state = GL_TIMEOUT_EXPIRED;
-    if (*fence == NULL) {
-        return LR_OK;
-    }
-    while (state == GL_TIMEOUT_EXPIRED) {
-        state = glClientWaitSync(*fence, GL_SYNC_FLUSH_COMMANDS_BIT, UINT64_C(1000000000));
-    }
-    glDeleteSync(*fence);
-    *fence = NULL;
-    return state == GL_WAIT_FAILED ? gl_context_check(ctx, "upload ring") : LR_OK;
-}
-
 static lr_status next_segment(struct gl_context *ctx)
 {
     struct gl_stream *stream = &ctx->stream;
     stream->fences[stream->segment] = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
     stream->segment = (stream->segment + 1) % GL_STREAM_SEGMENTS;
     stream->used = 0;
-    return wait_for(ctx, &stream->fences[stream->segment]);
+    return gl_context_wait(ctx, &stream->fences[stream->segment], "upload ring");
 }
 
 lr_status gl_stream_write(struct gl_context *ctx, const void *data, int64_t bytes, int64_t *offset)

@@ -239,16 +239,6 @@ lr_operator *lr_direct_create(const lr_direct_params *params)
     return op;
 }
 
-void lr_direct_family_destroy(struct lr_direct_family *family)
-{
-    if (family != NULL) {
-        lr_vector_destroy(&family->timed);
-        free(family->offsets);
-        free(family->views);
-        free(family);
-    }
-}
-
 const lr_direct_info *lr_direct_get_info(const lr_operator *op)
 {
     return op->direct != NULL ? &op->direct->info : NULL;

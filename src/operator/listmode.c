@@ -232,16 +232,6 @@ lr_operator *lr_listmode_create(const lr_listmode_params *params)
     return op;
 }
 
-void lr_listmode_family_destroy(struct lr_listmode_family *family)
-{
-    if (family != NULL) {
-        lr_listmode_events_finish(&family->events);
-        lr_listmode_model_finish(&family->model);
-        free(family->event_factors);
-        free(family);
-    }
-}
-
 const lr_listmode_info *lr_listmode_get_info(const lr_operator *op)
 {
     return op->listmode != NULL ? &op->listmode->info : NULL;

@@ -5,6 +5,7 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@ enum {
     SPREAD = 4,               /* no range is longer than this many average ones */
     CHUNK_ELEMENTS = 1 << 22,
     CHUNK_ROWS = 1 << 14,
+    SHARE_ROWS = 16, /* that a thread moves at a time */
     ELEMENT_BYTES = sizeof(uint32_t) + sizeof(float)
 };
 
@@ -185,11 +187,21 @@ static int64_t lower_bound(const uint32_t *lors, int64_t begin, int64_t end, int
     return begin;
 }
 
+/* Staged rows on their way into a chunk. */
+struct move {
+    const struct lr_matrix *matrix;
+    struct lr_matrix_chunk *chunk;
+};
+
 /* split[g * num_rows + r] = number of elements of staged row r in range g. */
-static void count_segments(const struct lr_matrix *matrix, struct lr_matrix_chunk *chunk)
+static void count_segments(void *user, int64_t begin, int64_t end_row, int worker)
 {
+    const struct move *move = user;
+    const struct lr_matrix *matrix = move->matrix;
+    const struct lr_matrix_chunk *chunk = move->chunk;
     const struct lr_matrix_staging *staging = &matrix->staging;
-    for (int64_t r = 0; r < chunk->num_rows; r++) {
+    (void)worker;
+    for (int64_t r = begin; r < end_row; r++) {
         int64_t at = staging->row_begin[r];
         for (int64_t g = 0; g < matrix->num_ranges; g++) {
             const int64_t end = lower_bound(staging->lor, at, staging->row_begin[r + 1],
@@ -211,10 +223,14 @@ static void sum_counts(const struct lr_matrix *matrix, struct lr_matrix_chunk *c
     chunk->split[matrix->num_ranges * chunk->num_rows] = begin;
 }
 
-static void copy_segments(const struct lr_matrix *matrix, struct lr_matrix_chunk *chunk)
+static void copy_segments(void *user, int64_t begin, int64_t end_row, int worker)
 {
+    const struct move *move = user;
+    const struct lr_matrix *matrix = move->matrix;
+    const struct lr_matrix_chunk *chunk = move->chunk;
     const struct lr_matrix_staging *staging = &matrix->staging;
-    for (int64_t r = 0; r < chunk->num_rows; r++) {
+    (void)worker;
+    for (int64_t r = begin; r < end_row; r++) {
         int64_t from = staging->row_begin[r];
         for (int64_t g = 0; g < matrix->num_ranges; g++) {
             const uint32_t *split = &chunk->split[g * chunk->num_rows + r];
@@ -239,14 +255,43 @@ static lr_status move_staged(struct lr_matrix *matrix)
     if (allocate_chunk(matrix, chunk) != LR_OK) {
         return LR_FAILED;
     }
-    count_segments(matrix, chunk);
+    struct move move = {matrix, chunk};
+    lr_parallel_for(matrix->threads, chunk->num_rows, SHARE_ROWS, count_segments, &move);
     sum_counts(matrix, chunk);
-    copy_segments(matrix, chunk);
+    lr_parallel_for(matrix->threads, chunk->num_rows, SHARE_ROWS, copy_segments, &move);
     matrix->num_chunks++;
     matrix->memory_bytes += split_bytes(matrix, chunk->num_rows);
     staging->num_rows = 0;
     staging->num_elements = 0;
     return LR_OK;
+}
+
+/* Copies a row behind what is staged, and returns how many of its elements are not too small. */
+static int64_t stage_row(struct lr_matrix_staging *staging, const lr_row *row)
+{
+    uint32_t *lor = staging->lor + staging->num_elements;
+    float *value = staging->value + staging->num_elements;
+    int64_t count = 0;
+    for (int64_t k = 0; k < row->count; k++) {
+        lor[k] = (uint32_t)row->lor[k];
+        value[k] = (float)row->probability[k];
+        count += value[k] > 0.0f;
+    }
+    return count;
+}
+
+/* Drops those of a staged row that are too small. */
+static void drop_zeros(struct lr_matrix_staging *staging, int64_t count)
+{
+    uint32_t *lor = staging->lor + staging->num_elements;
+    float *value = staging->value + staging->num_elements;
+    int64_t kept = 0;
+    for (int64_t k = 0; k < count; k++) {
+        if (value[k] > 0.0f) {
+            lor[kept] = lor[k];
+            value[kept++] = value[k];
+        }
+    }
 }
 
 lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row)
@@ -258,18 +303,14 @@ lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row)
             return LR_FAILED;
         }
     }
-    int64_t end = staging->num_elements;
-    for (int64_t k = 0; k < row->count; k++) {
-        const float value = (float)row->probability[k];
-        if (value > 0.0f) {
-            staging->lor[end] = (uint32_t)row->lor[k];
-            staging->value[end++] = value;
-        }
+    const int64_t count = stage_row(staging, row);
+    if (count < row->count) {
+        drop_zeros(staging, row->count);
     }
-    matrix->num_elements += end - staging->num_elements;
-    matrix->memory_bytes += (end - staging->num_elements) * ELEMENT_BYTES;
-    staging->num_elements = end;
-    staging->row_begin[++staging->num_rows] = end;
+    matrix->num_elements += count;
+    matrix->memory_bytes += count * ELEMENT_BYTES;
+    staging->num_elements += count;
+    staging->row_begin[++staging->num_rows] = staging->num_elements;
     matrix->num_rows++;
     return LR_OK;
 }

@@ -37,6 +37,7 @@ struct lr_matrix {
         uint32_t *lor;      /* [element_capacity] */
         float *value;
     } staging;
+    int threads; /* that move rows into chunks: set after lr_matrix_init; 0 = the caller's alone */
     const lr_log *log;
 };
 

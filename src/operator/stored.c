@@ -379,6 +379,7 @@ static lr_status wrap_sampled(struct lr_backend *backend, const struct lr_backen
 {
     struct lr_matrix matrix;
     LR_TRY(lr_matrix_init(&matrix, params->lors->count, sample, params->log));
+    matrix.threads = params->threads;
     const lr_status status = fill_if_it_fits(backend, &matrix, params, wish, sample, size);
     lr_matrix_finish(&matrix);
     return status;

@@ -17,6 +17,13 @@ lr_status lr_updates_open(lr_operator *op, const struct lr_update_plan *plan,
         LR_TRY(updates->open(op->backend.self, &whole, &has_room));
     }
     *backend = has_room ? &op->backend : NULL;
+    if (updates != NULL && !has_room) {
+        lr_info(
+            op->params.log,
+            "half of the memory of %s does not hold the data of all subsets: they go there with "
+            "each projection, which takes longer",
+            op->info.device);
+    }
     return LR_OK;
 }
 

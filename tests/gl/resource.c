@@ -3,6 +3,7 @@
 #include "gl_test.h"
 
 #include "base/mem.h"
+#include "gl/readback.h"
 
 static const struct {
     GLenum format;
@@ -440,6 +441,47 @@ static void what_is_out_on_a_loan_is_refused(void **state)
     assert_int_equal(loan.times_ended, 2);
 }
 
+/* Each of two arrives at the place it was sent to, also after the buffer has changed; what does not fit is
+ * refused. */
+static void readbacks_have_what_was_sent(void **state)
+{
+    struct gl_test *test = *state;
+    enum { WORDS = 40000 };
+    uint64_t seed = 5;
+    unsigned char *bytes = calloc(WORDS, 4);
+    assert_non_null(bytes);
+    draw_bytes(&seed, bytes, 4 * WORDS);
+    struct gl_buffer *buffer = gl_buffer_create(
+        test->ctx,
+        &(struct gl_buffer_params){.label = "sent", .size_bytes = 4 * WORDS, .data = bytes});
+    struct gl_readback readbacks[2] = {{.ctx = test->ctx, .label = "one"},
+                                       {.ctx = test->ctx, .label = "other"}};
+    const struct gl_buffer_range ranges[2] = {
+        {.from = buffer, .from_offset = 400, .to_offset = 256, .bytes = 4 * WORDS - 400},
+        {.from = buffer, .bytes = 4 * WORDS}};
+    for (int k = 0; k < 2; k++) {
+        const int64_t bytes_there = ranges[k].to_offset + ranges[k].bytes;
+        assert_int_equal(gl_readback_reserve(&readbacks[k], 16), LR_OK);
+        assert_int_equal(gl_readback_copy(&readbacks[k], &ranges[k]), LR_USAGE);
+        assert_int_equal(gl_readback_reserve(&readbacks[k], bytes_there), LR_OK);
+        assert_int_equal(gl_readback_copy(&readbacks[k], &ranges[k]), LR_OK);
+        gl_readback_send(&readbacks[k]);
+        gl_buffer_clear(buffer, (uint32_t)k);
+    }
+    for (int k = 0; k < 2; k++) {
+        assert_int_equal(gl_readback_wait(&readbacks[k]), LR_OK);
+    }
+    assert_memory_equal(readbacks[0].mapped + 256, bytes + 400, 4 * WORDS - 400);
+    for (int n = 0; n < 4 * WORDS; n++) {
+        assert_int_equal(readbacks[1].mapped[n], 0);
+    }
+    assert_int_equal(gl_readback_wait(&readbacks[1]), LR_OK); /* there is nothing to wait for */
+    gl_readback_finish(&readbacks[0]);
+    gl_readback_finish(&readbacks[1]);
+    gl_buffer_destroy(buffer);
+    free(bytes);
+}
+
 /* What failed before an object is made is told then: it is not the object's, and not forgotten. */
 static void work_before_a_new_object_is_checked(void **state)
 {
@@ -479,6 +521,7 @@ int main(void)
         gl_test_case(impossible_textures_are_refused),
         gl_test_case(buffers_give_back_what_they_got),
         gl_test_case(long_reads_are_whole),
+        gl_test_case(readbacks_have_what_was_sent),
         gl_test_case(no_memory_is_a_sentence_with_the_size),
         gl_test_case(a_refusal_of_the_driver_is_a_sentence_with_the_size),
         gl_test_case(work_before_a_new_object_is_checked),

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The build keeps to its own rules on who calls whom, and the check finds a call planted among objects
+"""The build keeps to its own rules on who calls whom, and the check finds calls planted among objects
 that do.
 
 usage: test_check_links.py SOURCE_ROOT BUILD COMPILER"""
@@ -62,6 +62,15 @@ class Links(unittest.TestCase):
         code, output = run_check(self.build)
         self.assertEqual(code, 1, output)
         self.assertIn("src/low/low_up.c: calls high of high/", output)
+
+    def test_a_circle(self):
+        self.high_calls("low_add")
+        for one, other in (("there", "back"), ("back", "there")):
+            self.compile("low", one, f"int {one}(void); int {other}(void); "
+                         f"int {one}(void) {{ return {other}(); }}")
+        code, output = run_check(self.build)
+        self.assertEqual(code, 1, output)
+        self.assertIn("in a circle: src/low/back.c -> src/low/there.c -> src/low/back.c", output)
 
     def test_nothing_was_built(self):
         (self.build / "folders.txt").write_text("empty: \n")

@@ -55,6 +55,7 @@ static void build(const struct plain *plain, struct lr_matrix *matrix)
         sample.num_rows++;
     }
     assert_int_equal(lr_matrix_init(matrix, plain->num_lors, &sample, NULL), LR_OK);
+    matrix->threads = 2;
     for (int64_t row = 0; row < plain->num_rows; row++) {
         const int64_t begin = plain->begin[row];
         const lr_row one = {row, plain->begin[row + 1] - begin, plain->lor + begin,

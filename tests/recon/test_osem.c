@@ -321,6 +321,30 @@ static void test_subsets_are_faster(void **state)
     session_finish(&s);
 }
 
+/* Given by their numbers in the order of visits, they are those that are dealt, bit for bit: the matrix
+ * is kept. */
+static void test_subsets_may_be_given(void **state)
+{
+    static const int visit_of[SUBSETS] = {0, 2, 1, 3};
+    struct session s;
+    int32_t subset_of[28];
+    session_init(&s, *state);
+    make_sparse(&s);
+    assert_int_equal(lr_osem_subsets(s.fixture.lors, SUBSETS, subset_of), LR_OK);
+    for (int64_t pair = 0; pair < s.fixture.lors->num_pairs; pair++) {
+        subset_of[pair] = visit_of[subset_of[pair]];
+    }
+    for (int sparse = 0; sparse < 2; sparse++) {
+        lr_osem_params params = osem_params(&s, 2, SUBSETS);
+        params.data = sparse ? &s.sparse : s.data;
+        assert_int_equal(array_osem(&params, s.image), LR_OK);
+        params.subset_of = subset_of;
+        assert_int_equal(array_osem(&params, s.other), LR_OK);
+        assert_memory_equal(s.image, s.other, sizeof(s.image));
+    }
+    session_finish(&s);
+}
+
 static void test_sparse_is_dense(void **state)
 {
     struct session s;
@@ -588,6 +612,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(test_each_visit_spreads_its_counts, given),
         cmocka_unit_test_prestate(test_iterations_keep_the_sum_rule, given),
         cmocka_unit_test_prestate(test_subsets_are_faster, given),
+        cmocka_unit_test_prestate(test_subsets_may_be_given, given),
         cmocka_unit_test_prestate(test_sparse_is_dense, given),
         cmocka_unit_test_prestate(test_additive_source_is_additive_data, given),
         cmocka_unit_test_prestate(test_additive_term_reaches_counts, given),

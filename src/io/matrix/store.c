@@ -10,6 +10,7 @@
 #include "io/files/output_place.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ enum {
     BLOCK = lr_store_block_elements,
     HEAD = lr_store_head_bytes,
     MAGIC_BYTES = 16,
+    SUMS = 8,
     MOST_COUNTS = 1 << 20 /* rows between two checkpoints, at most */
 };
 
@@ -59,20 +61,17 @@ static uint64_t check_of(const struct segment *segment, const int64_t *counts)
 static lr_status write_at(struct lr_matrix_store *store, int file, const void *from, size_t bytes,
                           int64_t place)
 {
-    const unsigned char *at = from;
-    while (bytes > 0 && store->output.error == 0) {
-        const ssize_t done = pwrite(file, at, bytes, (off_t)place);
-        if (done < 0 && errno == EINTR) {
-            continue;
-        }
-        if (done <= 0) {
-            return lr_output_fail(&store->output, done < 0 ? errno : ENOSPC);
-        }
-        at += done;
-        place += done;
-        bytes -= (size_t)done;
-    }
-    return store->output.error == 0 ? LR_OK : LR_FAILED;
+    const struct lr_written_piece piece = {from, bytes, place};
+    LR_TRY(store->output.error == 0 ? LR_OK : LR_FAILED);
+    const int error = lr_write_piece(file, &piece);
+    return error == 0 ? LR_OK : lr_output_fail(&store->output, error);
+}
+
+/* The block before is in the file when this returns. */
+static lr_status wait_behind(struct lr_matrix_store *store)
+{
+    const int error = lr_write_behind_wait(&store->behind);
+    return error == 0 ? LR_OK : lr_output_fail(&store->output, error);
 }
 
 static size_t read_at(int file, void *to, size_t bytes, int64_t place)
@@ -110,9 +109,29 @@ static lr_status write_block(struct lr_matrix_store *store, int64_t block, int64
 {
     const int64_t place = block_place(store, block);
     const size_t bytes = column_bytes(store);
+    LR_TRY(wait_behind(store));
     LR_TRY(write_at(store, store->output.file, store->columns, (size_t)count * bytes, place));
     return write_at(store, store->output.file, store->values, (size_t)count * sizeof(float),
                     place + BLOCK * (int64_t)bytes);
+}
+
+/* Leaves a full block to be written while the next one is filled. */
+static lr_status pass_block_on(struct lr_matrix_store *store, int64_t block)
+{
+    const int64_t place = block_place(store, block);
+    const size_t bytes = BLOCK * column_bytes(store);
+    void *columns = store->columns;
+    float *values = store->values;
+    const struct lr_written_piece pieces[LR_MOST_WRITTEN_PIECES] = {
+        {columns, bytes, place}, {values, BLOCK * sizeof(*values), place + (int64_t)bytes}};
+    LR_TRY(wait_behind(store));
+    LR_TRY(store->output.error == 0 ? LR_OK : LR_FAILED);
+    store->columns = store->written_columns;
+    store->values = store->written_values;
+    store->written_columns = columns;
+    store->written_values = values;
+    lr_write_behind_start(&store->behind, store->output.file, pieces);
+    return LR_OK;
 }
 
 /* --- checkpoints --- */
@@ -169,32 +188,81 @@ static lr_status count_row(struct lr_matrix_store *store, int64_t count)
     return is_due ? lr_matrix_store_checkpoint(store) : LR_OK;
 }
 
+/* Adds up in several sums, since the processor would wait for one sum after each element. */
+static double add_up(const double *values, int64_t count)
+{
+    double sums[SUMS] = {0.0}, sum = 0.0;
+    const int64_t even = count - count % SUMS;
+    for (int64_t n = 0; n < even; n += SUMS) {
+        for (int k = 0; k < SUMS; k++) {
+            sums[k] += values[n + k];
+        }
+    }
+    for (int64_t n = even; n < count; n++) {
+        sum += values[n];
+    }
+    for (int k = 0; k < SUMS; k++) {
+        sum += sums[k];
+    }
+    return sum;
+}
+
+/* Copies elements behind those of the block at hand, which has room for them. */
+static void take_elements(struct lr_matrix_store *store, const lr_row *part)
+{
+    const int64_t at = store->totals.elements % BLOCK;
+    int32_t *narrow = (int32_t *)store->columns + at;
+    int64_t *wide = (int64_t *)store->columns + at;
+    float *values = store->values + at;
+    for (int64_t n = 0; n < part->count; n++) {
+        values[n] = (float)part->probability[n];
+    }
+    for (int64_t n = 0; n < part->count && !store->params.wide; n++) {
+        narrow[n] = (int32_t)part->lor[n];
+    }
+    if (store->params.wide) {
+        memcpy(wide, part->lor, (size_t)part->count * sizeof(*wide));
+    }
+    store->totals.sum += add_up(part->probability, part->count);
+    store->totals.elements += part->count;
+}
+
+/* How many elements follow each other that are kept, or dropped: all those from the first one on that are
+ * alike. */
+static int64_t count_alike(const lr_row *part, double least, bool *is_kept)
+{
+    int64_t n = 1;
+    *is_kept = !(part->probability[0] < least);
+    while (n < part->count && !(part->probability[n] < least) == *is_kept) {
+        n++;
+    }
+    return n;
+}
+
+static void drop_elements(struct lr_matrix_store *store, const lr_row *part)
+{
+    store->totals.dropped_elements += part->count;
+    store->totals.dropped_sum += add_up(part->probability, part->count);
+}
+
 /* As many elements of the row, from *next on, as the block at hand has room for. */
 static void fill_block(struct lr_matrix_store *store, const lr_row *row, double least,
                        int64_t *next)
 {
-    int64_t at = store->totals.elements % BLOCK;
-    const int64_t before = at;
-    int64_t n = *next;
-    int32_t *narrow = store->columns;
-    int64_t *wide = store->columns;
-    for (; n < row->count && at < BLOCK; n++) {
-        const double value = row->probability[n];
-        if (value < least) {
-            store->totals.dropped_elements++;
-            store->totals.dropped_sum += value;
-            continue;
-        }
-        if (store->params.wide) {
-            wide[at] = row->lor[n];
+    int64_t room = BLOCK - store->totals.elements % BLOCK;
+    while (*next < row->count && room > 0) {
+        lr_row part = {row->row, row->count - *next, row->lor + *next, row->probability + *next};
+        bool is_kept = true;
+        part.count = least > -INFINITY ? count_alike(&part, least, &is_kept) : part.count;
+        if (!is_kept) {
+            drop_elements(store, &part);
         } else {
-            narrow[at] = (int32_t)row->lor[n];
+            part.count = part.count < room ? part.count : room;
+            take_elements(store, &part);
+            room -= part.count;
         }
-        store->values[at++] = (float)value;
-        store->totals.sum += value;
+        *next += part.count;
     }
-    *next = n;
-    store->totals.elements += at - before;
 }
 
 lr_status lr_matrix_store_append(struct lr_matrix_store *store, const lr_row *row, double least)
@@ -204,7 +272,7 @@ lr_status lr_matrix_store_append(struct lr_matrix_store *store, const lr_row *ro
         const int64_t elements = store->totals.elements;
         fill_block(store, row, least, &next);
         if (store->totals.elements % BLOCK == 0 && store->totals.elements > elements) {
-            LR_TRY(write_block(store, store->totals.elements / BLOCK - 1, BLOCK));
+            LR_TRY(pass_block_on(store, store->totals.elements / BLOCK - 1));
         }
     }
     return count_row(store, store->totals.elements - before);
@@ -230,16 +298,21 @@ static void release(struct lr_matrix_store *store)
     free(store->rows_path);
     free(store->columns);
     free(store->values);
+    free(store->written_columns);
+    free(store->written_values);
     free(store->counts);
     store->part_path = NULL;
     store->rows_path = NULL;
     store->columns = NULL;
     store->values = NULL;
+    store->written_columns = NULL;
+    store->written_values = NULL;
     store->counts = NULL;
 }
 
 void lr_matrix_store_leave(struct lr_matrix_store *store)
 {
+    (void)lr_write_behind_wait(&store->behind);
     lr_output_leave(&store->output);
     release(store);
 }
@@ -571,8 +644,13 @@ static lr_status make_buffers(struct lr_matrix_store *store)
     const lr_log *log = store->params.log;
     store->columns = lr_alloc(BLOCK, sizeof(int64_t), "matrix elements", log);
     store->values = lr_alloc(BLOCK, sizeof(float), "matrix elements", log);
+    store->written_columns = lr_alloc(BLOCK, sizeof(int64_t), "matrix elements", log);
+    store->written_values = lr_alloc(BLOCK, sizeof(float), "matrix elements", log);
     store->counts = lr_alloc(MOST_COUNTS, sizeof(int64_t), "matrix rows", log);
-    return store->columns && store->values && store->counts ? LR_OK : LR_FAILED;
+    return store->columns && store->values && store->written_columns && store->written_values &&
+                   store->counts
+               ? LR_OK
+               : LR_FAILED;
 }
 
 /* What another run left is lost when this one does not go on with it. */

@@ -12,6 +12,7 @@
 #define LR_IO_MATRIX_STORE_H
 
 #include "io/files/output.h"
+#include "io/files/write_behind.h"
 
 #include <lr/operator.h>
 
@@ -45,6 +46,9 @@ struct lr_matrix_store {
     struct lr_matrix_totals totals;
     void *columns; /* [block_elements] of the block at hand */
     float *values;
+    void *written_columns; /* of the block before, which is on its way to the file */
+    float *written_values;
+    struct lr_write_behind behind;
     int64_t *counts; /* elements of rows since the last checkpoint */
     int64_t num_counts;
     int64_t kept_rows; /* written down at checkpoints, of this run and those before */
@@ -62,7 +66,8 @@ struct lr_matrix_store {
 lr_status lr_matrix_store_open(struct lr_matrix_store *store,
                                const struct lr_matrix_store_params *params);
 
-/* Appends the next row: elements of at least `least`; the others are dropped and counted. */
+/* Appends the next row: elements of at least `least` (-INFINITY: all of them); the others are dropped and
+ * counted. */
 lr_status lr_matrix_store_append(struct lr_matrix_store *store, const lr_row *row, double least);
 
 /* Appends rows without elements until there are `rows`. */

@@ -267,9 +267,9 @@ static lr_status refuse_element(const lr_matrix_writer *writer, const lr_row *ro
 }
 
 /* A wrong row is an error of the program that makes them, but a silent one would spoil the file.
- * Gives the row's place and its largest element. */
+ * Gives the row's place, and its smallest and largest element, of which the latter is not below 0. */
 static lr_status check_row(lr_matrix_writer *writer, const lr_row *row, int64_t *place,
-                           double *largest)
+                           double extremes[2])
 {
     *place = find_place(writer, row->row);
     if (row->row < writer->next_row || *place < writer->next_place || *place >= writer->num_rows ||
@@ -280,15 +280,18 @@ static lr_status check_row(lr_matrix_writer *writer, const lr_row *row, int64_t 
                         (long long)writer->num_rows);
     }
     int64_t before = -1;
-    *largest = 0.0;
+    double smallest = INFINITY, largest = 0.0;
     for (int64_t n = 0; n < row->count; n++) {
         const double value = row->probability[n];
         if (row->lor[n] <= before || row->lor[n] >= writer->num_columns || !isfinite(value)) {
             return refuse_element(writer, row, n);
         }
         before = row->lor[n];
-        *largest = value > *largest ? value : *largest;
+        smallest = value < smallest ? value : smallest;
+        largest = value > largest ? value : largest;
     }
+    extremes[0] = smallest;
+    extremes[1] = largest;
     return LR_OK;
 }
 
@@ -331,9 +334,10 @@ static lr_status take(void *user, const lr_row *row)
 {
     lr_matrix_writer *writer = user;
     int64_t place = 0;
-    double largest = 0.0;
-    LR_TRY(check_row(writer, row, &place, &largest));
-    const double least = writer->params.threshold * largest;
+    double extremes[2] = {0.0, 0.0};
+    LR_TRY(check_row(writer, row, &place, extremes));
+    const double wanted = writer->params.threshold * extremes[1];
+    const double least = extremes[0] < wanted ? wanted : -INFINITY; /* of which all have more */
     writer->written.empty_rows += row->count == 0;
     writer->next_row = row->row + 1;
     writer->next_place = place + 1;

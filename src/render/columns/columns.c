@@ -247,6 +247,7 @@ void lr_columns_destroy(struct lr_columns *columns)
     for (int k = 0; k < LR_NUM_COLUMNS_PROGRAMS; k++) {
         gl_program_destroy(columns->programs[k]);
     }
+    lr_merge_programs_finish(&columns->merge);
     if (columns->stacks != NULL) {
         lr_columns_stacks_finish(columns->stacks);
         free(columns->stacks);

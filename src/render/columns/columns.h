@@ -10,6 +10,7 @@
 #include "gl/pass.h"
 #include "gl/timer.h"
 #include "render/method.h"
+#include "render/rows/merge.h"
 
 /* The block of shaders/columns/scene.glsl. */
 struct lr_columns_pass {
@@ -62,6 +63,7 @@ struct lr_columns {
     struct gl_buffer *image;          /* [shares][across 1][across 0][along]: input or output */
     struct lr_columns_stacks *stacks; /* owned */
     struct gl_program *programs[LR_NUM_COLUMNS_PROGRAMS];
+    struct lr_merge_programs merge; /* of rows */
     struct gl_stopwatch *watch; /* laps are passes, so that waiting for the host does not count */
     double device_seconds;      /* of the last projection */
 };

@@ -11,7 +11,7 @@
 #include "render/columns/scene.h"
 #include "render/loop_limit.h"
 #include "render/plan.h"
-#include "render/point_lists.h"
+#include "render/rows/point_lists.h"
 
 #include <string.h>
 
@@ -153,6 +153,7 @@ lr_status lr_columns_read_rows(void *self, const struct lr_rows *rows, const lr_
                               .which = rows->grid ? LR_COLUMNS_ROWS : LR_COLUMNS_POINT_ROWS};
     const struct lr_point_lister lister = {.ctx = columns->ctx,
                                            .params = &columns->params,
+                                           .merge = &columns->merge,
                                            .max_window = columns->max_window,
                                            .point_bytes = sizeof(point_parts),
                                            .place = place_point,

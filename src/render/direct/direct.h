@@ -126,6 +126,9 @@ lr_status lr_direct_open_programs(struct lr_direct_compute *compute);
 lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int view,
                         const struct lr_direct_image *source, const struct lr_direct_image *target);
 
+/* A projection between arrays on the host (struct lr_direct_views.project); makes the context current. */
+lr_status lr_direct_project(void *self, const struct lr_direct_projection *projection);
+
 /* The projections of a task, one after the other into the same target, or in any order where
  * is_unordered; waits. device_seconds: by the device's clock. */
 lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_task *task,

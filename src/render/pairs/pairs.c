@@ -60,6 +60,7 @@ void lr_pairs_destroy(struct lr_pairs *pairs)
     for (int k = 0; k < LR_NUM_PAIRS_PROGRAMS; k++) {
         gl_program_destroy(pairs->programs[k]);
     }
+    lr_merge_programs_finish(&pairs->merge);
     gl_timer_destroy(pairs->timer);
     gl_buffer_destroy(pairs->state);
     gl_buffer_destroy(pairs->image);

@@ -11,6 +11,7 @@
 #include "gl/pass.h"
 #include "gl/timer.h"
 #include "render/method.h"
+#include "render/rows/merge.h"
 
 enum lr_pairs_program {
     LR_PAIRS_FORWARD = 0,
@@ -32,6 +33,7 @@ struct lr_pairs {
     struct gl_buffer *image; /* in the grid's order: input or output */
     struct gl_buffer *state;
     struct gl_program *programs[LR_NUM_PAIRS_PROGRAMS]; /* made when first asked for */
+    struct lr_merge_programs merge;                     /* likewise */
     struct gl_timer *timer;
     double device_seconds; /* of the last projection */
 };

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "common/bindings.h"
 #include "render/pairs/scene.h"
-#include "render/point_lists.h"
+#include "render/rows/point_lists.h"
 
 #include <string.h>
 
@@ -83,8 +83,10 @@ lr_status lr_pairs_read_rows(void *self, const struct lr_rows *rows, const lr_ro
                               .which = rows->grid ? LR_PAIRS_ROWS : LR_PAIRS_POINT_ROWS};
     const struct lr_point_lister lister = {.ctx = pairs->ctx,
                                            .params = &pairs->params,
+                                           .merge = &pairs->merge,
                                            .max_window = pairs->max_window,
                                            .point_bytes = sizeof(point_place),
+                                           .repeats = true,
                                            .place = place_point,
                                            .run = run_points,
                                            .user = &listing};

@@ -6,8 +6,8 @@
 #ifndef LR_RENDER_POINT_LISTS_H
 #define LR_RENDER_POINT_LISTS_H
 
-#include "gl/resource.h"
 #include "operator/backend.h"
+#include "render/rows/merge.h"
 
 /* What a pass reads and appends to. */
 struct lr_point_list {
@@ -21,10 +21,11 @@ struct lr_point_list {
 struct lr_point_lister {
     struct gl_context *ctx;
     const struct lr_backend_params *params;
-    int64_t max_window; /* floats that a buffer may hold */
+    struct lr_merge_programs *merge; /* kept from call to call by whoever calls */
+    int64_t max_window;              /* floats that a buffer may hold */
     int64_t point_bytes;
     void (*place)(void *user, const double point_mm[3], void *point);
-    /* Repeats of a LOR in a point come from one thread. */
+    bool repeats; /* a LOR of a point may be listed more than once; its sum is below 4 */
     lr_status (*run)(void *user, const struct lr_point_list *list);
     void *user;
 };

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "gl/readback.h"
+
+#include "base/log.h"
+#include "gl/context_private.h"
+
+static const GLbitfield map_flags = GL_MAP_READ_BIT | GL_MAP_PERSISTENT_BIT | GL_MAP_COHERENT_BIT;
+
+void gl_readback_finish(struct gl_readback *readback)
+{
+    if (readback->fence != NULL) {
+        glDeleteSync(readback->fence);
+    }
+    glDeleteBuffers(1, &readback->name);
+    *readback = (struct gl_readback){.ctx = readback->ctx, .label = readback->label};
+}
+
+lr_status gl_readback_reserve(struct gl_readback *readback, int64_t bytes)
+{
+    if (bytes <= readback->size_bytes) {
+        return LR_OK;
+    }
+    gl_readback_finish(readback);
+    LR_TRY(gl_context_check(readback->ctx, readback->label));
+    glCreateBuffers(1, &readback->name);
+    glObjectLabel(GL_BUFFER, readback->name, -1, readback->label);
+    glNamedBufferStorage(readback->name, (GLsizeiptr)bytes, NULL,
+                         map_flags | GL_CLIENT_STORAGE_BIT);
+    readback->mapped = glMapNamedBufferRange(readback->name, 0, (GLsizeiptr)bytes, map_flags);
+    if (readback->mapped == NULL) {
+        gl_readback_finish(readback);
+        gl_context_drop_errors(readback->ctx);
+        return lr_error(
+            readback->ctx->log, LR_FAILED,
+            "%s: the driver cannot map %s of the machine's memory: close other programs "
+            "that need memory",
+            readback->label, gl_amount_of(bytes).text);
+    }
+    readback->size_bytes = bytes;
+    return LR_OK;
+}
+
+lr_status gl_readback_copy(const struct gl_readback *readback, const struct gl_buffer_range *range)
+{
+    const struct gl_buffer *from = range->from;
+    LR_TRY(gl_loan_check(readback->ctx, from->loan, from->label));
+    if (range->bytes < 0 || range->from_offset < 0 || range->to_offset < 0 ||
+        range->bytes > from->size_bytes - range->from_offset ||
+        range->bytes > readback->size_bytes - range->to_offset) {
+        return lr_error(readback->ctx->log, LR_USAGE,
+                        "%s: %lld bytes at %lld of %s and %lld here are not inside both",
+                        readback->label, (long long)range->bytes, (long long)range->from_offset,
+                        from->label, (long long)range->to_offset);
+    }
+    glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
+    glCopyNamedBufferSubData(from->name, readback->name, (GLintptr)range->from_offset,
+                             (GLintptr)range->to_offset, (GLsizeiptr)range->bytes);
+    return LR_OK;
+}
+
+void gl_readback_send(struct gl_readback *readback)
+{
+    if (readback->fence != NULL) {
+        glDeleteSync(readback->fence);
+    }
+    readback->fence = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
+    glFlush();
+}
+
+lr_status gl_readback_wait(struct gl_readback *readback)
+{
+    LR_TRY(gl_context_wait(readback->ctx, &readback->fence, readback->label));
+    return gl_context_check(readback->ctx, readback->label);
+}

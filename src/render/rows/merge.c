@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * By hashing (shaders/rows/collect.comp) and a radix sort from the least significant digit on. */
+#include "render/rows/merge.h"
+
+#include "base/log.h"
+#include "common/bindings.h"
+#include "gl/pass.h"
+
+/* Slots of a table that a thread goes through. Threads that put listed elements into tables, and that make
+ * places of numbers, at most; numbers that each has at least. */
+enum { SHARE_SLOTS = LR_MERGE_LEAST_SLOTS, COLLECT_GROUPS = 1 << 13 };
+enum { PLACE_THREADS = 1 << 12, LEAST_NUMBERS = 16 };
+
+/* Values that a thread adds up, at most: it is then done as soon as others are, and far below the turns after
+ * which renderers in software end its loops. */
+enum { MOST_VALUES = 1 << 13, LEAST_GATHERED = 4 };
+
+/* Of ranges of buffers, what every device takes. */
+enum { ALIGNMENT = 256 };
+
+/* The block of shaders/rows/rows.glsl. */
+struct block {
+    uint32_t total, share, num_shares, row_shares;
+    uint32_t slot_bits, num_points, per_row, first_point;
+    uint32_t shift, unused[3];
+};
+
+/* define: NULL, or one; repeats: another one where a LOR may be listed more than once. */
+static const struct {
+    const char *shader, *label, *define;
+    bool repeats;
+} descriptions[LR_NUM_MERGE_PROGRAMS] = {
+    [LR_MERGE_COLLECT] = {"rows/collect.comp", "matrix elements to tables", NULL, true},
+    [LR_MERGE_COUNT] = {"rows/gather.comp", "lengths of matrix rows", "COUNT", false},
+    [LR_MERGE_GATHER] = {"rows/gather.comp", "tables to matrix rows", NULL, true},
+    [LR_MERGE_SUM] = {"rows/sum.comp", "sums of numbers", NULL, false},
+    [LR_MERGE_PLACE] = {"rows/place.comp", "places of numbers", NULL, false},
+    [LR_MERGE_DIGITS] = {"rows/digits.comp", "digits of matrix rows", NULL, false},
+    [LR_MERGE_SCATTER] = {"rows/scatter.comp", "matrix rows by a digit", NULL, false},
+};
+
+/* --- programs --- */
+
+static struct gl_program *start_program(const struct lr_merge *merge, int which)
+{
+    struct gl_define defines[3] = {{descriptions[which].define, NULL}};
+    if (descriptions[which].repeats && merge->repeats) {
+        defines[0].name = "REPEATS";
+    }
+    return gl_program_start(merge->ctx,
+                            &(struct gl_program_params){.compute = descriptions[which].shader,
+                                                        .defines = defines,
+                                                        .label = descriptions[which].label});
+}
+
+static lr_status start_programs(const struct lr_merge *merge)
+{
+    for (int k = 0; k < LR_NUM_MERGE_PROGRAMS; k++) {
+        struct gl_program **program = &merge->programs->list[k];
+        *program = *program != NULL ? *program : start_program(merge, k);
+        LR_TRY(*program != NULL ? LR_OK : LR_FAILED);
+    }
+    return LR_OK;
+}
+
+void lr_merge_programs_finish(struct lr_merge_programs *programs)
+{
+    for (int k = 0; k < LR_NUM_MERGE_PROGRAMS; k++) {
+        gl_program_destroy(programs->list[k]);
+    }
+    *programs = (struct lr_merge_programs){0};
+}
+
+/* --- memory --- */
+
+static lr_status make_buffer(const struct lr_merge *merge, struct gl_buffer **buffer,
+                             const char *label, int64_t bytes)
+{
+    const int64_t most = gl_context_limits(merge->ctx)->max_storage_bytes;
+    gl_buffer_destroy(*buffer);
+    *buffer = NULL;
+    if (bytes > most) {
+        return lr_error(merge->log, LR_FAILED,
+                        "%lld bytes for the matrix elements of a few points are more than the "
+                        "device's buffers hold (%lld): use backend cpu",
+                        (long long)bytes, (long long)most);
+    }
+    *buffer = gl_buffer_create(merge->ctx,
+                               &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
+    return *buffer != NULL ? LR_OK : LR_FAILED;
+}
+
+static int64_t value_bytes(const struct lr_merge *merge)
+{
+    return merge->repeats ? 8 : 4;
+}
+
+/* Of half a list, which then has room for what is merged of the whole. */
+static int64_t half_list_bytes(const struct lr_merge *merge)
+{
+    const int64_t bytes = (LR_LIST_HEAD_BYTES + merge->capacity * LR_LIST_ELEMENT_BYTES) / 2;
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+int lr_merge_num_rows(const struct lr_merge *merge, int num_points)
+{
+    return gl_divide_up(num_points, merge->per_row);
+}
+
+int64_t lr_merge_tally_bytes(int num_rows)
+{
+    return (int64_t)sizeof(struct lr_merge_tally) + 4 * ((int64_t)num_rows + 1);
+}
+
+static int64_t place_bytes(int64_t slots)
+{
+    return slots / SHARE_SLOTS * (4 << LR_SORT_BITS);
+}
+
+int64_t lr_merge_point_bytes(const struct lr_merge *merge, int64_t elements_of_point)
+{
+    return elements_of_point * LR_LIST_ELEMENT_BYTES + value_bytes(merge) * merge->slots +
+           (4 * merge->slots + place_bytes(merge->slots)) / merge->per_row;
+}
+
+lr_status lr_merge_grow_list(struct lr_merge *merge, int64_t capacity)
+{
+    merge->capacity = capacity;
+    return make_buffer(merge, &merge->list, "matrix elements", 2 * half_list_bytes(merge));
+}
+
+/* Tables with `slots` in all, and `values` in them. */
+static lr_status make_tables(struct lr_merge *merge, int64_t slots, int64_t values)
+{
+    merge->all_slots = slots;
+    merge->all_values = values;
+    LR_TRY(make_buffer(merge, &merge->keys, "LORs of matrix rows", 4 * slots));
+    LR_TRY(make_buffer(merge, &merge->values, "values of matrix rows",
+                       8 + values * value_bytes(merge)));
+    return make_buffer(merge, &merge->places, "places of matrix elements", place_bytes(slots));
+}
+
+/* Of the table of a row, where there are so many points: 2^n. */
+static int64_t count_slots(const struct lr_merge *merge, int num_points)
+{
+    const int rows = lr_merge_num_rows(merge, num_points);
+    int64_t slots = merge->slots;
+    while (slots > LR_MERGE_LEAST_SLOTS &&
+           (slots * rows > merge->all_slots || slots * num_points > merge->all_values)) {
+        slots /= 2;
+    }
+    return slots;
+}
+
+/* Whether twice as many values fit into a buffer. */
+static bool may_grow(const struct lr_merge *merge)
+{
+    const int64_t most = gl_context_limits(merge->ctx)->max_storage_bytes;
+    return 8 + 2 * merge->all_values * value_bytes(merge) <= most;
+}
+
+lr_status lr_merge_grow_tables(struct lr_merge *merge, int num_points, bool *fits)
+{
+    const int64_t before = count_slots(merge, num_points);
+    const bool is_alone = num_points == 1 || (num_points <= merge->per_row && may_grow(merge));
+    merge->slots *= 2;
+    const bool has_grown = count_slots(merge, num_points) > before;
+    *fits = has_grown || is_alone;
+    return !has_grown && is_alone ? make_tables(merge, 2 * merge->all_slots, 2 * merge->all_values)
+                                  : LR_OK;
+}
+
+static lr_status open_tables(struct lr_merge *merge)
+{
+    const int rows = lr_merge_num_rows(merge, merge->max_points);
+    LR_TRY(start_programs(merge));
+    LR_TRY(make_buffer(merge, &merge->sums, "sums of numbers", 4 * PLACE_THREADS));
+    LR_TRY(make_buffer(merge, &merge->tally, "begins of matrix rows", lr_merge_tally_bytes(rows)));
+    return make_tables(merge, rows * merge->slots, merge->max_points * merge->slots);
+}
+
+lr_status lr_merge_open(struct lr_merge *merge)
+{
+    LR_TRY(merge->list_only ? LR_OK : open_tables(merge));
+    return lr_merge_grow_list(merge, merge->capacity);
+}
+
+void lr_merge_finish(struct lr_merge *merge)
+{
+    gl_buffer_destroy(merge->tally);
+    gl_buffer_destroy(merge->sums);
+    gl_buffer_destroy(merge->places);
+    gl_buffer_destroy(merge->values);
+    gl_buffer_destroy(merge->keys);
+    gl_buffer_destroy(merge->list);
+}
+
+/* --- passes --- */
+
+/* to: half of the list that rows are written to; the other one is read. */
+static lr_status run(const struct lr_merge *merge, enum lr_merge_program which,
+                     const struct block *block, int to)
+{
+    struct gl_program *program = merge->programs->list[which];
+    const int64_t half = half_list_bytes(merge);
+    const int groups = which == LR_MERGE_COLLECT
+                           ? (int)(block->total < COLLECT_GROUPS * LR_GROUP_SIZE
+                                       ? gl_divide_up(block->total, LR_GROUP_SIZE)
+                                       : COLLECT_GROUPS)
+                           : gl_divide_up(block->num_shares, LR_SORT_GROUP);
+    struct gl_pass pass = {.label = gl_program_label(program),
+                           .program = program,
+                           .uniforms = block,
+                           .uniform_bytes = sizeof(*block),
+                           .groups = {groups, 1, 1},
+                           .barriers =
+                               GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    if (which == LR_MERGE_COLLECT) {
+        pass.buffers[LR_BIND_ROWS_LIST].buffer = merge->list;
+    } else {
+        pass.buffers[LR_BIND_ROWS_FROM] = (struct gl_range){merge->list, (1 - to) * half, half};
+        pass.buffers[LR_BIND_ROWS_TO] = (struct gl_range){merge->list, to * half, half};
+    }
+    pass.buffers[LR_BIND_ROWS_KEYS].buffer = merge->keys;
+    pass.buffers[LR_BIND_ROWS_VALUES].buffer = merge->values;
+    pass.buffers[LR_BIND_ROWS_PLACES].buffer = merge->places;
+    pass.buffers[LR_BIND_ROWS_SUMS].buffer = merge->sums;
+    pass.buffers[LR_BIND_ROWS_STARTS].buffer = merge->tally;
+    return gl_pass_run(merge->ctx, &pass);
+}
+
+/* Makes places of the first numbers of merge->places. */
+static lr_status make_places(const struct lr_merge *merge, int64_t count)
+{
+    const int64_t share = gl_divide_up(count, PLACE_THREADS);
+    struct block block = {.total = (uint32_t)count,
+                          .share = (uint32_t)(share > LEAST_NUMBERS ? share : LEAST_NUMBERS)};
+    block.num_shares = (uint32_t)gl_divide_up(count, block.share);
+    LR_TRY(run(merge, LR_MERGE_SUM, &block, 0));
+    return run(merge, LR_MERGE_PLACE, &block, 0);
+}
+
+/* Tables that hold nothing, of a part. */
+static lr_status empty_tables(const struct lr_merge *merge, int num_points)
+{
+    static const uint32_t zero = 0;
+    const int64_t slots = count_slots(merge, num_points);
+    const struct gl_buffer_range keys = {.to = merge->keys,
+                                         .bytes = 4 * slots * lr_merge_num_rows(merge, num_points)};
+    const struct gl_buffer_range values = {.to = merge->values,
+                                           .bytes = 8 + value_bytes(merge) * slots * num_points};
+    LR_TRY(gl_buffer_fill_range(&keys, &zero, 1));
+    return gl_buffer_fill_range(&values, &zero, 1);
+}
+
+/* From tables to rows, whose elements are in any order. */
+static lr_status gather(const struct lr_merge *merge, const struct block *sorting)
+{
+    struct block block = *sorting;
+    while (block.share > LEAST_GATHERED && block.share * block.num_points > MOST_VALUES) {
+        block.share /= 2;
+        block.row_shares *= 2;
+        block.num_shares *= 2;
+    }
+    LR_TRY(run(merge, LR_MERGE_COUNT, &block, 0));
+    LR_TRY(make_places(merge, block.num_shares));
+    return run(merge, LR_MERGE_GATHER, &block, 0);
+}
+
+/* One stable pass of the sort. */
+static lr_status sort_by_digit(const struct lr_merge *merge, const struct block *block, int to)
+{
+    LR_TRY(run(merge, LR_MERGE_DIGITS, block, to));
+    LR_TRY(make_places(merge, (int64_t)block->num_shares << LR_SORT_BITS));
+    return run(merge, LR_MERGE_SCATTER, block, to);
+}
+
+static struct block describe(const struct lr_merge *merge, const struct lr_merge_part *part)
+{
+    const int rows = lr_merge_num_rows(merge, part->num_points);
+    const int64_t slots = count_slots(merge, part->num_points);
+    struct block block = {.total = (uint32_t)merge->capacity,
+                          .share = SHARE_SLOTS,
+                          .row_shares = (uint32_t)(slots / SHARE_SLOTS),
+                          .num_points = (uint32_t)(part->num_points / rows),
+                          .per_row = (uint32_t)merge->per_row,
+                          .first_point = (uint32_t)part->first_point};
+    block.num_shares = (uint32_t)rows * block.row_shares;
+    while ((int64_t)1 << block.slot_bits < slots) {
+        block.slot_bits++;
+    }
+    return block;
+}
+
+/* Passes of the sort: each goes by a digit. */
+static int num_digits(const struct lr_merge *merge)
+{
+    int digits = 0;
+    while ((merge->num_lors - 1) >> (digits * LR_SORT_BITS) > 0) {
+        digits++;
+    }
+    return digits;
+}
+
+lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part *part)
+{
+    static const struct lr_merge_tally none = {0};
+    struct block block = describe(merge, part);
+    LR_TRY(empty_tables(merge, part->num_points));
+    LR_TRY(gl_buffer_upload(merge->tally, 0, sizeof(none), &none));
+    LR_TRY(run(merge, LR_MERGE_COLLECT, &block, 0));
+    LR_TRY(gather(merge, &block));
+    for (int digit = 0; digit < num_digits(merge); digit++) {
+        block.shift = (uint32_t)(digit * LR_SORT_BITS);
+        LR_TRY(sort_by_digit(merge, &block, 1 - digit % 2));
+    }
+    return LR_OK;
+}
+
+struct gl_range lr_merge_rows(const struct lr_merge *merge)
+{
+    const int64_t half = half_list_bytes(merge);
+    return (struct gl_range){merge->list, num_digits(merge) % 2 * half, half};
+}

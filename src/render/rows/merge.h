@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Lists of elements to rows, on the device: each row has a table of LORs with a value for each of its
+ * points; what the tables hold is added up over the points, in their order, and sorted by LOR. The same
+ * bits in every run. */
+#ifndef LR_RENDER_MERGE_H
+#define LR_RENDER_MERGE_H
+
+#include "gl/pass.h"
+
+enum lr_merge_program {
+    LR_MERGE_COLLECT = 0,
+    LR_MERGE_COUNT,
+    LR_MERGE_GATHER,
+    LR_MERGE_SUM,
+    LR_MERGE_PLACE,
+    LR_MERGE_DIGITS,
+    LR_MERGE_SCATTER,
+    LR_NUM_MERGE_PROGRAMS
+};
+
+/* Zero: none is built yet. */
+struct lr_merge_programs {
+    struct gl_program *list[LR_NUM_MERGE_PROGRAMS];
+};
+void lr_merge_programs_finish(struct lr_merge_programs *programs);
+
+/* Before its elements a list has a head of this size, whose first word is their number; an element is
+ * point, LOR, bits of the weight, and a word that is free. */
+enum { LR_LIST_HEAD_BYTES = 16, LR_LIST_ELEMENT_BYTES = 16 };
+
+/* An element of a row. */
+struct lr_merged {
+    uint32_t lor;
+    float value; /* the mean over the points of the row */
+};
+_Static_assert(sizeof(struct lr_merged) == 8, "uvec2");
+
+/* Slots of the table of a row at least. */
+enum { LR_MERGE_LEAST_SLOTS = 1024 };
+
+struct lr_merge {
+    struct gl_context *ctx;
+    const lr_log *log;
+    struct lr_merge_programs *programs; /* not owned; of merges that repeat alike */
+    bool list_only;                     /* the host merges (host_merge.h) */
+    bool repeats; /* a LOR of a point may be listed more than once; its sum is below 4 */
+    int64_t num_lors;
+    int per_row;      /* points of a row */
+    int max_points;   /* of a part */
+    int64_t slots;    /* 2^n, of the table of a row where there is room; at first there is */
+    int64_t capacity; /* of the list, elements */
+    int64_t all_slots, all_values;
+    struct gl_buffer *list, *keys, *values, *places, *sums, *tally;
+};
+
+/* Starts the programs and makes the buffers. Set what comes before all_slots, zero the rest; finish
+ * it in any case. errors, here and below: LR_FAILED, logged. */
+lr_status lr_merge_open(struct lr_merge *merge);
+void lr_merge_finish(struct lr_merge *merge);
+
+/* Bytes of the device for each point. repeats, per_row and slots are set. */
+int64_t lr_merge_point_bytes(const struct lr_merge *merge, int64_t elements_of_point);
+
+/* Room for more elements; what is listed is lost. */
+lr_status lr_merge_grow_list(struct lr_merge *merge, int64_t capacity);
+
+/* Makes the tables of rows larger. Where *fits is false, this needs fewer points. A row alone fits as long as
+ * the device's buffers hold its table: whether it is merged in parts, which shows in the last bits, does not
+ * depend on the order in which its elements happen to come. */
+lr_status lr_merge_grow_tables(struct lr_merge *merge, int num_points, bool *fits);
+
+/* What a list has: the points of whole rows, or some of one. */
+struct lr_merge_part {
+    int num_points;
+    int first_point; /* how points are numbered from */
+};
+
+/* What came of it. Where listed is above the list's capacity, or misfits above 0, rows lack elements. */
+struct lr_merge_tally {
+    uint32_t listed;   /* elements */
+    uint32_t misfits;  /* those that the tables had no room for */
+    uint32_t starts[]; /* [rows + 1] where each row begins, and where the last one ends */
+};
+
+/* Rows of that many points, which are whole or part of one. */
+int lr_merge_num_rows(const struct lr_merge *merge, int num_points);
+
+int64_t lr_merge_tally_bytes(int num_rows);
+
+/* Queues the passes over what the list has by then. merge->tally is a struct lr_merge_tally afterwards. */
+lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part *part);
+
+/* Where the elements of the rows are afterwards, one row after the other, until the list changes. */
+struct gl_range lr_merge_rows(const struct lr_merge *merge);
+
+#endif

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "render/rows/point_lists.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "render/rows/deliver.h"
+#include "render/rows/host_merge.h"
+#include "render/rows/receive.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ROOM: elements per crystal of the scanner that a point has room for; equal crystals that face each
+ * other at half a pitch's offset make two. SLOTS: of a row's table, which is best half empty. A batch
+ * that needs more is done in halves. */
+enum { ROOM = 3, SLOTS = 4, MOST_POINTS = 4096, FEWEST_ENTRIES = 1024, FIRST_POINTS = 64 };
+
+/* On the device, for all points of a batch. */
+#define MOST_BYTES ((int64_t)1 << 29)
+
+/* How long a batch may take: between two of them is asked whether to stop. */
+#define BATCH_SECONDS 0.25
+
+/* State of one call. Points are counted from the first one of the first row. */
+struct listing {
+    const struct lr_point_lister *lister;
+    const struct lr_rows *rows;
+    int per_row;    /* points */
+    int max_points; /* of a batch */
+    int least_points; /* of a batch: the device merges rows whole, or in parts that are always the same */
+    int points_now; /* of the next one: renderers in software take seconds for all of them */
+    double begun_s; /* when the last one began; 0 = none has */
+    double waited_s, delivered_s; /* in all: for the device, and in the sink */
+    int64_t num_elements;         /* in all */
+    char *points;                 /* [max_points] */
+    struct gl_buffer *point_buffer;
+    int64_t begin, end; /* of the batch */
+    int64_t num_points; /* of all rows */
+    struct lr_merge merge;
+    struct lr_host_merge host; /* where the device is the processor */
+    struct lr_receiver receiver;
+    struct lr_deliverer deliverer; /* of the batch before, while the device is at the next one */
+};
+
+static const lr_log *log_of(const struct listing *listing)
+{
+    return listing->lister->params->log;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* --- batches of points --- */
+
+static void choose_points(struct listing *listing)
+{
+    const double now_s = lr_clock_seconds(), taken_s = now_s - listing->begun_s;
+    if (listing->begun_s > 0.0 && taken_s < 0.4 * BATCH_SECONDS) {
+        listing->points_now = (int)smaller(2 * (int64_t)listing->points_now, listing->max_points);
+    } else if (listing->begun_s > 0.0 && taken_s > BATCH_SECONDS) {
+        listing->points_now = (int)larger(listing->points_now / 2, listing->least_points);
+    }
+    listing->begun_s = now_s;
+}
+
+/* Whole rows, or part of one where a batch has not the points of one. */
+static bool next_batch(struct listing *listing)
+{
+    choose_points(listing);
+    const int per_row = listing->per_row, points = listing->points_now;
+    const int64_t begin = listing->end;
+    const int64_t row_end = begin - begin % per_row + per_row;
+    const int64_t whole = points >= per_row ? points - points % per_row : points;
+    listing->begin = begin;
+    listing->end = smaller(begin % per_row > 0 || points < per_row ? row_end : INT64_MAX,
+                           smaller(begin + whole, listing->num_points));
+    return listing->end > begin;
+}
+
+static void place_points(const struct listing *listing)
+{
+    const struct lr_point_lister *lister = listing->lister;
+    const struct lr_rows *rows = listing->rows;
+    for (int64_t n = listing->begin; n < listing->end; n++) {
+        double point_mm[3];
+        lr_rows_point(rows, rows->begin + n / listing->per_row, (int)(n % listing->per_row),
+                      point_mm);
+        lister->place(lister->user, point_mm,
+                      listing->points + (n - listing->begin) * lister->point_bytes);
+    }
+}
+
+/* --- the list on the device --- */
+
+static int64_t most_capacity(const struct listing *listing)
+{
+    const struct gl_limits *limits = gl_context_limits(listing->lister->ctx);
+    return (limits->max_storage_bytes - LR_LIST_HEAD_BYTES) / LR_LIST_ELEMENT_BYTES;
+}
+
+/* Lists the elements of some points of the batch. */
+static lr_status run_points(const struct listing *listing, int first_point, int end_point)
+{
+    static const uint32_t zero[LR_LIST_HEAD_BYTES / 4] = {0};
+    struct gl_buffer *list = listing->merge.list;
+    const struct lr_point_list points = {.points = listing->point_buffer,
+                                         .list = list,
+                                         .capacity = listing->merge.capacity,
+                                         .first_point = first_point,
+                                         .end_point = end_point};
+    LR_TRY(gl_buffer_upload(list, 0, sizeof(zero), zero));
+    return listing->lister->run(listing->lister->user, &points);
+}
+
+/* A list that holds one point, whatever it needs. */
+static lr_status grow_list(struct listing *listing, uint32_t count)
+{
+    if (count > most_capacity(listing)) {
+        return lr_error(log_of(listing), LR_FAILED,
+                        "%u matrix elements of one point are more than the device's buffers hold "
+                        "(%lld): use backend cpu",
+                        count, (long long)most_capacity(listing));
+    }
+    return lr_merge_grow_list(&listing->merge, count);
+}
+
+/* --- the rows of a list --- */
+
+/* Queues the merging of what was listed. */
+static lr_status start_merging(struct listing *listing, const int range[2])
+{
+    const struct lr_merge_part part = {range[1] - range[0], range[0]};
+    return listing->merge.list_only ? LR_OK
+                                    : lr_receiver_start(&listing->receiver, &listing->merge, &part);
+}
+
+/* The part of a row that points begin .. end-1 make, counted from the first row's first. */
+static struct lr_row_part describe_row(const struct listing *listing, int64_t row,
+                                       const int64_t points[2])
+{
+    const int64_t per_row = listing->per_row;
+    return (struct lr_row_part){.row = listing->rows->begin + row,
+                                .begins = points[0] <= row * per_row,
+                                .ends = points[1] >= (row + 1) * per_row};
+}
+
+/* Tells the deliverer of the rows that points belong to. */
+static lr_status add_rows(struct listing *listing, const int64_t points[2],
+                          const struct lr_merge_tally *tally)
+{
+    const uint32_t *start = tally->starts;
+    for (int64_t row = points[0] / listing->per_row; row * listing->per_row < points[1];
+         row++, start++) {
+        struct lr_row_part part = describe_row(listing, row, points);
+        part.count = start[1] - start[0];
+        listing->num_elements += part.count;
+        LR_TRY(lr_deliverer_add(&listing->deliverer, &part));
+    }
+    return LR_OK;
+}
+
+/* Keeps rows where the receiver is about to have others. */
+static lr_status copy_rows(struct listing *listing, int num_points, const struct lr_received *rows)
+{
+    struct lr_deliverer *deliverer = &listing->deliverer;
+    const int64_t count = rows->tally->starts[lr_merge_num_rows(&listing->merge, num_points)];
+    LR_TRY(lr_deliverer_reserve(deliverer, count));
+    if (count > 0) {
+        memcpy(deliverer->elements + deliverer->num_elements, rows->elements,
+               (size_t)count * sizeof(*rows->elements));
+    }
+    deliverer->num_elements += count;
+    return LR_OK;
+}
+
+/* The rows of a whole batch stay with the receiver until they have been delivered. */
+static lr_status take_rows(struct listing *listing, const int range[2],
+                           const struct lr_received *rows)
+{
+    const int64_t points[2] = {listing->begin + range[0], listing->begin + range[1]};
+    LR_TRY(add_rows(listing, points, rows->tally));
+    if (points[0] == listing->begin && points[1] == listing->end) {
+        listing->deliverer.lent = rows->elements;
+        return LR_OK;
+    }
+    return copy_rows(listing, range[1] - range[0], rows);
+}
+
+/* Those that the host has merged go to the sink at once. */
+static lr_status deliver_host_rows(struct listing *listing, const int range[2])
+{
+    const int64_t points[2] = {listing->begin + range[0], listing->begin + range[1]};
+    const struct lr_elements *elements = listing->host.rows;
+    for (int64_t row = points[0] / listing->per_row; row * listing->per_row < points[1];
+         row++, elements++) {
+        const struct lr_row_part part = describe_row(listing, row, points);
+        listing->num_elements += elements->count;
+        LR_TRY(lr_deliverer_take(&listing->deliverer, &part, elements));
+    }
+    return LR_OK;
+}
+
+/* --- points again, where there was no room --- */
+
+/* What became of points that were listed. */
+enum outcome { TAKEN, TO_LIST_AGAIN, TO_HALVE };
+
+static lr_status make_list_longer(struct listing *listing, int num_points, uint32_t listed,
+                                  enum outcome *outcome)
+{
+    *outcome = num_points == 1 ? TO_LIST_AGAIN : TO_HALVE;
+    return num_points == 1 ? grow_list(listing, listed) : LR_OK;
+}
+
+static lr_status make_tables_longer(struct listing *listing, int num_points, enum outcome *outcome)
+{
+    bool fits = false;
+    LR_TRY(lr_merge_grow_tables(&listing->merge, num_points, &fits));
+    *outcome = fits ? TO_LIST_AGAIN : TO_HALVE;
+    return LR_OK;
+}
+
+static lr_status read_device_rows(struct listing *listing, const int range[2],
+                                  enum outcome *outcome)
+{
+    const struct lr_merge_part part = {range[1] - range[0], range[0]};
+    struct lr_received rows;
+    LR_TRY(lr_receiver_finish(&listing->receiver, &listing->merge, &part, &rows));
+    if (rows.tally->listed > listing->merge.capacity) {
+        return make_list_longer(listing, part.num_points, rows.tally->listed, outcome);
+    }
+    return rows.tally->misfits > 0 ? make_tables_longer(listing, part.num_points, outcome)
+                                   : take_rows(listing, range, &rows);
+}
+
+static lr_status read_host_rows(struct listing *listing, const int range[2], enum outcome *outcome)
+{
+    const struct lr_merge_part part = {range[1] - range[0], range[0]};
+    uint32_t listed;
+    LR_TRY(lr_host_merge_run(&listing->host, &listing->merge, &part, &listed));
+    return listed > listing->merge.capacity
+               ? make_list_longer(listing, part.num_points, listed, outcome)
+               : deliver_host_rows(listing, range);
+}
+
+/* Between two halves of points: where a row ends, if there are several. */
+static int find_middle(const struct listing *listing, const int range[2])
+{
+    const int half = (range[1] - range[0]) / 2;
+    return range[0] + (half >= listing->per_row ? half - half % listing->per_row : half);
+}
+
+/* Later batches are likely to be like one that has to be halved. */
+static void have_fewer_points(struct listing *listing, int num_points)
+{
+    listing->max_points =
+        (int)larger(smaller(listing->max_points, num_points / 2), listing->least_points);
+    listing->points_now = (int)smaller(listing->points_now, listing->max_points);
+}
+
+static lr_status list_points(struct listing *listing, const int range[2]);
+
+/* Points that are listed. */
+static lr_status read_points(struct listing *listing, const int range[2])
+{
+    enum outcome outcome = TAKEN;
+    LR_TRY(listing->merge.list_only ? read_host_rows(listing, range, &outcome)
+                                    : read_device_rows(listing, range, &outcome));
+    if (outcome == TO_LIST_AGAIN) {
+        return list_points(listing, range);
+    }
+    if (outcome == TO_HALVE) {
+        have_fewer_points(listing, range[1] - range[0]);
+        const int middle = find_middle(listing, range);
+        LR_TRY(list_points(listing, (const int[2]){range[0], middle}));
+        return list_points(listing, (const int[2]){middle, range[1]});
+    }
+    return LR_OK;
+}
+
+static lr_status list_points(struct listing *listing, const int range[2])
+{
+    LR_TRY(run_points(listing, range[0], range[1]));
+    LR_TRY(start_merging(listing, range));
+    return read_points(listing, range);
+}
+
+/* --- rows --- */
+
+/* The device is at it when this returns, and the rows of the batch before are still there. */
+static lr_status start_batch(struct listing *listing)
+{
+    const int num_points = (int)(listing->end - listing->begin);
+    place_points(listing);
+    LR_TRY(gl_buffer_upload(listing->point_buffer, 0, num_points * listing->lister->point_bytes,
+                            listing->points));
+    LR_TRY(run_points(listing, 0, num_points));
+    lr_receiver_turn(&listing->receiver);
+    return start_merging(listing, (const int[2]){0, num_points});
+}
+
+static lr_status deliver_batch(struct listing *listing, int64_t end)
+{
+    const int64_t per_row = listing->per_row;
+    const double begin_s = lr_clock_seconds();
+    LR_TRY(lr_deliverer_deliver(&listing->deliverer));
+    listing->delivered_s += lr_clock_seconds() - begin_s;
+    return lr_progress_report(listing->lister->params->progress, "rendering the matrix",
+                              (double)(end / per_row), (double)(listing->num_points / per_row));
+}
+
+static lr_status finish_batch(struct listing *listing)
+{
+    const double begin_s = lr_clock_seconds();
+    LR_TRY(read_points(listing, (const int[2]){0, (int)(listing->end - listing->begin)}));
+    listing->waited_s += lr_clock_seconds() - begin_s;
+    return LR_OK;
+}
+
+/* Which of the two others wait for. */
+static void tell_pace(const struct listing *listing, double seconds)
+{
+    if (seconds > BATCH_SECONDS) {
+        lr_debug(log_of(listing),
+                 "%lld matrix rows of %lld elements in %.3g s: %.3g s of waiting for the device, "
+                 "%.3g s of handing them over",
+                 (long long)(listing->num_points / listing->per_row),
+                 (long long)listing->num_elements, seconds, listing->waited_s,
+                 listing->delivered_s);
+    }
+}
+
+static lr_status read_all(struct listing *listing)
+{
+    const double begin_s = lr_clock_seconds();
+    while (next_batch(listing)) {
+        LR_TRY(start_batch(listing));
+        LR_TRY(deliver_batch(listing, listing->begin));
+        LR_TRY(finish_batch(listing));
+    }
+    LR_TRY(deliver_batch(listing, listing->end));
+    tell_pace(listing, lr_clock_seconds() - begin_s);
+    return LR_OK;
+}
+
+/* --- life of a listing --- */
+
+/* Elements that a point has room for, and slots of its row's table. */
+static int64_t size_point(struct listing *listing, int64_t budget)
+{
+    const lr_scanner *scanner = listing->lister->params->scanner;
+    const int64_t crystals = scanner->first_crystal[scanner->num_modules];
+    int64_t elements = ROOM * crystals;
+    listing->merge.slots = LR_MERGE_LEAST_SLOTS;
+    while (listing->merge.slots < SLOTS * crystals) {
+        listing->merge.slots *= 2;
+    }
+    while (listing->merge.slots > LR_MERGE_LEAST_SLOTS &&
+           lr_merge_point_bytes(&listing->merge, elements) > budget) {
+        listing->merge.slots /= 2;
+        elements /= 2;
+    }
+    return elements > FEWEST_ENTRIES ? elements : FEWEST_ENTRIES;
+}
+
+/* Points of a batch, and the list that they need by estimate. */
+static void size_batches(struct listing *listing)
+{
+    const int64_t largest = gl_context_limits(listing->lister->ctx)->max_storage_bytes;
+    const int64_t budget =
+        smaller(listing->lister->max_window * (int64_t)sizeof(float), MOST_BYTES);
+    const int64_t per_point = size_point(listing, budget);
+    const int64_t bytes = lr_merge_point_bytes(&listing->merge, per_point);
+    const int64_t fitting =
+        smaller(budget / bytes, smaller(most_capacity(listing) / per_point,
+                                        largest / (8 * listing->merge.slots) - 1));
+    const int64_t points = smaller(smaller(fitting, MOST_POINTS), listing->num_points);
+    listing->max_points = points > 0 ? (int)points : 1;
+    listing->least_points =
+        listing->merge.list_only ? 1 : (int)smaller(listing->max_points, listing->per_row);
+    listing->points_now =
+        (int)larger(smaller(listing->max_points, FIRST_POINTS), listing->least_points);
+    listing->merge.max_points = listing->max_points;
+    listing->merge.capacity = smaller(most_capacity(listing), listing->max_points * per_point);
+}
+
+static lr_status open_listing(struct listing *listing)
+{
+    const int64_t point_bytes = listing->lister->point_bytes;
+    size_batches(listing);
+    const int64_t points = listing->max_points;
+    LR_TRY(lr_merge_open(&listing->merge));
+    listing->point_buffer = gl_buffer_create(
+        listing->lister->ctx, &(struct gl_buffer_params){.label = "points of the batch",
+                                                         .size_bytes = points * point_bytes});
+    listing->points = lr_alloc(points, (size_t)point_bytes, "points", log_of(listing));
+    return listing->point_buffer && listing->points ? LR_OK : LR_FAILED;
+}
+
+static void close_listing(struct listing *listing)
+{
+    lr_deliverer_finish(&listing->deliverer);
+    lr_host_merge_finish(&listing->host);
+    lr_merge_finish(&listing->merge);
+    lr_receiver_close(&listing->receiver);
+    gl_buffer_destroy(listing->point_buffer);
+    free(listing->points);
+}
+
+lr_status lr_point_lists_read_rows(const struct lr_point_lister *lister, const struct lr_rows *rows,
+                                   const lr_row_sink *sink)
+{
+    const int per_row = lr_rows_per_row(rows);
+    const struct lr_backend_params *params = lister->params;
+    struct listing listing = {.lister = lister,
+                              .rows = rows,
+                              .per_row = per_row,
+                              .num_points = (rows->end - rows->begin) * per_row,
+                              .merge = {.ctx = lister->ctx,
+                                        .log = params->log,
+                                        .programs = lister->merge,
+                                        .list_only = gl_context_limits(lister->ctx)->small_batches,
+                                        .repeats = lister->repeats,
+                                        .num_lors = params->lors->count,
+                                        .per_row = per_row},
+                              .receiver = {.ctx = lister->ctx},
+                              .host = {.threads = params->threads, .log = params->log},
+                              .deliverer = {.num_lors = params->lors->count,
+                                            .threads = params->threads,
+                                            .log = params->log,
+                                            .delivery = {.sink = sink, .log = params->log}}};
+    lr_status status = open_listing(&listing);
+    status = status == LR_OK ? read_all(&listing) : status;
+    close_listing(&listing);
+    return status;
+}

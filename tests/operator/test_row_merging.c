@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Exact rows of compute that the device merges against those that the host merges, as a software renderer has
+ * them: the same LORs, values to a float's rounding; and the same bits from the device every time, whatever
+ * batches there are. */
+#include "fixtures.h"
+
+#include <time.h>
+
+/* A rounding to float on either side. */
+static const double rounding = 0x1p-23;
+
+/* What a sink received, one row after the other. */
+struct received {
+    int64_t num_rows, num_elements, room;
+    int64_t *end; /* [num_rows] of each row */
+    int64_t *lor;
+    double *probability;
+    bool is_slow; /* at first, so that batches become smaller than a row if they may */
+};
+
+static lr_status take(void *user, const lr_row *row)
+{
+    struct received *received = user;
+    assert_int_equal(row->row, received->num_rows);
+    if (received->is_slow && received->num_rows < 12) {
+        nanosleep(&(struct timespec){.tv_nsec = 260000000}, NULL);
+    }
+    if (received->num_elements + row->count > received->room) {
+        received->room = 2 * (received->num_elements + row->count);
+        const size_t room = (size_t)received->room;
+        received->lor = realloc(received->lor, room * sizeof(*received->lor));
+        received->probability = realloc(received->probability, room * sizeof(double));
+    }
+    received->end =
+        realloc(received->end, (size_t)(received->num_rows + 1) * sizeof(*received->end));
+    assert_true(received->end && (row->count == 0 || (received->lor && received->probability)));
+    for (int64_t k = 0; k < row->count; k++) {
+        assert_true(k == 0 || row->lor[k] > row->lor[k - 1]);
+        assert_true(row->probability[k] > 0.0);
+        received->lor[received->num_elements] = row->lor[k];
+        received->probability[received->num_elements++] = row->probability[k];
+    }
+    received->end[received->num_rows++] = received->num_elements;
+    return LR_OK;
+}
+
+static void received_finish(struct received *received)
+{
+    free(received->end);
+    free(received->lor);
+    free(received->probability);
+    *received = (struct received){0};
+}
+
+/* Who merges, in how many samples a voxel, with how much memory (0 = no limit). */
+struct way {
+    const char *batches; /* of LORASTER_BATCHES: small = the host */
+    int samples[3];
+    int64_t memory;
+    bool is_slow; /* the sink */
+};
+
+/* Rows of all voxels, then of points. */
+static struct received run(const struct fixture *fixture, const struct way *way)
+{
+    static const double points[][3] = {{0.3, 0.2, 0.1}, {5000, 0, 0}, {1.1, -0.7, 0.4}};
+    struct test_log log;
+    test_log_init(&log);
+    lr_operator_params params = fixture_params(fixture, "compute", &log.log);
+    memcpy(params.samples, way->samples, sizeof(params.samples));
+    params.mode = LR_MODE_EXACT;
+    params.rays = 0;
+    params.max_memory_bytes = way->memory;
+    setenv("LORASTER_BATCHES", way->batches, 1);
+    lr_operator *op = fixture_operator(&params);
+    unsetenv("LORASTER_BATCHES");
+    struct received received = {.is_slow = way->is_slow};
+    const lr_row_sink sink = {take, &received};
+    const int64_t num_voxels = lr_grid_num_voxels(&fixture->grid);
+    if (lr_operator_rows(op, 0, num_voxels, &sink) != LR_OK) {
+        fail_msg("%s", log.error);
+    }
+    assert_int_equal(received.num_rows, num_voxels);
+    received.num_rows = 0; /* points are counted anew; elements go on */
+    assert_int_equal(lr_operator_point_rows(op, points, 3, &sink), LR_OK);
+    assert_int_equal(received.num_rows, 3);
+    lr_operator_destroy(op);
+    return received;
+}
+
+/* tolerance 0: to the bit. */
+static void assert_same(const struct received *a, const struct received *b, double tolerance)
+{
+    assert_int_equal(a->num_elements, b->num_elements);
+    assert_memory_equal(a->end, b->end, (size_t)a->num_rows * sizeof(*a->end));
+    for (int64_t k = 0; k < a->num_elements; k++) {
+        assert_int_equal(a->lor[k], b->lor[k]);
+        assert_close(a->probability[k], b->probability[k], tolerance);
+    }
+}
+
+static void check(const struct fixture *fixture, const int samples[3])
+{
+    struct way way = {"small", {samples[0], samples[1], samples[2]}, 0, false};
+    struct received by_host = run(fixture, &way);
+    way.batches = "large";
+    struct received by_device = run(fixture, &way);
+    way.is_slow = samples[0] == 3;
+    struct received again = run(fixture, &way);
+    way.memory =
+        300000; /* points of a row in several batches, and lists and tables that are too small */
+    struct received in_parts = run(fixture, &way);
+    print_message("%s, %d samples: %lld elements\n", fixture->name,
+                  samples[0] * samples[1] * samples[2], (long long)by_host.num_elements);
+    assert_true(by_host.num_elements > 100);
+    assert_same(&by_device, &by_host, rounding);
+    assert_same(&again, &by_device, 0.0);
+    assert_same(&in_parts, &by_device, rounding);
+    received_finish(&by_host);
+    received_finish(&by_device);
+    received_finish(&again);
+    received_finish(&in_parts);
+}
+
+static void check_fixture(enum fixture_kind kind, const int samples[3])
+{
+    struct fixture fixture;
+    fixture_init(&fixture, kind);
+    fixture.grid = lr_grid_centred((const int[3]){7, 6, 5}, (const double[3]){2.7, 3.1, 2.9});
+    check(&fixture, samples);
+    fixture_finish(&fixture);
+}
+
+static void check_preset(const char *name, const int voxels[3], const int samples[3])
+{
+    struct test_log log;
+    test_log_init(&log);
+    struct fixture fixture = {.name = name, .scanner = lr_scanner_read(name, &log.log)};
+    assert_non_null(fixture.scanner);
+    fixture.lors = lr_lors_create(fixture.scanner, &log.log);
+    fixture.grid = lr_grid_centred(voxels, (const double[3]){9.0, 8.0, 7.0});
+    check(&fixture, samples);
+    fixture_finish(&fixture);
+}
+
+/* A point of a whole scanner has more elements than there is room for at first where memory is short. */
+static void test_long_lists(void **state)
+{
+    (void)state;
+    check_preset("siemens-mmr", (const int[3]){2, 1, 1}, (const int[3]){1, 2, 1});
+}
+
+/* The points of large voxels have many different LORs: their rows need longer tables, for fewer points. */
+static void test_long_rows(void **state)
+{
+    (void)state;
+    check_preset("ge-explore-vista-dr", (const int[3]){2, 2, 1}, (const int[3]){3, 3, 1});
+}
+
+static void test_point_rows(void **state)
+{
+    (void)state;
+    check_fixture(FIXTURE_TWO_RINGS, (const int[3]){1, 1, 1});
+    check_fixture(FIXTURE_TILTED, (const int[3]){1, 1, 1});
+}
+
+static void test_sampled_rows(void **state)
+{
+    (void)state;
+    check_fixture(FIXTURE_UNEQUAL, (const int[3]){2, 1, 3});
+    check_fixture(FIXTURE_RING, (const int[3]){3, 3, 3});
+    check_fixture(FIXTURE_TILTED, (const int[3]){2, 2, 1});
+}
+
+int main(void)
+{
+    if (!fixture_backend_is_usable("compute")) {
+        return 77;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_point_rows), cmocka_unit_test(test_sampled_rows),
+        cmocka_unit_test(test_long_lists), cmocka_unit_test(test_long_rows)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
