@@ -17,7 +17,7 @@
 #include <string.h>
 
 /* Events between two reports of progress, and rows that are made at a time. */
-enum { CHUNK = 1 << 16, BLOCK = 1024 };
+enum { CHUNK = 1 << 13, BLOCK = 1024 };
 
 struct listmode_cpu {
     struct lr_listmode_backend_params params;
@@ -202,30 +202,31 @@ struct work {
     const char *what;
     lr_status (*take)(void *user, const struct chunk *chunk);
     void *user;
+    double done, total; /* selected events */
 };
 
 static lr_status work_range(const struct listmode_cpu *cpu, int64_t r,
-                            const struct lr_listmode_places *places, const struct work *work)
+                            const struct lr_listmode_places *places, struct work *work)
 {
-    const struct lr_listmode_events *events = cpu->params.events;
-    const int64_t *groups = events->groups[r];
+    const int64_t *groups = cpu->params.events->groups[r];
     for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
         for (int64_t begin = groups[g]; begin < groups[g + 1]; begin += CHUNK) {
             const int64_t end = begin + CHUNK < groups[g + 1] ? begin + CHUNK : groups[g + 1];
             const struct chunk chunk = {cpu, places, lr_listmode_group_axis(g), begin, end};
-            LR_TRY(lr_progress_report(cpu->params.progress, work->what, (double)begin,
-                                      (double)events->layout.count));
+            LR_TRY(lr_progress_report(cpu->params.progress, work->what, work->done, work->total));
             LR_TRY(work->take(work->user, &chunk));
+            work->done += places->share * (double)(end - begin);
         }
     }
     return LR_OK;
 }
 
 static lr_status work_part(const struct listmode_cpu *cpu, const lr_selection *part,
-                           const struct work *work)
+                           struct work *work)
 {
     const struct lr_listmode_events *events = cpu->params.events;
     struct lr_listmode_places places = {0};
+    work->total = (double)lr_selection_count(&events->layout, part);
     lr_status status = LR_OK;
     for (int64_t r = 0; status == LR_OK && r < events->layout.num_pairs; r++) {
         status = lr_listmode_places_find(&places, events, part, r, cpu->params.log);
@@ -288,7 +289,8 @@ static lr_status forward(void *self, const lr_selection *part, const lr_vector *
                          lr_vector *values)
 {
     struct shoot shoot = {.image = image->values, .values = values->values};
-    return work_part(self, part, &(struct work){"projecting", shoot_chunk, &shoot});
+    return work_part(self, part,
+                     &(struct work){.what = "projecting", .take = shoot_chunk, .user = &shoot});
 }
 
 /* --- back: a worker owns planes of voxels, and meets all events in order --- */
@@ -346,7 +348,9 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
     struct gather gather = {.values = values != NULL ? values->values : NULL,
                             .image = image->values};
     memset(gather.image, 0, (size_t)image->count * sizeof(*gather.image));
-    return work_part(self, part, &(struct work){"back-projecting", gather_chunk, &gather});
+    return work_part(
+        self, part,
+        &(struct work){.what = "back-projecting", .take = gather_chunk, .user = &gather});
 }
 
 /* --- rows: the events that see a voxel --- */
@@ -381,7 +385,9 @@ static lr_status collect_chunk(void *user, const struct chunk *chunk)
 static lr_status deliver_block(const struct listmode_cpu *cpu, struct collect *collect,
                                struct lr_row_delivery *delivery)
 {
-    LR_TRY(work_part(cpu, NULL, &(struct work){"computing matrix rows", collect_chunk, collect}));
+    LR_TRY(work_part(
+        cpu, NULL,
+        &(struct work){.what = "computing matrix rows", .take = collect_chunk, .user = collect}));
     for (int64_t row = collect->begin; row < collect->end; row++) {
         struct lr_elements *elements = &collect->block[row - collect->begin];
         LR_TRY(lr_elements_merge(elements, cpu->params.events->layout.count, collect->log));
