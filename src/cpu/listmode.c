@@ -10,6 +10,7 @@
 #include "listmode/places.h"
 #include "listmode/tube.h"
 #include "model/lors/elements.h"
+#include "model/lors/selection.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -226,7 +227,6 @@ static lr_status work_part(const struct listmode_cpu *cpu, const lr_selection *p
 {
     const struct lr_listmode_events *events = cpu->params.events;
     struct lr_listmode_places places = {0};
-    work->total = (double)lr_selection_count(&events->layout, part);
     lr_status status = LR_OK;
     for (int64_t r = 0; status == LR_OK && r < events->layout.num_pairs; r++) {
         status = lr_listmode_places_find(&places, events, part, r, cpu->params.log);
@@ -236,6 +236,11 @@ static lr_status work_part(const struct listmode_cpu *cpu, const lr_selection *p
     }
     lr_listmode_places_finish(&places);
     return status;
+}
+
+static double num_selected(const struct listmode_cpu *cpu, const lr_selection *part)
+{
+    return (double)lr_selection_count(&cpu->params.events->layout, part);
 }
 
 static int64_t place_of(const struct chunk *chunk, int64_t k)
@@ -289,8 +294,11 @@ static lr_status forward(void *self, const lr_selection *part, const lr_vector *
                          lr_vector *values)
 {
     struct shoot shoot = {.image = image->values, .values = values->values};
-    return work_part(self, part,
-                     &(struct work){.what = "projecting", .take = shoot_chunk, .user = &shoot});
+    struct work work = {.what = "projecting",
+                        .take = shoot_chunk,
+                        .user = &shoot,
+                        .total = num_selected(self, part)};
+    return work_part(self, part, &work);
 }
 
 /* --- back: a worker owns planes of voxels, and meets all events in order --- */
@@ -347,10 +355,12 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
 {
     struct gather gather = {.values = values != NULL ? values->values : NULL,
                             .image = image->values};
+    struct work work = {.what = "back-projecting",
+                        .take = gather_chunk,
+                        .user = &gather,
+                        .total = num_selected(self, part)};
     memset(gather.image, 0, (size_t)image->count * sizeof(*gather.image));
-    return work_part(
-        self, part,
-        &(struct work){.what = "back-projecting", .take = gather_chunk, .user = &gather});
+    return work_part(self, part, &work);
 }
 
 /* --- rows: the events that see a voxel --- */
@@ -382,17 +392,32 @@ static lr_status collect_chunk(void *user, const struct chunk *chunk)
     return collect->status;
 }
 
-static lr_status deliver_block(const struct listmode_cpu *cpu, struct collect *collect,
+static lr_status deliver_block(const struct listmode_cpu *cpu, struct work *work,
                                struct lr_row_delivery *delivery)
 {
-    LR_TRY(work_part(
-        cpu, NULL,
-        &(struct work){.what = "computing matrix rows", .take = collect_chunk, .user = collect}));
+    struct collect *collect = work->user;
+    LR_TRY(work_part(cpu, NULL, work));
     for (int64_t row = collect->begin; row < collect->end; row++) {
         struct lr_elements *elements = &collect->block[row - collect->begin];
         LR_TRY(lr_elements_merge(elements, cpu->params.events->layout.count, collect->log));
         LR_TRY(lr_row_deliver(delivery, row, elements));
         elements->count = 0;
+    }
+    return LR_OK;
+}
+
+static lr_status deliver_rows(const struct listmode_cpu *cpu, const struct lr_rows *wanted,
+                              struct collect *collect, struct lr_row_delivery *delivery)
+{
+    const int64_t blocks = (wanted->end - wanted->begin + BLOCK - 1) / BLOCK;
+    struct work work = {.what = "computing matrix rows",
+                        .take = collect_chunk,
+                        .user = collect,
+                        .total = (double)blocks * num_selected(cpu, NULL)};
+    for (int64_t row = wanted->begin; row < wanted->end; row += BLOCK) {
+        collect->begin = row;
+        collect->end = row + BLOCK < wanted->end ? row + BLOCK : wanted->end;
+        LR_TRY(deliver_block(cpu, &work, delivery));
     }
     return LR_OK;
 }
@@ -409,12 +434,8 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
     struct lr_row_delivery delivery = {.sink = sink, .log = log};
     struct collect collect = {.log = log,
                               .block = lr_alloc(BLOCK, sizeof(*collect.block), "matrix rows", log)};
-    lr_status status = collect.block != NULL ? LR_OK : LR_FAILED;
-    for (int64_t row = wanted->begin; status == LR_OK && row < wanted->end; row += BLOCK) {
-        collect.begin = row;
-        collect.end = row + BLOCK < wanted->end ? row + BLOCK : wanted->end;
-        status = deliver_block(cpu, &collect, &delivery);
-    }
+    const lr_status status =
+        collect.block != NULL ? deliver_rows(cpu, wanted, &collect, &delivery) : LR_FAILED;
     for (int k = 0; collect.block != NULL && k < BLOCK; k++) {
         lr_elements_finish(&collect.block[k]);
     }

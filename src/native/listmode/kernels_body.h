@@ -41,12 +41,19 @@ static void narrow(int slices[2], const double line[2], double low, double high)
     slices[1] = to > slices[1] ? slices[1] : to < slices[0] ? slices[0] : (int)to;
 }
 
-static void find_way(const struct lr_native_listmode_job *job, int64_t k, struct way *way)
+/* The way of event k through slices limits[0] .. limits[1] - 1; false: it has none. */
+static bool find_way(const struct lr_native_listmode_job *job, int64_t k, const int limits[2],
+                     struct way *way)
 {
     const struct lr_listmode_model *model = job->model;
     lr_listmode_line_of(job->events, k, job->frame->axis, &way->line);
     lr_listmode_walk_of(&way->line, &model->grid, &way->walk);
     lr_listmode_slices(&way->walk, way->slices);
+    way->slices[0] = way->slices[0] > limits[0] ? way->slices[0] : limits[0];
+    way->slices[1] = way->slices[1] < limits[1] ? way->slices[1] : limits[1];
+    if (way->slices[0] >= way->slices[1]) {
+        return false;
+    }
     way->halves[0] = way->halves[1] = 1.0;
     if (model->kernel == LR_LISTMODE_TUBE) {
         lr_listmode_tube_halves(model, &way->line, &way->walk, way->halves);
@@ -56,6 +63,7 @@ static void find_way(const struct lr_native_listmode_job *job, int64_t k, struct
         way->width[c] = (int)(2.0 * way->halves[c]) + 1;
         narrow(way->slices, line, -way->halves[c], job->frame->size[c] - 1 + way->halves[c]);
     }
+    return way->slices[0] < way->slices[1];
 }
 
 /* --- factors --- */
@@ -338,16 +346,23 @@ static bool next_steps(struct steps *steps, int end)
     return steps->count > 0;
 }
 
+static struct rectangle open_rectangle(const struct lr_native_listmode_job *job,
+                                       const struct way *way, float *memory)
+{
+    return job->model->kernel == LR_LISTMODE_TUBE ? list_voxels(job, way, memory)
+                                                  : (struct rectangle){0};
+}
+
 static double forward_event(const struct lr_native_listmode_job *job, int64_t k, float *memory)
 {
+    const int all[2] = {0, job->frame->slices};
     struct way way;
-    struct steps steps;
-    struct rectangle box = {0};
     double sum = 0;
-    find_way(job, k, &way);
-    if (job->model->kernel == LR_LISTMODE_TUBE) {
-        box = list_voxels(job, &way, memory);
+    if (!find_way(job, k, all, &way)) {
+        return 0.0;
     }
+    const struct rectangle box = open_rectangle(job, &way, memory);
+    struct steps steps;
     steps.first = way.slices[0];
     steps.count = 0;
     while (next_steps(&steps, way.slices[1])) {
@@ -358,18 +373,14 @@ static double forward_event(const struct lr_native_listmode_job *job, int64_t k,
     return sum;
 }
 
-static void back_event(const struct lr_native_listmode_job *job, const struct way *way,
-                       const int slab[2], float value, float *memory)
+static void back_event(const struct lr_native_listmode_job *job, const struct way *way, float value,
+                       float *memory)
 {
-    const int end = way->slices[1] < slab[1] ? way->slices[1] : slab[1];
+    const struct rectangle box = open_rectangle(job, way, memory);
     struct steps steps;
-    struct rectangle box = {0};
-    steps.first = way->slices[0] > slab[0] ? way->slices[0] : slab[0];
+    steps.first = way->slices[0];
     steps.count = 0;
-    if (steps.first < end && job->model->kernel == LR_LISTMODE_TUBE) {
-        box = list_voxels(job, way, memory);
-    }
-    while (next_steps(&steps, end)) {
+    while (next_steps(&steps, way->slices[1])) {
         take_steps(job, way, &steps);
         if (job->model->kernel == LR_LISTMODE_LINE) {
             line_back(job, &steps, value);
@@ -395,10 +406,9 @@ static void back(const struct lr_native_listmode_job *job, const int64_t range[2
     for (int64_t k = range[0]; k < range[1]; k++) {
         const int64_t place = lr_listmode_place(job->places, job->events->number[k]);
         const float value = place < 0 ? 0.0f : job->from != NULL ? job->from[place] : 1.0f;
-        if (value != 0.0f) {
-            struct way way;
-            find_way(job, k, &way);
-            back_event(job, &way, slab, value, memory);
+        struct way way;
+        if (value != 0.0f && find_way(job, k, slab, &way)) {
+            back_event(job, &way, value, memory);
         }
     }
 }
