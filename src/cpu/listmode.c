@@ -8,8 +8,8 @@
 #include "base/parallel.h"
 #include "listmode/backend.h"
 #include "listmode/places.h"
+#include "listmode/rows.h"
 #include "listmode/tube.h"
-#include "model/lors/elements.h"
 #include "model/lors/selection.h"
 
 #include <math.h>
@@ -17,19 +17,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Events between two reports of progress, and rows that are made at a time. */
-enum { CHUNK = 1 << 13, BLOCK = 1024 };
+/* Events between two reports of progress. */
+enum { CHUNK = 1 << 13 };
 
 struct listmode_cpu {
     struct lr_listmode_backend_params params;
 };
 
 /* --- elements of an event --- */
-
-struct visitor {
-    void (*take)(void *user, int64_t voxel, double element);
-    void *user;
-};
 
 /* A slice, and the shares among whose voxels it divides its factor. */
 struct slice {
@@ -76,7 +71,7 @@ static double slice_factor_as_paper(const struct lr_listmode_line *line,
 }
 
 static void take_voxel(const struct slice *slice, const int at[2], double element,
-                       const struct visitor *visitor)
+                       const struct lr_listmode_visitor *visitor)
 {
     const struct lr_listmode_walk *walk = slice->walk;
     const int *size = slice->model->grid.size;
@@ -96,7 +91,7 @@ static void take_voxel(const struct slice *slice, const int at[2], double elemen
 }
 
 /* The four voxels around the crossing. */
-static void share_by_line(const struct slice *slice, const struct visitor *visitor)
+static void share_by_line(const struct slice *slice, const struct lr_listmode_visitor *visitor)
 {
     const double low[2] = {floor(slice->at[0]), floor(slice->at[1])};
     for (int k = 0; k < 4; k++) {
@@ -144,7 +139,7 @@ static double sum_of_shares(const struct slice *slice, const struct rectangle *b
     return sum;
 }
 
-static void share_by_tube(const struct slice *slice, const struct visitor *visitor)
+static void share_by_tube(const struct slice *slice, const struct lr_listmode_visitor *visitor)
 {
     struct rectangle box;
     double halves[2];
@@ -164,7 +159,7 @@ static void share_by_tube(const struct slice *slice, const struct visitor *visit
 }
 
 static void visit_event(const struct listmode_cpu *cpu, int64_t k, int axis,
-                        const struct visitor *visitor)
+                        const struct lr_listmode_visitor *visitor)
 {
     const struct lr_listmode_model *model = cpu->params.model;
     struct lr_listmode_line line;
@@ -276,7 +271,8 @@ static void shoot_events(void *user, int64_t begin, int64_t end, int worker)
         const int64_t place = place_of(chunk, k);
         struct sum sum = {shoot->image, 0.0};
         if (place >= 0) {
-            visit_event(chunk->cpu, k, chunk->axis, &(struct visitor){add_to_sum, &sum});
+            visit_event(chunk->cpu, k, chunk->axis,
+                        &(struct lr_listmode_visitor){add_to_sum, &sum});
             shoot->values[place] = sum.value;
         }
     }
@@ -336,7 +332,8 @@ static void gather_planes(void *user, int64_t begin, int64_t end, int worker)
             struct share share = {gather->image,
                                   gather->values != NULL ? gather->values[place] : 1.0,
                                   begin * plane, end * plane};
-            visit_event(chunk->cpu, k, chunk->axis, &(struct visitor){add_to_image, &share});
+            visit_event(chunk->cpu, k, chunk->axis,
+                        &(struct lr_listmode_visitor){add_to_image, &share});
         }
     }
 }
@@ -363,85 +360,20 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
     return work_part(self, part, &work);
 }
 
-/* --- rows: the events that see a voxel --- */
-
-struct collect {
-    int64_t begin, end;        /* rows at hand */
-    struct lr_elements *block; /* [BLOCK] */
-    int64_t number;            /* the event at hand */
-    lr_status status;
-    const lr_log *log;
-};
-
-static void collect_element(void *user, int64_t voxel, double element)
+static void visit(const void *self, int64_t k, int axis, const struct lr_listmode_visitor *visitor)
 {
-    struct collect *collect = user;
-    if (voxel >= collect->begin && voxel < collect->end && collect->status == LR_OK) {
-        collect->status = lr_elements_add(&collect->block[voxel - collect->begin], collect->number,
-                                          element, collect->log);
-    }
-}
-
-static lr_status collect_chunk(void *user, const struct chunk *chunk)
-{
-    struct collect *collect = user;
-    for (int64_t k = chunk->begin; k < chunk->end && collect->status == LR_OK; k++) {
-        collect->number = place_of(chunk, k);
-        visit_event(chunk->cpu, k, chunk->axis, &(struct visitor){collect_element, collect});
-    }
-    return collect->status;
-}
-
-static lr_status deliver_block(const struct listmode_cpu *cpu, struct work *work,
-                               struct lr_row_delivery *delivery)
-{
-    struct collect *collect = work->user;
-    LR_TRY(work_part(cpu, NULL, work));
-    for (int64_t row = collect->begin; row < collect->end; row++) {
-        struct lr_elements *elements = &collect->block[row - collect->begin];
-        LR_TRY(lr_elements_merge(elements, cpu->params.events->layout.count, collect->log));
-        LR_TRY(lr_row_deliver(delivery, row, elements));
-        elements->count = 0;
-    }
-    return LR_OK;
-}
-
-static lr_status deliver_rows(const struct listmode_cpu *cpu, const struct lr_rows *wanted,
-                              struct collect *collect, struct lr_row_delivery *delivery)
-{
-    const int64_t blocks = (wanted->end - wanted->begin + BLOCK - 1) / BLOCK;
-    struct work work = {.what = "computing matrix rows",
-                        .take = collect_chunk,
-                        .user = collect,
-                        .total = (double)blocks * num_selected(cpu, NULL)};
-    for (int64_t row = wanted->begin; row < wanted->end; row += BLOCK) {
-        collect->begin = row;
-        collect->end = row + BLOCK < wanted->end ? row + BLOCK : wanted->end;
-        LR_TRY(deliver_block(cpu, &work, delivery));
-    }
-    return LR_OK;
+    visit_event(self, k, axis, visitor);
 }
 
 static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
 {
     const struct listmode_cpu *cpu = self;
-    const lr_log *log = cpu->params.log;
-    if (wanted->grid == NULL) {
-        return lr_error(log, LR_USAGE,
-                        "list mode knows voxels of its grid, not points between them: ask for rows "
-                        "of voxels");
-    }
-    struct lr_row_delivery delivery = {.sink = sink, .log = log};
-    struct collect collect = {.log = log,
-                              .block = lr_alloc(BLOCK, sizeof(*collect.block), "matrix rows", log)};
-    const lr_status status =
-        collect.block != NULL ? deliver_rows(cpu, wanted, &collect, &delivery) : LR_FAILED;
-    for (int k = 0; collect.block != NULL && k < BLOCK; k++) {
-        lr_elements_finish(&collect.block[k]);
-    }
-    free(collect.block);
-    lr_owned_row_finish(&delivery.row);
-    return status;
+    const struct lr_listmode_row_source source = {.events = cpu->params.events,
+                                                  .visit = visit,
+                                                  .self = cpu,
+                                                  .log = cpu->params.log,
+                                                  .progress = cpu->params.progress};
+    return lr_listmode_rows(&source, wanted, sink);
 }
 
 lr_status lr_listmode_cpu_create(const struct lr_listmode_backend_params *params,

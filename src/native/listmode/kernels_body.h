@@ -413,4 +413,73 @@ static void back(const struct lr_native_listmode_job *job, const int64_t range[2
     }
 }
 
-const struct lr_native_listmode_kernels KERNELS = {KERNELS_NAME, forward, back};
+/* --- elements one by one --- */
+
+static void list_voxel(const struct lr_native_listmode_job *job, const int at[2], float element,
+                       const struct lr_listmode_visitor *visitor)
+{
+    const struct lr_native_frame *frame = job->frame;
+    const int *size = job->model->grid.size;
+    const int u = (int)(at[1] % frame->row) - frame->border[0];
+    const int v = (int)(at[1] / frame->row) - frame->border[1];
+    int voxel[3];
+    if (u < 0 || u >= frame->size[0] || v < 0 || v >= frame->size[1] || !(element > 0.0f)) {
+        return;
+    }
+    voxel[frame->axis] = at[0];
+    voxel[frame->across[0]] = u;
+    voxel[frame->across[1]] = v;
+    visitor->take(visitor->user, voxel[0] + size[0] * (voxel[1] + (int64_t)size[1] * voxel[2]),
+                  (double)element);
+}
+
+static void list_line(const struct lr_native_listmode_job *job, const struct steps *steps,
+                      const struct lr_listmode_visitor *visitor)
+{
+    const int row = (int)job->frame->row, places[4] = {0, 1, row, row + 1};
+    for (int j = 0; j < steps->count; j++) {
+        float shares[4];
+        line_shares(steps, j, shares);
+        for (int n = 0; n < 4; n++) {
+            const int at[2] = {steps->first + j, steps->corner[j] + places[n]};
+            list_voxel(job, at, steps->factor[j] * shares[n], visitor);
+        }
+    }
+}
+
+static void list_tube(const struct lr_native_listmode_job *job, const struct way *way,
+                      const struct steps *steps, const struct rectangle *box,
+                      const struct lr_listmode_visitor *visitor)
+{
+    for (int j = 0; j < steps->count; j++) {
+        const float factor = tube_shares(job, way, steps, j, box);
+        for (int m = 0; m < way->width[0] * way->width[1]; m++) {
+            const int at[2] = {steps->first + j, steps->corner[j] + box->place[m]};
+            list_voxel(job, at, factor * box->shares[m], visitor);
+        }
+    }
+}
+
+static void list(const struct lr_native_listmode_job *job, int64_t k,
+                 const struct lr_listmode_visitor *visitor, float *memory)
+{
+    const int all[2] = {0, job->frame->slices};
+    struct way way;
+    if (!find_way(job, k, all, &way)) {
+        return;
+    }
+    const struct rectangle box = open_rectangle(job, &way, memory);
+    struct steps steps;
+    steps.first = way.slices[0];
+    steps.count = 0;
+    while (next_steps(&steps, way.slices[1])) {
+        take_steps(job, &way, &steps);
+        if (job->model->kernel == LR_LISTMODE_LINE) {
+            list_line(job, &steps, visitor);
+        } else {
+            list_tube(job, &way, &steps, &box, visitor);
+        }
+    }
+}
+
+const struct lr_native_listmode_kernels KERNELS = {KERNELS_NAME, forward, back, list};
