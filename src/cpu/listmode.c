@@ -8,27 +8,23 @@
 #include "base/parallel.h"
 #include "listmode/backend.h"
 #include "listmode/places.h"
+#include "listmode/rows.h"
 #include "listmode/tube.h"
-#include "model/lors/elements.h"
+#include "model/lors/selection.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Events between two reports of progress, and rows that are made at a time. */
-enum { CHUNK = 1 << 16, BLOCK = 1024 };
+/* Events between two reports of progress. */
+enum { CHUNK = 1 << 13 };
 
 struct listmode_cpu {
     struct lr_listmode_backend_params params;
 };
 
 /* --- elements of an event --- */
-
-struct visitor {
-    void (*take)(void *user, int64_t voxel, double element);
-    void *user;
-};
 
 /* A slice, and the shares among whose voxels it divides its factor. */
 struct slice {
@@ -75,7 +71,7 @@ static double slice_factor_as_paper(const struct lr_listmode_line *line,
 }
 
 static void take_voxel(const struct slice *slice, const int at[2], double element,
-                       const struct visitor *visitor)
+                       const struct lr_listmode_visitor *visitor)
 {
     const struct lr_listmode_walk *walk = slice->walk;
     const int *size = slice->model->grid.size;
@@ -95,7 +91,7 @@ static void take_voxel(const struct slice *slice, const int at[2], double elemen
 }
 
 /* The four voxels around the crossing. */
-static void share_by_line(const struct slice *slice, const struct visitor *visitor)
+static void share_by_line(const struct slice *slice, const struct lr_listmode_visitor *visitor)
 {
     const double low[2] = {floor(slice->at[0]), floor(slice->at[1])};
     for (int k = 0; k < 4; k++) {
@@ -143,7 +139,7 @@ static double sum_of_shares(const struct slice *slice, const struct rectangle *b
     return sum;
 }
 
-static void share_by_tube(const struct slice *slice, const struct visitor *visitor)
+static void share_by_tube(const struct slice *slice, const struct lr_listmode_visitor *visitor)
 {
     struct rectangle box;
     double halves[2];
@@ -163,7 +159,7 @@ static void share_by_tube(const struct slice *slice, const struct visitor *visit
 }
 
 static void visit_event(const struct listmode_cpu *cpu, int64_t k, int axis,
-                        const struct visitor *visitor)
+                        const struct lr_listmode_visitor *visitor)
 {
     const struct lr_listmode_model *model = cpu->params.model;
     struct lr_listmode_line line;
@@ -202,27 +198,27 @@ struct work {
     const char *what;
     lr_status (*take)(void *user, const struct chunk *chunk);
     void *user;
+    double done, total; /* selected events */
 };
 
 static lr_status work_range(const struct listmode_cpu *cpu, int64_t r,
-                            const struct lr_listmode_places *places, const struct work *work)
+                            const struct lr_listmode_places *places, struct work *work)
 {
-    const struct lr_listmode_events *events = cpu->params.events;
-    const int64_t *groups = events->groups[r];
+    const int64_t *groups = cpu->params.events->groups[r];
     for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
         for (int64_t begin = groups[g]; begin < groups[g + 1]; begin += CHUNK) {
             const int64_t end = begin + CHUNK < groups[g + 1] ? begin + CHUNK : groups[g + 1];
             const struct chunk chunk = {cpu, places, lr_listmode_group_axis(g), begin, end};
-            LR_TRY(lr_progress_report(cpu->params.progress, work->what, (double)begin,
-                                      (double)events->layout.count));
+            LR_TRY(lr_progress_report(cpu->params.progress, work->what, work->done, work->total));
             LR_TRY(work->take(work->user, &chunk));
+            work->done += places->share * (double)(end - begin);
         }
     }
     return LR_OK;
 }
 
 static lr_status work_part(const struct listmode_cpu *cpu, const lr_selection *part,
-                           const struct work *work)
+                           struct work *work)
 {
     const struct lr_listmode_events *events = cpu->params.events;
     struct lr_listmode_places places = {0};
@@ -235,6 +231,11 @@ static lr_status work_part(const struct listmode_cpu *cpu, const lr_selection *p
     }
     lr_listmode_places_finish(&places);
     return status;
+}
+
+static double num_selected(const struct listmode_cpu *cpu, const lr_selection *part)
+{
+    return (double)lr_selection_count(&cpu->params.events->layout, part);
 }
 
 static int64_t place_of(const struct chunk *chunk, int64_t k)
@@ -270,7 +271,8 @@ static void shoot_events(void *user, int64_t begin, int64_t end, int worker)
         const int64_t place = place_of(chunk, k);
         struct sum sum = {shoot->image, 0.0};
         if (place >= 0) {
-            visit_event(chunk->cpu, k, chunk->axis, &(struct visitor){add_to_sum, &sum});
+            visit_event(chunk->cpu, k, chunk->axis,
+                        &(struct lr_listmode_visitor){add_to_sum, &sum});
             shoot->values[place] = sum.value;
         }
     }
@@ -288,7 +290,11 @@ static lr_status forward(void *self, const lr_selection *part, const lr_vector *
                          lr_vector *values)
 {
     struct shoot shoot = {.image = image->values, .values = values->values};
-    return work_part(self, part, &(struct work){"projecting", shoot_chunk, &shoot});
+    struct work work = {.what = "projecting",
+                        .take = shoot_chunk,
+                        .user = &shoot,
+                        .total = num_selected(self, part)};
+    return work_part(self, part, &work);
 }
 
 /* --- back: a worker owns planes of voxels, and meets all events in order --- */
@@ -326,7 +332,8 @@ static void gather_planes(void *user, int64_t begin, int64_t end, int worker)
             struct share share = {gather->image,
                                   gather->values != NULL ? gather->values[place] : 1.0,
                                   begin * plane, end * plane};
-            visit_event(chunk->cpu, k, chunk->axis, &(struct visitor){add_to_image, &share});
+            visit_event(chunk->cpu, k, chunk->axis,
+                        &(struct lr_listmode_visitor){add_to_image, &share});
         }
     }
 }
@@ -345,76 +352,28 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
 {
     struct gather gather = {.values = values != NULL ? values->values : NULL,
                             .image = image->values};
+    struct work work = {.what = "back-projecting",
+                        .take = gather_chunk,
+                        .user = &gather,
+                        .total = num_selected(self, part)};
     memset(gather.image, 0, (size_t)image->count * sizeof(*gather.image));
-    return work_part(self, part, &(struct work){"back-projecting", gather_chunk, &gather});
+    return work_part(self, part, &work);
 }
 
-/* --- rows: the events that see a voxel --- */
-
-struct collect {
-    int64_t begin, end;        /* rows at hand */
-    struct lr_elements *block; /* [BLOCK] */
-    int64_t number;            /* the event at hand */
-    lr_status status;
-    const lr_log *log;
-};
-
-static void collect_element(void *user, int64_t voxel, double element)
+static void visit(const void *self, int64_t k, int axis, const struct lr_listmode_visitor *visitor)
 {
-    struct collect *collect = user;
-    if (voxel >= collect->begin && voxel < collect->end && collect->status == LR_OK) {
-        collect->status = lr_elements_add(&collect->block[voxel - collect->begin], collect->number,
-                                          element, collect->log);
-    }
-}
-
-static lr_status collect_chunk(void *user, const struct chunk *chunk)
-{
-    struct collect *collect = user;
-    for (int64_t k = chunk->begin; k < chunk->end && collect->status == LR_OK; k++) {
-        collect->number = place_of(chunk, k);
-        visit_event(chunk->cpu, k, chunk->axis, &(struct visitor){collect_element, collect});
-    }
-    return collect->status;
-}
-
-static lr_status deliver_block(const struct listmode_cpu *cpu, struct collect *collect,
-                               struct lr_row_delivery *delivery)
-{
-    LR_TRY(work_part(cpu, NULL, &(struct work){"computing matrix rows", collect_chunk, collect}));
-    for (int64_t row = collect->begin; row < collect->end; row++) {
-        struct lr_elements *elements = &collect->block[row - collect->begin];
-        LR_TRY(lr_elements_merge(elements, cpu->params.events->layout.count, collect->log));
-        LR_TRY(lr_row_deliver(delivery, row, elements));
-        elements->count = 0;
-    }
-    return LR_OK;
+    visit_event(self, k, axis, visitor);
 }
 
 static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
 {
     const struct listmode_cpu *cpu = self;
-    const lr_log *log = cpu->params.log;
-    if (wanted->grid == NULL) {
-        return lr_error(log, LR_USAGE,
-                        "list mode knows voxels of its grid, not points between them: ask for rows "
-                        "of voxels");
-    }
-    struct lr_row_delivery delivery = {.sink = sink, .log = log};
-    struct collect collect = {.log = log,
-                              .block = lr_alloc(BLOCK, sizeof(*collect.block), "matrix rows", log)};
-    lr_status status = collect.block != NULL ? LR_OK : LR_FAILED;
-    for (int64_t row = wanted->begin; status == LR_OK && row < wanted->end; row += BLOCK) {
-        collect.begin = row;
-        collect.end = row + BLOCK < wanted->end ? row + BLOCK : wanted->end;
-        status = deliver_block(cpu, &collect, &delivery);
-    }
-    for (int k = 0; collect.block != NULL && k < BLOCK; k++) {
-        lr_elements_finish(&collect.block[k]);
-    }
-    free(collect.block);
-    lr_owned_row_finish(&delivery.row);
-    return status;
+    const struct lr_listmode_row_source source = {.events = cpu->params.events,
+                                                  .visit = visit,
+                                                  .self = cpu,
+                                                  .log = cpu->params.log,
+                                                  .progress = cpu->params.progress};
+    return lr_listmode_rows(&source, wanted, sink);
 }
 
 lr_status lr_listmode_cpu_create(const struct lr_listmode_backend_params *params,

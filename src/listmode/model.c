@@ -25,6 +25,11 @@ static double largest_edge(const lr_grid *grid)
     return fmax(grid->voxel_mm[0], fmax(grid->voxel_mm[1], grid->voxel_mm[2]));
 }
 
+static double smallest_edge(const lr_grid *grid)
+{
+    return fmin(grid->voxel_mm[0], fmin(grid->voxel_mm[1], grid->voxel_mm[2]));
+}
+
 /* The diagonal of a voxel's largest face: a disc as wide holds the centre of a voxel wherever it is. */
 static double largest_diagonal(const lr_grid *grid)
 {
@@ -68,9 +73,18 @@ static lr_status check_tube(const lr_listmode_tube *tube, const lr_log *log)
     return tube->table != NULL ? check_table(tube, log) : LR_OK;
 }
 
+/* Voxels that a tube may be wide: its shares in a slice are held at once. */
+enum { MOST_VOXELS = 1000 };
+
 static lr_status check_width(const struct lr_listmode_model *model, const lr_log *log)
 {
-    const double least = largest_diagonal(&model->grid);
+    const double least = largest_diagonal(&model->grid), edge = smallest_edge(&model->grid);
+    if (model->tube.width_mm > MOST_VOXELS * edge) {
+        return lr_error(log, LR_USAGE,
+                        "a tube of response %g mm wide spans more than %d voxels of %g mm: give "
+                        "its width in mm, or larger voxels",
+                        model->tube.width_mm, MOST_VOXELS, edge);
+    }
     if (model->tube.as_paper || model->tube.width_mm >= least * (1.0 - 1e-9)) {
         return LR_OK;
     }

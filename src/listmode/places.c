@@ -43,6 +43,7 @@ lr_status lr_listmode_places_find(struct lr_listmode_places *places,
         return LR_OK;
     }
     places->count = walk.span.count;
+    places->share = (double)walk.span.count / (double)(range[1] - range[0]);
     places->position = walk.position;
     places->first = walk.span.first - range[0];
     return walk.span.numbers != NULL ? map_numbers(places, &walk.span, range, log) : LR_OK;

@@ -11,6 +11,7 @@
 struct lr_listmode_places {
     int64_t count;    /* of the range's events that are selected */
     int64_t position; /* of the first of them */
+    double share;     /* count over all events of the range */
     int64_t first;    /* its number, from the range's begin; without map the rest follow it */
     const int32_t
         *map;       /* [events of the range] places behind `position`, -1: not selected; or NULL */

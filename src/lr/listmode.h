@@ -41,7 +41,7 @@ typedef enum lr_listmode_kernel {
 typedef struct lr_listmode_tube {
     double width_mm; /* diameter of the cylinder; 0 = where the Gaussian has fallen to 1 %. At
                             least the diagonal of a voxel's largest face, so that no slice is missed,
-                            unless as_paper is set */
+                            unless as_paper is set; at most 1,000 of its smallest edges */
     double fwhm_mm;  /* of the Gaussian over the distance; 0 = half of the largest crystal pitch,
                             or the largest voxel edge if that is more */
     const double *table; /* [table_count] in place of the Gaussian: values at distances from 0 to

@@ -263,6 +263,8 @@ static void test_tubes(void **state)
     struct lr_listmode_model model;
     /* voxels of 4 x 5 x 6 mm: a face is 7.81 mm across */
     refuse_tube(made, &(lr_listmode_tube){.width_mm = 7.8}, "at least 7.81 mm");
+    refuse_tube(made, &(lr_listmode_tube){.width_mm = 4001, .as_paper = true},
+                "1000 voxels of 4 mm");
     refuse_tube(made, &(lr_listmode_tube){.width_mm = -1}, "cannot be -1 mm wide");
     refuse_tube(made, &(lr_listmode_tube){.fwhm_mm = NAN}, "FWHM");
     refuse_tube(made, &(lr_listmode_tube){.table = case_table, .table_count = 5}, "width");

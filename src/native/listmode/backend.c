@@ -23,6 +23,11 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
                                    image->values);
 }
 
+static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
+{
+    return lr_native_listmode_rows(self, wanted, sink);
+}
+
 static void destroy(void *self)
 {
     struct lr_native_listmode *native = self;
@@ -50,6 +55,7 @@ lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *par
                                               .voxel_bytes = 24,
                                               .forward = forward,
                                               .back = back,
+                                              .rows = rows,
                                               .destroy = destroy};
     struct lr_native_listmode *native =
         lr_alloc(1, sizeof(*native), "the native backend", params->log);

@@ -9,6 +9,7 @@
 #include "listmode/backend.h"
 #include "listmode/line.h"
 #include "listmode/places.h"
+#include "listmode/rows.h"
 
 /* Shares of a slice come in multiples of this. */
 enum { LR_NATIVE_LISTMODE_LANES = 8 };
@@ -57,6 +58,9 @@ struct lr_native_listmode_kernels {
     /* Of their elements those in slices slab[0] .. slab[1] - 1. */
     void (*back)(const struct lr_native_listmode_job *job, const int64_t range[2],
                  const int slab[2], float *memory);
+    /* Visits the elements of event k, slice by slice. */
+    void (*list)(const struct lr_native_listmode_job *job, int64_t k,
+                 const struct lr_listmode_visitor *visitor, float *memory);
 };
 
 extern const struct lr_native_listmode_kernels lr_native_listmode_baseline;

@@ -41,12 +41,19 @@ static void narrow(int slices[2], const double line[2], double low, double high)
     slices[1] = to > slices[1] ? slices[1] : to < slices[0] ? slices[0] : (int)to;
 }
 
-static void find_way(const struct lr_native_listmode_job *job, int64_t k, struct way *way)
+/* The way of event k through slices limits[0] .. limits[1] - 1; false: it has none. */
+static bool find_way(const struct lr_native_listmode_job *job, int64_t k, const int limits[2],
+                     struct way *way)
 {
     const struct lr_listmode_model *model = job->model;
     lr_listmode_line_of(job->events, k, job->frame->axis, &way->line);
     lr_listmode_walk_of(&way->line, &model->grid, &way->walk);
     lr_listmode_slices(&way->walk, way->slices);
+    way->slices[0] = way->slices[0] > limits[0] ? way->slices[0] : limits[0];
+    way->slices[1] = way->slices[1] < limits[1] ? way->slices[1] : limits[1];
+    if (way->slices[0] >= way->slices[1]) {
+        return false;
+    }
     way->halves[0] = way->halves[1] = 1.0;
     if (model->kernel == LR_LISTMODE_TUBE) {
         lr_listmode_tube_halves(model, &way->line, &way->walk, way->halves);
@@ -56,6 +63,7 @@ static void find_way(const struct lr_native_listmode_job *job, int64_t k, struct
         way->width[c] = (int)(2.0 * way->halves[c]) + 1;
         narrow(way->slices, line, -way->halves[c], job->frame->size[c] - 1 + way->halves[c]);
     }
+    return way->slices[0] < way->slices[1];
 }
 
 /* --- factors --- */
@@ -338,16 +346,23 @@ static bool next_steps(struct steps *steps, int end)
     return steps->count > 0;
 }
 
+static struct rectangle open_rectangle(const struct lr_native_listmode_job *job,
+                                       const struct way *way, float *memory)
+{
+    return job->model->kernel == LR_LISTMODE_TUBE ? list_voxels(job, way, memory)
+                                                  : (struct rectangle){0};
+}
+
 static double forward_event(const struct lr_native_listmode_job *job, int64_t k, float *memory)
 {
+    const int all[2] = {0, job->frame->slices};
     struct way way;
-    struct steps steps;
-    struct rectangle box = {0};
     double sum = 0;
-    find_way(job, k, &way);
-    if (job->model->kernel == LR_LISTMODE_TUBE) {
-        box = list_voxels(job, &way, memory);
+    if (!find_way(job, k, all, &way)) {
+        return 0.0;
     }
+    const struct rectangle box = open_rectangle(job, &way, memory);
+    struct steps steps;
     steps.first = way.slices[0];
     steps.count = 0;
     while (next_steps(&steps, way.slices[1])) {
@@ -358,18 +373,14 @@ static double forward_event(const struct lr_native_listmode_job *job, int64_t k,
     return sum;
 }
 
-static void back_event(const struct lr_native_listmode_job *job, const struct way *way,
-                       const int slab[2], float value, float *memory)
+static void back_event(const struct lr_native_listmode_job *job, const struct way *way, float value,
+                       float *memory)
 {
-    const int end = way->slices[1] < slab[1] ? way->slices[1] : slab[1];
+    const struct rectangle box = open_rectangle(job, way, memory);
     struct steps steps;
-    struct rectangle box = {0};
-    steps.first = way->slices[0] > slab[0] ? way->slices[0] : slab[0];
+    steps.first = way->slices[0];
     steps.count = 0;
-    if (steps.first < end && job->model->kernel == LR_LISTMODE_TUBE) {
-        box = list_voxels(job, way, memory);
-    }
-    while (next_steps(&steps, end)) {
+    while (next_steps(&steps, way->slices[1])) {
         take_steps(job, way, &steps);
         if (job->model->kernel == LR_LISTMODE_LINE) {
             line_back(job, &steps, value);
@@ -395,12 +406,80 @@ static void back(const struct lr_native_listmode_job *job, const int64_t range[2
     for (int64_t k = range[0]; k < range[1]; k++) {
         const int64_t place = lr_listmode_place(job->places, job->events->number[k]);
         const float value = place < 0 ? 0.0f : job->from != NULL ? job->from[place] : 1.0f;
-        if (value != 0.0f) {
-            struct way way;
-            find_way(job, k, &way);
-            back_event(job, &way, slab, value, memory);
+        struct way way;
+        if (value != 0.0f && find_way(job, k, slab, &way)) {
+            back_event(job, &way, value, memory);
         }
     }
 }
 
-const struct lr_native_listmode_kernels KERNELS = {KERNELS_NAME, forward, back};
+/* --- elements one by one --- */
+
+static void list_voxel(const struct lr_native_listmode_job *job, const int at[2], float element,
+                       const struct lr_listmode_visitor *visitor)
+{
+    const struct lr_native_frame *frame = job->frame;
+    const int *size = job->model->grid.size;
+    const int u = (int)(at[1] % frame->row) - frame->border[0];
+    const int v = (int)(at[1] / frame->row) - frame->border[1];
+    int voxel[3];
+    if (u < 0 || u >= frame->size[0] || v < 0 || v >= frame->size[1] || !(element > 0.0f)) {
+        return;
+    }
+    voxel[frame->axis] = at[0];
+    voxel[frame->across[0]] = u;
+    voxel[frame->across[1]] = v;
+    visitor->take(visitor->user, voxel[0] + size[0] * (voxel[1] + (int64_t)size[1] * voxel[2]),
+                  (double)element);
+}
+
+static void list_line(const struct lr_native_listmode_job *job, const struct steps *steps,
+                      const struct lr_listmode_visitor *visitor)
+{
+    const int row = (int)job->frame->row, places[4] = {0, 1, row, row + 1};
+    for (int j = 0; j < steps->count; j++) {
+        float shares[4];
+        line_shares(steps, j, shares);
+        for (int n = 0; n < 4; n++) {
+            const int at[2] = {steps->first + j, steps->corner[j] + places[n]};
+            list_voxel(job, at, steps->factor[j] * shares[n], visitor);
+        }
+    }
+}
+
+static void list_tube(const struct lr_native_listmode_job *job, const struct way *way,
+                      const struct steps *steps, const struct rectangle *box,
+                      const struct lr_listmode_visitor *visitor)
+{
+    for (int j = 0; j < steps->count; j++) {
+        const float factor = tube_shares(job, way, steps, j, box);
+        for (int m = 0; m < way->width[0] * way->width[1]; m++) {
+            const int at[2] = {steps->first + j, steps->corner[j] + box->place[m]};
+            list_voxel(job, at, factor * box->shares[m], visitor);
+        }
+    }
+}
+
+static void list(const struct lr_native_listmode_job *job, int64_t k,
+                 const struct lr_listmode_visitor *visitor, float *memory)
+{
+    const int all[2] = {0, job->frame->slices};
+    struct way way;
+    if (!find_way(job, k, all, &way)) {
+        return;
+    }
+    const struct rectangle box = open_rectangle(job, &way, memory);
+    struct steps steps;
+    steps.first = way.slices[0];
+    steps.count = 0;
+    while (next_steps(&steps, way.slices[1])) {
+        take_steps(job, &way, &steps);
+        if (job->model->kernel == LR_LISTMODE_LINE) {
+            list_line(job, &steps, visitor);
+        } else {
+            list_tube(job, &way, &steps, &box, visitor);
+        }
+    }
+}
+
+const struct lr_native_listmode_kernels KERNELS = {KERNELS_NAME, forward, back, list};

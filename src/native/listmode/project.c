@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Events between two reports of progress, and those that a thread takes forward at a time. */
-enum { CHUNK = 1 << 18, GRAIN = 512 };
+/* Events between two reports of progress, and those that a thread takes forward at a time. Of thin lines
+ * with time of flight many, which cover more slabs than each of them reaches. */
+enum { LINES = 1 << 18, TUBES = 1 << 15, GRAIN = 512 };
 
 struct project {
     const struct lr_native_listmode *native;
@@ -19,16 +20,17 @@ struct project {
     void (*take)(const struct lr_native_listmode_chunk *chunk);
     struct lr_native_frame frame; /* of the axis at hand */
     struct lr_native_listmode_job job;
-    int64_t done; /* events */
+    double done, total; /* selected events */
 };
 
 static struct project begin(const struct lr_native_listmode *native, const lr_selection *part)
 {
-    return (struct project){.native = native,
-                            .part = part,
-                            .job = {.model = native->params.model,
-                                    .events = native->params.events,
-                                    .tube = &native->tube}};
+    return (struct project){
+        .native = native,
+        .part = part,
+        .total = (double)lr_selection_count(&native->params.events->layout, part),
+        .job = {
+            .model = native->params.model, .events = native->params.events, .tube = &native->tube}};
 }
 
 static struct lr_native_framing framing_of(const struct project *project)
@@ -52,17 +54,17 @@ static lr_status take_group(struct project *project, int64_t r, int group)
 {
     const struct lr_listmode_backend_params *params = &project->native->params;
     const int64_t *ends = &params->events->groups[r][group];
-    for (int64_t first = ends[0]; first < ends[1]; first += CHUNK) {
-        const struct lr_native_listmode_chunk chunk = {
-            .native = project->native,
-            .job = &project->job,
-            .begin = first,
-            .end = first + CHUNK < ends[1] ? first + CHUNK : ends[1],
-            .has_tof = lr_listmode_group_has_tof(group)};
-        LR_TRY(lr_progress_report(params->progress, project->what, (double)project->done,
-                                  (double)params->events->layout.count));
+    const int64_t most = params->model->kernel == LR_LISTMODE_LINE ? LINES : TUBES;
+    for (int64_t first = ends[0]; first < ends[1]; first += most) {
+        const struct lr_native_listmode_chunk chunk = {.native = project->native,
+                                                       .job = &project->job,
+                                                       .begin = first,
+                                                       .end = first + most < ends[1] ? first + most
+                                                                                     : ends[1],
+                                                       .has_tof = lr_listmode_group_has_tof(group)};
+        LR_TRY(lr_progress_report(params->progress, project->what, project->done, project->total));
         project->take(&chunk);
-        project->done += chunk.end - chunk.begin;
+        project->done += project->job.places->share * (double)(chunk.end - chunk.begin);
     }
     return LR_OK;
 }

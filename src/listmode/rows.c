@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "listmode/rows.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "model/lors/elements.h"
+
+#include <stdlib.h>
+
+/* Rows that are made at a time, and events between two reports of progress. */
+enum { BLOCK = 1024, CHUNK = 1 << 13 };
+
+struct block {
+    const struct lr_listmode_row_source *source;
+    int64_t begin, end;       /* its rows */
+    struct lr_elements *rows; /* [BLOCK] */
+    int64_t number;           /* of the event at hand */
+    lr_status status;
+    double done, total; /* events, of all blocks */
+};
+
+static void take_element(void *user, int64_t voxel, double element)
+{
+    struct block *block = user;
+    if (voxel >= block->begin && voxel < block->end && block->status == LR_OK) {
+        block->status = lr_elements_add(&block->rows[voxel - block->begin], block->number, element,
+                                        block->source->log);
+    }
+}
+
+static lr_status take_group(struct block *block, int64_t r, int group)
+{
+    const struct lr_listmode_row_source *source = block->source;
+    const struct lr_listmode_events *events = source->events;
+    const struct lr_listmode_visitor visitor = {take_element, block};
+    const int64_t *ends = &events->groups[r][group];
+    for (int64_t k = ends[0]; k < ends[1] && block->status == LR_OK; k++) {
+        if ((k - ends[0]) % CHUNK == 0) {
+            LR_TRY(lr_progress_report(source->progress, "computing matrix rows", block->done,
+                                      block->total));
+        }
+        block->number = events->offsets[r] + events->number[k];
+        source->visit(source->self, k, lr_listmode_group_axis(group), &visitor);
+        block->done += 1.0;
+    }
+    return block->status;
+}
+
+static lr_status collect(struct block *block)
+{
+    for (int64_t r = 0; r < block->source->events->layout.num_pairs; r++) {
+        for (int group = 0; group < LR_LISTMODE_GROUPS; group++) {
+            LR_TRY(take_group(block, r, group));
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status deliver(struct block *block, struct lr_row_delivery *delivery)
+{
+    const int64_t count = block->source->events->layout.count;
+    for (int64_t row = block->begin; row < block->end; row++) {
+        struct lr_elements *elements = &block->rows[row - block->begin];
+        LR_TRY(lr_elements_merge(elements, count, block->source->log));
+        LR_TRY(lr_row_deliver(delivery, row, elements));
+        elements->count = 0;
+    }
+    return LR_OK;
+}
+
+static lr_status each_block(struct block *block, const struct lr_rows *wanted,
+                            struct lr_row_delivery *delivery)
+{
+    const int64_t num_blocks = (wanted->end - wanted->begin + BLOCK - 1) / BLOCK;
+    block->total = (double)num_blocks * (double)block->source->events->layout.count;
+    for (int64_t row = wanted->begin; row < wanted->end; row += BLOCK) {
+        block->begin = row;
+        block->end = row + BLOCK < wanted->end ? row + BLOCK : wanted->end;
+        LR_TRY(collect(block));
+        LR_TRY(deliver(block, delivery));
+    }
+    return LR_OK;
+}
+
+lr_status lr_listmode_rows(const struct lr_listmode_row_source *source,
+                           const struct lr_rows *wanted, const lr_row_sink *sink)
+{
+    if (wanted->grid == NULL) {
+        return lr_error(source->log, LR_USAGE,
+                        "list mode knows voxels of its grid, not points between them: ask for rows "
+                        "of voxels");
+    }
+    struct lr_row_delivery delivery = {.sink = sink, .log = source->log};
+    struct block block = {.source = source,
+                          .rows = lr_alloc(BLOCK, sizeof(*block.rows), "matrix rows", source->log)};
+    const lr_status status = block.rows != NULL ? each_block(&block, wanted, &delivery) : LR_FAILED;
+    for (int k = 0; block.rows != NULL && k < BLOCK; k++) {
+        lr_elements_finish(&block.rows[k]);
+    }
+    free(block.rows);
+    lr_owned_row_finish(&delivery.row);
+    return status;
+}
