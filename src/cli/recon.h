@@ -2,7 +2,8 @@
  * Copyright The LORaster authors
  *
  * The verb recon's parts: verb_recon.c runs it, recon_inputs.c reads what was measured and what is
- * known of each LOR, recon_direct.c does so for the family direct, recon_report.c says what came of it
+ * known of each LOR, recon_direct.c and recon_listmode.c do so for the families
+ * of that name, recon_report.c says what came of it
  * and draws it. */
 #ifndef LR_CLI_RECON_H
 #define LR_CLI_RECON_H
@@ -10,6 +11,9 @@
 #include "direct.h"
 #include "lor_factors.h"
 #include "run_bar.h"
+
+/* In the order of --operator. */
+enum recon_family { RECON_CORRESPONDENCE, RECON_DIRECT, RECON_LISTMODE };
 
 enum recon_algorithm { RECON_MLEM, RECON_OSEM, RECON_RAMLA };
 enum recon_randoms { RECON_RANDOMS_AUTO, RECON_RANDOMS_NONE };
@@ -19,7 +23,7 @@ enum recon_mu { RECON_MU_FACTORS, RECON_MU_LINES };
 struct recon_request {
     const char *data, *events, *crystal_map, *header;
     const char *additive, *efficiencies, *initial, *output, *picture;
-    bool is_direct;   /* the family */
+    enum recon_family family;
     bool without_fit; /* of the family direct: images alone, by whole updates of the device */
     enum recon_algorithm algorithm;
     enum recon_randoms randoms;
@@ -33,6 +37,7 @@ struct recon_inputs {
     lr_lor_data *data, *delayeds, *additive; /* delayeds: NULL where the data have none */
     lr_image *initial;
     lr_event_counts events;
+    lr_event_list *list; /* of list mode: prompts alone */
     struct lor_factors factors;
     lr_randoms *randoms;
 };
@@ -59,12 +64,25 @@ void recon_finish_inputs(struct recon_inputs *inputs);
 /* The image to start from, if one is asked for. */
 lr_status recon_read_initial(struct recon *recon);
 
-/* Complains about options of the other family. */
-void recon_check_family(struct cli_args *args, bool is_direct);
+/* Complains about options of other families. */
+void recon_check_family(struct cli_args *args, enum recon_family family);
 
 /* The same for the family direct: reads histo-images and makes the operator. */
 lr_status recon_open_direct(struct recon *recon, struct cli_args *args);
 void recon_finish_direct(struct recon *recon); /* after the operator */
+
+/* The same for list mode; the setup has its scanner and grid. */
+extern const struct cli_option recon_listmode_options[];
+lr_status recon_open_listmode(struct recon *recon, struct cli_args *args);
+
+/* Factors per LOR, handed to setup.params. */
+lr_status recon_read_factors(struct recon *recon);
+
+/* Tells what events a file held. */
+void recon_say_events(const struct recon *recon);
+
+/* The list mode that the command line names. */
+lr_events_source recon_events_source(const struct recon *recon);
 
 /* Says what came of it: a line or a JSON object on standard output. */
 void recon_report(const struct recon *recon, bool stopped);

@@ -13,22 +13,44 @@ static void refuse(struct cli_args *args, const char *option, const char *family
     }
 }
 
-void recon_check_family(struct cli_args *args, bool is_direct)
+static void refuse_all(struct cli_args *args, const char *const *options, const char *family)
 {
-    static const char *const others[] = {
-        "--events", "--crystal-map", "--header",   "--randoms",     "--efficiencies",
-        "--mu-as",  "--scanner",     "--mode",     "--rays",        "--samples",
-        "--mu",     "--mu-unit",     "--mu-steps", "--penetration", "--deterministic",
-        "--store",  "--max-memory",  NULL};
-    for (int k = 0; is_direct && others[k] != NULL; k++) {
-        refuse(args, others[k], "correspondence");
+    for (int k = 0; options[k] != NULL; k++) {
+        refuse(args, options[k], family);
     }
-    for (int k = 0; !is_direct && direct_kernel_options[k].name != NULL; k++) {
-        refuse(args, direct_kernel_options[k].name, "direct");
+}
+
+static void refuse_group(struct cli_args *args, const struct cli_option *options,
+                         const char *but_for, const char *family)
+{
+    for (int k = 0; options[k].name != NULL; k++) {
+        if (but_for == NULL || strcmp(options[k].name, but_for) != 0) {
+            refuse(args, options[k].name, family);
+        }
     }
-    if (!is_direct) {
-        refuse(args, "--factors", "direct");
-        refuse(args, "--fit", "direct");
+}
+
+void recon_check_family(struct cli_args *args, enum recon_family family)
+{
+    static const char *const of_lors[] = {"--mode",     "--rays",        "--samples",
+                                          "--mu-steps", "--penetration", "--deterministic",
+                                          "--store",    "--max-memory",  NULL};
+    static const char *const of_scanners[] = {
+        "--events", "--crystal-map", "--header",  "--randoms", "--efficiencies",
+        "--mu-as",  "--mu",          "--mu-unit", "--scanner", NULL};
+    static const char *const of_histo_images[] = {"--factors", "--fit", NULL};
+    if (family != RECON_CORRESPONDENCE) {
+        refuse_all(args, of_lors, "correspondence");
+    }
+    if (family == RECON_DIRECT) {
+        refuse_all(args, of_scanners, "correspondence");
+    } else {
+        refuse_all(args, of_histo_images, "direct");
+        refuse_group(args, direct_kernel_options, family == RECON_LISTMODE ? "--tof-ps" : NULL,
+                     "direct");
+    }
+    if (family != RECON_LISTMODE) {
+        refuse_group(args, recon_listmode_options, "--tof-ps", "listmode");
     }
 }
 

@@ -6,12 +6,13 @@
 
 /* --- the measurement --- */
 
-static void say_events(struct report *report, const char *path, const lr_event_counts *counts)
+void recon_say_events(const struct recon *recon)
 {
-    report_info(report,
+    const lr_event_counts *counts = &recon->inputs.events;
+    report_info(recon->setup.report,
                 "%s: %lld prompts, %lld delayeds, %lld time marks; left out: %lld of unknown "
                 "crystals, %lld out of coincidence",
-                path, (long long)counts->prompts, (long long)counts->delayeds,
+                recon->request.events, (long long)counts->prompts, (long long)counts->delayeds,
                 (long long)counts->time_marks, (long long)counts->unknown_crystals,
                 (long long)counts->not_in_coincidence);
 }
@@ -27,16 +28,23 @@ static lr_events_format choose_format(const struct recon_request *request)
     return is_map ? LR_EVENTS_SAFIR : LR_EVENTS_UNKNOWN;
 }
 
+lr_events_source recon_events_source(const struct recon *recon)
+{
+    const struct recon_request *request = &recon->request;
+    return (lr_events_source){
+        .path = request->events,
+        .format = choose_format(request),
+        .companion = request->header != NULL ? request->header : request->crystal_map,
+        .scanner = recon->setup.scanner,
+        .log = &recon->setup.report->log,
+    };
+}
+
 static lr_status read_events(struct recon *recon)
 {
     const struct recon_request *request = &recon->request;
     struct recon_inputs *inputs = &recon->inputs;
-    const lr_events_source source = {
-        .path = request->events,
-        .format = choose_format(request),
-        .companion = request->header != NULL ? request->header : request->crystal_map,
-        .log = &recon->setup.report->log,
-    };
+    const lr_events_source source = recon_events_source(recon);
     lr_prompts_delayeds found;
     lr_events_info info;
     const lr_status status = lr_events_bin(&source, recon->setup.lors, &found, &info);
@@ -46,12 +54,14 @@ static lr_status read_events(struct recon *recon)
         return status;
     }
     if (has_tof) {
-        report_info(recon->setup.report, "%s: its times of flight are not used", request->events);
+        report_info(recon->setup.report,
+                    "%s: its times of flight are not used: --operator listmode uses them",
+                    request->events);
     }
     inputs->data = found.prompts;
     inputs->delayeds = found.delayeds;
     inputs->events = found.counts;
-    say_events(recon->setup.report, request->events, &inputs->events);
+    recon_say_events(recon);
     return LR_OK;
 }
 
@@ -112,7 +122,7 @@ static lr_status read_efficiencies(struct recon *recon)
     return LR_OK;
 }
 
-static lr_status read_factors(struct recon *recon)
+lr_status recon_read_factors(struct recon *recon)
 {
     struct lor_factors *factors = &recon->inputs.factors;
     if (recon->request.efficiencies != NULL) {
@@ -152,7 +162,7 @@ lr_status recon_read_inputs(struct recon *recon)
 {
     CLI_TRY(read_measurement(recon));
     CLI_TRY(read_additive(recon));
-    CLI_TRY(read_factors(recon));
+    CLI_TRY(recon_read_factors(recon));
     return recon_read_initial(recon);
 }
 
@@ -164,5 +174,6 @@ void recon_finish_inputs(struct recon_inputs *inputs)
     lr_lor_data_destroy(inputs->additive);
     lr_lor_data_destroy(inputs->delayeds);
     lr_lor_data_destroy(inputs->data);
+    lr_event_list_destroy(inputs->list);
     *inputs = (struct recon_inputs){0};
 }

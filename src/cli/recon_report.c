@@ -42,6 +42,12 @@ void recon_say_iteration(struct recon *recon, const lr_iteration *done)
     say_traffic(recon);
 }
 
+/* What images count: list mode has a scale of its own, of chords in mm. */
+static const char *unit_of(const struct recon *recon)
+{
+    return recon->request.family == RECON_LISTMODE ? "in all, of its own scale" : "emissions";
+}
+
 static double emissions(const struct recon *recon)
 {
     return common_sum(recon->image->values, lr_grid_num_voxels(&recon->setup.grid));
@@ -132,7 +138,8 @@ static void print_json(const struct recon *recon, bool stopped)
         iteration_json(&json, &recon->history[k]);
     }
     json_close(&json, ']');
-    json_number(&json, "emissions", emissions(recon));
+    json_number(&json, recon->request.family == RECON_LISTMODE ? "image_sum" : "emissions",
+                emissions(recon));
     json_number(&json, "seconds", report_seconds() - recon->start_s);
     json_int(&json, "peak_memory_bytes", common_peak_memory());
     common_json_end(&json);
@@ -153,14 +160,15 @@ void recon_report(const struct recon *recon, bool stopped)
         return;
     }
     if (!last->has_fit) {
-        printf("%s: iteration %d, %.9g emissions\n", recon->request.output, last->number,
-               emissions(recon));
+        printf("%s: iteration %d, %.9g %s\n", recon->request.output, last->number, emissions(recon),
+               unit_of(recon));
         return;
     }
-    printf("%s: iteration %d, %.9g emissions, log-likelihood %.9g before its update, %.9g of "
+    printf("%s: iteration %d, %.9g %s, log-likelihood %.9g before its update, %.9g of "
            "%.9g counts used\n",
-           recon->request.output, last->number, emissions(recon), last->log_likelihood,
-           last->measured_counts, last->measured_counts + last->left_out_counts);
+           recon->request.output, last->number, emissions(recon), unit_of(recon),
+           last->log_likelihood, last->measured_counts,
+           last->measured_counts + last->left_out_counts);
 }
 
 /* --- the picture --- */
@@ -216,7 +224,8 @@ static lr_status add_slices(const struct recon *recon, struct album *album)
             .colours = LR_COLOURS_INVERSE_GREY,
             .axes = true,
             .colour_bar = true,
-            .unit = "emissions per voxel",
+            .unit = recon->request.family == RECON_LISTMODE ? "activity, of its own scale"
+                                                            : "emissions per voxel",
             .log = &recon->setup.report->log,
         };
         CLI_TRY(album_add(album, lr_picture_slice(&params), "%s = %.1f mm", names[k],
@@ -231,8 +240,8 @@ lr_status recon_draw(const struct recon *recon)
     char note[96];
     struct album album = {.report = recon->setup.report, .note = note};
     const int done = recon->request.iterations_before + recon->num_done;
-    snprintf(note, sizeof(note), "%d iteration%s, %.4g emissions", done, done == 1 ? "" : "s",
-             emissions(recon));
+    snprintf(note, sizeof(note), "%d iteration%s, %.4g %s", done, done == 1 ? "" : "s",
+             emissions(recon), unit_of(recon));
     lr_status status = add_slices(recon, &album);
     if (status == LR_OK) {
         status = album_write(&album, recon->request.picture, 3, name);

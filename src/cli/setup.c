@@ -304,9 +304,12 @@ void setup_json(const struct setup *setup, struct json *json)
     json_text(json, "scanner", setup->scanner != NULL ? setup->scanner->name : NULL);
     common_json_grid(json, "grid", &setup->grid);
     const lr_operator_info *info = lr_operator_get_info(setup->op);
-    const bool is_direct = info->lors->scanner == NULL;
+    const bool is_direct = info->lors->scanner == NULL; /* or of events */
     json_open(json, "operator", '{');
-    json_text(json, "family", is_direct ? "direct" : "correspondence");
+    json_text(json, "family",
+              info->of_events ? "listmode"
+              : is_direct     ? "direct"
+                              : "correspondence");
     json_text(json, "backend", info->backend);
     json_text(json, "device", info->device);
     json_text(json, "passed_over", info->passed_over);

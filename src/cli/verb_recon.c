@@ -17,9 +17,12 @@ static const char *const picture_endings[] = {".png", NULL};
 
 static void check_measurement(struct cli_args *args, const struct recon_request *request)
 {
-    if (request->is_direct) {
+    if (request->family == RECON_DIRECT) {
         args_required(args, "--data");
         return;
+    }
+    if (request->family == RECON_LISTMODE && (request->data != NULL || request->events == NULL)) {
+        args_complain(args, "--operator listmode needs --events FILE, and no --data");
     }
     if ((request->data != NULL) == (request->events != NULL)) {
         args_complain(args, "recon needs either --data FILE or --events FILE");
@@ -67,7 +70,7 @@ static void read_algorithm(struct cli_args *args, struct recon_request *request)
     request->algorithm =
         (enum recon_algorithm)args_word(args, "--algorithm", algorithms, RECON_MLEM);
     const bool mlem = request->algorithm == RECON_MLEM;
-    const int usual = request->is_direct ? 10 : 7;
+    const int usual = request->family == RECON_DIRECT ? 10 : 7;
     request->iterations = (int)args_int(args, "--iterations", mlem ? 10 : 3, range);
     request->iterations_before = (int)args_int(args, "--after", 0, range);
     request->subsets = (int)args_int(args, "--subsets", mlem ? 1 : usual, range);
@@ -87,9 +90,9 @@ static void read_model(struct cli_args *args, struct recon_request *request)
 
 static struct recon_request read_request(struct cli_args *args)
 {
-    static const char *const families[] = {"correspondence", "direct", NULL};
+    static const char *const families[] = {"correspondence", "direct", "listmode", NULL};
     struct recon_request request = {
-        .is_direct = args_word(args, "--operator", families, 0) == 1,
+        .family = (enum recon_family)args_word(args, "--operator", families, 0),
         .data = args_text(args, "--data"),
         .events = args_text(args, "--events"),
         .crystal_map = args_text(args, "--crystal-map"),
@@ -102,8 +105,8 @@ static struct recon_request read_request(struct cli_args *args)
     };
     read_algorithm(args, &request);
     read_model(args, &request);
-    request.without_fit = request.is_direct && !args_has(args, "--fit");
-    recon_check_family(args, request.is_direct);
+    request.without_fit = request.family == RECON_DIRECT && !args_has(args, "--fit");
+    recon_check_family(args, request.family);
     check_measurement(args, &request);
     check_model(args, &request);
     return request;
@@ -155,7 +158,9 @@ static lr_status iterate(struct recon *recon)
         .log = &recon->setup.report->log,
         .progress = &recon->bar.steps,
     };
-    if (recon->inputs.randoms != NULL) {
+    if (recon->inputs.randoms != NULL && recon->request.family == RECON_LISTMODE) {
+        params.additive_sum = recon->inputs.randoms->delayeds;
+    } else if (recon->inputs.randoms != NULL) {
         params.additive_source = lr_crystal_product_source(&recon->inputs.randoms->product);
         params.additive_sum = recon->inputs.randoms->delayeds;
     }
@@ -170,7 +175,9 @@ static void warn_of_emissions(const struct recon *recon, double emissions)
 {
     const double counts = recon->history[recon->num_done - 1].measured_counts;
     const bool has_additive = recon->inputs.additive != NULL || recon->inputs.randoms != NULL;
-    if (!has_additive && recon->request.algorithm != RECON_RAMLA && emissions < counts) {
+    const bool is_scaled = recon->request.family != RECON_LISTMODE; /* to emissions */
+    if (is_scaled && !has_additive && recon->request.algorithm != RECON_RAMLA &&
+        emissions < counts) {
         report_warn(recon->setup.report,
                     "%.6g counts give %.6g emissions, fewer than one each: elements times factors "
                     "exceed 1: are efficiencies or factors in percent, or their inverses "
@@ -261,7 +268,7 @@ static lr_status open_scanner(struct cli_args *args, struct recon *recon)
 static lr_status open_all(struct cli_args *args, struct recon *recon)
 {
     struct setup *setup = &recon->setup;
-    if (recon->request.is_direct) {
+    if (recon->request.family == RECON_DIRECT) {
         CLI_TRY(check_outputs(args->report, &recon->request));
         CLI_TRY(recon_open_direct(recon, args));
         return recon_read_initial(recon);
@@ -269,7 +276,8 @@ static lr_status open_all(struct cli_args *args, struct recon *recon)
     CLI_TRY(open_scanner(args, recon));
     CLI_TRY(check_outputs(args->report, &recon->request));
     CLI_TRY(setup_grid(setup, args, NULL));
-    return recon_read_inputs(recon);
+    return recon->request.family == RECON_LISTMODE ? recon_open_listmode(recon, args)
+                                                   : recon_read_inputs(recon);
 }
 
 /* Of all LORs, forward or back: the sensitivity, and both ways of each iteration where there is
@@ -291,7 +299,9 @@ static void open_bar(struct recon *recon)
     bar->iterations = request->iterations;
     bar->subsets = request->subsets;
     bar->before = 1;
-    bar->each = recon->request.is_direct ? 2 : (count_projections(recon) - 1) / bar->iterations;
+    bar->each = request->family != RECON_CORRESPONDENCE
+                    ? 2
+                    : (count_projections(recon) - 1) / bar->iterations;
 }
 
 /* *goes_on: not with --dry-run. */
@@ -347,10 +357,14 @@ static lr_status run(struct cli_args *args)
 }
 
 static const struct cli_option input_options[] = {
-    {"--operator", "FAMILY", "correspondence, or direct: histo-images; default correspondence",
+    {"--operator", "FAMILY",
+     "correspondence; direct: histo-images; listmode: events one by one, with their times of "
+     "flight; "
+     "default correspondence",
      false},
     {"--data", "FILE", "LOR data (HDF5, or STIR's .hs); direct: histo-images (HDF5)", false},
-    {"--events", "FILE", "list mode instead: PETSIRD, CASToR (.Cdh), SAFIR, Siemens (.l)", false},
+    {"--events", "FILE",
+     "list mode instead: PETSIRD, CASToR (.Cdh), SAFIR, Siemens (.l), GE (.BLF)", false},
     {"--crystal-map", "FILE",
      "of SAFIR (*crystal_map.txt) or CASToR (.lut); default: the one beside; without --scanner it "
      "is the scanner, too",
@@ -397,6 +411,7 @@ static const struct cli_syntax syntax = {
                COMMON_GRID_GROUP,
                COMMON_OPERATOR_GROUP,
                {"kernel of --operator direct", direct_kernel_options},
+               {"kernel of --operator listmode", recon_listmode_options},
                COMMON_GENERAL_GROUP},
 };
 

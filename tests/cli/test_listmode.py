@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""`recon --operator listmode`: an image of simulated events against what they came from, and where time of flight
+puts a line's events, in both orders of its crystals."""
+import math
+
+from program import ProgramTest, main, read_nifti
+
+GRID = ["--grid", "12,12,4", "--voxel-mm", "3,3,4"]
+VISTA = ["--scanner", "ge-explore-vista-dr", "--grid", "24,24,6", "--voxel-mm", "2"]
+# A line of a Discovery MI from the top, where a is, to the bottom, in GE's numbers: ring, place. Its
+# lists have 29 bins of 13 steps of 13.02 ps, positive where a was hit first.
+TOP, BOTTOM = (18, 8), (18, 280)
+STEP_MM = 13.02 * 0.149896229
+TALL = ["--grid", "9,41,3", "--voxel-mm", "8"]
+
+
+def correlation(a, b):
+    mean_a, mean_b = sum(a) / len(a), sum(b) / len(b)
+    cross = sum((x - mean_a) * (y - mean_b) for x, y in zip(a, b))
+    return cross / math.sqrt(sum((x - mean_a) ** 2 for x in a) * sum((y - mean_b) ** 2 for y in b))
+
+
+class Listmode(ProgramTest):
+    def image(self, *arguments):
+        report = self.json("recon", *arguments, "-o", self.path("x.nii"))
+        return report, read_nifti(self.path("x.nii"))[3]
+
+    def test_the_image_is_what_was_simulated(self):
+        self.good("simulate", *VISTA, "--phantom", "derenzo", "--counts", "3e5", "--truth",
+                  self.path("truth.nii"), "-o", self.path("ev.petsird"))
+        truth = read_nifti(self.path("truth.nii"))[3]
+        for kernel in ("tube", "line"):
+            report, listed = self.image(*VISTA, "--events", self.path("ev.petsird"), "--algorithm", "osem",
+                                        "--subsets", "4", "--operator", "listmode", "--kernel", kernel,
+                                        "--sensitivity-lines", "3000000")
+            with self.subTest(kernel):
+                self.assertGreater(correlation(listed, truth), 0.9)
+                self.assertEqual(report["operator"]["family"], "listmode")
+                self.assertNotIn("emissions", report)
+                self.assertAlmostEqual(report["image_sum"] / sum(listed), 1, 5)
+                last = report["iterations"][-1]
+                self.assertEqual(last["measured_counts"], report["events"]["prompts"])
+                # Each subset explains its own events.
+                self.assertAlmostEqual(last["sensitive_counts"] / last["measured_counts"], 1, 3)
+
+    def peak_mm(self, ends, steps, *arguments):
+        """y of the brightest slice across y."""
+        try:
+            import h5py
+            import numpy
+        except ImportError:
+            self.skipTest("h5py and numpy, which make the file, are not here")
+        path = self.path("list.BLF")
+        row = [*ends[0], *ends[1], steps]
+        with h5py.File(path, "w") as file:
+            file["MiceList/TofCoinc"] = numpy.array([row] * 200, numpy.int16)
+        _, values = self.image("--operator", "listmode", "--scanner", "ge-discovery-mi", "--events", path,
+                               *TALL, "--iterations", "5", "--sensitivity-lines", "200000", *arguments)
+        sums = [0.0] * 41
+        for k, value in enumerate(values):
+            sums[k // 9 % 41] += value
+        return 8 * (sums.index(max(sums)) - 20), max(sums) / sum(sums)
+
+    def test_time_of_flight_has_a_direction(self):
+        from_top, share = self.peak_mm((TOP, BOTTOM), -52)
+        self.assertAlmostEqual(from_top, -52 * STEP_MM, delta=8)
+        self.assertGreater(share, 0.1)
+        from_bottom, _ = self.peak_mm((BOTTOM, TOP), 52)
+        self.assertEqual(from_bottom, from_top)
+        above, _ = self.peak_mm((TOP, BOTTOM), 52)
+        self.assertAlmostEqual(above, 52 * STEP_MM, delta=8)
+        _, flat = self.peak_mm((TOP, BOTTOM), 52, "--without-tof")
+        self.assertLess(flat, 0.5 * share)
+
+    def test_mistakes_are_told(self):
+        common = ["recon", "--scanner", self.scanner, *GRID, "-o", self.path("x.nii")]
+        mistakes = [
+            (["--operator", "listmode"], "--operator listmode needs --events FILE"),
+            (["--kernel", "line", "--data", "y.h5"], "--kernel belongs to --operator listmode"),
+            (["--operator", "listmode", "--events", "e.petsird", "--mode", "exact"],
+             "--mode belongs to --operator correspondence"),
+            (["--operator", "listmode", "--events", "e.petsird", "--model", "variant1"],
+             "--model belongs to --operator direct"),
+            (["--operator", "listmode", "--events", "e.petsird", "--kernel", "line", "--tube-mm", "3"],
+             "belong to --kernel tube"),
+            (["--operator", "listmode", "--events", "e.petsird", "--tof-ps", "400", "--without-tof"],
+             "--tof-ps and --without-tof contradict each other"),
+        ]
+        for arguments, sentence in mistakes:
+            with self.subTest(arguments):
+                self.refuse(2, sentence, *common, *arguments)
+
+
+if __name__ == "__main__":
+    main({"listmode": Listmode})
