@@ -95,10 +95,20 @@ const char *args_nearest(const char *text, const char *const *words)
 
 /* --- parsing --- */
 
+/* A verb may fill the array: then nothing marks its end. */
+static const struct cli_group *groups_end(const struct cli_syntax *syntax)
+{
+    int k = 0;
+    while (k < CLI_MAX_GROUPS && syntax->groups[k].title != NULL) {
+        k++;
+    }
+    return &syntax->groups[k];
+}
+
 static const struct cli_option *find_option(const struct cli_syntax *syntax, const char *name,
                                             size_t length)
 {
-    for (const struct cli_group *group = syntax->groups; group->title != NULL; group++) {
+    for (const struct cli_group *group = syntax->groups; group != groups_end(syntax); group++) {
         for (const struct cli_option *option = group->options; option->name != NULL; option++) {
             if (strlen(option->name) == length && strncmp(option->name, name, length) == 0) {
                 return option;
@@ -173,7 +183,7 @@ static const char *find_nearest_option(const struct cli_syntax *syntax, const ch
 {
     const char *names[MAX_NAMES] = {0};
     int count = 0;
-    for (const struct cli_group *group = syntax->groups; group->title != NULL; group++) {
+    for (const struct cli_group *group = syntax->groups; group != groups_end(syntax); group++) {
         for (const struct cli_option *option = group->options; option->name != NULL; option++) {
             if (count < MAX_NAMES - 1) {
                 names[count++] = option->name;
@@ -367,7 +377,7 @@ void args_print_help(const struct cli_syntax *syntax)
 {
     printf("usage: loraster %s%s%s [options]\n\n%s\n", syntax->verb, syntax->positionals ? " " : "",
            syntax->positionals ? syntax->positionals : "", syntax->summary);
-    for (const struct cli_group *group = syntax->groups; group->title != NULL; group++) {
+    for (const struct cli_group *group = syntax->groups; group != groups_end(syntax); group++) {
         printf("\n%s\n", group->title);
         for (const struct cli_option *option = group->options; option->name != NULL; option++) {
             print_option(option);

@@ -26,7 +26,7 @@ struct cli_group {
 
 enum { CLI_MAX_GROUPS = 8, CLI_MAX_GIVEN = 4096, CLI_MAX_POSITIONAL = 4 };
 
-/* What a verb accepts. Groups end at the first NULL title. */
+/* What a verb accepts. Groups end at the first NULL title, or where the array does. */
 struct cli_syntax {
     const char *verb;        /* "recon" */
     const char *positionals; /* "NAME|FILE"; NULL = none taken */
