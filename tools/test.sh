@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs what is missing, builds and runs all tests:
 #   1. gcc, release, warnings are errors: build, ctest (with the layer check)
-#   2. clang, warnings are errors: build; fuzz targets: build, 3 seconds each
+#   2. clang, warnings are errors, reads every file; fuzz targets: build, 3 seconds each
 #   3. clang-format
 #   4. address and undefined-behaviour sanitizers: build, ctest
 #   --full runs the fuzz targets for a minute each, lets every call fail in its turn (tests/inject), and
@@ -87,11 +87,6 @@ run_ctest() {
 python=-DPython3_EXECUTABLE=/usr/bin/python3
 build_release() { cmake --preset release "$python" && cmake --build --preset release -j "$jobs"; }
 build_asan() { cmake --preset asan "$python" && cmake --build --preset asan -j "$jobs"; }
-build_clang() {
-    CC=clang CXX=clang++ cmake -S . -B build/clang -G Ninja -DCMAKE_BUILD_TYPE=None \
-        -DLORASTER_WERROR=ON -DLORASTER_CUDA=OFF &&
-        cmake --build build/clang -j "$jobs"
-}
 build_fuzz() {
     CC=clang CXX=clang++ cmake -S . -B build/fuzz -G Ninja -DCMAKE_BUILD_TYPE=Release \
         -DCMAKE_C_FLAGS_RELEASE="-O1 -g1" -DLORASTER_FUZZ=ON &&
@@ -125,7 +120,7 @@ fresh_machine() { ./tools/install_packages.sh fresh && ./tools/fresh.sh build/fr
 
 step "packages" ./tools/install_packages.sh build run test
 step "gcc release build" build_release && LORASTER_FULL=$every_fault step "gcc release tests" run_ctest build/release $long_tests
-step "clang build" build_clang
+step "clang" ./tools/check_clang.py build/release "$jobs"
 step "fuzz build" build_fuzz && step "fuzzing" fuzz
 step "clang-format" ./tools/check_format.sh
 step "sanitizer build" build_asan && step "sanitizer tests" ctest_asan

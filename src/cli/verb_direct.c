@@ -20,8 +20,25 @@ static lr_view read_view(struct cli_args *args)
 
 /* --- lut --- */
 
-static void report_tables(const struct cli_args *args, const lr_direct_tables *tables,
-                          const char *output)
+/* The widths that the model has at each identifier's distance; measured profiles have none. */
+static lr_status json_widths(struct json *json, const lr_direct_tables_info *info,
+                             const lr_resolution *resolution)
+{
+    const int count = resolution->model == LR_RADIAL_MEASURED ? 0 : info->num_identifiers;
+    double *widths_mm = calloc((size_t)count + 1, sizeof(*widths_mm));
+    if (widths_mm == NULL) {
+        return LR_FAILED;
+    }
+    for (int k = 0; k < count; k++) {
+        widths_mm[k] = lr_resolution_radial_mm(resolution, k * info->epsilon_mm);
+    }
+    json_numbers(json, "radial_fwhm_mm", widths_mm, count);
+    free(widths_mm);
+    return LR_OK;
+}
+
+static lr_status report_tables(const struct cli_args *args, const lr_direct_tables *tables,
+                               const struct direct_setup *setup, const char *output)
 {
     const lr_direct_tables_info *info = lr_direct_tables_get_info(tables);
     report_clear(args->report);
@@ -31,7 +48,7 @@ static void report_tables(const struct cli_args *args, const lr_direct_tables *t
                output, info->num_identifiers, info->epsilon_mm, info->num_kernels,
                (long long)info->num_offsets, 2 * info->half[0] + 1, 2 * info->half[1] + 1,
                2 * info->half[2] + 1);
-        return;
+        return LR_OK;
     }
     struct json json = common_json_begin(args->syntax->verb);
     json_text(&json, "output", output);
@@ -45,11 +62,13 @@ static void report_tables(const struct cli_args *args, const lr_direct_tables *t
     json_number(&json, "epsilon_mm", info->epsilon_mm);
     json_number(&json, "support", info->support);
     json_numbers(&json, "sigma_mm", info->sigma_mm, 3);
+    const lr_status status = json_widths(&json, info, &setup->kernel.resolution);
     common_json_end(&json);
+    return status == LR_OK ? LR_OK : report_error(args->report, status, "no memory for the widths");
 }
 
 static lr_status draw_tables(const struct cli_args *args, const lr_direct_tables *tables,
-                             const char *output)
+                             const struct direct_setup *setup, const char *output)
 {
     lr_picture *picture = lr_picture_direct_tables(tables, &args->report->log);
     if (picture == NULL) {
@@ -58,8 +77,7 @@ static lr_status draw_tables(const struct cli_args *args, const lr_direct_tables
     const lr_status status = album_write_picture(args->report, output, picture);
     lr_picture_destroy(picture);
     CLI_TRY(status);
-    report_tables(args, tables, output);
-    return LR_OK;
+    return report_tables(args, tables, setup, output);
 }
 
 static lr_status make_tables(struct cli_args *args, struct direct_setup *setup)
@@ -76,7 +94,7 @@ static lr_status make_tables(struct cli_args *args, struct direct_setup *setup)
                                                            .kernel = setup->kernel,
                                                            .log = &args->report->log});
     const lr_status status =
-        tables != NULL ? draw_tables(args, tables, output) : report_reason(args->report);
+        tables != NULL ? draw_tables(args, tables, setup, output) : report_reason(args->report);
     lr_direct_tables_destroy(tables);
     return status;
 }

@@ -11,7 +11,7 @@ import sys
 from program import HANG_S, ProgramTest, main
 
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
-PICTURES = ["figure5.png", "figure6.png", "figure7.png", "figure9.png", "figure10.png"]
+PICTURES = [f"figure{n}.png" for n in range(5, 11)] + ["caches5.png"]
 
 
 class Direct(ProgramTest):

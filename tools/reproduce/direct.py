@@ -7,6 +7,7 @@ them (section 6.1), its claims, its figures.
 usage: direct.py initial | points FILE NX,NY,NZ | fft | report [--no-figures]
 """
 import json
+import os
 import sys
 
 import numpy
@@ -49,7 +50,6 @@ class Grid:
 
 def save(name, values):
     """float32, whole or not at all."""
-    import os
     with open(name + ".part", "wb") as file:
         numpy.save(file, numpy.ascontiguousarray(values, dtype=numpy.float32))
     os.replace(name + ".part", name)
@@ -493,6 +493,68 @@ def draw_figure10(curves, settings):
                   "wider models overshoot more at borders")
 
 
+def draw_figure8():
+    figure, axes = new_figure(1, 1, width=6.5, height=4.2)
+    for model in MODELS:
+        found = json.load(open(f"widths-{model}.json"))
+        widths_mm = found["radial_fwhm_mm"]
+        axes[0, 0].plot(found["epsilon_mm"] * numpy.arange(len(widths_mm)), widths_mm,
+                        color=STYLES[model][0], label=model)
+    axes[0, 0].axvline(CIRCLE_MM, color="gray", linewidth=0.8, linestyle=":")
+    axes[0, 0].text(CIRCLE_MM + 3, 11, "spheres", color="gray")
+    axes[0, 0].set_xlim(0, 288)
+    axes[0, 0].set_ylim(0, 13)
+    axes[0, 0].set_xlabel("distance from the axis, mm")
+    axes[0, 0].set_ylabel("width across the line, FWHM, mm")
+    axes[0, 0].grid(alpha=0.3)
+    axes[0, 0].legend()
+    finish_figure(figure, "figure8.png",
+                  "Figure 8. Widths of the models, as the kernels have them. The paper:\nvariant1 is "
+                  "5.8 mm at the spheres, variant2 at the centre; it does not give variant3's form")
+
+
+# --- the second paper's figures ---
+
+
+def case_times():
+    """Name and seconds forward and back: the paper's two methods, then what was timed here."""
+    found = json.load(open("times.json"))
+    rows = [(name, *found["paper"]["caches"][name]) for name in found["paper"]["caches"]
+            if name.startswith("paper")]
+    for case in found["cases"]:
+        seconds = [case[way]["device_s"] or case[way]["wall_s"] for way in ("forward", "back")]
+        rows.append((f"{case['variant']}\n{case['device']}", *seconds))
+    return rows
+
+
+def draw_caches4():
+    rows = case_times()
+    figure, axes = new_figure(1, 1, width=7.5, height=1.2 + 0.5 * len(rows))
+    places = numpy.arange(len(rows))[::-1]
+    for shift, way, colour in ((0.2, 1, "tab:blue"), (-0.2, 2, "tab:orange")):
+        bars = axes[0, 0].barh(places + shift, [1e3 * row[way] for row in rows], 0.38,
+                               color=colour, label=("forward", "back")[way - 1])
+        axes[0, 0].bar_label(bars, fmt="%.3g", padding=2)
+    axes[0, 0].set_yticks(places, [row[0] for row in rows])
+    axes[0, 0].set_xscale("log")
+    axes[0, 0].set_xlabel("one view of 144 x 144 x 62 voxels, ms")
+    axes[0, 0].margins(x=0.12)
+    axes[0, 0].legend(loc="best")
+    finish_figure(figure, "caches4.png",
+                  "Figure 4 of the caches paper. It: forward slower than back, texture cache "
+                  "faster than shared memory")
+
+
+def draw_caches5():
+    figure, axes = new_figure(1, 2, width=7.0, height=3.9)
+    for column, way in enumerate(("forward", "back")):
+        slice_ = planes(numpy.load(f"caches5-{way}.npy"))["transverse"]
+        show(axes[0, column], slice_, f"({'ab'[column]}) {way}", (0, slice_.max()))
+    finish_figure(figure, "caches5.png",
+                  "Figure 5 of the caches paper: a slice projected at 30 degrees, its kernel of "
+                  "45 mm along the line,\n5 to 6 mm across. Here the phantom of figure 10")
+
+
 def make_report(draws):
     settings, report = read_settings(), Report()
     curves = read_curves(settings)
@@ -508,8 +570,12 @@ def make_report(draws):
         draw_figure5()
         draw_figure6()
         draw_figure7()
+        draw_figure8()
         draw_figure9(curves, settings)
         draw_figure10(curves, settings)
+        draw_caches5()
+        if os.path.exists("times.json"):
+            draw_caches4()
     if int(settings["counts"]) < SUFFICIENT_COUNTS or settings["size"] == "tiny":
         print(f"contrast recoveries are not judged: {settings['counts']} pairs, and "
               f"{SUFFICIENT_COUNTS} are needed")

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The experiment of the first DIRECT paper (lr/direct.h): a 35 cm cylinder with six 10 mm spheres in the LaBr3 scanner, simulated, put into histo-images
-# and reconstructed by RAMLA with the invariant and the three variant resolution models; projections of point sources; the paper's figures 5, 6, 7, 9 and 10.
+# and reconstructed by RAMLA with the invariant and the three variant resolution models; projections of point sources; the paper's figures 5 to 10,
+# and figures 4 and 5 of the second DIRECT paper (its caches), which are named caches4 and caches5.
 # docs/reproduce/direct.md says what the pictures mean. What is in the output folder already is not computed again.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
@@ -23,6 +24,7 @@ usage: tools/reproduce/direct.sh [options]
   --seed N           default 1
   --backend NAME     cpu or compute; default auto
   --threads N        default: all processors
+  --times BACKEND    also time that paper's case with loraster bench: a backend, all or no; default auto (paper: all; tiny: no)
   --no-figures       numbers only: needs no python3-matplotlib
 The exit code is 1 where an ordering that the paper claims is contradicted at sufficient counts.
 END
@@ -30,7 +32,7 @@ END
 
 out=build/reproduce-direct program=$root/build/release/loraster
 size=small counts='' iterations='' relaxation=0.15 support=9 contrast=6 truth=invariant seed=1
-backend=auto threads='' figures=yes
+backend=auto threads='' times='' figures=yes
 while [ $# -gt 0 ]; do
     case "$1" in
     --help)
@@ -42,7 +44,7 @@ while [ $# -gt 0 ]; do
         shift
         continue
         ;;
-    --out | --program | --size | --counts | --iterations | --relaxation | --support | --contrast | --truth | --seed | --backend | --threads)
+    --out | --program | --size | --counts | --iterations | --relaxation | --support | --contrast | --truth | --seed | --backend | --threads | --times)
         if [ $# -lt 2 ]; then
             echo "error: $1 needs a value" >&2
             exit 2
@@ -61,15 +63,18 @@ done
 case "$size" in
 small)
     grid=96,96,8 voxel=4 origin=-190,-190,-16 cylinder=15 azimuths=40 tilts=3
-    points5=144,144,12 points6=144,144,8 point_voxel=4
+    points5=144,144,12 points6=144,144,8 point_voxel=4 caches=144,144,62
+    : "${times:=auto}"
     ;;
 paper)
     grid=144,144,48 voxel=4 origin=-286,-286,-92 cylinder=95 azimuths=40 tilts=3
-    points5=144,144,48 points6=144,144,48 point_voxel=4
+    points5=144,144,48 points6=144,144,48 point_voxel=4 caches=144,144,62
+    : "${times:=all}"
     ;;
 tiny)
     grid=24,24,3 voxel=16 origin=-184,-184,-16 cylinder=11 azimuths=4 tilts=1
-    points5=36,36,5 points6=36,36,5 point_voxel=16
+    points5=36,36,5 points6=36,36,5 point_voxel=16 caches=36,36,16
+    : "${times:=no}"
     ;;
 *)
     echo "error: --size $size: there are small, paper and tiny" >&2
@@ -155,6 +160,29 @@ for model in invariant variant1 variant2 variant3; do
     needed "tables-$model.png" "look-up tables, $model" &&
         lr direct lut --tof-ps 400 --model "$model" --support "$support" --azimuth-deg 30 "${image_grid[@]}" -o "tables-$model.png"
 done
+
+# Figure 8: widths, as far out as the paper's image reaches.
+for model in invariant variant1 variant2 variant3; do
+    if needed "widths-$model.json" "widths, $model"; then
+        lr direct lut --tof-ps 400 --model "$model" --grid 144,144,3 --voxel-mm 4 -o "widths-$model.png" --json >"widths-$model.json.part"
+        mv "widths-$model.json.part" "widths-$model.json"
+    fi
+done
+
+# The case of the second paper: 45 mm along the line, 5 to 6 mm across, 5 mm along the axis. It does not say which sample it shows.
+needed caches5.nii.gz "phantom of the second paper's case" &&
+    lr phantom six-spheres --radius-mm 175 --contrast "$contrast" --grid "$caches" --voxel-mm "$point_voxel" -o caches5.nii.gz
+case_of_caches=(--tof-ps 300 --model linear --radial-mm 5 --radial-edge-mm 6 --axial-mm 5 --azimuth-deg 30)
+for way in forward back; do
+    transposed=()
+    [ "$way" = back ] && transposed=(--transpose)
+    needed "caches5-$way.npy" "second paper's case, $way" &&
+        lr direct project --image caches5.nii.gz "${device[@]}" "${case_of_caches[@]}" "${transposed[@]}" -o "caches5-$way.npy"
+done
+if [ "$times" != no ]; then
+    needed times.json "times of the second paper's case, $times" &&
+        lr bench direct --workload caches --paper --seconds 3 --backend "$times" ${threads:+--threads "$threads"} -o times.json
+fi
 
 echo "== figures and table, in $out"
 arguments=()
