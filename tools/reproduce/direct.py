@@ -534,11 +534,12 @@ def draw_caches4():
     for shift, way, colour in ((0.2, 1, "tab:blue"), (-0.2, 2, "tab:orange")):
         bars = axes[0, 0].barh(places + shift, [1e3 * row[way] for row in rows], 0.38,
                                color=colour, label=("forward", "back")[way - 1])
-        axes[0, 0].bar_label(bars, fmt="%.3g", padding=2)
+        labels = [f"{value:,.0f}" if value >= 100 else f"{value:.3g}" for value in bars.datavalues]
+        axes[0, 0].bar_label(bars, labels, padding=2)
     axes[0, 0].set_yticks(places, [row[0] for row in rows])
     axes[0, 0].set_xscale("log")
     axes[0, 0].set_xlabel("one view of 144 x 144 x 62 voxels, ms")
-    axes[0, 0].margins(x=0.12)
+    axes[0, 0].margins(x=0.15)
     axes[0, 0].legend(loc="best")
     finish_figure(figure, "caches4.png",
                   "Figure 4 of the caches paper. It: forward slower than back, texture cache "
