@@ -79,7 +79,8 @@ def backend_cases(inputs, backend):
     image, data = inputs.path("x.nii.gz"), inputs.path("y.h5")
     recon = ["recon", *on, *GRID, "--data", data, "--iterations",
              "1" if is_gl else "2"]
-    loose = 1e-4 if backend == "compute" else 0.0
+    # On graphics hardware atomics add in any order.
+    loose = 1e-4 if is_gl else 0.0
     yield Case("render", backend, ["render", *sampled, "--at", "1,0,0", "--module", "0", "-o", "r"])
     for ending in ("h5",) if is_gl else ("h5", "npz"):
         yield Case(f"matrix_{ending}", backend, ["matrix", *sampled, *GRID, "-o", f"m.{ending}"],
