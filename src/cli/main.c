@@ -7,8 +7,11 @@ static const struct cli_syntax correspondence = {.verb = "bench correspondence",
                                                  .program = VERB_BENCH_PROGRAM};
 static const struct cli_syntax direct = {
     .verb = "bench direct", .summary = VERB_BENCH_DIRECT, .program = VERB_BENCH_PROGRAM};
+static const struct cli_syntax listmode = {
+    .verb = "bench listmode", .summary = VERB_BENCH_LISTMODE, .program = VERB_BENCH_PROGRAM};
 static const struct cli_verb started_correspondence = {&correspondence, NULL};
 static const struct cli_verb started_direct = {&direct, NULL};
+static const struct cli_verb started_listmode = {&listmode, NULL};
 
 static const struct cli_verb *const verbs[] = {
     &verb_info,
@@ -34,6 +37,7 @@ static const struct cli_verb *const verbs[] = {
     &verb_direct_recon,
     &started_correspondence,
     &started_direct,
+    &started_listmode,
     &verb_view,
     &verb_demo,
     NULL,

@@ -11,6 +11,7 @@
 #define VERB_BENCH_PROGRAM "loraster-bench"
 #define VERB_BENCH_CORRESPONDENCE "Times the matrix on each backend, and says how right it is."
 #define VERB_BENCH_DIRECT "Times projections of the family direct, beside its papers' figures."
+#define VERB_BENCH_LISTMODE "Times list mode over random lines, beside its paper's figures."
 
 extern const struct cli_verb verb_info;
 extern const struct cli_verb verb_scanner_list;
@@ -35,6 +36,7 @@ extern const struct cli_verb verb_direct_deposit;
 extern const struct cli_verb verb_direct_project;
 extern const struct cli_verb verb_direct_recon;
 extern const struct cli_verb verb_bench_direct;
+extern const struct cli_verb verb_bench_listmode;
 extern const struct cli_verb verb_demo;
 extern const struct cli_verb verb_view;
 

@@ -2,7 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """`recon --operator listmode`: an image of simulated events against what they came from, and where time of flight
 puts a line's events, in both orders of its crystals."""
+import json
 import math
+import re
+from pathlib import Path
 
 from program import ProgramTest, main, read_nifti
 
@@ -92,5 +95,43 @@ class Listmode(ProgramTest):
                 self.refuse(2, sentence, *common, *arguments)
 
 
+class Bench(ProgramTest):
+    """bench listmode, with few lines."""
+
+    def figures(self, *arguments):
+        out = self.path("bench.json")
+        done = self.good("bench", "listmode", "--backend", "native", "--repeat", "3", "--seconds",
+                         "1", "-o", out, *arguments)
+        return done.stdout, json.loads(Path(out).read_text())
+
+    def test_table_of_lines(self):
+        shown, found = self.figures("--table", "lines", "--events", "200", "--kernel", "line")
+        cases = found["cases"]
+        self.assertEqual([case["lines"] for case in cases],
+                         [n for n in (200, 400, 1000, 2000) for _ in "nt"])
+        self.assertEqual([case["tof"] for case in cases], 4 * [False, True])
+        self.assertEqual(len(re.findall(r"^\| lines \|", shown, re.M)), 8)
+        self.assertEqual(len(re.findall(r"T = [0-9.e+-]+ ms N", shown)), 2)
+        section = (self.source_root / "docs/formats/json.md").read_text().split("## bench listmode")[1]
+        for key in [*found, *cases[0]]:
+            self.assertTrue(key in ("verb", "version") or f"`{key}`" in section, key)
+
+    def test_voxels_of_a_line(self):
+        """A tube three voxels wide cuts an ellipse of 7.1 voxels or more from a slice, a thin line
+        touches four voxels of it."""
+        _, found = self.figures("--table", "first", "--events", "1000")
+        tube, tube_tof, line, line_tof = (case["visits_a_line"] for case in found["cases"])
+        self.assertTrue(1.6 < tube / line < 2.6, (tube, line))
+        self.assertTrue(0 < tube_tof < tube and 0 < line_tof < line)
+        for case in found["cases"]:
+            for work in ("forward", "back", "iteration"):
+                self.assertGreater(case[work]["wall_s"], 0)
+
+    def test_mistakes(self):
+        self.refuse(2, "contradict", "bench", "listmode", "--only-tof", "--without-tof")
+        self.refuse(2, "--table", "bench", "listmode", "--table", "VI")
+        self.refuse(1, "no/such", "bench", "listmode", "-o", "no/such/folder.json")
+
+
 if __name__ == "__main__":
-    main({"listmode": Listmode})
+    main({"listmode": Listmode, "listmode_bench": Bench})

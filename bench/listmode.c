@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * bench listmode: iterations over random lines in the cases of the family's paper, beside its figures. */
+#include "listmode.h"
+
+#include "cli/direct.h"
+#include "cli/verbs.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const listmode_kernels[LISTMODE_NUM_KERNELS + 1] = {"tube", "line", NULL};
+const char *const listmode_backends[LISTMODE_NUM_BACKENDS + 1] = {"cpu", "native", "compute",
+                                                                  "cuda", NULL};
+
+/* A backend that is not there, or lacks the kernel, is left out of several. */
+static lr_status measure(struct listmode_bench *bench, const struct listmode_way *way)
+{
+    struct listmode_outcome *outcome = &bench->outcomes[bench->num_outcomes];
+    if (bench->num_outcomes == LISTMODE_MOST_OUTCOMES) {
+        return LR_OK;
+    }
+    *outcome = (struct listmode_outcome){.way = *way};
+    const lr_status status = listmode_measure(bench, outcome);
+    if ((status == LR_NO_DEVICE || status == LR_USAGE) && bench->is_all) {
+        report_info(bench->report, "%s is left out", way->backend);
+        return LR_OK;
+    }
+    CLI_TRY(status);
+    report_clear(bench->report);
+    if (!bench->report->json && bench->num_outcomes == 0) {
+        listmode_print_heading(bench);
+    }
+    if (!bench->report->json) {
+        listmode_print(bench, outcome);
+    }
+    bench->num_outcomes++;
+    return LR_OK;
+}
+
+/* With and without time of flight, by every kernel. */
+static lr_status measure_kernels(struct listmode_bench *bench, struct listmode_way *way)
+{
+    for (int kernel = 0; kernel < LISTMODE_NUM_KERNELS; kernel++) {
+        for (int has_tof = 0; has_tof < 2 && bench->kernels[kernel]; has_tof++) {
+            way->kernel = (lr_listmode_kernel)kernel;
+            way->has_tof = has_tof != 0;
+            if (has_tof ? bench->with_tof : bench->without_tof) {
+                CLI_TRY(measure(bench, way));
+            }
+        }
+    }
+    return LR_OK;
+}
+
+static bool is_chosen(const struct listmode_bench *bench, const struct listmode_case *what)
+{
+    for (int k = 0; k < LISTMODE_NUM_TABLES; k++) {
+        if (bench->tables[k] && strcmp(listmode_tables[k], what->table) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static lr_status measure_cases(struct listmode_bench *bench)
+{
+    for (const struct listmode_case *what = listmode_cases; what->table != NULL; what++) {
+        struct listmode_way way = {.what = what, .backend = bench->backend};
+        for (int k = 0; is_chosen(bench, what) && k < (bench->is_all ? LISTMODE_NUM_BACKENDS : 1);
+             k++) {
+            way.backend = bench->is_all ? listmode_backends[k] : bench->backend;
+            CLI_TRY(measure_kernels(bench, &way));
+        }
+    }
+    return LR_OK;
+}
+
+/* --- what is said --- */
+
+static void write_json(const struct listmode_bench *bench, FILE *stream)
+{
+    struct json json = {stream, false};
+    common_json_open(&json, "bench listmode");
+    listmode_json(bench, &json);
+    common_json_end(&json);
+}
+
+static lr_status write_file(const struct listmode_bench *bench)
+{
+    struct common_text text;
+    common_text_begin(&text);
+    if (text.stream != NULL) {
+        write_json(bench, text.stream);
+    }
+    return common_text_write(&text, bench->report, bench->path);
+}
+
+static lr_status say_all(const struct listmode_bench *bench)
+{
+    if (bench->report->json) {
+        write_json(bench, stdout);
+    } else {
+        listmode_print_fits(bench);
+    }
+    return bench->path != NULL ? write_file(bench) : LR_OK;
+}
+
+/* --- the verb --- */
+
+static lr_status open_scanner(struct listmode_bench *bench)
+{
+    bench->scanner = listmode_scanner(bench->tof_ps, &bench->report->log);
+    if (bench->scanner == NULL) {
+        return report_reason(bench->report);
+    }
+    bench->lors = lr_lors_create(bench->scanner, &bench->report->log);
+    return bench->lors != NULL ? LR_OK : report_reason(bench->report);
+}
+
+static void choose(struct listmode_bench *bench, struct cli_args *args)
+{
+    static const char *const backends[] = {"cpu", "native", "compute", "cuda", "all", NULL};
+    const int table = args_word(args, "--table", listmode_tables, -1);
+    const int kernel = args_word(args, "--kernel", listmode_kernels, -1);
+    const int backend = args_word(args, "--backend", backends, -1);
+    for (int k = 0; k < LISTMODE_NUM_TABLES; k++) {
+        bench->tables[k] = table < 0 ? k > 0 : k == table;
+    }
+    for (int k = 0; k < LISTMODE_NUM_KERNELS; k++) {
+        bench->kernels[k] = kernel < 0 || k == kernel;
+    }
+    bench->is_all = backend == LISTMODE_NUM_BACKENDS;
+    bench->backend = backend >= 0 && !bench->is_all ? backends[backend] : NULL;
+    bench->without_tof = !args_has(args, "--only-tof");
+    bench->with_tof = !args_has(args, "--without-tof");
+    if (!bench->with_tof && !bench->without_tof) {
+        args_complain(args, "--only-tof and --without-tof contradict each other");
+    }
+}
+
+static void read_numbers(struct listmode_bench *bench, struct cli_args *args)
+{
+    static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
+    static const int64_t repeats[2] = {1, LISTMODE_MOST_REPEATS};
+    bench->lines = args_int(args, "--events", 1000000, at_least_one);
+    bench->tof_ps = direct_number(args, "--tof-ps", 600, true);
+    bench->device = (int)args_int(args, "--device", 0, at_least_zero);
+    bench->threads = (int)args_int(args, "--threads", 0, at_least_one);
+    bench->repeat = (int)args_int(args, "--repeat", 11, repeats);
+    bench->seconds = (double)args_int(args, "--seconds", 10, at_least_one);
+    bench->seed = 1;
+}
+
+static lr_status run_chosen(struct listmode_bench *bench, struct cli_args *args)
+{
+    bench->report = args->report;
+    bench->path = args_text(args, "-o");
+    choose(bench, args);
+    read_numbers(bench, args);
+    CLI_TRY(args->status);
+    if (bench->path != NULL) {
+        CLI_TRY(common_check_output(bench->report, bench->path, NULL));
+    }
+    CLI_TRY(open_scanner(bench));
+    CLI_TRY(measure_cases(bench));
+    return say_all(bench);
+}
+
+static lr_status run(struct cli_args *args)
+{
+    struct listmode_bench *bench = calloc(1, sizeof(*bench));
+    if (bench == NULL) {
+        return report_error(args->report, LR_FAILED, "no memory for the figures");
+    }
+    const lr_status status = run_chosen(bench, args);
+    lr_lors_destroy(bench->lors);
+    lr_scanner_destroy(bench->scanner);
+    free(bench);
+    return status;
+}
+
+static const struct cli_option options[] = {
+    {"--table", "NAME",
+     "first (75 x 75 x 26 voxels, a million lines), lines (table I), widths (V), voxels (IV) or "
+     "both "
+     "(III); default all but first",
+     false},
+    {"--kernel", "NAME", "tube or line; default both", false},
+    {"--only-tof", NULL, "nothing without time of flight", false},
+    {"--without-tof", NULL, "nothing with time of flight", false},
+    {"--tof-ps", "PS", "time resolution, FWHM; default 600", false},
+    {"--events", "N", "random lines for each million of the paper's; default 1000000", false},
+    {"--backend", "NAME", "cpu, native, compute, cuda, or all of them; default auto", false},
+    {"--repeat", "N", "runs that the median is of; default 11", false},
+    {"--seconds", "S", "for one figure: fewer runs where they take longer; default 10", false},
+    {"--device", "N", "which usable device of loraster info; default 0", false},
+    {"--threads", "N", "default: all processors", false},
+    {"-o", "FILE", "JSON of all figures, beside the tables", false},
+    {0},
+};
+
+static const struct cli_syntax syntax = {
+    .verb = "bench listmode",
+    .summary = VERB_BENCH_LISTMODE,
+    .example = "loraster bench listmode --table first --backend native",
+    .groups = {{"what and how", options}, COMMON_GENERAL_GROUP},
+};
+
+const struct cli_verb verb_bench_listmode = {&syntax, run};

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The parts of `loraster bench listmode`: listmode.c reads the command line and goes through the
+ * cases, listmode_cases.c has them with the paper's figures, listmode_lines.c the scanner and its
+ * random events, listmode_measure.c the clock, listmode_tables.c what is said. The paper is that of
+ * lr/listmode.h. */
+#ifndef LR_BENCH_LISTMODE_H
+#define LR_BENCH_LISTMODE_H
+
+#include "bench.h"
+
+#include <lr/listmode.h>
+
+enum {
+    LISTMODE_NUM_KERNELS = 2, /* those of every backend */
+    LISTMODE_NUM_BACKENDS = 4,
+    LISTMODE_NUM_TABLES = 5,
+    LISTMODE_MOST_OUTCOMES = 512,
+    LISTMODE_MOST_REPEATS = 101
+};
+
+/* One row of the paper's tables. */
+struct listmode_case {
+    const char *table; /* as --table knows it */
+    int size[3];
+    int width;          /* of the tube, in voxels */
+    int millions;       /* lines */
+    double paper_ms[2]; /* without and with time of flight, on a GTX 480 */
+};
+
+extern const char *const listmode_tables[LISTMODE_NUM_TABLES + 1];
+extern const char *const listmode_kernels[LISTMODE_NUM_KERNELS + 1];
+extern const char *const listmode_backends[LISTMODE_NUM_BACKENDS + 1];
+extern const struct listmode_case listmode_cases[]; /* the last one has no table */
+
+/* What the figures of one line are of. */
+struct listmode_way {
+    const struct listmode_case *what;
+    lr_listmode_kernel kernel;
+    bool has_tof;
+    const char *backend; /* NULL = auto */
+};
+
+/* By the wall clock, and by the device's own (0 = it has none). */
+struct listmode_seconds {
+    double wall, device;
+};
+
+struct listmode_outcome {
+    struct listmode_way way;
+    char backend[32], device[160];
+    int64_t lines;
+    double prepare_s; /* from events to an operator: partitioned and sorted */
+    struct listmode_seconds forward, back, iteration; /* iteration: both, ratio and update */
+    double visits;                                    /* voxels a line */
+};
+
+struct listmode_bench {
+    struct report *report;
+    bool tables[LISTMODE_NUM_TABLES], kernels[LISTMODE_NUM_KERNELS];
+    bool is_all;         /* backends, one after the other */
+    const char *backend; /* else this one; NULL = auto */
+    const char *path;    /* of the JSON; NULL = none */
+    bool with_tof, without_tof;
+    int64_t lines; /* that stand for the paper's million */
+    double tof_ps;
+    int device, threads, repeat;
+    double seconds;
+    uint64_t seed;
+    lr_scanner *scanner;
+    lr_lors *lors;
+    struct listmode_outcome outcomes[LISTMODE_MOST_OUTCOMES];
+    int num_outcomes;
+};
+
+/* --- lines --- */
+
+/* A ring as long as the largest image, so that lines come from all directions. NULL, logged. */
+lr_scanner *listmode_scanner(double tof_ps, const lr_log *log);
+
+/* Of 576 mm across, as the Gemini TF's field of view; cubes are as long. */
+lr_grid listmode_grid(const struct listmode_case *what);
+
+/* Fills events[count]: LORs drawn alike among those in coincidence that meet the image, times of flight
+ * alike along what lies in it. */
+void listmode_draw(const struct listmode_bench *bench, const lr_grid *grid, lr_event *events,
+                   int64_t count);
+
+/* --- figures --- */
+
+/* Fills `outcome` for outcome->way. errors: LR_NO_DEVICE, LR_USAGE where the backend is not there or
+ * lacks the kernel; LR_CANCELLED. */
+lr_status listmode_measure(const struct listmode_bench *bench, struct listmode_outcome *outcome);
+
+/* Seconds by which rates are told. */
+double listmode_best(const struct listmode_seconds *seconds);
+
+void listmode_print_heading(const struct listmode_bench *bench);
+void listmode_print(const struct listmode_bench *bench, const struct listmode_outcome *outcome);
+
+/* T = a N + b of the table of lines, beside the paper's, where it was measured. */
+void listmode_print_fits(const struct listmode_bench *bench);
+void listmode_json(const struct listmode_bench *bench, struct json *json);
+
+#endif

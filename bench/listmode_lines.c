@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "listmode.h"
+
+#include <math.h>
+
+static const double across_mm = 576;
+
+/* Crystals of 6 mm, 28 modules of 16 of them around, 100 of them along the axis. */
+lr_scanner *listmode_scanner(double tof_ps, const lr_log *log)
+{
+    static const int around[1] = {16}, along[1] = {100};
+    const lr_ring ring = {
+        .radius_mm = 450,
+        .modules = 28,
+        .block_crystals = {around, along},
+        .pitch_mm = {6, 6},
+        .face_mm = {6, 6},
+        .depth_mm = 20,
+    };
+    return lr_scanner_create_ring(&(lr_scanner_params){.name = "ring for random lines",
+                                                       .coincidence = {.min_module_difference = 5},
+                                                       .tof_resolution_ps = tof_ps,
+                                                       .log = log},
+                                  &ring);
+}
+
+lr_grid listmode_grid(const struct listmode_case *what)
+{
+    lr_grid grid = {0};
+    for (int k = 0; k < 3; k++) {
+        grid.size[k] = what->size[k];
+        grid.voxel_mm[k] = across_mm / what->size[0];
+        grid.origin_mm[k] = -0.5 * grid.voxel_mm[k] * (what->size[k] - 1);
+    }
+    return grid;
+}
+
+/* --- events --- */
+
+/* From begin to end a line is begin + t (end - begin), 0 <= t <= 1. */
+struct chord {
+    double begin_mm[3], end_mm[3];
+    double from, to; /* t within the image's box; from >= to: it is not met */
+};
+
+static void clip(struct chord *chord, const lr_grid *grid)
+{
+    chord->from = 0;
+    chord->to = 1;
+    for (int k = 0; k < 3; k++) {
+        const double half_mm = 0.5 * grid->voxel_mm[k] * grid->size[k];
+        const double way_mm = chord->end_mm[k] - chord->begin_mm[k];
+        const double one = (-half_mm - chord->begin_mm[k]) / way_mm;
+        const double other = (half_mm - chord->begin_mm[k]) / way_mm;
+        if (way_mm != 0) {
+            chord->from = fmax(chord->from, fmin(one, other));
+            chord->to = fmin(chord->to, fmax(one, other));
+        } else if (fabs(chord->begin_mm[k]) > half_mm) {
+            chord->to = chord->from;
+        }
+    }
+}
+
+static double length_mm(const struct chord *chord)
+{
+    double square = 0;
+    for (int k = 0; k < 3; k++) {
+        const double way_mm = chord->end_mm[k] - chord->begin_mm[k];
+        square += way_mm * way_mm;
+    }
+    return sqrt(square);
+}
+
+static void name_crystals(const lr_scanner *scanner, const lr_lor *lor, int32_t crystals[2])
+{
+    const lr_module *modules = scanner->modules;
+    crystals[0] = scanner->first_crystal[lor->module_i] +
+                  lor->q * modules[lor->module_i].crystals[0] + lor->p;
+    crystals[1] = scanner->first_crystal[lor->module_j] +
+                  lor->s * modules[lor->module_j].crystals[0] + lor->r;
+}
+
+/* false: that LOR does not count, or misses the image. */
+static bool draw_event(const struct listmode_bench *bench, const lr_grid *grid, int64_t draw,
+                       lr_event *event)
+{
+    const int64_t number =
+        (int64_t)(common_random(bench->seed, 2 * draw) * (double)bench->lors->count);
+    const lr_lor lor = lr_lors_describe(bench->lors, number);
+    struct chord chord;
+    *event = (lr_event){.weight = 1};
+    name_crystals(bench->scanner, &lor, event->crystals);
+    lr_scanner_hit_centre(bench->scanner, event->crystals[0], chord.begin_mm);
+    lr_scanner_hit_centre(bench->scanner, event->crystals[1], chord.end_mm);
+    clip(&chord, grid);
+    const double t =
+        chord.from + common_random(bench->seed, 2 * draw + 1) * (chord.to - chord.from);
+    event->tof_mm = (float)((t - 0.5) * length_mm(&chord));
+    return chord.from < chord.to && lr_lors_in_coincidence(bench->lors, number);
+}
+
+void listmode_draw(const struct listmode_bench *bench, const lr_grid *grid, lr_event *events,
+                   int64_t count)
+{
+    int64_t drawn = 0;
+    for (int64_t draw = 0; drawn < count; draw++) {
+        drawn += draw_event(bench, grid, draw, &events[drawn]);
+    }
+}

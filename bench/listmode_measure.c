@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "listmode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    COUNTED_LINES = 1000, /* whose voxels are counted */
+    MOST_IN_A_ROW = 32    /* iterations that one look at the clock is of */
+};
+
+/* --- the operator --- */
+
+static lr_operator *make_operator(const struct listmode_bench *bench,
+                                  const struct listmode_way *way, const lr_event *events,
+                                  int64_t count)
+{
+    const lr_grid grid = listmode_grid(way->what);
+    const lr_events_info info = {.has_tof = true, .tof_resolution_ps = bench->tof_ps};
+    return lr_listmode_create(
+        &(lr_listmode_params){.lors = bench->lors,
+                              .grid = &grid,
+                              .events = events,
+                              .count = count,
+                              .info = way->has_tof ? &info : NULL,
+                              .kernel = way->kernel,
+                              .tube = {.width_mm = way->what->width * grid.voxel_mm[0],
+                                       .fwhm_mm = 0.5 * way->what->width * grid.voxel_mm[0]},
+                              .backend = way->backend,
+                              .threads = bench->threads,
+                              .device = bench->device,
+                              .log = &bench->report->log,
+                              .progress = &bench->report->progress});
+}
+
+/* --- voxels a line --- */
+
+static lr_status add_elements(void *user, const lr_row *row)
+{
+    double *elements = user;
+    *elements += (double)row->count;
+    return LR_OK;
+}
+
+/* As backend native has the rows of the first lines. */
+static lr_status count_visits(const struct listmode_bench *bench, const lr_event *events,
+                              struct listmode_outcome *outcome)
+{
+    const int64_t count = outcome->lines < COUNTED_LINES ? outcome->lines : COUNTED_LINES;
+    struct listmode_way way = outcome->way;
+    double elements = 0;
+    way.backend = "native";
+    lr_operator *op = make_operator(bench, &way, events, count);
+    const lr_row_sink sink = {.take = add_elements, .user = &elements};
+    const lr_status status =
+        op != NULL ? lr_operator_lor_rows(op, NULL, &sink) : report_reason(bench->report);
+    lr_operator_destroy(op);
+    outcome->visits = elements / (double)count;
+    return status;
+}
+
+/* --- the clock --- */
+
+struct running {
+    lr_operator *op;
+    lr_vector image, correction, sensitivity; /* of voxels */
+    lr_vector ones, values;                   /* of events */
+};
+
+typedef lr_status work_fn(struct running *running);
+
+static lr_status project(struct running *running)
+{
+    return lr_operator_forward(running->op, NULL, &running->image, &running->values);
+}
+
+static lr_status back_project(struct running *running)
+{
+    return lr_operator_back(running->op, NULL, &running->ones, &running->correction);
+}
+
+/* As lr_recon has them, with the sensitivity of these events alone. */
+static lr_status iterate(struct running *running)
+{
+    lr_poisson_fit fit;
+    CLI_TRY(project(running));
+    CLI_TRY(lr_vector_divide_counts(
+        &(lr_poisson_ratio){.measured = &running->ones, .values = &running->values}, &fit));
+    CLI_TRY(lr_operator_back(running->op, NULL, &running->values, &running->correction));
+    return lr_vector_update_em(&(lr_em_update){.x = &running->image,
+                                               .correction = &running->correction,
+                                               .sensitivity = &running->sensitivity,
+                                               .next = &running->image});
+}
+
+/* Waits for the device: what is read has been computed. */
+static lr_status finish(struct running *running)
+{
+    lr_vector_sums sums;
+    CLI_TRY(lr_vector_add_up(&running->image, NULL, &sums));
+    return lr_vector_add_up(&running->values, NULL, &sums);
+}
+
+static lr_status time_once(struct running *running, work_fn *work, int times,
+                           struct listmode_seconds *seconds)
+{
+    CLI_TRY(finish(running));
+    const double start = report_seconds();
+    for (int k = 0; k < times; k++) {
+        CLI_TRY(work(running));
+    }
+    seconds->device = work == iterate ? 0 : lr_operator_device_seconds(running->op);
+    if (work == iterate) {
+        lr_vector_sums sums;
+        CLI_TRY(lr_vector_add_up(&running->image, NULL, &sums));
+    }
+    seconds->wall = (report_seconds() - start) / times;
+    return LR_OK;
+}
+
+double listmode_best(const struct listmode_seconds *seconds)
+{
+    return seconds->device > 0 ? seconds->device : seconds->wall;
+}
+
+static int compare_seconds(const void *a, const void *b)
+{
+    const double l = listmode_best(a), r = listmode_best(b);
+    return (l > r) - (l < r);
+}
+
+/* The median of as many runs as there is time for, after one that counts only where it took all. */
+static lr_status time_work(const struct listmode_bench *bench, struct running *running,
+                           work_fn *work, struct listmode_seconds *median)
+{
+    struct listmode_seconds all[LISTMODE_MOST_REPEATS];
+    int runs = 0;
+    CLI_TRY(time_once(running, work, 1, median));
+    const double each_s = median->wall > 0 ? median->wall : 1e-9, limit_s = bench->seconds;
+    const double fit = limit_s / bench->repeat / each_s;
+    const int times = work != iterate || fit < 1 ? 1
+                      : fit < MOST_IN_A_ROW      ? (int)fit
+                                                 : MOST_IN_A_ROW;
+    const double start = report_seconds();
+    while (runs < bench->repeat && report_seconds() - start < limit_s - each_s) {
+        CLI_TRY(time_once(running, work, times, &all[runs++]));
+    }
+    if (runs > 0) {
+        qsort(all, (size_t)runs, sizeof(all[0]), compare_seconds);
+        *median = all[runs / 2];
+    }
+    return LR_OK;
+}
+
+/* --- one line of a table --- */
+
+static lr_status make_vectors(const struct listmode_bench *bench, struct running *running)
+{
+    const lr_operator_info *info = lr_operator_get_info(running->op);
+    lr_vector *const vectors[] = {&running->image, &running->correction, &running->sensitivity,
+                                  &running->ones, &running->values};
+    for (int k = 0; k < 5; k++) {
+        const lr_vector_params params = {.place = lr_operator_place(running->op),
+                                         .count = k < 3 ? info->num_voxels : info->num_lors,
+                                         .log = &bench->report->log};
+        CLI_TRY(lr_vector_create(&params, vectors[k]));
+    }
+    CLI_TRY(lr_vector_fill(&running->image, 1));
+    CLI_TRY(lr_vector_fill(&running->ones, 1));
+    CLI_TRY(back_project(running));
+    return lr_vector_copy(&running->correction, &running->sensitivity);
+}
+
+static lr_status measure_all(const struct listmode_bench *bench, struct running *running,
+                             struct listmode_outcome *outcome)
+{
+    CLI_TRY(make_vectors(bench, running));
+    CLI_TRY(time_work(bench, running, project, &outcome->forward));
+    CLI_TRY(time_work(bench, running, back_project, &outcome->back));
+    return time_work(bench, running, iterate, &outcome->iteration);
+}
+
+static lr_status measure_events(const struct listmode_bench *bench, const lr_event *events,
+                                struct listmode_outcome *outcome)
+{
+    const double start = report_seconds();
+    struct running running = {.op = make_operator(bench, &outcome->way, events, outcome->lines)};
+    if (running.op == NULL) {
+        return report_reason(bench->report);
+    }
+    const lr_operator_info *info = lr_operator_get_info(running.op);
+    outcome->prepare_s = report_seconds() - start;
+    snprintf(outcome->backend, sizeof(outcome->backend), "%s", info->backend);
+    snprintf(outcome->device, sizeof(outcome->device), "%s", info->device);
+    const lr_status status = measure_all(bench, &running, outcome);
+    lr_vector_destroy(&running.image);
+    lr_vector_destroy(&running.correction);
+    lr_vector_destroy(&running.sensitivity);
+    lr_vector_destroy(&running.ones);
+    lr_vector_destroy(&running.values);
+    lr_operator_destroy(running.op);
+    return status == LR_OK ? count_visits(bench, events, outcome) : status;
+}
+
+lr_status listmode_measure(const struct listmode_bench *bench, struct listmode_outcome *outcome)
+{
+    const lr_grid grid = listmode_grid(outcome->way.what);
+    outcome->lines = bench->lines * outcome->way.what->millions;
+    lr_event *events = malloc((size_t)outcome->lines * sizeof(*events));
+    if (events == NULL) {
+        return report_error(bench->report, LR_FAILED, "no memory for %lld events",
+                            (long long)outcome->lines);
+    }
+    listmode_draw(bench, &grid, events, outcome->lines);
+    const lr_status status = measure_events(bench, events, outcome);
+    free(events);
+    return status;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "listmode.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Milliseconds for the paper's million lines. */
+static double ms_a_million(const struct listmode_outcome *outcome, double seconds)
+{
+    return 1e3 * seconds * 1e6 * outcome->way.what->millions / (double)outcome->lines;
+}
+
+static double paper_ms(const struct listmode_outcome *outcome)
+{
+    return outcome->way.what->paper_ms[outcome->way.has_tof];
+}
+
+void listmode_print_heading(const struct listmode_bench *bench)
+{
+    printf("Commit %s. Random lines, %lld for each million of the paper's; times are for the "
+           "paper's number of them. ms: forward and back by the device's clock where it has one; "
+           "iteration (both, ratio and update) by the wall.\n\n",
+           bench_commit, (long long)bench->lines);
+    printf("| table | image | width | lines | kernel | backend | forward | back | iteration | "
+           "paper | 10^6 lines/s | 10^9 voxels/s | prepared, s |\n"
+           "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+}
+
+void listmode_print(const struct listmode_bench *bench, const struct listmode_outcome *outcome)
+{
+    const struct listmode_case *what = outcome->way.what;
+    const double rate = (double)outcome->lines / outcome->iteration.wall;
+    (void)bench;
+    printf("| %s | %d x %d x %d | %d | %lld | %s%s | %s | ", what->table, what->size[0],
+           what->size[1], what->size[2], what->width, (long long)outcome->lines,
+           listmode_kernels[outcome->way.kernel], outcome->way.has_tof ? ", TOF" : "",
+           outcome->backend);
+    printf("%.4g | %.4g | %.4g | %.0f | %.4g | %.4g | %.3g |\n",
+           ms_a_million(outcome, listmode_best(&outcome->forward)),
+           ms_a_million(outcome, listmode_best(&outcome->back)),
+           ms_a_million(outcome, outcome->iteration.wall), paper_ms(outcome), 1e-6 * rate,
+           2e-9 * rate * outcome->visits, outcome->prepare_s);
+    fflush(stdout);
+}
+
+/* --- T = a N + b --- */
+
+static bool is_alike(const struct listmode_outcome *one, const struct listmode_outcome *other)
+{
+    return strcmp(one->way.what->table, "lines") == 0 &&
+           strcmp(other->way.what->table, "lines") == 0 && one->way.kernel == other->way.kernel &&
+           one->way.has_tof == other->way.has_tof && strcmp(one->backend, other->backend) == 0;
+}
+
+/* Of all outcomes alike to the first, by least squares: ms a million lines, and ms. false: fewer than two. */
+static bool fit_line(const struct listmode_bench *bench, int first, double *slope, double *constant)
+{
+    double n = 0, x = 0, y = 0, xx = 0, xy = 0;
+    for (int k = first; k < bench->num_outcomes; k++) {
+        const struct listmode_outcome *outcome = &bench->outcomes[k];
+        if (is_alike(&bench->outcomes[first], outcome)) {
+            const double at = 1e-6 * (double)outcome->lines, ms = 1e3 * outcome->iteration.wall;
+            n += 1, x += at, y += ms, xx += at * at, xy += at * ms;
+        }
+    }
+    const double spread = n * xx - x * x;
+    *slope = spread > 0 ? (n * xy - x * y) / spread : 0;
+    *constant = spread > 0 ? (y - *slope * x) / n : 0;
+    return spread > 0;
+}
+
+static bool is_first(const struct listmode_bench *bench, int number)
+{
+    for (int k = 0; k < number; k++) {
+        if (is_alike(&bench->outcomes[k], &bench->outcomes[number])) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void listmode_print_fits(const struct listmode_bench *bench)
+{
+    /* Figure 5: milliseconds for N million lines on the paper's card. */
+    static const double paper[2] = {95, 60};
+    for (int k = 0; k < bench->num_outcomes; k++) {
+        const struct listmode_outcome *outcome = &bench->outcomes[k];
+        double slope, constant;
+        if (is_first(bench, k) && fit_line(bench, k, &slope, &constant)) {
+            printf("\n%s%s, %s: T = %.4g ms N + %.3g ms, N million lines (the paper: about %.0f ms "
+                   "N).\n",
+                   listmode_kernels[outcome->way.kernel], outcome->way.has_tof ? " with TOF" : "",
+                   outcome->backend, slope, constant, paper[outcome->way.has_tof]);
+        }
+    }
+}
+
+/* --- JSON --- */
+
+static void json_seconds(struct json *json, const char *key, const struct listmode_seconds *seconds)
+{
+    json_open(json, key, '{');
+    json_number(json, "wall_s", seconds->wall);
+    json_number(json, "device_s", seconds->device);
+    json_close(json, '}');
+}
+
+static void json_outcome(struct json *json, const struct listmode_outcome *outcome)
+{
+    json_open(json, NULL, '{');
+    json_text(json, "table", outcome->way.what->table);
+    json_ints(json, "size", outcome->way.what->size, 3);
+    json_int(json, "width_voxels", outcome->way.what->width);
+    json_int(json, "lines", outcome->lines);
+    json_text(json, "kernel", listmode_kernels[outcome->way.kernel]);
+    json_bool(json, "tof", outcome->way.has_tof);
+    json_text(json, "backend", outcome->backend);
+    json_text(json, "device", outcome->device);
+    json_number(json, "prepare_s", outcome->prepare_s);
+    json_seconds(json, "forward", &outcome->forward);
+    json_seconds(json, "back", &outcome->back);
+    json_seconds(json, "iteration", &outcome->iteration);
+    json_number(json, "visits_a_line", outcome->visits);
+    json_number(json, "paper_ms", paper_ms(outcome));
+    json_close(json, '}');
+}
+
+void listmode_json(const struct listmode_bench *bench, struct json *json)
+{
+    json_text(json, "commit", bench_commit);
+    json_number(json, "tof_ps", bench->tof_ps);
+    json_open(json, "cases", '[');
+    for (int k = 0; k < bench->num_outcomes; k++) {
+        json_outcome(json, &bench->outcomes[k]);
+    }
+    json_close(json, ']');
+}
