@@ -33,7 +33,7 @@ twins="analytic_hiding.compute analytic_hiding.cpu analytic_hiding.raster analyt
     analytic_projection analytic_voxel_mean cli.bench cli.bounds cli.compare
     cli.context_loss cli.demo cli.direct_bench cli.documents cli.export_resume
     cli.export_verify cli.joseph cli.programs cli.projection_data cli.recon_siemens
-    cli.reproduce_cluster cli.signals_data cli.signals_rows cli.stir_matrix cuda_kernels
+    cli.reproduce_cluster cli.reproduce_listmode cli.signals_data cli.signals_rows cli.stir_matrix cuda_kernels
     direct_project.compute direct_project.cpu direct_project.textures direct_recon.cpu
     gl_embed_shaders inject.allocs inject.gl inject.threads io_projdata_real layers.planted
     native_elements native_projections operator_choose operator_context_loss.raster

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "direct.h"
 #include "forecast.h"
 #include "verbs.h"
 
@@ -16,6 +17,7 @@ struct request {
     const char *phantom, *image, *labels, *output, *truth;
     double counts; /* 0 = as they come */
     double duration_s;
+    double tof_ps; /* of photon pairs that are followed one by one; 0 = counts are drawn instead */
     bool expected, is_list;
     uint64_t seed;
 };
@@ -69,6 +71,30 @@ static void check_list(struct cli_args *args, struct request *request)
     }
 }
 
+/* Photon pairs are followed through the scanner's geometry alone. */
+static void check_photons(struct cli_args *args, const struct request *request)
+{
+    static const char *const others[] = {
+        "--backend",     "--mode",          "--rays",  "--samples", "--mu",
+        "--penetration", "--deterministic", "--store", "--truth",   "--dry-run"};
+    if (request->tof_ps == 0) {
+        return;
+    }
+    if (!request->is_list || !(request->counts > 0)) {
+        args_complain(args,
+                      "--tof-ps follows photon pairs one by one: it needs --counts N, and list "
+                      "mode to write (-o FILE.petsird, .Cdh or .tsv)");
+    }
+    for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++) {
+        if (args_has(args, others[k])) {
+            args_complain(args,
+                          "--tof-ps follows photon pairs one by one, which nothing absorbs and no "
+                          "matrix projects: leave out %s",
+                          others[k]);
+        }
+    }
+}
+
 static struct request read_request(struct cli_args *args)
 {
     static const int64_t counts_range[2] = {1, 1000000000000};
@@ -80,11 +106,13 @@ static struct request read_request(struct cli_args *args)
         .output = args_required(args, "-o"),
         .truth = args_text(args, "--truth"),
         .counts = (double)args_int(args, "--counts", 0, counts_range),
+        .tof_ps = direct_number(args, "--tof-ps", 0, true),
         .expected = args_has(args, "--expected"),
         .seed = (uint64_t)args_int(args, "--seed", 1, seed_range),
     };
     check_source(args, &request);
     check_list(args, &request);
+    check_photons(args, &request);
     if (request.expected && args_has(args, "--seed")) {
         args_complain(args, "--expected draws nothing: leave out --seed");
     }
@@ -160,29 +188,61 @@ static lr_status scale_to_counts(struct setup *setup, const struct request *requ
     return LR_OK;
 }
 
-static lr_status write_list(struct setup *setup, const struct request *request,
-                            const lr_lor_data *data)
+/* NULL, logged. */
+static lr_events_writer *open_list(const struct setup *setup, const struct request *request)
 {
-    const lr_log *log = &setup->report->log;
-    const lr_events_info info = {.duration_s = request->duration_s};
-    const lr_events_writer_params params = {
-        .path = request->output, .lors = setup->lors, .info = &info, .log = log};
-    const lr_list_params list = {.lors = setup->lors,
-                                 .data = data,
-                                 .duration_s = request->duration_s,
-                                 .seed = request->seed,
-                                 .log = log};
-    lr_events_writer *writer = lr_events_writer_create(&params);
-    if (writer == NULL) {
-        return report_reason(setup->report);
-    }
-    const lr_event_sink sink = lr_events_writer_sink(writer);
-    const lr_status status = lr_events_from_counts(&list, &sink);
+    const lr_events_info info = {.has_tof = request->tof_ps > 0,
+                                 .tof_resolution_ps = request->tof_ps,
+                                 .duration_s = request->duration_s};
+    return lr_events_writer_create(&(lr_events_writer_params){
+        .path = request->output, .lors = setup->lors, .info = &info, .log = &setup->report->log});
+}
+
+/* Puts the list in place, unless making it failed. */
+static lr_status close_list(lr_events_writer *writer, lr_status status)
+{
     if (status != LR_OK) {
         lr_events_writer_abandon(writer);
         return status;
     }
     return lr_events_writer_finish(writer);
+}
+
+static lr_status write_list(struct setup *setup, const struct request *request,
+                            const lr_lor_data *data)
+{
+    const lr_log *log = &setup->report->log;
+    const lr_list_params list = {.lors = setup->lors,
+                                 .data = data,
+                                 .duration_s = request->duration_s,
+                                 .seed = request->seed,
+                                 .log = log};
+    lr_events_writer *writer = open_list(setup, request);
+    if (writer == NULL) {
+        return report_reason(setup->report);
+    }
+    const lr_event_sink sink = lr_events_writer_sink(writer);
+    return close_list(writer, lr_events_from_counts(&list, &sink));
+}
+
+static lr_status write_photons(struct setup *setup, const struct request *request,
+                               const lr_image *activity)
+{
+    lr_events_writer *writer = open_list(setup, request);
+    if (writer == NULL) {
+        return report_reason(setup->report);
+    }
+    const lr_event_sink sink = lr_events_writer_sink(writer);
+    const lr_photon_params photons = {.lors = setup->lors,
+                                      .activity = activity,
+                                      .count = (int64_t)request->counts,
+                                      .tof_resolution_ps = request->tof_ps,
+                                      .duration_s = request->duration_s,
+                                      .seed = request->seed,
+                                      .threads = setup->params.threads,
+                                      .log = &setup->report->log,
+                                      .progress = &setup->report->progress};
+    return close_list(writer, lr_events_from_activity(&photons, &sink, NULL));
 }
 
 static lr_status check_drawn(struct setup *setup, double expected, const lr_lor_data *data)
@@ -222,7 +282,12 @@ static void report_result(const struct setup *setup, const struct request *reque
     report_clear(setup->report);
     if (setup->report->json) {
         struct json json = common_json_begin("simulate");
-        setup_json(setup, &json);
+        if (setup->op != NULL) {
+            setup_json(setup, &json);
+        } else {
+            json_text(&json, "scanner", setup->scanner->name);
+            common_json_grid(&json, "grid", &setup->grid);
+        }
         json_text(&json, "activity", request->image ? request->image : request->phantom);
         json_text(&json, "output", request->output);
         json_text(&json, "truth", request->truth);
@@ -263,6 +328,11 @@ static lr_status simulate(struct cli_args *args, struct setup *setup, const stru
         CLI_TRY(common_check_output(args->report, request->truth, common_image_endings));
     }
     CLI_TRY(make_activity(args, setup, request, activity));
+    if (request->tof_ps > 0) {
+        CLI_TRY(write_photons(setup, request, *activity));
+        report_result(setup, request, request->counts);
+        return LR_OK;
+    }
     CLI_TRY(setup_operator(setup));
     bool goes_on;
     CLI_TRY(forecast(setup, request, &goes_on));
@@ -303,6 +373,8 @@ static const struct cli_option options[] = {
     {"--truth", "IMAGE", "also write the activity, as emissions per voxel", false},
     {"-o", "FILE", "LOR data (HDF5, STIR's .hs) or list mode (.petsird, .Cdh)", false},
     {"--duration", "S", "of list mode, seconds; default 60", false},
+    {"--tof-ps", "PS",
+     "list mode with times of flight, FWHM: photon pairs followed one by one, N = --counts", false},
     FORECAST_DRY_RUN,
     {0},
 };

@@ -8,7 +8,7 @@ import struct
 from pathlib import Path
 
 import yardl
-from program import GRID, ProgramTest, main, read_nifti
+from program import GRID, ProgramTest, main, read_nifti, write_nifti
 
 MM_PER_PS = 0.149896229
 
@@ -260,6 +260,35 @@ class Simulate(Castor):
         simulate = ["simulate", *self.on_ring, "--phantom", "spheres", *GRID]
         self.refuse(2, "--expected", *simulate, "--expected", "-o", "y.petsird")
         self.refuse(2, "--duration", *simulate, "--duration", "3", "-o", "y.h5")
+        timed = ["simulate", *self.on_ring[:2], "--phantom", "spheres", *GRID, "--tof-ps", "200"]
+        self.refuse(2, "needs --counts N", *timed, "-o", "y.petsird")
+        self.refuse(2, "list mode", *timed, "--counts", "100", "-o", "y.h5")
+        self.refuse(2, "leave out --truth", *timed, "--counts", "100", "--truth", "t.nii", "-o",
+                    "y.petsird")
+
+    def test_times_of_flight(self):
+        """Pairs from one voxel, (8, 4, 0) mm: their places lie around it, as far as 200 ps and
+        crystals of 4 mm put them."""
+        values = [0.0] * 75
+        values[1 * 25 + 3 * 5 + 4] = 1
+        write_nifti(self.path("point.nii"), (5, 5, 3), (4, 4, 4), values)
+        pairs = ["simulate", *self.on_ring[:2], "--image", self.path("point.nii"), "--counts", "4000",
+                 "--tof-ps", "200", "-o"]
+        self.assertEqual(self.json(*pairs, "y.tsv")["counts"], 4000)
+        rows = [line.split("\t") for line in Path(self.path("y.tsv")).read_text().splitlines()]
+        columns = [rows[0].index(name) for name in ("x_mm", "y_mm", "z_mm")]
+        squares = 0
+        for column, middle in zip(columns, (8, 4, 0)):
+            places = [float(row[column]) for row in rows[1:]]
+            mean = sum(places) / 4000
+            self.assertLess(abs(mean - middle), 0.8)  # four standard errors
+            squares += sum((place - mean) ** 2 for place in places) / 4000
+        sigma_mm = 0.299792458 / 2 * 200 / 2.354820045
+        self.assertTrue(sigma_mm < squares ** 0.5 < 1.1 * sigma_mm, squares ** 0.5)
+        self.json(*pairs, "y.petsird", "--duration", "20")
+        found = self.show("y.petsird")
+        self.assertEqual(found["prompts"], 4000)
+        self.assertTrue(19 < found["duration_s"] <= 20.001)
 
 
 class Versions(Castor):

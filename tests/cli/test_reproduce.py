@@ -113,5 +113,44 @@ class Cluster(ProgramTest):
             self.assertIn(words, done.stderr)
 
 
+class Listmode(ProgramTest):
+    def script(self, *arguments, python=sys.executable):
+        command = [str(self.source_root / "tools/reproduce/listmode.sh"), "--program", self.program,
+                   "--out", self.path("out"), "--size", "tiny", *arguments]
+        return subprocess.run(command, env={**os.environ, "PYTHON": python}, text=True,
+                              capture_output=True, timeout=HANG_S)
+
+    def test_two_backends_have_one_image(self):
+        """The script compares images, and fails where they differ."""
+        figures = [] if HAS_MATPLOTLIB else ["--no-figures"]
+        if not HAS_MATPLOTLIB:
+            print("skipped: the figures of tools/reproduce/listmode.sh: no python3-matplotlib")
+        done = self.script("--backend", "native", *figures)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.assertEqual(done.stdout.count("cpu and native"), 3)
+        for name in ["report.txt", "body-timeless.npy",
+                     *(["figure7.png", "figure8.png", "figure9.png"] if HAS_MATPLOTLIB else [])]:
+            self.assertGreater(os.path.getsize(self.path("out/" + name)), 100, name)
+        self.damage_is_seen()
+
+    def damage_is_seen(self):
+        """Of the mouse's last image, a voxel that is half as high."""
+        import numpy
+        name = self.path("out/mouse-2.iter3.npy")
+        image = numpy.load(name)
+        image[numpy.unravel_index(image.argmax(), image.shape)] *= 0.5
+        numpy.save(name, image)
+        done = self.script("--backend", "native", "--no-figures")
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        self.assertIn("mouse: the two backends' images are farther apart than 0.1 %", done.stderr)
+        self.assertNotIn("rods: the two", done.stderr)
+
+    def test_what_is_missing_is_named(self):
+        for done, words in ((self.script("--size", "huge"), "small, paper and tiny"),
+                            (self.script("--events", "5"), "no option --events")):
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(words, done.stderr)
+
+
 if __name__ == "__main__":
-    main({"direct": Direct, "cluster": Cluster})
+    main({"direct": Direct, "cluster": Cluster, "listmode": Listmode})
