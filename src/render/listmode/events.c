@@ -67,10 +67,9 @@ static struct gl_buffer *make_kinds(const struct lr_listmode_compute *compute)
     for (int64_t k = 0; kinds != NULL && k < count; k++) {
         kinds[k] = events->kind_of[k];
     }
-    struct gl_buffer *buffer =
-        kinds != NULL
-            ? make_buffer(compute, "kinds of crystals", count * (int64_t)sizeof(*kinds), kinds)
-            : NULL;
+    struct gl_buffer *buffer = kinds != NULL ? make_buffer(compute, "kinds of crystals",
+                                                           count * (int64_t)sizeof(*kinds), kinds)
+                                             : NULL;
     free(kinds);
     return buffer;
 }
@@ -99,9 +98,8 @@ static void interleave(const struct lr_listmode_events *events, int64_t begin, i
 static lr_status upload(const struct lr_listmode_compute *compute, struct gl_buffer *buffer,
                         int64_t begin, int64_t end)
 {
-    struct device_event *piece =
-        lr_alloc(end - begin < PIECE ? end - begin : PIECE, sizeof(*piece), "events on their way",
-                 compute->params.log);
+    struct device_event *piece = lr_alloc(end - begin < PIECE ? end - begin : PIECE, sizeof(*piece),
+                                          "events on their way", compute->params.log);
     lr_status status = piece != NULL ? LR_OK : LR_FAILED;
     for (int64_t at = begin; status == LR_OK && at < end; at += PIECE) {
         const int64_t count = end - at < PIECE ? end - at : PIECE;
@@ -122,8 +120,7 @@ static lr_status make_segment(struct lr_listmode_compute *compute, int k, int64_
     if (events->segments[k] == NULL) {
         return LR_FAILED;
     }
-    return events->is_streamed ? LR_OK
-                               : upload(compute, events->segments[k], begin, begin + count);
+    return events->is_streamed ? LR_OK : upload(compute, events->segments[k], begin, begin + count);
 }
 
 static lr_status make_segments(struct lr_listmode_compute *compute, int64_t bytes)
@@ -164,13 +161,26 @@ void lr_listmode_device_events_finish(struct lr_listmode_device_events *events)
     gl_buffer_destroy(events->crystals);
 }
 
-int64_t lr_listmode_room_from(const struct lr_listmode_compute *compute, int64_t begin)
+/* Most events from `begin` on that are in one buffer. */
+static int64_t room_from(const struct lr_listmode_compute *compute, int64_t begin)
 {
     const struct lr_listmode_device_events *events = &compute->events;
-    const int64_t in_segment =
-        events->is_streamed ? compute->most_lines
-                            : events->segment_events - begin % events->segment_events;
+    const int64_t in_segment = events->is_streamed
+                                   ? compute->most_lines
+                                   : events->segment_events - begin % events->segment_events;
     return in_segment < compute->most_lines ? in_segment : compute->most_lines;
+}
+
+bool lr_listmode_next_chunk(const struct lr_listmode_compute *compute, int64_t end,
+                            struct lr_listmode_chunk *chunk)
+{
+    if (chunk->end >= end) {
+        return false;
+    }
+    chunk->begin = chunk->end;
+    const int64_t room = room_from(compute, chunk->begin), left = end - chunk->begin;
+    chunk->end = chunk->begin + (left < room ? left : room);
+    return true;
 }
 
 lr_status lr_listmode_find_events(struct lr_listmode_compute *compute,
@@ -218,14 +228,14 @@ static struct prepare_pass describe(const struct lr_listmode_compute *compute,
 {
     const struct lr_listmode_events *events = compute->params.events;
     const struct lr_listmode_places *places = selected->places;
-    struct prepare_pass uniforms = {
-        .first = {0, events->kind_of != NULL ? events->num_kinds : 0, chunk->has_tof,
-                  compute->params.model->tube.as_paper},
-        .part = {(int32_t)places->first, (int32_t)places->count, selected->map != NULL,
-                 selected->values.buffer != NULL},
-        .window = {(int32_t)selected->window[0],
-                   (int32_t)(selected->window[1] - selected->window[0]),
-                   (int32_t)selected->values_first, 0}};
+    struct prepare_pass uniforms = {.first = {0, events->kind_of != NULL ? events->num_kinds : 0,
+                                              chunk->has_tof, compute->params.model->tube.as_paper},
+                                    .part = {(int32_t)places->first, (int32_t)places->count,
+                                             selected->map != NULL,
+                                             selected->values.buffer != NULL},
+                                    .window = {(int32_t)selected->window[0],
+                                               (int32_t)(selected->window[1] - selected->window[0]),
+                                               (int32_t)selected->values_first, 0}};
     describe_grid(compute, chunk->axis, &uniforms);
     uniforms.size[3] = (int32_t)(chunk->end - chunk->begin);
     return uniforms;

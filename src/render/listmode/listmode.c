@@ -110,11 +110,11 @@ static lr_status check_limits(const struct lr_listmode_compute *compute)
     const struct gl_limits *limits = gl_context_limits(compute->ctx);
     const int64_t voxels = lr_grid_num_voxels(&model->grid);
     if (voxels > limits->max_storage_bytes / 8 || voxels > INT32_MAX / 2) {
-        return lr_error(compute->params.log, LR_FAILED,
-                        "sums of %lld voxels do not fit into a buffer of %s, which has at most %lld "
-                        "MiB: take larger voxels, or backend native",
-                        (long long)voxels, limits->renderer,
-                        (long long)(limits->max_storage_bytes >> 20));
+        return lr_error(
+            compute->params.log, LR_FAILED,
+            "sums of %lld voxels do not fit into a buffer of %s, which has at most %lld "
+            "MiB: take larger voxels, or backend native",
+            (long long)voxels, limits->renderer, (long long)(limits->max_storage_bytes >> 20));
     }
     for (int axis = 0; axis < 3; axis++) {
         if (model->grid.size[axis] > LR_EVENTS_CELLS / 2) {
@@ -173,12 +173,12 @@ static lr_status init(struct lr_listmode_compute *compute)
     compute->slices = make_buffer(compute, "an image in slices", voxels * 4, NULL);
     compute->sums = make_buffer(compute, "sums of an image", voxels * 8, NULL);
     compute->largest = make_buffer(compute, "largest value", 4, NULL);
-    const bool is_made = compute->watch && compute->lines && compute->slices && compute->sums &&
-                         compute->largest;
+    const bool is_made =
+        compute->watch && compute->lines && compute->slices && compute->sums && compute->largest;
     LR_TRY(is_made ? LR_OK : LR_FAILED);
     LR_TRY(make_table(compute));
-    return lr_listmode_device_events_init(compute, budget_of(compute) - line_bytes -
-                                                       VOXEL_BYTES * voxels);
+    return lr_listmode_device_events_init(compute,
+                                          budget_of(compute) - line_bytes - VOXEL_BYTES * voxels);
 }
 
 static void finish(struct lr_listmode_compute *compute)

@@ -34,7 +34,8 @@ enum { LR_LISTMODE_EVENT_BYTES = 16, LR_LISTMODE_LINE_BYTES = 64 };
 
 /* Where the arranged events are. */
 struct lr_listmode_device_events {
-    struct gl_buffer **segments; /* owned [num_segments]; where they do not all fit, one for those at
+    struct gl_buffer *
+        *segments; /* owned [num_segments]; where they do not all fit, one for those at
                                     hand */
     int num_segments;
     int64_t segment_events;
@@ -45,16 +46,17 @@ struct lr_listmode_device_events {
 
 struct lr_listmode_compute {
     struct lr_listmode_backend_params params;
-    lr_place *place;        /* owned, or kept */
-    struct gl_context *ctx; /* of the place */
+    lr_place *place;                                       /* owned, or kept */
+    struct gl_context *ctx;                                /* of the place */
     struct gl_program *programs[LR_LISTMODE_NUM_PROGRAMS]; /* each made when it is first wanted */
     struct gl_stopwatch *watch;
     struct lr_listmode_device_events events;
     struct gl_buffer *lines; /* of the events at hand */
     int64_t most_lines;      /* that it holds */
     struct gl_buffer *slices, *sums, *largest, *table;
-    struct gl_buffer *image; /* in the grid's order, of vectors on the host; made when first wanted */
-    int bits;                /* of the sums of a projection: a term of 1 is 2^bits */
+    struct gl_buffer
+        *image; /* in the grid's order, of vectors on the host; made when first wanted */
+    int bits;   /* of the sums of a projection: a term of 1 is 2^bits */
     double device_seconds;
 };
 
@@ -93,8 +95,9 @@ int64_t lr_listmode_most_shares(const struct lr_listmode_model *model);
 lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, int64_t bytes);
 void lr_listmode_device_events_finish(struct lr_listmode_device_events *events);
 
-/* Most events from `begin` on that are in one buffer. */
-int64_t lr_listmode_room_from(const struct lr_listmode_compute *compute, int64_t begin);
+/* The next events of a group that ends at `end`, from chunk->end on; false: there are no more. */
+bool lr_listmode_next_chunk(const struct lr_listmode_compute *compute, int64_t end,
+                            struct lr_listmode_chunk *chunk);
 
 /* The events of a chunk: in which buffer, and from which event of it on. */
 lr_status lr_listmode_find_events(struct lr_listmode_compute *compute,
@@ -109,7 +112,7 @@ struct lr_listmode_selected {
     const struct gl_buffer *map; /* of the places, or NULL */
     struct gl_range values;      /* buffer NULL: 1 each */
     int64_t values_first;        /* of the range, where the window begins */
-    int64_t window[2];           /* places of the range that are at hand: first, and behind the last */
+    int64_t window[2]; /* places of the range that are at hand: first, and behind the last */
 };
 
 /* Lines of a chunk into compute->lines. */
@@ -120,10 +123,6 @@ lr_status lr_listmode_prepare(struct lr_listmode_compute *compute,
 /* Slices across an axis that a thread may go through in one pass; 0: not even one. */
 int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis);
 
-/* The next events of a group that ends at `end`, from chunk->end on; false: there are no more. */
-bool lr_listmode_next_chunk(const struct lr_listmode_compute *compute, int64_t end,
-                            struct lr_listmode_chunk *chunk);
-
 /* --- projections, and rows --- */
 
 /* As the functions of struct lr_backend_fns. */
@@ -131,7 +130,7 @@ lr_status lr_listmode_compute_forward(struct lr_listmode_compute *compute, const
                                       const lr_vector *image, lr_vector *values);
 lr_status lr_listmode_compute_back(struct lr_listmode_compute *compute, const lr_selection *part,
                                    const lr_vector *values, lr_vector *image);
-lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute, const struct lr_rows *wanted,
-                                   const lr_row_sink *sink);
+lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute,
+                                   const struct lr_rows *wanted, const lr_row_sink *sink);
 
 #endif

@@ -151,15 +151,3 @@ int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int ax
     const int64_t slices = LR_MOST_TURNS_SOFTWARE / 2 / turns;
     return slices < size ? (int)slices : size;
 }
-
-bool lr_listmode_next_chunk(const struct lr_listmode_compute *compute, int64_t end,
-                            struct lr_listmode_chunk *chunk)
-{
-    if (chunk->end >= end) {
-        return false;
-    }
-    chunk->begin = chunk->end;
-    const int64_t room = lr_listmode_room_from(compute, chunk->begin), left = end - chunk->begin;
-    chunk->end = chunk->begin + (left < room ? left : room);
-    return true;
-}

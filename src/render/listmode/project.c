@@ -188,9 +188,9 @@ static lr_status run_back(struct projection *p, const struct lr_listmode_chunk *
 {
     cut_slabs(p, uniforms);
     const int slices = uniforms->window[1] - uniforms->window[0];
-    const int slabs =
-        (slices + uniforms->slab[0] - 1) / uniforms->slab[0] * uniforms->slab[2];
-    struct gl_pass pass = {.groups = {gl_divide_up(uniforms->size[3], uniforms->slab[3]), slabs, 1}};
+    const int slabs = (slices + uniforms->slab[0] - 1) / uniforms->slab[0] * uniforms->slab[2];
+    struct gl_pass pass = {
+        .groups = {gl_divide_up(uniforms->size[3], uniforms->slab[3]), slabs, 1}};
     bind_lines(p, &pass);
     pass.buffers[LR_BIND_LIST_SUMS].buffer = p->compute->sums;
     pass.buffers[LR_BIND_LIST_LARGEST].buffer = p->compute->largest;
@@ -258,9 +258,10 @@ static lr_status find_map(struct projection *p, int64_t r)
                         (long long)r, (long long)(offsets[r + 1] - offsets[r]),
                         limits_of(p)->renderer);
     }
-    p->map = gl_buffer_create(p->compute->ctx, &(struct gl_buffer_params){.label = "places of a part",
-                                                                          .size_bytes = bytes,
-                                                                          .data = p->places.map});
+    p->map =
+        gl_buffer_create(p->compute->ctx, &(struct gl_buffer_params){.label = "places of a part",
+                                                                     .size_bytes = bytes,
+                                                                     .data = p->places.map});
     return p->map != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -270,8 +271,8 @@ static lr_status take_window(struct projection *p, int64_t r, int64_t begin)
     const int64_t most = most_values(p), left = p->places.count - begin;
     const int64_t end = begin + (left < most ? left : most);
     const int64_t floats[2] = {p->places.position + begin, p->places.position + end};
-    p->selected = (struct lr_listmode_selected){
-        .places = &p->places, .map = p->map, .window = {begin, end}};
+    p->selected =
+        (struct lr_listmode_selected){.places = &p->places, .map = p->map, .window = {begin, end}};
     if (p->values.buffer != NULL) {
         p->selected.values = align(p, &p->values, floats, &p->selected.values_first);
     }

@@ -132,8 +132,8 @@ static void find_room(struct lister *lister)
         (1 + lister->room) * lister->windows * (int64_t)sizeof(struct element);
     const int64_t most = LIST_BYTES / line_bytes;
     lister->most_lines = most < 1 ? 1 : most < LIST_EVENTS ? most : LIST_EVENTS;
-    lister->most_lines = lister->most_lines < compute->most_lines ? lister->most_lines
-                                                                  : compute->most_lines;
+    lister->most_lines =
+        lister->most_lines < compute->most_lines ? lister->most_lines : compute->most_lines;
 }
 
 static lr_status open_lister(struct lister *lister)
