@@ -103,6 +103,23 @@ struct case_backend {
     struct lr_listmode_backend_params params;
 };
 
+static lr_place *case_shared_place;
+
+static inline void case_close_place(void)
+{
+    lr_place_close(case_shared_place);
+}
+
+/* One place for all backends of a test: opening one takes longer than most of them are at work. */
+static inline lr_place *case_place(const char *name)
+{
+    if (case_shared_place == NULL && strcmp(name, "compute") == 0) {
+        case_shared_place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL});
+        atexit(case_close_place);
+    }
+    return case_shared_place;
+}
+
 static inline lr_status case_create(const char *name,
                                     const struct lr_listmode_backend_params *params,
                                     struct lr_backend *backend)
@@ -131,6 +148,8 @@ static inline void case_open(struct case_backend *open, const lr_listmode_params
         (struct lr_listmode_backend_params){.model = &open->model,
                                             .events = &open->events,
                                             .threads = params->threads > 0 ? params->threads : 2,
+                                            .max_memory_bytes = params->max_memory_bytes,
+                                            .place = case_place(name),
                                             .log = &log.log};
     if (status == LR_OK) {
         status = case_create(name, &open->params, &open->backend);
