@@ -26,7 +26,7 @@ MAY_INCLUDE = {
     "plugin": [],
     "vector": ["plugin/plugin.h"],
     "vector_gl": ["gl/", "vector/"],
-    "render": ["model/", "gl/", "direct/", "vector/", "operator/backend.h", "plugin/plugin.h"],
+    "render": ["model/", "gl/", "direct/", "listmode/", "vector/", "operator/backend.h", "plugin/plugin.h"],
     "cuda_interop": ["model/", "gl/", "direct/", "vector/", "render/direct/direct.h", "plugin/plugin.h"],
     "operator": ["model/", "direct/", "listmode/", "vector/", "io/files/notes.h", "plugin/plugin.h"],
     "recon": ["model/lors/lor_check.h", "operator/updates.h"],

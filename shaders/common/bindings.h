@@ -84,6 +84,23 @@
 #define LR_DEPOSIT_TALLY_TILTED 1
 #define LR_DEPOSIT_TALLY_OUTSIDE 2
 
+/* of the passes of the family listmode. Events, crystals, resolutions by kinds, kinds of crystals and
+ * places of a part are those of the pass that finds lines, whose values it reads; images are slice by
+ * slice, or in the order of the grid; the tube's table; elements one by one and how many an event has */
+#define LR_BIND_LIST_EVENTS 0
+#define LR_BIND_LIST_CRYSTALS 1
+#define LR_BIND_LIST_SIGMAS 2
+#define LR_BIND_LIST_KINDS 3
+#define LR_BIND_LIST_PLACES 4
+#define LR_BIND_LIST_LINES 5
+#define LR_BIND_LIST_VALUES 6
+#define LR_BIND_LIST_SLICES 0
+#define LR_BIND_LIST_SUMS 1
+#define LR_BIND_LIST_LARGEST 2
+#define LR_BIND_LIST_TABLE 3
+#define LR_BIND_LIST_GRID 4
+#define LR_BIND_LIST_ELEMENTS 7
+
 /* what updates of the family direct do to a texel */
 #define LR_DIRECT_DO_RAMLA 0
 #define LR_DIRECT_DO_EM 1
@@ -117,6 +134,11 @@
 #define LR_DIRECT_GROUP 128
 #define LR_DIRECT_OUTPUTS 4
 #define LR_DIRECT_QUADS 2
+
+/* threads of a group of the family listmode, and words that one shares beside a few, which every device
+ * has */
+#define LR_EVENTS_GROUP 256
+#define LR_EVENTS_CELLS 8000
 
 /* of a step of a gather: bit 4 r + j asks for offset r of output j; this one says that the step is
  * the first one of its column */

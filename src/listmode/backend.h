@@ -30,6 +30,7 @@ struct lr_listmode_backend_params {
     const struct lr_listmode_events *events; /* arranged for the model's grid */
     int threads, device;
     int64_t max_memory_bytes;
+    lr_place *place; /* of a backend of the same kind, where this one works, too; NULL: its own */
     const lr_log *log;
     const lr_progress *progress;
 };
@@ -40,5 +41,7 @@ lr_status lr_listmode_cpu_create(const struct lr_listmode_backend_params *params
                                  struct lr_backend *backend);
 lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *params,
                                     struct lr_backend *backend);
+lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *params,
+                                     struct lr_backend *backend);
 
 #endif

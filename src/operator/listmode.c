@@ -6,7 +6,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "operator/direct_facade.h"
 #include "operator/listmode_facade.h"
+#include "plugin/plugin.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,22 +22,38 @@ struct choice {
     lr_listmode_create_fn *create;
 };
 
-/* "auto" is the first. */
+static lr_status create_compute(const struct lr_listmode_backend_params *params,
+                                struct lr_backend *backend)
+{
+    const struct lr_gl_plugin *gl = lr_plugin_gl(params->log);
+    return gl != NULL ? gl->listmode(params, backend) : LR_NO_DEVICE;
+}
+
 static const struct choice choices[] = {
     {"native", lr_listmode_native_create},
     {"cpu", lr_listmode_cpu_create},
+    {"compute", create_compute},
 };
 enum { NUM_CHOICES = sizeof(choices) / sizeof(choices[0]) };
 
 static const struct choice *find_choice(const char *name, const lr_log *log)
 {
     for (int k = 0; k < NUM_CHOICES; k++) {
-        if (name == NULL || strcmp(name, "auto") == 0 || strcmp(choices[k].name, name) == 0) {
+        if (strcmp(choices[k].name, name) == 0) {
             return &choices[k];
         }
     }
-    lr_error(log, LR_USAGE, "the family listmode has no backend %s: it has native and cpu", name);
+    lr_error(log, LR_USAGE, "the family listmode has no backend %s: it has native, cpu and compute",
+             name);
     return NULL;
+}
+
+static const char *choose(const lr_listmode_params *params)
+{
+    if (params->backend != NULL && strcmp(params->backend, "auto") != 0) {
+        return params->backend;
+    }
+    return lr_direct_on_hardware(params->device) ? "compute" : "native";
 }
 
 static lr_status check(const lr_listmode_params *params)
@@ -164,7 +182,7 @@ static lr_status fill_family(struct lr_operator *op, const lr_listmode_params *p
 static lr_status open_backend(struct lr_operator *op, const lr_listmode_params *params)
 {
     struct lr_listmode_family *family = op->listmode;
-    const struct choice *choice = find_choice(params->backend, params->log);
+    const struct choice *choice = find_choice(choose(params), params->log);
     if (choice == NULL) {
         return LR_USAGE;
     }

@@ -16,6 +16,7 @@ struct lr_deposit_backend;
 struct lr_deposit_backend_params;
 struct lr_direct_backend;
 struct lr_direct_backend_params;
+struct lr_listmode_backend_params;
 struct lr_place_fns;
 
 typedef lr_status lr_backend_create(const struct lr_backend_params *params,
@@ -24,6 +25,8 @@ typedef lr_status lr_direct_backend_create(const struct lr_direct_backend_params
                                            struct lr_direct_backend *backend);
 typedef lr_status lr_deposit_backend_create(const struct lr_deposit_backend_params *params,
                                             struct lr_deposit_backend *backend);
+typedef lr_status lr_listmode_backend_create(const struct lr_listmode_backend_params *params,
+                                             struct lr_backend *backend);
 
 /* The version, and what tells its builds apart: the first member of each table. A library takes no plugin
  * of another build. */
@@ -35,6 +38,7 @@ struct lr_gl_plugin {
     lr_backend_create *raster, *compute;
     lr_direct_backend_create *direct;
     lr_deposit_backend_create *deposit;
+    lr_listmode_backend_create *listmode;
     int (*list_devices)(lr_device *devices, int capacity, const lr_log *log);
 };
 

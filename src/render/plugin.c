@@ -4,6 +4,7 @@
 
 #include "direct/backend.h"
 #include "gl/context.h"
+#include "listmode/backend.h"
 #include "operator/backend.h"
 #include "vector/kinds.h"
 
@@ -14,5 +15,6 @@ const struct lr_gl_plugin lr_gl_plugin = {
     .compute = lr_compute_backend_create,
     .direct = lr_direct_compute_create,
     .deposit = lr_deposit_compute_create,
+    .listmode = lr_listmode_compute_create,
     .list_devices = gl_device_list,
 };

@@ -9,6 +9,7 @@
 #include "test.h"
 
 #include "listmode/backend.h"
+#include "plugin/plugin.h"
 
 /* Panels of 21 x 21 crystals, 10 mm apart, at 120 mm from the middle: the hits are at multiples of 10 mm.
  * Panel 2 k is at the negative end of axis k, panel 2 k + 1 at the positive one. */
@@ -102,6 +103,35 @@ struct case_backend {
     struct lr_listmode_backend_params params;
 };
 
+static lr_place *case_shared_place;
+
+static inline void case_close_place(void)
+{
+    lr_place_close(case_shared_place);
+}
+
+/* One place for all backends of a test: opening one takes longer than most of them are at work. */
+static inline lr_place *case_place(const char *name)
+{
+    if (case_shared_place == NULL && strcmp(name, "compute") == 0) {
+        case_shared_place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL});
+        atexit(case_close_place);
+    }
+    return case_shared_place;
+}
+
+static inline lr_status case_create(const char *name,
+                                    const struct lr_listmode_backend_params *params,
+                                    struct lr_backend *backend)
+{
+    if (strcmp(name, "compute") == 0) {
+        const struct lr_gl_plugin *gl = lr_plugin_gl(params->log);
+        return gl != NULL ? gl->listmode(params, backend) : LR_NO_DEVICE;
+    }
+    return (strcmp(name, "cpu") == 0 ? lr_listmode_cpu_create : lr_listmode_native_create)(params,
+                                                                                           backend);
+}
+
 static inline void case_open(struct case_backend *open, const lr_listmode_params *params,
                              const char *name)
 {
@@ -118,10 +148,11 @@ static inline void case_open(struct case_backend *open, const lr_listmode_params
         (struct lr_listmode_backend_params){.model = &open->model,
                                             .events = &open->events,
                                             .threads = params->threads > 0 ? params->threads : 2,
+                                            .max_memory_bytes = params->max_memory_bytes,
+                                            .place = case_place(name),
                                             .log = &log.log};
     if (status == LR_OK) {
-        status = (strcmp(name, "cpu") == 0 ? lr_listmode_cpu_create : lr_listmode_native_create)(
-            &open->params, &open->backend);
+        status = case_create(name, &open->params, &open->backend);
     }
     if (status != LR_OK) {
         fail_msg("%s", log.error);

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Sums of back-projections: integers of 64 bits in two's complement as two words, so that they have the
+// same bits in every order of their terms. Values are scaled by the largest one at hand, which no sum
+// can then overflow (docs/method/listmode.md, "Backend compute").
+
+// Bits of the largest value's size as a float.
+layout(std430, binding = LR_BIND_LIST_LARGEST) buffer Largest {
+    uint largest;
+};
+
+// Values are below 2 to this in size; where that would be beyond 2^126, below 4 times that.
+int value_exponent()
+{
+    return clamp(int(largest >> 23) - 126, -125, 126);
+}
+
+// 2^exponent, which is a normal number.
+float power_of_2(int exponent)
+{
+    return uintBitsToFloat(uint(127 + exponent) << 23);
+}
+
+// The nearest integer, low word first.
+uvec2 to_words(float term)
+{
+    if (abs(term) < 2147483648.0) {
+        int whole = int(roundEven(term));
+        return uvec2(uint(whole), uint(whole >> 31));
+    }
+    float high = floor(term * (1.0 / 4294967296.0));
+    return uvec2(uint(term - high * 4294967296.0), uint(int(high)));
+}
+
+// Adds words to two others that any thread may add to.
+#define ADD_WORDS(low, high, words)                                                                \
+    {                                                                                              \
+        uint add_carried = (words).y;                                                              \
+        if ((words).x != 0u) {                                                                     \
+            uint add_old = atomicAdd(low, (words).x);                                              \
+            add_carried += add_old + (words).x < add_old ? 1u : 0u;                                \
+        }                                                                                          \
+        if (add_carried != 0u) {                                                                   \
+            atomicAdd(high, add_carried);                                                          \
+        }                                                                                          \
+    }

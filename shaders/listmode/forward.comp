@@ -1,0 +1,133 @@
+#version 450 core
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Values of events from an image. Where a slice fits, the lines of a group go through it together, as
+// Cui et al. 2011 have it (II.B.2, II.B.5): it is fetched into shared memory once for all of them.
+//
+// reads:     lines; the image, slice by slice
+// writes:    a value for each line that is selected, also for those that see nothing
+// shape:     one thread a line
+// invariant: a value does not depend on the lines beside it
+// variants: TOF=1; LINE=1; LINE=1 TOF=1 SLABS=1; TABLE=1 SLABS=1; AS_PAPER=1; AS_PAPER=1 TOF=1
+#define LINES_ACCESS readonly
+#include "listmode/kernel.glsl"
+
+layout(local_size_x = LR_EVENTS_GROUP) in;
+
+layout(std430, binding = LR_BIND_LIST_SLICES) readonly buffer Slices {
+    float image[];
+};
+layout(std430, binding = LR_BIND_LIST_VALUES) buffer Values {
+    float values[];
+};
+
+#ifdef SLABS
+shared float cells[LR_EVENTS_CELLS];
+#define VOXEL(slice, first, k) cells[((slice) - (first)) * size.y * size.z + (k)]
+#else
+#define VOXEL(slice, first, k) image[(slice) * size.y * size.z + (k)]
+#endif
+
+// What the line sees of a slice.
+float see_slice(Line line, Kernel kernel, int j, int first)
+{
+    Box box = box_of(line, kernel, j);
+    float sum = 0.0, seen = 0.0;
+    for (int v = 0; v < kernel.width.y; v++) {
+        int row = box.low.y + v;
+        bool is_row = uint(row) < uint(size.z);
+        for (int u = 0; u < kernel.width.x; u++) {
+            float share = share_of(kernel, box.off + vec2(u, v));
+            int at = box.low.x + u;
+            sum += share;
+            if (is_row && uint(at) < uint(size.y)) {
+                seen += share * VOXEL(line.first + j, first, row * size.y + at);
+            }
+        }
+    }
+    float factor = slice_factor(line, j);
+#if NORMALISED
+    return sum > 0.0 ? factor * seen / sum : 0.0;
+#else
+    return factor * seen;
+#endif
+}
+
+// first, last: slices that are at hand, and behind the last of them.
+float see(Line line, Kernel kernel, int first, int last)
+{
+    float sum = 0.0;
+    int from = max(first - line.first, 0), to = min(last - line.first, line.count);
+    for (int j = from; j < to; j++) {
+        sum += see_slice(line, kernel, j, first);
+    }
+    return sum;
+}
+
+#ifdef SLABS
+shared int lowest, highest;
+
+// Slices that any line of the group meets; slabs begin where they do for every group, so that sums are
+// added up alike.
+void find_slices(Line line)
+{
+    if (gl_LocalInvocationIndex == 0u) {
+        lowest = window.y;
+        highest = window.x;
+    }
+    barrier();
+    if (line.count > 0) {
+        atomicMin(lowest, max(line.first, window.x));
+        atomicMax(highest, min(line.first + line.count, window.y));
+    }
+    barrier();
+}
+
+void fetch(int first, int last)
+{
+    int plane = size.y * size.z, count = (last - first) * plane;
+    barrier();
+    for (int k = int(gl_LocalInvocationIndex); k < count; k += LR_EVENTS_GROUP) {
+        cells[k] = image[first * plane + k];
+    }
+    barrier();
+}
+
+float see_window(Line line, Kernel kernel)
+{
+    find_slices(line);
+    int from = window.x + (lowest - window.x) / slab.x * slab.x, to = highest;
+    float sum = 0.0;
+    for (int first = from; first < to; first += slab.x) {
+        int last = min(first + slab.x, to);
+        fetch(first, last);
+        sum += see(line, kernel, first, last);
+    }
+    return sum;
+}
+#else
+float see_window(Line line, Kernel kernel)
+{
+    return see(line, kernel, window.x, window.y);
+}
+#endif
+
+void main()
+{
+    uint k = gl_GlobalInvocationID.x;
+    Line line = Line(uvec4(0u), uvec4(0u), 0, 0, vec4(0.0));
+    uint place = LR_NONE;
+    if (k < uint(size.w)) {
+        line = line_of(k);
+        place = lines[2u * uint(size.w) + k].z;
+    }
+    if (line.count == 0) {
+        line = Line(uvec4(0u), uvec4(0u), 0, 0, vec4(0.0));
+    }
+    float sum = see_window(line, kernel_of(line));
+    if (place != LR_NONE) {
+        uint at = uint(window.w) + place;
+        values[at] = window.z != 0 ? values[at] + sum : sum;
+    }
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// A line on its way through slices, and the factors of slices (docs/method/listmode.md, "Factor of a
+// slice"). Variants: TOF, AS_PAPER.
+#include "listmode/lines.glsl"
+#include "listmode/pass.glsl"
+
+struct Line {
+    uvec4 at, step;
+    int first, count;
+    vec4 factor;
+};
+
+#define HELD 0.99730020393673981
+
+Line line_of(uint k)
+{
+    uint all = uint(size.w);
+    uvec4 way = lines[2u * all + k];
+    return Line(lines[k], lines[all + k], int(way.x), int(way.y),
+                uintBitsToFloat(lines[3u * all + k]));
+}
+
+// The integral of the normal distribution from 0 to z, |z| <= 3, to 1e-8: z times a polynomial of
+// z^2, interpolated at the roots of a Chebyshev polynomial.
+float normal_from_0(float z)
+{
+    float t = z * z * (1.0 / 4.5) - 1.0;
+    float sum = -1.24917115e-05;
+    sum = sum * t + 5.83428409e-05;
+    sum = sum * t - 0.000217263485;
+    sum = sum * t + 0.000812567188;
+    sum = sum * t - 0.00272948085;
+    sum = sum * t + 0.00802339986;
+    sum = sum * t - 0.0205710717;
+    sum = sum * t + 0.0459720045;
+    sum = sum * t - 0.0928324834;
+    return z * (sum * t + 0.227713168);
+}
+
+// The integral over places within half_width <= 0.5 of a centre: the Gaussian's series around it, whose
+// terms are Hermite's polynomials; good to 3e-8 of itself, which a difference of two integrals is not.
+float normal_around(float centre, float half_width)
+{
+    float y = centre * centre, q = half_width * half_width;
+    float of_8 = (((y - 28.0) * y + 210.0) * y - 420.0) * y + 105.0;
+    float of_6 = ((y - 15.0) * y + 45.0) * y - 15.0;
+    float of_4 = (y - 6.0) * y + 3.0;
+    float sum = of_6 * (1.0 / 5040.0) + q * of_8 * (1.0 / 362880.0);
+    sum = 1.0 + q * ((y - 1.0) * (1.0 / 6.0) + q * (of_4 * (1.0 / 120.0) + q * sum));
+    return 0.79788456 * half_width * exp(-0.5 * y) * sum;
+}
+
+#ifdef TOF
+float tof_factor(vec4 factor, int j)
+{
+    float middle = factor.x + (float(j) + 0.5) * factor.y;
+#ifdef AS_PAPER
+    return exp(-0.5 * middle * middle);
+#else
+    float below = min(0.5 * factor.y, middle - factor.z);
+    float above = min(0.5 * factor.y, factor.w - middle);
+    float half_width = max(0.5 * (below + above), 0.0);
+    float share = half_width < 0.5
+                      ? normal_around(middle + 0.5 * (above - below), half_width)
+                      : normal_from_0(middle + above) - normal_from_0(middle - below);
+    return share * float(1.0 / HELD);
+#endif
+}
+#endif
+
+// T of slice first + j.
+float slice_factor(Line line, int j)
+{
+#ifdef TOF
+    return tof_factor(line.factor, j);
+#else
+    return j == 0 ? line.factor.x : j == line.count - 1 ? line.factor.z : line.factor.y;
+#endif
+}
+
+// Where slice first + j is crossed along u (axis 0) or v: whole voxels, and what of one is left.
+void crossing_of(Line line, int j, int axis, out int whole, out float part)
+{
+    uvec2 at = axis == 0 ? line.at.xy : line.at.zw, step = axis == 0 ? line.step.xy : line.step.zw;
+    uint carry, low, high;
+    umulExtended(uint(j), step.y, high, low);
+    uint sum = uaddCarry(at.y, low, carry);
+    whole = int(at.x + uint(j) * step.x + high + carry);
+    part = float(sum) * (1.0 / 4294967296.0);
+}

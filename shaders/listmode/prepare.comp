@@ -1,0 +1,206 @@
+#version 450 core
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// The lines of events (docs/method/listmode.md, "Lines"), in double, for the passes that go through
+// slices.
+//
+// reads:     events; ends of lines; resolutions; places of a part; values
+// writes:    lines (listmode/lines.glsl)
+// shape:     one thread an event
+// invariant: a line that is not selected, or sees nothing, has no slices
+#define LINES_ACCESS writeonly
+#include "listmode/lines.glsl"
+
+layout(local_size_x = LR_EVENTS_GROUP) in;
+
+layout(std140, binding = LR_BIND_PASS) uniform Pass {
+    dvec4 origin_mm, edge_mm; // along p, u, v; origin_mm.w: reach of shares in mm, edge_mm.w: unused
+    ivec4 size;               // slices, voxels along u and v; lines at hand
+    ivec4 axes;               // p, u, v; whether K reaches one voxel instead
+    ivec4 events_first;       // the first event in the buffer; its kinds, 0 = all of kind 0; whether there
+                              // is time of flight; whether slices count by their middles
+    ivec4 part;               // the first number selected; selected ones; whether places are listed;
+                              // whether there are values
+    ivec4 values_window;      // the first place of the window, places in it, where they begin
+};
+
+struct Event {
+    int a, b;
+    float tof_mm;
+    int number;
+};
+layout(std430, binding = LR_BIND_LIST_EVENTS) readonly buffer Events {
+    Event events[];
+};
+layout(std430, binding = LR_BIND_LIST_CRYSTALS) readonly buffer Crystals {
+    dvec4 crystals[];
+};
+layout(std430, binding = LR_BIND_LIST_SIGMAS) readonly buffer Sigmas {
+    double sigmas[];
+};
+layout(std430, binding = LR_BIND_LIST_KINDS) readonly buffer Kinds {
+    int kinds[];
+};
+layout(std430, binding = LR_BIND_LIST_PLACES) readonly buffer Places {
+    int places[];
+};
+layout(std430, binding = LR_BIND_LIST_VALUES) readonly buffer Values {
+    float values[];
+};
+
+// Slices that a line may meet, and places between which it counts.
+struct Way {
+    double place, chord; // in the middle of slice 0, and from slice to slice
+    double begin, end;
+    dvec2 position, step;
+    int first, last; // the last one is behind
+};
+
+double sigma_of(Event event)
+{
+    int count = events_first.y;
+    if (count == 0) {
+        return sigmas[0];
+    }
+    int a = kinds[event.a], b = kinds[event.b];
+    return a < count && b < count ? sigmas[a * count + b] : 0.0lf;
+}
+
+int to_slice(double s)
+{
+    return int(clamp(s, 0.0lf, double(size.x)));
+}
+
+// Leaves out slices where the crossing is not within low .. high along an axis.
+void narrow(inout Way way, int axis, double reach)
+{
+    double low = -reach, high = double(size[axis + 1] - 1) + reach;
+    double position = way.position[axis], step = way.step[axis];
+    if (abs(step) < 1e-9lf) {
+        way.last = position > low - 1.0lf && position < high + 1.0lf ? way.last : way.first;
+        return;
+    }
+    double a = (low - position) / step, b = (high - position) / step;
+    way.first = max(way.first, to_slice(floor(min(a, b))));
+    way.last = min(way.last, to_slice(ceil(max(a, b)) + 1.0lf));
+}
+
+// Slices whose middles the line has.
+void leave_middles(inout Way way)
+{
+    precise double first = way.place + double(way.first) * way.chord;
+    way.first += first < way.begin ? 1 : 0;
+    precise double last = way.place + double(way.last - 1) * way.chord;
+    way.last -= last > way.end ? 1 : 0;
+}
+
+void find_slices(inout Way way, dvec3 direction)
+{
+    way.first = to_slice(floor((way.begin - way.place) / way.chord + 0.5lf));
+    way.last = to_slice(floor((way.end - way.place) / way.chord + 0.5lf) + 1.0lf);
+    if (events_first.w != 0) {
+        leave_middles(way);
+    }
+    for (int k = 0; k < 2; k++) {
+        double other = k == 0 ? direction.z : direction.y;
+        double reach = origin_mm.w / direction.x * sqrt(max(1.0lf - other * other, 0.0lf)) /
+                       edge_mm[k + 1];
+        narrow(way, k, axes.w != 0 ? 1.0lf : reach);
+    }
+}
+
+// Of slice s what lies between begin and end, in mm.
+double chord_within(Way way, int s)
+{
+    double middle = way.place + double(s) * way.chord;
+    double low = max(middle - 0.5lf * way.chord, way.begin);
+    return max(min(middle + 0.5lf * way.chord, way.end) - low, 0.0lf);
+}
+
+vec4 find_factors(Way way, double tof_mm, double sigma_mm)
+{
+    if (events_first.z != 0) {
+        double first = way.place + (double(way.first) - 0.5lf) * way.chord;
+        return vec4(dvec4(first - tof_mm, way.chord, way.begin - tof_mm, way.end - tof_mm) /
+                    sigma_mm);
+    }
+    if (events_first.w != 0) {
+        return vec4(1.0);
+    }
+    return vec4(chord_within(way, way.first), way.chord, chord_within(way, way.last - 1), 0.0);
+}
+
+// Whole voxels and 2^-32ths.
+uvec2 to_fixed(double x)
+{
+    double whole = floor(x);
+    return uvec2(uint(int(whole)), uint(min((x - whole) * 4294967296.0lf, 4294967295.0lf)));
+}
+
+Way way_of(dvec3 a, dvec3 b, inout double tof_mm, double sigma_mm, out dvec3 direction)
+{
+    Way way;
+    precise dvec3 along = b - a, middle = 0.5lf * (a + b);
+    precise double run = sqrt(along.x * along.x + along.y * along.y + along.z * along.z);
+    bool is_turned = along.x < 0.0lf;
+    direction = (is_turned ? -along : along) / run;
+    tof_mm = is_turned ? -tof_mm : tof_mm;
+    way.chord = edge_mm.x / direction.x;
+    way.place = (origin_mm.x - middle.x) / direction.x;
+    dvec2 per_voxel = direction.yz / edge_mm.yz;
+    way.step = way.chord * per_voxel;
+    way.position = (middle.yz - origin_mm.yz) / edge_mm.yz + way.place * per_voxel;
+    way.begin = -0.5lf * run;
+    way.end = 0.5lf * run;
+    if (events_first.z != 0) {
+        way.begin = max(way.begin, tof_mm - 3.0lf * sigma_mm);
+        way.end = min(way.end, tof_mm + 3.0lf * sigma_mm);
+    }
+    find_slices(way, direction);
+    return way;
+}
+
+// Where the value of an event stands in the window; -1: it is not there.
+int place_of(Event event)
+{
+    int place = part.z != 0 ? places[event.number] : event.number - part.x;
+    int within = place - values_window.x;
+    return place >= 0 && place < part.y && within >= 0 && within < values_window.y ? within : -1;
+}
+
+void put(uint k, Event event, int place)
+{
+    dvec3 end[2] = {crystals[event.a].xyz, crystals[event.b].xyz}, a, b, direction;
+    for (int c = 0; c < 3; c++) {
+        a[c] = end[0][axes[c]];
+        b[c] = end[1][axes[c]];
+    }
+    double tof_mm = double(event.tof_mm);
+    double sigma_mm = events_first.z != 0 ? sigma_of(event) : 1.0lf;
+    Way way = way_of(a, b, tof_mm, sigma_mm, direction);
+    dvec2 at = way.position + double(way.first) * way.step;
+    uint all = uint(size.w), count = uint(max(way.last - way.first, 0));
+    if (count > 0u) {
+        lines[k] = uvec4(to_fixed(at.x), to_fixed(at.y));
+        lines[all + k] = uvec4(to_fixed(way.step.x), to_fixed(way.step.y));
+        lines[3u * all + k] = floatBitsToUint(find_factors(way, tof_mm, sigma_mm));
+    }
+    float value = part.w != 0 ? values[values_window.z + place] : 1.0;
+    lines[2u * all + k] = uvec4(way.first, count, place, floatBitsToUint(value));
+}
+
+void main()
+{
+    uint k = gl_GlobalInvocationID.x;
+    if (k >= uint(size.w)) {
+        return;
+    }
+    Event event = events[uint(events_first.x) + k];
+    int place = place_of(event);
+    if (place >= 0) {
+        put(k, event, place);
+    } else {
+        lines[2u * uint(size.w) + k] = uvec4(0u, 0u, LR_NONE, 0u);
+    }
+}

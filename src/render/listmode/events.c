@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Events on the device, and the lines that are made of them. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "common/bindings.h"
+#include "listmode/line.h"
+#include "listmode/tube.h"
+#include "render/listmode/listmode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Events that are interleaved at a time on their way. */
+enum { PIECE = 1 << 16 };
+
+/* As shaders/listmode/prepare.comp has them. */
+struct device_event {
+    int32_t a, b;
+    float tof_mm;
+    int32_t number;
+};
+_Static_assert(sizeof(struct device_event) == LR_LISTMODE_EVENT_BYTES, "the shader's layout");
+
+struct prepare_pass {
+    double origin_mm[4], edge_mm[4];
+    int32_t size[4], axes[4], first[4], part[4], window[4];
+};
+_Static_assert(sizeof(struct prepare_pass) == 144, "the shader's layout");
+
+/* --- tables --- */
+
+static struct gl_buffer *make_buffer(const struct lr_listmode_compute *compute, const char *label,
+                                     int64_t bytes, const void *data)
+{
+    return gl_buffer_create(compute->ctx, &(struct gl_buffer_params){
+                                              .label = label, .size_bytes = bytes, .data = data});
+}
+
+static int64_t num_crystals(const struct lr_listmode_compute *compute)
+{
+    return compute->params.events->num_crystals;
+}
+
+static struct gl_buffer *make_crystals(const struct lr_listmode_compute *compute)
+{
+    const struct lr_listmode_events *events = compute->params.events;
+    const int64_t count = num_crystals(compute);
+    double(*ends)[4] = lr_alloc(count, sizeof(*ends), "ends of lines", compute->params.log);
+    for (int64_t k = 0; ends != NULL && k < count; k++) {
+        memcpy(ends[k], events->hits[k], sizeof(events->hits[k]));
+    }
+    struct gl_buffer *buffer =
+        ends != NULL ? make_buffer(compute, "ends of lines", count * (int64_t)sizeof(*ends), ends)
+                     : NULL;
+    free(ends);
+    return buffer;
+}
+
+static struct gl_buffer *make_kinds(const struct lr_listmode_compute *compute)
+{
+    const struct lr_listmode_events *events = compute->params.events;
+    const int64_t count = events->kind_of != NULL ? num_crystals(compute) : 0;
+    int32_t *kinds =
+        lr_alloc(count > 0 ? count : 1, sizeof(*kinds), "kinds of crystals", compute->params.log);
+    for (int64_t k = 0; kinds != NULL && k < count; k++) {
+        kinds[k] = events->kind_of[k];
+    }
+    struct gl_buffer *buffer = kinds != NULL ? make_buffer(compute, "kinds of crystals",
+                                                           count * (int64_t)sizeof(*kinds), kinds)
+                                             : NULL;
+    free(kinds);
+    return buffer;
+}
+
+static struct gl_buffer *make_sigmas(const struct lr_listmode_compute *compute)
+{
+    const struct lr_listmode_events *events = compute->params.events;
+    const int64_t kinds = events->num_kinds > 0 ? events->num_kinds : 1;
+    return make_buffer(compute, "resolutions", kinds * kinds * (int64_t)sizeof(double),
+                       events->sigma_mm);
+}
+
+/* --- events --- */
+
+static void interleave(const struct lr_listmode_events *events, int64_t begin, int64_t count,
+                       struct device_event *piece)
+{
+    for (int64_t k = 0; k < count; k++) {
+        const int64_t at = begin + k;
+        piece[k] = (struct device_event){events->crystals[0][at], events->crystals[1][at],
+                                         events->tof_mm[at], events->number[at]};
+    }
+}
+
+/* Events begin .. end - 1 to the beginning of a buffer. */
+static lr_status upload(const struct lr_listmode_compute *compute, struct gl_buffer *buffer,
+                        int64_t begin, int64_t end)
+{
+    struct device_event *piece = lr_alloc(end - begin < PIECE ? end - begin : PIECE, sizeof(*piece),
+                                          "events on their way", compute->params.log);
+    lr_status status = piece != NULL ? LR_OK : LR_FAILED;
+    for (int64_t at = begin; status == LR_OK && at < end; at += PIECE) {
+        const int64_t count = end - at < PIECE ? end - at : PIECE;
+        interleave(compute->params.events, at, count, piece);
+        status = gl_buffer_upload(buffer, (at - begin) * LR_LISTMODE_EVENT_BYTES,
+                                  count * LR_LISTMODE_EVENT_BYTES, piece);
+    }
+    free(piece);
+    return status;
+}
+
+static lr_status make_segment(struct lr_listmode_compute *compute, int k, int64_t total)
+{
+    struct lr_listmode_device_events *events = &compute->events;
+    const int64_t begin = k * events->segment_events, left = total - begin;
+    const int64_t count = left < events->segment_events ? left : events->segment_events;
+    events->segments[k] = make_buffer(compute, "events", count * LR_LISTMODE_EVENT_BYTES, NULL);
+    if (events->segments[k] == NULL) {
+        return LR_FAILED;
+    }
+    return events->is_streamed ? LR_OK : upload(compute, events->segments[k], begin, begin + count);
+}
+
+static lr_status make_segments(struct lr_listmode_compute *compute, int64_t bytes)
+{
+    struct lr_listmode_device_events *events = &compute->events;
+    const int64_t total = compute->params.events->layout.count;
+    const int64_t most =
+        gl_context_limits(compute->ctx)->max_storage_bytes / LR_LISTMODE_EVENT_BYTES;
+    events->is_streamed = total > bytes / LR_LISTMODE_EVENT_BYTES;
+    events->segment_events = events->is_streamed ? compute->most_lines : most;
+    events->num_segments = events->is_streamed ? 1 : (int)((total + most - 1) / most);
+    events->segments =
+        lr_alloc(events->num_segments, sizeof(*events->segments), "events", compute->params.log);
+    for (int k = 0; events->segments != NULL && k < events->num_segments; k++) {
+        LR_TRY(make_segment(compute, k, total));
+    }
+    return events->segments != NULL ? LR_OK : LR_FAILED;
+}
+
+lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, int64_t bytes)
+{
+    struct lr_listmode_device_events *events = &compute->events;
+    events->crystals = make_crystals(compute);
+    events->kinds = make_kinds(compute);
+    events->sigmas = make_sigmas(compute);
+    LR_TRY(events->crystals && events->kinds && events->sigmas ? LR_OK : LR_FAILED);
+    return make_segments(compute, bytes);
+}
+
+void lr_listmode_device_events_finish(struct lr_listmode_device_events *events)
+{
+    for (int k = 0; events->segments != NULL && k < events->num_segments; k++) {
+        gl_buffer_destroy(events->segments[k]);
+    }
+    free(events->segments);
+    gl_buffer_destroy(events->sigmas);
+    gl_buffer_destroy(events->kinds);
+    gl_buffer_destroy(events->crystals);
+}
+
+/* Most events from `begin` on that are in one buffer. */
+static int64_t room_from(const struct lr_listmode_compute *compute, int64_t begin)
+{
+    const struct lr_listmode_device_events *events = &compute->events;
+    const int64_t in_segment = events->is_streamed
+                                   ? compute->most_lines
+                                   : events->segment_events - begin % events->segment_events;
+    return in_segment < compute->most_lines ? in_segment : compute->most_lines;
+}
+
+bool lr_listmode_next_chunk(const struct lr_listmode_compute *compute, int64_t end,
+                            struct lr_listmode_chunk *chunk)
+{
+    if (chunk->end >= end) {
+        return false;
+    }
+    chunk->begin = chunk->end;
+    const int64_t room = room_from(compute, chunk->begin), left = end - chunk->begin;
+    chunk->end = chunk->begin + (left < room ? left : room);
+    return true;
+}
+
+lr_status lr_listmode_find_events(struct lr_listmode_compute *compute,
+                                  const struct lr_listmode_chunk *chunk,
+                                  const struct gl_buffer **buffer, int64_t *first)
+{
+    struct lr_listmode_device_events *events = &compute->events;
+    if (!events->is_streamed) {
+        *buffer = events->segments[chunk->begin / events->segment_events];
+        *first = chunk->begin % events->segment_events;
+        return LR_OK;
+    }
+    *buffer = events->segments[0];
+    *first = 0;
+    if (events->streamed_begin != chunk->begin || events->streamed_end < chunk->end) {
+        events->streamed_begin = events->streamed_end = 0;
+        LR_TRY(upload(compute, events->segments[0], chunk->begin, chunk->end));
+        events->streamed_begin = chunk->begin;
+        events->streamed_end = chunk->end;
+    }
+    return LR_OK;
+}
+
+/* --- lines --- */
+
+static void describe_grid(const struct lr_listmode_compute *compute, int axis,
+                          struct prepare_pass *uniforms)
+{
+    const struct lr_listmode_model *model = compute->params.model;
+    const int axes[3] = {axis, axis == 0 ? 1 : 0, axis == 2 ? 1 : 2};
+    for (int k = 0; k < 3; k++) {
+        uniforms->axes[k] = axes[k];
+        uniforms->size[k] = model->grid.size[axes[k]];
+        uniforms->origin_mm[k] = model->grid.origin_mm[axes[k]];
+        uniforms->edge_mm[k] = model->grid.voxel_mm[axes[k]];
+    }
+    uniforms->axes[3] = model->kernel == LR_LISTMODE_LINE;
+    uniforms->origin_mm[3] =
+        model->kernel == LR_LISTMODE_LINE ? 1.0 : sqrt(lr_listmode_rim(&model->tube));
+}
+
+static struct prepare_pass describe(const struct lr_listmode_compute *compute,
+                                    const struct lr_listmode_chunk *chunk,
+                                    const struct lr_listmode_selected *selected)
+{
+    const struct lr_listmode_events *events = compute->params.events;
+    const struct lr_listmode_places *places = selected->places;
+    struct prepare_pass uniforms = {.first = {0, events->kind_of != NULL ? events->num_kinds : 0,
+                                              chunk->has_tof, compute->params.model->tube.as_paper},
+                                    .part = {(int32_t)places->first, (int32_t)places->count,
+                                             selected->map != NULL,
+                                             selected->values.buffer != NULL},
+                                    .window = {(int32_t)selected->window[0],
+                                               (int32_t)(selected->window[1] - selected->window[0]),
+                                               (int32_t)selected->values_first, 0}};
+    describe_grid(compute, chunk->axis, &uniforms);
+    uniforms.size[3] = (int32_t)(chunk->end - chunk->begin);
+    return uniforms;
+}
+
+lr_status lr_listmode_prepare(struct lr_listmode_compute *compute,
+                              const struct lr_listmode_chunk *chunk,
+                              const struct lr_listmode_selected *selected)
+{
+    struct prepare_pass uniforms = describe(compute, chunk, selected);
+    const struct gl_buffer *events;
+    int64_t first;
+    LR_TRY(lr_listmode_find_events(compute, chunk, &events, &first));
+    uniforms.first[0] = (int32_t)first;
+    struct gl_program *program = lr_listmode_program(compute, LR_LISTMODE_PREPARE);
+    if (program == NULL) {
+        return LR_FAILED;
+    }
+    struct gl_pass pass = {.label = gl_program_label(program),
+                           .program = program,
+                           .uniforms = &uniforms,
+                           .uniform_bytes = sizeof(uniforms),
+                           .groups = {gl_divide_up(uniforms.size[3], LR_EVENTS_GROUP), 1, 1},
+                           .barriers = GL_SHADER_STORAGE_BARRIER_BIT};
+    pass.buffers[LR_BIND_LIST_EVENTS].buffer = events;
+    pass.buffers[LR_BIND_LIST_CRYSTALS].buffer = compute->events.crystals;
+    pass.buffers[LR_BIND_LIST_SIGMAS].buffer = compute->events.sigmas;
+    pass.buffers[LR_BIND_LIST_KINDS].buffer = compute->events.kinds;
+    pass.buffers[LR_BIND_LIST_PLACES].buffer =
+        selected->map != NULL ? selected->map : compute->events.kinds;
+    pass.buffers[LR_BIND_LIST_LINES].buffer = compute->lines;
+    pass.buffers[LR_BIND_LIST_VALUES] = selected->values.buffer != NULL
+                                            ? selected->values
+                                            : (struct gl_range){.buffer = compute->largest};
+    return gl_pass_run(compute->ctx, &pass);
+}

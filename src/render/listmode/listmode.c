@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "render/listmode/listmode.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "common/bindings.h"
+#include "listmode/tube.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Lines that are worked on at once, at least and at most; the latter also where work is to come in small
+ * pieces. */
+enum { LEAST_LINES = 1 << 10, MOST_LINES = 1 << 20, SMALL_LINES = 1 << 14 };
+
+enum { VOXEL_BYTES = 16 };
+
+/* --- projections --- */
+
+/* An image or values that are on the host pass between it and the device. */
+static void count_traffic(struct lr_listmode_compute *compute, const lr_vector *in,
+                          const lr_vector *out)
+{
+    lr_traffic *traffic = &compute->place->traffic;
+    const int64_t size = (int64_t)sizeof(float);
+    traffic->to_device += in != NULL && in->values != NULL ? in->count * size : 0;
+    traffic->to_host += out->values != NULL ? out->count * size : 0;
+}
+
+static lr_status enter(struct lr_listmode_compute *compute)
+{
+    LR_TRY(gl_context_make_current(compute->ctx));
+    gl_stopwatch_reset(compute->watch);
+    gl_stopwatch_begin(compute->watch);
+    return LR_OK;
+}
+
+static lr_status leave(struct lr_listmode_compute *compute, lr_status status)
+{
+    gl_stopwatch_end(compute->watch);
+    gl_context_release(compute->ctx);
+    return gl_context_status(compute->ctx, status);
+}
+
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
+                         lr_vector *values)
+{
+    struct lr_listmode_compute *compute = self;
+    LR_TRY(enter(compute));
+    count_traffic(compute, image, values);
+    return leave(compute, lr_listmode_compute_forward(compute, part, image, values));
+}
+
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
+                      lr_vector *image)
+{
+    struct lr_listmode_compute *compute = self;
+    LR_TRY(enter(compute));
+    count_traffic(compute, values, image);
+    return leave(compute, lr_listmode_compute_back(compute, part, values, image));
+}
+
+static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
+{
+    struct lr_listmode_compute *compute = self;
+    LR_TRY(enter(compute));
+    return leave(compute, lr_listmode_compute_rows(compute, wanted, sink));
+}
+
+static double device_seconds(void *self)
+{
+    struct lr_listmode_compute *compute = self;
+    if (gl_context_make_current(compute->ctx) != LR_OK) {
+        return 0.0;
+    }
+    const double seconds = gl_stopwatch_seconds(compute->watch);
+    gl_context_release(compute->ctx);
+    return seconds;
+}
+
+/* --- memory --- */
+
+static int64_t budget_of(const struct lr_listmode_compute *compute)
+{
+    const int64_t device = gl_context_limits(compute->ctx)->memory_bytes;
+    return compute->params.max_memory_bytes > 0 ? compute->params.max_memory_bytes
+                                                : (device > 0 ? device : lr_physical_memory()) / 2;
+}
+
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A quarter of the memory is for lines, unless that is too little to work with. */
+static int64_t find_most_lines(const struct lr_listmode_compute *compute)
+{
+    const struct gl_limits *limits = gl_context_limits(compute->ctx);
+    int64_t most = limits->small_batches ? SMALL_LINES : MOST_LINES;
+    most = smaller(most, budget_of(compute) / 4 / LR_LISTMODE_LINE_BYTES);
+    most = most > LEAST_LINES ? most : LEAST_LINES;
+    most = smaller(most, limits->max_storage_bytes / LR_LISTMODE_LINE_BYTES);
+    return smaller(most, compute->params.events->layout.count);
+}
+
+static lr_status check_limits(const struct lr_listmode_compute *compute)
+{
+    const struct lr_listmode_model *model = compute->params.model;
+    const struct gl_limits *limits = gl_context_limits(compute->ctx);
+    const int64_t voxels = lr_grid_num_voxels(&model->grid);
+    if (voxels > limits->max_storage_bytes / 8 || voxels > INT32_MAX / 2) {
+        return lr_error(
+            compute->params.log, LR_FAILED,
+            "sums of %lld voxels do not fit into a buffer of %s, which has at most %lld "
+            "MiB: take larger voxels, or backend native",
+            (long long)voxels, limits->renderer, (long long)(limits->max_storage_bytes >> 20));
+    }
+    for (int axis = 0; axis < 3; axis++) {
+        if (model->grid.size[axis] > LR_EVENTS_CELLS / 2) {
+            return lr_error(compute->params.log, LR_FAILED,
+                            "backend compute has rows of up to %d voxels, and the grid has %d: "
+                            "take backend native",
+                            LR_EVENTS_CELLS / 2, model->grid.size[axis]);
+        }
+        if (lr_listmode_slices_at_once(compute, axis) < 1) {
+            return lr_error(compute->params.log, LR_FAILED,
+                            "a tube of response %g mm wide holds more voxels of a slice than %s "
+                            "can go through: take backend native, or a narrower tube",
+                            model->tube.width_mm, limits->renderer);
+        }
+    }
+    return LR_OK;
+}
+
+/* --- creating --- */
+
+static struct gl_buffer *make_buffer(const struct lr_listmode_compute *compute, const char *label,
+                                     int64_t bytes, const void *data)
+{
+    return gl_buffer_create(compute->ctx, &(struct gl_buffer_params){
+                                              .label = label, .size_bytes = bytes, .data = data});
+}
+
+/* One entry more than there are, which linear interpolation at the last one asks for. */
+static lr_status make_table(struct lr_listmode_compute *compute)
+{
+    const lr_listmode_tube *tube = &compute->params.model->tube;
+    if (tube->table == NULL) {
+        return LR_OK;
+    }
+    const int64_t count = (int64_t)tube->table_count + 1;
+    float *table = lr_alloc(count, sizeof(*table), "the tube's table", compute->params.log);
+    for (int64_t k = 0; table != NULL && k < count; k++) {
+        table[k] = (float)tube->table[k < tube->table_count ? k : tube->table_count - 1];
+    }
+    if (table != NULL) {
+        compute->table =
+            make_buffer(compute, "the tube's table", count * (int64_t)sizeof(*table), table);
+    }
+    free(table);
+    return compute->table != NULL ? LR_OK : LR_FAILED;
+}
+
+static lr_status init(struct lr_listmode_compute *compute)
+{
+    LR_TRY(check_limits(compute));
+    const int64_t voxels = lr_grid_num_voxels(&compute->params.model->grid);
+    compute->most_lines = find_most_lines(compute);
+    const int64_t line_bytes = compute->most_lines * LR_LISTMODE_LINE_BYTES;
+    compute->watch = gl_stopwatch_create(compute->ctx, "list mode");
+    compute->lines = make_buffer(compute, "lines", line_bytes, NULL);
+    compute->slices = make_buffer(compute, "an image in slices", voxels * 4, NULL);
+    compute->sums = make_buffer(compute, "sums of an image", voxels * 8, NULL);
+    compute->largest = make_buffer(compute, "largest value", 4, NULL);
+    const bool is_made =
+        compute->watch && compute->lines && compute->slices && compute->sums && compute->largest;
+    LR_TRY(is_made ? LR_OK : LR_FAILED);
+    LR_TRY(make_table(compute));
+    return lr_listmode_device_events_init(compute,
+                                          budget_of(compute) - line_bytes - VOXEL_BYTES * voxels);
+}
+
+static void finish(struct lr_listmode_compute *compute)
+{
+    lr_listmode_device_events_finish(&compute->events);
+    gl_buffer_destroy(compute->image);
+    gl_buffer_destroy(compute->table);
+    gl_buffer_destroy(compute->largest);
+    gl_buffer_destroy(compute->sums);
+    gl_buffer_destroy(compute->slices);
+    gl_buffer_destroy(compute->lines);
+    gl_stopwatch_destroy(compute->watch);
+    for (int k = 0; k < LR_LISTMODE_NUM_PROGRAMS; k++) {
+        gl_program_destroy(compute->programs[k]);
+    }
+}
+
+/* Vectors may keep the place open, but the backend's log goes. */
+static void destroy(void *self)
+{
+    struct lr_listmode_compute *compute = self;
+    if (compute->ctx != NULL && gl_context_make_current(compute->ctx) == LR_OK) {
+        finish(compute);
+        gl_context_release(compute->ctx);
+    }
+    if (compute->params.place == NULL && compute->place != NULL) {
+        lr_place_silence(compute->place);
+    }
+    lr_place_close(compute->place);
+    free(compute);
+}
+
+static lr_status open_place(struct lr_listmode_compute *compute)
+{
+    const struct lr_listmode_backend_params *params = &compute->params;
+    if (params->place != NULL) {
+        compute->place = lr_place_keep(params->place);
+        return LR_OK;
+    }
+    return lr_place_open_on(
+        &(lr_place_params){.kind = LR_PLACE_GL, .device = params->device, .log = params->log},
+        &compute->place);
+}
+
+static lr_status open_compute(struct lr_listmode_compute *compute)
+{
+    LR_TRY(open_place(compute));
+    compute->ctx = compute->place->ctx;
+    LR_TRY(gl_context_make_current(compute->ctx));
+    const lr_status status = init(compute);
+    gl_context_release(compute->ctx);
+    return gl_context_status(compute->ctx, status);
+}
+
+lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *params,
+                                     struct lr_backend *backend)
+{
+    static const struct lr_backend_fns fns = {.name = "compute",
+                                              .has_parts = true,
+                                              .voxel_bytes = VOXEL_BYTES,
+                                              .forward = forward,
+                                              .back = back,
+                                              .rows = rows,
+                                              .device_seconds = device_seconds,
+                                              .destroy = destroy};
+    struct lr_listmode_compute *compute =
+        lr_alloc(1, sizeof(*compute), "the compute backend", params->log);
+    if (compute == NULL) {
+        return LR_FAILED;
+    }
+    compute->params = *params;
+    const lr_status status = open_compute(compute);
+    if (status != LR_OK) {
+        destroy(compute);
+        return status;
+    }
+    const struct gl_limits *limits = gl_context_limits(compute->ctx);
+    backend->fns = &fns;
+    backend->self = compute;
+    backend->place = compute->place;
+    snprintf(backend->device, sizeof(backend->device), "%s", limits->renderer);
+    backend->is_gpu = !limits->software;
+    backend->is_emulated = limits->software;
+    return LR_OK;
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The `compute` backend of the family `listmode` (docs/method/listmode.md, "Backend compute"): events
+ * stay on the device as long as they fit, lines are made of them some at a time, and shaders go with them
+ * through the slices of the image. */
+#ifndef LR_RENDER_LISTMODE_H
+#define LR_RENDER_LISTMODE_H
+
+#include "gl/pass.h"
+#include "gl/timer.h"
+#include "listmode/backend.h"
+#include "listmode/places.h"
+#include "vector/place.h"
+
+enum lr_listmode_program {
+    LR_LISTMODE_PREPARE = 0,
+    LR_LISTMODE_LARGEST,
+    LR_LISTMODE_TO_SLICES,
+    LR_LISTMODE_TO_GRID,
+    LR_LISTMODE_FORWARD, /* of the direct way, then by slabs; each with time of flight behind it */
+    LR_LISTMODE_FORWARD_TOF,
+    LR_LISTMODE_FORWARD_SLABS,
+    LR_LISTMODE_FORWARD_SLABS_TOF,
+    LR_LISTMODE_BACK,
+    LR_LISTMODE_BACK_TOF,
+    LR_LISTMODE_ELEMENTS,
+    LR_LISTMODE_ELEMENTS_TOF,
+    LR_LISTMODE_NUM_PROGRAMS
+};
+
+/* Bytes of an event, and of a line, on the device. */
+enum { LR_LISTMODE_EVENT_BYTES = 16, LR_LISTMODE_LINE_BYTES = 64 };
+
+/* Where the arranged events are. */
+struct lr_listmode_device_events {
+    struct gl_buffer *
+        *segments; /* owned [num_segments]; where they do not all fit, one for those at
+                                    hand */
+    int num_segments;
+    int64_t segment_events;
+    bool is_streamed;
+    int64_t streamed_begin, streamed_end; /* those that are in it */
+    struct gl_buffer *crystals, *sigmas, *kinds;
+};
+
+struct lr_listmode_compute {
+    struct lr_listmode_backend_params params;
+    lr_place *place;                                       /* owned, or kept */
+    struct gl_context *ctx;                                /* of the place */
+    struct gl_program *programs[LR_LISTMODE_NUM_PROGRAMS]; /* each made when it is first wanted */
+    struct gl_stopwatch *watch;
+    struct lr_listmode_device_events events;
+    struct gl_buffer *lines; /* of the events at hand */
+    int64_t most_lines;      /* that it holds */
+    struct gl_buffer *slices, *sums, *largest, *table;
+    struct gl_buffer
+        *image; /* in the grid's order, of vectors on the host; made when first wanted */
+    int bits;   /* of the sums of a projection: a term of 1 is 2^bits */
+    double device_seconds;
+};
+
+/* Arranged events of one group that are worked on at once. */
+struct lr_listmode_chunk {
+    int64_t begin, end;
+    int axis;
+    bool has_tof;
+};
+
+/* --- the block of shaders/listmode/pass.glsl --- */
+
+struct lr_listmode_pass {
+    int32_t size[4], strides[4], window[4], slab[4];
+    float voxel_mm[4], tube[4], unit[4];
+};
+_Static_assert(sizeof(struct lr_listmode_pass) == 112, "the shaders' layout");
+
+struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *compute, int axis);
+
+/* Adds, to what a pass is, program and block; and runs it. errors: LR_FAILED, LR_NO_DEVICE. */
+lr_status lr_listmode_run(struct lr_listmode_compute *compute, enum lr_listmode_program which,
+                          const struct lr_listmode_pass *uniforms, struct gl_pass *pass);
+
+/* The program, started if need be; NULL, logged. */
+struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute,
+                                       enum lr_listmode_program which);
+
+/* Shares of a slice at most, as turns of a shader's loops, whichever way a line goes. */
+int64_t lr_listmode_most_shares(const struct lr_listmode_model *model);
+
+/* --- events --- */
+
+/* Puts events on the device as far as they fit into so many bytes. The context is current, here and
+ * below. errors: LR_FAILED, LR_NO_DEVICE; finish it in any case. */
+lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, int64_t bytes);
+void lr_listmode_device_events_finish(struct lr_listmode_device_events *events);
+
+/* The next events of a group that ends at `end`, from chunk->end on; false: there are no more. */
+bool lr_listmode_next_chunk(const struct lr_listmode_compute *compute, int64_t end,
+                            struct lr_listmode_chunk *chunk);
+
+/* The events of a chunk: in which buffer, and from which event of it on. */
+lr_status lr_listmode_find_events(struct lr_listmode_compute *compute,
+                                  const struct lr_listmode_chunk *chunk,
+                                  const struct gl_buffer **buffer, int64_t *first);
+
+/* --- lines --- */
+
+/* Which values the lines of a range have. */
+struct lr_listmode_selected {
+    const struct lr_listmode_places *places;
+    const struct gl_buffer *map; /* of the places, or NULL */
+    struct gl_range values;      /* buffer NULL: 1 each */
+    int64_t values_first;        /* of the range, where the window begins */
+    int64_t window[2]; /* places of the range that are at hand: first, and behind the last */
+};
+
+/* Lines of a chunk into compute->lines. */
+lr_status lr_listmode_prepare(struct lr_listmode_compute *compute,
+                              const struct lr_listmode_chunk *chunk,
+                              const struct lr_listmode_selected *selected);
+
+/* Slices across an axis that a thread may go through in one pass; 0: not even one. */
+int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis);
+
+/* --- projections, and rows --- */
+
+/* As the functions of struct lr_backend_fns. */
+lr_status lr_listmode_compute_forward(struct lr_listmode_compute *compute, const lr_selection *part,
+                                      const lr_vector *image, lr_vector *values);
+lr_status lr_listmode_compute_back(struct lr_listmode_compute *compute, const lr_selection *part,
+                                   const lr_vector *values, lr_vector *image);
+lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute,
+                                   const struct lr_rows *wanted, const lr_row_sink *sink);
+
+#endif

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Programs of list mode, and what they are told. */
+#include "base/log.h"
+#include "common/bindings.h"
+#include "listmode/tube.h"
+#include "render/listmode/listmode.h"
+#include "render/loop_limit.h"
+
+#include <stdio.h>
+
+static const struct {
+    const char *shader, *label;
+    bool slabs, tof, to_grid;
+} descriptions[LR_LISTMODE_NUM_PROGRAMS] = {
+    [LR_LISTMODE_PREPARE] = {"listmode/prepare.comp", "lines of events"},
+    [LR_LISTMODE_LARGEST] = {"listmode/largest.comp", "largest value"},
+    [LR_LISTMODE_TO_SLICES] = {"listmode/order.comp", "image to slices"},
+    [LR_LISTMODE_TO_GRID] = {"listmode/order.comp", "sums to the image", .to_grid = true},
+    [LR_LISTMODE_FORWARD] = {"listmode/forward.comp", "events forward"},
+    [LR_LISTMODE_FORWARD_TOF] = {"listmode/forward.comp", "events with times forward", .tof = true},
+    [LR_LISTMODE_FORWARD_SLABS] = {"listmode/forward.comp", "events forward by slabs",
+                                   .slabs = true},
+    [LR_LISTMODE_FORWARD_SLABS_TOF] = {"listmode/forward.comp",
+                                       "events with times forward by slabs", .slabs = true,
+                                       .tof = true},
+    [LR_LISTMODE_BACK] = {"listmode/back.comp", "events back"},
+    [LR_LISTMODE_BACK_TOF] = {"listmode/back.comp", "events with times back", .tof = true},
+    [LR_LISTMODE_ELEMENTS] = {"listmode/elements.comp", "elements of events"},
+    [LR_LISTMODE_ELEMENTS_TOF] = {"listmode/elements.comp", "elements of events with times",
+                                  .tof = true},
+};
+
+static void fill_defines(const struct lr_listmode_model *model, enum lr_listmode_program which,
+                         struct gl_define defines[8])
+{
+    int next = 0;
+    const struct {
+        const char *name;
+        bool is_wanted;
+    } all[] = {{"LINE", model->kernel == LR_LISTMODE_LINE},
+               {"TABLE", model->kernel == LR_LISTMODE_TUBE && model->tube.table != NULL},
+               {"AS_PAPER", model->tube.as_paper},
+               {"TOF", descriptions[which].tof},
+               {"SLABS", descriptions[which].slabs},
+               {"TO_GRID", descriptions[which].to_grid}};
+    for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++) {
+        if (all[k].is_wanted) {
+            defines[next++] = (struct gl_define){.name = all[k].name};
+        }
+    }
+    defines[next] = (struct gl_define){0};
+}
+
+struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute,
+                                       enum lr_listmode_program which)
+{
+    struct gl_program **program = &compute->programs[which];
+    if (*program == NULL) {
+        struct gl_define defines[8];
+        fill_defines(compute->params.model, which, defines);
+        *program = gl_program_start(
+            compute->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
+                                                      .defines = defines,
+                                                      .label = descriptions[which].label});
+    }
+    return *program;
+}
+
+/* --- the block --- */
+
+static const double log2_of_e = 1.4426950408889634;
+
+static void describe_tube(const struct lr_listmode_compute *compute,
+                          struct lr_listmode_pass *uniforms)
+{
+    const lr_listmode_tube *tube = &compute->params.model->tube;
+    const double rim = lr_listmode_rim(tube), half = 0.5 * tube->width_mm;
+    const double ln_2 = 1.0 / log2_of_e;
+    const double of_gaussian = 4.0 * ln_2 * log2_of_e / (tube->fwhm_mm * tube->fwhm_mm);
+    const double of_table = (tube->table_count - 1) / half;
+    uniforms->tube[0] = (float)rim;
+    uniforms->tube[1] = (float)((1.0 + LR_LISTMODE_RIM) / (LR_LISTMODE_RIM * rim));
+    uniforms->tube[2] = (float)(half * half);
+    uniforms->tube[3] = (float)(tube->table != NULL ? of_table : of_gaussian);
+    uniforms->unit[2] = (float)(tube->table_count - 1);
+}
+
+struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *compute, int axis)
+{
+    const struct lr_listmode_model *model = compute->params.model;
+    const int *size = model->grid.size;
+    const int axes[3] = {axis, axis == 0 ? 1 : 0, axis == 2 ? 1 : 2};
+    const int32_t strides[3] = {1, size[0], size[0] * size[1]};
+    struct lr_listmode_pass uniforms = {.window = {0, size[axis], 0, 0}};
+    for (int k = 0; k < 3; k++) {
+        uniforms.size[k] = size[axes[k]];
+        uniforms.strides[k] = strides[axes[k]];
+        uniforms.voxel_mm[k] = (float)model->grid.voxel_mm[axes[k]];
+    }
+    uniforms.strides[3] = (int32_t)lr_grid_num_voxels(&model->grid);
+    if (model->kernel == LR_LISTMODE_TUBE) {
+        describe_tube(compute, &uniforms);
+    }
+    return uniforms;
+}
+
+lr_status lr_listmode_run(struct lr_listmode_compute *compute, enum lr_listmode_program which,
+                          const struct lr_listmode_pass *uniforms, struct gl_pass *pass)
+{
+    pass->program = lr_listmode_program(compute, which);
+    if (pass->program == NULL) {
+        return LR_FAILED;
+    }
+    pass->label = gl_program_label(pass->program);
+    pass->uniforms = uniforms;
+    pass->uniform_bytes = sizeof(*uniforms);
+    pass->barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT;
+    return gl_pass_run(compute->ctx, pass);
+}
+
+/* --- how much a thread may do --- */
+
+int64_t lr_listmode_most_shares(const struct lr_listmode_model *model)
+{
+    if (model->kernel == LR_LISTMODE_LINE) {
+        return 4;
+    }
+    int64_t most = 0;
+    const double reach_mm = sqrt(2.0 * lr_listmode_rim(&model->tube));
+    for (int axis = 0; axis < 3; axis++) {
+        int64_t shares = 1;
+        for (int k = 0; k < 3; k++) {
+            const double width = 2.0 * reach_mm / model->grid.voxel_mm[k];
+            shares *= k != axis ? (int64_t)width + 2 : 1;
+        }
+        most = shares > most ? shares : most;
+    }
+    return most;
+}
+
+int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis)
+{
+    const int size = compute->params.model->grid.size[axis];
+    if (!gl_context_limits(compute->ctx)->small_batches) {
+        return size;
+    }
+    /* Shares are gone through twice, and rows of them, too; the rest is for slabs. */
+    const int64_t turns = 4 * lr_listmode_most_shares(compute->params.model) + 4;
+    const int64_t slices = LR_MOST_TURNS_SOFTWARE / 2 / turns;
+    return slices < size ? (int)slices : size;
+}

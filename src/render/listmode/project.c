@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Projections: axis by axis, range by range, some events at a time. Values stay where they are: shaders
+ * find them by the places of a part. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "common/bindings.h"
+#include "model/lors/selection.h"
+#include "render/listmode/listmode.h"
+#include "render/loop_limit.h"
+#include "render/values.h"
+
+#include <math.h>
+
+/* Groups of passes whose threads take their turns, and lines that a thread adds one after the other. */
+enum { TURN_GROUPS = 1024, LINES_OF_THREAD = 32, MOST_SLABS = 32768 };
+
+/* Bits of a sum of 64, but for its sign and one to spare. */
+enum { SUM_BITS = 61, USUAL_BITS = 33 };
+
+/* Values of a call on the device; buffer NULL: 1 each. */
+struct device_values {
+    struct gl_buffer *buffer;
+    int64_t offset; /* bytes */
+    bool is_ours;
+};
+
+struct projection {
+    struct lr_listmode_compute *compute;
+    const lr_selection *part;
+    const char *what;
+    bool forward;
+    struct device_values values;
+    int axis;                         /* at hand */
+    struct lr_listmode_pass uniforms; /* of it */
+    struct lr_listmode_places places; /* of the range at hand */
+    struct gl_buffer *map;            /* of these, or NULL */
+    struct lr_listmode_selected selected;
+    double done, total; /* selected events */
+};
+
+static const struct gl_limits *limits_of(const struct projection *p)
+{
+    return gl_context_limits(p->compute->ctx);
+}
+
+/* A part of a buffer that begins where it may, and how many floats before the first one meant. */
+static struct gl_range align(const struct projection *p, const struct device_values *values,
+                             const int64_t floats[2], int64_t *first)
+{
+    const int64_t size = (int64_t)sizeof(float), alignment = limits_of(p)->storage_alignment;
+    const int64_t begin = values->offset + floats[0] * size;
+    const int64_t aligned = begin / alignment * alignment;
+    *first = (begin - aligned) / size;
+    return (struct gl_range){values->buffer, aligned,
+                             begin - aligned + (floats[1] - floats[0]) * size};
+}
+
+/* Values that one pass may see. */
+static int64_t most_values(const struct projection *p)
+{
+    const int64_t bytes = limits_of(p)->max_storage_bytes - limits_of(p)->storage_alignment;
+    const int64_t most = bytes / (int64_t)sizeof(float);
+    return most < INT32_MAX / 2 ? most : INT32_MAX / 2;
+}
+
+/* --- values and images between host and device --- */
+
+static lr_status open_values(struct projection *p, const lr_vector *values)
+{
+    if (values == NULL) {
+        return LR_OK;
+    }
+    if (values->values == NULL) {
+        const struct lr_vector_range range = lr_vector_gl_range(values);
+        p->values = (struct device_values){range.buffer, range.offset, false};
+        return LR_OK;
+    }
+    struct gl_buffer *buffer = lr_values_buffer(p->compute->ctx, "values of events", values->count,
+                                                p->forward ? NULL : values);
+    p->values = (struct device_values){buffer, 0, true};
+    return buffer != NULL ? LR_OK : LR_FAILED;
+}
+
+static void close_values(struct projection *p)
+{
+    if (p->values.is_ours) {
+        gl_buffer_destroy(p->values.buffer);
+    }
+}
+
+static lr_status ensure_image(struct lr_listmode_compute *compute)
+{
+    if (compute->image == NULL) {
+        compute->image = gl_buffer_create(
+            compute->ctx, &(struct gl_buffer_params){
+                              .label = "an image",
+                              .size_bytes = lr_grid_num_voxels(&compute->params.model->grid) *
+                                            (int64_t)sizeof(float)});
+    }
+    return compute->image != NULL ? LR_OK : LR_FAILED;
+}
+
+/* An image in the grid's order, at the place or in compute->image. */
+static struct device_values image_on_device(const struct projection *p, const lr_vector *image)
+{
+    if (image->values != NULL) {
+        return (struct device_values){p->compute->image, 0, false};
+    }
+    const struct lr_vector_range range = lr_vector_gl_range(image);
+    return (struct device_values){range.buffer, range.offset, false};
+}
+
+static lr_status reorder(struct projection *p, const lr_vector *image, bool to_grid, bool is_added)
+{
+    struct lr_listmode_compute *compute = p->compute;
+    struct lr_listmode_pass uniforms = p->uniforms;
+    const struct device_values grid = image_on_device(p, image);
+    const int64_t all[2] = {0, image->count};
+    const int groups = gl_divide_up(image->count, LR_EVENTS_GROUP);
+    struct gl_pass pass = {.groups = {groups < TURN_GROUPS ? groups : TURN_GROUPS, 1, 1}};
+    int64_t first;
+    pass.buffers[LR_BIND_LIST_GRID] = align(p, &grid, all, &first);
+    uniforms.window[2] = is_added;
+    uniforms.window[3] = (int32_t)first;
+    if (to_grid) {
+        pass.buffers[LR_BIND_LIST_SUMS].buffer = compute->sums;
+        pass.buffers[LR_BIND_LIST_LARGEST].buffer = compute->largest;
+    } else {
+        pass.buffers[LR_BIND_LIST_SLICES].buffer = compute->slices;
+    }
+    return lr_listmode_run(compute, to_grid ? LR_LISTMODE_TO_GRID : LR_LISTMODE_TO_SLICES,
+                           &uniforms, &pass);
+}
+
+/* --- passes over lines --- */
+
+static int program_of(const struct lr_listmode_chunk *chunk, int without)
+{
+    return without + (chunk->has_tof ? 1 : 0);
+}
+
+static void bind_lines(const struct projection *p, struct gl_pass *pass)
+{
+    pass->buffers[LR_BIND_LIST_LINES].buffer = p->compute->lines;
+    pass->buffers[LR_BIND_LIST_TABLE].buffer = p->compute->table;
+}
+
+static lr_status run_forward(struct projection *p, const struct lr_listmode_chunk *chunk,
+                             struct lr_listmode_pass *uniforms)
+{
+    const int plane = uniforms->size[1] * uniforms->size[2];
+    const bool by_slabs = plane <= LR_EVENTS_CELLS;
+    struct gl_pass pass = {
+        .groups = {gl_divide_up(uniforms->size[3], LR_EVENTS_GROUP), 1, 1},
+    };
+    uniforms->slab[0] = by_slabs ? LR_EVENTS_CELLS / plane : 1;
+    bind_lines(p, &pass);
+    pass.buffers[LR_BIND_LIST_SLICES].buffer = p->compute->slices;
+    pass.buffers[LR_BIND_LIST_VALUES] = p->selected.values;
+    uniforms->window[3] = (int32_t)p->selected.values_first;
+    return lr_listmode_run(
+        p->compute, program_of(chunk, by_slabs ? LR_LISTMODE_FORWARD_SLABS : LR_LISTMODE_FORWARD),
+        uniforms, &pass);
+}
+
+/* How a group's share of the image is cut: slices at once, or bands of one. */
+static void cut_slabs(const struct projection *p, struct lr_listmode_pass *uniforms)
+{
+    const int cells = LR_EVENTS_CELLS / 2, plane = uniforms->size[1] * uniforms->size[2];
+    const int rows = plane <= cells ? uniforms->size[2] : cells / uniforms->size[1];
+    int lines = LINES_OF_THREAD, slices = plane <= cells ? cells / plane : 1;
+    if (limits_of(p)->small_batches) {
+        const int64_t turns = 4 * lr_listmode_most_shares(p->compute->params.model) + 4;
+        const int64_t most = LR_MOST_TURNS_SOFTWARE / 2 / turns;
+        slices = slices < most ? slices : (int)most;
+        lines = most / slices < lines ? (int)(most / slices) : lines;
+    }
+    uniforms->slab[0] = slices;
+    uniforms->slab[1] = rows;
+    uniforms->slab[2] = (uniforms->size[2] + rows - 1) / rows;
+    uniforms->slab[3] = lines * LR_EVENTS_GROUP;
+}
+
+static lr_status run_back(struct projection *p, const struct lr_listmode_chunk *chunk,
+                          struct lr_listmode_pass *uniforms)
+{
+    cut_slabs(p, uniforms);
+    const int slices = uniforms->window[1] - uniforms->window[0];
+    const int slabs = (slices + uniforms->slab[0] - 1) / uniforms->slab[0] * uniforms->slab[2];
+    struct gl_pass pass = {
+        .groups = {gl_divide_up(uniforms->size[3], uniforms->slab[3]), slabs, 1}};
+    bind_lines(p, &pass);
+    pass.buffers[LR_BIND_LIST_SUMS].buffer = p->compute->sums;
+    pass.buffers[LR_BIND_LIST_LARGEST].buffer = p->compute->largest;
+    return lr_listmode_run(p->compute, program_of(chunk, LR_LISTMODE_BACK), uniforms, &pass);
+}
+
+/* Slices that one pass may go through. */
+static int slices_at_once(const struct projection *p, int axis)
+{
+    struct lr_listmode_pass uniforms = p->uniforms;
+    if (p->forward) {
+        return lr_listmode_slices_at_once(p->compute, axis);
+    }
+    cut_slabs(p, &uniforms);
+    const int64_t most = (int64_t)MOST_SLABS / uniforms.slab[2] * uniforms.slab[0];
+    return most < uniforms.size[0] ? (int)most : uniforms.size[0];
+}
+
+static lr_status run_chunk(struct projection *p, const struct lr_listmode_chunk *chunk)
+{
+    struct lr_listmode_pass uniforms = p->uniforms;
+    const int slices = uniforms.size[0], most = slices_at_once(p, chunk->axis);
+    lr_status status = lr_listmode_prepare(p->compute, chunk, &p->selected);
+    uniforms.size[3] = (int32_t)(chunk->end - chunk->begin);
+    for (int first = 0; status == LR_OK && first < slices; first += most) {
+        uniforms.window[0] = first;
+        uniforms.window[1] = first + most < slices ? first + most : slices;
+        uniforms.window[2] = first > 0;
+        status = p->forward ? run_forward(p, chunk, &uniforms) : run_back(p, chunk, &uniforms);
+    }
+    return status;
+}
+
+/* --- events --- */
+
+static lr_status take_group(struct projection *p, int64_t r, int group)
+{
+    const struct lr_listmode_backend_params *params = &p->compute->params;
+    const int64_t *ends = &params->events->groups[r][group];
+    struct lr_listmode_chunk chunk = {.end = ends[0],
+                                      .axis = lr_listmode_group_axis(group),
+                                      .has_tof = lr_listmode_group_has_tof(group)};
+    while (lr_listmode_next_chunk(p->compute, ends[1], &chunk)) {
+        const double share = p->selected.window[1] > p->places.count - 1 ? p->places.share : 0.0;
+        LR_TRY(lr_progress_report(params->progress, p->what, p->done, p->total));
+        LR_TRY(run_chunk(p, &chunk));
+        p->done += share * (double)(chunk.end - chunk.begin);
+    }
+    return LR_OK;
+}
+
+static lr_status find_map(struct projection *p, int64_t r)
+{
+    const int64_t *offsets = p->compute->params.events->offsets;
+    const int64_t bytes = (offsets[r + 1] - offsets[r]) * (int64_t)sizeof(int32_t);
+    gl_buffer_destroy(p->map);
+    p->map = NULL;
+    if (p->places.map == NULL) {
+        return LR_OK;
+    }
+    if (bytes > limits_of(p)->max_storage_bytes) {
+        return lr_error(p->compute->params.log, LR_FAILED,
+                        "range %lld has %lld events, of which %s cannot pick single ones: make "
+                        "more ranges, or take backend native",
+                        (long long)r, (long long)(offsets[r + 1] - offsets[r]),
+                        limits_of(p)->renderer);
+    }
+    p->map =
+        gl_buffer_create(p->compute->ctx, &(struct gl_buffer_params){.label = "places of a part",
+                                                                     .size_bytes = bytes,
+                                                                     .data = p->places.map});
+    return p->map != NULL ? LR_OK : LR_FAILED;
+}
+
+/* The range at hand under the window of its values from `begin` on. */
+static lr_status take_window(struct projection *p, int64_t r, int64_t begin)
+{
+    const int64_t most = most_values(p), left = p->places.count - begin;
+    const int64_t end = begin + (left < most ? left : most);
+    const int64_t floats[2] = {p->places.position + begin, p->places.position + end};
+    p->selected =
+        (struct lr_listmode_selected){.places = &p->places, .map = p->map, .window = {begin, end}};
+    if (p->values.buffer != NULL) {
+        p->selected.values = align(p, &p->values, floats, &p->selected.values_first);
+    }
+    for (int side = 0; side < 2; side++) {
+        LR_TRY(take_group(p, r, 2 * p->axis + side));
+    }
+    return LR_OK;
+}
+
+static lr_status take_range(struct projection *p, int64_t r)
+{
+    LR_TRY(find_map(p, r));
+    for (int64_t begin = 0; begin < p->places.count; begin += most_values(p)) {
+        LR_TRY(take_window(p, r, begin));
+    }
+    return LR_OK;
+}
+
+static lr_status take_ranges(struct projection *p)
+{
+    const struct lr_listmode_backend_params *params = &p->compute->params;
+    lr_status status = LR_OK;
+    for (int64_t r = 0; status == LR_OK && r < params->events->layout.num_pairs; r++) {
+        const int64_t *groups = params->events->groups[r];
+        if (groups[2 * p->axis] < groups[2 * p->axis + 2]) {
+            status = lr_listmode_places_find(&p->places, params->events, p->part, r, params->log);
+            status = status == LR_OK && p->places.count > 0 ? take_range(p, r) : status;
+        }
+    }
+    return status;
+}
+
+static bool has_events(const struct projection *p, int axis)
+{
+    const struct lr_listmode_events *events = p->compute->params.events;
+    bool has = false;
+    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
+        has = has || events->groups[r][2 * axis] < events->groups[r][2 * axis + 2];
+    }
+    return has;
+}
+
+static struct projection begin(struct lr_listmode_compute *compute, const lr_selection *part,
+                               bool forward)
+{
+    return (struct projection){
+        .compute = compute,
+        .part = part,
+        .what = forward ? "projecting" : "back-projecting",
+        .forward = forward,
+        .total = (double)lr_selection_count(&compute->params.events->layout, part)};
+}
+
+static lr_status end(struct projection *p, lr_status status)
+{
+    gl_buffer_destroy(p->map);
+    lr_listmode_places_finish(&p->places);
+    close_values(p);
+    return status == LR_OK ? gl_context_check(p->compute->ctx, p->what) : status;
+}
+
+/* --- forward --- */
+
+static lr_status forward_axes(struct projection *p, const lr_vector *image)
+{
+    for (int axis = 0; axis < 3; axis++) {
+        if (has_events(p, axis)) {
+            p->axis = axis;
+            p->uniforms = lr_listmode_pass_of(p->compute, axis);
+            LR_TRY(reorder(p, image, false, false));
+            LR_TRY(take_ranges(p));
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status put_image(struct lr_listmode_compute *compute, const lr_vector *image)
+{
+    if (image->values == NULL) {
+        return LR_OK;
+    }
+    LR_TRY(ensure_image(compute));
+    return lr_values_put(image, compute->image, 0);
+}
+
+lr_status lr_listmode_compute_forward(struct lr_listmode_compute *compute, const lr_selection *part,
+                                      const lr_vector *image, lr_vector *values)
+{
+    struct projection p = begin(compute, part, true);
+    lr_status status = put_image(compute, image);
+    status = status == LR_OK ? open_values(&p, values) : status;
+    status = status == LR_OK ? forward_axes(&p, image) : status;
+    if (status == LR_OK && p.values.is_ours) {
+        status = lr_values_get(p.values.buffer, 0, values);
+    }
+    return end(&p, status);
+}
+
+/* --- back --- */
+
+/* The largest size of all values, on the device. */
+static lr_status find_largest(struct projection *p, const lr_vector *values)
+{
+    const uint32_t one = 0x3f800000u; /* 1.0f */
+    gl_buffer_clear(p->compute->largest, values != NULL ? 0 : one);
+    const int64_t most = most_values(p), count = values != NULL ? values->count : 0;
+    for (int64_t at = 0; at < count; at += most) {
+        const int64_t floats[2] = {at, at + most < count ? at + most : count};
+        const int groups = gl_divide_up(floats[1] - floats[0], LR_EVENTS_GROUP);
+        struct lr_listmode_pass uniforms = {.size = {0, 0, 0, (int32_t)(floats[1] - floats[0])}};
+        struct gl_pass pass = {.groups = {groups < TURN_GROUPS ? groups : TURN_GROUPS, 1, 1}};
+        int64_t first;
+        pass.buffers[LR_BIND_LIST_VALUES] = align(p, &p->values, floats, &first);
+        pass.buffers[LR_BIND_LIST_LARGEST].buffer = p->compute->largest;
+        uniforms.window[3] = (int32_t)first;
+        LR_TRY(lr_listmode_run(p->compute, LR_LISTMODE_LARGEST, &uniforms, &pass));
+    }
+    return LR_OK;
+}
+
+static double largest_share(const struct lr_listmode_model *model)
+{
+    double largest = 1.0;
+    for (int k = 0; model->tube.as_paper && k < model->tube.table_count; k++) {
+        largest = fmax(largest, model->tube.table[k]);
+    }
+    return largest;
+}
+
+/* 2 to this is above every element. */
+static int element_exponent(const struct lr_listmode_model *model)
+{
+    double edge = 1.0;
+    int exponent;
+    for (int k = 0; k < 3; k++) {
+        edge = fmax(edge, model->grid.voxel_mm[k]);
+    }
+    frexp(1.01 * sqrt(3.0) * edge * largest_share(model), &exponent);
+    return exponent;
+}
+
+/* A term is at most 4 times 2^bits, and as many as there are events add up. */
+static void find_unit(const struct projection *p, struct lr_listmode_pass *uniforms)
+{
+    const int exponent = element_exponent(p->compute->params.model);
+    int events_exponent;
+    frexp(p->total, &events_exponent);
+    const int most = SUM_BITS - 2 - events_exponent;
+    const int bits = most < USUAL_BITS ? most : USUAL_BITS;
+    uniforms->unit[0] = (float)ldexp(1.0, bits - exponent);
+    uniforms->unit[1] = (float)(exponent - bits);
+}
+
+static lr_status back_axes(struct projection *p, lr_vector *image)
+{
+    bool is_added = false;
+    for (int axis = 0; axis < 3; axis++) {
+        if (has_events(p, axis)) {
+            p->axis = axis;
+            p->uniforms = lr_listmode_pass_of(p->compute, axis);
+            find_unit(p, &p->uniforms);
+            LR_TRY(take_ranges(p));
+            LR_TRY(reorder(p, image, true, is_added));
+            is_added = true;
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status back_values(struct projection *p, const lr_vector *values, lr_vector *image)
+{
+    LR_TRY(image->values != NULL ? ensure_image(p->compute) : LR_OK);
+    LR_TRY(open_values(p, values));
+    gl_buffer_clear(p->compute->sums, 0); /* of a call that failed */
+    LR_TRY(find_largest(p, values));
+    LR_TRY(back_axes(p, image));
+    return image->values != NULL ? lr_values_get(p->compute->image, 0, image) : LR_OK;
+}
+
+lr_status lr_listmode_compute_back(struct lr_listmode_compute *compute, const lr_selection *part,
+                                   const lr_vector *values, lr_vector *image)
+{
+    struct projection p = begin(compute, part, false);
+    return end(&p, back_values(&p, values, image));
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Elements of events, which the device lists some events at a time, for rows of the matrix. */
+#include "listmode/rows.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "common/bindings.h"
+#include "render/listmode/listmode.h"
+
+#include <stdlib.h>
+
+/* Bytes of the elements that are listed at once, and events of which they are. */
+enum { LIST_BYTES = 1 << 26, LIST_EVENTS = 1 << 12 };
+
+struct element {
+    uint32_t voxel;
+    float value;
+};
+
+struct lister {
+    struct lr_listmode_compute *compute;
+    struct gl_buffer *buffer;
+    struct element *elements; /* [windows][lines][1 + room]: first of each how many it has */
+    int64_t room, most_lines;
+    int windows; /* of slices, at most */
+    struct lr_listmode_chunk chunk;
+    lr_status status; /* of the device; elements are none after a failure */
+};
+
+/* --- on the device --- */
+
+static int num_windows(const struct lister *lister, int axis)
+{
+    const int at_once = lr_listmode_slices_at_once(lister->compute, axis);
+    return (lister->compute->params.model->grid.size[axis] + at_once - 1) / at_once;
+}
+
+static lr_status run_window(struct lister *lister, int index, int64_t first)
+{
+    struct lr_listmode_compute *compute = lister->compute;
+    const struct lr_listmode_chunk *chunk = &lister->chunk;
+    struct lr_listmode_pass uniforms = lr_listmode_pass_of(compute, chunk->axis);
+    const int at_once = lr_listmode_slices_at_once(compute, chunk->axis);
+    const int end = (index + 1) * at_once;
+    uniforms.size[3] = (int32_t)(chunk->end - chunk->begin);
+    uniforms.window[0] = index * at_once;
+    uniforms.window[1] = end < uniforms.size[0] ? end : uniforms.size[0];
+    uniforms.window[3] = (int32_t)first;
+    uniforms.slab[3] = (int32_t)lister->room;
+    struct gl_pass pass = {.groups = {gl_divide_up(uniforms.size[3], LR_EVENTS_GROUP), 1, 1}};
+    pass.buffers[LR_BIND_LIST_LINES].buffer = compute->lines;
+    pass.buffers[LR_BIND_LIST_TABLE].buffer = compute->table;
+    pass.buffers[LR_BIND_LIST_ELEMENTS].buffer = lister->buffer;
+    return lr_listmode_run(compute,
+                           chunk->has_tof ? LR_LISTMODE_ELEMENTS_TOF : LR_LISTMODE_ELEMENTS,
+                           &uniforms, &pass);
+}
+
+static lr_status list_chunk(struct lister *lister)
+{
+    const struct lr_listmode_chunk *chunk = &lister->chunk;
+    const int windows = num_windows(lister, chunk->axis);
+    const int64_t stride = (chunk->end - chunk->begin) * (1 + lister->room);
+    const struct lr_listmode_places all = {.count = INT32_MAX};
+    const struct lr_listmode_selected selected = {.places = &all, .window = {0, INT32_MAX}};
+    LR_TRY(lr_listmode_prepare(lister->compute, chunk, &selected));
+    for (int k = 0; k < windows; k++) {
+        LR_TRY(run_window(lister, k, k * stride));
+    }
+    return gl_buffer_read(lister->buffer, 0, windows * stride * (int64_t)sizeof(struct element),
+                          lister->elements);
+}
+
+/* --- what the rows ask for --- */
+
+/* The chunk that begins with event k of the arrays: events come one after the other. */
+static void find_chunk(struct lister *lister, int64_t k, int axis)
+{
+    const struct lr_listmode_events *events = lister->compute->params.events;
+    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
+        const int64_t *groups = events->groups[r];
+        for (int side = 0; side < 2; side++) {
+            const int64_t *ends = &groups[2 * axis + side];
+            if (k >= ends[0] && k < ends[1]) {
+                lister->chunk = (struct lr_listmode_chunk){.end = k, .axis = axis, .has_tof = side};
+                lr_listmode_next_chunk(lister->compute, ends[1], &lister->chunk);
+            }
+        }
+    }
+    if (lister->chunk.end - lister->chunk.begin > lister->most_lines) {
+        lister->chunk.end = lister->chunk.begin + lister->most_lines;
+    }
+}
+
+static void visit_list(const struct element *list, const struct lr_listmode_visitor *visitor)
+{
+    for (uint32_t k = 1; k <= list->voxel; k++) {
+        visitor->take(visitor->user, list[k].voxel, (double)list[k].value);
+    }
+}
+
+static void visit(const void *self, int64_t k, int axis, const struct lr_listmode_visitor *visitor)
+{
+    struct lister *lister = (struct lister *)(uintptr_t)self;
+    const struct lr_listmode_chunk *chunk = &lister->chunk;
+    if (lister->status == LR_OK && (k < chunk->begin || k >= chunk->end)) {
+        find_chunk(lister, k, axis);
+        lister->status = list_chunk(lister);
+    }
+    const int64_t lines = chunk->end - chunk->begin;
+    for (int w = 0; lister->status == LR_OK && w < num_windows(lister, axis); w++) {
+        visit_list(lister->elements + (w * lines + k - chunk->begin) * (1 + lister->room), visitor);
+    }
+}
+
+/* --- memory --- */
+
+/* Elements of an event in a window of slices are at most so many. */
+static void find_room(struct lister *lister)
+{
+    const struct lr_listmode_compute *compute = lister->compute;
+    for (int axis = 0; axis < 3; axis++) {
+        const int slices = lr_listmode_slices_at_once(compute, axis);
+        const int64_t room = slices * lr_listmode_most_shares(compute->params.model);
+        const int windows = num_windows(lister, axis);
+        lister->room = room > lister->room ? room : lister->room;
+        lister->windows = windows > lister->windows ? windows : lister->windows;
+    }
+    const int64_t line_bytes =
+        (1 + lister->room) * lister->windows * (int64_t)sizeof(struct element);
+    const int64_t most = LIST_BYTES / line_bytes;
+    lister->most_lines = most < 1 ? 1 : most < LIST_EVENTS ? most : LIST_EVENTS;
+    lister->most_lines =
+        lister->most_lines < compute->most_lines ? lister->most_lines : compute->most_lines;
+}
+
+static lr_status open_lister(struct lister *lister)
+{
+    find_room(lister);
+    const int64_t count = lister->most_lines * lister->windows * (1 + lister->room);
+    lister->elements = lr_alloc(count, sizeof(*lister->elements), "elements of events",
+                                lister->compute->params.log);
+    if (lister->elements == NULL) {
+        return LR_FAILED;
+    }
+    lister->buffer = gl_buffer_create(
+        lister->compute->ctx,
+        &(struct gl_buffer_params){.label = "elements of events",
+                                   .size_bytes = count * (int64_t)sizeof(*lister->elements)});
+    return lister->buffer != NULL ? LR_OK : LR_FAILED;
+}
+
+lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute,
+                                   const struct lr_rows *wanted, const lr_row_sink *sink)
+{
+    struct lister lister = {.compute = compute};
+    const struct lr_listmode_row_source source = {.events = compute->params.events,
+                                                  .visit = visit,
+                                                  .self = &lister,
+                                                  .log = compute->params.log,
+                                                  .progress = compute->params.progress};
+    lr_status status = open_lister(&lister);
+    status = status == LR_OK ? lr_listmode_rows(&source, wanted, sink) : status;
+    gl_buffer_destroy(lister.buffer);
+    free(lister.elements);
+    return lister.status != LR_OK ? lister.status : status;
+}
