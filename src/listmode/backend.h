@@ -30,6 +30,7 @@ struct lr_listmode_backend_params {
     const struct lr_listmode_events *events; /* arranged for the model's grid */
     int threads, device;
     int64_t max_memory_bytes;
+    lr_place *place; /* of a backend that computes where vectors live: open, and longer than it */
     const lr_log *log;
     const lr_progress *progress;
 };
@@ -40,5 +41,9 @@ lr_status lr_listmode_cpu_create(const struct lr_listmode_backend_params *params
                                  struct lr_backend *backend);
 lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *params,
                                     struct lr_backend *backend);
+
+/* At a place of kind LR_PLACE_CUDA, params->place. errors: LR_NO_DEVICE too. */
+lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *params,
+                                  struct lr_backend *backend);
 
 #endif

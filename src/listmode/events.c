@@ -74,6 +74,7 @@ static lr_status init_ranges(struct lr_listmode_events *events, const lr_listmod
 static lr_status init_hits(struct lr_listmode_events *events, const lr_listmode_params *params)
 {
     const lr_scanner *scanner = params->lors->scanner;
+    events->num_crystals = scanner->num_crystals;
     events->hits = lr_alloc(scanner->num_crystals, sizeof(*events->hits), "crystals", params->log);
     for (int c = 0; events->hits != NULL && c < scanner->num_crystals; c++) {
         lr_scanner_hit_centre(scanner, c, events->hits[c]);

@@ -30,6 +30,7 @@ struct lr_listmode_events {
     int32_t *crystals[2];                      /* owned [count] a and b */
     float *tof_mm;                             /* owned [count] as in lr_event */
     int32_t *number;        /* owned [count] the caller's number, from the range's begin */
+    int num_crystals;       /* of the scanner */
     double (*hits)[3];      /* owned [num_crystals] ends of lines, mm */
     unsigned char *kind_of; /* owned [num_crystals], or NULL: all are of kind 0 */
     int num_kinds;

@@ -94,6 +94,7 @@ static lr_status project(struct sum *sum, const struct lr_listmode_events *lines
                                                       .events = lines,
                                                       .threads = sum->op->params.threads,
                                                       .device = sum->op->params.device,
+                                                      .place = sum->family->place,
                                                       .log = sum->op->params.log};
     struct lr_backend backend = {0};
     lr_vector values = {0};

@@ -16,12 +16,15 @@ struct lr_deposit_backend;
 struct lr_deposit_backend_params;
 struct lr_direct_backend;
 struct lr_direct_backend_params;
+struct lr_listmode_backend_params;
 struct lr_place_fns;
 
 typedef lr_status lr_backend_create(const struct lr_backend_params *params,
                                     struct lr_backend *backend);
 typedef lr_status lr_direct_backend_create(const struct lr_direct_backend_params *params,
                                            struct lr_direct_backend *backend);
+typedef lr_status lr_listmode_backend_create(const struct lr_listmode_backend_params *params,
+                                             struct lr_backend *backend);
 typedef lr_status lr_deposit_backend_create(const struct lr_deposit_backend_params *params,
                                             struct lr_deposit_backend *backend);
 
@@ -42,6 +45,7 @@ struct lr_cuda_plugin {
     const char *build;
     const struct lr_place_fns *places;
     lr_direct_backend_create *direct;
+    lr_listmode_backend_create *listmode;
 };
 
 struct view_params;
