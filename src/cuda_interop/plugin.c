@@ -3,10 +3,12 @@
 #include "plugin/plugin.h"
 
 #include "direct/backend.h"
+#include "listmode/backend.h"
 #include "vector/kinds.h"
 
 const struct lr_cuda_plugin lr_cuda_plugin = {
     .build = lr_plugin_build,
     .places = &lr_place_cuda_fns,
     .direct = lr_direct_cuda_create,
+    .listmode = lr_listmode_cuda_create,
 };

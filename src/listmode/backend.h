@@ -30,7 +30,8 @@ struct lr_listmode_backend_params {
     const struct lr_listmode_events *events; /* arranged for the model's grid */
     int threads, device;
     int64_t max_memory_bytes;
-    lr_place *place; /* of a backend of the same kind, where this one works, too; NULL: its own */
+    lr_place *place; /* where this one works, too: of a backend of the same kind, or open for it, and
+                        longer than it; NULL: its own */
     const lr_log *log;
     const lr_progress *progress;
 };
@@ -43,5 +44,9 @@ lr_status lr_listmode_native_create(const struct lr_listmode_backend_params *par
                                     struct lr_backend *backend);
 lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *params,
                                      struct lr_backend *backend);
+
+/* At a place of kind LR_PLACE_CUDA, params->place. errors: LR_NO_DEVICE too. */
+lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *params,
+                                  struct lr_backend *backend);
 
 #endif

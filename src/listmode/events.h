@@ -29,8 +29,8 @@ struct lr_listmode_events {
     int64_t (*groups)[LR_LISTMODE_GROUPS + 1]; /* owned [num_ranges]: where the arrays hold them */
     int32_t *crystals[2];                      /* owned [count] a and b */
     float *tof_mm;                             /* owned [count] as in lr_event */
-    int32_t *number; /* owned [count] the caller's number, from the range's begin */
-    int num_crystals;
+    int32_t *number;        /* owned [count] the caller's number, from the range's begin */
+    int num_crystals;       /* of the scanner */
     double (*hits)[3];      /* owned [num_crystals] ends of lines, mm */
     unsigned char *kind_of; /* owned [num_crystals], or NULL: all are of kind 0 */
     int num_kinds;

@@ -78,10 +78,10 @@ typedef struct lr_listmode_params {
                                      operator */
     int64_t sensitivity_lines; /* LORs that the sensitivity has at most; 0 = 2^25 */
     uint64_t seed;             /* of their choice where they are not all */
-    const char *backend;       /* "compute", "native", "cpu"; NULL or "auto": compute on a graphics
-                                  processor, else native */
+    const char *backend;       /* "cuda", "compute", "native", "cpu"; NULL or "auto": the first
+                                  that finds its device, compute on a graphics processor alone */
     int threads;               /* 0 = all processors */
-    int device;                /* index in lr_device_list; 0 = the first */
+    int device;                /* as CUDA counts its devices; 0 = the first */
     int64_t max_memory_bytes;  /* on the device; 0 = what it reports */
     const lr_log *log;
     const lr_progress *progress;

@@ -5,6 +5,8 @@
 #include "operator/direct_facade.h"
 #include "operator/listmode_facade.h"
 
+#include "vector/place.h"
+
 #include <lr/vector.h>
 #include <stdlib.h>
 
@@ -24,6 +26,8 @@ void lr_listmode_family_destroy(struct lr_listmode_family *family)
         lr_listmode_events_finish(&family->events);
         lr_listmode_model_finish(&family->model);
         free(family->event_factors);
+        lr_place_silence(family->place);
+        lr_place_close(family->place);
         free(family);
     }
 }

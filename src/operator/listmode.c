@@ -9,6 +9,7 @@
 #include "operator/direct_facade.h"
 #include "operator/listmode_facade.h"
 #include "plugin/plugin.h"
+#include "vector/place.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,10 +18,12 @@
  * image is then known to about 2 %. */
 static const int64_t usual_lines = INT64_C(1) << 25;
 
-struct choice {
-    const char *name;
-    lr_listmode_create_fn *create;
-};
+static lr_status create_cuda(const struct lr_listmode_backend_params *params,
+                             struct lr_backend *backend)
+{
+    const struct lr_cuda_plugin *cuda = lr_plugin_cuda(params->log);
+    return cuda != NULL ? cuda->listmode(params, backend) : LR_NO_DEVICE;
+}
 
 static lr_status create_compute(const struct lr_listmode_backend_params *params,
                                 struct lr_backend *backend)
@@ -29,31 +32,31 @@ static lr_status create_compute(const struct lr_listmode_backend_params *params,
     return gl != NULL ? gl->listmode(params, backend) : LR_NO_DEVICE;
 }
 
+struct choice {
+    const char *name;
+    lr_listmode_create_fn *create;
+    lr_place_kind place; /* where it computes */
+};
+
+/* "auto" is the first that finds its device; native before OpenGL in software. */
 static const struct choice choices[] = {
-    {"native", lr_listmode_native_create},
-    {"cpu", lr_listmode_cpu_create},
-    {"compute", create_compute},
+    {"cuda", create_cuda, LR_PLACE_CUDA},
+    {"compute", create_compute, LR_PLACE_GL},
+    {"native", lr_listmode_native_create, LR_PLACE_HOST},
+    {"cpu", lr_listmode_cpu_create, LR_PLACE_HOST},
 };
 enum { NUM_CHOICES = sizeof(choices) / sizeof(choices[0]) };
 
-static const struct choice *find_choice(const char *name, const lr_log *log)
+static bool is_auto(const lr_listmode_params *params)
 {
-    for (int k = 0; k < NUM_CHOICES; k++) {
-        if (strcmp(choices[k].name, name) == 0) {
-            return &choices[k];
-        }
-    }
-    lr_error(log, LR_USAGE, "the family listmode has no backend %s: it has native, cpu and compute",
-             name);
-    return NULL;
+    return params->backend == NULL || strcmp(params->backend, "auto") == 0;
 }
 
-static const char *choose(const lr_listmode_params *params)
+static bool is_chosen(const struct choice *choice, const lr_listmode_params *params)
 {
-    if (params->backend != NULL && strcmp(params->backend, "auto") != 0) {
-        return params->backend;
-    }
-    return lr_direct_on_hardware(params->device) ? "compute" : "native";
+    return is_auto(params)
+               ? choice->place != LR_PLACE_GL || lr_direct_on_hardware(params->device)
+               : strcmp(choice->name, params->backend) == 0;
 }
 
 static lr_status check(const lr_listmode_params *params)
@@ -179,13 +182,60 @@ static lr_status fill_family(struct lr_operator *op, const lr_listmode_params *p
     return LR_OK;
 }
 
+/* In place of the caller's log: "auto" goes on without a word where there is no device. */
+static void hush(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    const lr_log *to = user;
+    if (status != LR_NO_DEVICE && to != NULL && to->write != NULL) {
+        to->write(to->user, level, status, sentence);
+    }
+}
+
+static lr_status create(struct lr_operator *op, const struct choice *choice,
+                        struct lr_listmode_backend_params *params)
+{
+    struct lr_listmode_family *family = op->listmode;
+    if (choice->place != LR_PLACE_HOST) {
+        LR_TRY(lr_place_open_on(
+            &(lr_place_params){.kind = choice->place, .device = params->device, .log = params->log},
+            &family->place));
+        params->place = family->place;
+    }
+    family->create = choice->create;
+    const lr_status status = choice->create(params, &op->backend);
+    if (status != LR_OK) { /* another choice may open its own */
+        lr_place_close(family->place);
+        family->place = NULL;
+    }
+    return status;
+}
+
+/* By the first choice that fits; LR_NO_DEVICE where "auto" has to take another one. */
+static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *params,
+                             const struct lr_listmode_backend_params *backend_params)
+{
+    const lr_log *log = backend_params->log;
+    const lr_log quiet = {hush, (void *)(uintptr_t)log};
+    for (int k = 0; k < NUM_CHOICES; k++) {
+        struct lr_listmode_backend_params own = *backend_params;
+        const bool is_trial = is_auto(params) && choices[k].place != LR_PLACE_HOST;
+        own.log = is_trial ? &quiet : log;
+        if (!is_chosen(&choices[k], params)) {
+            continue;
+        }
+        const lr_status status = create(op, &choices[k], &own);
+        if (!(is_trial && status == LR_NO_DEVICE)) {
+            return status;
+        }
+    }
+    return lr_error(log, LR_USAGE,
+                    "the family listmode has no backend %s: it has cuda, compute, native and cpu",
+                    params->backend);
+}
+
 static lr_status open_backend(struct lr_operator *op, const lr_listmode_params *params)
 {
     struct lr_listmode_family *family = op->listmode;
-    const struct choice *choice = find_choice(choose(params), params->log);
-    if (choice == NULL) {
-        return LR_USAGE;
-    }
     const struct lr_listmode_backend_params backend_params = {
         .model = &family->model,
         .events = &family->events,
@@ -195,8 +245,7 @@ static lr_status open_backend(struct lr_operator *op, const lr_listmode_params *
         .log = &op->log_filter.log,
         .progress = &op->progress_filter.progress,
     };
-    family->create = choice->create;
-    LR_TRY(choice->create(&backend_params, &op->backend));
+    LR_TRY(try_choices(op, params, &backend_params));
     op->grid = *params->grid;
     op->params = (struct lr_backend_params){.lors = &family->events.layout,
                                             .grid = &op->grid,

@@ -16,6 +16,7 @@ struct lr_listmode_family {
     struct lr_listmode_model model;
     struct lr_listmode_events events;
     lr_listmode_create_fn *create; /* of the backend, for the lines of the sensitivity */
+    lr_place *place;               /* owned, of the backend; NULL = it computes on the host */
     const lr_lors *lors;           /* the caller's */
     lr_lor_source factors;         /* of LORs; get == NULL: 1 */
     float *event_factors;          /* owned [count] the same of the events; NULL = 1 */

@@ -23,6 +23,8 @@ typedef lr_status lr_backend_create(const struct lr_backend_params *params,
                                     struct lr_backend *backend);
 typedef lr_status lr_direct_backend_create(const struct lr_direct_backend_params *params,
                                            struct lr_direct_backend *backend);
+typedef lr_status lr_listmode_backend_create(const struct lr_listmode_backend_params *params,
+                                             struct lr_backend *backend);
 typedef lr_status lr_deposit_backend_create(const struct lr_deposit_backend_params *params,
                                             struct lr_deposit_backend *backend);
 typedef lr_status lr_listmode_backend_create(const struct lr_listmode_backend_params *params,
@@ -46,6 +48,7 @@ struct lr_cuda_plugin {
     const char *build;
     const struct lr_place_fns *places;
     lr_direct_backend_create *direct;
+    lr_listmode_backend_create *listmode;
 };
 
 struct view_params;

@@ -11,6 +11,8 @@
 #include "listmode/backend.h"
 #include "plugin/plugin.h"
 
+#include <lr/vector.h>
+
 /* Panels of 21 x 21 crystals, 10 mm apart, at 120 mm from the middle: the hits are at multiples of 10 mm.
  * Panel 2 k is at the negative end of axis k, panel 2 k + 1 at the positive one. */
 enum { SIDE = 21, PANEL = SIDE * SIDE, PANELS = 6 };
@@ -95,6 +97,40 @@ static inline lr_event *case_events(int64_t count, uint64_t *seed)
     return events;
 }
 
+/* Opens a backend by its name. params: its place is set where it has one. */
+static inline lr_status case_create(const char *name, struct lr_listmode_backend_params *params,
+                                    struct lr_backend *backend)
+{
+    if (strcmp(name, "cpu") == 0) {
+        return lr_listmode_cpu_create(params, backend);
+    }
+    if (strcmp(name, "native") == 0) {
+        return lr_listmode_native_create(params, backend);
+    }
+    if (params->place == NULL) {
+        params->place = lr_place_open(&(lr_place_params){
+            .kind = LR_PLACE_CUDA, .device = params->device, .log = params->log});
+    }
+    return params->place != NULL ? lr_plugin_cuda(params->log)->listmode(params, backend)
+                                 : LR_NO_DEVICE;
+}
+
+/* Whether a backend lacks its device here; says so. */
+static inline bool case_lacks_device(const char *name)
+{
+    struct test_log log;
+    test_log_init(&log);
+    if (strcmp(name, "cuda") != 0) {
+        return false;
+    }
+    lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &log.log});
+    if (place == NULL) {
+        print_message("skipped: %s\n", log.error);
+    }
+    lr_place_close(place);
+    return place == NULL;
+}
+
 /* A backend with all that it stands on. */
 struct case_backend {
     struct lr_listmode_model model;
@@ -162,6 +198,7 @@ static inline void case_open(struct case_backend *open, const lr_listmode_params
 static inline void case_close(struct case_backend *open)
 {
     open->backend.fns->destroy(open->backend.self);
+    lr_place_close(open->params.place);
     lr_listmode_events_finish(&open->events);
     lr_listmode_model_finish(&open->model);
 }

@@ -63,6 +63,19 @@ static double allowed(void)
     return strcmp(backend, "cpu") == 0 ? 1e-12 : 1e-6;
 }
 
+/* Whether each number is added up in an order of its own: CUDA's blocks come as they will, and have other
+ * slabs of slices where they have other events. */
+static bool is_ordered(void)
+{
+    return strcmp(backend, "cuda") != 0;
+}
+
+/* Of sums in another order. CUDA adds whole numbers, of which a block's largest sum has 2^31. */
+static double rounding(void)
+{
+    return is_ordered() ? allowed() : 3e-6;
+}
+
 /* --- back is the transpose of forward --- */
 
 static void check_adjoint(const lr_listmode_params *params)
@@ -156,7 +169,10 @@ static void check_threads(const lr_listmode_params *params)
         project_both(&with, values[k], images[k]);
     }
     assert_memory_equal(values[0], values[1], COUNT * sizeof(double));
-    assert_memory_equal(images[0], images[1], (size_t)num_voxels * sizeof(double));
+    if (is_ordered()) {
+        assert_memory_equal(images[0], images[1], (size_t)num_voxels * sizeof(double));
+    }
+    assert_true(case_difference(images[1], images[0], num_voxels) <= rounding());
     for (int k = 0; k < 2; k++) {
         free(values[k]);
         free(images[k]);
@@ -202,10 +218,11 @@ static void check_order(const lr_listmode_params *params)
         case_forward(&open[k], NULL, x, values[k]);
         case_back(&open[k], NULL, y[k], images[k]);
     }
+    const double rms = sqrt(case_dot(values[0], values[0], COUNT) / COUNT);
     for (int k = 0; k < COUNT; k++) {
-        assert_true(values[1][k] == values[0][from[k]]);
+        assert_true(fabs(values[1][k] - values[0][from[k]]) <= (is_ordered() ? 0.0 : 1e-6 * rms));
     }
-    assert_true(case_difference(images[1], images[0], num_voxels) < allowed());
+    assert_true(case_difference(images[1], images[0], num_voxels) < rounding());
     for (int k = 0; k < 2; k++) {
         case_close(&open[k]);
         free(values[k]);
@@ -244,14 +261,14 @@ static void check_part(const struct case_backend *open, const lr_selection *part
     case_back(open, NULL, y_all, images[0]);
     case_back(open, part, y, images[1]);
     assert_true(case_dot(images[0], images[0], num_voxels) > 0);
-    assert_true(case_difference(images[1], images[0], num_voxels) < allowed());
+    assert_true(case_difference(images[1], images[0], num_voxels) < rounding());
     memset(y_all, 0, COUNT * sizeof(*y_all));
     for (int64_t k = 0; k < count; k++) {
         y_all[numbers[k]] = 1.0;
     }
     case_back(open, NULL, y_all, images[0]);
     case_back(open, part, NULL, images[1]);
-    assert_true(case_difference(images[1], images[0], num_voxels) < allowed());
+    assert_true(case_difference(images[1], images[0], num_voxels) < rounding());
     free(x);
     free(y);
     free(all);
@@ -372,6 +389,7 @@ static void test_progress(void **state)
 {
     (void)state;
     struct case_backend open;
+    const bool is_cuda = strcmp(backend, "cuda") == 0;
     struct reports reports = {.stop_at = -1};
     const lr_progress progress = {take_report, &reports};
     static const int32_t last[1] = {2};
@@ -384,10 +402,10 @@ static void test_progress(void **state)
     open.backend.fns->destroy(open.backend.self);
     assert_int_equal(case_create(backend, &open.params, &open.backend), LR_OK);
     assert_int_equal(open.backend.fns->back(open.backend.self, &part, NULL, &image), LR_OK);
-    assert_int_equal(reports.count, 3); /* a group of each axis */
-    reports = (struct reports){.stop_at = 1};
+    assert_int_equal(reports.count, is_cuda ? 1 : 3); /* a launch; a group of each axis */
+    reports = (struct reports){.stop_at = is_cuda ? 0 : 1};
     assert_int_equal(open.backend.fns->back(open.backend.self, &part, NULL, &image), LR_CANCELLED);
-    assert_int_equal(reports.count, 2);
+    assert_int_equal(reports.count, is_cuda ? 1 : 2);
     lr_vector_destroy(&image);
     case_close(&open);
 }
@@ -401,5 +419,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_progress),
     };
     backend = argc > 1 ? argv[1] : "cpu";
+    if (case_lacks_device(backend)) {
+        return 77;
+    }
     return cmocka_run_group_tests(tests, setup, teardown);
 }

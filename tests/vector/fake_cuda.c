@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "cuda_interop/lend.h"
+#include "listmode/backend.h"
 #include "plugin/plugin.h"
 #include "test.h"
 #include "vector/kinds.h"
@@ -300,7 +301,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
 {
-    assert_int_equal(flags, cudaEventDisableTiming);
+    assert_true(flags == cudaEventDisableTiming || flags == cudaEventDefault);
     TRY_CALL();
     *event = hold(sizeof(**event), OF_HOST);
     return cudaSuccess;
@@ -394,5 +395,9 @@ void *lr_cuda_address(const struct lr_cuda_object *object, const lr_log *log)
     return lr_cuda_check(fake_fault(), "a buffer that is lent", log) == LR_OK ? lent : NULL;
 }
 
-/* Of vectors alone: what else the plugin has would bring the device in. */
-const struct lr_cuda_plugin lr_cuda_plugin = {.places = &lr_place_cuda_fns};
+/* Of vectors, and of list mode where a test brings it: what else the plugin has would bring the device in. */
+const struct lr_cuda_plugin lr_cuda_plugin = {.places = &lr_place_cuda_fns,
+#ifdef LR_TEST_FAKE_LISTMODE
+                                              .listmode = lr_listmode_cuda_create
+#endif
+};

@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The cuda backend of the family `listmode` (docs/method/listmode.md, "Backend cuda"). It computes where
+ * its place's vectors live, on the place's stream. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "cuda_interop/lend.h"
+#include "cuda_interop/listmode/tables.h"
+#include "cuda_interop/listmode/visit.h"
+#include "listmode/places.h"
+#include "model/lors/selection.h"
+#include "vector/place.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Blocks that have one of these use the rest of a processor's shared memory otherwise. */
+enum { RESERVED_SHARED = 1024 };
+
+/* Memory that grows. */
+struct room {
+    void *memory; /* owned */
+    int64_t bytes;
+};
+
+struct listmode_cuda {
+    struct lr_listmode_backend_params params;
+    int before; /* the thread's device, between enter and leave */
+    cudaStream_t stream;
+    struct lr_cuda_list_plan plan;
+    struct lr_cuda_list_memory memory;
+    struct lr_cuda_list_tables tables;
+    lr_cuda_list_pass pass; /* what all have */
+    cudaEvent_t clock[2];
+    bool is_timed;
+    struct room image, values, map; /* of the host, copied */
+};
+
+/* --- with the device current --- */
+
+static lr_status check(const struct listmode_cuda *cuda, int error, const char *what)
+{
+    return lr_cuda_check(error, what, cuda->params.log);
+}
+
+static lr_status enter(struct listmode_cuda *cuda)
+{
+    const int device = cuda->params.device;
+    LR_TRY(check(cuda, (int)cudaGetDevice(&cuda->before), "the current device"));
+    return cuda->before != device ? check(cuda, (int)cudaSetDevice(device), "a CUDA device")
+                                  : LR_OK;
+}
+
+static lr_status leave(const struct listmode_cuda *cuda, lr_status status)
+{
+    if (cuda->before != cuda->params.device) {
+        cudaSetDevice(cuda->before);
+    }
+    return status;
+}
+
+static lr_status wait(const struct listmode_cuda *cuda, const char *what)
+{
+    return check(cuda, (int)cudaStreamSynchronize(cuda->stream), what);
+}
+
+static void free_room(const struct room *room)
+{
+    if (room->memory != NULL) {
+        cudaFree(room->memory);
+    }
+}
+
+static lr_status ensure_room(const struct listmode_cuda *cuda, struct room *room, int64_t bytes,
+                             const char *what)
+{
+    if (room->bytes >= bytes) {
+        return LR_OK;
+    }
+    struct lr_cuda_list_memory memory = {.stream = cuda->stream, .log = cuda->params.log};
+    LR_TRY(wait(cuda, what));
+    free_room(room);
+    *room = (struct room){0};
+    room->memory = lr_cuda_list_allocate(&memory, &(struct lr_cuda_list_block){what, NULL, bytes});
+    room->bytes = room->memory != NULL ? bytes : 0;
+    return room->memory != NULL ? LR_OK : LR_FAILED;
+}
+
+/* --- vectors: at the place, or copies of those of the host --- */
+
+static int64_t bytes_of(const lr_vector *vector)
+{
+    return vector->count * (int64_t)sizeof(float);
+}
+
+static float *address_of(const lr_vector *vector)
+{
+    return (float *)vector->storage->block + vector->begin;
+}
+
+/* *address: where the device has the vector, or room for it. */
+static lr_status find_room(struct listmode_cuda *cuda, const lr_vector *vector, struct room *room,
+                           float **address)
+{
+    if (vector->values == NULL) {
+        *address = address_of(vector);
+        return LR_OK;
+    }
+    LR_TRY(ensure_room(cuda, room, bytes_of(vector), "numbers of the host"));
+    *address = room->memory;
+    return LR_OK;
+}
+
+static lr_status copy(struct listmode_cuda *cuda, void *to, const void *from, int64_t bytes)
+{
+    return check(cuda,
+                 (int)cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDefault, cuda->stream),
+                 "a copy");
+}
+
+static lr_status bring(struct listmode_cuda *cuda, const lr_vector *vector, struct room *room,
+                       float **address)
+{
+    LR_TRY(find_room(cuda, vector, room, address));
+    if (vector->values == NULL) {
+        return LR_OK;
+    }
+    cuda->params.place->traffic.to_device += bytes_of(vector);
+    return copy(cuda, *address, vector->values, bytes_of(vector));
+}
+
+/* Numbers of the host are there on return. */
+static lr_status take_back(struct listmode_cuda *cuda, const lr_vector *vector,
+                           const float *address)
+{
+    if (vector->values == NULL) {
+        return LR_OK;
+    }
+    cuda->params.place->traffic.to_host += bytes_of(vector);
+    LR_TRY(copy(cuda, vector->values, address, bytes_of(vector)));
+    return wait(cuda, "a projection");
+}
+
+/* --- a call --- */
+
+struct project {
+    struct listmode_cuda *cuda;
+    const lr_selection *part;
+    const char *what;
+    lr_status (*launch)(const struct listmode_cuda *cuda, const lr_cuda_list_pass *pass);
+    lr_cuda_list_pass pass;
+    double done, total; /* selected events */
+};
+
+static lr_status copy_map(struct project *project, const struct lr_listmode_places *places,
+                          int64_t r)
+{
+    struct listmode_cuda *cuda = project->cuda;
+    const int64_t *offsets = cuda->params.events->offsets;
+    const int64_t bytes = (offsets[r + 1] - offsets[r]) * (int64_t)sizeof(*places->map);
+    project->pass.places.map = NULL;
+    if (places->map == NULL) {
+        return LR_OK;
+    }
+    LR_TRY(ensure_room(cuda, &cuda->map, bytes, "a part of the events"));
+    LR_TRY(copy(cuda, cuda->map.memory, places->map, bytes));
+    LR_TRY(wait(cuda, "a part of the events"));
+    project->pass.places.map = cuda->map.memory;
+    return LR_OK;
+}
+
+static lr_status take_batch(struct project *project, const struct lr_cuda_list_batch *batch)
+{
+    struct listmode_cuda *cuda = project->cuda;
+    project->pass.chunks = cuda->tables.chunks + batch->chunk;
+    project->pass.jobs = cuda->tables.jobs + batch->job;
+    project->pass.num_chunks = batch->num_chunks;
+    project->pass.num_jobs = batch->num_jobs;
+    project->pass.longest_chunk = batch->longest_chunk;
+    return project->launch(cuda, &project->pass);
+}
+
+static lr_status take_range(struct project *project, const struct lr_listmode_places *places,
+                            int64_t r)
+{
+    const struct lr_cuda_list_plan *plan = &project->cuda->plan;
+    project->pass.places = (lr_cuda_list_places){
+        .position = places->position, .count = places->count, .first = places->first};
+    LR_TRY(copy_map(project, places, r));
+    for (int64_t k = plan->range_batches[r]; k < plan->range_batches[r + 1]; k++) {
+        LR_TRY(lr_progress_report(project->cuda->params.progress, project->what, project->done,
+                                  project->total));
+        LR_TRY(take_batch(project, &plan->batches[k]));
+        project->done += places->share * (double)plan->batches[k].num_events;
+    }
+    return LR_OK;
+}
+
+static lr_status take_part(struct project *project)
+{
+    const struct lr_listmode_backend_params *params = &project->cuda->params;
+    struct lr_listmode_places places = {0};
+    lr_status status = LR_OK;
+    project->total = (double)lr_selection_count(&params->events->layout, project->part);
+    for (int64_t r = 0; status == LR_OK && r < params->events->layout.num_pairs; r++) {
+        status = lr_listmode_places_find(&places, params->events, project->part, r, params->log);
+        if (status == LR_OK && places.count > 0) {
+            status = take_range(project, &places, r);
+        }
+    }
+    lr_listmode_places_finish(&places);
+    return status;
+}
+
+static lr_cuda_list_framing framing_of(const struct listmode_cuda *cuda, float *image)
+{
+    lr_cuda_list_framing framing = {.image = image,
+                                    .numbers = cuda->pass.numbers,
+                                    .num_numbers = cuda->plan.num_numbers,
+                                    .stream = cuda->stream};
+    memcpy(framing.frames, cuda->plan.frames, sizeof(framing.frames));
+    memcpy(framing.size, cuda->params.model->grid.size, sizeof(framing.size));
+    return framing;
+}
+
+static lr_status record(struct listmode_cuda *cuda, int end)
+{
+    cuda->is_timed = end == 1;
+    return check(cuda, (int)cudaEventRecord(cuda->clock[end], cuda->stream), "a clock");
+}
+
+/* --- forward --- */
+
+static lr_status launch_forward(const struct listmode_cuda *cuda, const lr_cuda_list_pass *pass)
+{
+    LR_TRY(check(cuda, lr_cuda_launch_list_forward(pass), "projecting events"));
+    return check(cuda, lr_cuda_launch_list_values(pass), "projecting events");
+}
+
+static lr_status project_forward(struct listmode_cuda *cuda, const lr_selection *part, float *image,
+                                 float *values)
+{
+    struct project project = {.cuda = cuda,
+                              .part = part,
+                              .what = "projecting",
+                              .launch = launch_forward,
+                              .pass = cuda->pass};
+    const lr_cuda_list_framing framing = framing_of(cuda, image);
+    project.pass.values = values;
+    LR_TRY(record(cuda, 0));
+    LR_TRY(check(cuda, lr_cuda_launch_list_fill(&framing), "an image in slices"));
+    LR_TRY(take_part(&project));
+    return record(cuda, 1);
+}
+
+static lr_status forward_here(struct listmode_cuda *cuda, const lr_selection *part,
+                              const lr_vector *image, const lr_vector *values)
+{
+    float *from, *to;
+    LR_TRY(bring(cuda, image, &cuda->image, &from));
+    LR_TRY(find_room(cuda, values, &cuda->values, &to));
+    LR_TRY(project_forward(cuda, part, from, to));
+    return take_back(cuda, values, to);
+}
+
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
+                         lr_vector *values)
+{
+    LR_TRY(enter(self));
+    return leave(self, forward_here(self, part, image, values));
+}
+
+/* --- back --- */
+
+static lr_status launch_back(const struct listmode_cuda *cuda, const lr_cuda_list_pass *pass)
+{
+    return check(cuda, lr_cuda_launch_list_back(pass), "back-projecting events");
+}
+
+static lr_status project_back(struct listmode_cuda *cuda, const lr_selection *part, float *values,
+                              float *image)
+{
+    struct project project = {.cuda = cuda,
+                              .part = part,
+                              .what = "back-projecting",
+                              .launch = launch_back,
+                              .pass = cuda->pass};
+    const lr_cuda_list_framing framing = framing_of(cuda, image);
+    project.pass.values = values;
+    project.pass.values_are_one = values == NULL;
+    LR_TRY(record(cuda, 0));
+    LR_TRY(check(cuda,
+                 (int)cudaMemsetAsync(framing.numbers, 0,
+                                      (size_t)framing.num_numbers * sizeof(float), cuda->stream),
+                 "an image in slices"));
+    LR_TRY(take_part(&project));
+    LR_TRY(check(cuda, lr_cuda_launch_list_add(&framing), "an image in slices"));
+    return record(cuda, 1);
+}
+
+static lr_status back_here(struct listmode_cuda *cuda, const lr_selection *part,
+                           const lr_vector *values, const lr_vector *image)
+{
+    float *from = NULL, *to;
+    LR_TRY(values != NULL ? bring(cuda, values, &cuda->values, &from) : LR_OK);
+    LR_TRY(find_room(cuda, image, &cuda->image, &to));
+    LR_TRY(project_back(cuda, part, from, to));
+    return take_back(cuda, image, to);
+}
+
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
+                      lr_vector *image)
+{
+    LR_TRY(enter(self));
+    return leave(self, back_here(self, part, values, image));
+}
+
+static double device_seconds(void *self)
+{
+    struct listmode_cuda *cuda = self;
+    float milliseconds = 0;
+    if (!cuda->is_timed || enter(cuda) != LR_OK) {
+        return 0.0;
+    }
+    cudaError_t error = cudaEventSynchronize(cuda->clock[1]);
+    error = error == cudaSuccess
+                ? cudaEventElapsedTime(&milliseconds, cuda->clock[0], cuda->clock[1])
+                : error;
+    return leave(cuda, check(cuda, (int)error, "a clock")) == LR_OK ? 1e-3 * (double)milliseconds
+                                                                    : 0.0;
+}
+
+/* --- rows: what kernels do, on the host --- */
+
+struct source {
+    const struct listmode_cuda *cuda;
+    lr_cuda_list_pass pass;
+};
+
+static void visit(const void *self, int64_t k, int axis, const struct lr_listmode_visitor *visitor)
+{
+    const struct source *source = self;
+    const struct lr_listmode_events *events = source->cuda->params.events;
+    const int32_t crystals[2] = {events->crystals[0][k], events->crystals[1][k]};
+    const lr_cuda_list_chunk event = {
+        .begin = k, .count = 1, .axis = axis, .has_tof = lr_listmode_sigma(events, crystals) > 0};
+    lr_cuda_list_visit(&source->pass, source->cuda->params.model->grid.size, &event, visitor);
+}
+
+static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
+{
+    struct listmode_cuda *cuda = self;
+    const struct lr_listmode_backend_params *params = &cuda->params;
+    const struct lr_listmode_events *events = params->events;
+    const lr_listmode_tube *tube = &params->model->tube;
+    struct source source = {cuda, cuda->pass};
+    const struct lr_listmode_row_source all = {.events = events,
+                                               .visit = visit,
+                                               .self = &source,
+                                               .log = params->log,
+                                               .progress = params->progress};
+    lr_cuda_list_hit *hits = lr_cuda_list_hits(events, params->log);
+    float *table = tube->table != NULL ? lr_cuda_list_tube_table(tube, params->log) : NULL;
+    const bool has_all = hits != NULL && (table != NULL || tube->table == NULL);
+    source.pass.tube.table = table;
+    source.pass.events =
+        (lr_cuda_list_events){.crystals = {events->crystals[0], events->crystals[1]},
+                              .tof_mm = events->tof_mm,
+                              .number = events->number,
+                              .hits = hits,
+                              .sigma_mm = events->sigma_mm,
+                              .num_kinds = events->num_kinds};
+    const lr_status status = has_all ? lr_listmode_rows(&all, wanted, sink) : LR_FAILED;
+    free(hits);
+    free(table);
+    return status;
+}
+
+/* --- life --- */
+
+static void release(struct listmode_cuda *cuda)
+{
+    (void)cudaStreamSynchronize(cuda->stream);
+    lr_cuda_list_free(&cuda->memory);
+    free_room(&cuda->image);
+    free_room(&cuda->values);
+    free_room(&cuda->map);
+    for (int k = 0; k < 2; k++) {
+        if (cuda->clock[k] != NULL) {
+            cudaEventDestroy(cuda->clock[k]);
+        }
+    }
+}
+
+static void destroy(void *self)
+{
+    struct listmode_cuda *cuda = self;
+    if (enter(cuda) == LR_OK) {
+        release(cuda);
+        (void)leave(cuda, LR_OK);
+    }
+    lr_cuda_list_plan_finish(&cuda->plan);
+    free(cuda);
+}
+
+static lr_status look_at_device(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan)
+{
+    const int device = cuda->params.device;
+    int processors = 0, shared = 0;
+    cudaError_t error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device);
+    error = error == cudaSuccess
+                ? cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device)
+                : error;
+    LR_TRY(check(cuda, (int)error, "a CUDA device"));
+    plan->processors = processors;
+    plan->shared_room = shared - RESERVED_SHARED;
+    return LR_OK;
+}
+
+static lr_status make_plan(struct listmode_cuda *cuda)
+{
+    const struct lr_listmode_backend_params *params = &cuda->params;
+    struct lr_cuda_list_plan_params plan = {
+        .model = params->model, .events = params->events, .log = params->log};
+    LR_TRY(look_at_device(cuda, &plan));
+    LR_TRY(lr_cuda_list_plan_init(&cuda->plan, &plan));
+    cuda->pass.shared_room = plan.shared_room;
+    return LR_OK;
+}
+
+static void *allocate_floats(struct listmode_cuda *cuda, const char *what, int64_t count)
+{
+    return lr_cuda_list_allocate(
+        &cuda->memory, &(struct lr_cuda_list_block){what, NULL, count * (int64_t)sizeof(float)});
+}
+
+static lr_status fill_pass(struct listmode_cuda *cuda)
+{
+    const struct lr_listmode_model *model = cuda->params.model;
+    lr_cuda_list_pass *pass = &cuda->pass;
+    memcpy(pass->frames, cuda->plan.frames, sizeof(pass->frames));
+    pass->tube = cuda->plan.tube;
+    pass->tube.table = cuda->tables.tube;
+    pass->events = cuda->tables.events;
+    pass->is_line = model->kernel == LR_LISTMODE_LINE;
+    pass->as_paper = model->tube.as_paper;
+    pass->shared_bytes = cuda->plan.shared_bytes;
+    pass->stream = cuda->stream;
+    pass->numbers = allocate_floats(cuda, "an image in slices", cuda->plan.num_numbers);
+    pass->partial = allocate_floats(cuda, "values of slabs", cuda->plan.most_partial);
+    return pass->numbers != NULL && pass->partial != NULL ? LR_OK : LR_FAILED;
+}
+
+static lr_status open_here(struct listmode_cuda *cuda)
+{
+    LR_TRY(make_plan(cuda));
+    LR_TRY(lr_cuda_list_tables_init(&cuda->tables, &cuda->params, &cuda->plan, &cuda->memory));
+    LR_TRY(fill_pass(cuda));
+    for (int k = 0; k < 2; k++) {
+        LR_TRY(check(cuda, (int)cudaEventCreateWithFlags(&cuda->clock[k], cudaEventDefault),
+                     "a clock"));
+    }
+    return LR_OK;
+}
+
+static lr_status open_cuda(struct listmode_cuda *cuda)
+{
+    LR_TRY(enter(cuda));
+    return leave(cuda, open_here(cuda));
+}
+
+lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *params,
+                                  struct lr_backend *backend)
+{
+    static const struct lr_backend_fns fns = {.name = "cuda",
+                                              .has_parts = true,
+                                              .voxel_bytes = 20,
+                                              .forward = forward,
+                                              .back = back,
+                                              .rows = rows,
+                                              .device_seconds = device_seconds,
+                                              .destroy = destroy};
+    struct listmode_cuda *cuda = lr_alloc(1, sizeof(*cuda), "the cuda backend", params->log);
+    if (cuda == NULL) {
+        return LR_FAILED;
+    }
+    cuda->params = *params;
+    cuda->stream = params->place->cuda_stream;
+    cuda->memory = (struct lr_cuda_list_memory){.stream = cuda->stream, .log = params->log};
+    const lr_status status = open_cuda(cuda);
+    if (status != LR_OK) {
+        destroy(cuda);
+        return status;
+    }
+    backend->fns = &fns;
+    backend->self = cuda;
+    backend->place = params->place;
+    backend->is_gpu = true;
+    snprintf(backend->device, sizeof(backend->device), "%s", params->place->device);
+    return LR_OK;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What threads of a device have instructions for, and what stands for it on the processor. */
+#ifndef LR_CUDA_LISTMODE_LANES_CUH
+#define LR_CUDA_LISTMODE_LANES_CUH
+
+#include <cmath>
+
+/* To a few units in the last place; 0 below the normal numbers. */
+__host__ __device__ inline float power_of_two(float x)
+{
+#ifdef __CUDA_ARCH__
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
+    return power;
+#else
+    return exp2f(x);
+#endif
+}
+
+__host__ __device__ inline float between_0_and_1(float x)
+{
+#ifdef __CUDA_ARCH__
+    return __saturatef(x);
+#else
+    return fminf(fmaxf(x, 0.0f), 1.0f);
+#endif
+}
+
+/* Whether it is so for any of the lanes of a warp that come here together. */
+__host__ __device__ inline bool any_lane_of(bool is_so)
+{
+#ifdef __CUDA_ARCH__
+    return __any_sync(__activemask(), is_so) != 0;
+#else
+    return is_so;
+#endif
+}
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What the CUDA passes of the family `listmode` are told, and their launches. Addresses are the device's.
+ * Launches return a cudaError_t; none waits for the device. */
+#ifndef LR_CUDA_LISTMODE_PASSES_H
+#define LR_CUDA_LISTMODE_PASSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    LR_CUDA_LIST_THREADS = 512, /* of a block that projects */
+    LR_CUDA_LIST_AXES = 3
+};
+
+/* The grid's slices across an axis: voxel (u, v) of slice s is at s plane + (u + window[0] - 1) pitch +
+ * v + window[1] - 1. Margins of zeros, in which kernels may read and add, are shared by neighbours. */
+typedef struct lr_cuda_list_frame {
+    int32_t axis, across[2];
+    int32_t slices, size[2]; /* voxels along the axis, and along across */
+    int32_t window[2];       /* voxels that the shares of a slice span at most */
+    int32_t pitch, plane;    /* numbers of a row of v, of a slice */
+    int32_t steps;           /* slices between two places that are computed in double */
+    int32_t tail;            /* numbers behind the last slice's plane */
+    bool is_tiled;           /* slabs of slices fit a block's shared memory */
+    bool has_events;
+    int64_t begin;      /* of the frame in the buffer of all; a multiple of 4, as plane is */
+    double voxel_mm[3]; /* along axis, across[0], across[1], here and below */
+    double origin_mm[3];
+    float most[2]; /* that an element without, with time of flight can be */
+} lr_cuda_list_frame;
+
+/* Numbers of some slices, with the margin behind them. */
+static inline int64_t lr_cuda_list_cells(const lr_cuda_list_frame *frame, int64_t slices)
+{
+    return slices * frame->plane + frame->tail;
+}
+
+/* The function of the distance to a tube's line. Squares of distances are multiplied by `unit`. */
+typedef struct lr_cuda_list_tube {
+    double reach_mm;    /* the largest distance */
+    float unit;         /* of a Gaussian: its value is 2 to the power of minus what comes out */
+    float half;         /* the square of half the width: the value stays beyond */
+    float rim, fall;    /* shares fall as rim - fall times the square, between 1 and 0 */
+    const float *table; /* [last + 2] over the distance; NULL = Gaussian */
+    float entries;      /* of it per unit of distance */
+    int32_t last;
+} lr_cuda_list_tube;
+
+/* The end of a line at a crystal. */
+typedef struct lr_cuda_list_hit {
+    double mm[3];
+    double kind;
+} lr_cuda_list_hit;
+
+/* As lr_listmode_events has them. */
+typedef struct lr_cuda_list_events {
+    const int32_t *crystals[2];
+    const float *tof_mm;
+    const int32_t *number;
+    const lr_cuda_list_hit *hits;
+    const double *sigma_mm;
+    int32_t num_kinds;
+} lr_cuda_list_events;
+
+/* Arranged events of one group that blocks work on, each in some of the slices that they may meet. */
+typedef struct lr_cuda_list_chunk {
+    int64_t begin;
+    int32_t count;
+    int32_t axis;
+    int32_t has_tof;
+    int32_t slabs;
+    int64_t partial; /* sums of slab s are at partial + s count */
+} lr_cuda_list_chunk;
+
+/* A block's work. */
+typedef struct lr_cuda_list_job {
+    int32_t chunk, slab;
+    int32_t slices[2]; /* first, and behind the last */
+} lr_cuda_list_job;
+
+/* Where values of a range's events stand: struct lr_listmode_places. */
+typedef struct lr_cuda_list_places {
+    int64_t position, count, first;
+    const int32_t *map; /* NULL = none */
+} lr_cuda_list_places;
+
+typedef struct lr_cuda_list_pass {
+    lr_cuda_list_frame frames[LR_CUDA_LIST_AXES];
+    lr_cuda_list_tube tube;
+    lr_cuda_list_events events;
+    bool is_line, as_paper;
+    const lr_cuda_list_chunk *chunks;
+    const lr_cuda_list_job *jobs;
+    int32_t num_chunks, num_jobs;
+    int32_t longest_chunk; /* events */
+    int64_t shared_bytes;  /* that a block takes; 0 = no frame is tiled */
+    int64_t shared_room;   /* that a block could have */
+    lr_cuda_list_places places;
+    float *numbers;      /* of all frames: images of the forward projection, sums of the other */
+    float *partial;      /* forward */
+    float *values;       /* forward: where values go; back: where they are */
+    bool values_are_one; /* back: instead */
+    void *stream;        /* a cudaStream_t */
+} lr_cuda_list_pass;
+
+/* Between an image in the grid's order and the frames that have events. */
+typedef struct lr_cuda_list_framing {
+    lr_cuda_list_frame frames[LR_CUDA_LIST_AXES];
+    int32_t size[3];
+    float *image, *numbers;
+    int64_t num_numbers; /* of all frames */
+    void *stream;
+} lr_cuda_list_framing;
+
+/* numbers = image, zeros around it. */
+int lr_cuda_launch_list_fill(const lr_cuda_list_framing *framing);
+
+/* image = the sum of the frames. */
+int lr_cuda_launch_list_add(const lr_cuda_list_framing *framing);
+
+/* partial = the sums of each job's events; after that values = their sums over the slabs. */
+int lr_cuda_launch_list_forward(const lr_cuda_list_pass *pass);
+int lr_cuda_launch_list_values(const lr_cuda_list_pass *pass);
+
+/* Adds to numbers. */
+int lr_cuda_launch_list_back(const lr_cuda_list_pass *pass);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

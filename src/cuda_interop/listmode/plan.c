@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "cuda_interop/listmode/plan.h"
+
+#include "base/grow.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "listmode/tube.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+enum {
+    JOBS_PER_PROCESSOR = 3, /* so that none waits long for another */
+    LONGEST_CHUNK = 1 << 16,
+    LEAST_SLICES = 6, /* of a slab: fewer are not worth finding each line anew */
+    LONGEST_STEPS = 8
+};
+
+/* Sums of a launch, at most: 256 MiB. */
+static const int64_t partial_room = INT64_C(1) << 26;
+
+/* --- frames --- */
+
+/* Voxels that the shares of any line span at most along an axis. */
+static int widest(const struct lr_listmode_model *model, int axis)
+{
+    if (model->kernel == LR_LISTMODE_LINE) {
+        return 2;
+    }
+    const double reach = sqrt(2.0 * lr_listmode_rim(&model->tube)) / model->grid.voxel_mm[axis];
+    const int width = (int)(2.0 * reach + 0.01) + 1;
+    return width < 3 ? 3 : width;
+}
+
+/* The largest share of a perpendicular line that crosses a slice u, v voxels from a centre. */
+static double share_near(const lr_listmode_tube *tube, const double edges_mm[2], const double at[2])
+{
+    enum { AROUND = 3 };
+    double sum = 0, most = 0;
+    for (int u = -AROUND; u <= AROUND; u++) {
+        for (int v = -AROUND; v <= AROUND; v++) {
+            const double r = hypot((u - at[0]) * edges_mm[0], (v - at[1]) * edges_mm[1]);
+            const double share = 2 * r <= tube->width_mm ? lr_listmode_tube_value(tube, r) : 0.0;
+            sum += share;
+            most = fmax(most, share);
+        }
+    }
+    return sum > 0 ? most / sum : 1.0;
+}
+
+/* What a share can be at most. Lines that lean are nearer to the voxels around, whose shares are then
+ * larger. */
+static double largest_share(const struct lr_listmode_model *model, const lr_cuda_list_frame *frame)
+{
+    enum { PARTS = 10 };
+    const double margin = 1.1;
+    double most = 0;
+    if (model->kernel == LR_LISTMODE_LINE || model->tube.table != NULL) {
+        return 1.0;
+    }
+    for (int k = 0; k < PARTS * PARTS; k++) {
+        const double at[2] = {0.5 * (k % PARTS) / (PARTS - 1), 0.5 * (k / PARTS) / (PARTS - 1)};
+        most = fmax(most, share_near(&model->tube, &frame->voxel_mm[1], at));
+    }
+    return fmin(margin * most, 1.0);
+}
+
+/* What an element of a slice can be at most, without and with time of flight. */
+static void bound_elements(const struct lr_cuda_list_plan_params *params, lr_cuda_list_frame *frame)
+{
+    const lr_listmode_tube *tube = &params->model->tube;
+    const struct lr_listmode_events *events = params->events;
+    double least = INFINITY, peak = 1;
+    for (int k = 0; k < events->num_kinds * events->num_kinds; k++) {
+        least = events->sigma_mm[k] > 0 ? fmin(least, events->sigma_mm[k]) : least;
+    }
+    for (int k = 0; tube->as_paper && k < tube->table_count; k++) {
+        peak = fmax(k > 0 ? peak : 0.0, tube->table[k]);
+    }
+    const double share = largest_share(params->model, frame);
+    const double chord = sqrt(3.0) * frame->voxel_mm[0];
+    const double with_tof = fmin(0.39894228 * chord / least, 1.0) / LR_LISTMODE_HELD;
+    frame->most[0] = (float)(tube->as_paper ? peak : chord * share);
+    frame->most[1] = (float)(tube->as_paper ? peak : with_tof * share);
+}
+
+/* Slices between two places in double: floats in between have the same few bits to the left. */
+static int find_steps(const lr_cuda_list_frame *frame)
+{
+    const double ratio = frame->voxel_mm[0] / fmin(frame->voxel_mm[1], frame->voxel_mm[2]);
+    const int steps = (int)(LONGEST_STEPS / fmax(ratio, 1.0));
+    return steps > 1 ? steps : 1;
+}
+
+static int32_t slices_of_slab(const lr_cuda_list_frame *frame, int64_t shared_room)
+{
+    const int64_t cells = shared_room / (int64_t)sizeof(float) - frame->tail - 3;
+    const int64_t slices = cells > 0 ? cells / frame->plane : 0;
+    return (int32_t)(slices < frame->slices ? slices : frame->slices);
+}
+
+static bool has_events(const struct lr_listmode_events *events, int axis)
+{
+    bool has = false;
+    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
+        has = has || events->groups[r][2 * axis] < events->groups[r][2 * axis + 2];
+    }
+    return has;
+}
+
+static void init_frame(const struct lr_cuda_list_plan_params *params, int axis,
+                       lr_cuda_list_frame *frame)
+{
+    const lr_grid *grid = &params->model->grid;
+    const int axes[3] = {axis, axis == 0 ? 1 : 0, axis == 2 ? 1 : 2};
+    *frame = (lr_cuda_list_frame){
+        .axis = axis,
+        .across = {axes[1], axes[2]},
+        .slices = grid->size[axis],
+        .size = {grid->size[axes[1]], grid->size[axes[2]]},
+        .window = {widest(params->model, axes[1]), widest(params->model, axes[2])},
+        .has_events = has_events(params->events, axis)};
+    for (int k = 0; k < 3; k++) {
+        frame->voxel_mm[k] = grid->voxel_mm[axes[k]];
+        frame->origin_mm[k] = grid->origin_mm[axes[k]];
+    }
+    frame->steps = find_steps(frame);
+    bound_elements(params, frame);
+}
+
+/* Planes are whole pieces of 16 bytes. */
+static lr_status lay_out_frame(lr_cuda_list_frame *frame, int64_t begin, const lr_log *log)
+{
+    const int64_t pitch = (int64_t)frame->size[1] + frame->window[1] - 1;
+    const int64_t plane = (pitch * (frame->size[0] + frame->window[0] - 1) + 3) / 4 * 4;
+    const int64_t tail = pitch * (frame->window[0] - 1) + frame->window[1];
+    if (plane * frame->slices + tail > INT_MAX) {
+        return lr_error(log, LR_USAGE,
+                        "list mode on a CUDA device takes images of fewer than 2^31 voxels: take "
+                        "larger voxels, or a smaller grid");
+    }
+    frame->pitch = (int32_t)pitch;
+    frame->plane = (int32_t)plane;
+    frame->tail = (int32_t)tail;
+    frame->begin = begin;
+    return LR_OK;
+}
+
+static lr_status init_frames(struct lr_cuda_list_plan *plan,
+                             const struct lr_cuda_list_plan_params *params)
+{
+    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
+        lr_cuda_list_frame *frame = &plan->frames[axis];
+        init_frame(params, axis, frame);
+        LR_TRY(lay_out_frame(frame, plan->num_numbers, params->log));
+        const int32_t slices = slices_of_slab(frame, params->shared_room);
+        frame->is_tiled = slices >= LEAST_SLICES || slices == frame->slices;
+        if (frame->has_events) {
+            plan->num_numbers += (lr_cuda_list_cells(frame, frame->slices) + 3) / 4 * 4;
+        }
+    }
+    return LR_OK;
+}
+
+static void init_tube(struct lr_cuda_list_plan *plan, const struct lr_listmode_model *model)
+{
+    const lr_listmode_tube *tube = &model->tube;
+    if (model->kernel == LR_LISTMODE_LINE) {
+        return;
+    }
+    const double rim = lr_listmode_rim(tube), half = 0.5 * tube->width_mm;
+    const double unit = tube->table != NULL ? 1.0 : 4.0 / (tube->fwhm_mm * tube->fwhm_mm);
+    const double per_square = (1.0 + LR_LISTMODE_RIM) / (LR_LISTMODE_RIM * rim);
+    const float fall = (float)(per_square / unit);
+    plan->tube = (lr_cuda_list_tube){.reach_mm = sqrt(rim),
+                                     .unit = (float)unit,
+                                     .half = (float)(half * half * unit),
+                                     .rim = (float)((double)fall * unit * rim),
+                                     .fall = fall};
+    if (tube->table != NULL) {
+        plan->tube.last = tube->table_count - 1;
+        plan->tube.entries = (float)(plan->tube.last / half);
+    }
+}
+
+/* --- chunks --- */
+
+struct planning {
+    struct lr_cuda_list_plan *plan;
+    const struct lr_cuda_list_plan_params *params;
+    int64_t chunk_events; /* of the range at hand */
+};
+
+/* The slice in which time of flight puts an event; it may be beyond the grid. */
+static double centre_slice(const struct planning *planning, int axis, int64_t k)
+{
+    const lr_grid *grid = &planning->params->model->grid;
+    struct lr_listmode_line line;
+    lr_listmode_line_of(planning->params->events, k, axis, &line);
+    const double centre = line.middle[axis] + line.tof_mm * line.direction[axis];
+    return (centre - grid->origin_mm[axis]) / grid->voxel_mm[axis];
+}
+
+/* Slices that events begin .. end - 1 of a group, which are sorted, may meet. */
+static void find_slices(const struct planning *planning, int group, const int64_t events[2],
+                        int32_t slices[2])
+{
+    const int axis = lr_listmode_group_axis(group);
+    const lr_cuda_list_frame *frame = &planning->plan->frames[axis];
+    slices[0] = 0;
+    slices[1] = frame->slices;
+    if (lr_listmode_group_has_tof(group)) {
+        const double reach =
+            LR_LISTMODE_CUT * planning->params->events->longest_sigma_mm / frame->voxel_mm[0] + 1.5;
+        const double low = floor(centre_slice(planning, axis, events[0]) - reach);
+        const double high = ceil(centre_slice(planning, axis, events[1] - 1) + reach);
+        slices[0] = (int32_t)fmin(fmax(low, 0.0), frame->slices);
+        slices[1] = (int32_t)fmax(fmin(high, frame->slices), slices[0]);
+    }
+}
+
+static int32_t slabs_for(const struct planning *planning, const lr_cuda_list_frame *frame,
+                         int32_t slices)
+{
+    const int32_t most =
+        frame->is_tiled ? slices_of_slab(frame, planning->params->shared_room) : frame->slices;
+    const int32_t slabs = (slices + most - 1) / most;
+    return slabs > 1 ? slabs : 1;
+}
+
+/* Sums that the events of a range have, over all of its slabs. */
+static int64_t count_sums(const struct planning *planning, int64_t r)
+{
+    const int64_t *groups = planning->params->events->groups[r];
+    int64_t sums = 0;
+    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
+        const lr_cuda_list_frame *frame = &planning->plan->frames[lr_listmode_group_axis(g)];
+        int32_t slices[2] = {0, 0};
+        if (groups[g + 1] > groups[g]) {
+            find_slices(planning, g, &groups[g], slices);
+            sums += (groups[g + 1] - groups[g]) * slabs_for(planning, frame, slices[1] - slices[0]);
+        }
+    }
+    return sums;
+}
+
+/* Whole rounds of a block's threads. */
+static int64_t find_chunk_events(const struct planning *planning, int64_t r)
+{
+    const int64_t jobs = (int64_t)JOBS_PER_PROCESSOR * planning->params->processors;
+    const int64_t events = count_sums(planning, r) / jobs + 1;
+    const int64_t rounds = (events + LR_CUDA_LIST_THREADS - 1) / LR_CUDA_LIST_THREADS;
+    return (rounds < LONGEST_CHUNK / LR_CUDA_LIST_THREADS ? rounds
+                                                          : LONGEST_CHUNK / LR_CUDA_LIST_THREADS) *
+           LR_CUDA_LIST_THREADS;
+}
+
+static lr_status open_batch(struct planning *planning)
+{
+    struct lr_cuda_list_plan *plan = planning->plan;
+    const struct lr_items items = {sizeof(*plan->batches), "launches", planning->params->log};
+    LR_TRY(lr_grow(&plan->batches, &plan->batch_room, plan->num_batches + 1, &items));
+    plan->batches[plan->num_batches++] =
+        (struct lr_cuda_list_batch){.chunk = plan->num_chunks, .job = plan->num_jobs};
+    return LR_OK;
+}
+
+static lr_status add_jobs(struct planning *planning, const int32_t slices[2], int32_t slabs)
+{
+    struct lr_cuda_list_plan *plan = planning->plan;
+    const struct lr_items items = {sizeof(*plan->jobs), "blocks of events", planning->params->log};
+    struct lr_cuda_list_batch *batch = &plan->batches[plan->num_batches - 1];
+    const int64_t length = slices[1] - slices[0];
+    LR_TRY(lr_grow(&plan->jobs, &plan->job_room, plan->num_jobs + slabs, &items));
+    for (int32_t slab = 0; slab < slabs; slab++) {
+        plan->jobs[plan->num_jobs++] =
+            (lr_cuda_list_job){.chunk = batch->num_chunks,
+                               .slab = slab,
+                               .slices = {slices[0] + (int32_t)(length * slab / slabs),
+                                          slices[0] + (int32_t)(length * (slab + 1) / slabs)}};
+    }
+    batch->num_jobs += slabs;
+    return LR_OK;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* What a launch with these jobs needs. */
+static void take_needs(struct planning *planning, const lr_cuda_list_frame *frame,
+                       const lr_cuda_list_chunk *chunk, int32_t slices)
+{
+    struct lr_cuda_list_plan *plan = planning->plan;
+    struct lr_cuda_list_batch *batch = &plan->batches[plan->num_batches - 1];
+    const int64_t most = (slices + chunk->slabs - 1) / chunk->slabs;
+    const int64_t bytes = (lr_cuda_list_cells(frame, most) + 3) / 4 * 4 * (int64_t)sizeof(float);
+    plan->shared_bytes = frame->is_tiled ? larger(plan->shared_bytes, bytes) : plan->shared_bytes;
+    batch->num_chunks++;
+    batch->longest_chunk = (int32_t)larger(batch->longest_chunk, chunk->count);
+    batch->num_partial += (int64_t)chunk->slabs * chunk->count;
+    batch->num_events += chunk->count;
+    plan->most_partial = larger(plan->most_partial, batch->num_partial);
+}
+
+static lr_status add_chunk(struct planning *planning, int group, const int64_t events[2])
+{
+    struct lr_cuda_list_plan *plan = planning->plan;
+    const struct lr_items items = {sizeof(*plan->chunks), "blocks of events",
+                                   planning->params->log};
+    const int axis = lr_listmode_group_axis(group);
+    const lr_cuda_list_frame *frame = &plan->frames[axis];
+    int32_t slices[2];
+    find_slices(planning, group, events, slices);
+    const int32_t slabs = slabs_for(planning, frame, slices[1] - slices[0]);
+    const lr_cuda_list_chunk chunk = {.begin = events[0],
+                                      .count = (int32_t)(events[1] - events[0]),
+                                      .axis = axis,
+                                      .has_tof = lr_listmode_group_has_tof(group),
+                                      .slabs = slabs,
+                                      .partial = plan->batches[plan->num_batches - 1].num_partial};
+    LR_TRY(lr_grow(&plan->chunks, &plan->chunk_room, plan->num_chunks + 1, &items));
+    LR_TRY(add_jobs(planning, slices, slabs));
+    plan->chunks[plan->num_chunks++] = chunk;
+    take_needs(planning, frame, &chunk, slices[1] - slices[0]);
+    return LR_OK;
+}
+
+static lr_status plan_group(struct planning *planning, int64_t r, int group)
+{
+    const int64_t *ends = &planning->params->events->groups[r][group];
+    for (int64_t first = ends[0]; first < ends[1]; first += planning->chunk_events) {
+        const int64_t behind = first + planning->chunk_events;
+        const int64_t events[2] = {first, behind < ends[1] ? behind : ends[1]};
+        const struct lr_cuda_list_plan *plan = planning->plan;
+        if (plan->batches[plan->num_batches - 1].num_partial > partial_room) {
+            LR_TRY(open_batch(planning));
+        }
+        LR_TRY(add_chunk(planning, group, events));
+    }
+    return LR_OK;
+}
+
+static lr_status plan_range(struct planning *planning, int64_t r)
+{
+    const int64_t *groups = planning->params->events->groups[r];
+    planning->plan->range_batches[r] = planning->plan->num_batches;
+    if (groups[0] == groups[LR_LISTMODE_GROUPS]) {
+        return LR_OK;
+    }
+    planning->chunk_events = find_chunk_events(planning, r);
+    LR_TRY(open_batch(planning));
+    for (int group = 0; group < LR_LISTMODE_GROUPS; group++) {
+        LR_TRY(plan_group(planning, r, group));
+    }
+    return LR_OK;
+}
+
+lr_status lr_cuda_list_plan_init(struct lr_cuda_list_plan *plan,
+                                 const struct lr_cuda_list_plan_params *params)
+{
+    const int64_t num_ranges = params->events->layout.num_pairs;
+    struct planning planning = {plan, params, 0};
+    *plan = (struct lr_cuda_list_plan){0};
+    LR_TRY(init_frames(plan, params));
+    init_tube(plan, params->model);
+    plan->range_batches =
+        lr_alloc(num_ranges + 1, sizeof(*plan->range_batches), "ranges of events", params->log);
+    if (plan->range_batches == NULL) {
+        return LR_FAILED;
+    }
+    for (int64_t r = 0; r < num_ranges; r++) {
+        LR_TRY(plan_range(&planning, r));
+    }
+    plan->range_batches[num_ranges] = plan->num_batches;
+    return LR_OK;
+}
+
+void lr_cuda_list_plan_finish(struct lr_cuda_list_plan *plan)
+{
+    free(plan->chunks);
+    free(plan->jobs);
+    free(plan->batches);
+    free(plan->range_batches);
+    *plan = (struct lr_cuda_list_plan){0};
+}

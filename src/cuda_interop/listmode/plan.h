@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * How the events of each range are dealt out to blocks: chunks of arranged events, times slabs of the
+ * slices that they may meet. No CUDA in it. */
+#ifndef LR_CUDA_LISTMODE_PLAN_H
+#define LR_CUDA_LISTMODE_PLAN_H
+
+#include "cuda_interop/listmode/passes.h"
+#include "listmode/backend.h"
+
+struct lr_cuda_list_plan_params {
+    const struct lr_listmode_model *model;
+    const struct lr_listmode_events *events;
+    int processors;      /* of the device */
+    int64_t shared_room; /* bytes that a block may have; 0: nothing is tiled */
+    const lr_log *log;
+};
+
+/* What one launch has. Jobs count their chunks from the batch's first one. */
+struct lr_cuda_list_batch {
+    int64_t chunk, job; /* the first ones */
+    int32_t num_chunks, num_jobs;
+    int32_t longest_chunk;
+    int64_t num_partial; /* sums */
+    int64_t num_events;
+};
+
+struct lr_cuda_list_plan {
+    lr_cuda_list_frame frames[LR_CUDA_LIST_AXES];
+    lr_cuda_list_tube tube; /* without table */
+    int64_t num_numbers;    /* of all frames */
+    int64_t shared_bytes;   /* that a block takes */
+    int64_t most_partial;
+    lr_cuda_list_chunk *chunks; /* owned, as the others */
+    lr_cuda_list_job *jobs;
+    struct lr_cuda_list_batch *batches;
+    int64_t *range_batches; /* [num_ranges + 1]: the first batch of each range */
+    int64_t num_chunks, num_jobs, num_batches;
+    int64_t chunk_room, job_room, batch_room;
+};
+
+/* Finish it in any case. errors: LR_FAILED without memory; LR_USAGE for an image of too many voxels. */
+lr_status lr_cuda_list_plan_init(struct lr_cuda_list_plan *plan,
+                                 const struct lr_cuda_list_plan_params *params);
+void lr_cuda_list_plan_finish(struct lr_cuda_list_plan *plan);
+
+#endif

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * A block works on the events of a chunk in a slab of slices, which it has in shared memory where a slab
+ * fits: forward the image's numbers, back sums of whole numbers, as which shared memory adds about six
+ * times as fast as it does floats. */
+#include "cuda_interop/listmode/project.cuh"
+#include "cuda_interop/overlap.cuh"
+
+namespace
+{
+
+constexpr unsigned group = 256;
+constexpr int threads = LR_CUDA_LIST_THREADS;
+
+extern __shared__ float4 shared_numbers[];
+
+/* --- tiles --- */
+
+struct shared_image {
+    __device__ float load(int at) const
+    {
+        return reinterpret_cast<const float *>(shared_numbers)[at];
+    }
+};
+
+struct global_image {
+    const float *numbers;
+
+    __device__ float load(int at) const
+    {
+        return __ldg(numbers + at);
+    }
+};
+
+struct shared_sums {
+    __device__ void add(int at, float number) const
+    {
+        atomicAdd(reinterpret_cast<int *>(shared_numbers) + at, __float2int_rn(number));
+    }
+};
+
+struct global_sums {
+    float *numbers;
+
+    __device__ void add(int at, float number) const
+    {
+        atomicAdd(numbers + at, number);
+    }
+};
+
+/* --- forward --- */
+
+template <class Tile> struct readers {
+    using gaussian = tube_sharer<gaussian_share, line_reader<Tile>>;
+    using table = tube_sharer<table_share, line_reader<Tile>>;
+    using line = line_sharer<line_reader<Tile>>;
+};
+
+template <class Tile> struct writers {
+    using gaussian = tube_sharer<gaussian_share, line_writer<Tile>>;
+    using table = tube_sharer<table_share, line_writer<Tile>>;
+    using line = line_sharer<line_writer<Tile>>;
+};
+
+__device__ void load_slab(const lr_cuda_list_pass &pass, const list_block &block)
+{
+    const float4 *from = reinterpret_cast<const float4 *>(block.numbers(pass));
+    const int quads = (block.cells() + 3) / 4;
+    for (int k = (int)threadIdx.x; k < quads; k += threads) {
+        shared_numbers[k] = __ldg(from + k);
+    }
+    __syncthreads();
+}
+
+template <class Sharer, class Tile>
+__device__ void read_events(const lr_cuda_list_pass &pass, const list_block &block,
+                            const Tile &tile)
+{
+    for (int event = (int)threadIdx.x; event < block.chunk.count; event += threads) {
+        project_forward<Sharer>(pass, block, event, tile);
+    }
+}
+
+enum sharer { GAUSSIAN, TABLE, LINE };
+
+template <enum sharer Kind>
+__global__ void __launch_bounds__(threads, 1)
+    forward(const __grid_constant__ lr_cuda_list_pass pass)
+{
+    const list_block block(pass, (int)blockIdx.x);
+    const global_image global = {block.numbers(pass)};
+    if (block.frame.is_tiled) {
+        load_slab(pass, block);
+    }
+    using shared = readers<shared_image>;
+    using direct = readers<global_image>;
+    if constexpr (Kind == GAUSSIAN) {
+        block.frame.is_tiled ? read_events<shared::gaussian>(pass, block, shared_image())
+                             : read_events<direct::gaussian>(pass, block, global);
+    } else if constexpr (Kind == TABLE) {
+        block.frame.is_tiled ? read_events<shared::table>(pass, block, shared_image())
+                             : read_events<direct::table>(pass, block, global);
+    } else {
+        block.frame.is_tiled ? read_events<shared::line>(pass, block, shared_image())
+                             : read_events<direct::line>(pass, block, global);
+    }
+}
+
+__global__ void __launch_bounds__(group) put_values(const __grid_constant__ lr_cuda_list_pass pass)
+{
+    const lr_cuda_list_chunk &chunk = pass.chunks[blockIdx.y];
+    for (int event = (int)(blockIdx.x * group + threadIdx.x); event < chunk.count;
+         event += (int)(gridDim.x * group)) {
+        put_value(pass, chunk, event);
+    }
+}
+
+/* --- back --- */
+
+/* The sum over the block's threads, for all of them. */
+__device__ double sum_of_block(double mine)
+{
+    __shared__ double sums[threads / 32];
+    for (int lanes = 16; lanes > 0; lanes /= 2) {
+        mine += __shfl_xor_sync(0xffffffffu, mine, lanes);
+    }
+    if (threadIdx.x % 32 == 0) {
+        sums[threadIdx.x / 32] = mine;
+    }
+    __syncthreads();
+    double sum = 0;
+    for (double of_warp : sums) {
+        sum += of_warp;
+    }
+    return sum;
+}
+
+/* Clears the slab, and finds what its events' values are multiplied by. */
+__device__ float open_slab(const lr_cuda_list_pass &pass, const list_block &block)
+{
+    const int quads = (block.cells() + 3) / 4;
+    for (int k = (int)threadIdx.x; k < quads; k += threads) {
+        shared_numbers[k] = make_float4(0, 0, 0, 0);
+    }
+    double total = 0;
+    for (int event = (int)threadIdx.x; event < block.chunk.count; event += threads) {
+        total += (double)fabsf(value_of(pass, block, event));
+    }
+    return fixed_scale(block, sum_of_block(total));
+}
+
+__device__ void close_slab(const lr_cuda_list_pass &pass, const list_block &block, float scale)
+{
+    const int *sums = reinterpret_cast<const int *>(shared_numbers);
+    float *to = block.numbers(pass);
+    const int cells = block.cells();
+    const double unit = 1.0 / (double)scale;
+    __syncthreads();
+    for (int k = (int)threadIdx.x; k < cells; k += threads) {
+        if (sums[k] != 0) {
+            atomicAdd(to + k, (float)((double)sums[k] * unit));
+        }
+    }
+}
+
+template <class Sharer, class Tile>
+__device__ void write_events(const lr_cuda_list_pass &pass, const list_block &block, float scale,
+                             const Tile &tile)
+{
+    for (int event = (int)threadIdx.x; event < block.chunk.count; event += threads) {
+        project_back<Sharer>(pass, block, event, scale, tile);
+    }
+}
+
+template <enum sharer Kind>
+__global__ void __launch_bounds__(threads, 1) back(const __grid_constant__ lr_cuda_list_pass pass)
+{
+    const list_block block(pass, (int)blockIdx.x);
+    const global_sums global = {block.numbers(pass)};
+    const bool is_tiled = block.frame.is_tiled;
+    const float scale = is_tiled ? open_slab(pass, block) : 1.0f;
+    if (scale == 0.0f) {
+        return;
+    }
+    using shared = writers<shared_sums>;
+    using direct = writers<global_sums>;
+    if constexpr (Kind == GAUSSIAN) {
+        is_tiled ? write_events<shared::gaussian>(pass, block, scale, shared_sums())
+                 : write_events<direct::gaussian>(pass, block, scale, global);
+    } else if constexpr (Kind == TABLE) {
+        is_tiled ? write_events<shared::table>(pass, block, scale, shared_sums())
+                 : write_events<direct::table>(pass, block, scale, global);
+    } else {
+        is_tiled ? write_events<shared::line>(pass, block, scale, shared_sums())
+                 : write_events<direct::line>(pass, block, scale, global);
+    }
+    if (is_tiled) {
+        close_slab(pass, block, scale);
+    }
+}
+
+/* --- images and frames --- */
+
+__global__ void __launch_bounds__(group)
+    fill_frame(const __grid_constant__ lr_cuda_list_framing framing, int axis)
+{
+    const lr_cuda_list_frame &frame = framing.frames[axis];
+    const int64_t k = (int64_t)blockIdx.x * group + threadIdx.x;
+    if (k < cells_of(frame, frame.slices)) {
+        fill_number(framing, frame, k);
+    }
+}
+
+__global__ void __launch_bounds__(group)
+    add_up_frames(const __grid_constant__ lr_cuda_list_framing framing)
+{
+    const int64_t k = (int64_t)blockIdx.x * group + threadIdx.x;
+    if (k < (int64_t)framing.size[0] * framing.size[1] * framing.size[2]) {
+        add_frames(framing, k);
+    }
+}
+
+unsigned groups_of(int64_t count)
+{
+    return (unsigned)((count + group - 1) / group);
+}
+
+/* --- launches --- */
+
+using kernel = void (*)(const lr_cuda_list_pass);
+
+enum sharer sharer_of(const lr_cuda_list_pass &pass)
+{
+    return pass.is_line ? LINE : pass.tube.table != nullptr ? TABLE : GAUSSIAN;
+}
+
+int launch(kernel of, std::atomic<uint64_t> &devices, const lr_cuda_list_pass &pass)
+{
+    if (pass.shared_bytes > 0) {
+        const cudaError_t error = allow_shared_room(of, pass.shared_room, devices);
+        if (error != cudaSuccess) {
+            return error;
+        }
+    }
+    of<<<(unsigned)pass.num_jobs, threads, (size_t)pass.shared_bytes,
+         static_cast<cudaStream_t>(pass.stream)>>>(pass);
+    return cudaGetLastError();
+}
+
+} // namespace
+
+int lr_cuda_launch_list_fill(const lr_cuda_list_framing *framing)
+{
+    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
+        const lr_cuda_list_frame &frame = framing->frames[axis];
+        if (frame.has_events) {
+            fill_frame<<<groups_of(lr_cuda_list_cells(&frame, frame.slices)), group, 0,
+                         static_cast<cudaStream_t>(framing->stream)>>>(*framing, axis);
+        }
+    }
+    return cudaGetLastError();
+}
+
+int lr_cuda_launch_list_add(const lr_cuda_list_framing *framing)
+{
+    const int64_t count = (int64_t)framing->size[0] * framing->size[1] * framing->size[2];
+    add_up_frames<<<groups_of(count), group, 0, static_cast<cudaStream_t>(framing->stream)>>>(
+        *framing);
+    return cudaGetLastError();
+}
+
+int lr_cuda_launch_list_forward(const lr_cuda_list_pass *pass)
+{
+    static const kernel kernels[] = {forward<GAUSSIAN>, forward<TABLE>, forward<LINE>};
+    static std::atomic<uint64_t> devices[3];
+    const enum sharer sharer = sharer_of(*pass);
+    return launch(kernels[sharer], devices[sharer], *pass);
+}
+
+int lr_cuda_launch_list_values(const lr_cuda_list_pass *pass)
+{
+    constexpr unsigned most = 64;
+    const unsigned across = std::min(groups_of(pass->longest_chunk), most);
+    put_values<<<dim3(across, (unsigned)pass->num_chunks), group, 0,
+                 static_cast<cudaStream_t>(pass->stream)>>>(*pass);
+    return cudaGetLastError();
+}
+
+int lr_cuda_launch_list_back(const lr_cuda_list_pass *pass)
+{
+    static const kernel kernels[] = {back<GAUSSIAN>, back<TABLE>, back<LINE>};
+    static std::atomic<uint64_t> devices[3];
+    const enum sharer sharer = sharer_of(*pass);
+    return launch(kernels[sharer], devices[sharer], *pass);
+}

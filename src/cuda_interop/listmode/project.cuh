@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What a block does of a projection, thread by thread; and the passes around it. Written for the
+ * processor, too. */
+#ifndef LR_CUDA_LISTMODE_PROJECT_CUH
+#define LR_CUDA_LISTMODE_PROJECT_CUH
+
+#include "cuda_interop/listmode/shares.cuh"
+
+/* lr_cuda_list_cells. */
+__host__ __device__ inline int64_t cells_of(const lr_cuda_list_frame &frame, int64_t slices)
+{
+    return slices * frame.plane + frame.tail;
+}
+
+/* A block's work, and what it refers to. */
+struct list_block {
+    const lr_cuda_list_job &job;
+    const lr_cuda_list_chunk &chunk;
+    const lr_cuda_list_frame &frame;
+
+    __host__ __device__ list_block(const lr_cuda_list_pass &pass, int number)
+        : job(pass.jobs[number]), chunk(pass.chunks[job.chunk]), frame(pass.frames[chunk.axis])
+    {
+    }
+
+    /* Numbers of the slab, margins included, and where they begin. */
+    __host__ __device__ int cells() const
+    {
+        return (int)cells_of(frame, job.slices[1] - job.slices[0]);
+    }
+    __host__ __device__ float *numbers(const lr_cuda_list_pass &pass) const
+    {
+        return pass.numbers + frame.begin + (int64_t)job.slices[0] * frame.plane;
+    }
+};
+
+/* Where the value of arranged event k stands; -1: it is not selected. */
+__host__ __device__ inline int64_t place_of(const lr_cuda_list_pass &pass, int64_t k)
+{
+    const lr_cuda_list_places &places = pass.places;
+    const int32_t number = pass.events.number[k];
+    const int64_t at = places.map != nullptr ? places.map[number] : number - places.first;
+    return at >= 0 && at < places.count ? places.position + at : -1;
+}
+
+/* --- forward --- */
+
+template <class Sharer, class Tile>
+__host__ __device__ void project_forward(const lr_cuda_list_pass &pass, const list_block &block,
+                                         int event, const Tile &tile)
+{
+    const int64_t k = block.chunk.begin + event;
+    line_reader<Tile> reader = {tile, 0.0f};
+    if (pass.places.map == nullptr || place_of(pass, k) >= 0) {
+        const line_walk walk = find_walk(pass, block.frame, block.chunk, k, block.job.slices);
+        share_walk<Sharer>(pass, block.frame, walk, block.job.slices[0], reader);
+    }
+    pass.partial[block.chunk.partial + (int64_t)block.job.slab * block.chunk.count + event] =
+        reader.sum;
+}
+
+__host__ __device__ inline void put_value(const lr_cuda_list_pass &pass,
+                                          const lr_cuda_list_chunk &chunk, int event)
+{
+    const int64_t place = place_of(pass, chunk.begin + event);
+    double sum = 0;
+    for (int slab = 0; slab < chunk.slabs; slab++) {
+        sum += (double)pass.partial[chunk.partial + (int64_t)slab * chunk.count + event];
+    }
+    if (place >= 0) {
+        pass.values[place] = (float)sum;
+    }
+}
+
+/* --- back --- */
+
+__host__ __device__ inline float value_of(const lr_cuda_list_pass &pass, const list_block &block,
+                                          int event)
+{
+    const int64_t place = place_of(pass, block.chunk.begin + event);
+    return place < 0 ? 0.0f : pass.values_are_one ? 1.0f : pass.values[place];
+}
+
+/* scale: what values are multiplied by on their way to the tile. */
+template <class Sharer, class Tile>
+__host__ __device__ void project_back(const lr_cuda_list_pass &pass, const list_block &block,
+                                      int event, float scale, const Tile &tile)
+{
+    const float value = value_of(pass, block, event);
+    if (value != 0.0f) {
+        line_writer<Tile> writer = {tile, value * scale};
+        const line_walk walk =
+            find_walk(pass, block.frame, block.chunk, block.chunk.begin + event, block.job.slices);
+        share_walk<Sharer>(pass, block.frame, walk, block.job.slices[0], writer);
+    }
+}
+
+/* Sums of whole numbers of this size at most fit 32 bits, with what rounding adds. */
+constexpr double largest_fixed = 2.14e9;
+
+/* What values are multiplied by to be added as whole numbers; total: of their magnitudes. */
+__host__ __device__ inline float fixed_scale(const list_block &block, double total)
+{
+    const double most = total * (double)block.frame.most[block.chunk.has_tof];
+    return most > 0 ? (float)fmin(largest_fixed / most, 1e38) : 0.0f;
+}
+
+/* --- images and frames --- */
+
+/* Of a frame's number its voxel in the grid's order; -1: it is of a margin. */
+__host__ __device__ inline int64_t voxel_of(const lr_cuda_list_framing &framing,
+                                            const lr_cuda_list_frame &frame, int64_t number)
+{
+    const int64_t slice = number / frame.plane;
+    const int within = (int)(number - slice * frame.plane);
+    const int row = within / frame.pitch;
+    const int u = row - (frame.window[0] - 1);
+    const int v = within - row * frame.pitch - (frame.window[1] - 1);
+    const bool is_voxel =
+        slice < frame.slices && u >= 0 && u < frame.size[0] && v >= 0 && v < frame.size[1];
+    const int64_t steps[3] = {1, framing.size[0], (int64_t)framing.size[0] * framing.size[1]};
+    return is_voxel
+               ? slice * steps[frame.axis] + u * steps[frame.across[0]] + v * steps[frame.across[1]]
+               : -1;
+}
+
+/* Number k of a frame. */
+__host__ __device__ inline void fill_number(const lr_cuda_list_framing &framing,
+                                            const lr_cuda_list_frame &frame, int64_t k)
+{
+    const int64_t voxel = voxel_of(framing, frame, k);
+    framing.numbers[frame.begin + k] = voxel >= 0 ? framing.image[voxel] : 0.0f;
+}
+
+/* Voxel k of the image. */
+__host__ __device__ inline void add_frames(const lr_cuda_list_framing &framing, int64_t k)
+{
+    const int64_t line = k / framing.size[0];
+    const int at[3] = {(int)(k - line * framing.size[0]), (int)(line % framing.size[1]),
+                       (int)(line / framing.size[1])};
+    double sum = 0;
+    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
+        const lr_cuda_list_frame &frame = framing.frames[axis];
+        if (frame.has_events) {
+            const int u = at[frame.across[0]] + frame.window[0] - 1;
+            const int v = at[frame.across[1]] + frame.window[1] - 1;
+            sum += (double)framing.numbers[frame.begin + (int64_t)at[axis] * frame.plane +
+                                           (int64_t)u * frame.pitch + v];
+        }
+    }
+    framing.image[k] = (float)sum;
+}
+
+#endif

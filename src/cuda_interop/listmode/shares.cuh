@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * How a slice's factor is shared among its voxels, for one thread. Written for the processor, too. Who takes the elements comes as a type with
+ *   void take<U, V>(shares, scale, at, pitch)   scale shares[u][v] of the number at + u pitch + v
+ *   void take_one(element, at) */
+#ifndef LR_CUDA_LISTMODE_SHARES_CUH
+#define LR_CUDA_LISTMODE_SHARES_CUH
+
+#include "cuda_interop/listmode/lanes.cuh"
+#include "cuda_interop/listmode/walk.cuh"
+
+/* The voxels of a slice that a line may see. */
+struct share_window {
+    float off[2]; /* from the crossing to the first one, in voxels */
+    int count[2];
+    int at; /* the first one's number */
+};
+
+/* --- the tube's function of squares of distances, in its unit --- */
+
+struct gaussian_share {
+    __host__ __device__ static float of(const lr_cuda_list_tube &tube, float square)
+    {
+        return power_of_two(-fminf(square, tube.half)) *
+               between_0_and_1(tube.rim - tube.fall * square);
+    }
+};
+
+struct table_share {
+    __host__ __device__ static float of(const lr_cuda_list_tube &tube, float square)
+    {
+        const float entry = fminf(sqrtf(fmaxf(square, 0.0f)) * tube.entries, (float)tube.last);
+        const int k = (int)entry;
+        const float low = tube.table[k], high = tube.table[k + 1];
+        return (low + (entry - (float)k) * (high - low)) *
+               between_0_and_1(tube.rim - tube.fall * square);
+    }
+};
+
+/* --- tubes --- */
+
+template <class Share, class Taker> struct tube_sharer {
+    const lr_cuda_list_pass &pass;
+    int pitch;
+    float uu, uv, vv;
+
+    __host__ __device__ tube_sharer(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
+                                    const line_walk &walk)
+        : pass(pass), pitch(frame.pitch), uu(walk.uu), uv(walk.uv), vv(walk.vv)
+    {
+    }
+
+    __host__ __device__ float scale(float factor, float sum) const
+    {
+        return pass.as_paper ? factor : sum > 0.0f ? factor / sum : 0.0f;
+    }
+
+    /* Windows of up to U times V voxels, all at once. */
+    template <int U, int V>
+    __host__ __device__ void share(const share_window &window, float factor, Taker &taker) const
+    {
+        float shares[U][V], v[V], of_v[V], sum = 0;
+#pragma unroll
+        for (int j = 0; j < V; j++) {
+            v[j] = window.off[1] + (float)j;
+            of_v[j] = vv * v[j] * v[j];
+        }
+#pragma unroll
+        for (int i = 0; i < U; i++) {
+            const float u = window.off[0] + (float)i;
+            const float of_u = uu * u * u, lean = uv * u;
+#pragma unroll
+            for (int j = 0; j < V; j++) {
+                shares[i][j] = Share::of(pass.tube, v[j] * lean + of_u + of_v[j]);
+                sum += shares[i][j];
+            }
+        }
+        taker.template take<U, V>(shares, scale(factor, sum), window.at, pitch);
+    }
+
+    __host__ __device__ float share_at(const share_window &window, int i, int j) const
+    {
+        const float u = window.off[0] + (float)i, v = window.off[1] + (float)j;
+        return Share::of(pass.tube, u * (uu * u + uv * v) + vv * v * v);
+    }
+
+    /* Windows of any size: each share is computed twice. */
+    __host__ __device__ void share_any(const share_window &window, float factor, Taker &taker) const
+    {
+        float sum = 0;
+        for (int i = 0; i < window.count[0]; i++) {
+            for (int j = 0; j < window.count[1]; j++) {
+                sum += share_at(window, i, j);
+            }
+        }
+        const float scaled = scale(factor, sum);
+        for (int i = 0; i < window.count[0]; i++) {
+            for (int j = 0; j < window.count[1]; j++) {
+                taker.take_one(scaled * share_at(window, i, j), window.at + i * pitch + j);
+            }
+        }
+    }
+
+    template <int U>
+    __host__ __device__ void share_rows(const share_window &window, float factor,
+                                        Taker &taker) const
+    {
+        if (any_lane_of(window.count[1] > 4)) {
+            share<U, 5>(window, factor, taker);
+        } else if (any_lane_of(window.count[1] > 3)) {
+            share<U, 4>(window, factor, taker);
+        } else {
+            share<U, 3>(window, factor, taker);
+        }
+    }
+
+    /* Lanes go together, through the smallest window that holds those of all. */
+    __host__ __device__ void operator()(const share_window &window, float factor,
+                                        Taker &taker) const
+    {
+        if (any_lane_of(window.count[0] > 5 || window.count[1] > 5)) {
+            share_any(window, factor, taker);
+        } else if (any_lane_of(window.count[0] > 4)) {
+            share_rows<5>(window, factor, taker);
+        } else if (any_lane_of(window.count[0] > 3)) {
+            share_rows<4>(window, factor, taker);
+        } else {
+            share_rows<3>(window, factor, taker);
+        }
+    }
+
+    /* The lowest whole voxel not below crossing - half, and how many there are up to crossing + half. */
+    __host__ __device__ static int lowest(const line_walk &walk, int c, float crossing)
+    {
+        return (int)ceilf(crossing - walk.half[c]);
+    }
+    __host__ __device__ static int count(const line_walk &walk, int c, float crossing, int lowest)
+    {
+        return (int)floorf(crossing + walk.half[c]) - lowest + 1;
+    }
+};
+
+/* --- thin lines --- */
+
+/* The four voxels around the crossing. */
+template <class Taker> struct line_sharer {
+    int pitch;
+
+    __host__ __device__ line_sharer(const lr_cuda_list_pass &, const lr_cuda_list_frame &frame,
+                                    const line_walk &)
+        : pitch(frame.pitch)
+    {
+    }
+    __host__ __device__ void operator()(const share_window &window, float factor,
+                                        Taker &taker) const
+    {
+        const float u = -window.off[0], v = -window.off[1];
+        const float shares[2][2] = {{(1.0f - u) * (1.0f - v), (1.0f - u) * v},
+                                    {u * (1.0f - v), u * v}};
+        taker.template take<2, 2>(shares, factor, window.at, pitch);
+    }
+    __host__ __device__ static int lowest(const line_walk &, int, float crossing)
+    {
+        return (int)floorf(crossing);
+    }
+    __host__ __device__ static int count(const line_walk &, int, float, int)
+    {
+        return 2;
+    }
+};
+
+/* --- slice by slice --- */
+
+/* Where a line crosses slices, from one that is computed in double. */
+struct crossings {
+    int whole[2];
+    float part[2], step[2];
+
+    __host__ __device__ crossings(const line_walk &walk, int slice)
+    {
+        for (int c = 0; c < 2; c++) {
+            const double at = walk.position[c] + slice * walk.step[c], below = floor(at);
+            whole[c] = (int)below;
+            part[c] = (float)(at - below);
+            step[c] = (float)walk.step[c];
+        }
+    }
+
+    /* False: no voxel of the image is in the window. first: the slice that number 0 belongs to. */
+    template <class Sharer>
+    __host__ __device__ bool open(const lr_cuda_list_frame &frame, const line_walk &walk, int steps,
+                                  share_window &window) const
+    {
+        int place[2];
+        bool is_inside = true;
+        for (int c = 0; c < 2; c++) {
+            const float crossing = part[c] + (float)steps * step[c];
+            const int low = Sharer::lowest(walk, c, crossing), margin = frame.window[c] - 1;
+            window.off[c] = (float)low - crossing;
+            const int count = Sharer::count(walk, c, crossing, low);
+            window.count[c] = count < frame.window[c] ? count : frame.window[c];
+            place[c] = whole[c] + low + margin;
+            is_inside = is_inside && place[c] >= 0 && place[c] < frame.size[c] + margin;
+        }
+        window.at = place[0] * frame.pitch + place[1];
+        return is_inside;
+    }
+};
+
+/* Shares the slices of a walk; first: the slice whose plane the taker's numbers begin with. */
+template <class Sharer, class Taker>
+__host__ __device__ void share_walk(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
+                                    const line_walk &walk, int first, Taker &taker)
+{
+    const Sharer sharer(pass, frame, walk);
+    slice_factors factors;
+    factors.begin(pass, walk);
+    for (int begin = walk.slices[0]; begin < walk.slices[1]; begin += frame.steps) {
+        const int left = walk.slices[1] - begin;
+        const int end = begin + (left < frame.steps ? left : frame.steps);
+        const crossings from(walk, begin);
+        for (int slice = begin; slice < end; slice++) {
+            const float factor = factors.next(pass, walk, slice);
+            share_window window;
+            const bool is_inside = from.open<Sharer>(frame, walk, slice - begin, window);
+            window.at += (slice - first) * frame.plane;
+            if (is_inside && factor > 0.0f) {
+                sharer(window, factor, taker);
+            }
+        }
+    }
+}
+
+/* --- who takes elements --- */
+
+/* Tile: has load(at), or add(at, number). */
+template <class Tile> struct line_reader {
+    Tile tile;
+    float sum;
+
+    template <int U, int V>
+    __host__ __device__ void take(const float (&shares)[U][V], float scale, int at, int pitch)
+    {
+        float slice = 0;
+#pragma unroll
+        for (int i = 0; i < U; i++) {
+#pragma unroll
+            for (int j = 0; j < V; j++) {
+                slice += shares[i][j] * tile.load(at + i * pitch + j);
+            }
+        }
+        sum += scale * slice;
+    }
+    __host__ __device__ void take_one(float element, int at)
+    {
+        sum += element * tile.load(at);
+    }
+};
+
+template <class Tile> struct line_writer {
+    Tile tile;
+    float value;
+
+    template <int U, int V>
+    __host__ __device__ void take(const float (&shares)[U][V], float scale, int at, int pitch)
+    {
+        const float scaled = value * scale;
+#pragma unroll
+        for (int i = 0; i < U; i++) {
+#pragma unroll
+            for (int j = 0; j < V; j++) {
+                if (shares[i][j] > 0.0f) {
+                    tile.add(at + i * pitch + j, scaled * shares[i][j]);
+                }
+            }
+        }
+    }
+    __host__ __device__ void take_one(float element, int at)
+    {
+        if (element > 0.0f) {
+            tile.add(at, value * element);
+        }
+    }
+};
+
+#endif

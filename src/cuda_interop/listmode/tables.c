@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "cuda_interop/listmode/tables.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cuda_interop/lend.h"
+#include "listmode/tube.h"
+
+#include <stdlib.h>
+
+/* --- memory --- */
+
+static lr_status report_memory(const struct lr_cuda_list_memory *memory,
+                               const struct lr_cuda_list_block *block)
+{
+    (void)cudaGetLastError();
+    return lr_error(memory->log, LR_FAILED,
+                    "%s: no memory for %.4g MiB on the CUDA device: take fewer events or a smaller "
+                    "image, or close other programs that use it",
+                    block->what, (double)block->bytes / 0x1p20);
+}
+
+static lr_status fill_block(const struct lr_cuda_list_memory *memory,
+                            const struct lr_cuda_list_block *block, void *address)
+{
+    if (block->from == NULL || block->bytes == 0) {
+        return LR_OK;
+    }
+    return lr_cuda_check((int)cudaMemcpyAsync(address, block->from, (size_t)block->bytes,
+                                              cudaMemcpyDefault, memory->stream),
+                         block->what, memory->log);
+}
+
+void *lr_cuda_list_allocate(struct lr_cuda_list_memory *memory,
+                            const struct lr_cuda_list_block *block)
+{
+    void **address = &memory->blocks[memory->count];
+    const cudaError_t error =
+        cudaMalloc(address, block->bytes > 0 ? (size_t)block->bytes : sizeof(double));
+    if (error == cudaErrorMemoryAllocation) {
+        (void)report_memory(memory, block);
+        return NULL;
+    }
+    if (lr_cuda_check((int)error, block->what, memory->log) != LR_OK) {
+        return NULL;
+    }
+    memory->count++;
+    memory->bytes += block->bytes;
+    return fill_block(memory, block, *address) == LR_OK ? *address : NULL;
+}
+
+void lr_cuda_list_free(struct lr_cuda_list_memory *memory)
+{
+    for (int k = 0; k < memory->count; k++) {
+        cudaFree(memory->blocks[k]);
+    }
+    memory->count = 0;
+}
+
+/* --- as passes read them --- */
+
+lr_cuda_list_hit *lr_cuda_list_hits(const struct lr_listmode_events *events, const lr_log *log)
+{
+    lr_cuda_list_hit *hits = lr_alloc(events->num_crystals, sizeof(*hits), "crystals", log);
+    for (int c = 0; hits != NULL && c < events->num_crystals; c++) {
+        for (int k = 0; k < 3; k++) {
+            hits[c].mm[k] = events->hits[c][k];
+        }
+        hits[c].kind = events->kind_of != NULL ? events->kind_of[c] : 0.0;
+    }
+    return hits;
+}
+
+float *lr_cuda_list_tube_table(const lr_listmode_tube *tube, const lr_log *log)
+{
+    float *table =
+        lr_alloc((int64_t)tube->table_count + 1, sizeof(*table), "the tube's table", log);
+    for (int k = 0; table != NULL && k <= tube->table_count; k++) {
+        const int last = tube->table_count - 1;
+        table[k] = (float)tube->table[k < last ? k : last];
+    }
+    return table;
+}
+
+/* --- on the device --- */
+
+static void *copy(struct lr_cuda_list_memory *memory, const void *from, int64_t count, size_t size)
+{
+    return lr_cuda_list_allocate(
+        memory, &(struct lr_cuda_list_block){"events", from, count * (int64_t)size});
+}
+
+static bool copy_events(struct lr_cuda_list_tables *tables, const struct lr_listmode_events *from,
+                        struct lr_cuda_list_memory *memory)
+{
+    const int64_t count = from->layout.count;
+    lr_cuda_list_events *to = &tables->events;
+    to->crystals[0] = copy(memory, from->crystals[0], count, sizeof(int32_t));
+    to->crystals[1] = copy(memory, from->crystals[1], count, sizeof(int32_t));
+    to->tof_mm = copy(memory, from->tof_mm, count, sizeof(float));
+    to->number = copy(memory, from->number, count, sizeof(int32_t));
+    to->sigma_mm =
+        copy(memory, from->sigma_mm, (int64_t)from->num_kinds * from->num_kinds, sizeof(double));
+    to->num_kinds = from->num_kinds;
+    return to->crystals[0] && to->crystals[1] && to->tof_mm && to->number && to->sigma_mm;
+}
+
+static bool copy_plan(struct lr_cuda_list_tables *tables, const struct lr_cuda_list_plan *plan,
+                      struct lr_cuda_list_memory *memory)
+{
+    tables->chunks = copy(memory, plan->chunks, plan->num_chunks, sizeof(*plan->chunks));
+    tables->jobs = copy(memory, plan->jobs, plan->num_jobs, sizeof(*plan->jobs));
+    return tables->chunks != NULL && tables->jobs != NULL;
+}
+
+static bool copy_tube(struct lr_cuda_list_tables *tables, const float *table, int count,
+                      struct lr_cuda_list_memory *memory)
+{
+    tables->tube = copy(memory, table, count, sizeof(*table));
+    return tables->tube != NULL;
+}
+
+lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables,
+                                   const struct lr_listmode_backend_params *params,
+                                   const struct lr_cuda_list_plan *plan,
+                                   struct lr_cuda_list_memory *memory)
+{
+    const struct lr_listmode_events *events = params->events;
+    const lr_listmode_tube *tube = &params->model->tube;
+    lr_cuda_list_hit *hits = lr_cuda_list_hits(events, params->log);
+    float *table = tube->table != NULL ? lr_cuda_list_tube_table(tube, params->log) : NULL;
+    bool has_all = hits != NULL && (table != NULL || tube->table == NULL);
+    has_all = has_all && copy_events(tables, events, memory) && copy_plan(tables, plan, memory);
+    if (has_all) {
+        tables->events.hits = copy(memory, hits, events->num_crystals, sizeof(*hits));
+        has_all = tables->events.hits != NULL;
+    }
+    if (has_all && table != NULL) {
+        has_all = copy_tube(tables, table, tube->table_count + 1, memory);
+    }
+    const lr_status status =
+        lr_cuda_check((int)cudaStreamSynchronize(memory->stream), "events", params->log);
+    free(hits);
+    free(table);
+    return has_all ? status : LR_FAILED;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What the passes of list mode read besides images and values, in the memory of the current device. */
+#ifndef LR_CUDA_LISTMODE_TABLES_H
+#define LR_CUDA_LISTMODE_TABLES_H
+
+#include "cuda_interop/listmode/plan.h"
+
+#include <cuda_runtime_api.h>
+
+enum { LR_CUDA_LIST_BLOCKS = 16 };
+
+/* Blocks of memory, all freed at once. Set stream and log, zero the rest. */
+struct lr_cuda_list_memory {
+    cudaStream_t stream; /* of copies */
+    const lr_log *log;
+    void *blocks[LR_CUDA_LIST_BLOCKS]; /* owned */
+    int count;
+    int64_t bytes; /* of all */
+};
+
+struct lr_cuda_list_block {
+    const char *what;
+    const void *from; /* what it is to hold, until the stream is done; NULL = anything */
+    int64_t bytes;
+};
+
+/* The address of a new block. NULL: no memory on the device, or an error of CUDA's, logged. */
+void *lr_cuda_list_allocate(struct lr_cuda_list_memory *memory,
+                            const struct lr_cuda_list_block *block);
+void lr_cuda_list_free(struct lr_cuda_list_memory *memory);
+
+/* What passes read of the events and the plan. hits: [num_crystals] of the host. */
+struct lr_cuda_list_tables {
+    lr_cuda_list_events events;
+    const float *tube; /* its table; NULL = none */
+    const lr_cuda_list_chunk *chunks;
+    const lr_cuda_list_job *jobs;
+};
+
+/* Copies it to the device and waits. errors: LR_FAILED without memory. */
+lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables,
+                                   const struct lr_listmode_backend_params *params,
+                                   const struct lr_cuda_list_plan *plan,
+                                   struct lr_cuda_list_memory *memory);
+
+/* The same on the host, where `tables` are those of the device but for what is owned. */
+lr_cuda_list_hit *lr_cuda_list_hits(const struct lr_listmode_events *events, const lr_log *log);
+float *lr_cuda_list_tube_table(const lr_listmode_tube *tube, const lr_log *log);
+
+#endif

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The elements of an event, as kernels find them, one by one on the host. */
+#include "cuda_interop/listmode/project.cuh"
+#include "cuda_interop/listmode/visit.h"
+
+namespace
+{
+
+/* Takes elements where a tile would be. */
+struct visiting {
+    const lr_cuda_list_frame &frame;
+    lr_cuda_list_framing framing;
+    const struct lr_listmode_visitor *visitor;
+
+    template <int U, int V>
+    __host__ __device__ void take(const float (&shares)[U][V], float scale, int at, int pitch)
+    {
+        for (int i = 0; i < U; i++) {
+            for (int j = 0; j < V; j++) {
+                take_one(scale * shares[i][j], at + i * pitch + j);
+            }
+        }
+    }
+    __host__ __device__ void take_one(float element, int at)
+    {
+        const int64_t voxel = voxel_of(framing, frame, at);
+        if (voxel >= 0 && element > 0.0f) {
+            visitor->take(visitor->user, voxel, (double)element);
+        }
+    }
+};
+
+template <class Sharer>
+void visit(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, const line_walk &walk,
+           visiting &taker)
+{
+    share_walk<Sharer>(pass, frame, walk, 0, taker);
+}
+
+} // namespace
+
+void lr_cuda_list_visit(const lr_cuda_list_pass *pass, const int32_t size[3],
+                        const lr_cuda_list_chunk *event, const struct lr_listmode_visitor *visitor)
+{
+    const lr_cuda_list_frame &frame = pass->frames[event->axis];
+    const int32_t all[2] = {0, frame.slices};
+    const line_walk walk = find_walk(*pass, frame, *event, event->begin, all);
+    visiting taker = {frame, {}, visitor};
+    for (int k = 0; k < 3; k++) {
+        taker.framing.size[k] = size[k];
+    }
+    if (pass->is_line) {
+        visit<line_sharer<visiting>>(*pass, frame, walk, taker);
+    } else if (pass->tube.table != nullptr) {
+        visit<tube_sharer<table_share, visiting>>(*pass, frame, walk, taker);
+    } else {
+        visit<tube_sharer<gaussian_share, visiting>>(*pass, frame, walk, taker);
+    }
+}
