@@ -54,9 +54,8 @@ static bool is_auto(const lr_listmode_params *params)
 
 static bool is_chosen(const struct choice *choice, const lr_listmode_params *params)
 {
-    return is_auto(params)
-               ? choice->place != LR_PLACE_GL || lr_direct_on_hardware(params->device)
-               : strcmp(choice->name, params->backend) == 0;
+    return is_auto(params) ? choice->place != LR_PLACE_GL || lr_direct_on_hardware(params->device)
+                           : strcmp(choice->name, params->backend) == 0;
 }
 
 static lr_status check(const lr_listmode_params *params)

@@ -97,24 +97,6 @@ static inline lr_event *case_events(int64_t count, uint64_t *seed)
     return events;
 }
 
-/* Opens a backend by its name. params: its place is set where it has one. */
-static inline lr_status case_create(const char *name, struct lr_listmode_backend_params *params,
-                                    struct lr_backend *backend)
-{
-    if (strcmp(name, "cpu") == 0) {
-        return lr_listmode_cpu_create(params, backend);
-    }
-    if (strcmp(name, "native") == 0) {
-        return lr_listmode_native_create(params, backend);
-    }
-    if (params->place == NULL) {
-        params->place = lr_place_open(&(lr_place_params){
-            .kind = LR_PLACE_CUDA, .device = params->device, .log = params->log});
-    }
-    return params->place != NULL ? lr_plugin_cuda(params->log)->listmode(params, backend)
-                                 : LR_NO_DEVICE;
-}
-
 /* Whether a backend lacks its device here; says so. */
 static inline bool case_lacks_device(const char *name)
 {
@@ -146,11 +128,14 @@ static inline void case_close_place(void)
     lr_place_close(case_shared_place);
 }
 
-/* One place for all backends of a test: opening one takes longer than most of them are at work. */
+/* One place for all backends of a test: opening one takes longer than most of them are at work. NULL:
+ * that of a backend on the host. */
 static inline lr_place *case_place(const char *name)
 {
-    if (case_shared_place == NULL && strcmp(name, "compute") == 0) {
-        case_shared_place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL});
+    const bool is_gl = strcmp(name, "compute") == 0;
+    if (case_shared_place == NULL && (is_gl || strcmp(name, "cuda") == 0)) {
+        case_shared_place =
+            lr_place_open(&(lr_place_params){.kind = is_gl ? LR_PLACE_GL : LR_PLACE_CUDA});
         atexit(case_close_place);
     }
     return case_shared_place;
@@ -163,6 +148,10 @@ static inline lr_status case_create(const char *name,
     if (strcmp(name, "compute") == 0) {
         const struct lr_gl_plugin *gl = lr_plugin_gl(params->log);
         return gl != NULL ? gl->listmode(params, backend) : LR_NO_DEVICE;
+    }
+    if (strcmp(name, "cuda") == 0) {
+        const struct lr_cuda_plugin *cuda = lr_plugin_cuda(params->log);
+        return cuda != NULL ? cuda->listmode(params, backend) : LR_NO_DEVICE;
     }
     return (strcmp(name, "cpu") == 0 ? lr_listmode_cpu_create : lr_listmode_native_create)(params,
                                                                                            backend);
@@ -198,7 +187,6 @@ static inline void case_open(struct case_backend *open, const lr_listmode_params
 static inline void case_close(struct case_backend *open)
 {
     open->backend.fns->destroy(open->backend.self);
-    lr_place_close(open->params.place);
     lr_listmode_events_finish(&open->events);
     lr_listmode_model_finish(&open->model);
 }
