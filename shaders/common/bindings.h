@@ -86,7 +86,7 @@
 
 /* of the passes of the family listmode. Events, crystals, resolutions by kinds, kinds of crystals and
  * places of a part are those of the pass that finds lines, whose values it reads; images are slice by
- * slice, or in the order of the grid; the tube's table; elements one by one and how many an event has */
+ * slice, or in the order of the grid; the tube's table; elements one by one and how many an event has; what scales sums */
 #define LR_BIND_LIST_EVENTS 0
 #define LR_BIND_LIST_CRYSTALS 1
 #define LR_BIND_LIST_SIGMAS 2
@@ -96,7 +96,7 @@
 #define LR_BIND_LIST_VALUES 6
 #define LR_BIND_LIST_SLICES 0
 #define LR_BIND_LIST_SUMS 1
-#define LR_BIND_LIST_LARGEST 2
+#define LR_BIND_LIST_SCALE 8
 #define LR_BIND_LIST_TABLE 3
 #define LR_BIND_LIST_GRID 4
 #define LR_BIND_LIST_ELEMENTS 7
@@ -135,10 +135,11 @@
 #define LR_DIRECT_OUTPUTS 4
 #define LR_DIRECT_QUADS 2
 
-/* threads of a group of the family listmode, and words that one shares beside a few, which every device
- * has */
+/* threads of a group of the family listmode, words that one shares beside a few, which every device has,
+ * and what is added to exponents that may be negative */
 #define LR_EVENTS_GROUP 256
 #define LR_EVENTS_CELLS 8000
+#define LR_EVENTS_EXPONENT 1024
 
 /* of a step of a gather: bit 4 r + j asks for offset r of output j; this one says that the step is
  * the first one of its column */

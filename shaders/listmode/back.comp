@@ -5,7 +5,7 @@
 // Events into the image: a group adds many lines to a slab of slices, or to a band of rows of one, in
 // shared memory (Cui et al. 2011, II.B.6), and its sums to the image's once.
 //
-// reads:     lines with their values; the largest value
+// reads:     lines with their values; what they are scaled by
 // writes:    sums of the image, slice by slice
 // shape:     groups: lines, slabs
 // invariant: sums are integers: the same bits in every run
@@ -71,11 +71,20 @@ void add_slice(Line line, Kernel kernel, int j, float value, Slab held)
     }
 }
 
-void add_line(uint k, Slab held, float scale)
+// A value in units of sums, of which the largest term is 2^unit.x: no term is larger.
+float scaled(float value)
+{
+    int own = int(exponent_of(value)) - 126;
+    int bits = own + int(unit.x) - largest_term_exponent();
+    float part = uintBitsToFloat((floatBitsToUint(value) & 0x807fffffu) | 126u << 23);
+    return own > -126 ? part * power_of_2(clamp(bits, -126, 126)) : 0.0;
+}
+
+void add_line(uint k, Slab held)
 {
     uvec4 way = lines[2u * uint(size.w) + k];
     int from = max(held.first - int(way.x), 0), to = min(held.last - int(way.x), int(way.y));
-    float value = uintBitsToFloat(way.w) * scale * unit.x;
+    float value = scaled(uintBitsToFloat(way.w));
     if (from < to && value != 0.0) {
         Line line = line_of(k);
         Kernel kernel = kernel_of(line);
@@ -112,12 +121,11 @@ void flush(Slab held)
 void main()
 {
     Slab held = slab_of(int(gl_WorkGroupID.y));
-    float scale = power_of_2(-value_exponent());
     uint first = gl_WorkGroupID.x * uint(slab.w), last = min(first + uint(slab.w), uint(size.w));
     clear(held);
     barrier();
     for (uint k = first + gl_LocalInvocationIndex; k < last; k += LR_EVENTS_GROUP) {
-        add_line(k, held, scale);
+        add_line(k, held);
     }
     barrier();
     flush(held);

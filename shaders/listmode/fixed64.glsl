@@ -2,19 +2,8 @@
 // Copyright The LORaster authors
 //
 // Sums of back-projections: integers of 64 bits in two's complement as two words, so that they have the
-// same bits in every order of their terms. Values are scaled by the largest one at hand, which no sum
-// can then overflow (docs/method/listmode.md, "Backend compute").
-
-// Bits of the largest value's size as a float.
-layout(std430, binding = LR_BIND_LIST_LARGEST) buffer Largest {
-    uint largest;
-};
-
-// Values are below 2 to this in size; where that would be beyond 2^126, below 4 times that.
-int value_exponent()
-{
-    return clamp(int(largest >> 23) - 126, -125, 126);
-}
+// same bits in every order of their terms (docs/method/listmode.md, "Backend compute").
+#include "listmode/scale.glsl"
 
 // 2^exponent, which is a normal number.
 float power_of_2(int exponent)

@@ -53,18 +53,19 @@ float normal_around(float centre, float half_width)
 }
 
 #ifdef TOF
-float tof_factor(vec4 factor, int j)
+// The first slice is cut below, the last one above.
+float tof_factor(vec4 factor, int j, int last)
 {
-    float middle = factor.x + (float(j) + 0.5) * factor.y;
+    float middle = factor.x + float(j) * factor.y;
 #ifdef AS_PAPER
     return exp(-0.5 * middle * middle);
 #else
-    float below = min(0.5 * factor.y, middle - factor.z);
-    float above = min(0.5 * factor.y, factor.w - middle);
-    float half_width = max(0.5 * (below + above), 0.0);
+    float way = j == 0 ? factor.z : j == last ? factor.w : factor.y;
+    float cut = last == 0 ? 0.0 : 0.5 * (factor.y - way);
+    float centre = j == 0 ? middle + cut : middle - cut, half_width = 0.5 * way;
     float share = half_width < 0.5
-                      ? normal_around(middle + 0.5 * (above - below), half_width)
-                      : normal_from_0(middle + above) - normal_from_0(middle - below);
+                      ? normal_around(centre, half_width)
+                      : normal_from_0(centre + half_width) - normal_from_0(centre - half_width);
     return share * float(1.0 / HELD);
 #endif
 }
@@ -74,9 +75,9 @@ float tof_factor(vec4 factor, int j)
 float slice_factor(Line line, int j)
 {
 #ifdef TOF
-    return tof_factor(line.factor, j);
+    return tof_factor(line.factor, j, line.count - 1);
 #else
-    return j == 0 ? line.factor.x : j == line.count - 1 ? line.factor.z : line.factor.y;
+    return j == 0 ? line.factor.z : j == line.count - 1 ? line.factor.w : line.factor.y;
 #endif
 }
 

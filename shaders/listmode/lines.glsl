@@ -10,9 +10,9 @@
 // 0: the crossing in the middle of slice `first`, along u and v: whole voxels and 2^-32ths
 // 1: its steps from slice to slice, likewise
 // 2: the first slice, how many they are, where the value stands, the value
-// 3: without time of flight what of the first slice, of one between, and of the last one counts in mm;
-//    with it where the first slice begins and a slice's way, in standard deviations from the
-//    centre, and between which places it counts
+// 3: how far the middle of the first slice is from the centre of time of flight, or of what counts of
+//    it where it is the only one; the way through a slice; what of it counts in the first one and in
+//    the last one. In mm, or in standard deviations with time of flight
 layout(std430, binding = LR_BIND_LIST_LINES) LINES_ACCESS buffer Lines {
     uvec4 lines[];
 };

@@ -12,7 +12,7 @@
 // variants: TO_GRID=1
 #include "listmode/pass.glsl"
 #ifdef TO_GRID
-#include "listmode/fixed64.glsl"
+#include "listmode/scale.glsl"
 #endif
 
 layout(local_size_x = LR_EVENTS_GROUP) in;
@@ -28,7 +28,8 @@ layout(std430, binding = LR_BIND_LIST_SUMS) buffer Sums {
 // What a sum of 1 stands for: a normal number in double.
 double unit_of_sums()
 {
-    return packDouble2x32(uvec2(0u, uint(1023 + value_exponent() + int(unit.y)) << 20));
+    int exponent = largest_term_exponent() - int(unit.x);
+    return packDouble2x32(uvec2(0u, uint(1023 + exponent) << 20));
 }
 #else
 layout(std430, binding = LR_BIND_LIST_SLICES) writeonly buffer Slices {

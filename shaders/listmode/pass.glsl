@@ -16,6 +16,5 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
     vec4 voxel_mm;  // along p, u, v; elements that an event has room for
     vec4 tube;      // square of the largest distance; fall per mm^2 beyond half the width; square of
                     // half the width; the Gaussian's exponent per mm^2, or entries of the table per mm
-    vec4 unit;      // what a term of 1 is in sums, the same inverse as an exponent of 2; last entry of
-                    // the table
+    vec4 unit;      // bits of a term; exponent that no element reaches; last entry of the table
 };

@@ -22,7 +22,8 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
                               // is time of flight; whether slices count by their middles
     ivec4 part;               // the first number selected; selected ones; whether places are listed;
                               // whether there are values
-    ivec4 values_window;      // the first place of the window, places in it, where they begin
+    ivec4 values_window;      // the first place of the window, places in it, where they begin; whether
+                              // only lines are meant whose values are larger than usual
 };
 
 struct Event {
@@ -44,6 +45,9 @@ layout(std430, binding = LR_BIND_LIST_KINDS) readonly buffer Kinds {
 };
 layout(std430, binding = LR_BIND_LIST_PLACES) readonly buffer Places {
     int places[];
+};
+layout(std430, binding = LR_BIND_LIST_SCALE) readonly buffer Scale {
+    uint largest_term, usual;
 };
 layout(std430, binding = LR_BIND_LIST_VALUES) readonly buffer Values {
     float values[];
@@ -118,17 +122,24 @@ double chord_within(Way way, int s)
     return max(min(middle + 0.5lf * way.chord, way.end) - low, 0.0lf);
 }
 
+// Where in the middle of what counts of a line's only slice.
+double only_middle(Way way)
+{
+    double middle = way.place + double(way.first) * way.chord;
+    double low = max(middle - 0.5lf * way.chord, way.begin);
+    return 0.5lf * (low + min(middle + 0.5lf * way.chord, way.end));
+}
+
 vec4 find_factors(Way way, double tof_mm, double sigma_mm)
 {
-    if (events_first.z != 0) {
-        double first = way.place + (double(way.first) - 0.5lf) * way.chord;
-        return vec4(dvec4(first - tof_mm, way.chord, way.begin - tof_mm, way.end - tof_mm) /
-                    sigma_mm);
-    }
-    if (events_first.w != 0) {
+    bool is_paper = events_first.w != 0, is_only = way.last - way.first == 1 && !is_paper;
+    if (events_first.z == 0 && is_paper) {
         return vec4(1.0);
     }
-    return vec4(chord_within(way, way.first), way.chord, chord_within(way, way.last - 1), 0.0);
+    double middle = is_only ? only_middle(way) : way.place + double(way.first) * way.chord;
+    return vec4(dvec4(middle - tof_mm, way.chord, chord_within(way, way.first),
+                      chord_within(way, way.last - 1)) /
+                (events_first.z != 0 ? sigma_mm : 1.0lf));
 }
 
 // Whole voxels and 2^-32ths.
@@ -169,7 +180,7 @@ int place_of(Event event)
     return place >= 0 && place < part.y && within >= 0 && within < values_window.y ? within : -1;
 }
 
-void put(uint k, Event event, int place)
+void put(uint k, Event event, int place, float value)
 {
     dvec3 end[2] = {crystals[event.a].xyz, crystals[event.b].xyz}, a, b, direction;
     for (int c = 0; c < 3; c++) {
@@ -186,7 +197,6 @@ void put(uint k, Event event, int place)
         lines[all + k] = uvec4(to_fixed(way.step.x), to_fixed(way.step.y));
         lines[3u * all + k] = floatBitsToUint(find_factors(way, tof_mm, sigma_mm));
     }
-    float value = part.w != 0 ? values[values_window.z + place] : 1.0;
     lines[2u * all + k] = uvec4(way.first, count, place, floatBitsToUint(value));
 }
 
@@ -198,8 +208,10 @@ void main()
     }
     Event event = events[uint(events_first.x) + k];
     int place = place_of(event);
-    if (place >= 0) {
-        put(k, event, place);
+    float value = part.w == 0 ? 1.0 : place >= 0 ? values[values_window.z + place] : 0.0;
+    bool is_meant = values_window.w == 0 || (floatBitsToUint(value) >> 23 & 255u) > usual;
+    if (place >= 0 && is_meant) {
+        put(k, event, place, value);
     } else {
         lines[2u * uint(size.w) + k] = uvec4(0u, 0u, LR_NONE, 0u);
     }

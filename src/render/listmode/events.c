@@ -228,14 +228,14 @@ static struct prepare_pass describe(const struct lr_listmode_compute *compute,
 {
     const struct lr_listmode_events *events = compute->params.events;
     const struct lr_listmode_places *places = selected->places;
-    struct prepare_pass uniforms = {.first = {0, events->kind_of != NULL ? events->num_kinds : 0,
-                                              chunk->has_tof, compute->params.model->tube.as_paper},
-                                    .part = {(int32_t)places->first, (int32_t)places->count,
-                                             selected->map != NULL,
-                                             selected->values.buffer != NULL},
-                                    .window = {(int32_t)selected->window[0],
-                                               (int32_t)(selected->window[1] - selected->window[0]),
-                                               (int32_t)selected->values_first, 0}};
+    struct prepare_pass uniforms = {
+        .first = {0, events->kind_of != NULL ? events->num_kinds : 0, chunk->has_tof,
+                  compute->params.model->tube.as_paper},
+        .part = {(int32_t)places->first, (int32_t)places->count, selected->map != NULL,
+                 selected->values.buffer != NULL},
+        .window = {(int32_t)selected->window[0],
+                   (int32_t)(selected->window[1] - selected->window[0]),
+                   (int32_t)selected->values_first, selected->only_large}};
     describe_grid(compute, chunk->axis, &uniforms);
     uniforms.size[3] = (int32_t)(chunk->end - chunk->begin);
     return uniforms;
@@ -269,6 +269,7 @@ lr_status lr_listmode_prepare(struct lr_listmode_compute *compute,
     pass.buffers[LR_BIND_LIST_LINES].buffer = compute->lines;
     pass.buffers[LR_BIND_LIST_VALUES] = selected->values.buffer != NULL
                                             ? selected->values
-                                            : (struct gl_range){.buffer = compute->largest};
+                                            : (struct gl_range){.buffer = compute->scale};
+    pass.buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;
     return gl_pass_run(compute->ctx, &pass);
 }

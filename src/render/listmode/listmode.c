@@ -14,7 +14,8 @@
  * pieces. */
 enum { LEAST_LINES = 1 << 10, MOST_LINES = 1 << 20, SMALL_LINES = 1 << 14 };
 
-enum { VOXEL_BYTES = 16 };
+/* Bytes of a voxel in slices, sums and the grid's order; words of shaders/listmode/scale.glsl. */
+enum { VOXEL_BYTES = 16, SCALE_WORDS = 258 };
 
 /* --- projections --- */
 
@@ -172,9 +173,9 @@ static lr_status init(struct lr_listmode_compute *compute)
     compute->lines = make_buffer(compute, "lines", line_bytes, NULL);
     compute->slices = make_buffer(compute, "an image in slices", voxels * 4, NULL);
     compute->sums = make_buffer(compute, "sums of an image", voxels * 8, NULL);
-    compute->largest = make_buffer(compute, "largest value", 4, NULL);
+    compute->scale = make_buffer(compute, "sizes of values", SCALE_WORDS * 4, NULL);
     const bool is_made =
-        compute->watch && compute->lines && compute->slices && compute->sums && compute->largest;
+        compute->watch && compute->lines && compute->slices && compute->sums && compute->scale;
     LR_TRY(is_made ? LR_OK : LR_FAILED);
     LR_TRY(make_table(compute));
     return lr_listmode_device_events_init(compute,
@@ -186,7 +187,7 @@ static void finish(struct lr_listmode_compute *compute)
     lr_listmode_device_events_finish(&compute->events);
     gl_buffer_destroy(compute->image);
     gl_buffer_destroy(compute->table);
-    gl_buffer_destroy(compute->largest);
+    gl_buffer_destroy(compute->scale);
     gl_buffer_destroy(compute->sums);
     gl_buffer_destroy(compute->slices);
     gl_buffer_destroy(compute->lines);

@@ -15,7 +15,8 @@
 
 enum lr_listmode_program {
     LR_LISTMODE_PREPARE = 0,
-    LR_LISTMODE_LARGEST,
+    LR_LISTMODE_EXPONENTS,
+    LR_LISTMODE_USUAL,
     LR_LISTMODE_TO_SLICES,
     LR_LISTMODE_TO_GRID,
     LR_LISTMODE_FORWARD, /* of the direct way, then by slabs; each with time of flight behind it */
@@ -24,6 +25,8 @@ enum lr_listmode_program {
     LR_LISTMODE_FORWARD_SLABS_TOF,
     LR_LISTMODE_BACK,
     LR_LISTMODE_BACK_TOF,
+    LR_LISTMODE_BOUND,
+    LR_LISTMODE_BOUND_TOF,
     LR_LISTMODE_ELEMENTS,
     LR_LISTMODE_ELEMENTS_TOF,
     LR_LISTMODE_NUM_PROGRAMS
@@ -53,7 +56,7 @@ struct lr_listmode_compute {
     struct lr_listmode_device_events events;
     struct gl_buffer *lines; /* of the events at hand */
     int64_t most_lines;      /* that it holds */
-    struct gl_buffer *slices, *sums, *largest, *table;
+    struct gl_buffer *slices, *sums, *scale, *table;
     struct gl_buffer
         *image; /* in the grid's order, of vectors on the host; made when first wanted */
     int bits;   /* of the sums of a projection: a term of 1 is 2^bits */
@@ -113,6 +116,7 @@ struct lr_listmode_selected {
     struct gl_range values;      /* buffer NULL: 1 each */
     int64_t values_first;        /* of the range, where the window begins */
     int64_t window[2]; /* places of the range that are at hand: first, and behind the last */
+    bool only_large;   /* lines with larger values than usual; the others have no slices */
 };
 
 /* Lines of a chunk into compute->lines. */

@@ -12,10 +12,14 @@
 
 static const struct {
     const char *shader, *label;
-    bool slabs, tof, to_grid;
+    bool slabs, tof, to_grid, usual;
 } descriptions[LR_LISTMODE_NUM_PROGRAMS] = {
     [LR_LISTMODE_PREPARE] = {"listmode/prepare.comp", "lines of events"},
-    [LR_LISTMODE_LARGEST] = {"listmode/largest.comp", "largest value"},
+    [LR_LISTMODE_EXPONENTS] = {"listmode/exponents.comp", "sizes of values"},
+    [LR_LISTMODE_USUAL] = {"listmode/exponents.comp", "usual size of values", .usual = true},
+    [LR_LISTMODE_BOUND] = {"listmode/bound.comp", "terms of large values"},
+    [LR_LISTMODE_BOUND_TOF] = {"listmode/bound.comp", "terms of large values with times",
+                               .tof = true},
     [LR_LISTMODE_TO_SLICES] = {"listmode/order.comp", "image to slices"},
     [LR_LISTMODE_TO_GRID] = {"listmode/order.comp", "sums to the image", .to_grid = true},
     [LR_LISTMODE_FORWARD] = {"listmode/forward.comp", "events forward"},
@@ -44,7 +48,8 @@ static void fill_defines(const struct lr_listmode_model *model, enum lr_listmode
                {"AS_PAPER", model->tube.as_paper},
                {"TOF", descriptions[which].tof},
                {"SLABS", descriptions[which].slabs},
-               {"TO_GRID", descriptions[which].to_grid}};
+               {"TO_GRID", descriptions[which].to_grid},
+               {"USUAL", descriptions[which].usual}};
     for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++) {
         if (all[k].is_wanted) {
             defines[next++] = (struct gl_define){.name = all[k].name};

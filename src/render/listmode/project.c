@@ -16,8 +16,12 @@
 /* Groups of passes whose threads take their turns, and lines that a thread adds one after the other. */
 enum { TURN_GROUPS = 1024, LINES_OF_THREAD = 32, MOST_SLABS = 32768 };
 
-/* Bits of a sum of 64, but for its sign and one to spare. */
-enum { SUM_BITS = 61, USUAL_BITS = 33 };
+/* Bits of a sum of 64, but for its sign and one to spare; those of the largest term, if so many can be
+ * added up: most others then have one word. */
+enum { SUM_BITS = 62, USUAL_BITS = 33 };
+
+/* The exponent of 1 as a float has it, and one in so many values may be larger than what is usual. */
+enum { EXPONENT_OF_1 = 127, LARGE_SHARE = 64 };
 
 /* Values of a call on the device; buffer NULL: 1 each. */
 struct device_values {
@@ -30,7 +34,7 @@ struct projection {
     struct lr_listmode_compute *compute;
     const lr_selection *part;
     const char *what;
-    bool forward;
+    bool forward, only_large; /* only_large: looks for the terms of large values */
     struct device_values values;
     int axis;                         /* at hand */
     struct lr_listmode_pass uniforms; /* of it */
@@ -126,7 +130,7 @@ static lr_status reorder(struct projection *p, const lr_vector *image, bool to_g
     uniforms.window[3] = (int32_t)first;
     if (to_grid) {
         pass.buffers[LR_BIND_LIST_SUMS].buffer = compute->sums;
-        pass.buffers[LR_BIND_LIST_LARGEST].buffer = compute->largest;
+        pass.buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;
     } else {
         pass.buffers[LR_BIND_LIST_SLICES].buffer = compute->slices;
     }
@@ -193,15 +197,24 @@ static lr_status run_back(struct projection *p, const struct lr_listmode_chunk *
         .groups = {gl_divide_up(uniforms->size[3], uniforms->slab[3]), slabs, 1}};
     bind_lines(p, &pass);
     pass.buffers[LR_BIND_LIST_SUMS].buffer = p->compute->sums;
-    pass.buffers[LR_BIND_LIST_LARGEST].buffer = p->compute->largest;
+    pass.buffers[LR_BIND_LIST_SCALE].buffer = p->compute->scale;
     return lr_listmode_run(p->compute, program_of(chunk, LR_LISTMODE_BACK), uniforms, &pass);
+}
+
+static lr_status run_bound(struct projection *p, const struct lr_listmode_chunk *chunk,
+                           struct lr_listmode_pass *uniforms)
+{
+    struct gl_pass pass = {.groups = {gl_divide_up(uniforms->size[3], LR_EVENTS_GROUP), 1, 1}};
+    bind_lines(p, &pass);
+    pass.buffers[LR_BIND_LIST_SCALE].buffer = p->compute->scale;
+    return lr_listmode_run(p->compute, program_of(chunk, LR_LISTMODE_BOUND), uniforms, &pass);
 }
 
 /* Slices that one pass may go through. */
 static int slices_at_once(const struct projection *p, int axis)
 {
     struct lr_listmode_pass uniforms = p->uniforms;
-    if (p->forward) {
+    if (p->forward || p->only_large) {
         return lr_listmode_slices_at_once(p->compute, axis);
     }
     cut_slabs(p, &uniforms);
@@ -219,7 +232,9 @@ static lr_status run_chunk(struct projection *p, const struct lr_listmode_chunk 
         uniforms.window[0] = first;
         uniforms.window[1] = first + most < slices ? first + most : slices;
         uniforms.window[2] = first > 0;
-        status = p->forward ? run_forward(p, chunk, &uniforms) : run_back(p, chunk, &uniforms);
+        status = p->forward      ? run_forward(p, chunk, &uniforms)
+                 : p->only_large ? run_bound(p, chunk, &uniforms)
+                                 : run_back(p, chunk, &uniforms);
     }
     return status;
 }
@@ -235,9 +250,10 @@ static lr_status take_group(struct projection *p, int64_t r, int group)
                                       .has_tof = lr_listmode_group_has_tof(group)};
     while (lr_listmode_next_chunk(p->compute, ends[1], &chunk)) {
         const double share = p->selected.window[1] > p->places.count - 1 ? p->places.share : 0.0;
-        LR_TRY(lr_progress_report(params->progress, p->what, p->done, p->total));
+        LR_TRY(p->only_large ? LR_OK
+                             : lr_progress_report(params->progress, p->what, p->done, p->total));
         LR_TRY(run_chunk(p, &chunk));
-        p->done += share * (double)(chunk.end - chunk.begin);
+        p->done += p->only_large ? 0.0 : share * (double)(chunk.end - chunk.begin);
     }
     return LR_OK;
 }
@@ -373,12 +389,10 @@ lr_status lr_listmode_compute_forward(struct lr_listmode_compute *compute, const
 
 /* --- back --- */
 
-/* The largest size of all values, on the device. */
-static lr_status find_largest(struct projection *p, const lr_vector *values)
+/* How many values have which size. */
+static lr_status count_exponents(struct projection *p, const lr_vector *values)
 {
-    const uint32_t one = 0x3f800000u; /* 1.0f */
-    gl_buffer_clear(p->compute->largest, values != NULL ? 0 : one);
-    const int64_t most = most_values(p), count = values != NULL ? values->count : 0;
+    const int64_t most = most_values(p), count = values->count;
     for (int64_t at = 0; at < count; at += most) {
         const int64_t floats[2] = {at, at + most < count ? at + most : count};
         const int groups = gl_divide_up(floats[1] - floats[0], LR_EVENTS_GROUP);
@@ -386,9 +400,9 @@ static lr_status find_largest(struct projection *p, const lr_vector *values)
         struct gl_pass pass = {.groups = {groups < TURN_GROUPS ? groups : TURN_GROUPS, 1, 1}};
         int64_t first;
         pass.buffers[LR_BIND_LIST_VALUES] = align(p, &p->values, floats, &first);
-        pass.buffers[LR_BIND_LIST_LARGEST].buffer = p->compute->largest;
+        pass.buffers[LR_BIND_LIST_SCALE].buffer = p->compute->scale;
         uniforms.window[3] = (int32_t)first;
-        LR_TRY(lr_listmode_run(p->compute, LR_LISTMODE_LARGEST, &uniforms, &pass));
+        LR_TRY(lr_listmode_run(p->compute, LR_LISTMODE_EXPONENTS, &uniforms, &pass));
     }
     return LR_OK;
 }
@@ -414,18 +428,17 @@ static int element_exponent(const struct lr_listmode_model *model)
     return exponent;
 }
 
-/* A term is at most 4 times 2^bits, and as many as there are events add up. */
+/* As many terms as there are events may add up. */
 static void find_unit(const struct projection *p, struct lr_listmode_pass *uniforms)
 {
-    const int exponent = element_exponent(p->compute->params.model);
     int events_exponent;
     frexp(p->total, &events_exponent);
-    const int most = SUM_BITS - 2 - events_exponent;
-    const int bits = most < USUAL_BITS ? most : USUAL_BITS;
-    uniforms->unit[0] = (float)ldexp(1.0, bits - exponent);
-    uniforms->unit[1] = (float)(exponent - bits);
+    const int most = SUM_BITS - events_exponent;
+    uniforms->unit[0] = (float)(most < USUAL_BITS ? most : USUAL_BITS);
+    uniforms->unit[1] = (float)element_exponent(p->compute->params.model);
 }
 
+/* image NULL: only what scales it is looked for. */
 static lr_status back_axes(struct projection *p, lr_vector *image)
 {
     bool is_added = false;
@@ -435,11 +448,31 @@ static lr_status back_axes(struct projection *p, lr_vector *image)
             p->uniforms = lr_listmode_pass_of(p->compute, axis);
             find_unit(p, &p->uniforms);
             LR_TRY(take_ranges(p));
-            LR_TRY(reorder(p, image, true, is_added));
+            LR_TRY(image != NULL ? reorder(p, image, true, is_added) : LR_OK);
             is_added = true;
         }
     }
     return LR_OK;
+}
+
+/* What most values are below, and what the terms of the others are. */
+static lr_status find_scale(struct projection *p, const lr_vector *values)
+{
+    const uint32_t ones[2] = {0, EXPONENT_OF_1};
+    gl_buffer_clear(p->compute->scale, 0);
+    if (values == NULL) {
+        return gl_buffer_upload(p->compute->scale, 0, sizeof(ones), ones);
+    }
+    LR_TRY(count_exponents(p, values));
+    const struct lr_listmode_pass uniforms = {
+        .size = {0, 0, 0, (int32_t)(1 + values->count / LARGE_SHARE)}};
+    struct gl_pass pass = {.groups = {1, 1, 1}};
+    pass.buffers[LR_BIND_LIST_SCALE].buffer = p->compute->scale;
+    LR_TRY(lr_listmode_run(p->compute, LR_LISTMODE_USUAL, &uniforms, &pass));
+    p->only_large = true;
+    const lr_status status = back_axes(p, NULL);
+    p->only_large = false;
+    return status;
 }
 
 static lr_status back_values(struct projection *p, const lr_vector *values, lr_vector *image)
@@ -447,7 +480,7 @@ static lr_status back_values(struct projection *p, const lr_vector *values, lr_v
     LR_TRY(image->values != NULL ? ensure_image(p->compute) : LR_OK);
     LR_TRY(open_values(p, values));
     gl_buffer_clear(p->compute->sums, 0); /* of a call that failed */
-    LR_TRY(find_largest(p, values));
+    LR_TRY(find_scale(p, values));
     LR_TRY(back_axes(p, image));
     return image->values != NULL ? lr_values_get(p->compute->image, 0, image) : LR_OK;
 }

@@ -1,0 +1,62 @@
+#version 450 core
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// The largest terms of lines whose values are larger than usual. Events that see next to nothing have
+// such: what they add is not large, and other sums are to keep their bits.
+//
+// reads:     lines with their values, of which the others have no slices
+// writes:    scale.largest_term
+// shape:     one thread a line
+// variants: TOF=1; LINE=1; TABLE=1; AS_PAPER=1; AS_PAPER=1 TOF=1
+#define LINES_ACCESS readonly
+#include "listmode/kernel.glsl"
+#include "listmode/scale.glsl"
+
+layout(local_size_x = LR_EVENTS_GROUP) in;
+
+// The largest element of a slice.
+float largest_of(Line line, Kernel kernel, int j)
+{
+    Box box = box_of(line, kernel, j);
+    float sum = 0.0, most = 0.0;
+    for (int v = 0; v < kernel.width.y; v++) {
+        for (int u = 0; u < kernel.width.x; u++) {
+            float share = share_of(kernel, box.off + vec2(u, v));
+            ivec2 at = box.low + ivec2(u, v);
+            sum += share;
+            if (uint(at.x) < uint(size.y) && uint(at.y) < uint(size.z)) {
+                most = max(most, share);
+            }
+        }
+    }
+    float factor = slice_factor(line, j) * most;
+#if NORMALISED
+    return sum > 0.0 ? factor / sum : 0.0;
+#else
+    return factor;
+#endif
+}
+
+void main()
+{
+    uint k = gl_GlobalInvocationID.x;
+    if (k >= uint(size.w)) {
+        return;
+    }
+    uvec4 way = lines[2u * uint(size.w) + k];
+    int from = max(window.x - int(way.x), 0), to = min(window.y - int(way.x), int(way.y));
+    if (from >= to) {
+        return;
+    }
+    Line line = line_of(k);
+    Kernel kernel = kernel_of(line);
+    float most = 0.0;
+    for (int j = from; j < to; j++) {
+        most = max(most, largest_of(line, kernel, j));
+    }
+    uint exponent = exponent_of(uintBitsToFloat(way.w)) + exponent_of(most);
+    if (most > 0.0) {
+        atomicMax(largest_term, exponent + uint(LR_EVENTS_EXPONENT - 2 * 126));
+    }
+}

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// How the sums of a back-projection are scaled: by an exponent that no term reaches. Exponents of values
+// are those of floats, b, which says that a value is below 2^(b - 126) in size; what has b = 0 counts as 0.
+#include "listmode/pass.glsl"
+
+layout(std430, binding = LR_BIND_LIST_SCALE) buffer Scale {
+    uint largest_term; // of lines with larger values than usual: exponent + LR_EVENTS_EXPONENT; 0: there
+                       // are no such lines
+    uint usual;        // all but a 64th of the values have at most this exponent
+    uint exponents[256]; // how many values have it
+};
+
+uint exponent_of(float value)
+{
+    return floatBitsToUint(value) >> 23 & 255u;
+}
+
+// Terms are below 2 to this in size.
+int largest_term_exponent()
+{
+    return max(int(largest_term) - LR_EVENTS_EXPONENT, int(usual) - 126 + int(unit.y));
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What backends of list mode on devices have beside the laws of all: vectors where they compute, events
+ * that do not fit, slices of any size, and values of any. argv[1] names the backend. */
+#include "listmode/cases.h"
+
+#include "model/lors/selection.h"
+
+enum { COUNT = 2500 };
+
+static const char *backend;
+static lr_scanner *scanner;
+static lr_lors lors; /* of the scanner, which is all that list mode asks of them */
+static lr_event *events;
+static const lr_events_info timed = {.has_tof = true, .tof_resolution_ps = 400};
+
+static int setup(void **state)
+{
+    (void)state;
+    uint64_t seed = test_seed();
+    scanner = case_scanner();
+    lors = (lr_lors){.scanner = scanner};
+    events = case_events(COUNT, &seed);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    free(events);
+    lr_scanner_destroy(scanner);
+    return 0;
+}
+
+static lr_listmode_params params_on(const lr_grid *grid, enum case_model model,
+                                    const lr_events_info *info)
+{
+    lr_listmode_params params = {
+        .lors = &lors, .grid = grid, .events = events, .count = COUNT, .info = info, .threads = 2};
+    case_kernel(&params, model);
+    return params;
+}
+
+/* --- projections of the same numbers by two backends --- */
+
+struct both {
+    int64_t num_voxels, count;
+    double *x, *y, *values, *image;
+};
+
+static struct both both_of(const lr_listmode_params *params, const char *name, const double *y)
+{
+    struct case_backend open;
+    struct both both = {.num_voxels = lr_grid_num_voxels(params->grid), .count = params->count};
+    uint64_t seed = 31;
+    case_open(&open, params, name);
+    both.x = case_random(both.num_voxels, &seed);
+    both.y = case_random(both.count, &seed);
+    for (int64_t k = 0; y != NULL && k < both.count; k++) {
+        both.y[k] = y[k];
+    }
+    both.values = case_ones(both.count); /* stale */
+    both.image = case_ones(both.num_voxels);
+    case_forward(&open, NULL, both.x, both.values);
+    case_back(&open, NULL, both.y, both.image);
+    case_close(&open);
+    return both;
+}
+
+static void free_both(struct both *both)
+{
+    free(both->x);
+    free(both->y);
+    free(both->values);
+    free(both->image);
+}
+
+static void expect_reference(const lr_listmode_params *params, const double *y)
+{
+    struct both found = both_of(params, backend, y), expected = both_of(params, "cpu", y);
+    assert_true(case_difference(found.values, expected.values, params->count) < 1e-5);
+    assert_true(case_difference(found.image, expected.image, found.num_voxels) < 1e-5);
+    assert_close(case_dot(found.values, found.y, found.count),
+                 case_dot(found.x, found.image, found.num_voxels), 1e-6);
+    free_both(&found);
+    free_both(&expected);
+}
+
+/* --- slices that groups hold whole, in bands, and not at all --- */
+
+static void test_sizes_of_slices(void **state)
+{
+    (void)state;
+    /* Across x, y and z: bands, and one slice at a time; slices that none holds; rows of one voxel. */
+    static const int sizes[3][3] = {{3, 80, 70}, {97, 101, 2}, {1, 1, 300}};
+    static const double edges[3][3] = {{30, 2.6, 2.8}, {2.1, 2, 30}, {40, 50, 0.8}};
+    for (int k = 0; k < 3; k++) {
+        const lr_grid grid = lr_grid_centred(sizes[k], edges[k]);
+        lr_listmode_params params = params_on(&grid, CASE_LINE, NULL);
+        expect_reference(&params, NULL);
+        params.kernel = LR_LISTMODE_TUBE;
+        params.tube = (lr_listmode_tube){.width_mm = 8, .fwhm_mm = 4, .as_paper = true};
+        params.info = &timed;
+        expect_reference(&params, NULL);
+    }
+}
+
+/* --- values of any size --- */
+
+static void test_sizes_of_values(void **state)
+{
+    (void)state;
+    const lr_grid grid = case_grid();
+    const lr_listmode_params params = params_on(&grid, CASE_TUBE, &timed);
+    double *y = case_doubles(COUNT);
+    static const double scales[4] = {1e-30, 1e-20, 1e20, 3e35};
+    uint64_t seed = 32;
+    for (int k = 0; k < 4; k++) {
+        for (int64_t n = 0; n < COUNT; n++) {
+            y[n] = (double)(float)(scales[k] * (1.0 - 2.0 * test_random(&seed)));
+        }
+        struct both found = both_of(&params, backend, y), expected = both_of(&params, "cpu", y);
+        assert_true(case_difference(found.image, expected.image, found.num_voxels) < 1e-5);
+        free_both(&found);
+        free_both(&expected);
+    }
+    free(y);
+}
+
+/* All events on one line, of the largest values: the sum is that many times the element. */
+static void test_sums_do_not_overflow(void **state)
+{
+    (void)state;
+    const lr_grid grid = case_grid();
+    lr_event *same = calloc(COUNT, sizeof(*same));
+    double *y = case_doubles(COUNT);
+    for (int n = 0; n < COUNT; n++) {
+        same[n] = (lr_event){.crystals = {case_crystal(0, 10, 0), case_crystal(1, 0, 10)}};
+        y[n] = (n % 2 == 0 ? -1.0 : 1.0) * 0x1p100;
+    }
+    lr_listmode_params params = params_on(&grid, CASE_LINE, NULL);
+    params.events = same;
+    for (int round = 0; round < 2; round++) {
+        struct both found = both_of(&params, backend, y), expected = both_of(&params, "cpu", y);
+        for (int64_t v = 0; v < found.num_voxels; v++) {
+            assert_true(fabs(found.image[v] - expected.image[v]) <= 1e-5 * 0x1p100 * COUNT);
+            assert_true(round > 0 || found.image[v] == 0);
+        }
+        free_both(&found);
+        free_both(&expected);
+        for (int n = 0; n < COUNT; n++) {
+            y[n] = 0x1p100;
+        }
+    }
+    free(same);
+    free(y);
+}
+
+/* Events that see next to nothing have ratios that are next to infinite. */
+static void test_few_large_values_leave_the_others(void **state)
+{
+    (void)state;
+    const lr_grid grid = case_grid();
+    const lr_listmode_params params = params_on(&grid, CASE_TUBE, &timed);
+    struct both seen = both_of(&params, "cpu", NULL);
+    double *y = case_ones(COUNT);
+    int64_t least = -1;
+    for (int64_t n = 0; n < COUNT; n++) {
+        if (seen.values[n] > 0 && (least < 0 || seen.values[n] < seen.values[least])) {
+            least = n;
+        }
+    }
+    print_message("the least value is %.3g\n", seen.values[least]);
+    assert_true(seen.values[least] < 1e-5);
+    y[least] = 1.0 / seen.values[least];
+    expect_reference(&params, y);
+    free(y);
+    free_both(&seen);
+}
+
+/* --- events that do not fit --- */
+
+static void test_streamed_events(void **state)
+{
+    (void)state;
+    const lr_grid grid = case_grid();
+    for (int model = 0; model < 2; model++) {
+        lr_listmode_params params = params_on(&grid, (enum case_model)model, &timed);
+        struct both whole = both_of(&params, backend, NULL);
+        params.max_memory_bytes = 1;
+        struct both streamed = both_of(&params, backend, NULL);
+        assert_memory_equal(whole.values, streamed.values, COUNT * sizeof(double));
+        assert_memory_equal(whole.image, streamed.image, (size_t)whole.num_voxels * sizeof(double));
+        free_both(&whole);
+        free_both(&streamed);
+    }
+}
+
+/* --- vectors where the backend computes --- */
+
+static lr_vector vector_at(lr_place *place, const lr_vector *host)
+{
+    lr_vector vector;
+    assert_int_equal(
+        lr_vector_create(&(lr_vector_params){.place = place, .count = host->count + 5}, &vector),
+        LR_OK);
+    lr_vector part = lr_vector_part(&vector, 5, host->count);
+    assert_int_equal(lr_vector_copy(host, &part), LR_OK);
+    return vector;
+}
+
+static lr_vector host_of(const double *values, int64_t count)
+{
+    lr_vector vector;
+    assert_int_equal(lr_vector_create(&(lr_vector_params){.count = count}, &vector), LR_OK);
+    case_put(&vector, values);
+    return vector;
+}
+
+static void expect_same(const lr_vector *at_place, const double *expected)
+{
+    float *values = calloc((size_t)at_place->count, sizeof(*values));
+    lr_vector host = lr_vector_of_floats(values, at_place->count);
+    assert_int_equal(lr_vector_copy(at_place, &host), LR_OK);
+    for (int64_t k = 0; k < host.count; k++) {
+        assert_true((double)values[k] == expected[k]);
+    }
+    free(values);
+}
+
+/* Parts of vectors, which begin anywhere, of a part of the events. */
+static void test_vectors_stay(void **state)
+{
+    (void)state;
+    enum { RANGES = 3 };
+    static const int32_t ranges[2] = {0, 2};
+    const lr_selection part = {.pairs = ranges, .num_pairs = 2};
+    const lr_grid grid = case_grid();
+    const int64_t num_voxels = lr_grid_num_voxels(&grid);
+    lr_listmode_params params = params_on(&grid, CASE_TUBE, &timed);
+    params.num_ranges = RANGES;
+    struct case_backend open;
+    case_open(&open, &params, backend);
+    lr_place *place = open.backend.place;
+    assert_non_null(place);
+    const int64_t count = lr_selection_count(&open.events.layout, &part);
+    uint64_t seed = 33;
+    double *x = case_random(num_voxels, &seed), *y = case_random(count, &seed);
+    double *values = case_ones(count), *image = case_ones(num_voxels);
+    case_forward(&open, &part, x, values);
+    case_back(&open, &part, y, image);
+    lr_vector host_x = host_of(x, num_voxels), host_y = host_of(y, count);
+    lr_vector all_x = vector_at(place, &host_x), all_y = vector_at(place, &host_y);
+    lr_vector at_x = lr_vector_part(&all_x, 5, num_voxels);
+    lr_vector at_y = lr_vector_part(&all_y, 5, count);
+    const lr_traffic before = lr_place_get_info(place).traffic;
+    assert_int_equal(open.backend.fns->back(open.backend.self, &part, &at_y, &at_x), LR_OK);
+    const lr_traffic after = lr_place_get_info(place).traffic;
+    assert_true(after.to_device == before.to_device && after.to_host == before.to_host);
+    expect_same(&at_x, image);
+    assert_int_equal(lr_vector_copy(&host_x, &at_x), LR_OK);
+    assert_int_equal(open.backend.fns->forward(open.backend.self, &part, &at_x, &at_y), LR_OK);
+    expect_same(&at_y, values);
+    lr_vector_destroy(&all_x);
+    lr_vector_destroy(&all_y);
+    lr_vector_destroy(&host_x);
+    lr_vector_destroy(&host_y);
+    case_close(&open);
+    free(x);
+    free(y);
+    free(values);
+    free(image);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sizes_of_slices),
+        cmocka_unit_test(test_sizes_of_values),
+        cmocka_unit_test(test_sums_do_not_overflow),
+        cmocka_unit_test(test_few_large_values_leave_the_others),
+        cmocka_unit_test(test_streamed_events),
+        cmocka_unit_test(test_vectors_stay),
+    };
+    backend = argc > 1 ? argv[1] : "compute";
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
