@@ -3,10 +3,16 @@
 #include "common.h"
 #include "verbs.h"
 
+#include <lr/listmode.h>
+
 #include <stdio.h>
 #include <string.h>
 
 enum { MAX_DEVICES = 32, NUM_BACKENDS = 4, EDGE = 2 };
+
+/* Of the family listmode. */
+static const char *const listmode_names[] = {"compute", "auto"};
+enum { NUM_LISTMODE = sizeof(listmode_names) / sizeof(listmode_names[0]) };
 
 /* What came of asking for an operator by a backend's name. */
 struct trial {
@@ -23,6 +29,7 @@ struct findings {
     struct trial automatic;
     struct trial backends[NUM_BACKENDS];
     struct trial direct_cuda, direct_automatic; /* of the family direct */
+    struct trial listmode[NUM_LISTMODE];
 };
 
 static void keep_reason(void *user, lr_log_level level, lr_status status, const char *sentence)
@@ -48,6 +55,17 @@ static lr_scanner *trial_scanner(const lr_log *log)
 
 static const double voxel_mm[3] = {1, 1, 1};
 
+static void take_operator(struct trial *trial, lr_operator *op)
+{
+    if (op != NULL) {
+        const lr_operator_info *info = lr_operator_get_info(op);
+        trial->works = true;
+        snprintf(trial->backend, sizeof(trial->backend), "%s", info->backend);
+        snprintf(trial->device, sizeof(trial->device), "%s", info->device);
+    }
+    lr_operator_destroy(op);
+}
+
 /* deterministic: nothing is measured, for that would take seconds where shaders have to be compiled
  * first. */
 static void create_operator(struct trial *trial, const lr_lors *lors, int device)
@@ -62,23 +80,19 @@ static void create_operator(struct trial *trial, const lr_lors *lors, int device
                                                                .device = device,
                                                                .deterministic = true,
                                                                .log = &log});
-    if (op != NULL) {
-        const lr_operator_info *info = lr_operator_get_info(op);
-        trial->works = true;
-        snprintf(trial->backend, sizeof(trial->backend), "%s", info->backend);
-        snprintf(trial->device, sizeof(trial->device), "%s", info->device);
-    }
-    lr_operator_destroy(op);
+    take_operator(trial, op);
 }
 
-static struct trial try_backend(const char *name, int device)
+typedef void create_fn(struct trial *trial, const lr_lors *lors, int device);
+
+static struct trial try_backend(const char *name, int device, create_fn *create)
 {
     struct trial trial = {.asked = name};
     const lr_log log = {keep_reason, &trial};
     lr_scanner *scanner = trial_scanner(&log);
     lr_lors *lors = scanner != NULL ? lr_lors_create(scanner, &log) : NULL;
     if (lors != NULL) {
-        create_operator(&trial, lors, device);
+        create(&trial, lors, device);
     }
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
@@ -116,6 +130,24 @@ static struct trial try_direct(const char *name, int device)
     return trial;
 }
 
+/* The family listmode, with one event. */
+static void create_listmode(struct trial *trial, const lr_lors *lors, int device)
+{
+    const int size[3] = {EDGE, EDGE, EDGE};
+    const lr_log log = {keep_reason, trial};
+    const lr_grid grid = lr_grid_centred(size, voxel_mm);
+    const lr_event event = {.crystals = {0, EDGE * EDGE}, .weight = 1};
+    lr_operator *op = lr_listmode_create(&(lr_listmode_params){.lors = lors,
+                                                               .grid = &grid,
+                                                               .events = &event,
+                                                               .count = 1,
+                                                               .kernel = LR_LISTMODE_LINE,
+                                                               .backend = trial->asked,
+                                                               .device = device,
+                                                               .log = &log});
+    take_operator(trial, op);
+}
+
 static void investigate(struct findings *found, int device, const lr_log *log)
 {
     found->num_devices = lr_device_list(found->devices, MAX_DEVICES, log);
@@ -123,12 +155,15 @@ static void investigate(struct findings *found, int device, const lr_log *log)
         found->num_devices = MAX_DEVICES;
     }
     static const char *const names[NUM_BACKENDS] = {"raster", "cpu", "compute", "native"};
-    found->automatic = try_backend("auto", device);
+    found->automatic = try_backend("auto", device, create_operator);
     for (int k = 0; k < NUM_BACKENDS; k++) {
-        found->backends[k] = try_backend(names[k], device);
+        found->backends[k] = try_backend(names[k], device, create_operator);
     }
     found->direct_cuda = try_direct("cuda", device);
     found->direct_automatic = try_direct("auto", device);
+    for (int k = 0; k < NUM_LISTMODE; k++) {
+        found->listmode[k] = try_backend(listmode_names[k], device, create_listmode);
+    }
 }
 
 static void print_device(const lr_device *device, int index)
@@ -168,6 +203,12 @@ static void print_automatic(const struct findings *found)
     }
 }
 
+/* By "auto", of a family. */
+static void print_taken(const struct trial *automatic)
+{
+    printf("  auto      takes %s on %s\n", automatic->backend, automatic->device);
+}
+
 static void print_findings(const struct findings *found)
 {
     printf("LORaster %s\n\nways to OpenGL, in the order they are tried\n", lr_version());
@@ -187,8 +228,12 @@ static void print_findings(const struct findings *found)
     print_automatic(found);
     puts("\nfamily direct");
     print_trial(&found->direct_cuda);
-    printf("  auto      takes %s on %s\n", found->direct_automatic.backend,
-           found->direct_automatic.device);
+    print_taken(&found->direct_automatic);
+    puts("\nfamily listmode");
+    for (int k = 0; k < NUM_LISTMODE; k++) {
+        const bool is_taken = found->listmode[k].works && strcmp(listmode_names[k], "auto") == 0;
+        (is_taken ? print_taken : print_trial)(&found->listmode[k]);
+    }
 }
 
 static void device_json(struct json *json, const lr_device *device)
@@ -236,6 +281,11 @@ static void print_json(const struct findings *found)
     json_open(&json, "direct", '{');
     trial_json(&json, "cuda", &found->direct_cuda);
     trial_json(&json, "auto", &found->direct_automatic);
+    json_close(&json, '}');
+    json_open(&json, "listmode", '{');
+    for (int k = 0; k < NUM_LISTMODE; k++) {
+        trial_json(&json, listmode_names[k], &found->listmode[k]);
+    }
     json_close(&json, '}');
     common_json_end(&json);
 }

@@ -138,6 +138,15 @@ def direct_cases(inputs, backend):
                         "--algorithm", algorithm, *kind, "-o", "x.nii"], loose, True)
 
 
+def listmode_cases(inputs, backend):
+    """The family listmode on one backend."""
+    yield Case("recon_listmode", backend,
+               ["recon", "--operator", "listmode", "--scanner", inputs.scanner, "--backend",
+                backend, "--threads", "2", *GRID, "--events", inputs.path("l.petsird"),
+                "--tof-ps", "200", "--sensitivity-lines", "500", "--iterations", "1", "-o",
+                "x.nii"], is_timed=True, always=("lines", "sums of an image"))
+
+
 def plain_cases(inputs):
     """What has no backend, or the reference's only."""
     on = ["--scanner", inputs.scanner, "--backend", "cpu", "--threads", "2"]
@@ -190,6 +199,8 @@ def all_cases(inputs, kind):
                     if backend == "raster" or not case.name == "render")
     for backend in {"gl": ["compute"], "cuda": ["cuda"]}.get(kind, ["cpu", "compute"]):
         yield from direct_cases(inputs, backend)
+    for backend in {"gl": ["compute"], "cuda": []}.get(kind, ["cpu", "native", "compute"]):
+        yield from listmode_cases(inputs, backend)
     if kind != "cuda" and os.environ.get("LORASTER_FULL"):
         yield Case("demo", "", ["demo", "--quick", "--threads", "2", "-o", "d"], 1e-4, True,
                    is_short=False)

@@ -26,8 +26,9 @@ FULL = os.environ.get("LORASTER_FULL", "") not in ("", "0")
 SPREAD = 4
 
 # Passes that compute no elements: pictures of the viewer, images that stay (tests/operator), and the
-# family direct, whose tests go through its backend voxel by voxel (tests/direct).
-OTHERS = re.compile(r"(viewer/|vector/|columns/image_order|direct/)")
+# families direct and listmode, whose tests go through their backends voxel by voxel (tests/direct,
+# tests/listmode).
+OTHERS = re.compile(r"(viewer/|vector/|columns/image_order|direct/|listmode/)")
 
 # Shader: what is replaced, by what, and who must notice, as EXECUTABLE.TEST.
 MUTANTS = [
