@@ -135,10 +135,10 @@
 #define LR_DIRECT_OUTPUTS 4
 #define LR_DIRECT_QUADS 2
 
-/* threads of a group of the family listmode, words that one shares beside a few, which every device has,
- * and what is added to exponents that may be negative */
+/* threads of a group of the family listmode, of one that goes forward by slabs, and what is added to
+ * exponents that may be negative */
 #define LR_EVENTS_GROUP 256
-#define LR_EVENTS_CELLS 8000
+#define LR_EVENTS_SLAB_GROUP 512
 #define LR_EVENTS_EXPONENT 1024
 
 /* of a step of a gather: bit 4 r + j asks for offset r of output j; this one says that the step is

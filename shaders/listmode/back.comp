@@ -20,7 +20,7 @@ layout(std430, binding = LR_BIND_LIST_SUMS) buffer Sums {
     uint sums[]; // [voxels][2]
 };
 
-shared uint low_words[LR_EVENTS_CELLS / 2], high_words[LR_EVENTS_CELLS / 2];
+shared uint low_words[CELLS / 2], high_words[CELLS / 2];
 
 // What the group holds.
 struct Slab {
@@ -32,17 +32,6 @@ Slab slab_of(int number)
 {
     int first = window.x + number / slab.z * slab.x, row = number % slab.z * slab.y;
     return Slab(first, min(first + slab.x, window.y), row, min(slab.y, size.z - row));
-}
-
-float sum_of_shares(Kernel kernel, Box box)
-{
-    float sum = 0.0;
-    for (int v = 0; v < kernel.width.y; v++) {
-        for (int u = 0; u < kernel.width.x; u++) {
-            sum += share_of(kernel, box.off + vec2(u, v));
-        }
-    }
-    return sum;
 }
 
 void add_slice(Line line, Kernel kernel, int j, float value, Slab held)
@@ -61,10 +50,12 @@ void add_slice(Line line, Kernel kernel, int j, float value, Slab held)
     int slice = (line.first + j - held.first) * held.rows;
     for (int v = from; v < to; v++) {
         int row = (slice + box.low.y + v - held.row) * size.y;
+        Row shares = row_of(kernel, box, v);
         for (int u = 0; u < kernel.width.x; u++) {
             int at = box.low.x + u;
-            if (uint(at) < uint(size.y)) {
-                uvec2 words = to_words(factor * share_of(kernel, box.off + vec2(u, v)));
+            float share = share_of(kernel, shares, u);
+            if (share > 0.0 && uint(at) < uint(size.y)) {
+                uvec2 words = to_words(factor * share);
                 ADD_WORDS(low_words[row + at], high_words[row + at], words)
             }
         }

@@ -17,17 +17,6 @@ layout(std430, binding = LR_BIND_LIST_ELEMENTS) writeonly buffer Elements {
     uvec2 elements[]; // [lines][1 + room], from window.w on
 };
 
-float sum_of_shares(Kernel kernel, Box box)
-{
-    float sum = 0.0;
-    for (int v = 0; v < kernel.width.y; v++) {
-        for (int u = 0; u < kernel.width.x; u++) {
-            sum += share_of(kernel, box.off + vec2(u, v));
-        }
-    }
-    return sum;
-}
-
 // Behind the `count` that are there already.
 void list_slice(uint first, inout uint count, Line line, Kernel kernel, int j)
 {
@@ -38,9 +27,10 @@ void list_slice(uint first, inout uint count, Line line, Kernel kernel, int j)
     factor = sum > 0.0 ? factor / sum : 0.0;
 #endif
     for (int v = 0; v < kernel.width.y; v++) {
+        Row shares = row_of(kernel, box, v);
         for (int u = 0; u < kernel.width.x; u++) {
             ivec3 at = ivec3(line.first + j, box.low.x + u, box.low.y + v);
-            float element = factor * share_of(kernel, box.off + vec2(u, v));
+            float element = factor * share_of(kernel, shares, u);
             if (element > 0.0 && uint(at.y) < uint(size.y) && uint(at.z) < uint(size.z) &&
                 count < uint(slab.w)) {
                 int voxel = at.x * strides.x + at.y * strides.y + at.z * strides.z;

@@ -13,7 +13,12 @@
 #define LINES_ACCESS readonly
 #include "listmode/kernel.glsl"
 
-layout(local_size_x = LR_EVENTS_GROUP) in;
+#ifdef SLABS
+#define GROUP LR_EVENTS_SLAB_GROUP
+#else
+#define GROUP LR_EVENTS_GROUP
+#endif
+layout(local_size_x = GROUP) in;
 
 layout(std430, binding = LR_BIND_LIST_SLICES) readonly buffer Slices {
     float image[];
@@ -23,7 +28,7 @@ layout(std430, binding = LR_BIND_LIST_VALUES) buffer Values {
 };
 
 #ifdef SLABS
-shared float cells[LR_EVENTS_CELLS];
+shared float cells[CELLS];
 #define VOXEL(slice, first, k) cells[((slice) - (first)) * size.y * size.z + (k)]
 #else
 #define VOXEL(slice, first, k) image[(slice) * size.y * size.z + (k)]
@@ -37,8 +42,9 @@ float see_slice(Line line, Kernel kernel, int j, int first)
     for (int v = 0; v < kernel.width.y; v++) {
         int row = box.low.y + v;
         bool is_row = uint(row) < uint(size.z);
+        Row shares = row_of(kernel, box, v);
         for (int u = 0; u < kernel.width.x; u++) {
-            float share = share_of(kernel, box.off + vec2(u, v));
+            float share = share_of(kernel, shares, u);
             int at = box.low.x + u;
             sum += share;
             if (is_row && uint(at) < uint(size.y)) {
@@ -88,7 +94,7 @@ void fetch(int first, int last)
 {
     int plane = size.y * size.z, count = (last - first) * plane;
     barrier();
-    for (int k = int(gl_LocalInvocationIndex); k < count; k += LR_EVENTS_GROUP) {
+    for (int k = int(gl_LocalInvocationIndex); k < count; k += GROUP) {
         cells[k] = image[first * plane + k];
     }
     barrier();

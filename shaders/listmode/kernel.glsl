@@ -9,7 +9,8 @@
 struct Kernel {
     vec2 half_width; // of the rectangle, in voxels
     ivec2 width;     // voxels
-    vec2 lean;       // components of the line's direction across
+    vec3 square;     // the square of a distance is (x u + y v)^2 + z v^2, u and v being in voxels from
+                     // the crossing: sums of squares, which lose no digits
 };
 
 struct Box {
@@ -31,13 +32,17 @@ float step_of(uvec2 step)
 Kernel kernel_of(Line line)
 {
 #ifdef LINE
-    return Kernel(vec2(1.0), ivec2(2), vec2(0.0));
+    return Kernel(vec2(1.0), ivec2(2), vec3(1.0, 0.0, 0.0));
 #else
     vec2 slope = vec2(step_of(line.step.xy), step_of(line.step.zw)) * voxel_mm.yz / voxel_mm.x;
     float along = inversesqrt(1.0 + dot(slope, slope));
-    vec2 lean = slope * along;
-    vec2 reach = sqrt(tube.x * max(1.0 - lean.yx * lean.yx, 0.0)) / (along * voxel_mm.yz);
-    return Kernel(reach, ivec2(2.0 * reach) + 1, lean);
+    vec2 lean = slope * along, edge = voxel_mm.yz;
+    vec2 upright = max(1.0 - lean * lean, 0.0);
+    vec2 reach = tube.x * sqrt(upright.yx) / (along * edge);
+    float across = sqrt(tube.w * upright.x);
+    vec3 square = vec3(across * edge.x, -lean.x * lean.y * tube.w / across * edge.y,
+                       tube.w * along * along / upright.x * edge.y * edge.y);
+    return Kernel(reach, ivec2(2.0 * reach) + 1, square);
 #endif
 }
 
@@ -59,24 +64,51 @@ Box box_of(Line line, Kernel kernel, int j)
     return box;
 }
 
-// The share of a voxel, before it is divided by the sum over its slice.
-float share_of(Kernel kernel, vec2 off)
+// What the voxels of a row have in common.
+struct Row {
+    float first;    // x u + y v of the first one
+    float constant; // z v^2; of a thin line the share along v
+};
+
+Row row_of(Kernel kernel, Box box, int v)
 {
+    float off = box.off.y + float(v);
 #ifdef LINE
-    return max(1.0 - abs(off.x), 0.0) * max(1.0 - abs(off.y), 0.0);
+    return Row(box.off.x, max(1.0 - abs(off), 0.0));
 #else
-    vec2 off_mm = off * voxel_mm.yz;
-    float along = dot(off_mm, kernel.lean);
-    float square = dot(off_mm, off_mm) - along * along;
-    float fall = clamp((tube.x - square) * tube.y, 0.0, 1.0);
+    return Row(kernel.square.x * box.off.x + kernel.square.y * off, kernel.square.z * off * off);
+#endif
+}
+
+// The share of voxel u of a row, before it is divided by the sum over its slice.
+float share_of(Kernel kernel, Row row, int u)
+{
+    float off = row.first + float(u) * kernel.square.x;
+#ifdef LINE
+    return max(1.0 - abs(off), 0.0) * row.constant;
+#else
+    float square = off * off + row.constant;
+    float fall = clamp((tube.z - square) * tube.y, 0.0, 1.0);
 #ifdef TABLE
-    float entry = min(sqrt(max(square, 0.0)) * tube.w, unit.z);
+    float entry = min(sqrt(square), unit.z);
     int k = int(entry);
     return fall * mix(table[k], table[k + 1], entry - float(k));
 #else
-    return fall * exp2(-tube.w * clamp(square, 0.0, tube.z));
+    return fall * exp2(-min(square, unit.z));
 #endif
 #endif
+}
+
+float sum_of_shares(Kernel kernel, Box box)
+{
+    float sum = 0.0;
+    for (int v = 0; v < kernel.width.y; v++) {
+        Row row = row_of(kernel, box, v);
+        for (int u = 0; u < kernel.width.x; u++) {
+            sum += share_of(kernel, row, u);
+        }
+    }
+    return sum;
 }
 
 // Whether the shares of a slice are divided by their sum.

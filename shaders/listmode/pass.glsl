@@ -6,6 +6,11 @@
 // at (s size.z + v) size.y + u.
 #include "common/bindings.h"
 
+// Words that a group shares; the program that has them says how many.
+#ifndef CELLS
+#define CELLS 8000
+#endif
+
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
     ivec4 size;     // slices, voxels along u and v; lines at hand
     ivec4 strides;  // of p, u, v in the grid's order; voxels of the grid
@@ -14,7 +19,10 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
     ivec4 slab;     // what a group holds at once: slices, rows along v, and in how many bands of rows a
                     // slice comes; lines that a group takes one after the other
     vec4 voxel_mm;  // along p, u, v; elements that an event has room for
-    vec4 tube;      // square of the largest distance; fall per mm^2 beyond half the width; square of
-                    // half the width; the Gaussian's exponent per mm^2, or entries of the table per mm
-    vec4 unit;      // bits of a term; exponent that no element reaches; last entry of the table
+    // Squares of distances are told times tube.w: the exponent of the Gaussian, or the square of entries of
+    // the table. The largest distance in mm; by how much shares fall beyond half the width; the square
+    // of the largest distance; tube.w per mm^2
+    vec4 tube;
+    vec4 unit; // bits of a term; exponent that no element reaches; the square at half the width, or the
+               // last entry of the table
 };

@@ -43,6 +43,7 @@ struct gl_limits {
     int max_vertex_storage_blocks, max_fragment_storage_blocks, max_compute_storage_blocks;
     int max_vertex_images, max_fragment_images;
     int max_clip_distances, max_colour_attachments;
+    int max_compute_shared_bytes; /* of a work group */
     int max_compute_groups[3], max_compute_group_size[3], max_compute_invocations;
     bool nv_float_atomics;     /* GL_NV_shader_atomic_float: atomicAdd on float in storage blocks */
     bool parallel_compile;     /* GL_KHR_parallel_shader_compile: programs are built side by side */

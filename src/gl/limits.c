@@ -124,6 +124,7 @@ static void read_sizes(struct gl_limits *limits)
     limits->max_fragment_images = gl_integer(GL_MAX_FRAGMENT_IMAGE_UNIFORMS);
     limits->max_clip_distances = gl_integer(GL_MAX_CLIP_DISTANCES);
     limits->max_colour_attachments = gl_integer(GL_MAX_COLOR_ATTACHMENTS);
+    limits->max_compute_shared_bytes = gl_integer(GL_MAX_COMPUTE_SHARED_MEMORY_SIZE);
     limits->max_compute_invocations = gl_integer(GL_MAX_COMPUTE_WORK_GROUP_INVOCATIONS);
     for (GLuint k = 0; k < 3; k++) {
         glGetIntegeri_v(GL_MAX_COMPUTE_WORK_GROUP_COUNT, k, &limits->max_compute_groups[k]);

@@ -93,8 +93,8 @@ static void test_sizes_of_slices(void **state)
 {
     (void)state;
     /* Across x, y and z: bands, and one slice at a time; slices that none holds; rows of one voxel. */
-    static const int sizes[3][3] = {{3, 80, 70}, {97, 101, 2}, {1, 1, 300}};
-    static const double edges[3][3] = {{30, 2.6, 2.8}, {2.1, 2, 30}, {40, 50, 0.8}};
+    static const int sizes[3][3] = {{3, 80, 70}, {127, 111, 2}, {1, 1, 300}};
+    static const double edges[3][3] = {{30, 2.6, 2.8}, {1.6, 1.8, 30}, {40, 50, 0.8}};
     for (int k = 0; k < 3; k++) {
         const lr_grid grid = lr_grid_centred(sizes[k], edges[k]);
         lr_listmode_params params = params_on(&grid, CASE_LINE, NULL);

@@ -117,12 +117,13 @@ static lr_status check_limits(const struct lr_listmode_compute *compute)
             "MiB: take larger voxels, or backend native",
             (long long)voxels, limits->renderer, (long long)(limits->max_storage_bytes >> 20));
     }
+    const int longest = lr_listmode_cells(compute) / 2;
     for (int axis = 0; axis < 3; axis++) {
-        if (model->grid.size[axis] > LR_EVENTS_CELLS / 2) {
+        if (model->grid.size[axis] > longest) {
             return lr_error(compute->params.log, LR_FAILED,
                             "backend compute has rows of up to %d voxels, and the grid has %d: "
                             "take backend native",
-                            LR_EVENTS_CELLS / 2, model->grid.size[axis]);
+                            longest, model->grid.size[axis]);
         }
         if (lr_listmode_slices_at_once(compute, axis) < 1) {
             return lr_error(compute->params.log, LR_FAILED,

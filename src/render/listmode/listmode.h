@@ -88,6 +88,9 @@ lr_status lr_listmode_run(struct lr_listmode_compute *compute, enum lr_listmode_
 struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute,
                                        enum lr_listmode_program which);
 
+/* Words that a group may share. */
+int lr_listmode_cells(const struct lr_listmode_compute *compute);
+
 /* Shares of a slice at most, as turns of a shader's loops, whichever way a line goes. */
 int64_t lr_listmode_most_shares(const struct lr_listmode_model *model);
 

@@ -10,6 +10,9 @@
 
 #include <stdio.h>
 
+/* Memory that a group shares, at most, and how much of it is not slices. */
+enum { MOST_SHARED_BYTES = 48 << 10, OTHER_SHARED_BYTES = 64 };
+
 static const struct {
     const char *shader, *label;
     bool slabs, tof, to_grid, usual;
@@ -36,10 +39,23 @@ static const struct {
                                   .tof = true},
 };
 
-static void fill_defines(const struct lr_listmode_model *model, enum lr_listmode_program which,
-                         struct gl_define defines[8])
+int lr_listmode_cells(const struct lr_listmode_compute *compute)
 {
-    int next = 0;
+    const int most = gl_context_limits(compute->ctx)->max_compute_shared_bytes;
+    return ((most < MOST_SHARED_BYTES ? most : MOST_SHARED_BYTES) - OTHER_SHARED_BYTES) / 4;
+}
+
+/* The defines of a program; the number's text lives beside them. */
+struct defines {
+    char cells[16];
+    struct gl_define list[8];
+};
+
+static void fill_defines(const struct lr_listmode_compute *compute, enum lr_listmode_program which,
+                         struct defines *defines)
+{
+    const struct lr_listmode_model *model = compute->params.model;
+    int next = 1;
     const struct {
         const char *name;
         bool is_wanted;
@@ -50,12 +66,13 @@ static void fill_defines(const struct lr_listmode_model *model, enum lr_listmode
                {"SLABS", descriptions[which].slabs},
                {"TO_GRID", descriptions[which].to_grid},
                {"USUAL", descriptions[which].usual}};
+    *defines = (struct defines){.list = {{"CELLS", defines->cells}}};
+    snprintf(defines->cells, sizeof(defines->cells), "%d", lr_listmode_cells(compute));
     for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++) {
         if (all[k].is_wanted) {
-            defines[next++] = (struct gl_define){.name = all[k].name};
+            defines->list[next++].name = all[k].name;
         }
     }
-    defines[next] = (struct gl_define){0};
 }
 
 struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute,
@@ -63,11 +80,11 @@ struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute,
 {
     struct gl_program **program = &compute->programs[which];
     if (*program == NULL) {
-        struct gl_define defines[8];
-        fill_defines(compute->params.model, which, defines);
+        struct defines defines;
+        fill_defines(compute, which, &defines);
         *program = gl_program_start(
             compute->ctx, &(struct gl_program_params){.compute = descriptions[which].shader,
-                                                      .defines = defines,
+                                                      .defines = defines.list,
                                                       .label = descriptions[which].label});
     }
     return *program;
@@ -75,21 +92,19 @@ struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute,
 
 /* --- the block --- */
 
-static const double log2_of_e = 1.4426950408889634;
-
 static void describe_tube(const struct lr_listmode_compute *compute,
                           struct lr_listmode_pass *uniforms)
 {
     const lr_listmode_tube *tube = &compute->params.model->tube;
     const double rim = lr_listmode_rim(tube), half = 0.5 * tube->width_mm;
-    const double ln_2 = 1.0 / log2_of_e;
-    const double of_gaussian = 4.0 * ln_2 * log2_of_e / (tube->fwhm_mm * tube->fwhm_mm);
-    const double of_table = (tube->table_count - 1) / half;
-    uniforms->tube[0] = (float)rim;
-    uniforms->tube[1] = (float)((1.0 + LR_LISTMODE_RIM) / (LR_LISTMODE_RIM * rim));
-    uniforms->tube[2] = (float)(half * half);
-    uniforms->tube[3] = (float)(tube->table != NULL ? of_table : of_gaussian);
-    uniforms->unit[2] = (float)(tube->table_count - 1);
+    const double of_gaussian = 4.0 / (tube->fwhm_mm * tube->fwhm_mm); /* 2 to its power */
+    const double last = tube->table_count - 1, of_table = last * last / (half * half);
+    const double scale = tube->table != NULL ? of_table : of_gaussian;
+    uniforms->tube[0] = (float)sqrt(rim);
+    uniforms->tube[1] = (float)((1.0 + LR_LISTMODE_RIM) / (LR_LISTMODE_RIM * rim * scale));
+    uniforms->tube[2] = (float)(rim * scale);
+    uniforms->tube[3] = (float)scale;
+    uniforms->unit[2] = (float)(tube->table != NULL ? last : half * half * scale);
 }
 
 struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *compute, int axis)

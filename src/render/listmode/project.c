@@ -155,11 +155,13 @@ static lr_status run_forward(struct projection *p, const struct lr_listmode_chun
                              struct lr_listmode_pass *uniforms)
 {
     const int plane = uniforms->size[1] * uniforms->size[2];
-    const bool by_slabs = plane <= LR_EVENTS_CELLS;
+    const int cells = lr_listmode_cells(p->compute);
+    const bool by_slabs = plane <= cells;
+    const int group = by_slabs ? LR_EVENTS_SLAB_GROUP : LR_EVENTS_GROUP;
     struct gl_pass pass = {
-        .groups = {gl_divide_up(uniforms->size[3], LR_EVENTS_GROUP), 1, 1},
+        .groups = {gl_divide_up(uniforms->size[3], group), 1, 1},
     };
-    uniforms->slab[0] = by_slabs ? LR_EVENTS_CELLS / plane : 1;
+    uniforms->slab[0] = by_slabs ? cells / plane : 1;
     bind_lines(p, &pass);
     pass.buffers[LR_BIND_LIST_SLICES].buffer = p->compute->slices;
     pass.buffers[LR_BIND_LIST_VALUES] = p->selected.values;
@@ -172,7 +174,7 @@ static lr_status run_forward(struct projection *p, const struct lr_listmode_chun
 /* How a group's share of the image is cut: slices at once, or bands of one. */
 static void cut_slabs(const struct projection *p, struct lr_listmode_pass *uniforms)
 {
-    const int cells = LR_EVENTS_CELLS / 2, plane = uniforms->size[1] * uniforms->size[2];
+    const int cells = lr_listmode_cells(p->compute) / 2, plane = uniforms->size[1] * uniforms->size[2];
     const int rows = plane <= cells ? uniforms->size[2] : cells / uniforms->size[1];
     int lines = LINES_OF_THREAD, slices = plane <= cells ? cells / plane : 1;
     if (limits_of(p)->small_batches) {
