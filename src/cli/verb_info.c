@@ -11,7 +11,7 @@
 enum { MAX_DEVICES = 32, NUM_BACKENDS = 4, EDGE = 2 };
 
 /* Of the family listmode. */
-static const char *const listmode_names[] = {"compute", "auto"};
+static const char *const listmode_names[] = {"cuda", "compute", "auto"};
 enum { NUM_LISTMODE = sizeof(listmode_names) / sizeof(listmode_names[0]) };
 
 /* What came of asking for an operator by a backend's name. */

@@ -33,6 +33,8 @@ struct lr_listmode_backend_params {
     lr_place
         *place; /* where this one works, too: of a backend of the same kind, or open for it, and
                         longer than it; NULL: its own */
+    const struct lr_backend *stands_for; /* of the same kind and model, which outlives it: its
+                                            programs are this one's. NULL = none */
     const lr_log *log;
     const lr_progress *progress;
 };

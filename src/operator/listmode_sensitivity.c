@@ -97,6 +97,7 @@ static lr_status project(struct sum *sum, const struct lr_listmode_events *lines
                                                       .max_memory_bytes =
                                                           sum->op->params.max_memory_bytes,
                                                       .place = sum->op->backend.place,
+                                                      .stands_for = &sum->op->backend,
                                                       .log = sum->op->params.log};
     struct lr_backend backend = {0};
     lr_vector values = {0};

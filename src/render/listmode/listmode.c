@@ -194,7 +194,7 @@ static void finish(struct lr_listmode_compute *compute)
     gl_buffer_destroy(compute->lines);
     gl_stopwatch_destroy(compute->watch);
     for (int k = 0; k < LR_LISTMODE_NUM_PROGRAMS; k++) {
-        gl_program_destroy(compute->programs[k]);
+        gl_program_destroy(compute->own_programs[k]);
     }
 }
 
@@ -206,7 +206,7 @@ static void destroy(void *self)
         finish(compute);
         gl_context_release(compute->ctx);
     }
-    if (compute->params.place == NULL && compute->place != NULL) {
+    if (compute->owns_place && compute->place != NULL) {
         lr_place_silence(compute->place);
     }
     lr_place_close(compute->place);
@@ -220,6 +220,7 @@ static lr_status open_place(struct lr_listmode_compute *compute)
         compute->place = lr_place_keep(params->place);
         return LR_OK;
     }
+    compute->owns_place = true;
     return lr_place_open_on(
         &(lr_place_params){.kind = LR_PLACE_GL, .device = params->device, .log = params->log},
         &compute->place);
@@ -252,6 +253,9 @@ lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *pa
         return LR_FAILED;
     }
     compute->params = *params;
+    compute->programs = params->stands_for != NULL
+                            ? ((struct lr_listmode_compute *)params->stands_for->self)->programs
+                            : compute->own_programs;
     const lr_status status = open_compute(compute);
     if (status != LR_OK) {
         destroy(compute);

@@ -49,9 +49,11 @@ struct lr_listmode_device_events {
 
 struct lr_listmode_compute {
     struct lr_listmode_backend_params params;
-    lr_place *place;                                       /* owned, or kept */
-    struct gl_context *ctx;                                /* of the place */
-    struct gl_program *programs[LR_LISTMODE_NUM_PROGRAMS]; /* each made when it is first wanted */
+    lr_place *place;                                           /* kept */
+    bool owns_place;                                           /* it was opened for this */
+    struct gl_context *ctx;                                    /* of the place */
+    struct gl_program *own_programs[LR_LISTMODE_NUM_PROGRAMS]; /* each made when first wanted */
+    struct gl_program **programs; /* these, or those of the backend that this one stands for */
     struct gl_stopwatch *watch;
     struct lr_listmode_device_events events;
     struct gl_buffer *lines; /* of the events at hand */

@@ -174,7 +174,8 @@ static lr_status run_forward(struct projection *p, const struct lr_listmode_chun
 /* How a group's share of the image is cut: slices at once, or bands of one. */
 static void cut_slabs(const struct projection *p, struct lr_listmode_pass *uniforms)
 {
-    const int cells = lr_listmode_cells(p->compute) / 2, plane = uniforms->size[1] * uniforms->size[2];
+    const int cells = lr_listmode_cells(p->compute) / 2,
+              plane = uniforms->size[1] * uniforms->size[2];
     const int rows = plane <= cells ? uniforms->size[2] : cells / uniforms->size[1];
     int lines = LINES_OF_THREAD, slices = plane <= cells ? cells / plane : 1;
     if (limits_of(p)->small_batches) {
