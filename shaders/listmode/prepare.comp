@@ -76,11 +76,10 @@ int to_slice(double s)
     return int(clamp(s, 0.0lf, double(size.x)));
 }
 
-// Leaves out slices where the crossing is not within low .. high along an axis.
-void narrow(inout Way way, int axis, double reach)
+// Leaves out slices where the crossing is not within reach of an axis' voxels.
+void narrow(inout Way way, double position, double step, int voxels, double reach)
 {
-    double low = -reach, high = double(size[axis + 1] - 1) + reach;
-    double position = way.position[axis], step = way.step[axis];
+    double low = -reach, high = double(voxels - 1) + reach;
     if (abs(step) < 1e-9lf) {
         way.last = position > low - 1.0lf && position < high + 1.0lf ? way.last : way.first;
         return;
@@ -106,12 +105,10 @@ void find_slices(inout Way way, dvec3 direction)
     if (events_first.w != 0) {
         leave_middles(way);
     }
-    for (int k = 0; k < 2; k++) {
-        double other = k == 0 ? direction.z : direction.y;
-        double reach = origin_mm.w / direction.x * sqrt(max(1.0lf - other * other, 0.0lf)) /
-                       edge_mm[k + 1];
-        narrow(way, k, axes.w != 0 ? 1.0lf : reach);
-    }
+    dvec2 beside = sqrt(max(1.0lf - direction.zy * direction.zy, dvec2(0.0lf)));
+    dvec2 reach = axes.w != 0 ? dvec2(1.0lf) : origin_mm.w / direction.x * beside / edge_mm.yz;
+    narrow(way, way.position.x, way.step.x, size.y, reach.x);
+    narrow(way, way.position.y, way.step.y, size.z, reach.y);
 }
 
 // Of slice s what lies between begin and end, in mm.
@@ -182,11 +179,7 @@ int place_of(Event event)
 
 void put(uint k, Event event, int place, float value)
 {
-    dvec3 end[2] = {crystals[event.a].xyz, crystals[event.b].xyz}, a, b, direction;
-    for (int c = 0; c < 3; c++) {
-        a[c] = end[0][axes[c]];
-        b[c] = end[1][axes[c]];
-    }
+    dvec3 a = along_axes(crystals[event.a].xyz), b = along_axes(crystals[event.b].xyz), direction;
     double tof_mm = double(event.tof_mm);
     double sigma_mm = events_first.z != 0 ? sigma_of(event) : 1.0lf;
     Way way = way_of(a, b, tof_mm, sigma_mm, direction);
