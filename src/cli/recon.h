@@ -75,6 +75,15 @@ void recon_finish_direct(struct recon *recon); /* after the operator */
 extern const struct cli_option recon_listmode_options[];
 lr_status recon_open_listmode(struct recon *recon, struct cli_args *args);
 
+/* Reconstructs recon->image; where the operator's image is of blobs, through their coefficients. */
+lr_status recon_run(struct recon *recon, const lr_recon_params *params);
+
+/* Makes recon->image what an operator's image is. */
+lr_status recon_take_image(const struct recon *recon, const lr_vector *image);
+
+/* Whether images are emissions, and not of a scale of their own; once there is the operator. */
+bool recon_counts_emissions(const struct recon *recon);
+
 /* Factors per LOR, handed to setup.params. */
 lr_status recon_read_factors(struct recon *recon);
 

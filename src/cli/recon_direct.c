@@ -32,9 +32,9 @@ static void refuse_group(struct cli_args *args, const struct cli_option *options
 
 void recon_check_family(struct cli_args *args, enum recon_family family)
 {
-    static const char *const of_lors[] = {"--mode",     "--rays",        "--samples",
-                                          "--mu-steps", "--penetration", "--deterministic",
-                                          "--store",    "--max-memory",  NULL};
+    static const char *const of_lors[] = {
+        "--mode",          "--rays",  "--mu-steps",   "--penetration",
+        "--deterministic", "--store", "--max-memory", NULL};
     static const char *const of_scanners[] = {
         "--events", "--crystal-map", "--header",  "--randoms", "--efficiencies",
         "--mu-as",  "--mu",          "--mu-unit", "--scanner", NULL};
@@ -43,6 +43,7 @@ void recon_check_family(struct cli_args *args, enum recon_family family)
         refuse_all(args, of_lors, "correspondence");
     }
     if (family == RECON_DIRECT) {
+        refuse(args, "--samples", "correspondence");
         refuse_all(args, of_scanners, "correspondence");
     } else {
         refuse_all(args, of_histo_images, "direct");

@@ -9,7 +9,8 @@
 #include <string.h>
 
 const struct cli_option recon_listmode_options[] = {
-    {"--kernel", "NAME", "tube (of response) or line (a thin ray); default tube", false},
+    {"--kernel", "NAME",
+     "tube (of response), line (a thin ray) or exact (solid angles); default tube", false},
     {"--tube-mm", "MM", "diameter of the tube; default where its Gaussian has fallen to 1 %",
      false},
     {"--tube-fwhm-mm", "MM", "FWHM of the tube's Gaussian; default half of the crystals' pitch",
@@ -17,6 +18,9 @@ const struct cli_option recon_listmode_options[] = {
     {"--as-paper", NULL, "shares and times of flight as Cui et al. 2011 have them", false},
     {"--tof-ps", "PS", "time resolution, FWHM; default: of the events, or the scanner's", false},
     {"--without-tof", NULL, "leave times of flight out", false},
+    {"--blobs", NULL, "image of overlapping blobs, whose line integrals take the kernel's place",
+     false},
+    {"--blob-radius-mm", "MM", "of --blobs; default 10", false},
     {"--sensitivity-lines", "N", "LORs of the sensitivity, at most; default 33,554,432", false},
     {0},
 };
@@ -136,9 +140,41 @@ static lr_status estimate_randoms(struct recon *recon, bool has_tof)
 
 /* --- the operator --- */
 
+static void check_kernel(struct cli_args *args, const lr_listmode_params *params)
+{
+    if (params->kernel != LR_LISTMODE_TUBE &&
+        (args_has(args, "--tube-mm") || args_has(args, "--tube-fwhm-mm"))) {
+        args_complain(args, "--tube-mm and --tube-fwhm-mm belong to --kernel tube");
+    }
+    if (params->kernel == LR_LISTMODE_EXACT && params->tube.as_paper) {
+        args_complain(args, "--as-paper belongs to --kernel tube or line");
+    }
+    if (params->kernel != LR_LISTMODE_EXACT && args_has(args, "--samples")) {
+        args_complain(args, "in list mode --samples belongs to --kernel exact");
+    }
+}
+
+static void check_blobs(struct cli_args *args)
+{
+    static const char *const of_kernels[] = {"--kernel", "--tube-mm", "--tube-fwhm-mm",
+                                             "--as-paper", NULL};
+    for (int k = 0; args_has(args, "--blobs") && of_kernels[k] != NULL; k++) {
+        if (args_has(args, of_kernels[k])) {
+            args_complain(args, "%s and --blobs exclude each other: blobs are the kernel",
+                          of_kernels[k]);
+        }
+    }
+    if (args_has(args, "--blobs") && args_has(args, "--initial")) {
+        args_complain(args, "--initial is an image of voxels, which --blobs cannot begin with");
+    }
+    if (args_has(args, "--blob-radius-mm") && !args_has(args, "--blobs")) {
+        args_complain(args, "--blob-radius-mm belongs to --blobs");
+    }
+}
+
 static lr_listmode_params read_params(struct cli_args *args)
 {
-    static const char *const kernels[] = {"tube", "line", NULL};
+    static const char *const kernels[] = {"tube", "line", "exact", NULL};
     static const int64_t lines[2] = {1, INT64_MAX};
     lr_listmode_params params = {
         .kernel = (lr_listmode_kernel)args_word(args, "--kernel", kernels, LR_LISTMODE_TUBE),
@@ -147,10 +183,8 @@ static lr_listmode_params read_params(struct cli_args *args)
                  .as_paper = args_has(args, "--as-paper")},
         .sensitivity_lines = args_int(args, "--sensitivity-lines", 0, lines),
     };
-    if (params.kernel == LR_LISTMODE_LINE &&
-        (args_has(args, "--tube-mm") || args_has(args, "--tube-fwhm-mm"))) {
-        args_complain(args, "--tube-mm and --tube-fwhm-mm belong to --kernel tube");
-    }
+    check_kernel(args, &params);
+    check_blobs(args);
     if (args_has(args, "--tof-ps") && args_has(args, "--without-tof")) {
         args_complain(args, "--tof-ps and --without-tof contradict each other");
     }
@@ -181,6 +215,7 @@ static lr_status make_operator(struct recon *recon, lr_listmode_params *params, 
     params->count = list->count;
     params->info = has_tof ? &list->info : NULL;
     params->num_ranges = recon->request.subsets;
+    memcpy(params->samples, setup->params.samples, sizeof(params->samples));
     params->factors = setup->params.factors;
     params->backend = setup->params.backend;
     params->threads = setup->params.threads;
@@ -192,12 +227,13 @@ static lr_status make_operator(struct recon *recon, lr_listmode_params *params, 
 
 static void say_operator(const struct recon *recon, bool has_tof)
 {
+    static const char *const kernels[] = {"tubes of response", "thin lines", "exact elements"};
     const lr_operator_info *info = lr_operator_get_info(recon->setup.op);
     const lr_listmode_info *listmode = lr_listmode_get_info(recon->setup.op);
     report_info(recon->setup.report, "%lld events, %s time of flight, %s; backend %s, %s",
                 (long long)listmode->count, has_tof ? "with" : "without",
-                listmode->kernel == LR_LISTMODE_LINE ? "thin lines" : "tubes of response",
-                info->backend, info->device);
+                listmode->blobs.radius_mm > 0 ? "blobs" : kernels[listmode->kernel], info->backend,
+                info->device);
 }
 
 lr_status recon_open_listmode(struct recon *recon, struct cli_args *args)
@@ -212,9 +248,60 @@ lr_status recon_open_listmode(struct recon *recon, struct cli_args *args)
     CLI_TRY(recon_read_factors(recon));
     const bool has_tof = settle_time(recon, args);
     CLI_TRY(args->status);
+    const lr_blobs blobs = {.radius_mm = direct_number(args, "--blob-radius-mm", 0, true)};
+    CLI_TRY(args->status);
+    params.blobs = args_has(args, "--blobs") ? &blobs : NULL;
     CLI_TRY(make_operator(recon, &params, has_tof));
     say_operator(recon, has_tof);
     CLI_TRY(weigh_events(recon));
     CLI_TRY(estimate_randoms(recon, has_tof));
     return recon_read_initial(recon);
+}
+
+/* List mode has a scale of its own, of chords in mm, but for exact elements, which are probabilities. */
+bool recon_counts_emissions(const struct recon *recon)
+{
+    const lr_listmode_info *info = lr_listmode_get_info(recon->setup.op);
+    return info == NULL || info->kernel == LR_LISTMODE_EXACT;
+}
+
+static const lr_blobs *blobs_of(const struct recon *recon)
+{
+    const lr_listmode_info *info = lr_listmode_get_info(recon->setup.op);
+    return info != NULL && info->blobs.radius_mm > 0 ? &info->blobs : NULL;
+}
+
+lr_status recon_take_image(const struct recon *recon, const lr_vector *image)
+{
+    const lr_blobs *blobs = blobs_of(recon);
+    const lr_log *log = &recon->setup.report->log;
+    lr_vector to = lr_image_vector(recon->image);
+    if (blobs == NULL) {
+        return lr_vector_copy(image, &to);
+    }
+    const lr_vector_params like = {.count = image->count, .name = "coefficients", .log = log};
+    lr_vector coefficients = {0};
+    CLI_TRY(lr_vector_create(&like, &coefficients));
+    lr_status status = lr_vector_copy(image, &coefficients);
+    if (status == LR_OK) {
+        status = lr_blobs_evaluate(blobs, coefficients.values, recon->image, log);
+    }
+    lr_vector_destroy(&coefficients);
+    return status;
+}
+
+lr_status recon_run(struct recon *recon, const lr_recon_params *params)
+{
+    lr_vector image = lr_image_vector(recon->image), coefficients = {0};
+    if (blobs_of(recon) == NULL) {
+        return lr_recon(params, &image);
+    }
+    const lr_vector_params like = {.count = lr_operator_get_info(recon->setup.op)->num_voxels,
+                                   .name = "coefficients of blobs",
+                                   .log = &recon->setup.report->log};
+    CLI_TRY(lr_vector_create(&like, &coefficients));
+    const lr_status status = lr_recon(params, &coefficients);
+    const lr_status taken = recon->num_done > 0 ? recon_take_image(recon, &coefficients) : LR_OK;
+    lr_vector_destroy(&coefficients);
+    return status != LR_OK ? status : taken;
 }

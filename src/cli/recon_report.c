@@ -42,10 +42,9 @@ void recon_say_iteration(struct recon *recon, const lr_iteration *done)
     say_traffic(recon);
 }
 
-/* What images count: list mode has a scale of its own, of chords in mm. */
 static const char *unit_of(const struct recon *recon)
 {
-    return recon->request.family == RECON_LISTMODE ? "in all, of its own scale" : "emissions";
+    return recon_counts_emissions(recon) ? "emissions" : "in all, of its own scale";
 }
 
 static double emissions(const struct recon *recon)
@@ -138,8 +137,7 @@ static void print_json(const struct recon *recon, bool stopped)
         iteration_json(&json, &recon->history[k]);
     }
     json_close(&json, ']');
-    json_number(&json, recon->request.family == RECON_LISTMODE ? "image_sum" : "emissions",
-                emissions(recon));
+    json_number(&json, recon_counts_emissions(recon) ? "emissions" : "image_sum", emissions(recon));
     json_number(&json, "seconds", report_seconds() - recon->start_s);
     json_int(&json, "peak_memory_bytes", common_peak_memory());
     common_json_end(&json);
@@ -224,8 +222,8 @@ static lr_status add_slices(const struct recon *recon, struct album *album)
             .colours = LR_COLOURS_INVERSE_GREY,
             .axes = true,
             .colour_bar = true,
-            .unit = recon->request.family == RECON_LISTMODE ? "activity, of its own scale"
-                                                            : "emissions per voxel",
+            .unit = recon_counts_emissions(recon) ? "emissions per voxel"
+                                                  : "activity, of its own scale",
             .log = &recon->setup.report->log,
         };
         CLI_TRY(album_add(album, lr_picture_slice(&params), "%s = %.1f mm", names[k],

@@ -116,8 +116,7 @@ static struct recon_request read_request(struct cli_args *args)
 
 static lr_status save_iteration(const struct recon *recon, const lr_iteration *done)
 {
-    lr_vector image = lr_image_vector(recon->image);
-    CLI_TRY(lr_vector_copy(done->image, &image));
+    CLI_TRY(recon_take_image(recon, done->image));
     return common_write_iteration(recon->setup.report,
                                   &(struct common_iteration){.output = recon->request.output,
                                                              .number = done->number,
@@ -164,8 +163,7 @@ static lr_status iterate(struct recon *recon)
         params.additive_source = lr_crystal_product_source(&recon->inputs.randoms->product);
         params.additive_sum = recon->inputs.randoms->delayeds;
     }
-    lr_vector image = lr_image_vector(recon->image);
-    return lr_recon(&params, &image);
+    return recon_run(recon, &params);
 }
 
 /* --- the whole --- */
@@ -175,7 +173,7 @@ static void warn_of_emissions(const struct recon *recon, double emissions)
 {
     const double counts = recon->history[recon->num_done - 1].measured_counts;
     const bool has_additive = recon->inputs.additive != NULL || recon->inputs.randoms != NULL;
-    const bool is_scaled = recon->request.family != RECON_LISTMODE; /* to emissions */
+    const bool is_scaled = recon_counts_emissions(recon);
     if (is_scaled && !has_additive && recon->request.algorithm != RECON_RAMLA &&
         emissions < counts) {
         report_warn(recon->setup.report,

@@ -298,12 +298,10 @@ static double absorb(const struct pair *pair, const struct overlap *overlap)
     return lr_cpu_absorption(params->mu, params->mu_steps, y1, y2);
 }
 
-/* Probability of one pair of faces, 0 when they do not see each other. */
-static double element(const struct pair *pair, const struct lr_cpu_rectangle *face, int r, int s)
+/* Probability of one pair of faces, 0 when they do not see each other. corners: of the secondary's. */
+static double element(const struct pair *pair, const struct lr_cpu_rectangle *face,
+                      const struct lr_cpu_projected corners[4])
 {
-    const int width = 2 * pair->near->crystals[0];
-    const struct lr_cpu_projected *low = &pair->exact->corners[2 * s * width + 2 * r];
-    const struct lr_cpu_projected corners[4] = {low[0], low[1], low[width + 1], low[width]};
     const double smallest =
         NOTHING * (face->high[0] - face->low[0]) * (face->high[1] - face->low[1]);
     struct lr_cpu_polygon polygon;
@@ -375,6 +373,15 @@ static struct lr_cpu_rectangle face_rectangle(const struct pair *pair, const int
     return face;
 }
 
+static double listed_element(const struct pair *pair, const struct lr_cpu_rectangle *face, int r,
+                             int s)
+{
+    const int width = 2 * pair->near->crystals[0];
+    const struct lr_cpu_projected *low = &pair->exact->corners[2 * s * width + 2 * r];
+    const struct lr_cpu_projected corners[4] = {low[0], low[1], low[width + 1], low[width]};
+    return element(pair, face, corners);
+}
+
 /* All elements of one primary face. */
 static lr_status face_elements(const struct pair *pair, const struct lr_cpu_crystal *from,
                                struct lr_elements *elements)
@@ -392,7 +399,7 @@ static lr_status face_elements(const struct pair *pair, const struct lr_cpu_crys
         for (int r = columns[0]; r < columns[1]; r++) {
             const struct lr_cpu_crystal to = {pair->secondary, {r, s}};
             const int64_t lor = lr_cpu_scene_lor(pair->view->scene, from, &to);
-            const double value = lor >= 0 ? element(pair, &face, r, s) : 0;
+            const double value = lor >= 0 ? listed_element(pair, &face, r, s) : 0;
             if (value > 0) {
                 LR_TRY(lr_elements_add(elements, lor, value, pair->view->scene->params.log));
             }
@@ -452,4 +459,51 @@ lr_status lr_cpu_exact_elements(struct lr_cpu_view *view, struct lr_cpu_exact *e
         }
     }
     return LR_OK;
+}
+
+/* Corners of one face of the secondary, in the order of its outline. */
+static void project_face(const struct pair *pair, const int at[2],
+                         struct lr_cpu_projected corners[4])
+{
+    const struct lr_cpu_module *near = pair->near;
+    for (int k = 0; k < 4; k++) {
+        const double part_x = k == 1 || k == 2 ? 0.5 : -0.5, part_y = k >= 2 ? 0.5 : -0.5;
+        corners[k] = project(pair, pair->secondary,
+                             lr_cpu_face_centre(near, 0, at[0]) + part_x * near->face[0],
+                             lr_cpu_face_centre(near, 1, at[1]) + part_y * near->face[1]);
+    }
+}
+
+/* Finds what hides parts of the pair; false where the primary does not see the secondary at all. */
+static bool look_for_blockers(struct lr_cpu_view *view, const struct pair *pair,
+                              struct lr_cpu_exact *exact)
+{
+    lr_cpu_view_look(view, pair->primary);
+    for (int k = 0; k < view->num_opposite; k++) {
+        if (view->opposite[k].module == pair->secondary) {
+            find_blockers(pair, &view->opposite[k], exact);
+            return true;
+        }
+    }
+    return false;
+}
+
+double lr_cpu_exact_element(struct lr_cpu_view *view, struct lr_cpu_exact *exact,
+                            const struct lr_cpu_crystal crystals[2])
+{
+    const int first = crystals[0].module, second = crystals[1].module;
+    const int from = lr_cpu_view_is_primary(view, first, second) ? 0 : 1;
+    if (!(view->toward[first].height > 0 && view->toward[second].height > 0)) {
+        return 0;
+    }
+    const struct pair pair =
+        make_pair(view, exact, crystals[from].module, crystals[1 - from].module);
+    exact->num_blockers = 0;
+    if (view->scene->may_hide && !look_for_blockers(view, &pair, exact)) {
+        return 0;
+    }
+    const struct lr_cpu_rectangle face = face_rectangle(&pair, crystals[from].at);
+    struct lr_cpu_projected corners[4];
+    project_face(&pair, crystals[1 - from].at, corners);
+    return element(&pair, &face, corners);
 }

@@ -30,4 +30,9 @@ void lr_cpu_exact_finish(struct lr_cpu_exact *exact);
 lr_status lr_cpu_exact_elements(struct lr_cpu_view *view, struct lr_cpu_exact *exact,
                                 struct lr_elements *elements);
 
+/* What the point gives to the LOR of two crystals of different modules, in coincidence or not. The view
+ * is placed; where no module can hide another, for these two modules is enough. */
+double lr_cpu_exact_element(struct lr_cpu_view *view, struct lr_cpu_exact *exact,
+                            const struct lr_cpu_crystal crystals[2]);
+
 #endif

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "listmode/backend.h"
+#include "cpu/listmode_exact.h"
 #include "listmode/places.h"
 #include "listmode/rows.h"
 #include "listmode/tube.h"
@@ -22,6 +22,7 @@ enum { CHUNK = 1 << 13 };
 
 struct listmode_cpu {
     struct lr_listmode_backend_params params;
+    struct lr_cpu_listmode_exact *exact; /* of the exact kernel; else NULL */
 };
 
 /* --- elements of an event --- */
@@ -158,8 +159,8 @@ static void share_by_tube(const struct slice *slice, const struct lr_listmode_vi
     }
 }
 
-static void visit_event(const struct listmode_cpu *cpu, int64_t k, int axis,
-                        const struct lr_listmode_visitor *visitor)
+static void visit_slices(const struct listmode_cpu *cpu, int64_t k, int axis,
+                         const struct lr_listmode_visitor *visitor)
 {
     const struct lr_listmode_model *model = cpu->params.model;
     struct lr_listmode_line line;
@@ -180,6 +181,16 @@ static void visit_event(const struct listmode_cpu *cpu, int64_t k, int axis,
         if (slice.factor > 0) {
             (model->kernel == LR_LISTMODE_LINE ? share_by_line : share_by_tube)(&slice, visitor);
         }
+    }
+}
+
+static void visit_event(const struct listmode_cpu *cpu, const struct lr_cpu_listmode_event *event,
+                        const struct lr_listmode_visitor *visitor)
+{
+    if (cpu->exact != NULL) {
+        lr_cpu_listmode_exact_visit(cpu->exact, event, visitor);
+    } else {
+        visit_slices(cpu, event->k, event->axis, visitor);
     }
 }
 
@@ -264,15 +275,15 @@ static void add_to_sum(void *user, int64_t voxel, double element)
 
 static void shoot_events(void *user, int64_t begin, int64_t end, int worker)
 {
-    (void)worker;
     const struct shoot *shoot = user;
     const struct chunk *chunk = shoot->chunk;
+    const int planes = chunk->cpu->params.model->grid.size[2];
     for (int64_t k = chunk->begin + begin; k < chunk->begin + end; k++) {
         const int64_t place = place_of(chunk, k);
         struct sum sum = {shoot->image, 0.0};
         if (place >= 0) {
-            visit_event(chunk->cpu, k, chunk->axis,
-                        &(struct lr_listmode_visitor){add_to_sum, &sum});
+            const struct lr_cpu_listmode_event event = {k, chunk->axis, worker, {0, planes}};
+            visit_event(chunk->cpu, &event, &(struct lr_listmode_visitor){add_to_sum, &sum});
             shoot->values[place] = sum.value;
         }
     }
@@ -321,7 +332,6 @@ static void add_to_image(void *user, int64_t voxel, double element)
 
 static void gather_planes(void *user, int64_t begin, int64_t end, int worker)
 {
-    (void)worker;
     const struct gather *gather = user;
     const struct chunk *chunk = gather->chunk;
     const int *size = chunk->cpu->params.model->grid.size;
@@ -332,8 +342,9 @@ static void gather_planes(void *user, int64_t begin, int64_t end, int worker)
             struct share share = {gather->image,
                                   gather->values != NULL ? gather->values[place] : 1.0,
                                   begin * plane, end * plane};
-            visit_event(chunk->cpu, k, chunk->axis,
-                        &(struct lr_listmode_visitor){add_to_image, &share});
+            const struct lr_cpu_listmode_event event = {
+                k, chunk->axis, worker, {(int)begin, (int)end}};
+            visit_event(chunk->cpu, &event, &(struct lr_listmode_visitor){add_to_image, &share});
         }
     }
 }
@@ -362,7 +373,9 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
 
 static void visit(const void *self, int64_t k, int axis, const struct lr_listmode_visitor *visitor)
 {
-    visit_event(self, k, axis, visitor);
+    const struct listmode_cpu *cpu = self;
+    const struct lr_cpu_listmode_event event = {k, axis, 0, {0, cpu->params.model->grid.size[2]}};
+    visit_event(cpu, &event, visitor);
 }
 
 static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
@@ -376,6 +389,13 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
     return lr_listmode_rows(&source, wanted, sink);
 }
 
+static void destroy(void *self)
+{
+    struct listmode_cpu *cpu = self;
+    lr_cpu_listmode_exact_destroy(cpu->exact);
+    free(cpu);
+}
+
 lr_status lr_listmode_cpu_create(const struct lr_listmode_backend_params *params,
                                  struct lr_backend *backend)
 {
@@ -386,12 +406,19 @@ lr_status lr_listmode_cpu_create(const struct lr_listmode_backend_params *params
                                               .forward = forward,
                                               .back = back,
                                               .rows = rows,
-                                              .destroy = free};
+                                              .destroy = destroy};
     struct listmode_cpu *cpu = lr_alloc(1, sizeof(*cpu), "the cpu backend", params->log);
     if (cpu == NULL) {
         return LR_FAILED;
     }
     cpu->params = *params;
+    if (params->model->kernel == LR_LISTMODE_EXACT) {
+        cpu->exact = lr_cpu_listmode_exact_create(params);
+        if (cpu->exact == NULL) {
+            free(cpu);
+            return LR_FAILED;
+        }
+    }
     backend->fns = &fns;
     backend->self = cpu;
     snprintf(backend->device, sizeof(backend->device), "CPU, %d thread%s", params->threads,

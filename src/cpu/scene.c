@@ -98,28 +98,42 @@ void lr_cpu_view_finish(struct lr_cpu_view *view)
     *view = (struct lr_cpu_view){0};
 }
 
+static void place_module(struct lr_cpu_view *view, int m)
+{
+    const struct lr_cpu_module *module = &view->scene->modules[m];
+    struct lr_cpu_toward *toward = &view->toward[m];
+    vec_sub(module->centre, view->point, toward->offset);
+    toward->distance2 = vec_dot(toward->offset, toward->offset);
+    toward->height = -vec_dot(module->normal, toward->offset);
+    toward->foot[0] = -vec_dot(module->u, toward->offset);
+    toward->foot[1] = -vec_dot(module->v, toward->offset);
+    const double distance = sqrt(toward->distance2);
+    const bool within = distance <= module->radius;
+    for (int k = 0; k < 3; k++) {
+        toward->direction[k] = distance > 0 ? toward->offset[k] / distance : 0;
+    }
+    /* Inside the sphere the cone is the whole space; a half angle of 90 degrees marks it. */
+    toward->sine = within ? 1 : module->radius / distance;
+    toward->cosine = within ? 0 : sqrt(1 - toward->sine * toward->sine);
+}
+
 void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3])
 {
     for (int k = 0; k < 3; k++) {
         view->point[k] = point[k];
     }
     for (int m = 0; m < view->scene->num_modules; m++) {
-        const struct lr_cpu_module *module = &view->scene->modules[m];
-        struct lr_cpu_toward *toward = &view->toward[m];
-        vec_sub(module->centre, point, toward->offset);
-        toward->distance2 = vec_dot(toward->offset, toward->offset);
-        toward->height = -vec_dot(module->normal, toward->offset);
-        toward->foot[0] = -vec_dot(module->u, toward->offset);
-        toward->foot[1] = -vec_dot(module->v, toward->offset);
-        const double distance = sqrt(toward->distance2);
-        const bool within = distance <= module->radius;
-        for (int k = 0; k < 3; k++) {
-            toward->direction[k] = distance > 0 ? toward->offset[k] / distance : 0;
-        }
-        /* Inside the sphere the cone is the whole space; a half angle of 90 degrees marks it. */
-        toward->sine = within ? 1 : module->radius / distance;
-        toward->cosine = within ? 0 : sqrt(1 - toward->sine * toward->sine);
+        place_module(view, m);
     }
+}
+
+void lr_cpu_view_place_two(struct lr_cpu_view *view, const double point[3], const int modules[2])
+{
+    for (int k = 0; k < 3; k++) {
+        view->point[k] = point[k];
+    }
+    place_module(view, modules[0]);
+    place_module(view, modules[1]);
 }
 
 bool lr_cpu_view_is_primary(const struct lr_cpu_view *view, int primary, int other)

@@ -81,6 +81,9 @@ void lr_cpu_view_finish(struct lr_cpu_view *view);
 /* Puts the eye at a point. */
 void lr_cpu_view_place(struct lr_cpu_view *view, const double point[3]);
 
+/* The same for two modules alone: nothing may be asked of the others. */
+void lr_cpu_view_place_two(struct lr_cpu_view *view, const double point[3], const int modules[2]);
+
 /* Whether `primary` takes that role in its pair with `other`. */
 bool lr_cpu_view_is_primary(const struct lr_cpu_view *view, int primary, int other);
 

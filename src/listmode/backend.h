@@ -17,6 +17,11 @@ struct lr_listmode_model {
     lr_grid grid;
     lr_listmode_kernel kernel;
     lr_listmode_tube tube; /* its table is owned */
+    const lr_scanner *scanner;
+    int samples[3]; /* of the exact kernel; else 1 */
+    double
+        reach_mm; /* how far from its place on the line a voxel may count, beyond the slices of the
+                        line; 0 but for the exact kernel */
 };
 
 /* Fills in defaults. Finish it in any case.

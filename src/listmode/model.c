@@ -2,7 +2,7 @@
  * Copyright The LORaster authors */
 #include "base/log.h"
 #include "base/mem.h"
-#include "listmode/backend.h"
+#include "listmode/hull.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -123,16 +123,37 @@ static lr_status complete_tube(struct lr_listmode_model *model, const lr_listmod
     return check_width(model, params->log);
 }
 
+/* Points along an axis. */
+enum { MOST_SAMPLES = 1000 };
+
+static lr_status complete_exact(struct lr_listmode_model *model, const lr_listmode_params *params)
+{
+    for (int k = 0; k < 3; k++) {
+        if (params->samples[k] < 0 || params->samples[k] > MOST_SAMPLES) {
+            return lr_error(params->log, LR_USAGE,
+                            "samples = %d along %c: give 1 to %d, or 0 for the default",
+                            params->samples[k], "xyz"[k], MOST_SAMPLES);
+        }
+        model->samples[k] = params->samples[k] > 0 ? params->samples[k] : 1;
+    }
+    model->reach_mm = lr_listmode_hull_reach(params->lors->scanner, params->grid);
+    return LR_OK;
+}
+
 lr_status lr_listmode_model_init(struct lr_listmode_model *model, const lr_listmode_params *params)
 {
-    *model = (struct lr_listmode_model){.kernel = params->kernel};
+    *model = (struct lr_listmode_model){.kernel = params->kernel, .samples = {1, 1, 1}};
     if (params->lors == NULL || params->grid == NULL) {
         return lr_error(params->log, LR_USAGE, "list mode needs the LORs of a scanner and a grid");
     }
     LR_TRY(lr_grid_check(params->grid, params->log));
     model->grid = *params->grid;
+    model->scanner = params->lors->scanner;
     if (params->kernel == LR_LISTMODE_TUBE) {
         return complete_tube(model, params);
+    }
+    if (params->kernel == LR_LISTMODE_EXACT) {
+        return complete_exact(model, params);
     }
     return params->kernel == LR_LISTMODE_LINE
                ? LR_OK

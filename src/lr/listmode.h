@@ -3,6 +3,7 @@
 #ifndef LR_LISTMODE_H
 #define LR_LISTMODE_H
 
+#include <lr/blobs.h>
 #include <lr/events.h>
 #include <lr/grid.h>
 #include <lr/lors.h>
@@ -28,12 +29,19 @@ extern "C" {
  * a Gaussian of area 1 around the place that tof_mm tells, cut at three standard deviations and
  * divided by what they hold, 0.9973. That is a density per millimetre of tof_mm: times the width of
  * a bin, and added up over the bins, it is the value without time of flight.
- * K: the share of the slice's voxels, which is the kernel's. */
+ * K: the share of the slice's voxels, which is the kernel's.
+ *
+ * The exact kernel has no slices: A(e, v) is the element of the event's LOR in exact mode of the family
+ * correspondence, a probability, and with time of flight times the mean of that Gaussian over the
+ * voxel's extent along the line. */
 typedef enum lr_listmode_kernel {
     LR_LISTMODE_TUBE = 0, /* the paper's tube of response: voxels whose centres lie in a cylinder
                              around the line have shares by a function of their distance to it */
-    LR_LISTMODE_LINE /* a thin ray (Joseph 1982): the four voxels around the point where the line
+    LR_LISTMODE_LINE, /* a thin ray (Joseph 1982): the four voxels around the point where the line
                              crosses the slice's middle share bilinearly */
+    LR_LISTMODE_EXACT /* the solid angle in which a voxel sees both crystals of the event, over 2 pi:
+                             lr_operator's in LR_MODE_EXACT. Backends native and cpu; where modules may
+                             hide each other, cpu alone */
 } lr_listmode_kernel;
 
 /* The tube of response. The shares of a slice add up to 1, voxels beyond the image included. Zero fields
@@ -72,6 +80,13 @@ typedef struct lr_listmode_params {
                                    ranges are the quickest parts: one for each subset of each frame */
     lr_listmode_kernel kernel;
     lr_listmode_tube tube;
+    int samples
+        [3]; /* points per voxel and axis of the exact kernel; 0 = lr_operator_default_samples */
+    const lr_blobs *blobs; /* the image is of coefficients of blobs that cover the grid, as
+                                  lr_blobs_grids has them, and values are integrals of blobs in mm;
+                                  kernel and tube are not read. With time of flight the Gaussian's
+                                  density where the line crosses the middle of a blob's slice. NULL =
+                                  voxels of the grid. Copied */
     const lr_lor_source
         *factors;              /* multiplies the row of each event, and counts in the sensitivity:
                                      efficiencies, attenuation; NULL = 1. Copied; its user outlives the
@@ -95,7 +110,8 @@ typedef struct lr_listmode_params {
  * lr_operator_sensitivity is not of the events but of what could have been measured: A^T n of all LORs in
  * coincidence, without time of flight, or of an evenly spread sample of them, which is as large on
  * average; of a part, times its share of the events. So lr_recon takes a measured value of 1 for each
- * event. The scale of images is that of the kernel's chords in mm, and not of emissions.
+ * event. The scale of images is that of the kernel's chords in mm, and not of emissions; of the exact
+ * kernel it is emissions.
  * errors: NULL, logged: as said of the params; LR_BAD_INPUT for an event of modules that are not in
  * coincidence, where there are factors. */
 LR_API lr_operator *lr_listmode_create(const lr_listmode_params *params);
@@ -104,6 +120,7 @@ LR_API lr_operator *lr_listmode_create(const lr_listmode_params *params);
 typedef struct lr_listmode_info {
     lr_listmode_kernel kernel;
     lr_listmode_tube tube; /* defaults filled in */
+    lr_blobs blobs;        /* likewise; radius_mm 0 = voxels */
     int64_t count;         /* events */
     int num_ranges;
     int64_t sensitivity_lines; /* LORs that it has; 0 = it has not been asked for yet */

@@ -6,6 +6,7 @@
 #ifndef LR_LR_H
 #define LR_LR_H
 
+#include <lr/blobs.h>
 #include <lr/compare.h>
 #include <lr/crystals.h>
 #include <lr/device.h>

@@ -25,6 +25,7 @@ void lr_listmode_family_destroy(struct lr_listmode_family *family)
     if (family != NULL) {
         lr_listmode_events_finish(&family->events);
         lr_listmode_model_finish(&family->model);
+        lr_listmode_model_finish(&family->second);
         free(family->event_factors);
         lr_place_silence(family->place);
         lr_place_close(family->place);

@@ -6,6 +6,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "listmode/line.h"
+#include "model/scanner/arrangement.h"
 #include "operator/direct_facade.h"
 #include "operator/listmode_facade.h"
 #include "plugin/plugin.h"
@@ -32,20 +34,56 @@ static lr_status create_compute(const struct lr_listmode_backend_params *params,
     return gl != NULL ? gl->listmode(params, backend) : LR_NO_DEVICE;
 }
 
+/* Of which scanners a backend has the exact kernel. */
+enum exact { EXACT_OF_NONE = 0, EXACT_WHERE_NOTHING_HIDES, EXACT_OF_ALL };
+
 struct choice {
     const char *name;
     lr_listmode_create_fn *create;
     lr_place_kind place; /* where it computes */
+    enum exact exact;
 };
 
-/* "auto" is the first that finds its device; native before OpenGL in software. */
+/* "auto" is the first that serves and finds its device; native before OpenGL in software. */
 static const struct choice choices[] = {
-    {"cuda", create_cuda, LR_PLACE_CUDA},
-    {"compute", create_compute, LR_PLACE_GL},
-    {"native", lr_listmode_native_create, LR_PLACE_HOST},
-    {"cpu", lr_listmode_cpu_create, LR_PLACE_HOST},
+    {"cuda", create_cuda, LR_PLACE_CUDA, EXACT_OF_NONE},
+    {"compute", create_compute, LR_PLACE_GL, EXACT_OF_NONE},
+    {"native", lr_listmode_native_create, LR_PLACE_HOST, EXACT_WHERE_NOTHING_HIDES},
+    {"cpu", lr_listmode_cpu_create, LR_PLACE_HOST, EXACT_OF_ALL},
 };
 enum { NUM_CHOICES = sizeof(choices) / sizeof(choices[0]) };
+
+static bool has_kernel(const struct choice *choice, const struct lr_listmode_model *model)
+{
+    return model->kernel != LR_LISTMODE_EXACT || choice->exact == EXACT_OF_ALL ||
+           (choice->exact == EXACT_WHERE_NOTHING_HIDES && !lr_modules_may_hide(model->scanner));
+}
+
+static bool serves(const struct choice *choice, const struct lr_listmode_family *family)
+{
+    const bool has_blobs = family->info.blobs.radius_mm > 0;
+    return has_kernel(choice, &family->model) && !(has_blobs && choice->place != LR_PLACE_HOST);
+}
+
+static lr_status refuse(const struct choice *choice, const struct lr_listmode_family *family,
+                        const lr_log *log)
+{
+    if (has_kernel(choice, &family->model)) {
+        return lr_error(log, LR_USAGE,
+                        "the backend %s has no blobs: take native or cpu, or an image of voxels",
+                        choice->name);
+    }
+    if (choice->exact == EXACT_OF_NONE) {
+        return lr_error(log, LR_USAGE,
+                        "the backend %s has no exact kernel of list mode: take native or cpu, or "
+                        "another kernel",
+                        choice->name);
+    }
+    return lr_error(log, LR_USAGE,
+                    "modules of this scanner may hide each other, and the backend %s has exact "
+                    "elements only where none does: take the backend cpu, or another kernel",
+                    choice->name);
+}
 
 static bool is_auto(const lr_listmode_params *params)
 {
@@ -161,21 +199,79 @@ static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 
 /* --- life --- */
 
+/* Points of the exact kernel are by default those of the family correspondence. */
+static lr_listmode_params complete_samples(const lr_listmode_params *params)
+{
+    lr_listmode_params complete = *params;
+    int usual[3] = {1, 1, 1};
+    if (params->kernel == LR_LISTMODE_EXACT) {
+        lr_operator_default_samples(params->lors->scanner, params->grid, usual);
+    }
+    for (int k = 0; k < 3; k++) {
+        complete.samples[k] = params->samples[k] != 0 ? params->samples[k] : usual[k];
+    }
+    return complete;
+}
+
+static lr_status make_models(struct lr_listmode_family *family, const lr_listmode_params *params)
+{
+    if (params->blobs != NULL) {
+        struct lr_listmode_model models[2] = {[0] = {.kernel = LR_LISTMODE_TUBE}};
+        const lr_status status = lr_listmode_blobs_models(params, &family->info.blobs, models);
+        family->model = models[0];
+        family->second = models[1];
+        return status;
+    }
+    LR_TRY(lr_grid_check(params->grid, params->log));
+    const lr_listmode_params complete = complete_samples(params);
+    return lr_listmode_model_init(&family->model, &complete);
+}
+
+#define ROOT_OF_TWO_PI 2.5066282746310002
+
+/* Tubes as the paper has them see a Gaussian of peak 1; with blobs it is a density. */
+static lr_status weigh_densities(struct lr_listmode_family *family,
+                                 const lr_listmode_params *params)
+{
+    if (!(family->events.longest_sigma_mm > 0)) {
+        return LR_OK;
+    }
+    const bool has_factors = family->event_factors != NULL;
+    if (!has_factors) {
+        family->event_factors = lr_alloc(params->count, sizeof(*family->event_factors),
+                                         "densities of events", params->log);
+    }
+    for (int64_t k = 0; family->event_factors != NULL && k < params->count; k++) {
+        const double sigma = lr_listmode_sigma(&family->events, params->events[k].crystals);
+        const double density = sigma > 0 ? 1.0 / (LR_LISTMODE_HELD * ROOT_OF_TWO_PI * sigma) : 1.0;
+        const double factor = has_factors ? (double)family->event_factors[k] : 1.0;
+        family->event_factors[k] = (float)(factor * density);
+    }
+    return family->event_factors != NULL ? LR_OK : LR_FAILED;
+}
+
 static lr_status fill_family(struct lr_operator *op, const lr_listmode_params *params)
 {
     struct lr_listmode_family *family = op->listmode;
     family->lors = params->lors;
     family->wanted_lines = params->sensitivity_lines > 0 ? params->sensitivity_lines : usual_lines;
     family->seed = params->seed;
-    LR_TRY(lr_listmode_model_init(&family->model, params));
+    LR_TRY(make_models(family, params));
     LR_TRY(lr_listmode_events_init(&family->events, params));
     if (params->factors != NULL && params->factors->get != NULL) {
         family->factors = *params->factors;
         LR_TRY(find_factors(params, family));
         op->factors = (lr_lor_source){get_factors, family->event_factors};
     }
-    family->info = (lr_listmode_info){.kernel = params->kernel,
+    if (params->blobs != NULL) {
+        LR_TRY(weigh_densities(family, params));
+        op->factors = family->event_factors != NULL
+                          ? (lr_lor_source){get_factors, family->event_factors}
+                          : op->factors;
+    }
+    family->info = (lr_listmode_info){.kernel = family->model.kernel,
                                       .tube = family->model.tube,
+                                      .blobs = family->info.blobs,
                                       .count = params->count,
                                       .num_ranges = (int)family->events.layout.num_pairs};
     return LR_OK;
@@ -201,7 +297,7 @@ static lr_status create(struct lr_operator *op, const struct choice *choice,
         params->place = family->place;
     }
     family->create = choice->create;
-    const lr_status status = choice->create(params, &op->backend);
+    const lr_status status = lr_listmode_open(family, params, &op->backend);
     if (status != LR_OK) { /* another choice may open its own */
         lr_place_close(family->place);
         family->place = NULL;
@@ -219,8 +315,12 @@ static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *p
         struct lr_listmode_backend_params own = *backend_params;
         const bool is_trial = is_auto(params) && choices[k].place != LR_PLACE_HOST;
         own.log = is_trial ? &quiet : log;
-        if (!is_chosen(&choices[k], params)) {
+        if (!is_chosen(&choices[k], params) ||
+            (is_auto(params) && !serves(&choices[k], op->listmode))) {
             continue;
+        }
+        if (!serves(&choices[k], op->listmode)) {
+            return refuse(&choices[k], op->listmode, log);
         }
         const lr_status status = create(op, &choices[k], &own);
         if (!(is_trial && status == LR_NO_DEVICE)) {
@@ -245,7 +345,10 @@ static lr_status open_backend(struct lr_operator *op, const lr_listmode_params *
         .progress = &op->progress_filter.progress,
     };
     LR_TRY(try_choices(op, params, &backend_params));
-    op->grid = *params->grid;
+    op->grid = family->model.grid;
+    if (family->info.blobs.radius_mm > 0) {
+        op->grid.size[2] *= 2; /* coefficients of the second grid follow those of the first */
+    }
     op->params = (struct lr_backend_params){.lors = &family->events.layout,
                                             .grid = &op->grid,
                                             .samples = {1, 1, 1},
@@ -266,13 +369,14 @@ static lr_status build(struct lr_operator *op, const lr_listmode_params *params)
     }
     LR_TRY(fill_family(op, params));
     LR_TRY(open_backend(op, params));
+    const int *samples = op->listmode->model.samples;
     op->info = (lr_operator_info){.backend = op->backend.fns->name,
                                   .device = op->backend.device,
                                   .is_gpu = op->backend.is_gpu,
                                   .num_voxels = lr_grid_num_voxels(&op->grid),
                                   .num_lors = op->params.lors->count,
                                   .of_events = true,
-                                  .samples = {1, 1, 1},
+                                  .samples = {samples[0], samples[1], samples[2]},
                                   .threads = op->params.threads,
                                   .max_memory_bytes = params->max_memory_bytes,
                                   .build_seconds = lr_clock_seconds() - begin,

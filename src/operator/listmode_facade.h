@@ -14,6 +14,7 @@ typedef lr_status lr_listmode_create_fn(const struct lr_listmode_backend_params 
 struct lr_listmode_family {
     lr_listmode_info info;
     struct lr_listmode_model model;
+    struct lr_listmode_model second; /* of the second grid of blobs */
     struct lr_listmode_events events;
     lr_listmode_create_fn *create; /* of the backend, for the lines of the sensitivity */
     lr_place *place;               /* owned, of the backend; NULL = it computes on the host */
@@ -26,6 +27,16 @@ struct lr_listmode_family {
 
 /* After the backend; NULL is allowed. */
 void lr_listmode_family_destroy(struct lr_listmode_family *family);
+
+/* Completes params->blobs, and makes a model for either grid. Finish both in any case.
+ * errors: LR_USAGE for blobs, LR_BAD_INPUT for a grid; LR_FAILED without memory. */
+lr_status lr_listmode_blobs_models(const lr_listmode_params *params, lr_blobs *blobs,
+                                   struct lr_listmode_model models[2]);
+
+/* A backend of the family: that of its model, or of both grids of blobs, whatever model params name. */
+lr_status lr_listmode_open(const struct lr_listmode_family *family,
+                           const struct lr_listmode_backend_params *params,
+                           struct lr_backend *backend);
 
 /* The sensitivity of all LORs times the events' share in the part; part NULL: of all events.
  * image: [num_voxels]. */

@@ -102,7 +102,7 @@ static lr_status project(struct sum *sum, const struct lr_listmode_events *lines
     struct lr_backend backend = {0};
     lr_vector values = {0};
     const int64_t count = lines->layout.count;
-    LR_TRY(sum->family->create(&params, &backend));
+    LR_TRY(lr_listmode_open(sum->family, &params, &backend));
     lr_status status = lr_make_numbers(sum->op, "factors of lines", count, &values);
     for (int64_t k = 0; status == LR_OK && k < count; k++) {
         lr_number_put(&values, k, sum->factors[k]);

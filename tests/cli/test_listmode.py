@@ -47,6 +47,34 @@ class Listmode(ProgramTest):
                 # Each subset explains its own events.
                 self.assertAlmostEqual(last["sensitive_counts"] / last["measured_counts"], 1, 3)
 
+    def test_exact_elements_give_the_image_of_counts(self):
+        vista = ["--scanner", self.scanner, *GRID, "--samples", "2,2,2"]
+        self.good("simulate", *vista, "--phantom", "point", "--counts", "2e3", "-o", self.path("ev.petsird"))
+        images = []
+        for family in ("listmode", "correspondence"):
+            kernel = ["--kernel", "exact"] if family == "listmode" else []
+            images.append(self.image(*vista, "--events", self.path("ev.petsird"), "--iterations", "3",
+                                     "--operator", family, "--backend", "native", *kernel)[1])
+        peak = max(images[1])
+        self.assertGreater(peak, 0)
+        for listed, counted in zip(*images):
+            self.assertAlmostEqual(listed / peak, counted / peak, 4)
+
+    def test_blobs_give_an_image_of_voxels(self):
+        """The source of a point is where the image of blobs is brightest."""
+        common = ["--scanner", self.scanner, "--grid", "16,16,4", "--voxel-mm", "2,2,3"]
+        self.good("simulate", *common, "--phantom", "point", "--counts", "2e3", "--truth", self.path("truth.nii"),
+                  "-o", self.path("ev.petsird"))
+        truth = read_nifti(self.path("truth.nii"))[3]
+        report, image = self.image(*common, "--events", self.path("ev.petsird"), "--iterations", "10",
+                                   "--operator", "listmode", "--blobs", "--blob-radius-mm", "5", "--save-every", "10")
+        self.assertEqual(len(image), len(truth))
+        self.assertAlmostEqual(report["image_sum"] / sum(image), 1, 5)
+        source, found = truth.index(max(truth)), image.index(max(image))
+        for step, size in ((1, 16), (16, 16), (256, 4)):
+            self.assertLessEqual(abs(source // step % size - found // step % size), 1)
+        self.assertGreater(max(image), 20 * sum(image) / len(image))
+
     def peak_mm(self, ends, steps, *arguments):
         """y of the brightest slice across y."""
         try:
@@ -87,6 +115,18 @@ class Listmode(ProgramTest):
              "--model belongs to --operator direct"),
             (["--operator", "listmode", "--events", "e.petsird", "--kernel", "line", "--tube-mm", "3"],
              "belong to --kernel tube"),
+            (["--operator", "listmode", "--events", "e.petsird", "--kernel", "exact", "--tube-fwhm-mm", "3"],
+             "belong to --kernel tube"),
+            (["--operator", "listmode", "--events", "e.petsird", "--blobs", "--kernel", "line"],
+             "--kernel and --blobs exclude each other"),
+            (["--operator", "listmode", "--events", "e.petsird", "--blob-radius-mm", "5"],
+             "--blob-radius-mm belongs to --blobs"),
+            (["--operator", "listmode", "--events", "e.petsird", "--blobs", "--initial", "x.nii"],
+             "--initial is an image of voxels"),
+            (["--operator", "listmode", "--events", "e.petsird", "--samples", "2"],
+             "in list mode --samples belongs to --kernel exact"),
+            (["--operator", "listmode", "--events", "e.petsird", "--kernel", "exact", "--as-paper"],
+             "--as-paper belongs to --kernel tube or line"),
             (["--operator", "listmode", "--events", "e.petsird", "--tof-ps", "400", "--without-tof"],
              "--tof-ps and --without-tof contradict each other"),
         ]

@@ -40,7 +40,8 @@ static lr_status init(struct lr_native_listmode *native,
                       const struct lr_listmode_backend_params *params)
 {
     native->params = *params;
-    native->kernels = lr_native_listmode_kernels_at(0);
+    native->kernels = params->model->kernel == LR_LISTMODE_EXACT ? &lr_native_listmode_exact
+                                                                 : lr_native_listmode_kernels_at(0);
     LR_TRY(lr_native_tube_init(&native->tube, params->model, params->log));
     native->memory = lr_alloc(params->threads * 5 * native->tube.capacity, sizeof(*native->memory),
                               "shares of tubes", params->log);

@@ -7,7 +7,7 @@
 
 double lr_native_listmode_reach(const struct lr_listmode_model *model, int axis)
 {
-    return model->kernel == LR_LISTMODE_LINE
+    return model->kernel != LR_LISTMODE_TUBE
                ? 1.0
                : sqrt(2.0 * lr_listmode_rim(&model->tube)) / model->grid.voxel_mm[axis];
 }
@@ -16,7 +16,7 @@ double lr_native_listmode_reach(const struct lr_listmode_model *model, int axis)
 static int behind(const struct lr_listmode_model *model, int axis)
 {
     const int width = (int)(2.0 * lr_native_listmode_reach(model, axis)) + 1;
-    return model->kernel == LR_LISTMODE_LINE ? 2 : 2 + width;
+    return model->kernel != LR_LISTMODE_TUBE ? 2 : 2 + width;
 }
 
 void lr_native_frame_init(struct lr_native_frame *frame, const struct lr_listmode_model *model,

@@ -67,6 +67,9 @@ extern const struct lr_native_listmode_kernels lr_native_listmode_baseline;
 extern const struct lr_native_listmode_kernels
     lr_native_listmode_avx2; /* where LR_NATIVE_AVX2 is */
 
+/* Those of the exact kernel, in double; they need no memory. */
+extern const struct lr_native_listmode_kernels lr_native_listmode_exact;
+
 /* Those that this processor runs, the best first; NULL behind the last. */
 const struct lr_native_listmode_kernels *lr_native_listmode_kernels_at(int index);
 

@@ -11,7 +11,7 @@
 
 /* Events between two reports of progress, and those that a thread takes forward at a time. Of thin lines
  * with time of flight many, which cover more slabs than each of them reaches. */
-enum { LINES = 1 << 18, TUBES = 1 << 15, GRAIN = 512 };
+enum { LINES = 1 << 18, TUBES = 1 << 15, EXACT = 1 << 13, GRAIN = 512, EXACT_GRAIN = 32 };
 
 struct project {
     const struct lr_native_listmode *native;
@@ -50,11 +50,16 @@ static bool has_events(const struct project *project, int axis)
     return has;
 }
 
+static int64_t most_at_once(lr_listmode_kernel kernel)
+{
+    return kernel == LR_LISTMODE_LINE ? LINES : kernel == LR_LISTMODE_TUBE ? TUBES : EXACT;
+}
+
 static lr_status take_group(struct project *project, int64_t r, int group)
 {
     const struct lr_listmode_backend_params *params = &project->native->params;
     const int64_t *ends = &params->events->groups[r][group];
-    const int64_t most = params->model->kernel == LR_LISTMODE_LINE ? LINES : TUBES;
+    const int64_t most = most_at_once(params->model->kernel);
     for (int64_t first = ends[0]; first < ends[1]; first += most) {
         const struct lr_native_listmode_chunk chunk = {.native = project->native,
                                                        .job = &project->job,
@@ -99,8 +104,9 @@ static void forward_events(void *user, int64_t first, int64_t last, int worker)
 
 static void take_forward(const struct lr_native_listmode_chunk *chunk)
 {
-    lr_parallel_for(chunk->native->params.threads, chunk->end - chunk->begin, GRAIN, forward_events,
-                    (void *)(uintptr_t)chunk);
+    const bool is_exact = chunk->job->model->kernel == LR_LISTMODE_EXACT;
+    lr_parallel_for(chunk->native->params.threads, chunk->end - chunk->begin,
+                    is_exact ? EXACT_GRAIN : GRAIN, forward_events, (void *)(uintptr_t)chunk);
 }
 
 static lr_status forward_axis(struct project *project, int axis, const float *image)

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Where the exact kernel may have elements: every line that meets both faces of a LOR stays within their
+ * convex hull (docs/method/listmode.md, "Exact elements"). */
+#ifndef LR_LISTMODE_HULL_H
+#define LR_LISTMODE_HULL_H
+
+#include "listmode/backend.h"
+#include "listmode/line.h"
+
+/* A crystal's face on the detection plane. */
+struct lr_listmode_face {
+    int module, at[2];     /* its column and row there */
+    double centre[3];      /* mm */
+    const double *axis[3]; /* u, v and the normal, which points inward; of the scanner */
+    double half_mm[2];     /* along u and v */
+};
+
+enum { LR_LISTMODE_HULL_LINES = 16 };
+
+struct lr_listmode_hull {
+    const struct lr_listmode_model *model;
+    struct lr_listmode_line line;
+    struct lr_listmode_face faces[2]; /* of the event's first and second crystal */
+    double extent_mm;                 /* of a voxel along the line */
+    /* Around the two faces and, where they are apart along the line's axis, their corners' joining lines:
+     * across axis k a line is at place[k][n] + slope[k][n] times the coordinate along the axis. */
+    double low[2][3], high[2][3];
+    bool are_apart;
+    double place[2][LR_LISTMODE_HULL_LINES], slope[2][LR_LISTMODE_HULL_LINES];
+};
+
+/* Of the event at place k of the arrays, in a group of this axis. */
+void lr_listmode_hull_of(struct lr_listmode_hull *hull, const struct lr_listmode_model *model,
+                         const struct lr_listmode_events *events, const int64_t at[2]);
+
+/* Slices across the axis that may hold elements, those that time of flight cannot reach left out: the
+ * first, and behind the last. */
+void lr_listmode_hull_slices(const struct lr_listmode_hull *hull, int slices[2]);
+
+/* Sample points of a slice that may have elements, counted along each axis of the grid over all voxels:
+ * first, and behind the last. */
+void lr_listmode_hull_samples(const struct lr_listmode_hull *hull, int slice, int samples[3][2]);
+
+/* The same of one plane of sample points across the axis, `plane` counting those of all voxels. */
+void lr_listmode_hull_plane(const struct lr_listmode_hull *hull, int plane, int samples[3][2]);
+
+/* How far a voxel with an element may be from where the line has the same place, extents included. */
+double lr_listmode_hull_reach(const lr_scanner *scanner, const lr_grid *grid);
+
+/* Millimetres along the line that a voxel stands for: it has the variance of the voxel's own points along
+ * the line. */
+static inline double lr_listmode_extent(const struct lr_listmode_line *line, const lr_grid *grid)
+{
+    double square = 0;
+    for (int k = 0; k < 3; k++) {
+        const double along = line->direction[k] * grid->voxel_mm[k];
+        square += along * along;
+    }
+    return sqrt(square);
+}
+
+/* Where along the line the centre of a voxel is, in mm from its middle. */
+static inline double lr_listmode_voxel_place(const struct lr_listmode_hull *hull,
+                                             const int voxel[3])
+{
+    const lr_grid *grid = &hull->model->grid;
+    double place = 0;
+    for (int k = 0; k < 3; k++) {
+        place += (grid->origin_mm[k] + voxel[k] * grid->voxel_mm[k] - hull->line.middle[k]) *
+                 hull->line.direction[k];
+    }
+    return place;
+}
+
+/* Where sample point `index` of all along an axis is. */
+static inline double lr_listmode_sample(const struct lr_listmode_model *model, int axis, int index)
+{
+    const double spacing = model->grid.voxel_mm[axis] / model->samples[axis];
+    return model->grid.origin_mm[axis] - 0.5 * model->grid.voxel_mm[axis] + (index + 0.5) * spacing;
+}
+
+#endif

@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Images of blobs in list mode, for the backend that argv[1] names: what blobs add up to, line integrals
+ * in closed form, and the laws of projections. */
+#include "test.h"
+
+#include <lr/listmode.h>
+
+#define PI 3.14159265358979323846
+
+enum { COUNT = 400 };
+
+static const char *backend;
+static lr_scanner *scanner;
+static lr_lors *lors;
+static lr_event events[COUNT];
+static struct test_log test_log;
+
+/* Blobs of a tenth of the usual volume, so that few make an image. */
+static const lr_blobs small = {.radius_mm = 5};
+
+static lr_grid voxel_grid(void)
+{
+    lr_grid grid = lr_grid_centred((const int[3]){9, 8, 7}, (const double[3]){4, 4.5, 3.5});
+    grid.origin_mm[0] += 1.2;
+    grid.origin_mm[2] -= 0.9;
+    return grid;
+}
+
+static int setup(void **state)
+{
+    static const int crystals[2] = {4, 3};
+    const lr_ring ring = {.radius_mm = 80,
+                          .modules = 12,
+                          .block_crystals = {&crystals[0], &crystals[1]},
+                          .pitch_mm = {8, 8},
+                          .face_mm = {8, 8},
+                          .depth_mm = 10};
+    (void)state;
+    uint64_t seed = test_seed();
+    scanner = lr_scanner_create_ring(
+        &(lr_scanner_params){.name = "dodecagon", .coincidence = {.min_module_difference = 4}},
+        &ring);
+    lors = lr_lors_create(scanner, NULL);
+    assert_non_null(lors);
+    for (int k = 0; k < COUNT; k++) {
+        const int m = (int)(12 * test_random(&seed));
+        const int n = (m + 4 + (int)(5 * test_random(&seed))) % 12;
+        events[k] = (lr_event){.crystals = {12 * m + (int)(12 * test_random(&seed)),
+                                            12 * n + (int)(12 * test_random(&seed))},
+                               .tof_mm = (float)(40 * test_random(&seed) - 20),
+                               .weight = 1};
+    }
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+    return 0;
+}
+
+static double *doubles(int64_t count)
+{
+    double *values = calloc((size_t)count, sizeof(*values));
+    assert_non_null(values);
+    return values;
+}
+
+static double *random_doubles(int64_t count, uint64_t *seed)
+{
+    double *values = doubles(count);
+    for (int64_t k = 0; k < count; k++) {
+        values[k] = (double)(float)test_random(seed);
+    }
+    return values;
+}
+
+static lr_blobs complete(lr_blobs blobs)
+{
+    assert_int_equal(lr_blobs_complete(&blobs, NULL), LR_OK);
+    return blobs;
+}
+
+/* --- blobs by themselves --- */
+
+static void test_a_footprint_is_a_line_integral(void **state)
+{
+    (void)state;
+    const lr_blobs blobs = complete((lr_blobs){.radius_mm = 7, .alpha = 6, .spacing_mm = 5});
+    enum { STEPS = 20000 };
+    for (int k = 0; k < 9; k++) {
+        const double off = 0.85 * k, half = sqrt(49 - off * off), step = 2 * half / STEPS;
+        double sum = 0;
+        for (int n = 0; n < STEPS; n++) {
+            const double t = (n + 0.5) * step - half;
+            sum += lr_blobs_value(&blobs, sqrt(off * off + t * t)) * step;
+        }
+        assert_close(lr_blobs_footprint(&blobs, off), sum, 1e-6);
+    }
+    assert_true(lr_blobs_footprint(&blobs, 7) == 0 && lr_blobs_value(&blobs, 7.5) == 0);
+}
+
+/* The spectrum of a blob at k / mm, over that at 0. */
+static double spectrum(const lr_blobs *blobs, double k)
+{
+    enum { STEPS = 4000 };
+    const double step = blobs->radius_mm / STEPS;
+    double wave = 0, volume = 0;
+    for (int n = 0; n < STEPS; n++) {
+        const double r = (n + 0.5) * step, value = lr_blobs_value(blobs, r) * r;
+        wave += value * sin(k * r) / k;
+        volume += value * r;
+    }
+    return wave / volume;
+}
+
+/* Waves along an axis that are added up; those beyond are below 1e-5 in all. */
+enum { WAVES = 12 };
+
+/* A lattice of blobs is 1 and the waves of its reciprocal lattice, whose whole numbers add up to even
+ * ones (Poisson's sum). */
+static double rippled(const lr_blobs *blobs, const double off[3], const double *waves)
+{
+    const double unit = 2 * PI / blobs->spacing_mm;
+    double sum = 1;
+    for (int h = -WAVES; h <= WAVES; h++) {
+        for (int k = -WAVES; k <= WAVES; k++) {
+            for (int l = -WAVES; l <= WAVES; l++) {
+                const int square = h * h + k * k + l * l;
+                if (square > 0 && square <= WAVES * WAVES && (h + k + l) % 2 == 0) {
+                    sum += waves[square] * cos(unit * (h * off[0] + k * off[1] + l * off[2]));
+                }
+            }
+        }
+    }
+    return sum;
+}
+
+static double check_constant(lr_blobs asked)
+{
+    const lr_blobs blobs = complete(asked);
+    lr_image *image = lr_image_create(
+        &(lr_grid){.size = {5, 4, 3}, .voxel_mm = {4, 4, 4}, .origin_mm = {-15.2, -13, 3.1}}, NULL);
+    lr_grid grids[2];
+    double waves[WAVES * WAVES + 1] = {0}, ripple = 0;
+    lr_blobs_grids(&blobs, &image->grid, grids);
+    const int64_t count = 2 * lr_grid_num_voxels(&grids[0]);
+    float *ones = malloc((size_t)count * sizeof(*ones));
+    for (int64_t k = 0; k < count; k++) {
+        ones[k] = 1;
+    }
+    for (int square = 1; square <= WAVES * WAVES; square++) {
+        waves[square] = spectrum(&blobs, 2 * PI * sqrt(square) / blobs.spacing_mm);
+    }
+    assert_int_equal(lr_blobs_evaluate(&blobs, ones, image, NULL), LR_OK);
+    for (int64_t v = 0; v < lr_grid_num_voxels(&image->grid); v++) {
+        double point[3];
+        lr_grid_voxel_centre(&image->grid, v, point);
+        for (int k = 0; k < 3; k++) {
+            point[k] -= grids[0].origin_mm[k];
+        }
+        assert_true(fabs((double)image->values[v] - rippled(&blobs, point, waves)) < 3e-5);
+        ripple = fmax(ripple, fabs((double)image->values[v] - 1));
+    }
+    print_message("radius %g, spacing %g mm: ripple %.2g\n", blobs.radius_mm, blobs.spacing_mm,
+                  ripple);
+    free(ones);
+    lr_image_destroy(image);
+    return ripple;
+}
+
+static void test_a_constant_image_has_the_known_ripple(void **state)
+{
+    (void)state;
+    const lr_blobs usual = complete((lr_blobs){0});
+    assert_true(usual.radius_mm == 10 && usual.alpha == 8.37);
+    assert_close(usual.spacing_mm, 8.149, 1e-3);
+    assert_true(check_constant((lr_blobs){0}) < 2e-3);
+    assert_true(check_constant((lr_blobs){.spacing_mm = 11}) > 0.02);
+}
+
+/* --- projections --- */
+
+static lr_listmode_params params_of(const lr_grid *grid, const lr_events_info *info)
+{
+    return (lr_listmode_params){.lors = lors,
+                                .grid = grid,
+                                .events = events,
+                                .count = COUNT,
+                                .num_ranges = 3,
+                                .blobs = &small,
+                                .info = info,
+                                .backend = backend,
+                                .threads = 2,
+                                .log = &test_log.log};
+}
+
+static lr_operator *open_operator(const lr_listmode_params *params)
+{
+    test_log_init(&test_log);
+    lr_operator *op = lr_listmode_create(params);
+    if (op == NULL) {
+        fail_msg("%s", test_log.error);
+    }
+    return op;
+}
+
+static void forward(lr_operator *op, const double *image, double *values)
+{
+    const lr_operator_info *info = lr_operator_get_info(op);
+    const lr_vector from = lr_vector_of_doubles(image, info->num_voxels);
+    lr_vector to = lr_vector_of_doubles(values, info->num_lors);
+    assert_int_equal(lr_operator_forward(op, NULL, &from, &to), LR_OK);
+}
+
+/* Distance of a blob's centre from an event's line. */
+static double distance(const lr_event *event, const double point[3])
+{
+    double a[3], b[3], along = 0, square = 0, length = 0;
+    lr_scanner_hit_centre(scanner, event->crystals[0], a);
+    lr_scanner_hit_centre(scanner, event->crystals[1], b);
+    for (int k = 0; k < 3; k++) {
+        length += (b[k] - a[k]) * (b[k] - a[k]);
+        along += (b[k] - a[k]) * (point[k] - a[k]);
+        square += (point[k] - a[k]) * (point[k] - a[k]);
+    }
+    return sqrt(fmax(square - along * along / length, 0));
+}
+
+static void test_values_are_integrals_of_blobs(void **state)
+{
+    (void)state;
+    const lr_grid grid = voxel_grid();
+    const lr_listmode_params params = params_of(&grid, NULL);
+    lr_operator *op = open_operator(&params);
+    const lr_blobs blobs = lr_listmode_get_info(op)->blobs;
+    const int64_t count = lr_operator_get_info(op)->num_voxels;
+    lr_grid grids[2];
+    lr_blobs_grids(&blobs, &grid, grids);
+    const int64_t each = lr_grid_num_voxels(&grids[0]);
+    assert_int_equal(count, 2 * each);
+    uint64_t seed = 4;
+    double *image = random_doubles(count, &seed), values[COUNT], rms = 0, worst = 0;
+    forward(op, image, values);
+    for (int k = 0; k < COUNT; k++) {
+        double expected = 0;
+        for (int64_t n = 0; n < count; n++) {
+            double point[3];
+            lr_grid_voxel_centre(&grids[n / each], n % each, point);
+            const double off = distance(&events[k], point);
+            expected += off < blobs.radius_mm ? image[n] * lr_blobs_footprint(&blobs, off) : 0;
+        }
+        rms += expected * expected / COUNT;
+        worst = fmax(worst, fabs(values[k] - expected));
+    }
+    assert_true(rms > 0);
+    assert_true(worst < 1e-5 * sqrt(rms));
+    lr_operator_destroy(op);
+    free(image);
+}
+
+struct rows_seen {
+    const double *image;
+    double *sums;
+    int64_t next;
+};
+
+static lr_status see_row(void *user, const lr_row *row)
+{
+    struct rows_seen *seen = user;
+    assert_int_equal(row->row, seen->next++);
+    for (int64_t k = 0; k < row->count; k++) {
+        seen->sums[row->lor[k]] += seen->image[row->row] * row->probability[k];
+    }
+    return LR_OK;
+}
+
+static void check_laws(const lr_events_info *info)
+{
+    const lr_grid grid = voxel_grid();
+    const lr_listmode_params params = params_of(&grid, info);
+    lr_operator *op = open_operator(&params);
+    const int64_t count = lr_operator_get_info(op)->num_voxels;
+    uint64_t seed = 9;
+    double *x = random_doubles(count, &seed), *y = random_doubles(COUNT, &seed);
+    double *ax = doubles(COUNT), *aty = doubles(count), left = 0, right = 0;
+    forward(op, x, ax);
+    const lr_vector from = lr_vector_of_doubles(y, COUNT);
+    lr_vector to = lr_vector_of_doubles(aty, count);
+    assert_int_equal(lr_operator_back(op, NULL, &from, &to), LR_OK);
+    for (int k = 0; k < COUNT; k++) {
+        left += ax[k] * y[k];
+    }
+    for (int64_t n = 0; n < count; n++) {
+        right += x[n] * aty[n];
+    }
+    assert_true(left > 0);
+    assert_close(left, right, 1e-6);
+    struct rows_seen seen = {.image = x, .sums = doubles(COUNT)};
+    assert_int_equal(lr_operator_rows(op, 0, count, &(lr_row_sink){see_row, &seen}), LR_OK);
+    assert_int_equal(seen.next, count);
+    for (int k = 0; k < COUNT; k++) {
+        assert_true(fabs(seen.sums[k] - ax[k]) <= 1e-6 * (1 + ax[k]));
+    }
+    lr_operator_destroy(op);
+    free(x);
+    free(y);
+    free(ax);
+    free(aty);
+    free(seen.sums);
+}
+
+static void test_back_is_the_transpose(void **state)
+{
+    (void)state;
+    const lr_events_info info = {.has_tof = true, .tof_resolution_ps = 200};
+    check_laws(NULL);
+    check_laws(&info);
+}
+
+/* The same LORs in bins of a tenth of a standard deviation. The Gaussian is cut where it is 0.0044 / sigma
+ * high, so that a bin more or less is 0.05 % of a blob. */
+static void test_bins_add_up_to_the_integral(void **state)
+{
+    (void)state;
+    enum { BINS = 241, LINES = 6 };
+    const lr_grid grid = voxel_grid();
+    const lr_events_info info = {.has_tof = true, .tof_resolution_ps = 150};
+    const double bin_mm = 150 * 0.149896229 / 2.3548200450309493 / 10;
+    uint64_t seed = 21;
+    double *image = NULL, sums[LINES] = {0}, plain[COUNT];
+    static lr_event binned[LINES * BINS];
+    static double values[LINES * BINS];
+    for (int k = 0; k < LINES * BINS; k++) {
+        binned[k] = events[k / BINS];
+        binned[k].tof_mm = (float)(bin_mm * (k % BINS - BINS / 2));
+    }
+    lr_listmode_params params = params_of(&grid, NULL);
+    lr_operator *op = open_operator(&params);
+    image = random_doubles(lr_operator_get_info(op)->num_voxels, &seed);
+    forward(op, image, plain);
+    lr_operator_destroy(op);
+    params = params_of(&grid, &info);
+    params.events = binned;
+    params.count = LINES * BINS;
+    op = open_operator(&params);
+    forward(op, image, values);
+    lr_operator_destroy(op);
+    for (int k = 0; k < LINES * BINS; k++) {
+        sums[k / BINS] += bin_mm * values[k];
+    }
+    int seen = 0;
+    for (int k = 0; k < LINES; k++) {
+        assert_true(fabs(sums[k] - plain[k]) <= 1e-3 * plain[k]);
+        seen += plain[k] > 0;
+    }
+    assert_true(seen > 0);
+    free(image);
+}
+
+static void test_sensitivity_is_that_of_all_lines(void **state)
+{
+    (void)state;
+    const lr_grid grid = voxel_grid();
+    lr_event *all = calloc((size_t)lors->count, sizeof(*all));
+    int64_t num = 0;
+    for (int64_t n = 0; n < lors->count; n++) {
+        const lr_lor lor = lr_lors_describe(lors, n);
+        if (lr_lors_in_coincidence(lors, n)) {
+            all[num++] = (lr_event){.crystals = {12 * lor.module_i + 4 * lor.q + lor.p,
+                                                 12 * lor.module_j + 4 * lor.s + lor.r}};
+        }
+    }
+    lr_listmode_params params = params_of(&grid, NULL);
+    params.events = all;
+    params.count = num;
+    lr_operator *op = open_operator(&params);
+    const int64_t count = lr_operator_get_info(op)->num_voxels;
+    double *found = doubles(count), *expected = doubles(count), *ones = doubles(num);
+    for (int64_t k = 0; k < num; k++) {
+        ones[k] = 1;
+    }
+    const lr_vector from = lr_vector_of_doubles(ones, num);
+    lr_vector to = lr_vector_of_doubles(expected, count);
+    assert_int_equal(lr_operator_back(op, NULL, &from, &to), LR_OK);
+    to = lr_vector_of_doubles(found, count);
+    assert_int_equal(lr_operator_sensitivity(op, NULL, &to), LR_OK);
+    for (int64_t n = 0; n < count; n++) {
+        assert_true(fabs(found[n] - expected[n]) <= 1e-5 * expected[n]);
+    }
+    lr_operator_destroy(op);
+    free(all);
+    free(found);
+    free(expected);
+    free(ones);
+}
+
+static void test_mistakes_are_told(void **state)
+{
+    (void)state;
+    const lr_grid grid = voxel_grid();
+    lr_listmode_params elsewhere = params_of(&grid, NULL);
+    elsewhere.backend = "cuda";
+    test_log_init(&test_log);
+    assert_null(lr_listmode_create(&elsewhere));
+    assert_int_equal(test_log.status, LR_USAGE);
+    assert_non_null(strstr(test_log.error, "the backend cuda has no blobs"));
+    const lr_blobs wrong[3] = {{.radius_mm = -1}, {.alpha = 51}, {.spacing_mm = NAN}};
+    for (int k = 0; k < 3; k++) {
+        lr_listmode_params params = params_of(&grid, NULL);
+        params.blobs = &wrong[k];
+        test_log_init(&test_log);
+        assert_null(lr_listmode_create(&params));
+        assert_int_equal(test_log.status, LR_USAGE);
+        assert_non_null(strstr(test_log.error, "blobs cannot have a radius of"));
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_a_footprint_is_a_line_integral),
+        cmocka_unit_test(test_a_constant_image_has_the_known_ripple),
+        cmocka_unit_test(test_values_are_integrals_of_blobs),
+        cmocka_unit_test(test_back_is_the_transpose),
+        cmocka_unit_test(test_bins_add_up_to_the_integral),
+        cmocka_unit_test(test_sensitivity_is_that_of_all_lines),
+        cmocka_unit_test(test_mistakes_are_told),
+    };
+    backend = argc > 1 ? argv[1] : "cpu";
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
