@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * The family direct with its vectors at the place of backend compute, on buffers or textures (argv[1]):
- * they give what those on the host do, in every precision and from any number on; and a reconstruction
- * leaves all but sums there. */
+ * one of two may be on the host, buffers may be the caller's, and a reconstruction leaves all but sums
+ * there. tests/operator/laws.h has what vectors owe at any place. */
 #include "direct/cases.h"
 #include "fixtures.h"
 
@@ -129,69 +129,9 @@ static void get(const lr_vector *vector, float *values)
     assert_int_equal(lr_vector_copy(vector, &host), LR_OK);
 }
 
-/* Nothing is written before or behind the part. */
-static void assert_rest_is_zero(const lr_vector *whole, int64_t count)
-{
-    lr_vector_sums sums;
-    const lr_vector ends[2] = {lr_vector_part(whole, 0, 5), lr_vector_part(whole, count + 5, 4)};
-    for (int k = 0; k < 2; k++) {
-        assert_int_equal(lr_vector_add_up(&ends[k], NULL, &sums), LR_OK);
-        assert_true(sums.product == 0);
-    }
-}
-
 /* --- projections --- */
 
 static float x[NUM_VOXELS], y[NUM_DATA], on_host[NUM_DATA], there[NUM_DATA];
-
-static void project_both(struct session *s, const lr_selection *part, lr_precision precision)
-{
-    const int64_t count = lr_selection_count(lr_operator_get_info(s->op)->lors, part);
-    lr_vector whole_image, whole_values;
-    lr_vector image = make(s, NUM_VOXELS, precision, &whole_image);
-    lr_vector values = make(s, count, precision, &whole_values);
-    fill(s, x, NUM_VOXELS);
-    fill(s, y, count);
-    put(x, &image);
-    assert_int_equal(array_forward_part(s->op, part, x, on_host), LR_OK);
-    assert_int_equal(lr_operator_forward(s->op, part, &image, &values), LR_OK);
-    get(&values, there);
-    assert_same(there, on_host, count);
-    put(y, &values);
-    assert_int_equal(array_back_part(s->op, part, y, on_host), LR_OK);
-    assert_int_equal(lr_operator_back(s->op, part, &values, &image), LR_OK);
-    get(&image, there);
-    assert_same(there, on_host, NUM_VOXELS);
-    assert_int_equal(array_sensitivity_part(s->op, part, on_host), LR_OK);
-    assert_int_equal(lr_operator_sensitivity(s->op, part, &image), LR_OK);
-    get(&image, there);
-    assert_same(there, on_host, NUM_VOXELS);
-    assert_rest_is_zero(&whole_image, NUM_VOXELS);
-    assert_rest_is_zero(&whole_values, count);
-    lr_vector_destroy(&whole_values);
-    lr_vector_destroy(&whole_image);
-}
-
-static void projections_are_the_hosts(void **state)
-{
-    (void)state;
-    static const int32_t some[3] = {1, 2, 5}, one[1] = {4};
-    static const int64_t voxels[4] = {3, 17, NUM_VOXELS + 18, 3 * NUM_VOXELS};
-    for (int has_factors = 0; has_factors < 2; has_factors++) {
-        struct session s;
-        session_open(&s, has_factors);
-        for (int precision = 0; precision < 2; precision++) {
-            project_both(&s, &(lr_selection){0}, (lr_precision)precision);
-            project_both(&s, &(lr_selection){.pairs = some, .num_pairs = 3},
-                         (lr_precision)precision);
-            project_both(&s, &(lr_selection){.pairs = one, .num_pairs = 1},
-                         (lr_precision)precision);
-            project_both(&s, &(lr_selection){.lors = voxels, .num_lors = 4},
-                         (lr_precision)precision);
-        }
-        session_close(&s);
-    }
-}
 
 /* One of the two vectors on the host. */
 static void places_may_differ(void **state)
@@ -358,7 +298,6 @@ int main(int argc, char **argv)
         return 77;
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(projections_are_the_hosts),
         cmocka_unit_test(places_may_differ),
         cmocka_unit_test(an_iteration_stays_there),
         cmocka_unit_test(a_callers_buffer_is_the_image),
