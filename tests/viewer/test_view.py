@@ -647,8 +647,8 @@ class Direct(ViewTest):
         names = ("iterations", "log_likelihood", "on_device", "backend", "to_device", "to_host")
         ready = [*READY, "open file y.h5", "wait", "direct 0 0 150 variant1", "wait",
                  "set family direct"]
-        moves = [step for k in range(20) for step in
-                 (f"move {480 + 200 * (k * 0.618034 % 1.0):.0f} {300 + 8 * k}",
+        moves = [step for k in range(12) for step in
+                 (f"move {480 + 200 * (k * 0.618034 % 1.0):.0f} {310 + 12 * k}",
                   "print hover.voxel", "print hover.value")]
         for place in ("host", "device"):
             pairs, _ = self.view([*ready, f"recon {place}", "recon start 2 3", "wait",
@@ -671,7 +671,7 @@ class Direct(ViewTest):
                     self.assertLess(abs(float(value) - value_at(written, at)),
                                     1e-4 * max(written[3]), at)
                     seen.add(at)
-            self.assertGreater(len(seen), 10)
+            self.assertGreater(len(seen), 4)
 
     def test_counts_from_an_image(self):
         """Views are as many as is said; what cannot be is refused."""
