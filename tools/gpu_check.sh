@@ -16,7 +16,7 @@ cd "$(dirname "$0")/.." || exit 1
 build=${1:-build/gpu}
 out=${OUT:-$build/out}
 steps=" ${STEPS:-test parts recon bench demo} "
-tests=${TESTS:-'^(gl|render|picture)_|\.(raster|compute)$|^vector\.(gl|cuda)$|^listmode_|^vector_wrapped$|^operator_places$|^cli\.(info|render|bench|no_gl|demo)$'}
+tests=${TESTS:-'^(gl|render|picture)_|\.(raster|compute)$|^vector\.(gl|cuda)$|^listmode_|^vector_wrapped$|^operator_(places|families\.cuda)$|^direct_places\.textures$|^cli\.(info|render|bench|no_gl|demo)$'}
 bench=${BENCH:---workload pair,angled,tilted,vista,penn,mmr}
 failed=()
 

@@ -18,6 +18,7 @@ struct lr_direct_backend_params {
         *lors; /* a view for each pair of modules, a voxel of its histo-image for each LOR */
     lr_direct_kernel kernel;
     int threads, device;
+    const lr_shared_context *shared; /* or NULL */
     lr_direct_storage storage;
     lr_direct_variant variant; /* LR_DIRECT_FASTEST: the backend's choice */
     bool may_change_variant;   /* it was the backend's choice */

@@ -184,8 +184,12 @@ LR_API const double *lr_direct_tables_values(const lr_direct_tables *tables, int
  * modules, and a voxel of its histo-image where that has a LOR (lr/lors.h): parts and subsets are sets of
  * views. Elements: what a voxel spreads, which is at most 1 in each view. There is no mode, no stored
  * matrix and no rows of points. Same input, same bits. Tables are built when a view is first used, and
- * kept. A projection takes images to the device and back, where there is one; lr_recon can leave them
- * there (lr_recon_params.without_fit). */
+ * kept.
+ *
+ * Backends compute and cuda have a place of their own (lr_operator_place), in buffers of OpenGL:
+ * histo-images and images that are vectors there do not pass through the host, unless a part names
+ * single voxels. lr_recon keeps all that it works on there; without a fit it leaves whole updates to
+ * the backend (lr_recon_params.without_fit). */
 
 /* Where compute and cuda keep images on the device. The same results. */
 typedef enum lr_direct_storage {
@@ -220,9 +224,13 @@ typedef struct lr_direct_params {
     const char
         *backend; /* "cpu", "compute", "cuda"; NULL or "auto": where there is a graphics processor
                             cuda, or compute if CUDA does not run on it, else cpu. Where cuda is named
-                            and there is no CUDA, a warning, and compute */
+                            and there is no CUDA, a warning, and compute. With `shared`, compute
+                            instead of cpu */
     int threads;  /* 0 = all processors */
     int device;   /* index in lr_device_list; 0 = the first */
+    const lr_shared_context
+        *shared; /* compute and cuda share objects with this context and are on its
+                                        device; NULL = none */
     lr_direct_storage storage;
     lr_direct_variant variant; /* of cuda; bands, strips and columns are on buffers alone */
     int64_t max_memory_bytes; /* for tables of views that are kept, beyond one; 0 = a quarter of the

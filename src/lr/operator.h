@@ -174,7 +174,7 @@ LR_API lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *pa
  * the operator, or whoever else keeps it; NULL = the host. Backend compute has a place of its own
  * where it goes by columns or by pairs of modules (docs/method/correspondence.md, "Columns" and
  * "Tilted pairs"): no mu-map, no module in front of another, no stored matrix, not with
- * `deterministic`. */
+ * `deterministic`. So have compute and cuda of the family direct. */
 LR_API lr_place *lr_operator_place(const lr_operator *op);
 
 /* Seconds that the device itself worked on the last projection, without transfers to the host;

@@ -66,7 +66,9 @@ static const char *choose(const lr_direct_params *params)
     if (!is_auto(params)) {
         return params->backend;
     }
-    return lr_direct_on_hardware(params->device) ? "cuda" : "cpu";
+    const bool is_shared = params->shared != NULL;
+    const char *otherwise = is_shared ? "compute" : "cpu";
+    return lr_direct_on_hardware(is_shared ? 0 : params->device) ? "cuda" : otherwise;
 }
 
 /* Everything that tables would complain about, before the first one is built. Only measured profiles
@@ -174,6 +176,7 @@ static lr_status open_backend(struct lr_operator *op, const lr_direct_params *pa
         .kernel = params->kernel,
         .threads = params->threads > 0 ? params->threads : lr_num_processors(),
         .device = params->device,
+        .shared = params->shared,
         .storage = params->storage,
         .variant = params->variant,
         .max_memory_bytes = params->max_memory_bytes,

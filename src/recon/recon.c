@@ -146,17 +146,20 @@ static lr_status check_initial(const lr_recon_params *params, int64_t num_voxels
 
 /* --- start --- */
 
+static bool has_additive(const lr_recon_params *params)
+{
+    return params->additive != NULL || params->additive_source.get != NULL;
+}
+
 /* Bytes of what is held where reconstruction works. */
 static double bytes_held(const struct recon *recon, bool with_values)
 {
     const struct lr_subsets *subsets = &recon->subsets;
-    const bool has_additive =
-        recon->params->additive != NULL || recon->params->additive_source.get != NULL;
     double numbers = (double)recon->info->num_voxels * (subsets->count + 3);
     if (with_values) {
         numbers += (double)subsets->most_values;
         for (int k = 0; k < subsets->count; k++) {
-            numbers += (double)subsets->list[k].num_values * (has_additive ? 2 : 1);
+            numbers += (double)subsets->list[k].num_values * (has_additive(recon->params) ? 2 : 1);
         }
     }
     return numbers * sizeof(float);
@@ -172,7 +175,7 @@ static double find_room(const struct recon *recon, const lr_place *place)
 }
 
 /* At the operator's place where there is room beside what it works with. The values of single LORs
- * pass through the host in any case. */
+ * pass through the host in any case, and those of whole updates go from there to the backend once. */
 static lr_status choose_places(struct recon *recon)
 {
     recon->host = lr_place_open(&(lr_place_params){
@@ -188,9 +191,10 @@ static lr_status choose_places(struct recon *recon)
     }
     const double room = find_room(recon, place);
     if (bytes_held(recon, false) <= room) {
+        const bool may_hold_values = recon->whole == NULL && !recon->subsets.is_sparse;
         recon->place = place;
         recon->value_place =
-            !recon->subsets.is_sparse && bytes_held(recon, true) <= room ? place : recon->host;
+            may_hold_values && bytes_held(recon, true) <= room ? place : recon->host;
     }
     return LR_OK;
 }
@@ -356,13 +360,17 @@ static lr_status load_subset(struct recon *recon, int k)
 /* A device holds the data of whole views, not those of single LORs. */
 static lr_status open_whole(struct recon *recon)
 {
+    const lr_recon_params *params = recon->params;
     const struct lr_update_plan plan = {.num_subsets = recon->subsets.count,
-                                        .algorithm = recon->params->algorithm,
-                                        .has_additive = recon->compared.has_additive};
-    if (!recon->params->without_fit || recon->subsets.is_sparse) {
-        return LR_OK;
-    }
-    LR_TRY(lr_updates_open(recon->params->op, &plan, &recon->whole));
+                                        .algorithm = params->algorithm,
+                                        .has_additive = has_additive(params)};
+    return params->without_fit && !recon->subsets.is_sparse
+               ? lr_updates_open(params->op, &plan, &recon->whole)
+               : LR_OK;
+}
+
+static lr_status load_whole(struct recon *recon)
+{
     for (int k = 0; recon->whole != NULL && k < recon->subsets.count; k++) {
         LR_TRY(load_subset(recon, k));
     }
@@ -408,9 +416,8 @@ static lr_status fit(struct recon *recon, int k, lr_vector *values, lr_poisson_f
 {
     struct lr_compared_values with;
     LR_TRY(lr_compared_get(&recon->compared, k, &with));
-    const bool has_additive = recon->compared.has_additive;
-    LR_TRY(lr_vector_divide_counts(
-        &(lr_poisson_ratio){&with.measured, has_additive ? &with.additive : NULL, values}, found));
+    const lr_vector *additive = recon->compared.has_additive ? &with.additive : NULL;
+    LR_TRY(lr_vector_divide_counts(&(lr_poisson_ratio){&with.measured, additive, values}, found));
     if (!recon->subsets.is_sparse && !recon->info->of_events) {
         return LR_OK;
     }
@@ -610,10 +617,11 @@ static lr_status iterate(struct recon *recon, int number)
 static lr_status run(struct recon *recon)
 {
     LR_TRY(lr_subsets_init(&recon->subsets, recon->params));
+    LR_TRY(open_whole(recon));
     LR_TRY(choose_places(recon));
     lr_place *device = recon->value_place != recon->host ? recon->value_place : NULL;
     LR_TRY(lr_compared_init(&recon->compared, &recon->subsets, device));
-    LR_TRY(open_whole(recon));
+    LR_TRY(load_whole(recon));
     LR_TRY(allocate(recon));
     LR_TRY(start(recon));
     if (recon->whole != NULL) {

@@ -372,6 +372,46 @@ static void a_reconstruction_moves_its_image_alone(void **state)
     destroy_pair(&pair);
 }
 
+/* With a fit, by vectors in OpenGL's buffers: between two iterations nothing goes to the device, though
+ * images change hands, and of the image and the values nothing but sums comes back. */
+static lr_status count_bytes(void *user, const lr_iteration *done)
+{
+    lr_traffic *traffic = user;
+    assert_non_null(done->image->place);
+    traffic[done->number] = lr_place_get_info(done->image->place).traffic;
+    return LR_OK;
+}
+
+static void a_reconstruction_with_a_fit_stays_there(void **state)
+{
+    (void)state;
+    struct pair pair;
+    lr_traffic traffic[5] = {{0}};
+    make_pair(&pair);
+    for (int view = 0; view < TURN_VIEWS; view++) {
+        pair_fill(&pair, view, (uint64_t)view);
+    }
+    const lr_lor_data data = {.count = TURN_VIEWS * pair.count, .values = pair.data[0]};
+    lr_recon_params params = {.op = pair.tested,
+                              .data = &data,
+                              .iterations = 4,
+                              .subsets = 2,
+                              .iteration = count_bytes,
+                              .user = traffic};
+    lr_vector image = lr_vector_of_floats(pair.found, pair.count);
+    assert_int_equal(lr_recon(&params, &image), LR_OK);
+    assert_int_equal(traffic[4].to_device, traffic[1].to_device);
+    assert_in_range(traffic[4].to_host - traffic[1].to_host, 1, 12 * pair.count);
+    params.op = pair.reference;
+    params.iteration = NULL;
+    image = lr_vector_of_floats(pair.expected, pair.count);
+    assert_int_equal(lr_recon(&params, &image), LR_OK);
+    pair_compare(&pair);
+    print_message("largest difference %.2e\n", pair.worst);
+    assert_true(pair.worst < 1e-5);
+    destroy_pair(&pair);
+}
+
 int main(void)
 {
     if (!fixture_backend_is_usable("compute")) {
@@ -381,6 +421,7 @@ int main(void)
         cmocka_unit_test(whoever_has_an_image_it_is_the_right_one),
         cmocka_unit_test(nothing_changes_hands_within_an_iteration),
         cmocka_unit_test(a_reconstruction_moves_its_image_alone),
+        cmocka_unit_test(a_reconstruction_with_a_fit_stays_there),
         cmocka_unit_test(tables_are_timed_by_functions),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,8 @@
  * Copyright The LORaster authors
  *
  * The family direct through the common operator (lr/operator.h), for the backend that argv[1] names:
- * the laws of operators, and images against the formulas in double. */
+ * what is its own, and images against the formulas in double. What it shares with other families:
+ * tests/operator/laws.h. */
 #include "direct/cases.h"
 #include "fixtures.h"
 
@@ -145,88 +146,11 @@ static void data_are_the_histo_images(void **state)
     session_close(&s);
 }
 
-/* Some views, or some voxels of some views; and NULL, for all. */
-static const int32_t some_views[] = {1, 2, 5};
-static int64_t some_voxels[700];
-
-static const lr_selection *parts(int k)
-{
-    static lr_selection selections[3];
-    for (int n = 0; n < 700; n++) {
-        some_voxels[n] = NUM_VOXELS / 2 + 7 * n + (n > 350 ? 3 * NUM_VOXELS : 0);
-    }
-    selections[1] = (lr_selection){.pairs = some_views, .num_pairs = 3};
-    selections[2] = (lr_selection){.lors = some_voxels, .num_lors = 700};
-    return &selections[k];
-}
-
-/* Single precision at the door: each product is off by some 6e-8 of itself. */
-static void back_is_the_transpose(void **state)
-{
-    (void)state;
-    struct session s;
-    session_open(&s);
-    uint64_t seed = 5;
-    float *x = random_floats(NUM_VOXELS, 0, &seed), *y = random_floats(NUM_DATA, 0, &seed);
-    float *forward = random_floats(NUM_DATA, 0, &seed), *back = random_floats(NUM_VOXELS, 0, &seed);
-    for (int k = 0; k < 3; k++) {
-        const lr_selection *part = parts(k);
-        const int64_t count = lr_selection_count(lr_operator_get_info(s.op)->lors, part);
-        assert_int_equal(array_forward_part(s.op, part, x, forward), LR_OK);
-        assert_int_equal(array_back_part(s.op, part, y, back), LR_OK);
-        const double left = dot(forward, y, count), right = dot(x, back, NUM_VOXELS);
-        print_message("part %d of %lld: %.3g\n", k, (long long)count, fabs(left / right - 1));
-        assert_true(count > 0 && fabs(left / right - 1) < 1e-6);
-    }
-    free(back);
-    free(forward);
-    free(y);
-    free(x);
-    session_close(&s);
-}
-
 static int64_t lor_at(const lr_selection *part, int64_t k)
 {
     return part->lors != NULL    ? part->lors[k]
            : part->pairs != NULL ? part->pairs[k / NUM_VOXELS] * NUM_VOXELS + k % NUM_VOXELS
                                  : k;
-}
-
-static void parts_are_pieces_of_the_whole(void **state)
-{
-    (void)state;
-    struct session s;
-    session_open(&s);
-    uint64_t seed = 6;
-    float *x = random_floats(NUM_VOXELS, 0, &seed), *all = random_floats(NUM_DATA, 0, &seed);
-    float *some = random_floats(NUM_DATA, 0, &seed), *padded = calloc(NUM_DATA, sizeof(float));
-    float back[2][NUM_VOXELS];
-    assert_int_equal(array_forward(s.op, x, all), LR_OK);
-    for (int k = 1; k < 3; k++) {
-        const lr_selection *part = parts(k);
-        const int64_t count = lr_selection_count(lr_operator_get_info(s.op)->lors, part);
-        assert_int_equal(array_forward_part(s.op, part, x, some), LR_OK);
-        memset(padded, 0, NUM_DATA * sizeof(float));
-        for (int64_t n = 0; n < count; n++) {
-            assert_true(some[n] == all[lor_at(part, n)]);
-            padded[lor_at(part, n)] = some[n];
-        }
-        assert_int_equal(array_back_part(s.op, part, some, back[0]), LR_OK);
-        assert_int_equal(array_back(s.op, padded, back[1]), LR_OK);
-        assert_true(relative_l2(back[0], back[1], NUM_VOXELS) < 1e-6);
-        /* and A^T 1 of a part is that of its factors */
-        for (int64_t n = 0; n < count; n++) {
-            padded[lor_at(part, n)] = s.factors[lor_at(part, n)];
-        }
-        assert_int_equal(array_sensitivity_part(s.op, part, back[0]), LR_OK);
-        assert_int_equal(array_back(s.plain, padded, back[1]), LR_OK);
-        assert_true(relative_l2(back[0], back[1], NUM_VOXELS) < 1e-6);
-    }
-    free(padded);
-    free(some);
-    free(all);
-    free(x);
-    session_close(&s);
 }
 
 struct column {
@@ -448,8 +372,6 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_says_what_it_is),
         cmocka_unit_test(data_are_the_histo_images),
-        cmocka_unit_test(back_is_the_transpose),
-        cmocka_unit_test(parts_are_pieces_of_the_whole),
         cmocka_unit_test(rows_are_what_a_voxel_gives),
         cmocka_unit_test(images_are_those_of_the_formula),
         cmocka_unit_test(ramla_is_that_of_the_formula),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Vectors at the operator's place give what those on the host do, in every step of OSEM and in every
- * precision, with no LOR value passing through the host; and images reach a texture of another context
- * as they are. */
+ * OSEM with its vectors at the operator's place gives what backend cpu does, with no LOR value passing
+ * through the host; and images reach a texture of another context as they are. tests/operator/laws.h has
+ * what projections of vectors owe at any place. */
 #include "fixtures.h"
 
 #include "gl/resource.h"
@@ -11,9 +11,6 @@
 #include <lr/recon.h>
 
 enum { MOST_VOXELS = 2000 };
-
-/* Sums in another order, divisions in single precision: of the largest value. */
-static const double rounding = 2e-6;
 
 struct bench {
     struct test_log log;
@@ -69,20 +66,6 @@ static void fill(struct bench *bench, float *values, int64_t count)
     free(doubles);
 }
 
-static void assert_same(const float *got, const float *wanted, int64_t count)
-{
-    double largest = 0.0, off = 0.0;
-    for (int64_t k = 0; k < count; k++) {
-        assert_true(isfinite(got[k]));
-        largest = fmax(largest, fabs((double)wanted[k]));
-        off = fmax(off, fabs((double)got[k] - wanted[k]));
-    }
-    assert_true(largest > 0.0);
-    if (off > rounding * largest) {
-        fail_msg("off by %g of %g", off, largest);
-    }
-}
-
 static lr_vector make(const struct bench *bench, int64_t count, lr_precision precision)
 {
     lr_vector vector;
@@ -98,96 +81,6 @@ static void put(const float *values, lr_vector *vector)
 {
     const lr_vector host = lr_vector_of_floats(values, vector->count);
     assert_int_equal(lr_vector_copy(&host, vector), LR_OK);
-}
-
-static void get(const lr_vector *vector, float *values)
-{
-    lr_vector host = lr_vector_of_floats(values, vector->count);
-    assert_int_equal(lr_vector_copy(vector, &host), LR_OK);
-}
-
-/* Both directions with some of the LORs, in a precision of the vectors there, and by the host. */
-static void project_both(struct bench *bench, const lr_selection *part, lr_precision precision)
-{
-    static float image[MOST_VOXELS], back[MOST_VOXELS], got[MOST_VOXELS];
-    const int64_t count = lr_selection_count(bench->fixture.lors, part);
-    float *values = calloc((size_t)count, sizeof(*values)),
-          *wanted = calloc((size_t)count, sizeof(*wanted));
-    lr_vector x = make(bench, bench->num_voxels, precision), y = make(bench, count, precision);
-    fill(bench, image, bench->num_voxels);
-    assert_int_equal(array_forward_part(bench->op, part, image, wanted), LR_OK);
-    put(image, &x);
-    assert_int_equal(lr_vector_fill(&y, NAN), LR_OK);
-    assert_int_equal(lr_operator_forward(bench->op, part, &x, &y), LR_OK);
-    get(&y, values);
-    assert_same(values, wanted, count);
-    fill(bench, values, count);
-    put(values, &y);
-    assert_int_equal(lr_vector_fill(&x, NAN), LR_OK);
-    assert_int_equal(array_back_part(bench->op, part, values, back), LR_OK);
-    assert_int_equal(lr_operator_back(bench->op, part, &y, &x), LR_OK);
-    get(&x, got);
-    assert_same(got, back, bench->num_voxels);
-    assert_int_equal(array_sensitivity_part(bench->op, part, back), LR_OK);
-    assert_int_equal(lr_operator_sensitivity(bench->op, part, &x), LR_OK);
-    get(&x, got);
-    assert_same(got, back, bench->num_voxels);
-    lr_vector_destroy(&x);
-    lr_vector_destroy(&y);
-    free(values);
-    free(wanted);
-}
-
-/* Parts of longer vectors, from an element on that no driver aligns. */
-static void project_within(struct bench *bench)
-{
-    static float image[MOST_VOXELS], back[MOST_VOXELS], got[MOST_VOXELS];
-    const int64_t count = bench->fixture.lors->count;
-    float *values = calloc((size_t)count, sizeof(*values)),
-          *wanted = calloc((size_t)count, sizeof(*wanted));
-    lr_vector long_x = make(bench, bench->num_voxels + 9, LR_FLOAT32);
-    lr_vector long_y = make(bench, count + 9, LR_FLOAT32);
-    lr_vector x = lr_vector_part(&long_x, 5, bench->num_voxels);
-    lr_vector y = lr_vector_part(&long_y, 3, count);
-    fill(bench, image, bench->num_voxels);
-    put(image, &x);
-    assert_int_equal(array_forward(bench->op, image, wanted), LR_OK);
-    assert_int_equal(lr_operator_forward(bench->op, NULL, &x, &y), LR_OK);
-    get(&y, values);
-    assert_same(values, wanted, count);
-    assert_int_equal(array_back(bench->op, values, back), LR_OK);
-    assert_int_equal(lr_operator_back(bench->op, NULL, &y, &x), LR_OK);
-    get(&x, got);
-    assert_same(got, back, bench->num_voxels);
-    lr_vector_sums sums;
-    const lr_vector ends[2] = {lr_vector_part(&long_x, bench->num_voxels + 5, 4),
-                               lr_vector_part(&long_y, count + 3, 6)};
-    for (int k = 0; k < 2; k++) {
-        assert_int_equal(lr_vector_add_up(&ends[k], NULL, &sums), LR_OK);
-        assert_true(sums.product == 0.0); /* nothing is written behind */
-    }
-    lr_vector_destroy(&long_x);
-    lr_vector_destroy(&long_y);
-    free(values);
-    free(wanted);
-}
-
-static void projections_are_the_hosts(void **state)
-{
-    (void)state;
-    for (int k = 0; k < NUM_WAYS; k++) {
-        struct bench *bench = &benches[k];
-        const int32_t pairs[1] = {0};
-        const int64_t lors[4] = {3, 17, 18, 40};
-        for (int precision = 0; precision < 2; precision++) {
-            project_both(bench, &(lr_selection){0}, (lr_precision)precision);
-            project_both(bench, &(lr_selection){.pairs = pairs, .num_pairs = 1},
-                         (lr_precision)precision);
-            project_both(bench, &(lr_selection){.lors = lors, .num_lors = 4},
-                         (lr_precision)precision);
-        }
-        project_within(bench);
-    }
 }
 
 /* The texture, made in the caller's context, written in the operator's. */
@@ -464,7 +357,6 @@ static void a_context_that_is_none_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(projections_are_the_hosts),
         cmocka_unit_test(a_texture_of_another_context_gets_it),
         cmocka_unit_test(osem_is_the_references),
         cmocka_unit_test(osem_heeds_a_limit_of_memory),

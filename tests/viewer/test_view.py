@@ -13,7 +13,8 @@ from pathlib import Path
 
 import h5py
 
-from steps import (SHEET, SMALL_RING, ViewTest, crystals, main, preloadable, read_png,
+from eye import value_at
+from steps import (SHEET, SMALL_RING, ViewTest, crystals, main, preloadable, read_nifti, read_png,
                    write_nifti)
 
 READY = ["open scanner ring.yaml", "wait"]
@@ -629,6 +630,59 @@ class Direct(ViewTest):
         self.assertEqual([float(found) for _, found in pairs], [float(sum) for sum in wanted])
         self.view([*READY, "open histo y.h5", "wait", "histo 4"], code=2)
         self.view([*READY, "open histo delta.nii", "wait"], code=3)
+
+    def test_reconstruction(self):
+        """On the host and on the device it is the program's: the log-likelihood, and each voxel that
+        the mouse finds; on the device nothing goes there in an iteration, and sums come back."""
+        out, image = self.path("y.h5"), self.path("r.nii")
+        nx, ny, nz = self.SIZE
+        self.image("spot.nii", [1.0 if 6 < k % nx < 14 and 5 < k // nx % ny < 13 else 0.1
+                                for k in range(nx * ny * nz)], self.SIZE, self.EDGE)
+        self.good("direct", "deposit", "--activity", self.path("spot.nii"), "--scanner",
+                  self.scanner, "--tof-ps", "150", "--azimuths", "4", "--tilts", "1", "--count",
+                  "4000", "-o", out)
+        done = self.json("recon", "--operator", "direct", "--data", out, "--tof-ps", "150",
+                         "--model", "variant1", "--fit", "--algorithm", "osem", "--subsets", "2", "--iterations", "3",
+                         "--backend", "cpu", "-o", image)
+        names = ("iterations", "log_likelihood", "on_device", "backend", "to_device", "to_host")
+        ready = [*READY, "open file y.h5", "wait", "direct 0 0 150 variant1", "wait",
+                 "set family direct"]
+        moves = [step for k in range(12) for step in
+                 (f"move {480 + 200 * (k * 0.618034 % 1.0):.0f} {310 + 12 * k}",
+                  "print hover.voxel", "print hover.value")]
+        for place in ("host", "device"):
+            pairs, _ = self.view([*ready, f"recon {place}", "recon start 2 3", "wait",
+                                  *(f"print live.{name}" for name in names), "image live",
+                                  "show scanner off", "show x on", "show y on",
+                                  "camera -60 35 150", *moves])
+            found = {name.split(".")[1]: text for name, text in pairs[:len(names)]}
+            self.assertEqual(found["iterations"], "3")
+            self.assertEqual(found["on_device"], str(int(place == "device")))
+            wanted = done["iterations"][-1]["log_likelihood"]
+            self.assertLess(abs(float(found["log_likelihood"]) / wanted - 1.0), 1e-6, found)
+            if place == "device":
+                self.assertIn(found["backend"], ("compute", "cuda"))
+                self.assertEqual(float(found["to_device"]), 0.0)
+                self.assertTrue(0.0 < float(found["to_host"]) < 4 * nx * ny * nz * 4, found)
+            written, seen = read_nifti(image), set()
+            for (_, voxel), (_, value) in zip(pairs[len(names)::2], pairs[len(names) + 1::2]):
+                if value != "nan":
+                    at = tuple(map(int, voxel.split(",")))
+                    self.assertLess(abs(float(value) - value_at(written, at)),
+                                    1e-4 * max(written[3]), at)
+                    seen.add(at)
+            self.assertGreater(len(seen), 4)
+
+    def test_counts_from_an_image(self):
+        """Views are as many as is said; what cannot be is refused."""
+        steps = [*self.ready, "direct 0 0 150 variant1", "wait", "set family direct",
+                 "set algorithm ramla", "set azimuths 3", "set tilts 2", "print live.backend"]
+        pairs, _ = self.view([*steps, "recon start 6 2", "wait", "print live.iterations"])
+        self.assertEqual(pairs, [("live.backend", "none"), ("live.iterations", "2")])
+        pairs, _ = self.view([*steps, "recon start 7 2", "wait", "print live.iterations"])
+        self.assertEqual(pairs[-1], ("live.iterations", "0")) # of 6 views
+        for words in ("azimuths 0", "tilts -1", "azimuths 70000", "family list"):
+            self.view([*READY, f"set {words}"], code=2 if "70000" in words else 3)
 
 
 class Documents(ViewTest):

@@ -231,6 +231,24 @@ class Window(ViewTest):
         self.assertTrue(viewer.find(), f"no window: {viewer.said}")
         self.close(viewer)
 
+    def test_histo_images_reconstructed_live(self):
+        """On the device that draws the window, without a byte to it in an iteration."""
+        values = [1.0 if 6 < k % 21 < 14 and 5 < k // 21 % 19 < 13 else 0.1
+                  for k in range(21 * 19 * 9)]
+        self.image("spot.nii", values, (21, 19, 9), (4, 4, 4))
+        self.good("direct", "deposit", "--activity", self.path("spot.nii"), "--scanner",
+                  self.scanner, "--tof-ps", "150", "--azimuths", "4", "--tilts", "1", "--count",
+                  "4000", "-o", self.path("y.h5"))
+        asked = ["live.iterations", "live.on_device", "live.backend", "live.to_device"]
+        viewer = self.open(*asked, before=["open histo y.h5", "wait", "direct 0 0 150 variant1",
+                                           "wait", "set family direct", "recon device",
+                                           "recon start 2 3"])
+        viewer.until("live.iterations", lambda text: text == "3")
+        viewer.until("live.on_device", lambda text: text == "1")
+        viewer.until("live.backend", lambda text: text in ("compute", "cuda"))
+        viewer.until("live.to_device", lambda text: text == "0")
+        self.close(viewer)
+
     def test_keys(self):
         viewer = self.open("help", "camera.height_deg", "camera.distance_mm", "tool",
                            before=["camera 30 10 500"])

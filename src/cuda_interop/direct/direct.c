@@ -341,7 +341,9 @@ static lr_status time_task(void *self, const lr_direct_task *task,
     lr_cuda_images images;
     LR_TRY(open_images(cuda, source, target, &images));
     LR_TRY(make_rooms(cuda, task));
-    forget_sorted(cuda, source);
+    if (cuda->compute->is_unordered) { /* a measurement, which counts it each time */
+        forget_sorted(cuda, source);
+    }
     lr_cuda_watch_begin(&cuda->projections, log_of(cuda));
     const lr_status status = launch_task(cuda, task, source, &images);
     lr_cuda_watch_end(&cuda->projections, log_of(cuda));

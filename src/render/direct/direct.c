@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "render/direct/update.h"
+#include "render/direct/vectors.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -18,7 +19,10 @@ static lr_status forward(void *self, const lr_selection *part, const lr_vector *
 {
     struct lr_direct_compute *compute = self;
     compute->device_seconds = 0;
-    return lr_direct_views_forward(&compute->views, part, image, values);
+    LR_TRY(gl_context_make_current(compute->ctx));
+    const lr_status status = lr_direct_vectors_forward(compute, part, image, values);
+    gl_context_release(compute->ctx);
+    return gl_context_status(compute->ctx, status);
 }
 
 static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
@@ -26,7 +30,10 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
 {
     struct lr_direct_compute *compute = self;
     compute->device_seconds = 0;
-    return lr_direct_views_back(&compute->views, part, values, image);
+    LR_TRY(gl_context_make_current(compute->ctx));
+    const lr_status status = lr_direct_vectors_back(compute, part, values, image);
+    gl_context_release(compute->ctx);
+    return gl_context_status(compute->ctx, status);
 }
 
 static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
@@ -72,6 +79,7 @@ static void describe_layout(struct lr_direct_compute *compute)
     *layout = (struct lr_direct_layout){
         .ctx = compute->ctx,
         .log = compute->params.log,
+        .traffic = &compute->place->traffic,
         .quads = (compute->params.grid.size[2] + FLOATS - 1) / FLOATS,
         .buffers = compute->params.storage == LR_DIRECT_BUFFERS,
     };
@@ -107,6 +115,7 @@ static lr_status init(struct lr_direct_compute *compute)
 static void finish(struct lr_direct_compute *compute)
 {
     lr_direct_resident_destroy(compute);
+    lr_direct_exchange_finish(&compute->exchange);
     if (compute->self != NULL) {
         compute->functions->destroy(compute->self);
     }
@@ -130,7 +139,8 @@ static void destroy(void *self)
         finish(compute);
         gl_context_release(compute->ctx);
     }
-    gl_context_destroy(compute->ctx);
+    lr_place_silence(compute->place); /* vectors may keep it open, but the backend's log goes */
+    lr_place_close(compute->place);
     lr_direct_views_finish(&compute->views);
     free(compute);
 }
@@ -154,12 +164,16 @@ static const struct lr_backend_fns compute_fns = {
 
 static lr_status open_context(struct lr_direct_compute *compute)
 {
-    LR_TRY(gl_context_open(
-        &(struct gl_context_params){.device = compute->params.device, .log = compute->params.log},
-        &compute->ctx));
+    LR_TRY(lr_place_open_on(&(lr_place_params){.kind = LR_PLACE_GL,
+                                               .device = compute->params.device,
+                                               .shared = compute->params.shared,
+                                               .log = compute->params.log},
+                            &compute->place));
+    compute->ctx = compute->place->ctx;
+    LR_TRY(gl_context_make_current(compute->ctx));
     const lr_status status = init(compute);
     gl_context_release(compute->ctx);
-    return status;
+    return gl_context_status(compute->ctx, status);
 }
 
 lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *params,
@@ -181,9 +195,10 @@ lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *p
         return status;
     }
     const bool has_attributes = functions != NULL && functions->attributes != NULL;
-    *backend = (struct lr_direct_backend){.common = {.fns = &compute->fns, .self = compute},
-                                          .attributes = has_attributes ? find_attributes : NULL,
-                                          .time = lr_direct_compute_time};
+    *backend = (struct lr_direct_backend){
+        .common = {.fns = &compute->fns, .self = compute, .place = compute->place},
+        .attributes = has_attributes ? find_attributes : NULL,
+        .time = lr_direct_compute_time};
     snprintf(backend->common.device, sizeof(backend->common.device), "%s",
              gl_context_limits(compute->ctx)->renderer);
     return LR_OK;

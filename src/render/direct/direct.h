@@ -10,12 +10,20 @@
 #include "gl/timer.h"
 #include "render/direct/image.h"
 #include "render/direct/tables.h"
+#include "vector/place.h"
 
 struct lr_direct_compute;
 
 /* Measured data of a view (lr_update_data), without margins. */
 struct lr_direct_view_data {
     struct lr_direct_image counts, additive, factors;
+};
+
+/* What moves images to and from vectors (render/direct/vectors.h); made when it is first wanted. */
+struct lr_direct_exchange {
+    struct gl_program *programs[3];
+    lr_vector sum;  /* of back-projections, in double */
+    lr_vector ones; /* a histo-image, of sensitivities */
 };
 
 /* How an image is changed by another (shaders/direct/combine.comp). */
@@ -66,7 +74,9 @@ struct lr_direct_compute {
     const struct lr_direct_functions *functions; /* NULL = the passes */
     void *self;                                  /* what functions work with */
     struct lr_direct_backend_params params;
-    struct gl_context *ctx;
+    lr_place *place;        /* owned */
+    struct gl_context *ctx; /* of the place */
+    struct lr_direct_exchange exchange;
     struct lr_direct_builder builder;
     struct gl_program *forward, *back;
     struct lr_direct_layout layout;
@@ -112,6 +122,9 @@ lr_status lr_direct_compute_create_with(const struct lr_direct_backend_params *p
                                         const struct lr_direct_functions *functions,
                                         struct lr_direct_backend *backend);
 
+/* Takes an image back that the functions may have; OpenGL uses it next. */
+lr_status lr_direct_reclaim(struct lr_direct_compute *compute, const struct lr_direct_image *image);
+
 /* values: [nz][ny][nx], to or from an image that the functions may have. */
 lr_status lr_direct_put(struct lr_direct_compute *compute, const struct lr_direct_image *image,
                         const float *values);
@@ -128,6 +141,9 @@ lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int vie
 
 /* A projection between arrays on the host (struct lr_direct_views.project); makes the context current. */
 lr_status lr_direct_project(void *self, const struct lr_direct_projection *projection);
+
+/* A view's projection from compute->in to compute->out, waited for and timed. */
+lr_status lr_direct_run_view(struct lr_direct_compute *compute, bool forward, int view);
 
 /* The projections of a task, one after the other into the same target, or in any order where
  * is_unordered; waits. device_seconds: by the device's clock. */

@@ -131,6 +131,7 @@ lr_status lr_direct_image_upload(const struct lr_direct_image *image,
     struct staging staging = {0};
     LR_TRY(open_staging(&staging, image, layout));
     reorder(&staging, layout, (float *)(uintptr_t)values, true);
+    layout->traffic->to_device += staging.bytes;
     lr_status status;
     if (image->buffer != NULL) {
         status = gl_buffer_upload(image->buffer, 0, staging.bytes, staging.texels);
@@ -147,6 +148,7 @@ lr_status lr_direct_image_read(const struct lr_direct_image *image,
 {
     struct staging staging = {0};
     LR_TRY(open_staging(&staging, image, layout));
+    layout->traffic->to_host += staging.bytes;
     lr_status status;
     if (image->buffer != NULL) {
         status = gl_buffer_read(image->buffer, 0, staging.bytes, staging.texels);

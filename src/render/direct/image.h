@@ -14,11 +14,12 @@
 struct lr_direct_layout {
     struct gl_context *ctx;
     const lr_log *log;
-    int size[3];       /* of the grid */
-    int quads;         /* of slices */
-    int margin[3];     /* of zeros on either side: quads, columns along x and along y */
-    bool buffers;      /* images with margins are storage buffers, not textures */
-    bool data_buffers; /* so are those without, which passes cannot read then */
+    int size[3];         /* of the grid */
+    int quads;           /* of slices */
+    int margin[3];       /* of zeros on either side: quads, columns along x and along y */
+    bool buffers;        /* images with margins are storage buffers, not textures */
+    bool data_buffers;   /* so are those without, which passes cannot read then */
+    lr_traffic *traffic; /* where uploads and reads are counted; outlives the images */
 };
 
 /* Zero is none; one of the two is there. */

@@ -145,10 +145,7 @@ lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int vie
         .program = program,
         .uniforms = &uniforms,
         .uniform_bytes = sizeof(uniforms),
-        .barriers = compute->is_unordered
-                        ? 0
-                        : GL_TEXTURE_FETCH_BARRIER_BIT | GL_TEXTURE_UPDATE_BARRIER_BIT |
-                              GL_SHADER_IMAGE_ACCESS_BARRIER_BIT,
+        .barriers = compute->is_unordered ? 0 : lr_direct_barriers(),
     };
     lr_direct_groups(count_threads(compute, tables->axis), pass.groups);
     pass.buffers[LR_BIND_DIRECT_STEPS].buffer = tables->steps;
@@ -187,7 +184,7 @@ lr_status lr_direct_run_task(struct lr_direct_compute *compute, const lr_direct_
 
 /* --- images in and out --- */
 
-static lr_status reclaim(struct lr_direct_compute *compute, const struct lr_direct_image *image)
+lr_status lr_direct_reclaim(struct lr_direct_compute *compute, const struct lr_direct_image *image)
 {
     return compute->functions != NULL ? compute->functions->give_back(compute->self, image) : LR_OK;
 }
@@ -195,33 +192,37 @@ static lr_status reclaim(struct lr_direct_compute *compute, const struct lr_dire
 lr_status lr_direct_put(struct lr_direct_compute *compute, const struct lr_direct_image *image,
                         const float *values)
 {
-    LR_TRY(reclaim(compute, image));
+    LR_TRY(lr_direct_reclaim(compute, image));
     return lr_direct_image_upload(image, &compute->layout, values);
 }
 
 lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_direct_image *image,
                           float *values)
 {
-    LR_TRY(reclaim(compute, image));
+    LR_TRY(lr_direct_reclaim(compute, image));
     return lr_direct_image_read(image, &compute->layout, values);
 }
 
-static lr_status project_current(struct lr_direct_compute *compute,
-                                 const struct lr_direct_projection *projection)
+lr_status lr_direct_run_view(struct lr_direct_compute *compute, bool forward, int view)
 {
-    const bool is_forward = projection->is_forward;
-    const int view = projection->view;
-    const lr_direct_task task = {.work = is_forward ? LR_DIRECT_WORK_FORWARD : LR_DIRECT_WORK_BACK,
+    const lr_direct_task task = {.work = forward ? LR_DIRECT_WORK_FORWARD : LR_DIRECT_WORK_BACK,
                                  .views = &view,
                                  .num_views = 1};
     double seconds = 0;
     const bool is_ready =
         compute->functions != NULL ||
-        (open_program(compute, is_forward) != NULL && lr_direct_open_tables(compute, view) != NULL);
+        (open_program(compute, forward) != NULL && lr_direct_open_tables(compute, view) != NULL);
     LR_TRY(is_ready ? LR_OK : LR_FAILED);
-    LR_TRY(projection->is_same ? LR_OK : lr_direct_put(compute, &compute->in, projection->in));
     LR_TRY(lr_direct_run_task(compute, &task, &compute->in, &compute->out, &seconds));
     compute->device_seconds += seconds;
+    return LR_OK;
+}
+
+static lr_status project_current(struct lr_direct_compute *compute,
+                                 const struct lr_direct_projection *projection)
+{
+    LR_TRY(projection->is_same ? LR_OK : lr_direct_put(compute, &compute->in, projection->in));
+    LR_TRY(lr_direct_run_view(compute, projection->is_forward, projection->view));
     return lr_direct_fetch(compute, &compute->out, projection->out);
 }
 

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "model/lors/selection.h"
+#include "render/direct/vectors.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -226,7 +227,7 @@ static lr_status fetch(struct lr_direct_compute *compute, const struct lr_direct
                        lr_vector *to)
 {
     LR_TRY(gl_context_make_current(compute->ctx));
-    const lr_status status = lr_direct_fetch(compute, image, to->values);
+    const lr_status status = lr_direct_get_vector(compute, image, to);
     gl_context_release(compute->ctx);
     return status;
 }

@@ -260,21 +260,62 @@ static lr_status set_relaxation(struct app *app, const struct command_words *wor
                            is_fall ? value : request->relaxation_fall);
 }
 
+static lr_status set_family(struct app *app, const struct command_words *words)
+{
+    int value = 0;
+    LR_TRY(command_choice(app, words, 2, live_families, &value));
+    app->live.request.family = (enum live_family)value;
+    return LR_OK;
+}
+
+static lr_status set_views(struct app *app, const struct command_words *words, bool are_tilts)
+{
+    const lr_view_set *views = &app->live.request.views;
+    int value;
+    LR_TRY(command_integer(app, words, 2, &value));
+    return live_tool_set_views(app, are_tilts ? views->azimuths : value,
+                               are_tilts ? value : views->tilts);
+}
+
+enum set_what {
+    SET_BACKEND = 6,
+    SET_ALGORITHM,
+    SET_RELAXATION,
+    SET_FALL,
+    SET_FAMILY,
+    SET_AZIMUTHS,
+    SET_TILTS
+};
+
+/* What is of the next reconstruction. */
+static lr_status set_live(struct app *app, const struct command_words *words, int what)
+{
+    switch (what) {
+    case SET_ALGORITHM:
+        return set_algorithm(app, words);
+    case SET_FAMILY:
+        return set_family(app, words);
+    case SET_AZIMUTHS:
+    case SET_TILTS:
+        return set_views(app, words, what == SET_TILTS);
+    default:
+        return set_relaxation(app, words, what == SET_FALL);
+    }
+}
+
 static lr_status act_set(struct app *app, const struct command_words *words)
 {
-    static const char *const names[] = {"module",     "rays",       "samples", "steps",
-                                        "exact",      "absorption", "backend", "algorithm",
-                                        "relaxation", "fall",       NULL};
-    enum { BACKEND = 6, ALGORITHM, RELAXATION, FALL };
+    static const char *const names[] = {
+        "module",    "rays",       "samples", "steps",  "exact",    "absorption", "backend",
+        "algorithm", "relaxation", "fall",    "family", "azimuths", "tilts",      NULL};
     struct voxel_request *request = &app->voxel.request;
     int what = 0, value = 0;
     LR_TRY(command_choice(app, words, 1, names, &what));
-    if (what >= ALGORITHM) {
-        return what == ALGORITHM ? set_algorithm(app, words)
-                                 : set_relaxation(app, words, what == FALL);
+    if (what >= SET_ALGORITHM) {
+        return set_live(app, words, what);
     }
-    LR_TRY(what == BACKEND ? command_choice(app, words, 2, voxel_backends, &value)
-                           : command_integer(app, words, 2, &value));
+    LR_TRY(what == SET_BACKEND ? command_choice(app, words, 2, voxel_backends, &value)
+                               : command_integer(app, words, 2, &value));
     int *const numbers[] = {&request->primary, &request->rays, &request->samples,
                             &request->mu_steps};
     if (what < 4) {
@@ -284,7 +325,7 @@ static lr_status act_set(struct app *app, const struct command_words *words)
     request->all_primaries = what == 0 ? value < 0 : request->all_primaries;
     request->mode = what == 4 ? (value ? LR_MODE_AUTO : LR_MODE_SAMPLED) : request->mode;
     request->without_mu = what == 5 ? !value : request->without_mu;
-    request->backend = what == BACKEND ? voxel_backends[value] : request->backend;
+    request->backend = what == SET_BACKEND ? voxel_backends[value] : request->backend;
     voxel_tool_ask(app);
     return app->voxel.is_asked ? LR_OK : LR_USAGE;
 }
@@ -564,7 +605,8 @@ static const struct command commands[] = {
     {"fit", "", 0, 0, .act = act_fit},
     {"point", "X Y Z", 3, 3, .act = act_point},
     {"set",
-     "module|rays|samples|steps|exact|absorption|relaxation|fall NUMBER, or backend|algorithm NAME",
+     "module|rays|samples|steps|exact|absorption|relaxation|fall|azimuths|tilts NUMBER, or "
+     "backend|algorithm|family NAME",
      2, 2, .act = act_set},
     {"lor", "MODULE P Q MODULE R S", 6, 6, .act = act_lor},
     {"sensitivity", "", 0, 0, .act = act_sensitivity},

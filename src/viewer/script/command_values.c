@@ -181,6 +181,21 @@ static void get_on_device(struct app *app, struct command_value *value)
     value->number = app->live.is_on_device;
 }
 
+static void get_live_backend(struct app *app, struct command_value *value)
+{
+    snprintf(value->text, sizeof(value->text), "%s", app->live.backend);
+}
+
+static void get_to_device(struct app *app, struct command_value *value)
+{
+    value->number = app->live.num_iterations > 0 ? (double)app->live.last.traffic.to_device : 0.0;
+}
+
+static void get_to_host(struct app *app, struct command_value *value)
+{
+    value->number = app->live.num_iterations > 0 ? (double)app->live.last.traffic.to_host : 0.0;
+}
+
 static void get_suspects(struct app *app, struct command_value *value)
 {
     value->number = app->doctor.diagnosis != NULL ? app->doctor.diagnosis->num_suspects : 0;
@@ -246,6 +261,9 @@ static const struct command_source values[] = {
     {"live.iterations", get_iterations},
     {"live.log_likelihood", get_likelihood},
     {"live.on_device", get_on_device},
+    {"live.backend", get_live_backend},
+    {"live.to_device", get_to_device},
+    {"live.to_host", get_to_host},
     {"doctor.suspects", get_suspects},
     {"direct.identifiers", get_identifiers},
     {"direct.offsets", get_offsets},

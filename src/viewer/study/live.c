@@ -5,6 +5,7 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "viewer/study/live_direct.h"
 #include "viewer/study/operators.h"
 
 #include <math.h>
@@ -17,14 +18,16 @@ struct live_work {
     const lr_log *log;       /* the job's, while it runs */
     struct study_view study; /* held */
     struct live_request request;
-    lr_image *reference;    /* owned, or NULL */
-    lr_lor_data *simulated; /* owned, or NULL */
-    lr_randoms *randoms;    /* owned, or NULL */
-    lr_operator *op;        /* owned */
-    bool is_on_device;      /* images can be shown where they are computed */
-    char why[LIVE_WHY];     /* the image is not on the device */
-    lr_vector there;        /* the reference, where images are shown from; zero until then */
-    float *image;           /* owned: the reconstruction, when it is done */
+    lr_image *reference;       /* owned, or NULL */
+    lr_lor_data *simulated;    /* owned, or NULL */
+    lr_randoms *randoms;       /* owned, or NULL */
+    struct live_direct direct; /* of that family */
+    lr_operator *op;           /* owned */
+    bool is_on_device;         /* images can be shown where they are computed */
+    lr_traffic traffic;        /* of the operator's place, after the last iteration */
+    char why[LIVE_WHY];        /* the image is not on the device */
+    lr_vector there;           /* the reference, where images are shown from; zero until then */
+    float *image;              /* owned: the reconstruction, when it is done */
     lr_status (*iteration)(void *user, const lr_iteration *done);
     void *user;
 };
@@ -36,6 +39,7 @@ static void finish_work(struct live_work *work)
     lr_image_destroy(work->reference);
     lr_lor_data_destroy(work->simulated);
     lr_randoms_destroy(work->randoms);
+    live_direct_finish(&work->direct);
     free(work->image);
     study_view_release(&work->study);
     *work = (struct live_work){0};
@@ -64,10 +68,23 @@ static lr_status create_for(const struct live_work *work, lr_operator_params par
     return operator_create(&params, op);
 }
 
+static bool is_direct(const struct live_work *work)
+{
+    return work->request.family == LIVE_DIRECT;
+}
+
+static lr_status create_of_family(const struct live_work *work, lr_operator_params params,
+                                  lr_operator **op)
+{
+    params.grid = &work->study.grid;
+    return is_direct(work) ? live_direct_create(&work->direct, &params, op)
+                           : create_for(work, params, op);
+}
+
 /* Why the image cannot stay on the device; NULL: it may. */
 static const char *find_obstacle(const struct live_work *work)
 {
-    if (work->study.mu != NULL && !work->request.without_mu) {
+    if (!is_direct(work) && work->study.mu != NULL && !work->request.without_mu) {
         return "a mu-map is open, and with absorption along the lines";
     }
     return NULL;
@@ -79,12 +96,13 @@ static lr_status try_device(struct live_work *work, lr_operator_params params)
     const char *obstacle = find_obstacle(work);
     if (obstacle == NULL) {
         params.shared = handover_context(work->request.handover);
-        const lr_status status = create_for(work, params, &work->op);
+        const lr_status status = create_of_family(work, params, &work->op);
         if (status == LR_CANCELLED) {
             return status;
         }
-        obstacle = work->op == NULL ? "the projector could not be made there, and so"
-                                    : "for this scanner and mode";
+        obstacle = work->op == NULL  ? "the projector could not be made there, and so"
+                   : is_direct(work) ? "backend cpu computes, and"
+                                     : "for this scanner and mode";
         work->is_on_device = work->op != NULL && lr_operator_place(work->op) != NULL;
     }
     if (!work->is_on_device) {
@@ -100,7 +118,7 @@ static lr_status create_operator(struct live_work *work, lr_operator_params para
     if (work->request.handover != NULL) {
         LR_TRY(try_device(work, params));
     }
-    return work->op != NULL ? LR_OK : create_for(work, params, &work->op);
+    return work->op != NULL ? LR_OK : create_of_family(work, params, &work->op);
 }
 
 /* --- simulated data --- */
@@ -148,7 +166,7 @@ static lr_status draw_counts(const struct live_work *work, lr_image *truth, cons
 static lr_status simulate(struct live_work *work, lr_operator *op, const lr_log *log)
 {
     lr_image *truth = NULL;
-    work->simulated = lr_lor_data_create(work->study.lors, log);
+    work->simulated = lr_lor_data_create(lr_operator_get_info(op)->lors, log);
     if (work->simulated == NULL) {
         return LR_FAILED;
     }
@@ -174,7 +192,7 @@ static lr_status estimate_randoms(struct live_work *work, lr_recon_params *param
                                   const lr_log *log)
 {
     const lr_lor_data *delayeds = work->study.delayeds;
-    if (work->simulated != NULL || delayeds == NULL || delayeds->count == 0) {
+    if (is_direct(work) || work->simulated != NULL || delayeds == NULL || delayeds->count == 0) {
         return LR_OK;
     }
     work->randoms = lr_randoms_estimate(work->study.lors, delayeds, log);
@@ -192,7 +210,8 @@ static lr_status reconstruct(struct live_work *work, lr_recon_params params)
         LR_TRY(lr_progress_report(params.progress, "simulating the measurement", 0, 1));
         LR_TRY(simulate(work, params.op, params.log));
     }
-    params.data = work->simulated != NULL ? work->simulated : work->study.data;
+    const lr_lor_data *measured = is_direct(work) ? work->direct.data : work->study.data;
+    params.data = work->simulated != NULL ? work->simulated : measured;
     params.iterations = work->request.iterations > 0 ? work->request.iterations : MOST_ITERATIONS;
     params.subsets = work->request.subsets;
     params.algorithm = work->request.algorithm;
@@ -287,6 +306,16 @@ static lr_status take_image(struct live_work *work, const lr_vector *image, bool
     return lr_vector_copy(image, &host);
 }
 
+/* What has passed since the last call. */
+static lr_traffic count_traffic(struct live_work *work)
+{
+    const lr_traffic before = work->traffic;
+    const lr_place *place = lr_operator_place(work->op);
+    work->traffic = lr_place_get_info(place).traffic;
+    return (lr_traffic){work->traffic.to_device - before.to_device,
+                        work->traffic.to_host - before.to_host};
+}
+
 /* --- live reconstruction --- */
 
 struct live {
@@ -302,7 +331,7 @@ struct live {
     bool is_iterating; /* the first iteration has come */
     bool has_ended;
     bool is_on_device, has_image;
-    char why[LIVE_WHY];
+    char why[LIVE_WHY], backend[LIVE_BACKEND];
     float *image; /* [num_voxels] */
     int64_t serial;
     struct live_iteration *history;
@@ -381,6 +410,7 @@ static lr_status after_iteration(void *user, const lr_iteration *done)
         .measured_counts = done->measured_counts,
         .estimated_counts = done->estimated_counts,
         .seconds = done->seconds,
+        .traffic = count_traffic(&live->work),
     };
     bool is_shown;
     LR_TRY(take_image(&live->work, done->image, &is_shown, &iteration.difference));
@@ -388,6 +418,8 @@ static lr_status after_iteration(void *user, const lr_iteration *done)
     pthread_mutex_lock(&live->mutex);
     live->is_on_device = is_shown;
     memcpy(live->why, live->work.why, sizeof(live->why));
+    snprintf(live->backend, sizeof(live->backend), "%s",
+             lr_operator_get_info(live->work.op)->backend);
     lr_status status = note_iteration(live, &iteration, is_shown ? NULL : live->work.image);
     if (status == LR_OK && (wanted == 0 || done->number < wanted)) {
         wait_for_wishes(live);
@@ -425,9 +457,33 @@ static bool same_grid(const lr_grid *a, const lr_grid *b)
     return same;
 }
 
-static lr_status check(const struct study_view *study, const struct live_request *request,
-                       const lr_log *log)
+bool live_is_measured(const struct study_view *study, const struct live_request *request)
 {
+    const bool has_counts =
+        request->family == LIVE_DIRECT ? request->histo != NULL : study->data != NULL;
+    return has_counts && !request->simulates;
+}
+
+lr_grid live_grid_for(const struct study_view *study, const struct live_request *request)
+{
+    if (request->family == LIVE_CORRESPONDENCE) {
+        return study->grid;
+    }
+    return live_is_measured(study, request) ? request->histo->grid
+           : study->image != NULL           ? study->image->grid
+                                            : study->grid;
+}
+
+static lr_status check_counts(const struct study_view *study, const struct live_request *request,
+                              const lr_log *log)
+{
+    if (request->family == LIVE_DIRECT) {
+        return request->histo != NULL || study->image != NULL
+                   ? LR_OK
+                   : lr_error(log, LR_USAGE,
+                              "there are no histo-images, and no image to draw their counts from: "
+                              "open one of them");
+    }
     if (study->scanner == NULL) {
         return lr_error(log, LR_USAGE, "there is no scanner: open one first");
     }
@@ -435,10 +491,18 @@ static lr_status check(const struct study_view *study, const struct live_request
         return lr_error(log, LR_USAGE,
                         "there are no data, and no image to simulate them from: open one of them");
     }
+    return LR_OK;
+}
+
+static lr_status check(const struct study_view *study, const struct live_request *request,
+                       const lr_log *log)
+{
+    const lr_grid grid = live_grid_for(study, request);
+    LR_TRY(check_counts(study, request, log));
     if (request->simulates && study->image == NULL) {
         return lr_error(log, LR_USAGE, "there is no image to simulate from: open one first");
     }
-    if (request->reference != NULL && !same_grid(&request->reference->grid, &study->grid)) {
+    if (request->reference != NULL && !same_grid(&request->reference->grid, &grid)) {
         return lr_error(log, LR_USAGE,
                         "the reference image is on another grid than the reconstruction");
     }
@@ -467,10 +531,15 @@ static lr_status prepare_work(struct live *live, const struct study_view *study,
         }
     }
     work->study = study_view_hold(study);
+    work->study.grid = live_grid_for(study, request);
     work->request = *request;
     work->request.reference = NULL; /* both may be gone before the job ends */
+    work->request.histo = NULL;
     work->request.backend = backend_name(request->backend, "auto");
-    work->request.simulates = request->simulates || study->data == NULL;
+    work->request.simulates = !live_is_measured(study, request);
+    if (request->family == LIVE_DIRECT) {
+        LR_TRY(live_direct_take(&work->direct, request, log));
+    }
     work->iteration = after_iteration;
     work->user = live;
     return LR_OK;
@@ -481,11 +550,11 @@ static lr_status forget_last(struct live *live, const struct study_view *study,
                              const struct live_request *request, const lr_log *log)
 {
     free(live->image);
-    live->grid = study->grid;
-    live->image = lr_alloc(lr_grid_num_voxels(&study->grid), sizeof(*live->image), "an image", log);
+    live->grid = live_grid_for(study, request);
+    live->image = lr_alloc(lr_grid_num_voxels(&live->grid), sizeof(*live->image), "an image", log);
     live->num_iterations = 0;
     live->is_on_device = live->has_image = false;
-    live->why[0] = '\0';
+    live->why[0] = live->backend[0] = '\0';
     live->wants_stop = live->is_waiting = live->is_iterating = live->has_ended = false;
     live->wants_pause = request->begins_paused;
     live->steps = 0;
@@ -601,6 +670,13 @@ bool live_is_on_device(struct live *live, char why[LIVE_WHY])
     memcpy(why, live->why, sizeof(live->why));
     pthread_mutex_unlock(&live->mutex);
     return is_on_device;
+}
+
+void live_backend(struct live *live, char name[LIVE_BACKEND])
+{
+    pthread_mutex_lock(&live->mutex);
+    snprintf(name, LIVE_BACKEND, "%s", live->backend[0] != '\0' ? live->backend : "none");
+    pthread_mutex_unlock(&live->mutex);
 }
 
 bool live_copy_image(struct live *live, int64_t *serial, float *values)

@@ -9,8 +9,11 @@
 #include "viewer/frame/job.h"
 #include "viewer/study/study.h"
 
+enum live_family { LIVE_CORRESPONDENCE = 0, LIVE_DIRECT };
+
 /* Zero fields are defaults. */
 struct live_request {
+    enum live_family family;
     lr_recon_algorithm algorithm;
     double relaxation;         /* of RAMLA, as in lr_recon_params; OSEM has none, so that these */
     double relaxation_fall;    /* two are not read */
@@ -23,14 +26,21 @@ struct live_request {
     uint64_t seed;             /* of the counts */
     const lr_image *reference; /* to compare with, copied; NULL = where data are simulated, what
                                   they were drawn from; else none */
-    /* Of the projector, as in lr_operator_params. */
+    /* Of the family direct, as in lr_direct_params. */
+    lr_direct_kernel kernel; /* not of measured profiles */
+    lr_view_set views;       /* of counts that are drawn */
+    const lr_histo_images
+        *histo; /* counts that were measured, copied: their grid and views are those
+                              of the reconstruction; NULL = drawn from the study's image, on its grid */
+    /* Of the projector of the family correspondence, as in lr_operator_params. */
     lr_mode mode;
     int rays, samples, mu_steps;
     bool without_mu;
     lr_store store;
-    const char *backend;       /* NULL = "auto" */
+    const char *backend;       /* of either; NULL = "auto" */
     struct handover *handover; /* outlives the job: the image stays on the device and goes there,
-                                  where backend compute can; NULL or else it goes to the host */
+                                  where backend compute, or of direct cuda, can; NULL or else it
+                                  goes to the host */
 };
 
 enum { LIVE_WHY = 160 };
@@ -50,6 +60,9 @@ struct live_iteration {
     double measured_counts, estimated_counts;
     double difference; /* |image - reference| / |reference|; NaN without reference */
     double seconds;
+    lr_traffic
+        traffic; /* bytes between the operator's device and the host since the last iteration,
+                           of the first one since the start; 0 where it computes on the host */
 };
 
 struct live;
@@ -59,9 +72,16 @@ struct live *live_create(const lr_log *log); /* NULL: out of memory */
 /* Stops, waits for the thread to notice, and frees. NULL is allowed. */
 void live_destroy(struct live *live);
 
+/* Whether a reconstruction would be of counts that are open, not of such as are drawn. */
+bool live_is_measured(const struct study_view *study, const struct live_request *request);
+
+/* The grid that it would have. */
+lr_grid live_grid_for(const struct study_view *study, const struct live_request *request);
+
 /* Begins a new reconstruction, and forgets the last one. Does not wait. errors: LR_USAGE, with a
- * sentence, while one runs (stop it and poll until it has ended), without scanner, for a study that
- * has neither data nor an image to draw them from, or a reference on another grid. */
+ * sentence, while one runs (stop it and poll until it has ended), without scanner (which the family
+ * direct does not need), for a study that has neither data (histo-images) nor an image to draw them from,
+ * or a reference on another grid. */
 lr_status live_start(struct live *live, const struct study_view *study,
                      const struct live_request *request, const lr_log *log);
 
@@ -84,6 +104,10 @@ lr_grid live_grid(const struct live *live);
 /* Where the image changes: on the device, and goes to the request's handover; else, or before that
  * is known, on the host, and `why` says why; "" where the device was not asked for. */
 bool live_is_on_device(struct live *live, char why[LIVE_WHY]);
+
+/* The backend of its operator; "none" before the first iteration. */
+enum { LIVE_BACKEND = 16 };
+void live_backend(struct live *live, char name[LIVE_BACKEND]);
 
 /* Copies the newest image that is on the host where it is newer than *serial, which is set; false: it is not. Serials
  * grow over all reconstructions; begin with 0. values: [num_voxels]. Of those that stay on the device

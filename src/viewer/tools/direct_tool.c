@@ -41,13 +41,20 @@ static const lr_grid *grid_of(const struct app *app)
     return histo != NULL ? &histo->grid : &app->open.grid;
 }
 
-void direct_tool_ask(struct app *app)
+const lr_direct_kernel *direct_tool_kernel(struct app *app)
 {
     struct direct_tool *tool = &app->direct;
     const lr_scanner *scanner = app->open.scanner;
     if (!tool->has_tof && scanner != NULL && scanner->tof_resolution_ps > 0.0) {
         tool->request.kernel.resolution.tof_ps = scanner->tof_resolution_ps;
     }
+    return &tool->request.kernel;
+}
+
+void direct_tool_ask(struct app *app)
+{
+    struct direct_tool *tool = &app->direct;
+    (void)direct_tool_kernel(app);
     memcpy(tool->request.point_mm, app->voxel.request.point_mm, sizeof(tool->request.point_mm));
     tool->is_asked =
         direct_model_ask(tool->model, grid_of(app), &tool->request, &app->log) == LR_OK;

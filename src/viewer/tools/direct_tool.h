@@ -30,6 +30,9 @@ lr_status direct_tool_open(struct app *app);
 void direct_tool_close(struct app *app);
 lr_status direct_tool_update(struct app *app);
 
+/* What a person has set, with the scanner's time resolution where nobody has set that. */
+const lr_direct_kernel *direct_tool_kernel(struct app *app);
+
 void direct_tool_ask(struct app *app); /* tables of the view, and the kernel of the chosen voxel */
 void direct_tool_open_histo(struct app *app, const char *path);
 

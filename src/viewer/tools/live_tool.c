@@ -11,6 +11,7 @@
 #include <string.h>
 
 const char *const live_algorithms[] = {"osem", "ramla", NULL};
+const char *const live_families[] = {"correspondence", "direct", NULL};
 
 lr_status live_tool_open(struct app *app)
 {
@@ -21,6 +22,8 @@ lr_status live_tool_open(struct app *app)
     tool->request.iterations = 10;
     tool->request.counts = 1e6;
     tool->request.seed = 1;
+    (void)lr_view_set_complete(&(lr_view_set){0}, &tool->request.views, &app->log);
+    snprintf(tool->backend, sizeof(tool->backend), "none");
     tool->on_device = !gl_context_limits(app->ctx)->software;
     return tool->live != NULL ? LR_OK : LR_FAILED;
 }
@@ -44,9 +47,30 @@ static void keep_sentence(void *user, lr_log_level level, lr_status status, cons
     }
 }
 
-static bool wants_handover(const struct app *app)
+/* Histo-images, where the family goes by them. */
+static const lr_histo_images *find_histo(const struct app *app)
 {
-    return app->live.on_device && app->open.grid.size[0] > 0;
+    return app->live.request.family == LIVE_DIRECT ? direct_model_histo(app->direct.model, NULL)
+                                                   : NULL;
+}
+
+/* What the next start asks for, from what is open. */
+static void settle_request(struct app *app)
+{
+    struct live_request *request = &app->live.request;
+    request->simulates = false;
+    request->histo = find_histo(app);
+    request->kernel = *direct_tool_kernel(app);
+    const bool is_measured = live_is_measured(&app->open, request);
+    request->simulates = !is_measured;
+    request->reference = is_measured && app->live.compares ? app->open.image : NULL;
+}
+
+static struct handover *make_handover(struct app *app)
+{
+    const lr_grid grid = live_grid_for(&app->open, &app->live.request);
+    const bool is_wanted = app->live.on_device && grid.size[0] > 0;
+    return is_wanted ? handover_create(app->ctx, &grid) : NULL;
 }
 
 void live_tool_start(struct app *app)
@@ -55,10 +79,9 @@ void live_tool_start(struct app *app)
     const lr_log log = {.write = keep_sentence, .user = tool};
     tool->error[0] = '\0';
     tool->num_iterations = 0;
-    tool->request.simulates = app->open.data == NULL;
-    tool->request.reference = app->open.data != NULL && tool->compares ? app->open.image : NULL;
+    settle_request(app);
     struct handover *before = tool->handover;
-    tool->handover = wants_handover(app) ? handover_create(app->ctx, &app->open.grid) : NULL;
+    tool->handover = make_handover(app);
     tool->request.handover = tool->handover;
     if (live_start(tool->live, &app->open, &tool->request, &log) != LR_OK) {
         handover_destroy(tool->handover);
@@ -82,6 +105,16 @@ lr_status live_tool_relax(struct app *app, double relaxation, double fall)
     app->live.request.relaxation = relaxation;
     app->live.request.relaxation_fall = fall;
     return LR_OK;
+}
+
+lr_status live_tool_set_views(struct app *app, int azimuths, int tilts)
+{
+    const lr_view_set wished = {azimuths, tilts, app->live.request.views.acceptance_deg};
+    if (azimuths < 1 || tilts < 1) {
+        return lr_error(&app->log, LR_BAD_INPUT, "%d azimuths, %d tilts: give 1 of each or more",
+                        azimuths, tilts);
+    }
+    return lr_view_set_complete(&wished, &app->live.request.views, &app->log);
 }
 
 /* is_first: it comes into the scene for the first time. */
@@ -156,6 +189,7 @@ lr_status live_tool_update(struct app *app)
         snprintf(tool->error, sizeof(tool->error), "%s", report.error);
     }
     take_history(tool);
+    live_backend(tool->live, tool->backend);
     tool->is_on_device = live_is_on_device(tool->live, tool->why);
     if (tool->is_on_device) {
         take_from_device(app);
@@ -177,6 +211,27 @@ static void choose_relaxation(struct app *app)
             "positive");
 }
 
+static void choose_family(struct app *app)
+{
+    static const char *const names[] = {"correspondence", "DIRECT"};
+    struct live_request *request = &app->live.request;
+    int family = (int)request->family;
+    if (ui_choose("family", &family, names, 2)) {
+        request->family = (enum live_family)family;
+    }
+    ui_hint("DIRECT reconstructs histo-images, with the kernel of its tool");
+    if (request->family != LIVE_DIRECT || find_histo(app) != NULL) {
+        return;
+    }
+    static const int azimuths[2] = {1, 120}, tilts[2] = {1, 16};
+    int views[2] = {request->views.azimuths, request->views.tilts};
+    const bool has_azimuths = ui_slide("azimuths", &views[0], azimuths);
+    const bool has_tilts = ui_slide("tilts", &views[1], tilts);
+    if (has_azimuths || has_tilts) {
+        (void)live_tool_set_views(app, views[0], views[1]);
+    }
+}
+
 static void choose_algorithm(struct app *app)
 {
     static const char *const names[] = {"OSEM", "block RAMLA"};
@@ -194,21 +249,27 @@ static void choose_algorithm(struct app *app)
     ui_hint("OSEM with one subset is ML-EM");
     ui_slide("iterations", &request->iterations, iterations);
     ui_hint("0: until stopped");
-    ui_slide("N", &request->samples, samples);
-    ui_hint("points of each voxel that its elements are averaged over; 0: by the crystals' pitch");
+    if (request->family == LIVE_CORRESPONDENCE) {
+        ui_slide("N", &request->samples, samples);
+        ui_hint("points of each voxel that its elements are averaged over; 0: by the crystals' "
+                "pitch");
+    }
 }
 
 static void choose_place(struct live_tool *tool)
 {
     ui_check("image stays on the device", &tool->on_device);
-    ui_hint(
-        "it changes there and is shown from there, by backend compute; else the backend that auto "
-        "takes computes, and the image passes through the host");
+    ui_hint("it changes there and is shown from there, by backend compute, of DIRECT by cuda where "
+            "that "
+            "is; else the backend that auto takes computes, and the image passes through the host");
 }
 
 static void tell_place(const struct live_tool *tool)
 {
     if (tool->num_iterations > 0) {
+        ui_toned(UI_DIM, "backend %s; %lld bytes to the device and %lld back in iteration %d",
+                 tool->backend, (long long)tool->last.traffic.to_device,
+                 (long long)tool->last.traffic.to_host, tool->last.number);
         ui_toned(UI_DIM, "%s",
                  tool->is_on_device     ? "the image is on the device"
                  : tool->why[0] != '\0' ? tool->why
@@ -216,12 +277,25 @@ static void tell_place(const struct live_tool *tool)
     }
 }
 
+static bool tell_measured(const struct app *app)
+{
+    const lr_histo_images *histo = find_histo(app);
+    if (histo != NULL) {
+        ui_toned(UI_DIM, "measured counts: the %d histo-images that are open", histo->num_views);
+        return true;
+    }
+    if (app->live.request.family == LIVE_DIRECT || app->open.data == NULL) {
+        return false;
+    }
+    ui_toned(UI_DIM, "measured data: %s", app->open.data_path);
+    return true;
+}
+
 static void choose_data(struct app *app)
 {
     struct live_request *request = &app->live.request;
     int seed = (int)request->seed;
-    if (app->open.data != NULL) {
-        ui_toned(UI_DIM, "measured data: %s", app->open.data_path);
+    if (tell_measured(app)) {
         if (app->open.image != NULL) {
             ui_check("compare with the open image", &app->live.compares);
             ui_hint(
@@ -229,7 +303,8 @@ static void choose_data(struct app *app)
         }
         return;
     }
-    ui_toned(UI_DIM, "no data are open: counts are drawn from the image");
+    ui_toned(UI_DIM, "no %s are open: counts are drawn from the image",
+             request->family == LIVE_DIRECT ? "histo-images" : "data");
     ui_reals("counts", &request->counts, 1);
     if (ui_integers("seed", &seed, 1) && seed >= 0) {
         request->seed = (uint64_t)seed;
@@ -244,7 +319,8 @@ static void show_buttons(struct app *app)
     struct live_tool *tool = &app->live;
     const bool runs = tool->state == LIVE_RUNNING || tool->state == LIVE_PREPARING;
     const bool is_paused = tool->state == LIVE_PAUSED;
-    if (ui_button("start", !runs && !is_paused && app->open.scanner != NULL)) {
+    const bool has_scanner = app->open.scanner != NULL || tool->request.family == LIVE_DIRECT;
+    if (ui_button("start", !runs && !is_paused && has_scanner)) {
         live_tool_start(app);
     }
     ui_beside();
@@ -298,6 +374,7 @@ void live_tool_panel(struct app *app)
                                          "paused", "done",      "failed"};
     struct job_report report;
     struct live_tool *tool = &app->live;
+    choose_family(app);
     choose_algorithm(app);
     choose_place(tool);
     choose_data(app);

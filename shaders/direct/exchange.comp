@@ -1,0 +1,63 @@
+#version 450 core
+// variants: BUFFERS=1; TO_IMAGE=1; TO_IMAGE=1 BUFFERS=1; TO_SUM=1; TO_SUM=1 BUFFERS=1
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Between an image with margins and a vector, which has its numbers in the order of the grid: in double
+// TO_SUM, else in single precision.
+//
+// reads:  TO_IMAGE: the vector; else an image, and TO_SUM the vector where it is added to
+// writes: TO_IMAGE: an image; else the vector
+// shape:  one thread a texel; neighbours along x have neighbouring numbers
+#include "direct/direct.glsl"
+
+#ifdef TO_SUM
+#define REAL double
+#else
+#define REAL float
+#endif
+
+layout(std430, binding = LR_BIND_DIRECT_VECTOR) buffer Vector {
+    REAL numbers[];
+};
+
+// The texel of a thread, without margins; false: there is none left.
+bool find_texel_along_x(out ivec3 texel)
+{
+    int index = thread_index();
+    int row = index / grid.x;
+    texel = ivec3(row / grid.y, index - row * grid.x, row % grid.y);
+    return texel.x < grid.w;
+}
+
+// Where the vector has slice z of a texel's column; counts.x: where it begins.
+int place_in_vector(ivec3 texel, int z)
+{
+    return counts.x + texel.y + grid.x * (texel.z + grid.y * z);
+}
+
+void main()
+{
+    ivec3 texel;
+    if (!find_texel_along_x(texel)) {
+        return;
+    }
+    int slices = min(grid.z - 4 * texel.x, 4);
+#ifdef TO_IMAGE
+    vec4 values = vec4(0.0);
+    for (int k = 0; k < slices; k++) {
+        values[k] = float(numbers[place_in_vector(texel, 4 * texel.x + k)]);
+    }
+    store_target(texel, values);
+#else
+    vec4 values = load_source(texel);
+    for (int k = 0; k < slices; k++) {
+        int at = place_in_vector(texel, 4 * texel.x + k);
+#ifdef TO_SUM
+        numbers[at] = (counts.y != 0 ? numbers[at] : 0.0lf) + double(values[k]);
+#else
+        numbers[at] = values[k];
+#endif
+    }
+#endif
+}

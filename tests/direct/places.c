@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The family direct with its vectors at the place of backend compute, on buffers or textures (argv[1]):
+ * one of two may be on the host, buffers may be the caller's, and a reconstruction leaves all but sums
+ * there. tests/operator/laws.h has what vectors owe at any place. */
+#include "direct/cases.h"
+#include "fixtures.h"
+
+#include "common/bindings.h"
+#include "gl/resource.h"
+
+#include <lr/recon.h>
+
+enum {
+    NUM_VIEWS = 6,
+    NX = 16,
+    NY = 15,
+    NZ = 9,
+    NUM_VOXELS = NX * NY * NZ,
+    NUM_DATA = NUM_VIEWS * NUM_VOXELS
+};
+
+/* The same passes; sums of back-projections are those of the host, in double. */
+static const double rounding = 1e-6;
+
+static lr_direct_storage storage;
+
+struct session {
+    struct test_log log;
+    struct gl_context *ctx; /* the caller's, current */
+    lr_shared_context shared;
+    lr_operator *op;
+    uint64_t random;
+};
+
+static lr_status get_factor(void *user, const lr_lor_span *span, float *values)
+{
+    (void)user;
+    for (int64_t k = 0; k < span->count; k++) {
+        const int64_t at = span->numbers != NULL ? span->numbers[k] : span->first + k;
+        values[k] = 0.5f + 0.25f * (float)(at % 3);
+    }
+    return LR_OK;
+}
+
+static lr_operator *create(struct session *s, const char *backend, bool has_factors)
+{
+    static const lr_lor_source factors = {get_factor, NULL};
+    const lr_grid grid = lr_grid_centred((const int[3]){NX, NY, NZ}, (const double[3]){4, 4, 4});
+    const lr_view_set set = {3, 2, 12};
+    lr_view views[NUM_VIEWS];
+    for (int k = 0; k < NUM_VIEWS; k++) {
+        views[k] = lr_view_set_at(&set, k);
+    }
+    lr_operator *op = lr_direct_create(
+        &(lr_direct_params){.grid = &grid,
+                            .views = views,
+                            .num_views = NUM_VIEWS,
+                            .kernel = {.resolution = case_resolution(6)},
+                            .backend = backend,
+                            .shared = s->shared.context != NULL ? &s->shared : NULL,
+                            .storage = storage,
+                            .factors = has_factors ? &factors : NULL,
+                            .log = &s->log.log});
+    if (op == NULL) {
+        fail_msg("%s", s->log.error);
+    }
+    return op;
+}
+
+static void session_open(struct session *s, bool has_factors)
+{
+    *s = (struct session){.random = test_seed()};
+    test_log_init(&s->log);
+    s->op = create(s, "compute", has_factors);
+    assert_non_null(lr_operator_place(s->op));
+    assert_int_equal(lr_place_get_info(lr_operator_place(s->op)).kind, LR_PLACE_GL);
+}
+
+static void session_close(struct session *s)
+{
+    lr_operator_destroy(s->op);
+}
+
+static void fill(struct session *s, float *values, int64_t count)
+{
+    for (int64_t k = 0; k < count; k++) {
+        values[k] = 0.5f + (float)test_random(&s->random);
+    }
+}
+
+static void assert_same(const float *got, const float *wanted, int64_t count)
+{
+    double largest = 0, off = 0;
+    for (int64_t k = 0; k < count; k++) {
+        assert_true(isfinite(got[k]));
+        largest = fmax(largest, fabs((double)wanted[k]));
+        off = fmax(off, fabs((double)got[k] - (double)wanted[k]));
+    }
+    assert_true(largest > 0);
+    if (off > rounding * largest) {
+        fail_msg("off by %g of %g", off, largest);
+    }
+}
+
+/* A part of a longer vector at the operator's place, from a number on that no driver aligns. */
+static lr_vector make(const struct session *s, int64_t count, lr_precision precision,
+                      lr_vector *whole)
+{
+    assert_int_equal(lr_vector_create(&(lr_vector_params){.place = lr_operator_place(s->op),
+                                                          .count = count + 9,
+                                                          .precision = precision,
+                                                          .log = &s->log.log},
+                                      whole),
+                     LR_OK);
+    return lr_vector_part(whole, 5, count);
+}
+
+static void put(const float *values, lr_vector *vector)
+{
+    const lr_vector host = lr_vector_of_floats(values, vector->count);
+    assert_int_equal(lr_vector_copy(&host, vector), LR_OK);
+}
+
+static void get(const lr_vector *vector, float *values)
+{
+    lr_vector host = lr_vector_of_floats(values, vector->count);
+    assert_int_equal(lr_vector_copy(vector, &host), LR_OK);
+}
+
+/* --- projections --- */
+
+static float x[NUM_VOXELS], y[NUM_DATA], on_host[NUM_DATA], there[NUM_DATA];
+
+/* One of the two vectors on the host. */
+static void places_may_differ(void **state)
+{
+    (void)state;
+    struct session s;
+    session_open(&s, false);
+    lr_vector whole_image, whole_values;
+    lr_vector image = make(&s, NUM_VOXELS, LR_FLOAT32, &whole_image);
+    lr_vector values = make(&s, NUM_DATA, LR_FLOAT32, &whole_values);
+    lr_vector host_image = lr_vector_of_floats(x, NUM_VOXELS);
+    lr_vector host_values = lr_vector_of_floats(there, NUM_DATA);
+    fill(&s, x, NUM_VOXELS);
+    put(x, &image);
+    assert_int_equal(array_forward(s.op, x, on_host), LR_OK);
+    assert_int_equal(lr_operator_forward(s.op, NULL, &image, &host_values), LR_OK);
+    assert_same(there, on_host, NUM_DATA);
+    assert_int_equal(lr_operator_forward(s.op, NULL, &host_image, &values), LR_OK);
+    get(&values, there);
+    assert_same(there, on_host, NUM_DATA);
+    assert_int_equal(array_back(s.op, there, on_host), LR_OK);
+    assert_int_equal(lr_operator_back(s.op, NULL, &host_values, &image), LR_OK);
+    get(&image, y);
+    assert_same(y, on_host, NUM_VOXELS);
+    assert_int_equal(lr_operator_back(s.op, NULL, &values, &host_image), LR_OK);
+    assert_same(x, on_host, NUM_VOXELS);
+    lr_vector_destroy(&whole_values);
+    lr_vector_destroy(&whole_image);
+    session_close(&s);
+}
+
+/* --- reconstruction --- */
+
+/* Bytes between the first iteration's end and the last one's. */
+struct watch {
+    lr_place *place; /* NULL = the image is to be on the host */
+    lr_traffic before, during;
+    int iterations;
+};
+
+static lr_status look(void *user, const lr_iteration *done)
+{
+    struct watch *watch = user;
+    const lr_traffic now = lr_place_get_info(watch->place).traffic;
+    assert_ptr_equal(done->image->place != NULL && done->image->values == NULL ? done->image->place
+                                                                               : NULL,
+                     watch->place);
+    watch->before = done->number == 1 ? now : watch->before;
+    watch->during =
+        (lr_traffic){now.to_device - watch->before.to_device, now.to_host - watch->before.to_host};
+    watch->iterations++;
+    return LR_OK;
+}
+
+/* Of three iterations, in each of which a subset has four vectors added up, none longer than its
+ * values, by groups of threads. */
+static int64_t sums_bytes(int subsets)
+{
+    const int64_t longest = NUM_DATA / subsets;
+    const int64_t groups = (longest + LR_VECTOR_GROUP - 1) / LR_VECTOR_GROUP;
+    return (int64_t)3 * subsets * 4 * groups * LR_VECTOR_NUM_SUMS * (int64_t)sizeof(double);
+}
+
+static void reconstruct(struct session *s, lr_operator *op, lr_recon_params params, float *image)
+{
+    lr_lor_data data = {.count = NUM_DATA, .values = y};
+    lr_vector to = lr_vector_of_floats(image, NUM_VOXELS);
+    struct watch watch = {.place = lr_operator_place(op)};
+    params.op = op;
+    params.data = &data;
+    params.iterations = 4;
+    params.iteration = look;
+    params.user = &watch;
+    params.log = &s->log.log;
+    assert_int_equal(lr_recon(&params, &to), LR_OK);
+    assert_int_equal(watch.iterations, 4);
+    assert_int_equal(watch.during.to_device, 0);
+    assert_true(watch.during.to_host <= (watch.place != NULL ? sums_bytes(params.subsets) : 0));
+    assert_true(params.without_fit || watch.place == NULL || watch.during.to_host > 0);
+}
+
+/* By every rule, with a fit and without, with factors: nothing goes to the device once the first
+ * iteration is done, and the image is that of backend cpu. */
+static void an_iteration_stays_there(void **state)
+{
+    (void)state;
+    static float images[2][NUM_VOXELS];
+    struct session s;
+    session_open(&s, true);
+    lr_operator *reference = create(&s, "cpu", true);
+    for (int k = 0; k < NUM_VOXELS; k++) {
+        x[k] = k % NX > 4 && k % NX < 9 ? 20.0f : 2.0f;
+    }
+    assert_int_equal(array_forward(reference, x, y), LR_OK);
+    for (int way = 0; way < 8; way++) {
+        const bool is_ramla = way & 1;
+        const lr_recon_params params = {.algorithm =
+                                            is_ramla ? LR_ALGORITHM_RAMLA : LR_ALGORITHM_OSEM,
+                                        .relaxation = is_ramla ? 0.6 : 0,
+                                        .relaxation_fall = is_ramla ? 0.4 : 0,
+                                        .subsets = way & 2 ? NUM_VIEWS : 2,
+                                        .without_fit = way & 4};
+        reconstruct(&s, s.op, params, images[0]);
+        reconstruct(&s, reference, params, images[1]);
+        double off = 0, all = 0;
+        for (int k = 0; k < NUM_VOXELS; k++) {
+            off += pow((double)images[0][k] - (double)images[1][k], 2);
+            all += pow((double)images[1][k], 2);
+        }
+        print_message("way %d: %.2g\n", way, sqrt(off / all));
+        assert_true(all > 0 && sqrt(off / all) < 1e-5);
+    }
+    lr_operator_destroy(reference);
+    session_close(&s);
+}
+
+/* --- together with another context --- */
+
+/* The caller's buffer as the image, written in place. */
+static void a_callers_buffer_is_the_image(void **state)
+{
+    (void)state;
+    struct session s = {.random = test_seed()};
+    test_log_init(&s.log);
+    s.ctx = gl_context_create(&(struct gl_context_params){.log = &s.log.log});
+    assert_non_null(s.ctx);
+    assert_int_equal(gl_context_make_current(s.ctx), LR_OK);
+    assert_true(gl_context_share(&s.shared));
+    s.op = create(&s, "compute", false);
+    struct gl_buffer *buffer = gl_buffer_create(
+        s.ctx, &(struct gl_buffer_params){.label = "the caller's", .size_bytes = sizeof(x)});
+    assert_non_null(buffer);
+    lr_vector_gl_buffer name = {.buffer = buffer->name,
+                                .after = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0)};
+    glFlush();
+    lr_vector image;
+    assert_int_equal(lr_vector_wrap_gl(&(lr_vector_params){.place = lr_operator_place(s.op),
+                                                           .count = NUM_VOXELS,
+                                                           .log = &s.log.log},
+                                       &name, &image),
+                     LR_OK);
+    fill(&s, y, NUM_DATA);
+    const lr_vector values = lr_vector_of_floats(y, NUM_DATA);
+    void *done;
+    assert_int_equal(lr_operator_back(s.op, NULL, &values, &image), LR_OK);
+    assert_int_equal(lr_place_fence(image.place, &done), LR_OK);
+    while (glClientWaitSync(done, 0, UINT64_C(1000000000)) == GL_TIMEOUT_EXPIRED) {
+    }
+    glDeleteSync(done);
+    assert_int_equal(gl_buffer_read(buffer, 0, sizeof(x), x), LR_OK);
+    assert_int_equal(array_back(s.op, y, there), LR_OK);
+    assert_same(x, there, NUM_VOXELS);
+    lr_vector_destroy(&image);
+    gl_buffer_destroy(buffer);
+    session_close(&s);
+    gl_context_release(s.ctx);
+    gl_context_destroy(s.ctx);
+}
+
+int main(int argc, char **argv)
+{
+    storage = argc > 1 && strcmp(argv[1], "textures") == 0 ? LR_DIRECT_TEXTURES : LR_DIRECT_BUFFERS;
+    if (!fixture_backend_is_usable("compute")) {
+        return 77;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(places_may_differ),
+        cmocka_unit_test(an_iteration_stays_there),
+        cmocka_unit_test(a_callers_buffer_is_the_image),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The laws of operators (laws.h) for every family that the backend named by argv[1] computes, with
+ * vectors on the host, at an OpenGL place and at a CUDA place, in either precision. What is not there
+ * says "skipped". With LR_TEST_FAKE_CUDA the CUDA device is the machine's memory. */
+#include "fixtures.h"
+#include "operator/laws.h"
+
+#include "gl/context.h"
+
+#ifdef LR_TEST_FAKE_CUDA
+#include "fake_cuda.h"
+#endif
+
+static const char *backend;
+static int num_checked; /* operators */
+static struct test_log test;
+static struct gl_context *caller; /* current, or NULL: there is no OpenGL */
+static lr_shared_context shared;
+static lr_place *cuda; /* NULL: there is none */
+
+/* --- factors --- */
+
+static lr_status get_factor(void *user, const lr_lor_span *span, float *values)
+{
+    (void)user;
+    for (int64_t k = 0; k < span->count; k++) {
+        const int64_t at = span->numbers != NULL ? span->numbers[k] : span->first + k;
+        values[k] = 0.5f + 0.25f * (float)(at % 3);
+    }
+    return LR_OK;
+}
+
+static const lr_lor_source factors = {get_factor, NULL};
+
+/* --- every place and precision --- */
+
+static bool has_gl_place(const lr_operator *op)
+{
+    const lr_place *place = lr_operator_place(op);
+    return place != NULL && lr_place_get_info(place).kind == LR_PLACE_GL;
+}
+
+/* An OpenGL place is the operator's own where it has one, else any. */
+static void check_places(const struct law_subject *subject)
+{
+    lr_place *own =
+        has_gl_place(subject->op) ? lr_place_keep(lr_operator_place(subject->op)) : NULL;
+    lr_place *gl = own != NULL      ? own
+                   : caller != NULL ? lr_place_open(&(lr_place_params){
+                                          .kind = LR_PLACE_GL, .shared = &shared, .log = &test.log})
+                                    : NULL;
+    const struct law_place places[3] = {
+        {"the host", NULL, NULL},
+        {own != NULL ? "the operator's OpenGL" : "OpenGL", gl, caller},
+        {"CUDA", cuda, NULL}};
+    for (int k = 0; k < 3; k++) {
+        if (k > 0 && places[k].place == NULL) {
+            print_message("skipped: %s: no place at %s\n", subject->name, places[k].name);
+            continue;
+        }
+        for (int precision = 0; precision < 2; precision++) {
+            laws_check(subject, &places[k], (lr_precision)precision);
+        }
+    }
+    lr_place_close(gl);
+}
+
+/* Sums of some hundred floats, on OpenGL added in any order; a matrix is kept in floats. */
+static double find_rounding(const lr_operator *op)
+{
+    const bool is_stored = lr_operator_get_info(op)->stored;
+    return strcmp(backend, "cpu") != 0 ? 2e-6 : is_stored ? 2e-7 : 1e-12;
+}
+
+/* Destroys it. NULL: the sentence says why, and it must be a device that is missing. */
+static void check_operator(const char *name, lr_operator *op)
+{
+    if (op == NULL && test.status == LR_NO_DEVICE) {
+        print_message("skipped: %s: %s\n", name, test.error);
+        return;
+    }
+    if (op == NULL) {
+        fail_msg("%s: %s", name, test.error);
+    }
+    const char *made = lr_operator_get_info(op)->backend;
+    if (strcmp(made, backend) == 0) {
+        num_checked++;
+        check_places(&(struct law_subject){name, op, find_rounding(op)});
+    } else {
+        print_message("skipped: %s: %s stands in for %s\n", name, made, backend);
+    }
+    lr_operator_destroy(op);
+}
+
+static bool has(const char *const *backends)
+{
+    for (int k = 0; backends[k] != NULL; k++) {
+        if (strcmp(backends[k], backend) == 0) {
+            return true;
+        }
+    }
+    print_message("the family has no backend %s\n", backend);
+    return false;
+}
+
+/* With fewer voxels, for which laws are the same. */
+static void init_small(struct fixture *fixture, enum fixture_kind kind)
+{
+    static const int size[3] = {4, 5, 3};
+    fixture_init(fixture, kind);
+    for (int k = 0; k < 3; k++) {
+        fixture->grid.origin_mm[k] +=
+            0.5 * (fixture->grid.size[k] - size[k]) * fixture->grid.voxel_mm[k];
+        fixture->grid.size[k] = size[k];
+    }
+}
+
+/* --- family correspondence --- */
+
+/* A way through the backends: by columns, by pairs, by points; with factors, and stored. */
+static const struct matrix_case {
+    const char *name;
+    enum fixture_kind kind;
+    lr_mode mode;
+    bool has_factors, is_stored;
+    const char *but_for; /* backends that do not take it */
+} matrix_cases[] = {
+    {"ring, sampled, with factors", FIXTURE_RING, LR_MODE_SAMPLED, true, false, ""},
+    {"ring, exact", FIXTURE_RING, LR_MODE_EXACT, false, false, "raster"},
+    {"tilted pair, exact", FIXTURE_TILTED, LR_MODE_EXACT, false, false, "native raster"},
+    {"unequal pair, stored", FIXTURE_UNEQUAL, LR_MODE_SAMPLED, true, true, ""},
+};
+
+static void correspondence(void **state)
+{
+    (void)state;
+    static const char *const backends[] = {"native", "cpu", "compute", "raster", NULL};
+    if (!has(backends)) {
+        return;
+    }
+    for (size_t k = 0; k < sizeof(matrix_cases) / sizeof(*matrix_cases); k++) {
+        const struct matrix_case *with = &matrix_cases[k];
+        struct fixture fixture;
+        if (strstr(with->but_for, backend) != NULL) {
+            continue;
+        }
+        init_small(&fixture, with->kind);
+        lr_operator_params params = fixture_params(&fixture, backend, &test.log);
+        params.mode = with->mode;
+        params.rays = with->mode == LR_MODE_SAMPLED ? 2 : 0;
+        params.factors = with->has_factors ? &factors : NULL;
+        params.store = with->is_stored ? LR_STORE_YES : LR_STORE_NO;
+        params.shared = caller != NULL && strcmp(backend, "compute") == 0 ? &shared : NULL;
+        check_operator(with->name, lr_operator_create(&params));
+        fixture_finish(&fixture);
+    }
+}
+
+/* --- family direct --- */
+
+static void direct(void **state)
+{
+    (void)state;
+    static const char *const backends[] = {"cpu", "compute", "cuda", NULL};
+    static const lr_view views[3] = {{0, 0}, {40, 8}, {110, -8}};
+    const lr_grid grid = lr_grid_centred((const int[3]){11, 12, 7}, (const double[3]){4, 4, 4});
+    if (!has(backends)) {
+        return;
+    }
+    for (int k = 0; k < 2; k++) {
+        const lr_direct_params params = {.grid = &grid,
+                                         .views = views,
+                                         .num_views = 3,
+                                         .kernel = {.resolution = {.tof_ps = 45,
+                                                                   .model = LR_RADIAL_LINEAR,
+                                                                   .radial_mm = 3,
+                                                                   .radial_edge_mm = 5,
+                                                                   .edge_mm = 24,
+                                                                   .axial_mm = 4}},
+                                         .backend = backend,
+                                         .threads = 2,
+                                         .shared = caller != NULL ? &shared : NULL,
+                                         .storage = k == 0 ? LR_DIRECT_BUFFERS : LR_DIRECT_TEXTURES,
+                                         .factors = k == 0 ? &factors : NULL,
+                                         .log = &test.log};
+        check_operator(k == 0 ? "histo-images in buffers, with factors"
+                              : "histo-images in textures",
+                       lr_direct_create(&params));
+    }
+}
+
+/* --- family listmode --- */
+
+enum { NUM_EVENTS = 300 };
+
+static int32_t crystal_at(const lr_scanner *scanner, int module, int p, int q)
+{
+    return scanner->first_crystal[module] + q * scanner->modules[module].crystals[0] + p;
+}
+
+static void draw_events(const lr_lors *lors, lr_event *events)
+{
+    uint64_t seed = 17;
+    for (int k = 0; k < NUM_EVENTS; k++) {
+        const int64_t number = (int64_t)(test_random(&seed) * (double)lors->count);
+        const lr_lor lor = lr_lors_describe(lors, number);
+        const int32_t crystals[2] = {crystal_at(lors->scanner, lor.module_i, lor.p, lor.q),
+                                     crystal_at(lors->scanner, lor.module_j, lor.r, lor.s)};
+        events[k] = (lr_event){.crystals = {crystals[0], crystals[1]},
+                               .tof_mm = (float)(20 * test_random(&seed) - 10),
+                               .weight = 1};
+    }
+}
+
+static void listmode(void **state)
+{
+    (void)state;
+    static const char *const backends[] = {"native", "cpu", NULL};
+    static const lr_events_info info = {.has_tof = true, .tof_resolution_ps = 300};
+    static lr_event events[NUM_EVENTS];
+    struct fixture fixture;
+    if (!has(backends)) {
+        return;
+    }
+    init_small(&fixture, FIXTURE_RING);
+    draw_events(fixture.lors, events);
+    for (int k = 0; k < 2; k++) {
+        const lr_listmode_params params = {.lors = fixture.lors,
+                                           .grid = &fixture.grid,
+                                           .events = events,
+                                           .count = NUM_EVENTS,
+                                           .info = k == 0 ? &info : NULL,
+                                           .num_ranges = 4,
+                                           .kernel = k == 0 ? LR_LISTMODE_TUBE : LR_LISTMODE_LINE,
+                                           .factors = k == 0 ? &factors : NULL,
+                                           .backend = backend,
+                                           .threads = 2,
+                                           .log = &test.log};
+        check_operator(k == 0 ? "events in tubes, with factors" : "events on lines",
+                       lr_listmode_create(&params));
+    }
+    fixture_finish(&fixture);
+}
+
+/* --- setup --- */
+
+static void open_caller(void)
+{
+    caller = gl_context_create(&(struct gl_context_params){.log = &test.log});
+    if (caller == NULL || gl_context_make_current(caller) != LR_OK || !gl_context_share(&shared)) {
+        gl_context_destroy(caller);
+        caller = NULL;
+    }
+#ifdef LR_TEST_FAKE_CUDA
+    fake_cuda.renders = 0;
+#endif
+    cuda = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &test.log});
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(correspondence),
+        cmocka_unit_test(direct),
+        cmocka_unit_test(listmode),
+    };
+    backend = argc > 1 ? argv[1] : "cpu";
+    test_log_init(&test);
+    open_caller();
+    const int failed = cmocka_run_group_tests_name(backend, tests, NULL, NULL);
+    lr_place_close(cuda);
+    if (caller != NULL) {
+        gl_context_release(caller);
+        gl_context_destroy(caller);
+    }
+    return failed == 0 && num_checked == 0 ? 77 : failed;
+}
