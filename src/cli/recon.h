@@ -3,19 +3,20 @@
  *
  * The verb recon's parts: verb_recon.c runs it, recon_inputs.c reads what was measured and what is
  * known of each LOR, recon_direct.c and recon_listmode.c do so for the families
- * of that name, recon_report.c says what came of it
+ * of that name, recon_prior.c knows the prior, recon_report.c says what came of it
  * and draws it. */
 #ifndef LR_CLI_RECON_H
 #define LR_CLI_RECON_H
 
 #include "direct.h"
+#include "json.h"
 #include "lor_factors.h"
 #include "run_bar.h"
 
 /* In the order of --operator. */
 enum recon_family { RECON_CORRESPONDENCE, RECON_DIRECT, RECON_LISTMODE };
 
-enum recon_algorithm { RECON_MLEM, RECON_OSEM, RECON_RAMLA };
+enum recon_algorithm { RECON_MLEM, RECON_OSEM, RECON_RAMLA, RECON_BSREM };
 enum recon_randoms { RECON_RANDOMS_AUTO, RECON_RANDOMS_NONE };
 enum recon_mu { RECON_MU_FACTORS, RECON_MU_LINES };
 
@@ -29,13 +30,16 @@ struct recon_request {
     enum recon_randoms randoms;
     enum recon_mu mu_as;
     int iterations, iterations_before, subsets, save_every;
-    double relaxation, relaxation_fall; /* of RAMLA; 0 = the default */
+    double relaxation, relaxation_fall; /* of RAMLA and BSREM; 0 = the default */
+    bool has_prior;                     /* of BSREM */
+    lr_rdp prior;
+    const char *kappa;
 };
 
 /* What was measured, and what is known of each LOR. Sources point into this: it must not move. */
 struct recon_inputs {
     lr_lor_data *data, *delayeds, *additive; /* delayeds: NULL where the data have none */
-    lr_image *initial;
+    lr_image *initial, *kappa;
     lr_event_counts events;
     lr_event_list *list; /* of list mode: prompts alone */
     struct lor_factors factors;
@@ -61,8 +65,13 @@ struct recon {
 lr_status recon_read_inputs(struct recon *recon);
 void recon_finish_inputs(struct recon_inputs *inputs);
 
-/* The image to start from, if one is asked for. */
-lr_status recon_read_initial(struct recon *recon);
+/* The image to start from and the prior's weights, where they are asked for. */
+lr_status recon_read_images(struct recon *recon);
+
+/* What is subtracted from the log-likelihood. */
+extern const struct cli_option recon_prior_options[];
+void recon_read_prior(struct cli_args *args, struct recon_request *request);
+void recon_prior_json(const struct recon_request *request, struct json *json);
 
 /* Complains about options of other families. */
 void recon_check_family(struct cli_args *args, enum recon_family family);

@@ -216,5 +216,5 @@ lr_status recon_open_listmode(struct recon *recon, struct cli_args *args)
     say_operator(recon, has_tof);
     CLI_TRY(weigh_events(recon));
     CLI_TRY(estimate_randoms(recon, has_tof));
-    return recon_read_initial(recon);
+    return recon_read_images(recon);
 }

@@ -8,8 +8,10 @@
 
 static const char *algorithm_name(enum recon_algorithm algorithm)
 {
-    static const char *const names[] = {
-        [RECON_MLEM] = "mlem", [RECON_OSEM] = "osem", [RECON_RAMLA] = "ramla"};
+    static const char *const names[] = {[RECON_MLEM] = "mlem",
+                                        [RECON_OSEM] = "osem",
+                                        [RECON_RAMLA] = "ramla",
+                                        [RECON_BSREM] = "bsrem"};
     return names[algorithm];
 }
 
@@ -35,6 +37,10 @@ void recon_say_iteration(struct recon *recon, const lr_iteration *done)
             "iteration %d: log-likelihood %.9g, measured %.9g, estimated %.9g counts, %.2f s",
             done->number, done->log_likelihood, done->measured_counts, done->estimated_counts,
             done->seconds);
+        if (done->penalty > 0) {
+            report_info(recon->setup.report, "iteration %d: penalty %.9g", done->number,
+                        done->penalty);
+        }
     } else {
         report_info(recon->setup.report, "iteration %d: %.3g s, device %.3g s", done->number,
                     done->seconds, done->device_seconds);
@@ -70,6 +76,9 @@ static void fit_json(struct json *json, const lr_iteration *done)
     json_number(json, "left_out_counts", done->left_out_counts);
     json_number(json, "left_out_share", left_out_share(done));
     json_number(json, "sensitive_counts", done->sensitive_counts);
+    if (done->penalty > 0) {
+        json_number(json, "penalty", done->penalty);
+    }
 }
 
 static void iteration_json(struct json *json, const lr_iteration *done)
@@ -115,10 +124,11 @@ static void algorithm_json(const struct recon_request *request, struct json *jso
     json_text(json, "algorithm", algorithm_name(request->algorithm));
     json_int(json, "subsets", request->subsets);
     json_int(json, "iterations_before", request->iterations_before);
-    if (request->algorithm == RECON_RAMLA) {
+    if (request->algorithm == RECON_RAMLA || request->algorithm == RECON_BSREM) {
         json_number(json, "relaxation", request->relaxation);
         json_number(json, "fall", request->relaxation_fall);
     }
+    recon_prior_json(request, json);
 }
 
 static void print_json(const struct recon *recon, bool stopped)

@@ -58,6 +58,12 @@ __global__ void __launch_bounds__(group) divide(lr_cuda_vector_pass pass)
     write_sums(pass, divide_numbers(pass, this_thread()), false);
 }
 
+template <class Real>
+__global__ void __launch_bounds__(group) differences(lr_cuda_differences_pass pass)
+{
+    find_differences<Real>(pass, this_thread());
+}
+
 using kernel = void (*)(lr_cuda_vector_pass);
 
 int launch(kernel kernel, const lr_cuda_vector_pass &pass, void *stream)
@@ -96,4 +102,15 @@ int lr_cuda_launch_vector_sums(const lr_cuda_vector_pass *pass, void *stream)
 int lr_cuda_launch_vector_divide(const lr_cuda_vector_pass *pass, void *stream)
 {
     return launch(divide, *pass, stream);
+}
+
+int lr_cuda_launch_differences(const lr_cuda_differences_pass *pass, void *stream)
+{
+    const int64_t count = (int64_t)pass->size[0] * pass->size[1] * pass->size[2];
+    void *arguments[] = {const_cast<lr_cuda_differences_pass *>(pass)};
+    return cudaLaunchKernel(pass->precision == LR_FLOAT64
+                                ? reinterpret_cast<const void *>(differences<double>)
+                                : reinterpret_cast<const void *>(differences<float>),
+                            dim3((unsigned)lr_cuda_vector_groups(count)), dim3(group), arguments, 0,
+                            static_cast<cudaStream_t>(stream));
 }

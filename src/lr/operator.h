@@ -100,6 +100,7 @@ typedef struct lr_operator_info {
     int64_t max_memory_bytes; /* as it was asked for; 0 = nothing was */
     double build_seconds;     /* creation, the stored matrix included */
     const lr_lors *lors;      /* the caller's, as given in the params */
+    const lr_grid *grid;      /* of images; the operator's copy */
 } lr_operator_info;
 
 /* Builds an operator; with store, generates the matrix.

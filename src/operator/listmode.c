@@ -276,7 +276,8 @@ static lr_status build(struct lr_operator *op, const lr_listmode_params *params)
                                   .threads = op->params.threads,
                                   .max_memory_bytes = params->max_memory_bytes,
                                   .build_seconds = lr_clock_seconds() - begin,
-                                  .lors = op->params.lors};
+                                  .lors = op->params.lors,
+                                  .grid = &op->grid};
     return LR_OK;
 }
 

@@ -93,6 +93,7 @@ static void fill_info(struct lr_operator *op)
     info->threads = op->params.threads;
     info->max_memory_bytes = op->params.max_memory_bytes;
     info->lors = op->params.lors;
+    info->grid = &op->grid;
 }
 
 /* Whoever gives rays has lines in mind. */

@@ -264,6 +264,39 @@ lr_status lr_vector_update_ramla(const lr_ramla_update *update)
                                  .scalar = update->lambda});
 }
 
+lr_status lr_vector_update_bsrem(const lr_bsrem_update *update)
+{
+    return apply(&(struct lr_vector_task){.op = LR_VECTOR_UPDATE_BSREM,
+                                          .y = *update->next,
+                                          .in = {update->x, update->gradient, update->scale},
+                                          .scalar = update->relaxation,
+                                          .floor = update->floor});
+}
+
+/* --- neighbours --- */
+
+static lr_status check_size(const lr_relative_differences *differences)
+{
+    const int *size = differences->size;
+    const bool is_positive = size[0] > 0 && size[1] > 0 && size[2] > 0;
+    if (is_positive && (int64_t)size[0] * size[1] * size[2] == differences->x->count) {
+        return LR_OK;
+    }
+    return lr_error(
+        log_of(differences->x), LR_USAGE,
+        "%lld numbers are not a row of %d x %d x %d: give the sizes of the image's grid",
+        (long long)differences->x->count, size[0], size[1], size[2]);
+}
+
+lr_status lr_vector_relative_differences(const lr_relative_differences *differences)
+{
+    const lr_vector *y = differences->y;
+    LR_TRY(check_alike(y, differences->x));
+    LR_TRY(differences->kappa != NULL ? check_alike(y, differences->kappa) : LR_OK);
+    LR_TRY(check_size(differences));
+    return fns_of(y)->relative_differences(differences);
+}
+
 /* --- sums --- */
 
 lr_status lr_vector_add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums)
