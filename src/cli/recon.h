@@ -34,6 +34,8 @@ struct recon_request {
     bool has_prior;                     /* of BSREM */
     lr_rdp prior;
     const char *kappa;
+    bool has_psf;
+    double psf_mm[3];
 };
 
 /* What was measured, and what is known of each LOR. Sources point into this: it must not move. */

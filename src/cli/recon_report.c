@@ -129,6 +129,9 @@ static void algorithm_json(const struct recon_request *request, struct json *jso
         json_number(json, "fall", request->relaxation_fall);
     }
     recon_prior_json(request, json);
+    if (request->has_psf) {
+        json_numbers(json, "psf_mm", request->psf_mm, 3);
+    }
 }
 
 static void print_json(const struct recon *recon, bool stopped)

@@ -89,6 +89,18 @@ static void read_algorithm(struct cli_args *args, struct recon_request *request)
     recon_read_prior(args, request);
 }
 
+static void read_psf(struct cli_args *args, struct recon_request *request)
+{
+    request->has_psf = args_triple(args, "--psf-mm", true, request->psf_mm);
+    for (int axis = 0; request->has_psf && axis < 3; axis++) {
+        if (!(request->psf_mm[axis] >= 0)) {
+            args_complain(args, "--psf-mm %s: FWHMs must not be negative",
+                          args_text(args, "--psf-mm"));
+            return;
+        }
+    }
+}
+
 static void read_model(struct cli_args *args, struct recon_request *request)
 {
     static const char *const randoms[] = {"auto", "none", NULL};
@@ -96,6 +108,7 @@ static void read_model(struct cli_args *args, struct recon_request *request)
     request->randoms =
         (enum recon_randoms)args_word(args, "--randoms", randoms, RECON_RANDOMS_AUTO);
     request->mu_as = (enum recon_mu)args_word(args, "--mu-as", mu_as, RECON_MU_FACTORS);
+    read_psf(args, request);
 }
 
 static struct recon_request read_request(struct cli_args *args)
@@ -353,6 +366,9 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
         CLI_TRY(setup_operator(setup));
         CLI_TRY(forecast(recon, &goes_on));
     }
+    if (recon->request.has_psf) {
+        CLI_TRY(lr_operator_set_psf(setup->op, recon->request.psf_mm));
+    }
     return goes_on ? conclude(recon, iterate(recon)) : LR_OK;
 }
 
@@ -412,6 +428,8 @@ static const struct cli_option algorithm_options[] = {
     {"--randoms", "HOW", "auto (by fan sums where the events have delayeds) or none", false},
     {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird)", false},
     {"--mu-as", "HOW", "--mu as factors (one per LOR) or along lines; default factors", false},
+    {"--psf-mm", "FWHM|X,Y,Z", "resolution in image space: a Gaussian of this width; default none",
+     false},
     {0},
 };
 

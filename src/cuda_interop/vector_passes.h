@@ -38,6 +38,15 @@ typedef struct lr_cuda_differences_pass {
     double gamma, epsilon, scale;
 } lr_cuda_differences_pass;
 
+/* The same (lr_convolution). */
+typedef struct lr_cuda_convolve_pass {
+    lr_precision precision;
+    void *y;
+    const void *x;
+    int size[3], axis, reach;
+    double weights[LR_CONVOLUTION_REACH];
+} lr_cuda_convolve_pass;
+
 /* It depends on the count alone, so that sums have the same bits in every run. */
 static inline int lr_cuda_vector_groups(int64_t count)
 {
@@ -61,6 +70,7 @@ int lr_cuda_launch_vector_sums(const lr_cuda_vector_pass *pass, void *stream);
 int lr_cuda_launch_vector_divide(const lr_cuda_vector_pass *pass, void *stream);
 
 int lr_cuda_launch_differences(const lr_cuda_differences_pass *pass, void *stream);
+int lr_cuda_launch_convolve(const lr_cuda_convolve_pass *pass, void *stream);
 
 #ifdef __cplusplus
 }

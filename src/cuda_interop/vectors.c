@@ -381,6 +381,22 @@ static lr_status relative_differences(const lr_relative_differences *differences
                               "relative differences", place));
 }
 
+static lr_status convolve(const lr_convolution *convolution)
+{
+    const lr_place *place = convolution->y->place;
+    lr_cuda_convolve_pass pass = {.precision = convolution->y->precision,
+                                  .y = address_of(convolution->y),
+                                  .x = address_of(convolution->x),
+                                  .axis = convolution->axis,
+                                  .reach = convolution->reach};
+    memcpy(pass.size, convolution->size, sizeof(pass.size));
+    memcpy(pass.weights, convolution->weights,
+           (size_t)(convolution->reach + 1) * sizeof(*pass.weights));
+    LR_TRY(enter(place));
+    return leave(place, check((cudaError_t)lr_cuda_launch_convolve(&pass, place->cuda->stream),
+                              "a convolution", place));
+}
+
 /* Sums of the groups, which come to the host, are added there in their order. */
 static lr_status run_sums(const lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass)
 {
@@ -490,7 +506,8 @@ const struct lr_place_fns lr_place_cuda_fns = {
                 .apply = apply,
                 .add_up = add_up,
                 .divide_counts = divide_counts,
-                .relative_differences = relative_differences},
+                .relative_differences = relative_differences,
+                .convolve = convolve},
     .wrap = wrap,
     .exchange = exchange,
 };

@@ -145,6 +145,25 @@ __device__ void find_differences(const lr_cuda_differences_pass &pass, const vec
     }
 }
 
+/* --- convolutions --- */
+
+template <class Real>
+__device__ void convolve_numbers(const lr_cuda_convolve_pass &pass, const vector_thread &thread)
+{
+    const int64_t nx = pass.size[0], plane = nx * pass.size[1], count = plane * pass.size[2];
+    const int64_t step = pass.axis == 0 ? 1 : pass.axis == 1 ? nx : plane;
+    for (int64_t k = thread.number; k < count; k += thread.of) {
+        const int64_t at = pass.axis == 0 ? k % nx : pass.axis == 1 ? k % plane / nx : k / plane;
+        double sum = 0.0;
+        for (int to = -pass.reach; to <= pass.reach; to++) {
+            if (at + to >= 0 && at + to < pass.size[pass.axis]) {
+                sum += pass.weights[to < 0 ? -to : to] * number_of<Real>(pass.x, k + to * step);
+            }
+        }
+        static_cast<Real *>(pass.y)[k] = (Real)sum;
+    }
+}
+
 /* --- sums --- */
 
 /* Sums of two threads; has_largest: one of them is the largest number instead. */

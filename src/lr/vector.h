@@ -242,6 +242,21 @@ typedef struct lr_relative_differences {
  * OpenGL places for rows of which three layers do not fit one storage block. */
 LR_API lr_status lr_vector_relative_differences(const lr_relative_differences *differences);
 
+enum { LR_CONVOLUTION_REACH = 128 };
+
+/* y_j = sum over k = -reach .. reach of weights[|k|] x at j + k along the axis, and 0 beyond the ends. */
+typedef struct lr_convolution {
+    int size[3]; /* nx, ny, nz: x has nx ny nz numbers, the first axis fastest */
+    int axis;
+    int reach;             /* below LR_CONVOLUTION_REACH */
+    const double *weights; /* [reach + 1] */
+    const lr_vector *x;
+    lr_vector *y; /* not x */
+} lr_convolution;
+
+/* In double, rounded once. errors: as lr_vector_relative_differences has them. */
+LR_API lr_status lr_vector_convolve(const lr_convolution *convolution);
+
 /* Sums in double, in an order that depends on the count and the kind of place alone: the same bits in
  * every run and for any number of threads. */
 typedef struct lr_vector_sums {

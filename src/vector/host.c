@@ -366,4 +366,5 @@ const struct lr_vector_fns lr_vector_host_fns = {
     .add_up = add_up,
     .divide_counts = divide_counts,
     .relative_differences = lr_vector_host_differences,
+    .convolve = lr_vector_host_convolve,
 };

@@ -60,12 +60,14 @@ struct lr_vector_fns {
     lr_status (*add_up)(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums);
     lr_status (*divide_counts)(const lr_poisson_ratio *ratio, lr_poisson_fit *fit);
     lr_status (*relative_differences)(const lr_relative_differences *differences);
+    lr_status (*convolve)(const lr_convolution *convolution);
 };
 
 extern const struct lr_vector_fns lr_vector_host_fns;
 
 /* Of the host, in a file of their own. */
 lr_status lr_vector_host_differences(const lr_relative_differences *differences);
+lr_status lr_vector_host_convolve(const lr_convolution *convolution);
 
 static inline int64_t lr_vector_size(const lr_vector *vector)
 {

@@ -43,9 +43,18 @@ enum sums_program { SUMS = 0, DIVIDE, DIVIDE_ADDITIVE, NUM_SUMS_PROGRAMS };
 struct lr_vector_programs {
     struct gl_program *apply[LR_NUM_VECTOR_OPS][2]; /* by precision of y */
     struct gl_program *sums[NUM_SUMS_PROGRAMS][2];
+    struct gl_program *convolve[2];
     struct gl_program *differences[NUM_DIFFERENCES][2][2]; /* by what, with kappa, precision */
     struct gl_buffer *parts; /* [MOST_GROUPS][LR_VECTOR_NUM_SUMS] double */
 };
+
+/* That of shaders/vector/convolve.comp. */
+struct convolve_pass {
+    double weights[LR_CONVOLUTION_REACH];
+    uint32_t first[4], size[4];
+    int32_t along[4];
+};
+_Static_assert(sizeof(struct convolve_pass) == 1072, "the shader's layout");
 
 /* --- programs --- */
 
@@ -58,6 +67,7 @@ static void destroy_programs(struct lr_vector_programs *programs)
         for (int k = 0; k < NUM_SUMS_PROGRAMS; k++) {
             gl_program_destroy(programs->sums[k][precision]);
         }
+        gl_program_destroy(programs->convolve[precision]);
         for (int k = 0; k < NUM_DIFFERENCES; k++) {
             gl_program_destroy(programs->differences[k][0][precision]);
             gl_program_destroy(programs->differences[k][1][precision]);
@@ -358,23 +368,29 @@ static lr_status run_layers(const lr_relative_differences *differences, const st
     return gl_pass_run(walk->place->ctx, &pass);
 }
 
+/* How many layers are worked on at once, `beside` more on each side being read. */
+static lr_status fit_layers(const struct walk *walk, const int size[3], int beside, int *longest)
+{
+    const int64_t fit = longest_piece(walk) / ((int64_t)size[0] * size[1]) - 2 * (int64_t)beside;
+    *longest = fit < size[2] ? (int)fit : size[2];
+    return fit >= 1 ? LR_OK
+                    : lr_error(&walk->place->log, LR_USAGE,
+                               "%d layers of %d x %d voxels do not fit a storage block of this "
+                               "device: take a smaller grid, or a backend on the host",
+                               1 + 2 * beside, size[0], size[1]);
+}
+
 static lr_status run_differences(const lr_relative_differences *differences)
 {
     const int *size = differences->size;
+    int longest;
     struct walk walk = {.place = differences->y->place,
                         .operands = {differences->y, differences->x, differences->kappa},
                         .program = differences_program(differences)};
     if (walk.program == NULL) {
         return LR_FAILED;
     }
-    const int64_t fit = longest_piece(&walk) / ((int64_t)size[0] * size[1]) - 2;
-    if (fit < 1) {
-        return lr_error(&walk.place->log, LR_USAGE,
-                        "three layers of %d x %d voxels do not fit a storage block of this "
-                        "device: take a smaller grid, or a backend on the host",
-                        size[0], size[1]);
-    }
-    const int longest = fit < size[2] ? (int)fit : size[2];
+    LR_TRY(fit_layers(&walk, size, 1, &longest));
     for (int layer = 0; layer < size[2]; layer += longest) {
         const int end = size[2] - layer < longest ? size[2] : layer + longest;
         LR_TRY(run_layers(differences, &walk, (const int[2]){layer, end}));
@@ -386,6 +402,73 @@ static lr_status relative_differences(const lr_relative_differences *differences
 {
     LR_TRY(enter(differences->y));
     return leave(differences->y, run_differences(differences));
+}
+
+/* --- convolutions, likewise --- */
+
+static struct gl_program *convolve_program(const lr_convolution *convolution)
+{
+    lr_place *place = convolution->y->place;
+    const lr_precision precision = convolution->y->precision;
+    struct lr_vector_programs *programs = programs_of(place);
+    if (programs != NULL && programs->convolve[precision] == NULL) {
+        const struct gl_define defines[] = {{"REAL", real_of(precision)}, {0}};
+        programs->convolve[precision] = gl_program_create(
+            place->ctx, &(struct gl_program_params){.compute = "vector/convolve.comp",
+                                                    .defines = defines,
+                                                    .label = "vectors: convolution"});
+    }
+    return programs != NULL ? programs->convolve[precision] : NULL;
+}
+
+/* Layers begin .. end - 1. */
+static lr_status convolve_layers(const lr_convolution *convolution, const struct walk *walk,
+                                 const int layers[2])
+{
+    const int *size = convolution->size;
+    const int beside = convolution->axis == 2 ? convolution->reach : 0;
+    const int held = layers[0] > beside ? layers[0] - beside : 0;
+    const int64_t plane = (int64_t)size[0] * size[1], count = (layers[1] - layers[0]) * plane;
+    struct convolve_pass uniforms = {
+        .first = {0, 0, (uint32_t)layers[0], (uint32_t)(layers[1] - layers[0])},
+        .size = {(uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2], (uint32_t)held},
+        .along = {convolution->axis, convolution->reach}};
+    struct gl_pass pass = {.label = gl_program_label(walk->program),
+                           .program = walk->program,
+                           .uniforms = &uniforms,
+                           .uniform_bytes = sizeof(uniforms),
+                           .groups = {groups_of(count), 1, 1},
+                           .barriers =
+                               GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    memcpy(uniforms.weights, convolution->weights,
+           (size_t)(convolution->reach + 1) * sizeof(*convolution->weights));
+    bind_operand(walk, 0, layers[0] * plane, &pass, &uniforms.first[0]);
+    bind_operand(walk, 1, held * plane, &pass, &uniforms.first[1]);
+    return gl_pass_run(walk->place->ctx, &pass);
+}
+
+static lr_status run_convolution(const lr_convolution *convolution)
+{
+    const int *size = convolution->size;
+    int longest;
+    struct walk walk = {.place = convolution->y->place,
+                        .operands = {convolution->y, convolution->x},
+                        .program = convolve_program(convolution)};
+    if (walk.program == NULL) {
+        return LR_FAILED;
+    }
+    LR_TRY(fit_layers(&walk, size, convolution->axis == 2 ? convolution->reach : 0, &longest));
+    for (int layer = 0; layer < size[2]; layer += longest) {
+        const int end = size[2] - layer < longest ? size[2] : layer + longest;
+        LR_TRY(convolve_layers(convolution, &walk, (const int[2]){layer, end}));
+    }
+    return LR_OK;
+}
+
+static lr_status convolve(const lr_convolution *convolution)
+{
+    LR_TRY(enter(convolution->y));
+    return leave(convolution->y, run_convolution(convolution));
 }
 
 /* --- life and copies --- */
@@ -590,7 +673,8 @@ const struct lr_place_fns lr_place_gl_fns = {
                 .apply = apply,
                 .add_up = add_up,
                 .divide_counts = divide_counts,
-                .relative_differences = relative_differences},
+                .relative_differences = relative_differences,
+                .convolve = convolve},
     .wrap = wrap,
     .show = show,
     .fence = fence,

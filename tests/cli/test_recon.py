@@ -259,6 +259,34 @@ class Ramla(ReconTest):
         self.assertIn("a relaxation of 2, more than 1", done.stderr)
 
 
+class Psf(ReconTest):
+    def image(self, *more):
+        found = self.recon("--data", self.path("y.h5"), "--iterations", 8, *more)
+        return found, read_nifti(self.path("x.nii"))[3]
+
+    def test_with_and_without(self):
+        """EM keeps the counts where forward, back and sensitivity belong together."""
+        self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", 20000,
+                  "-o", self.path("y.h5"))
+        images = {}
+        for width in ("none", "0", "6", "6,6,6"):
+            found, images[width] = self.image(*([] if width == "none" else ["--psf-mm", width]))
+            self.assertEqual(found.get("psf_mm"),
+                             {"none": None, "0": [0, 0, 0]}.get(width, [6, 6, 6]))
+            last = found["iterations"][-1]
+            self.assertAlmostEqual(last["sensitive_counts"] / last["measured_counts"], 1, 5)
+        self.assertEqual(images["6"], images["6,6,6"])
+        self.assertEqual(images["none"], images["0"])
+        largest = max(images["none"])
+        self.assertGreater(max(abs(a - b) for a, b in zip(images["6"], images["none"])),
+                           0.1 * largest)
+
+    def test_usage(self):
+        for words, text in (("must not be negative", "-1"), ("--psf-mm", "1,2"), ("--psf-mm", "wide")):
+            self.refuse(2, words, "recon", *self.on_ring, *GRID, "-o", "x.nii", "--data", "y.h5",
+                        "--psf-mm", text)
+
+
 class Bsrem(ReconTest):
     BSREM = ("--algorithm", "bsrem", "--subsets", 4, "--iterations", 8)
     RDP = ("--prior", "rdp", "--beta", 0.02)
@@ -703,4 +731,4 @@ class Head(ReconTest):
 
 
 if __name__ == "__main__":
-    main({"osem": Osem, "ramla": Ramla, "bsrem": Bsrem, "siemens": Siemens, "factors": Factors, "head": Head})
+    main({"osem": Osem, "ramla": Ramla, "bsrem": Bsrem, "psf": Psf, "siemens": Siemens, "factors": Factors, "head": Head})

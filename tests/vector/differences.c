@@ -2,7 +2,8 @@
  * Copyright The LORaster authors
  *
  * Relative differences of neighbours at a place, host, gl or cuda: against sums over all pairs of
- * numbers, in double, as the equation has them, and the gradient against differences of the value. */
+ * numbers, in double, as the equation has them, and the gradient against differences of the value. And
+ * convolutions along an axis against the sum that they are. */
 #include "test.h"
 
 #include <lr/vector.h>
@@ -188,6 +189,55 @@ static void zeros_have_no_difference(void **state)
     assert_true(isnan(found[21]) && isnan(found[22]) && found[0] != found[21]);
 }
 
+/* --- convolutions --- */
+
+static double convolved(const struct numbers *n, const lr_convolution *convolution, int j)
+{
+    const int *size = n->differences.size, axis = convolution->axis;
+    const int step = axis == 0 ? 1 : axis == 1 ? size[0] : size[0] * size[1];
+    double sum = 0.0;
+    for (int k = 0; k < size[axis]; k++) {
+        const int off = abs(k - j / step % size[axis]);
+        sum += off <= convolution->reach
+                   ? convolution->weights[off] * n->x[j + (k - j / step % size[axis]) * step]
+                   : 0.0;
+    }
+    return sum;
+}
+
+static void check_convolution(struct numbers *n, lr_convolution *convolution,
+                              lr_precision precision)
+{
+    double found[MOST];
+    lr_vector x = put(n->x, n->count, precision), y = put(n->x, n->count, precision);
+    lr_vector to = lr_vector_of_doubles(found, n->count);
+    convolution->x = &x;
+    convolution->y = &y;
+    assert_int_equal(lr_vector_convolve(convolution), LR_OK);
+    assert_int_equal(lr_vector_copy(&y, &to), LR_OK);
+    for (int j = 0; j < n->count; j++) {
+        const double allowed = precision == LR_FLOAT64 ? 1e-14 : 3e-7;
+        assert_true(fabs(found[j] - convolved(n, convolution, j)) <= allowed * 5.0);
+    }
+    lr_vector_destroy(&x);
+    lr_vector_destroy(&y);
+}
+
+static void convolutions(void **state)
+{
+    (void)state;
+    static struct numbers n;
+    static const double weights[4] = {0.4, 0.2, 0.07, 0.03};
+    for (int k = 0; k < NUM_SIZES * 6; k++) {
+        draw(&n, sizes[k / 6], false);
+        lr_convolution convolution = {.axis = k % 3, .reach = k / 6 % 4, .weights = weights};
+        memcpy(convolution.size, n.differences.size, sizeof(convolution.size));
+        check_convolution(&n, &convolution, (lr_precision)(k / 3 % 2));
+        convolution.reach = LR_CONVOLUTION_REACH;
+        assert_int_equal(lr_vector_convolve(&convolution), LR_USAGE);
+    }
+}
+
 static void sizes_that_do_not_fit(void **state)
 {
     (void)state;
@@ -221,6 +271,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(as_the_equations_have_them),
         cmocka_unit_test(the_gradient_is_that_of_the_value),
         cmocka_unit_test(zeros_have_no_difference),
+        cmocka_unit_test(convolutions),
         cmocka_unit_test(sizes_that_do_not_fit),
     };
     const int failed = place != NULL ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
