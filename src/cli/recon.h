@@ -3,7 +3,8 @@
  *
  * The verb recon's parts: verb_recon.c runs it, recon_inputs.c reads what was measured and what is
  * known of each LOR, recon_direct.c and recon_listmode.c do so for the families
- * of that name, recon_prior.c knows the prior, recon_report.c says what came of it
+ * of that name, recon_prior.c knows the prior, recon_frames.c cuts list mode into
+ * intervals, recon_report.c says what came of it
  * and draws it. */
 #ifndef LR_CLI_RECON_H
 #define LR_CLI_RECON_H
@@ -12,6 +13,8 @@
 #include "json.h"
 #include "lor_factors.h"
 #include "run_bar.h"
+
+#include <lr/listmode.h>
 
 /* In the order of --operator. */
 enum recon_family { RECON_CORRESPONDENCE, RECON_DIRECT, RECON_LISTMODE };
@@ -48,19 +51,43 @@ struct recon_inputs {
     lr_randoms *randoms;
 };
 
+/* An interval of list mode, and what came of it. */
+struct recon_frame {
+    double begin_s, end_s;
+    char *output;          /* owned */
+    lr_iteration *history; /* owned [iterations] */
+    int num_done;
+    int64_t prompts;
+    double image_sum;
+};
+
+/* List mode cut into frames. Zero is valid: there are none. */
+struct recon_frames {
+    int count;
+    struct recon_frame *list; /* owned [count] */
+    double from_s;
+    lr_event_list *all;         /* of the file, as it was read */
+    lr_listmode_params *params; /* owned; of each frame's operator */
+    bool has_tof;
+    lr_operator *first; /* whose sensitivity all take; NULL before it is made */
+    const char *output; /* as the command line has it */
+};
+
 /* One reconstruction under way. Zero is valid. Must not move. */
 struct recon {
     struct setup setup;
     struct recon_request request;
     struct recon_inputs inputs;
     lr_image *image;
-    lr_iteration *history; /* owned [iterations], without images */
+    lr_iteration *history; /* owned [iterations], without images; or the frame's */
     int num_done;          /* of this run */
     double start_s;
     struct run_bar bar;
     lr_traffic traffic;              /* up to the last iteration */
     struct direct_setup direct;      /* of the family direct, without its operator */
     lr_histo_images *direct_factors; /* owned; NULL = none */
+    struct recon_frames frames;
+    const char *frame_name; /* on the bar; NULL = there are no frames */
 };
 
 /* Reads the measurement, and all that goes with it, and hands factors to setup.params. */
@@ -85,6 +112,25 @@ void recon_finish_direct(struct recon *recon); /* after the operator */
 /* The same for list mode; the setup has its scanner and grid. */
 extern const struct cli_option recon_listmode_options[];
 lr_status recon_open_listmode(struct recon *recon, struct cli_args *args);
+
+/* Frames: what the command line says of them; they come one after the other, each with data and operator
+ * of its own, which the next one ends; the end of them all. */
+extern const struct cli_option recon_frame_options[];
+void recon_read_frames(struct cli_args *args, struct recon *recon);
+lr_status recon_check_frames(struct recon *recon);
+lr_status recon_open_frame(struct recon *recon, int k);
+void recon_close_frame(struct recon *recon, int k);
+void recon_finish_frames(struct recon *recon);
+void recon_frames_json(const struct recon *recon, bool stopped);
+
+/* Data and operator of the list of events at hand (inputs.list), with delayeds in it. */
+lr_status recon_open_events(struct recon *recon);
+
+/* One iteration as an object of JSON. */
+void recon_iteration_json(struct json *json, const lr_iteration *done);
+
+/* What JSON says of each reconstruction. */
+void recon_head_json(const struct recon *recon, struct json *json);
 
 /* Factors per LOR, handed to setup.params. */
 lr_status recon_read_factors(struct recon *recon);

@@ -81,7 +81,7 @@ static void fit_json(struct json *json, const lr_iteration *done)
     }
 }
 
-static void iteration_json(struct json *json, const lr_iteration *done)
+void recon_iteration_json(struct json *json, const lr_iteration *done)
 {
     json_open(json, NULL, '{');
     json_int(json, "number", done->number);
@@ -134,11 +134,19 @@ static void algorithm_json(const struct recon_request *request, struct json *jso
     }
 }
 
+void recon_head_json(const struct recon *recon, struct json *json)
+{
+    setup_json(&recon->setup, json);
+    algorithm_json(&recon->request, json);
+    if (recon->frames.count > 0) {
+        events_json(json, &recon->frames.all->info.counts);
+    }
+}
+
 static void print_json(const struct recon *recon, bool stopped)
 {
     struct json json = common_json_begin("recon");
-    setup_json(&recon->setup, &json);
-    algorithm_json(&recon->request, &json);
+    recon_head_json(recon, &json);
     json_text(&json, "output", recon->request.output);
     json_text(&json, "picture", recon->request.picture);
     json_bool(&json, "stopped", stopped);
@@ -148,7 +156,7 @@ static void print_json(const struct recon *recon, bool stopped)
     randoms_json(recon, &json);
     json_open(&json, "iterations", '[');
     for (int k = 0; k < recon->num_done; k++) {
-        iteration_json(&json, &recon->history[k]);
+        recon_iteration_json(&json, &recon->history[k]);
     }
     json_close(&json, ']');
     json_number(&json, recon->request.family == RECON_LISTMODE ? "image_sum" : "emissions",
@@ -169,7 +177,9 @@ void recon_report(const struct recon *recon, bool stopped)
                 report_duration(duration, report_seconds() - recon->start_s),
                 common_bytes(memory, common_peak_memory()));
     if (recon->setup.report->json) {
-        print_json(recon, stopped);
+        if (recon->frames.count == 0) {
+            print_json(recon, stopped);
+        }
         return;
     }
     if (!last->has_fit) {

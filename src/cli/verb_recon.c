@@ -323,7 +323,7 @@ static void open_bar(struct recon *recon)
 {
     const struct recon_request *request = &recon->request;
     struct run_bar *bar = &recon->bar;
-    bar->name = "recon";
+    bar->name = recon->frame_name != NULL ? recon->frame_name : "recon";
     bar->iterations = request->iterations;
     bar->subsets = request->subsets;
     bar->before = 1;
@@ -348,17 +348,12 @@ static lr_status forecast(struct recon *recon, bool *goes_on)
         goes_on);
 }
 
-static lr_status reconstruct(struct cli_args *args, struct recon *recon)
+/* Of the data at hand. */
+static lr_status reconstruct_one(struct recon *recon)
 {
     struct setup *setup = &recon->setup;
     bool goes_on = true;
-    CLI_TRY(open_all(args, recon));
     CLI_TRY(check_counts(recon));
-    recon->image = lr_image_create(&setup->grid, &setup->report->log);
-    recon->history = calloc((size_t)recon->request.iterations, sizeof(*recon->history));
-    if (recon->image == NULL || recon->history == NULL) {
-        return report_error(setup->report, LR_FAILED, "no memory for the image");
-    }
     open_bar(recon);
     if (setup->op == NULL) {
         setup->params.progress = &recon->bar.within;
@@ -372,15 +367,51 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
     return goes_on ? conclude(recon, iterate(recon)) : LR_OK;
 }
 
+static lr_status reconstruct_frames(struct recon *recon)
+{
+    lr_status status = LR_OK;
+    for (int k = 0; status == LR_OK && k < recon->frames.count; k++) {
+        char name[64];
+        snprintf(name, sizeof(name), "recon, frame %d of %d", k + 1, recon->frames.count);
+        run_bar_init(&recon->bar, recon->setup.report);
+        status = recon_open_frame(recon, k);
+        recon->frame_name = name;
+        status = status == LR_OK ? reconstruct_one(recon) : status;
+        recon_close_frame(recon, k);
+    }
+    if (recon->setup.report->json && recon->frames.list[0].num_done > 0) {
+        recon->setup.op = recon->frames.first; /* of which JSON tells */
+        recon_frames_json(recon, status == LR_CANCELLED);
+        recon->setup.op = NULL;
+    }
+    return status;
+}
+
+static lr_status reconstruct(struct cli_args *args, struct recon *recon)
+{
+    struct setup *setup = &recon->setup;
+    const bool has_frames = recon->frames.count > 0;
+    CLI_TRY(open_all(args, recon));
+    recon->image = lr_image_create(&setup->grid, &setup->report->log);
+    recon->history =
+        has_frames ? NULL : calloc((size_t)recon->request.iterations, sizeof(*recon->history));
+    if (recon->image == NULL || (recon->history == NULL && !has_frames)) {
+        return report_error(setup->report, LR_FAILED, "no memory for the image");
+    }
+    return has_frames ? reconstruct_frames(recon) : reconstruct_one(recon);
+}
+
 static lr_status run(struct cli_args *args)
 {
     struct recon recon = {.request = read_request(args), .start_s = report_seconds()};
     run_bar_init(&recon.bar, args->report);
+    recon_read_frames(args, &recon);
     const lr_status status = args->status == LR_OK ? reconstruct(args, &recon) : args->status;
     free(recon.history);
     lr_image_destroy(recon.image);
     lr_operator_destroy(recon.setup.op); /* before the factors that it asks */
     recon.setup.op = NULL;
+    recon_finish_frames(&recon);
     recon_finish_direct(&recon);
     recon_finish_inputs(&recon.inputs);
     setup_finish(&recon.setup);
@@ -447,6 +478,7 @@ static const struct cli_syntax syntax = {
                COMMON_OPERATOR_GROUP,
                {"kernel of --operator direct", direct_kernel_options},
                {"kernel of --operator listmode", recon_listmode_options},
+               {"frames of --operator listmode", recon_frame_options},
                COMMON_GENERAL_GROUP},
 };
 

@@ -70,6 +70,13 @@ static lr_status check(const lr_listmode_params *params)
             params->log, LR_USAGE,
             "threads, device, memory and lines of the sensitivity must not be negative");
     }
+    const lr_operator *like = params->sensitivity_of;
+    if (like != NULL &&
+        (like->listmode == NULL || like->info.num_voxels != lr_grid_num_voxels(params->grid))) {
+        return lr_error(params->log, LR_USAGE,
+                        "the operator whose sensitivity is to be taken has another grid, or is "
+                        "none of the family listmode");
+    }
     return LR_OK;
 }
 
@@ -167,6 +174,7 @@ static lr_status fill_family(struct lr_operator *op, const lr_listmode_params *p
     family->lors = params->lors;
     family->wanted_lines = params->sensitivity_lines > 0 ? params->sensitivity_lines : usual_lines;
     family->seed = params->seed;
+    family->sensitivity_of = params->sensitivity_of;
     LR_TRY(lr_listmode_model_init(&family->model, params));
     LR_TRY(lr_listmode_events_init(&family->events, params));
     if (params->factors != NULL && params->factors->get != NULL) {
