@@ -177,6 +177,17 @@ int place_of(Event event)
     return place >= 0 && place < part.y && within >= 0 && within < values_window.y ? within : -1;
 }
 
+double along_axis(dvec3 point, int axis)
+{
+    return axis == 0 ? point.x : axis == 1 ? point.y : point.z;
+}
+
+// Not by an index into the vector: NVIDIA's compiler has none for doubles.
+dvec3 along_axes(dvec3 point)
+{
+    return dvec3(along_axis(point, axes.x), along_axis(point, axes.y), along_axis(point, axes.z));
+}
+
 void put(uint k, Event event, int place, float value)
 {
     dvec3 a = along_axes(crystals[event.a].xyz), b = along_axes(crystals[event.b].xyz), direction;

@@ -1,5 +1,5 @@
 #version 450 core
-// variants: OP=0 REAL=double OTHER=float; OP=0 OTHER=double; OP=1; OP=2; OP=3; OP=4; OP=4 REAL=double; OP=5; OP=5 REAL=double
+// variants: OP=0 REAL=double OTHER=float; OP=0 OTHER=double; OP=1; OP=2; OP=3; OP=4; OP=4 REAL=double; OP=5; OP=5 REAL=double; OP=6; OP=6 REAL=double
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
@@ -50,6 +50,10 @@ void main()
         double by = double(in_1[first.z + k]), sensitivity = double(in_2[first.w + k]);
 #if OP == 4
         double after = sensitivity > 0.0lf ? x / sensitivity * by : x;
+#elif OP == 6
+        // sensitivity: the scale
+        precise double next = x + scalar * max(x, lowest) * (by * sensitivity);
+        double after = sensitivity > 0.0lf ? (next < 0.0lf ? 0.0lf : next) : x;
 #else
         // no fused steps: near 0 the factor would be another than on the host
         precise double factor = 1.0lf + scalar * (by - sensitivity);

@@ -14,6 +14,7 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
     uvec4 first; // element of the range that y and the inputs begin at
     uint count;
     double scalar;
+    double lowest; // floor of BSREM
 };
 
 uint num_threads()

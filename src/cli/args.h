@@ -24,7 +24,7 @@ struct cli_group {
     const struct cli_option *options;
 };
 
-enum { CLI_MAX_GROUPS = 8, CLI_MAX_GIVEN = 4096, CLI_MAX_POSITIONAL = 4 };
+enum { CLI_MAX_GROUPS = 12, CLI_MAX_GIVEN = 4096, CLI_MAX_POSITIONAL = 4 };
 
 /* What a verb accepts. Groups end at the first NULL title, or where the array does. */
 struct cli_syntax {

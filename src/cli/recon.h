@@ -3,19 +3,23 @@
  *
  * The verb recon's parts: verb_recon.c runs it, recon_inputs.c reads what was measured and what is
  * known of each LOR, recon_direct.c and recon_listmode.c do so for the families
- * of that name, recon_report.c says what came of it
+ * of that name, recon_prior.c knows the prior, recon_frames.c cuts list mode into
+ * intervals, recon_report.c says what came of it
  * and draws it. */
 #ifndef LR_CLI_RECON_H
 #define LR_CLI_RECON_H
 
 #include "direct.h"
+#include "json.h"
 #include "lor_factors.h"
 #include "run_bar.h"
+
+#include <lr/listmode.h>
 
 /* In the order of --operator. */
 enum recon_family { RECON_CORRESPONDENCE, RECON_DIRECT, RECON_LISTMODE };
 
-enum recon_algorithm { RECON_MLEM, RECON_OSEM, RECON_RAMLA };
+enum recon_algorithm { RECON_MLEM, RECON_OSEM, RECON_RAMLA, RECON_BSREM };
 enum recon_randoms { RECON_RANDOMS_AUTO, RECON_RANDOMS_NONE };
 enum recon_mu { RECON_MU_FACTORS, RECON_MU_LINES };
 
@@ -29,17 +33,45 @@ struct recon_request {
     enum recon_randoms randoms;
     enum recon_mu mu_as;
     int iterations, iterations_before, subsets, save_every;
-    double relaxation, relaxation_fall; /* of RAMLA; 0 = the default */
+    double relaxation, relaxation_fall; /* of RAMLA and BSREM; 0 = the default */
+    bool has_prior;                     /* of BSREM */
+    lr_rdp prior;
+    const char *kappa;
+    bool has_psf;
+    double psf_mm[3];
 };
 
 /* What was measured, and what is known of each LOR. Sources point into this: it must not move. */
 struct recon_inputs {
     lr_lor_data *data, *delayeds, *additive; /* delayeds: NULL where the data have none */
-    lr_image *initial;
+    lr_image *initial, *kappa;
     lr_event_counts events;
     lr_event_list *list; /* of list mode: prompts alone */
     struct lor_factors factors;
     lr_randoms *randoms;
+};
+
+/* An interval of list mode, and what came of it. */
+struct recon_frame {
+    double begin_s, end_s;
+    char *output;          /* owned */
+    lr_iteration *history; /* owned [iterations] */
+    int num_done;
+    int64_t prompts;
+    double image_sum;
+};
+
+/* List mode cut into frames. Zero is valid: there are none. */
+struct recon_frames {
+    int count;
+    struct recon_frame *list; /* owned [count] */
+    double from_s;
+    lr_event_list *all;         /* of the file, as it was read */
+    lr_listmode_params *params; /* owned; of each frame's operator */
+    lr_blobs blobs;             /* what params points to where images are of blobs */
+    bool has_tof;
+    lr_operator *first; /* whose sensitivity all take; NULL before it is made */
+    const char *output; /* as the command line has it */
 };
 
 /* One reconstruction under way. Zero is valid. Must not move. */
@@ -48,21 +80,28 @@ struct recon {
     struct recon_request request;
     struct recon_inputs inputs;
     lr_image *image;
-    lr_iteration *history; /* owned [iterations], without images */
+    lr_iteration *history; /* owned [iterations], without images; or the frame's */
     int num_done;          /* of this run */
     double start_s;
     struct run_bar bar;
     lr_traffic traffic;              /* up to the last iteration */
     struct direct_setup direct;      /* of the family direct, without its operator */
     lr_histo_images *direct_factors; /* owned; NULL = none */
+    struct recon_frames frames;
+    const char *frame_name; /* on the bar; NULL = there are no frames */
 };
 
 /* Reads the measurement, and all that goes with it, and hands factors to setup.params. */
 lr_status recon_read_inputs(struct recon *recon);
 void recon_finish_inputs(struct recon_inputs *inputs);
 
-/* The image to start from, if one is asked for. */
-lr_status recon_read_initial(struct recon *recon);
+/* The image to start from and the prior's weights, where they are asked for. */
+lr_status recon_read_images(struct recon *recon);
+
+/* What is subtracted from the log-likelihood. */
+extern const struct cli_option recon_prior_options[];
+void recon_read_prior(struct cli_args *args, struct recon_request *request);
+void recon_prior_json(const struct recon_request *request, struct json *json);
 
 /* Complains about options of other families. */
 void recon_check_family(struct cli_args *args, enum recon_family family);
@@ -83,6 +122,24 @@ lr_status recon_take_image(const struct recon *recon, const lr_vector *image);
 
 /* Whether images are emissions, and not of a scale of their own; once there is the operator. */
 bool recon_counts_emissions(const struct recon *recon);
+/* Frames: what the command line says of them; they come one after the other, each with data and operator
+ * of its own, which the next one ends; the end of them all. */
+extern const struct cli_option recon_frame_options[];
+void recon_read_frames(struct cli_args *args, struct recon *recon);
+lr_status recon_check_frames(struct recon *recon);
+lr_status recon_open_frame(struct recon *recon, int k);
+void recon_close_frame(struct recon *recon, int k);
+void recon_finish_frames(struct recon *recon);
+void recon_frames_json(const struct recon *recon, bool stopped);
+
+/* Data and operator of the list of events at hand (inputs.list), with delayeds in it. */
+lr_status recon_open_events(struct recon *recon);
+
+/* One iteration as an object of JSON. */
+void recon_iteration_json(struct json *json, const lr_iteration *done);
+
+/* What JSON says of each reconstruction. */
+void recon_head_json(const struct recon *recon, struct json *json);
 
 /* Factors per LOR, handed to setup.params. */
 lr_status recon_read_factors(struct recon *recon);

@@ -137,19 +137,16 @@ lr_status recon_read_factors(struct recon *recon)
 
 /* --- the rest --- */
 
-lr_status recon_read_initial(struct recon *recon)
+static lr_status read_image(const struct setup *setup, const char *path, lr_image **image)
 {
-    struct setup *setup = &recon->setup;
-    const char *path = recon->request.initial;
     if (path == NULL) {
         return LR_OK;
     }
-    lr_image *initial = recon->inputs.initial =
-        lr_image_read_on(path, &setup->grid, &setup->report->log);
-    if (initial == NULL) {
+    *image = lr_image_read_on(path, &setup->grid, &setup->report->log);
+    if (*image == NULL) {
         return report_reason(setup->report);
     }
-    if (!setup_same_grid(&setup->grid, &initial->grid)) {
+    if (!setup_same_grid(&setup->grid, &(*image)->grid)) {
         return report_error(setup->report, LR_BAD_INPUT,
                             "%s: its grid is not the one to reconstruct on: take its grid with "
                             "--like, or resample it",
@@ -158,12 +155,20 @@ lr_status recon_read_initial(struct recon *recon)
     return LR_OK;
 }
 
+lr_status recon_read_images(struct recon *recon)
+{
+    struct recon_inputs *inputs = &recon->inputs;
+    CLI_TRY(read_image(&recon->setup, recon->request.kappa, &inputs->kappa));
+    recon->request.prior.kappa = inputs->kappa != NULL ? inputs->kappa->values : NULL;
+    return read_image(&recon->setup, recon->request.initial, &inputs->initial);
+}
+
 lr_status recon_read_inputs(struct recon *recon)
 {
     CLI_TRY(read_measurement(recon));
     CLI_TRY(read_additive(recon));
     CLI_TRY(recon_read_factors(recon));
-    return recon_read_initial(recon);
+    return recon_read_images(recon);
 }
 
 void recon_finish_inputs(struct recon_inputs *inputs)
@@ -171,6 +176,7 @@ void recon_finish_inputs(struct recon_inputs *inputs)
     lr_randoms_destroy(inputs->randoms);
     lor_factors_finish(&inputs->factors);
     lr_image_destroy(inputs->initial);
+    lr_image_destroy(inputs->kappa);
     lr_lor_data_destroy(inputs->additive);
     lr_lor_data_destroy(inputs->delayeds);
     lr_lor_data_destroy(inputs->data);

@@ -65,18 +65,23 @@ static void keep_prompts(const lr_lors *lors, lr_event_list *list)
 
 static lr_status read_events(struct recon *recon)
 {
-    struct recon_inputs *inputs = &recon->inputs;
     const lr_events_source source = recon_events_source(recon);
-    inputs->list = lr_event_list_read(&source);
-    if (inputs->list == NULL) {
-        return report_reason(recon->setup.report);
-    }
+    recon->inputs.list = lr_event_list_read(&source);
+    return recon->inputs.list != NULL ? LR_OK : report_reason(recon->setup.report);
+}
+
+/* Delayeds aside, and prompts in coincidence alone. */
+static lr_status sort_events(struct recon *recon)
+{
+    struct recon_inputs *inputs = &recon->inputs;
     if (inputs->list->info.counts.delayeds > 0 && recon->request.additive == NULL) {
         CLI_TRY(bin_delayeds(recon, inputs->list));
     }
     keep_prompts(recon->setup.lors, inputs->list);
     inputs->events = inputs->list->info.counts;
-    recon_say_events(recon);
+    if (recon->frames.count == 0) {
+        recon_say_events(recon);
+    }
     return inputs->list->count > 0
                ? LR_OK
                : report_error(recon->setup.report, LR_BAD_INPUT,
@@ -167,6 +172,9 @@ static void check_blobs(struct cli_args *args)
     if (args_has(args, "--blobs") && args_has(args, "--initial")) {
         args_complain(args, "--initial is an image of voxels, which --blobs cannot begin with");
     }
+    if (args_has(args, "--blobs") && (args_has(args, "--prior") || args_has(args, "--psf-mm"))) {
+        args_complain(args, "--prior and --psf-mm are of voxels, and --blobs has none");
+    }
     if (args_has(args, "--blob-radius-mm") && !args_has(args, "--blobs")) {
         args_complain(args, "--blob-radius-mm belongs to --blobs");
     }
@@ -205,9 +213,10 @@ static bool settle_time(struct recon *recon, struct cli_args *args)
     return info->has_tof && !args_has(args, "--without-tof");
 }
 
-static lr_status make_operator(struct recon *recon, lr_listmode_params *params, bool has_tof)
+static lr_status make_operator(struct recon *recon, bool has_tof)
 {
     const struct setup *setup = &recon->setup;
+    lr_listmode_params *params = recon->frames.params;
     const lr_event_list *list = recon->inputs.list;
     params->lors = setup->lors;
     params->grid = &setup->grid;
@@ -221,6 +230,7 @@ static lr_status make_operator(struct recon *recon, lr_listmode_params *params, 
     params->threads = setup->params.threads;
     params->log = &setup->report->log;
     params->progress = &recon->bar.within;
+    params->sensitivity_of = recon->frames.first;
     recon->setup.op = lr_listmode_create(params);
     return recon->setup.op != NULL ? LR_OK : report_reason(setup->report);
 }
@@ -236,26 +246,39 @@ static void say_operator(const struct recon *recon, bool has_tof)
                 info->device);
 }
 
+lr_status recon_open_events(struct recon *recon)
+{
+    const bool has_tof = recon->frames.has_tof;
+    CLI_TRY(sort_events(recon));
+    CLI_TRY(make_operator(recon, has_tof));
+    say_operator(recon, has_tof);
+    CLI_TRY(weigh_events(recon));
+    return estimate_randoms(recon, has_tof);
+}
+
 lr_status recon_open_listmode(struct recon *recon, struct cli_args *args)
 {
-    lr_listmode_params params = read_params(args);
+    struct recon_frames *frames = &recon->frames;
+    const lr_listmode_params params = read_params(args);
     CLI_TRY(args->status);
     if (recon->request.additive != NULL) {
         return report_error(recon->setup.report, LR_USAGE,
                             "--additive is of LOR data: list mode takes randoms from delayeds");
     }
+    frames->params = malloc(sizeof(*frames->params));
+    if (frames->params == NULL) {
+        return report_error(recon->setup.report, LR_FAILED, "no memory for an operator");
+    }
+    *frames->params = params;
     CLI_TRY(read_events(recon));
     CLI_TRY(recon_read_factors(recon));
-    const bool has_tof = settle_time(recon, args);
+    frames->has_tof = settle_time(recon, args);
     CLI_TRY(args->status);
-    const lr_blobs blobs = {.radius_mm = direct_number(args, "--blob-radius-mm", 0, true)};
+    frames->blobs = (lr_blobs){.radius_mm = direct_number(args, "--blob-radius-mm", 0, true)};
+    frames->params->blobs = args_has(args, "--blobs") ? &frames->blobs : NULL;
     CLI_TRY(args->status);
-    params.blobs = args_has(args, "--blobs") ? &blobs : NULL;
-    CLI_TRY(make_operator(recon, &params, has_tof));
-    say_operator(recon, has_tof);
-    CLI_TRY(weigh_events(recon));
-    CLI_TRY(estimate_randoms(recon, has_tof));
-    return recon_read_initial(recon);
+    CLI_TRY(recon_read_images(recon));
+    return frames->count > 0 ? recon_check_frames(recon) : recon_open_events(recon);
 }
 
 /* List mode has a scale of its own, of chords in mm, but for exact elements, which are probabilities. */

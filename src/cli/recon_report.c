@@ -8,8 +8,10 @@
 
 static const char *algorithm_name(enum recon_algorithm algorithm)
 {
-    static const char *const names[] = {
-        [RECON_MLEM] = "mlem", [RECON_OSEM] = "osem", [RECON_RAMLA] = "ramla"};
+    static const char *const names[] = {[RECON_MLEM] = "mlem",
+                                        [RECON_OSEM] = "osem",
+                                        [RECON_RAMLA] = "ramla",
+                                        [RECON_BSREM] = "bsrem"};
     return names[algorithm];
 }
 
@@ -35,6 +37,10 @@ void recon_say_iteration(struct recon *recon, const lr_iteration *done)
             "iteration %d: log-likelihood %.9g, measured %.9g, estimated %.9g counts, %.2f s",
             done->number, done->log_likelihood, done->measured_counts, done->estimated_counts,
             done->seconds);
+        if (done->penalty > 0) {
+            report_info(recon->setup.report, "iteration %d: penalty %.9g", done->number,
+                        done->penalty);
+        }
     } else {
         report_info(recon->setup.report, "iteration %d: %.3g s, device %.3g s", done->number,
                     done->seconds, done->device_seconds);
@@ -69,9 +75,12 @@ static void fit_json(struct json *json, const lr_iteration *done)
     json_number(json, "left_out_counts", done->left_out_counts);
     json_number(json, "left_out_share", left_out_share(done));
     json_number(json, "sensitive_counts", done->sensitive_counts);
+    if (done->penalty > 0) {
+        json_number(json, "penalty", done->penalty);
+    }
 }
 
-static void iteration_json(struct json *json, const lr_iteration *done)
+void recon_iteration_json(struct json *json, const lr_iteration *done)
 {
     json_open(json, NULL, '{');
     json_int(json, "number", done->number);
@@ -114,17 +123,29 @@ static void algorithm_json(const struct recon_request *request, struct json *jso
     json_text(json, "algorithm", algorithm_name(request->algorithm));
     json_int(json, "subsets", request->subsets);
     json_int(json, "iterations_before", request->iterations_before);
-    if (request->algorithm == RECON_RAMLA) {
+    if (request->algorithm == RECON_RAMLA || request->algorithm == RECON_BSREM) {
         json_number(json, "relaxation", request->relaxation);
         json_number(json, "fall", request->relaxation_fall);
+    }
+    recon_prior_json(request, json);
+    if (request->has_psf) {
+        json_numbers(json, "psf_mm", request->psf_mm, 3);
+    }
+}
+
+void recon_head_json(const struct recon *recon, struct json *json)
+{
+    setup_json(&recon->setup, json);
+    algorithm_json(&recon->request, json);
+    if (recon->frames.count > 0) {
+        events_json(json, &recon->frames.all->info.counts);
     }
 }
 
 static void print_json(const struct recon *recon, bool stopped)
 {
     struct json json = common_json_begin("recon");
-    setup_json(&recon->setup, &json);
-    algorithm_json(&recon->request, &json);
+    recon_head_json(recon, &json);
     json_text(&json, "output", recon->request.output);
     json_text(&json, "picture", recon->request.picture);
     json_bool(&json, "stopped", stopped);
@@ -134,7 +155,7 @@ static void print_json(const struct recon *recon, bool stopped)
     randoms_json(recon, &json);
     json_open(&json, "iterations", '[');
     for (int k = 0; k < recon->num_done; k++) {
-        iteration_json(&json, &recon->history[k]);
+        recon_iteration_json(&json, &recon->history[k]);
     }
     json_close(&json, ']');
     json_number(&json, recon_counts_emissions(recon) ? "emissions" : "image_sum", emissions(recon));
@@ -154,7 +175,9 @@ void recon_report(const struct recon *recon, bool stopped)
                 report_duration(duration, report_seconds() - recon->start_s),
                 common_bytes(memory, common_peak_memory()));
     if (recon->setup.report->json) {
-        print_json(recon, stopped);
+        if (recon->frames.count == 0) {
+            print_json(recon, stopped);
+        }
         return;
     }
     if (!last->has_fit) {

@@ -39,14 +39,20 @@ static void check_measurement(struct cli_args *args, const struct recon_request 
     }
 }
 
+/* Whether updates have a step length. */
+static bool has_steps(enum recon_algorithm algorithm)
+{
+    return algorithm == RECON_RAMLA || algorithm == RECON_BSREM;
+}
+
 static void check_model(struct cli_args *args, const struct recon_request *request)
 {
     if (request->algorithm == RECON_MLEM && args_has(args, "--subsets")) {
-        args_complain(args, "--subsets belongs to --algorithm osem or ramla");
+        args_complain(args, "--subsets belongs to --algorithm osem, ramla or bsrem");
     }
-    if (request->algorithm != RECON_RAMLA &&
+    if (!has_steps(request->algorithm) &&
         (args_has(args, "--relaxation") || args_has(args, "--fall"))) {
-        args_complain(args, "--relaxation and --fall belong to --algorithm ramla");
+        args_complain(args, "--relaxation and --fall belong to --algorithm ramla or bsrem");
     }
     if (args_has(args, "--after") && request->initial == NULL) {
         args_complain(args, "--after says of how many iterations --initial is: give that image");
@@ -65,18 +71,34 @@ static void check_model(struct cli_args *args, const struct recon_request *reque
 
 static void read_algorithm(struct cli_args *args, struct recon_request *request)
 {
-    static const char *const algorithms[] = {"mlem", "osem", "ramla", NULL};
+    static const char *const algorithms[] = {"mlem", "osem", "ramla", "bsrem", NULL};
     static const int64_t range[2] = {1, 1000000};
     request->algorithm =
         (enum recon_algorithm)args_word(args, "--algorithm", algorithms, RECON_MLEM);
-    const bool mlem = request->algorithm == RECON_MLEM;
+    const bool mlem = request->algorithm == RECON_MLEM, bsrem = request->algorithm == RECON_BSREM;
     const int usual = request->family == RECON_DIRECT ? 10 : 7;
-    request->iterations = (int)args_int(args, "--iterations", mlem ? 10 : 3, range);
+    request->iterations = (int)args_int(args, "--iterations", bsrem ? 30 : mlem ? 10 : 3, range);
     request->iterations_before = (int)args_int(args, "--after", 0, range);
     request->subsets = (int)args_int(args, "--subsets", mlem ? 1 : usual, range);
     request->save_every = (int)args_int(args, "--save-every", 0, range);
     request->relaxation = direct_number(args, "--relaxation", 1, true);
-    request->relaxation_fall = direct_number(args, "--fall", 0, true);
+    request->relaxation_fall = direct_number(args, "--fall", bsrem ? 0.1 : 0, !bsrem);
+    if (request->relaxation_fall < 0) {
+        args_complain(args, "--fall %s: it must not be negative", args_text(args, "--fall"));
+    }
+    recon_read_prior(args, request);
+}
+
+static void read_psf(struct cli_args *args, struct recon_request *request)
+{
+    request->has_psf = args_triple(args, "--psf-mm", true, request->psf_mm);
+    for (int axis = 0; request->has_psf && axis < 3; axis++) {
+        if (!(request->psf_mm[axis] >= 0)) {
+            args_complain(args, "--psf-mm %s: FWHMs must not be negative",
+                          args_text(args, "--psf-mm"));
+            return;
+        }
+    }
 }
 
 static void read_model(struct cli_args *args, struct recon_request *request)
@@ -86,6 +108,7 @@ static void read_model(struct cli_args *args, struct recon_request *request)
     request->randoms =
         (enum recon_randoms)args_word(args, "--randoms", randoms, RECON_RANDOMS_AUTO);
     request->mu_as = (enum recon_mu)args_word(args, "--mu-as", mu_as, RECON_MU_FACTORS);
+    read_psf(args, request);
 }
 
 static struct recon_request read_request(struct cli_args *args)
@@ -138,8 +161,12 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
 /* ML-EM is OSEM with one subset. */
 static lr_status iterate(struct recon *recon)
 {
+    static const lr_recon_algorithm rules[] = {[RECON_MLEM] = LR_ALGORITHM_OSEM,
+                                               [RECON_OSEM] = LR_ALGORITHM_OSEM,
+                                               [RECON_RAMLA] = LR_ALGORITHM_RAMLA,
+                                               [RECON_BSREM] = LR_ALGORITHM_BSREM};
     const struct recon_request *request = &recon->request;
-    const bool ramla = request->algorithm == RECON_RAMLA;
+    const bool steps = has_steps(request->algorithm);
     lr_recon_params params = {
         .op = recon->setup.op,
         .data = recon->inputs.data,
@@ -149,9 +176,10 @@ static lr_status iterate(struct recon *recon)
         .iterations_before = request->iterations_before,
         .subsets = request->subsets,
         .without_fit = request->without_fit,
-        .algorithm = ramla ? LR_ALGORITHM_RAMLA : LR_ALGORITHM_OSEM,
-        .relaxation = ramla ? request->relaxation : 0,
-        .relaxation_fall = ramla ? request->relaxation_fall : 0,
+        .algorithm = rules[request->algorithm],
+        .relaxation = steps ? request->relaxation : 0,
+        .relaxation_fall = steps ? request->relaxation_fall : 0,
+        .prior = request->has_prior ? &request->prior : NULL,
         .iteration = on_iteration,
         .user = recon,
         .log = &recon->setup.report->log,
@@ -168,14 +196,14 @@ static lr_status iterate(struct recon *recon)
 
 /* --- the whole --- */
 
-/* Every count is of an emission, unless it is of the additive term. RAMLA gets there in time only. */
+/* Every count is of an emission, unless it is of the additive term. RAMLA and BSREM get there in time
+ * only, and a prior may keep from it. */
 static void warn_of_emissions(const struct recon *recon, double emissions)
 {
     const double counts = recon->history[recon->num_done - 1].measured_counts;
     const bool has_additive = recon->inputs.additive != NULL || recon->inputs.randoms != NULL;
     const bool is_scaled = recon_counts_emissions(recon);
-    if (is_scaled && !has_additive && recon->request.algorithm != RECON_RAMLA &&
-        emissions < counts) {
+    if (is_scaled && !has_additive && !has_steps(recon->request.algorithm) && emissions < counts) {
         report_warn(recon->setup.report,
                     "%.6g counts give %.6g emissions, fewer than one each: elements times factors "
                     "exceed 1: are efficiencies or factors in percent, or their inverses "
@@ -269,7 +297,7 @@ static lr_status open_all(struct cli_args *args, struct recon *recon)
     if (recon->request.family == RECON_DIRECT) {
         CLI_TRY(check_outputs(args->report, &recon->request));
         CLI_TRY(recon_open_direct(recon, args));
-        return recon_read_initial(recon);
+        return recon_read_images(recon);
     }
     CLI_TRY(open_scanner(args, recon));
     CLI_TRY(check_outputs(args->report, &recon->request));
@@ -293,7 +321,7 @@ static void open_bar(struct recon *recon)
 {
     const struct recon_request *request = &recon->request;
     struct run_bar *bar = &recon->bar;
-    bar->name = "recon";
+    bar->name = recon->frame_name != NULL ? recon->frame_name : "recon";
     bar->iterations = request->iterations;
     bar->subsets = request->subsets;
     bar->before = 1;
@@ -318,17 +346,12 @@ static lr_status forecast(struct recon *recon, bool *goes_on)
         goes_on);
 }
 
-static lr_status reconstruct(struct cli_args *args, struct recon *recon)
+/* Of the data at hand. */
+static lr_status reconstruct_one(struct recon *recon)
 {
     struct setup *setup = &recon->setup;
     bool goes_on = true;
-    CLI_TRY(open_all(args, recon));
     CLI_TRY(check_counts(recon));
-    recon->image = lr_image_create(&setup->grid, &setup->report->log);
-    recon->history = calloc((size_t)recon->request.iterations, sizeof(*recon->history));
-    if (recon->image == NULL || recon->history == NULL) {
-        return report_error(setup->report, LR_FAILED, "no memory for the image");
-    }
     open_bar(recon);
     if (setup->op == NULL) {
         setup->params.progress = &recon->bar.within;
@@ -336,18 +359,57 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
         CLI_TRY(setup_operator(setup));
         CLI_TRY(forecast(recon, &goes_on));
     }
+    if (recon->request.has_psf) {
+        CLI_TRY(lr_operator_set_psf(setup->op, recon->request.psf_mm));
+    }
     return goes_on ? conclude(recon, iterate(recon)) : LR_OK;
+}
+
+static lr_status reconstruct_frames(struct recon *recon)
+{
+    lr_status status = LR_OK;
+    for (int k = 0; status == LR_OK && k < recon->frames.count; k++) {
+        char name[64];
+        snprintf(name, sizeof(name), "recon, frame %d of %d", k + 1, recon->frames.count);
+        run_bar_init(&recon->bar, recon->setup.report);
+        status = recon_open_frame(recon, k);
+        recon->frame_name = name;
+        status = status == LR_OK ? reconstruct_one(recon) : status;
+        recon_close_frame(recon, k);
+    }
+    if (recon->setup.report->json && recon->frames.list[0].num_done > 0) {
+        recon->setup.op = recon->frames.first; /* of which JSON tells */
+        recon_frames_json(recon, status == LR_CANCELLED);
+        recon->setup.op = NULL;
+    }
+    return status;
+}
+
+static lr_status reconstruct(struct cli_args *args, struct recon *recon)
+{
+    struct setup *setup = &recon->setup;
+    const bool has_frames = recon->frames.count > 0;
+    CLI_TRY(open_all(args, recon));
+    recon->image = lr_image_create(&setup->grid, &setup->report->log);
+    recon->history =
+        has_frames ? NULL : calloc((size_t)recon->request.iterations, sizeof(*recon->history));
+    if (recon->image == NULL || (recon->history == NULL && !has_frames)) {
+        return report_error(setup->report, LR_FAILED, "no memory for the image");
+    }
+    return has_frames ? reconstruct_frames(recon) : reconstruct_one(recon);
 }
 
 static lr_status run(struct cli_args *args)
 {
     struct recon recon = {.request = read_request(args), .start_s = report_seconds()};
     run_bar_init(&recon.bar, args->report);
+    recon_read_frames(args, &recon);
     const lr_status status = args->status == LR_OK ? reconstruct(args, &recon) : args->status;
     free(recon.history);
     lr_image_destroy(recon.image);
     lr_operator_destroy(recon.setup.op); /* before the factors that it asks */
     recon.setup.op = NULL;
+    recon_finish_frames(&recon);
     recon_finish_direct(&recon);
     recon_finish_inputs(&recon.inputs);
     setup_finish(&recon.setup);
@@ -377,11 +439,12 @@ static const struct cli_option input_options[] = {
 };
 
 static const struct cli_option algorithm_options[] = {
-    {"--algorithm", "NAME", "mlem, osem or ramla; default mlem", false},
-    {"--iterations", "N", "default 10, and 3 of osem and ramla", false},
-    {"--subsets", "N", "of osem and ramla; default 7, of direct 10", false},
-    {"--relaxation", "L", "ramla: of the first iteration, up to 1; default 1", false},
-    {"--fall", "F", "ramla: iteration k = 0, 1, ... has L / (1 + F k); default 0", false},
+    {"--algorithm", "NAME", "mlem, osem, ramla, or bsrem (with a prior); default mlem", false},
+    {"--iterations", "N", "default 10; of osem and ramla 3; of bsrem 30", false},
+    {"--subsets", "N", "of osem, ramla and bsrem; default 7, of direct 10", false},
+    {"--relaxation", "L", "ramla, bsrem: of the first iteration, up to 1; default 1", false},
+    {"--fall", "F",
+     "ramla, bsrem: iteration k = 0, 1, ... has L / (1 + F k); default 0, of bsrem 0.1", false},
     {"--initial", "IMAGE", "image to start from; default: ones", false},
     {"--after", "N", "of how many iterations --initial is: --fall and numbers go on from there",
      false},
@@ -394,6 +457,8 @@ static const struct cli_option algorithm_options[] = {
     {"--randoms", "HOW", "auto (by fan sums where the events have delayeds) or none", false},
     {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird)", false},
     {"--mu-as", "HOW", "--mu as factors (one per LOR) or along lines; default factors", false},
+    {"--psf-mm", "FWHM|X,Y,Z", "resolution in image space: a Gaussian of this width; default none",
+     false},
     {0},
 };
 
@@ -405,11 +470,13 @@ static const struct cli_syntax syntax = {
                "--iterations 3 -o head.nii.gz --png head.png",
     .groups = {{"input and output", input_options},
                {"algorithm and model", algorithm_options},
+               {"prior of --algorithm bsrem", recon_prior_options},
                COMMON_SCANNER_GROUP,
                COMMON_GRID_GROUP,
                COMMON_OPERATOR_GROUP,
                {"kernel of --operator direct", direct_kernel_options},
                {"kernel of --operator listmode", recon_listmode_options},
+               {"frames of --operator listmode", recon_frame_options},
                COMMON_GENERAL_GROUP},
 };
 

@@ -22,9 +22,30 @@ typedef struct lr_cuda_vector_pass {
     void *y;
     const void *in[LR_VECTOR_INPUTS]; /* NULL = none */
     double scalar;                    /* or what is filled in */
+    double lowest;                    /* floor of BSREM */
     int64_t count;
     double (*sums)[LR_VECTOR_NUM_SUMS]; /* [groups]; NULL = the pass has none */
 } lr_cuda_vector_pass;
+
+/* Each of n threads takes every n-th number (lr_relative_differences). */
+typedef struct lr_cuda_differences_pass {
+    lr_differences what;
+    lr_precision precision;
+    void *y;
+    const void *x, *kappa; /* kappa: NULL = 1 */
+    int size[3];
+    double weights[8];
+    double gamma, epsilon, scale;
+} lr_cuda_differences_pass;
+
+/* The same (lr_convolution). */
+typedef struct lr_cuda_convolve_pass {
+    lr_precision precision;
+    void *y;
+    const void *x;
+    int size[3], axis, reach;
+    double weights[LR_CONVOLUTION_REACH];
+} lr_cuda_convolve_pass;
 
 /* It depends on the count alone, so that sums have the same bits in every run. */
 static inline int lr_cuda_vector_groups(int64_t count)
@@ -47,6 +68,9 @@ int lr_cuda_launch_vector_sums(const lr_cuda_vector_pass *pass, void *stream);
 /* y is what is estimated, in[0] what was measured, in[1] the additive term (struct lr_poisson_ratio);
  * sums are those of struct lr_poisson_fit. In float32. */
 int lr_cuda_launch_vector_divide(const lr_cuda_vector_pass *pass, void *stream);
+
+int lr_cuda_launch_differences(const lr_cuda_differences_pass *pass, void *stream);
+int lr_cuda_launch_convolve(const lr_cuda_convolve_pass *pass, void *stream);
 
 #ifdef __cplusplus
 }

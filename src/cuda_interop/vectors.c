@@ -14,6 +14,7 @@
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { SUMS_BYTES = LR_CUDA_VECTOR_GROUPS * LR_VECTOR_NUM_SUMS * (int)sizeof(double) };
 
@@ -357,7 +358,43 @@ static lr_status apply(const struct lr_vector_task *task)
     lr_cuda_vector_pass pass = describe(&task->y, task->in, LR_VECTOR_INPUTS);
     pass.op = task->op;
     pass.scalar = task->scalar;
+    pass.lowest = task->floor;
     return run_alone(task->y.place, lr_cuda_launch_vector_apply, &pass);
+}
+
+static lr_status relative_differences(const lr_relative_differences *differences)
+{
+    const lr_place *place = differences->y->place;
+    lr_cuda_differences_pass pass = {
+        .what = differences->what,
+        .precision = differences->y->precision,
+        .y = address_of(differences->y),
+        .x = address_of(differences->x),
+        .kappa = differences->kappa != NULL ? address_of(differences->kappa) : NULL,
+        .gamma = differences->gamma,
+        .epsilon = differences->epsilon,
+        .scale = differences->scale};
+    memcpy(pass.size, differences->size, sizeof(pass.size));
+    memcpy(pass.weights, differences->weights, sizeof(pass.weights));
+    LR_TRY(enter(place));
+    return leave(place, check((cudaError_t)lr_cuda_launch_differences(&pass, place->cuda->stream),
+                              "relative differences", place));
+}
+
+static lr_status convolve(const lr_convolution *convolution)
+{
+    const lr_place *place = convolution->y->place;
+    lr_cuda_convolve_pass pass = {.precision = convolution->y->precision,
+                                  .y = address_of(convolution->y),
+                                  .x = address_of(convolution->x),
+                                  .axis = convolution->axis,
+                                  .reach = convolution->reach};
+    memcpy(pass.size, convolution->size, sizeof(pass.size));
+    memcpy(pass.weights, convolution->weights,
+           (size_t)(convolution->reach + 1) * sizeof(*pass.weights));
+    LR_TRY(enter(place));
+    return leave(place, check((cudaError_t)lr_cuda_launch_convolve(&pass, place->cuda->stream),
+                              "a convolution", place));
 }
 
 /* Sums of the groups, which come to the host, are added there in their order. */
@@ -468,7 +505,9 @@ const struct lr_place_fns lr_place_cuda_fns = {
                 .fill = fill,
                 .apply = apply,
                 .add_up = add_up,
-                .divide_counts = divide_counts},
+                .divide_counts = divide_counts,
+                .relative_differences = relative_differences,
+                .convolve = convolve},
     .wrap = wrap,
     .exchange = exchange,
 };

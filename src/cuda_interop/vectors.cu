@@ -58,6 +58,17 @@ __global__ void __launch_bounds__(group) divide(lr_cuda_vector_pass pass)
     write_sums(pass, divide_numbers(pass, this_thread()), false);
 }
 
+template <class Real>
+__global__ void __launch_bounds__(group) differences(lr_cuda_differences_pass pass)
+{
+    find_differences<Real>(pass, this_thread());
+}
+
+template <class Real> __global__ void __launch_bounds__(group) convolve(lr_cuda_convolve_pass pass)
+{
+    convolve_numbers<Real>(pass, this_thread());
+}
+
 using kernel = void (*)(lr_cuda_vector_pass);
 
 int launch(kernel kernel, const lr_cuda_vector_pass &pass, void *stream)
@@ -65,6 +76,14 @@ int launch(kernel kernel, const lr_cuda_vector_pass &pass, void *stream)
     void *arguments[] = {const_cast<lr_cuda_vector_pass *>(&pass)};
     return cudaLaunchKernel(reinterpret_cast<const void *>(kernel),
                             dim3((unsigned)lr_cuda_vector_groups(pass.count)), dim3(group),
+                            arguments, 0, static_cast<cudaStream_t>(stream));
+}
+
+template <class Pass> int launch_volume(const void *kernel, const Pass &pass, void *stream)
+{
+    const int64_t count = (int64_t)pass.size[0] * pass.size[1] * pass.size[2];
+    void *arguments[] = {const_cast<Pass *>(&pass)};
+    return cudaLaunchKernel(kernel, dim3((unsigned)lr_cuda_vector_groups(count)), dim3(group),
                             arguments, 0, static_cast<cudaStream_t>(stream));
 }
 
@@ -96,4 +115,20 @@ int lr_cuda_launch_vector_sums(const lr_cuda_vector_pass *pass, void *stream)
 int lr_cuda_launch_vector_divide(const lr_cuda_vector_pass *pass, void *stream)
 {
     return launch(divide, *pass, stream);
+}
+
+int lr_cuda_launch_differences(const lr_cuda_differences_pass *pass, void *stream)
+{
+    return launch_volume(pass->precision == LR_FLOAT64
+                             ? reinterpret_cast<const void *>(differences<double>)
+                             : reinterpret_cast<const void *>(differences<float>),
+                         *pass, stream);
+}
+
+int lr_cuda_launch_convolve(const lr_cuda_convolve_pass *pass, void *stream)
+{
+    return launch_volume(pass->precision == LR_FLOAT64
+                             ? reinterpret_cast<const void *>(convolve<double>)
+                             : reinterpret_cast<const void *>(convolve<float>),
+                         *pass, stream);
 }

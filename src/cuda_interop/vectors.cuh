@@ -26,18 +26,24 @@ template <class Real> __device__ double number_of(const void *numbers, int64_t k
 
 /* --- element by element --- */
 
-static_assert(LR_NUM_VECTOR_OPS == 6, "each operation has its case below");
+static_assert(LR_NUM_VECTOR_OPS == 7, "each operation has its case below");
 
 /* Not read where it has no influence: that takes as long as to write it. */
 __device__ inline bool reads_y(enum lr_vector_op op)
 {
-    return op != LR_VECTOR_CONVERT && op != LR_VECTOR_UPDATE_EM && op != LR_VECTOR_UPDATE_RAMLA;
+    return op == LR_VECTOR_MULTIPLY || op == LR_VECTOR_DIVIDE || op == LR_VECTOR_ADD_SCALED;
 }
 
 __device__ inline double ramla_factor(double scalar, double by, double sensitivity)
 {
     const double factor = 1.0 + scalar * (by - sensitivity);
     return factor < 0.0 ? 0.0 : factor;
+}
+
+__device__ inline double update_bsrem(const lr_cuda_vector_pass &pass, double x, double step)
+{
+    const double next = x + pass.scalar * (x > pass.lowest ? x : pass.lowest) * step;
+    return next < 0.0 ? 0.0 : next;
 }
 
 __device__ inline double work_out(const lr_cuda_vector_pass &pass, double y,
@@ -55,6 +61,8 @@ __device__ inline double work_out(const lr_cuda_vector_pass &pass, double y,
         return in[2] > 0.0 ? x / in[2] * in[1] : x;
     case LR_VECTOR_UPDATE_RAMLA:
         return in[2] > 0.0 ? x * ramla_factor(pass.scalar, in[1], in[2]) : x;
+    case LR_VECTOR_UPDATE_BSREM:
+        return in[2] > 0.0 ? update_bsrem(pass, x, in[1] * in[2]) : x;
     default: /* LR_VECTOR_CONVERT */
         return x;
     }
@@ -79,6 +87,80 @@ __device__ void fill_numbers(const lr_cuda_vector_pass &pass, const vector_threa
 {
     for (int64_t k = thread.number; k < pass.count; k += thread.of) {
         static_cast<Real *>(pass.y)[k] = (Real)pass.scalar;
+    }
+}
+
+/* --- relative differences --- */
+
+__device__ inline double difference_term(const lr_cuda_differences_pass &pass, double x,
+                                         double other)
+{
+    const double d = x - other, size = fabs(d);
+    const double n = x + other + pass.gamma * size + pass.epsilon;
+    if (pass.what == LR_DIFFERENCES_WEIGHTS) {
+        return 1.0;
+    }
+    if (!(n > 0.0)) {
+        return n == 0.0 ? 0.0 : n;
+    }
+    return pass.what == LR_DIFFERENCES_VALUE
+               ? 0.5 * d * d / n
+               : d * (pass.gamma * size + x + 3.0 * other + 2.0 * pass.epsilon) / (n * n);
+}
+
+/* Of the number at, in the order of the host's sum. */
+template <class Real>
+__device__ double add_differences(const lr_cuda_differences_pass &pass, const int64_t at[3])
+{
+    const int64_t nx = pass.size[0], ny = pass.size[1], nz = pass.size[2];
+    const int64_t own = at[0] + nx * (at[1] + ny * at[2]);
+    const double x = number_of<Real>(pass.x, own);
+    const double kappa = pass.kappa != nullptr ? number_of<Real>(pass.kappa, own) : 1.0;
+    double sum = 0.0;
+    for (int k = 0; k < 27; k++) {
+        const int dx = k % 3 - 1, dy = k / 3 % 3 - 1, dz = k / 9 - 1;
+        const int64_t to[3] = {at[0] + dx, at[1] + dy, at[2] + dz};
+        const bool is_inside =
+            to[0] >= 0 && to[0] < nx && to[1] >= 0 && to[1] < ny && to[2] >= 0 && to[2] < nz;
+        if (k == 13 || !is_inside) {
+            continue;
+        }
+        const int64_t other = to[0] + nx * (to[1] + ny * to[2]);
+        const double v = pass.weights[dx * dx + 2 * dy * dy + 4 * dz * dz] * kappa *
+                         (pass.kappa != nullptr ? number_of<Real>(pass.kappa, other) : 1.0);
+        sum += v > 0.0 ? v * difference_term(pass, x, number_of<Real>(pass.x, other)) : 0.0;
+    }
+    return sum;
+}
+
+template <class Real>
+__device__ void find_differences(const lr_cuda_differences_pass &pass, const vector_thread &thread)
+{
+    const int64_t nx = pass.size[0], plane = nx * pass.size[1], count = plane * pass.size[2];
+    Real *const y = static_cast<Real *>(pass.y);
+    for (int64_t k = thread.number; k < count; k += thread.of) {
+        const int64_t at[3] = {k % nx, k % plane / nx, k / plane};
+        const double sum = add_differences<Real>(pass, at);
+        y[k] = (Real)(pass.what == LR_DIFFERENCES_GRADIENT ? (double)y[k] + pass.scale * sum : sum);
+    }
+}
+
+/* --- convolutions --- */
+
+template <class Real>
+__device__ void convolve_numbers(const lr_cuda_convolve_pass &pass, const vector_thread &thread)
+{
+    const int64_t nx = pass.size[0], plane = nx * pass.size[1], count = plane * pass.size[2];
+    const int64_t step = pass.axis == 0 ? 1 : pass.axis == 1 ? nx : plane;
+    for (int64_t k = thread.number; k < count; k += thread.of) {
+        const int64_t at = pass.axis == 0 ? k % nx : pass.axis == 1 ? k % plane / nx : k / plane;
+        double sum = 0.0;
+        for (int to = -pass.reach; to <= pass.reach; to++) {
+            if (at + to >= 0 && at + to < pass.size[pass.axis]) {
+                sum += pass.weights[to < 0 ? -to : to] * number_of<Real>(pass.x, k + to * step);
+            }
+        }
+        static_cast<Real *>(pass.y)[k] = (Real)sum;
     }
 }
 

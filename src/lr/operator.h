@@ -100,6 +100,7 @@ typedef struct lr_operator_info {
     int64_t max_memory_bytes; /* as it was asked for; 0 = nothing was */
     double build_seconds;     /* creation, the stored matrix included */
     const lr_lors *lors;      /* the caller's, as given in the params */
+    const lr_grid *grid;      /* of images; the operator's copy */
 } lr_operator_info;
 
 /* Builds an operator; with store, generates the matrix.
@@ -169,6 +170,16 @@ LR_API lr_status lr_operator_back(lr_operator *op, const lr_selection *part,
  * out of coincidence have A = 0 and add nothing. Only raster needs an array of all LORs for it. */
 LR_API lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part,
                                          lr_vector *image);
+
+/* Resolution in image space: from now on A stands for A G and A^T for G A^T, of every family, where G
+ * is a stationary Gaussian of these FWHMs (0 = none along that axis), its integral over voxels, cut at
+ * four standard deviations and made to sum to 1; what it moves out of the grid is lost, and G is its own
+ * transpose. Images are blurred where they are. Sensitivities follow. Elements (rows, the matrix) are
+ * refused then, and whole updates of a device are not done. All 0 takes it away. Source: Reader et
+ * al., EM Algorithm System Modeling by Image-Space Techniques for PET Reconstruction, IEEE Trans. Nucl.
+ * Sci. 50 (2003).
+ * errors: LR_USAGE for widths that are negative, not finite or that reach over more than 127 voxels. */
+LR_API lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3]);
 
 /* Where the operator computes: vectors that are made there need not be copied. It lives as long as
  * the operator, or whoever else keeps it; NULL = the host. Backend compute has a place of its own

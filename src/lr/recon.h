@@ -31,6 +31,9 @@ typedef struct lr_iteration {
     double estimated_counts; /* sum of yhat + b */
     int64_t left_out_lors;   /* y > 0 where yhat + b = 0 */
     double left_out_counts;
+    double penalty; /* beta R of the image that the iteration began with (lr_rdp), which with one
+                                subset is that of log_likelihood: their difference is what is
+                                maximised. 0 = no prior */
     double sensitive_counts; /* sum over subsets and voxels of the subset's sensitivity * x after
                                 its update; of EM = measured_counts where b = 0 */
     double seconds;
@@ -45,12 +48,43 @@ typedef struct lr_iteration {
 typedef enum lr_recon_algorithm {
     LR_ALGORITHM_OSEM = 0, /* x_j <- x_j r_j / s_j: ordered subsets (Hudson and Larkin 1994), and
                               with one subset ML-EM */
-    LR_ALGORITHM_RAMLA     /* x_j <- x_j (1 + lambda (r_j - s_j)): block RAMLA (Browne and De
+    LR_ALGORITHM_RAMLA,    /* x_j <- x_j (1 + lambda (r_j - s_j)): block RAMLA (Browne and De
                               Pierro, IEEE Trans. Med. Imag. 15, 1996), with
                               lambda = relaxation / (1 + relaxation_fall n) / max_j s_j in iteration
                               n = 0, 1, ...: with a relaxation of at most 1 no voxel becomes
                               negative; with more, what would be negative becomes 0 */
+    LR_ALGORITHM_BSREM     /* x_j <- max(0, x_j + a_n D_j (r_j - s_j - beta / M dR / dx_j)) with M
+                              subsets: block sequential regularised EM (Ahn and Fessler, IEEE Trans.
+                              Med. Imag. 22, 2003), which maximises the log-likelihood - beta R (lr_rdp).
+                              a_n = relaxation / (1 + relaxation_fall n),
+                              D_j = M max(x_j, floor) / (sum of all s_j + 2 beta kappa_j sum_k w_jk kappa_k);
+                              with one subset, beta = 0 and a_n = 1 it is ML-EM */
 } lr_recon_algorithm;
+
+/* The relative difference prior (Nuyts et al., IEEE Trans. Nucl. Sci. 49, 2002), as STIR and the
+ * challenge PETRIC have it: over pairs of the 26 neighbours in three dimensions
+ *
+ *     R = 1/2 sum_j sum_k w_jk kappa_j kappa_k (x_j - x_k)^2 / (x_j + x_k + gamma |x_j - x_k| + epsilon)
+ *
+ * with w_jk = edge of a voxel along x / distance of the voxels' centres. Neighbours outside of the grid
+ * count for nothing; voxels that no LOR sees are 0. docs/method/priors.md. */
+typedef struct lr_rdp {
+    double beta;  /* strength; 0 = the prior is computed and has no effect */
+    double gamma; /* how much less edges weigh than noise; 2 is usual */
+    double
+        epsilon; /* in units of the image; 0 = a hundredth of the uniform image that gives as many
+                           counts as were measured */
+    const float *kappa; /* [num_voxels], >= 0; NULL = 1 */
+} lr_rdp;
+
+/* R of an image on the grid, and its gradient, which is overwritten, without beta. Vectors are at one
+ * place, in either precision; kappa is copied there. epsilon 0 is 0 here. errors: LR_USAGE
+ * for a vector that is not of the grid, or numbers of the prior that are negative or not finite;
+ * LR_FAILED without memory. */
+LR_API lr_status lr_rdp_value(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image,
+                              double *value);
+LR_API lr_status lr_rdp_gradient(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image,
+                                 lr_vector *gradient);
 
 /* Zero fields are defaults. */
 typedef struct lr_recon_params {
@@ -62,8 +96,9 @@ typedef struct lr_recon_params {
                                       summed up, which visits every LOR once. Unused with dense
                                       data, but where values are of events (lr/listmode.h), whose
                                       additive terms do not add up to all that was expected */
-    const float *initial;          /* [num_voxels]; NULL = ones where the sensitivity is positive */
-    int iterations;                /* 0 = 3 */
+    const float *initial;  /* [num_voxels]; NULL = ones where the sensitivity is positive; of
+                                      BSREM the uniform image that gives as many counts as were measured */
+    int iterations;        /* 0 = 3 */
     int iterations_before; /* that made `initial`: numbers count on, and relaxation falls on; 0 */
     int subsets;           /* 0 = 1 */
     const int32_t
@@ -74,8 +109,11 @@ typedef struct lr_recon_params {
         without_fit; /* iterations need not tell how well data are explained (lr_iteration.has_fit):
                          a device that can do a whole update by itself then does */
     lr_recon_algorithm algorithm;
-    double relaxation;      /* RAMLA: of the first iteration; 0 = 1 */
-    double relaxation_fall; /* RAMLA: iteration n has relaxation / (1 + fall n) */
+    double relaxation; /* RAMLA, BSREM: of the first iteration; 0 = 1 */
+    double
+        relaxation_fall; /* RAMLA, BSREM: iteration n has relaxation / (1 + fall n). Several subsets
+                               of BSREM meet the maximum only with a fall above 0 */
+    const lr_rdp *prior; /* BSREM; NULL = none */
     lr_status (*iteration)(void *user,
                            const lr_iteration *done); /* after all subsets; may be NULL */
     void *user;
@@ -106,7 +144,8 @@ typedef struct lr_recon_params {
  * in iterations done of all; before that for each sensitivity, in subsets.
  * errors: LR_BAD_INPUT for negative or non-finite data, or when no counts are reached in a whole
  * iteration; LR_USAGE for sizes that do not match, more subsets than module pairs, a pair whose subset
- * does not exist, a subset without pairs, an additive term of both kinds, a relaxation that is negative or not finite, or one that the algorithm has not. */
+ * does not exist, a subset without pairs, an additive term of both kinds, a relaxation that is negative or not finite, or one that the algorithm has not,
+ * a prior likewise. */
 LR_API lr_status lr_recon(const lr_recon_params *params, lr_vector *image);
 
 /* lr_recon with LR_ALGORITHM_OSEM. errors: also LR_USAGE for another algorithm. */

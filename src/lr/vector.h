@@ -201,6 +201,62 @@ typedef struct lr_ramla_update {
 } lr_ramla_update;
 LR_API lr_status lr_vector_update_ramla(const lr_ramla_update *update);
 
+/* next = max(0, x + relaxation max(x, floor) gradient scale): the update of BSREM. next may be any of
+ * the others. */
+typedef struct lr_bsrem_update {
+    const lr_vector *x, *gradient;
+    const lr_vector *scale;   /* >= 0; where it is 0, x stays */
+    double relaxation, floor; /* >= 0 */
+    lr_vector *next;
+} lr_bsrem_update;
+LR_API lr_status lr_vector_update_bsrem(const lr_bsrem_update *update);
+
+/* --- neighbours --- */
+
+/* What is found of each number j of a three-dimensional row and its up to 26 neighbours k, with
+ * d = x_j - x_k, n = x_j + x_k + gamma |d| + epsilon and v = weight kappa_j kappa_k. Terms with n = 0
+ * are 0. */
+typedef enum lr_differences {
+    LR_DIFFERENCES_VALUE = 0, /* y_j = 1/2 sum_k v d^2 / n; R = sum_j y_j */
+    LR_DIFFERENCES_GRADIENT,  /* y_j = y_j + scale sum_k v d (gamma |d| + x_j + 3 x_k + 2 epsilon)
+                                 / n^2, which is scale dR / dx_j */
+    LR_DIFFERENCES_WEIGHTS    /* y_j = sum_k v */
+} lr_differences;
+
+/* Relative differences of neighbours: Nuyts, Beque, Dupont and Mortelmans, A Concave Prior Penalizing
+ * Relative Differences for Maximum-a-Posteriori Reconstruction in Emission Tomography, IEEE Trans.
+ * Nucl. Sci. 49 (2002), equations 5 to 7, with epsilon, kappa and weights. */
+typedef struct lr_relative_differences {
+    lr_differences what;
+    int size[3];       /* nx, ny, nz: x has nx ny nz numbers, the first axis fastest */
+    double weights[8]; /* >= 0; of a neighbour that differs along x (1), y (2), z (4): their sum is
+                               its place. The first is not used */
+    double gamma, epsilon;  /* >= 0 */
+    double scale;           /* of the gradient */
+    const lr_vector *x;     /* >= 0 */
+    const lr_vector *kappa; /* >= 0; NULL = 1 */
+    lr_vector *y;           /* neither x nor kappa */
+} lr_relative_differences;
+
+/* In double, rounded once. errors: also LR_USAGE for sizes that do not give the vectors' count, and at
+ * OpenGL places for rows of which three layers do not fit one storage block. */
+LR_API lr_status lr_vector_relative_differences(const lr_relative_differences *differences);
+
+enum { LR_CONVOLUTION_REACH = 128 };
+
+/* y_j = sum over k = -reach .. reach of weights[|k|] x at j + k along the axis, and 0 beyond the ends. */
+typedef struct lr_convolution {
+    int size[3]; /* nx, ny, nz: x has nx ny nz numbers, the first axis fastest */
+    int axis;
+    int reach;             /* below LR_CONVOLUTION_REACH */
+    const double *weights; /* [reach + 1] */
+    const lr_vector *x;
+    lr_vector *y; /* not x */
+} lr_convolution;
+
+/* In double, rounded once. errors: as lr_vector_relative_differences has them. */
+LR_API lr_status lr_vector_convolve(const lr_convolution *convolution);
+
 /* Sums in double, in an order that depends on the count and the kind of place alone: the same bits in
  * every run and for any number of threads. */
 typedef struct lr_vector_sums {

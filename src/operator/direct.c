@@ -220,7 +220,8 @@ static lr_status build(struct lr_operator *op, const lr_direct_params *params)
                                   .samples = {1, 1, 1},
                                   .threads = op->params.threads,
                                   .build_seconds = lr_clock_seconds() - begin,
-                                  .lors = op->params.lors};
+                                  .lors = op->params.lors,
+                                  .grid = &op->grid};
     return LR_OK;
 }
 

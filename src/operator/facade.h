@@ -9,6 +9,7 @@
 #include "operator/backend.h"
 #include "operator/factor_store.h"
 #include "operator/filters.h"
+#include "operator/psf.h"
 
 struct lr_direct_family;
 struct lr_listmode_family;
@@ -41,7 +42,8 @@ struct lr_operator {
     struct lr_factor_store factor_store;
     struct lr_direct_family *direct;     /* owned; NULL = another family */
     struct lr_listmode_family *listmode; /* alike */
-    float *sensitivity;                  /* [num_voxels], or NULL until it is asked for */
+    struct lr_psf psf;
+    float *sensitivity; /* [num_voxels] without the resolution, or NULL until it is asked for */
 };
 
 /* lr_operator_create over other backends than the built-in ones. choices: [num_choices], at most

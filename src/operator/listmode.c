@@ -108,6 +108,16 @@ static lr_status check(const lr_listmode_params *params)
             params->log, LR_USAGE,
             "threads, device, memory and lines of the sensitivity must not be negative");
     }
+    const lr_operator *like = params->sensitivity_of;
+    const bool is_like =
+        like == NULL || (like->listmode != NULL &&
+                         lr_grid_num_voxels(&like->grid) == lr_grid_num_voxels(params->grid) &&
+                         (like->listmode->info.blobs.radius_mm > 0) == (params->blobs != NULL));
+    if (!is_like) {
+        return lr_error(params->log, LR_USAGE,
+                        "the operator whose sensitivity is to be taken has another grid, blobs "
+                        "where this one has voxels, or is none of the family listmode");
+    }
     return LR_OK;
 }
 
@@ -256,6 +266,7 @@ static lr_status fill_family(struct lr_operator *op, const lr_listmode_params *p
     family->lors = params->lors;
     family->wanted_lines = params->sensitivity_lines > 0 ? params->sensitivity_lines : usual_lines;
     family->seed = params->seed;
+    family->sensitivity_of = params->sensitivity_of;
     LR_TRY(make_models(family, params));
     LR_TRY(lr_listmode_events_init(&family->events, params));
     if (params->factors != NULL && params->factors->get != NULL) {
@@ -380,7 +391,8 @@ static lr_status build(struct lr_operator *op, const lr_listmode_params *params)
                                   .threads = op->params.threads,
                                   .max_memory_bytes = params->max_memory_bytes,
                                   .build_seconds = lr_clock_seconds() - begin,
-                                  .lors = op->params.lors};
+                                  .lors = op->params.lors,
+                                  .grid = &op->grid};
     return LR_OK;
 }
 

@@ -23,6 +23,7 @@ struct lr_listmode_family {
     float *event_factors;          /* owned [count] the same of the events; NULL = 1 */
     int64_t wanted_lines;          /* of the sensitivity, at most */
     uint64_t seed;
+    struct lr_operator *sensitivity_of; /* the caller's; NULL = none */
 };
 
 /* After the backend; NULL is allowed. */

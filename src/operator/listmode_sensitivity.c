@@ -12,6 +12,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* LORs that are events at a time. */
 enum { LINES_AT_ONCE = 1 << 20 };
@@ -224,11 +225,27 @@ static lr_status compute(struct lr_operator *op, float *values)
     return status;
 }
 
+static lr_status keep(struct lr_operator *op);
+
+/* Of another operator, which has the same. */
+static lr_status take(struct lr_operator *op, float *values)
+{
+    struct lr_operator *from = op->listmode->sensitivity_of;
+    LR_TRY(from->sensitivity == NULL ? keep(from) : LR_OK);
+    memcpy(values, from->sensitivity, (size_t)op->info.num_voxels * sizeof(*values));
+    op->listmode->info.sensitivity_lines = from->listmode->info.sensitivity_lines;
+    op->listmode->info.sensitivity_error = from->listmode->info.sensitivity_error;
+    return LR_OK;
+}
+
 static lr_status keep(struct lr_operator *op)
 {
+    const bool takes = op->listmode->sensitivity_of != NULL;
     float *values =
         lr_alloc(op->info.num_voxels, sizeof(*values), "the sensitivity", op->params.log);
-    const lr_status status = values != NULL ? compute(op, values) : LR_FAILED;
+    const lr_status status = values == NULL ? LR_FAILED
+                             : takes        ? take(op, values)
+                                            : compute(op, values);
     if (status == LR_OK) {
         op->sensitivity = values;
     } else {

@@ -93,6 +93,7 @@ static void fill_info(struct lr_operator *op)
     info->threads = op->params.threads;
     info->max_memory_bytes = op->params.max_memory_bytes;
     info->lors = op->params.lors;
+    info->grid = &op->grid;
 }
 
 /* Whoever gives rays has lines in mind. */
@@ -152,6 +153,7 @@ void lr_operator_destroy(lr_operator *op)
     if (op == NULL) {
         return;
     }
+    lr_psf_finish(&op->psf);
     lr_factor_store_finish(&op->factor_store); /* at the backend's place, which goes next */
     if (op->backend.fns != NULL) {
         op->backend.fns->destroy(op->backend.self);

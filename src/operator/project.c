@@ -293,7 +293,9 @@ lr_status lr_operator_forward(lr_operator *op, const lr_selection *part, const l
     }
     LR_TRY(check_vector(op, image, op->info.num_voxels, "the image"));
     LR_TRY(check_vector(op, values, count, "the vector of LOR values"));
-    return project(&(struct projection){op, part, true}, image, values);
+    const lr_vector *blurred;
+    LR_TRY(lr_psf_blur(&op->psf, image, &blurred));
+    return project(&(struct projection){op, part, true}, blurred, values);
 }
 
 lr_status lr_operator_back(lr_operator *op, const lr_selection *part, const lr_vector *values,
@@ -306,7 +308,8 @@ lr_status lr_operator_back(lr_operator *op, const lr_selection *part, const lr_v
         return lr_vector_fill(image, 0.0);
     }
     LR_TRY(check_vector(op, values, count, "the vector of LOR values"));
-    return project(&(struct projection){op, part, false}, values, image);
+    LR_TRY(project(&(struct projection){op, part, false}, values, image));
+    return lr_psf_apply(&op->psf, image);
 }
 
 lr_place *lr_operator_place(const lr_operator *op)

@@ -155,6 +155,7 @@ struct lr_rows lr_rows_of_voxels(const struct lr_operator *op, int64_t begin, in
 
 lr_status lr_rows_check_sink(const struct lr_operator *op, const lr_row_sink *sink)
 {
+    LR_TRY(lr_psf_refuse(&op->psf, "matrix elements"));
     if (sink == NULL || sink->take == NULL) {
         return lr_error(op->params.log, LR_USAGE, "matrix rows need a sink that takes them");
     }

@@ -190,12 +190,9 @@ static lr_status check_image(const struct lr_operator *op, const lr_vector *imag
                           (long long)image->count, (long long)op->info.num_voxels);
 }
 
-lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_vector *image)
+/* Without the resolution. */
+static lr_status find(lr_operator *op, const lr_selection *part, lr_vector *image)
 {
-    const lr_selection all = {0};
-    part = part != NULL ? part : &all;
-    LR_TRY(check_image(op, image));
-    LR_TRY(lr_selection_check(op->params.lors, part, op->params.log));
     if (op->listmode != NULL) {
         return lr_listmode_sensitivity(op, part, image);
     }
@@ -209,4 +206,14 @@ lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_
     }
     const lr_vector kept = lr_vector_of_floats(op->sensitivity, op->info.num_voxels);
     return lr_vector_copy(&kept, image);
+}
+
+lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part, lr_vector *image)
+{
+    const lr_selection all = {0};
+    part = part != NULL ? part : &all;
+    LR_TRY(check_image(op, image));
+    LR_TRY(lr_selection_check(op->params.lors, part, op->params.log));
+    LR_TRY(find(op, part, image));
+    return lr_psf_apply(&op->psf, image);
 }

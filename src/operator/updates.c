@@ -13,6 +13,9 @@ lr_status lr_updates_open(lr_operator *op, const struct lr_update_plan *plan,
     bool has_room = false;
     whole.has_factors = lr_has_factors(op);
     *backend = NULL;
+    if (op->psf.is_on) { /* between images and the backend, with each projection */
+        return LR_OK;
+    }
     if (updates != NULL) {
         LR_TRY(updates->open(op->backend.self, &whole, &has_room));
     }

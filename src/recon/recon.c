@@ -23,6 +23,7 @@ enum { DEFAULT_ITERATIONS = 3, MAX_ITERATIONS = 1000000 };
 static const struct lr_update_rule *const rules[] = {
     [LR_ALGORITHM_OSEM] = &lr_rule_em,
     [LR_ALGORITHM_RAMLA] = &lr_rule_ramla,
+    [LR_ALGORITHM_BSREM] = &lr_rule_bsrem,
 };
 enum { NUM_RULES = sizeof(rules) / sizeof(rules[0]) };
 
@@ -37,6 +38,7 @@ struct recon {
     lr_place *value_place; /* where LOR values are */
     struct lr_subsets subsets;
     struct lr_compared compared;
+    struct lr_penalty penalty;      /* of rules that are penalised */
     lr_vector *sensitivity;         /* [subsets] */
     double *scale;                  /* [subsets] what the rule found of each */
     lr_vector image;                /* changed only when a subset's update is complete */
@@ -56,7 +58,16 @@ static lr_status check_rule(const lr_recon_params *params)
         return lr_error(params->log, LR_USAGE, "algorithm %d does not exist: give 0 to %d",
                         algorithm, NUM_RULES - 1);
     }
-    return rules[algorithm]->check(params);
+    LR_TRY(rules[algorithm]->check(params));
+    if (params->prior == NULL) {
+        return LR_OK;
+    }
+    return rules[algorithm]->is_penalised
+               ? lr_rdp_check(params->prior, lr_operator_get_info(params->op)->num_voxels,
+                              params->log)
+               : lr_error(params->log, LR_USAGE,
+                          "a prior belongs to BSREM: %s maximises the likelihood alone",
+                          rules[algorithm]->name);
 }
 
 static lr_status check_iterations(const lr_recon_params *params)
@@ -155,7 +166,8 @@ static bool has_additive(const lr_recon_params *params)
 static double bytes_held(const struct recon *recon, bool with_values)
 {
     const struct lr_subsets *subsets = &recon->subsets;
-    double numbers = (double)recon->info->num_voxels * (subsets->count + 3);
+    const int penalty = recon->rule->is_penalised ? LR_PENALTY_VECTORS : 0;
+    double numbers = (double)recon->info->num_voxels * (subsets->count + 3 + penalty);
     if (with_values) {
         numbers += (double)subsets->most_values;
         for (int k = 0; k < subsets->count; k++) {
@@ -238,7 +250,9 @@ static lr_status allocate(struct recon *recon)
         return LR_FAILED;
     }
     LR_TRY(make_vector(recon, "the image", recon->info->num_voxels, &recon->image));
-    return recon->whole == NULL ? allocate_steps(recon) : LR_OK;
+    LR_TRY(recon->whole == NULL ? allocate_steps(recon) : LR_OK);
+    return recon->rule->is_penalised ? lr_penalty_init(&recon->penalty, recon->params, recon->place)
+                                     : LR_OK;
 }
 
 static void finish(struct recon *recon)
@@ -255,6 +269,7 @@ static void finish(struct recon *recon)
     lr_vector_destroy(&recon->correction);
     lr_vector_destroy(&recon->values);
     lr_compared_finish(&recon->compared);
+    lr_penalty_finish(&recon->penalty);
     lr_place_close(recon->host);
     lr_subsets_finish(&recon->subsets);
 }
@@ -273,6 +288,7 @@ static lr_status find_sensitivity(struct recon *recon, int k, lr_vector *host, b
     if (whole == NULL) {
         LR_TRY(lr_vector_copy(host, &recon->sensitivity[k]));
     }
+    LR_TRY(recon->rule->is_penalised ? lr_penalty_add(&recon->penalty, host) : LR_OK);
     return recon->rule->start != NULL
                ? recon->rule->start(whole != NULL ? host : &recon->sensitivity[k], &recon->scale[k])
                : LR_OK;
@@ -296,10 +312,11 @@ static lr_status find_sensitivities(struct recon *recon, lr_vector *host, bool *
 static lr_status start_image(struct recon *recon, lr_vector *host, const bool *seen)
 {
     const float *initial = recon->params->initial;
+    const float level = recon->rule->is_penalised ? (float)recon->penalty.level : 1.0f;
     float *image = host->values;
     bool has_sensitive = false, has_activity = false;
     for (int64_t v = 0; v < host->count; v++) {
-        const float start = initial != NULL ? initial[v] : 1.0f;
+        const float start = initial != NULL ? initial[v] : level;
         image[v] = seen[v] ? start : 0.0f;
         has_sensitive |= seen[v];
         has_activity |= image[v] > 0.0f;
@@ -323,6 +340,10 @@ static lr_status start_with(struct recon *recon, lr_vector *host, bool *seen)
 {
     LR_TRY(lr_operator_prepare(recon->params->op, recon->subsets.is_sparse));
     LR_TRY(find_sensitivities(recon, host, seen));
+    if (recon->rule->is_penalised) {
+        const struct lr_subsets *subsets = &recon->subsets;
+        LR_TRY(lr_penalty_start(&recon->penalty, subsets->count, subsets->counts));
+    }
     return start_image(recon, host, seen);
 }
 
@@ -364,7 +385,8 @@ static lr_status open_whole(struct recon *recon)
     const struct lr_update_plan plan = {.num_subsets = recon->subsets.count,
                                         .algorithm = params->algorithm,
                                         .has_additive = has_additive(params)};
-    return params->without_fit && !recon->subsets.is_sparse
+    const bool is_whole = params->without_fit && !recon->subsets.is_sparse;
+    return is_whole && !recon->rule->is_penalised
                ? lr_updates_open(params->op, &plan, &recon->whole)
                : LR_OK;
 }
@@ -436,6 +458,8 @@ static lr_status apply_rule(struct recon *recon, int k, double *sensitive)
     LR_TRY(recon->rule->update(&(struct lr_update_step){.params = recon->params,
                                                         .iteration = recon->iteration,
                                                         .scale = recon->scale[k],
+                                                        .num_subsets = recon->subsets.count,
+                                                        .penalty = &recon->penalty,
                                                         .image = &recon->image,
                                                         .ratios = &recon->correction,
                                                         .sensitivity = &recon->sensitivity[k],
@@ -597,6 +621,9 @@ static lr_status iterate(struct recon *recon, int number)
     lr_iteration done = {.number = before + number, .image = &recon->image};
     struct found found = {0};
     recon->iteration = before + number - 1;
+    LR_TRY(recon->rule->is_penalised
+               ? lr_penalty_value(&recon->penalty, &recon->image, &recon->correction, &done.penalty)
+               : LR_OK);
     for (int k = 0; k < count; k++) {
         const int subset = recon->subsets.order[k];
         LR_TRY(report(recon, number, k));

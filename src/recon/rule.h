@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Update rules: what EM and RAMLA do differently in the loop of recon.c. A rule keeps nothing itself. */
+ * Update rules: what EM, RAMLA and BSREM do differently in the loop of recon.c. A rule keeps nothing itself. */
 #ifndef LR_RECON_RULE_H
 #define LR_RECON_RULE_H
 
-#include <lr/recon.h>
+#include "recon/penalty.h"
 
 /* An update by one subset. Vectors: [num_voxels], of one place. */
 struct lr_update_step {
     const lr_recon_params *params;
-    int iteration;                /* from 0, those before included */
-    double scale;                 /* what the rule's start found for this subset */
-    const lr_vector *image;       /* x */
-    const lr_vector *ratios;      /* A^T (y / (A x + b)) over the subset */
-    const lr_vector *sensitivity; /* A^T 1 over the subset */
-    lr_vector *next;              /* x after the update; may be the ratios */
+    int iteration; /* from 0, those before included */
+    double scale;  /* what the rule's start found for this subset */
+    int num_subsets;
+    const struct lr_penalty *penalty; /* of rules that are penalised */
+    const lr_vector *image;           /* x */
+    const lr_vector *ratios;          /* A^T (y / (A x + b)) over the subset */
+    const lr_vector *sensitivity;     /* A^T 1 over the subset */
+    lr_vector *next;                  /* x after the update; may be the ratios */
 };
 
 struct lr_update_rule {
-    const char *name;   /* in sentences */
+    const char *name; /* in sentences */
+    bool
+        is_penalised; /* needs a penalty, which the loop makes; no backend does its updates whole */
     const char *remedy; /* what to do where voxels grow beyond the largest number */
     /* errors: LR_USAGE for params that the rule has not, or that are out of range. */
     lr_status (*check)(const lr_recon_params *params);
@@ -30,6 +34,6 @@ struct lr_update_rule {
     double (*lambda)(const struct lr_update_step *step);
 };
 
-extern const struct lr_update_rule lr_rule_em, lr_rule_ramla;
+extern const struct lr_update_rule lr_rule_em, lr_rule_ramla, lr_rule_bsrem;
 
 #endif

@@ -12,10 +12,10 @@ static lr_status check(const lr_recon_params *params)
     if (params->relaxation == 0.0 && params->relaxation_fall == 0.0) {
         return LR_OK;
     }
-    return lr_error(
-        params->log, LR_USAGE,
-        "a relaxation of %g that falls by %g belongs to RAMLA: ML-EM and OSEM have none",
-        params->relaxation, params->relaxation_fall);
+    return lr_error(params->log, LR_USAGE,
+                    "a relaxation of %g that falls by %g belongs to RAMLA and BSREM: ML-EM and "
+                    "OSEM have none",
+                    params->relaxation, params->relaxation_fall);
 }
 
 static lr_status update(const struct lr_update_step *step)

@@ -105,6 +105,13 @@ static inline double ramla_factor(double lambda, double correction, double sensi
     return factor < 0.0 ? 0.0 : factor;
 }
 
+/* What is not a number stays so here, too. */
+static inline double update_bsrem(const struct lr_vector_task *task, double x, double step)
+{
+    const double next = x + task->scalar * (x > task->floor ? x : task->floor) * step;
+    return next < 0.0 ? 0.0 : next;
+}
+
 static void work_out(const struct lr_vector_task *task, int count, double *y,
                      double in[LR_VECTOR_INPUTS][BLOCK])
 {
@@ -128,6 +135,9 @@ static void work_out(const struct lr_vector_task *task, int count, double *y,
             break;
         case LR_VECTOR_UPDATE_RAMLA:
             y[k] = in[2][k] > 0.0 ? x[k] * ramla_factor(scalar, in[1][k], in[2][k]) : x[k];
+            break;
+        case LR_VECTOR_UPDATE_BSREM:
+            y[k] = in[2][k] > 0.0 ? update_bsrem(task, x[k], in[1][k] * in[2][k]) : x[k];
             break;
         default:
             break;
@@ -355,4 +365,6 @@ const struct lr_vector_fns lr_vector_host_fns = {
     .apply = apply,
     .add_up = add_up,
     .divide_counts = divide_counts,
+    .relative_differences = lr_vector_host_differences,
+    .convolve = lr_vector_host_convolve,
 };

@@ -264,6 +264,52 @@ lr_status lr_vector_update_ramla(const lr_ramla_update *update)
                                  .scalar = update->lambda});
 }
 
+lr_status lr_vector_update_bsrem(const lr_bsrem_update *update)
+{
+    return apply(&(struct lr_vector_task){.op = LR_VECTOR_UPDATE_BSREM,
+                                          .y = *update->next,
+                                          .in = {update->x, update->gradient, update->scale},
+                                          .scalar = update->relaxation,
+                                          .floor = update->floor});
+}
+
+/* --- neighbours --- */
+
+static lr_status check_size(const lr_vector *x, const int size[3])
+{
+    const bool is_positive = size[0] > 0 && size[1] > 0 && size[2] > 0;
+    if (is_positive && (int64_t)size[0] * size[1] * size[2] == x->count) {
+        return LR_OK;
+    }
+    return lr_error(
+        log_of(x), LR_USAGE,
+        "%lld numbers are not a row of %d x %d x %d: give the sizes of the image's grid",
+        (long long)x->count, size[0], size[1], size[2]);
+}
+
+lr_status lr_vector_relative_differences(const lr_relative_differences *differences)
+{
+    const lr_vector *y = differences->y;
+    LR_TRY(check_alike(y, differences->x));
+    LR_TRY(differences->kappa != NULL ? check_alike(y, differences->kappa) : LR_OK);
+    LR_TRY(check_size(differences->x, differences->size));
+    return fns_of(y)->relative_differences(differences);
+}
+
+lr_status lr_vector_convolve(const lr_convolution *convolution)
+{
+    LR_TRY(check_alike(convolution->y, convolution->x));
+    LR_TRY(check_size(convolution->x, convolution->size));
+    if (convolution->axis < 0 || convolution->axis > 2 || convolution->reach < 0 ||
+        convolution->reach >= LR_CONVOLUTION_REACH) {
+        return lr_error(log_of(convolution->x), LR_USAGE,
+                        "a convolution along axis %d that reaches %d numbers: axes are 0 to 2, and "
+                        "it may reach %d",
+                        convolution->axis, convolution->reach, LR_CONVOLUTION_REACH - 1);
+    }
+    return fns_of(convolution->y)->convolve(convolution);
+}
+
 /* --- sums --- */
 
 lr_status lr_vector_add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums)

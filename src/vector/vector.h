@@ -17,6 +17,8 @@ enum lr_vector_op {
     LR_VECTOR_UPDATE_EM,    /* in[0] / in[2] in[1] where in[2] is positive, else in[0] */
     LR_VECTOR_UPDATE_RAMLA, /* in[0] max(0, 1 + scalar (in[1] - in[2])) where in[2] is positive,
                                else in[0] */
+    LR_VECTOR_UPDATE_BSREM, /* max(0, in[0] + scalar max(in[0], floor) in[1] in[2]) where in[2] is
+                               positive, else in[0] */
     LR_NUM_VECTOR_OPS
 };
 
@@ -30,6 +32,7 @@ struct lr_vector_task {
     lr_vector y;
     const lr_vector *in[LR_VECTOR_INPUTS]; /* NULL = the operation has none */
     double scalar;
+    double floor; /* of BSREM */
 };
 
 struct gl_buffer;
@@ -56,9 +59,15 @@ struct lr_vector_fns {
     lr_status (*apply)(const struct lr_vector_task *task);
     lr_status (*add_up)(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums);
     lr_status (*divide_counts)(const lr_poisson_ratio *ratio, lr_poisson_fit *fit);
+    lr_status (*relative_differences)(const lr_relative_differences *differences);
+    lr_status (*convolve)(const lr_convolution *convolution);
 };
 
 extern const struct lr_vector_fns lr_vector_host_fns;
+
+/* Of the host, in a file of their own. */
+lr_status lr_vector_host_differences(const lr_relative_differences *differences);
+lr_status lr_vector_host_convolve(const lr_convolution *convolution);
 
 static inline int64_t lr_vector_size(const lr_vector *vector)
 {

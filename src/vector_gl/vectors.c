@@ -23,16 +23,38 @@ struct vector_pass {
     uint32_t first[4];
     uint32_t count, unused;
     double scalar;
+    double lowest, unused_too;
 };
-_Static_assert(sizeof(struct vector_pass) == 32, "the shaders' layout");
+_Static_assert(sizeof(struct vector_pass) == 48, "the shaders' layout");
+
+/* That of shaders/vector/differences.comp. */
+struct differences_pass {
+    double weights[8];
+    double gamma, epsilon, scale;
+    uint32_t layer, layers;
+    uint32_t first[4], size[4];
+};
+_Static_assert(sizeof(struct differences_pass) == 128, "the shader's layout");
+
+enum { NUM_DIFFERENCES = LR_DIFFERENCES_WEIGHTS + 1 };
 
 enum sums_program { SUMS = 0, DIVIDE, DIVIDE_ADDITIVE, NUM_SUMS_PROGRAMS };
 
 struct lr_vector_programs {
     struct gl_program *apply[LR_NUM_VECTOR_OPS][2]; /* by precision of y */
     struct gl_program *sums[NUM_SUMS_PROGRAMS][2];
+    struct gl_program *convolve[2];
+    struct gl_program *differences[NUM_DIFFERENCES][2][2]; /* by what, with kappa, precision */
     struct gl_buffer *parts; /* [MOST_GROUPS][LR_VECTOR_NUM_SUMS] double */
 };
+
+/* That of shaders/vector/convolve.comp. */
+struct convolve_pass {
+    double weights[LR_CONVOLUTION_REACH];
+    uint32_t first[4], size[4];
+    int32_t along[4];
+};
+_Static_assert(sizeof(struct convolve_pass) == 1072, "the shader's layout");
 
 /* --- programs --- */
 
@@ -44,6 +66,11 @@ static void destroy_programs(struct lr_vector_programs *programs)
         }
         for (int k = 0; k < NUM_SUMS_PROGRAMS; k++) {
             gl_program_destroy(programs->sums[k][precision]);
+        }
+        gl_program_destroy(programs->convolve[precision]);
+        for (int k = 0; k < NUM_DIFFERENCES; k++) {
+            gl_program_destroy(programs->differences[k][0][precision]);
+            gl_program_destroy(programs->differences[k][1][precision]);
         }
     }
     gl_buffer_destroy(programs->parts);
@@ -65,9 +92,13 @@ static const char *real_of(lr_precision precision)
 }
 
 static const char *const op_names[LR_NUM_VECTOR_OPS] = {
-    [LR_VECTOR_CONVERT] = "convert",        [LR_VECTOR_MULTIPLY] = "multiply",
-    [LR_VECTOR_DIVIDE] = "divide",          [LR_VECTOR_ADD_SCALED] = "add",
-    [LR_VECTOR_UPDATE_EM] = "update of EM", [LR_VECTOR_UPDATE_RAMLA] = "update of RAMLA",
+    [LR_VECTOR_CONVERT] = "convert",
+    [LR_VECTOR_MULTIPLY] = "multiply",
+    [LR_VECTOR_DIVIDE] = "divide",
+    [LR_VECTOR_ADD_SCALED] = "add",
+    [LR_VECTOR_UPDATE_EM] = "update of EM",
+    [LR_VECTOR_UPDATE_RAMLA] = "update of RAMLA",
+    [LR_VECTOR_UPDATE_BSREM] = "update of BSREM",
 };
 
 static struct gl_program *apply_program(const struct lr_vector_task *task)
@@ -126,7 +157,7 @@ static struct gl_program *sums_program(lr_place *place, enum sums_program which,
 struct walk {
     lr_place *place;
     const lr_vector *operands[NUM_OPERANDS]; /* NULL = none */
-    double scalar;
+    double scalar, lowest;
     struct gl_program *program;
     const struct gl_buffer *sums; /* or NULL */
     int64_t count;
@@ -165,7 +196,8 @@ static int groups_of(int64_t count)
 
 static lr_status run_piece(const struct walk *walk, int64_t at, int64_t count)
 {
-    struct vector_pass uniforms = {.count = (uint32_t)count, .scalar = walk->scalar};
+    struct vector_pass uniforms = {
+        .count = (uint32_t)count, .scalar = walk->scalar, .lowest = walk->lowest};
     struct gl_pass pass = {.label = gl_program_label(walk->program),
                            .program = walk->program,
                            .uniforms = &uniforms,
@@ -187,6 +219,7 @@ static lr_status apply_pieces(const struct lr_vector_task *task)
     struct walk walk = {.place = task->y.place,
                         .operands = {&task->y, task->in[0], task->in[1], task->in[2]},
                         .scalar = task->scalar,
+                        .lowest = task->floor,
                         .program = apply_program(task),
                         .count = task->y.count};
     if (walk.program == NULL) {
@@ -276,6 +309,166 @@ static lr_status divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fi
     status = status == LR_OK ? sum_pieces(&walk, false, found) : status;
     *fit = lr_vector_name_fit(found);
     return leave(ratio->values, status);
+}
+
+/* --- relative differences, in layers that storage blocks may hold --- */
+
+static struct gl_program *differences_program(const lr_relative_differences *differences)
+{
+    lr_place *place = differences->y->place;
+    const bool has_kappa = differences->kappa != NULL;
+    const lr_precision precision = differences->y->precision;
+    struct lr_vector_programs *programs = programs_of(place);
+    if (programs == NULL) {
+        return NULL;
+    }
+    struct gl_program **program = &programs->differences[differences->what][has_kappa][precision];
+    if (*program == NULL) {
+        char what[8], label[64];
+        snprintf(what, sizeof(what), "%d", (int)differences->what);
+        snprintf(label, sizeof(label), "vectors: relative differences %s, %s", what,
+                 real_of(precision));
+        const struct gl_define defines[] = {{"REAL", real_of(precision)},
+                                            {"WHAT", what},
+                                            {has_kappa ? "HAS_KAPPA" : NULL, "1"},
+                                            {0}};
+        *program = gl_program_create(
+            place->ctx, &(struct gl_program_params){.compute = "vector/differences.comp",
+                                                    .defines = defines,
+                                                    .label = label});
+    }
+    return *program;
+}
+
+/* Layers begin .. end - 1, from those before and behind them. */
+static lr_status run_layers(const lr_relative_differences *differences, const struct walk *walk,
+                            const int layers[2])
+{
+    const int *size = differences->size, held = layers[0] > 0 ? layers[0] - 1 : 0;
+    const int64_t plane = (int64_t)size[0] * size[1], count = (layers[1] - layers[0]) * plane;
+    struct differences_pass uniforms = {
+        .gamma = differences->gamma,
+        .epsilon = differences->epsilon,
+        .scale = differences->scale,
+        .layer = (uint32_t)layers[0],
+        .layers = (uint32_t)(layers[1] - layers[0]),
+        .size = {(uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2], (uint32_t)held}};
+    struct gl_pass pass = {.label = gl_program_label(walk->program),
+                           .program = walk->program,
+                           .uniforms = &uniforms,
+                           .uniform_bytes = sizeof(uniforms),
+                           .groups = {groups_of(count), 1, 1},
+                           .barriers =
+                               GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    memcpy(uniforms.weights, differences->weights, sizeof(uniforms.weights));
+    bind_operand(walk, 0, layers[0] * plane, &pass, &uniforms.first[0]);
+    for (int k = 1; k < 3 && walk->operands[k] != NULL; k++) {
+        bind_operand(walk, k, held * plane, &pass, &uniforms.first[k]);
+    }
+    return gl_pass_run(walk->place->ctx, &pass);
+}
+
+/* How many layers are worked on at once, `beside` more on each side being read. */
+static lr_status fit_layers(const struct walk *walk, const int size[3], int beside, int *longest)
+{
+    const int64_t fit = longest_piece(walk) / ((int64_t)size[0] * size[1]) - 2 * (int64_t)beside;
+    *longest = fit < size[2] ? (int)fit : size[2];
+    return fit >= 1 ? LR_OK
+                    : lr_error(&walk->place->log, LR_USAGE,
+                               "%d layers of %d x %d voxels do not fit a storage block of this "
+                               "device: take a smaller grid, or a backend on the host",
+                               1 + 2 * beside, size[0], size[1]);
+}
+
+static lr_status run_differences(const lr_relative_differences *differences)
+{
+    const int *size = differences->size;
+    int longest;
+    struct walk walk = {.place = differences->y->place,
+                        .operands = {differences->y, differences->x, differences->kappa},
+                        .program = differences_program(differences)};
+    if (walk.program == NULL) {
+        return LR_FAILED;
+    }
+    LR_TRY(fit_layers(&walk, size, 1, &longest));
+    for (int layer = 0; layer < size[2]; layer += longest) {
+        const int end = size[2] - layer < longest ? size[2] : layer + longest;
+        LR_TRY(run_layers(differences, &walk, (const int[2]){layer, end}));
+    }
+    return LR_OK;
+}
+
+static lr_status relative_differences(const lr_relative_differences *differences)
+{
+    LR_TRY(enter(differences->y));
+    return leave(differences->y, run_differences(differences));
+}
+
+/* --- convolutions, likewise --- */
+
+static struct gl_program *convolve_program(const lr_convolution *convolution)
+{
+    lr_place *place = convolution->y->place;
+    const lr_precision precision = convolution->y->precision;
+    struct lr_vector_programs *programs = programs_of(place);
+    if (programs != NULL && programs->convolve[precision] == NULL) {
+        const struct gl_define defines[] = {{"REAL", real_of(precision)}, {0}};
+        programs->convolve[precision] = gl_program_create(
+            place->ctx, &(struct gl_program_params){.compute = "vector/convolve.comp",
+                                                    .defines = defines,
+                                                    .label = "vectors: convolution"});
+    }
+    return programs != NULL ? programs->convolve[precision] : NULL;
+}
+
+/* Layers begin .. end - 1. */
+static lr_status convolve_layers(const lr_convolution *convolution, const struct walk *walk,
+                                 const int layers[2])
+{
+    const int *size = convolution->size;
+    const int beside = convolution->axis == 2 ? convolution->reach : 0;
+    const int held = layers[0] > beside ? layers[0] - beside : 0;
+    const int64_t plane = (int64_t)size[0] * size[1], count = (layers[1] - layers[0]) * plane;
+    struct convolve_pass uniforms = {
+        .first = {0, 0, (uint32_t)layers[0], (uint32_t)(layers[1] - layers[0])},
+        .size = {(uint32_t)size[0], (uint32_t)size[1], (uint32_t)size[2], (uint32_t)held},
+        .along = {convolution->axis, convolution->reach}};
+    struct gl_pass pass = {.label = gl_program_label(walk->program),
+                           .program = walk->program,
+                           .uniforms = &uniforms,
+                           .uniform_bytes = sizeof(uniforms),
+                           .groups = {groups_of(count), 1, 1},
+                           .barriers =
+                               GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    memcpy(uniforms.weights, convolution->weights,
+           (size_t)(convolution->reach + 1) * sizeof(*convolution->weights));
+    bind_operand(walk, 0, layers[0] * plane, &pass, &uniforms.first[0]);
+    bind_operand(walk, 1, held * plane, &pass, &uniforms.first[1]);
+    return gl_pass_run(walk->place->ctx, &pass);
+}
+
+static lr_status run_convolution(const lr_convolution *convolution)
+{
+    const int *size = convolution->size;
+    int longest;
+    struct walk walk = {.place = convolution->y->place,
+                        .operands = {convolution->y, convolution->x},
+                        .program = convolve_program(convolution)};
+    if (walk.program == NULL) {
+        return LR_FAILED;
+    }
+    LR_TRY(fit_layers(&walk, size, convolution->axis == 2 ? convolution->reach : 0, &longest));
+    for (int layer = 0; layer < size[2]; layer += longest) {
+        const int end = size[2] - layer < longest ? size[2] : layer + longest;
+        LR_TRY(convolve_layers(convolution, &walk, (const int[2]){layer, end}));
+    }
+    return LR_OK;
+}
+
+static lr_status convolve(const lr_convolution *convolution)
+{
+    LR_TRY(enter(convolution->y));
+    return leave(convolution->y, run_convolution(convolution));
 }
 
 /* --- life and copies --- */
@@ -479,7 +672,9 @@ const struct lr_place_fns lr_place_gl_fns = {
                 .fill = fill,
                 .apply = apply,
                 .add_up = add_up,
-                .divide_counts = divide_counts},
+                .divide_counts = divide_counts,
+                .relative_differences = relative_differences,
+                .convolve = convolve},
     .wrap = wrap,
     .show = show,
     .fence = fence,

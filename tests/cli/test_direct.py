@@ -312,6 +312,15 @@ class Reconstructions(Direct):
         off = numpy.linalg.norm(images[0] - images[1]) / numpy.linalg.norm(images[0])
         self.assertLess(off, 1e-5)
 
+    def test_the_common_loop_has_bsrem(self):
+        counts = self.counts("y.h5", "--count", "20000")
+        found = self.json("recon", "--operator", "direct", "--data", counts, *KERNEL, *CPU,
+                          "--algorithm", "bsrem", "--prior", "rdp", "--beta", "0.1", "--subsets",
+                          "2", "--iterations", "4", "-o", self.path("b.nii.gz"))
+        objectives = [step["log_likelihood"] - step.get("penalty", 0) for step in found["iterations"]]
+        self.assertEqual(objectives, sorted(objectives))
+        self.assertGreaterEqual(min(read_nifti(self.path("b.nii.gz"))[3]), 0)
+
     def test_whole_updates_give_the_same_image(self):
         """On a device, which tells the fit only when it is asked to."""
         counts = self.counts("y.h5", "--count", "20000")

@@ -5,6 +5,7 @@ puts a line's events, in both orders of its crystals."""
 import json
 import math
 import re
+import struct
 from pathlib import Path
 
 from program import ProgramTest, main, read_nifti
@@ -74,6 +75,65 @@ class Listmode(ProgramTest):
         for step, size in ((1, 16), (16, 16), (256, 4)):
             self.assertLessEqual(abs(source // step % size - found // step % size), 1)
         self.assertGreater(max(image), 20 * sum(image) / len(image))
+
+    def cut(self, name, begin_s, end_s):
+        """A file of the events of an interval alone, in CASToR's records of time and two crystals."""
+        raw = Path(self.path("ev.Cdf")).read_bytes()
+        records = [raw[k:k + 12] for k in range(0, len(raw), 12)]
+        kept = [one for one in records if begin_s <= struct.unpack_from("<I", one)[0] * 1e-3 < end_s]
+        Path(self.path(name + ".Cdf")).write_bytes(b"".join(kept))
+        header = Path(self.path("ev.Cdh")).read_text().replace("ev.Cdf", name + ".Cdf")
+        Path(self.path(name + ".Cdh")).write_text(
+            header.replace(f"Number of events: {len(records)}", f"Number of events: {len(kept)}"))
+        return len(kept)
+
+    def test_frames_are_reconstructions_of_their_intervals(self):
+        """To the bit; the sensitivity is computed once."""
+        self.good("simulate", *VISTA, "--phantom", "derenzo", "--counts", "2e4", "-o",
+                  self.path("ev.petsird"))
+        self.good("events", "convert", self.path("ev.petsird"), self.path("ev.Cdh"), *VISTA[:2])
+        more = [*VISTA, "--operator", "listmode", "--algorithm", "osem", "--subsets", "2", "--iterations",
+                "2", "--sensitivity-lines", "200000"]
+        found = self.json("recon", *more, "--events", self.path("ev.Cdh"), "--frames", "2x10,20.5",
+                          "--frames-from", "5", "--save-every", "1", "-o", self.path("f.nii"))
+        self.assertNotIn("iterations", found)
+        times = [(frame["begin_s"], frame["end_s"]) for frame in found["frames"]]
+        self.assertEqual(times, [(5, 15), (15, 25), (25, 45.5)])
+        for k, (begin, end) in enumerate(times):
+            events = self.cut("part", begin, end)
+            report, values = self.image(*more, "--events", self.path("part.Cdh"))
+            frame = found["frames"][k]
+            self.assertEqual(read_nifti(self.path(f"f-{k + 1}.nii"))[3], values)
+            self.assertEqual(frame["output"], self.path(f"f-{k + 1}.nii"))
+            self.assertEqual(frame["prompts"], events)
+            self.assertEqual(frame["image_sum"], report["image_sum"])
+            self.assertEqual([step["log_likelihood"] for step in frame["iterations"]],
+                             [step["log_likelihood"] for step in report["iterations"]])
+            self.assertTrue(Path(self.path(f"f-{k + 1}.iter1.nii")).exists())
+        done = self.good("recon", *more, "--events", self.path("ev.Cdh"), "--frames", "30,29", "-o",
+                         self.path("g.nii"))
+        self.assertIn("frame 2 of 2, from 30 s to 59 s", done.stderr)
+        self.assertEqual(done.stderr.count("the sensitivity is from"), 1)
+        self.assertEqual(len(done.stdout.splitlines()), 2)
+
+    def test_frames_that_make_no_sense(self):
+        self.good("simulate", *VISTA, "--phantom", "derenzo", "--counts", "2e3", "-o",
+                  self.path("ev.petsird"))
+        more = ["--events", self.path("ev.petsird"), "-o", self.path("x.nii")]
+        listmode = [*more, "--operator", "listmode"]
+        for words, options in (("--frames belongs to --operator listmode", [*more, "--frames", "10"]),
+                               ("give lengths in seconds", [*listmode, "--frames", "10x"]),
+                               ("give lengths in seconds", [*listmode, "--frames", "10,"]),
+                               ("give lengths in seconds", [*listmode, "--frames", "2.5x10"]),
+                               ("give lengths in seconds", [*listmode, "--frames", "10,-3"]),
+                               ("give lengths in seconds", [*listmode, "--frames", "99999x1"]),
+                               ("--png draws one image", [*listmode, "--frames", "9", "--png", "x.png"]),
+                               ("belongs to --frames", [*listmode, "--frames-from", "3"])):
+            with self.subTest(words):
+                self.refuse(2, words, "recon", *VISTA, *options)
+        self.refuse(3, "frame 2, from 60 s to 120 s, holds no prompts", "recon", *VISTA, *listmode,
+                    "--frames", "2x60")
+        self.assertFalse(Path(self.path("x-1.nii")).exists())
 
     def peak_mm(self, ends, steps, *arguments):
         """y of the brightest slice across y."""

@@ -247,8 +247,9 @@ class Ramla(ReconTest):
 
     def test_usage(self):
         ramla, data = ["--algorithm", "ramla"], ["--data", "y.h5"]
-        for words, more in [("belong to --algorithm ramla", ["--relaxation", "0.5"]),
-                            ("belong to --algorithm ramla", ["--algorithm", "osem", "--fall", "1"]),
+        for words, more in [("belong to --algorithm ramla or bsrem", ["--relaxation", "0.5"]),
+                            ("belong to --algorithm ramla or bsrem",
+                             ["--algorithm", "osem", "--fall", "1"]),
                             ("--relaxation -1: it must be positive", [*ramla, "--relaxation", "-1"]),
                             ("--fall 2mm: a number", [*ramla, "--fall", "2mm"]),
                             ("give that image", [*ramla, "--after", "2"])]:
@@ -256,6 +257,117 @@ class Ramla(ReconTest):
         done = self.good("recon", *self.on_ring, *GRID, "--data", self.expected_counts(), *ramla,
                          "--relaxation", 2, "--iterations", 1, "-o", self.path("x.nii"))
         self.assertIn("a relaxation of 2, more than 1", done.stderr)
+
+
+class Psf(ReconTest):
+    def image(self, *more):
+        found = self.recon("--data", self.path("y.h5"), "--iterations", 8, *more)
+        return found, read_nifti(self.path("x.nii"))[3]
+
+    def test_with_and_without(self):
+        """EM keeps the counts where forward, back and sensitivity belong together."""
+        self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", 20000,
+                  "-o", self.path("y.h5"))
+        images = {}
+        for width in ("none", "0", "6", "6,6,6"):
+            found, images[width] = self.image(*([] if width == "none" else ["--psf-mm", width]))
+            self.assertEqual(found.get("psf_mm"),
+                             {"none": None, "0": [0, 0, 0]}.get(width, [6, 6, 6]))
+            last = found["iterations"][-1]
+            self.assertAlmostEqual(last["sensitive_counts"] / last["measured_counts"], 1, 5)
+        self.assertEqual(images["6"], images["6,6,6"])
+        self.assertEqual(images["none"], images["0"])
+        largest = max(images["none"])
+        self.assertGreater(max(abs(a - b) for a, b in zip(images["6"], images["none"])),
+                           0.1 * largest)
+
+    def test_usage(self):
+        for words, text in (("must not be negative", "-1"), ("--psf-mm", "1,2"), ("--psf-mm", "wide")):
+            self.refuse(2, words, "recon", *self.on_ring, *GRID, "-o", "x.nii", "--data", "y.h5",
+                        "--psf-mm", text)
+
+
+class Bsrem(ReconTest):
+    BSREM = ("--algorithm", "bsrem", "--subsets", 4, "--iterations", 8)
+    RDP = ("--prior", "rdp", "--beta", 0.02)
+
+    def values(self):
+        return read_nifti(self.path("x.nii"))[3]
+
+    def objectives(self, found):
+        return [step["log_likelihood"] - step.get("penalty", 0) for step in found["iterations"]]
+
+    def roughness(self, values, nx):
+        return sum(abs(a - b) for k, (a, b) in enumerate(zip(values, values[1:])) if k % nx < nx - 1)
+
+    def test_a_prior_smooths(self):
+        self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", 20000,
+                  "-o", self.path("y.h5"))
+        data = ["--data", self.path("y.h5"), *self.BSREM]
+        nx, rough, images = int(GRID[1].split(",")[0]), [], []
+        for more in ([], self.RDP, ["--prior", "rdp", "--beta", 0.2]):
+            found = self.recon(*data, *more)
+            images.append(self.values())
+            rough.append(self.roughness(images[-1], nx))
+            self.assertGreater(self.objectives(found)[-1], self.objectives(found)[0])
+            self.assertGreaterEqual(min(images[-1]), 0)
+        self.assertEqual(rough, sorted(rough, reverse=True))
+        self.assertLess(rough[2], 0.8 * rough[0])
+        self.assertEqual(found["prior"], {"name": "rdp", "beta": 0.2, "gamma": 2, "epsilon": 0,
+                                          "kappa": None})
+        self.assertEqual([found[name] for name in ("algorithm", "relaxation", "fall")],
+                         ["bsrem", 1, 0.1])
+        # Weights of 2 are a strength four times as large.
+        self.good("phantom", "spheres", *GRID, "-o", self.path("kappa.nii"))
+        self.scale_to(self.path("kappa.nii"), 2.0)
+        self.recon(*data, "--prior", "rdp", "--beta", 0.05, "--kappa", self.path("kappa.nii"))
+        largest = max(images[-1])
+        self.assertLess(max(abs(a - b) for a, b in zip(self.values(), images[-1])), 1e-4 * largest)
+
+    def scale_to(self, path, value):
+        """Every voxel of a plain NIfTI file in float32."""
+        raw = bytearray(Path(path).read_bytes())
+        start = int(struct.unpack_from("<f", raw, 108)[0])
+        count = (len(raw) - start) // 4
+        raw[start:] = struct.pack(f"<{count}f", *[value] * count)
+        Path(path).write_bytes(raw)
+
+    def test_list_mode_has_it_too(self):
+        self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", 20000,
+                  "-o", self.path("y.petsird"))
+        found = self.json("recon", *self.on_ring, *GRID, "--operator", "listmode", "--events",
+                          self.path("y.petsird"), *self.BSREM, "--prior", "rdp", "--beta", 1,
+                          "-o", self.path("x.nii"))
+        self.assertGreater(self.objectives(found)[-1], self.objectives(found)[0])
+        self.assertGreater(found["iterations"][-1]["penalty"], 0)
+        self.assertGreaterEqual(min(self.values()), 0)
+
+    def test_it_goes_on_where_it_was(self):
+        more = ["--data", self.expected_counts(), "--algorithm", "bsrem", "--subsets", 4, *self.RDP]
+        self.recon(*more, "--iterations", 4, "--save-every", 2)
+        whole = self.values()
+        self.recon(*more, "--iterations", 2, "--initial", self.path("x.iter2.nii"), "--after", 2)
+        self.assertEqual(self.values(), whole)
+
+    def test_usage(self):
+        bsrem, data = ["--algorithm", "bsrem"], ["--data", "y.h5"]
+        rdp = [*bsrem, "--prior", "rdp"]
+        for words, more in [("--prior belongs to --algorithm bsrem", ["--prior", "rdp"]),
+                            ("--beta belongs to --prior rdp", [*bsrem, "--beta", "1"]),
+                            ("--prior rdp needs --beta", rdp),
+                            ("--prior", [*bsrem, "--prior", "tv", "--beta", "1"]),
+                            ("--beta -1: it must not be negative", [*rdp, "--beta", "-1"]),
+                            ("--gamma -2: it must not be negative",
+                             [*rdp, "--beta", "1", "--gamma", "-2"]),
+                            ("--epsilon 0: it must be positive",
+                             [*rdp, "--beta", "1", "--epsilon", "0"]),
+                            ("--fall -1: it must not be negative", [*bsrem, "--fall", "-1"])]:
+            self.refuse(2, words, "recon", *self.on_ring, *GRID, "-o", "x.nii", *data, *more)
+        self.good("phantom", "spheres", "--grid", "3,3,3", "--voxel-mm", "1", "-o",
+                  self.path("small.nii"))
+        self.refuse(3, "its grid is not the one to reconstruct on", "recon", *self.on_ring, *GRID,
+                    "-o", "x.nii", "--data", self.expected_counts(), *rdp, "--beta", 1, "--kappa",
+                    self.path("small.nii"))
 
 
 class Siemens(ReconTest):
@@ -619,4 +731,4 @@ class Head(ReconTest):
 
 
 if __name__ == "__main__":
-    main({"osem": Osem, "ramla": Ramla, "siemens": Siemens, "factors": Factors, "head": Head})
+    main({"osem": Osem, "ramla": Ramla, "bsrem": Bsrem, "psf": Psf, "siemens": Siemens, "factors": Factors, "head": Head})

@@ -3,96 +3,7 @@
  *
  * Block RAMLA on a small ring, against the paper's formula in double over the matrix's elements.
  * Argument: the backend. */
-#include "fixtures.h"
-
-enum { NX = 9, NY = 9, NZ = 5, NUM_VOXELS = NX * NY * NZ, MOST_SUBSETS = 4 };
-
-struct session {
-    struct fixture fixture;
-    struct test_log log;
-    lr_operator *op;
-    float *factors, *additive; /* [LORs] */
-    lr_lor_data *data;         /* Poisson counts */
-    lr_lor_data sparse;        /* those above 0 */
-    float image[NUM_VOXELS], other[NUM_VOXELS];
-    double plain[NUM_VOXELS];
-};
-
-static lr_status get_values(void *user, const lr_lor_span *span, float *values)
-{
-    const float *all = user;
-    for (int64_t k = 0; k < span->count; k++) {
-        values[k] = all[span->numbers != NULL ? span->numbers[k] : span->first + k];
-    }
-    return LR_OK;
-}
-
-static lr_operator *open_operator(struct session *s, const char *backend)
-{
-    const lr_lor_source factors = {get_values, s->factors};
-    lr_operator_params params = fixture_params(&s->fixture, backend, &s->log.log);
-    params.rays = 4;
-    params.factors = &factors;
-    return fixture_operator(&params);
-}
-
-static void draw_counts(struct session *s, double scale)
-{
-    float phantom[NUM_VOXELS];
-    for (int64_t v = 0; v < NUM_VOXELS; v++) {
-        double p[3];
-        lr_grid_voxel_centre(&s->fixture.grid, v, p);
-        const double spot = hypot(hypot(p[0] - 3.0, p[1] - 2.0), p[2] - 1.0);
-        phantom[v] = (float)(scale * (spot < 4.5 ? 1000.0 : 50.0));
-    }
-    assert_int_equal(array_forward(s->op, phantom, s->data->values), LR_OK);
-    for (int64_t l = 0; l < s->data->count; l++) {
-        s->data->values[l] += s->additive[l];
-    }
-    assert_int_equal(lr_poisson(s->data->values, s->data->count, test_seed(), NULL), LR_OK);
-    s->sparse.count = 0;
-    for (int64_t l = 0; l < s->data->count; l++) {
-        if (s->data->values[l] > 0.0f) {
-            s->sparse.index[s->sparse.count] = l;
-            s->sparse.values[s->sparse.count++] = s->data->values[l];
-        }
-    }
-}
-
-static void session_init(struct session *s, const char *backend)
-{
-    uint64_t random = 5;
-    *s = (struct session){0};
-    test_log_init(&s->log);
-    fixture_init(&s->fixture, FIXTURE_RING);
-    s->fixture.grid = lr_grid_centred((const int[3]){NX, NY, NZ}, (const double[3]){2.5, 2.5, 3.0});
-    s->data = lr_lor_data_create(s->fixture.lors, NULL);
-    assert_non_null(s->data);
-    const size_t count = (size_t)s->data->count;
-    s->factors = calloc(count, sizeof(float));
-    s->additive = calloc(count, sizeof(float));
-    s->sparse.index = calloc(count, sizeof(int64_t));
-    s->sparse.values = calloc(count, sizeof(float));
-    assert_true(s->factors != NULL && s->additive != NULL);
-    assert_true(s->sparse.index != NULL && s->sparse.values != NULL);
-    for (size_t l = 0; l < count; l++) {
-        s->factors[l] = (float)(0.3 + 0.7 * test_random(&random));
-        s->additive[l] = (float)(0.05 * test_random(&random));
-    }
-    s->op = open_operator(s, backend);
-    draw_counts(s, 5.0);
-}
-
-static void session_finish(struct session *s)
-{
-    lr_operator_destroy(s->op);
-    lr_lor_data_destroy(s->data);
-    free(s->sparse.index);
-    free(s->sparse.values);
-    free(s->factors);
-    free(s->additive);
-    fixture_finish(&s->fixture);
-}
+#include "ring.h"
 
 static lr_recon_params ramla(const struct session *s, int iterations, int subsets)
 {
@@ -104,54 +15,7 @@ static lr_recon_params ramla(const struct session *s, int iterations, int subset
                              .log = &s->log.log};
 }
 
-static lr_status reconstruct(const lr_recon_params *params, float *image)
-{
-    lr_vector x = lr_vector_of_floats(image, NUM_VOXELS);
-    return lr_recon(params, &x);
-}
-
-/* Largest difference over the largest value. */
-static double difference(const float *image, const double *expected)
-{
-    double largest = 0.0, worst = 0.0;
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        largest = fmax(largest, fabs(expected[v]));
-        worst = fmax(worst, fabs(image[v] - expected[v]));
-    }
-    return worst / largest;
-}
-
-static void widen(const float *image, double *wide)
-{
-    for (int v = 0; v < NUM_VOXELS; v++) {
-        wide[v] = image[v];
-    }
-}
-
 /* --- the paper's formula --- */
-
-struct matrix {
-    int64_t num_lors;
-    double *elements; /* [NUM_VOXELS][num_lors] */
-};
-
-static lr_status take_row(void *user, const lr_row *row)
-{
-    const struct matrix *matrix = user;
-    for (int64_t k = 0; k < row->count; k++) {
-        matrix->elements[row->row * matrix->num_lors + row->lor[k]] = row->probability[k];
-    }
-    return LR_OK;
-}
-
-static struct matrix read_matrix(const struct session *s)
-{
-    struct matrix matrix = {.num_lors = s->data->count};
-    matrix.elements = fixture_doubles(NUM_VOXELS * matrix.num_lors);
-    const lr_row_sink sink = {take_row, &matrix};
-    assert_int_equal(lr_operator_rows(s->op, 0, NUM_VOXELS, &sink), LR_OK);
-    return matrix;
-}
 
 /* How a run of the plain implementation is asked for. */
 struct plain {
@@ -210,23 +74,6 @@ static void run_plain(const struct session *s, const struct plain *plain, double
                          plain->relaxation / (1.0 + plain->fall * n), x);
         }
     }
-}
-
-/* Subset of each LOR. */
-static int32_t *deal(const struct session *s, int subsets)
-{
-    const lr_lors *lors = s->fixture.lors;
-    int32_t *of_pair = calloc((size_t)lors->num_pairs, sizeof(*of_pair));
-    int32_t *of_lor = calloc((size_t)lors->count, sizeof(*of_lor));
-    assert_true(of_pair != NULL && of_lor != NULL);
-    assert_int_equal(lr_osem_subsets(lors, subsets, of_pair), LR_OK);
-    for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
-        for (int64_t l = lors->offsets[pair]; l < lors->offsets[pair + 1]; l++) {
-            of_lor[l] = of_pair[pair];
-        }
-    }
-    free(of_pair);
-    return of_lor;
 }
 
 /* Images are kept in single precision between updates, of which there are twelve at most: 2e-5. */

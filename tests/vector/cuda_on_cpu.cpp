@@ -62,6 +62,24 @@ void run_divide(const lr_cuda_vector_pass *pass)
                [&](const vector_thread &thread) { return divide_numbers(*pass, thread); });
 }
 
+template <class Real> void run_differences(const lr_cuda_differences_pass *pass)
+{
+    const int64_t count = (int64_t)pass->size[0] * pass->size[1] * pass->size[2];
+    const int64_t threads = (int64_t)lr_cuda_vector_groups(count) * LR_VECTOR_GROUP;
+    for (int64_t k = 0; k < threads; k++) {
+        find_differences<Real>(*pass, vector_thread{k, threads});
+    }
+}
+
+template <class Real> void run_convolve(const lr_cuda_convolve_pass *pass)
+{
+    const int64_t count = (int64_t)pass->size[0] * pass->size[1] * pass->size[2];
+    const int64_t threads = (int64_t)lr_cuda_vector_groups(count) * LR_VECTOR_GROUP;
+    for (int64_t k = 0; k < threads; k++) {
+        convolve_numbers<Real>(*pass, vector_thread{k, threads});
+    }
+}
+
 } // namespace
 
 int lr_cuda_launch_vector_fill(const lr_cuda_vector_pass *pass, void *stream)
@@ -87,4 +105,17 @@ int lr_cuda_launch_vector_sums(const lr_cuda_vector_pass *pass, void *stream)
 int lr_cuda_launch_vector_divide(const lr_cuda_vector_pass *pass, void *stream)
 {
     return fake_launch(run_divide, pass, stream);
+}
+
+int lr_cuda_launch_differences(const lr_cuda_differences_pass *pass, void *stream)
+{
+    return fake_launch_differences(
+        pass->precision == LR_FLOAT64 ? run_differences<double> : run_differences<float>, pass,
+        stream);
+}
+
+int lr_cuda_launch_convolve(const lr_cuda_convolve_pass *pass, void *stream)
+{
+    return fake_launch_convolve(
+        pass->precision == LR_FLOAT64 ? run_convolve<double> : run_convolve<float>, pass, stream);
 }

@@ -185,6 +185,10 @@ struct step {
     size_t bytes;
     void (*run)(const lr_cuda_vector_pass *pass);
     lr_cuda_vector_pass pass;
+    void (*find)(const lr_cuda_differences_pass *pass);
+    lr_cuda_differences_pass differences;
+    void (*convolve)(const lr_cuda_convolve_pass *pass);
+    lr_cuda_convolve_pass convolution;
     struct fake_event event;
 };
 
@@ -208,6 +212,10 @@ static void run_step(const struct step *step)
 {
     if (step->run != NULL) {
         step->run(&step->pass);
+    } else if (step->find != NULL) {
+        step->find(&step->differences);
+    } else if (step->convolve != NULL) {
+        step->convolve(&step->convolution);
     } else if (step->event.stream != NULL) {
         run_until(step->event.stream, step->event.done);
     } else if (step->from != NULL) {
@@ -253,6 +261,20 @@ int fake_launch(void (*run)(const lr_cuda_vector_pass *pass), const lr_cuda_vect
 {
     fake_cuda.launches++;
     return tell(stream, &(struct step){.run = run, .pass = *pass});
+}
+
+int fake_launch_differences(void (*find)(const lr_cuda_differences_pass *pass),
+                            const lr_cuda_differences_pass *pass, void *stream)
+{
+    fake_cuda.launches++;
+    return tell(stream, &(struct step){.find = find, .differences = *pass});
+}
+
+int fake_launch_convolve(void (*convolve)(const lr_cuda_convolve_pass *pass),
+                         const lr_cuda_convolve_pass *pass, void *stream)
+{
+    fake_cuda.launches++;
+    return tell(stream, &(struct step){.convolve = convolve, .convolution = *pass});
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,

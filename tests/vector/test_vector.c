@@ -201,6 +201,30 @@ static double expect_ramla_in_place(double y, const double in[3])
     return in[2] > 0 ? y * fmax(0.0, 1.0 + lambda * (in[1] - in[2])) : y;
 }
 
+/* Some of what comes out would be below 0, and some x are below the floor. */
+static const double lowest = 0.5;
+
+static lr_status run_bsrem(lr_vector *y, const lr_vector in[3])
+{
+    return lr_vector_update_bsrem(&(lr_bsrem_update){&in[0], &in[1], &in[2], lambda, lowest, y});
+}
+
+static lr_status run_bsrem_in_place(lr_vector *y, const lr_vector in[3])
+{
+    return lr_vector_update_bsrem(&(lr_bsrem_update){y, &in[1], &in[2], lambda, lowest, y});
+}
+
+static double expect_bsrem(double y, const double in[3])
+{
+    (void)y;
+    return in[2] > 0 ? fmax(0.0, in[0] + lambda * fmax(in[0], lowest) * (in[1] * in[2])) : in[0];
+}
+
+static double expect_bsrem_in_place(double y, const double in[3])
+{
+    return expect_bsrem(y, (const double[3]){y, in[1], in[2]});
+}
+
 static void check_operation(operation *run, expectation *expect, int64_t count,
                             lr_precision precision)
 {
@@ -265,6 +289,8 @@ static void element_by_element(void **state)
     check_everywhere(run_em_in_place, expect_em_in_place);
     check_everywhere(run_ramla, expect_ramla);
     check_everywhere(run_ramla_in_place, expect_ramla_in_place);
+    check_everywhere(run_bsrem, expect_bsrem);
+    check_everywhere(run_bsrem_in_place, expect_bsrem_in_place);
 }
 
 /* What is rounded once, by the same steps, has the same bits. */
@@ -296,12 +322,12 @@ static void check_bits(operation *run, lr_precision precision)
 static void the_same_bits_as_the_hosts(void **state)
 {
     (void)state;
-    operation *const operations[] = {run_fill, run_multiply, run_divide,
-                                     run_add,  run_em,       run_ramla};
+    operation *const operations[] = {run_fill, run_multiply, run_divide, run_add,
+                                     run_em,   run_ramla,    run_bsrem};
     if (wanted != LR_PLACE_CUDA) { /* compilers of shaders may fuse steps */
         return;
     }
-    for (int k = 0; k < 12; k++) {
+    for (int k = 0; k < 14; k++) {
         check_bits(operations[k / 2], (lr_precision)(k % 2));
     }
 }

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "operator/psf.h"
+
+#include "base/log.h"
+#include "operator/facade.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Standard deviations at which the Gaussian is cut: 6e-5 of it lies beyond. */
+static const double cut = 4.0;
+
+/* --- the kernel --- */
+
+static lr_status check_widths(const struct lr_operator *op, const double fwhm_mm[3])
+{
+    for (int axis = 0; axis < 3; axis++) {
+        const double reach = cut * fwhm_mm[axis] / 2.3548 / op->grid.voxel_mm[axis];
+        if (!isfinite(fwhm_mm[axis]) || fwhm_mm[axis] < 0.0) {
+            return lr_error(
+                op->params.log, LR_USAGE,
+                "a resolution of %g mm along %c: give the FWHM of the Gaussian in mm, or "
+                "0 for none",
+                fwhm_mm[axis], "xyz"[axis]);
+        }
+        if (reach >= LR_CONVOLUTION_REACH - 1) {
+            return lr_error(op->params.log, LR_USAGE,
+                            "a resolution of %g mm along %c reaches over more than %d voxels of %g "
+                            "mm: is it in mm?",
+                            fwhm_mm[axis], "xyz"[axis], LR_CONVOLUTION_REACH - 1,
+                            op->grid.voxel_mm[axis]);
+        }
+    }
+    return LR_OK;
+}
+
+/* The Gaussian over voxels: its integral over each, which sum to 1. */
+static void fill_axis(struct lr_psf *psf, int axis, double sigma_voxels)
+{
+    double *weights = psf->weights[axis], sum = 0.0;
+    const double scale = 1.0 / (sigma_voxels * sqrt(2.0));
+    const int reach = psf->reach[axis] = (int)ceil(cut * sigma_voxels);
+    for (int k = 0; k <= reach; k++) {
+        weights[k] = erf((k + 0.5) * scale) - erf((k - 0.5) * scale);
+        sum += k > 0 ? 2.0 * weights[k] : weights[k];
+    }
+    for (int k = 0; k <= reach; k++) {
+        weights[k] /= sum;
+    }
+}
+
+lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3])
+{
+    struct lr_psf *psf = &op->psf;
+    if (op->info.num_voxels != lr_grid_num_voxels(&op->grid)) {
+        return lr_error(op->params.log, LR_USAGE,
+                        "a resolution in image space is of voxels, and this image is of blobs");
+    }
+    LR_TRY(check_widths(op, fwhm_mm));
+    lr_psf_finish(psf);
+    psf->log = op->params.log;
+    for (int axis = 0; axis < 3; axis++) {
+        const double sigma = fwhm_mm[axis] / sqrt(8.0 * log(2.0));
+        psf->size[axis] = op->grid.size[axis];
+        if (sigma > 0.0) {
+            fill_axis(psf, axis, sigma / op->grid.voxel_mm[axis]);
+            psf->is_on = true;
+        }
+    }
+    return LR_OK;
+}
+
+void lr_psf_finish(struct lr_psf *psf)
+{
+    lr_vector_destroy(&psf->scratch[0]);
+    lr_vector_destroy(&psf->scratch[1]);
+    *psf = (struct lr_psf){0};
+}
+
+/* --- at work --- */
+
+/* Where the image is, and of its precision. */
+static lr_status make_scratch(struct lr_psf *psf, const lr_vector *image)
+{
+    for (int k = 0; k < 2; k++) {
+        lr_vector *scratch = &psf->scratch[k];
+        const bool is_there = scratch->storage != NULL && scratch->place == image->place &&
+                              scratch->precision == image->precision;
+        if (is_there) {
+            continue;
+        }
+        lr_vector_destroy(scratch);
+        LR_TRY(lr_vector_create(&(lr_vector_params){.place = image->place,
+                                                    .count = image->count,
+                                                    .precision = image->precision,
+                                                    .name = "a blurred image",
+                                                    .log = psf->log},
+                                scratch));
+    }
+    return LR_OK;
+}
+
+lr_status lr_psf_blur(struct lr_psf *psf, const lr_vector *image, const lr_vector **blurred)
+{
+    *blurred = image;
+    if (!psf->is_on) {
+        return LR_OK;
+    }
+    LR_TRY(make_scratch(psf, image));
+    for (int axis = 0; axis < 3; axis++) {
+        if (psf->reach[axis] == 0) {
+            continue;
+        }
+        lr_vector *to = &psf->scratch[*blurred == &psf->scratch[0] ? 1 : 0];
+        const int *size = psf->size;
+        LR_TRY(lr_vector_convolve(&(lr_convolution){.size = {size[0], size[1], size[2]},
+                                                    .axis = axis,
+                                                    .reach = psf->reach[axis],
+                                                    .weights = psf->weights[axis],
+                                                    .x = *blurred,
+                                                    .y = to}));
+        *blurred = to;
+    }
+    return LR_OK;
+}
+
+lr_status lr_psf_apply(struct lr_psf *psf, lr_vector *image)
+{
+    const lr_vector *blurred;
+    LR_TRY(lr_psf_blur(psf, image, &blurred));
+    return blurred != image ? lr_vector_copy(blurred, image) : LR_OK;
+}
+
+lr_status lr_psf_refuse(const struct lr_psf *psf, const char *what)
+{
+    return !psf->is_on
+               ? LR_OK
+               : lr_error(psf->log, LR_USAGE,
+                          "%s cannot be had with a resolution in image space, which is applied to "
+                          "images and not to elements: make an operator without one",
+                          what);
+}

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "recon/penalty.h"
+
+#include "base/log.h"
+
+#include <math.h>
+
+/* Of the level of the uniform image: the default of epsilon, and the floor of the preconditioner. A voxel
+ * at the floor doubles in a step or so where the data want it, and one below it takes no larger steps
+ * than its curvature allows. */
+static const double share_of_epsilon = 1e-2, share_of_floor = 1e-6;
+
+/* --- the prior --- */
+
+lr_status lr_rdp_check(const lr_rdp *prior, int64_t num_voxels, const lr_log *log)
+{
+    const double numbers[3] = {prior->beta, prior->gamma, prior->epsilon};
+    static const char *const names[3] = {"beta", "gamma", "epsilon"};
+    for (int k = 0; k < 3; k++) {
+        if (!isfinite(numbers[k]) || numbers[k] < 0.0) {
+            return lr_error(log, LR_USAGE,
+                            "%s of the prior is %g: it must be finite and at least 0", names[k],
+                            numbers[k]);
+        }
+    }
+    for (int64_t v = 0; prior->kappa != NULL && v < num_voxels; v++) {
+        if (!isfinite(prior->kappa[v]) || prior->kappa[v] < 0.0f) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "voxel %lld of the kappa image is %g: weights of the prior must be "
+                            "finite and at least 0",
+                            (long long)v, (double)prior->kappa[v]);
+        }
+    }
+    return LR_OK;
+}
+
+/* Weights: the edge along x over the distance. */
+static lr_relative_differences describe(const lr_rdp *prior, const lr_grid *grid)
+{
+    lr_relative_differences differences = {.gamma = prior->gamma, .epsilon = prior->epsilon};
+    for (int axis = 0; axis < 3; axis++) {
+        differences.size[axis] = grid->size[axis];
+    }
+    for (int k = 1; k < 8; k++) {
+        double square = 0.0;
+        for (int axis = 0; axis < 3; axis++) {
+            square += (k >> axis & 1) * grid->voxel_mm[axis] * grid->voxel_mm[axis];
+        }
+        differences.weights[k] = grid->voxel_mm[0] / sqrt(square);
+    }
+    return differences;
+}
+
+static lr_status put_kappa(const lr_rdp *prior, const lr_vector *like, const lr_log *log,
+                           lr_vector *kappa)
+{
+    *kappa = (lr_vector){0};
+    if (prior->kappa == NULL) {
+        return LR_OK;
+    }
+    const lr_vector host = lr_vector_of_floats(prior->kappa, like->count);
+    LR_TRY(lr_vector_create(&(lr_vector_params){.place = like->place,
+                                                .count = like->count,
+                                                .precision = like->precision,
+                                                .name = "the kappa image",
+                                                .log = log},
+                            kappa));
+    return lr_vector_copy(&host, kappa);
+}
+
+static lr_status find(const lr_rdp *prior, lr_relative_differences *differences, lr_vector *y)
+{
+    lr_vector kappa;
+    lr_status status = put_kappa(prior, y, NULL, &kappa);
+    if (status == LR_OK) {
+        differences->kappa = prior->kappa != NULL ? &kappa : NULL;
+        differences->y = y;
+        status = lr_vector_relative_differences(differences);
+    }
+    lr_vector_destroy(&kappa);
+    return status;
+}
+
+static lr_status add_shares(const lr_vector *shares, double *sum)
+{
+    lr_vector_sums sums;
+    LR_TRY(lr_vector_add_up(shares, NULL, &sums));
+    *sum = sums.sum;
+    return LR_OK;
+}
+
+lr_status lr_rdp_value(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image,
+                       double *value)
+{
+    lr_relative_differences differences = describe(prior, grid);
+    lr_vector shares;
+    LR_TRY(lr_rdp_check(prior, image->count, NULL));
+    LR_TRY(lr_vector_create(&(lr_vector_params){.place = image->place,
+                                                .count = image->count,
+                                                .precision = image->precision,
+                                                .name = "the prior's shares"},
+                            &shares));
+    differences.what = LR_DIFFERENCES_VALUE;
+    differences.x = image;
+    lr_status status = find(prior, &differences, &shares);
+    status = status == LR_OK ? add_shares(&shares, value) : status;
+    lr_vector_destroy(&shares);
+    return status;
+}
+
+lr_status lr_rdp_gradient(const lr_rdp *prior, const lr_grid *grid, const lr_vector *image,
+                          lr_vector *gradient)
+{
+    lr_relative_differences differences = describe(prior, grid);
+    LR_TRY(lr_rdp_check(prior, image->count, NULL));
+    LR_TRY(lr_vector_fill(gradient, 0.0));
+    differences.what = LR_DIFFERENCES_GRADIENT;
+    differences.scale = 1.0;
+    differences.x = image;
+    return find(prior, &differences, gradient);
+}
+
+/* --- the penalty of a reconstruction --- */
+
+static lr_status make(const struct lr_penalty *penalty, lr_place *place, int64_t count,
+                      lr_vector *vector)
+{
+    return lr_vector_create(
+        &(lr_vector_params){
+            .place = place, .count = count, .name = "the preconditioner", .log = penalty->log},
+        vector);
+}
+
+lr_status lr_penalty_init(struct lr_penalty *penalty, const lr_recon_params *params,
+                          lr_place *place)
+{
+    const lr_operator_info *info = lr_operator_get_info(params->op);
+    *penalty = (struct lr_penalty){.prior = params->prior, .log = params->log};
+    LR_TRY(make(penalty, NULL, info->num_voxels, &penalty->sensitivity));
+    LR_TRY(make(penalty, place, info->num_voxels, &penalty->scale));
+    if (params->prior == NULL) {
+        return LR_OK;
+    }
+    penalty->differences = describe(params->prior, info->grid);
+    return put_kappa(params->prior, &penalty->scale, params->log, &penalty->kappa);
+}
+
+void lr_penalty_finish(struct lr_penalty *penalty)
+{
+    lr_vector_destroy(&penalty->sensitivity);
+    lr_vector_destroy(&penalty->kappa);
+    lr_vector_destroy(&penalty->scale);
+    *penalty = (struct lr_penalty){0};
+}
+
+lr_status lr_penalty_add(struct lr_penalty *penalty, const lr_vector *sensitivity)
+{
+    return lr_vector_add_scaled(&penalty->sensitivity, 1.0, sensitivity);
+}
+
+/* weights: [num_voxels] kappa_j sum_k w_jk kappa_k, or NULL. In the sensitivity's place. */
+static void invert(struct lr_penalty *penalty, int num_subsets, const float *weights)
+{
+    float *scale = penalty->sensitivity.values;
+    for (int64_t v = 0; v < penalty->sensitivity.count; v++) {
+        const double share = weights != NULL ? 2.0 * penalty->prior->beta * weights[v] : 0.0;
+        scale[v] = scale[v] > 0.0f ? (float)(num_subsets / (scale[v] + share)) : 0.0f;
+    }
+}
+
+static lr_status find_scale(struct lr_penalty *penalty, int num_subsets)
+{
+    lr_vector weights = {0};
+    if (penalty->prior != NULL) {
+        lr_relative_differences differences = penalty->differences;
+        LR_TRY(make(penalty, NULL, penalty->sensitivity.count, &weights));
+        differences.what = LR_DIFFERENCES_WEIGHTS;
+        differences.x = &penalty->sensitivity;
+        lr_status status = find(penalty->prior, &differences, &weights);
+        if (status != LR_OK) {
+            lr_vector_destroy(&weights);
+            return status;
+        }
+    }
+    invert(penalty, num_subsets, weights.values);
+    lr_vector_destroy(&weights);
+    return lr_vector_copy(&penalty->sensitivity, &penalty->scale);
+}
+
+lr_status lr_penalty_start(struct lr_penalty *penalty, int num_subsets, double counts)
+{
+    double all;
+    LR_TRY(add_shares(&penalty->sensitivity, &all));
+    penalty->level = counts > 0.0 && all > 0.0 ? counts / all : 1.0;
+    penalty->floor = share_of_floor * penalty->level;
+    if (penalty->prior != NULL && !(penalty->prior->epsilon > 0.0)) {
+        penalty->differences.epsilon = share_of_epsilon * penalty->level;
+    }
+    LR_TRY(find_scale(penalty, num_subsets));
+    lr_vector_destroy(&penalty->sensitivity);
+    return LR_OK;
+}
+
+/* --- at work --- */
+
+static lr_status work_out(const struct lr_penalty *penalty, lr_relative_differences *differences)
+{
+    differences->kappa = penalty->prior->kappa != NULL ? &penalty->kappa : NULL;
+    return lr_vector_relative_differences(differences);
+}
+
+lr_status lr_penalty_value(const struct lr_penalty *penalty, const lr_vector *image,
+                           lr_vector *scratch, double *value)
+{
+    lr_relative_differences differences = penalty->differences;
+    double sum;
+    *value = 0.0;
+    if (penalty->prior == NULL) {
+        return LR_OK;
+    }
+    differences.what = LR_DIFFERENCES_VALUE;
+    differences.x = image;
+    differences.y = scratch;
+    LR_TRY(work_out(penalty, &differences));
+    LR_TRY(add_shares(scratch, &sum));
+    *value = penalty->prior->beta * sum;
+    return LR_OK;
+}
+
+lr_status lr_penalty_subtract(const struct lr_penalty *penalty, const lr_vector *image,
+                              double share, lr_vector *gradient)
+{
+    lr_relative_differences differences = penalty->differences;
+    if (penalty->prior == NULL) {
+        return LR_OK;
+    }
+    differences.what = LR_DIFFERENCES_GRADIENT;
+    differences.scale = -share * penalty->prior->beta;
+    differences.x = image;
+    differences.y = gradient;
+    return work_out(penalty, &differences);
+}

@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * BSREM with the relative difference prior on a small ring, against the papers' formulas in double over
+ * the matrix's elements and over all pairs of voxels. Argument: the backend. */
+#include "ring.h"
+
+/* A prior that is about as strong as the data, with weights that vary. */
+struct penalised {
+    struct session s;
+    struct matrix matrix;
+    double sensitivity[NUM_VOXELS], counts, level;
+    float kappa[NUM_VOXELS];
+    lr_rdp prior;
+    lr_lor_data additive;
+};
+
+/* With the matrix in memory, from which hundreds of projections take no time. */
+static void store_matrix(struct session *s, const char *backend)
+{
+    const lr_lor_source factors = {get_values, s->factors};
+    lr_operator_params params = fixture_params(&s->fixture, backend, &s->log.log);
+    params.rays = 4;
+    params.factors = &factors;
+    params.store = LR_STORE_YES;
+    lr_operator_destroy(s->op);
+    s->op = fixture_operator(&params);
+}
+
+static void penalised_init(struct penalised *p, const char *backend)
+{
+    double largest = 0.0, all = 0.0;
+    session_init(&p->s, backend);
+    if (strcmp(backend, "native") == 0) {
+        store_matrix(&p->s, backend);
+    }
+    draw_counts(&p->s, 50.0);
+    p->matrix = read_matrix(&p->s);
+    p->counts = 0.0;
+    for (int64_t l = 0; l < p->matrix.num_lors; l++) {
+        p->counts += p->s.data->values[l];
+    }
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        p->sensitivity[v] = 0.0;
+        for (int64_t l = 0; l < p->matrix.num_lors; l++) {
+            p->sensitivity[v] += p->matrix.elements[v * p->matrix.num_lors + l];
+        }
+        largest = fmax(largest, p->sensitivity[v]);
+        all += p->sensitivity[v];
+        p->kappa[v] = (float)(0.75 + 0.25 * cos(v));
+    }
+    p->level = p->counts / all;
+    p->prior = (lr_rdp){.beta = 0.2 * largest, .gamma = 2.0, .epsilon = 0.01 * p->level};
+    p->prior.kappa = p->kappa;
+    p->additive = (lr_lor_data){.count = p->s.data->count, .values = p->s.additive};
+}
+
+static void penalised_finish(struct penalised *p)
+{
+    free(p->matrix.elements);
+    session_finish(&p->s);
+}
+
+static lr_recon_params bsrem(const struct penalised *p, int iterations, int subsets)
+{
+    return (lr_recon_params){.op = p->s.op,
+                             .data = p->s.data,
+                             .additive = &p->additive,
+                             .iterations = iterations,
+                             .subsets = subsets,
+                             .algorithm = LR_ALGORITHM_BSREM,
+                             .prior = &p->prior,
+                             .log = &p->s.log.log};
+}
+
+/* --- the papers' formulas --- */
+
+/* Edge along x over the distance of neighbours, times their kappas; 0 for others. */
+static double pair_weight(const struct penalised *p, int j, int k)
+{
+    const lr_grid *grid = &p->s.fixture.grid;
+    const int d[3] = {abs(j % NX - k % NX), abs(j / NX % NY - k / NX % NY),
+                      abs(j / NX / NY - k / NX / NY)};
+    double square = 0.0;
+    for (int axis = 0; axis < 3; axis++) {
+        square += pow(d[axis] * grid->voxel_mm[axis], 2);
+    }
+    return j == k || d[0] > 1 || d[1] > 1 || d[2] > 1
+               ? 0.0
+               : grid->voxel_mm[0] / sqrt(square) * p->kappa[j] * p->kappa[k];
+}
+
+/* dR / dx_j, and in *weight the sum of the pairs' weights. */
+static double slope(const struct penalised *p, const double *x, int j, double *weight)
+{
+    double sum = 0.0;
+    *weight = 0.0;
+    for (int k = 0; k < NUM_VOXELS; k++) {
+        const double w = pair_weight(p, j, k), d = x[j] - x[k], size = p->prior.gamma * fabs(d);
+        if (w > 0.0) {
+            const double n = x[j] + x[k] + size + p->prior.epsilon;
+            sum += w * d * (size + x[j] + 3.0 * x[k] + 2.0 * p->prior.epsilon) / (n * n);
+            *weight += w;
+        }
+    }
+    return sum;
+}
+
+static double objective(const struct penalised *p, const float *image)
+{
+    double likelihood = 0.0, roughness = 0.0;
+    for (int64_t l = 0; l < p->matrix.num_lors; l++) {
+        double e = p->s.additive[l];
+        for (int v = 0; v < NUM_VOXELS; v++) {
+            e += p->matrix.elements[v * p->matrix.num_lors + l] * image[v];
+        }
+        likelihood += e > 0.0 ? p->s.data->values[l] * log(e) - e : 0.0;
+    }
+    for (int j = 0; j < NUM_VOXELS; j++) {
+        for (int k = 0; k < j; k++) {
+            const double d = (double)image[j] - image[k], w = pair_weight(p, j, k);
+            roughness += w > 0.0 ? w * d * d /
+                                       ((double)image[j] + image[k] + p->prior.gamma * fabs(d) +
+                                        p->prior.epsilon)
+                                 : 0.0;
+        }
+    }
+    return likelihood - p->prior.beta * roughness;
+}
+
+/* How a run of the plain implementation is asked for. */
+struct plain {
+    const int32_t *subset_of; /* [LORs]; NULL = all are in 0 */
+    double relaxation;
+    int subset, subsets;
+};
+
+/* Gradient of a subset's share of the log-likelihood, without the prior. */
+static void find_gradient(const struct penalised *p, const struct plain *plain, const double *x,
+                          double *gradient)
+{
+    memset(gradient, 0, NUM_VOXELS * sizeof(*gradient));
+    for (int64_t l = 0; l < p->matrix.num_lors; l++) {
+        const double *column = p->matrix.elements + l;
+        double e = p->s.additive[l];
+        if (plain->subset_of != NULL && plain->subset_of[l] != plain->subset) {
+            continue;
+        }
+        for (int v = 0; v < NUM_VOXELS; v++) {
+            e += column[v * p->matrix.num_lors] * x[v];
+        }
+        for (int v = 0; v < NUM_VOXELS; v++) {
+            gradient[v] +=
+                e > 0.0 ? column[v * p->matrix.num_lors] * (p->s.data->values[l] / e - 1.0) : 0.0;
+        }
+    }
+}
+
+static void update_plain(const struct penalised *p, const struct plain *plain, double *x)
+{
+    const double beta = p->prior.beta, floor = 1e-6 * p->level;
+    double gradient[NUM_VOXELS], before[NUM_VOXELS], weight;
+    memcpy(before, x, sizeof(before));
+    find_gradient(p, plain, x, gradient);
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        const double penalty = beta / plain->subsets * slope(p, before, v, &weight);
+        const double scale = plain->subsets / (p->sensitivity[v] + 2.0 * beta * weight);
+        if (p->sensitivity[v] > 0.0) {
+            x[v] += plain->relaxation * fmax(x[v], floor) * scale * (gradient[v] - penalty);
+            x[v] = fmax(x[v], 0.0);
+        }
+    }
+}
+
+/* Images are kept in single precision between updates, of which there are eight at most: 3e-5, with
+ * differences of neighbours in the gradient. */
+static void test_it_is_the_papers_formula(void **state)
+{
+    static const int orders[3][4] = {{0}, {0, 1}, {0, 2, 1, 3}};
+    static struct penalised p;
+    penalised_init(&p, *state);
+    for (int k = 0; k < 3; k++) {
+        const int subsets = 1 << k;
+        int32_t *subset_of = deal(&p.s, subsets);
+        lr_recon_params params = bsrem(&p, 2, subsets);
+        params.relaxation = 0.8;
+        params.relaxation_fall = 0.5;
+        params.data = k == 1 ? &p.s.sparse : p.s.data;
+        for (int v = 0; v < NUM_VOXELS; v++) {
+            p.s.plain[v] = p.sensitivity[v] > 0.0 ? p.level : 0.0;
+        }
+        for (int n = 0; n < 2 * subsets; n++) {
+            const struct plain plain = {subset_of, 0.8 / (1.0 + 0.5 * (n / subsets)),
+                                        orders[k][n % subsets], subsets};
+            update_plain(&p, &plain, p.s.plain);
+        }
+        assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
+        const double off = difference(p.s.image, p.s.plain);
+        print_message("%d subsets: %.2g\n", subsets, off);
+        assert_true(off < 3e-5);
+        free(subset_of);
+    }
+    penalised_finish(&p);
+}
+
+/* --- laws --- */
+
+struct course {
+    double objective[1000];
+    int count;
+};
+
+static lr_status follow(void *user, const lr_iteration *done)
+{
+    struct course *course = user;
+    assert_true(done->has_fit && (done->penalty > 0.0 || done->number == 1));
+    course->objective[course->count++] = done->log_likelihood - done->penalty;
+    return LR_OK;
+}
+
+/* Where nothing is left to be gained: the slope is 0, or it points to negative numbers where a voxel
+ * is 0. Told by the step that is left, over the largest voxel. */
+static void check_at_the_maximum(struct penalised *p, const float *image, double tolerance)
+{
+    const struct plain all = {.subsets = 1};
+    double x[NUM_VOXELS], gradient[NUM_VOXELS], weight, worst = 0.0, largest = 0.0;
+    widen(image, x);
+    find_gradient(p, &all, x, gradient);
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        const double left = gradient[v] - p->prior.beta * slope(p, x, v, &weight);
+        const double scale = p->sensitivity[v] + 2.0 * p->prior.beta * weight;
+        assert_true(image[v] >= 0.0f);
+        largest = fmax(largest, x[v]);
+        if (p->sensitivity[v] > 0.0) {
+            worst = fmax(worst, fmax(x[v], 1e-3 * p->level) * (left > 0.0 || x[v] > 0.0) *
+                                    fabs(left) / scale);
+        }
+    }
+    print_message("step that is left: %.2g of the largest voxel\n", worst / largest);
+    assert_true(worst < tolerance * largest);
+}
+
+static void test_subsets_meet_at_the_maximum(void **state)
+{
+    static struct penalised p;
+    static struct course course;
+    penalised_init(&p, *state);
+    course.count = 0;
+    lr_recon_params params = bsrem(&p, 600, 1);
+    params.iteration = follow;
+    params.user = &course;
+    assert_int_equal(reconstruct(&params, p.s.other), LR_OK);
+    widen(p.s.other, p.s.plain);
+    check_at_the_maximum(&p, p.s.other, 1e-5);
+    const double best = course.objective[course.count - 1];
+    for (int k = 50; k < course.count; k++) { /* sums of single numbers in between */
+        assert_true(course.objective[k] >= course.objective[k - 1] - 1e-9 * fabs(best));
+    }
+    assert_true(course.objective[50] > course.objective[0]);
+    params.iteration = NULL;
+    params.iterations = 1000;
+    params.relaxation_fall = 0.07;
+    for (params.subsets = 2; params.subsets <= 4; params.subsets += 2) {
+        assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
+        const double off = difference(p.s.image, p.s.plain);
+        print_message("%d subsets off by %.2g; objective %.10g, of one %.10g\n", params.subsets,
+                      off, objective(&p, p.s.image), objective(&p, p.s.other));
+        assert_true(off < 1e-3);
+    }
+    penalised_finish(&p);
+}
+
+/* What an iteration tells of the image that it began with is what the formulas give. */
+static void test_the_objective_is_told(void **state)
+{
+    static struct penalised p;
+    static struct course course;
+    penalised_init(&p, *state);
+    lr_recon_params params = bsrem(&p, 3, 1);
+    assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
+    course.count = 0;
+    params.initial = p.s.image;
+    params.iterations = 1;
+    params.iteration = follow;
+    params.user = &course;
+    assert_int_equal(reconstruct(&params, p.s.other), LR_OK);
+    assert_close(course.objective[0], objective(&p, p.s.image), 1e-6);
+    penalised_finish(&p);
+}
+
+/* Without a prior, and with one of strength 0, BSREM of one subset with full steps is ML-EM; with four
+ * and falling steps it is ahead of ML-EM on the same way. */
+static void test_without_strength_it_is_mlem(void **state)
+{
+    static struct penalised p;
+    static float ones[NUM_VOXELS];
+    penalised_init(&p, *state);
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        ones[v] = 1000.0f;
+    }
+    p.prior.beta = 0.0;
+    lr_recon_params params = bsrem(&p, 8, 1);
+    params.initial = ones;
+    lr_recon_params em = params;
+    em.algorithm = LR_ALGORITHM_OSEM;
+    em.prior = NULL;
+    assert_int_equal(reconstruct(&em, p.s.other), LR_OK);
+    widen(p.s.other, p.s.plain);
+    for (int k = 0; k < 2; k++) {
+        params.prior = k == 0 ? &p.prior : NULL;
+        assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
+        assert_true(difference(p.s.image, p.s.plain) < 2e-5);
+    }
+    params.subsets = 4;
+    params.iterations = em.iterations = 40;
+    params.relaxation_fall = 0.1;
+    assert_int_equal(reconstruct(&em, p.s.other), LR_OK);
+    assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
+    const double gained = objective(&p, p.s.other) - objective(&p, em.initial);
+    const double more = objective(&p, p.s.image) - objective(&p, p.s.other);
+    print_message("ML-EM gains %.8g in 40 iterations, BSREM %.3g more\n", gained, more);
+    assert_true(more > 0.0 && more < 1e-3 * gained);
+    penalised_finish(&p);
+}
+
+/* Of very few counts and steps that are too long; voxels at 0 come back where the data want them. */
+static void test_no_voxel_becomes_negative(void **state)
+{
+    static struct penalised p;
+    penalised_init(&p, *state);
+    draw_counts(&p.s, 0.02);
+    lr_recon_params params = bsrem(&p, 6, 4);
+    params.data = &p.s.sparse;
+    params.relaxation = 3.0;
+    p.prior.beta *= 0.01;
+    assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
+    int zeros = 0;
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        assert_true(p.s.image[v] >= 0.0f);
+        zeros += p.s.image[v] == 0.0f && p.sensitivity[v] > 0.0;
+    }
+    print_message("%d voxels at 0\n", zeros);
+    assert_true(zeros > 0);
+    draw_counts(&p.s, 50.0);
+    params = bsrem(&p, 60, 1);
+    params.initial = p.s.image;
+    assert_int_equal(reconstruct(&params, p.s.other), LR_OK);
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        assert_true(p.s.image[v] > 0.0f || p.sensitivity[v] == 0.0 || p.s.other[v] > p.s.image[v]);
+    }
+    penalised_finish(&p);
+}
+
+/* The steps of a continued run fall on. */
+static void test_it_goes_on_where_it_was(void **state)
+{
+    static struct penalised p;
+    penalised_init(&p, *state);
+    lr_recon_params params = bsrem(&p, 4, 2);
+    params.relaxation_fall = 1.5;
+    assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
+    widen(p.s.image, p.s.plain);
+    params.iterations = 2;
+    assert_int_equal(reconstruct(&params, p.s.other), LR_OK);
+    params.initial = p.s.other;
+    params.iterations_before = 2;
+    assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
+    assert_true(difference(p.s.image, p.s.plain) < 1e-5);
+    penalised_finish(&p);
+}
+
+/* --- the prior by itself --- */
+
+static void test_the_prior_is_that_of_pairs(void **state)
+{
+    static struct penalised p;
+    double x[NUM_VOXELS], found[NUM_VOXELS], value, weight, sum = 0.0;
+    penalised_init(&p, *state);
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        x[v] = 1.5 + sin(2.0 * v);
+    }
+    const lr_vector image = lr_vector_of_doubles(x, NUM_VOXELS);
+    lr_vector gradient = lr_vector_of_doubles(found, NUM_VOXELS);
+    const lr_grid *grid = &p.s.fixture.grid;
+    assert_int_equal(lr_rdp_value(&p.prior, grid, &image, &value), LR_OK);
+    assert_int_equal(lr_rdp_gradient(&p.prior, grid, &image, &gradient), LR_OK);
+    for (int j = 0; j < NUM_VOXELS; j++) {
+        assert_true(fabs(found[j] - slope(&p, x, j, &weight)) < 1e-12);
+        for (int k = 0; k < j; k++) {
+            const double d = x[j] - x[k];
+            sum += pair_weight(&p, j, k) * d * d /
+                   (x[j] + x[k] + p.prior.gamma * fabs(d) + p.prior.epsilon);
+        }
+    }
+    assert_close(value, sum, 1e-12);
+    p.prior.gamma = -1.0;
+    assert_int_equal(lr_rdp_value(&p.prior, grid, &image, &value), LR_USAGE);
+    penalised_finish(&p);
+}
+
+/* --- bad input --- */
+
+static void expect(struct penalised *p, const lr_recon_params *params, const char *words)
+{
+    p->s.log.error[0] = '\0';
+    assert_int_not_equal(reconstruct(params, p->s.image), LR_OK);
+    if (strstr(p->s.log.error, words) == NULL) {
+        fail_msg("\"%s\" does not say \"%s\"", p->s.log.error, words);
+    }
+}
+
+static void test_what_is_refused(void **state)
+{
+    static struct penalised p;
+    penalised_init(&p, *state);
+    lr_recon_params params = bsrem(&p, 1, 1);
+    params.relaxation = -0.5;
+    expect(&p, &params, "a relaxation of -0.5");
+    params.relaxation = 0.0;
+    p.prior.beta = NAN;
+    expect(&p, &params, "beta of the prior is nan");
+    p.prior.beta = 1.0;
+    p.prior.epsilon = -3.0;
+    expect(&p, &params, "epsilon of the prior is -3");
+    p.prior.epsilon = 0.0;
+    p.kappa[7] = -1.0f;
+    expect(&p, &params, "voxel 7 of the kappa image is -1");
+    p.kappa[7] = 1.0f;
+    params.algorithm = LR_ALGORITHM_OSEM;
+    expect(&p, &params, "a prior belongs to BSREM");
+    params.algorithm = (lr_recon_algorithm)3;
+    expect(&p, &params, "give 0 to 2");
+    penalised_finish(&p);
+}
+
+int main(int argc, char **argv)
+{
+    const char *backend = argc > 1 ? argv[1] : "cpu";
+    if (!fixture_backend_is_usable(backend)) {
+        return 77;
+    }
+    void *state = (void *)(uintptr_t)backend;
+    const struct CMUnitTest of_the_backend[] = {
+        cmocka_unit_test_prestate(test_it_is_the_papers_formula, state),
+        cmocka_unit_test_prestate(test_the_objective_is_told, state),
+    };
+    const struct CMUnitTest laws[] = {
+        cmocka_unit_test_prestate(test_subsets_meet_at_the_maximum, state),
+        cmocka_unit_test_prestate(test_without_strength_it_is_mlem, state),
+        cmocka_unit_test_prestate(test_no_voxel_becomes_negative, state),
+        cmocka_unit_test_prestate(test_it_goes_on_where_it_was, state),
+        cmocka_unit_test_prestate(test_the_prior_is_that_of_pairs, state),
+        cmocka_unit_test_prestate(test_what_is_refused, state),
+    };
+    int failed = cmocka_run_group_tests(of_the_backend, NULL, NULL);
+    if (strcmp(backend, "native") == 0) { /* hundreds of projections, quickest there */
+        failed += cmocka_run_group_tests(laws, NULL, NULL);
+    }
+    return failed;
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Relative differences of neighbours at a place, host, gl or cuda: against sums over all pairs of
+ * numbers, in double, as the equation has them, and the gradient against differences of the value. And
+ * convolutions along an axis against the sum that they are. */
+#include "test.h"
+
+#include <lr/vector.h>
+
+static lr_place_kind wanted = LR_PLACE_HOST;
+static lr_place *place;
+static struct test_log test;
+
+enum { MOST = 2000 };
+
+/* Numbers on a small grid; the caller's on the host, in double. */
+struct numbers {
+    lr_relative_differences differences; /* but for its vectors */
+    int count;
+    bool has_kappa;
+    double x[MOST], kappa[MOST], y[MOST];
+};
+
+static void draw(struct numbers *n, const int size[3], bool has_kappa)
+{
+    uint64_t random = 3;
+    *n = (struct numbers){.count = size[0] * size[1] * size[2], .has_kappa = has_kappa};
+    assert_true(n->count <= MOST);
+    memcpy(n->differences.size, size, sizeof(n->differences.size));
+    n->differences.gamma = 2.0;
+    n->differences.epsilon = 0.03;
+    n->differences.scale = -0.7;
+    for (int k = 1; k < 8; k++) {
+        n->differences.weights[k] = 1.0 / (k + 1.0); /* all different */
+    }
+    for (int k = 0; k < n->count; k++) {
+        n->x[k] = k % 11 == 0 ? 0.0 : 5.0 * test_random(&random);
+        n->kappa[k] = has_kappa ? (k % 13 == 0 ? 0.0 : test_random(&random)) : 1.0;
+    }
+}
+
+static lr_vector put(const double *numbers, int count, lr_precision precision)
+{
+    lr_vector vector;
+    const lr_vector from = lr_vector_of_doubles(numbers, count);
+    const lr_vector_params params = {
+        .place = place, .count = count, .precision = precision, .log = &test.log};
+    assert_int_equal(lr_vector_create(&params, &vector), LR_OK);
+    assert_int_equal(lr_vector_copy(&from, &vector), LR_OK);
+    return vector;
+}
+
+/* What the place finds, with y as it was before; numbers are rounded to the precision. */
+static void find(struct numbers *n, lr_differences what, lr_precision precision, double *found)
+{
+    lr_vector x = put(n->x, n->count, precision), kappa = put(n->kappa, n->count, precision);
+    lr_vector y = put(n->y, n->count, precision), to = lr_vector_of_doubles(found, n->count);
+    lr_relative_differences differences = n->differences;
+    differences.what = what;
+    differences.x = &x;
+    differences.kappa = n->has_kappa ? &kappa : NULL;
+    differences.y = &y;
+    assert_int_equal(lr_vector_relative_differences(&differences), LR_OK);
+    assert_int_equal(lr_vector_copy(&y, &to), LR_OK);
+    lr_vector_destroy(&x);
+    lr_vector_destroy(&kappa);
+    lr_vector_destroy(&y);
+}
+
+/* --- the equations --- */
+
+/* Weight of the pair of numbers j and k times their kappas; 0 where they are not neighbours. */
+static double pair_weight(const struct numbers *n, int j, int k)
+{
+    const int *size = n->differences.size;
+    const int dx = abs(j % size[0] - k % size[0]);
+    const int dy = abs(j / size[0] % size[1] - k / size[0] % size[1]);
+    const int dz = abs(j / size[0] / size[1] - k / size[0] / size[1]);
+    const bool are_neighbours = j != k && dx <= 1 && dy <= 1 && dz <= 1;
+    return are_neighbours ? n->differences.weights[dx + 2 * dy + 4 * dz] * n->kappa[j] * n->kappa[k]
+                          : 0.0;
+}
+
+static double expect(const struct numbers *n, lr_differences what, int j)
+{
+    const double gamma = n->differences.gamma, epsilon = n->differences.epsilon;
+    double sum = 0.0;
+    for (int k = 0; k < n->count; k++) {
+        const double weight = pair_weight(n, j, k), a = n->x[j], b = n->x[k];
+        const double below = a + b + gamma * fabs(a - b) + epsilon;
+        if (weight == 0.0 || (below == 0.0 && what != LR_DIFFERENCES_WEIGHTS)) {
+            continue;
+        }
+        sum += what == LR_DIFFERENCES_WEIGHTS ? weight
+               : what == LR_DIFFERENCES_VALUE
+                   ? weight * (a - b) * (a - b) / below / 2.0
+                   : weight * (a - b) * (gamma * fabs(a - b) + a + 3.0 * b + 2.0 * epsilon) /
+                         (below * below);
+    }
+    return what == LR_DIFFERENCES_GRADIENT ? n->y[j] + n->differences.scale * sum : sum;
+}
+
+/* Single precision rounds x and kappa as well: relative errors of 6e-8 each, in differences of numbers
+ * that are not much smaller than they. */
+static void check(struct numbers *n, lr_differences what, lr_precision precision)
+{
+    double found[MOST], largest = 0.0;
+    find(n, what, precision, found);
+    for (int j = 0; j < n->count; j++) {
+        largest = fmax(largest, fabs(expect(n, what, j)));
+    }
+    assert_true(largest > 0.0);
+    for (int j = 0; j < n->count; j++) {
+        const double allowed = (precision == LR_FLOAT64 ? 1e-13 : 2e-6) * largest;
+        assert_true(fabs(found[j] - expect(n, what, j)) <= allowed);
+    }
+}
+
+/* Grids of one number along an axis, and a row longer than what the host works on at once. */
+static const int sizes[][3] = {{6, 5, 4}, {7, 1, 3}, {1, 1, 9}, {600, 1, 2}, {3, 9, 1}};
+enum { NUM_SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+
+static void as_the_equations_have_them(void **state)
+{
+    (void)state;
+    static struct numbers n;
+    for (int k = 0; k < NUM_SIZES * 12; k++) {
+        draw(&n, sizes[k / 12], k % 2 != 0);
+        for (int j = 0; j < n.count; j++) {
+            n.y[j] = sin(j);
+        }
+        check(&n, (lr_differences)(k / 2 % 3), (lr_precision)(k / 6 % 2));
+    }
+}
+
+static double value_of(struct numbers *n)
+{
+    double shares[MOST], sum = 0.0;
+    find(n, LR_DIFFERENCES_VALUE, LR_FLOAT64, shares);
+    for (int j = 0; j < n->count; j++) {
+        sum += shares[j];
+    }
+    return sum;
+}
+
+/* Central differences of step 1e-5 have errors of 1e-10 and rounding of 1e-10, the third derivatives
+ * being below 10 where numbers are above 0.3. */
+static void the_gradient_is_that_of_the_value(void **state)
+{
+    (void)state;
+    static struct numbers n;
+    double gradient[MOST];
+    draw(&n, (const int[3]){5, 4, 3}, true);
+    n.differences.scale = 1.0;
+    for (int j = 0; j < n.count; j++) {
+        n.x[j] += 0.3;
+    }
+    find(&n, LR_DIFFERENCES_GRADIENT, LR_FLOAT64, gradient);
+    for (int j = 0; j < n.count; j++) {
+        const double x = n.x[j], step = 1e-5;
+        n.x[j] = x + step;
+        const double above = value_of(&n);
+        n.x[j] = x - step;
+        const double below = value_of(&n);
+        n.x[j] = x;
+        const double expected = (above - below) / (2.0 * step);
+        assert_true(fabs(gradient[j] - expected) <= 1e-6 * fmax(fabs(expected), 1e-2));
+    }
+}
+
+/* Where both are 0 and epsilon is, too. */
+static void zeros_have_no_difference(void **state)
+{
+    (void)state;
+    static struct numbers n;
+    double found[MOST];
+    draw(&n, (const int[3]){4, 4, 4}, false);
+    n.differences.epsilon = 0.0;
+    memset(n.x, 0, sizeof(n.x));
+    for (int what = 0; what < 2; what++) {
+        find(&n, (lr_differences)what, LR_FLOAT32, found);
+        for (int j = 0; j < n.count; j++) {
+            assert_true(found[j] == 0.0);
+        }
+    }
+    n.x[21] = NAN; /* is seen, by its neighbours too */
+    find(&n, LR_DIFFERENCES_VALUE, LR_FLOAT32, found);
+    assert_true(isnan(found[21]) && isnan(found[22]) && found[0] != found[21]);
+}
+
+/* --- convolutions --- */
+
+static double convolved(const struct numbers *n, const lr_convolution *convolution, int j)
+{
+    const int *size = n->differences.size, axis = convolution->axis;
+    const int step = axis == 0 ? 1 : axis == 1 ? size[0] : size[0] * size[1];
+    double sum = 0.0;
+    for (int k = 0; k < size[axis]; k++) {
+        const int off = abs(k - j / step % size[axis]);
+        sum += off <= convolution->reach
+                   ? convolution->weights[off] * n->x[j + (k - j / step % size[axis]) * step]
+                   : 0.0;
+    }
+    return sum;
+}
+
+static void check_convolution(struct numbers *n, lr_convolution *convolution,
+                              lr_precision precision)
+{
+    double found[MOST];
+    lr_vector x = put(n->x, n->count, precision), y = put(n->x, n->count, precision);
+    lr_vector to = lr_vector_of_doubles(found, n->count);
+    convolution->x = &x;
+    convolution->y = &y;
+    assert_int_equal(lr_vector_convolve(convolution), LR_OK);
+    assert_int_equal(lr_vector_copy(&y, &to), LR_OK);
+    for (int j = 0; j < n->count; j++) {
+        const double allowed = precision == LR_FLOAT64 ? 1e-14 : 3e-7;
+        assert_true(fabs(found[j] - convolved(n, convolution, j)) <= allowed * 5.0);
+    }
+    lr_vector_destroy(&x);
+    lr_vector_destroy(&y);
+}
+
+static void convolutions(void **state)
+{
+    (void)state;
+    static struct numbers n;
+    static const double weights[4] = {0.4, 0.2, 0.07, 0.03};
+    for (int k = 0; k < NUM_SIZES * 6; k++) {
+        draw(&n, sizes[k / 6], false);
+        lr_convolution convolution = {.axis = k % 3, .reach = k / 6 % 4, .weights = weights};
+        memcpy(convolution.size, n.differences.size, sizeof(convolution.size));
+        check_convolution(&n, &convolution, (lr_precision)(k / 3 % 2));
+        convolution.reach = LR_CONVOLUTION_REACH;
+        assert_int_equal(lr_vector_convolve(&convolution), LR_USAGE);
+    }
+}
+
+static void sizes_that_do_not_fit(void **state)
+{
+    (void)state;
+    const double zeros[12] = {0};
+    lr_vector x = put(zeros, 12, LR_FLOAT32), y = put(zeros, 12, LR_FLOAT32);
+    lr_vector z = put(zeros, 12, LR_FLOAT64);
+    lr_relative_differences differences = {.size = {2, 2, 2}, .x = &x, .y = &y};
+    assert_int_equal(lr_vector_relative_differences(&differences), LR_USAGE);
+    differences.size[2] = 3;
+    assert_int_equal(lr_vector_relative_differences(&differences), LR_OK);
+    differences.kappa = &z;
+    assert_int_equal(lr_vector_relative_differences(&differences), LR_USAGE);
+    lr_vector_destroy(&x);
+    lr_vector_destroy(&y);
+    lr_vector_destroy(&z);
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "host";
+    wanted = strcmp(name, "cuda") == 0 ? LR_PLACE_CUDA
+             : strcmp(name, "gl") == 0 ? LR_PLACE_GL
+                                       : LR_PLACE_HOST;
+    test_log_init(&test);
+    place = lr_place_open(&(lr_place_params){.kind = wanted, .log = &test.log});
+    if (place == NULL && wanted == LR_PLACE_CUDA && test.status == LR_NO_DEVICE) {
+        print_message("skipped: no CUDA device: %s\n", test.error);
+        return 77;
+    }
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(as_the_equations_have_them),
+        cmocka_unit_test(the_gradient_is_that_of_the_value),
+        cmocka_unit_test(zeros_have_no_difference),
+        cmocka_unit_test(convolutions),
+        cmocka_unit_test(sizes_that_do_not_fit),
+    };
+    const int failed = place != NULL ? cmocka_run_group_tests(tests, NULL, NULL) : 1;
+    lr_place_close(place);
+    return failed;
+}
