@@ -11,8 +11,10 @@
 /* Where vectors live. */
 struct law_place {
     const char *name;
-    lr_place *place;        /* NULL = the host */
-    struct gl_context *ctx; /* OpenGL: the caller's, which the place shares objects with */
+    lr_place *place; /* NULL = the host */
+    struct gl_context
+        *ctx; /* OpenGL: the caller's, which the place shares objects with; NULL = with
+                               none, so that nothing can be wrapped */
 };
 
 /* An operator that is asked. */

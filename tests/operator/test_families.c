@@ -8,6 +8,7 @@
 #include "operator/laws.h"
 
 #include "gl/context.h"
+#include "vector/place.h"
 
 #ifdef LR_TEST_FAKE_CUDA
 #include "fake_cuda.h"
@@ -36,25 +37,31 @@ static const lr_lor_source factors = {get_factor, NULL};
 
 /* --- every place and precision --- */
 
-static bool has_gl_place(const lr_operator *op)
+/* The operator's own, or NULL: it has none of that kind. One holder more. */
+static lr_place *keep_own(const lr_operator *op, lr_place_kind kind)
 {
-    const lr_place *place = lr_operator_place(op);
-    return place != NULL && lr_place_get_info(place).kind == LR_PLACE_GL;
+    lr_place *place = lr_operator_place(op);
+    const bool is_it = place != NULL && lr_place_get_info(place).kind == kind;
+    return is_it ? lr_place_keep(place) : NULL;
 }
 
-/* An OpenGL place is the operator's own where it has one, else any. */
+static lr_place *open_gl(void)
+{
+    return caller != NULL ? lr_place_open(&(lr_place_params){
+                                .kind = LR_PLACE_GL, .shared = &shared, .log = &test.log})
+                          : NULL;
+}
+
+/* A place of a device is the operator's own where it has one, else any. */
 static void check_places(const struct law_subject *subject)
 {
-    lr_place *own =
-        has_gl_place(subject->op) ? lr_place_keep(lr_operator_place(subject->op)) : NULL;
-    lr_place *gl = own != NULL      ? own
-                   : caller != NULL ? lr_place_open(&(lr_place_params){
-                                          .kind = LR_PLACE_GL, .shared = &shared, .log = &test.log})
-                                    : NULL;
+    lr_place *own[2] = {keep_own(subject->op, LR_PLACE_GL), keep_own(subject->op, LR_PLACE_CUDA)};
+    lr_place *gl = own[0] != NULL ? own[0] : open_gl();
     const struct law_place places[3] = {
         {"the host", NULL, NULL},
-        {own != NULL ? "the operator's OpenGL" : "OpenGL", gl, caller},
-        {"CUDA", cuda, NULL}};
+        {own[0] != NULL ? "the operator's OpenGL" : "OpenGL", gl,
+         gl != NULL && gl->shares ? caller : NULL},
+        {own[1] != NULL ? "the operator's CUDA" : "CUDA", own[1] != NULL ? own[1] : cuda, NULL}};
     for (int k = 0; k < 3; k++) {
         if (k > 0 && places[k].place == NULL) {
             print_message("skipped: %s: no place at %s\n", subject->name, places[k].name);
@@ -65,6 +72,7 @@ static void check_places(const struct law_subject *subject)
         }
     }
     lr_place_close(gl);
+    lr_place_close(own[1]);
 }
 
 /* Sums of some hundred floats, on OpenGL added in any order; a matrix is kept in floats. */
@@ -217,7 +225,7 @@ static void draw_events(const lr_lors *lors, lr_event *events)
 static void listmode(void **state)
 {
     (void)state;
-    static const char *const backends[] = {"native", "cpu", NULL};
+    static const char *const backends[] = {"native", "cpu", "compute", "cuda", NULL};
     static const lr_events_info info = {.has_tof = true, .tof_resolution_ps = 300};
     static lr_event events[NUM_EVENTS];
     struct fixture fixture;
