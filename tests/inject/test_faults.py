@@ -161,8 +161,8 @@ def usable_parts(stdout):
     found = json.loads(stdout)
     parts = {("device", d["way"]): (d["usable"], d["reason"]) for d in found["devices"]}
     parts |= {("backend", b["backend"]): (b["works"], b["reason"]) for b in found["backends"]}
-    return parts | {("direct", name): (b["works"], b["reason"])
-                    for name, b in found["direct"].items()}
+    return parts | {(family, name): (b["works"], b["reason"])
+                    for family in ("direct", "listmode") for name, b in found[family].items()}
 
 
 def says_unusable(good, stdout):

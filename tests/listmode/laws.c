@@ -242,6 +242,13 @@ static void test_order(void **state)
 
 /* --- parts: ranges, and single events --- */
 
+/* How far a value depends on which events are projected with it: CUDA's warps add a slice's shares
+ * in an order that suits all of their lines. */
+static double neighbours(void)
+{
+    return strcmp(backend, "cuda") == 0 ? 1e-6 : 0;
+}
+
 /* Whether the part's values are those of all, event by event, and gives its back-projection. */
 static void check_part(const struct case_backend *open, const lr_selection *part,
                        const int64_t *numbers)
@@ -255,7 +262,7 @@ static void check_part(const struct case_backend *open, const lr_selection *part
     case_forward(open, NULL, x, all);
     case_forward(open, part, x, some);
     for (int64_t k = 0; k < count; k++) {
-        assert_true(some[k] == all[numbers[k]]);
+        assert_true(fabs(some[k] - all[numbers[k]]) <= neighbours() * fabs(all[numbers[k]]));
         y_all[numbers[k]] = y[k];
     }
     case_back(open, NULL, y_all, images[0]);
