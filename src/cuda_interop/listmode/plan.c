@@ -15,7 +15,7 @@ enum {
     JOBS_PER_PROCESSOR = 3, /* so that none waits long for another */
     LONGEST_CHUNK = 1 << 16,
     LEAST_SLICES = 6, /* of a slab: fewer are not worth finding each line anew */
-    LONGEST_STEPS = 8
+    LEAST_WINDOW = 4  /* that kernels of tubes work on */
 };
 
 /* Sums of a launch, at most: 256 MiB. */
@@ -31,7 +31,7 @@ static int widest(const struct lr_listmode_model *model, int axis)
     }
     const double reach = sqrt(2.0 * lr_listmode_rim(&model->tube)) / model->grid.voxel_mm[axis];
     const int width = (int)(2.0 * reach + 0.01) + 1;
-    return width < 3 ? 3 : width;
+    return width < LEAST_WINDOW ? LEAST_WINDOW : width;
 }
 
 /* The largest share of a perpendicular line that crosses a slice u, v voxels from a centre. */
@@ -86,14 +86,6 @@ static void bound_elements(const struct lr_cuda_list_plan_params *params, lr_cud
     frame->most[1] = (float)(tube->as_paper ? peak : with_tof * share);
 }
 
-/* Slices between two places in double: floats in between have the same few bits to the left. */
-static int find_steps(const lr_cuda_list_frame *frame)
-{
-    const double ratio = frame->voxel_mm[0] / fmin(frame->voxel_mm[1], frame->voxel_mm[2]);
-    const int steps = (int)(LONGEST_STEPS / fmax(ratio, 1.0));
-    return steps > 1 ? steps : 1;
-}
-
 static int32_t slices_of_slab(const lr_cuda_list_frame *frame, int64_t shared_room)
 {
     const int64_t cells = shared_room / (int64_t)sizeof(float) - frame->tail - 3;
@@ -125,8 +117,11 @@ static void init_frame(const struct lr_cuda_list_plan_params *params, int axis,
     for (int k = 0; k < 3; k++) {
         frame->voxel_mm[k] = grid->voxel_mm[axes[k]];
         frame->origin_mm[k] = grid->origin_mm[axes[k]];
+        frame->per_voxel[k] = 1.0 / frame->voxel_mm[k];
     }
-    frame->steps = find_steps(frame);
+    for (int k = 0; k < 2; k++) {
+        frame->reach[k] = frame->size[k] + frame->window[k] - 1;
+    }
     bound_elements(params, frame);
 }
 
@@ -164,6 +159,14 @@ static lr_status init_frames(struct lr_cuda_list_plan *plan,
     return LR_OK;
 }
 
+/* What distances across a frame's axis are, in the tube's unit. */
+static void init_shape(lr_cuda_list_frame *frame, double unit)
+{
+    frame->uu = unit * frame->voxel_mm[1] * frame->voxel_mm[1];
+    frame->uv = -2.0 * unit * frame->voxel_mm[1] * frame->voxel_mm[2];
+    frame->vv = unit * frame->voxel_mm[2] * frame->voxel_mm[2];
+}
+
 static void init_tube(struct lr_cuda_list_plan *plan, const struct lr_listmode_model *model)
 {
     const lr_listmode_tube *tube = &model->tube;
@@ -175,10 +178,12 @@ static void init_tube(struct lr_cuda_list_plan *plan, const struct lr_listmode_m
     const double per_square = (1.0 + LR_LISTMODE_RIM) / (LR_LISTMODE_RIM * rim);
     const float fall = (float)(per_square / unit);
     plan->tube = (lr_cuda_list_tube){.reach_mm = sqrt(rim),
-                                     .unit = (float)unit,
                                      .half = (float)(half * half * unit),
                                      .rim = (float)((double)fall * unit * rim),
                                      .fall = fall};
+    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
+        init_shape(&plan->frames[axis], unit);
+    }
     if (tube->table != NULL) {
         plan->tube.last = tube->table_count - 1;
         plan->tube.entries = (float)(plan->tube.last / half);

@@ -53,7 +53,7 @@ template <class Share, class Taker> struct tube_sharer {
 
     __host__ __device__ float scale(float factor, float sum) const
     {
-        return pass.as_paper ? factor : sum > 0.0f ? factor / sum : 0.0f;
+        return pass.as_paper ? factor : sum > 0.0f ? quotient_of(factor, sum) : 0.0f;
     }
 
     /* Windows of up to U times V voxels, all at once. */
@@ -102,42 +102,21 @@ template <class Share, class Taker> struct tube_sharer {
         }
     }
 
-    template <int U>
-    __host__ __device__ void share_rows(const share_window &window, float factor,
-                                        Taker &taker) const
-    {
-        if (any_lane_of(window.count[1] > 4)) {
-            share<U, 5>(window, factor, taker);
-        } else if (any_lane_of(window.count[1] > 3)) {
-            share<U, 4>(window, factor, taker);
-        } else {
-            share<U, 3>(window, factor, taker);
-        }
-    }
-
     /* Lanes go together, through the smallest window that holds those of all. */
     __host__ __device__ void operator()(const share_window &window, float factor,
                                         Taker &taker) const
     {
-        if (any_lane_of(window.count[0] > 5 || window.count[1] > 5)) {
+        if (!any_lane_of(window.count[0] > 4 || window.count[1] > 4)) {
+            share<4, 4>(window, factor, taker);
+        } else if (any_lane_of(window.count[0] > 5 || window.count[1] > 5)) {
             share_any(window, factor, taker);
-        } else if (any_lane_of(window.count[0] > 4)) {
-            share_rows<5>(window, factor, taker);
-        } else if (any_lane_of(window.count[0] > 3)) {
-            share_rows<4>(window, factor, taker);
+        } else if (!any_lane_of(window.count[0] > 4)) {
+            share<4, 5>(window, factor, taker);
+        } else if (!any_lane_of(window.count[1] > 4)) {
+            share<5, 4>(window, factor, taker);
         } else {
-            share_rows<3>(window, factor, taker);
+            share<5, 5>(window, factor, taker);
         }
-    }
-
-    /* The lowest whole voxel not below crossing - half, and how many there are up to crossing + half. */
-    __host__ __device__ static int lowest(const line_walk &walk, int c, float crossing)
-    {
-        return (int)ceilf(crossing - walk.half[c]);
-    }
-    __host__ __device__ static int count(const line_walk &walk, int c, float crossing, int lowest)
-    {
-        return (int)floorf(crossing + walk.half[c]) - lowest + 1;
     }
 };
 
@@ -160,50 +139,48 @@ template <class Taker> struct line_sharer {
                                     {u * (1.0f - v), u * v}};
         taker.template take<2, 2>(shares, factor, window.at, pitch);
     }
-    __host__ __device__ static int lowest(const line_walk &, int, float crossing)
-    {
-        return (int)floorf(crossing);
-    }
-    __host__ __device__ static int count(const line_walk &, int, float, int)
-    {
-        return 2;
-    }
 };
 
 /* --- slice by slice --- */
 
-/* Where a line crosses slices, from one that is computed in double. */
+/* Where a line crosses slices in turn, in parts of 2^32 of a voxel, margins included: added up without
+ * rounding, so that places are as good as floats between 0 and 1. */
 struct crossings {
-    int whole[2];
-    float part[2], step[2];
+    int64_t at[2], step[2];
 
-    __host__ __device__ crossings(const line_walk &walk, int slice)
+    __host__ __device__ crossings(const lr_cuda_list_frame &frame, const line_walk &walk)
     {
+        constexpr double parts = 4294967296.0;
         for (int c = 0; c < 2; c++) {
-            const double at = walk.position[c] + slice * walk.step[c], below = floor(at);
-            whole[c] = (int)below;
-            part[c] = (float)(at - below);
-            step[c] = (float)walk.step[c];
+            const double first = walk.position[c] + walk.slices[0] * walk.step[c];
+            at[c] = (int64_t)((first + (frame.window[c] - 1)) * parts);
+            step[c] = (int64_t)(walk.step[c] * parts);
         }
     }
 
-    /* False: no voxel of the image is in the window. first: the slice that number 0 belongs to. */
-    template <class Sharer>
-    __host__ __device__ bool open(const lr_cuda_list_frame &frame, const line_walk &walk, int steps,
+    __host__ __device__ void go_on()
+    {
+        at[0] += step[0];
+        at[1] += step[1];
+    }
+
+    /* False: no voxel of the image is in the window. The first voxel is the lowest one not below
+     * crossing - half; where rounding takes another one, its share is 0. */
+    __host__ __device__ bool open(const lr_cuda_list_frame &frame, const line_walk &walk,
                                   share_window &window) const
     {
-        int place[2];
+        unsigned place[2];
         bool is_inside = true;
         for (int c = 0; c < 2; c++) {
-            const float crossing = part[c] + (float)steps * step[c];
-            const int low = Sharer::lowest(walk, c, crossing), margin = frame.window[c] - 1;
-            window.off[c] = (float)low - crossing;
-            const int count = Sharer::count(walk, c, crossing, low);
+            const float part = (float)((uint32_t)at[c] >> 8) * (1.0f / 16777216);
+            int low;
+            window.off[c] = nearest_whole(part - (walk.half[c] - 0.5f), &low) - part;
+            const int count = (int)(walk.half[c] - window.off[c]) + 1;
             window.count[c] = count < frame.window[c] ? count : frame.window[c];
-            place[c] = whole[c] + low + margin;
-            is_inside = is_inside && place[c] >= 0 && place[c] < frame.size[c] + margin;
+            place[c] = (unsigned)((int)(at[c] >> 32) + low);
+            is_inside = is_inside && place[c] < (unsigned)frame.reach[c];
         }
-        window.at = place[0] * frame.pitch + place[1];
+        window.at = (int)place[0] * frame.pitch + (int)place[1];
         return is_inside;
     }
 };
@@ -213,28 +190,28 @@ template <class Sharer, class Taker>
 __host__ __device__ void share_walk(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                     const line_walk &walk, int first, Taker &taker)
 {
+    if (walk.slices[0] >= walk.slices[1]) {
+        return;
+    }
     const Sharer sharer(pass, frame, walk);
-    slice_factors factors;
-    factors.begin(pass, walk);
-    for (int begin = walk.slices[0]; begin < walk.slices[1]; begin += frame.steps) {
-        const int left = walk.slices[1] - begin;
-        const int end = begin + (left < frame.steps ? left : frame.steps);
-        const crossings from(walk, begin);
-        for (int slice = begin; slice < end; slice++) {
-            const float factor = factors.next(pass, walk, slice);
-            share_window window;
-            const bool is_inside = from.open<Sharer>(frame, walk, slice - begin, window);
-            window.at += (slice - first) * frame.plane;
-            if (is_inside && factor > 0.0f) {
-                sharer(window, factor, taker);
-            }
+    const slice_factors factors(walk);
+    crossings crossing(frame, walk);
+    int plane = (walk.slices[0] - first) * frame.plane;
+    for (int slice = walk.slices[0]; slice < walk.slices[1]; slice++) {
+        share_window window;
+        const float factor = factors.at(pass, walk, slice);
+        if (crossing.open(frame, walk, window) && factor > 0.0f) {
+            window.at += plane;
+            sharer(window, factor, taker);
         }
+        crossing.go_on();
+        plane += frame.plane;
     }
 }
 
 /* --- who takes elements --- */
 
-/* Tile: has load(at), or add(at, number). */
+/* Tile: has load(at), or add(at, number), to which zeros come, too. */
 template <class Tile> struct line_reader {
     Tile tile;
     float sum;
@@ -270,17 +247,13 @@ template <class Tile> struct line_writer {
         for (int i = 0; i < U; i++) {
 #pragma unroll
             for (int j = 0; j < V; j++) {
-                if (shares[i][j] > 0.0f) {
-                    tile.add(at + i * pitch + j, scaled * shares[i][j]);
-                }
+                tile.add(at + i * pitch + j, scaled * shares[i][j]);
             }
         }
     }
     __host__ __device__ void take_one(float element, int at)
     {
-        if (element > 0.0f) {
-            tile.add(at, value * element);
-        }
+        tile.add(at, value * element);
     }
 };
 
