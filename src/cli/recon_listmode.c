@@ -184,6 +184,7 @@ static lr_status make_operator(struct recon *recon, lr_listmode_params *params, 
     params->factors = setup->params.factors;
     params->backend = setup->params.backend;
     params->threads = setup->params.threads;
+    params->device = setup->params.device;
     params->log = &setup->report->log;
     params->progress = &recon->bar.within;
     recon->setup.op = lr_listmode_create(params);

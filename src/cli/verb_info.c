@@ -3,6 +3,7 @@
 #include "common.h"
 #include "verbs.h"
 
+#include <lr/listmode.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,7 +23,8 @@ struct findings {
     int num_devices;
     struct trial automatic;
     struct trial backends[NUM_BACKENDS];
-    struct trial direct_cuda, direct_automatic; /* of the family direct */
+    struct trial direct_cuda, direct_automatic;     /* of the family direct */
+    struct trial listmode_cuda, listmode_automatic; /* of the family listmode */
 };
 
 static void keep_reason(void *user, lr_log_level level, lr_status status, const char *sentence)
@@ -116,6 +118,43 @@ static struct trial try_direct(const char *name, int device)
     return trial;
 }
 
+static void keep_operator(struct trial *trial, const lr_operator *op)
+{
+    const lr_operator_info *info = lr_operator_get_info(op);
+    trial->works = true;
+    trial->status = LR_OK;
+    snprintf(trial->backend, sizeof(trial->backend), "%s", info->backend);
+    snprintf(trial->device, sizeof(trial->device), "%s", info->device);
+    trial->reason[0] = '\0';
+}
+
+/* The family listmode, with one event between the scanner's first and last crystals. */
+static struct trial try_listmode(const char *name, int device)
+{
+    struct trial trial = {.asked = name};
+    const lr_log log = {keep_reason, &trial};
+    lr_scanner *scanner = trial_scanner(&log);
+    if (scanner == NULL) {
+        return trial;
+    }
+    const lr_grid grid = lr_grid_centred((const int[3]){8, 8, 8}, (const double[3]){4, 4, 4});
+    const lr_event event = {.crystals = {0, scanner->num_crystals - 1}, .weight = 1};
+    const lr_lors lors = {.scanner = scanner};
+    lr_operator *op = lr_listmode_create(&(lr_listmode_params){.lors = &lors,
+                                                               .grid = &grid,
+                                                               .events = &event,
+                                                               .count = 1,
+                                                               .backend = name,
+                                                               .device = device,
+                                                               .log = &log});
+    if (op != NULL) {
+        keep_operator(&trial, op);
+    }
+    lr_operator_destroy(op);
+    lr_scanner_destroy(scanner);
+    return trial;
+}
+
 static void investigate(struct findings *found, int device, const lr_log *log)
 {
     found->num_devices = lr_device_list(found->devices, MAX_DEVICES, log);
@@ -129,6 +168,8 @@ static void investigate(struct findings *found, int device, const lr_log *log)
     }
     found->direct_cuda = try_direct("cuda", device);
     found->direct_automatic = try_direct("auto", device);
+    found->listmode_cuda = try_listmode("cuda", device);
+    found->listmode_automatic = try_listmode("auto", device);
 }
 
 static void print_device(const lr_device *device, int index)
@@ -189,6 +230,10 @@ static void print_findings(const struct findings *found)
     print_trial(&found->direct_cuda);
     printf("  auto      takes %s on %s\n", found->direct_automatic.backend,
            found->direct_automatic.device);
+    puts("\nfamily listmode");
+    print_trial(&found->listmode_cuda);
+    printf("  auto      takes %s on %s\n", found->listmode_automatic.backend,
+           found->listmode_automatic.device);
 }
 
 static void device_json(struct json *json, const lr_device *device)
@@ -236,6 +281,10 @@ static void print_json(const struct findings *found)
     json_open(&json, "direct", '{');
     trial_json(&json, "cuda", &found->direct_cuda);
     trial_json(&json, "auto", &found->direct_automatic);
+    json_close(&json, '}');
+    json_open(&json, "listmode", '{');
+    trial_json(&json, "cuda", &found->listmode_cuda);
+    trial_json(&json, "auto", &found->listmode_automatic);
     json_close(&json, '}');
     common_json_end(&json);
 }
