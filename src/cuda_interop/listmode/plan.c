@@ -14,7 +14,7 @@
 enum {
     JOBS_PER_PROCESSOR = 3, /* so that none waits long for another */
     LONGEST_CHUNK = 1 << 16,
-    LEAST_SLICES = 6, /* of a slab: fewer are not worth finding each line anew */
+    LEAST_SLICES = 2, /* of a slab: fewer are not worth finding each line anew */
     LEAST_WINDOW = 4  /* that kernels of tubes work on */
 };
 

@@ -3,7 +3,7 @@
  *
  * How a slice's factor is shared among its voxels, for one thread. Written for the processor, too. Who takes the elements comes as a type with
  *   void take<U, V>(shares, scale, at, pitch)   scale shares[u][v] of the number at + u pitch + v
- *   void take_one(element, at) */
+ *   void take_one(element, at), where it is not one that reads numbers to add them up (line_reader) */
 #ifndef LR_CUDA_LISTMODE_SHARES_CUH
 #define LR_CUDA_LISTMODE_SHARES_CUH
 
@@ -79,26 +79,35 @@ template <class Share, class Taker> struct tube_sharer {
         taker.template take<U, V>(shares, scale(factor, sum), window.at, pitch);
     }
 
-    __host__ __device__ float share_at(const share_window &window, int i, int j) const
+    /* What `each` does with the shares of a row of a window, and their places in the plane. */
+    template <class Each>
+    __host__ __device__ void each_share(const share_window &window, Each &&each) const
     {
-        const float u = window.off[0] + (float)i, v = window.off[1] + (float)j;
-        return Share::of(pass.tube, u * (uu * u + uv * v) + vv * v * v);
+        for (int i = 0; i < window.count[0]; i++) {
+            const float u = window.off[0] + (float)i;
+            const float of_u = uu * u * u, lean = uv * u;
+            for (int j = 0; j < window.count[1]; j++) {
+                const float v = window.off[1] + (float)j;
+                each(Share::of(pass.tube, v * (vv * v + lean) + of_u), window.at + i * pitch + j);
+            }
+        }
     }
 
-    /* Windows of any size: each share is computed twice. */
+    /* Windows of any size. Who writes needs the sum first, and computes each share twice. */
     __host__ __device__ void share_any(const share_window &window, float factor, Taker &taker) const
     {
         float sum = 0;
-        for (int i = 0; i < window.count[0]; i++) {
-            for (int j = 0; j < window.count[1]; j++) {
-                sum += share_at(window, i, j);
-            }
-        }
-        const float scaled = scale(factor, sum);
-        for (int i = 0; i < window.count[0]; i++) {
-            for (int j = 0; j < window.count[1]; j++) {
-                taker.take_one(scaled * share_at(window, i, j), window.at + i * pitch + j);
-            }
+        if constexpr (Taker::reads) {
+            float slice = 0;
+            each_share(window, [&](float share, int at) {
+                sum += share;
+                slice += share * taker.tile.load(at);
+            });
+            taker.sum += scale(factor, sum) * slice;
+        } else {
+            each_share(window, [&](float share, int) { sum += share; });
+            const float scaled = scale(factor, sum);
+            each_share(window, [&](float share, int at) { taker.take_one(scaled * share, at); });
         }
     }
 
@@ -213,6 +222,7 @@ __host__ __device__ void share_walk(const lr_cuda_list_pass &pass, const lr_cuda
 
 /* Tile: has load(at), or add(at, number), to which zeros come, too. */
 template <class Tile> struct line_reader {
+    static constexpr bool reads = true;
     Tile tile;
     float sum;
 
@@ -229,13 +239,10 @@ template <class Tile> struct line_reader {
         }
         sum += scale * slice;
     }
-    __host__ __device__ void take_one(float element, int at)
-    {
-        sum += element * tile.load(at);
-    }
 };
 
 template <class Tile> struct line_writer {
+    static constexpr bool reads = false;
     Tile tile;
     float value;
 
