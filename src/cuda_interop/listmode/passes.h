@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 enum {
-    LR_CUDA_LIST_THREADS = 512, /* of a block that projects */
+    LR_CUDA_LIST_THREADS = 512, /* of a block that projects, at most */
     LR_CUDA_LIST_AXES = 3
 };
 
@@ -102,6 +102,7 @@ typedef struct lr_cuda_list_pass {
     const lr_cuda_list_job *jobs;
     int32_t num_chunks, num_jobs;
     int32_t longest_chunk; /* events */
+    int32_t threads;       /* of a block */
     int64_t shared_bytes;  /* that a block takes; 0 = no frame is tiled */
     int64_t shared_room;   /* that a block could have */
     lr_cuda_list_places places;

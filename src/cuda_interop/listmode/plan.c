@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 enum {
-    JOBS_PER_PROCESSOR = 3, /* so that none waits long for another */
+    JOBS_PER_PROCESSOR = 4, /* so that none waits long for another */
     LONGEST_CHUNK = 1 << 16,
     LEAST_SLICES = 2, /* of a slab: fewer are not worth finding each line anew */
     LEAST_WINDOW = 4  /* that kernels of tubes work on */
@@ -349,6 +349,27 @@ static lr_status plan_group(struct planning *planning, int64_t r, int group)
     return LR_OK;
 }
 
+/* The longest first, so that none is left alone at the end. */
+static int compare_jobs(const void *a, const void *b)
+{
+    const lr_cuda_list_job *left = a, *right = b;
+    const int32_t slices = left->slices[1] - left->slices[0];
+    const int32_t others = right->slices[1] - right->slices[0];
+    if (slices != others) {
+        return slices > others ? -1 : 1;
+    }
+    return left->chunk != right->chunk ? (left->chunk < right->chunk ? -1 : 1)
+                                       : left->slab - right->slab;
+}
+
+static void sort_jobs(struct lr_cuda_list_plan *plan, int64_t first_batch)
+{
+    for (int64_t k = first_batch; k < plan->num_batches; k++) {
+        const struct lr_cuda_list_batch *batch = &plan->batches[k];
+        qsort(plan->jobs + batch->job, (size_t)batch->num_jobs, sizeof(*plan->jobs), compare_jobs);
+    }
+}
+
 static lr_status plan_range(struct planning *planning, int64_t r)
 {
     const int64_t *groups = planning->params->events->groups[r];
@@ -361,6 +382,7 @@ static lr_status plan_range(struct planning *planning, int64_t r)
     for (int group = 0; group < LR_LISTMODE_GROUPS; group++) {
         LR_TRY(plan_group(planning, r, group));
     }
+    sort_jobs(planning->plan, planning->plan->range_batches[r]);
     return LR_OK;
 }
 

@@ -11,7 +11,7 @@ namespace
 {
 
 constexpr unsigned group = 256;
-constexpr int threads = LR_CUDA_LIST_THREADS;
+constexpr int most_threads = LR_CUDA_LIST_THREADS;
 
 extern __shared__ float4 shared_numbers[];
 
@@ -80,7 +80,7 @@ __device__ void load_slab(const lr_cuda_list_pass &pass, const list_block &block
 {
     const float4 *from = reinterpret_cast<const float4 *>(block.numbers(pass));
     const int quads = (block.cells() + 3) / 4;
-    for (int k = (int)threadIdx.x; k < quads; k += threads) {
+    for (int k = (int)threadIdx.x; k < quads; k += (int)blockDim.x) {
         shared_numbers[k] = __ldg(from + k);
     }
     __syncthreads();
@@ -90,7 +90,7 @@ template <class Sharer, class Tile>
 __device__ void read_events(const lr_cuda_list_pass &pass, const list_block &block,
                             const Tile &tile)
 {
-    for (int event = (int)threadIdx.x; event < block.chunk.count; event += threads) {
+    for (int event = (int)threadIdx.x; event < block.chunk.count; event += (int)blockDim.x) {
         project_forward<Sharer>(pass, block, event, tile);
     }
 }
@@ -98,7 +98,7 @@ __device__ void read_events(const lr_cuda_list_pass &pass, const list_block &blo
 enum sharer { GAUSSIAN, TABLE, LINE };
 
 template <enum sharer Kind>
-__global__ void __launch_bounds__(threads, 1)
+__global__ void __launch_bounds__(most_threads, 1)
     forward(const __grid_constant__ lr_cuda_list_pass pass)
 {
     const list_block block(pass, (int)blockIdx.x);
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(group) put_values(const __grid_constant__ lr_c
 /* The sum over the block's threads, for all of them. */
 __device__ double sum_of_block(double mine)
 {
-    __shared__ double sums[threads / 32];
+    __shared__ double sums[most_threads / 32];
     for (int lanes = 16; lanes > 0; lanes /= 2) {
         mine += __shfl_xor_sync(0xffffffffu, mine, lanes);
     }
@@ -143,8 +143,8 @@ __device__ double sum_of_block(double mine)
     }
     __syncthreads();
     double sum = 0;
-    for (double of_warp : sums) {
-        sum += of_warp;
+    for (unsigned warp = 0; warp < blockDim.x / 32; warp++) {
+        sum += sums[warp];
     }
     return sum;
 }
@@ -153,26 +153,42 @@ __device__ double sum_of_block(double mine)
 __device__ float open_slab(const lr_cuda_list_pass &pass, const list_block &block)
 {
     const int quads = (block.cells() + 3) / 4;
-    for (int k = (int)threadIdx.x; k < quads; k += threads) {
+    for (int k = (int)threadIdx.x; k < quads; k += (int)blockDim.x) {
         shared_numbers[k] = make_float4(0, 0, 0, 0);
     }
     double total = 0;
-    for (int event = (int)threadIdx.x; event < block.chunk.count; event += threads) {
+    for (int event = (int)threadIdx.x; event < block.chunk.count; event += (int)blockDim.x) {
         total += (double)fabsf(value_of(pass, block, event));
     }
     return fixed_scale(block, sum_of_block(total));
 }
 
+/* Four sums at once, where the device adds so many. */
+__device__ void add_quad(float4 *to, const float4 &quad)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    atomicAdd(to, quad);
+#else
+    float *numbers = reinterpret_cast<float *>(to);
+    atomicAdd(numbers, quad.x);
+    atomicAdd(numbers + 1, quad.y);
+    atomicAdd(numbers + 2, quad.z);
+    atomicAdd(numbers + 3, quad.w);
+#endif
+}
+
 __device__ void close_slab(const lr_cuda_list_pass &pass, const list_block &block, float scale)
 {
-    const int *sums = reinterpret_cast<const int *>(shared_numbers);
-    float *to = block.numbers(pass);
-    const int cells = block.cells();
-    const double unit = 1.0 / (double)scale;
+    const int4 *sums = reinterpret_cast<const int4 *>(shared_numbers);
+    float4 *to = reinterpret_cast<float4 *>(block.numbers(pass));
+    const int quads = (block.cells() + 3) / 4;
+    const float unit = 1.0f / scale;
     __syncthreads();
-    for (int k = (int)threadIdx.x; k < cells; k += threads) {
-        if (sums[k] != 0) {
-            atomicAdd(to + k, (float)((double)sums[k] * unit));
+    for (int k = (int)threadIdx.x; k < quads; k += (int)blockDim.x) {
+        const int4 sum = sums[k];
+        if ((sum.x | sum.y | sum.z | sum.w) != 0) {
+            add_quad(to + k, make_float4((float)sum.x * unit, (float)sum.y * unit,
+                                         (float)sum.z * unit, (float)sum.w * unit));
         }
     }
 }
@@ -181,13 +197,14 @@ template <class Sharer, class Tile>
 __device__ void write_events(const lr_cuda_list_pass &pass, const list_block &block, float scale,
                              const Tile &tile)
 {
-    for (int event = (int)threadIdx.x; event < block.chunk.count; event += threads) {
+    for (int event = (int)threadIdx.x; event < block.chunk.count; event += (int)blockDim.x) {
         project_back<Sharer>(pass, block, event, scale, tile);
     }
 }
 
 template <enum sharer Kind>
-__global__ void __launch_bounds__(threads, 1) back(const __grid_constant__ lr_cuda_list_pass pass)
+__global__ void __launch_bounds__(most_threads, 1)
+    back(const __grid_constant__ lr_cuda_list_pass pass)
 {
     const list_block block(pass, (int)blockIdx.x);
     const global_sums global = {block.numbers(pass)};
@@ -256,7 +273,7 @@ int launch(kernel of, std::atomic<uint64_t> &devices, const lr_cuda_list_pass &p
             return error;
         }
     }
-    of<<<(unsigned)pass.num_jobs, threads, (size_t)pass.shared_bytes,
+    of<<<(unsigned)pass.num_jobs, (unsigned)pass.threads, (size_t)pass.shared_bytes,
          static_cast<cudaStream_t>(pass.stream)>>>(pass);
     return cudaGetLastError();
 }

@@ -12,9 +12,9 @@
 
 /* The voxels of a slice that a line may see. */
 struct share_window {
-    float off[2]; /* from the crossing to the first one, in voxels */
-    int count[2];
-    int at; /* the first one's number */
+    float off[2];  /* from the crossing to the first one, in voxels */
+    float span[2]; /* from the first one to the end of shares: so many voxels, and one more */
+    int at;        /* the first one's number */
 };
 
 /* --- the tube's function of squares of distances, in its unit --- */
@@ -42,12 +42,13 @@ struct table_share {
 
 template <class Share, class Taker> struct tube_sharer {
     const lr_cuda_list_pass &pass;
+    const lr_cuda_list_frame &frame;
     int pitch;
     float uu, uv, vv;
 
     __host__ __device__ tube_sharer(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                     const line_walk &walk)
-        : pass(pass), pitch(frame.pitch), uu(walk.uu), uv(walk.uv), vv(walk.vv)
+        : pass(pass), frame(frame), pitch(frame.pitch), uu(walk.uu), uv(walk.uv), vv(walk.vv)
     {
     }
 
@@ -79,14 +80,21 @@ template <class Share, class Taker> struct tube_sharer {
         taker.template take<U, V>(shares, scale(factor, sum), window.at, pitch);
     }
 
+    __host__ __device__ int voxels_of(const share_window &window, int c) const
+    {
+        const int voxels = (int)window.span[c] + 1;
+        return voxels < frame.window[c] ? voxels : frame.window[c];
+    }
+
     /* What `each` does with the shares of a row of a window, and their places in the plane. */
     template <class Each>
     __host__ __device__ void each_share(const share_window &window, Each &&each) const
     {
-        for (int i = 0; i < window.count[0]; i++) {
+        const int rows = voxels_of(window, 0), columns = voxels_of(window, 1);
+        for (int i = 0; i < rows; i++) {
             const float u = window.off[0] + (float)i;
             const float of_u = uu * u * u, lean = uv * u;
-            for (int j = 0; j < window.count[1]; j++) {
+            for (int j = 0; j < columns; j++) {
                 const float v = window.off[1] + (float)j;
                 each(Share::of(pass.tube, v * (vv * v + lean) + of_u), window.at + i * pitch + j);
             }
@@ -115,13 +123,14 @@ template <class Share, class Taker> struct tube_sharer {
     __host__ __device__ void operator()(const share_window &window, float factor,
                                         Taker &taker) const
     {
-        if (!any_lane_of(window.count[0] > 4 || window.count[1] > 4)) {
+        const float span = fmaxf(window.span[0], window.span[1]);
+        if (!any_lane_of(span >= 4.0f)) {
             share<4, 4>(window, factor, taker);
-        } else if (any_lane_of(window.count[0] > 5 || window.count[1] > 5)) {
+        } else if (any_lane_of(span >= 5.0f)) {
             share_any(window, factor, taker);
-        } else if (!any_lane_of(window.count[0] > 4)) {
+        } else if (!any_lane_of(window.span[0] >= 4.0f)) {
             share<4, 5>(window, factor, taker);
-        } else if (!any_lane_of(window.count[1] > 4)) {
+        } else if (!any_lane_of(window.span[1] >= 4.0f)) {
             share<5, 4>(window, factor, taker);
         } else {
             share<5, 5>(window, factor, taker);
@@ -184,8 +193,7 @@ struct crossings {
             const float part = (float)((uint32_t)at[c] >> 8) * (1.0f / 16777216);
             int low;
             window.off[c] = nearest_whole(part - (walk.half[c] - 0.5f), &low) - part;
-            const int count = (int)(walk.half[c] - window.off[c]) + 1;
-            window.count[c] = count < frame.window[c] ? count : frame.window[c];
+            window.span[c] = walk.half[c] - window.off[c];
             place[c] = (unsigned)((int)(at[c] >> 32) + low);
             is_inside = is_inside && place[c] < (unsigned)frame.reach[c];
         }
@@ -203,7 +211,7 @@ __host__ __device__ void share_walk(const lr_cuda_list_pass &pass, const lr_cuda
         return;
     }
     const Sharer sharer(pass, frame, walk);
-    const slice_factors factors(walk);
+    const slice_factors factors(pass, walk);
     crossings crossing(frame, walk);
     int plane = (walk.slices[0] - first) * frame.plane;
     for (int slice = walk.slices[0]; slice < walk.slices[1]; slice++) {

@@ -144,25 +144,28 @@ constexpr double list_held = 0.99730020393673981;
 constexpr double list_density = 0.39894228040143268;
 
 /* Factors of a walk's slices: T of lr/listmode.h. In whole slices that are short against a standard
- * deviation the Gaussian is integrated by its derivatives at the middle, to 1e-6. */
+ * deviation the Gaussian is integrated by its derivatives at the middle, to 1e-6; without time of flight
+ * that comes to the chord. */
 struct slice_factors {
-    int whole[2]; /* slices that are whole */
-    bool is_short;
-    float chord;
+    int first, number;   /* of the slices that are so */
     float z, step;       /* of the middle of the walk's first slice, and from one to the next */
     float peak, even[3]; /* the integral around z is peak 2^(-z^2 log2(e) / 2) times a polynomial */
 
-    __host__ __device__ slice_factors(const line_walk &walk)
+    __host__ __device__ slice_factors(const lr_cuda_list_pass &pass, const line_walk &walk)
     {
+        const bool has_tof = walk.per_sigma > 0;
         const double per_chord = 1.0 / walk.chord;
-        whole[0] = (int)fmin(fmax(ceil((walk.begin - walk.place) * per_chord + 0.5), -1.0), 1e9);
-        whole[1] = (int)fmin(fmax(floor((walk.end - walk.place) * per_chord + 0.5), -1.0), 1e9);
-        chord = (float)walk.chord;
-        step = (float)(walk.chord * walk.per_sigma);
-        is_short = step < 0.5f;
-        const float second = step * step * (1.0f / 24), fourth = step * step * step * step / 1920;
+        const double low = ceil((walk.begin - walk.place) * per_chord + 0.5);
+        const double high = floor((walk.end - walk.place) * per_chord + 0.5);
+        first = (int)fmin(fmax(low, -1.0), 1e9);
+        number = (int)fmin(fmax(high, -1.0), 1e9) - first;
         z = (float)((walk.place + walk.slices[0] * walk.chord - walk.tof) * walk.per_sigma);
-        peak = step * (float)(list_density / list_held);
+        step = (float)(walk.chord * walk.per_sigma);
+        if (pass.as_paper || !(step < 0.5f) || number < 0) {
+            number = 0;
+        }
+        const float second = step * step * (1.0f / 24), fourth = step * step * step * step / 1920;
+        peak = has_tof ? step * (float)(list_density / list_held) : (float)walk.chord;
         even[0] = 1.0f - second + 3.0f * fourth;
         even[1] = second - 6.0f * fourth;
         even[2] = fourth;
@@ -171,20 +174,23 @@ struct slice_factors {
     __host__ __device__ float at(const lr_cuda_list_pass &pass, const line_walk &walk,
                                  int slice) const
     {
-        if (pass.as_paper) {
-            return of_paper(walk, slice);
-        }
-        const bool is_whole = slice >= whole[0] && slice < whole[1];
-        if (!(walk.per_sigma > 0)) {
-            return is_whole ? chord
-                            : fmaxf((float)(bound(walk, slice + 1) - bound(walk, slice)), 0.0f);
-        }
-        if (!is_whole || !is_short) {
-            const double held = normal(walk, slice + 1) - normal(walk, slice);
-            return fmaxf((float)(held * (1.0 / list_held)), 0.0f);
+        if ((unsigned)(slice - first) >= (unsigned)number) {
+            return at_end(pass, walk, slice);
         }
         const float off = z + (float)(slice - walk.slices[0]) * step, y = off * off;
         return peak * power_of_two(y * -0.72134752f) * (even[0] + y * (even[1] + y * even[2]));
+    }
+
+    __host__ __device__ static float at_end(const lr_cuda_list_pass &pass, const line_walk &walk,
+                                            int slice)
+    {
+        if (pass.as_paper) {
+            return of_paper(walk, slice);
+        }
+        const double held = walk.per_sigma > 0
+                                ? (normal(walk, slice + 1) - normal(walk, slice)) / list_held
+                                : bound(walk, slice + 1) - bound(walk, slice);
+        return fmaxf((float)held, 0.0f);
     }
 
     __host__ __device__ static double bound(const line_walk &walk, int slice)
