@@ -19,8 +19,10 @@
 /* What a block does not have for its slab: the system's, and what sums over the block take. */
 enum { RESERVED_SHARED = 1024, SYSTEM_SHARED = 1024 };
 
-/* For measurements: blocks that share a processor, 1 to 4; 1 where it is not set. */
+/* For measurements: blocks that share a processor, 1 to 4, 1 where it is not set; whether shares that are
+ * 0 are branched around where they would be added. */
 static const char blocks_variable[] = "LORASTER_LISTMODE_BLOCKS";
+static const char zeros_variable[] = "LORASTER_LISTMODE_LEAVE_ZEROS";
 
 /* Memory that grows. */
 struct room {
@@ -459,6 +461,7 @@ static lr_status fill_pass(struct listmode_cuda *cuda)
     pass->events = cuda->tables.events;
     pass->is_line = model->kernel == LR_LISTMODE_LINE;
     pass->as_paper = model->tube.as_paper;
+    pass->leaves_zeros = getenv(zeros_variable) != NULL;
     pass->shared_bytes = cuda->plan.shared_bytes;
     pass->stream = cuda->stream;
     pass->numbers = allocate_floats(cuda, "an image in slices", cuda->plan.num_numbers);

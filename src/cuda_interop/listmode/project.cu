@@ -17,10 +17,26 @@ extern __shared__ float4 shared_numbers[];
 
 /* --- tiles --- */
 
+/* Where a block's numbers begin in shared memory, in a register: found anew for each use, which compilers
+ * like to do, it takes longer than what it is used for. After the barrier behind which they are there. */
+__device__ unsigned shared_begin()
+{
+    unsigned begin;
+    asm volatile("mov.u32 %0, %1;"
+                 : "=r"(begin)
+                 : "r"((unsigned)__cvta_generic_to_shared(shared_numbers))
+                 : "memory");
+    return begin;
+}
+
 struct shared_image {
+    unsigned base;
+
     __device__ float load(int at) const
     {
-        return reinterpret_cast<const float *>(shared_numbers)[at];
+        float number;
+        asm("ld.shared.f32 %0, [%1];" : "=f"(number) : "r"(base + 4u * (unsigned)at));
+        return number;
     }
 };
 
@@ -46,9 +62,25 @@ struct shared_sums {
     }
 };
 
-__device__ shared_sums sums_of_block()
+/* The same without zeros, for measurements. */
+struct shared_some {
+    unsigned base;
+
+    __device__ void add(int at, float number) const
+    {
+        const int whole = __float2int_rn(number);
+        if (whole != 0) {
+            asm volatile("red.shared.add.s32 [%0], %1;"
+                         :
+                         : "r"(base + 4u * (unsigned)at), "r"(whole)
+                         : "memory");
+        }
+    }
+};
+
+template <class Sums> __device__ Sums sums_of_block()
 {
-    return {(unsigned)__cvta_generic_to_shared(shared_numbers)};
+    return {shared_begin()};
 }
 
 struct global_sums {
@@ -95,7 +127,7 @@ __device__ void read_events(const lr_cuda_list_pass &pass, const list_block &blo
     }
 }
 
-enum sharer { GAUSSIAN, TABLE, LINE };
+enum sharer { GAUSSIAN, TABLE, LINE, SOME /* Gaussian, back, without zeros */ };
 
 template <enum sharer Kind>
 __global__ void __launch_bounds__(most_threads, 1)
@@ -109,13 +141,14 @@ __global__ void __launch_bounds__(most_threads, 1)
     using shared = readers<shared_image>;
     using direct = readers<global_image>;
     if constexpr (Kind == GAUSSIAN) {
-        block.frame.is_tiled ? read_events<shared::gaussian>(pass, block, shared_image())
-                             : read_events<direct::gaussian>(pass, block, global);
+        block.frame.is_tiled
+            ? read_events<shared::gaussian>(pass, block, shared_image{shared_begin()})
+            : read_events<direct::gaussian>(pass, block, global);
     } else if constexpr (Kind == TABLE) {
-        block.frame.is_tiled ? read_events<shared::table>(pass, block, shared_image())
+        block.frame.is_tiled ? read_events<shared::table>(pass, block, shared_image{shared_begin()})
                              : read_events<direct::table>(pass, block, global);
     } else {
-        block.frame.is_tiled ? read_events<shared::line>(pass, block, shared_image())
+        block.frame.is_tiled ? read_events<shared::line>(pass, block, shared_image{shared_begin()})
                              : read_events<direct::line>(pass, block, global);
     }
 }
@@ -215,14 +248,18 @@ __global__ void __launch_bounds__(most_threads, 1)
     }
     using shared = writers<shared_sums>;
     using direct = writers<global_sums>;
-    if constexpr (Kind == GAUSSIAN) {
-        is_tiled ? write_events<shared::gaussian>(pass, block, scale, sums_of_block())
+    if constexpr (Kind == SOME) {
+        is_tiled ? write_events<writers<shared_some>::gaussian>(pass, block, scale,
+                                                                sums_of_block<shared_some>())
+                 : write_events<direct::gaussian>(pass, block, scale, global);
+    } else if constexpr (Kind == GAUSSIAN) {
+        is_tiled ? write_events<shared::gaussian>(pass, block, scale, sums_of_block<shared_sums>())
                  : write_events<direct::gaussian>(pass, block, scale, global);
     } else if constexpr (Kind == TABLE) {
-        is_tiled ? write_events<shared::table>(pass, block, scale, sums_of_block())
+        is_tiled ? write_events<shared::table>(pass, block, scale, sums_of_block<shared_sums>())
                  : write_events<direct::table>(pass, block, scale, global);
     } else {
-        is_tiled ? write_events<shared::line>(pass, block, scale, sums_of_block())
+        is_tiled ? write_events<shared::line>(pass, block, scale, sums_of_block<shared_sums>())
                  : write_events<direct::line>(pass, block, scale, global);
     }
     if (is_tiled) {
@@ -319,8 +356,9 @@ int lr_cuda_launch_list_values(const lr_cuda_list_pass *pass)
 
 int lr_cuda_launch_list_back(const lr_cuda_list_pass *pass)
 {
-    static const kernel kernels[] = {back<GAUSSIAN>, back<TABLE>, back<LINE>};
-    static std::atomic<uint64_t> devices[3];
-    const enum sharer sharer = sharer_of(*pass);
+    static const kernel kernels[] = {back<GAUSSIAN>, back<TABLE>, back<LINE>, back<SOME>};
+    static std::atomic<uint64_t> devices[4];
+    const enum sharer of = sharer_of(*pass);
+    const enum sharer sharer = of == GAUSSIAN && pass->leaves_zeros ? SOME : of;
     return launch(kernels[sharer], devices[sharer], *pass);
 }

@@ -181,16 +181,35 @@ struct slice_factors {
         return peak * power_of_two(y * -0.72134752f) * (even[0] + y * (even[1] + y * even[2]));
     }
 
-    __host__ __device__ static float at_end(const lr_cuda_list_pass &pass, const line_walk &walk,
-                                            int slice)
+    /* Of a slice that is cut. */
+    __host__ __device__ float at_end(const lr_cuda_list_pass &pass, const line_walk &walk,
+                                     int slice) const
     {
         if (pass.as_paper) {
             return of_paper(walk, slice);
+        }
+        if (walk.per_sigma > 0 && step < 0.5f) {
+            return of_part(walk, z + (float)(slice - walk.slices[0]) * step);
         }
         const double held = walk.per_sigma > 0
                                 ? (normal(walk, slice + 1) - normal(walk, slice)) / list_held
                                 : bound(walk, slice + 1) - bound(walk, slice);
         return fmaxf((float)held, 0.0f);
+    }
+
+    /* What is left of the slice whose middle this is. */
+    __host__ __device__ float of_part(const line_walk &walk, float middle) const
+    {
+        const float begin = (float)((walk.begin - walk.tof) * walk.per_sigma);
+        const float end = (float)((walk.end - walk.tof) * walk.per_sigma);
+        const float low = fmaxf(middle - 0.5f * step, begin);
+        const float high = fminf(middle + 0.5f * step, end);
+        const float width = high - low, off = 0.5f * (low + high), y = off * off;
+        const float second = width * width * (1.0f / 24), fourth = second * second * 0.3f;
+        const float even = 1.0f + second * (y - 1.0f) + fourth * (y * (y - 6.0f) + 3.0f);
+        return width > 0.0f ? (float)(list_density / list_held) * width *
+                                  power_of_two(y * -0.72134752f) * even
+                            : 0.0f;
     }
 
     __host__ __device__ static double bound(const line_walk &walk, int slice)
