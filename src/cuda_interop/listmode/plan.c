@@ -208,6 +208,12 @@ static double centre_slice(const struct planning *planning, int axis, int64_t k)
     return (centre - grid->origin_mm[axis]) / grid->voxel_mm[axis];
 }
 
+/* Slices from its centre in which an event with time of flight may have elements, with some for rounding. */
+static double reach_of(const struct planning *planning, const lr_cuda_list_frame *frame)
+{
+    return LR_LISTMODE_CUT * planning->params->events->longest_sigma_mm / frame->voxel_mm[0] + 1.5;
+}
+
 /* Slices that events begin .. end - 1 of a group, which are sorted, may meet. */
 static void find_slices(const struct planning *planning, int group, const int64_t events[2],
                         int32_t slices[2])
@@ -217,8 +223,7 @@ static void find_slices(const struct planning *planning, int group, const int64_
     slices[0] = 0;
     slices[1] = frame->slices;
     if (lr_listmode_group_has_tof(group)) {
-        const double reach =
-            LR_LISTMODE_CUT * planning->params->events->longest_sigma_mm / frame->voxel_mm[0] + 1.5;
+        const double reach = reach_of(planning, frame);
         const double low = floor(centre_slice(planning, axis, events[0]) - reach);
         const double high = ceil(centre_slice(planning, axis, events[1] - 1) + reach);
         slices[0] = (int32_t)fmin(fmax(low, 0.0), frame->slices);
@@ -235,18 +240,24 @@ static int32_t slabs_for(const struct planning *planning, const lr_cuda_list_fra
     return slabs > 1 ? slabs : 1;
 }
 
-/* Sums that the events of a range have, over all of its slabs. */
+/* Slices that chunks of a group are likely to meet. */
+static int32_t likely_slices(const struct planning *planning, int group)
+{
+    const lr_cuda_list_frame *frame = &planning->plan->frames[lr_listmode_group_axis(group)];
+    const double slices = 2.0 * reach_of(planning, frame) + 1.0;
+    return lr_listmode_group_has_tof(group) && slices < frame->slices ? (int32_t)slices
+                                                                      : frame->slices;
+}
+
+/* Sums that the events of a range are likely to have, over all of its slabs. */
 static int64_t count_sums(const struct planning *planning, int64_t r)
 {
     const int64_t *groups = planning->params->events->groups[r];
     int64_t sums = 0;
     for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
         const lr_cuda_list_frame *frame = &planning->plan->frames[lr_listmode_group_axis(g)];
-        int32_t slices[2] = {0, 0};
-        if (groups[g + 1] > groups[g]) {
-            find_slices(planning, g, &groups[g], slices);
-            sums += (groups[g + 1] - groups[g]) * slabs_for(planning, frame, slices[1] - slices[0]);
-        }
+        sums +=
+            (groups[g + 1] - groups[g]) * slabs_for(planning, frame, likely_slices(planning, g));
     }
     return sums;
 }

@@ -108,6 +108,26 @@ template <class Tile> struct writers {
     using line = line_sharer<line_writer<Tile>>;
 };
 
+/* The number of events that warps of the block have taken. */
+__shared__ int num_taken;
+
+/* The next events of a warp: the first one's number. Warps whose lines are short take more. */
+__device__ int next_events()
+{
+    constexpr unsigned all = 0xffffffffu;
+    __syncwarp();
+    const int first = threadIdx.x % 32 == 0 ? atomicAdd(&num_taken, 32) : 0;
+    return __shfl_sync(all, first, 0);
+}
+
+__device__ void begin_events()
+{
+    if (threadIdx.x == 0) {
+        num_taken = 0;
+    }
+    __syncthreads();
+}
+
 __device__ void load_slab(const lr_cuda_list_pass &pass, const list_block &block)
 {
     const float4 *from = reinterpret_cast<const float4 *>(block.numbers(pass));
@@ -122,8 +142,11 @@ template <class Sharer, class Tile>
 __device__ void read_events(const lr_cuda_list_pass &pass, const list_block &block,
                             const Tile &tile)
 {
-    for (int event = (int)threadIdx.x; event < block.chunk.count; event += (int)blockDim.x) {
-        project_forward<Sharer>(pass, block, event, tile);
+    const int lane = (int)(threadIdx.x % 32), count = block.chunk.count;
+    for (int first = next_events(); first < count; first = next_events()) {
+        if (first + lane < count) {
+            project_forward<Sharer>(pass, block, first + lane, tile);
+        }
     }
 }
 
@@ -135,6 +158,7 @@ __global__ void __launch_bounds__(most_threads, 1)
 {
     const list_block block(pass, (int)blockIdx.x);
     const global_image global = {block.numbers(pass)};
+    begin_events();
     if (block.frame.is_tiled) {
         load_slab(pass, block);
     }
@@ -230,8 +254,11 @@ template <class Sharer, class Tile>
 __device__ void write_events(const lr_cuda_list_pass &pass, const list_block &block, float scale,
                              const Tile &tile)
 {
-    for (int event = (int)threadIdx.x; event < block.chunk.count; event += (int)blockDim.x) {
-        project_back<Sharer>(pass, block, event, scale, tile);
+    const int lane = (int)(threadIdx.x % 32), count = block.chunk.count;
+    for (int first = next_events(); first < count; first = next_events()) {
+        if (first + lane < count) {
+            project_back<Sharer>(pass, block, first + lane, scale, tile);
+        }
     }
 }
 
@@ -242,6 +269,7 @@ __global__ void __launch_bounds__(most_threads, 1)
     const list_block block(pass, (int)blockIdx.x);
     const global_sums global = {block.numbers(pass)};
     const bool is_tiled = block.frame.is_tiled;
+    begin_events();
     const float scale = is_tiled ? open_slab(pass, block) : 1.0f;
     if (scale == 0.0f) {
         return;
