@@ -228,6 +228,7 @@ static lr_status make_operator(struct recon *recon, bool has_tof)
     params->factors = setup->params.factors;
     params->backend = setup->params.backend;
     params->threads = setup->params.threads;
+    params->device = setup->params.device;
     params->log = &setup->report->log;
     params->progress = &recon->bar.within;
     params->sensitivity_of = recon->frames.first;

@@ -24,7 +24,8 @@ const struct cli_option common_grid_options[] = {
 };
 
 const struct cli_option common_operator_options[] = {
-    {"--backend", "NAME", "cpu, raster, compute, native; default auto: the fastest", false},
+    {"--backend", "NAME",
+     "cpu, raster, compute, native, or cuda of list mode; default auto: the fastest", false},
     {"--device", "N", "which usable device of loraster info; default 0", false},
     {"--mode", "NAME", "sampled (lines), exact (solid angles); default auto: exact if it can",
      false},
@@ -48,12 +49,13 @@ static const int64_t at_least_zero[2] = {0, INT_MAX};
 
 static const char *read_backend(struct cli_args *args)
 {
-    static const char *const names[] = {"auto", "cpu", "raster", "compute", "native", NULL};
-    const char *text = args_text(args, "--backend");
-    if (text != NULL && strcasecmp(text, "cuda") == 0) {
+    static const char *const names[] = {"auto", "cpu", "raster", "compute", "native", "cuda", NULL};
+    const char *text = args_text(args, "--backend"), *family = args_text(args, "--operator");
+    const bool has_cuda = family != NULL && strcasecmp(family, "listmode") == 0;
+    if (text != NULL && strcasecmp(text, "cuda") == 0 && !has_cuda) {
         args_complain(args,
-                      "--backend %s: only the family direct has it (loraster direct project "
-                      "and recon, recon --operator direct): take compute, which uses the "
+                      "--backend %s: only the families direct and listmode have it (loraster "
+                      "direct project and recon, recon --operator): take compute, which uses the "
                       "graphics processor by OpenGL",
                       text);
     }

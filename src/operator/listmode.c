@@ -291,9 +291,9 @@ static lr_status fill_family(struct lr_operator *op, const lr_listmode_params *p
 /* In place of the caller's log: "auto" goes on without a word where there is no device. */
 static void hush(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
-    const lr_log *to = user;
-    if (status != LR_NO_DEVICE && to != NULL && to->write != NULL) {
-        to->write(to->user, level, status, sentence);
+    const struct lr_listmode_trial *trial = user;
+    if ((trial->is_made || status != LR_NO_DEVICE) && trial->to != NULL) {
+        trial->to->write(trial->to->user, level, status, sentence);
     }
 }
 
@@ -321,11 +321,12 @@ static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *p
                              const struct lr_listmode_backend_params *backend_params)
 {
     const lr_log *log = backend_params->log;
-    const lr_log quiet = {hush, (void *)(uintptr_t)log};
+    struct lr_listmode_trial *trial = &op->listmode->trial;
+    *trial = (struct lr_listmode_trial){.log = {hush, trial}, .to = log};
     for (int k = 0; k < NUM_CHOICES; k++) {
         struct lr_listmode_backend_params own = *backend_params;
         const bool is_trial = is_auto(params) && choices[k].place != LR_PLACE_HOST;
-        own.log = is_trial ? &quiet : log;
+        own.log = is_trial ? &trial->log : log;
         if (!is_chosen(&choices[k], params) ||
             (is_auto(params) && !serves(&choices[k], op->listmode))) {
             continue;
@@ -335,6 +336,7 @@ static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *p
         }
         const lr_status status = create(op, &choices[k], &own);
         if (!(is_trial && status == LR_NO_DEVICE)) {
+            trial->is_made = status == LR_OK;
             return status;
         }
     }

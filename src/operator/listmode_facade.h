@@ -11,7 +11,15 @@
 typedef lr_status lr_listmode_create_fn(const struct lr_listmode_backend_params *params,
                                         struct lr_backend *backend);
 
+/* The log of a backend that "auto" tries: without a word where there is no device. */
+struct lr_listmode_trial {
+    lr_log log;
+    const lr_log *to;
+    bool is_made;
+};
+
 struct lr_listmode_family {
+    struct lr_listmode_trial trial;
     lr_listmode_info info;
     struct lr_listmode_model model;
     struct lr_listmode_model second; /* of the second grid of blobs */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Laws of projections of list mode, for the backend that argv[1] names. */
+ * Laws of projections of list mode, for the backend that argv[1] names; argv[2]: the only test to run. */
 #include "listmode/cases.h"
 
 enum { COUNT = 3000 };
@@ -426,6 +426,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_progress),
     };
     backend = argc > 1 ? argv[1] : "cpu";
+    if (argc > 2) {
+        cmocka_set_test_filter(argv[2]);
+    }
     if (case_lacks_device(backend)) {
         return 77;
     }

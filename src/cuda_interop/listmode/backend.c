@@ -16,8 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Blocks that have one of these use the rest of a processor's shared memory otherwise. */
-enum { RESERVED_SHARED = 1024 };
+/* What a block does not have for its slab: the system's, and what sums over the block take. */
+enum { RESERVED_SHARED = 1024, SYSTEM_SHARED = 1024 };
+
+/* For measurements: blocks that share a processor, 1 to 4, 1 where it is not set; whether shares that are
+ * 0 are branched around where they would be added. */
+static const char blocks_variable[] = "LORASTER_LISTMODE_BLOCKS";
+static const char zeros_variable[] = "LORASTER_LISTMODE_LEAVE_ZEROS";
 
 /* Memory that grows. */
 struct room {
@@ -405,6 +410,13 @@ static void destroy(void *self)
     free(cuda);
 }
 
+static int count_blocks(void)
+{
+    const char *text = getenv(blocks_variable);
+    const int blocks = text != NULL ? atoi(text) : 1;
+    return blocks >= 1 && blocks <= 4 ? blocks : 1;
+}
+
 static lr_status look_at_device(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan)
 {
     const int device = cuda->params.device;
@@ -414,8 +426,11 @@ static lr_status look_at_device(struct listmode_cuda *cuda, struct lr_cuda_list_
                 ? cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, device)
                 : error;
     LR_TRY(check(cuda, (int)error, "a CUDA device"));
-    plan->processors = processors;
-    plan->shared_room = shared - RESERVED_SHARED;
+    const int blocks = count_blocks();
+    plan->processors = processors * blocks;
+    plan->shared_room = (shared + SYSTEM_SHARED) / blocks - SYSTEM_SHARED - RESERVED_SHARED;
+    plan->shared_room = plan->shared_room / 16 * 16;
+    cuda->pass.threads = LR_CUDA_LIST_THREADS / blocks / 32 * 32;
     return LR_OK;
 }
 
@@ -446,6 +461,7 @@ static lr_status fill_pass(struct listmode_cuda *cuda)
     pass->events = cuda->tables.events;
     pass->is_line = model->kernel == LR_LISTMODE_LINE;
     pass->as_paper = model->tube.as_paper;
+    pass->leaves_zeros = getenv(zeros_variable) != NULL;
     pass->shared_bytes = cuda->plan.shared_bytes;
     pass->stream = cuda->stream;
     pass->numbers = allocate_floats(cuda, "an image in slices", cuda->plan.num_numbers);

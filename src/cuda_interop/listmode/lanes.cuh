@@ -28,6 +28,38 @@ __host__ __device__ inline float between_0_and_1(float x)
 #endif
 }
 
+/* One over the square root. */
+__host__ __device__ inline double per_root(double x)
+{
+#ifdef __CUDA_ARCH__
+    return rsqrt(x);
+#else
+    return 1.0 / sqrt(x);
+#endif
+}
+
+/* To two units in the last place, where b is neither huge nor next to nothing. */
+__host__ __device__ inline float quotient_of(float a, float b)
+{
+#ifdef __CUDA_ARCH__
+    return __fdividef(a, b);
+#else
+    return a / b;
+#endif
+}
+
+/* The nearest whole number, to even from the middle, of one whose magnitude is below 2^22. */
+__host__ __device__ inline float nearest_whole(float x, int *whole)
+{
+    const float magic = 12582912.0f, moved = x + magic;
+#ifdef __CUDA_ARCH__
+    *whole = __float_as_int(moved) - 0x4b400000;
+#else
+    *whole = (int)(moved - magic);
+#endif
+    return moved - magic;
+}
+
 /* Whether it is so for any of the lanes of a warp that come here together. */
 __host__ __device__ inline bool any_lane_of(bool is_so)
 {

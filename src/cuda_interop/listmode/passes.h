@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 enum {
-    LR_CUDA_LIST_THREADS = 512, /* of a block that projects */
+    LR_CUDA_LIST_THREADS = 512, /* of a block that projects, at most */
     LR_CUDA_LIST_AXES = 3
 };
 
@@ -24,15 +24,17 @@ typedef struct lr_cuda_list_frame {
     int32_t axis, across[2];
     int32_t slices, size[2]; /* voxels along the axis, and along across */
     int32_t window[2];       /* voxels that the shares of a slice span at most */
+    int32_t reach[2];        /* places that the first voxel of a window can have */
     int32_t pitch, plane;    /* numbers of a row of v, of a slice */
-    int32_t steps;           /* slices between two places that are computed in double */
     int32_t tail;            /* numbers behind the last slice's plane */
     bool is_tiled;           /* slabs of slices fit a block's shared memory */
     bool has_events;
     int64_t begin;      /* of the frame in the buffer of all; a multiple of 4, as plane is */
     double voxel_mm[3]; /* along axis, across[0], across[1], here and below */
     double origin_mm[3];
-    float most[2]; /* that an element without, with time of flight can be */
+    double per_voxel[3]; /* of one mm */
+    double uu, uv, vv; /* equation 3 for a line along the axis: line_walk has them for each line */
+    float most[2];     /* that an element without, with time of flight can be */
 } lr_cuda_list_frame;
 
 /* Numbers of some slices, with the margin behind them. */
@@ -41,7 +43,8 @@ static inline int64_t lr_cuda_list_cells(const lr_cuda_list_frame *frame, int64_
     return slices * frame->plane + frame->tail;
 }
 
-/* The function of the distance to a tube's line. Squares of distances are multiplied by `unit`. */
+/* The function of the distance to a tube's line. Squares of distances are in a unit in which a
+ * Gaussian's value is 2 to the power of minus them, or in mm^2 for a table. */
 typedef struct lr_cuda_list_tube {
     double reach_mm;    /* the largest distance */
     float unit;         /* of a Gaussian: its value is 2 to the power of minus what comes out */
@@ -95,10 +98,12 @@ typedef struct lr_cuda_list_pass {
     lr_cuda_list_tube tube;
     lr_cuda_list_events events;
     bool is_line, as_paper;
+    bool leaves_zeros; /* back: branches around shares that are 0, for measurements */
     const lr_cuda_list_chunk *chunks;
     const lr_cuda_list_job *jobs;
     int32_t num_chunks, num_jobs;
     int32_t longest_chunk; /* events */
+    int32_t threads;       /* of a block */
     int64_t shared_bytes;  /* that a block takes; 0 = no frame is tiled */
     int64_t shared_room;   /* that a block could have */
     lr_cuda_list_places places;

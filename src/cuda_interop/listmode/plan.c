@@ -12,10 +12,10 @@
 #include <stdlib.h>
 
 enum {
-    JOBS_PER_PROCESSOR = 3, /* so that none waits long for another */
+    JOBS_PER_PROCESSOR = 4, /* so that none waits long for another */
     LONGEST_CHUNK = 1 << 16,
-    LEAST_SLICES = 6, /* of a slab: fewer are not worth finding each line anew */
-    LONGEST_STEPS = 8
+    LEAST_SLICES = 2, /* of a slab: fewer are not worth finding each line anew */
+    LEAST_WINDOW = 4  /* that kernels of tubes work on */
 };
 
 /* Sums of a launch, at most: 256 MiB. */
@@ -31,7 +31,7 @@ static int widest(const struct lr_listmode_model *model, int axis)
     }
     const double reach = sqrt(2.0 * lr_listmode_rim(&model->tube)) / model->grid.voxel_mm[axis];
     const int width = (int)(2.0 * reach + 0.01) + 1;
-    return width < 3 ? 3 : width;
+    return width < LEAST_WINDOW ? LEAST_WINDOW : width;
 }
 
 /* The largest share of a perpendicular line that crosses a slice u, v voxels from a centre. */
@@ -86,14 +86,6 @@ static void bound_elements(const struct lr_cuda_list_plan_params *params, lr_cud
     frame->most[1] = (float)(tube->as_paper ? peak : with_tof * share);
 }
 
-/* Slices between two places in double: floats in between have the same few bits to the left. */
-static int find_steps(const lr_cuda_list_frame *frame)
-{
-    const double ratio = frame->voxel_mm[0] / fmin(frame->voxel_mm[1], frame->voxel_mm[2]);
-    const int steps = (int)(LONGEST_STEPS / fmax(ratio, 1.0));
-    return steps > 1 ? steps : 1;
-}
-
 static int32_t slices_of_slab(const lr_cuda_list_frame *frame, int64_t shared_room)
 {
     const int64_t cells = shared_room / (int64_t)sizeof(float) - frame->tail - 3;
@@ -125,8 +117,11 @@ static void init_frame(const struct lr_cuda_list_plan_params *params, int axis,
     for (int k = 0; k < 3; k++) {
         frame->voxel_mm[k] = grid->voxel_mm[axes[k]];
         frame->origin_mm[k] = grid->origin_mm[axes[k]];
+        frame->per_voxel[k] = 1.0 / frame->voxel_mm[k];
     }
-    frame->steps = find_steps(frame);
+    for (int k = 0; k < 2; k++) {
+        frame->reach[k] = frame->size[k] + frame->window[k] - 1;
+    }
     bound_elements(params, frame);
 }
 
@@ -164,6 +159,14 @@ static lr_status init_frames(struct lr_cuda_list_plan *plan,
     return LR_OK;
 }
 
+/* What distances across a frame's axis are, in the tube's unit. */
+static void init_shape(lr_cuda_list_frame *frame, double unit)
+{
+    frame->uu = unit * frame->voxel_mm[1] * frame->voxel_mm[1];
+    frame->uv = -2.0 * unit * frame->voxel_mm[1] * frame->voxel_mm[2];
+    frame->vv = unit * frame->voxel_mm[2] * frame->voxel_mm[2];
+}
+
 static void init_tube(struct lr_cuda_list_plan *plan, const struct lr_listmode_model *model)
 {
     const lr_listmode_tube *tube = &model->tube;
@@ -175,10 +178,12 @@ static void init_tube(struct lr_cuda_list_plan *plan, const struct lr_listmode_m
     const double per_square = (1.0 + LR_LISTMODE_RIM) / (LR_LISTMODE_RIM * rim);
     const float fall = (float)(per_square / unit);
     plan->tube = (lr_cuda_list_tube){.reach_mm = sqrt(rim),
-                                     .unit = (float)unit,
                                      .half = (float)(half * half * unit),
                                      .rim = (float)((double)fall * unit * rim),
                                      .fall = fall};
+    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
+        init_shape(&plan->frames[axis], unit);
+    }
     if (tube->table != NULL) {
         plan->tube.last = tube->table_count - 1;
         plan->tube.entries = (float)(plan->tube.last / half);
@@ -203,6 +208,12 @@ static double centre_slice(const struct planning *planning, int axis, int64_t k)
     return (centre - grid->origin_mm[axis]) / grid->voxel_mm[axis];
 }
 
+/* Slices from its centre in which an event with time of flight may have elements, with some for rounding. */
+static double reach_of(const struct planning *planning, const lr_cuda_list_frame *frame)
+{
+    return LR_LISTMODE_CUT * planning->params->events->longest_sigma_mm / frame->voxel_mm[0] + 1.5;
+}
+
 /* Slices that events begin .. end - 1 of a group, which are sorted, may meet. */
 static void find_slices(const struct planning *planning, int group, const int64_t events[2],
                         int32_t slices[2])
@@ -212,8 +223,7 @@ static void find_slices(const struct planning *planning, int group, const int64_
     slices[0] = 0;
     slices[1] = frame->slices;
     if (lr_listmode_group_has_tof(group)) {
-        const double reach =
-            LR_LISTMODE_CUT * planning->params->events->longest_sigma_mm / frame->voxel_mm[0] + 1.5;
+        const double reach = reach_of(planning, frame);
         const double low = floor(centre_slice(planning, axis, events[0]) - reach);
         const double high = ceil(centre_slice(planning, axis, events[1] - 1) + reach);
         slices[0] = (int32_t)fmin(fmax(low, 0.0), frame->slices);
@@ -230,18 +240,24 @@ static int32_t slabs_for(const struct planning *planning, const lr_cuda_list_fra
     return slabs > 1 ? slabs : 1;
 }
 
-/* Sums that the events of a range have, over all of its slabs. */
+/* Slices that chunks of a group are likely to meet. */
+static int32_t likely_slices(const struct planning *planning, int group)
+{
+    const lr_cuda_list_frame *frame = &planning->plan->frames[lr_listmode_group_axis(group)];
+    const double slices = 2.0 * reach_of(planning, frame) + 1.0;
+    return lr_listmode_group_has_tof(group) && slices < frame->slices ? (int32_t)slices
+                                                                      : frame->slices;
+}
+
+/* Sums that the events of a range are likely to have, over all of its slabs. */
 static int64_t count_sums(const struct planning *planning, int64_t r)
 {
     const int64_t *groups = planning->params->events->groups[r];
     int64_t sums = 0;
     for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
         const lr_cuda_list_frame *frame = &planning->plan->frames[lr_listmode_group_axis(g)];
-        int32_t slices[2] = {0, 0};
-        if (groups[g + 1] > groups[g]) {
-            find_slices(planning, g, &groups[g], slices);
-            sums += (groups[g + 1] - groups[g]) * slabs_for(planning, frame, slices[1] - slices[0]);
-        }
+        sums +=
+            (groups[g + 1] - groups[g]) * slabs_for(planning, frame, likely_slices(planning, g));
     }
     return sums;
 }
@@ -344,6 +360,27 @@ static lr_status plan_group(struct planning *planning, int64_t r, int group)
     return LR_OK;
 }
 
+/* The longest first, so that none is left alone at the end. */
+static int compare_jobs(const void *a, const void *b)
+{
+    const lr_cuda_list_job *left = a, *right = b;
+    const int32_t slices = left->slices[1] - left->slices[0];
+    const int32_t others = right->slices[1] - right->slices[0];
+    if (slices != others) {
+        return slices > others ? -1 : 1;
+    }
+    return left->chunk != right->chunk ? (left->chunk < right->chunk ? -1 : 1)
+                                       : left->slab - right->slab;
+}
+
+static void sort_jobs(struct lr_cuda_list_plan *plan, int64_t first_batch)
+{
+    for (int64_t k = first_batch; k < plan->num_batches; k++) {
+        const struct lr_cuda_list_batch *batch = &plan->batches[k];
+        qsort(plan->jobs + batch->job, (size_t)batch->num_jobs, sizeof(*plan->jobs), compare_jobs);
+    }
+}
+
 static lr_status plan_range(struct planning *planning, int64_t r)
 {
     const int64_t *groups = planning->params->events->groups[r];
@@ -356,6 +393,7 @@ static lr_status plan_range(struct planning *planning, int64_t r)
     for (int group = 0; group < LR_LISTMODE_GROUPS; group++) {
         LR_TRY(plan_group(planning, r, group));
     }
+    sort_jobs(planning->plan, planning->plan->range_batches[r]);
     return LR_OK;
 }
 

@@ -11,16 +11,32 @@ namespace
 {
 
 constexpr unsigned group = 256;
-constexpr int threads = LR_CUDA_LIST_THREADS;
+constexpr int most_threads = LR_CUDA_LIST_THREADS;
 
 extern __shared__ float4 shared_numbers[];
 
 /* --- tiles --- */
 
+/* Where a block's numbers begin in shared memory, in a register: found anew for each use, which compilers
+ * like to do, it takes longer than what it is used for. After the barrier behind which they are there. */
+__device__ unsigned shared_begin()
+{
+    unsigned begin;
+    asm volatile("mov.u32 %0, %1;"
+                 : "=r"(begin)
+                 : "r"((unsigned)__cvta_generic_to_shared(shared_numbers))
+                 : "memory");
+    return begin;
+}
+
 struct shared_image {
+    unsigned base;
+
     __device__ float load(int at) const
     {
-        return reinterpret_cast<const float *>(shared_numbers)[at];
+        float number;
+        asm("ld.shared.f32 %0, [%1];" : "=f"(number) : "r"(base + 4u * (unsigned)at));
+        return number;
     }
 };
 
@@ -33,19 +49,48 @@ struct global_image {
     }
 };
 
+/* Zeros are added, too: to branch around them takes longer. */
 struct shared_sums {
+    unsigned base; /* in shared memory */
+
     __device__ void add(int at, float number) const
     {
-        atomicAdd(reinterpret_cast<int *>(shared_numbers) + at, __float2int_rn(number));
+        asm volatile("red.shared.add.s32 [%0], %1;"
+                     :
+                     : "r"(base + 4u * (unsigned)at), "r"(__float2int_rn(number))
+                     : "memory");
     }
 };
+
+/* The same without zeros, for measurements. */
+struct shared_some {
+    unsigned base;
+
+    __device__ void add(int at, float number) const
+    {
+        const int whole = __float2int_rn(number);
+        if (whole != 0) {
+            asm volatile("red.shared.add.s32 [%0], %1;"
+                         :
+                         : "r"(base + 4u * (unsigned)at), "r"(whole)
+                         : "memory");
+        }
+    }
+};
+
+template <class Sums> __device__ Sums sums_of_block()
+{
+    return {shared_begin()};
+}
 
 struct global_sums {
     float *numbers;
 
     __device__ void add(int at, float number) const
     {
-        atomicAdd(numbers + at, number);
+        if (number != 0.0f) {
+            atomicAdd(numbers + at, number);
+        }
     }
 };
 
@@ -63,11 +108,31 @@ template <class Tile> struct writers {
     using line = line_sharer<line_writer<Tile>>;
 };
 
+/* The number of events that warps of the block have taken. */
+__shared__ int num_taken;
+
+/* The next events of a warp: the first one's number. Warps whose lines are short take more. */
+__device__ int next_events()
+{
+    constexpr unsigned all = 0xffffffffu;
+    __syncwarp();
+    const int first = threadIdx.x % 32 == 0 ? atomicAdd(&num_taken, 32) : 0;
+    return __shfl_sync(all, first, 0);
+}
+
+__device__ void begin_events()
+{
+    if (threadIdx.x == 0) {
+        num_taken = 0;
+    }
+    __syncthreads();
+}
+
 __device__ void load_slab(const lr_cuda_list_pass &pass, const list_block &block)
 {
     const float4 *from = reinterpret_cast<const float4 *>(block.numbers(pass));
     const int quads = (block.cells() + 3) / 4;
-    for (int k = (int)threadIdx.x; k < quads; k += threads) {
+    for (int k = (int)threadIdx.x; k < quads; k += (int)blockDim.x) {
         shared_numbers[k] = __ldg(from + k);
     }
     __syncthreads();
@@ -77,32 +142,37 @@ template <class Sharer, class Tile>
 __device__ void read_events(const lr_cuda_list_pass &pass, const list_block &block,
                             const Tile &tile)
 {
-    for (int event = (int)threadIdx.x; event < block.chunk.count; event += threads) {
-        project_forward<Sharer>(pass, block, event, tile);
+    const int lane = (int)(threadIdx.x % 32), count = block.chunk.count;
+    for (int first = next_events(); first < count; first = next_events()) {
+        if (first + lane < count) {
+            project_forward<Sharer>(pass, block, first + lane, tile);
+        }
     }
 }
 
-enum sharer { GAUSSIAN, TABLE, LINE };
+enum sharer { GAUSSIAN, TABLE, LINE, SOME /* Gaussian, back, without zeros */ };
 
 template <enum sharer Kind>
-__global__ void __launch_bounds__(threads, 1)
+__global__ void __launch_bounds__(most_threads, 1)
     forward(const __grid_constant__ lr_cuda_list_pass pass)
 {
     const list_block block(pass, (int)blockIdx.x);
     const global_image global = {block.numbers(pass)};
+    begin_events();
     if (block.frame.is_tiled) {
         load_slab(pass, block);
     }
     using shared = readers<shared_image>;
     using direct = readers<global_image>;
     if constexpr (Kind == GAUSSIAN) {
-        block.frame.is_tiled ? read_events<shared::gaussian>(pass, block, shared_image())
-                             : read_events<direct::gaussian>(pass, block, global);
+        block.frame.is_tiled
+            ? read_events<shared::gaussian>(pass, block, shared_image{shared_begin()})
+            : read_events<direct::gaussian>(pass, block, global);
     } else if constexpr (Kind == TABLE) {
-        block.frame.is_tiled ? read_events<shared::table>(pass, block, shared_image())
+        block.frame.is_tiled ? read_events<shared::table>(pass, block, shared_image{shared_begin()})
                              : read_events<direct::table>(pass, block, global);
     } else {
-        block.frame.is_tiled ? read_events<shared::line>(pass, block, shared_image())
+        block.frame.is_tiled ? read_events<shared::line>(pass, block, shared_image{shared_begin()})
                              : read_events<direct::line>(pass, block, global);
     }
 }
@@ -121,7 +191,7 @@ __global__ void __launch_bounds__(group) put_values(const __grid_constant__ lr_c
 /* The sum over the block's threads, for all of them. */
 __device__ double sum_of_block(double mine)
 {
-    __shared__ double sums[threads / 32];
+    __shared__ double sums[most_threads / 32];
     for (int lanes = 16; lanes > 0; lanes /= 2) {
         mine += __shfl_xor_sync(0xffffffffu, mine, lanes);
     }
@@ -130,8 +200,8 @@ __device__ double sum_of_block(double mine)
     }
     __syncthreads();
     double sum = 0;
-    for (double of_warp : sums) {
-        sum += of_warp;
+    for (unsigned warp = 0; warp < blockDim.x / 32; warp++) {
+        sum += sums[warp];
     }
     return sum;
 }
@@ -140,26 +210,42 @@ __device__ double sum_of_block(double mine)
 __device__ float open_slab(const lr_cuda_list_pass &pass, const list_block &block)
 {
     const int quads = (block.cells() + 3) / 4;
-    for (int k = (int)threadIdx.x; k < quads; k += threads) {
+    for (int k = (int)threadIdx.x; k < quads; k += (int)blockDim.x) {
         shared_numbers[k] = make_float4(0, 0, 0, 0);
     }
     double total = 0;
-    for (int event = (int)threadIdx.x; event < block.chunk.count; event += threads) {
+    for (int event = (int)threadIdx.x; event < block.chunk.count; event += (int)blockDim.x) {
         total += (double)fabsf(value_of(pass, block, event));
     }
     return fixed_scale(block, sum_of_block(total));
 }
 
+/* Four sums at once, where the device adds so many. */
+__device__ void add_quad(float4 *to, const float4 &quad)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    atomicAdd(to, quad);
+#else
+    float *numbers = reinterpret_cast<float *>(to);
+    atomicAdd(numbers, quad.x);
+    atomicAdd(numbers + 1, quad.y);
+    atomicAdd(numbers + 2, quad.z);
+    atomicAdd(numbers + 3, quad.w);
+#endif
+}
+
 __device__ void close_slab(const lr_cuda_list_pass &pass, const list_block &block, float scale)
 {
-    const int *sums = reinterpret_cast<const int *>(shared_numbers);
-    float *to = block.numbers(pass);
-    const int cells = block.cells();
-    const double unit = 1.0 / (double)scale;
+    const int4 *sums = reinterpret_cast<const int4 *>(shared_numbers);
+    float4 *to = reinterpret_cast<float4 *>(block.numbers(pass));
+    const int quads = (block.cells() + 3) / 4;
+    const float unit = 1.0f / scale;
     __syncthreads();
-    for (int k = (int)threadIdx.x; k < cells; k += threads) {
-        if (sums[k] != 0) {
-            atomicAdd(to + k, (float)((double)sums[k] * unit));
+    for (int k = (int)threadIdx.x; k < quads; k += (int)blockDim.x) {
+        const int4 sum = sums[k];
+        if ((sum.x | sum.y | sum.z | sum.w) != 0) {
+            add_quad(to + k, make_float4((float)sum.x * unit, (float)sum.y * unit,
+                                         (float)sum.z * unit, (float)sum.w * unit));
         }
     }
 }
@@ -168,31 +254,40 @@ template <class Sharer, class Tile>
 __device__ void write_events(const lr_cuda_list_pass &pass, const list_block &block, float scale,
                              const Tile &tile)
 {
-    for (int event = (int)threadIdx.x; event < block.chunk.count; event += threads) {
-        project_back<Sharer>(pass, block, event, scale, tile);
+    const int lane = (int)(threadIdx.x % 32), count = block.chunk.count;
+    for (int first = next_events(); first < count; first = next_events()) {
+        if (first + lane < count) {
+            project_back<Sharer>(pass, block, first + lane, scale, tile);
+        }
     }
 }
 
 template <enum sharer Kind>
-__global__ void __launch_bounds__(threads, 1) back(const __grid_constant__ lr_cuda_list_pass pass)
+__global__ void __launch_bounds__(most_threads, 1)
+    back(const __grid_constant__ lr_cuda_list_pass pass)
 {
     const list_block block(pass, (int)blockIdx.x);
     const global_sums global = {block.numbers(pass)};
     const bool is_tiled = block.frame.is_tiled;
+    begin_events();
     const float scale = is_tiled ? open_slab(pass, block) : 1.0f;
     if (scale == 0.0f) {
         return;
     }
     using shared = writers<shared_sums>;
     using direct = writers<global_sums>;
-    if constexpr (Kind == GAUSSIAN) {
-        is_tiled ? write_events<shared::gaussian>(pass, block, scale, shared_sums())
+    if constexpr (Kind == SOME) {
+        is_tiled ? write_events<writers<shared_some>::gaussian>(pass, block, scale,
+                                                                sums_of_block<shared_some>())
+                 : write_events<direct::gaussian>(pass, block, scale, global);
+    } else if constexpr (Kind == GAUSSIAN) {
+        is_tiled ? write_events<shared::gaussian>(pass, block, scale, sums_of_block<shared_sums>())
                  : write_events<direct::gaussian>(pass, block, scale, global);
     } else if constexpr (Kind == TABLE) {
-        is_tiled ? write_events<shared::table>(pass, block, scale, shared_sums())
+        is_tiled ? write_events<shared::table>(pass, block, scale, sums_of_block<shared_sums>())
                  : write_events<direct::table>(pass, block, scale, global);
     } else {
-        is_tiled ? write_events<shared::line>(pass, block, scale, shared_sums())
+        is_tiled ? write_events<shared::line>(pass, block, scale, sums_of_block<shared_sums>())
                  : write_events<direct::line>(pass, block, scale, global);
     }
     if (is_tiled) {
@@ -243,7 +338,7 @@ int launch(kernel of, std::atomic<uint64_t> &devices, const lr_cuda_list_pass &p
             return error;
         }
     }
-    of<<<(unsigned)pass.num_jobs, threads, (size_t)pass.shared_bytes,
+    of<<<(unsigned)pass.num_jobs, (unsigned)pass.threads, (size_t)pass.shared_bytes,
          static_cast<cudaStream_t>(pass.stream)>>>(pass);
     return cudaGetLastError();
 }
@@ -289,8 +384,9 @@ int lr_cuda_launch_list_values(const lr_cuda_list_pass *pass)
 
 int lr_cuda_launch_list_back(const lr_cuda_list_pass *pass)
 {
-    static const kernel kernels[] = {back<GAUSSIAN>, back<TABLE>, back<LINE>};
-    static std::atomic<uint64_t> devices[3];
-    const enum sharer sharer = sharer_of(*pass);
+    static const kernel kernels[] = {back<GAUSSIAN>, back<TABLE>, back<LINE>, back<SOME>};
+    static std::atomic<uint64_t> devices[4];
+    const enum sharer of = sharer_of(*pass);
+    const enum sharer sharer = of == GAUSSIAN && pass->leaves_zeros ? SOME : of;
     return launch(kernels[sharer], devices[sharer], *pass);
 }

@@ -104,7 +104,7 @@ constexpr double largest_fixed = 2.14e9;
 __host__ __device__ inline float fixed_scale(const list_block &block, double total)
 {
     const double most = total * (double)block.frame.most[block.chunk.has_tof];
-    return most > 0 ? (float)fmin(largest_fixed / most, 1e38) : 0.0f;
+    return most > 0 ? (float)fmin(largest_fixed / most, 1e30) : 0.0f;
 }
 
 /* --- images and frames --- */

@@ -3,7 +3,7 @@
  *
  * How a slice's factor is shared among its voxels, for one thread. Written for the processor, too. Who takes the elements comes as a type with
  *   void take<U, V>(shares, scale, at, pitch)   scale shares[u][v] of the number at + u pitch + v
- *   void take_one(element, at) */
+ *   void take_one(element, at), where it is not one that reads numbers to add them up (line_reader) */
 #ifndef LR_CUDA_LISTMODE_SHARES_CUH
 #define LR_CUDA_LISTMODE_SHARES_CUH
 
@@ -12,9 +12,9 @@
 
 /* The voxels of a slice that a line may see. */
 struct share_window {
-    float off[2]; /* from the crossing to the first one, in voxels */
-    int count[2];
-    int at; /* the first one's number */
+    float off[2];  /* from the crossing to the first one, in voxels */
+    float span[2]; /* from the first one to the end of shares: so many voxels, and one more */
+    int at;        /* the first one's number */
 };
 
 /* --- the tube's function of squares of distances, in its unit --- */
@@ -42,18 +42,19 @@ struct table_share {
 
 template <class Share, class Taker> struct tube_sharer {
     const lr_cuda_list_pass &pass;
+    const lr_cuda_list_frame &frame;
     int pitch;
     float uu, uv, vv;
 
     __host__ __device__ tube_sharer(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                     const line_walk &walk)
-        : pass(pass), pitch(frame.pitch), uu(walk.uu), uv(walk.uv), vv(walk.vv)
+        : pass(pass), frame(frame), pitch(frame.pitch), uu(walk.uu), uv(walk.uv), vv(walk.vv)
     {
     }
 
     __host__ __device__ float scale(float factor, float sum) const
     {
-        return pass.as_paper ? factor : sum > 0.0f ? factor / sum : 0.0f;
+        return pass.as_paper ? factor : sum > 0.0f ? quotient_of(factor, sum) : 0.0f;
     }
 
     /* Windows of up to U times V voxels, all at once. */
@@ -79,39 +80,42 @@ template <class Share, class Taker> struct tube_sharer {
         taker.template take<U, V>(shares, scale(factor, sum), window.at, pitch);
     }
 
-    __host__ __device__ float share_at(const share_window &window, int i, int j) const
+    __host__ __device__ int voxels_of(const share_window &window, int c) const
     {
-        const float u = window.off[0] + (float)i, v = window.off[1] + (float)j;
-        return Share::of(pass.tube, u * (uu * u + uv * v) + vv * v * v);
+        const int voxels = (int)window.span[c] + 1;
+        return voxels < frame.window[c] ? voxels : frame.window[c];
     }
 
-    /* Windows of any size: each share is computed twice. */
+    /* What `each` does with the shares of a row of a window, and their places in the plane. */
+    template <class Each>
+    __host__ __device__ void each_share(const share_window &window, Each &&each) const
+    {
+        const int rows = voxels_of(window, 0), columns = voxels_of(window, 1);
+        for (int i = 0; i < rows; i++) {
+            const float u = window.off[0] + (float)i;
+            const float of_u = uu * u * u, lean = uv * u;
+            for (int j = 0; j < columns; j++) {
+                const float v = window.off[1] + (float)j;
+                each(Share::of(pass.tube, v * (vv * v + lean) + of_u), window.at + i * pitch + j);
+            }
+        }
+    }
+
+    /* Windows of any size. Who writes needs the sum first, and computes each share twice. */
     __host__ __device__ void share_any(const share_window &window, float factor, Taker &taker) const
     {
         float sum = 0;
-        for (int i = 0; i < window.count[0]; i++) {
-            for (int j = 0; j < window.count[1]; j++) {
-                sum += share_at(window, i, j);
-            }
-        }
-        const float scaled = scale(factor, sum);
-        for (int i = 0; i < window.count[0]; i++) {
-            for (int j = 0; j < window.count[1]; j++) {
-                taker.take_one(scaled * share_at(window, i, j), window.at + i * pitch + j);
-            }
-        }
-    }
-
-    template <int U>
-    __host__ __device__ void share_rows(const share_window &window, float factor,
-                                        Taker &taker) const
-    {
-        if (any_lane_of(window.count[1] > 4)) {
-            share<U, 5>(window, factor, taker);
-        } else if (any_lane_of(window.count[1] > 3)) {
-            share<U, 4>(window, factor, taker);
+        if constexpr (Taker::reads) {
+            float slice = 0;
+            each_share(window, [&](float share, int at) {
+                sum += share;
+                slice += share * taker.tile.load(at);
+            });
+            taker.sum += scale(factor, sum) * slice;
         } else {
-            share<U, 3>(window, factor, taker);
+            each_share(window, [&](float share, int) { sum += share; });
+            const float scaled = scale(factor, sum);
+            each_share(window, [&](float share, int at) { taker.take_one(scaled * share, at); });
         }
     }
 
@@ -119,25 +123,18 @@ template <class Share, class Taker> struct tube_sharer {
     __host__ __device__ void operator()(const share_window &window, float factor,
                                         Taker &taker) const
     {
-        if (any_lane_of(window.count[0] > 5 || window.count[1] > 5)) {
+        const float span = fmaxf(window.span[0], window.span[1]);
+        if (!any_lane_of(span >= 4.0f)) {
+            share<4, 4>(window, factor, taker);
+        } else if (any_lane_of(span >= 5.0f)) {
             share_any(window, factor, taker);
-        } else if (any_lane_of(window.count[0] > 4)) {
-            share_rows<5>(window, factor, taker);
-        } else if (any_lane_of(window.count[0] > 3)) {
-            share_rows<4>(window, factor, taker);
+        } else if (!any_lane_of(window.span[0] >= 4.0f)) {
+            share<4, 5>(window, factor, taker);
+        } else if (!any_lane_of(window.span[1] >= 4.0f)) {
+            share<5, 4>(window, factor, taker);
         } else {
-            share_rows<3>(window, factor, taker);
+            share<5, 5>(window, factor, taker);
         }
-    }
-
-    /* The lowest whole voxel not below crossing - half, and how many there are up to crossing + half. */
-    __host__ __device__ static int lowest(const line_walk &walk, int c, float crossing)
-    {
-        return (int)ceilf(crossing - walk.half[c]);
-    }
-    __host__ __device__ static int count(const line_walk &walk, int c, float crossing, int lowest)
-    {
-        return (int)floorf(crossing + walk.half[c]) - lowest + 1;
     }
 };
 
@@ -160,50 +157,47 @@ template <class Taker> struct line_sharer {
                                     {u * (1.0f - v), u * v}};
         taker.template take<2, 2>(shares, factor, window.at, pitch);
     }
-    __host__ __device__ static int lowest(const line_walk &, int, float crossing)
-    {
-        return (int)floorf(crossing);
-    }
-    __host__ __device__ static int count(const line_walk &, int, float, int)
-    {
-        return 2;
-    }
 };
 
 /* --- slice by slice --- */
 
-/* Where a line crosses slices, from one that is computed in double. */
+/* Where a line crosses slices in turn, in parts of 2^32 of a voxel, margins included: added up without
+ * rounding, so that places are as good as floats between 0 and 1. */
 struct crossings {
-    int whole[2];
-    float part[2], step[2];
+    int64_t at[2], step[2];
 
-    __host__ __device__ crossings(const line_walk &walk, int slice)
+    __host__ __device__ crossings(const lr_cuda_list_frame &frame, const line_walk &walk)
     {
+        constexpr double parts = 4294967296.0;
         for (int c = 0; c < 2; c++) {
-            const double at = walk.position[c] + slice * walk.step[c], below = floor(at);
-            whole[c] = (int)below;
-            part[c] = (float)(at - below);
-            step[c] = (float)walk.step[c];
+            const double first = walk.position[c] + walk.slices[0] * walk.step[c];
+            at[c] = (int64_t)((first + (frame.window[c] - 1)) * parts);
+            step[c] = (int64_t)(walk.step[c] * parts);
         }
     }
 
-    /* False: no voxel of the image is in the window. first: the slice that number 0 belongs to. */
-    template <class Sharer>
-    __host__ __device__ bool open(const lr_cuda_list_frame &frame, const line_walk &walk, int steps,
+    __host__ __device__ void go_on()
+    {
+        at[0] += step[0];
+        at[1] += step[1];
+    }
+
+    /* False: no voxel of the image is in the window. The first voxel is the lowest one not below
+     * crossing - half; where rounding takes another one, its share is 0. */
+    __host__ __device__ bool open(const lr_cuda_list_frame &frame, const line_walk &walk,
                                   share_window &window) const
     {
-        int place[2];
+        unsigned place[2];
         bool is_inside = true;
         for (int c = 0; c < 2; c++) {
-            const float crossing = part[c] + (float)steps * step[c];
-            const int low = Sharer::lowest(walk, c, crossing), margin = frame.window[c] - 1;
-            window.off[c] = (float)low - crossing;
-            const int count = Sharer::count(walk, c, crossing, low);
-            window.count[c] = count < frame.window[c] ? count : frame.window[c];
-            place[c] = whole[c] + low + margin;
-            is_inside = is_inside && place[c] >= 0 && place[c] < frame.size[c] + margin;
+            const float part = (float)((uint32_t)at[c] >> 8) * (1.0f / 16777216);
+            int low;
+            window.off[c] = nearest_whole(part - (walk.half[c] - 0.5f), &low) - part;
+            window.span[c] = walk.half[c] - window.off[c];
+            place[c] = (unsigned)((int)(at[c] >> 32) + low);
+            is_inside = is_inside && place[c] < (unsigned)frame.reach[c];
         }
-        window.at = place[0] * frame.pitch + place[1];
+        window.at = (int)place[0] * frame.pitch + (int)place[1];
         return is_inside;
     }
 };
@@ -213,29 +207,30 @@ template <class Sharer, class Taker>
 __host__ __device__ void share_walk(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                     const line_walk &walk, int first, Taker &taker)
 {
+    if (walk.slices[0] >= walk.slices[1]) {
+        return;
+    }
     const Sharer sharer(pass, frame, walk);
-    slice_factors factors;
-    factors.begin(pass, walk);
-    for (int begin = walk.slices[0]; begin < walk.slices[1]; begin += frame.steps) {
-        const int left = walk.slices[1] - begin;
-        const int end = begin + (left < frame.steps ? left : frame.steps);
-        const crossings from(walk, begin);
-        for (int slice = begin; slice < end; slice++) {
-            const float factor = factors.next(pass, walk, slice);
-            share_window window;
-            const bool is_inside = from.open<Sharer>(frame, walk, slice - begin, window);
-            window.at += (slice - first) * frame.plane;
-            if (is_inside && factor > 0.0f) {
-                sharer(window, factor, taker);
-            }
+    const slice_factors factors(pass, walk);
+    crossings crossing(frame, walk);
+    int plane = (walk.slices[0] - first) * frame.plane;
+    for (int slice = walk.slices[0]; slice < walk.slices[1]; slice++) {
+        share_window window;
+        const float factor = factors.at(pass, walk, slice);
+        if (crossing.open(frame, walk, window) && factor > 0.0f) {
+            window.at += plane;
+            sharer(window, factor, taker);
         }
+        crossing.go_on();
+        plane += frame.plane;
     }
 }
 
 /* --- who takes elements --- */
 
-/* Tile: has load(at), or add(at, number). */
+/* Tile: has load(at), or add(at, number), to which zeros come, too. */
 template <class Tile> struct line_reader {
+    static constexpr bool reads = true;
     Tile tile;
     float sum;
 
@@ -252,13 +247,10 @@ template <class Tile> struct line_reader {
         }
         sum += scale * slice;
     }
-    __host__ __device__ void take_one(float element, int at)
-    {
-        sum += element * tile.load(at);
-    }
 };
 
 template <class Tile> struct line_writer {
+    static constexpr bool reads = false;
     Tile tile;
     float value;
 
@@ -270,17 +262,13 @@ template <class Tile> struct line_writer {
         for (int i = 0; i < U; i++) {
 #pragma unroll
             for (int j = 0; j < V; j++) {
-                if (shares[i][j] > 0.0f) {
-                    tile.add(at + i * pitch + j, scaled * shares[i][j]);
-                }
+                tile.add(at + i * pitch + j, scaled * shares[i][j]);
             }
         }
     }
     __host__ __device__ void take_one(float element, int at)
     {
-        if (element > 0.0f) {
-            tile.add(at, value * element);
-        }
+        tile.add(at, value * element);
     }
 };
 

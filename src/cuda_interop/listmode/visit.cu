@@ -10,6 +10,7 @@ namespace
 
 /* Takes elements where a tile would be. */
 struct visiting {
+    static constexpr bool reads = false;
     const lr_cuda_list_frame &frame;
     lr_cuda_list_framing framing;
     const struct lr_listmode_visitor *visitor;

@@ -2,15 +2,16 @@
  * Copyright The LORaster authors
  *
  * An event's line on its way through the slices of a frame: listmode/line.h for one thread of a device.
- * Written for the processor, too. Places are in double where they begin, and in float from there on. */
+ * Written for the processor, too. Axes are the frame's: along it, and two across. Places are in double. */
 #ifndef LR_CUDA_LISTMODE_WALK_CUH
 #define LR_CUDA_LISTMODE_WALK_CUH
 
+#include "cuda_interop/listmode/lanes.cuh"
 #include "cuda_interop/listmode/passes.h"
 
 struct line_walk {
     double place, chord;         /* along the line: of slice 0, from slice to slice */
-    double position[2], step[2]; /* of the crossing along across, in voxels */
+    double position[2], step[2]; /* of the crossing, in voxels */
     double begin, end;           /* places between which the line counts */
     double tof, per_sigma;       /* per_sigma 0: without time of flight */
     float uu, uv, vv; /* equation 3: in the tube's unit, the square of the distance of a voxel
@@ -25,19 +26,19 @@ __host__ __device__ inline double sigma_of(const lr_cuda_list_events &events,
     return events.sigma_mm[(int)a.kind * events.num_kinds + (int)b.kind];
 }
 
-/* Leaves out slices where position + s step is not within low .. high. */
-__host__ __device__ inline void narrow_slices(int slices[2], double position, double step,
-                                              double low, double high)
+/* Leaves out slices where position + s step is a slice or more away from low .. high. */
+__host__ __device__ inline void narrow_slices(int slices[2], float position, float step, float low,
+                                              float high)
 {
-    if (fabs(step) < 1e-9) {
-        slices[1] = position > low - 1.0 && position < high + 1.0 ? slices[1] : slices[0];
+    if (fabsf(step) < 1e-5f) {
+        slices[1] = position > low - 1.0f && position < high + 1.0f ? slices[1] : slices[0];
         return;
     }
-    const double per_step = 1.0 / step;
-    const double a = (low - position) * per_step, b = (high - position) * per_step;
-    const double from = floor(fmin(a, b)), to = ceil(fmax(a, b)) + 1.0;
-    slices[0] = (int)fmin(fmax(from, (double)slices[0]), (double)slices[1]);
-    slices[1] = (int)fmax(fmin(to, (double)slices[1]), (double)slices[0]);
+    const float per_step = 1.0f / step;
+    const float a = (low - position) * per_step, b = (high - position) * per_step;
+    const float from = floorf(fminf(a, b)) - 1.0f, to = ceilf(fmaxf(a, b)) + 2.0f;
+    slices[0] = (int)fminf(fmaxf(from, (float)slices[0]), (float)slices[1]);
+    slices[1] = (int)fmaxf(fminf(to, (float)slices[1]), (float)slices[0]);
 }
 
 /* Between its ends, and where time of flight lets it. */
@@ -56,77 +57,65 @@ __host__ __device__ inline void limit_walk(double half_mm, double tof, double si
 }
 
 /* Slices of low .. high - 1 that it may meet. */
-__host__ __device__ inline void find_slices(int low, int high, line_walk &walk)
+__host__ __device__ inline void find_slices(int low, int high, double per_chord, line_walk &walk)
 {
-    const double per_chord = 1.0 / walk.chord;
     const double first = floor((walk.begin - walk.place) * per_chord + 0.5);
     const double last = floor((walk.end - walk.place) * per_chord + 0.5);
     walk.slices[0] = (int)fmin(fmax(first, (double)low), (double)high);
     walk.slices[1] = (int)fmin(fmax(last + 1.0, (double)low), (double)high);
 }
 
-/* What runs across the axis. */
-__host__ __device__ inline void go_across(const lr_cuda_list_frame &frame, const double middle[3],
-                                          const double direction[3], line_walk &walk)
-{
-    for (int k = 0; k < 2; k++) {
-        const int c = frame.across[k];
-        const double per_voxel = direction[c] / frame.voxel_mm[1 + k];
-        walk.step[k] = walk.chord * per_voxel;
-        walk.position[k] =
-            (middle[c] - frame.origin_mm[1 + k]) / frame.voxel_mm[1 + k] + walk.place * per_voxel;
-    }
-}
-
 __host__ __device__ inline void find_shape(const lr_cuda_list_pass &pass,
                                            const lr_cuda_list_frame &frame,
-                                           const double direction[3], line_walk &walk)
+                                           const double direction[3], double along, line_walk &walk)
 {
-    const double u_mm = frame.voxel_mm[1], v_mm = frame.voxel_mm[2], unit = pass.tube.unit;
-    const double u = direction[frame.across[0]], v = direction[frame.across[1]];
-    const double radius = pass.tube.reach_mm / direction[frame.axis];
-    walk.uu = (float)(unit * u_mm * u_mm * (1.0 - u * u));
-    walk.vv = (float)(unit * v_mm * v_mm * (1.0 - v * v));
-    walk.uv = (float)(-2.0 * unit * u_mm * v_mm * u * v);
-    walk.half[0] = (float)(radius / u_mm) * sqrtf((float)(1.0 - v * v));
-    walk.half[1] = (float)(radius / v_mm) * sqrtf((float)(1.0 - u * u));
+    const double u = direction[1], v = direction[2];
+    const float radius = (float)(pass.tube.reach_mm * along);
+    walk.uu = (float)(frame.uu * (1.0 - u * u));
+    walk.vv = (float)(frame.vv * (1.0 - v * v));
+    walk.uv = (float)(frame.uv * u * v);
+    walk.half[0] = radius * (float)frame.per_voxel[1] * sqrtf((float)(1.0 - v * v));
+    walk.half[1] = radius * (float)frame.per_voxel[2] * sqrtf((float)(1.0 - u * u));
 }
 
-/* The walk of arranged event k through slices low .. high - 1. */
+/* The walk of arranged event k through slices limits[0] .. limits[1] - 1. */
 __host__ __device__ inline line_walk find_walk(const lr_cuda_list_pass &pass,
                                                const lr_cuda_list_frame &frame,
                                                const lr_cuda_list_chunk &chunk, int64_t k,
                                                const int32_t limits[2])
 {
     const lr_cuda_list_events &events = pass.events;
-    const lr_cuda_list_hit a = events.hits[events.crystals[0][k]];
-    const lr_cuda_list_hit b = events.hits[events.crystals[1][k]];
-    const int p = frame.axis;
+    const lr_cuda_list_hit &a = events.hits[events.crystals[0][k]];
+    const lr_cuda_list_hit &b = events.hits[events.crystals[1][k]];
+    const int axes[3] = {frame.axis, frame.across[0], frame.across[1]};
     double middle[3], direction[3], square = 0;
     line_walk walk;
     for (int c = 0; c < 3; c++) {
-        middle[c] = 0.5 * (a.mm[c] + b.mm[c]);
-        direction[c] = b.mm[c] - a.mm[c];
+        const double from = a.mm[axes[c]], to = b.mm[axes[c]];
+        middle[c] = 0.5 * (from + to) - frame.origin_mm[c];
+        direction[c] = to - from;
         square += direction[c] * direction[c];
     }
-    const double length = sqrt(square), sign = b.mm[p] < a.mm[p] ? -1.0 : 1.0;
+    const double sign = direction[0] < 0 ? -1.0 : 1.0, per_length = per_root(square);
+    const double length = square * per_length, along = length / fabs(direction[0]);
     for (int c = 0; c < 3; c++) {
-        direction[c] *= sign / length;
+        direction[c] *= sign * per_length;
     }
-    const double along = 1.0 / direction[p];
     walk.chord = frame.voxel_mm[0] * along;
-    walk.place = (frame.origin_mm[0] - middle[p]) * along;
+    walk.place = -middle[0] * along;
     limit_walk(0.5 * length, chunk.has_tof ? sign * (double)events.tof_mm[k] : 0.0,
                chunk.has_tof ? sigma_of(events, a, b) : 0.0, walk);
-    go_across(frame, middle, direction, walk);
+    find_slices(limits[0], limits[1], direction[0] * frame.per_voxel[0], walk);
     walk.half[0] = walk.half[1] = 1.0f;
     if (!pass.is_line) {
-        find_shape(pass, frame, direction, walk);
+        find_shape(pass, frame, direction, along, walk);
     }
-    find_slices(limits[0], limits[1], walk);
     for (int c = 0; c < 2; c++) {
-        narrow_slices(walk.slices, walk.position[c], walk.step[c], -(double)walk.half[c],
-                      frame.size[c] - 1 + (double)walk.half[c]);
+        const double lean = direction[1 + c] * frame.per_voxel[1 + c];
+        walk.step[c] = walk.chord * lean;
+        walk.position[c] = middle[1 + c] * frame.per_voxel[1 + c] + walk.place * lean;
+        narrow_slices(walk.slices, (float)walk.position[c], (float)walk.step[c], -walk.half[c],
+                      (float)(frame.size[c] - 1) + walk.half[c]);
     }
     return walk;
 }
@@ -150,12 +139,78 @@ __host__ __device__ inline double normal_over_z(double y)
     return sum * y + 0.39894227987633807;
 }
 
-/* What of the Gaussian three standard deviations hold. */
+/* What of the Gaussian three standard deviations hold, and the normal distribution's density at 0. */
 constexpr double list_held = 0.99730020393673981;
+constexpr double list_density = 0.39894228040143268;
 
-/* Factors of a walk's slices, which come in turn: T of lr/listmode.h. */
+/* Factors of a walk's slices: T of lr/listmode.h. In whole slices that are short against a standard
+ * deviation the Gaussian is integrated by its derivatives at the middle, to 1e-6; without time of flight
+ * that comes to the chord. */
 struct slice_factors {
-    double below; /* with time of flight: the normal distribution up to the slice at hand */
+    int first, number;   /* of the slices that are so */
+    float z, step;       /* of the middle of the walk's first slice, and from one to the next */
+    float peak, even[3]; /* the integral around z is peak 2^(-z^2 log2(e) / 2) times a polynomial */
+
+    __host__ __device__ slice_factors(const lr_cuda_list_pass &pass, const line_walk &walk)
+    {
+        const bool has_tof = walk.per_sigma > 0;
+        const double per_chord = 1.0 / walk.chord;
+        const double low = ceil((walk.begin - walk.place) * per_chord + 0.5);
+        const double high = floor((walk.end - walk.place) * per_chord + 0.5);
+        first = (int)fmin(fmax(low, -1.0), 1e9);
+        number = (int)fmin(fmax(high, -1.0), 1e9) - first;
+        z = (float)((walk.place + walk.slices[0] * walk.chord - walk.tof) * walk.per_sigma);
+        step = (float)(walk.chord * walk.per_sigma);
+        if (pass.as_paper || !(step < 0.5f) || number < 0) {
+            number = 0;
+        }
+        const float second = step * step * (1.0f / 24), fourth = step * step * step * step / 1920;
+        peak = has_tof ? step * (float)(list_density / list_held) : (float)walk.chord;
+        even[0] = 1.0f - second + 3.0f * fourth;
+        even[1] = second - 6.0f * fourth;
+        even[2] = fourth;
+    }
+
+    __host__ __device__ float at(const lr_cuda_list_pass &pass, const line_walk &walk,
+                                 int slice) const
+    {
+        if ((unsigned)(slice - first) >= (unsigned)number) {
+            return at_end(pass, walk, slice);
+        }
+        const float off = z + (float)(slice - walk.slices[0]) * step, y = off * off;
+        return peak * power_of_two(y * -0.72134752f) * (even[0] + y * (even[1] + y * even[2]));
+    }
+
+    /* Of a slice that is cut. */
+    __host__ __device__ float at_end(const lr_cuda_list_pass &pass, const line_walk &walk,
+                                     int slice) const
+    {
+        if (pass.as_paper) {
+            return of_paper(walk, slice);
+        }
+        if (walk.per_sigma > 0 && step < 0.5f) {
+            return of_part(walk, z + (float)(slice - walk.slices[0]) * step);
+        }
+        const double held = walk.per_sigma > 0
+                                ? (normal(walk, slice + 1) - normal(walk, slice)) / list_held
+                                : bound(walk, slice + 1) - bound(walk, slice);
+        return fmaxf((float)held, 0.0f);
+    }
+
+    /* What is left of the slice whose middle this is. */
+    __host__ __device__ float of_part(const line_walk &walk, float middle) const
+    {
+        const float begin = (float)((walk.begin - walk.tof) * walk.per_sigma);
+        const float end = (float)((walk.end - walk.tof) * walk.per_sigma);
+        const float low = fmaxf(middle - 0.5f * step, begin);
+        const float high = fminf(middle + 0.5f * step, end);
+        const float width = high - low, off = 0.5f * (low + high), y = off * off;
+        const float second = width * width * (1.0f / 24), fourth = second * second * 0.3f;
+        const float even = 1.0f + second * (y - 1.0f) + fourth * (y * (y - 6.0f) + 3.0f);
+        return width > 0.0f ? (float)(list_density / list_held) * width *
+                                  power_of_two(y * -0.72134752f) * even
+                            : 0.0f;
+    }
 
     __host__ __device__ static double bound(const line_walk &walk, int slice)
     {
@@ -166,22 +221,6 @@ struct slice_factors {
     {
         const double z = (bound(walk, slice) - walk.tof) * walk.per_sigma;
         return z * normal_over_z(z * z);
-    }
-    __host__ __device__ void begin(const lr_cuda_list_pass &pass, const line_walk &walk)
-    {
-        below = walk.per_sigma > 0 && !pass.as_paper ? normal(walk, walk.slices[0]) : 0.0;
-    }
-    __host__ __device__ float next(const lr_cuda_list_pass &pass, const line_walk &walk, int slice)
-    {
-        if (pass.as_paper) {
-            return of_paper(walk, slice);
-        }
-        if (walk.per_sigma > 0) {
-            const double above = normal(walk, slice + 1), held = above - below;
-            below = above;
-            return fmaxf((float)(held * (1.0 / list_held)), 0.0f);
-        }
-        return fmaxf((float)(bound(walk, slice + 1) - bound(walk, slice)), 0.0f);
     }
     __host__ __device__ static float of_paper(const line_walk &walk, int slice)
     {
