@@ -98,7 +98,6 @@ typedef struct lr_cuda_list_pass {
     lr_cuda_list_tube tube;
     lr_cuda_list_events events;
     bool is_line, as_paper;
-    bool leaves_zeros; /* back: branches around shares that are 0, for measurements */
     const lr_cuda_list_chunk *chunks;
     const lr_cuda_list_job *jobs;
     int32_t num_chunks, num_jobs;

@@ -62,22 +62,6 @@ struct shared_sums {
     }
 };
 
-/* The same without zeros, for measurements. */
-struct shared_some {
-    unsigned base;
-
-    __device__ void add(int at, float number) const
-    {
-        const int whole = __float2int_rn(number);
-        if (whole != 0) {
-            asm volatile("red.shared.add.s32 [%0], %1;"
-                         :
-                         : "r"(base + 4u * (unsigned)at), "r"(whole)
-                         : "memory");
-        }
-    }
-};
-
 template <class Sums> __device__ Sums sums_of_block()
 {
     return {shared_begin()};
@@ -150,7 +134,7 @@ __device__ void read_events(const lr_cuda_list_pass &pass, const list_block &blo
     }
 }
 
-enum sharer { GAUSSIAN, TABLE, LINE, SOME /* Gaussian, back, without zeros */ };
+enum sharer { GAUSSIAN, TABLE, LINE };
 
 template <enum sharer Kind>
 __global__ void __launch_bounds__(most_threads, 1)
@@ -276,11 +260,7 @@ __global__ void __launch_bounds__(most_threads, 1)
     }
     using shared = writers<shared_sums>;
     using direct = writers<global_sums>;
-    if constexpr (Kind == SOME) {
-        is_tiled ? write_events<writers<shared_some>::gaussian>(pass, block, scale,
-                                                                sums_of_block<shared_some>())
-                 : write_events<direct::gaussian>(pass, block, scale, global);
-    } else if constexpr (Kind == GAUSSIAN) {
+    if constexpr (Kind == GAUSSIAN) {
         is_tiled ? write_events<shared::gaussian>(pass, block, scale, sums_of_block<shared_sums>())
                  : write_events<direct::gaussian>(pass, block, scale, global);
     } else if constexpr (Kind == TABLE) {
@@ -384,9 +364,8 @@ int lr_cuda_launch_list_values(const lr_cuda_list_pass *pass)
 
 int lr_cuda_launch_list_back(const lr_cuda_list_pass *pass)
 {
-    static const kernel kernels[] = {back<GAUSSIAN>, back<TABLE>, back<LINE>, back<SOME>};
-    static std::atomic<uint64_t> devices[4];
-    const enum sharer of = sharer_of(*pass);
-    const enum sharer sharer = of == GAUSSIAN && pass->leaves_zeros ? SOME : of;
+    static const kernel kernels[] = {back<GAUSSIAN>, back<TABLE>, back<LINE>};
+    static std::atomic<uint64_t> devices[3];
+    const enum sharer sharer = sharer_of(*pass);
     return launch(kernels[sharer], devices[sharer], *pass);
 }

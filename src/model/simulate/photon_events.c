@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/vec.h"
+#include "model/simulate/sight.h"
 
 #include <Random123/philox.h>
 #include <lr/events.h>
@@ -15,6 +16,9 @@
 
 /* Pairs that one worker follows in a row, and such runs between two deliveries of events. */
 enum { RUN_PAIRS = 1024, RUNS = 64 };
+
+/* Equal shares of the activity, of each of which it is known where its first voxel is. */
+enum { SHARES = 1 << 16 };
 
 static const double pi = 3.14159265358979323846;
 static const double light_mm_per_ps = 0.299792458;
@@ -26,9 +30,11 @@ struct simulation {
     const lr_photon_params *params;
     double *cumulated; /* owned [num_voxels]: sum of the activity up to and with the voxel */
     int64_t num_voxels;
+    int64_t *share_begin;      /* owned [SHARES + 1]: voxels that shares begin in */
     double sigma_mm;           /* of tof_mm */
     double (*detection_mm)[3]; /* owned [num_modules]: centres of the detection planes */
-    lr_event *events;          /* owned [RUNS][RUN_PAIRS] */
+    struct lr_sight sight;
+    lr_event *events; /* owned [RUNS][RUN_PAIRS] */
     int num_events[RUNS];
     int64_t next_pair;
 };
@@ -67,11 +73,10 @@ static lr_status cumulate(struct simulation *simulation)
     return sum > 0 ? LR_OK : lr_error(params->log, LR_BAD_INPUT, "there is no activity anywhere");
 }
 
-/* The first voxel whose cumulated activity exceeds the share. */
-static int64_t find_voxel(const struct simulation *simulation, double share)
+/* The first voxel from low to high whose cumulated activity exceeds the share. */
+static int64_t search(const struct simulation *simulation, double share, int64_t low, int64_t high)
 {
     const double wanted = share * simulation->cumulated[simulation->num_voxels - 1];
-    int64_t low = 0, high = simulation->num_voxels - 1;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
         if (simulation->cumulated[middle] > wanted) {
@@ -81,6 +86,28 @@ static int64_t find_voxel(const struct simulation *simulation, double share)
         }
     }
     return low;
+}
+
+static lr_status divide_activity(struct simulation *simulation)
+{
+    simulation->share_begin =
+        lr_alloc(SHARES + 1, sizeof(int64_t), "an activity", simulation->params->log);
+    if (simulation->share_begin == NULL) {
+        return LR_FAILED;
+    }
+    int64_t begin = 0;
+    for (int k = 0; k <= SHARES; k++) {
+        begin = search(simulation, (double)k / SHARES, begin, simulation->num_voxels - 1);
+        simulation->share_begin[k] = begin;
+    }
+    return LR_OK;
+}
+
+/* share: 0 < share < 1 */
+static int64_t find_voxel(const struct simulation *simulation, double share)
+{
+    const int64_t *begin = &simulation->share_begin[(int)(share * SHARES)];
+    return search(simulation, share, begin[0], begin[1]);
 }
 
 struct pair {
@@ -175,21 +202,40 @@ static bool meet(const struct simulation *simulation, int m, const struct pair *
     return true;
 }
 
+/* The first module met so far. */
+struct nearest {
+    double distance_mm;
+    int module, crystal;
+};
+
+static void meet_sector(const struct simulation *simulation, const struct pair *pair, double sign,
+                        int sector, struct nearest *nearest)
+{
+    const struct lr_sight *sight = &simulation->sight;
+    for (int k = sight->first[sector]; k < sight->first[sector + 1]; k++) {
+        const int m = sight->modules[k];
+        double distance_mm;
+        int crystal;
+        if (meet(simulation, m, pair, sign, &distance_mm, &crystal) &&
+            (distance_mm < nearest->distance_mm ||
+             (distance_mm == nearest->distance_mm && m < nearest->module))) {
+            *nearest = (struct nearest){distance_mm, m, crystal};
+        }
+    }
+}
+
 /* The crystal of the first module on that side, -1: none. */
 static int first_crystal(const struct simulation *simulation, const struct pair *pair, double sign)
 {
-    const lr_scanner *scanner = simulation->params->lors->scanner;
-    double nearest_mm = HUGE_VAL;
-    int found = -1;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        double distance_mm;
-        int crystal;
-        if (meet(simulation, m, pair, sign, &distance_mm, &crystal) && distance_mm < nearest_mm) {
-            nearest_mm = distance_mm;
-            found = crystal;
-        }
+    const double direction[3] = {sign * pair->direction[0], sign * pair->direction[1],
+                                 sign * pair->direction[2]};
+    const struct lr_sight_sectors sectors =
+        lr_sight_find(&simulation->sight, pair->point_mm, direction);
+    struct nearest nearest = {HUGE_VAL, -1, -1};
+    for (int s = sectors.first; s <= sectors.last; s++) {
+        meet_sector(simulation, pair, sign, s % LR_SIGHT_SECTORS, &nearest);
     }
-    return found;
+    return nearest.crystal;
 }
 
 /* The pair as an event; false where it is not detected. */
@@ -300,6 +346,8 @@ static lr_status prepare(struct simulation *simulation)
     const lr_scanner *scanner = params->lors->scanner;
     LR_TRY(check_blur(params));
     LR_TRY(cumulate(simulation));
+    LR_TRY(divide_activity(simulation));
+    LR_TRY(lr_sight_init(&simulation->sight, scanner, params->log));
     simulation->detection_mm =
         lr_alloc(scanner->num_modules, sizeof(*simulation->detection_mm), "modules", params->log);
     simulation->events =
@@ -339,8 +387,10 @@ lr_status lr_events_from_activity(const lr_photon_params *params, const lr_event
         info->counts.prompts = params->count;
         info->weight = (double)params->count;
     }
+    lr_sight_finish(&simulation.sight);
     free(simulation.events);
     free(simulation.detection_mm);
+    free(simulation.share_begin);
     free(simulation.cumulated);
     return status;
 }
