@@ -141,6 +141,8 @@
 #define LR_EVENTS_GROUP 256
 #define LR_EVENTS_SLAB_GROUP 512
 #define LR_EVENTS_EXPONENT 1024
+/* 2 to this: how many times larger than usual terms may be for sums to be integers */
+#define LR_EVENTS_SPREAD 2
 
 /* of a step of a gather: bit 4 r + j asks for offset r of output j; this one says that the step is
  * the first one of its column */

@@ -8,7 +8,7 @@
 // reads:     lines with their values; what they are scaled by
 // writes:    sums of the image, slice by slice
 // shape:     groups: lines, slabs
-// invariant: sums are integers: the same bits in every run
+// invariant: sums are integers, the same bits in every run, but where sums_are_floats
 // variants: TOF=1; LINE=1; LINE=1 TOF=1; TABLE=1; AS_PAPER=1; AS_PAPER=1 TOF=1
 #define LINES_ACCESS readonly
 #include "listmode/kernel.glsl"
@@ -34,6 +34,16 @@ Slab slab_of(int number)
     return Slab(first, min(first + slab.x, window.y), row, min(slab.y, size.z - row));
 }
 
+void add_term(int cell, float term)
+{
+    if (sums_are_floats()) {
+        ADD_FLOAT(low_words[cell], term)
+    } else {
+        uvec2 words = to_words(term);
+        ADD_WORDS(low_words[cell], high_words[cell], words)
+    }
+}
+
 void add_slice(Line line, Kernel kernel, int j, float value, Slab held)
 {
     Box box = box_of(line, kernel, j);
@@ -55,8 +65,7 @@ void add_slice(Line line, Kernel kernel, int j, float value, Slab held)
             int at = box.low.x + u;
             float share = share_of(kernel, shares, u);
             if (share > 0.0 && uint(at) < uint(size.y)) {
-                uvec2 words = to_words(factor * share);
-                ADD_WORDS(low_words[row + at], high_words[row + at], words)
+                add_term(row + at, factor * share);
             }
         }
     }
@@ -65,6 +74,9 @@ void add_slice(Line line, Kernel kernel, int j, float value, Slab held)
 // A value in units of sums, of which the largest term is 2^unit.x: no term is larger.
 float scaled(float value)
 {
+    if (sums_are_floats()) {
+        return value;
+    }
     int own = int(exponent_of(value)) - 126;
     int bits = own + int(unit.x) - largest_term_exponent();
     float part = uintBitsToFloat((floatBitsToUint(value) & 0x807fffffu) | 126u << 23);
@@ -104,8 +116,13 @@ void flush(Slab held)
 {
     int count = cells_of(held), first = (held.first * size.z + held.row) * size.y;
     for (int k = int(gl_LocalInvocationIndex); k < count; k += LR_EVENTS_GROUP) {
+        int at = 2 * (first + k);
         uvec2 words = uvec2(low_words[k], high_words[k]);
-        ADD_WORDS(sums[2 * (first + k)], sums[2 * (first + k) + 1], words)
+        if (!sums_are_floats()) {
+            ADD_WORDS(sums[at], sums[at + 1], words)
+        } else if (words.x != 0u) {
+            ADD_FLOAT(sums[at], uintBitsToFloat(words.x))
+        }
     }
 }
 

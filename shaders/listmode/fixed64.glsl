@@ -34,3 +34,14 @@ uvec2 to_words(float term)
             atomicAdd(high, add_carried);                                                          \
         }                                                                                          \
     }
+
+// Adds to a float, whose bits are a word that any thread may add to.
+#define ADD_FLOAT(word, term)                                                                      \
+    {                                                                                              \
+        uint add_seen = word, add_old;                                                             \
+        do {                                                                                       \
+            add_old = add_seen;                                                                    \
+            add_seen = atomicCompSwap(word, add_old,                                               \
+                                      floatBitsToUint(uintBitsToFloat(add_old) + (term)));         \
+        } while (add_seen != add_old);                                                             \
+    }

@@ -52,7 +52,8 @@ void main()
 #ifdef TO_GRID
         uvec2 words = sums[k];
         double sum = double(int(words.y)) * 4294967296.0lf + double(words.x);
-        float value = float(sum * unit_of_sums());
+        float value =
+            sums_are_floats() ? uintBitsToFloat(words.x) : float(sum * unit_of_sums());
         sums[k] = uvec2(0u);
         grid[at] = window.z != 0 ? grid[at] + value : value;
 #else

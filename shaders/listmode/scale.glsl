@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// How the sums of a back-projection are scaled: by an exponent that no term reaches. Exponents of values
+// How the sums of a back-projection are scaled: by an exponent that no term reaches. Where terms differ too
+// much for one scale, sums are floats instead, the low word of each: there an event that sees next to
+// nothing has a ratio by which all others would be rounded to 0, and voxels would die. Exponents of values
 // are those of floats, b, which says that a value is below 2^(b - 126) in size; what has b = 0 counts as 0.
 #include "listmode/pass.glsl"
 
@@ -21,4 +23,9 @@ uint exponent_of(float value)
 int largest_term_exponent()
 {
     return max(int(largest_term) - LR_EVENTS_EXPONENT, int(usual) - 126 + int(unit.y));
+}
+
+bool sums_are_floats()
+{
+    return largest_term_exponent() > int(usual) - 126 + int(unit.y) + LR_EVENTS_SPREAD;
 }

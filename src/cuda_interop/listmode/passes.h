@@ -14,7 +14,7 @@ extern "C" {
 #endif
 
 enum {
-    LR_CUDA_LIST_THREADS = 512, /* of a block that projects, at most */
+    LR_CUDA_LIST_THREADS = 768, /* of a block that projects, at most */
     LR_CUDA_LIST_AXES = 3
 };
 

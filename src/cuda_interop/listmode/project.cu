@@ -62,6 +62,21 @@ struct shared_sums {
     }
 };
 
+/* A sixth as fast, for values that differ too much to be whole numbers of one unit. */
+struct shared_floats {
+    unsigned base;
+
+    __device__ void add(int at, float number) const
+    {
+        if (number != 0.0f) {
+            asm volatile("red.shared.add.f32 [%0], %1;"
+                         :
+                         : "r"(base + 4u * (unsigned)at), "f"(number)
+                         : "memory");
+        }
+    }
+};
+
 template <class Sums> __device__ Sums sums_of_block()
 {
     return {shared_begin()};
@@ -187,11 +202,31 @@ __device__ double sum_of_block(double mine)
     for (unsigned warp = 0; warp < blockDim.x / 32; warp++) {
         sum += sums[warp];
     }
+    __syncthreads();
     return sum;
 }
 
+/* Whether values are so much alike that whole numbers of one unit hold them all: an event that sees next
+ * to nothing has a ratio by which all others would be rounded to 0, and voxels would die. */
+__device__ bool are_alike(const lr_cuda_list_pass &pass, const list_block &block, double total)
+{
+    constexpr double spread = 8;
+    double others = 0;
+    for (int event = (int)threadIdx.x; event < block.chunk.count; event += (int)blockDim.x) {
+        const double value = (double)fabsf(value_of(pass, block, event)) * block.chunk.count;
+        others += value != 0 && (value < total / spread || value > total * spread) ? 1 : 0;
+    }
+    return sum_of_block(others) == 0;
+}
+
+/* What a block adds up by: whole numbers, after `scale`, or floats. */
+struct slab_sums {
+    float scale;
+    bool are_floats;
+};
+
 /* Clears the slab, and finds what its events' values are multiplied by. */
-__device__ float open_slab(const lr_cuda_list_pass &pass, const list_block &block)
+__device__ slab_sums open_slab(const lr_cuda_list_pass &pass, const list_block &block)
 {
     const int quads = (block.cells() + 3) / 4;
     for (int k = (int)threadIdx.x; k < quads; k += (int)blockDim.x) {
@@ -201,7 +236,10 @@ __device__ float open_slab(const lr_cuda_list_pass &pass, const list_block &bloc
     for (int event = (int)threadIdx.x; event < block.chunk.count; event += (int)blockDim.x) {
         total += (double)fabsf(value_of(pass, block, event));
     }
-    return fixed_scale(block, sum_of_block(total));
+    total = sum_of_block(total);
+    const float scale = fixed_scale(block, total);
+    return scale == 0.0f || are_alike(pass, block, total) ? slab_sums{scale, false}
+                                                          : slab_sums{1.0f, true};
 }
 
 /* Four sums at once, where the device adds so many. */
@@ -218,18 +256,25 @@ __device__ void add_quad(float4 *to, const float4 &quad)
 #endif
 }
 
-__device__ void close_slab(const lr_cuda_list_pass &pass, const list_block &block, float scale)
+__device__ float4 quad_of(int k, const slab_sums &held)
 {
-    const int4 *sums = reinterpret_cast<const int4 *>(shared_numbers);
+    const int4 sum = reinterpret_cast<const int4 *>(shared_numbers)[k];
+    const float unit = 1.0f / held.scale;
+    return held.are_floats ? shared_numbers[k]
+                           : make_float4((float)sum.x * unit, (float)sum.y * unit,
+                                         (float)sum.z * unit, (float)sum.w * unit);
+}
+
+__device__ void close_slab(const lr_cuda_list_pass &pass, const list_block &block,
+                           const slab_sums &held)
+{
     float4 *to = reinterpret_cast<float4 *>(block.numbers(pass));
     const int quads = (block.cells() + 3) / 4;
-    const float unit = 1.0f / scale;
     __syncthreads();
     for (int k = (int)threadIdx.x; k < quads; k += (int)blockDim.x) {
-        const int4 sum = sums[k];
-        if ((sum.x | sum.y | sum.z | sum.w) != 0) {
-            add_quad(to + k, make_float4((float)sum.x * unit, (float)sum.y * unit,
-                                         (float)sum.z * unit, (float)sum.w * unit));
+        const float4 quad = quad_of(k, held);
+        if (quad.x != 0 || quad.y != 0 || quad.z != 0 || quad.w != 0) {
+            add_quad(to + k, quad);
         }
     }
 }
@@ -246,33 +291,40 @@ __device__ void write_events(const lr_cuda_list_pass &pass, const list_block &bl
     }
 }
 
+template <enum sharer Kind, class Sums>
+__device__ void write_all(const lr_cuda_list_pass &pass, const list_block &block, float scale,
+                          const Sums &sums)
+{
+    using to = writers<Sums>;
+    if constexpr (Kind == GAUSSIAN) {
+        write_events<typename to::gaussian>(pass, block, scale, sums);
+    } else if constexpr (Kind == TABLE) {
+        write_events<typename to::table>(pass, block, scale, sums);
+    } else {
+        write_events<typename to::line>(pass, block, scale, sums);
+    }
+}
+
 template <enum sharer Kind>
 __global__ void __launch_bounds__(most_threads, 1)
     back(const __grid_constant__ lr_cuda_list_pass pass)
 {
     const list_block block(pass, (int)blockIdx.x);
-    const global_sums global = {block.numbers(pass)};
-    const bool is_tiled = block.frame.is_tiled;
     begin_events();
-    const float scale = is_tiled ? open_slab(pass, block) : 1.0f;
-    if (scale == 0.0f) {
+    if (!block.frame.is_tiled) {
+        write_all<Kind>(pass, block, 1.0f, global_sums{block.numbers(pass)});
         return;
     }
-    using shared = writers<shared_sums>;
-    using direct = writers<global_sums>;
-    if constexpr (Kind == GAUSSIAN) {
-        is_tiled ? write_events<shared::gaussian>(pass, block, scale, sums_of_block<shared_sums>())
-                 : write_events<direct::gaussian>(pass, block, scale, global);
-    } else if constexpr (Kind == TABLE) {
-        is_tiled ? write_events<shared::table>(pass, block, scale, sums_of_block<shared_sums>())
-                 : write_events<direct::table>(pass, block, scale, global);
+    const slab_sums held = open_slab(pass, block);
+    if (held.scale == 0.0f) {
+        return;
+    }
+    if (held.are_floats) {
+        write_all<Kind>(pass, block, held.scale, sums_of_block<shared_floats>());
     } else {
-        is_tiled ? write_events<shared::line>(pass, block, scale, sums_of_block<shared_sums>())
-                 : write_events<direct::line>(pass, block, scale, global);
+        write_all<Kind>(pass, block, held.scale, sums_of_block<shared_sums>());
     }
-    if (is_tiled) {
-        close_slab(pass, block, scale);
-    }
+    close_slab(pass, block, held);
 }
 
 /* --- images and frames --- */
