@@ -14,7 +14,8 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-COMPILERS = {".c": "clang", ".cpp": "clang++"}
+# CMake leaves out a standard that is the build's compiler's own default, which clang's need not be.
+COMPILERS = {".c": ("clang",), ".cpp": ("clang++", "-std=gnu++17")}
 
 
 def clang_command(entry):
@@ -29,7 +30,7 @@ def clang_command(entry):
         if not skips and word not in ("-o", "-c"):
             kept.append(word)
         skips = word == "-o"
-    return (compiler, "-fsyntax-only", "-Werror", *kept)
+    return (*compiler, "-fsyntax-only", "-Werror", *kept)
 
 
 def read_commands(folder):

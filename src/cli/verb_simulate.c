@@ -188,14 +188,20 @@ static lr_status scale_to_counts(struct setup *setup, const struct request *requ
     return LR_OK;
 }
 
-/* NULL, logged. */
-static lr_events_writer *open_list(const struct setup *setup, const struct request *request)
+/* What stands before the events; the writer reads it as long as it lives. */
+static lr_events_info info_of(const struct request *request)
 {
-    const lr_events_info info = {.has_tof = request->tof_ps > 0,
-                                 .tof_resolution_ps = request->tof_ps,
-                                 .duration_s = request->duration_s};
+    return (lr_events_info){.has_tof = request->tof_ps > 0,
+                            .tof_resolution_ps = request->tof_ps,
+                            .duration_s = request->duration_s};
+}
+
+/* NULL, logged. */
+static lr_events_writer *open_list(const struct setup *setup, const struct request *request,
+                                   const lr_events_info *info)
+{
     return lr_events_writer_create(&(lr_events_writer_params){
-        .path = request->output, .lors = setup->lors, .info = &info, .log = &setup->report->log});
+        .path = request->output, .lors = setup->lors, .info = info, .log = &setup->report->log});
 }
 
 /* Puts the list in place, unless making it failed. */
@@ -217,7 +223,8 @@ static lr_status write_list(struct setup *setup, const struct request *request,
                                  .duration_s = request->duration_s,
                                  .seed = request->seed,
                                  .log = log};
-    lr_events_writer *writer = open_list(setup, request);
+    const lr_events_info info = info_of(request);
+    lr_events_writer *writer = open_list(setup, request, &info);
     if (writer == NULL) {
         return report_reason(setup->report);
     }
@@ -228,7 +235,8 @@ static lr_status write_list(struct setup *setup, const struct request *request,
 static lr_status write_photons(struct setup *setup, const struct request *request,
                                const lr_image *activity)
 {
-    lr_events_writer *writer = open_list(setup, request);
+    const lr_events_info info = info_of(request);
+    lr_events_writer *writer = open_list(setup, request, &info);
     if (writer == NULL) {
         return report_reason(setup->report);
     }
