@@ -101,6 +101,16 @@ void back(const lr_cuda_list_pass &pass, const list_block &block, float scale, c
     }
 }
 
+bool are_alike(const lr_cuda_list_pass &pass, const list_block &block, double total)
+{
+    for (int event = 0; event < block.chunk.count; event++) {
+        if (!is_alike(value_of(pass, block, event), total / block.chunk.count)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 void back_tiled(const lr_cuda_list_pass &pass, const list_block &block)
 {
     double total = 0;
@@ -109,6 +119,10 @@ void back_tiled(const lr_cuda_list_pass &pass, const list_block &block)
     }
     const float scale = fixed_scale(block, total);
     if (scale == 0.0f) {
+        return;
+    }
+    if (!are_alike(pass, block, total)) {
+        back(pass, block, 1.0f, global_sums{block.numbers(pass), block.cells()});
         return;
     }
     sums.assign((size_t)block.cells(), 0);

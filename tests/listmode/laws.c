@@ -240,6 +240,45 @@ static void test_order(void **state)
     each_case(check_order);
 }
 
+/* --- values of all sizes --- */
+
+/* One event that sees next to nothing has a ratio next to infinity: what the others give is kept. */
+static void check_outlier(const lr_listmode_params *params)
+{
+    enum { ALONE, OTHERS, ALL, NUM };
+    const double huge = 1e20;
+    const int64_t num_voxels = lr_grid_num_voxels(&grid);
+    struct case_backend open;
+    double *images[NUM], *y = case_ones(COUNT), most = 0;
+    case_open(&open, params, backend);
+    for (int k = 0; k < NUM; k++) {
+        images[k] = case_doubles(num_voxels);
+        for (int e = 0; e < COUNT; e++) {
+            y[e] = e == 0 ? (k != OTHERS ? huge : 0) : (k != ALONE ? 1 : 0);
+        }
+        case_back(&open, NULL, y, images[k]);
+    }
+    for (int64_t v = 0; v < num_voxels; v++) {
+        most = fmax(most, images[OTHERS][v]);
+    }
+    for (int64_t v = 0; v < num_voxels; v++) {
+        if (images[ALONE][v] == 0) {
+            assert_true(fabs(images[ALL][v] - images[OTHERS][v]) < 1e-5 * most);
+        }
+    }
+    for (int k = 0; k < NUM; k++) {
+        free(images[k]);
+    }
+    free(y);
+    case_close(&open);
+}
+
+static void test_outlier(void **state)
+{
+    (void)state;
+    each_case(check_outlier);
+}
+
 /* --- parts: ranges, and single events --- */
 
 /* How far a value depends on which events are projected with it: CUDA's warps add a slice's shares
@@ -423,7 +462,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_adjoint),  cmocka_unit_test(test_reference),
         cmocka_unit_test(test_threads),  cmocka_unit_test(test_order),
         cmocka_unit_test(test_parts),    cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_progress), cmocka_unit_test(test_outlier),
     };
     backend = argc > 1 ? argv[1] : "cpu";
     if (argc > 2) {

@@ -206,15 +206,11 @@ __device__ double sum_of_block(double mine)
     return sum;
 }
 
-/* Whether values are so much alike that whole numbers of one unit hold them all: an event that sees next
- * to nothing has a ratio by which all others would be rounded to 0, and voxels would die. */
 __device__ bool are_alike(const lr_cuda_list_pass &pass, const list_block &block, double total)
 {
-    constexpr double spread = 8;
     double others = 0;
     for (int event = (int)threadIdx.x; event < block.chunk.count; event += (int)blockDim.x) {
-        const double value = (double)fabsf(value_of(pass, block, event)) * block.chunk.count;
-        others += value != 0 && (value < total / spread || value > total * spread) ? 1 : 0;
+        others += is_alike(value_of(pass, block, event), total / block.chunk.count) ? 0 : 1;
     }
     return sum_of_block(others) == 0;
 }

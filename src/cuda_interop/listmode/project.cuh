@@ -107,6 +107,15 @@ __host__ __device__ inline float fixed_scale(const list_block &block, double tot
     return most > 0 ? (float)fmin(largest_fixed / most, 1e30) : 0.0f;
 }
 
+/* Whether whole numbers of one unit hold a value beside others of this mean: an event that sees next to
+ * nothing has a ratio by which all others would be rounded to 0, and voxels would die. */
+__host__ __device__ inline bool is_alike(float value, double mean)
+{
+    constexpr double spread = 8;
+    const double size = fabs((double)value);
+    return size == 0 || (size * spread >= mean && size <= mean * spread);
+}
+
 /* --- images and frames --- */
 
 /* Of a frame's number its voxel in the grid's order; -1: it is of a margin. */
