@@ -72,25 +72,15 @@ static double length_mm(const struct chord *chord)
     return sqrt(square);
 }
 
-static void name_crystals(const lr_scanner *scanner, const lr_lor *lor, int32_t crystals[2])
-{
-    const lr_module *modules = scanner->modules;
-    crystals[0] = scanner->first_crystal[lor->module_i] +
-                  lor->q * modules[lor->module_i].crystals[0] + lor->p;
-    crystals[1] = scanner->first_crystal[lor->module_j] +
-                  lor->s * modules[lor->module_j].crystals[0] + lor->r;
-}
-
 /* false: that LOR does not count, or misses the image. */
 static bool draw_event(const struct listmode_bench *bench, const lr_grid *grid, int64_t draw,
                        lr_event *event)
 {
     const int64_t number =
         (int64_t)(common_random(bench->seed, 2 * draw) * (double)bench->lors->count);
-    const lr_lor lor = lr_lors_describe(bench->lors, number);
     struct chord chord;
     *event = (lr_event){.weight = 1};
-    name_crystals(bench->scanner, &lor, event->crystals);
+    lr_lors_crystals(bench->lors, number, event->crystals);
     lr_scanner_hit_centre(bench->scanner, event->crystals[0], chord.begin_mm);
     lr_scanner_hit_centre(bench->scanner, event->crystals[1], chord.end_mm);
     clip(&chord, grid);

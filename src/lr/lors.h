@@ -68,6 +68,9 @@ LR_API int64_t lr_lors_number(const lr_lors *lors, int crystal_a, int crystal_b)
 /* The other way round: 0 <= lor < count. Histo-images: -1 in every field but module_i, the view. */
 LR_API lr_lor lr_lors_describe(const lr_lors *lors, int64_t lor);
 
+/* Its crystals, numbered over the whole scanner, of the lower module first. Not for histo-images. */
+LR_API void lr_lors_crystals(const lr_lors *lors, int64_t lor, int32_t crystals[2]);
+
 /* Whether the coincidence rules let this LOR count. */
 LR_API bool lr_lors_in_coincidence(const lr_lors *lors, int64_t lor);
 

@@ -53,13 +53,9 @@ static int64_t lor_of_line(const struct sum *sum, int64_t line)
 
 static lr_event event_of(const lr_lors *lors, int64_t number)
 {
-    const lr_scanner *scanner = lors->scanner;
-    const lr_lor lor = lr_lors_describe(lors, number);
-    const lr_module *i = &scanner->modules[lor.module_i], *j = &scanner->modules[lor.module_j];
-    return (lr_event){
-        .crystals = {scanner->first_crystal[lor.module_i] + lor.q * i->crystals[0] + lor.p,
-                     scanner->first_crystal[lor.module_j] + lor.s * j->crystals[0] + lor.r},
-        .weight = 1};
+    lr_event event = {.weight = 1};
+    lr_lors_crystals(lors, number, event.crystals);
+    return event;
 }
 
 /* The next lines of one half whose LORs are in coincidence. */

@@ -3,9 +3,7 @@
  *
  * Images of blobs in list mode, for the backend that argv[1] names: what blobs add up to, line integrals
  * in closed form, and the laws of projections. */
-#include "test.h"
-
-#include <lr/listmode.h>
+#include "operators.h"
 
 #define PI 3.14159265358979323846
 
@@ -15,7 +13,6 @@ static const char *backend;
 static lr_scanner *scanner;
 static lr_lors *lors;
 static lr_event events[COUNT];
-static struct test_log test_log;
 
 /* Blobs of a tenth of the usual volume, so that few make an image. */
 static const lr_blobs small = {.radius_mm = 5};
@@ -61,22 +58,6 @@ static int teardown(void **state)
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
     return 0;
-}
-
-static double *doubles(int64_t count)
-{
-    double *values = calloc((size_t)count, sizeof(*values));
-    assert_non_null(values);
-    return values;
-}
-
-static double *random_doubles(int64_t count, uint64_t *seed)
-{
-    double *values = doubles(count);
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = (double)(float)test_random(seed);
-    }
-    return values;
 }
 
 static lr_blobs complete(lr_blobs blobs)
@@ -199,24 +180,6 @@ static lr_listmode_params params_of(const lr_grid *grid, const lr_events_info *i
                                 .log = &test_log.log};
 }
 
-static lr_operator *open_operator(const lr_listmode_params *params)
-{
-    test_log_init(&test_log);
-    lr_operator *op = lr_listmode_create(params);
-    if (op == NULL) {
-        fail_msg("%s", test_log.error);
-    }
-    return op;
-}
-
-static void forward(lr_operator *op, const double *image, double *values)
-{
-    const lr_operator_info *info = lr_operator_get_info(op);
-    const lr_vector from = lr_vector_of_doubles(image, info->num_voxels);
-    lr_vector to = lr_vector_of_doubles(values, info->num_lors);
-    assert_int_equal(lr_operator_forward(op, NULL, &from, &to), LR_OK);
-}
-
 /* Distance of a blob's centre from an event's line. */
 static double distance(const lr_event *event, const double point[3])
 {
@@ -244,8 +207,8 @@ static void test_values_are_integrals_of_blobs(void **state)
     const int64_t each = lr_grid_num_voxels(&grids[0]);
     assert_int_equal(count, 2 * each);
     uint64_t seed = 4;
-    double *image = random_doubles(count, &seed), values[COUNT], rms = 0, worst = 0;
-    forward(op, image, values);
+    double *image = case_random(count, &seed), values[COUNT], rms = 0, worst = 0;
+    forward(op, NULL, image, values);
     for (int k = 0; k < COUNT; k++) {
         double expected = 0;
         for (int64_t n = 0; n < count; n++) {
@@ -286,9 +249,9 @@ static void check_laws(const lr_events_info *info)
     lr_operator *op = open_operator(&params);
     const int64_t count = lr_operator_get_info(op)->num_voxels;
     uint64_t seed = 9;
-    double *x = random_doubles(count, &seed), *y = random_doubles(COUNT, &seed);
-    double *ax = doubles(COUNT), *aty = doubles(count), left = 0, right = 0;
-    forward(op, x, ax);
+    double *x = case_random(count, &seed), *y = case_random(COUNT, &seed);
+    double *ax = case_doubles(COUNT), *aty = case_doubles(count), left = 0, right = 0;
+    forward(op, NULL, x, ax);
     const lr_vector from = lr_vector_of_doubles(y, COUNT);
     lr_vector to = lr_vector_of_doubles(aty, count);
     assert_int_equal(lr_operator_back(op, NULL, &from, &to), LR_OK);
@@ -300,7 +263,7 @@ static void check_laws(const lr_events_info *info)
     }
     assert_true(left > 0);
     assert_close(left, right, 1e-6);
-    struct rows_seen seen = {.image = x, .sums = doubles(COUNT)};
+    struct rows_seen seen = {.image = x, .sums = case_doubles(COUNT)};
     assert_int_equal(lr_operator_rows(op, 0, count, &(lr_row_sink){see_row, &seen}), LR_OK);
     assert_int_equal(seen.next, count);
     for (int k = 0; k < COUNT; k++) {
@@ -341,14 +304,14 @@ static void test_bins_add_up_to_the_integral(void **state)
     }
     lr_listmode_params params = params_of(&grid, NULL);
     lr_operator *op = open_operator(&params);
-    image = random_doubles(lr_operator_get_info(op)->num_voxels, &seed);
-    forward(op, image, plain);
+    image = case_random(lr_operator_get_info(op)->num_voxels, &seed);
+    forward(op, NULL, image, plain);
     lr_operator_destroy(op);
     params = params_of(&grid, &info);
     params.events = binned;
     params.count = LINES * BINS;
     op = open_operator(&params);
-    forward(op, image, values);
+    forward(op, NULL, image, values);
     lr_operator_destroy(op);
     for (int k = 0; k < LINES * BINS; k++) {
         sums[k / BINS] += bin_mm * values[k];
@@ -380,7 +343,7 @@ static void test_sensitivity_is_that_of_all_lines(void **state)
     params.count = num;
     lr_operator *op = open_operator(&params);
     const int64_t count = lr_operator_get_info(op)->num_voxels;
-    double *found = doubles(count), *expected = doubles(count), *ones = doubles(num);
+    double *found = case_doubles(count), *expected = case_doubles(count), *ones = case_doubles(num);
     for (int64_t k = 0; k < num; k++) {
         ones[k] = 1;
     }

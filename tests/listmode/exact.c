@@ -3,9 +3,7 @@
  *
  * The exact kernel of list mode, for the backend that argv[1] names: against the family correspondence
  * LOR by LOR, closed forms, and what bins of time of flight add up to. */
-#include "test.h"
-
-#include <lr/listmode.h>
+#include "operators.h"
 
 #define PI 3.14159265358979323846
 
@@ -14,7 +12,6 @@ enum { COUNT = 600 };
 static const char *backend;
 static lr_scanner *ring, *panels, *stack;
 static lr_lors *ring_lors, *panel_lors, *stack_lors;
-static struct test_log test_log;
 
 /* --- scanners --- */
 
@@ -100,33 +97,6 @@ static lr_grid panel_grid(void)
 
 /* --- operators --- */
 
-static double *doubles(int64_t count)
-{
-    double *values = calloc((size_t)count, sizeof(*values));
-    assert_non_null(values);
-    return values;
-}
-
-static double *random_doubles(int64_t count, uint64_t *seed)
-{
-    double *values = doubles(count);
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = (double)(float)test_random(seed);
-    }
-    return values;
-}
-
-static lr_event event_of(const lr_lors *lors, int64_t number, bool turned)
-{
-    const lr_scanner *scanner = lors->scanner;
-    const lr_lor lor = lr_lors_describe(lors, number);
-    const int i = scanner->first_crystal[lor.module_i] +
-                  lor.q * scanner->modules[lor.module_i].crystals[0] + lor.p;
-    const int j = scanner->first_crystal[lor.module_j] +
-                  lor.s * scanner->modules[lor.module_j].crystals[0] + lor.r;
-    return (lr_event){.crystals = {turned ? j : i, turned ? i : j}, .weight = 1};
-}
-
 /* Random LORs in coincidence, ascending and without repeats, and an event of each in either order. */
 static int64_t draw(const lr_lors *lors, int64_t count, lr_event *events, int64_t *numbers)
 {
@@ -159,16 +129,6 @@ static lr_listmode_params params_of(const lr_lors *lors, const lr_grid *grid,
                                 .log = &test_log.log};
 }
 
-static lr_operator *open_events(const lr_listmode_params *params)
-{
-    test_log_init(&test_log);
-    lr_operator *op = lr_listmode_create(params);
-    if (op == NULL) {
-        fail_msg("%s", test_log.error);
-    }
-    return op;
-}
-
 /* The reference: exact mode of the family correspondence, in double. */
 static lr_operator *open_lors(const lr_lors *lors, const lr_grid *grid)
 {
@@ -187,44 +147,6 @@ static lr_operator *open_lors(const lr_lors *lors, const lr_grid *grid)
     return op;
 }
 
-static void forward(lr_operator *op, const lr_selection *part, double *image, double *values)
-{
-    const lr_operator_info *info = lr_operator_get_info(op);
-    const lr_vector from = lr_vector_of_doubles(image, info->num_voxels);
-    lr_vector to = lr_vector_of_doubles(values, lr_selection_count(info->lors, part));
-    if (lr_operator_forward(op, part, &from, &to) != LR_OK) {
-        fail_msg("%s", test_log.error);
-    }
-}
-
-static void back(lr_operator *op, double *values, double *image)
-{
-    const lr_operator_info *info = lr_operator_get_info(op);
-    const lr_vector from = lr_vector_of_doubles(values, info->num_lors);
-    lr_vector to = lr_vector_of_doubles(image, info->num_voxels);
-    assert_int_equal(lr_operator_back(op, NULL, &from, &to), LR_OK);
-}
-
-static double dot(const double *a, const double *b, int64_t count)
-{
-    double sum = 0;
-    for (int64_t k = 0; k < count; k++) {
-        sum += a[k] * b[k];
-    }
-    return sum;
-}
-
-/* Relative to b. */
-static double apart(const double *a, const double *b, int64_t count)
-{
-    double gap = 0;
-    for (int64_t k = 0; k < count; k++) {
-        gap += (a[k] - b[k]) * (a[k] - b[k]);
-    }
-    assert_true(dot(b, b, count) > 0);
-    return sqrt(gap / dot(b, b, count));
-}
-
 /* --- the elements are those of the family correspondence --- */
 
 static void check_against_lors(const lr_lors *lors, const lr_grid *grid)
@@ -236,15 +158,15 @@ static void check_against_lors(const lr_lors *lors, const lr_grid *grid)
     const lr_listmode_params params = params_of(lors, grid, events, count);
     const lr_selection part = {.lors = numbers, .num_lors = count};
     uint64_t seed = 5;
-    double *image = random_doubles(num_voxels, &seed), *found = doubles(count),
-           *expected = doubles(count);
-    lr_operator *op = open_events(&params);
+    double *image = case_random(num_voxels, &seed), *found = case_doubles(count),
+           *expected = case_doubles(count);
+    lr_operator *op = open_operator(&params);
     forward(op, NULL, image, found);
     lr_operator_destroy(op);
     op = open_lors(lors, grid);
     forward(op, &part, image, expected);
     lr_operator_destroy(op);
-    const double rms = sqrt(dot(expected, expected, count) / (double)count);
+    const double rms = sqrt(case_dot(expected, expected, count) / (double)count);
     double worst = 0;
     int64_t seen = 0;
     for (int64_t k = 0; k < count; k++) {
@@ -278,18 +200,18 @@ static void test_sensitivity_is_that_of_the_lors(void **state)
     (void)state;
     const lr_grid grid = ring_grid();
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
-    double *found = doubles(num_voxels), *expected = doubles(num_voxels);
+    double *found = case_doubles(num_voxels), *expected = case_doubles(num_voxels);
     lr_vector image = lr_vector_of_doubles(found, num_voxels);
     const lr_event event = event_of(ring_lors, ring_lors->count / 2, false);
     const lr_listmode_params params = params_of(ring_lors, &grid, &event, 1);
-    lr_operator *op = open_events(&params);
+    lr_operator *op = open_operator(&params);
     assert_int_equal(lr_operator_sensitivity(op, NULL, &image), LR_OK);
     lr_operator_destroy(op);
     op = open_lors(ring_lors, &grid);
     image = lr_vector_of_doubles(expected, num_voxels);
     assert_int_equal(lr_operator_sensitivity(op, NULL, &image), LR_OK);
     lr_operator_destroy(op);
-    assert_true(apart(found, expected, num_voxels) < 1e-5);
+    assert_true(case_difference(found, expected, num_voxels) < 1e-5);
     for (int64_t v = 0; v < num_voxels; v++) {
         assert_close(found[v], expected[v], 1e-5);
     }
@@ -331,21 +253,21 @@ static void check_adjoint(const lr_lors *lors, const lr_grid *grid, const lr_eve
     lr_listmode_params params = params_of(lors, grid, events, count);
     params.info = info;
     params.num_ranges = 3;
-    lr_operator *op = open_events(&params);
-    double *x = random_doubles(num_voxels, &seed), *y = random_doubles(count, &seed);
-    double *ax = doubles(count), *aty = doubles(num_voxels), *sums = doubles(count);
+    lr_operator *op = open_operator(&params);
+    double *x = case_random(num_voxels, &seed), *y = case_random(count, &seed);
+    double *ax = case_doubles(count), *aty = case_doubles(num_voxels), *sums = case_doubles(count);
     forward(op, NULL, x, ax);
     back(op, y, aty);
-    assert_true(dot(ax, ax, count) > 0);
-    assert_close(dot(ax, y, count), dot(x, aty, num_voxels), 1e-6);
+    assert_true(case_dot(ax, ax, count) > 0);
+    assert_close(case_dot(ax, y, count), case_dot(x, aty, num_voxels), 1e-6);
     struct rows_seen seen = {x, sums};
     assert_int_equal(lr_operator_rows(op, 0, num_voxels, &(lr_row_sink){see_row, &seen}), LR_OK);
-    assert_true(apart(sums, ax, count) < 1e-6);
+    assert_true(case_difference(sums, ax, count) < 1e-6);
     lr_operator_destroy(op);
     /* Threads change no bit. */
-    double *again = doubles(num_voxels), *values = doubles(count);
+    double *again = case_doubles(num_voxels), *values = case_doubles(count);
     params.threads = 5;
-    op = open_events(&params);
+    op = open_operator(&params);
     forward(op, NULL, x, values);
     back(op, y, again);
     assert_memory_equal(values, ax, (size_t)count * sizeof(double));
@@ -449,8 +371,8 @@ static void test_a_box_of_ones_is_its_solid_angle(void **state)
             .weight = 1};
     }
     const lr_listmode_params params = params_of(panel_lors, &grid, events, LINES);
-    lr_operator *op = open_events(&params);
-    double *ones = doubles(num_voxels), values[LINES];
+    lr_operator *op = open_operator(&params);
+    double *ones = case_doubles(num_voxels), values[LINES];
     for (int64_t v = 0; v < num_voxels; v++) {
         ones[v] = 1;
     }
@@ -484,7 +406,7 @@ static void test_bins_add_up_to_the_element(void **state)
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     const lr_events_info info = tof_info(200); /* a sigma of 12.7 mm */
     uint64_t seed = test_seed();
-    double *image = doubles(num_voxels), *plain = doubles(num_voxels), ones[BINS];
+    double *image = case_doubles(num_voxels), *plain = case_doubles(num_voxels), ones[BINS];
     for (int turn = 0; turn < 12; turn++) {
         int64_t lor;
         do {
@@ -498,11 +420,11 @@ static void test_bins_add_up_to_the_element(void **state)
         }
         lr_listmode_params params = params_of(ring_lors, &grid, events, BINS);
         params.info = &info;
-        lr_operator *op = open_events(&params);
+        lr_operator *op = open_operator(&params);
         back(op, ones, image);
         lr_operator_destroy(op);
         params = params_of(ring_lors, &grid, &one, 1);
-        op = open_events(&params);
+        op = open_operator(&params);
         ones[0] = 1;
         back(op, ones, plain);
         lr_operator_destroy(op);
@@ -547,7 +469,7 @@ static void test_a_weight_is_the_mean_of_the_gaussian(void **state)
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     const lr_events_info info = tof_info(80);
     const double sigma_mm = 80 * 0.149896229 / 2.3548200450309493;
-    double *with = doubles(num_voxels), *without = doubles(num_voxels), one[1] = {1};
+    double *with = case_doubles(num_voxels), *without = case_doubles(num_voxels), one[1] = {1};
     uint64_t seed = test_seed();
     int reached = 0, beyond = 0;
     for (int line = 0; line < LINES; line++) {
@@ -562,7 +484,7 @@ static void test_a_weight_is_the_mean_of_the_gaussian(void **state)
         for (int pass = 0; pass < 2; pass++) {
             lr_listmode_params params = params_of(panel_lors, &grid, &event, 1);
             params.info = pass > 0 ? &info : NULL;
-            lr_operator *op = open_events(&params);
+            lr_operator *op = open_operator(&params);
             back(op, one, pass > 0 ? with : without);
             lr_operator_destroy(op);
         }
@@ -602,12 +524,12 @@ static void test_factors_multiply(void **state)
     int64_t *numbers = calloc(COUNT, sizeof(*numbers));
     const int64_t count = draw(ring_lors, COUNT, events, numbers);
     uint64_t seed = 8;
-    double *image = random_doubles(num_voxels, &seed);
-    double *with = doubles(count), *without = doubles(count);
+    double *image = case_random(num_voxels, &seed);
+    double *with = case_doubles(count), *without = case_doubles(count);
     for (int pass = 0; pass < 2; pass++) {
         lr_listmode_params params = params_of(ring_lors, &grid, events, count);
         params.factors = pass > 0 ? &factors : NULL;
-        lr_operator *op = open_events(&params);
+        lr_operator *op = open_operator(&params);
         forward(op, NULL, image, pass > 0 ? with : without);
         lr_operator_destroy(op);
     }
@@ -648,7 +570,7 @@ static void test_mistakes_are_told(void **state)
     params = params_of(stack_lors, &grid, &event, 1);
     params.backend = NULL;
     params.samples[0] = params.samples[1] = params.samples[2] = 0;
-    lr_operator *op = open_events(&params);
+    lr_operator *op = open_operator(&params);
     assert_string_equal(lr_operator_get_info(op)->backend, "cpu");
     int usual[3];
     lr_operator_default_samples(stack, &grid, usual);

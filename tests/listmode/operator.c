@@ -3,9 +3,8 @@
  *
  * Operators of the family `listmode` on a small ring, for the backend that argv[1] names: their
  * sensitivity against every LOR one by one, factors, and reconstruction against that of counts. */
-#include "test.h"
+#include "operators.h"
 
-#include <lr/listmode.h>
 #include <lr/recon.h>
 
 enum { ITERATIONS = 5, MOST_COUNTS = 3 };
@@ -17,16 +16,6 @@ static lr_grid grid;
 static lr_event *all_lines; /* [num_lines] an event for each LOR in coincidence, */
 static int64_t *lor_of;     /* and which it is */
 static int64_t num_lines;
-static struct test_log test_log;
-
-static lr_event event_of(int64_t number)
-{
-    const lr_lor lor = lr_lors_describe(lors, number);
-    const int across = scanner->modules[0].crystals[0];
-    return (lr_event){.crystals = {scanner->first_crystal[lor.module_i] + lor.q * across + lor.p,
-                                   scanner->first_crystal[lor.module_j] + lor.s * across + lor.r},
-                      .weight = 1};
-}
 
 static int setup(void **state)
 {
@@ -49,7 +38,7 @@ static int setup(void **state)
     for (int64_t lor = 0; lor < lors->count; lor++) {
         if (lr_lors_in_coincidence(lors, lor)) {
             lor_of[num_lines] = lor;
-            all_lines[num_lines++] = event_of(lor);
+            all_lines[num_lines++] = event_of(lors, lor, false);
         }
     }
     return 0;
@@ -77,42 +66,13 @@ static lr_listmode_params params_of(const lr_event *events, int64_t count)
                                 .log = &test_log.log};
 }
 
-static lr_operator *open_operator(const lr_listmode_params *params)
-{
-    test_log_init(&test_log);
-    lr_operator *op = lr_listmode_create(params);
-    if (op == NULL) {
-        fail_msg("%s", test_log.error);
-    }
-    return op;
-}
-
-static double *doubles(int64_t count)
-{
-    double *values = calloc((size_t)count, sizeof(*values));
-    assert_non_null(values);
-    return values;
-}
-
 static double *sensitivity_of(lr_operator *op, const lr_selection *part)
 {
     const int64_t count = lr_grid_num_voxels(&grid);
-    double *values = doubles(count);
+    double *values = case_doubles(count);
     lr_vector image = lr_vector_of_doubles(values, count);
     assert_int_equal(lr_operator_sensitivity(op, part, &image), LR_OK);
     return values;
-}
-
-/* |a - b| / |b| over all numbers. */
-static double apart(const double *a, const double *b, int64_t count)
-{
-    double gap = 0, norm = 0;
-    for (int64_t k = 0; k < count; k++) {
-        gap += (a[k] - b[k]) * (a[k] - b[k]);
-        norm += b[k] * b[k];
-    }
-    assert_true(norm > 0);
-    return sqrt(gap / norm);
 }
 
 /* --- factors and sensitivity --- */
@@ -143,7 +103,7 @@ static double *back_of_all(bool with_factors)
     const lr_listmode_params params = params_of(all_lines, num_lines);
     lr_operator *op = open_operator(&params);
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
-    double *ones = doubles(num_lines), *image = doubles(num_voxels);
+    double *ones = case_doubles(num_lines), *image = case_doubles(num_voxels);
     for (int64_t k = 0; k < num_lines; k++) {
         ones[k] = with_factors ? factor_of(lor_of[k]) : 1.0;
     }
@@ -165,7 +125,7 @@ static void check_sensitivity(bool with_factors)
     const int32_t ranges[3] = {0, 1, 3};
     double *whole = sensitivity_of(op, NULL), *expected = back_of_all(with_factors);
     double *part = sensitivity_of(op, &(lr_selection){.pairs = ranges, .num_pairs = 3});
-    assert_true(apart(whole, expected, num_voxels) < 1e-6);
+    assert_true(case_difference(whole, expected, num_voxels) < 1e-6);
     for (int64_t v = 0; v < num_voxels; v++) {
         assert_close(part[v], 0.75 * whole[v], 1e-6);
     }
@@ -190,7 +150,8 @@ static void test_samples_are_not_biased(void **state)
     (void)state;
     enum { SEEDS = 60 };
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
-    double *expected = back_of_all(true), *mean = doubles(num_voxels), level = 0, said = 0, off = 0;
+    double *expected = back_of_all(true), *mean = case_doubles(num_voxels), level = 0, said = 0,
+           off = 0;
     for (int64_t v = 0; v < num_voxels; v++) {
         level += expected[v] / (double)num_voxels;
     }
@@ -229,7 +190,7 @@ static void test_rows_have_their_factors(void **state)
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     lr_event *events = calloc(COUNT, sizeof(*events));
     int64_t lor[COUNT];
-    double *x = doubles(num_voxels), without[COUNT], with[COUNT];
+    double *x = case_doubles(num_voxels), without[COUNT], with[COUNT];
     uint64_t seed = 11;
     for (int k = 0; k < COUNT; k++) {
         const int64_t line = (int64_t)(test_random(&seed) * (double)num_lines);
@@ -308,7 +269,7 @@ static void test_events_give_the_image_of_their_counts(void **state)
     float *counts = calloc((size_t)num_lines, sizeof(*counts));
     lr_event *events = calloc((size_t)(MOST_COUNTS * num_lines), sizeof(*events));
     float *ones = calloc((size_t)(MOST_COUNTS * num_lines), sizeof(*ones));
-    double *of_counts = doubles(num_voxels), *of_events = doubles(num_voxels);
+    double *of_counts = case_doubles(num_voxels), *of_events = case_doubles(num_voxels);
     const int64_t count = draw_counts(counts, events);
     for (int64_t k = 0; k < count; k++) {
         ones[k] = 1;
@@ -322,7 +283,7 @@ static void test_events_give_the_image_of_their_counts(void **state)
     op = open_operator(&params);
     reconstruct(op, ones, 1, &listed, of_events);
     lr_operator_destroy(op);
-    assert_true(apart(of_events, of_counts, num_voxels) < 1e-5);
+    assert_true(case_difference(of_events, of_counts, num_voxels) < 1e-5);
     for (int n = 0; n < ITERATIONS; n++) {
         assert_true(n == 0 || listed.likelihood[n] > listed.likelihood[n - 1]);
         /* EM explains every event that the grid reaches. */
@@ -345,7 +306,7 @@ static void test_subsets_are_ranges(void **state)
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     float *ones = calloc((size_t)num_lines, sizeof(*ones));
     lr_event *events = calloc((size_t)num_lines, sizeof(*events));
-    double *image = doubles(num_voxels), *plain = doubles(num_voxels);
+    double *image = case_doubles(num_voxels), *plain = case_doubles(num_voxels);
     uint64_t seed = 3;
     for (int64_t k = 0; k < num_lines; k++) {
         ones[k] = 1;

@@ -287,15 +287,12 @@ static void put_counts(struct lr_castor_writer *writer, const lr_lors *lors, int
                        float counts)
 {
     unsigned char bytes[16];
-    const lr_lor lor = lr_lors_describe(lors, number);
-    const lr_scanner *scanner = lors->scanner;
-    const lr_module *i = &scanner->modules[lor.module_i], *j = &scanner->modules[lor.module_j];
-    const int a = scanner->first_crystal[lor.module_i] + lor.q * i->crystals[0] + lor.p;
-    const int b = scanner->first_crystal[lor.module_j] + lor.s * j->crystals[0] + lor.r;
+    int32_t crystals[2];
+    lr_lors_crystals(lors, number, crystals);
     put_word(bytes, 0);
     put_float(bytes + 4, counts);
-    put_word(bytes + 8, (uint32_t)writer->place[a]);
-    put_word(bytes + 12, (uint32_t)writer->place[b]);
+    put_word(bytes + 8, (uint32_t)writer->place[crystals[0]]);
+    put_word(bytes + 12, (uint32_t)writer->place[crystals[1]]);
     writer->count++;
     (void)lr_output_write(&writer->data, bytes, sizeof(bytes));
 }

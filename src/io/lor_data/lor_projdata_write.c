@@ -87,15 +87,11 @@ static int64_t plane_of(const struct lr_projdata *projdata, const struct lr_proj
 static int64_t list_items(struct writer *writer, const int32_t (*places)[2], struct item *items)
 {
     const struct lr_projdata *projdata = &writer->projdata;
-    const lr_scanner *scanner = writer->lors->scanner;
     int64_t count = 0;
     for (int64_t n = 0; n < writer->data->count; n++) {
-        const lr_lor lor = lr_lors_describe(writer->lors, writer->data->index[n]);
-        const lr_module *i = &scanner->modules[lor.module_i], *j = &scanner->modules[lor.module_j];
-        const int32_t crystals[2] = {
-            scanner->first_crystal[lor.module_i] + lor.q * i->crystals[0] + lor.p,
-            scanner->first_crystal[lor.module_j] + lor.s * j->crystals[0] + lor.r};
+        int32_t crystals[2];
         struct lr_projdata_bin bin;
+        lr_lors_crystals(writer->lors, writer->data->index[n], crystals);
         if (writer->data->values[n] != 0.0f &&
             lr_projdata_bin_of(projdata, places, crystals, &bin)) {
             items[count++] =

@@ -254,6 +254,15 @@ lr_lor lr_lors_describe(const lr_lors *lors, int64_t lor)
                                  : (lr_lor){(int)pair, -1, -1, -1, -1, -1};
 }
 
+void lr_lors_crystals(const lr_lors *lors, int64_t lor, int32_t crystals[2])
+{
+    const int64_t pair = lr_place_pair(lors, lor), within = lor - lors->offsets[pair];
+    const int i = lors->pairs[pair][0], j = lors->pairs[pair][1];
+    const int64_t crystals_j = crystals_of(lors->scanner, j);
+    crystals[0] = lors->scanner->first_crystal[i] + (int32_t)(within / crystals_j);
+    crystals[1] = lors->scanner->first_crystal[j] + (int32_t)(within % crystals_j);
+}
+
 bool lr_lors_in_coincidence(const lr_lors *lors, int64_t lor)
 {
     if (lor < 0 || lor >= lors->count || lors->scanner == NULL) {

@@ -69,15 +69,9 @@ static double gap(uint64_t seed, int64_t event)
     return -log(uniform(seed, event, GAPS));
 }
 
-static int32_t crystal_of(const lr_scanner *scanner, int module, int p, int q)
-{
-    return scanner->first_crystal[module] + q * scanner->modules[module].crystals[0] + p;
-}
-
 static lr_status hand_out(const lr_list_params *params, const int64_t *lors, int64_t count,
                           const lr_event_sink *sink)
 {
-    const lr_scanner *scanner = params->lors->scanner;
     const double duration_s = params->duration_s > 0 ? params->duration_s : usual_duration_s;
     lr_event events[AT_ONCE];
     double whole = gap(params->seed, count), until = 0;
@@ -87,14 +81,12 @@ static lr_status hand_out(const lr_list_params *params, const int64_t *lors, int
     for (int64_t first = 0; first < count; first += AT_ONCE) {
         const int num = count - first < AT_ONCE ? (int)(count - first) : AT_ONCE;
         for (int k = 0; k < num; k++) {
-            const lr_lor lor = lr_lors_describe(params->lors, lors[first + k]);
             until += gap(params->seed, first + k);
             events[k] = (lr_event){
-                .crystals = {crystal_of(scanner, lor.module_i, lor.p, lor.q),
-                             crystal_of(scanner, lor.module_j, lor.r, lor.s)},
                 .weight = 1,
                 .time_ms = (uint32_t)fmin(1e3 * duration_s * (until / whole), UINT32_MAX),
             };
+            lr_lors_crystals(params->lors, lors[first + k], events[k].crystals);
         }
         LR_TRY(sink->take(sink->user, events, num));
     }

@@ -134,13 +134,10 @@ static lr_status show_crystals(struct app *app, const struct voxel_row *row)
         return LR_FAILED;
     }
     for (int64_t k = 0; k < row->count; k++) {
-        const lr_lor lor = lr_lors_describe(lors, row->lor[k]);
-        const int nu[2] = {scanner->modules[lor.module_i].crystals[0],
-                           scanner->modules[lor.module_j].crystals[0]};
-        values[scanner->first_crystal[lor.module_i] + lor.q * nu[0] + lor.p] +=
-            (float)row->probability[k];
-        values[scanner->first_crystal[lor.module_j] + lor.s * nu[1] + lor.r] +=
-            (float)row->probability[k];
+        int32_t crystals[2];
+        lr_lors_crystals(lors, row->lor[k], crystals);
+        values[crystals[0]] += (float)row->probability[k];
+        values[crystals[1]] += (float)row->probability[k];
     }
     for (int c = 0; c < scanner->num_crystals; c++) {
         most = fmaxf(most, values[c]);

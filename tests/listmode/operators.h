@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Operators of list mode through the library's own interface. */
+#ifndef LR_TEST_LISTMODE_OPERATORS_H
+#define LR_TEST_LISTMODE_OPERATORS_H
+
+#include "numbers.h"
+
+#include <lr/listmode.h>
+
+static struct test_log test_log;
+
+/* params->log: test_log */
+static inline lr_operator *open_operator(const lr_listmode_params *params)
+{
+    test_log_init(&test_log);
+    lr_operator *op = lr_listmode_create(params);
+    if (op == NULL) {
+        fail_msg("%s", test_log.error);
+    }
+    return op;
+}
+
+/* Of all events, or of a part. */
+static inline void forward(lr_operator *op, const lr_selection *part, const double *image,
+                           double *values)
+{
+    const lr_operator_info *info = lr_operator_get_info(op);
+    const lr_vector from = lr_vector_of_doubles(image, info->num_voxels);
+    lr_vector to = lr_vector_of_doubles(values, lr_selection_count(info->lors, part));
+    if (lr_operator_forward(op, part, &from, &to) != LR_OK) {
+        fail_msg("%s", test_log.error);
+    }
+}
+
+static inline void back(lr_operator *op, const double *values, double *image)
+{
+    const lr_operator_info *info = lr_operator_get_info(op);
+    const lr_vector from = lr_vector_of_doubles(values, info->num_lors);
+    lr_vector to = lr_vector_of_doubles(image, info->num_voxels);
+    if (lr_operator_back(op, NULL, &from, &to) != LR_OK) {
+        fail_msg("%s", test_log.error);
+    }
+}
+
+/* An event of a LOR, with its crystals in either order. */
+static inline lr_event event_of(const lr_lors *lors, int64_t number, bool turned)
+{
+    lr_event event = {.weight = 1};
+    int32_t crystals[2];
+    lr_lors_crystals(lors, number, crystals);
+    event.crystals[0] = crystals[turned];
+    event.crystals[1] = crystals[!turned];
+    return event;
+}
+
+#endif
