@@ -35,6 +35,7 @@ struct lr_listmode_backend_params {
     const struct lr_listmode_events *events; /* arranged for the model's grid */
     int threads, device;
     int64_t max_memory_bytes;
+    lr_listmode_variant variant; /* of cuda */
     lr_place
         *place; /* where this one works, too: of a backend of the same kind, or open for it, and
                         longer than it; NULL: its own */

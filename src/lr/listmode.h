@@ -62,6 +62,20 @@ typedef struct lr_listmode_tube {
                             deviations */
 } lr_listmode_tube;
 
+/* How cuda projects: the fastest way, or the paper's steps, each with those before it. The same results
+ * but for rounding. Steps hold all events on the device: LR_USAGE where they do not fit. */
+typedef enum lr_listmode_variant {
+    LR_LISTMODE_FASTEST = 0,
+    LR_LISTMODE_SIMPLE, /* a thread a line; events as records, in the caller's order; the image where
+                                it is */
+    LR_LISTMODE_COALESCED, /* events as structure of arrays (II.B.1) */
+    LR_LISTMODE_CACHED, /* slices, or parts of them, in shared memory one after the other (II.B.2) */
+    LR_LISTMODE_PARTITIONED, /* events by predominant direction, and footprints of one size (II.B.3) */
+    LR_LISTMODE_SORTED,  /* those with time of flight by their centre; slices that none of a block
+                                reaches are skipped (II.B.7) */
+    LR_LISTMODE_FASTMATH /* arithmetic that is faster and less accurate (II.B.9) */
+} lr_listmode_variant;
+
 /* Zero fields are defaults. Pointers need to live as long as the operator where nothing else is said. */
 typedef struct lr_listmode_params {
     const lr_lors *lors;    /* required; names the scanner */
@@ -98,6 +112,7 @@ typedef struct lr_listmode_params {
                                     computed there if it has not been. Outlives this one; NULL = none */
     const char *backend;         /* "cuda", "compute", "native", "cpu"; NULL or "auto": the first
                                   that finds its device, compute on a graphics processor alone */
+    lr_listmode_variant variant; /* of cuda */
     int threads;                 /* 0 = all processors */
     int device;                  /* as CUDA counts its devices; 0 = the first */
     int64_t max_memory_bytes;    /* on the device; 0 = what it reports */
@@ -126,7 +141,8 @@ typedef struct lr_listmode_info {
     lr_blobs blobs;        /* likewise; radius_mm 0 = voxels */
     int64_t count;         /* events */
     int num_ranges;
-    double partition_seconds, sort_seconds; /* that it took to arrange the events, by the clock of the
+    double partition_seconds,
+        sort_seconds;          /* that it took to arrange the events, by the clock of the
                                                device where that did so */
     int64_t sensitivity_lines; /* LORs that it has; 0 = it has not been asked for yet */
     double sensitivity_error;  /* standard error of a voxel of a sampled one, as a part of the mean

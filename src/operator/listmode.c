@@ -126,6 +126,14 @@ static lr_status check(const lr_listmode_params *params)
             params->log, LR_USAGE,
             "threads, device, memory and lines of the sensitivity must not be negative");
     }
+    if (params->variant != LR_LISTMODE_FASTEST &&
+        (params->backend == NULL || strcmp(params->backend, "cuda") != 0)) {
+        return lr_error(params->log, LR_USAGE,
+                        "variants are ways of the backend cuda: name it, or name no variant");
+    }
+    if ((int)params->variant < 0 || params->variant > LR_LISTMODE_FASTMATH) {
+        return lr_error(params->log, LR_USAGE, "list mode has no variant %d", (int)params->variant);
+    }
     const lr_operator *like = params->sensitivity_of;
     const bool is_like =
         like == NULL || (like->listmode != NULL &&
@@ -374,6 +382,7 @@ static lr_status open_backend(struct lr_operator *op, const lr_listmode_params *
         .threads = params->threads > 0 ? params->threads : lr_num_processors(),
         .device = params->device,
         .max_memory_bytes = params->max_memory_bytes,
+        .variant = params->variant,
         .log = &op->log_filter.log,
         .progress = &op->progress_filter.progress,
     };

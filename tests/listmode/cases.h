@@ -115,6 +115,13 @@ static inline bool case_lacks_device(const char *name)
     return place == NULL;
 }
 
+/* LR_TEST_MEMORY_BYTES where nothing else is asked for. */
+static inline int64_t case_memory(const lr_listmode_params *params)
+{
+    const char *const bytes = getenv("LR_TEST_MEMORY_BYTES");
+    return params->max_memory_bytes == 0 && bytes != NULL ? atoll(bytes) : params->max_memory_bytes;
+}
+
 /* A backend with all that it stands on. */
 struct case_backend {
     struct lr_listmode_model model;
@@ -159,29 +166,45 @@ static inline lr_status case_create(const char *name,
                                                                                            backend);
 }
 
-static inline void case_open(struct case_backend *open, const lr_listmode_params *params,
-                             const char *name)
+/* All that the backend stands on, but for itself. */
+static inline void case_models(struct case_backend *open, const lr_listmode_params *params,
+                               struct test_log *log)
 {
-    static struct test_log log;
     lr_listmode_params logged = *params;
-    test_log_init(&log);
-    logged.log = &log.log;
+    test_log_init(log);
+    logged.log = &log->log;
     lr_status status = lr_listmode_model_init(&open->model, &logged);
     open->events = (struct lr_listmode_events){0};
     if (status == LR_OK) {
         status = lr_listmode_events_init(&open->events, &logged);
     }
+    if (status != LR_OK) {
+        fail_msg("%s", log->error);
+    }
     open->params =
         (struct lr_listmode_backend_params){.model = &open->model,
                                             .events = &open->events,
                                             .threads = params->threads > 0 ? params->threads : 2,
-                                            .max_memory_bytes = params->max_memory_bytes,
-                                            .place = case_place(name),
-                                            .log = &log.log};
-    if (status == LR_OK) {
-        status = case_create(name, &open->params, &open->backend);
-    }
-    if (status != LR_OK) {
+                                            .max_memory_bytes = case_memory(params),
+                                            .variant = params->variant,
+                                            .place = case_place(params->backend),
+                                            .log = &log->log};
+}
+
+static inline void case_close_models(struct case_backend *open)
+{
+    lr_listmode_events_finish(&open->events);
+    lr_listmode_model_finish(&open->model);
+}
+
+static inline void case_open(struct case_backend *open, const lr_listmode_params *params,
+                             const char *name)
+{
+    static struct test_log log;
+    lr_listmode_params named = *params;
+    named.backend = name;
+    case_models(open, &named, &log);
+    if (case_create(name, &open->params, &open->backend) != LR_OK) {
         fail_msg("%s", log.error);
     }
 }
@@ -189,8 +212,7 @@ static inline void case_open(struct case_backend *open, const lr_listmode_params
 static inline void case_close(struct case_backend *open)
 {
     open->backend.fns->destroy(open->backend.self);
-    lr_listmode_events_finish(&open->events);
-    lr_listmode_model_finish(&open->model);
+    case_close_models(open);
 }
 
 /* --- projections of doubles in whatever precision the backend has --- */

@@ -8,6 +8,7 @@
 #include "cuda_interop/listmode/arrange.cuh"
 #include "cuda_interop/listmode/order.cuh"
 #include "cuda_interop/listmode/project.cuh"
+#include "cuda_interop/listmode/steps.cuh"
 #include "cuda_interop/listmode/visit.cu"
 
 extern "C" {
@@ -197,6 +198,144 @@ int lr_cuda_launch_list_back(const lr_cuda_list_pass *pass)
         }
     }
     return 0;
+}
+
+// --- the paper's steps ---
+
+namespace
+{
+
+struct grid_tile {
+    const lr_cuda_list_step &step;
+    const lr_cuda_list_frame &frame;
+    int slice;
+
+    float load(int row, int column) const
+    {
+        const int64_t voxel = voxel_at(step, frame, slice, row, column);
+        return voxel >= 0 ? step.image[voxel] : 0.0f;
+    }
+    void add(int row, int column, float number) const
+    {
+        const int64_t voxel = voxel_at(step, frame, slice, row, column);
+        if (voxel >= 0) {
+            step.image[voxel] += number;
+        }
+    }
+};
+
+// In `image`, a block's memory.
+struct shared_tile {
+    const lr_cuda_list_frame &frame;
+    tile_span span;
+
+    float load(int row, int column) const
+    {
+        const int at = span.find(frame, row, column);
+        return at >= 0 ? image.at((size_t)at) : 0.0f;
+    }
+    void add(int row, int column, float number) const
+    {
+        const int at = span.find(frame, row, column);
+        if (at >= 0) {
+            image.at((size_t)at) += number;
+        }
+    }
+};
+
+std::vector<step_line> lines_of_block(const lr_cuda_list_step &step, int64_t block, bool is_back)
+{
+    std::vector<step_line> lines;
+    for (int thread = 0; thread < step_threads; thread++) {
+        lines.push_back(step_line(step, block * step_threads + thread, is_back));
+    }
+    return lines;
+}
+
+template <class Footprint, class Math>
+void meet_slice(const lr_cuda_list_step &step, std::vector<step_line> &lines, int axis, int slice,
+                bool is_back)
+{
+    const lr_cuda_list_frame &frame = step.pass.frames[axis];
+    float *numbers = numbers_of(step, frame, slice);
+    for (int row = 0; row < frame.size[0] + frame.window[0] - 1; row += tile_rows(step, frame)) {
+        const shared_tile tile = {frame, tile_span(step, frame, row)};
+        image.assign((size_t)tile.span.count, 0.0f);
+        for (int k = 0; k < tile.span.count && !is_back; k++) {
+            image[(size_t)k] = numbers[tile.span.begin + k];
+        }
+        for (step_line &line : lines) {
+            if (line.axis == axis && line.meets(slice)) {
+                step_slice<Footprint, Math>(step, line, step_way(step, line), slice, is_back, tile);
+            }
+        }
+        for (int k = 0; k < tile.span.count && is_back; k++) {
+            numbers[tile.span.begin + k] += image[(size_t)k];
+        }
+    }
+}
+
+template <class Footprint, class Math>
+void run_block(const lr_cuda_list_step &step, std::vector<step_line> &lines, bool is_back)
+{
+    for (step_line &line : lines) {
+        for (int slice = line.walk.slices[0]; !step.is_cached && slice < line.walk.slices[1];
+             slice++) {
+            const grid_tile tile = {step, step.pass.frames[line.axis], slice};
+            step_slice<Footprint, Math>(step, line, step_way(step, line), slice, is_back, tile);
+        }
+    }
+    for (int axis = 0; step.is_cached && axis < 3; axis++) {
+        for (int slice = 0;
+             (step.axis < 0 || step.axis == axis) && step.pass.frames[axis].has_events &&
+             slice < step.pass.frames[axis].slices;
+             slice++) {
+            meet_slice<Footprint, Math>(step, lines, axis, slice, is_back);
+        }
+    }
+}
+
+template <class Math>
+void run_lines(const lr_cuda_list_step &step, std::vector<step_line> &lines, bool is_back)
+{
+    if (step.pass.is_line) {
+        run_block<line_footprint, Math>(step, lines, is_back);
+    } else if (step.pass.tube.table != nullptr) {
+        run_block<tube_footprint<table_share>, Math>(step, lines, is_back);
+    } else {
+        run_block<tube_footprint<step_gaussian<Math>>, Math>(step, lines, is_back);
+    }
+}
+
+int run_step(const lr_cuda_list_step &step, bool is_back)
+{
+    cudaStreamSynchronize(static_cast<cudaStream_t>(step.pass.stream));
+    for (int64_t block = 0; block * step_threads < step.count; block++) {
+        std::vector<step_line> lines = lines_of_block(step, block, is_back);
+        if (step.is_fast) {
+            run_lines<fast_math>(step, lines, is_back);
+        } else {
+            run_lines<plain_math>(step, lines, is_back);
+        }
+        for (const step_line &line : lines) {
+            if (!is_back && line.place >= 0) {
+                step.pass.values[line.place] = line.sum;
+            }
+        }
+    }
+    return 0;
+}
+
+} // namespace
+
+int lr_cuda_launch_list_step_forward(const lr_cuda_list_step *step)
+{
+    return run_step(*step, false);
+}
+
+int lr_cuda_launch_list_step_back(const lr_cuda_list_step *step)
+{
+    return run_step(*step, true);
 }
 
 // --- sorting ---

@@ -76,14 +76,21 @@ static void free_both(struct both *both)
     free(both->image);
 }
 
-static void expect_reference(const lr_listmode_params *params, const double *y)
+static void expect_alike(const lr_listmode_params *params, const double *y,
+                         const struct both *expected)
 {
-    struct both found = both_of(params, backend, y), expected = both_of(params, "cpu", y);
-    assert_true(case_difference(found.values, expected.values, params->count) < 1e-5);
-    assert_true(case_difference(found.image, expected.image, found.num_voxels) < 1e-5);
+    struct both found = both_of(params, backend, y);
+    assert_true(case_difference(found.values, expected->values, params->count) < 1e-5);
+    assert_true(case_difference(found.image, expected->image, found.num_voxels) < 1e-5);
     assert_close(case_dot(found.values, found.y, found.count),
                  case_dot(found.x, found.image, found.num_voxels), 1e-6);
     free_both(&found);
+}
+
+static void expect_reference(const lr_listmode_params *params, const double *y)
+{
+    struct both expected = both_of(params, "cpu", y);
+    expect_alike(params, y, &expected);
     free_both(&expected);
 }
 
@@ -202,6 +209,95 @@ static void test_streamed_events(void **state)
     }
 }
 
+/* --- the paper's steps --- */
+
+/* A part of the events by a variant: what the fastest one has of it. */
+static void expect_part(const lr_listmode_params *params, const lr_selection *part)
+{
+    lr_listmode_params fastest = *params;
+    fastest.variant = LR_LISTMODE_FASTEST;
+    const lr_listmode_params *const ways[2] = {&fastest, params};
+    const int64_t num_voxels = lr_grid_num_voxels(params->grid);
+    double *values[2], *images[2], *x = NULL, *y = NULL;
+    int64_t count = 0;
+    for (int k = 0; k < 2; k++) {
+        struct case_backend open;
+        uint64_t seed = 35;
+        case_open(&open, ways[k], backend);
+        count = lr_selection_count(&open.events.layout, part);
+        x = case_random(num_voxels, &seed);
+        y = case_random(count, &seed);
+        values[k] = case_ones(count);
+        images[k] = case_ones(num_voxels);
+        case_forward(&open, part, x, values[k]);
+        case_back(&open, part, y, images[k]);
+        case_close(&open);
+        free(x);
+        free(y);
+    }
+    assert_true(case_difference(values[1], values[0], count) < 3e-6);
+    assert_true(case_difference(images[1], images[0], num_voxels) < 3e-6);
+    for (int k = 0; k < 2; k++) {
+        free(values[k]);
+        free(images[k]);
+    }
+}
+
+static void expect_parts(lr_listmode_params params)
+{
+    static const int32_t ranges[2] = {0, 2};
+    int64_t numbers[COUNT / 3];
+    for (int k = 0; k < COUNT / 3; k++) {
+        numbers[k] = 3 * k + 1;
+    }
+    params.num_ranges = 3;
+    expect_part(&params, &(lr_selection){.pairs = ranges, .num_pairs = 2});
+    expect_part(&params, &(lr_selection){.lors = numbers, .num_lors = COUNT / 3});
+}
+
+static void expect_variants(lr_listmode_params params)
+{
+    struct both expected = both_of(&params, "cpu", NULL);
+    for (int variant = LR_LISTMODE_FASTEST; variant <= LR_LISTMODE_FASTMATH; variant++) {
+        params.variant = (lr_listmode_variant)variant;
+        expect_alike(&params, NULL, &expected);
+        if (variant != LR_LISTMODE_FASTEST && params.kernel == LR_LISTMODE_TUBE) {
+            expect_parts(params);
+        }
+    }
+    free_both(&expected);
+}
+
+/* On a device, and in the tests' stand-in for one, whose slices are in several tiles where it has little
+ * shared memory. */
+static void test_variants(void **state)
+{
+    (void)state;
+    const lr_grid grid = case_grid();
+    for (int model = 0; model < NUM_CASES && strcmp(backend, "cuda") == 0; model++) {
+        expect_variants(params_on(&grid, (enum case_model)model, model % 2 == 0 ? NULL : &timed));
+        expect_variants(params_on(&grid, (enum case_model)model, model % 2 == 0 ? &timed : NULL));
+    }
+}
+
+static void test_variants_need_room(void **state)
+{
+    (void)state;
+    const lr_grid grid = case_grid();
+    lr_listmode_params params = params_on(&grid, CASE_TUBE, NULL);
+    struct test_log log;
+    params.variant = LR_LISTMODE_SORTED;
+    params.max_memory_bytes = 1;
+    params.backend = backend;
+    if (strcmp(backend, "cuda") == 0) {
+        struct case_backend open;
+        case_models(&open, &params, &log);
+        assert_int_equal(case_create(backend, &open.params, &open.backend), LR_USAGE);
+        assert_non_null(strstr(log.error, "2500 events do not fit"));
+        case_close_models(&open);
+    }
+}
+
 /* --- vectors where the backend computes --- */
 
 static lr_vector vector_at(lr_place *place, const lr_vector *host)
@@ -286,8 +382,16 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_sums_do_not_overflow),
         cmocka_unit_test(test_few_large_values_leave_the_others),
         cmocka_unit_test(test_streamed_events),
+        cmocka_unit_test(test_variants),
+        cmocka_unit_test(test_variants_need_room),
         cmocka_unit_test(test_vectors_stay),
     };
     backend = argc > 1 ? argv[1] : "compute";
+    if (argc > 2) {
+        cmocka_set_test_filter(argv[2]);
+    }
+    if (case_lacks_device(backend)) {
+        return 77;
+    }
     return cmocka_run_group_tests(tests, setup, teardown);
 }

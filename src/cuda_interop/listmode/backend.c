@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "cuda_interop/lend.h"
 #include "cuda_interop/listmode/order.h"
+#include "cuda_interop/listmode/steps.h"
 #include "cuda_interop/listmode/stream.h"
 #include "cuda_interop/listmode/visit.h"
 #include "listmode/places.h"
@@ -27,6 +28,7 @@ enum {
     EVENT_BYTES = 16,
     LEAST_BATCH = LR_CUDA_LIST_PIECE,
     MOST_BATCH = (1 << 23) / LR_CUDA_LIST_PIECE * LR_CUDA_LIST_PIECE,
+    STEP_BYTES = 48 << 10, /* of shared memory, as the paper's device has it */
     SHARE_OF_SUMS = 8,
     MOST_SUMS = 1 << 26
 };
@@ -47,7 +49,8 @@ struct listmode_cuda {
     struct lr_cuda_list_order order;
     struct lr_cuda_list_stream streaming;
     bool are_streamed;
-    lr_cuda_list_pass pass; /* what all have */
+    struct lr_cuda_list_steps steps; /* in place of plan and order, but for its frames */
+    lr_cuda_list_pass pass;          /* what all have */
     cudaEvent_t clock[2];
     bool is_timed;
     struct room image, values, map; /* of the host, copied */
@@ -166,6 +169,8 @@ struct project {
     const char *what;
     lr_status (*launch)(const struct listmode_cuda *cuda, const lr_cuda_list_pass *pass);
     lr_cuda_list_pass pass;
+    float *image; /* in the grid's order */
+    bool is_back;
     double done, total; /* selected events */
 };
 
@@ -215,6 +220,27 @@ static lr_status take_batch(struct project *project, const struct lr_cuda_list_b
     return cuda->are_streamed ? lr_cuda_list_stream_leave(&cuda->streaming) : LR_OK;
 }
 
+static bool goes_by_steps(const struct listmode_cuda *cuda)
+{
+    return cuda->params.variant != LR_LISTMODE_FASTEST;
+}
+
+/* Whether images are laid out in slices. */
+static bool has_frames(const struct listmode_cuda *cuda)
+{
+    return !goes_by_steps(cuda) || lr_cuda_list_steps_are_cached(cuda->params.variant);
+}
+
+static lr_status take_steps(struct project *project, const struct lr_listmode_places *places,
+                            int64_t r)
+{
+    const struct listmode_cuda *cuda = project->cuda;
+    LR_TRY(lr_progress_report(cuda->params.progress, project->what, project->done, project->total));
+    project->done += (double)places->count;
+    return lr_cuda_list_steps_project(&cuda->steps, &project->pass, r, project->image,
+                                      project->is_back);
+}
+
 static lr_status take_range(struct project *project, const struct lr_listmode_places *places,
                             int64_t r)
 {
@@ -222,6 +248,9 @@ static lr_status take_range(struct project *project, const struct lr_listmode_pl
     project->pass.places = (lr_cuda_list_places){
         .position = places->position, .count = places->count, .first = places->first};
     LR_TRY(copy_map(project, places, r));
+    if (goes_by_steps(project->cuda)) {
+        return take_steps(project, places, r);
+    }
     for (int64_t k = plan->range_batches[r]; k < plan->range_batches[r + 1]; k++) {
         LR_TRY(lr_progress_report(project->cuda->params.progress, project->what, project->done,
                                   project->total));
@@ -279,11 +308,13 @@ static lr_status project_forward(struct listmode_cuda *cuda, const lr_selection 
                               .part = part,
                               .what = "projecting",
                               .launch = launch_forward,
+                              .image = image,
                               .pass = cuda->pass};
     const lr_cuda_list_framing framing = framing_of(cuda, image);
     project.pass.values = values;
     LR_TRY(record(cuda, 0));
-    LR_TRY(check(cuda, lr_cuda_launch_list_fill(&framing), "an image in slices"));
+    LR_TRY(has_frames(cuda) ? check(cuda, lr_cuda_launch_list_fill(&framing), "an image in slices")
+                            : LR_OK);
     LR_TRY(take_part(&project));
     return record(cuda, 1);
 }
@@ -319,17 +350,22 @@ static lr_status project_back(struct listmode_cuda *cuda, const lr_selection *pa
                               .part = part,
                               .what = "back-projecting",
                               .launch = launch_back,
+                              .image = image,
+                              .is_back = true,
                               .pass = cuda->pass};
     const lr_cuda_list_framing framing = framing_of(cuda, image);
     project.pass.values = values;
     project.pass.values_are_one = values == NULL;
     LR_TRY(record(cuda, 0));
+    float *const sums = has_frames(cuda) ? framing.numbers : image;
+    const int64_t num_sums =
+        has_frames(cuda) ? framing.num_numbers : lr_grid_num_voxels(&cuda->params.model->grid);
     LR_TRY(check(cuda,
-                 (int)cudaMemsetAsync(framing.numbers, 0,
-                                      (size_t)framing.num_numbers * sizeof(float), cuda->stream),
+                 (int)cudaMemsetAsync(sums, 0, (size_t)num_sums * sizeof(float), cuda->stream),
                  "an image in slices"));
     LR_TRY(take_part(&project));
-    LR_TRY(check(cuda, lr_cuda_launch_list_add(&framing), "an image in slices"));
+    LR_TRY(has_frames(cuda) ? check(cuda, lr_cuda_launch_list_add(&framing), "an image in slices")
+                            : LR_OK);
     return record(cuda, 1);
 }
 
@@ -543,11 +579,22 @@ static lr_status open_here(struct listmode_cuda *cuda)
     LR_TRY(look_at_device(cuda, &plan));
     LR_TRY(lr_cuda_list_plan_init(&cuda->plan, &plan));
     share_memory(cuda, &plan);
+    if (goes_by_steps(cuda)) {
+        cuda->are_streamed = true; /* steps have their own events */
+    }
     LR_TRY(lr_cuda_list_tables_init(&cuda->tables, params, cuda->are_streamed, &cuda->memory));
     LR_TRY(fill_pass(cuda));
-    LR_TRY(order_events(cuda, &plan));
-    LR_TRY(deal_out(cuda, &plan));
-    LR_TRY(open_streaming(cuda, plan.most_events));
+    if (goes_by_steps(cuda)) {
+        cuda->steps = (struct lr_cuda_list_steps){
+            .params = params,
+            .pass = &cuda->pass,
+            .tile_bytes = (int32_t)smaller(plan.shared_room, STEP_BYTES)};
+        LR_TRY(lr_cuda_list_steps_init(&cuda->steps, &cuda->memory));
+    } else {
+        LR_TRY(order_events(cuda, &plan));
+        LR_TRY(deal_out(cuda, &plan));
+        LR_TRY(open_streaming(cuda, plan.most_events));
+    }
     for (int k = 0; k < 2; k++) {
         LR_TRY(check(cuda, (int)cudaEventCreateWithFlags(&cuda->clock[k], cudaEventDefault),
                      "a clock"));

@@ -178,6 +178,31 @@ typedef struct lr_cuda_list_framing {
     void *stream;
 } lr_cuda_list_framing;
 
+/* An event as a record. */
+typedef struct lr_cuda_list_record {
+    int32_t a, b;
+    float tof_mm;
+    int32_t number;
+} lr_cuda_list_record;
+
+/* The paper's steps, for the events of a range, or of one of its groups. */
+typedef struct lr_cuda_list_step {
+    lr_cuda_list_pass pass;             /* its events are these */
+    const lr_cuda_list_record *records; /* in place of its arrays; NULL = none */
+    int32_t count;
+    int32_t axis;   /* of all of them, whose footprints then have one size; -1: of each its own */
+    bool is_cached; /* slices in shared memory; else image, in the grid's order */
+    bool skips;     /* slices that none of a block's lines meets */
+    bool is_fast;   /* arithmetic */
+    int32_t tile_bytes; /* of shared memory */
+    float *image;
+    int32_t size[3]; /* of the grid */
+} lr_cuda_list_step;
+
+/* Forward values are put; back is added to the numbers, or to the image. */
+int lr_cuda_launch_list_step_forward(const lr_cuda_list_step *step);
+int lr_cuda_launch_list_step_back(const lr_cuda_list_step *step);
+
 /* numbers = image, zeros around it. */
 int lr_cuda_launch_list_fill(const lr_cuda_list_framing *framing);
 

@@ -15,6 +15,7 @@ struct share_window {
     float off[2];  /* from the crossing to the first one, in voxels */
     float span[2]; /* from the first one to the end of shares: so many voxels, and one more */
     int at;        /* the first one's number */
+    int place[2];  /* its row and column, margins included */
 };
 
 /* --- the tube's function of squares of distances, in its unit --- */
@@ -176,10 +177,10 @@ struct crossings {
         }
     }
 
-    __host__ __device__ void go_on()
+    __host__ __device__ void go_on(int slices = 1)
     {
-        at[0] += step[0];
-        at[1] += step[1];
+        at[0] += slices * step[0];
+        at[1] += slices * step[1];
     }
 
     /* False: no voxel of the image is in the window. The first voxel is the lowest one not below
@@ -198,6 +199,8 @@ struct crossings {
             is_inside = is_inside && place[c] < (unsigned)frame.reach[c];
         }
         window.at = (int)place[0] * frame.pitch + (int)place[1];
+        window.place[0] = (int)place[0];
+        window.place[1] = (int)place[1];
         return is_inside;
     }
 };

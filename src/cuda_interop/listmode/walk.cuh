@@ -187,17 +187,19 @@ struct slice_factors {
         even[2] = fourth;
     }
 
+    template <class Math = fast_math>
     __host__ __device__ float at(const lr_cuda_list_pass &pass, const line_walk &walk,
                                  int slice) const
     {
         if ((unsigned)(slice - first) >= (unsigned)number) {
-            return at_end(pass, walk, slice);
+            return at_end<Math>(pass, walk, slice);
         }
         const float off = z + (float)(slice - walk.slices[0]) * step, y = off * off;
-        return peak * power_of_two(y * -0.72134752f) * (even[0] + y * (even[1] + y * even[2]));
+        return peak * Math::power(y * -0.72134752f) * (even[0] + y * (even[1] + y * even[2]));
     }
 
     /* Of a slice that is cut. */
+    template <class Math>
     __host__ __device__ float at_end(const lr_cuda_list_pass &pass, const line_walk &walk,
                                      int slice) const
     {
@@ -205,7 +207,7 @@ struct slice_factors {
             return of_paper(walk, slice);
         }
         if (walk.per_sigma > 0 && step < 0.5f) {
-            return of_part(walk, z + (float)(slice - walk.slices[0]) * step);
+            return of_part<Math>(walk, z + (float)(slice - walk.slices[0]) * step);
         }
         const double held = walk.per_sigma > 0
                                 ? (normal(walk, slice + 1) - normal(walk, slice)) / list_held
@@ -214,6 +216,7 @@ struct slice_factors {
     }
 
     /* What is left of the slice whose middle this is. */
+    template <class Math>
     __host__ __device__ float of_part(const line_walk &walk, float middle) const
     {
         const float begin = (float)((walk.begin - walk.tof) * walk.per_sigma);
@@ -224,7 +227,7 @@ struct slice_factors {
         const float second = width * width * (1.0f / 24), fourth = second * second * 0.3f;
         const float even = 1.0f + second * (y - 1.0f) + fourth * (y * (y - 6.0f) + 3.0f);
         return width > 0.0f ? (float)(list_density / list_held) * width *
-                                  power_of_two(y * -0.72134752f) * even
+                                  Math::power(y * -0.72134752f) * even
                             : 0.0f;
     }
 

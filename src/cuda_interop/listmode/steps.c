@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "cuda_interop/listmode/steps.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cuda_interop/lend.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { EVENT_BYTES = 16 };
+
+/* --- the events in an order --- */
+
+struct ordering {
+    const struct lr_listmode_events *events;
+    lr_listmode_variant variant;
+    int64_t *order;   /* [count] of the arranged events, as the step has them */
+    int64_t *numbers; /* [longest range] which arranged event has a number */
+};
+
+static int group_at(const int64_t *groups, int64_t k)
+{
+    int group = 0;
+    while (k >= groups[group + 1]) {
+        group++;
+    }
+    return group;
+}
+
+/* The caller's order, or that within each group. */
+static void order_range(struct ordering *ordering, int64_t r)
+{
+    const struct lr_listmode_events *events = ordering->events;
+    const int64_t begin = events->offsets[r], end = events->offsets[r + 1];
+    int64_t next[LR_LISTMODE_GROUPS + 1];
+    memcpy(next, events->groups[r], sizeof(next));
+    for (int64_t k = begin; k < end; k++) {
+        ordering->numbers[events->number[k]] = k;
+    }
+    for (int64_t k = begin; k < end; k++) {
+        const int64_t from = ordering->numbers[k - begin];
+        const int64_t to = ordering->variant == LR_LISTMODE_PARTITIONED
+                               ? next[group_at(events->groups[r], from)]++
+                               : k;
+        ordering->order[to] = from;
+    }
+}
+
+static void order_all(struct ordering *ordering)
+{
+    for (int64_t r = 0; r < ordering->events->layout.num_pairs; r++) {
+        if (ordering->variant < LR_LISTMODE_SORTED) {
+            order_range(ordering, r);
+        }
+    }
+    for (int64_t k = 0;
+         ordering->variant >= LR_LISTMODE_SORTED && k < ordering->events->layout.count; k++) {
+        ordering->order[k] = k;
+    }
+}
+
+/* --- on the device --- */
+
+static lr_cuda_list_record *make_records(const struct ordering *ordering, const lr_log *log)
+{
+    const struct lr_listmode_events *events = ordering->events;
+    const int64_t count = events->layout.count;
+    lr_cuda_list_record *records = lr_alloc(count, sizeof(*records), "events", log);
+    for (int64_t k = 0; records != NULL && k < count; k++) {
+        const int64_t from = ordering->order[k];
+        records[k] = (lr_cuda_list_record){events->crystals[0][from], events->crystals[1][from],
+                                           events->tof_mm[from], events->number[from]};
+    }
+    return records;
+}
+
+static void *upload(struct lr_cuda_list_memory *memory, const void *from, int64_t bytes)
+{
+    void *to = lr_cuda_list_allocate(memory, &(struct lr_cuda_list_block){"events", from, bytes});
+    const lr_status status =
+        lr_cuda_check((int)cudaStreamSynchronize(memory->stream), "events", memory->log);
+    return status == LR_OK ? to : NULL;
+}
+
+/* One of the records' members, of all of them: spare has room for it. */
+static void *upload_member(struct lr_cuda_list_memory *memory, const lr_cuda_list_record *records,
+                           size_t offset, const struct ordering *ordering)
+{
+    int32_t *spare = (int32_t *)ordering->order; /* no longer needed, and twice as long */
+    const int64_t count = ordering->events->layout.count;
+    for (int64_t k = 0; k < count; k++) {
+        memcpy(&spare[k], (const char *)&records[k] + offset, sizeof(*spare));
+    }
+    return upload(memory, spare, count * (int64_t)sizeof(*spare));
+}
+
+static lr_status upload_events(struct lr_cuda_list_steps *steps, const struct ordering *ordering,
+                               struct lr_cuda_list_memory *memory)
+{
+    lr_cuda_list_record *records = make_records(ordering, memory->log);
+    lr_cuda_list_events *events = &steps->events;
+    bool has_all = records != NULL;
+    if (has_all && ordering->variant == LR_LISTMODE_SIMPLE) {
+        steps->records =
+            upload(memory, records, ordering->events->layout.count * (int64_t)sizeof(*records));
+        has_all = steps->records != NULL;
+    } else if (has_all) {
+        events->crystals[0] =
+            upload_member(memory, records, offsetof(lr_cuda_list_record, a), ordering);
+        events->crystals[1] =
+            upload_member(memory, records, offsetof(lr_cuda_list_record, b), ordering);
+        events->tof_mm =
+            upload_member(memory, records, offsetof(lr_cuda_list_record, tof_mm), ordering);
+        events->number =
+            upload_member(memory, records, offsetof(lr_cuda_list_record, number), ordering);
+        has_all = events->crystals[0] && events->crystals[1] && events->tof_mm && events->number;
+    }
+    free(records);
+    return has_all ? LR_OK : LR_FAILED;
+}
+
+static int64_t longest_range(const struct lr_listmode_events *events)
+{
+    int64_t longest = 0;
+    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
+        const int64_t count = events->offsets[r + 1] - events->offsets[r];
+        longest = count > longest ? count : longest;
+    }
+    return longest;
+}
+
+static lr_status check_rows(const struct lr_cuda_list_steps *steps)
+{
+    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
+        const int64_t bytes = steps->pass->frames[axis].pitch * (int64_t)sizeof(float);
+        if (lr_cuda_list_steps_are_cached(steps->params->variant) && bytes > steps->tile_bytes) {
+            return lr_error(steps->params->log, LR_USAGE,
+                            "a row of the image across axis %c takes %lld bytes of shared memory, "
+                            "and a block has %d: take a smaller grid, or name no variant",
+                            "xyz"[axis], (long long)bytes, (int)steps -> tile_bytes);
+        }
+    }
+    return LR_OK;
+}
+
+lr_status lr_cuda_list_steps_init(struct lr_cuda_list_steps *steps,
+                                  struct lr_cuda_list_memory *memory)
+{
+    const struct lr_listmode_backend_params *params = steps->params;
+    const struct lr_listmode_events *events = params->events;
+    const int64_t count = events->layout.count;
+    steps->events = steps->pass->events;
+    LR_TRY(check_rows(steps));
+    if (count * EVENT_BYTES > lr_cuda_list_budget(params)) {
+        return lr_error(params->log, LR_USAGE,
+                        "%lld events do not fit in %.4g MiB of the device's memory, where the "
+                        "paper's variants have all of them: take fewer, or name no variant",
+                        (long long)count, (double)lr_cuda_list_budget(params) / 0x1p20);
+    }
+    struct ordering ordering = {
+        .events = events,
+        .variant = params->variant,
+        .order = lr_alloc(count, sizeof(*ordering.order), "events in another order", params->log),
+        .numbers = lr_alloc(longest_range(events), sizeof(*ordering.numbers),
+                            "events in another order", params->log)};
+    lr_status status = ordering.order != NULL && ordering.numbers != NULL ? LR_OK : LR_FAILED;
+    if (status == LR_OK) {
+        order_all(&ordering);
+        status = upload_events(steps, &ordering, memory);
+    }
+    free(ordering.order);
+    free(ordering.numbers);
+    return status;
+}
+
+/* --- projections --- */
+
+/* With the events from the first one of some on. */
+static lr_cuda_list_step step_of(const struct lr_cuda_list_steps *steps,
+                                 const lr_cuda_list_pass *pass, int64_t begin)
+{
+    const lr_listmode_variant variant = steps->params->variant;
+    lr_cuda_list_step step = {.pass = *pass,
+                              .axis = -1,
+                              .is_cached = lr_cuda_list_steps_are_cached(variant),
+                              .skips = variant >= LR_LISTMODE_SORTED,
+                              .is_fast = variant == LR_LISTMODE_FASTMATH,
+                              .tile_bytes = steps->tile_bytes};
+    step.pass.events = steps->events;
+    if (steps->records != NULL) {
+        step.records = steps->records + begin;
+    } else {
+        step.pass.events.crystals[0] += begin;
+        step.pass.events.crystals[1] += begin;
+        step.pass.events.tof_mm += begin;
+        step.pass.events.number += begin;
+    }
+    memcpy(step.size, steps->params->model->grid.size, sizeof(step.size));
+    return step;
+}
+
+static lr_status run(const struct lr_cuda_list_steps *steps, const lr_cuda_list_step *step,
+                     bool is_back)
+{
+    if (step->count == 0) {
+        return LR_OK;
+    }
+    return lr_cuda_check(is_back ? lr_cuda_launch_list_step_back(step)
+                                 : lr_cuda_launch_list_step_forward(step),
+                         "projecting events", steps->params->log);
+}
+
+lr_status lr_cuda_list_steps_project(const struct lr_cuda_list_steps *steps,
+                                     const lr_cuda_list_pass *pass, int64_t r, float *image,
+                                     bool is_back)
+{
+    const int64_t *groups = steps->params->events->groups[r];
+    if (steps->params->variant < LR_LISTMODE_PARTITIONED) {
+        lr_cuda_list_step step = step_of(steps, pass, groups[0]);
+        step.image = image;
+        step.count = (int32_t)(groups[LR_LISTMODE_GROUPS] - groups[0]);
+        return run(steps, &step, is_back);
+    }
+    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
+        lr_cuda_list_step step = step_of(steps, pass, groups[g]);
+        step.count = (int32_t)(groups[g + 1] - groups[g]);
+        step.axis = lr_listmode_group_axis(g);
+        LR_TRY(run(steps, &step, is_back));
+    }
+    return LR_OK;
+}
