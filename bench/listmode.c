@@ -15,6 +15,24 @@ const char *const listmode_kernels[LISTMODE_NUM_KERNELS + 1] = {"tube", "line", 
 const char *const listmode_backends[LISTMODE_NUM_BACKENDS + 1] = {"cpu", "native", "compute",
                                                                   "cuda", NULL};
 
+/* That of a case, where it is not the one at hand. */
+static lr_status open_scanner(struct listmode_bench *bench, const struct listmode_case *what)
+{
+    if (bench->lors != NULL && bench->preset == what->preset) {
+        return LR_OK;
+    }
+    lr_lors_destroy(bench->lors);
+    lr_scanner_destroy(bench->scanner);
+    bench->lors = NULL;
+    bench->preset = what->preset;
+    bench->scanner = listmode_scanner(what->preset, bench->tof_ps, &bench->report->log);
+    if (bench->scanner == NULL) {
+        return report_reason(bench->report);
+    }
+    bench->lors = lr_lors_create(bench->scanner, &bench->report->log);
+    return bench->lors != NULL ? LR_OK : report_reason(bench->report);
+}
+
 /* A backend that is not there, or lacks the kernel, is left out of several. */
 static lr_status measure(struct listmode_bench *bench, const struct listmode_way *way)
 {
@@ -22,6 +40,7 @@ static lr_status measure(struct listmode_bench *bench, const struct listmode_way
     if (bench->num_outcomes == LISTMODE_MOST_OUTCOMES) {
         return LR_OK;
     }
+    CLI_TRY(open_scanner(bench, way->what));
     *outcome = (struct listmode_outcome){.way = *way};
     const lr_status status = listmode_measure(bench, outcome);
     if ((status == LR_NO_DEVICE || status == LR_USAGE) && bench->is_all) {
@@ -40,6 +59,19 @@ static lr_status measure(struct listmode_bench *bench, const struct listmode_way
     return LR_OK;
 }
 
+/* The paper's steps are ways of cuda. */
+static lr_status measure_variants(struct listmode_bench *bench, struct listmode_way *way)
+{
+    const bool is_ladder = way->what->has_ladder && bench->variant == LR_LISTMODE_FASTEST;
+    for (int variant = LR_LISTMODE_SIMPLE; is_ladder && variant <= LR_LISTMODE_FASTMATH;
+         variant++) {
+        way->variant = (lr_listmode_variant)variant;
+        CLI_TRY(measure(bench, way));
+    }
+    way->variant = bench->variant;
+    return measure(bench, way);
+}
+
 /* With and without time of flight, by every kernel. */
 static lr_status measure_kernels(struct listmode_bench *bench, struct listmode_way *way)
 {
@@ -48,7 +80,7 @@ static lr_status measure_kernels(struct listmode_bench *bench, struct listmode_w
             way->kernel = (lr_listmode_kernel)kernel;
             way->has_tof = has_tof != 0;
             if (has_tof ? bench->with_tof : bench->without_tof) {
-                CLI_TRY(measure(bench, way));
+                CLI_TRY(measure_variants(bench, way));
             }
         }
     }
@@ -69,9 +101,11 @@ static lr_status measure_cases(struct listmode_bench *bench)
 {
     for (const struct listmode_case *what = listmode_cases; what->table != NULL; what++) {
         struct listmode_way way = {.what = what, .backend = bench->backend};
-        for (int k = 0; is_chosen(bench, what) && k < (bench->is_all ? LISTMODE_NUM_BACKENDS : 1);
+        for (int k = 0; is_chosen(bench, what) &&
+                        k < (bench->is_all && !what->has_ladder ? LISTMODE_NUM_BACKENDS : 1);
              k++) {
             way.backend = bench->is_all ? listmode_backends[k] : bench->backend;
+            way.backend = what->has_ladder ? "cuda" : way.backend;
             CLI_TRY(measure_kernels(bench, &way));
         }
     }
@@ -110,16 +144,6 @@ static lr_status say_all(const struct listmode_bench *bench)
 
 /* --- the verb --- */
 
-static lr_status open_scanner(struct listmode_bench *bench)
-{
-    bench->scanner = listmode_scanner(bench->tof_ps, &bench->report->log);
-    if (bench->scanner == NULL) {
-        return report_reason(bench->report);
-    }
-    bench->lors = lr_lors_create(bench->scanner, &bench->report->log);
-    return bench->lors != NULL ? LR_OK : report_reason(bench->report);
-}
-
 static void choose(struct listmode_bench *bench, struct cli_args *args)
 {
     static const char *const backends[] = {"cpu", "native", "compute", "cuda", "all", NULL};
@@ -127,7 +151,8 @@ static void choose(struct listmode_bench *bench, struct cli_args *args)
     const int kernel = args_word(args, "--kernel", listmode_kernels, -1);
     const int backend = args_word(args, "--backend", backends, -1);
     for (int k = 0; k < LISTMODE_NUM_TABLES; k++) {
-        bench->tables[k] = table < 0 ? k > 0 : k == table;
+        bench->tables[k] =
+            table < 0 ? k >= LISTMODE_FIRST_DEFAULT && k <= LISTMODE_LAST_DEFAULT : k == table;
     }
     for (int k = 0; k < LISTMODE_NUM_KERNELS; k++) {
         bench->kernels[k] = kernel < 0 || k == kernel;
@@ -136,6 +161,11 @@ static void choose(struct listmode_bench *bench, struct cli_args *args)
     bench->backend = backend >= 0 && !bench->is_all ? backends[backend] : NULL;
     bench->without_tof = !args_has(args, "--only-tof");
     bench->with_tof = !args_has(args, "--without-tof");
+    bench->variant = common_listmode_variant(args);
+    if (bench->variant != LR_LISTMODE_FASTEST &&
+        (bench->backend == NULL || strcmp(bench->backend, "cuda") != 0)) {
+        args_complain(args, "--variant is for --backend cuda");
+    }
     if (!bench->with_tof && !bench->without_tof) {
         args_complain(args, "--only-tof and --without-tof contradict each other");
     }
@@ -146,6 +176,8 @@ static void read_numbers(struct listmode_bench *bench, struct cli_args *args)
     static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
     static const int64_t repeats[2] = {1, LISTMODE_MOST_REPEATS};
     bench->lines = args_int(args, "--events", 1000000, at_least_one);
+    bench->all_lines = args_int(args, "--lines", 0, at_least_one);
+    bench->max_memory_bytes = args_bytes(args, "--max-memory", 0);
     bench->tof_ps = direct_number(args, "--tof-ps", 600, true);
     bench->device = (int)args_int(args, "--device", 0, at_least_zero);
     bench->threads = (int)args_int(args, "--threads", 0, at_least_one);
@@ -164,7 +196,6 @@ static lr_status run_chosen(struct listmode_bench *bench, struct cli_args *args)
     if (bench->path != NULL) {
         CLI_TRY(common_check_output(bench->report, bench->path, NULL));
     }
-    CLI_TRY(open_scanner(bench));
     CLI_TRY(measure_cases(bench));
     return say_all(bench);
 }
@@ -184,15 +215,21 @@ static lr_status run(struct cli_args *args)
 
 static const struct cli_option options[] = {
     {"--table", "NAME",
-     "first (75 x 75 x 26 voxels, a million lines), lines (table I), widths (V), voxels (IV) or "
-     "both "
-     "(III); default all but first",
+     "the paper's lines (table I), widths (V), voxels (IV) and both (III), all of which are the "
+     "default; first (75 x 75 x 26 voxels, a million lines), linear (to 100 million), ladder (the "
+     "paper's steps), public (10 million on a Discovery MI, 34 subsets)",
      false},
     {"--kernel", "NAME", "tube or line; default both", false},
     {"--only-tof", NULL, "nothing without time of flight", false},
     {"--without-tof", NULL, "nothing with time of flight", false},
     {"--tof-ps", "PS", "time resolution, FWHM; default 600", false},
     {"--events", "N", "random lines for each million of the paper's; default 1000000", false},
+    {"--lines", "N", "random lines of each case, in place of the table's number", false},
+    {"--variant", "NAME",
+     "how cuda projects, by the paper's steps: simple, coalesced, cached, partitioned, sorted or "
+     "fastmath; default its fastest way",
+     false},
+    {"--max-memory", "SIZE", "limit on a device, such as 512M or 16G; default: half", false},
     {"--backend", "NAME", "cpu, native, compute, cuda, or all of them; default auto", false},
     {"--repeat", "N", "runs that the median is of; default 11", false},
     {"--seconds", "S", "for one figure: fewer runs where they take longer; default 10", false},

@@ -15,18 +15,25 @@
 enum {
     LISTMODE_NUM_KERNELS = 2, /* those of every backend */
     LISTMODE_NUM_BACKENDS = 4,
-    LISTMODE_NUM_TABLES = 5,
+    LISTMODE_NUM_TABLES = 8,
+    LISTMODE_FIRST_DEFAULT = 1, /* of the tables: the paper's are measured where none is named */
+    LISTMODE_LAST_DEFAULT = 4,
     LISTMODE_MOST_OUTCOMES = 512,
     LISTMODE_MOST_REPEATS = 101
 };
 
-/* One row of the paper's tables. */
+/* One row of a table. */
 struct listmode_case {
     const char *table; /* as --table knows it */
     int size[3];
     int width;          /* of the tube, in voxels */
     int millions;       /* lines */
-    double paper_ms[2]; /* without and with time of flight, on a GTX 480 */
+    double paper_ms[2]; /* without and with time of flight, on a GTX 480; 0 = it has none */
+    const char *preset; /* of the scanner; NULL = the ring for random lines */
+    double voxel_mm;    /* 0 = the image is 576 mm across */
+    int subsets;        /* of an iteration; 0 = 1 */
+    int iterations;     /* of the reconstruction; 0 = none is meant */
+    bool has_ladder;    /* by the paper's steps, too */
 };
 
 extern const char *const listmode_tables[LISTMODE_NUM_TABLES + 1];
@@ -40,6 +47,7 @@ struct listmode_way {
     lr_listmode_kernel kernel;
     bool has_tof;
     const char *backend; /* NULL = auto */
+    lr_listmode_variant variant;
 };
 
 /* By the wall clock, and by the device's own (0 = it has none). */
@@ -52,6 +60,7 @@ struct listmode_outcome {
     char backend[32], device[160];
     int64_t lines;
     double prepare_s; /* from events to an operator: partitioned and sorted */
+    double partition_s, sort_s;
     struct listmode_seconds forward, back, iteration; /* iteration: both, ratio and update */
     double visits;                                    /* voxels a line */
 };
@@ -63,11 +72,15 @@ struct listmode_bench {
     const char *backend; /* else this one; NULL = auto */
     const char *path;    /* of the JSON; NULL = none */
     bool with_tof, without_tof;
-    int64_t lines; /* that stand for the paper's million */
+    int64_t lines;     /* that stand for the paper's million */
+    int64_t all_lines; /* of any case; 0 = by the case */
+    lr_listmode_variant variant;
     double tof_ps;
+    int64_t max_memory_bytes;
     int device, threads, repeat;
     double seconds;
     uint64_t seed;
+    const char *preset; /* of the scanner at hand; NULL = the ring */
     lr_scanner *scanner;
     lr_lors *lors;
     struct listmode_outcome outcomes[LISTMODE_MOST_OUTCOMES];
@@ -76,10 +89,10 @@ struct listmode_bench {
 
 /* --- lines --- */
 
-/* A ring as long as the largest image, so that lines come from all directions. NULL, logged. */
-lr_scanner *listmode_scanner(double tof_ps, const lr_log *log);
+/* A ring as long as the largest image, so that lines come from all directions; or a preset. NULL, logged. */
+lr_scanner *listmode_scanner(const char *preset, double tof_ps, const lr_log *log);
 
-/* Of 576 mm across, as the Gemini TF's field of view; cubes are as long. */
+/* Of 576 mm across, as the Gemini TF's field of view, where the case has no voxels; cubes are as long. */
 lr_grid listmode_grid(const struct listmode_case *what);
 
 /* Fills events[count]: LORs drawn alike among those in coincidence that meet the image, times of flight

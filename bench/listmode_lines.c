@@ -3,11 +3,14 @@
 #include "listmode.h"
 
 #include <math.h>
+#include <stdatomic.h>
+#include <threads.h>
+#include <unistd.h>
 
 static const double across_mm = 576;
 
 /* Crystals of 6 mm, 28 modules of 16 of them around, 100 of them along the axis. */
-lr_scanner *listmode_scanner(double tof_ps, const lr_log *log)
+static lr_scanner *make_ring(double tof_ps, const lr_log *log)
 {
     static const int around[1] = {16}, along[1] = {100};
     const lr_ring ring = {
@@ -25,12 +28,17 @@ lr_scanner *listmode_scanner(double tof_ps, const lr_log *log)
                                   &ring);
 }
 
+lr_scanner *listmode_scanner(const char *preset, double tof_ps, const lr_log *log)
+{
+    return preset != NULL ? lr_scanner_read(preset, log) : make_ring(tof_ps, log);
+}
+
 lr_grid listmode_grid(const struct listmode_case *what)
 {
     lr_grid grid = {0};
     for (int k = 0; k < 3; k++) {
         grid.size[k] = what->size[k];
-        grid.voxel_mm[k] = across_mm / what->size[0];
+        grid.voxel_mm[k] = what->voxel_mm > 0 ? what->voxel_mm : across_mm / what->size[0];
         grid.origin_mm[k] = -0.5 * grid.voxel_mm[k] * (what->size[k] - 1);
     }
     return grid;
@@ -90,11 +98,52 @@ static bool draw_event(const struct listmode_bench *bench, const lr_grid *grid, 
     return chord.from < chord.to && lr_lors_in_coincidence(bench->lors, number);
 }
 
+/* Lines are drawn in parts, each from numbers of its own, so that threads change nothing. */
+enum { PART_LINES = 1 << 20, MOST_THREADS = 64 };
+#define PART_DRAWS (INT64_C(1) << 32)
+
+struct drawing {
+    const struct listmode_bench *bench;
+    const lr_grid *grid;
+    lr_event *events;
+    int64_t count;
+    atomic_llong next; /* part */
+};
+
+static void draw_part(const struct drawing *drawing, int64_t part)
+{
+    const int64_t begin = part * PART_LINES, left = drawing->count - begin;
+    const int64_t end = begin + (left < PART_LINES ? left : PART_LINES);
+    int64_t at = begin;
+    for (int64_t draw = part * PART_DRAWS; at < end; draw++) {
+        at += draw_event(drawing->bench, drawing->grid, draw, &drawing->events[at]);
+    }
+}
+
+static int draw_parts(void *user)
+{
+    struct drawing *drawing = user;
+    for (int64_t part = atomic_fetch_add(&drawing->next, 1); part * PART_LINES < drawing->count;
+         part = atomic_fetch_add(&drawing->next, 1)) {
+        draw_part(drawing, part);
+    }
+    return 0;
+}
+
 void listmode_draw(const struct listmode_bench *bench, const lr_grid *grid, lr_event *events,
                    int64_t count)
 {
-    int64_t drawn = 0;
-    for (int64_t draw = 0; drawn < count; draw++) {
-        drawn += draw_event(bench, grid, draw, &events[drawn]);
+    struct drawing drawing = {.bench = bench, .grid = grid, .events = events, .count = count};
+    const long processors = bench->threads > 0 ? bench->threads : sysconf(_SC_NPROCESSORS_ONLN);
+    thrd_t threads[MOST_THREADS];
+    int started = 0;
+    while (started + 1 < processors && started < MOST_THREADS &&
+           (started + 1) * (int64_t)PART_LINES < count &&
+           thrd_create(&threads[started], draw_parts, &drawing) == thrd_success) {
+        started++;
+    }
+    (void)draw_parts(&drawing);
+    for (int k = 0; k < started; k++) {
+        thrd_join(threads[k], NULL);
     }
 }

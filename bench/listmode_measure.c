@@ -17,7 +17,8 @@ static lr_operator *make_operator(const struct listmode_bench *bench,
                                   int64_t count)
 {
     const lr_grid grid = listmode_grid(way->what);
-    const lr_events_info info = {.has_tof = true, .tof_resolution_ps = bench->tof_ps};
+    const lr_events_info info = {
+        .has_tof = true, .tof_resolution_ps = way->what->preset != NULL ? 0 : bench->tof_ps};
     return lr_listmode_create(
         &(lr_listmode_params){.lors = bench->lors,
                               .grid = &grid,
@@ -30,6 +31,9 @@ static lr_operator *make_operator(const struct listmode_bench *bench,
                               .backend = way->backend,
                               .threads = bench->threads,
                               .device = bench->device,
+                              .variant = way->variant,
+                              .num_ranges = way->what->subsets,
+                              .max_memory_bytes = bench->max_memory_bytes,
                               .log = &bench->report->log,
                               .progress = &bench->report->progress});
 }
@@ -51,6 +55,7 @@ static lr_status count_visits(const struct listmode_bench *bench, const lr_event
     struct listmode_way way = outcome->way;
     double elements = 0;
     way.backend = "native";
+    way.variant = LR_LISTMODE_FASTEST;
     lr_operator *op = make_operator(bench, &way, events, count);
     const lr_row_sink sink = {.take = add_elements, .user = &elements};
     const lr_status status =
@@ -64,6 +69,7 @@ static lr_status count_visits(const struct listmode_bench *bench, const lr_event
 
 struct running {
     lr_operator *op;
+    int subsets;
     lr_vector image, correction, sensitivity; /* of voxels */
     lr_vector ones, values;                   /* of events */
 };
@@ -80,17 +86,31 @@ static lr_status back_project(struct running *running)
     return lr_operator_back(running->op, NULL, &running->ones, &running->correction);
 }
 
-/* As lr_recon has them, with the sensitivity of these events alone. */
-static lr_status iterate(struct running *running)
+/* As lr_recon has a subset, with the sensitivity of these events alone. */
+static lr_status take_subset(struct running *running, int32_t subset)
 {
-    CLI_TRY(project(running));
-    CLI_TRY(lr_vector_divide_counts(
-        &(lr_poisson_ratio){.measured = &running->ones, .values = &running->values}, NULL));
-    CLI_TRY(lr_operator_back(running->op, NULL, &running->values, &running->correction));
+    const lr_lors *layout = lr_operator_get_info(running->op)->lors;
+    const int64_t begin = layout->offsets[subset], count = layout->offsets[subset + 1] - begin;
+    const lr_selection one = {.pairs = &subset, .num_pairs = 1};
+    const lr_selection *part = running->subsets > 1 ? &one : NULL;
+    const lr_vector ones = lr_vector_part(&running->ones, begin, count);
+    lr_vector values = lr_vector_part(&running->values, begin, count);
+    CLI_TRY(lr_operator_forward(running->op, part, &running->image, &values));
+    CLI_TRY(
+        lr_vector_divide_counts(&(lr_poisson_ratio){.measured = &ones, .values = &values}, NULL));
+    CLI_TRY(lr_operator_back(running->op, part, &values, &running->correction));
     return lr_vector_update_em(&(lr_em_update){.x = &running->image,
                                                .correction = &running->correction,
                                                .sensitivity = &running->sensitivity,
                                                .next = &running->image});
+}
+
+static lr_status iterate(struct running *running)
+{
+    for (int32_t subset = 0; subset < running->subsets; subset++) {
+        CLI_TRY(take_subset(running, subset));
+    }
+    return LR_OK;
 }
 
 /* Waits for the device: what is read has been computed. */
@@ -184,12 +204,16 @@ static lr_status measure_events(const struct listmode_bench *bench, const lr_eve
                                 struct listmode_outcome *outcome)
 {
     const double start = report_seconds();
-    struct running running = {.op = make_operator(bench, &outcome->way, events, outcome->lines)};
+    const int subsets = outcome->way.what->subsets;
+    struct running running = {.op = make_operator(bench, &outcome->way, events, outcome->lines),
+                              .subsets = subsets > 0 ? subsets : 1};
     if (running.op == NULL) {
         return report_reason(bench->report);
     }
     const lr_operator_info *info = lr_operator_get_info(running.op);
     outcome->prepare_s = report_seconds() - start;
+    outcome->partition_s = lr_listmode_get_info(running.op)->partition_seconds;
+    outcome->sort_s = lr_listmode_get_info(running.op)->sort_seconds;
     snprintf(outcome->backend, sizeof(outcome->backend), "%s", info->backend);
     snprintf(outcome->device, sizeof(outcome->device), "%s", info->device);
     const lr_status status = measure_all(bench, &running, outcome);
@@ -205,7 +229,8 @@ static lr_status measure_events(const struct listmode_bench *bench, const lr_eve
 lr_status listmode_measure(const struct listmode_bench *bench, struct listmode_outcome *outcome)
 {
     const lr_grid grid = listmode_grid(outcome->way.what);
-    outcome->lines = bench->lines * outcome->way.what->millions;
+    outcome->lines =
+        bench->all_lines > 0 ? bench->all_lines : bench->lines * outcome->way.what->millions;
     lr_event *events = malloc((size_t)outcome->lines * sizeof(*events));
     if (events == NULL) {
         return report_error(bench->report, LR_FAILED, "no memory for %lld events",

@@ -20,11 +20,28 @@ void listmode_print_heading(const struct listmode_bench *bench)
 {
     printf("Commit %s. Random lines, %lld for each million of the paper's; times are for the "
            "paper's number of them. ms: forward and back by the device's clock where it has one; "
-           "iteration (both, ratio and update) by the wall.\n\n",
+           "iteration (both, ratio and update) by the wall; events partitioned (the paper: 12 ms a "
+           "million) and sorted where they have TOF (64 ms, and 262 ms for 5 million) once.\n\n",
            bench_commit, (long long)bench->lines);
     printf("| table | image | width | lines | kernel | backend | forward | back | iteration | "
-           "paper | 10^6 lines/s | 10^9 voxels/s | prepared, s |\n"
-           "|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+           "paper | 10^6 lines/s | 10^9 voxels/s | partition | sort | prepared, s |\n"
+           "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+}
+
+static void print_backend(const struct listmode_outcome *outcome)
+{
+    const lr_listmode_variant variant = outcome->way.variant;
+    const bool is_step = variant != LR_LISTMODE_FASTEST;
+    printf("%s%s%s | ", outcome->backend, is_step ? ", " : "",
+           is_step ? common_listmode_variants[variant - LR_LISTMODE_SIMPLE] : "");
+}
+
+static void print_paper(const struct listmode_outcome *outcome)
+{
+    if (paper_ms(outcome) > 0) {
+        printf("%.0f", paper_ms(outcome));
+    }
+    printf(" | ");
 }
 
 void listmode_print(const struct listmode_bench *bench, const struct listmode_outcome *outcome)
@@ -32,15 +49,17 @@ void listmode_print(const struct listmode_bench *bench, const struct listmode_ou
     const struct listmode_case *what = outcome->way.what;
     const double rate = (double)outcome->lines / outcome->iteration.wall;
     (void)bench;
-    printf("| %s | %d x %d x %d | %d | %lld | %s%s | %s | ", what->table, what->size[0],
-           what->size[1], what->size[2], what->width, (long long)outcome->lines,
-           listmode_kernels[outcome->way.kernel], outcome->way.has_tof ? ", TOF" : "",
-           outcome->backend);
-    printf("%.4g | %.4g | %.4g | %.0f | %.4g | %.4g | %.3g |\n",
-           ms_a_million(outcome, listmode_best(&outcome->forward)),
+    printf("| %s | %d x %d x %d | %d | %lld | %s%s | ", what->table, what->size[0], what->size[1],
+           what->size[2], what->width, (long long)outcome->lines,
+           listmode_kernels[outcome->way.kernel], outcome->way.has_tof ? ", TOF" : "");
+    print_backend(outcome);
+    printf("%.4g | %.4g | %.4g | ", ms_a_million(outcome, listmode_best(&outcome->forward)),
            ms_a_million(outcome, listmode_best(&outcome->back)),
-           ms_a_million(outcome, outcome->iteration.wall), paper_ms(outcome), 1e-6 * rate,
-           2e-9 * rate * outcome->visits, outcome->prepare_s);
+           ms_a_million(outcome, outcome->iteration.wall));
+    print_paper(outcome);
+    printf("%.4g | %.4g | %.3g | %.3g | %.3g |\n", 1e-6 * rate, 2e-9 * rate * outcome->visits,
+           ms_a_million(outcome, outcome->partition_s), ms_a_million(outcome, outcome->sort_s),
+           outcome->prepare_s);
     fflush(stdout);
 }
 
@@ -48,9 +67,11 @@ void listmode_print(const struct listmode_bench *bench, const struct listmode_ou
 
 static bool is_alike(const struct listmode_outcome *one, const struct listmode_outcome *other)
 {
-    return strcmp(one->way.what->table, "lines") == 0 &&
-           strcmp(other->way.what->table, "lines") == 0 && one->way.kernel == other->way.kernel &&
-           one->way.has_tof == other->way.has_tof && strcmp(one->backend, other->backend) == 0;
+    const char *table = one->way.what->table;
+    return (strcmp(table, "lines") == 0 || strcmp(table, "linear") == 0) &&
+           strcmp(table, other->way.what->table) == 0 && one->way.variant == other->way.variant &&
+           one->way.kernel == other->way.kernel && one->way.has_tof == other->way.has_tof &&
+           strcmp(one->backend, other->backend) == 0;
 }
 
 /* Of all outcomes alike to the first, by least squares: ms a million lines, and ms. false: fewer than two. */
@@ -80,6 +101,18 @@ static bool is_first(const struct listmode_bench *bench, int number)
     return true;
 }
 
+/* A reconstruction's iterations, where one is meant. */
+static void print_reconstruction(const struct listmode_outcome *outcome)
+{
+    const struct listmode_case *what = outcome->way.what;
+    if (what->iterations > 0) {
+        printf("\n%s%s, %s: %d iterations of %d subsets of %lld events take %.4g s.\n",
+               listmode_kernels[outcome->way.kernel], outcome->way.has_tof ? " with TOF" : "",
+               outcome->backend, what->iterations, what->subsets, (long long)outcome->lines,
+               what->iterations * outcome->iteration.wall);
+    }
+}
+
 void listmode_print_fits(const struct listmode_bench *bench)
 {
     /* Figure 5: milliseconds for N million lines on the paper's card. */
@@ -87,6 +120,7 @@ void listmode_print_fits(const struct listmode_bench *bench)
     for (int k = 0; k < bench->num_outcomes; k++) {
         const struct listmode_outcome *outcome = &bench->outcomes[k];
         double slope, constant;
+        print_reconstruction(outcome);
         if (is_first(bench, k) && fit_line(bench, k, &slope, &constant)) {
             printf("\n%s%s, %s: T = %.4g ms N + %.3g ms, N million lines (the paper: about %.0f ms "
                    "N).\n",
@@ -117,6 +151,13 @@ static void json_outcome(struct json *json, const struct listmode_outcome *outco
     json_bool(json, "tof", outcome->way.has_tof);
     json_text(json, "backend", outcome->backend);
     json_text(json, "device", outcome->device);
+    json_text(json, "variant",
+              outcome->way.variant != LR_LISTMODE_FASTEST
+                  ? common_listmode_variants[outcome->way.variant - LR_LISTMODE_SIMPLE]
+                  : NULL);
+    json_int(json, "subsets", outcome->way.what->subsets > 0 ? outcome->way.what->subsets : 1);
+    json_number(json, "partition_s", outcome->partition_s);
+    json_number(json, "sort_s", outcome->sort_s);
     json_number(json, "prepare_s", outcome->prepare_s);
     json_seconds(json, "forward", &outcome->forward);
     json_seconds(json, "back", &outcome->back);

@@ -24,6 +24,15 @@ const struct cli_option common_general_options[] = {
 const char *const common_image_endings[] = {".nii", ".nii.gz", ".hv",  ".hdr",
                                             ".mhd", ".mha",    ".npy", NULL};
 
+const char *const common_listmode_variants[] = {"simple", "coalesced", "cached", "partitioned",
+                                                "sorted", "fastmath",  NULL};
+
+lr_listmode_variant common_listmode_variant(struct cli_args *args)
+{
+    const int word = args_word(args, "--variant", common_listmode_variants, -1);
+    return word < 0 ? LR_LISTMODE_FASTEST : (lr_listmode_variant)(LR_LISTMODE_SIMPLE + word);
+}
+
 void common_text_begin(struct common_text *text)
 {
     *text = (struct common_text){.stream = NULL};

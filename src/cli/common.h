@@ -90,6 +90,12 @@ void setup_finish(struct setup *setup);
 /* Keys that every verb with an operator reports: "scanner", "grid", "operator". */
 void setup_json(const struct setup *setup, struct json *json);
 
+/* By lr_listmode_variant, from LR_LISTMODE_SIMPLE on; NULL at the end. */
+extern const char *const common_listmode_variants[];
+
+/* --variant; LR_LISTMODE_FASTEST where it is not given. */
+lr_listmode_variant common_listmode_variant(struct cli_args *args);
+
 /* A text for a file, which is written when it is complete: stream is NULL without memory. */
 struct common_text {
     FILE *stream;

@@ -33,8 +33,7 @@ static void refuse_group(struct cli_args *args, const struct cli_option *options
 void recon_check_family(struct cli_args *args, enum recon_family family)
 {
     static const char *const of_lors[] = {
-        "--mode",          "--rays",  "--mu-steps",   "--penetration",
-        "--deterministic", "--store", "--max-memory", NULL};
+        "--mode", "--rays", "--mu-steps", "--penetration", "--deterministic", "--store", NULL};
     static const char *const of_scanners[] = {
         "--events", "--crystal-map", "--header",  "--randoms", "--efficiencies",
         "--mu-as",  "--mu",          "--mu-unit", "--scanner", NULL};
@@ -44,6 +43,7 @@ void recon_check_family(struct cli_args *args, enum recon_family family)
     }
     if (family == RECON_DIRECT) {
         refuse(args, "--samples", "correspondence");
+        refuse(args, "--max-memory", "correspondence");
         refuse_all(args, of_scanners, "correspondence");
     } else {
         refuse_all(args, of_histo_images, "direct");

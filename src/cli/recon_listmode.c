@@ -7,6 +7,7 @@
 #include <lr/listmode.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 const struct cli_option recon_listmode_options[] = {
     {"--kernel", "NAME",
@@ -21,6 +22,10 @@ const struct cli_option recon_listmode_options[] = {
     {"--blobs", NULL, "image of overlapping blobs, whose line integrals take the kernel's place",
      false},
     {"--blob-radius-mm", "MM", "of --blobs; default 10", false},
+    {"--variant", "NAME",
+     "how cuda projects, by the paper's steps: simple, coalesced, cached, partitioned, sorted or "
+     "fastmath; default its fastest way",
+     false},
     {"--sensitivity-lines", "N", "LORs of the sensitivity, at most; default 33,554,432", false},
     {0},
 };
@@ -180,6 +185,14 @@ static void check_blobs(struct cli_args *args)
     }
 }
 
+static void check_variant(struct cli_args *args)
+{
+    const char *backend = args_text(args, "--backend");
+    if (args_has(args, "--variant") && (backend == NULL || strcasecmp(backend, "cuda") != 0)) {
+        args_complain(args, "--variant is for --backend cuda");
+    }
+}
+
 static lr_listmode_params read_params(struct cli_args *args)
 {
     static const char *const kernels[] = {"tube", "line", "exact", NULL};
@@ -190,7 +203,9 @@ static lr_listmode_params read_params(struct cli_args *args)
                  .fwhm_mm = direct_number(args, "--tube-fwhm-mm", 0, true),
                  .as_paper = args_has(args, "--as-paper")},
         .sensitivity_lines = args_int(args, "--sensitivity-lines", 0, lines),
+        .variant = common_listmode_variant(args),
     };
+    check_variant(args);
     check_kernel(args, &params);
     check_blobs(args);
     if (args_has(args, "--tof-ps") && args_has(args, "--without-tof")) {
@@ -229,6 +244,7 @@ static lr_status make_operator(struct recon *recon, bool has_tof)
     params->backend = setup->params.backend;
     params->threads = setup->params.threads;
     params->device = setup->params.device;
+    params->max_memory_bytes = setup->params.max_memory_bytes;
     params->log = &setup->report->log;
     params->progress = &recon->bar.within;
     params->sensitivity_of = recon->frames.first;
