@@ -84,54 +84,70 @@ void forward(const lr_cuda_list_pass &pass, const list_block &block, const Tile 
 }
 
 template <class Sharer, class Tile>
-void write_events(const lr_cuda_list_pass &pass, const list_block &block, float scale,
+void write_events(const lr_cuda_list_pass &pass, const list_block &block, const list_taking &taking,
                   const Tile &tile)
 {
     for (int event = 0; event < block.chunk.count; event++) {
-        project_back<Sharer>(pass, block, event, scale, tile);
+        project_back<Sharer>(pass, block, event, taking, tile);
     }
 }
 
 template <class Tile>
-void back(const lr_cuda_list_pass &pass, const list_block &block, float scale, const Tile &tile)
+void back(const lr_cuda_list_pass &pass, const list_block &block, const list_taking &taking,
+          const Tile &tile)
 {
     if (pass.is_line) {
-        write_events<line_sharer<line_writer<Tile>>>(pass, block, scale, tile);
+        write_events<line_sharer<line_writer<Tile>>>(pass, block, taking, tile);
     } else if (pass.tube.table != nullptr) {
-        write_events<tube_sharer<table_share, line_writer<Tile>>>(pass, block, scale, tile);
+        write_events<tube_sharer<table_share, line_writer<Tile>>>(pass, block, taking, tile);
     } else {
-        write_events<tube_sharer<gaussian_share, line_writer<Tile>>>(pass, block, scale, tile);
+        write_events<tube_sharer<gaussian_share, line_writer<Tile>>>(pass, block, taking, tile);
     }
 }
 
-bool are_alike(const lr_cuda_list_pass &pass, const list_block &block, double total)
+list_taking judge_values(const lr_cuda_list_pass &pass, const list_block &block)
 {
-    for (int event = 0; event < block.chunk.count; event++) {
-        if (!is_alike(value_of(pass, block, event), total / block.chunk.count)) {
-            return false;
-        }
+    const int samples = std::min(pass.threads, block.chunk.count);
+    double logs = 0, count = 0;
+    for (int k = 0; k < samples; k++) {
+        const float value = value_of(pass, block, sample_event(block, k, samples));
+        logs += value != 0.0f ? (double)log2f(fabsf(value)) : 0.0;
+        count += value != 0.0f ? 1 : 0;
     }
-    return true;
+    return take_usual(count > 0 ? logs / count : 0.0);
+}
+
+// Values that are not taken with the others, one by one.
+void back_others(const lr_cuda_list_pass &pass, const list_block &block, const list_taking &taking)
+{
+    const global_sums tile = {block.numbers(pass), block.cells()};
+    back(pass, block, {0.0f, std::nextafter(taking.low, 0.0f), 1.0f}, tile);
+    back(pass, block, {std::nextafter(taking.high, INFINITY), INFINITY, 1.0f}, tile);
 }
 
 void back_tiled(const lr_cuda_list_pass &pass, const list_block &block)
 {
+    list_taking taking = judge_values(pass, block);
     double total = 0;
+    int others = 0;
     for (int event = 0; event < block.chunk.count; event++) {
-        total += fabs(value_of(pass, block, event));
+        const float value = value_of(pass, block, event);
+        total += taking.takes(value) ? fabs(value) : 0;
+        others += value != 0.0f && !taking.takes(value) ? 1 : 0;
     }
-    const float scale = fixed_scale(block, total);
-    if (scale == 0.0f) {
+    taking.scale = fixed_scale(block, total);
+    if (others > most_others) {
+        back(pass, block, take_all(), global_sums{block.numbers(pass), block.cells()});
         return;
     }
-    if (!are_alike(pass, block, total)) {
-        back(pass, block, 1.0f, global_sums{block.numbers(pass), block.cells()});
+    back_others(pass, block, taking);
+    if (taking.scale == 0.0f) {
         return;
     }
     sums.assign((size_t)block.cells(), 0);
-    back(pass, block, scale, shared_sums());
+    back(pass, block, taking, shared_sums());
     for (int k = 0; k < block.cells(); k++) {
-        block.numbers(pass)[k] += (float)(sums[k] / (double)scale);
+        block.numbers(pass)[k] += (float)(sums[k] / (double)taking.scale);
     }
 }
 
@@ -194,7 +210,7 @@ int lr_cuda_launch_list_back(const lr_cuda_list_pass *pass)
         if (block.frame.is_tiled) {
             back_tiled(*pass, block);
         } else {
-            back(*pass, block, 1.0f, global_sums{block.numbers(*pass), block.cells()});
+            back(*pass, block, take_all(), global_sums{block.numbers(*pass), block.cells()});
         }
     }
     return 0;

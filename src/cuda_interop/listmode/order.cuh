@@ -8,7 +8,14 @@
 #include "cuda_interop/listmode/walk.cuh"
 
 /* Slices beyond the last that a key can name count as that one. */
-constexpr int list_last_key = 0xffff;
+constexpr int list_last_key = 0x7fff, list_key_bits = 15;
+
+/* Lines whose windows are larger come behind the others: a warp takes that of its largest. */
+__host__ __device__ inline uint32_t window_class(const line_walk &walk)
+{
+    const float half = fmaxf(walk.half[0], walk.half[1]);
+    return half <= 2.0f ? 0 : half <= 2.5f ? 1 : 2;
+}
 
 __host__ __device__ inline void find_key(const lr_cuda_list_ordering &ordering, int event)
 {
@@ -17,7 +24,8 @@ __host__ __device__ inline void find_key(const lr_cuda_list_ordering &ordering, 
     const line_walk walk = find_walk(ordering.pass, frame, ordering.has_tof != 0, event, all);
     const int first = walk.slices[0] < list_last_key ? walk.slices[0] : list_last_key;
     const int last = walk.slices[1] < list_last_key ? walk.slices[1] : list_last_key;
-    ordering.keys[event] = (uint32_t)first << 16 | (uint32_t)last;
+    ordering.keys[event] =
+        window_class(walk) << 2 * list_key_bits | (uint32_t)first << list_key_bits | (uint32_t)last;
     ordering.numbers[event] = event;
 }
 
@@ -28,7 +36,7 @@ __host__ __device__ inline void bound_piece(const lr_cuda_list_ordering &orderin
     const int64_t begin = (int64_t)piece * LR_CUDA_LIST_PIECE;
     int32_t slices[2] = {frame.slices, 0};
     for (int64_t k = begin; k < begin + LR_CUDA_LIST_PIECE && k < ordering.count; k++) {
-        const int32_t first = (int32_t)(ordering.keys[k] >> 16);
+        const int32_t first = (int32_t)(ordering.keys[k] >> list_key_bits & list_last_key);
         const int32_t last = (int32_t)(ordering.keys[k] & list_last_key);
         if (first < last || last == list_last_key) {
             slices[0] = first < slices[0] ? first : slices[0];

@@ -142,7 +142,7 @@ int lr_cuda_launch_list_gather(const lr_cuda_list_gather *gather);
 typedef struct lr_cuda_list_ordering {
     lr_cuda_list_pass pass; /* its events are the group's */
     int32_t axis, has_tof, count;
-    uint32_t *keys;       /* [count] first slice 2^16 + last slice */
+    uint32_t *keys;       /* [count] how large windows are, first slice, last slice */
     int32_t *numbers;     /* [count] 0, 1, ... */
     int32_t (*slices)[2]; /* [pieces] that the lines of a piece meet: first, and behind the last */
 } lr_cuda_list_ordering;

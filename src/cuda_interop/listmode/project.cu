@@ -7,6 +7,8 @@
 #include "cuda_interop/listmode/project.cuh"
 #include "cuda_interop/overlap.cuh"
 
+#include <type_traits>
+
 namespace
 {
 
@@ -206,18 +208,42 @@ __device__ double sum_of_block(double mine)
     return sum;
 }
 
-__device__ bool are_alike(const lr_cuda_list_pass &pass, const list_block &block, double total)
+/* Events whose values are not taken with the others. */
+__shared__ int num_others, others[most_others];
+
+/* What values of a block are usually like. */
+__device__ list_taking judge_values(const lr_cuda_list_pass &pass, const list_block &block)
 {
-    double others = 0;
-    for (int event = (int)threadIdx.x; event < block.chunk.count; event += (int)blockDim.x) {
-        others += is_alike(value_of(pass, block, event), total / block.chunk.count) ? 0 : 1;
+    const int samples = min((int)blockDim.x, block.chunk.count);
+    float value = 0;
+    if ((int)threadIdx.x < samples) {
+        value = value_of(pass, block, sample_event(block, (int)threadIdx.x, samples));
     }
-    return sum_of_block(others) == 0;
+    const double logs = sum_of_block(value != 0.0f ? (double)log2f(fabsf(value)) : 0.0);
+    const double count = sum_of_block(value != 0.0f ? 1.0 : 0.0);
+    return take_usual(count > 0 ? logs / count : 0.0);
 }
 
-/* What a block adds up by: whole numbers, after `scale`, or floats. */
+/* The sum of the values that are taken; the others are listed. */
+__device__ double add_values(const lr_cuda_list_pass &pass, const list_block &block,
+                             const list_taking &taking)
+{
+    double total = 0;
+    for (int event = (int)threadIdx.x; event < block.chunk.count; event += (int)blockDim.x) {
+        const float value = value_of(pass, block, event);
+        if (taking.takes(value)) {
+            total += (double)fabsf(value);
+        } else if (value != 0.0f) {
+            const int other = atomicAdd(&num_others, 1);
+            others[min(other, most_others - 1)] = event;
+        }
+    }
+    return sum_of_block(total);
+}
+
+/* What a block adds up: whole numbers, or floats. */
 struct slab_sums {
-    float scale;
+    list_taking taking;
     bool are_floats;
 };
 
@@ -228,14 +254,13 @@ __device__ slab_sums open_slab(const lr_cuda_list_pass &pass, const list_block &
     for (int k = (int)threadIdx.x; k < quads; k += (int)blockDim.x) {
         shared_numbers[k] = make_float4(0, 0, 0, 0);
     }
-    double total = 0;
-    for (int event = (int)threadIdx.x; event < block.chunk.count; event += (int)blockDim.x) {
-        total += (double)fabsf(value_of(pass, block, event));
+    if (threadIdx.x == 0) {
+        num_others = 0;
     }
-    total = sum_of_block(total);
-    const float scale = fixed_scale(block, total);
-    return scale == 0.0f || are_alike(pass, block, total) ? slab_sums{scale, false}
-                                                          : slab_sums{1.0f, true};
+    list_taking taking = judge_values(pass, block); /* behind whose barriers all is cleared */
+    const double total = add_values(pass, block, taking);
+    taking.scale = fixed_scale(block, total);
+    return num_others > most_others ? slab_sums{take_all(), true} : slab_sums{taking, false};
 }
 
 /* Four sums at once, where the device adds so many. */
@@ -255,7 +280,7 @@ __device__ void add_quad(float4 *to, const float4 &quad)
 __device__ float4 quad_of(int k, const slab_sums &held)
 {
     const int4 sum = reinterpret_cast<const int4 *>(shared_numbers)[k];
-    const float unit = 1.0f / held.scale;
+    const float unit = 1.0f / held.taking.scale;
     return held.are_floats ? shared_numbers[k]
                            : make_float4((float)sum.x * unit, (float)sum.y * unit,
                                          (float)sum.z * unit, (float)sum.w * unit);
@@ -276,30 +301,31 @@ __device__ void close_slab(const lr_cuda_list_pass &pass, const list_block &bloc
 }
 
 template <class Sharer, class Tile>
-__device__ void write_events(const lr_cuda_list_pass &pass, const list_block &block, float scale,
-                             const Tile &tile)
+__device__ void write_events(const lr_cuda_list_pass &pass, const list_block &block,
+                             const list_taking &taking, const Tile &tile)
 {
     const int lane = (int)(threadIdx.x % 32), count = block.chunk.count;
     for (int first = next_events(); first < count; first = next_events()) {
         if (first + lane < count) {
-            project_back<Sharer>(pass, block, first + lane, scale, tile);
+            project_back<Sharer>(pass, block, first + lane, taking, tile);
         }
     }
 }
 
-template <enum sharer Kind, class Sums>
-__device__ void write_all(const lr_cuda_list_pass &pass, const list_block &block, float scale,
-                          const Sums &sums)
+/* Those that are not taken with the others, to the image itself. */
+template <class Sharer, class Tile>
+__device__ void write_others(const lr_cuda_list_pass &pass, const list_block &block,
+                             const Tile &tile)
 {
-    using to = writers<Sums>;
-    if constexpr (Kind == GAUSSIAN) {
-        write_events<typename to::gaussian>(pass, block, scale, sums);
-    } else if constexpr (Kind == TABLE) {
-        write_events<typename to::table>(pass, block, scale, sums);
-    } else {
-        write_events<typename to::line>(pass, block, scale, sums);
+    for (int k = (int)threadIdx.x; k < num_others; k += (int)blockDim.x) {
+        project_back<Sharer>(pass, block, others[k], take_all(), tile);
     }
 }
+
+template <enum sharer Kind, class Tile>
+using writer_of = std::conditional_t<
+    Kind == GAUSSIAN, typename writers<Tile>::gaussian,
+    std::conditional_t<Kind == TABLE, typename writers<Tile>::table, typename writers<Tile>::line>>;
 
 template <enum sharer Kind>
 __global__ void __launch_bounds__(most_threads, 1)
@@ -308,17 +334,21 @@ __global__ void __launch_bounds__(most_threads, 1)
     const list_block block(pass, (int)blockIdx.x);
     begin_events();
     if (!block.frame.is_tiled) {
-        write_all<Kind>(pass, block, 1.0f, global_sums{block.numbers(pass)});
+        write_events<writer_of<Kind, global_sums>>(pass, block, take_all(),
+                                                   global_sums{block.numbers(pass)});
         return;
     }
     const slab_sums held = open_slab(pass, block);
-    if (held.scale == 0.0f) {
-        return;
-    }
     if (held.are_floats) {
-        write_all<Kind>(pass, block, held.scale, sums_of_block<shared_floats>());
+        write_events<writer_of<Kind, shared_floats>>(pass, block, held.taking,
+                                                     sums_of_block<shared_floats>());
     } else {
-        write_all<Kind>(pass, block, held.scale, sums_of_block<shared_sums>());
+        write_others<writer_of<Kind, global_sums>>(pass, block, global_sums{block.numbers(pass)});
+        if (held.taking.scale == 0.0f) {
+            return;
+        }
+        write_events<writer_of<Kind, shared_sums>>(pass, block, held.taking,
+                                                   sums_of_block<shared_sums>());
     }
     close_slab(pass, block, held);
 }

@@ -84,14 +84,24 @@ __host__ __device__ inline float value_of(const lr_cuda_list_pass &pass, const l
     return place < 0 ? 0.0f : pass.values_are_one ? 1.0f : pass.values[place];
 }
 
-/* scale: what values are multiplied by on their way to the tile. */
+/* Which values are taken, by their sizes, and what they are multiplied by on their way to the tile. */
+struct list_taking {
+    float low, high, scale;
+
+    __host__ __device__ bool takes(float value) const
+    {
+        const float size = fabsf(value);
+        return size >= low && size <= high;
+    }
+};
+
 template <class Sharer, class Tile>
 __host__ __device__ void project_back(const lr_cuda_list_pass &pass, const list_block &block,
-                                      int event, float scale, const Tile &tile)
+                                      int event, const list_taking &taking, const Tile &tile)
 {
     const float value = value_of(pass, block, event);
-    if (value != 0.0f) {
-        line_writer<Tile> writer = {tile, value * scale};
+    if (value != 0.0f && taking.takes(value)) {
+        line_writer<Tile> writer = {tile, value * taking.scale};
         const line_walk walk = find_walk(pass, block.frame, block.chunk.has_tof,
                                          block.chunk.begin + event, block.job.slices);
         share_walk<Sharer>(pass, block.frame, walk, block.job.slices[0], writer);
@@ -105,17 +115,33 @@ constexpr double largest_fixed = 2.14e9;
 __host__ __device__ inline float fixed_scale(const list_block &block, double total)
 {
     const double most = total * (double)block.frame.most[block.chunk.has_tof];
-    return most > 0 ? (float)fmin(largest_fixed / most, 1e30) : 0.0f;
+    return most > 0 ? (float)fmin(largest_fixed / most, 8e37) : 0.0f;
 }
 
-/* Whether whole numbers of one unit hold a value beside others of this mean: an event that sees next to
- * nothing has a ratio by which all others would be rounded to 0, and voxels would die. */
-__host__ __device__ inline bool is_alike(float value, double mean)
+/* Events of a chunk by which its values are judged: of `samples` of them the one with this number. */
+__host__ __device__ inline int sample_event(const list_block &block, int number, int samples)
 {
-    constexpr double spread = 8;
-    const double size = fabs((double)value);
-    return size == 0 || (size * spread >= mean && size <= mean * spread);
+    return (int)((int64_t)number * block.chunk.count / samples);
 }
+
+/* Values that whole numbers of one unit hold, of events whose sizes have this logarithm in the mean: an
+ * event that sees next to nothing has a ratio by which all others would be rounded to 0, and voxels
+ * would die. */
+__host__ __device__ inline list_taking take_usual(double mean_log2)
+{
+    constexpr double spread_log2 = 4;
+    return {(float)exp2(mean_log2 - spread_log2), (float)exp2(mean_log2 + spread_log2), 1.0f};
+}
+
+/* All values, as they are. */
+__host__ __device__ inline list_taking take_all()
+{
+    return {0.0f, INFINITY, 1.0f};
+}
+
+/* Events of other sizes that a block adds to the image one by one; where there are more, it adds up
+ * all of them in floats. */
+constexpr int most_others = 160;
 
 /* --- images and frames --- */
 
