@@ -25,6 +25,7 @@ typedef struct lr_cuda_vector_pass {
     double lowest;                    /* floor of BSREM */
     int64_t count;
     double (*sums)[LR_VECTOR_NUM_SUMS]; /* [groups]; NULL = the pass has none */
+    bool wants_sums; /* of a division */
 } lr_cuda_vector_pass;
 
 /* Each of n threads takes every n-th number (lr_relative_differences). */
@@ -66,7 +67,7 @@ int lr_cuda_launch_vector_apply(const lr_cuda_vector_pass *pass, void *stream);
 int lr_cuda_launch_vector_sums(const lr_cuda_vector_pass *pass, void *stream);
 
 /* y is what is estimated, in[0] what was measured, in[1] the additive term (struct lr_poisson_ratio);
- * sums are those of struct lr_poisson_fit. In float32. */
+ * sums, where they are wanted, are those of struct lr_poisson_fit. In float32. */
 int lr_cuda_launch_vector_divide(const lr_cuda_vector_pass *pass, void *stream);
 
 int lr_cuda_launch_differences(const lr_cuda_differences_pass *pass, void *stream);

@@ -439,7 +439,8 @@ static lr_status divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fi
 {
     double found[LR_VECTOR_NUM_SUMS] = {0};
     const lr_vector *const in[] = {ratio->measured, ratio->additive};
-    const lr_cuda_vector_pass pass = describe(ratio->values, in, 2);
+    lr_cuda_vector_pass pass = describe(ratio->values, in, 2);
+    pass.wants_sums = fit != NULL;
     if (fit == NULL) {
         return divide_alone(ratio->values->place, &pass);
     }

@@ -58,6 +58,11 @@ __global__ void __launch_bounds__(group) divide(lr_cuda_vector_pass pass)
     write_sums(pass, divide_numbers(pass, this_thread()), false);
 }
 
+__global__ void __launch_bounds__(group) divide_values(lr_cuda_vector_pass pass)
+{
+    divide_alone(pass, this_thread());
+}
+
 template <class Real>
 __global__ void __launch_bounds__(group) differences(lr_cuda_differences_pass pass)
 {
@@ -114,7 +119,7 @@ int lr_cuda_launch_vector_sums(const lr_cuda_vector_pass *pass, void *stream)
 
 int lr_cuda_launch_vector_divide(const lr_cuda_vector_pass *pass, void *stream)
 {
-    return launch(divide, *pass, stream);
+    return launch(pass->wants_sums ? divide : divide_values, *pass, stream);
 }
 
 int lr_cuda_launch_differences(const lr_cuda_differences_pass *pass, void *stream)

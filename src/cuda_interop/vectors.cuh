@@ -215,6 +215,19 @@ __device__ inline double divide_lor(double (&fit)[LR_VECTOR_NUM_SUMS], double me
     return fmin(measured / estimated, largest_ratio);
 }
 
+/* The same, without a fit. */
+__device__ inline void divide_alone(const lr_cuda_vector_pass &pass, const vector_thread &thread)
+{
+    float *const values = static_cast<float *>(pass.y);
+    for (int64_t k = thread.number; k < pass.count; k += thread.of) {
+        const double estimated = (double)values[k] + number_of<float>(pass.in[1], k);
+        const double measured = number_of<float>(pass.in[0], k);
+        values[k] = measured > 0.0 && estimated > 0.0
+                        ? (float)fmin(measured / estimated, largest_ratio)
+                        : 0.0f;
+    }
+}
+
 __device__ inline vector_sums divide_numbers(const lr_cuda_vector_pass &pass,
                                              const vector_thread &thread)
 {

@@ -5,10 +5,12 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "listmode/line.h"
 
 #include <limits.h>
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -356,21 +358,62 @@ static lr_status init_arrays(struct lr_listmode_events *events, const lr_listmod
 }
 
 /* In the caller's order. */
-static void copy_all(struct lr_listmode_events *events, const lr_listmode_params *params)
+struct copying {
+    struct lr_listmode_events *events;
+    const lr_listmode_params *params;
+};
+
+static void copy_share(void *user, int64_t begin, int64_t end, int worker)
 {
-    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
-        for (int64_t k = events->offsets[r]; k < events->offsets[r + 1]; k++) {
-            events->crystals[0][k] = params->events[k].crystals[0];
-            events->crystals[1][k] = params->events[k].crystals[1];
-            events->tof_mm[k] = params->events[k].tof_mm;
-            events->number[k] = (int32_t)(k - events->offsets[r]);
+    const struct copying *copying = user;
+    struct lr_listmode_events *events = copying->events;
+    (void)worker;
+    for (int64_t k = begin; k < end; k++) {
+        const lr_event *event = &copying->params->events[k];
+        events->crystals[0][k] = event->crystals[0];
+        events->crystals[1][k] = event->crystals[1];
+        events->tof_mm[k] = event->tof_mm;
+    }
+}
+
+enum { COPIED_AT_ONCE = 1 << 16 };
+
+/* Which of some events are refused: the first one, or -1. */
+struct checking {
+    const struct lr_listmode_events *events;
+    lr_listmode_params params; /* without log */
+    atomic_llong refused;
+};
+
+static void check_share(void *user, int64_t begin, int64_t end, int worker)
+{
+    struct checking *checking = user;
+    (void)worker;
+    for (int64_t k = begin; k < end; k++) {
+        if (check_event(checking->events, &checking->params, k) != LR_OK) {
+            long long first = atomic_load(&checking->refused);
+            while (k < first && !atomic_compare_exchange_weak(&checking->refused, &first, k)) {
+            }
+            return;
         }
     }
+}
+
+static lr_status check_events(const struct lr_listmode_events *events,
+                              const lr_listmode_params *params, int threads)
+{
+    struct checking checking = {.events = events, .params = *params};
+    checking.params.log = NULL;
+    atomic_init(&checking.refused, params->count);
+    lr_parallel_for(threads, params->count, COPIED_AT_ONCE, check_share, &checking);
+    const int64_t refused = atomic_load(&checking.refused);
+    return refused < params->count ? check_event(events, params, refused) : LR_OK;
 }
 
 lr_status lr_listmode_events_copy(struct lr_listmode_events *events,
                                   const lr_listmode_params *params)
 {
+    const int threads = params->threads > 0 ? params->threads : lr_num_processors();
     *events = (struct lr_listmode_events){0};
     if (params->events == NULL || params->count <= 0) {
         return lr_error(params->log, LR_USAGE, "list mode needs events: there are %lld",
@@ -379,11 +422,10 @@ lr_status lr_listmode_events_copy(struct lr_listmode_events *events,
     LR_TRY(init_ranges(events, params));
     LR_TRY(init_hits(events, params));
     LR_TRY(init_sigma(events, params));
-    for (int64_t k = 0; k < params->count; k++) {
-        LR_TRY(check_event(events, params, k));
-    }
+    LR_TRY(check_events(events, params, threads));
     LR_TRY(init_arrays(events, params));
-    copy_all(events, params);
+    lr_parallel_for(threads, params->count, COPIED_AT_ONCE, copy_share,
+                    &(struct copying){events, params});
     return LR_OK;
 }
 

@@ -58,6 +58,10 @@ template <class Real> void run_sums(const lr_cuda_vector_pass *pass)
 
 void run_divide(const lr_cuda_vector_pass *pass)
 {
+    if (!pass->wants_sums) {
+        for_each_thread(*pass, [&](const vector_thread &thread) { divide_alone(*pass, thread); });
+        return;
+    }
     add_groups(*pass, false,
                [&](const vector_thread &thread) { return divide_numbers(*pass, thread); });
 }
@@ -109,9 +113,9 @@ int lr_cuda_launch_vector_divide(const lr_cuda_vector_pass *pass, void *stream)
 
 int lr_cuda_launch_differences(const lr_cuda_differences_pass *pass, void *stream)
 {
-    return fake_launch_differences(
-        pass->precision == LR_FLOAT64 ? run_differences<double> : run_differences<float>, pass,
-        stream);
+    return fake_launch_differences(pass->precision == LR_FLOAT64 ? run_differences<double>
+                                                                 : run_differences<float>,
+                                   pass, stream);
 }
 
 int lr_cuda_launch_convolve(const lr_cuda_convolve_pass *pass, void *stream)

@@ -28,7 +28,7 @@ enum {
     EVENT_BYTES = 16,
     LEAST_BATCH = LR_CUDA_LIST_PIECE,
     MOST_BATCH = (1 << 23) / LR_CUDA_LIST_PIECE * LR_CUDA_LIST_PIECE,
-    STEP_BYTES = 48 << 10, /* of shared memory, as the paper's device has it */
+    STEP_BYTES = 47 << 10, /* of shared memory: the paper's device has 1 KiB more */
     SHARE_OF_SUMS = 8,
     MOST_SUMS = 1 << 26
 };

@@ -18,7 +18,7 @@ struct ordering {
     struct lr_cuda_list_memory memory; /* of what is needed for a while */
     lr_cuda_list_sort sort;
     int32_t *gathered[NUM_ARRAYS];
-    int32_t (*slices)[2]; /* on the device */
+    lr_cuda_list_piece *pieces; /* on the device */
 };
 
 static int64_t longest_group(const struct lr_listmode_events *events)
@@ -43,7 +43,7 @@ int64_t lr_cuda_list_order_bytes(const struct lr_listmode_events *events)
     const int64_t longest = longest_group(events);
     int64_t room = 0;
     (void)lr_cuda_list_sort_room(longest, &room);
-    return longest * EVENT_BYTES + room + pieces_of(longest) * 8;
+    return longest * EVENT_BYTES + room + pieces_of(longest) * (int64_t)sizeof(lr_cuda_list_piece);
 }
 
 static lr_status check(const struct ordering *ordering, int error)
@@ -73,10 +73,10 @@ static lr_status open_ordering(struct ordering *ordering)
         has_all = has_all && ordering->gathered[k] != NULL;
     }
     sort->room = allocate(ordering, sort->room_bytes);
-    ordering->slices = allocate(ordering, pieces_of(longest) * (int64_t)sizeof(*ordering->slices));
+    ordering->pieces = allocate(ordering, pieces_of(longest) * (int64_t)sizeof(*ordering->pieces));
     sort->bits = 32;
     sort->stream = ordering->params->stream;
-    return has_all && sort->room != NULL && ordering->slices != NULL ? LR_OK : LR_FAILED;
+    return has_all && sort->room != NULL && ordering->pieces != NULL ? LR_OK : LR_FAILED;
 }
 
 /* The pass with a group's events alone. */
@@ -121,8 +121,9 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
                                    .count = (int32_t)(ends[1] - ends[0]),
                                    .keys = ordering->sort.keys[0],
                                    .numbers = ordering->sort.numbers[0],
-                                   .slices = ordering->slices};
-    int32_t(*to)[2] = ordering->order->slices + ordering->order->first[r * LR_LISTMODE_GROUPS + g];
+                                   .pieces = ordering->pieces};
+    lr_cuda_list_piece *to =
+        ordering->order->pieces + ordering->order->first[r * LR_LISTMODE_GROUPS + g];
     if (group.count == 0) {
         return LR_OK;
     }
@@ -132,8 +133,8 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
     group.keys = ordering->sort.keys[1];
     LR_TRY(check(ordering, lr_cuda_launch_list_bounds(&group)));
     LR_TRY(check(ordering,
-                 (int)cudaMemcpyAsync(to, ordering->slices,
-                                      (size_t)pieces_of(group.count) * sizeof(*ordering->slices),
+                 (int)cudaMemcpyAsync(to, ordering->pieces,
+                                      (size_t)pieces_of(group.count) * sizeof(*ordering->pieces),
                                       cudaMemcpyDefault, ordering->params->stream)));
     return gather(ordering, &group);
 }
@@ -159,8 +160,8 @@ static lr_status count_pieces(struct lr_cuda_list_order *order,
         order->first[k] = pieces;
         pieces += pieces_of(ends[1] - ends[0]);
     }
-    order->slices = lr_alloc(pieces, sizeof(*order->slices), "ordering events", log);
-    return order->first != NULL && order->slices != NULL ? LR_OK : LR_FAILED;
+    order->pieces = lr_alloc(pieces, sizeof(*order->pieces), "ordering events", log);
+    return order->first != NULL && order->pieces != NULL ? LR_OK : LR_FAILED;
 }
 
 lr_status lr_cuda_list_order_init(struct lr_cuda_list_order *order,
@@ -181,6 +182,6 @@ lr_status lr_cuda_list_order_init(struct lr_cuda_list_order *order,
 void lr_cuda_list_order_finish(struct lr_cuda_list_order *order)
 {
     free(order->first);
-    free(order->slices);
+    free(order->pieces);
     *order = (struct lr_cuda_list_order){0};
 }

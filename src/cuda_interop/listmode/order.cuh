@@ -34,17 +34,18 @@ __host__ __device__ inline void bound_piece(const lr_cuda_list_ordering &orderin
 {
     const lr_cuda_list_frame &frame = ordering.pass.frames[ordering.axis];
     const int64_t begin = (int64_t)piece * LR_CUDA_LIST_PIECE;
-    int32_t slices[2] = {frame.slices, 0};
+    lr_cuda_list_piece found = {{frame.slices, 0}, 0};
     for (int64_t k = begin; k < begin + LR_CUDA_LIST_PIECE && k < ordering.count; k++) {
         const int32_t first = (int32_t)(ordering.keys[k] >> list_key_bits & list_last_key);
         const int32_t last = (int32_t)(ordering.keys[k] & list_last_key);
         if (first < last || last == list_last_key) {
-            slices[0] = first < slices[0] ? first : slices[0];
-            slices[1] = last > slices[1] ? last : slices[1];
+            found.slices[0] = first < found.slices[0] ? first : found.slices[0];
+            found.slices[1] = last > found.slices[1] ? last : found.slices[1];
+            found.visits += last - first;
         }
     }
-    ordering.slices[piece][0] = slices[0];
-    ordering.slices[piece][1] = slices[1] == list_last_key ? frame.slices : slices[1];
+    found.slices[1] = found.slices[1] == list_last_key ? frame.slices : found.slices[1];
+    ordering.pieces[piece] = found;
 }
 
 #endif

@@ -11,8 +11,8 @@
 
 /* Pieces of LR_CUDA_LIST_PIECE events, a group's last one shorter. Zero is none. */
 struct lr_cuda_list_order {
-    int64_t *first;       /* owned [num_ranges * LR_LISTMODE_GROUPS + 1] piece of each group */
-    int32_t (*slices)[2]; /* owned: which the lines of a piece meet: first, and behind the last */
+    int64_t *first; /* owned [num_ranges * LR_LISTMODE_GROUPS + 1] piece of each group */
+    lr_cuda_list_piece *pieces; /* owned */
 };
 
 struct lr_cuda_list_order_params {

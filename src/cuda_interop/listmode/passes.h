@@ -86,6 +86,7 @@ typedef struct lr_cuda_list_chunk {
 typedef struct lr_cuda_list_job {
     int32_t chunk, slab;
     int32_t slices[2]; /* first, and behind the last */
+    int64_t work;      /* about: slices that lines meet */
 } lr_cuda_list_job;
 
 /* Where values of a range's events stand: struct lr_listmode_places. */
@@ -138,16 +139,22 @@ typedef struct lr_cuda_list_gather {
 
 int lr_cuda_launch_list_gather(const lr_cuda_list_gather *gather);
 
+/* What lines of some events meet. */
+typedef struct lr_cuda_list_piece {
+    int32_t slices[2]; /* first, and behind the last */
+    int32_t visits;    /* slices, of all lines together */
+} lr_cuda_list_piece;
+
 /* Ordering the events of a group by the slices that their lines meet: first ones, then last ones. */
 typedef struct lr_cuda_list_ordering {
     lr_cuda_list_pass pass; /* its events are the group's */
     int32_t axis, has_tof, count;
-    uint32_t *keys;       /* [count] how large windows are, first slice, last slice */
-    int32_t *numbers;     /* [count] 0, 1, ... */
-    int32_t (*slices)[2]; /* [pieces] that the lines of a piece meet: first, and behind the last */
+    uint32_t *keys;             /* [count] how large windows are, first slice, last slice */
+    int32_t *numbers;           /* [count] 0, 1, ... */
+    lr_cuda_list_piece *pieces; /* of LR_CUDA_LIST_PIECE events, in their order */
 } lr_cuda_list_ordering;
 
-/* keys and numbers; after sorting, slices from keys. */
+/* keys and numbers; after sorting, pieces from keys. */
 int lr_cuda_launch_list_keys(const lr_cuda_list_ordering *ordering);
 int lr_cuda_launch_list_bounds(const lr_cuda_list_ordering *ordering);
 

@@ -16,7 +16,8 @@ enum {
     JOBS_PER_PROCESSOR = 4, /* so that none waits long for another */
     LONGEST_CHUNK = 1 << 16,
     LEAST_SLICES = 2, /* of a slab: fewer are not worth finding each line anew */
-    LEAST_WINDOW = 4  /* that kernels of tubes work on */
+    LEAST_WINDOW = 4, /* that kernels of tubes work on */
+    LINE_WORK = 4     /* finding a line, in slices that it meets */
 };
 
 /* Sums of a launch, at most: 256 MiB. */
@@ -194,10 +195,28 @@ static void init_tube(struct lr_cuda_list_plan *plan, const struct lr_listmode_m
 
 /* --- chunks --- */
 
+static int64_t smaller(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 struct planning {
     struct lr_cuda_list_plan *plan;
     const struct lr_cuda_list_plan_params *params;
     int64_t chunk_events; /* of the range at hand */
+    int64_t job_work;     /* alike, where the device has an order of its own */
+};
+
+/* Events of a group that are to be a chunk. */
+struct portion {
+    int64_t events[2];
+    int32_t slices[2];                /* that they may meet */
+    const lr_cuda_list_piece *pieces; /* of an order; NULL = none */
 };
 
 /* The slice in which time of flight puts an event; it may be beyond the grid. */
@@ -214,24 +233,6 @@ static double centre_slice(const struct planning *planning, int axis, int64_t k)
 static double reach_of(const struct planning *planning, const lr_cuda_list_frame *frame)
 {
     return LR_LISTMODE_CUT * planning->params->events->longest_sigma_mm / frame->voxel_mm[0] + 1.5;
-}
-
-/* The same, of events that the device has in an order of its own. */
-static void find_ordered_slices(const struct planning *planning, int64_t r, int group,
-                                const int64_t events[2], int32_t slices[2])
-{
-    const struct lr_cuda_list_order *order = planning->params->order;
-    const int64_t begin = planning->params->events->groups[r][group];
-    const int64_t piece = order->first[r * LR_LISTMODE_GROUPS + group];
-    slices[0] = INT32_MAX;
-    slices[1] = 0;
-    for (int64_t k = (events[0] - begin) / LR_CUDA_LIST_PIECE;
-         k * LR_CUDA_LIST_PIECE < events[1] - begin; k++) {
-        const int32_t *of_piece = order->slices[piece + k];
-        slices[0] = of_piece[0] < slices[0] ? of_piece[0] : slices[0];
-        slices[1] = of_piece[1] > slices[1] ? of_piece[1] : slices[1];
-    }
-    slices[0] = slices[0] < slices[1] ? slices[0] : slices[1];
 }
 
 /* Slices that events begin .. end - 1 of a group, which are sorted, may meet. */
@@ -282,16 +283,6 @@ static int64_t count_sums(const struct planning *planning, int64_t r)
     return sums;
 }
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Whole pieces, so many that a launch has work for all processors. */
 static int64_t find_chunk_events(const struct planning *planning, int64_t r)
 {
@@ -315,19 +306,45 @@ static lr_status open_batch(struct planning *planning, int64_t begin)
     return LR_OK;
 }
 
-static lr_status add_jobs(struct planning *planning, const int32_t slices[2], int32_t slabs)
+/* Events of a piece, of `left` that a portion has from there on. */
+static int64_t piece_events(int64_t left)
+{
+    return smaller(left, LR_CUDA_LIST_PIECE);
+}
+
+/* Slices that lines meet of those of a job, and what it takes to find the lines. */
+static int64_t work_of(const struct portion *portion, const int32_t slices[2])
+{
+    const int64_t count = portion->events[1] - portion->events[0];
+    if (portion->pieces == NULL) {
+        return count * (slices[1] - slices[0] + LINE_WORK);
+    }
+    int64_t work = 0;
+    for (int64_t k = 0; k * LR_CUDA_LIST_PIECE < count; k++) {
+        const lr_cuda_list_piece *piece = &portion->pieces[k];
+        const int64_t low = larger(piece->slices[0], slices[0]);
+        const int64_t high = smaller(piece->slices[1], slices[1]);
+        const int64_t length = larger(piece->slices[1] - piece->slices[0], 1);
+        work += larger(high - low, 0) * piece->visits / length;
+        work += LINE_WORK * piece_events(count - k * LR_CUDA_LIST_PIECE);
+    }
+    return work;
+}
+
+static lr_status add_jobs(struct planning *planning, const struct portion *portion, int32_t slabs)
 {
     struct lr_cuda_list_plan *plan = planning->plan;
     const struct lr_items items = {sizeof(*plan->jobs), "blocks of events", planning->params->log};
     struct lr_cuda_list_batch *batch = &plan->batches[plan->num_batches - 1];
-    const int64_t length = slices[1] - slices[0];
+    const int64_t first = portion->slices[0], length = portion->slices[1] - first;
     LR_TRY(lr_grow(&plan->jobs, &plan->job_room, plan->num_jobs + slabs, &items));
     for (int32_t slab = 0; slab < slabs; slab++) {
-        plan->jobs[plan->num_jobs++] =
-            (lr_cuda_list_job){.chunk = batch->num_chunks,
-                               .slab = slab,
-                               .slices = {slices[0] + (int32_t)(length * slab / slabs),
-                                          slices[0] + (int32_t)(length * (slab + 1) / slabs)}};
+        lr_cuda_list_job *job = &plan->jobs[plan->num_jobs++];
+        *job = (lr_cuda_list_job){.chunk = batch->num_chunks,
+                                  .slab = slab,
+                                  .slices = {(int32_t)(first + length * slab / slabs),
+                                             (int32_t)(first + length * (slab + 1) / slabs)}};
+        job->work = work_of(portion, job->slices);
     }
     batch->num_jobs += slabs;
     return LR_OK;
@@ -349,31 +366,26 @@ static void take_needs(struct planning *planning, const lr_cuda_list_frame *fram
     plan->most_partial = larger(plan->most_partial, batch->num_partial);
 }
 
-static lr_status add_chunk(struct planning *planning, int64_t r, int group, const int64_t events[2])
+static lr_status add_chunk(struct planning *planning, int group, const struct portion *portion)
 {
     struct lr_cuda_list_plan *plan = planning->plan;
     const struct lr_items items = {sizeof(*plan->chunks), "blocks of events",
                                    planning->params->log};
     const int axis = lr_listmode_group_axis(group);
     const lr_cuda_list_frame *frame = &plan->frames[axis];
-    int32_t slices[2];
-    if (planning->params->order != NULL) {
-        find_ordered_slices(planning, r, group, events, slices);
-    } else {
-        find_slices(planning, group, events, slices);
-    }
+    const int32_t slices = portion->slices[1] - portion->slices[0];
     const struct lr_cuda_list_batch *batch = &plan->batches[plan->num_batches - 1];
-    const int32_t slabs = slabs_for(planning, frame, slices[1] - slices[0]);
-    const lr_cuda_list_chunk chunk = {.begin = events[0] - batch->begin,
-                                      .count = (int32_t)(events[1] - events[0]),
+    const int32_t slabs = slabs_for(planning, frame, slices);
+    const lr_cuda_list_chunk chunk = {.begin = portion->events[0] - batch->begin,
+                                      .count = (int32_t)(portion->events[1] - portion->events[0]),
                                       .axis = axis,
                                       .has_tof = lr_listmode_group_has_tof(group),
                                       .slabs = slabs,
                                       .partial = batch->num_partial};
     LR_TRY(lr_grow(&plan->chunks, &plan->chunk_room, plan->num_chunks + 1, &items));
-    LR_TRY(add_jobs(planning, slices, slabs));
+    LR_TRY(add_jobs(planning, portion, slabs));
     plan->chunks[plan->num_chunks++] = chunk;
-    take_needs(planning, frame, &chunk, slices[1] - slices[0]);
+    take_needs(planning, frame, &chunk, slices);
     return LR_OK;
 }
 
@@ -387,16 +399,71 @@ static bool is_full(const struct planning *planning, int64_t more)
            (most_events > 0 && batch->num_events > 0 && batch->num_events + more > most_events);
 }
 
+/* The next events of a group, as many as all chunks have. */
+static struct portion next_portion(const struct planning *planning, int group, int64_t first,
+                                   int64_t end)
+{
+    struct portion portion = {.events = {first, smaller(first + planning->chunk_events, end)}};
+    find_slices(planning, group, portion.events, portion.slices);
+    return portion;
+}
+
+/* With one more piece. */
+static struct portion widen(const struct portion *portion, int64_t end)
+{
+    const int64_t count = portion->events[1] - portion->events[0];
+    const lr_cuda_list_piece *piece = &portion->pieces[count / LR_CUDA_LIST_PIECE];
+    struct portion wider = *portion;
+    wider.events[1] += piece_events(end - portion->events[1]);
+    if (piece->slices[0] < piece->slices[1]) {
+        wider.slices[0] = (int32_t)smaller(portion->slices[0], piece->slices[0]);
+        wider.slices[1] = (int32_t)larger(portion->slices[1], piece->slices[1]);
+    }
+    return wider;
+}
+
+/* The next events of a group in the device's order, so many that each of their slabs is as much work as
+ * all jobs are, and not many more slabs than these need. */
+static struct portion next_ordered(const struct planning *planning, int64_t r, int group,
+                                   int64_t first)
+{
+    const struct lr_cuda_list_order *order = planning->params->order;
+    const int64_t *ends = &planning->params->events->groups[r][group];
+    const lr_cuda_list_frame *frame = &planning->plan->frames[lr_listmode_group_axis(group)];
+    const struct portion empty = {.events = {first, first},
+                                  .slices = {INT32_MAX, 0},
+                                  .pieces = order->pieces +
+                                            order->first[r * LR_LISTMODE_GROUPS + group] +
+                                            (first - ends[0]) / LR_CUDA_LIST_PIECE};
+    struct portion portion = widen(&empty, ends[1]);
+    int64_t work = work_of(&portion, portion.slices);
+    while (portion.events[1] < ends[1] && portion.events[1] - first < LONGEST_CHUNK) {
+        const struct portion wider = widen(&portion, ends[1]);
+        const int64_t slabs = slabs_for(planning, frame, portion.slices[1] - portion.slices[0]);
+        const int64_t more = slabs_for(planning, frame, wider.slices[1] - wider.slices[0]);
+        const int64_t enough = planning->job_work * slabs;
+        if (work >= enough || (more > slabs && 2 * work >= enough)) {
+            break;
+        }
+        portion = wider;
+        work = work_of(&portion, portion.slices);
+    }
+    portion.slices[0] = (int32_t)smaller(portion.slices[0], portion.slices[1]);
+    return portion;
+}
+
 static lr_status plan_group(struct planning *planning, int64_t r, int group)
 {
     const int64_t *ends = &planning->params->events->groups[r][group];
-    for (int64_t first = ends[0]; first < ends[1]; first += planning->chunk_events) {
-        const int64_t behind = first + planning->chunk_events;
-        const int64_t events[2] = {first, behind < ends[1] ? behind : ends[1]};
-        if (is_full(planning, events[1] - events[0])) {
-            LR_TRY(open_batch(planning, events[0]));
+    for (int64_t first = ends[0]; first < ends[1];) {
+        const struct portion portion = planning->params->order != NULL
+                                           ? next_ordered(planning, r, group, first)
+                                           : next_portion(planning, group, first, ends[1]);
+        first = portion.events[1];
+        if (is_full(planning, portion.events[1] - portion.events[0])) {
+            LR_TRY(open_batch(planning, portion.events[0]));
         }
-        LR_TRY(add_chunk(planning, r, group, events));
+        LR_TRY(add_chunk(planning, group, &portion));
     }
     return LR_OK;
 }
@@ -405,10 +472,8 @@ static lr_status plan_group(struct planning *planning, int64_t r, int group)
 static int compare_jobs(const void *a, const void *b)
 {
     const lr_cuda_list_job *left = a, *right = b;
-    const int32_t slices = left->slices[1] - left->slices[0];
-    const int32_t others = right->slices[1] - right->slices[0];
-    if (slices != others) {
-        return slices > others ? -1 : 1;
+    if (left->work != right->work) {
+        return left->work > right->work ? -1 : 1;
     }
     return left->chunk != right->chunk ? (left->chunk < right->chunk ? -1 : 1)
                                        : left->slab - right->slab;
@@ -422,6 +487,21 @@ static void sort_jobs(struct lr_cuda_list_plan *plan, int64_t first_batch)
     }
 }
 
+/* Of a job, where the device has an order of its own. */
+static int64_t find_job_work(const struct planning *planning, int64_t r)
+{
+    const struct lr_cuda_list_order *order = planning->params->order;
+    int64_t work = 0;
+    for (int g = 0; order != NULL && g < LR_LISTMODE_GROUPS; g++) {
+        const int64_t *ends = &planning->params->events->groups[r][g];
+        const struct portion all = {.events = {ends[0], ends[1]},
+                                    .pieces =
+                                        order->pieces + order->first[r * LR_LISTMODE_GROUPS + g]};
+        work += work_of(&all, (const int32_t[2]){0, INT32_MAX});
+    }
+    return work / ((int64_t)JOBS_PER_PROCESSOR * planning->params->processors) + 1;
+}
+
 static lr_status plan_range(struct planning *planning, int64_t r)
 {
     const int64_t *groups = planning->params->events->groups[r];
@@ -430,6 +510,7 @@ static lr_status plan_range(struct planning *planning, int64_t r)
         return LR_OK;
     }
     planning->chunk_events = find_chunk_events(planning, r);
+    planning->job_work = find_job_work(planning, r);
     LR_TRY(open_batch(planning, groups[0]));
     for (int group = 0; group < LR_LISTMODE_GROUPS; group++) {
         LR_TRY(plan_group(planning, r, group));
@@ -451,7 +532,7 @@ lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan,
                                  const struct lr_cuda_list_plan_params *params)
 {
     const int64_t num_ranges = params->events->layout.num_pairs;
-    struct planning planning = {plan, params, 0};
+    struct planning planning = {.plan = plan, .params = params};
     plan->range_batches =
         lr_alloc(num_ranges + 1, sizeof(*plan->range_batches), "ranges of events", params->log);
     if (plan->range_batches == NULL) {

@@ -16,7 +16,7 @@ struct lr_cuda_list_steps {
     int32_t tile_bytes;
 };
 
-/* Set params, pass and tile_bytes, at most 48 KiB. Copies the events to the device and waits. errors:
+/* Set params, pass and tile_bytes, below 48 KiB. Copies the events to the device and waits. errors:
  * LR_FAILED without memory; LR_USAGE where events do not fit in the budget, or rows of slices in a tile. */
 lr_status lr_cuda_list_steps_init(struct lr_cuda_list_steps *steps,
                                   struct lr_cuda_list_memory *memory);
